@@ -1,0 +1,92 @@
+// conv2d_direct: y = 3x3 convolution of x, stride 1, zero padding 1, + bias. Register tile over pixels of a row.
+//
+// For convolutions where Winograd does not pay: few input or output channels.
+// One invocation: TILE_X neighbouring pixels by 4 * TILE_N output channels.
+
+//#parts storage output
+
+const WORKGROUP: u32 = 64u;       // invocations per workgroup
+const TILE_X: u32 = 4u;           // pixels of a row per invocation
+const TILE_N: u32 = 1u;           // vec4 output channels per invocation
+const TILE_X_HALO: u32 = 6u;      // TILE_X + 2
+const SHIFT: u32 = 0u;            // 1: the input is half the size of the image (nearest neighbour)
+alias Stored = vec4<f32>;         // x and w as kept in memory
+alias Output = vec4<f32>;         // y as kept in memory
+
+struct Params {
+    spans: u32,      // groups of TILE_X pixels in a row
+    rows: u32,       // image rows of this band
+    y0: u32,         // first image row of this band
+    width: u32,      // image width (after doubling), pixels
+    height: u32,     // image height (after doubling), pixels
+    x_width: u32,    // width of x, pixels
+    x_row0: i32,     // image row (before doubling) that x starts with
+    y_row0: i32,     // image row that y starts with
+    c_in4: u32,      // input channels / 4
+    c_out4: u32,     // output channels / 4
+    scale: f32,      // factor of the product
+}
+
+@group(0) @binding(0) var<uniform> params: Params;
+@group(0) @binding(1) var<storage, read> x: array<Stored>;               // [rows, w, c_in / 4]
+@group(0) @binding(2) var<storage, read> w: array<Stored>;               // [3, 3, c_in, c_out / 4]
+@group(0) @binding(3) var<storage, read> bias: array<vec4<f32>>;         // [c_out / 4]
+@group(0) @binding(4) var<storage, read_write> y: array<Output>;         // [rows, w, c_out / 4]
+
+@compute @workgroup_size(WORKGROUP)
+fn main(@builtin(global_invocation_id) global_id: vec3<u32>) {
+    if (global_id.x >= params.spans * params.rows) {
+        return;
+    }
+    let image_y = i32(params.y0 + global_id.x / params.spans);
+    let image_x = i32(global_id.x % params.spans * TILE_X);
+    let column0 = global_id.y * TILE_N;
+    // A last block that is only partly there reads its last column again; what it computes from that is not stored.
+    let last_column = min(TILE_N, params.c_out4 - column0) - 1u;
+
+    var acc: array<vec4<f32>, TILE_X * TILE_N>;
+    for (var ky = 0u; ky < 3u; ky++) {
+        let py = image_y + i32(ky) - 1;
+        if (py >= 0 && py < i32(params.height)) {
+            let row = ((py >> SHIFT) - params.x_row0) * i32(params.x_width);
+            var source: array<u32, TILE_X_HALO>;
+            var inside: array<bool, TILE_X_HALO>;
+            for (var i = 0u; i < TILE_X_HALO; i++) { //#unroll
+                let px = image_x + i32(i) - 1;
+                inside[i] = px >= 0 && px < i32(params.width);
+                source[i] = u32(row + (clamp(px, 0, i32(params.width) - 1) >> SHIFT)) * params.c_in4;
+            }
+            for (var k = 0u; k < params.c_in4; k++) {
+                var pixels: array<vec4<f32>, TILE_X_HALO>;
+                for (var i = 0u; i < TILE_X_HALO; i++) { //#unroll
+                    pixels[i] = select(vec4<f32>(0.0), load_stored(x[source[i] + k]), inside[i]);
+                }
+                for (var kx = 0u; kx < 3u; kx++) { //#unroll
+                    let w_index = ((ky * 3u + kx) * params.c_in4 + k) * 4u * params.c_out4 + column0;
+                    for (var s = 0u; s < 4u; s++) { //#unroll
+                        for (var j = 0u; j < TILE_N; j++) { //#unroll
+                            let weight = load_stored(w[w_index + s * params.c_out4 + min(j, last_column)]);
+                            for (var i = 0u; i < TILE_X; i++) { //#unroll
+                                acc[i * TILE_N + j] = fma(vec4<f32>(pixels[i + kx][s]), weight, acc[i * TILE_N + j]);
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    let y_row = u32(image_y - params.y_row0) * params.width;
+    for (var i = 0u; i < TILE_X; i++) { //#unroll
+        let px = u32(image_x) + i;
+        if (px < params.width) {
+            for (var j = 0u; j < TILE_N; j++) { //#unroll
+                let column = column0 + j;
+                if (column < params.c_out4) {
+                    let value = fma(acc[i * TILE_N + j], vec4<f32>(params.scale), bias[column]);
+                    y[(y_row + px) * params.c_out4 + column] = store_output(value);
+                }
+            }
+        }
+    }
+}

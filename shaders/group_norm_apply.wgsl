@@ -1,0 +1,35 @@
+// group_norm_apply: y = x * scale[c] + shift[c], then SiLU where asked.
+//
+// For readers that cannot normalise as they load: direct convolutions and linear layers. Runs on one band at a time.
+// One invocation: four channels of one pixel.
+
+//#parts storage activation
+
+const WORKGROUP: u32 = 64u;    // invocations per workgroup
+const ACTIVATE: bool = true;   // SiLU after the norm
+alias Stored = vec4<f32>;      // x and y as kept in memory
+
+struct Params {
+    elements: u32,   // pixels of this band * channels / 4
+    channels4: u32,  // channels / 4
+    x_offset: u32,   // first element of the band in x
+}
+
+@group(0) @binding(0) var<uniform> params: Params;
+@group(0) @binding(1) var<storage, read> x: array<Stored>;               // [pixels, c / 4]
+@group(0) @binding(2) var<storage, read> norm: array<vec4<f32>>;         // [c / 4, 2]: scale, shift
+@group(0) @binding(3) var<storage, read_write> y: array<Stored>;         // [pixels of the band, c / 4]
+
+@compute @workgroup_size(WORKGROUP)
+fn main(@builtin(global_invocation_id) global_id: vec3<u32>, @builtin(num_workgroups) workgroups: vec3<u32>) {
+    let index = global_id.y * workgroups.x * WORKGROUP + global_id.x;
+    if (index >= params.elements) {
+        return;
+    }
+    let channel = index % params.channels4;
+    var value = fma(load_stored(x[params.x_offset + index]), norm[channel * 2u], norm[channel * 2u + 1u]);
+    if (ACTIVATE) {
+        value = silu(value);
+    }
+    y[index] = store_stored(value);
+}

@@ -1,0 +1,58 @@
+// group_norm_finish: merges the moments of all runs and channels of a group and writes, for each channel,
+// scale = weight / sqrt(variance + eps) and shift = bias - mean * scale. Biased variance, as torch's GroupNorm.
+//
+// One workgroup: one group. Merges are pairwise and exact, the between-run term included.
+
+//#parts moments
+
+const WORKGROUP: u32 = 64u; // invocations per workgroup, a power of two
+
+struct Params {
+    runs: u32,                // runs of pixels
+    channels: u32,            // channels, not padded
+    channels4: u32,           // channels / 4, rounded up
+    channels_per_group: u32,  // channels of one group
+    eps: f32,
+}
+
+@group(0) @binding(0) var<uniform> params: Params;
+@group(0) @binding(1) var<storage, read> moments: array<f32>;            // [runs, c / 4, 3, 4]: count, mean, M2
+@group(0) @binding(2) var<storage, read> weight: array<f32>;             // [c]
+@group(0) @binding(3) var<storage, read> bias: array<f32>;               // [c]
+@group(0) @binding(4) var<storage, read_write> norm: array<f32>;         // [c / 4, 2, 4]: scale, shift
+
+var<workgroup> partial: array<Moments, WORKGROUP>;
+
+@compute @workgroup_size(WORKGROUP)
+fn main(@builtin(workgroup_id) workgroup_id: vec3<u32>, @builtin(local_invocation_index) local_index: u32) {
+    let first_channel = workgroup_id.x * params.channels_per_group;
+    var mine = Moments(0.0, 0.0, 0.0);
+    for (var i = local_index; i < params.runs * params.channels_per_group; i += WORKGROUP) {
+        let channel = first_channel + i % params.channels_per_group;
+        let source = (i / params.channels_per_group * params.channels4 + channel / 4u) * 12u + channel % 4u;
+        mine = merge_moments(mine, Moments(moments[source], moments[source + 4u], moments[source + 8u]));
+    }
+    partial[local_index] = mine;
+    for (var stride = WORKGROUP / 2u; stride > 0u; stride /= 2u) {
+        workgroupBarrier();
+        if (local_index < stride) {
+            partial[local_index] = merge_moments(partial[local_index], partial[local_index + stride]);
+        }
+    }
+    workgroupBarrier();
+    let total = partial[0];
+    let inverse_deviation = inverseSqrt(total.m2 / total.count + params.eps);
+    for (var i = local_index; i < params.channels_per_group; i += WORKGROUP) {
+        let channel = first_channel + i;
+        let scale = weight[channel] * inverse_deviation;
+        let target_index = channel / 4u * 8u + channel % 4u;
+        norm[target_index] = scale;
+        norm[target_index + 4u] = fma(-total.mean, scale, bias[channel]);
+    }
+    // The padding channels of the last vec4 belong to nobody: they must stay zero.
+    let channel = params.channels + local_index;
+    if (workgroup_id.x == 0u && channel < params.channels4 * 4u) {
+        norm[channel / 4u * 8u + channel % 4u] = 0.0;
+        norm[channel / 4u * 8u + channel % 4u + 4u] = 0.0;
+    }
+}

@@ -1,0 +1,128 @@
+// matmul: c[i][m][n] = epilogue( sum over k of a[i][m][k] * b[i][k][n] ), for every batch entry i.
+//
+// Serves 1x1 convolutions and linear layers (batch 1), the 36 products of a Winograd convolution (batch 36), and both
+// products of attention. Register tile, no workgroup memory: one invocation computes TILE_M rows by 4 * TILE_N columns.
+// Neighbouring invocations take neighbouring rows, so that the loads of b are the same for a whole subgroup.
+
+//#parts storage output
+
+const WORKGROUP: u32 = 64u;       // invocations per workgroup, along m
+const TILE_M: u32 = 4u;           // rows of c per invocation; a multiple of 4 when TRANSPOSED
+const TILE_N: u32 = 4u;           // vec4 columns of c per invocation
+const HAS_BIAS: bool = true;      // add bias[n]
+const ACCUMULATE: bool = false;   // add what c holds
+const ROW_FACTORS: bool = false;  // c = row_factors[m] * c + product (rows with factor 0 are not read)
+const TRANSPOSED: bool = false;   // write c[n][m / 4] instead of c[m][n / 4]
+alias Stored = vec4<f32>;         // elements of a and b
+alias Output = vec4<f32>;         // elements of c
+
+struct Params {
+    m: u32,               // rows of a and c
+    m_stored: u32,        // rows of c written; those from m on are zero
+    n4: u32,              // columns of b and c, in vec4
+    k4: u32,              // columns of a, in vec4; b has 4 * k4 rows
+    a_offset: u32,        // first element of a
+    a_row: u32,           // elements between two rows of a
+    a_batch: u32,         // elements between two batch entries of a
+    b_offset: u32,        // first element of b
+    b_row: u32,           // elements between two rows of b
+    b_block: u32,         // elements between two blocks of TILE_N columns of b
+    b_batch: u32,         // elements between two batch entries of b
+    c_offset: u32,        // first element of c
+    c_row: u32,           // elements between two rows of c (or of its transpose)
+    c_batch: u32,         // elements between two batch entries of c
+    scale: f32,           // factor of the product, before bias and accumulation
+}
+
+@group(0) @binding(0) var<uniform> params: Params;
+@group(0) @binding(1) var<storage, read> a: array<Stored>;                // [batch, m, k / 4]
+@group(0) @binding(2) var<storage, read> b: array<Stored>;                // [batch, n / (4 TILE_N), k, TILE_N] or [batch, k, n / 4]
+@group(0) @binding(3) var<storage, read> bias: array<vec4<f32>>;          // [n / 4]
+@group(0) @binding(4) var<storage, read> row_factors: array<f32>;         // [m]
+@group(0) @binding(5) var<storage, read_write> c: array<Output>;          // [batch, m, n / 4] or [n, m / 4]
+
+fn finish(value: vec4<f32>, row: u32, column: u32, index: u32) -> vec4<f32> {
+    if (row >= params.m) {
+        return vec4<f32>(0.0);
+    }
+    var result = value * params.scale;
+    if (HAS_BIAS) {
+        result += bias[column];
+    }
+    if (ACCUMULATE) {
+        result += load_output(c[index]);
+    }
+    if (ROW_FACTORS) {
+        let factor = row_factors[row];
+        if (factor != 0.0) {
+            result = fma(vec4<f32>(factor), load_output(c[index]), result);
+        }
+    }
+    return result;
+}
+
+@compute @workgroup_size(WORKGROUP)
+fn main(@builtin(workgroup_id) workgroup_id: vec3<u32>, @builtin(local_invocation_index) local_index: u32) {
+    let row0 = (workgroup_id.x * WORKGROUP + local_index) * TILE_M;
+    let column0 = workgroup_id.y * TILE_N;
+    let batch = workgroup_id.z;
+    if (row0 >= params.m_stored) {
+        return;
+    }
+
+    var a_index: array<u32, TILE_M>;
+    for (var i = 0u; i < TILE_M; i++) { //#unroll
+        a_index[i] = params.a_offset + batch * params.a_batch + min(row0 + i, params.m - 1u) * params.a_row;
+    }
+    var acc: array<vec4<f32>, TILE_M * TILE_N>;
+    let b_start = params.b_offset + batch * params.b_batch + workgroup_id.y * params.b_block;
+    // A last block that is only partly there reads its last column again; what it computes from that is not stored.
+    let last_column = min(TILE_N, params.n4 - column0) - 1u;
+
+    for (var k = 0u; k < params.k4; k++) {
+        var rows: array<vec4<f32>, TILE_M>;
+        for (var i = 0u; i < TILE_M; i++) { //#unroll
+            rows[i] = load_stored(a[a_index[i] + k]);
+        }
+        for (var s = 0u; s < 4u; s++) { //#unroll
+            let b_index = b_start + (k * 4u + s) * params.b_row;
+            for (var j = 0u; j < TILE_N; j++) { //#unroll
+                let weight = load_stored(b[b_index + min(j, last_column)]);
+                for (var i = 0u; i < TILE_M; i++) { //#unroll
+                    acc[i * TILE_N + j] = fma(vec4<f32>(rows[i][s]), weight, acc[i * TILE_N + j]);
+                }
+            }
+        }
+    }
+
+    for (var j = 0u; j < TILE_N; j++) { //#unroll
+        let column = column0 + j;
+        if (column < params.n4) {
+            if (TRANSPOSED) {
+                for (var i = 0u; i < TILE_M; i += 4u) {
+                    let index = params.c_offset + batch * params.c_batch + column * 4u * params.c_row + (row0 + i) / 4u;
+                    if (row0 + i < params.m_stored) {
+                        let block = transpose(mat4x4<f32>(
+                            finish(acc[i * TILE_N + j], row0 + i, column, index),
+                            finish(acc[(i + 1u) * TILE_N + j], row0 + i + 1u, column, index),
+                            finish(acc[(i + 2u) * TILE_N + j], row0 + i + 2u, column, index),
+                            finish(acc[(i + 3u) * TILE_N + j], row0 + i + 3u, column, index),
+                        ));
+                        c[index] = store_output(block[0]);
+                        c[index + params.c_row] = store_output(block[1]);
+                        c[index + 2u * params.c_row] = store_output(block[2]);
+                        c[index + 3u * params.c_row] = store_output(block[3]);
+                    }
+                }
+            } else {
+                for (var i = 0u; i < TILE_M; i++) { //#unroll
+                    let row = row0 + i;
+                    if (row < params.m_stored) {
+                        let index = params.c_offset + batch * params.c_batch + row * params.c_row + column;
+                        c[index] = store_output(finish(acc[i * TILE_N + j], row, column, index));
+                    }
+                }
+            }
+        }
+    }
+}

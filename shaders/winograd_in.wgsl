@@ -1,0 +1,95 @@
+// winograd_in: v = B^T d B of 6x6 input tiles, for Winograd F(4x4, 3x3), points 0, +-1/sqrt(2), +-sqrt(2), infinity.
+//
+// d is what the convolution reads: the input, group-normalised and passed through SiLU where asked, doubled in size by
+// nearest neighbour where asked (SHIFT 1), zero outside the image. Tiles step by 4 pixels.
+// One invocation: four channels of one tile.
+
+//#parts storage activation
+
+const WORKGROUP: u32 = 64u;       // invocations per workgroup
+const NORMALIZE: bool = true;     // x * scale[c] + shift[c] first
+const ACTIVATE: bool = true;      // then SiLU
+const SHIFT: u32 = 0u;            // 1: the input is half the size of the image
+alias Stored = vec4<f32>;         // the input as kept in memory
+
+const A: f32 = 0.7071067811865476;
+const B: f32 = 1.4142135623730951;
+
+struct Params {
+    tiles: u32,      // tiles of this band
+    tiles_x: u32,    // tiles in a row of this band
+    tile_x0: u32,    // first tile column
+    y0: u32,         // first image row of this band
+    width: u32,      // image width (after doubling), pixels
+    height: u32,     // image height (after doubling), pixels
+    x_width: u32,    // width of x, pixels
+    x_row0: i32,     // image row (before doubling) that x starts with
+    channels4: u32,  // channels / 4
+}
+
+@group(0) @binding(0) var<uniform> params: Params;
+@group(0) @binding(1) var<storage, read> x: array<Stored>;               // [rows, w, c / 4]
+@group(0) @binding(2) var<storage, read> norm: array<vec4<f32>>;         // [c / 4, 2]: scale, shift
+@group(0) @binding(3) var<storage, read_write> v: array<vec4<f32>>;      // [36, tiles, c / 4]
+
+fn transform(d0: vec4<f32>, d1: vec4<f32>, d2: vec4<f32>, d3: vec4<f32>, d4: vec4<f32>, d5: vec4<f32>) -> array<vec4<f32>, 6> {
+    let near_even = d4 - 2.0 * d2;
+    let near_odd = A * d3 - B * d1;
+    let far_even = d4 - 0.5 * d2;
+    let far_odd = B * d3 - A * d1;
+    return array<vec4<f32>, 6>(
+        d0 - 2.5 * d2 + d4,
+        near_even + near_odd,
+        near_even - near_odd,
+        far_even + far_odd,
+        far_even - far_odd,
+        d1 - 2.5 * d3 + d5,
+    );
+}
+
+@compute @workgroup_size(WORKGROUP)
+fn main(@builtin(global_invocation_id) global_id: vec3<u32>) {
+    if (global_id.x >= params.tiles * params.channels4) {
+        return;
+    }
+    let tile = global_id.x / params.channels4;
+    let channel = global_id.x % params.channels4;
+    let image_y = i32(params.y0 + tile / params.tiles_x * 4u) - 1;
+    let image_x = i32((params.tile_x0 + tile % params.tiles_x) * 4u) - 1;
+
+    var scale = vec4<f32>(1.0);
+    var shift = vec4<f32>(0.0);
+    if (NORMALIZE) {
+        scale = norm[channel * 2u];
+        shift = norm[channel * 2u + 1u];
+    }
+
+    var half_done: array<array<vec4<f32>, 6>, 6>;
+    for (var column = 0; column < 6; column++) { //#unroll
+        let px = image_x + column;
+        let column_inside = px >= 0 && px < i32(params.width);
+        let source_x = clamp(px, 0, i32(params.width) - 1) >> SHIFT;
+        var d: array<vec4<f32>, 6>;
+        for (var row = 0; row < 6; row++) { //#unroll
+            let py = image_y + row;
+            let source_y = (clamp(py, 0, i32(params.height) - 1) >> SHIFT) - params.x_row0;
+            let index = u32(source_y * i32(params.x_width) + source_x) * params.channels4 + channel;
+            var value = load_stored(x[index]);
+            if (NORMALIZE) {
+                value = fma(value, scale, shift);
+            }
+            if (ACTIVATE) {
+                value = silu(value);
+            }
+            d[row] = select(vec4<f32>(0.0), value, column_inside && py >= 0 && py < i32(params.height));
+        }
+        half_done[column] = transform(d[0], d[1], d[2], d[3], d[4], d[5]);
+    }
+    let batch = params.tiles * params.channels4;
+    for (var y = 0u; y < 6u; y++) { //#unroll
+        let row = transform(half_done[0][y], half_done[1][y], half_done[2][y], half_done[3][y], half_done[4][y], half_done[5][y]);
+        for (var x = 0u; x < 6u; x++) { //#unroll
+            v[(y * 6u + x) * batch + global_id.x] = row[x];
+        }
+    }
+}

@@ -1,0 +1,117 @@
+// winograd_out: y = A^T m A, 4x4 pixels of each tile, for Winograd F(4x4, 3x3), points 0, +-1/sqrt(2), +-sqrt(2), infinity.
+//
+// y = y_old? + scale * (A^T m A) + bias, and for the group norm that reads y next: moments of each run of tiles, per channel.
+// One invocation: four channels of a run of neighbouring tiles in one row of tiles.
+
+//#parts storage
+
+const WORKGROUP: u32 = 64u;         // invocations per workgroup
+const ACCUMULATE: bool = false;     // add what y holds: the residual
+const MOMENTS: bool = true;         // write count, mean and M2 of what was stored
+alias Stored = vec4<f32>;           // the output as kept in memory
+
+const A: f32 = 0.7071067811865476;
+const B: f32 = 1.4142135623730951;
+const A3: f32 = 0.3535533905932738; // A^3
+const B3: f32 = 2.8284271247461903; // B^3
+
+struct Params {
+    tiles: u32,        // tiles of this band
+    tiles_x: u32,      // tiles in a row of this band
+    tile_x0: u32,      // first tile column
+    run: u32,          // tiles of one run
+    runs_x: u32,       // runs in a row of tiles
+    runs: u32,         // runs of this band
+    y0: u32,           // first image row of this band
+    width: u32,        // image width, pixels
+    height: u32,       // first image row after this band's chunk: rows from here on are not written
+    y_row0: i32,       // image row that y starts with
+    channels4: u32,    // channels / 4
+    moments_offset: u32, // first run of this band in moments
+    scale: f32,        // factor of the product
+}
+
+@group(0) @binding(0) var<uniform> params: Params;
+@group(0) @binding(1) var<storage, read> m: array<vec4<f32>>;                // [36, tiles, c / 4]
+@group(0) @binding(2) var<storage, read> bias: array<vec4<f32>>;             // [c / 4]
+@group(0) @binding(3) var<storage, read_write> y: array<Stored>;             // [rows, w, c / 4]
+@group(0) @binding(4) var<storage, read_write> moments: array<vec4<f32>>;    // [runs, c / 4, 3]: count, mean, M2
+
+fn transform(m0: vec4<f32>, m1: vec4<f32>, m2: vec4<f32>, m3: vec4<f32>, m4: vec4<f32>, m5: vec4<f32>) -> array<vec4<f32>, 4> {
+    let near_sum = m1 + m2;
+    let near_difference = m1 - m2;
+    let far_sum = m3 + m4;
+    let far_difference = m3 - m4;
+    return array<vec4<f32>, 4>(
+        m0 + near_sum + far_sum,
+        A * near_difference + B * far_difference,
+        0.5 * near_sum + 2.0 * far_sum,
+        A3 * near_difference + B3 * far_difference + m5,
+    );
+}
+
+@compute @workgroup_size(WORKGROUP)
+fn main(@builtin(global_invocation_id) global_id: vec3<u32>) {
+    if (global_id.x >= params.runs * params.channels4) {
+        return;
+    }
+    let run = global_id.x / params.channels4;
+    let channel = global_id.x % params.channels4;
+    let tile_row = run / params.runs_x;
+    let first = run % params.runs_x * params.run;
+    let last = min(first + params.run, params.tiles_x);
+    let batch = params.tiles * params.channels4;
+    let added = bias[channel];
+
+    // Sums are taken of the difference to the run's first pixel: no digits are lost when |mean| >> deviation.
+    var count = 0.0;
+    var pivot = vec4<f32>(0.0);
+    var sum = vec4<f32>(0.0);
+    var squares = vec4<f32>(0.0);
+
+    for (var tile_x = first; tile_x < last; tile_x++) {
+        let source = (tile_row * params.tiles_x + tile_x) * params.channels4 + channel;
+        var half_done: array<array<vec4<f32>, 4>, 6>;
+        for (var x = 0u; x < 6u; x++) { //#unroll
+            half_done[x] = transform(
+                m[x * batch + source],
+                m[(6u + x) * batch + source],
+                m[(12u + x) * batch + source],
+                m[(18u + x) * batch + source],
+                m[(24u + x) * batch + source],
+                m[(30u + x) * batch + source],
+            );
+        }
+        for (var row = 0u; row < 4u; row++) { //#unroll
+            let values = transform(half_done[0][row], half_done[1][row], half_done[2][row], half_done[3][row], half_done[4][row], half_done[5][row]);
+            let image_y = params.y0 + tile_row * 4u + row;
+            for (var column = 0u; column < 4u; column++) { //#unroll
+                let image_x = (params.tile_x0 + tile_x) * 4u + column;
+                if (image_y < params.height && image_x < params.width) {
+                    let index = (u32(i32(image_y) - params.y_row0) * params.width + image_x) * params.channels4 + channel;
+                    var value = fma(values[column], vec4<f32>(params.scale), added);
+                    if (ACCUMULATE) {
+                        value += load_stored(y[index]);
+                    }
+                    y[index] = store_stored(value);
+                    if (MOMENTS) {
+                        if (count == 0.0) {
+                            pivot = value;
+                        }
+                        let difference = value - pivot;
+                        count += 1.0;
+                        sum += difference;
+                        squares = fma(difference, difference, squares);
+                    }
+                }
+            }
+        }
+    }
+    if (MOMENTS) {
+        let target_index = ((params.moments_offset + run) * params.channels4 + channel) * 3u;
+        let divisor = max(count, 1.0);
+        moments[target_index] = vec4<f32>(count);
+        moments[target_index + 1u] = pivot + sum / divisor;
+        moments[target_index + 2u] = max(squares - sum * sum / divisor, vec4<f32>(0.0));
+    }
+}

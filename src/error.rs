@@ -1,0 +1,135 @@
+//! What can go wrong, sorted by whose problem it is. Messages name the thing, what was expected and what was found.
+
+use crate::tensor::Bytes;
+
+/// Result of every fallible call of this crate.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// Why a call failed. Messages are lower case, without a final dot, and carry names and numbers.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A file is not what its name or header says: truncated, corrupt, or of another format.
+    #[error("{file}: {problem}")]
+    Format {
+        /// The file or byte source.
+        file: String,
+        /// What is wrong with it, with the numbers.
+        problem: String,
+    },
+    /// A tensor of a file has another shape, type or content than the model needs.
+    #[error("tensor \"{tensor}\": expected {expected}, found {found}")]
+    Tensor {
+        /// The tensor's name as written in the file.
+        tensor: String,
+        /// What the model needs.
+        expected: String,
+        /// What the file has.
+        found: String,
+    },
+    /// The model needs tensors that its files do not hold.
+    #[error("{file}: {} missing tensor(s), first \"{}\"", .tensors.len(), .tensors.first().map_or("", String::as_str))]
+    MissingTensors {
+        /// The file or folder searched.
+        file: String,
+        /// Names of the missing tensors, in diffusers' spelling.
+        tensors: Vec<String>,
+    },
+    /// A field of a model's config.json is missing or asks for something unsupported.
+    #[error("config field \"{field}\": expected {expected}, found {found}")]
+    Config {
+        /// The field's name in diffusers' config.json.
+        field: String,
+        /// What is supported.
+        expected: String,
+        /// What the file says.
+        found: String,
+    },
+    /// The caller's latents, image or options do not fit the model.
+    #[error("{what}: expected {expected}, found {found}")]
+    Input {
+        /// The argument or flag.
+        what: String,
+        /// What it must be.
+        expected: String,
+        /// What it is.
+        found: String,
+    },
+    /// A piece of work does not fit the device or the limits it was planned for.
+    #[error("{what} needs {needed}, but the limit is {limit}")]
+    TooLarge {
+        /// The step, tensor or buffer.
+        what: String,
+        /// Bytes it needs.
+        needed: Bytes,
+        /// Bytes there are.
+        limit: Bytes,
+    },
+    /// The GPU, its driver or its absence.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+    /// Reading or writing a file failed.
+    #[error("{path}: {source}")]
+    Io {
+        /// The path concerned.
+        path: String,
+        /// The operating system's reason.
+        source: std::io::Error,
+    },
+    /// The caller cancelled the work.
+    #[error("cancelled")]
+    Cancelled,
+}
+
+/// A failure of the graphics device.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum DeviceError {
+    /// No adapter matched.
+    #[error("no usable GPU adapter: {0}")]
+    NoAdapter(String),
+    /// The adapter exists but lacks a limit or feature that every plan needs.
+    #[error("adapter \"{adapter}\" is too small: {limit} is {found}, at least {needed} is needed")]
+    TooSmall {
+        /// The adapter's name.
+        adapter: String,
+        /// WebGPU's name of the limit.
+        limit: String,
+        /// What is needed.
+        needed: u64,
+        /// What the adapter has.
+        found: u64,
+    },
+    /// The device refused to be created.
+    #[error("adapter \"{adapter}\" gave no device: {reason}")]
+    Refused {
+        /// The adapter's name.
+        adapter: String,
+        /// The driver's reason.
+        reason: String,
+    },
+    /// An allocation failed although the plan fits the device's stated limits.
+    #[error("out of GPU memory while {doing}: {reason}")]
+    OutOfMemory {
+        /// The phase or step.
+        doing: String,
+        /// The driver's reason.
+        reason: String,
+    },
+    /// The device disappeared: driver reset, watchdog, unplugged.
+    #[error("the GPU device was lost while {doing}: {reason}")]
+    Lost {
+        /// The phase or step.
+        doing: String,
+        /// The driver's reason.
+        reason: String,
+    },
+    /// The driver rejected or failed a command. A bug in this crate or in the driver.
+    #[error("the GPU failed while {doing}: {reason}")]
+    Failed {
+        /// The phase or step.
+        doing: String,
+        /// The driver's reason.
+        reason: String,
+    },
+}

@@ -1,0 +1,213 @@
+//! Finds adapters, describes them as plain data, and opens a device on one.
+
+use serde::Serialize;
+
+use crate::error::{DeviceError, Error, Result};
+use crate::kernels::choice::Choice;
+use crate::limits::{DeviceKind, DeviceLimits};
+use crate::tensor::Bytes;
+
+/// Which adapter to open, and within which limits.
+#[derive(Debug, Clone, Default)]
+pub struct GpuOptions {
+    /// Part of the adapter's name, driver or backend, in any case; or its index as [`adapters`] lists them. `None`: the best one.
+    pub adapter: Option<String>,
+    /// Ask the device for no more than WebGPU's default limits.
+    pub webgpu_default_limits: bool,
+}
+
+/// An adapter and what it offers, as plain data.
+#[derive(Debug, Clone, Serialize)]
+pub struct AdapterReport {
+    /// Name, as the driver gives it.
+    pub name: String,
+    /// `Vulkan`, `Metal`, `Dx12` or `BrowserWebGpu`.
+    pub backend: String,
+    /// `DiscreteGpu`, `IntegratedGpu`, `VirtualGpu`, `Cpu` or `Other`.
+    pub device_type: String,
+    /// Driver and its version.
+    pub driver: String,
+    /// PCI vendor and device.
+    pub pci_id: String,
+    /// Smallest and largest subgroup.
+    pub subgroup_size: [u32; 2],
+    /// Whether kernels could use subgroup operations.
+    pub subgroups: bool,
+    /// Cooperative matrix configurations, `MxNxK input->accumulator`.
+    pub cooperative_matrices: Vec<String>,
+    /// What plans may use.
+    pub limits: DeviceLimits,
+    /// The kernels it would get.
+    pub kernels: Choice,
+}
+
+/// All adapters, best first.
+pub async fn adapters() -> Vec<AdapterReport> {
+    enumerate().await.iter().map(report).collect()
+}
+
+async fn enumerate() -> Vec<wgpu::Adapter> {
+    let instance = wgpu::Instance::new(wgpu::InstanceDescriptor::new_without_display_handle());
+    let mut adapters = instance.enumerate_adapters(wgpu::Backends::PRIMARY).await;
+    adapters.sort_by_key(|adapter| rank(adapter.get_info().device_type));
+    adapters
+}
+
+fn rank(device_type: wgpu::DeviceType) -> u32 {
+    match device_type {
+        wgpu::DeviceType::DiscreteGpu => 0,
+        wgpu::DeviceType::IntegratedGpu => 1,
+        wgpu::DeviceType::VirtualGpu => 2,
+        wgpu::DeviceType::Other => 3,
+        wgpu::DeviceType::Cpu => 4,
+    }
+}
+
+pub(super) async fn choose(options: &GpuOptions) -> Result<wgpu::Adapter> {
+    let adapters = enumerate().await;
+    let names: Vec<String> = adapters.iter().map(|adapter| adapter.get_info().name).collect();
+    let found = match &options.adapter {
+        None => adapters.into_iter().next(),
+        Some(wanted) => match wanted.parse::<usize>() {
+            Ok(index) => adapters.into_iter().nth(index),
+            Err(_) => adapters.into_iter().find(|adapter| matches(&report(adapter), wanted)),
+        },
+    };
+    found.ok_or_else(|| {
+        let listed = if names.is_empty() {
+            "none found; is a Vulkan, Metal or DX12 driver installed?".to_owned()
+        } else {
+            names.join(", ")
+        };
+        let reason = match &options.adapter {
+            Some(wanted) => format!("none matches \"{wanted}\" (there are: {listed})"),
+            None => listed,
+        };
+        Error::Device(DeviceError::NoAdapter(reason))
+    })
+}
+
+fn matches(report: &AdapterReport, wanted: &str) -> bool {
+    let wanted = wanted.to_lowercase();
+    [&report.name, &report.backend, &report.driver, &report.device_type]
+        .iter()
+        .any(|text| text.to_lowercase().contains(&wanted))
+}
+
+pub(super) fn report(adapter: &wgpu::Adapter) -> AdapterReport {
+    let info = adapter.get_info();
+    let limits = limits_of(adapter);
+    let matrices = adapter.cooperative_matrix_properties();
+    AdapterReport {
+        name: info.name,
+        backend: format!("{:?}", info.backend),
+        device_type: format!("{:?}", info.device_type),
+        driver: format!("{} {}", info.driver, info.driver_info).trim().to_owned(),
+        pci_id: format!("{:04x}:{:04x}", info.vendor, info.device),
+        subgroup_size: [info.subgroup_min_size, info.subgroup_max_size],
+        subgroups: adapter.features().contains(wgpu::Features::SUBGROUP),
+        cooperative_matrices: matrices
+            .iter()
+            .map(|matrix| {
+                format!(
+                    "{}x{}x{} {:?}->{:?}",
+                    matrix.m_size, matrix.n_size, matrix.k_size, matrix.ab_type, matrix.cr_type
+                )
+            })
+            .collect(),
+        kernels: Choice::for_device(&limits),
+        limits,
+    }
+}
+
+fn limits_of(adapter: &wgpu::Adapter) -> DeviceLimits {
+    let limits = adapter.limits();
+    let features = adapter.features();
+    let kind = match adapter.get_info().device_type {
+        wgpu::DeviceType::Cpu => DeviceKind::Cpu,
+        wgpu::DeviceType::DiscreteGpu
+        | wgpu::DeviceType::IntegratedGpu
+        | wgpu::DeviceType::VirtualGpu
+        | wgpu::DeviceType::Other => DeviceKind::Gpu,
+    };
+    DeviceLimits {
+        max_storage_buffer_binding_size: Bytes(limits.max_storage_buffer_binding_size),
+        max_buffer_size: Bytes(limits.max_buffer_size),
+        max_storage_buffers_per_shader_stage: limits.max_storage_buffers_per_shader_stage,
+        max_compute_workgroups_per_dimension: limits.max_compute_workgroups_per_dimension,
+        max_compute_invocations_per_workgroup: limits.max_compute_invocations_per_workgroup,
+        max_compute_workgroup_storage_size: Bytes(u64::from(limits.max_compute_workgroup_storage_size)),
+        min_uniform_buffer_offset_alignment: limits.min_uniform_buffer_offset_alignment,
+        shader_f16: features.contains(wgpu::Features::SHADER_F16),
+        timestamp_query: features.contains(wgpu::Features::TIMESTAMP_QUERY),
+        kind,
+    }
+}
+
+/// The limits that plans on a device opened with `options` must keep.
+pub(super) fn plan_limits(adapter: &wgpu::Adapter, options: &GpuOptions) -> DeviceLimits {
+    let limits = limits_of(adapter);
+    if options.webgpu_default_limits { limits.within_webgpu_default() } else { limits }
+}
+
+/// Every plan needs WebGPU's default limits; less is an adapter that no browser would offer either.
+pub(super) fn check(report: &AdapterReport, limits: &DeviceLimits) -> Result<()> {
+    let least = DeviceLimits::webgpu_default();
+    let pairs = [
+        (
+            "maxStorageBufferBindingSize",
+            least.max_storage_buffer_binding_size.0,
+            limits.max_storage_buffer_binding_size.0,
+        ),
+        ("maxBufferSize", least.max_buffer_size.0, limits.max_buffer_size.0),
+        (
+            "maxStorageBuffersPerShaderStage",
+            u64::from(least.max_storage_buffers_per_shader_stage),
+            u64::from(limits.max_storage_buffers_per_shader_stage),
+        ),
+        (
+            "maxComputeInvocationsPerWorkgroup",
+            u64::from(least.max_compute_invocations_per_workgroup),
+            u64::from(limits.max_compute_invocations_per_workgroup),
+        ),
+        (
+            "maxComputeWorkgroupsPerDimension",
+            u64::from(least.max_compute_workgroups_per_dimension),
+            u64::from(limits.max_compute_workgroups_per_dimension),
+        ),
+    ];
+    match pairs.into_iter().find(|(_, needed, found)| found < needed) {
+        None => Ok(()),
+        Some((limit, needed, found)) => Err(Error::Device(DeviceError::TooSmall {
+            adapter: report.name.clone(),
+            limit: limit.to_owned(),
+            needed,
+            found,
+        })),
+    }
+}
+
+pub(super) async fn open(
+    adapter: &wgpu::Adapter,
+    options: &GpuOptions,
+    report: &AdapterReport,
+) -> Result<(wgpu::Device, wgpu::Queue)> {
+    let wanted = wgpu::Features::SHADER_F16 | wgpu::Features::TIMESTAMP_QUERY;
+    let mut required_limits = wgpu::Limits::default();
+    if !options.webgpu_default_limits {
+        let offered = adapter.limits();
+        required_limits.max_storage_buffer_binding_size = offered.max_storage_buffer_binding_size;
+        required_limits.max_buffer_size = offered.max_buffer_size;
+    }
+    let descriptor = wgpu::DeviceDescriptor {
+        label: Some("wgvae"),
+        required_features: adapter.features() & wanted,
+        required_limits,
+        // Blocks no larger than needed: the report compares what the allocator reserves with what we asked for.
+        memory_hints: wgpu::MemoryHints::MemoryUsage,
+        ..Default::default()
+    };
+    adapter.request_device(&descriptor).await.map_err(|error| {
+        Error::Device(DeviceError::Refused { adapter: report.name.clone(), reason: error.to_string() })
+    })
+}

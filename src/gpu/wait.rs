@@ -1,0 +1,89 @@
+//! Waiting for the GPU without blocking the caller.
+//!
+//! In a browser callbacks come from the event loop. Natively somebody has to poll the device: a thread does, from when work is
+//! submitted until it is done.
+
+use futures_channel::oneshot;
+
+use crate::error::{DeviceError, Error, Result};
+
+#[derive(Debug)]
+pub(super) struct Waiter {
+    #[cfg(not(target_arch = "wasm32"))]
+    jobs: std::sync::mpsc::Sender<()>,
+}
+
+impl Waiter {
+    #[cfg(not(target_arch = "wasm32"))]
+    pub(super) fn new(device: &wgpu::Device) -> Self {
+        let (jobs, received) = std::sync::mpsc::channel::<()>();
+        let device = device.clone();
+        let poll = move || {
+            while received.recv().is_ok() {
+                // A lost device fails here; its callbacks have been called by then, and the next check reports it.
+                if let Err(error) = device.poll(wgpu::PollType::wait_indefinitely()) {
+                    log::warn!("polling the device: {error}");
+                }
+            }
+        };
+        // Without the thread every wait fails with a clear error: the sender finds nobody to send to.
+        if let Err(error) = std::thread::Builder::new().name("wgvae-poll".to_owned()).spawn(poll) {
+            log::error!("no thread to poll the device: {error}");
+        }
+        Self { jobs }
+    }
+
+    #[cfg(target_arch = "wasm32")]
+    pub(super) fn new(_: &wgpu::Device) -> Self {
+        Self {}
+    }
+
+    /// Calls `register` with a callback, now. What is returned ends when the device has called it.
+    pub(super) fn wait<T: Send + 'static>(&self, doing: &str, register: impl FnOnce(Done<T>)) -> Wait<T> {
+        let (sender, receiver) = oneshot::channel();
+        register(Done { sender });
+        self.poll();
+        Wait { doing: doing.to_owned(), receiver }
+    }
+
+    #[cfg(not(target_arch = "wasm32"))]
+    fn poll(&self) {
+        if self.jobs.send(()).is_err() {
+            log::error!("nobody polls the device");
+        }
+    }
+
+    #[cfg(target_arch = "wasm32")]
+    #[expect(clippy::unused_self, reason = "the browser polls")]
+    fn poll(&self) {}
+}
+
+/// A wait under way.
+#[derive(Debug)]
+pub(super) struct Wait<T> {
+    doing: String,
+    receiver: oneshot::Receiver<T>,
+}
+
+impl<T> Wait<T> {
+    /// Waits for the callback.
+    pub(super) async fn end(self) -> Result<T> {
+        let doing = self.doing;
+        let never =
+            |oneshot::Canceled| Error::Device(DeviceError::Lost { doing, reason: "it never answered".to_owned() });
+        self.receiver.await.map_err(never)
+    }
+}
+
+/// The other end of [`Waiter::wait`].
+#[derive(Debug)]
+pub(super) struct Done<T> {
+    sender: oneshot::Sender<T>,
+}
+
+impl<T> Done<T> {
+    /// Ends the wait. Nobody may be waiting any more; that is not an error.
+    pub(super) fn with(self, value: T) {
+        drop(self.sender.send(value));
+    }
+}

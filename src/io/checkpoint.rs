@@ -1,0 +1,261 @@
+//! Where a model's tensors are, under which name, and how to read them. Opens and checks headers; reads weights only
+//! when asked.
+
+mod scale;
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+pub use self::scale::LatentScale;
+use self::scale::{decide, family_of_architecture, fitting};
+use super::convert::first_non_finite;
+use super::names::{Layout, family_hint, translate};
+use super::safetensors::{ElementType, TensorInfo, read_header, read_tensor};
+use super::source::ByteSource;
+use crate::error::{Error, Result};
+use crate::model::config::{AutoencoderConfig, Derived, Family};
+
+/// The weights and config of one VAE, in one file or several. Tensors have diffusers' names, however the files spell
+/// them.
+pub struct Checkpoint {
+    name: String,
+    sources: Vec<Box<dyn ByteSource>>,
+    tensors: BTreeMap<String, StoredTensor>,
+    layout: Layout,
+    config: AutoencoderConfig,
+    scale: LatentScale,
+}
+
+/// One tensor of a [`Checkpoint`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoredTensor {
+    /// Its name as written in the file.
+    pub file_name: String,
+    /// Where it lies, its type and shape as written.
+    pub info: TensorInfo,
+    /// Index of its file.
+    source: usize,
+}
+
+/// Numbers of weights.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Parameters {
+    /// In the encoder.
+    pub encoder: u64,
+    /// In the decoder.
+    pub decoder: u64,
+    /// In all, with the 1x1 convolutions between the two.
+    pub total: u64,
+}
+
+impl Checkpoint {
+    /// Takes a .safetensors file from any source, with the text of its config.json if there is one.
+    pub async fn from_source(source: Box<dyn ByteSource>, config_json: Option<&str>) -> Result<Self> {
+        let config = config_json.map(AutoencoderConfig::from_json).transpose()?;
+        Self::assemble(source.name().to_owned(), vec![source], config).await
+    }
+
+    /// States which published model this is, where [`Self::scale`] does not know or is to be overruled. See `FAMILIES`
+    /// for names.
+    pub fn with_family(mut self, name: &str) -> Result<Self> {
+        let family = Family::find(name)?;
+        if family.latent_channels != self.config.latent_channels {
+            return Err(Error::Input {
+                what: format!("family \"{name}\""),
+                expected: format!("a family with {} latent channels, as the weights have", self.config.latent_channels),
+                found: format!("{} latent channels", family.latent_channels),
+            });
+        }
+        let mut config = self.config.clone();
+        family.apply_scale(&mut config);
+        self.settle(config, format!("the caller: family {name}"));
+        Ok(self)
+    }
+
+    /// The network, and the scale of its latents if that is known. If not, the scale here is 1 and the shift 0.
+    pub fn config(&self) -> &AutoencoderConfig {
+        &self.config
+    }
+
+    /// The config, or an error that lists the candidates if the scale of the latents is not known.
+    pub fn scaled_config(&self) -> Result<&AutoencoderConfig> {
+        match &self.scale {
+            LatentScale::Known { .. } => Ok(&self.config),
+            LatentScale::Unknown { candidates } => Err(Error::Input {
+                what: format!("family of {}", self.name),
+                expected: if candidates.is_empty() {
+                    "a family or a config.json (no published model has these shapes)".to_owned()
+                } else {
+                    format!("one of {} (all have these shapes, but other latents)", candidates.join(", "))
+                },
+                found: "none given and no config.json".to_owned(),
+            }),
+        }
+    }
+
+    /// Whether and how the scale of the latents is known.
+    pub fn scale(&self) -> &LatentScale {
+        &self.scale
+    }
+
+    /// What errors call it: the file or folder.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Whose names the files use.
+    pub fn layout(&self) -> Layout {
+        self.layout
+    }
+
+    /// Name and length in bytes of each file.
+    pub fn files(&self) -> impl Iterator<Item = (&str, u64)> {
+        self.sources.iter().map(|source| (source.name(), source.len()))
+    }
+
+    /// Names of the VAE's tensors in diffusers' spelling, sorted.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.tensors.keys().map(String::as_str)
+    }
+
+    /// The tensor with this name in diffusers' spelling.
+    pub fn tensor(&self, name: &str) -> Option<&StoredTensor> {
+        self.tensors.get(name)
+    }
+
+    /// Whether there are weights of an encoder, too.
+    pub fn has_encoder(&self) -> bool {
+        self.tensors.contains_key("encoder.conv_in.weight")
+    }
+
+    /// Numbers of weights.
+    pub fn parameters(&self) -> Parameters {
+        let count = |prefix: &str| {
+            let tensors = self.tensors.iter().filter(|(name, _)| name.starts_with(prefix));
+            let elements = tensors.map(|(_, tensor)| tensor.info.shape.iter().product::<u64>());
+            elements.fold(0, u64::saturating_add)
+        };
+        Parameters { encoder: count("encoder."), decoder: count("decoder."), total: count("") }
+    }
+
+    /// How many tensors of each type there are.
+    pub fn element_types(&self) -> BTreeMap<ElementType, usize> {
+        let mut counts = BTreeMap::new();
+        for tensor in self.tensors.values() {
+            *counts.entry(tensor.info.dtype.clone()).or_default() += 1;
+        }
+        counts
+    }
+
+    /// Checks that all of `wanted` (name in diffusers' spelling, shape) are there and usable, without reading them.
+    pub fn check<'a>(&self, wanted: impl IntoIterator<Item = (&'a str, &'a [u64])>) -> Result<()> {
+        let mut missing = Vec::new();
+        for (name, shape) in wanted {
+            match self.tensors.get(name) {
+                Some(tensor) => tensor.check(shape)?,
+                None => missing.push(name.to_owned()),
+            }
+        }
+        if missing.is_empty() {
+            Ok(())
+        } else {
+            Err(Error::MissingTensors { file: self.name.clone(), tensors: missing })
+        }
+    }
+
+    /// Reads a tensor that must have this name in diffusers' spelling, this shape, and finite values only.
+    ///
+    /// Trailing axes of extent 1 may be there or not: the weights of a linear layer and of a 1x1 convolution are the
+    /// same.
+    pub async fn read_f32(&self, name: &str, shape: &[u64]) -> Result<Vec<f32>> {
+        self.check([(name, shape)])?;
+        let tensor = &self.tensors[name];
+        let read = read_tensor(self.sources[tensor.source].as_ref(), &tensor.file_name, &tensor.info).await?;
+        if let Some((index, value)) = first_non_finite(&read.data) {
+            return Err(Error::Tensor {
+                tensor: tensor.file_name.clone(),
+                expected: "finite values".to_owned(),
+                found: format!("{value} at element {index}"),
+            });
+        }
+        Ok(read.data)
+    }
+
+    /// Reads the headers of all `sources` and sorts out names, config and scale. A `config` given here must fit.
+    pub(super) async fn assemble(
+        name: String,
+        sources: Vec<Box<dyn ByteSource>>,
+        config: Option<AutoencoderConfig>,
+    ) -> Result<Self> {
+        let mut written: BTreeMap<String, (usize, TensorInfo)> = BTreeMap::new();
+        let mut architecture = None;
+        for (index, source) in sources.iter().enumerate() {
+            let mut header = read_header(source.as_ref()).await?;
+            architecture = architecture.or_else(|| header.metadata.remove("modelspec.architecture"));
+            for (tensor, info) in header.tensors {
+                if let Some((other, _)) = written.get(&tensor) {
+                    let problem = format!("tensor \"{tensor}\" is in {} too", sources[*other].name());
+                    return Err(Error::Format { file: source.name().to_owned(), problem });
+                }
+                written.insert(tensor, (index, info));
+            }
+        }
+        let shapes = written.iter().map(|(tensor, (_, info))| (tensor.clone(), info.shape.clone())).collect();
+        let names = translate(&name, &shapes)?;
+        let hint = family_hint(written.keys().map(String::as_str)).or_else(|| family_of_architecture(&architecture?));
+        let tensors: BTreeMap<String, StoredTensor> = names
+            .written
+            .into_iter()
+            .filter_map(|(tensor, file_name)| {
+                let (source, info) = written.remove(&file_name)?;
+                Some((tensor, StoredTensor { file_name, info, source }))
+            })
+            .collect();
+
+        let shapes = tensors.iter().map(|(tensor, stored)| (tensor.clone(), stored.info.shape.clone())).collect();
+        let derived = Derived::from_shapes(&name, &shapes)?;
+        let (config, scale) = match config {
+            Some(config) => (fitting(config, &derived)?, LatentScale::Known { from: "config.json".to_owned() }),
+            None => decide(&derived, hint)?,
+        };
+        Ok(Self { name, sources, tensors, layout: names.layout, config, scale })
+    }
+
+    /// Takes over a config that was found to fit, known `from` somewhere.
+    pub(super) fn settle(&mut self, config: AutoencoderConfig, from: String) {
+        self.config = config;
+        self.scale = LatentScale::Known { from };
+    }
+}
+
+impl StoredTensor {
+    /// Checks that the tensor can be read as weights of `shape`.
+    fn check(&self, shape: &[u64]) -> Result<()> {
+        let fail = |expected, found| Err(Error::Tensor { tensor: self.file_name.clone(), expected, found });
+        if !same_shape(&self.info.shape, shape) {
+            return fail(format!("shape {shape:?}"), format!("{:?}", self.info.shape));
+        }
+        match &self.info.dtype {
+            ElementType::Float(_) => Ok(()),
+            ElementType::Other(dtype) => fail("elements of type F32, F16 or BF16".to_owned(), dtype.clone()),
+        }
+    }
+}
+
+impl fmt::Debug for Checkpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Checkpoint")
+            .field("name", &self.name)
+            .field("tensors", &self.tensors.len())
+            .field("layout", &self.layout)
+            .field("config", &self.config)
+            .field("scale", &self.scale)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Whether two shapes differ at most in trailing axes of extent 1.
+fn same_shape(left: &[u64], right: &[u64]) -> bool {
+    let trim = |shape: &[u64]| shape.iter().rposition(|&extent| extent != 1).map_or(0, |last| last + 1);
+    left[..trim(left)] == right[..trim(right)]
+}

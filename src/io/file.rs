@@ -1,0 +1,79 @@
+//! Files as byte sources. Native only.
+
+use std::fs::File;
+use std::io::{Read as _, Seek as _, SeekFrom};
+use std::ops::Range;
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+
+use super::source::{ByteSource, ReadFuture, check_range};
+use crate::error::{Error, Result};
+
+/// A file, opened once and read in pieces.
+#[derive(Debug)]
+pub struct FileSource {
+    name: String,
+    len: u64,
+    // The lock makes seek and read one step: the file's cursor is shared.
+    file: Mutex<File>,
+}
+
+impl FileSource {
+    /// Opens the file at `path`. A folder is refused.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self> {
+        let name = path.as_ref().display().to_string();
+        let open = || {
+            let file = File::open(path.as_ref())?;
+            let metadata = file.metadata()?;
+            if metadata.is_dir() {
+                return Err(std::io::ErrorKind::IsADirectory.into());
+            }
+            Ok((file, metadata.len()))
+        };
+        match open() {
+            Ok((file, len)) => Ok(Self { name, len, file: Mutex::new(file) }),
+            Err(source) => Err(Error::Io { path: name, source }),
+        }
+    }
+
+    fn read_range(&self, range: &Range<usize>) -> std::io::Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        bytes
+            .try_reserve_exact(range.len())
+            .map_err(|error| std::io::Error::new(std::io::ErrorKind::OutOfMemory, error))?;
+        let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        file.seek(SeekFrom::Start(range.start as u64))?;
+        file.by_ref().take(range.len() as u64).read_to_end(&mut bytes)?;
+        Ok(bytes)
+    }
+}
+
+impl ByteSource for FileSource {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn len(&self) -> u64 {
+        self.len
+    }
+
+    fn read_at(&self, offset: u64, len: u64) -> ReadFuture<'_> {
+        let bytes = check_range(self, offset, len).and_then(|range| {
+            let bytes = self.read_range(&range).map_err(|source| Error::Io { path: self.name.clone(), source })?;
+            if bytes.len() < range.len() {
+                return Err(Error::Format {
+                    file: self.name.clone(),
+                    problem: format!(
+                        "the file shrank while it was read: bytes {}..{} of {} are wanted, it ends at {}",
+                        range.start,
+                        range.end,
+                        self.len,
+                        range.start + bytes.len()
+                    ),
+                });
+            }
+            Ok(bytes)
+        });
+        Box::pin(std::future::ready(bytes))
+    }
+}

@@ -1,0 +1,24 @@
+//! Bytes in, bytes out: checkpoints, arrays and images. Knows nothing of graphs, plans or devices.
+
+pub mod convert;
+#[cfg(feature = "cli")]
+pub mod image_file;
+pub mod names;
+pub mod npy;
+pub mod safetensors;
+
+mod checkpoint;
+#[cfg(not(target_arch = "wasm32"))]
+mod file;
+#[cfg(not(target_arch = "wasm32"))]
+mod folder;
+mod source;
+
+pub use self::checkpoint::{Checkpoint, LatentScale, Parameters, StoredTensor};
+#[cfg(not(target_arch = "wasm32"))]
+pub use self::file::FileSource;
+#[cfg(not(target_arch = "wasm32"))]
+pub use self::folder::Variant;
+pub use self::names::Layout;
+pub use self::safetensors::{ElementType, TensorInfo};
+pub use self::source::{ByteSource, MemorySource, ReadFuture};

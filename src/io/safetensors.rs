@@ -1,0 +1,149 @@
+//! The safetensors format: header, single tensors, and a writer. Never holds a whole file.
+//!
+//! A file is 8 bytes with the header's length, the header (JSON: name -> dtype, shape, offsets), then the data. The
+//! rules are those of the `safetensors` crate, whose own parser is not used because it wants 64-bit `usize` for files
+//! over 4 GiB (a browser has 32), merges doubled names silently, refuses a whole file for one unknown dtype, and does
+//! not say which tensor is wrong.
+
+mod header;
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde_json::json;
+
+pub use self::header::parse_header;
+use super::convert;
+use super::source::ByteSource;
+use crate::error::{Error, Result};
+use crate::tensor::{DType, HostTensor};
+
+/// Longest header accepted, in bytes. The same number as upstream's.
+pub const MAX_HEADER_BYTES: u64 = 100_000_000;
+
+/// Bytes before the header: its length as a little-endian u64.
+const PREFIX_BYTES: u64 = 8;
+
+/// What a file says about its tensors.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Header {
+    /// Every tensor, usable or not, by name.
+    pub tensors: BTreeMap<String, TensorInfo>,
+    /// The free-form `__metadata__` of the file.
+    pub metadata: BTreeMap<String, String>,
+}
+
+/// Where a tensor lies and how to read it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TensorInfo {
+    /// Type of the elements.
+    pub dtype: ElementType,
+    /// Extent of each axis, slowest first.
+    pub shape: Vec<u64>,
+    /// First byte, counted from the start of the file.
+    pub offset: u64,
+    /// Length in bytes.
+    pub bytes: u64,
+}
+
+/// Type of a stored tensor's elements: one that weights may have, or any other by the name the file gives it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ElementType {
+    /// A type this crate reads.
+    Float(DType),
+    /// A type it only lists.
+    Other(String),
+}
+
+impl fmt::Display for ElementType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Float(dtype) => dtype.fmt(f),
+            Self::Other(name) => f.write_str(name),
+        }
+    }
+}
+
+/// Reads and checks the header of `source`.
+pub async fn read_header(source: &dyn ByteSource) -> Result<Header> {
+    let fail = |problem| Err(Error::Format { file: source.name().to_owned(), problem });
+    let prefix = source.read_at(0, source.len().min(PREFIX_BYTES)).await?;
+    if let Some(&(_, other)) = OTHER_FORMATS.iter().find(|(magic, _)| prefix.starts_with(magic)) {
+        return fail(format!("not a safetensors file but {other}"));
+    }
+    let Ok(prefix) = <[u8; 8]>::try_from(prefix) else {
+        return fail(format!("{} bytes are too few for a safetensors file", source.len()));
+    };
+    let header_bytes = u64::from_le_bytes(prefix);
+    if header_bytes > MAX_HEADER_BYTES {
+        return fail(format!(
+            "its header would have {header_bytes} bytes, more than {MAX_HEADER_BYTES}: not a safetensors file"
+        ));
+    }
+    if header_bytes > source.len() - PREFIX_BYTES {
+        return fail(format!("truncated: the header has {header_bytes} bytes, the file {}", source.len()));
+    }
+    let json = source.read_at(PREFIX_BYTES, header_bytes).await?;
+    parse_header(source.name(), &json, source.len())
+}
+
+/// Reads one tensor as f32. `name` is for errors. Types other than F32, F16 and BF16 are refused; values are not looked
+/// at.
+pub async fn read_tensor(source: &dyn ByteSource, name: &str, info: &TensorInfo) -> Result<HostTensor> {
+    let fail = |expected: &str, found| Error::Tensor { tensor: name.to_owned(), expected: expected.to_owned(), found };
+    let ElementType::Float(dtype) = info.dtype else {
+        return Err(fail("elements of type F32, F16 or BF16", info.dtype.to_string()));
+    };
+    let shape: Option<Vec<usize>> = info.shape.iter().map(|&extent| usize::try_from(extent).ok()).collect();
+    let shape = shape.ok_or_else(|| fail("a shape this machine can address", format!("{:?}", info.shape)))?;
+    let bytes = source.read_at(info.offset, info.bytes).await?;
+    let data = convert::to_f32(&bytes, dtype);
+    if Some(data.len()) != shape.iter().try_fold(1_usize, |product, &extent| product.checked_mul(extent)) {
+        return Err(fail(&format!("data of shape {shape:?}"), format!("{} elements", data.len())));
+    }
+    Ok(HostTensor { shape, data })
+}
+
+/// A whole file with these tensors as F32, data in the order given. Doubled or reserved names are refused.
+pub fn write_safetensors(tensors: &[(&str, &HostTensor)]) -> Result<Vec<u8>> {
+    let mut entries = serde_json::Map::new();
+    let mut end = 0;
+    for (name, tensor) in tensors {
+        let fail = |expected: &str, found| {
+            Err(Error::Input { what: format!("tensor \"{name}\" to be written"), expected: expected.to_owned(), found })
+        };
+        if tensor.shape.iter().try_fold(1_usize, |product, &extent| product.checked_mul(extent))
+            != Some(tensor.data.len())
+        {
+            return fail(&format!("data of shape {:?}", tensor.shape), format!("{} elements", tensor.data.len()));
+        }
+        let begin = end;
+        end += std::mem::size_of_val(tensor.data.as_slice());
+        let entry = json!({ "dtype": "F32", "shape": tensor.shape, "data_offsets": [begin, end] });
+        if *name == header::METADATA || entries.insert((*name).to_owned(), entry).is_some() {
+            return fail("a name of its own", "a reserved name or one used twice".to_owned());
+        }
+    }
+    let mut header = serde_json::Value::Object(entries).to_string();
+    // Spaces up to a multiple of eight, so that the data is aligned.
+    header.extend(std::iter::repeat_n(' ', header.len().next_multiple_of(8) - header.len()));
+    let mut file = (header.len() as u64).to_le_bytes().to_vec();
+    file.reserve_exact(header.len() + end);
+    file.extend_from_slice(header.as_bytes());
+    for (_, tensor) in tensors {
+        file.extend_from_slice(&convert::to_bytes(&tensor.data));
+    }
+    Ok(file)
+}
+
+/// What people hand over instead: the first bytes, and what that is.
+const OTHER_FORMATS: &[(&[u8], &str)] = &[
+    (b"PK\x03\x04", "a zip archive, perhaps a PyTorch checkpoint: convert it to safetensors"),
+    (b"\x80\x02", "a Python pickle, perhaps a PyTorch checkpoint: convert it to safetensors"),
+    (b"GGUF", "a GGUF file: convert it to safetensors"),
+    (b"\x93NUMPY", "a NumPy array (.npy)"),
+    (b"version ", "a Git LFS pointer: the real file was not downloaded (git lfs pull)"),
+    (b"<!DOCTYP", "a web page: the download failed"),
+    (b"<!doctyp", "a web page: the download failed"),
+    (b"<html", "a web page: the download failed"),
+];

@@ -1,0 +1,174 @@
+//! Parses and checks a safetensors header. Every complaint names the tensor.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::fmt;
+
+use serde::Deserialize;
+use serde::de::{Deserializer, Error as _, MapAccess, Visitor};
+
+use super::{ElementType, Header, PREFIX_BYTES, TensorInfo};
+use crate::error::{Error, Result};
+use crate::tensor::DType;
+
+/// The one key of a header that is not a tensor.
+pub(super) const METADATA: &str = "__metadata__";
+
+/// Bits of one element, for each dtype the format knows. Data of any other dtype is listed with its size unchecked.
+const ELEMENT_BITS: &[(&str, u64)] = &[
+    ("BOOL", 8),
+    ("F4", 4),
+    ("F6_E2M3", 6),
+    ("F6_E3M2", 6),
+    ("U8", 8),
+    ("I8", 8),
+    ("F8_E5M2", 8),
+    ("F8_E4M3", 8),
+    ("F8_E8M0", 8),
+    ("F8_E4M3FNUZ", 8),
+    ("F8_E5M2FNUZ", 8),
+    ("I16", 16),
+    ("U16", 16),
+    ("F16", 16),
+    ("BF16", 16),
+    ("I32", 32),
+    ("U32", 32),
+    ("F32", 32),
+    ("C64", 64),
+    ("F64", 64),
+    ("I64", 64),
+    ("U64", 64),
+];
+
+/// Parses the header `json` of a file of `file_bytes` bytes and checks that its tensors cover the data exactly: no
+/// overlap, no hole, nothing beyond the end, and each as long as its shape and dtype say. `file` is for errors.
+pub fn parse_header(file: &str, json: &[u8], file_bytes: u64) -> Result<Header> {
+    let fail = |problem| Error::Format { file: file.to_owned(), problem };
+    let entries = parse_json(json).map_err(fail)?;
+    let data_start = PREFIX_BYTES + json.len() as u64;
+    let data_bytes =
+        file_bytes.checked_sub(data_start).ok_or_else(|| fail("truncated within its header".to_owned()))?;
+    check_cover(&entries.tensors, data_bytes).map_err(fail)?;
+
+    let mut tensors = BTreeMap::new();
+    for (name, RawTensor { dtype, shape, data_offsets: (begin, end) }) in entries.tensors {
+        let bytes = end - begin;
+        check_size(&dtype, &shape, bytes).map_err(|problem| fail(format!("tensor \"{name}\": {problem}")))?;
+        let info = TensorInfo { dtype: element_type(dtype), shape, offset: data_start + begin, bytes };
+        tensors.insert(name, info);
+    }
+    Ok(Header { tensors, metadata: entries.metadata })
+}
+
+fn element_type(name: String) -> ElementType {
+    let readable = [DType::F32, DType::F16, DType::BF16].into_iter().find(|dtype| dtype.to_string() == name);
+    readable.map_or(ElementType::Other(name), ElementType::Float)
+}
+
+/// Checks `bytes` against what the shape and dtype need.
+fn check_size(dtype: &str, shape: &[u64], bytes: u64) -> std::result::Result<(), String> {
+    let elements = shape.iter().try_fold(1_u64, |product, &extent| product.checked_mul(extent));
+    let elements = elements.ok_or_else(|| format!("shape {shape:?} has more elements than 64 bits can count"))?;
+    let Some(&(_, bits)) = ELEMENT_BITS.iter().find(|(name, _)| *name == dtype) else {
+        return Ok(());
+    };
+    let needed_bits = elements.checked_mul(bits);
+    let needed_bits =
+        needed_bits.ok_or_else(|| format!("shape {shape:?} of {dtype} has more bits than 64 bits can count"))?;
+    if needed_bits % 8 != 0 {
+        return Err(format!("shape {shape:?} of {dtype} does not end at a whole byte"));
+    }
+    if needed_bits / 8 != bytes {
+        return Err(format!("shape {shape:?} of {dtype} has {} bytes, but its offsets span {bytes}", needed_bits / 8));
+    }
+    Ok(())
+}
+
+/// Checks that the tensors fill the `data_bytes` bytes after the header one after another.
+fn check_cover(tensors: &BTreeMap<String, RawTensor>, data_bytes: u64) -> std::result::Result<(), String> {
+    let mut in_order: Vec<_> = tensors.iter().map(|(name, tensor)| (tensor.data_offsets, name)).collect();
+    in_order.sort_unstable();
+    let mut covered = 0;
+    let mut previous = "the header";
+    for ((begin, end), name) in in_order {
+        if begin > end {
+            return Err(format!("tensor \"{name}\" ends at byte {end}, before its start at byte {begin}"));
+        }
+        if end > data_bytes {
+            return Err(format!(
+                "truncated or corrupt: tensor \"{name}\" ends at byte {end}, but there are {data_bytes} bytes of data"
+            ));
+        }
+        if begin < covered {
+            return Err(format!(
+                "tensor \"{name}\" starts at byte {begin} and overlaps {previous}, which ends at {covered}"
+            ));
+        }
+        if begin > covered {
+            return Err(format!("{} unused bytes between {previous} and tensor \"{name}\"", begin - covered));
+        }
+        covered = end;
+        previous = name;
+    }
+    if covered < data_bytes {
+        return Err(format!("{} unused bytes after the last tensor", data_bytes - covered));
+    }
+    Ok(())
+}
+
+/// The header as written, before any check but that of doubled names.
+#[derive(Default)]
+struct Entries {
+    tensors: BTreeMap<String, RawTensor>,
+    metadata: BTreeMap<String, String>,
+    /// The entry being read, for the error.
+    current: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct RawTensor {
+    dtype: String,
+    shape: Vec<u64>,
+    data_offsets: (u64, u64),
+}
+
+fn parse_json(json: &[u8]) -> std::result::Result<Entries, String> {
+    let mut entries = Entries::default();
+    let mut deserializer = serde_json::Deserializer::from_slice(json);
+    let parsed = deserializer.deserialize_map(EntriesVisitor(&mut entries)).and_then(|()| deserializer.end());
+    match (parsed, &entries.current) {
+        (Ok(()), _) => Ok(entries),
+        (Err(error), None) => Err(format!("its header is not a safetensors header: {error}")),
+        (Err(error), Some(name)) => Err(format!("its header has a bad entry \"{name}\": {error}")),
+    }
+}
+
+/// Fills `Entries`, because serde's own map would let the last of two equal names win.
+struct EntriesVisitor<'a>(&'a mut Entries);
+
+impl<'de> Visitor<'de> for EntriesVisitor<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON object of tensors")
+    }
+
+    fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> std::result::Result<(), M::Error> {
+        while let Some(name) = map.next_key::<String>()? {
+            self.0.current = Some(name.clone());
+            if name == METADATA {
+                // Null is what some writers leave for "none".
+                self.0.metadata = map.next_value::<Option<_>>()?.unwrap_or_default();
+            } else {
+                match self.0.tensors.entry(name) {
+                    Entry::Vacant(entry) => {
+                        entry.insert(map.next_value()?);
+                    }
+                    Entry::Occupied(_) => return Err(M::Error::custom("this name occurs twice")),
+                }
+            }
+            self.0.current = None;
+        }
+        Ok(())
+    }
+}

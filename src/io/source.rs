@@ -1,0 +1,69 @@
+//! Where bytes come from: memory, a file (`file.rs`), or what the caller implements (a browser's `Blob`, a range request).
+//!
+//! Reads are ranged and asynchronous, so a checkpoint is never in memory as a whole. Nothing is cached here.
+
+use std::borrow::Cow;
+use std::future::Future;
+use std::ops::Range;
+use std::pin::Pin;
+
+use crate::error::{Error, Result};
+
+/// A read in progress. Not `Send`: in a browser it waits on a JavaScript promise.
+pub type ReadFuture<'a> = Pin<Box<dyn Future<Output = Result<Vec<u8>>> + 'a>>;
+
+/// A named run of bytes that can be read in pieces.
+pub trait ByteSource {
+    /// What errors call it: a path or a file name.
+    fn name(&self) -> &str;
+
+    /// Total length in bytes.
+    fn len(&self) -> u64;
+
+    /// Reads exactly `len` bytes that start at byte `offset`. A range beyond the end is an error.
+    fn read_at(&self, offset: u64, len: u64) -> ReadFuture<'_>;
+
+    /// Whether there are no bytes at all.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// Bytes that are in memory already.
+#[derive(Debug, Clone)]
+pub struct MemorySource {
+    name: String,
+    bytes: Cow<'static, [u8]>,
+}
+
+impl MemorySource {
+    /// A source of `bytes`, called `name` in errors.
+    pub fn new(name: impl Into<String>, bytes: impl Into<Cow<'static, [u8]>>) -> Self {
+        Self { name: name.into(), bytes: bytes.into() }
+    }
+}
+
+impl ByteSource for MemorySource {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn len(&self) -> u64 {
+        self.bytes.len() as u64
+    }
+
+    fn read_at(&self, offset: u64, len: u64) -> ReadFuture<'_> {
+        let bytes = check_range(self, offset, len).map(|range| self.bytes[range].to_vec());
+        Box::pin(std::future::ready(bytes))
+    }
+}
+
+/// The range `offset..offset + len` if it lies within `source` and can be addressed on this machine.
+pub(super) fn check_range(source: &dyn ByteSource, offset: u64, len: u64) -> Result<Range<usize>> {
+    let end = offset.checked_add(len).filter(|&end| end <= source.len());
+    let range = end.and_then(|end| Some(usize::try_from(offset).ok()?..usize::try_from(end).ok()?));
+    range.ok_or_else(|| Error::Format {
+        file: source.name().to_owned(),
+        problem: format!("{len} bytes at offset {offset} are wanted, but there are {} bytes", source.len()),
+    })
+}

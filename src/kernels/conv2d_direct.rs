@@ -1,0 +1,80 @@
+//! Direct 3x3 convolution for few channels. Shader: `conv2d_direct.wgsl`.
+
+use crate::kernels::choice::DirectTile;
+use crate::kernels::{Access, Interface, Launch, Value, Variant, groups, params};
+use crate::tensor::Storage;
+
+params! {
+    /// Numbers of `conv2d_direct`.
+    Conv2dDirectParams, PARAMS {
+        /// Groups of neighbouring pixels in a row.
+        spans: u32,
+        /// Image rows of this band.
+        rows: u32,
+        /// First image row of this band.
+        y0: u32,
+        /// Image width after doubling, pixels.
+        width: u32,
+        /// Image height after doubling, pixels.
+        height: u32,
+        /// Width of x, pixels.
+        x_width: u32,
+        /// Image row before doubling that x starts with.
+        x_row0: i32,
+        /// Image row that y starts with.
+        y_row0: i32,
+        /// Input channels / 4.
+        c_in4: u32,
+        /// Output channels / 4.
+        c_out4: u32,
+        /// Factor of the product.
+        scale: f32,
+    }
+}
+
+/// `conv2d_direct`.
+pub const INTERFACE: Interface = Interface {
+    file: "conv2d_direct",
+    bindings: &[("x", Access::Read), ("w", Access::Read), ("bias", Access::Read), ("y", Access::ReadWrite)],
+    params: PARAMS,
+};
+
+/// One convolution of a band.
+#[derive(Debug, Clone, Copy)]
+pub struct Conv2dDirect {
+    /// Elements of x and w.
+    pub input: Storage,
+    /// Elements of y.
+    pub output: Storage,
+    /// Whether x is half the image's size.
+    pub upsample: bool,
+    /// Register tile.
+    pub tile: DirectTile,
+    /// The numbers; `spans` is set by [`Self::launch`].
+    pub params: Conv2dDirectParams,
+}
+
+impl Conv2dDirect {
+    /// The launch, one invocation for each register tile.
+    pub fn launch(&self) -> Launch {
+        let DirectTile { pixels, columns4 } = self.tile;
+        let params = Conv2dDirectParams { spans: self.params.width.div_ceil(pixels), ..self.params };
+        let Conv2dDirectParams { spans, rows, width, c_in4, c_out4, .. } = params;
+        Launch {
+            variant: Variant {
+                file: "conv2d_direct",
+                values: vec![
+                    ("TILE_X", Value::U32(pixels)),
+                    ("TILE_X_HALO", Value::U32(pixels + 2)),
+                    ("TILE_N", Value::U32(columns4)),
+                    ("SHIFT", Value::U32(u32::from(self.upsample))),
+                    ("Stored", Value::Type(self.input.wgsl_type())),
+                    ("Output", Value::Type(self.output.wgsl_type())),
+                ],
+            },
+            workgroups: [groups(u64::from(spans) * u64::from(rows)), c_out4.div_ceil(columns4), 1],
+            params: bytemuck::bytes_of(&params).to_vec(),
+            macs: u64::from(rows) * u64::from(width) * u64::from(c_in4) * u64::from(c_out4) * 16 * 9,
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! Group normalisation in three kernels: moments of runs of pixels, their merge into one scale and shift per channel, and the
+//! application for readers that cannot apply it themselves. Shaders: `group_norm_{stats,finish,apply}.wgsl`.
+
+use crate::kernels::{Access, Interface, Launch, Value, Variant, WORKGROUP, groups, params};
+use crate::tensor::Storage;
+
+/// Bytes of the moments of four channels of one run: count, mean, M2.
+pub const MOMENTS_VEC4_BYTES: u64 = 48;
+/// Bytes of the norm of four channels: scale, shift.
+pub const NORM_VEC4_BYTES: u64 = 32;
+
+params! {
+    /// Numbers of `group_norm_stats`.
+    StatsParams, STATS_PARAMS {
+        /// Pixels of this chunk.
+        pixels: u32,
+        /// Pixels of one run.
+        run: u32,
+        /// Runs of this chunk.
+        runs: u32,
+        /// First element of the chunk's own rows in x.
+        x_offset: u32,
+        /// Channels / 4.
+        channels4: u32,
+        /// First run of this chunk in moments.
+        moments_offset: u32,
+    }
+}
+
+/// `group_norm_stats`.
+pub const STATS: Interface = Interface {
+    file: "group_norm_stats",
+    bindings: &[("x", Access::Read), ("moments", Access::ReadWrite)],
+    params: STATS_PARAMS,
+};
+
+/// Launches `group_norm_stats`.
+pub fn stats(storage: Storage, params: StatsParams) -> Launch {
+    Launch {
+        variant: Variant { file: "group_norm_stats", values: vec![("Stored", Value::Type(storage.wgsl_type()))] },
+        workgroups: [groups(u64::from(params.runs) * u64::from(params.channels4)), 1, 1],
+        params: bytemuck::bytes_of(&params).to_vec(),
+        macs: 0,
+    }
+}
+
+params! {
+    /// Numbers of `group_norm_finish`.
+    FinishParams, FINISH_PARAMS {
+        /// Runs of pixels.
+        runs: u32,
+        /// Channels, not padded.
+        channels: u32,
+        /// Channels / 4, rounded up.
+        channels4: u32,
+        /// Channels of one group.
+        channels_per_group: u32,
+        /// Added to the variance.
+        eps: f32,
+    }
+}
+
+/// `group_norm_finish`.
+pub const FINISH: Interface = Interface {
+    file: "group_norm_finish",
+    bindings: &[
+        ("moments", Access::Read),
+        ("weight", Access::Read),
+        ("bias", Access::Read),
+        ("norm", Access::ReadWrite),
+    ],
+    params: FINISH_PARAMS,
+};
+
+/// Launches `group_norm_finish`: one workgroup per group.
+pub fn finish(params: FinishParams) -> Launch {
+    Launch {
+        variant: Variant { file: "group_norm_finish", values: vec![] },
+        workgroups: [params.channels / params.channels_per_group, 1, 1],
+        params: bytemuck::bytes_of(&params).to_vec(),
+        macs: 0,
+    }
+}
+
+params! {
+    /// Numbers of `group_norm_apply`.
+    ApplyParams, APPLY_PARAMS {
+        /// Pixels of this band times channels / 4.
+        elements: u32,
+        /// Channels / 4.
+        channels4: u32,
+        /// First element of the band in x.
+        x_offset: u32,
+    }
+}
+
+/// `group_norm_apply`.
+pub const APPLY: Interface = Interface {
+    file: "group_norm_apply",
+    bindings: &[("x", Access::Read), ("norm", Access::Read), ("y", Access::ReadWrite)],
+    params: APPLY_PARAMS,
+};
+
+/// Launches `group_norm_apply`, with SiLU where `activate`.
+pub fn apply(storage: Storage, activate: bool, params: ApplyParams) -> Launch {
+    // Two axes: a band of a large picture has more workgroups than one axis may hold.
+    const ROW: u32 = 32_768;
+    let workgroups = params.elements.div_ceil(WORKGROUP);
+    Launch {
+        variant: Variant {
+            file: "group_norm_apply",
+            values: vec![("ACTIVATE", Value::Bool(activate)), ("Stored", Value::Type(storage.wgsl_type()))],
+        },
+        workgroups: [workgroups.min(ROW), workgroups.div_ceil(ROW), 1],
+        params: bytemuck::bytes_of(&params).to_vec(),
+        macs: 0,
+    }
+}

@@ -1,0 +1,120 @@
+//! Batched matrix product with an epilogue. Shader: `matmul.wgsl`.
+
+use crate::kernels::choice::MatmulTile;
+use crate::kernels::{Access, Interface, Launch, Value, Variant, WORKGROUP, params};
+use crate::tensor::Storage;
+
+params! {
+    /// Numbers of `matmul`. Offsets and strides count vec4 elements.
+    MatmulParams, MATMUL_PARAMS {
+        /// Rows of a and c.
+        m: u32,
+        /// Rows of c written; those from `m` on are zero.
+        m_stored: u32,
+        /// Columns of b and c / 4.
+        n4: u32,
+        /// Columns of a / 4.
+        k4: u32,
+        /// First element of a.
+        a_offset: u32,
+        /// Between two rows of a.
+        a_row: u32,
+        /// Between two batch entries of a.
+        a_batch: u32,
+        /// First element of b.
+        b_offset: u32,
+        /// Between two rows of b.
+        b_row: u32,
+        /// Between two column blocks of b.
+        b_block: u32,
+        /// Between two batch entries of b.
+        b_batch: u32,
+        /// First element of c.
+        c_offset: u32,
+        /// Between two rows of c, or of its transpose.
+        c_row: u32,
+        /// Between two batch entries of c.
+        c_batch: u32,
+        /// Factor of the product.
+        scale: f32,
+    }
+}
+
+/// `matmul`.
+pub const INTERFACE: Interface = Interface {
+    file: "matmul",
+    bindings: &[
+        ("a", Access::Read),
+        ("b", Access::Read),
+        ("bias", Access::Read),
+        ("row_factors", Access::Read),
+        ("c", Access::ReadWrite),
+    ],
+    params: MATMUL_PARAMS,
+};
+
+/// What a product does besides multiplying.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Epilogue {
+    /// Nothing.
+    #[default]
+    None,
+    /// Adds `bias[n]`.
+    Bias,
+    /// Adds `bias[n]` and what c holds.
+    BiasAccumulate,
+    /// Adds `bias[n]` and writes the transpose.
+    BiasTransposed,
+    /// Adds `row_factors[m]` times what c holds.
+    RowFactors,
+}
+
+/// One product.
+#[derive(Debug, Clone, Copy)]
+pub struct Matmul {
+    /// Elements of a and b.
+    pub input: Storage,
+    /// Elements of c.
+    pub output: Storage,
+    /// What else it does.
+    pub epilogue: Epilogue,
+    /// Register tile.
+    pub tile: MatmulTile,
+    /// Batch entries.
+    pub batch: u32,
+    /// The numbers.
+    pub params: MatmulParams,
+}
+
+impl Matmul {
+    /// The launch, one invocation for each register tile.
+    pub fn launch(&self) -> Launch {
+        let MatmulTile { rows, columns4 } = self.tile;
+        let MatmulParams { m, m_stored, n4, k4, .. } = self.params;
+        let (bias, accumulate, transposed, row_factors) = match self.epilogue {
+            Epilogue::None => (false, false, false, false),
+            Epilogue::Bias => (true, false, false, false),
+            Epilogue::BiasAccumulate => (true, true, false, false),
+            Epilogue::BiasTransposed => (true, false, true, false),
+            Epilogue::RowFactors => (false, false, false, true),
+        };
+        Launch {
+            variant: Variant {
+                file: "matmul",
+                values: vec![
+                    ("TILE_M", Value::U32(rows)),
+                    ("TILE_N", Value::U32(columns4)),
+                    ("HAS_BIAS", Value::Bool(bias)),
+                    ("ACCUMULATE", Value::Bool(accumulate)),
+                    ("ROW_FACTORS", Value::Bool(row_factors)),
+                    ("TRANSPOSED", Value::Bool(transposed)),
+                    ("Stored", Value::Type(self.input.wgsl_type())),
+                    ("Output", Value::Type(self.output.wgsl_type())),
+                ],
+            },
+            workgroups: [m_stored.div_ceil(WORKGROUP * rows), n4.div_ceil(columns4), self.batch],
+            params: bytemuck::bytes_of(&self.params).to_vec(),
+            macs: u64::from(self.batch) * u64::from(m) * u64::from(n4) * u64::from(k4) * 16,
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! HOW one operation runs: the Rust half of each shader, under the same stem as its `.wgsl`.
+//!
+//! A kernel is a WGSL file, a list of bindings, a struct of parameters and a way to count workgroups. What changes the code is in
+//! its [`Variant`], what changes only numbers in its parameters. Nothing here knows a device or a buffer.
+
+pub mod attention;
+pub mod choice;
+pub mod conv2d_direct;
+pub mod edges;
+pub mod group_norm;
+pub mod matmul;
+pub mod source;
+pub mod weights;
+pub mod winograd;
+
+pub use source::{Value, Variant};
+
+/// Invocations of a workgroup, of every kernel. A multiple of all known subgroup sizes, and within every device's limit.
+pub const WORKGROUP: u32 = 64;
+
+/// How a kernel uses a binding.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Access {
+    /// A read-only storage buffer.
+    Read,
+    /// A storage buffer that is written, and perhaps read.
+    ReadWrite,
+}
+
+/// The interface of a shader file. Binding 0 is always the uniform `params`; storage bindings follow.
+#[derive(Debug, Clone, Copy)]
+pub struct Interface {
+    /// Stem of the file.
+    pub file: &'static str,
+    /// Name and use of bindings 1, 2, and so on.
+    pub bindings: &'static [(&'static str, Access)],
+    /// Name and WGSL type of each member of `Params`.
+    pub params: &'static [(&'static str, &'static str)],
+}
+
+/// The interfaces of all kernels.
+pub const INTERFACES: &[Interface] = &[
+    attention::SOFTMAX,
+    attention::FINISH,
+    conv2d_direct::INTERFACE,
+    group_norm::STATS,
+    group_norm::FINISH,
+    group_norm::APPLY,
+    edges::LATENTS_IN,
+    edges::IMAGE_OUT,
+    matmul::INTERFACE,
+    winograd::WEIGHTS,
+    winograd::IN,
+    winograd::OUT,
+];
+
+/// The interface of the kernel in `file`.
+///
+/// # Panics
+/// When there is no such kernel, which is a bug.
+pub fn interface(file: &str) -> &'static Interface {
+    INTERFACES
+        .iter()
+        .find(|interface| interface.file == file)
+        .unwrap_or_else(|| panic!("kernel {file:?} has no interface"))
+}
+
+/// One kernel launch, without its buffers.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Launch {
+    /// The code.
+    pub variant: Variant,
+    /// The bytes of `Params`.
+    pub params: Vec<u8>,
+    /// Workgroups along x, y, z.
+    pub workgroups: [u32; 3],
+    /// Multiply-adds this launch stands for, counted as a direct convolution or product.
+    pub macs: u64,
+}
+
+/// Declares a `Params` struct that mirrors the one in WGSL, and the table that a test compares with naga's reflection.
+macro_rules! params {
+    ($(#[$meta:meta])* $name:ident, $table:ident { $($(#[$field_meta:meta])* $field:ident: $type:ident),+ $(,)? }) => {
+        $(#[$meta])*
+        #[repr(C)]
+        #[derive(Debug, Clone, Copy, PartialEq, bytemuck::Pod, bytemuck::Zeroable)]
+        pub struct $name {
+            $($(#[$field_meta])* pub $field: $type,)+
+        }
+
+        const $table: &[(&str, &str)] = &[$((stringify!($field), stringify!($type)),)+];
+    };
+}
+pub(crate) use params;
+
+/// Workgroups of [`WORKGROUP`] invocations for `invocations` in a row.
+pub fn groups(invocations: u64) -> u32 {
+    u32::try_from(invocations.div_ceil(u64::from(WORKGROUP))).unwrap_or(u32::MAX)
+}

@@ -1,0 +1,290 @@
+//! Turns a shader file and a [`Variant`] into the final WGSL text. The only code that touches shader text.
+//!
+//! Four operations, in this order: the parts that the file names are appended (`//#parts a b`; a part that has a `_packed`
+//! twin is replaced by it where its alias is `vec2<u32>`), the right-hand side of each named module-scope `const` or `alias`
+//! is replaced, loops marked `//#unroll` are written out, and `enable f16;` is put first where an alias became `vec4<f16>`.
+//! There is no preprocessor and no other directive.
+
+use std::fmt::Write as _;
+
+/// The kernel files and shared parts, by stem.
+const FILES: &[(&str, &str)] = &[
+    ("attention_finish", include_str!("../../shaders/attention_finish.wgsl")),
+    ("attention_softmax", include_str!("../../shaders/attention_softmax.wgsl")),
+    ("conv2d_direct", include_str!("../../shaders/conv2d_direct.wgsl")),
+    ("group_norm_apply", include_str!("../../shaders/group_norm_apply.wgsl")),
+    ("group_norm_finish", include_str!("../../shaders/group_norm_finish.wgsl")),
+    ("group_norm_stats", include_str!("../../shaders/group_norm_stats.wgsl")),
+    ("image_out", include_str!("../../shaders/image_out.wgsl")),
+    ("latents_in", include_str!("../../shaders/latents_in.wgsl")),
+    ("matmul", include_str!("../../shaders/matmul.wgsl")),
+    ("winograd_in", include_str!("../../shaders/winograd_in.wgsl")),
+    ("winograd_out", include_str!("../../shaders/winograd_out.wgsl")),
+    ("winograd_weights", include_str!("../../shaders/winograd_weights.wgsl")),
+    ("parts/activation", include_str!("../../shaders/parts/activation.wgsl")),
+    ("parts/moments", include_str!("../../shaders/parts/moments.wgsl")),
+    ("parts/output", include_str!("../../shaders/parts/output.wgsl")),
+    ("parts/output_packed", include_str!("../../shaders/parts/output_packed.wgsl")),
+    ("parts/storage", include_str!("../../shaders/parts/storage.wgsl")),
+    ("parts/storage_packed", include_str!("../../shaders/parts/storage_packed.wgsl")),
+];
+
+/// Parts that convert the elements of an alias, with the alias each serves.
+const CONVERTING_PARTS: &[(&str, &str)] = &[("storage", "Stored"), ("output", "Output")];
+
+/// A value for a `const` or `alias` of a shader file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Value {
+    /// A `const NAME: bool`.
+    Bool(bool),
+    /// A `const NAME: u32`.
+    U32(u32),
+    /// An `alias NAME`.
+    Type(&'static str),
+}
+
+/// One specialisation of a shader file: everything that changes its code. Sizes of images never do.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Variant {
+    /// Stem of the file in `shaders/`.
+    pub file: &'static str,
+    /// New right-hand sides, by name.
+    pub values: Vec<(&'static str, Value)>,
+}
+
+impl Variant {
+    /// The value set for `name`, if any.
+    pub fn value(&self, name: &str) -> Option<Value> {
+        self.values.iter().find(|(set, _)| *set == name).map(|(_, value)| *value)
+    }
+
+    /// Whether the boolean constant `name` is set to true. Every flag that a kernel has is set by its Rust half.
+    pub fn flag(&self, name: &str) -> bool {
+        self.value(name) == Some(Value::Bool(true))
+    }
+
+    /// The integer constant `name`, 0 where it is not set.
+    pub fn number(&self, name: &str) -> u32 {
+        match self.value(name) {
+            Some(Value::U32(number)) => number,
+            Some(Value::Bool(_) | Value::Type(_)) | None => 0,
+        }
+    }
+}
+
+/// The names of all kernel files.
+pub fn kernel_files() -> impl Iterator<Item = &'static str> {
+    FILES.iter().map(|(name, _)| *name).filter(|name| !name.contains('/'))
+}
+
+/// The final WGSL of `variant`.
+///
+/// # Errors
+/// A message that names the file and the constant, part or loop that does not fit. Every variant that the kernels can ask for is
+/// specialised in the tests, so an error here is a bug of this crate.
+pub fn specialize(variant: &Variant) -> Result<String, String> {
+    let mut text = file(variant.file)?.to_owned();
+    for part in parts_of(&text).collect::<Vec<_>>() {
+        text.push('\n');
+        text.push_str(file(&part_file(&part, variant))?);
+    }
+    for (name, value) in &variant.values {
+        text = replace_value(&text, name, *value)
+            .map_err(|problem| format!("shaders/{}.wgsl: {problem}", variant.file))?;
+    }
+    text = unroll(&text).map_err(|problem| format!("shaders/{}.wgsl: {problem}", variant.file))?;
+    if variant.values.iter().any(|(_, value)| *value == Value::Type("vec4<f16>")) {
+        text.insert_str(0, "enable f16;\n");
+    }
+    Ok(text)
+}
+
+fn file(name: &str) -> Result<&'static str, String> {
+    FILES
+        .iter()
+        .find(|(known, _)| *known == name)
+        .map(|(_, text)| *text)
+        .ok_or_else(|| format!("there is no shaders/{name}.wgsl"))
+}
+
+fn parts_of(text: &str) -> impl Iterator<Item = String> {
+    text.lines().filter_map(|line| line.strip_prefix("//#parts ")).flat_map(str::split_whitespace).map(str::to_owned)
+}
+
+fn part_file(part: &str, variant: &Variant) -> String {
+    let packed = CONVERTING_PARTS
+        .iter()
+        .any(|(converting, alias)| *converting == part && variant.value(alias) == Some(Value::Type("vec2<u32>")));
+    if packed { format!("parts/{part}_packed") } else { format!("parts/{part}") }
+}
+
+/// Replaces the right-hand side of the one module-scope line that declares `name`, keeping its trailing comment.
+fn replace_value(text: &str, name: &str, value: Value) -> Result<String, String> {
+    let (head, new) = match value {
+        Value::Bool(value) => (format!("const {name}: bool = "), value.to_string()),
+        Value::U32(value) => (format!("const {name}: u32 = "), format!("{value}u")),
+        Value::Type(value) => (format!("alias {name} = "), value.to_owned()),
+    };
+    let mut found = 0;
+    let mut result = String::with_capacity(text.len() + 16);
+    for line in text.lines() {
+        match line.strip_prefix(&head).and_then(|rest| rest.split_once(';')) {
+            Some((_, comment)) => {
+                found += 1;
+                let _ = writeln!(result, "{head}{new};{comment}");
+            }
+            None => {
+                let _ = writeln!(result, "{line}");
+            }
+        }
+    }
+    match found {
+        1 => Ok(result),
+        0 => Err(format!("no line starts with \"{head}\"")),
+        _ => Err(format!("{found} lines start with \"{head}\"")),
+    }
+}
+
+/// A loop head `for (var i = 0u; i < N; i++) { //#unroll`, taken apart.
+struct Loop<'a> {
+    variable: &'a str,
+    start: i64,
+    end: i64,
+    suffix: &'static str,
+}
+
+/// Writes out every marked loop, inner ones included. Each turn becomes a block of its own.
+fn unroll(text: &str) -> Result<String, String> {
+    let lines: Vec<&str> = text.lines().collect();
+    let mut result = String::with_capacity(text.len() * 4);
+    unroll_lines(text, &lines, &mut result)?;
+    Ok(result)
+}
+
+fn unroll_lines(text: &str, lines: &[&str], result: &mut String) -> Result<(), String> {
+    let mut at = 0;
+    while at < lines.len() {
+        let line = lines[at];
+        if !line.ends_with("//#unroll") {
+            result.push_str(line);
+            result.push('\n');
+            at += 1;
+            continue;
+        }
+        let head = parse_loop(text, line)?;
+        let length =
+            block_length(&lines[at..]).ok_or_else(|| format!("the loop \"{}\" is never closed", line.trim()))?;
+        let body = lines[at + 1..at + length - 1].join("\n");
+        for turn in head.start..head.end {
+            let turn = replace_word(&body, head.variable, &format!("{turn}{}", head.suffix));
+            let turn_lines: Vec<&str> = turn.lines().collect();
+            result.push_str("{\n");
+            unroll_lines(text, &turn_lines, result)?;
+            result.push_str("}\n");
+        }
+        at += length;
+    }
+    Ok(())
+}
+
+fn parse_loop<'a>(text: &str, line: &'a str) -> Result<Loop<'a>, String> {
+    let malformed = || format!("\"{}\" is not of the form `for (var i = 0u; i < N; i++) {{ //#unroll`", line.trim());
+    let head = line
+        .trim()
+        .strip_prefix("for (var ")
+        .and_then(|rest| rest.strip_suffix("++) { //#unroll"))
+        .ok_or_else(malformed)?;
+    let (first, rest) = head.split_once("; ").ok_or_else(malformed)?;
+    let (condition, incremented) = rest.split_once("; ").ok_or_else(malformed)?;
+    let (variable, start) = first.split_once(" = ").ok_or_else(malformed)?;
+    let bound = condition.strip_prefix(variable).and_then(|rest| rest.strip_prefix(" < ")).ok_or_else(malformed)?;
+    if incremented != variable {
+        return Err(malformed());
+    }
+    let suffix = if start.ends_with('u') { "u" } else { "" };
+    let start = number(start).ok_or_else(malformed)?;
+    let end = number(bound)
+        .or_else(|| constant(text, bound))
+        .ok_or_else(|| format!("the bound \"{bound}\" is not a u32 constant"))?;
+    Ok(Loop { variable, start, end, suffix })
+}
+
+fn number(text: &str) -> Option<i64> {
+    text.strip_suffix('u').unwrap_or(text).parse().ok()
+}
+
+fn constant(text: &str, name: &str) -> Option<i64> {
+    let head = format!("const {name}: u32 = ");
+    text.lines()
+        .find_map(|line| line.strip_prefix(&head))
+        .and_then(|rest| rest.split_once(';'))
+        .and_then(|(value, _)| number(value))
+}
+
+/// Lines from the loop's head to its closing brace, both included.
+fn block_length(lines: &[&str]) -> Option<usize> {
+    let mut depth = 0_i64;
+    for (index, line) in lines.iter().enumerate() {
+        let code = line.split("//").next().unwrap_or(line);
+        for letter in code.chars() {
+            depth += match letter {
+                '{' => 1,
+                '}' => -1,
+                _ => 0,
+            };
+        }
+        if depth == 0 {
+            return Some(index + 1);
+        }
+    }
+    None
+}
+
+fn replace_word(text: &str, word: &str, new: &str) -> String {
+    let mut result = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(start) = rest.find(|letter: char| letter.is_alphabetic() || letter == '_') {
+        let (before, from) = rest.split_at(start);
+        let end = from.find(|letter: char| !letter.is_alphanumeric() && letter != '_').unwrap_or(from.len());
+        let (name, after) = from.split_at(end);
+        result.push_str(before);
+        let is_member = before.ends_with('.');
+        result.push_str(if name == word && !is_member { new } else { name });
+        rest = after;
+    }
+    result.push_str(rest);
+    result
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_missing_name_is_an_error() {
+        let variant = Variant { file: "matmul", values: vec![("TILE_Q", Value::U32(1))] };
+        let problem = specialize(&variant).expect_err("there is no TILE_Q");
+        assert!(problem.contains("TILE_Q") && problem.contains("matmul"), "{problem}");
+    }
+
+    #[test]
+    fn a_doubled_name_is_an_error() {
+        let text = "const A: u32 = 1u;\nconst A: u32 = 2u;\n";
+        assert!(replace_value(text, "A", Value::U32(3)).expect_err("twice").contains("2 lines"));
+    }
+
+    #[test]
+    fn nested_loops_are_written_out() {
+        let text = "const N: u32 = 2u;\nfor (var i = 0u; i < N; i++) { //#unroll\nfor (var j = 0u; j < 2u; j++) { //#unroll\nx[i * 2u + j] = v.i;\n}\n}\n";
+        let out = unroll(text).expect("well formed");
+        assert!(out.contains("x[1u * 2u + 0u] = v.i;"), "{out}");
+        assert!(!out.contains("for"), "{out}");
+    }
+
+    #[test]
+    fn a_malformed_loop_is_an_error() {
+        assert!(unroll("for (var i = 0u; i <= 2u; i++) { //#unroll\n}\n").is_err());
+        assert!(unroll("for (var i = 0u; i < 2u; i++) { //#unroll\n").is_err());
+        assert!(unroll("for (var i = 0u; i < N; i++) { //#unroll\n}\n").is_err());
+    }
+}

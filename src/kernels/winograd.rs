@@ -1,0 +1,167 @@
+//! Winograd F(4x4, 3x3) around a batched product: filter, input and output transforms.
+//! Shaders: `winograd_{weights,in,out}.wgsl`; the 36 products are a [`crate::kernels::matmul`].
+
+use crate::kernels::{Access, Interface, Launch, Value, Variant, groups, params};
+use crate::tensor::Storage;
+
+/// Output pixels along one side of a tile.
+pub const TILE: u32 = 4;
+/// Products per tile: 6x6 points.
+pub const POINTS: u32 = 36;
+
+params! {
+    /// Numbers of `winograd_weights`.
+    WeightsParams, WEIGHTS_PARAMS {
+        /// Input channels, padded to a multiple of 4.
+        c_in: u32,
+        /// Output channels / 4.
+        c_out4: u32,
+        /// vec4 columns of one block of u.
+        tile_n: u32,
+        /// Column blocks of u.
+        blocks: u32,
+    }
+}
+
+/// `winograd_weights`.
+pub const WEIGHTS: Interface = Interface {
+    file: "winograd_weights",
+    bindings: &[("w", Access::Read), ("u", Access::ReadWrite)],
+    params: WEIGHTS_PARAMS,
+};
+
+/// Launches `winograd_weights`.
+pub fn weights(storage: Storage, params: WeightsParams) -> Launch {
+    let columns = u64::from(params.blocks) * u64::from(params.tile_n);
+    Launch {
+        variant: Variant { file: "winograd_weights", values: vec![("Stored", Value::Type(storage.wgsl_type()))] },
+        workgroups: [groups(columns * u64::from(params.c_in)), 1, 1],
+        params: bytemuck::bytes_of(&params).to_vec(),
+        macs: 0,
+    }
+}
+
+params! {
+    /// Numbers of `winograd_in`.
+    InParams, IN_PARAMS {
+        /// Tiles of this band.
+        tiles: u32,
+        /// Tiles in a row of this band.
+        tiles_x: u32,
+        /// First tile column.
+        tile_x0: u32,
+        /// First image row of this band.
+        y0: u32,
+        /// Image width after doubling, pixels.
+        width: u32,
+        /// Image height after doubling, pixels.
+        height: u32,
+        /// Width of x, pixels.
+        x_width: u32,
+        /// Image row before doubling that x starts with.
+        x_row0: i32,
+        /// Channels / 4.
+        channels4: u32,
+    }
+}
+
+/// `winograd_in`.
+pub const IN: Interface = Interface {
+    file: "winograd_in",
+    bindings: &[("x", Access::Read), ("norm", Access::Read), ("v", Access::ReadWrite)],
+    params: IN_PARAMS,
+};
+
+/// What happens to the input as it is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Prologue {
+    /// Scale and shift by the group norm.
+    pub normalize: bool,
+    /// Then SiLU.
+    pub activate: bool,
+    /// Double the size by nearest neighbour.
+    pub upsample: bool,
+}
+
+/// Launches `winograd_in`.
+pub fn input(storage: Storage, prologue: Prologue, params: InParams) -> Launch {
+    Launch {
+        variant: Variant {
+            file: "winograd_in",
+            values: vec![
+                ("NORMALIZE", Value::Bool(prologue.normalize)),
+                ("ACTIVATE", Value::Bool(prologue.activate)),
+                ("SHIFT", Value::U32(u32::from(prologue.upsample))),
+                ("Stored", Value::Type(storage.wgsl_type())),
+            ],
+        },
+        workgroups: [groups(u64::from(params.tiles) * u64::from(params.channels4)), 1, 1],
+        params: bytemuck::bytes_of(&params).to_vec(),
+        macs: 0,
+    }
+}
+
+params! {
+    /// Numbers of `winograd_out`.
+    OutParams, OUT_PARAMS {
+        /// Tiles of this band.
+        tiles: u32,
+        /// Tiles in a row of this band.
+        tiles_x: u32,
+        /// First tile column.
+        tile_x0: u32,
+        /// Tiles of one run.
+        run: u32,
+        /// Runs in a row of tiles.
+        runs_x: u32,
+        /// Runs of this band.
+        runs: u32,
+        /// First image row of this band.
+        y0: u32,
+        /// Image width, pixels.
+        width: u32,
+        /// First image row after this band's chunk.
+        height: u32,
+        /// Image row that y starts with.
+        y_row0: i32,
+        /// Channels / 4.
+        channels4: u32,
+        /// First run of this band in moments.
+        moments_offset: u32,
+        /// Factor of the product.
+        scale: f32,
+    }
+}
+
+/// `winograd_out`.
+pub const OUT: Interface = Interface {
+    file: "winograd_out",
+    bindings: &[("m", Access::Read), ("bias", Access::Read), ("y", Access::ReadWrite), ("moments", Access::ReadWrite)],
+    params: OUT_PARAMS,
+};
+
+/// What happens to the output as it is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Epilogue {
+    /// Add what y holds.
+    pub accumulate: bool,
+    /// Write moments for the next group norm.
+    pub moments: bool,
+}
+
+/// Launches `winograd_out`.
+pub fn output(storage: Storage, epilogue: Epilogue, params: OutParams) -> Launch {
+    Launch {
+        variant: Variant {
+            file: "winograd_out",
+            values: vec![
+                ("ACCUMULATE", Value::Bool(epilogue.accumulate)),
+                ("MOMENTS", Value::Bool(epilogue.moments)),
+                ("Stored", Value::Type(storage.wgsl_type())),
+            ],
+        },
+        workgroups: [groups(u64::from(params.runs) * u64::from(params.channels4)), 1, 1],
+        params: bytemuck::bytes_of(&params).to_vec(),
+        macs: 0,
+    }
+}

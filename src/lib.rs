@@ -1,0 +1,57 @@
+//! wgvae turns the latents of diffusion models into images on any GPU.
+//!
+//! A decode is planned before it runs: [`plan_decode`] says, from the model's configuration and a device's limits alone, which kernels
+//! run on which buffers and how much memory that takes. [`Vae`] loads weights and executes plans. Nothing here blocks or prints.
+//!
+//! ```no_run
+//! use wgvae::{Checkpoint, Control, DecodeOptions, Gpu, GpuOptions, HostTensor, Latents, LoadOptions, Vae};
+//!
+//! # async fn run() -> wgvae::Result<()> {
+//! let gpu = Gpu::request(&GpuOptions::default()).await?;
+//! let checkpoint = Checkpoint::open("sd-vae-ft-mse", Default::default()).await?;
+//! let mut vae = Vae::load(&gpu, &checkpoint, LoadOptions::default()).await?;
+//! // [n, c, h, w], as the diffusion model leaves them.
+//! let latents = Latents::new(HostTensor { shape: vec![1, 4, 64, 64], data: vec![0.0; 4 * 64 * 64] })?;
+//! let image = vae.decode(&latents, 0, &DecodeOptions::default(), &mut Control::default()).await?;
+//! println!("{} in {:.2} s", image.size, image.run.seconds);
+//! # Ok(())
+//! # }
+//! ```
+
+mod error;
+#[doc(hidden)]
+pub mod gpu;
+mod io;
+#[doc(hidden)]
+pub mod kernels;
+mod limits;
+#[doc(hidden)]
+pub mod model;
+#[doc(hidden)]
+pub mod plan;
+mod tensor;
+mod vae;
+
+pub use error::{DeviceError, Error, Result};
+pub use gpu::{AdapterReport, Control, Gpu, GpuOptions, Ledger, Progress, RunReport, adapters};
+pub use io::{
+    ByteSource, Checkpoint, ElementType, LatentScale, Layout, MemorySource, Parameters, ReadFuture, StoredTensor,
+    TensorInfo,
+};
+#[cfg(not(target_arch = "wasm32"))]
+pub use io::{FileSource, Variant};
+pub use limits::{DeviceKind, DeviceLimits};
+pub use model::config::{AutoencoderConfig, FAMILIES, Family};
+pub use plan::{Memory, Output, Plan};
+pub use tensor::{Bytes, DType, HostTensor, Size, Storage};
+pub use vae::{DecodeOptions, Decoded, Latents, LoadOptions, Pixels, Precision, Vae, plan_decode};
+
+/// Readers and writers that the command line and the crate's own tests use. With the hidden modules `gpu`, `kernels`, `model` and
+/// `plan` not part of the API: they change without notice.
+#[doc(hidden)]
+pub mod internals {
+    #[cfg(feature = "cli")]
+    pub use crate::io::image_file;
+    pub use crate::io::{convert, names, npy, safetensors};
+    pub use crate::model::config;
+}

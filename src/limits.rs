@@ -1,0 +1,75 @@
+//! What a device can do, as plain data. Filled by `gpu/` from an adapter, or made up for a device nobody here owns.
+
+use serde::{Deserialize, Serialize};
+
+use crate::tensor::Bytes;
+
+/// The limits and features of a device that a plan depends on. Names and units are WebGPU's.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct DeviceLimits {
+    /// Largest range of a buffer that one storage binding may cover, bytes.
+    pub max_storage_buffer_binding_size: Bytes,
+    /// Largest buffer, bytes.
+    pub max_buffer_size: Bytes,
+    /// Storage buffers bound at once.
+    pub max_storage_buffers_per_shader_stage: u32,
+    /// Workgroups along one axis of a dispatch.
+    pub max_compute_workgroups_per_dimension: u32,
+    /// Invocations of one workgroup.
+    pub max_compute_invocations_per_workgroup: u32,
+    /// Workgroup memory, bytes.
+    pub max_compute_workgroup_storage_size: Bytes,
+    /// Alignment of a uniform binding's offset, bytes.
+    pub min_uniform_buffer_offset_alignment: u32,
+    /// Half-precision types in shaders (`shader-f16`).
+    pub shader_f16: bool,
+    /// Timestamps at the ends of a compute pass (`timestamp-query`).
+    pub timestamp_query: bool,
+    /// The kind of machine that runs the shaders.
+    pub kind: DeviceKind,
+}
+
+/// What runs the shaders. Decides tile sizes and the size of a submission, never the result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum DeviceKind {
+    /// A processor that emulates a GPU: lavapipe, SwiftShader, WARP.
+    Cpu,
+    /// A GPU.
+    Gpu,
+}
+
+impl DeviceLimits {
+    /// WebGPU's default limits without optional features: what every conforming device has.
+    ///
+    /// Source: the table of limits in the WebGPU specification, section 3.6.2.
+    pub fn webgpu_default() -> Self {
+        Self {
+            max_storage_buffer_binding_size: Bytes(128 << 20),
+            max_buffer_size: Bytes(256 << 20),
+            max_storage_buffers_per_shader_stage: 8,
+            max_compute_workgroups_per_dimension: 65_535,
+            max_compute_invocations_per_workgroup: 256,
+            max_compute_workgroup_storage_size: Bytes(16 << 10),
+            min_uniform_buffer_offset_alignment: 256,
+            shader_f16: false,
+            timestamp_query: false,
+            kind: DeviceKind::Gpu,
+        }
+    }
+
+    /// These limits, no larger than WebGPU's defaults; the features stay.
+    pub fn within_webgpu_default(&self) -> Self {
+        Self {
+            shader_f16: self.shader_f16,
+            timestamp_query: self.timestamp_query,
+            kind: self.kind,
+            ..Self::webgpu_default()
+        }
+    }
+
+    /// The largest buffer that can also be bound whole, bytes.
+    pub fn largest_bound_buffer(&self) -> Bytes {
+        self.max_storage_buffer_binding_size.min(self.max_buffer_size)
+    }
+}

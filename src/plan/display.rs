@@ -1,0 +1,90 @@
+//! The stable text form of a plan: for people, snapshots and bug reports.
+
+use std::fmt;
+
+use crate::plan::{Action, Plan, Resource};
+use crate::tensor::Bytes;
+
+impl fmt::Display for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(
+            f,
+            "decode {}x{}x{} -> {}  {:?}  peak {}  ({} weights, {} in {} slots, {} parameters, {} staging)",
+            self.latents.width,
+            self.latents.height,
+            self.latent_channels,
+            self.image,
+            self.storage,
+            self.memory.peak(),
+            self.memory.weights,
+            self.memory.slots,
+            self.slots.len(),
+            self.memory.params,
+            self.memory.staging,
+        )?;
+        #[expect(clippy::cast_precision_loss, reason = "shown with three digits")]
+        let giga = self.macs() as f64 / 1e9;
+        writeln!(
+            f,
+            "{giga:.3} G multiply-adds, {} steps, {} kernels, largest binding {}",
+            self.steps.len(),
+            self.variants.len(),
+            self.largest_binding()
+        )?;
+        writeln!(f, "  {:<46} {:>6} {:>12} {:>11}  kernels and slots", "stage", "steps", "G mul-adds", "memory")?;
+        for stage in 0..self.stages.len() {
+            self.fmt_stage(stage, f)?;
+        }
+        Ok(())
+    }
+}
+
+impl Plan {
+    fn fmt_stage(&self, stage: usize, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let indices: Vec<usize> = (0..self.steps.len()).filter(|&index| self.steps[index].stage == stage).collect();
+        let (Some(&first), Some(&last)) = (indices.first(), indices.last()) else { return Ok(()) };
+        let macs: u64 = indices.iter().map(|&index| self.steps[index].macs).sum();
+        let live = self.buffers.iter().filter(|buffer| buffer.live.start <= last && first < buffer.live.end);
+        let memory: Bytes = live.map(|buffer| buffer.bytes).sum();
+        let mut kernels: Vec<String> = Vec::new();
+        for &index in &indices {
+            let text = self.kernel_text(index);
+            if !kernels.contains(&text) {
+                kernels.push(text);
+            }
+        }
+        // A stage of many bands repeats itself; its first few launches say how.
+        const SHOWN: usize = 6;
+        let more = if kernels.len() > SHOWN { format!(" +{}", kernels.len() - SHOWN) } else { String::new() };
+        kernels.truncate(SHOWN);
+        #[expect(clippy::cast_precision_loss, reason = "shown with three digits")]
+        let giga = macs as f64 / 1e9;
+        let name = &self.stages[stage];
+        writeln!(
+            f,
+            "  {name:<46} {:>6} {giga:>12.3} {:>11}  {}{more}",
+            indices.len(),
+            memory.to_string(),
+            kernels.join("; ")
+        )
+    }
+
+    fn kernel_text(&self, index: usize) -> String {
+        match &self.steps[index].action {
+            Action::Copy { from, to, .. } => {
+                format!("copy s{} s{}", self.buffers[from.0.0].slot.0, self.buffers[to.0.0].slot.0)
+            }
+            Action::Dispatch { variant, bindings, .. } => {
+                let mut text = self.variants[*variant].file.to_owned();
+                for binding in bindings {
+                    match binding {
+                        Resource::Buffer(buffer) => text.push_str(&format!(" s{}", self.buffers[buffer.0].slot.0)),
+                        Resource::Weight(weight) => text.push_str(&format!(" w{}", weight.0)),
+                        Resource::Unused => text.push_str(" -"),
+                    }
+                }
+                text
+            }
+        }
+    }
+}

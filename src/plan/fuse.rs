@@ -1,0 +1,235 @@
+//! Graph rewrite: norms, SiLU and upsampling become what a convolution does as it reads, sums what it does as it writes.
+//!
+//! What is left is a list of stages, each producing one tensor that is really stored. Norms become a table beside them: their
+//! statistics belong to the stage that produces the tensor, their application to the stages that read it.
+//!
+//! For half-precision storage the residual stream is kept at `stream_scale` times its value, a power of two. Group norms undo
+//! it exactly (eps is scaled with it), so models whose stream grows beyond 65504, SDXL's above all, decode without overflow.
+
+use crate::model::graph::{Graph, Op, Shape, TensorId};
+
+/// A group norm of a [`Fused`] graph, by index.
+pub type NormId = usize;
+
+/// A group norm: statistics of one tensor, and the affine weights `NAME.weight`, `NAME.bias`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Norm {
+    /// Prefix of its weights.
+    pub name: String,
+    /// The tensor it normalises.
+    pub tensor: TensorId,
+    /// Number of groups.
+    pub groups: u32,
+    /// Added to the variance, scaled like it.
+    pub eps: f32,
+}
+
+/// How a convolution reads its input.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Prologue {
+    /// Normalise first.
+    pub norm: Option<NormId>,
+    /// Then SiLU.
+    pub activate: bool,
+    /// Double the size by nearest neighbour.
+    pub upsample: bool,
+}
+
+/// What is added to a convolution's result.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Residual {
+    /// A tensor of the same shape, which nobody reads afterwards: the result takes its place.
+    InPlace(TensorId),
+    /// A 1x1 convolution of a tensor.
+    Shortcut {
+        /// Prefix of its weights.
+        name: String,
+        /// What it reads.
+        input: TensorId,
+    },
+}
+
+/// A convolution with everything around it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Conv {
+    /// Prefix of its weights.
+    pub name: String,
+    /// Side of the filter, pixels.
+    pub filter: u32,
+    /// What it reads.
+    pub input: TensorId,
+    /// How.
+    pub prologue: Prologue,
+    /// What is added.
+    pub residual: Option<Residual>,
+    /// What it produces.
+    pub output: TensorId,
+    /// Factor of the product.
+    pub scale: f32,
+    /// Factor of the bias, and of the shortcut's bias.
+    pub bias_scale: f32,
+}
+
+/// A step of the decoder that produces one stored tensor.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Stage {
+    /// The input.
+    Latents {
+        /// One factor per channel.
+        factor: Vec<f32>,
+        /// One summand per channel.
+        offset: Vec<f32>,
+        /// What it produces.
+        output: TensorId,
+    },
+    /// A convolution or linear layer.
+    Conv(Conv),
+    /// Attention over all pixels.
+    Attention {
+        /// Name of the module.
+        name: String,
+        /// Query, key, value.
+        inputs: [TensorId; 3],
+        /// What it produces.
+        output: TensorId,
+    },
+    /// The output.
+    Image {
+        /// What it reads.
+        input: TensorId,
+    },
+}
+
+/// A fused graph.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Fused {
+    /// In execution order.
+    pub stages: Vec<Stage>,
+    /// All group norms.
+    pub norms: Vec<Norm>,
+    /// Shape of each tensor, by [`TensorId`]; those that are not stored keep theirs.
+    pub shapes: Vec<Shape>,
+}
+
+impl Fused {
+    /// Shape of `tensor`.
+    pub fn shape(&self, tensor: TensorId) -> Shape {
+        self.shapes[tensor.0]
+    }
+
+    /// The norm that reads `tensor`, if any. A tensor has at most one.
+    pub fn norm_of(&self, tensor: TensorId) -> Option<NormId> {
+        self.norms.iter().position(|norm| norm.tensor == tensor)
+    }
+}
+
+/// A tensor of the graph that is not stored: a stored one with a prologue.
+#[derive(Debug, Clone, Copy)]
+struct View {
+    stored: TensorId,
+    prologue: Prologue,
+}
+
+/// Fuses `graph`. `stream_scale` is 1 for f32 storage.
+///
+/// # Panics
+/// When the graph has an operation where none of our models has one: a bug in its builder.
+pub fn fuse(graph: &Graph, stream_scale: f32) -> Fused {
+    let mut fused = Fused { stages: Vec::new(), norms: Vec::new(), shapes: graph.shapes.clone() };
+    let mut views: Vec<View> =
+        (0..graph.shapes.len()).map(|id| View { stored: TensorId(id), prologue: Prologue::default() }).collect();
+    for node in &graph.nodes {
+        let output = node.output;
+        match &node.op {
+            Op::Latents { factor, offset } => {
+                fused.stages.push(Stage::Latents { factor: factor.clone(), offset: offset.clone(), output });
+            }
+            Op::Conv2d { filter } => {
+                let View { stored: input, prologue } = views[node.inputs[0].0];
+                let (name, filter) = (node.name.clone(), *filter);
+                fused.stages.push(Stage::Conv(Conv {
+                    name,
+                    filter,
+                    input,
+                    prologue,
+                    residual: None,
+                    output,
+                    scale: 1.0,
+                    bias_scale: 1.0,
+                }));
+            }
+            Op::GroupNorm { groups, eps } => {
+                let tensor = node.inputs[0];
+                assert!(fused.norm_of(tensor).is_none(), "two norms read the same tensor at {}", node.name);
+                fused.norms.push(Norm { name: node.name.clone(), tensor, groups: *groups, eps: *eps });
+                views[output.0] = View {
+                    stored: tensor,
+                    prologue: Prologue { norm: Some(fused.norms.len() - 1), ..Prologue::default() },
+                };
+            }
+            Op::Silu => {
+                let view = views[node.inputs[0].0];
+                views[output.0] = View { prologue: Prologue { activate: true, ..view.prologue }, ..view };
+            }
+            Op::Upsample => {
+                let view = views[node.inputs[0].0];
+                views[output.0] = View { prologue: Prologue { upsample: true, ..view.prologue }, ..view };
+            }
+            Op::Add => fuse_add(&mut fused, node.inputs[0], node.inputs[1], output),
+            Op::Attention => {
+                let inputs = [node.inputs[0], node.inputs[1], node.inputs[2]];
+                fused.stages.push(Stage::Attention { name: node.name.clone(), inputs, output });
+            }
+            Op::Image => fused.stages.push(Stage::Image { input: node.inputs[0] }),
+        }
+    }
+    scale_stream(&mut fused, stream_scale);
+    fused
+}
+
+/// Makes the stage that produces `branch` add `residual` and produce `output`.
+fn fuse_add(fused: &mut Fused, residual: TensorId, branch: TensorId, output: TensorId) {
+    // A shortcut is read by the sum alone; the stream itself is also read by a norm.
+    let is_stream = fused.norm_of(residual).is_some();
+    let shortcut = fused.stages.iter().position(|stage| {
+        matches!(stage, Stage::Conv(conv) if !is_stream && conv.output == residual && conv.filter == 1)
+    });
+    let residual = match shortcut.map(|index| fused.stages.remove(index)) {
+        Some(Stage::Conv(conv)) => Residual::Shortcut { name: conv.name, input: conv.input },
+        _ => Residual::InPlace(residual),
+    };
+    let conv = fused.stages.iter_mut().rev().find_map(|stage| match stage {
+        Stage::Conv(conv) if conv.output == branch => Some(conv),
+        _ => None,
+    });
+    let conv = conv.unwrap_or_else(|| panic!("no convolution produces the branch of sum {output:?}"));
+    conv.residual = Some(residual);
+    conv.output = output;
+}
+
+/// Keeps every tensor that a norm or a sum reads at `scale` times its value. See the module's text.
+fn scale_stream(fused: &mut Fused, scale: f32) {
+    let mut factors = vec![1.0_f32; fused.shapes.len()];
+    for stage in &fused.stages {
+        if let Stage::Conv(conv) = stage {
+            let normed = fused.norm_of(conv.output).is_some();
+            let upsampled = fused.stages.iter().any(|reader| {
+                matches!(reader, Stage::Conv(reader) if reader.input == conv.output && reader.prologue.upsample)
+            });
+            if normed || upsampled {
+                factors[conv.output.0] = scale;
+            }
+        }
+    }
+    for norm in &mut fused.norms {
+        let factor = factors[norm.tensor.0];
+        norm.eps *= factor * factor;
+    }
+    for stage in &mut fused.stages {
+        if let Stage::Conv(conv) = stage {
+            let input = if conv.prologue.norm.is_some() { 1.0 } else { factors[conv.input.0] };
+            conv.scale = factors[conv.output.0] / input;
+            conv.bias_scale = factors[conv.output.0];
+        }
+    }
+}

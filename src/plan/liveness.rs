@@ -1,0 +1,39 @@
+//! Fills in the first and last step that uses each buffer. Decides nothing.
+
+use crate::plan::{Action, BufferId, Plan, Resource};
+
+/// Sets `live` of every buffer. The input is live from the first step, the result until after the last.
+pub fn liveness(plan: &mut Plan) {
+    let mut live = vec![None; plan.buffers.len()];
+    let mut touch = |buffer: BufferId, step: usize| {
+        let (first, last) = live[buffer.0].unwrap_or((step, step));
+        live[buffer.0] = Some((step.min(first), step.max(last)));
+    };
+    touch(plan.input, 0);
+    for (index, step) in plan.steps.iter().enumerate() {
+        for buffer in used(&step.action) {
+            touch(buffer, index);
+        }
+    }
+    for chunk in &plan.result {
+        touch(chunk.buffer, plan.steps.len());
+    }
+    for (buffer, live) in plan.buffers.iter_mut().zip(live) {
+        let (first, last) = live.unwrap_or_else(|| panic!("buffer {:?} is never used", buffer.name));
+        buffer.live = first..last + 1;
+    }
+}
+
+/// The buffers that an action reads or writes.
+pub fn used(action: &Action) -> Vec<BufferId> {
+    match action {
+        Action::Dispatch { bindings, .. } => bindings
+            .iter()
+            .filter_map(|binding| match binding {
+                Resource::Buffer(buffer) => Some(*buffer),
+                Resource::Weight(_) | Resource::Unused => None,
+            })
+            .collect(),
+        Action::Copy { from, to, .. } => vec![from.0, to.0],
+    }
+}

@@ -1,0 +1,161 @@
+//! Lowers attention: blocks of queries by blocks of keys, two products and one step of a streaming softmax each.
+//!
+//! The n x n matrix of scores never exists; one block of it does, `QUERIES` by `KEYS`.
+
+use crate::kernels::attention::{FinishParams, SoftmaxParams, finish, softmax};
+use crate::kernels::matmul::{Epilogue, Matmul, MatmulParams};
+use crate::model::graph::{Shape, TensorId};
+use crate::plan::{BufferId, Resource};
+use crate::tensor::Storage;
+
+use super::{Lowering, Stored};
+
+/// Queries of one block.
+const QUERIES: u32 = 1024;
+/// Keys of one block.
+const KEYS: u32 = 2048;
+
+/// The scratch memory of one block.
+struct Block {
+    queries: u32,
+    row: u32,
+    scores: BufferId,
+    probabilities: BufferId,
+    accumulated: BufferId,
+    state: BufferId,
+    row_factors: BufferId,
+}
+
+impl Lowering<'_> {
+    pub(super) fn attention(&mut self, [query, key, value]: [TensorId; 3], output: TensorId) {
+        let shape = self.fused.shape(query);
+        let (query, key, value) =
+            (self.tensors[&query].clone(), self.tensors[&key].clone(), self.tensors[&value].clone());
+        let target = self.allocate(output, false);
+        let pixels = shape.width * shape.height;
+        let (queries, keys) = (pixels.min(QUERIES), pixels.min(KEYS));
+        let row = keys.div_ceil(4);
+        let block = Block {
+            queries,
+            row,
+            scores: self.scratch("scores", u64::from(queries) * u64::from(row) * 16),
+            probabilities: self
+                .scratch("probabilities", u64::from(queries) * u64::from(row) * self.options.storage.vec4_bytes()),
+            accumulated: self.scratch("accumulated", u64::from(queries) * u64::from(shape.channels4()) * 16),
+            state: self.scratch("state", u64::from(queries) * 8),
+            row_factors: self.scratch("row_factors", u64::from(queries) * 4),
+        };
+        for (chunk, own) in query.partition.chunks.iter().enumerate() {
+            let chunk_pixels = own.count() * shape.width;
+            for first in (0..chunk_pixels).step_by(block.queries as usize) {
+                let rows = block.queries.min(chunk_pixels - first);
+                self.attend(shape, &block, (query.chunks[chunk], first, rows), &key, &value);
+                let params =
+                    FinishParams { queries: rows, channels4: shape.channels4(), y_offset: first * shape.channels4() };
+                let bindings = [
+                    Resource::Buffer(block.accumulated),
+                    Resource::Buffer(block.state),
+                    Resource::Buffer(target.chunks[chunk]),
+                ];
+                self.launch(finish(self.options.storage, params), &bindings);
+            }
+        }
+    }
+
+    /// Accumulates all keys for one block of queries.
+    fn attend(&mut self, shape: Shape, block: &Block, queries: (BufferId, u32, u32), key: &Stored, value: &Stored) {
+        let mut first_block = true;
+        for (chunk, own) in key.partition.chunks.iter().enumerate() {
+            let chunk_pixels = own.count() * shape.width;
+            for first in (0..chunk_pixels).step_by((block.row * 4) as usize) {
+                let keys = (block.row * 4).min(chunk_pixels - first);
+                self.scores(shape, block, queries, (key.chunks[chunk], first, keys), chunk_pixels.div_ceil(4));
+                #[expect(clippy::cast_precision_loss, reason = "channel counts are small")]
+                let scale = 1.0 / (shape.channels as f32).sqrt();
+                let params = SoftmaxParams { keys, row: block.row, scale, first: u32::from(first_block) };
+                let bindings =
+                    [block.scores, block.probabilities, block.state, block.row_factors].map(Resource::Buffer);
+                self.launch(softmax(self.options.storage, queries.2, params), &bindings);
+                self.weigh(shape, block, queries.2, (value.chunks[chunk], first, keys));
+                first_block = false;
+            }
+        }
+    }
+
+    /// scores = queries keys^T
+    fn scores(
+        &mut self,
+        shape: Shape,
+        block: &Block,
+        (query, first_query, queries): (BufferId, u32, u32),
+        (key, first_key, keys): (BufferId, u32, u32),
+        key_row: u32,
+    ) {
+        let tile = self.choice.matmul_tile;
+        let launch = Matmul {
+            input: self.options.storage,
+            output: Storage::F32,
+            epilogue: Epilogue::None,
+            tile,
+            batch: 1,
+            params: MatmulParams {
+                m: queries,
+                m_stored: queries,
+                n4: keys.div_ceil(4),
+                k4: shape.channels4(),
+                a_offset: first_query * shape.channels4(),
+                a_row: shape.channels4(),
+                a_batch: 0,
+                b_offset: first_key / 4,
+                b_row: key_row,
+                b_block: tile.columns4,
+                b_batch: 0,
+                c_offset: 0,
+                c_row: block.row,
+                c_batch: 0,
+                scale: 1.0,
+            },
+        }
+        .launch();
+        let (query, key) = (Resource::Buffer(query), Resource::Buffer(key));
+        self.launch(launch, &[query, key, Resource::Unused, Resource::Unused, Resource::Buffer(block.scores)]);
+    }
+
+    /// accumulated = row_factors * accumulated + probabilities values
+    fn weigh(&mut self, shape: Shape, block: &Block, queries: u32, (value, first_key, keys): (BufferId, u32, u32)) {
+        let tile = self.choice.matmul_tile;
+        let launch = Matmul {
+            input: self.options.storage,
+            output: Storage::F32,
+            epilogue: Epilogue::RowFactors,
+            tile,
+            batch: 1,
+            params: MatmulParams {
+                m: queries,
+                m_stored: queries,
+                n4: shape.channels4(),
+                k4: keys.div_ceil(4),
+                a_offset: 0,
+                a_row: block.row,
+                a_batch: 0,
+                b_offset: first_key * shape.channels4(),
+                b_row: shape.channels4(),
+                b_block: tile.columns4,
+                b_batch: 0,
+                c_offset: 0,
+                c_row: shape.channels4(),
+                c_batch: 0,
+                scale: 1.0,
+            },
+        }
+        .launch();
+        let bindings = [
+            Resource::Buffer(block.probabilities),
+            Resource::Buffer(value),
+            Resource::Unused,
+            Resource::Buffer(block.row_factors),
+            Resource::Buffer(block.accumulated),
+        ];
+        self.launch(launch, &bindings);
+    }
+}

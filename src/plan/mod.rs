@@ -1,0 +1,323 @@
+//! WHEN and WHERE: a graph, the limits of a device and a few options become a [`Plan`], which is a value.
+//!
+//! Five passes, each a function from value to value:
+//!
+//! 1. [`fuse`]: norms, SiLU, upsampling and sums become part of the convolutions around them;
+//! 2. [`partition`]: every tensor is cut into chunks that fit one binding, every convolution into bands;
+//! 3. [`lower`]: each stage becomes kernel launches on buffers that are not yet placed;
+//! 4. [`liveness`]: first and last use of each buffer;
+//! 5. [`memory`]: buffers that are never live together share a slot.
+//!
+//! A plan can be printed, compared, run on the CPU by the interpreter in `tests/`, and made for a device that nobody here owns.
+//! Same input, same plan: nothing here reads a clock, the environment or a hash map's order. Nothing here touches a GPU.
+
+pub mod display;
+pub mod fuse;
+pub mod liveness;
+mod lower;
+pub mod memory;
+pub mod partition;
+
+use std::ops::Range;
+
+use serde::Serialize;
+
+use crate::error::{Error, Result};
+use crate::kernels::choice::Choice;
+use crate::kernels::weights::Layout;
+use crate::kernels::{Variant, interface};
+use crate::limits::{DeviceKind, DeviceLimits};
+use crate::model::graph::Graph;
+use crate::plan::partition::Rows;
+use crate::tensor::{Bytes, Size, Storage};
+
+/// What the host wants back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Output {
+    /// RGBA8, clamped: a picture.
+    #[default]
+    Rgba8,
+    /// f32 `[3, h, w]`, not clamped.
+    Raw,
+}
+
+/// What a plan is made for, besides the graph and the device.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct PlanOptions {
+    /// How activations and weights are stored.
+    pub storage: Storage,
+    /// What the host wants back.
+    pub output: Output,
+    /// Largest chunk of a tensor. Smaller chunks are freed sooner and cost more halo copies.
+    pub chunk_limit: Bytes,
+    /// Measure the GPU time of each stage. Ignored where the device has no timestamps.
+    pub profile: bool,
+}
+
+impl PlanOptions {
+    /// The defaults for `storage` and `output`.
+    pub fn new(storage: Storage, output: Output) -> Self {
+        Self { storage, output, chunk_limit: Bytes(64 << 20), profile: false }
+    }
+}
+
+/// A buffer of a plan, by index into [`Plan::buffers`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(transparent)]
+pub struct BufferId(pub usize);
+
+/// A weight of a plan, by index into [`Plan::weights`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(transparent)]
+pub struct WeightId(pub usize);
+
+/// A slot of a plan, by index into [`Plan::slots`]: one GPU buffer that several of the plan's buffers use in turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(transparent)]
+pub struct SlotId(pub usize);
+
+/// What a binding of a launch refers to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Resource {
+    /// A buffer, from its start, as long as it is.
+    Buffer(BufferId),
+    /// A weight, whole.
+    Weight(WeightId),
+    /// The variant does not use this binding.
+    Unused,
+}
+
+/// A piece of memory that lives for some steps of the plan.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct BufferUse {
+    /// What it holds, for people.
+    pub name: String,
+    /// How large it is.
+    pub bytes: Bytes,
+    /// First step that writes and last step that uses it, by index into [`Plan::steps`]. Filled by [`liveness`].
+    pub live: Range<usize>,
+    /// Where it lies. Filled by [`memory`].
+    pub slot: SlotId,
+}
+
+/// A weight that the plan needs on the GPU.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct WeightUse {
+    /// Name in diffusers' spelling; `latents.factor_offset` is made from the configuration.
+    pub name: String,
+    /// How it lies on the GPU.
+    pub layout: Layout,
+    /// Its elements' type; vectors are always f32.
+    pub storage: Storage,
+    /// Factor applied when it is packed.
+    pub factor: f32,
+    /// Its size on the GPU.
+    pub bytes: Bytes,
+}
+
+/// What a step does.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Action {
+    /// Launches a kernel.
+    Dispatch {
+        /// Index into [`Plan::variants`].
+        variant: usize,
+        /// Workgroups along x, y, z.
+        workgroups: [u32; 3],
+        /// Where its `Params` lie in [`Plan::params`].
+        params: Range<usize>,
+        /// Bindings 1, 2, and so on.
+        bindings: Vec<Resource>,
+    },
+    /// Copies bytes between two buffers.
+    Copy {
+        /// Source and first byte.
+        from: (BufferId, u64),
+        /// Target and first byte.
+        to: (BufferId, u64),
+        /// How many bytes.
+        bytes: u64,
+    },
+}
+
+/// One command of a plan.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Step {
+    /// Index into [`Plan::stages`].
+    pub stage: usize,
+    /// What it does.
+    pub action: Action,
+    /// Multiply-adds, as a direct convolution or product would count them.
+    pub macs: u64,
+}
+
+/// A part of the result, for the host to read.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct OutputChunk {
+    /// Where it is.
+    pub buffer: BufferId,
+    /// First image row and row after the last.
+    pub rows: (u32, u32),
+}
+
+/// GPU memory that a plan takes, all of it created by us.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+pub struct Memory {
+    /// Packed weights.
+    pub weights: Bytes,
+    /// Slots: activations and scratch.
+    pub slots: Bytes,
+    /// Parameters of all steps, and the buffer bound where a variant uses none.
+    pub params: Bytes,
+    /// What the host reads the result from.
+    pub staging: Bytes,
+    /// Timestamps of each stage and what the host reads them from, where asked for.
+    pub timestamps: Bytes,
+}
+
+impl Memory {
+    /// Everything together: the predicted peak.
+    pub fn peak(self) -> Bytes {
+        self.weights + self.slots + self.params + self.staging + self.timestamps
+    }
+}
+
+/// Everything an executor needs to know. See the module's text.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Plan {
+    /// Size of the image, pixels.
+    pub image: Size,
+    /// Size of the latents, elements.
+    pub latents: Size,
+    /// Channels of the latents.
+    pub latent_channels: u32,
+    /// How activations and weights are stored.
+    pub storage: Storage,
+    /// What the host gets.
+    pub output: Output,
+    /// Names of the stages: modules of the network in diffusers' spelling.
+    pub stages: Vec<String>,
+    /// Specialised kernels.
+    #[serde(skip)]
+    pub variants: Vec<Variant>,
+    /// Commands in execution order.
+    pub steps: Vec<Step>,
+    /// Activations and scratch.
+    pub buffers: Vec<BufferUse>,
+    /// Sizes of the slots that buffers lie in.
+    pub slots: Vec<Bytes>,
+    /// Weights.
+    pub weights: Vec<WeightUse>,
+    /// Parameters of all dispatches, each aligned as the device wants uniform offsets.
+    #[serde(skip)]
+    pub params: Vec<u8>,
+    /// Where the latents go, planar f32.
+    pub input: BufferId,
+    /// Where the result is, in order of rows.
+    pub result: Vec<OutputChunk>,
+    /// Factors and summands of the latents, `[2, c]`.
+    #[serde(skip)]
+    pub latent_transform: Vec<f32>,
+    /// Predicted memory.
+    pub memory: Memory,
+    /// The kernels it was made with.
+    pub choice: Choice,
+    /// What runs it.
+    pub kind: DeviceKind,
+}
+
+/// Size of the buffer that is bound where a variant uses no buffer, bytes.
+pub const UNUSED_BYTES: u64 = 64;
+
+impl Plan {
+    /// Plans `graph` for a device with `limits`.
+    ///
+    /// # Errors
+    /// [`Error::TooLarge`] when a row of a tensor, a weight or a launch does not fit `limits`, with the step and the bytes.
+    pub fn new(graph: &Graph, limits: &DeviceLimits, options: &PlanOptions) -> Result<Self> {
+        let fused = fuse::fuse(graph, stream_scale(options.storage));
+        let mut plan = lower::lower(&fused, limits, options)?;
+        liveness::liveness(&mut plan);
+        memory::assign(&mut plan, options.profile && limits.timestamp_query);
+        plan.check(limits)?;
+        Ok(plan)
+    }
+
+    /// Multiply-adds, counted as direct convolutions and products.
+    pub fn macs(&self) -> u64 {
+        self.steps.iter().map(|step| step.macs).sum()
+    }
+
+    /// The largest range that one binding covers.
+    pub fn largest_binding(&self) -> Bytes {
+        let buffers = self.buffers.iter().map(|buffer| buffer.bytes);
+        buffers.chain(self.weights.iter().map(|weight| weight.bytes)).max().unwrap_or_default()
+    }
+
+    /// Ranges of steps to submit together so that each does at most `macs` multiply-adds, or is a single step.
+    pub fn submissions(&self, macs: u64) -> Vec<Range<usize>> {
+        let mut result = Vec::new();
+        let mut start = 0;
+        while start < self.steps.len() {
+            let end = self.submission_end(start, macs);
+            result.push(start..end);
+            start = end;
+        }
+        result
+    }
+
+    /// The step after the last of a submission that starts with `start`, see [`Self::submissions`].
+    pub fn submission_end(&self, start: usize, macs: u64) -> usize {
+        // Launches and copies cost something even where they multiply nothing.
+        const STEP_MACS: u64 = 500_000;
+        let mut sum = 0;
+        for (index, step) in self.steps.iter().enumerate().skip(start) {
+            sum += step.macs + STEP_MACS;
+            if sum > macs {
+                return (index).max(start + 1);
+            }
+        }
+        self.steps.len()
+    }
+
+    /// What the executor relies on. A plan that breaks a device's limit is never handed out.
+    fn check(&self, limits: &DeviceLimits) -> Result<()> {
+        let limit = limits.largest_bound_buffer();
+        let buffers = self.buffers.iter().map(|buffer| (&buffer.name, buffer.bytes));
+        for (name, needed) in buffers.chain(self.weights.iter().map(|weight| (&weight.name, weight.bytes))) {
+            if needed > limit {
+                return Err(Error::TooLarge { what: format!("buffer \"{name}\""), needed, limit });
+            }
+        }
+        for step in &self.steps {
+            let Action::Dispatch { variant, workgroups, bindings, .. } = &step.action else { continue };
+            let variant = &self.variants[*variant];
+            let most = limits.max_compute_workgroups_per_dimension;
+            if let Some(count) = workgroups.iter().find(|count| **count > most) {
+                return Err(Error::TooLarge {
+                    what: format!("step \"{}\" ({}), in workgroups,", self.stages[step.stage], variant.file),
+                    needed: Bytes(u64::from(*count)),
+                    limit: Bytes(u64::from(most)),
+                });
+            }
+            assert_eq!(bindings.len(), interface(variant.file).bindings.len(), "bindings of {}", variant.file);
+        }
+        Ok(())
+    }
+
+    /// Rows of the image that a chunk of the result covers.
+    pub fn rows(chunk: &OutputChunk) -> Rows {
+        Rows { start: chunk.rows.0, end: chunk.rows.1 }
+    }
+}
+
+/// The factor of the residual stream. Half precision ends at 65504; 1/16 leaves room for streams up to a million.
+fn stream_scale(storage: Storage) -> f32 {
+    match storage {
+        Storage::F32 => 1.0,
+        Storage::F16 | Storage::PackedF16 => 1.0 / 16.0,
+    }
+}

@@ -1,0 +1,130 @@
+//! Shapes, element types and byte counts, with checked arithmetic. Knows nothing of files, graphs or devices.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// A number of bytes. Prints in binary units.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Bytes(pub u64);
+
+impl Bytes {
+    /// The count rounded up to a multiple of `alignment` (a power of two).
+    pub fn align_up(self, alignment: u64) -> Self {
+        Self(self.0.next_multiple_of(alignment))
+    }
+}
+
+impl std::ops::Add for Bytes {
+    type Output = Self;
+    fn add(self, other: Self) -> Self {
+        Self(self.0 + other.0)
+    }
+}
+
+impl std::iter::Sum for Bytes {
+    fn sum<I: Iterator<Item = Self>>(counts: I) -> Self {
+        Self(counts.map(|bytes| bytes.0).sum())
+    }
+}
+
+impl fmt::Display for Bytes {
+    #[expect(clippy::cast_precision_loss, reason = "three digits are shown")]
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
+        let mut value = self.0 as f64;
+        let mut unit = 0;
+        while value >= 1024.0 && unit + 1 < UNITS.len() {
+            value /= 1024.0;
+            unit += 1;
+        }
+        if unit == 0 { write!(f, "{} B", self.0) } else { write!(f, "{value:.1} {}", UNITS[unit]) }
+    }
+}
+
+/// Element type of a tensor in a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum DType {
+    /// IEEE binary32.
+    F32,
+    /// IEEE binary16.
+    F16,
+    /// The upper half of a binary32.
+    BF16,
+}
+
+impl DType {
+    /// Bytes of one element.
+    pub fn size(self) -> u64 {
+        match self {
+            Self::F32 => 4,
+            Self::F16 | Self::BF16 => 2,
+        }
+    }
+}
+
+impl fmt::Display for DType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::F32 => "F32",
+            Self::F16 => "F16",
+            Self::BF16 => "BF16",
+        })
+    }
+}
+
+/// Size of one image plane in pixels.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Size {
+    /// Columns.
+    pub width: u32,
+    /// Rows.
+    pub height: u32,
+}
+
+impl fmt::Display for Size {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}x{}", self.width, self.height)
+    }
+}
+
+/// A tensor on the host: f32, row-major.
+#[derive(Debug, Clone, PartialEq)]
+pub struct HostTensor {
+    /// Extent of each axis, slowest first.
+    pub shape: Vec<usize>,
+    /// The elements; as many as the product of `shape`.
+    pub data: Vec<f32>,
+}
+
+/// How four neighbouring channels are kept in GPU memory. Arithmetic is f32 in every case.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Storage {
+    /// Four f32.
+    F32,
+    /// Four f16, as the hardware's own type (`shader-f16`).
+    F16,
+    /// Four f16 in two u32, for devices without `shader-f16`.
+    PackedF16,
+}
+
+impl Storage {
+    /// Bytes of four channels.
+    pub fn vec4_bytes(self) -> u64 {
+        match self {
+            Self::F32 => 16,
+            Self::F16 | Self::PackedF16 => 8,
+        }
+    }
+
+    /// The WGSL type of four channels.
+    pub fn wgsl_type(self) -> &'static str {
+        match self {
+            Self::F32 => "vec4<f32>",
+            Self::F16 => "vec4<f16>",
+            Self::PackedF16 => "vec2<u32>",
+        }
+    }
+}

@@ -1,0 +1,504 @@
+//! Opening checkpoints: single files, folders, shards, all-in-one files, and what must be refused.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use pollster::block_on;
+use wgvae::internals::safetensors::write_safetensors;
+use wgvae::{
+    ByteSource, Checkpoint, Error, FileSource, HostTensor, LatentScale, Layout, MemorySource, Parameters, ReadFuture,
+    Variant,
+};
+
+/// Files of a folder: name -> content.
+type Files<'a> = Vec<(&'a str, &'a [u8])>;
+
+const FIXTURES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures");
+
+/// A file whose header is there and whose data is all zeros, so that the largest models cost nothing.
+struct Hollow {
+    header: Vec<u8>,
+    len: u64,
+}
+
+impl Hollow {
+    fn new(tensors: &BTreeMap<String, Vec<u64>>, metadata: serde_json::Value) -> Box<Self> {
+        let mut end = 0;
+        let mut entries = serde_json::Map::from_iter([("__metadata__".to_owned(), metadata)]);
+        for (name, shape) in tensors {
+            let begin = end;
+            end += shape.iter().product::<u64>() * 2;
+            entries.insert(
+                name.clone(),
+                serde_json::json!({"dtype": "F16", "shape": shape, "data_offsets": [begin, end]}),
+            );
+        }
+        let json = serde_json::Value::Object(entries).to_string();
+        let header = [&(json.len() as u64).to_le_bytes(), json.as_bytes()].concat();
+        let len = header.len() as u64 + end;
+        Box::new(Self { header, len })
+    }
+}
+
+impl ByteSource for Hollow {
+    fn name(&self) -> &str {
+        "hollow.safetensors"
+    }
+    fn len(&self) -> u64 {
+        self.len
+    }
+    fn read_at(&self, offset: u64, len: u64) -> ReadFuture<'_> {
+        let byte = |at: u64| usize::try_from(at).ok().and_then(|at| self.header.get(at).copied()).unwrap_or(0);
+        Box::pin(std::future::ready(Ok((offset..offset + len).map(byte).collect())))
+    }
+}
+
+fn key_list(list: &str) -> BTreeMap<String, Vec<u64>> {
+    let text = std::fs::read_to_string(format!("{FIXTURES}/keys/{list}.json")).expect(list);
+    serde_json::from_str(&text).expect("a key list")
+}
+
+fn open_hollow(tensors: &BTreeMap<String, Vec<u64>>) -> Checkpoint {
+    block_on(Checkpoint::from_source(Hollow::new(tensors, serde_json::json!({})), None)).expect("a VAE")
+}
+
+/// A decoder of one level, with 32 channels and 4 latent channels, and its config.json.
+fn tiny() -> (BTreeMap<String, HostTensor>, String) {
+    let mut tensors = BTreeMap::new();
+    let mut add = |name: &str, shape: &[usize]| {
+        let elements = shape.iter().product::<usize>();
+        let data = (0..elements).map(|index| f32::from(u8::try_from(index % 100).expect("small")) / 8.0).collect();
+        tensors.insert(name.to_owned(), HostTensor { shape: shape.to_vec(), data });
+    };
+    add("post_quant_conv.weight", &[4, 4, 1, 1]);
+    add("decoder.conv_in.weight", &[32, 4, 3, 3]);
+    add("decoder.conv_in.bias", &[32]);
+    for resnet in ["mid_block.resnets.0", "up_blocks.0.resnets.0", "up_blocks.0.resnets.1"] {
+        add(&format!("decoder.{resnet}.conv1.weight"), &[32, 32, 3, 3]);
+    }
+    add("decoder.mid_block.attentions.0.to_q.weight", &[32, 32, 1, 1]);
+    add("decoder.conv_out.weight", &[3, 32, 3, 3]);
+    let config = r#"{"_class_name": "AutoencoderKL", "block_out_channels": [32], "up_block_types": ["UpDecoderBlock2D"],
+        "layers_per_block": 1, "latent_channels": 4, "scaling_factor": 0.5}"#;
+    (tensors, config.to_owned())
+}
+
+fn file_of(tensors: &BTreeMap<String, HostTensor>) -> Vec<u8> {
+    let borrowed: Vec<_> = tensors.iter().map(|(name, tensor)| (name.as_str(), tensor)).collect();
+    write_safetensors(&borrowed).expect("writable tensors")
+}
+
+fn open_memory(tensors: &BTreeMap<String, HostTensor>, config: Option<&str>) -> wgvae::Result<Checkpoint> {
+    block_on(Checkpoint::from_source(Box::new(MemorySource::new("tiny.safetensors", file_of(tensors))), config))
+}
+
+fn open(path: &Path) -> wgvae::Result<Checkpoint> {
+    block_on(Checkpoint::open(path, Variant::Default))
+}
+
+#[test]
+fn describes_published_models() {
+    let sd = Parameters { encoder: 34_163_592, decoder: 49_490_179, total: 83_653_863 };
+    let flux = Parameters { encoder: 34_274_208, decoder: 49_545_475, total: 83_819_683 };
+    let cogview = Parameters { encoder: 172_443_808, decoder: 233_656_835, total: 406_100_643 };
+    let cases = [
+        ("sd15.diffusers", Layout::Diffusers, sd),
+        ("sd15.ldm", Layout::Ldm, sd),
+        ("flux1.ae_safetensors", Layout::Ldm, flux),
+        ("cogview4.ldm", Layout::Ldm, cogview),
+    ];
+    for (list, layout, parameters) in cases {
+        let keys = key_list(list);
+        let checkpoint = open_hollow(&keys);
+        assert_eq!(checkpoint.layout(), layout, "{list}");
+        assert_eq!(checkpoint.parameters(), parameters, "{list}");
+        assert_eq!(checkpoint.names().count(), keys.len(), "{list}");
+        assert!(checkpoint.has_encoder(), "{list}");
+        let types: Vec<_> =
+            checkpoint.element_types().into_iter().map(|(name, count)| (name.to_string(), count)).collect();
+        assert_eq!(types, [("F16".to_owned(), keys.len())], "{list}");
+    }
+}
+
+#[test]
+fn reads_weights_of_an_ldm_file_under_their_diffusers_names() {
+    let checkpoint = open_hollow(&key_list("sd15.ldm"));
+    let name = "decoder.mid_block.attentions.0.to_q.weight";
+    let stored = checkpoint.tensor(name).expect("there");
+    assert_eq!(
+        (stored.file_name.as_str(), stored.info.shape.as_slice()),
+        ("decoder.mid.attn_1.q.weight", [512, 512, 1, 1].as_slice())
+    );
+    for shape in [[512, 512].as_slice(), &[512, 512, 1], &[512, 512, 1, 1]] {
+        assert_eq!(block_on(checkpoint.read_f32(name, shape)).expect("zeros").len(), 512 * 512);
+    }
+}
+
+#[test]
+fn the_scale_is_known_only_with_evidence() {
+    let known = |checkpoint: &Checkpoint| matches!(checkpoint.scale(), LatentScale::Known { .. });
+    let checkpoint = open_hollow(&key_list("sd15.diffusers"));
+    assert_eq!(checkpoint.scale(), &LatentScale::Unknown { candidates: vec!["sd15", "sd21", "sdxl", "playground"] });
+    let text = checkpoint.scaled_config().expect_err("unknown").to_string();
+    assert!(text.contains("sd15, sd21, sdxl, playground"), "{text}");
+    assert_eq!(checkpoint.config().scaling_factor, 1.0);
+
+    let checkpoint = checkpoint.with_family("sdxl").expect("fits");
+    assert!(known(&checkpoint));
+    assert_eq!(checkpoint.scaled_config().expect("known").scaling_factor, 0.13025);
+    let text = checkpoint.with_family("flux1").expect_err("16 latent channels").to_string();
+    assert!(text.contains("16 latent channels"), "{text}");
+    assert!(open_hollow(&key_list("sd3.ldm")).with_family("sd5").is_err());
+
+    let cogview = open_hollow(&key_list("cogview4.diffusers"));
+    assert!(known(&cogview));
+    assert_eq!(cogview.config().scaling_factor, 1.0);
+}
+
+#[test]
+fn all_in_one_files_tell_the_scale() {
+    let cases = [
+        ("sd15.ldm", "first_stage_model.", "conditioner.embedders.0.x", 0.13025, 0.0),
+        ("sd15.ldm", "first_stage_model.", "cond_stage_model.transformer.x", 0.18215, 0.0),
+        ("sd15.ldm", "first_stage_model.", "cond_stage_model.model.x", 0.18215, 0.0),
+        ("sd15.ldm", "first_stage_model.", "edm_mean", 0.5, 0.0),
+        ("sd3.ldm", "first_stage_model.", "model.diffusion_model.joint_blocks.0.x", 1.5305, 0.0609),
+        ("sd3.ldm", "vae.", "model.diffusion_model.double_blocks.0.x", 0.3611, 0.1159),
+    ];
+    for (list, prefix, other, scaling_factor, shift_factor) in cases {
+        let mut keys: BTreeMap<_, _> =
+            key_list(list).into_iter().map(|(name, shape)| (format!("{prefix}{name}"), shape)).collect();
+        keys.insert(other.to_owned(), vec![3]);
+        let checkpoint = open_hollow(&keys);
+        let config = checkpoint.scaled_config().expect(other);
+        assert_eq!((config.scaling_factor, config.shift_factor), (scaling_factor, shift_factor), "{other}");
+        assert_eq!(config.latents_mean.is_some(), other == "edm_mean");
+        assert_eq!(checkpoint.names().count(), keys.len() - 1, "{other}");
+    }
+    // A hint that contradicts the shapes is none.
+    let mut keys = key_list("sd15.ldm");
+    keys.insert("model.diffusion_model.joint_blocks.0.x".to_owned(), vec![3]);
+    assert!(open_hollow(&keys).scaled_config().is_err());
+}
+
+#[test]
+fn metadata_tells_the_scale() {
+    let cases = [
+        ("sd15.ldm", "stable-diffusion-xl-v1-base/vae", Some(0.13025)),
+        ("sd15.ldm", "flux-1-dev", None),
+        ("sd3.ldm", "Flux-1-dev", Some(0.3611)),
+    ];
+    for (list, architecture, scaling_factor) in cases {
+        let metadata = serde_json::json!({"modelspec.architecture": architecture});
+        let checkpoint =
+            block_on(Checkpoint::from_source(Hollow::new(&key_list(list), metadata), None)).expect("a VAE");
+        assert_eq!(
+            checkpoint.scaled_config().ok().map(|config| config.scaling_factor),
+            scaling_factor,
+            "{architecture}"
+        );
+    }
+}
+
+#[test]
+fn reads_exact_values() {
+    let (tensors, config) = tiny();
+    let checkpoint = open_memory(&tensors, Some(&config)).expect("a VAE");
+    assert_eq!(checkpoint.scaled_config().expect("stated").scaling_factor, 0.5);
+    assert_eq!(checkpoint.scale(), &LatentScale::Known { from: "config.json".to_owned() });
+    for (name, tensor) in &tensors {
+        let shape: Vec<u64> = tensor.shape.iter().map(|&extent| extent as u64).collect();
+        assert_eq!(block_on(checkpoint.read_f32(name, &shape)).expect("values"), tensor.data, "{name}");
+    }
+    assert!(!checkpoint.has_encoder());
+    assert_eq!(checkpoint.files().count(), 1);
+}
+
+#[test]
+fn refuses_missing_and_misshapen_tensors() {
+    let (tensors, config) = tiny();
+    let checkpoint = open_memory(&tensors, Some(&config)).expect("a VAE");
+    let conv_in = ("decoder.conv_in.weight", [32, 4, 3, 3].as_slice());
+    checkpoint.check([conv_in]).expect("there");
+    let error =
+        checkpoint.check([("decoder.a", [1].as_slice()), conv_in, ("decoder.b", &[1])]).expect_err("two are missing");
+    assert_eq!(error.to_string(), "tiny.safetensors: 2 missing tensor(s), first \"decoder.a\"");
+    assert!(matches!(block_on(checkpoint.read_f32("decoder.a", &[1])), Err(Error::MissingTensors { .. })));
+
+    for shape in [[32, 4, 3].as_slice(), &[32, 4, 3, 1], &[32, 4, 9], &[1, 32, 4, 3, 3], &[4, 32, 3, 3], &[]] {
+        let text = block_on(checkpoint.read_f32(conv_in.0, shape)).expect_err("misshapen").to_string();
+        assert_eq!(text, format!("tensor \"decoder.conv_in.weight\": expected shape {shape:?}, found [32, 4, 3, 3]"));
+    }
+}
+
+#[test]
+fn refuses_values_that_are_not_finite() {
+    for (bad, printed) in [(f32::NAN, "NaN"), (f32::INFINITY, "inf"), (f32::NEG_INFINITY, "-inf")] {
+        let (mut tensors, config) = tiny();
+        tensors.get_mut("decoder.conv_out.weight").expect("there").data[77] = bad;
+        let checkpoint = open_memory(&tensors, Some(&config)).expect("a VAE");
+        let text = block_on(checkpoint.read_f32("decoder.conv_out.weight", &[3, 32, 3, 3]))
+            .expect_err("not finite")
+            .to_string();
+        assert_eq!(
+            text,
+            format!("tensor \"decoder.conv_out.weight\": expected finite values, found {printed} at element 77")
+        );
+    }
+}
+
+#[test]
+fn refuses_integers_as_weights() {
+    let (tensors, config) = tiny();
+    let bytes = file_of(&tensors);
+    let header_bytes = usize::try_from(u64::from_le_bytes(bytes[..8].try_into().expect("eight"))).expect("small");
+    let header = String::from_utf8(bytes[8..8 + header_bytes].to_vec()).expect("JSON").replace("F32", "I32");
+    let bytes = [&bytes[..8], header.as_bytes(), &bytes[8 + header_bytes..]].concat();
+    let source = Box::new(MemorySource::new("quantised", bytes));
+    let checkpoint = block_on(Checkpoint::from_source(source, Some(&config))).expect("listed");
+    let text = block_on(checkpoint.read_f32("decoder.conv_in.bias", &[32])).expect_err("integers").to_string();
+    assert_eq!(text, "tensor \"decoder.conv_in.bias\": expected elements of type F32, F16 or BF16, found I32");
+}
+
+#[test]
+fn refuses_a_config_of_another_network() {
+    let (tensors, config) = tiny();
+    for (from, to, field) in [
+        ("\"latent_channels\": 4", "\"latent_channels\": 16", "latent_channels"),
+        ("[32]", "[64]", "block_out_channels"),
+    ] {
+        let text = open_memory(&tensors, Some(&config.replace(from, to))).expect_err("does not fit").to_string();
+        assert!(text.starts_with(&format!("config field \"{field}\"")), "{text}");
+    }
+    assert!(open_memory(&tensors, Some("{}")).is_err());
+    // No published model is like this one, so that only a config.json can tell the scale.
+    let text = open_memory(&tensors, None).expect("a VAE").scaled_config().expect_err("unknown").to_string();
+    assert!(text.contains("no published model has these shapes"), "{text}");
+}
+
+/// Writes files into a new folder.
+fn folder(files: &[(&str, &[u8])]) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    for (name, bytes) in files {
+        let path = folder.path().join(name);
+        std::fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
+        std::fs::write(path, bytes).expect("a file");
+    }
+    folder
+}
+
+fn folder_refusal(files: &[(&str, &[u8])], variant: Variant) -> String {
+    block_on(Checkpoint::open(folder(files).path(), variant)).expect_err("must be refused").to_string()
+}
+
+#[test]
+fn opens_files_and_folders() {
+    let (tensors, config) = tiny();
+    let (weights, config) = (file_of(&tensors), config.as_bytes());
+    let plain = "diffusion_pytorch_model.safetensors";
+    let fp16 = "diffusion_pytorch_model.fp16.safetensors";
+    let in_vae = format!("vae/{plain}");
+    let other = br#"{"_class_name": "UNet2DConditionModel"}"#.as_slice();
+    let cases: [(&str, Files<'_>, &str, bool); 8] = [
+        ("a VAE's folder", vec![(plain, &weights), ("config.json", config)], "", true),
+        ("only fp16", vec![(fp16, &weights), ("config.json", config)], "", true),
+        ("a pipeline", vec![(&in_vae, &weights), ("vae/config.json", config), ("model_index.json", b"{}")], "", true),
+        ("part of a pipeline", vec![(&in_vae, &weights), ("vae/config.json", config)], "", true),
+        ("another name", vec![("my.safetensors", &weights), ("config.json", config)], "", true),
+        ("a file", vec![("my.safetensors", &weights)], "my.safetensors", false),
+        (
+            "a file beside its config",
+            vec![("my.safetensors", &weights), ("config.json", config)],
+            "my.safetensors",
+            true,
+        ),
+        (
+            "a file beside another config",
+            vec![("my.safetensors", &weights), ("config.json", other)],
+            "my.safetensors",
+            false,
+        ),
+    ];
+    for (case, files, path, scaled) in cases {
+        let folder = folder(&files);
+        let checkpoint = open(&folder.path().join(path)).unwrap_or_else(|error| panic!("{case}: {error}"));
+        assert_eq!(checkpoint.scaled_config().is_ok(), scaled, "{case}");
+        let bias = block_on(checkpoint.read_f32("decoder.conv_in.bias", &[32])).expect(case);
+        assert_eq!(bias, tensors["decoder.conv_in.bias"].data, "{case}");
+    }
+}
+
+#[test]
+fn a_config_of_another_model_beside_a_file_is_passed_over() {
+    let (tensors, config) = tiny();
+    let config = config.replace("[32]", "[64]");
+    let folder = folder(&[("my.safetensors", &file_of(&tensors)), ("config.json", config.as_bytes())]);
+    assert!(open(&folder.path().join("my.safetensors")).expect("a VAE").scaled_config().is_err());
+    // In a folder it belongs to the weights.
+    assert!(open(folder.path()).is_err());
+}
+
+#[test]
+fn chooses_the_variant() {
+    let (mut tensors, config) = tiny();
+    let plain = file_of(&tensors);
+    tensors.get_mut("decoder.conv_in.bias").expect("there").data[0] = 99.0;
+    let folder = folder(&[
+        ("diffusion_pytorch_model.safetensors", &plain),
+        ("diffusion_pytorch_model.fp16.safetensors", &file_of(&tensors)),
+        ("config.json", config.as_bytes()),
+    ]);
+    for (variant, wanted) in [(Variant::Default, 0.0), (Variant::Fp16, 99.0)] {
+        let checkpoint = block_on(Checkpoint::open(folder.path(), variant)).expect("a VAE");
+        assert_eq!(block_on(checkpoint.read_f32("decoder.conv_in.bias", &[32])).expect("values")[0], wanted);
+    }
+}
+
+/// The tiny model in two shards, and their index.
+fn shards() -> ([(String, Vec<u8>); 2], String) {
+    let (first, _) = tiny();
+    let mut second = BTreeMap::new();
+    let mut first = first;
+    let tensor = first.remove_entry("decoder.conv_out.weight").expect("there");
+    second.insert(tensor.0, tensor.1);
+    let name = |index| format!("diffusion_pytorch_model-0000{index}-of-00002.safetensors");
+    let in_first = first.keys().map(|tensor| (tensor.clone(), name(1).into()));
+    let in_second = second.keys().map(|tensor| (tensor.clone(), name(2).into()));
+    let map: serde_json::Map<String, serde_json::Value> = in_first.chain(in_second).collect();
+    let index = serde_json::json!({"metadata": {}, "weight_map": map}).to_string();
+    ([(name(1), file_of(&first)), (name(2), file_of(&second))], index)
+}
+
+#[test]
+fn opens_shards() {
+    let (files, index) = shards();
+    let (tensors, config) = tiny();
+    let index_name = "diffusion_pytorch_model.safetensors.index.json";
+    let folder = folder(&[
+        (&files[0].0, &files[0].1),
+        (&files[1].0, &files[1].1),
+        (index_name, index.as_bytes()),
+        ("config.json", config.as_bytes()),
+    ]);
+    for path in [folder.path().to_owned(), folder.path().join(index_name)] {
+        let checkpoint = open(&path).expect("a VAE in shards");
+        assert_eq!(checkpoint.files().count(), 2);
+        assert!(checkpoint.scaled_config().is_ok());
+        let weights = block_on(checkpoint.read_f32("decoder.conv_out.weight", &[3, 32, 3, 3])).expect("values");
+        assert_eq!(weights, tensors["decoder.conv_out.weight"].data);
+    }
+}
+
+#[test]
+fn refuses_bad_shards() {
+    let (files, index) = shards();
+    let index_name = "diffusion_pytorch_model.safetensors.index.json";
+    let [first, second] = &files;
+    let refusal = |files: &[(&str, &[u8])]| folder_refusal(files, Variant::Default);
+
+    let text = refusal(&[(&first.0, &first.1), (index_name, index.as_bytes())]);
+    assert!(text.contains(&format!("shard \"{}\" is missing", second.0)), "{text}");
+    let text = refusal(&[(&first.0, &first.1), (&second.0, &first.1), (index_name, index.as_bytes())]);
+    assert!(text.contains(" is in ") && text.contains(" too"), "{text}");
+    for (index, wanted) in [
+        ("[", "not a shard index"),
+        ("{}", "it has no \"weight_map\""),
+        (r#"{"weight_map": {}}"#, "is empty"),
+        (r#"{"weight_map": {"a": 1}}"#, "something other than file names"),
+        (r#"{"weight_map": {"a": "../a.safetensors"}}"#, "is not a plain file name"),
+        (r#"{"weight_map": {"a": "/etc/hosts"}}"#, "is not a plain file name"),
+        (r#"{"weight_map": {"a": ".."}}"#, "is not a plain file name"),
+        (r#"{"weight_map": {"a": ""}}"#, "is not a plain file name"),
+    ] {
+        let text = refusal(&[(index_name, index.as_bytes())]);
+        assert!(text.contains(wanted), "{index}: {text}");
+    }
+}
+
+#[test]
+fn refuses_folders_without_weights() {
+    let (tensors, config) = tiny();
+    let (weights, config) = (file_of(&tensors), config.as_bytes());
+    let plain = "diffusion_pytorch_model.safetensors";
+    let cases: [(&str, Files<'_>, Variant, &str); 8] = [
+        ("empty", vec![], Variant::Default, "the folder is empty"),
+        ("config only", vec![("config.json", config)], Variant::Default, "no .safetensors file in this folder"),
+        (
+            "pickle",
+            vec![("diffusion_pytorch_model.bin", b"x"), ("config.json", config)],
+            Variant::Default,
+            "convert it to .safetensors",
+        ),
+        ("ckpt", vec![("model.ckpt", b"x")], Variant::Default, "convert it to .safetensors"),
+        ("several", vec![("a.safetensors", b"x"), ("b.safetensors", b"x")], Variant::Default, "2 .safetensors files"),
+        (
+            "no fp16",
+            vec![(plain, &weights), ("config.json", config)],
+            Variant::Fp16,
+            "no diffusion_pytorch_model.fp16.safetensors",
+        ),
+        (
+            "pipeline without VAE",
+            vec![("model_index.json", b"{}"), ("unet/config.json", b"{}")],
+            Variant::Default,
+            "without a vae folder",
+        ),
+        (
+            "another class",
+            vec![(plain, &weights), ("config.json", b"{\"_class_name\": \"AutoencoderTiny\"}")],
+            Variant::Default,
+            "_class_name",
+        ),
+    ];
+    for (case, files, variant, wanted) in cases {
+        let text = folder_refusal(&files, variant);
+        assert!(text.contains(wanted), "{case}: {text}");
+    }
+}
+
+#[test]
+fn refuses_bad_paths() {
+    let folder =
+        folder(&[("model.ckpt", b"x"), ("model.safetensors", b"PK\x03\x04 and so on"), ("empty.safetensors", b"")]);
+    let cases = [
+        ("nothing.safetensors", "nothing.safetensors: "),
+        ("model.ckpt", "pickle"),
+        ("model.safetensors", "zip archive"),
+        ("empty.safetensors", "too few"),
+    ];
+    for (name, wanted) in cases {
+        let text = open(&folder.path().join(name)).expect_err(name).to_string();
+        assert!(text.contains(wanted) && text.contains(name), "{text}");
+    }
+    assert!(matches!(FileSource::open(folder.path()), Err(Error::Io { .. })));
+}
+
+#[test]
+fn a_file_that_shrinks_is_noticed() {
+    let (tensors, _) = tiny();
+    let bytes = file_of(&tensors);
+    let folder = folder(&[("a.safetensors", &bytes)]);
+    let path = folder.path().join("a.safetensors");
+    let checkpoint = open(&path).expect("a VAE");
+    std::fs::write(&path, &bytes[..2000]).expect("a file");
+    let text = block_on(checkpoint.read_f32("decoder.up_blocks.0.resnets.1.conv1.weight", &[32, 32, 3, 3]))
+        .expect_err("cut off")
+        .to_string();
+    assert!(text.contains("the file shrank while it was read"), "{text}");
+}
+
+#[test]
+fn sources_refuse_ranges_beyond_their_end() {
+    let folder = folder(&[("a", b"0123456789")]);
+    let file = FileSource::open(folder.path().join("a")).expect("a file");
+    let memory = MemorySource::new("a", b"0123456789".as_slice());
+    for source in [&file as &dyn ByteSource, &memory] {
+        assert_eq!((source.len(), source.is_empty()), (10, false));
+        assert_eq!(block_on(source.read_at(3, 4)).expect("inside"), b"3456");
+        assert_eq!(block_on(source.read_at(10, 0)).expect("inside"), b"");
+        for (offset, len) in [(0, 11), (10, 1), (11, 0), (u64::MAX, 1), (1, u64::MAX)] {
+            let text = block_on(source.read_at(offset, len)).expect_err("outside").to_string();
+            assert!(text.contains("but there are 10 bytes"), "{text}");
+        }
+    }
+}

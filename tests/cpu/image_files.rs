@@ -1,0 +1,137 @@
+//! Image files and atomic writing.
+
+use std::path::Path;
+
+use wgvae::Size;
+use wgvae::internals::image_file::{
+    ImageFormat, Pixels, check_writable, encode_image, numbered, write_atomically, write_image,
+};
+
+const SIZE: Size = Size { width: 5, height: 3 };
+
+/// A picture with every byte different.
+fn picture(channels: usize) -> Vec<u8> {
+    (0..15 * channels).map(|index| u8::try_from(index * 4).expect("small")).collect()
+}
+
+#[test]
+fn the_ending_chooses_the_format() {
+    let cases = [
+        ("a.png", ImageFormat::Png),
+        ("a.b.JPG", ImageFormat::Jpeg),
+        ("a.jpeg", ImageFormat::Jpeg),
+        ("x/a.webp", ImageFormat::WebP),
+    ];
+    for (path, format) in cases {
+        assert_eq!(ImageFormat::from_path(Path::new(path)).expect(path), format);
+    }
+    for path in ["a.gif", "a", "a.", "png", ".png"] {
+        let text = ImageFormat::from_path(Path::new(path)).expect_err(path).to_string();
+        assert!(text.contains("one of png, jpg, jpeg, webp"), "{text}");
+    }
+}
+
+#[test]
+fn pixels_survive_a_file() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    for channels in [3, 4] {
+        let data = picture(channels);
+        for ending in ["png", "webp", "jpg"] {
+            let path = folder.path().join(format!("a.{ending}"));
+            write_image(&path, &Pixels { size: SIZE, data: &data }).expect(ending);
+            let image = image::open(&path).expect(ending);
+            assert_eq!((image.width(), image.height()), (5, 3), "{ending}");
+            if ending != "jpg" {
+                let read = if channels == 3 { image.into_rgb8().into_raw() } else { image.into_rgba8().into_raw() };
+                assert_eq!(read, data, "{ending} {channels}");
+            }
+        }
+    }
+    assert_eq!(std::fs::read_dir(folder.path()).expect("a folder").count(), 3, "no temporary file is left");
+}
+
+#[test]
+fn impossible_images_are_errors() {
+    let sizes = [(5, 3, 44), (5, 3, 30), (0, 3, 0), (5, 0, 0), (u32::MAX, u32::MAX, 15)];
+    for (width, height, bytes) in sizes {
+        let pixels = Pixels { size: Size { width, height }, data: &vec![0; bytes] };
+        let text = encode_image(ImageFormat::Png, &pixels).expect_err("impossible").to_string();
+        assert!(text.contains("3 or 4 bytes"), "{text}");
+    }
+    let wide = |width: u32| vec![0; width as usize * 3];
+    for (format, width) in [(ImageFormat::Jpeg, 65_536), (ImageFormat::WebP, 16_385)] {
+        let pixels = Pixels { size: Size { width, height: 1 }, data: &wide(width) };
+        let text = encode_image(format, &pixels).expect_err("too wide").to_string();
+        assert!(text.contains(&format!("{width}x1 image as {format:?}")), "{text}");
+        let pixels = Pixels { size: Size { width: width - 1, height: 1 }, data: &wide(width - 1) };
+        encode_image(format, &pixels).expect("the widest");
+    }
+}
+
+#[test]
+fn several_images_are_numbered() {
+    let cases = [
+        ("a/out.png", 0, 1, "a/out.png"),
+        ("a/out.png", 0, 2, "a/out-1.png"),
+        ("out.png", 8, 12, "out-09.png"),
+        ("out.v2.png", 99, 100, "out.v2-100.png"),
+        ("out", 1, 3, "out-2"),
+    ];
+    for (path, index, count, wanted) in cases {
+        assert_eq!(numbered(Path::new(path), index, count), Path::new(wanted));
+    }
+}
+
+#[test]
+fn files_are_replaced_whole() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join("a.bin");
+    for content in [b"first".as_slice(), b"second, longer", b""] {
+        check_writable(&path).expect("writable");
+        write_atomically(&path, content).expect("written");
+        assert_eq!(std::fs::read(&path).expect("a file"), content);
+        assert_eq!(std::fs::read_dir(folder.path()).expect("a folder").count(), 1, "nothing else is left");
+    }
+}
+
+#[test]
+fn unwritable_paths_are_noticed_early() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    std::fs::write(folder.path().join("file"), b"x").expect("a file");
+    for path in ["missing/a.png", "file/a.png", "", ".."] {
+        let path = folder.path().join(path);
+        for result in [check_writable(&path), write_atomically(&path, b"x")] {
+            let text = result.expect_err("unwritable").to_string();
+            assert!(text.starts_with(&format!("{}: ", path.display())), "{text}");
+        }
+    }
+    check_writable(&folder.path().join("new.png")).expect("writable");
+    assert_eq!(std::fs::read_dir(folder.path()).expect("a folder").count(), 1, "nothing is left behind");
+}
+
+#[cfg(unix)]
+#[test]
+fn links_and_devices_stay_what_they_are() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let [target, link] = ["target", "link"].map(|name| folder.path().join(name));
+    std::fs::write(&target, b"old").expect("a file");
+    std::os::unix::fs::symlink(&target, &link).expect("a link");
+    write_atomically(&link, b"new").expect("written");
+    assert_eq!(std::fs::read(&target).expect("a file"), b"new");
+    assert!(link.is_symlink());
+    check_writable(Path::new("/dev/null")).expect("writable");
+    write_atomically(Path::new("/dev/null"), b"x").expect("written");
+    assert!(!Path::new("/dev/null").is_file());
+}
+
+#[cfg(unix)]
+#[test]
+fn files_are_as_readable_as_others() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let [ours, other] = ["ours", "other"].map(|name| folder.path().join(name));
+    write_atomically(&ours, b"x").expect("written");
+    std::fs::write(&other, b"x").expect("written");
+    let mode = |path: &Path| std::fs::metadata(path).expect("a file").permissions().mode();
+    assert_eq!(mode(&ours), mode(&other));
+}

@@ -1,0 +1,94 @@
+//! Whole decodes against diffusers: `tests/fixtures/*.safetensors`, made by `make_fixtures.py` in f64.
+
+use std::path::Path;
+
+use pollster::block_on;
+use wgvae::internals::safetensors::{read_header, read_tensor, write_safetensors};
+use wgvae::{
+    Checkpoint, Control, DecodeOptions, Decoded, FileSource, Gpu, GpuOptions, HostTensor, Latents, LoadOptions, MemorySource,
+    Output, Pixels, Precision, Vae,
+};
+
+use crate::formula;
+
+/// A golden decode.
+pub(crate) struct Fixture {
+    pub(crate) config: String,
+    pub(crate) latents: HostTensor,
+    pub(crate) image: HostTensor,
+    /// max |torch f16 - f64| / max |f64|
+    pub(crate) f16_error: f32,
+}
+
+pub(crate) fn fixture(name: &str) -> Fixture {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(format!("{name}.safetensors"));
+    let source = FileSource::open(path).unwrap();
+    let header = block_on(read_header(&source)).unwrap();
+    let shape: Vec<usize> = serde_json::from_str(&header.metadata["latent_shape"]).unwrap();
+    Fixture {
+        config: header.metadata["config"].clone(),
+        latents: formula::latents(&shape),
+        image: block_on(read_tensor(&source, "image", &header.tensors["image"])).unwrap(),
+        f16_error: header.metadata["f16_error"].parse().unwrap(),
+    }
+}
+
+pub(crate) fn checkpoint(config: &str) -> Checkpoint {
+    let weights = formula::decoder(&wgvae::AutoencoderConfig::from_json(config).unwrap());
+    let tensors: Vec<(&str, &HostTensor)> = weights.iter().map(|(name, tensor)| (name.as_str(), tensor)).collect();
+    let file = write_safetensors(&tensors).unwrap();
+    block_on(Checkpoint::from_source(Box::new(MemorySource::new("formula", file)), Some(config))).unwrap()
+}
+
+pub(crate) fn decode(gpu: &Gpu, fixture: &Fixture, precision: Precision, output: Output) -> Decoded {
+    let options = LoadOptions { precision, ..LoadOptions::default() };
+    let mut vae = block_on(Vae::load(gpu, &checkpoint(&fixture.config), options)).unwrap();
+    let latents = Latents::new(fixture.latents.clone()).unwrap();
+    let options = DecodeOptions { output, ..DecodeOptions::default() };
+    block_on(vae.decode(&latents, 0, &options, &mut Control::default())).unwrap()
+}
+
+pub(crate) fn relative_error(found: &Decoded, wanted: &HostTensor) -> f32 {
+    let Pixels::Raw(found) = &found.pixels else { panic!("asked for raw floats") };
+    assert_eq!(found.len(), wanted.data.len());
+    let largest = wanted.data.iter().fold(0.0_f32, |most, value| most.max(value.abs()));
+    let difference = found.iter().zip(&wanted.data).map(|(a, b)| (a - b).abs());
+    // NaN must not vanish in a maximum.
+    difference.fold(0.0_f32, |most, value| if value <= most { most } else { value }) / largest
+}
+
+const CASES: [&str; 9] = [
+    "toy_two_levels",
+    "toy_odd",
+    "toy_no_attention",
+    "toy_small_decoder",
+    "toy_wide",
+    "sd3_odd",
+    "flux1_64x96",
+    "cogview4_64",
+    "sd15_128",
+];
+
+#[test]
+fn f32_decodes_match_diffusers() {
+    let gpu = block_on(Gpu::request(&GpuOptions::default())).unwrap();
+    for case in CASES {
+        let fixture = fixture(case);
+        let decoded = decode(&gpu, &fixture, Precision::F32, Output::Raw);
+        let error = relative_error(&decoded, &fixture.image);
+        println!("{case} {}: {error:.2e} in {:.2} s", decoded.size, decoded.run.seconds);
+        assert!(error <= 1e-4, "{case}: relative max error {error:.2e}, at most 1e-4");
+    }
+}
+
+#[test]
+fn f16_decodes_are_as_good_as_torch() {
+    let gpu = block_on(Gpu::request(&GpuOptions::default())).unwrap();
+    for case in CASES {
+        let fixture = fixture(case);
+        let decoded = decode(&gpu, &fixture, Precision::F16, Output::Raw);
+        let error = relative_error(&decoded, &fixture.image);
+        println!("{case}: {error:.2e}, torch {:.2e}", fixture.f16_error);
+        assert!(error <= 2.0 * fixture.f16_error, "{case}: {error:.2e}, torch {:.2e}", fixture.f16_error);
+    }
+}

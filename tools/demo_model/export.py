@@ -1,0 +1,146 @@
+"""Turns a checkpoint of train.py into the files of the demo, and measures it on pictures it has not seen.
+
+    python export.py run/checkpoint.pt
+
+Writes, from the root of the repository:
+    assets/demo/model/config.json, diffusion_pytorch_model.safetensors   the model as diffusers saves it, f16
+    assets/demo/latents.safetensors    `latents` [1, 16, 64, 64] f16: (z - shift_factor) * scaling_factor of the demo picture
+    tests/fixtures/demo.safetensors    `image` [1, 3, 512, 512] f16: diffusers' f32 decode of those latents, not clamped
+    tools/demo_model/heldout.txt       the evaluation
+"""
+
+import argparse
+import json
+from pathlib import Path
+
+import numpy as np
+import torch
+from diffusers import AutoencoderKL
+from PIL import Image
+from safetensors.torch import save_file
+
+import images
+from demo_picture import demo_picture
+from train import CONFIG, Crops, psnr
+
+ROOT = Path(__file__).resolve().parents[2]
+STATISTICS_SEED, HELDOUT_SEED = 2, 1000
+
+
+@torch.no_grad()
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("checkpoint", type=Path)
+    parser.add_argument("--pictures", type=int, default=48, help="held-out pictures of 512 x 512")
+    parser.add_argument("--crops", type=int, default=256, help="held-out crops of 64 and of 128 pixels, each")
+    parser.add_argument("--preview", type=Path, help="only write source and decode of the demo picture here, as PNG")
+    args = parser.parse_args()
+
+    checkpoint = torch.load(args.checkpoint)
+    model = AutoencoderKL(**CONFIG).eval()
+    model.load_state_dict({name: t.half().float() for name, t in checkpoint["model"].items()})
+    source = demo_picture()
+    if args.preview:
+        decoded = model.decode(model.encode(tensor(source)).latent_dist.mode()).sample
+        print(f"demo picture {psnr(mean_square(decoded, tensor(source))):.2f} dB, step {checkpoint['step']}")
+        pair = np.concatenate([source, picture(decoded)], axis=1)
+        return Image.fromarray(pair).save(args.preview)
+
+    shift, scaling = latent_statistics(model)
+    config = dict(_class_name="AutoencoderKL", **CONFIG, scaling_factor=scaling, shift_factor=shift)
+    write_model(model, config)
+    latents = ((model.encode(tensor(source)).latent_dist.mode() - shift) * scaling).half()
+    save_file({"latents": latents.contiguous()}, ROOT / "assets/demo/latents.safetensors")
+    largest = watch(model.decoder)
+    decoded = model.decode(latents.float() / scaling + shift).sample
+    save_file({"image": decoded.half().contiguous()}, ROOT / "tests/fixtures/demo.safetensors")
+
+    parameters = sum(p.numel() for p in model.parameters())
+    lines = [
+        f"weights: {parameters} parameters in f16 (decoder {sum(p.numel() for p in model.decoder.parameters())}); arithmetic: f32",
+        f"training: step {checkpoint['step']}, seed {checkpoint['seed']}; scaling_factor {scaling}, shift_factor {shift}",
+        f"demo picture, 512 x 512, latents in f16: {psnr(mean_square(decoded, tensor(source))):.2f} dB",
+        f"largest |activation| in its decode: {max(largest.values()):.1f} ({max(largest, key=largest.get)})",
+        f"largest |scaled latent|: {latents.abs().max():.2f}, std {latents.float().std():.3f}",
+        "",
+        *heldout(model, args),
+    ]
+    (Path(__file__).parent / "heldout.txt").write_text("\n".join(lines) + "\n")
+    print("\n".join(lines[:5] + [line for line in lines if line.startswith("held-out")]))
+
+
+def latent_statistics(model):
+    """One mean and one reciprocal of the standard deviation for all channels, over pictures nothing else uses."""
+    rng = np.random.default_rng(STATISTICS_SEED)
+    z = torch.cat([model.encode(tensor(images.picture(rng, 256))).latent_dist.mode() for _ in range(64)])
+    return round(z.mean().item(), 4), round(1 / z.std().item(), 4)
+
+
+def write_model(model, config):
+    folder = ROOT / "assets/demo/model"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "config.json").write_text(json.dumps(config, indent=2, sort_keys=True) + "\n")
+    state = {name: t.half().contiguous() for name, t in model.state_dict().items()}
+    save_file(state, folder / "diffusion_pytorch_model.safetensors", metadata={"format": "pt"})
+
+
+def heldout(model, args):
+    """PSNR of clamped reconstructions from the posterior's mean, as lines of text; every number is a mean over pictures."""
+    crops = Crops(HELDOUT_SEED, 0)
+    crops.pool = [crops.draw() for _ in range(96)]
+    lines = []
+    for size in (64, 128):
+        batch = [tensor(crops.crop(size)) for _ in range(args.crops)]
+        lines.append(summary(f"{args.crops} crops of {size} x {size}", [score(model, x) for x in batch]))
+    rng = np.random.default_rng(HELDOUT_SEED + 1)
+    scores = {}
+    for i in range(args.pictures):
+        kind = images.KINDS[i % len(images.KINDS)]
+        drawn = images._tone(rng, np.asarray(kind(rng, 512), np.float32) / 255)
+        scores.setdefault(kind.__name__, []).append(score(model, tensor(drawn)))
+    lines.append(summary(f"{args.pictures} pictures of 512 x 512", sum(scores.values(), [])))
+    return lines + [f"    {summary(f'{len(s)} of {kind}', s)[10:]}" for kind, s in scores.items()]
+
+
+def score(model, x):
+    return mean_square(model.decode(model.encode(x).latent_dist.mode()).sample, x)
+
+
+def summary(what, squares):
+    db = [psnr(s) for s in squares]
+    return (
+        f"held-out: {what}: {np.mean(db):.2f} dB mean, {np.median(db):.2f} median, {min(db):.2f} worst; "
+        f"{psnr(np.mean(squares)):.2f} dB from the mean square"
+    )
+
+
+def mean_square(decoded, x):
+    """Of a decode, clamped as it is shown, floored at a hundredth of a level so that a flat picture is no infinity."""
+    return max(((decoded.clamp(-1, 1) - x) ** 2).mean().item(), (0.01 / 127.5) ** 2)
+
+
+def watch(module):
+    """A dict that a forward pass fills with the largest magnitude that each submodule put out."""
+    largest = {}
+
+    def hook(name):
+        return lambda _module, _inputs, output: largest.__setitem__(name, output.abs().max().item())
+
+    for name, child in module.named_modules():
+        if name:
+            child.register_forward_hook(hook(name))
+    return largest
+
+
+def tensor(image):
+    """`[h, w, 3]` u8 to `[1, 3, h, w]` f32 in -1..1."""
+    return torch.from_numpy(np.ascontiguousarray(image)).permute(2, 0, 1)[None].float() / 127.5 - 1
+
+
+def picture(x):
+    """The reverse of `tensor`, clamped."""
+    return ((x[0].clamp(-1, 1) + 1) * 127.5).round().byte().permute(1, 2, 0).numpy()
+
+
+if __name__ == "__main__":
+    main()
