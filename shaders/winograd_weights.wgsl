@@ -13,6 +13,7 @@ const B: f32 = 1.4142135623730951;
 struct Params {
     c_in: u32,       // input channels, padded to a multiple of 4
     c_out4: u32,     // output channels / 4
+    column0: u32,    // first vec4 column of w that u covers
     tile_n: u32,     // vec4 columns of one block of u
     blocks: u32,     // column blocks of u
 }
@@ -40,14 +41,14 @@ fn main(@builtin(global_invocation_id) global_id: vec3<u32>) {
     let block = column / params.tile_n;
     let target_index = (block * params.c_in + channel_in) * params.tile_n + column % params.tile_n;
     let batch = columns * params.c_in;
-    if (column >= params.c_out4) {
+    if (params.column0 + column >= params.c_out4) {
         for (var i = 0u; i < 36u; i++) {
             u[i * batch + target_index] = vec4<f32>(0.0);
         }
         return;
     }
 
-    let source = channel_in * params.c_out4 + column;
+    let source = channel_in * params.c_out4 + params.column0 + column;
     let tap = params.c_in * params.c_out4;
     var half_done: array<array<vec4<f32>, 6>, 3>;
     for (var x = 0u; x < 3u; x++) { //#unroll

@@ -1,5 +1,5 @@
 //! Tests that run on an adapter: a GPU, or a CPU Vulkan driver. Without one they fail; they are not skipped.
-#![expect(missing_docs, clippy::unwrap_used, reason = "tests")]
+#![expect(clippy::unwrap_used, reason = "tests")]
 
 #[path = "gpu/decode.rs"]
 mod decode;

@@ -198,6 +198,7 @@ pub(super) async fn open(
         let offered = adapter.limits();
         required_limits.max_storage_buffer_binding_size = offered.max_storage_buffer_binding_size;
         required_limits.max_buffer_size = offered.max_buffer_size;
+        required_limits.min_uniform_buffer_offset_alignment = offered.min_uniform_buffer_offset_alignment;
     }
     let descriptor = wgpu::DeviceDescriptor {
         label: Some("wgvae"),

@@ -16,6 +16,8 @@ params! {
         c_in: u32,
         /// Output channels / 4.
         c_out4: u32,
+        /// First vec4 column of w that u covers.
+        column0: u32,
         /// vec4 columns of one block of u.
         tile_n: u32,
         /// Column blocks of u.

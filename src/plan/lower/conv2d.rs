@@ -19,16 +19,28 @@ struct Winograd<'a> {
     conv: &'a Conv,
     output: Stored,
     bias: Resource,
-    /// Transformed filters, input and product.
-    u: BufferId,
+    /// Transformed filters, by output channels: together they may exceed one binding.
+    u: Vec<FilterPart>,
+    /// Transformed input.
     v: BufferId,
+    /// Its products with the filters.
     m: BufferId,
-    /// Column blocks of u.
-    blocks: u32,
     /// Moments for the norm that reads the output.
     moments: Option<BufferId>,
     /// Tiles of one run of moments.
     run: u32,
+}
+
+/// The transformed filters of some output channels.
+#[derive(Debug, Clone, Copy)]
+struct FilterPart {
+    buffer: BufferId,
+    /// First output channel / 4.
+    column0: u32,
+    /// Output channels / 4.
+    columns4: u32,
+    /// Blocks of columns, as the product's tile is wide.
+    blocks: u32,
 }
 
 /// Tiles that are transformed and multiplied together.
@@ -73,21 +85,17 @@ impl Lowering<'_> {
         let (input_shape, shape) = (self.fused.shape(conv.input), self.fused.shape(conv.output));
         let (c_in4, c_out4) = (input_shape.channels4(), shape.channels4());
         let (weight, bias) = self.filter(conv);
-        let tile_n = self.choice.winograd_tile.columns4;
-        let blocks = c_out4.div_ceil(tile_n);
         let run = (shape.width.div_ceil(TILE) / 16).max(4);
         let list = self.tile_bands(conv, &output, run);
 
-        let u = self.scratch("u", u64::from(POINTS * blocks * tile_n) * u64::from(c_in4 * 4) * 16);
         let most = u64::from(list.iter().map(TileBand::tiles).max().unwrap_or(0));
         let v = self.scratch("v", u64::from(POINTS) * most * u64::from(c_in4) * 16);
         let m = self.scratch("m", u64::from(POINTS) * most * u64::from(c_out4) * 16);
         let total_runs = list.last().map_or(0, |last| last.moments_offset + last.runs);
         let moments = self.fused.norm_of(conv.output).map(|_| self.moments(total_runs, c_out4));
 
-        let params = WeightsParams { c_in: c_in4 * 4, c_out4, tile_n, blocks };
-        self.launch(winograd::weights(self.options.storage, params), &[weight, Resource::Buffer(u)]);
-        let winograd = Winograd { conv, output, bias, u, v, m, blocks, moments, run };
+        let u = self.transform_filters(weight, c_in4, c_out4);
+        let winograd = Winograd { conv, output, bias, u, v, m, moments, run };
         for band in &list {
             self.winograd_band(&winograd, band);
         }
@@ -95,6 +103,23 @@ impl Lowering<'_> {
         if let Some(moments) = moments {
             self.finish_norm(conv.output, moments, total_runs);
         }
+    }
+
+    /// Transforms the filters into as many buffers as the device's bindings need.
+    fn transform_filters(&mut self, weight: Resource, c_in4: u32, c_out4: u32) -> Vec<FilterPart> {
+        let tile_n = self.choice.winograd_tile.columns4;
+        let block_bytes = u64::from(POINTS * tile_n) * u64::from(c_in4 * 4) * 16;
+        let most_blocks = u32::try_from(self.limits.largest_bound_buffer().0 / block_bytes).unwrap_or(u32::MAX).max(1);
+        let mut parts = Vec::new();
+        for column0 in (0..c_out4).step_by((most_blocks.saturating_mul(tile_n)) as usize) {
+            let columns4 = (c_out4 - column0).min(most_blocks.saturating_mul(tile_n));
+            let blocks = columns4.div_ceil(tile_n);
+            let buffer = self.scratch("u", block_bytes * u64::from(blocks));
+            let params = WeightsParams { c_in: c_in4 * 4, c_out4, column0, tile_n, blocks };
+            self.launch(winograd::weights(self.options.storage, params), &[weight, Resource::Buffer(buffer)]);
+            parts.push(FilterPart { buffer, column0, columns4, blocks });
+        }
+        parts
     }
 
     /// Cuts the convolution so that its two intermediates stay in cache and within one binding.
@@ -138,7 +163,9 @@ impl Lowering<'_> {
             self.product_of_band(&product, band, &winograd.output);
         }
         self.winograd_in(winograd, tiles);
-        self.winograd_product(winograd, tiles);
+        for part in &winograd.u {
+            self.winograd_product(winograd, tiles, part);
+        }
         self.winograd_out(winograd, tiles);
     }
 
@@ -167,7 +194,7 @@ impl Lowering<'_> {
         self.launch(winograd::input(input.storage, prologue, params), &bindings);
     }
 
-    fn winograd_product(&mut self, winograd: &Winograd<'_>, tiles: &TileBand) {
+    fn winograd_product(&mut self, winograd: &Winograd<'_>, tiles: &TileBand, part: &FilterPart) {
         let conv = winograd.conv;
         let (k4, n4) = (self.fused.shape(conv.input).channels4(), self.fused.shape(conv.output).channels4());
         let tile = self.choice.winograd_tile;
@@ -181,7 +208,7 @@ impl Lowering<'_> {
             params: MatmulParams {
                 m,
                 m_stored: m,
-                n4,
+                n4: part.columns4,
                 k4,
                 a_offset: 0,
                 a_row: k4,
@@ -189,8 +216,8 @@ impl Lowering<'_> {
                 b_offset: 0,
                 b_row: tile.columns4,
                 b_block: k4 * 4 * tile.columns4,
-                b_batch: winograd.blocks * k4 * 4 * tile.columns4,
-                c_offset: 0,
+                b_batch: part.blocks * k4 * 4 * tile.columns4,
+                c_offset: part.column0,
                 c_row: n4,
                 c_batch: m * n4,
                 scale: 1.0,
@@ -199,10 +226,10 @@ impl Lowering<'_> {
         .launch();
         // Counted as the direct convolution of the band: 9 filter taps for each pixel, of 4x4 pixels a tile.
         let width = (tiles.tiles_x * TILE).min(self.fused.shape(conv.output).width - tiles.tile_x0 * TILE);
-        launch.macs = u64::from(tiles.band.rows.count()) * u64::from(width) * u64::from(k4) * u64::from(n4) * 16 * 9;
+        launch.macs = u64::from(tiles.band.rows.count()) * u64::from(width) * u64::from(k4) * u64::from(part.columns4) * 16 * 9;
         let bindings = [
             Resource::Buffer(winograd.v),
-            Resource::Buffer(winograd.u),
+            Resource::Buffer(part.buffer),
             Resource::Unused,
             Resource::Unused,
             Resource::Buffer(winograd.m),
