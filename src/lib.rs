@@ -33,7 +33,7 @@ mod tensor;
 mod vae;
 
 pub use error::{DeviceError, Error, Result};
-pub use gpu::{AdapterReport, Control, Gpu, GpuOptions, Ledger, Progress, RunReport, adapters};
+pub use gpu::{AdapterReport, Control, Gpu, GpuOptions, Ledger, Progress, RunReport, Submission, adapters};
 pub use io::{
     ByteSource, Checkpoint, ElementType, LatentScale, Layout, MemorySource, Parameters, ReadFuture, StoredTensor,
     TensorInfo,
@@ -44,7 +44,7 @@ pub use limits::{DeviceKind, DeviceLimits};
 pub use model::config::{AutoencoderConfig, FAMILIES, Family};
 pub use plan::{Memory, Output, Plan};
 pub use tensor::{Bytes, DType, HostTensor, Size, Storage};
-pub use vae::{DecodeOptions, Decoded, Latents, LoadOptions, Pixels, Precision, Vae, plan_decode};
+pub use vae::{DecodeOptions, Decoded, Latents, LoadOptions, Pixels, Precision, Vae, check_decoder, plan_decode};
 
 /// Readers and writers that the command line and the crate's own tests use. With the hidden modules `gpu`, `kernels`, `model` and
 /// `plan` not part of the API: they change without notice.

@@ -179,6 +179,18 @@ pub fn plan_decode(
     Plan::new(&graph, limits, &options)
 }
 
+/// Checks, from the headers of its files alone, that a model has all that a decode needs.
+///
+/// # Errors
+/// [`Error::MissingTensors`] with all of them; [`Error::Tensor`] for the first of a wrong shape or type.
+pub fn check_decoder(checkpoint: &Checkpoint) -> Result<()> {
+    let wanted = weights_of(checkpoint.config(), &DeviceLimits::webgpu_default(), Storage::F32, true)?;
+    let in_file = wanted.weights.iter().filter(|weight| !is_transform(weight));
+    let shapes: Vec<(&str, Vec<u64>)> =
+        in_file.map(|weight| (weight.name.as_str(), weight.layout.file_shape())).collect();
+    checkpoint.check(shapes.iter().map(|(name, shape)| (*name, shape.as_slice())))
+}
+
 /// A VAE whose weights are on a GPU.
 #[derive(Debug)]
 pub struct Vae {

@@ -83,7 +83,7 @@ impl GpuBuffer {
     }
 
     /// A storage buffer that holds `data`.
-    pub(crate) async fn with_data(gpu: &Gpu, name: &str, data: &[u8]) -> Result<Self> {
+    pub async fn with_data(gpu: &Gpu, name: &str, data: &[u8]) -> Result<Self> {
         let buffer = Self::new(gpu, name, Bytes(data.len() as u64), Usage::Storage).await?;
         gpu.scoped(&format!("uploading \"{name}\""), || gpu.inner.queue.write_buffer(&buffer.buffer, 0, data)).await?;
         Ok(buffer)

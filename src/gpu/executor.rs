@@ -31,6 +31,8 @@ pub struct Control<'a> {
     pub progress: Option<&'a mut dyn FnMut(Progress<'_>)>,
     /// Set to true, from any thread, to stop the run before its next submission.
     pub cancel: Option<Arc<AtomicBool>>,
+    /// How long one submission should take; `None` for what suits the device. Zero submits every step by itself.
+    pub submission_target: Option<Duration>,
 }
 
 impl std::fmt::Debug for Control<'_> {
@@ -55,10 +57,19 @@ pub struct Progress<'a> {
 pub struct RunReport {
     /// From the upload of the latents until the result is in host memory.
     pub seconds: f64,
-    /// Duration of each submission as the host saw it, seconds.
-    pub submission_seconds: Vec<f64>,
+    /// Each submission.
+    pub submissions: Vec<Submission>,
     /// GPU time of each stage in seconds, by timestamps; `None` where the device has none or the plan did not ask.
     pub stage_seconds: Option<Vec<f64>>,
+}
+
+/// Steps that were submitted together.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Submission {
+    /// By index into the plan's steps.
+    pub steps: Range<usize>,
+    /// From the end of the submission before to the end of this one, as the host saw it.
+    pub seconds: f64,
 }
 
 enum Command {
@@ -161,7 +172,7 @@ impl Prepared {
         let input = self.slot(self.plan.input);
         let upload = || self.gpu.inner.queue.write_buffer(input.raw(), 0, bytemuck::cast_slice(latents));
         self.gpu.scoped("uploading latents", upload).await?;
-        let submission_seconds = self.submit_all(control).await?;
+        let submissions = self.submit_all(control).await?;
         for (index, chunk) in self.plan.result.iter().enumerate() {
             let bytes = self.plan.buffers[chunk.buffer.0].bytes;
             self.read(self.slot(chunk.buffer), &self.staging, bytes, |data| sink(index, data)).await?;
@@ -171,7 +182,7 @@ impl Prepared {
             Some(timestamps) => Some(self.stage_seconds(timestamps).await?),
             None => None,
         };
-        Ok(RunReport { seconds, submission_seconds, stage_seconds })
+        Ok(RunReport { seconds, submissions, stage_seconds })
     }
 
     fn slot(&self, buffer: BufferId) -> &GpuBuffer {
@@ -179,20 +190,21 @@ impl Prepared {
     }
 
     /// Submits all steps, at most [`IN_FLIGHT`] submissions ahead of the device. Returns how long each took.
-    async fn submit_all(&mut self, control: &mut Control<'_>) -> Result<Vec<f64>> {
+    async fn submit_all(&mut self, control: &mut Control<'_>) -> Result<Vec<Submission>> {
         let plan = Arc::clone(&self.plan);
         let stage_at = |end: usize| plan.stages[plan.steps[end - 1].stage].as_str();
         let total = plan.macs();
         let (mut at, mut done) = (0, 0);
         let mut under_way = VecDeque::new();
-        let mut seconds = Vec::new();
+        let mut submissions = Vec::new();
+        let target = control.submission_target.unwrap_or_else(|| submission_target(plan.kind));
         let mut last_end = Instant::now();
         loop {
             if at < plan.steps.len() && under_way.len() < IN_FLIGHT {
                 if control.cancel.as_ref().is_some_and(|cancel| cancel.load(Ordering::Relaxed)) {
                     return Err(Error::Cancelled);
                 }
-                let steps = at..plan.submission_end(at, self.submission_macs());
+                let steps = at..plan.submission_end(at, self.submission_macs(target));
                 at = steps.end;
                 self.submit(steps.clone()).await?;
                 let inner = &self.gpu.inner;
@@ -201,14 +213,14 @@ impl Prepared {
                 under_way.push_back((steps, wait));
                 continue;
             }
-            let Some((steps, wait)) = under_way.pop_front() else { return Ok(seconds) };
+            let Some((steps, wait)) = under_way.pop_front() else { return Ok(submissions) };
             wait.end().await?;
             let stage = stage_at(steps.end);
             self.gpu.check_alive(&format!("running \"{stage}\""))?;
             let took = last_end.elapsed().as_secs_f64();
             last_end = Instant::now();
-            seconds.push(took);
-            let macs: u64 = plan.steps[steps].iter().map(|step| step.macs).sum();
+            let macs: u64 = plan.steps[steps.clone()].iter().map(|step| step.macs).sum();
+            submissions.push(Submission { steps, seconds: took });
             done += macs;
             self.adapt(macs, took);
             if let Some(progress) = &mut control.progress {
@@ -217,11 +229,10 @@ impl Prepared {
         }
     }
 
-    /// How much work one submission may hold.
-    fn submission_macs(&self) -> u64 {
-        let target = submission_target(self.plan.kind).as_secs_f64();
+    /// How much work a submission may hold that should take `target`.
+    fn submission_macs(&self, target: Duration) -> u64 {
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a positive count far below 2^63")]
-        let macs = (self.pace * target) as u64;
+        let macs = (self.pace * target.as_secs_f64()) as u64;
         macs
     }
 

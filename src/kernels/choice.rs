@@ -56,13 +56,13 @@ impl Choice {
                 winograd_tile: MatmulTile { rows: 4, columns4: 4 },
                 matmul_tile: MatmulTile { rows: 4, columns4: 4 },
                 direct_tile: DirectTile { pixels: 8, columns4: 1 },
-                winograd_scratch_bytes: 4 << 20,
+                winograd_scratch_bytes: 16 << 20,
             },
             DeviceKind::Gpu => Self {
                 winograd_tile: MatmulTile { rows: 4, columns4: 2 },
                 matmul_tile: MatmulTile { rows: 4, columns4: 2 },
                 direct_tile: DirectTile { pixels: 4, columns4: 1 },
-                winograd_scratch_bytes: 8 << 20,
+                winograd_scratch_bytes: 16 << 20,
             },
         }
     }

@@ -53,12 +53,14 @@ pub struct PlanOptions {
     pub chunk_limit: Bytes,
     /// Measure the GPU time of each stage. Ignored where the device has no timestamps.
     pub profile: bool,
+    /// Which kernels and tiles to use; `None` for what measured best on devices of this kind.
+    pub choice: Option<Choice>,
 }
 
 impl PlanOptions {
     /// The defaults for `storage` and `output`.
     pub fn new(storage: Storage, output: Output) -> Self {
-        Self { storage, output, chunk_limit: Bytes(64 << 20), profile: false }
+        Self { storage, output, chunk_limit: Bytes(64 << 20), profile: false, choice: None }
     }
 }
 

@@ -134,7 +134,7 @@ def watch(module):
 
 def tensor(image):
     """`[h, w, 3]` u8 to `[1, 3, h, w]` f32 in -1..1."""
-    return torch.from_numpy(np.ascontiguousarray(image)).permute(2, 0, 1)[None].float() / 127.5 - 1
+    return torch.from_numpy(np.array(image)).permute(2, 0, 1)[None].float() / 127.5 - 1
 
 
 def picture(x):

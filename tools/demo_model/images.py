@@ -140,13 +140,12 @@ WEIGHTS = [0.28, 0.12, 0.14, 0.10, 0.06, 0.16, 0.14]
 
 
 def _tone(rng, image):
-    """Exposure, contrast, tint and now and then a blur; `[h, w, 3]` f32 in 0..1 to u8."""
+    """Exposure, contrast, tint, saturation and now and then a blur; `[h, w, 3]` f32 in 0..1 to u8."""
     image = image ** np.exp(rng.normal(0, 0.25))
     image = (image - 0.5) * rng.uniform(0.6, 1.05) + 0.5 + rng.normal(0, 0.04)
     image = image * (1 + rng.normal(0, 0.04, 3))
-    if rng.random() < 0.15:
-        grey = image.mean(-1, keepdims=True)
-        image = grey + (image - grey) * rng.uniform(0, 0.6)
+    grey = image.mean(-1, keepdims=True)
+    image = grey + (image - grey) * (rng.uniform(0, 0.6) if rng.random() < 0.15 else np.exp(rng.normal(0.1, 0.25)))
     image = _image(image)
     if rng.random() < 0.25:
         image = image.filter(ImageFilter.GaussianBlur(rng.uniform(0.4, 2)))

@@ -18,6 +18,7 @@ import torch
 import torch.distributed
 import torch.multiprocessing
 from diffusers import AutoencoderKL
+from torch.nn import functional
 
 import images
 
@@ -40,12 +41,18 @@ CONFIG = dict(
 KL_WEIGHT = 1e-5
 EDGE_WEIGHT = 0.5
 SQUARE_WEIGHT = 2.0
+# Without it the model spends its latents on lightness, and two of three colour axes stay grey for thousands of steps.
+COLOUR_WEIGHT = 2.0
+# Two latents are held to the mean colour of their block: neither half of the model finds the last colour axis alone.
+COLOUR_LATENTS = [1, 11]
+ANCHOR_WEIGHT = 0.2
+COLOUR_AXES = [[0.7071, 0.0, -0.7071], [0.4082, -0.8165, 0.4082]]
 CROPS = (64, 96, 128, 192, 256)
 # How often each crop size is drawn, at the start and at the end: GroupNorm and attention see the whole picture, so a
 # model that only ever saw small crops is a little wrong on large ones.
 CROPS_FIRST = (0.80, 0.15, 0.05, 0.00, 0.00)
-CROPS_LAST = (0.10, 0.20, 0.30, 0.25, 0.15)
-PIXELS = 16384  # of a process in a step, with the smaller crops; of the larger ones there is one
+CROPS_LAST = (0.20, 0.25, 0.35, 0.15, 0.05)
+PIXELS = 12288  # of a process in a step, with the smaller crops; of the larger ones there is one
 
 
 def main():
@@ -67,6 +74,8 @@ def train(rank, args, rendezvous):
     # Start with a narrow posterior, or its noise drowns the picture for the first thousand steps.
     with torch.no_grad():
         model.encoder.conv_out.bias[CONFIG["latent_channels"] :] = -6
+    if args.resume:
+        model.load_state_dict(torch.load(args.resume)["model"])
     average = copy.deepcopy(model).requires_grad_(False)
     optimizers = muon_and_adam(model) if args.optimizer == "muon" else adam(model)
 
@@ -123,12 +132,17 @@ def share(model, clock, square):
 
 
 def objective(x, y, posterior):
-    """Reconstruction, its edges, and a hint of KL; `x` and `y` are `[n, 3, h, w]` in -1..1."""
+    """Reconstruction, its edges, its colours over latent pixels, and a hint of KL; `x` and `y` are `[n, 3, h, w]` in -1..1."""
     error = y - x
     edges = (error[..., 1:] - error[..., :-1]).abs().mean() + (error[..., 1:, :] - error[..., :-1, :]).abs().mean()
+    axes = torch.tensor(COLOUR_AXES)
+    colour = torch.einsum("ac,nchw->nahw", axes, functional.avg_pool2d(error, 8)).abs().mean()
     mean, logvar = posterior.mean.float(), posterior.logvar.float()
     kl = 0.5 * (mean**2 + logvar.exp() - 1 - logvar).mean()
-    return error.abs().mean() + SQUARE_WEIGHT * (error**2).mean() + EDGE_WEIGHT * edges + KL_WEIGHT * kl
+    pixels = error.abs().mean() + SQUARE_WEIGHT * (error**2).mean()
+    anchor = 5 * torch.einsum("ac,nchw->nahw", axes, functional.avg_pool2d(x, 8)) - mean[:, COLOUR_LATENTS]
+    colour = COLOUR_WEIGHT * colour + ANCHOR_WEIGHT * anchor.abs().mean()
+    return pixels + EDGE_WEIGHT * edges + colour + KL_WEIGHT * kl
 
 
 class Crops:
@@ -233,6 +247,7 @@ def arguments():
     parser.add_argument("--pool", type=int, default=300, help="pictures held at a time")
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--optimizer", choices=("muon", "adam"), default="muon")
+    parser.add_argument("--resume", type=Path, help="a checkpoint to start from: the weights only")
     parser.add_argument("--bf16", action=argparse.BooleanOptionalAction, default=True, help="until the last 15 %% of the time")
     parser.add_argument("--out", type=Path, default=Path("run"))
     return parser.parse_args()

@@ -64,7 +64,7 @@ struct Lowering<'a> {
 
 impl<'a> Lowering<'a> {
     fn new(fused: &'a Fused, limits: &'a DeviceLimits, options: &'a PlanOptions) -> Result<Self> {
-        let choice = Choice::for_device(limits);
+        let choice = options.choice.unwrap_or_else(|| Choice::for_device(limits));
         let plan = Plan {
             image: Size { width: 0, height: 0 },
             latents: Size { width: 0, height: 0 },

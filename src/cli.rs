@@ -1,0 +1,267 @@
+//! The command line: what can be typed. Each command's own file translates arguments for the library, and its answer into text.
+
+mod adapters;
+mod decode;
+mod demo;
+mod inspect;
+mod interrupt;
+mod latents;
+mod output;
+mod plan;
+mod report;
+mod session;
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use wgvae::{Error, Result, Size};
+
+/// Exit code after Ctrl-C, as shells count it: 128 and the signal's number.
+pub(crate) const INTERRUPTED: u8 = 130;
+
+/// Turns the latents of diffusion models into pictures, on any GPU.
+#[derive(Debug, Parser)]
+#[command(version, propagate_version = true, max_term_width = 120, after_help = "\
+Example:
+  wgvae demo -o demo.png
+
+Exit codes: 0 done, 1 an error (its message is on stderr and nothing was written), 2 arguments that make no sense, 130 stopped by Ctrl-C.")]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Decode the embedded latents with the embedded model and write the picture
+    #[command(after_help = "Example:\n  wgvae demo -o demo.png")]
+    Demo(DemoArgs),
+    /// Decode latents from a file
+    #[command(after_help = "\
+Examples:
+  wgvae decode --model sd-vae-ft-mse --latents latents.safetensors -o picture.png
+  wgvae decode --model pipeline/ --latents latents.npy -o raw.npy --limits webgpu-default --report report.json")]
+    Decode(DecodeArgs),
+    /// Say what a model is and whether it can be decoded with; needs no GPU
+    #[command(after_help = "Example:\n  wgvae inspect --model vae/diffusion_pytorch_model.safetensors")]
+    Inspect(InspectArgs),
+    /// Say what a decode would do and how much GPU memory it would take; needs no GPU
+    #[command(after_help = "\
+Examples:
+  wgvae plan --family sd15 --size 1024x1024
+  wgvae plan --model vae/ --size 512x768 --precision f32 --json
+
+A limits file is the \"limits\" object of one adapter in `wgvae adapters --json`, in a file of its own.")]
+    Plan(PlanArgs),
+    /// List the adapters, best first, with what they offer and the kernels they would get
+    #[command(after_help = "Example:\n  wgvae adapters --json")]
+    Adapters(AdaptersArgs),
+}
+
+/// Runs the command. What it returns is for stdout.
+pub(crate) async fn run(cli: Cli) -> Result<String> {
+    match cli.command {
+        Command::Demo(args) => demo::run(&args).await,
+        Command::Decode(args) => decode::run(&args).await,
+        Command::Inspect(args) => inspect::run(&args).await,
+        Command::Plan(args) => plan::run(&args).await,
+        Command::Adapters(args) => adapters::run(&args).await,
+    }
+}
+
+#[derive(Debug, Args)]
+struct DemoArgs {
+    /// Picture to write: .png, .jpg or .webp
+    #[arg(short, long, value_name = "FILE", default_value = "demo.png")]
+    output: PathBuf,
+    /// Adapter to use: part of its name, or its index in `wgvae adapters`
+    #[arg(long, value_name = "NAME|INDEX")]
+    adapter: Option<String>,
+    /// Print the facts as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Args)]
+struct DecodeArgs {
+    #[command(flatten)]
+    model: ModelArgs,
+    /// Latents `[n, c, h, w]` or `[c, h, w]`, f32, f16 or bf16: .safetensors or .npy
+    #[arg(long, value_name = "FILE")]
+    latents: PathBuf,
+    /// Picture to write: .png, .jpg or .webp; or all floats `[n, 3, h, w]` before clamping: .npy or .safetensors (tensor `image`)
+    ///
+    /// Several pictures get numbers: out.png becomes out-1.png and so on.
+    #[arg(short, long, value_name = "FILE")]
+    output: PathBuf,
+    /// Name of the tensor in a .safetensors file of latents [default: latents]
+    #[arg(long, value_name = "NAME")]
+    tensor: Option<String>,
+    /// The latents are the VAE's own: already divided by the model's scaling factor
+    #[arg(long)]
+    unscaled: bool,
+    /// Element type of weights and activations; auto: f16 on a GPU, f32 on a CPU driver
+    #[arg(long, value_enum, default_value_t = PrecisionArg::Auto)]
+    precision: PrecisionArg,
+    /// Limits to keep within: the device's own, or those that every WebGPU browser has
+    #[arg(long, value_enum, default_value_t = DecodeLimits::Device)]
+    limits: DecodeLimits,
+    /// Adapter to use: part of its name, or its index in `wgvae adapters`
+    #[arg(long, value_name = "NAME|INDEX")]
+    adapter: Option<String>,
+    /// JSON file for the adapter, the plan, memory and the time of each step
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
+    /// Decode every image so many times; the reported `seconds` are the median of all
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    repeat: u32,
+    /// Print the facts as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Args)]
+struct InspectArgs {
+    #[command(flatten)]
+    model: ModelArgs,
+    /// Print the facts as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Args)]
+struct PlanArgs {
+    /// Model: .safetensors file, diffusers VAE folder, or pipeline folder
+    #[arg(long, value_name = "PATH", required_unless_present = "family")]
+    model: Option<PathBuf>,
+    /// Published model instead of a file: sd15, sdxl, sd3, flux1 and others
+    #[arg(long, value_name = "NAME")]
+    family: Option<String>,
+    /// Weight files to prefer, such as fp16
+    #[arg(long, value_enum, requires = "model")]
+    variant: Option<VariantArg>,
+    /// Size of the picture in pixels
+    #[arg(long, value_name = "WxH", value_parser = parse_size)]
+    size: Size,
+    /// Element type of weights and activations; auto is f16 here
+    #[arg(long, value_enum, default_value_t = PrecisionArg::Auto)]
+    precision: PrecisionArg,
+    /// What the host gets: a picture, or floats before clamping
+    #[arg(long, value_enum, default_value_t = OutputArg::Rgba8)]
+    output: OutputArg,
+    /// Limits to keep within: webgpu-default, taken to have `shader-f16` (see --packed), or a JSON file
+    #[arg(long, value_name = "webgpu-default|FILE", default_value = "webgpu-default")]
+    limits: String,
+    /// Plan for a device without `shader-f16`: halves are packed in pairs
+    #[arg(long)]
+    packed: bool,
+    /// Plan for the limits of an adapter of this machine: part of its name, or its index in `wgvae adapters`
+    #[arg(long, value_name = "NAME|INDEX", conflicts_with = "limits")]
+    adapter: Option<String>,
+    /// Print the facts as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Args)]
+struct AdaptersArgs {
+    /// Only the adapters with this in their name, driver or backend
+    #[arg(long, value_name = "NAME")]
+    adapter: Option<String>,
+    /// Print the facts as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Which model, for commands that need its files.
+#[derive(Debug, Args)]
+struct ModelArgs {
+    /// Model: .safetensors file, diffusers VAE folder, or pipeline folder
+    #[arg(long, value_name = "PATH")]
+    model: PathBuf,
+    /// Published model that the weights are, where the files do not say: sd15, sdxl, sd3, flux1 and others
+    #[arg(long, value_name = "NAME")]
+    family: Option<String>,
+    /// Weight files to prefer, such as fp16
+    #[arg(long, value_enum)]
+    variant: Option<VariantArg>,
+}
+
+impl ModelArgs {
+    async fn open(&self) -> Result<wgvae::Checkpoint> {
+        open(&self.model, self.family.as_deref(), self.variant).await
+    }
+}
+
+async fn open(model: &PathBuf, family: Option<&str>, variant: Option<VariantArg>) -> Result<wgvae::Checkpoint> {
+    let variant = match variant {
+        None => wgvae::Variant::Default,
+        Some(VariantArg::Fp16) => wgvae::Variant::Fp16,
+    };
+    let checkpoint = wgvae::Checkpoint::open(model, variant).await?;
+    match family {
+        None => Ok(checkpoint),
+        Some(family) => checkpoint.with_family(family),
+    }
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum VariantArg {
+    Fp16,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum PrecisionArg {
+    Auto,
+    F16,
+    F32,
+}
+
+impl From<PrecisionArg> for wgvae::Precision {
+    fn from(precision: PrecisionArg) -> Self {
+        match precision {
+            PrecisionArg::Auto => Self::Auto,
+            PrecisionArg::F16 => Self::F16,
+            PrecisionArg::F32 => Self::F32,
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum DecodeLimits {
+    Device,
+    WebgpuDefault,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum OutputArg {
+    Rgba8,
+    Raw,
+}
+
+impl From<OutputArg> for wgvae::Output {
+    fn from(output: OutputArg) -> Self {
+        match output {
+            OutputArg::Rgba8 => Self::Rgba8,
+            OutputArg::Raw => Self::Raw,
+        }
+    }
+}
+
+fn parse_size(text: &str) -> std::result::Result<Size, String> {
+    let parse = || {
+        let (width, height) = text.split_once(['x', 'X'])?;
+        Some(Size { width: width.parse().ok()?, height: height.parse().ok()? })
+    };
+    parse().ok_or_else(|| "expected WIDTHxHEIGHT in pixels, such as 512x768".to_owned())
+}
+
+/// An error about an argument or the file it names.
+fn input(what: impl Into<String>, expected: impl Into<String>, found: impl Into<String>) -> Error {
+    Error::Input { what: what.into(), expected: expected.into(), found: found.into() }
+}
+
+/// JSON as the commands print it.
+fn to_json(value: &serde_json::Value) -> String {
+    format!("{value:#}")
+}

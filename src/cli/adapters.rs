@@ -1,0 +1,79 @@
+//! `wgvae adapters`.
+
+use std::fmt::Write as _;
+
+use serde_json::json;
+use wgvae::{AdapterReport, DeviceError, Error, Result};
+
+use super::{AdaptersArgs, report::bytes_text};
+
+/// Lists the adapters.
+pub(super) async fn run(args: &AdaptersArgs) -> Result<String> {
+    let all = wgvae::adapters().await;
+    if all.is_empty() {
+        return Err(Error::Device(DeviceError::NoAdapter(ADVICE.to_owned())));
+    }
+    let shown: Vec<(usize, &AdapterReport)> =
+        all.iter().enumerate().filter(|(_, adapter)| is_wanted(adapter, args.adapter.as_deref())).collect();
+    if shown.is_empty() {
+        let names: Vec<&str> = all.iter().map(|adapter| adapter.name.as_str()).collect();
+        let wanted = args.adapter.as_deref().unwrap_or_default();
+        let reason = format!("none matches \"{wanted}\" (there are: {})", names.join(", "));
+        return Err(Error::Device(DeviceError::NoAdapter(reason)));
+    }
+    if args.json {
+        let reports: Vec<&AdapterReport> = shown.iter().map(|(_, adapter)| *adapter).collect();
+        return Ok(super::to_json(&json!(reports)));
+    }
+    let texts: Vec<String> = shown.iter().map(|(index, adapter)| text(*index, adapter)).collect();
+    Ok(texts.join("\n"))
+}
+
+/// What to do where there is no adapter at all.
+const ADVICE: &str = "none found. Install a driver for the GPU, or a CPU driver (Debian and Ubuntu: apt install \
+                      mesa-vulkan-drivers libvulkan1); VK_DRIVER_FILES, if set, must name a driver that exists";
+
+fn is_wanted(adapter: &AdapterReport, wanted: Option<&str>) -> bool {
+    let wanted = wanted.unwrap_or_default().to_lowercase();
+    [&adapter.name, &adapter.driver, &adapter.backend].iter().any(|text| text.to_lowercase().contains(&wanted))
+}
+
+fn text(index: usize, adapter: &AdapterReport) -> String {
+    let limits = &adapter.limits;
+    let yes = |flag: bool| if flag { "yes" } else { "no" };
+    let rows = [
+        ("driver", format!("{}, {}, {}", adapter.backend, adapter.device_type, adapter.driver)),
+        ("pci id", adapter.pci_id.clone()),
+        ("largest buffer", bytes_text(limits.max_buffer_size)),
+        ("largest storage binding", bytes_text(limits.max_storage_buffer_binding_size)),
+        ("storage buffers per stage", limits.max_storage_buffers_per_shader_stage.to_string()),
+        ("workgroup memory", bytes_text(limits.max_compute_workgroup_storage_size)),
+        ("invocations per workgroup", limits.max_compute_invocations_per_workgroup.to_string()),
+        ("workgroups per dimension", limits.max_compute_workgroups_per_dimension.to_string()),
+        ("shader-f16", yes(limits.shader_f16).to_owned()),
+        ("timestamp-query", yes(limits.timestamp_query).to_owned()),
+        ("subgroups", format!("{}, {} to {}", yes(adapter.subgroups), adapter.subgroup_size[0], adapter.subgroup_size[1])),
+        ("cooperative matrices", if adapter.cooperative_matrices.is_empty() { "none".to_owned() } else { adapter.cooperative_matrices.join(", ") }),
+        ("kernels", kernels(adapter)),
+    ];
+    let mut text = format!("{index}: {}\n", adapter.name);
+    for (name, value) in rows {
+        // Writing to a string cannot fail.
+        drop(writeln!(text, "   {name:<27}{value}"));
+    }
+    text
+}
+
+fn kernels(adapter: &AdapterReport) -> String {
+    let choice = &adapter.kernels;
+    format!(
+        "3x3 winograd {}x{} vec4, within {}; products {}x{} vec4; direct {} pixels x {} vec4",
+        choice.winograd_tile.rows,
+        choice.winograd_tile.columns4,
+        wgvae::Bytes(choice.winograd_scratch_bytes),
+        choice.matmul_tile.rows,
+        choice.matmul_tile.columns4,
+        choice.direct_tile.pixels,
+        choice.direct_tile.columns4,
+    )
+}

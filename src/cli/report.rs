@@ -1,0 +1,150 @@
+//! The facts about a plan and about decodes, as JSON and as text.
+
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+use wgvae::{Bytes, DecodeOptions, DeviceKind, DeviceLimits, Gpu, Latents, Plan, Result, Vae};
+
+use super::session::Run;
+
+/// Multiply-adds of one submission in the count `submissions`: about what a modest GPU does in 50 ms. A decode starts near this and
+/// then goes by the speed it measures.
+const GPU_SUBMISSION_MACS: u64 = 10_000_000_000;
+/// The same for a CPU driver.
+const CPU_SUBMISSION_MACS: u64 = 2_000_000_000;
+
+/// The facts about a plan.
+pub(super) fn plan_json(plan: &Plan, limits: &DeviceLimits) -> Value {
+    let submission_macs = match plan.kind {
+        DeviceKind::Gpu => GPU_SUBMISSION_MACS,
+        DeviceKind::Cpu => CPU_SUBMISSION_MACS,
+    };
+    let stages: Vec<Value> = (0..plan.stages.len()).map(|stage| stage_json(plan, stage)).collect();
+    json!({
+        "image": plan.image,
+        "latents": plan.latents,
+        "latent_channels": plan.latent_channels,
+        "storage": plan.storage,
+        "output": plan.output,
+        "predicted_peak_bytes": plan.memory.peak(),
+        "weight_bytes": plan.memory.weights,
+        "slot_bytes": plan.memory.slots,
+        "parameter_bytes": plan.memory.params,
+        "staging_bytes": plan.memory.staging,
+        "timestamp_bytes": plan.memory.timestamps,
+        "largest_binding_bytes": plan.largest_binding(),
+        "slots": plan.slots,
+        "submissions": plan.submissions(submission_macs).len(),
+        "submission_macs": submission_macs,
+        "macs": plan.macs(),
+        "steps": plan.steps.len(),
+        "kernels": plan.variants.len(),
+        "choice": plan.choice,
+        "limits": limits,
+        "stages": stages,
+    })
+}
+
+fn stage_json(plan: &Plan, stage: usize) -> Value {
+    let steps = || plan.steps.iter().filter(|step| step.stage == stage);
+    json!({ "name": plan.stages[stage], "steps": steps().count(), "macs": steps().map(|step| step.macs).sum::<u64>() })
+}
+
+/// What was decoded, on what, and what it took.
+#[derive(Debug)]
+pub(super) struct Report {
+    facts: Value,
+    text: String,
+}
+
+impl Report {
+    /// Collects the facts. To be called while the buffers of the decode exist: the allocator is asked now.
+    pub(super) async fn new(
+        gpu: &Gpu,
+        vae: &mut Vae,
+        latents: &Latents,
+        options: &DecodeOptions,
+        runs: &[Run],
+        files: &[PathBuf],
+    ) -> Result<Self> {
+        let allocator = gpu.allocator_bytes();
+        let measured = gpu.ledger().peak();
+        let (kernels, compile_time) = gpu.compiled();
+        let load_seconds = vae.load_seconds();
+        let plan = vae.prepare(latents.size(), options).await?;
+        let predicted = plan.memory.peak();
+        let seconds = median(runs);
+        let adapter = gpu.adapter();
+        let facts = json!({
+            "files": files,
+            "predicted_peak_bytes": predicted,
+            "measured_peak_bytes": measured,
+            "allocator_allocated_bytes": allocator.map(|(allocated, _)| allocated),
+            "allocator_reserved_bytes": allocator.map(|(_, reserved)| reserved),
+            "seconds": seconds,
+            "load_seconds": load_seconds,
+            "compile_seconds": compile_time.as_secs_f64(),
+            "kernels_compiled": kernels,
+            "driver": adapter.driver,
+            "adapter": adapter,
+            "plan": plan_json(plan, gpu.limits()),
+            "stages": stages_json(plan, runs),
+            "decodes": runs,
+        });
+        let text = format!(
+            "wrote {} ({})\n\
+             decoded in {seconds:.2} s{} on {} ({}); loaded in {load_seconds:.2} s, compiled {kernels} kernels in {:.2} s\n\
+             GPU memory at its peak: {predicted} predicted, {measured} measured",
+            names(files),
+            plan.image,
+            if runs.len() > 1 { format!(" (median of {})", runs.len()) } else { String::new() },
+            adapter.name,
+            adapter.backend,
+            compile_time.as_secs_f64(),
+        );
+        Ok(Self { facts, text })
+    }
+
+    /// For a file.
+    pub(super) fn to_bytes(&self) -> Vec<u8> {
+        format!("{:#}\n", self.facts).into_bytes()
+    }
+
+    /// For stdout.
+    pub(super) fn show(&self, json: bool) -> String {
+        if json { super::to_json(&self.facts) } else { self.text.clone() }
+    }
+}
+
+/// GPU time of each stage in the last decode, where it was measured.
+fn stages_json(plan: &Plan, runs: &[Run]) -> Value {
+    let seconds = runs.last().and_then(|run| run.times.stage_seconds.as_ref());
+    let stages = |seconds: &Vec<f64>| {
+        plan.stages.iter().zip(seconds).map(|(name, seconds)| json!({ "name": name, "seconds": seconds })).collect()
+    };
+    seconds.map_or(Value::Null, stages)
+}
+
+fn median(runs: &[Run]) -> f64 {
+    let mut seconds: Vec<f64> = runs.iter().map(|run| run.times.seconds).collect();
+    seconds.sort_by(f64::total_cmp);
+    let middle = seconds.len() / 2;
+    match seconds.len() {
+        0 => 0.0,
+        count if count % 2 == 1 => seconds[middle],
+        _ => 0.5 * (seconds[middle - 1] + seconds[middle]),
+    }
+}
+
+fn names(files: &[PathBuf]) -> String {
+    match files {
+        [] => "nothing".to_owned(),
+        [only] => only.display().to_string(),
+        [first, .., last] => format!("{} files, {} to {}", files.len(), first.display(), last.display()),
+    }
+}
+
+/// Bytes for a table of text.
+pub(super) fn bytes_text(bytes: Bytes) -> String {
+    format!("{bytes} ({})", bytes.0)
+}

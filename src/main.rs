@@ -1,0 +1,62 @@
+//! The `wgvae` command: runs what [`cli`] describes and turns its outcome into text and an exit code. The only place that blocks.
+
+mod cli;
+mod demo;
+
+use std::io::Write as _;
+use std::process::ExitCode;
+
+use clap::Parser as _;
+
+use self::cli::{Cli, INTERRUPTED};
+
+fn main() -> ExitCode {
+    if log::set_logger(&Warnings).is_ok() {
+        log::set_max_level(log::LevelFilter::Warn);
+    }
+    match pollster::block_on(cli::run(Cli::parse())) {
+        Ok(text) => print(&text),
+        Err(wgvae::Error::Cancelled) => {
+            complain("interrupted, nothing was written");
+            ExitCode::from(INTERRUPTED)
+        }
+        Err(error) => {
+            complain(&format!("error: {error}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Writes to stdout. A reader that has gone, as in `wgvae plan ... | head`, is no failure.
+fn print(text: &str) -> ExitCode {
+    let mut stdout = std::io::stdout().lock();
+    match writeln!(stdout, "{}", text.trim_end()).and_then(|()| stdout.flush()) {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+            complain(&format!("error: standard output: {error}"));
+            ExitCode::FAILURE
+        }
+        _ => ExitCode::SUCCESS,
+    }
+}
+
+/// Writes a line to stderr, or nothing if stderr is closed, where `eprintln!` would panic.
+fn complain(text: &str) {
+    drop(writeln!(std::io::stderr(), "{text}"));
+}
+
+/// Shows this crate's own warnings. wgpu's are about drivers, and come back as errors where they matter.
+struct Warnings;
+
+impl log::Log for Warnings {
+    fn enabled(&self, metadata: &log::Metadata<'_>) -> bool {
+        metadata.target().starts_with("wgvae") && metadata.level() <= log::Level::Warn
+    }
+
+    fn log(&self, record: &log::Record<'_>) {
+        if self.enabled(record.metadata()) {
+            complain(&format!("{}: {}", record.level().as_str().to_lowercase(), record.args()));
+        }
+    }
+
+    fn flush(&self) {}
+}
