@@ -21,11 +21,16 @@ pub(crate) const INTERRUPTED: u8 = 130;
 
 /// Turns the latents of diffusion models into pictures, on any GPU.
 #[derive(Debug, Parser)]
-#[command(version, propagate_version = true, max_term_width = 120, after_help = "\
+#[command(
+    version,
+    propagate_version = true,
+    max_term_width = 120,
+    after_help = "\
 Example:
   wgvae demo -o demo.png
 
-Exit codes: 0 done, 1 an error (its message is on stderr and nothing was written), 2 arguments that make no sense, 130 stopped by Ctrl-C.")]
+Exit codes: 0 done, 1 an error (its message is on stderr and nothing was written), 2 arguments that make no sense, 130 stopped by Ctrl-C."
+)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     command: Command,

@@ -5,3 +5,5 @@
 mod decode;
 #[path = "support/formula.rs"]
 mod formula;
+#[path = "gpu/promises.rs"]
+mod promises;

@@ -1,7 +1,5 @@
 //! `wgvae adapters`.
 
-use std::fmt::Write as _;
-
 use serde_json::json;
 use wgvae::{AdapterReport, DeviceError, Error, Result};
 
@@ -52,14 +50,23 @@ fn text(index: usize, adapter: &AdapterReport) -> String {
         ("workgroups per dimension", limits.max_compute_workgroups_per_dimension.to_string()),
         ("shader-f16", yes(limits.shader_f16).to_owned()),
         ("timestamp-query", yes(limits.timestamp_query).to_owned()),
-        ("subgroups", format!("{}, {} to {}", yes(adapter.subgroups), adapter.subgroup_size[0], adapter.subgroup_size[1])),
-        ("cooperative matrices", if adapter.cooperative_matrices.is_empty() { "none".to_owned() } else { adapter.cooperative_matrices.join(", ") }),
+        (
+            "subgroups",
+            format!("{}, {} to {}", yes(adapter.subgroups), adapter.subgroup_size[0], adapter.subgroup_size[1]),
+        ),
+        (
+            "cooperative matrices",
+            if adapter.cooperative_matrices.is_empty() {
+                "none".to_owned()
+            } else {
+                adapter.cooperative_matrices.join(", ")
+            },
+        ),
         ("kernels", kernels(adapter)),
     ];
     let mut text = format!("{index}: {}\n", adapter.name);
     for (name, value) in rows {
-        // Writing to a string cannot fail.
-        drop(writeln!(text, "   {name:<27}{value}"));
+        text.push_str(&format!("   {name:<27}{value}\n"));
     }
     text
 }

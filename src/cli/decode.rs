@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use wgvae::internals::image_file::check_writable;
-use wgvae::{DecodeOptions, Gpu, GpuOptions, LoadOptions, Result, Vae};
+use wgvae::{Checkpoint, DecodeOptions, Gpu, GpuOptions, LoadOptions, Result, Vae, check_decoder};
 
 use super::interrupt::Interrupt;
 use super::output::OutputFiles;
@@ -16,8 +16,9 @@ pub(super) async fn run(args: &DecodeArgs) -> Result<String> {
     let interrupt = Interrupt::install();
     let latents = latents::read(&args.latents, args.tensor.as_deref()).await?;
     let mut files = OutputFiles::new(&args.output, latents.count())?;
-    check_paths(args, &files)?;
+    args.report.as_deref().map_or(Ok(()), check_writable)?;
     let checkpoint = args.model.open().await?;
+    check_paths(args, &checkpoint, &files)?;
     let channels = checkpoint.config().latent_channels;
     if channels != latents.channels() {
         return Err(input(
@@ -25,6 +26,10 @@ pub(super) async fn run(args: &DecodeArgs) -> Result<String> {
             format!("{channels} channels, as the model in {} has", args.model.model.display()),
             format!("{} channels", latents.channels()),
         ));
+    }
+    check_decoder(&checkpoint)?;
+    if !args.unscaled {
+        checkpoint.scaled_config()?;
     }
 
     let gpu = Gpu::request(&GpuOptions {
@@ -43,20 +48,23 @@ pub(super) async fn run(args: &DecodeArgs) -> Result<String> {
     Ok(report.show(args.json))
 }
 
-/// Fails if the report cannot be written, or if one file of the command line would replace another.
-fn check_paths(args: &DecodeArgs, files: &OutputFiles) -> Result<()> {
-    let mut taken = vec![("--latents", args.latents.as_path()), ("--model", args.model.model.as_path())];
+/// Fails if one file of the command line would replace another.
+fn check_paths(args: &DecodeArgs, checkpoint: &Checkpoint, files: &OutputFiles) -> Result<()> {
     let names = files.names();
-    taken.extend(names.iter().map(|name| ("--output", name.as_path())));
-    let outputs = names.iter().map(|name| ("--output", name.as_path()));
-    for (flag, path) in outputs.chain(args.report.iter().map(|path| ("--report", path.as_path()))) {
+    let inputs = [("--latents", args.latents.as_path())].into_iter();
+    let inputs = inputs.chain(checkpoint.files().map(|(name, _)| ("--model", Path::new(name))));
+    let outputs: Vec<(&str, &Path)> = names.iter().map(|name| ("--output", name.as_path())).collect();
+    let taken: Vec<(&str, &Path)> = inputs.chain(outputs.iter().copied()).collect();
+    for (flag, path) in outputs.into_iter().chain(args.report.iter().map(|path| ("--report", path.as_path()))) {
         if let Some((other, _)) = taken.iter().find(|(other, taken)| *other != flag && same(taken, path)) {
-            return Err(input(flag, format!("another file than {other}"), path.display().to_string()));
+            return Err(input(flag, format!("another file than that of {other}"), path.display().to_string()));
         }
     }
-    args.report.as_deref().map_or(Ok(()), check_writable)
+    Ok(())
 }
 
+/// Whether both paths lead to one file, which need not exist yet.
 fn same(left: &Path, right: &Path) -> bool {
-    left == right || left.canonicalize().is_ok_and(|left| right.canonicalize().is_ok_and(|right| left == right))
+    let whole = |path: &Path| path.canonicalize().or_else(|_| std::path::absolute(path)).ok();
+    left == right || whole(left).is_some_and(|left| Some(left) == whole(right))
 }

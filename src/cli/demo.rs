@@ -1,6 +1,6 @@
 //! `wgvae demo`.
 
-use wgvae::{DecodeOptions, Gpu, GpuOptions, LoadOptions, Output, Result, Vae};
+use wgvae::{DecodeOptions, Gpu, GpuOptions, LoadOptions, Result, Vae};
 
 use super::interrupt::Interrupt;
 use super::output::OutputFiles;
@@ -19,7 +19,6 @@ pub(super) async fn run(args: &DemoArgs) -> Result<String> {
     let gpu = Gpu::request(&GpuOptions { adapter: args.adapter.clone(), ..GpuOptions::default() }).await?;
     let mut vae = Vae::load(&gpu, &checkpoint, LoadOptions::default()).await?;
     let options = DecodeOptions { output: files.output(), ..DecodeOptions::default() };
-    debug_assert!(matches!(options.output, Output::Rgba8 | Output::Raw));
     let runs = decode_all(&gpu, &mut vae, &latents, &options, 1, &interrupt, &mut files).await?;
     let report = Report::new(&gpu, &mut vae, &latents, &options, &runs, &files.names()).await?;
     interrupt.write(&files.finish()?)?;

@@ -1,7 +1,5 @@
 //! `wgvae inspect`.
 
-use std::fmt::Write as _;
-
 use serde_json::{Value, json};
 use wgvae::{AutoencoderConfig, Bytes, Checkpoint, Error, LatentScale, Result};
 
@@ -11,11 +9,7 @@ use super::InspectArgs;
 pub(super) async fn run(args: &InspectArgs) -> Result<String> {
     let checkpoint = args.model.open().await?;
     let problems = problems(&checkpoint)?;
-    Ok(if args.json {
-        super::to_json(&facts(&checkpoint, &problems))
-    } else {
-        text(&checkpoint, &problems)
-    })
+    Ok(if args.json { super::to_json(&facts(&checkpoint, &problems)) } else { text(&checkpoint, &problems) })
 }
 
 /// What stands in the way of a decode.
@@ -100,13 +94,15 @@ fn text(checkpoint: &Checkpoint, problems: &Problems) -> String {
         ("attention in the middle", yes(config.mid_block_add_attention).to_owned()),
         ("post_quant_conv", yes(config.use_post_quant_conv).to_owned()),
         ("tensors", types.join(", ")),
-        ("parameters", format!("{} (decoder {}, encoder {})", parameters.total, parameters.decoder, parameters.encoder)),
+        (
+            "parameters",
+            format!("{} (decoder {}, encoder {})", parameters.total, parameters.decoder, parameters.encoder),
+        ),
         ("missing for a decode", missing_text(problems)),
     ]);
     let mut text = String::new();
     for (name, value) in rows {
-        // Writing to a string cannot fail.
-        drop(writeln!(text, "{name:<25}{value}"));
+        text.push_str(&format!("{name:<25}{value}\n"));
     }
     text
 }
@@ -118,9 +114,12 @@ fn scale_text(scale: &LatentScale, config: &AutoencoderConfig) -> String {
             format!("factor {}, shift {}{mean} (from {from})", config.scaling_factor, config.shift_factor)
         }
         LatentScale::Unknown { candidates } if candidates.is_empty() => {
-            "unknown: no published model has these shapes; put its config.json beside the weights or use --unscaled".to_owned()
+            "unknown: no published model has these shapes; put its config.json beside the weights or use --unscaled"
+                .to_owned()
         }
-        LatentScale::Unknown { candidates } => format!("unknown: name it with --family, one of {}", candidates.join(", ")),
+        LatentScale::Unknown { candidates } => {
+            format!("unknown: name it with --family, one of {}", candidates.join(", "))
+        }
     }
 }
 

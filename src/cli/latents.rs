@@ -23,11 +23,7 @@ pub(super) async fn read(path: &Path, tensor: Option<&str>) -> Result<Latents> {
         }
         _ => {
             let found = if ending.is_empty() { "none".to_owned() } else { format!("\"{ending}\"") };
-            return Err(input(
-                format!("ending of latents file {}", path.display()),
-                "one of safetensors, npy",
-                found,
-            ));
+            return Err(input(format!("ending of latents file {}", path.display()), "one of safetensors, npy", found));
         }
     };
     latents_of(values, &path.display().to_string())

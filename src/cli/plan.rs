@@ -1,7 +1,8 @@
 //! `wgvae plan`.
 
 use wgvae::{
-    AutoencoderConfig, DecodeOptions, DeviceLimits, Error, Family, Gpu, GpuOptions, Precision, Result, Size, plan_decode,
+    AutoencoderConfig, DecodeOptions, DeviceLimits, Error, Family, Gpu, GpuOptions, Precision, Result, Size,
+    plan_decode,
 };
 
 use super::{PlanArgs, PrecisionArg, input, open, report};

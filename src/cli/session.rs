@@ -46,7 +46,8 @@ pub(super) async fn decode_all(
                 bar.set_position(progress.total * before + progress.done);
                 bar.set_message(progress.stage.to_owned());
             };
-            let mut control = Control { progress: Some(&mut show), cancel: Some(interrupt.cancel()), ..Control::default() };
+            let mut control =
+                Control { progress: Some(&mut show), cancel: Some(interrupt.cancel()), ..Control::default() };
             let decoded = vae.decode(latents, image, options, &mut control).await?;
             runs.push(Run {
                 image,

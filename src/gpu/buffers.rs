@@ -64,6 +64,7 @@ pub struct GpuBuffer {
 }
 
 impl GpuBuffer {
+    #[expect(clippy::disallowed_methods, reason = "the one place that creates buffers, and counts them")]
     /// Creates a buffer of `bytes`, rounded up to the four bytes that copies need.
     pub(super) async fn new(gpu: &Gpu, name: &str, bytes: Bytes, usage: Usage) -> Result<Self> {
         let size = bytes.align_up(4).0;

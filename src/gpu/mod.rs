@@ -134,6 +134,10 @@ impl Gpu {
                 Err(Error::Device(DeviceError::OutOfMemory { doing: doing.to_owned(), reason: source.to_string() }))
             }
             Some(error) => {
+                // A lost device answers with other errors first; its callback comes when it is polled.
+                if let Err(error) = self.inner.device.poll(wgpu::PollType::Poll) {
+                    log::warn!("polling the device: {error}");
+                }
                 self.check_alive(doing)?;
                 Err(Error::Device(DeviceError::Failed { doing: doing.to_owned(), reason: error.to_string() }))
             }

@@ -9,8 +9,11 @@ use crate::error::{DeviceError, Error, Result};
 
 #[derive(Debug)]
 pub(super) struct Waiter {
+    /// Taken when dropped: the thread ends when the sender is gone.
     #[cfg(not(target_arch = "wasm32"))]
-    jobs: std::sync::mpsc::Sender<()>,
+    jobs: Option<std::sync::mpsc::Sender<()>>,
+    #[cfg(not(target_arch = "wasm32"))]
+    thread: Option<std::thread::JoinHandle<()>>,
 }
 
 impl Waiter {
@@ -27,10 +30,9 @@ impl Waiter {
             }
         };
         // Without the thread every wait fails with a clear error: the sender finds nobody to send to.
-        if let Err(error) = std::thread::Builder::new().name("wgvae-poll".to_owned()).spawn(poll) {
-            log::error!("no thread to poll the device: {error}");
-        }
-        Self { jobs }
+        let thread = std::thread::Builder::new().name("wgvae-poll".to_owned()).spawn(poll);
+        let thread = thread.inspect_err(|error| log::error!("no thread to poll the device: {error}")).ok();
+        Self { jobs: Some(jobs), thread }
     }
 
     #[cfg(target_arch = "wasm32")]
@@ -48,7 +50,7 @@ impl Waiter {
 
     #[cfg(not(target_arch = "wasm32"))]
     fn poll(&self) {
-        if self.jobs.send(()).is_err() {
+        if self.jobs.as_ref().is_none_or(|jobs| jobs.send(()).is_err()) {
             log::error!("nobody polls the device");
         }
     }
@@ -56,6 +58,18 @@ impl Waiter {
     #[cfg(target_arch = "wasm32")]
     #[expect(clippy::unused_self, reason = "the browser polls")]
     fn poll(&self) {}
+}
+
+// The thread holds the device. Left to itself it would destroy it while the process ends, when drivers' own data is gone: lavapipe
+// then crashed in one of twelve short runs.
+#[cfg(not(target_arch = "wasm32"))]
+impl Drop for Waiter {
+    fn drop(&mut self) {
+        self.jobs = None;
+        if self.thread.take().is_some_and(|thread| thread.join().is_err()) {
+            log::error!("the thread that polls the device panicked");
+        }
+    }
 }
 
 /// A wait under way.

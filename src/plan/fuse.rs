@@ -191,9 +191,9 @@ pub fn fuse(graph: &Graph, stream_scale: f32) -> Fused {
 fn fuse_add(fused: &mut Fused, residual: TensorId, branch: TensorId, output: TensorId) {
     // A shortcut is read by the sum alone; the stream itself is also read by a norm.
     let is_stream = fused.norm_of(residual).is_some();
-    let shortcut = fused.stages.iter().position(|stage| {
-        matches!(stage, Stage::Conv(conv) if !is_stream && conv.output == residual && conv.filter == 1)
-    });
+    let shortcut = fused.stages.iter().position(
+        |stage| matches!(stage, Stage::Conv(conv) if !is_stream && conv.output == residual && conv.filter == 1),
+    );
     let residual = match shortcut.map(|index| fused.stages.remove(index)) {
         Some(Stage::Conv(conv)) => Residual::Shortcut { name: conv.name, input: conv.input },
         _ => Residual::InPlace(residual),

@@ -21,9 +21,9 @@ pub fn assign(plan: &mut Plan, timestamps: bool) {
     let mut tenants: Vec<Vec<Range<usize>>> = Vec::new();
     for index in order {
         let live = plan.buffers[index].live.clone();
-        let free = (0..slots.len()).filter(|&slot| tenants[slot].iter().all(|tenant| disjoint(tenant, &live)));
+        let mut free = (0..slots.len()).filter(|&slot| tenants[slot].iter().all(|tenant| disjoint(tenant, &live)));
         // The smallest that is free: it was opened last.
-        let slot = free.last().unwrap_or_else(|| {
+        let slot = free.next_back().unwrap_or_else(|| {
             slots.push(plan.buffers[index].bytes.align_up(ALIGNMENT));
             tenants.push(Vec::new());
             slots.len() - 1

@@ -5,8 +5,8 @@ use std::path::Path;
 use pollster::block_on;
 use wgvae::internals::safetensors::{read_header, read_tensor, write_safetensors};
 use wgvae::{
-    Checkpoint, Control, DecodeOptions, Decoded, FileSource, Gpu, GpuOptions, HostTensor, Latents, LoadOptions, MemorySource,
-    Output, Pixels, Precision, Vae,
+    Checkpoint, Control, DecodeOptions, Decoded, FileSource, Gpu, GpuOptions, HostTensor, Latents, LoadOptions,
+    MemorySource, Output, Pixels, Precision, Vae,
 };
 
 use crate::formula;
@@ -90,5 +90,42 @@ fn f16_decodes_are_as_good_as_torch() {
         let error = relative_error(&decoded, &fixture.image);
         println!("{case}: {error:.2e}, torch {:.2e}", fixture.f16_error);
         assert!(error <= 2.0 * fixture.f16_error, "{case}: {error:.2e}, torch {:.2e}", fixture.f16_error);
+    }
+}
+
+#[test]
+fn pictures_are_within_one_level() {
+    let gpu = block_on(Gpu::request(&GpuOptions::default())).unwrap();
+    for case in ["toy_odd", "toy_wide", "sd3_odd"] {
+        let fixture = fixture(case);
+        let decoded = decode(&gpu, &fixture, Precision::F32, Output::Rgba8);
+        let Pixels::Rgba8(found) = &decoded.pixels else { panic!("asked for a picture") };
+        let plane = fixture.image.data.len() / 3;
+        for pixel in 0..plane {
+            assert_eq!(found[pixel * 4 + 3], 255);
+            for channel in 0..3 {
+                let value = fixture.image.data[channel * plane + pixel];
+                // VaeImageProcessor.postprocess, rounding half to even.
+                let wanted = ((value * 0.5 + 0.5).clamp(0.0, 1.0) * 255.0).round_ties_even();
+                let found = f32::from(found[pixel * 4 + channel]);
+                assert!(
+                    (found - wanted).abs() <= 1.0,
+                    "{case} pixel {pixel} channel {channel}: {found}, wanted {wanted}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn default_limits_change_nothing() {
+    let options = GpuOptions { webgpu_default_limits: true, ..GpuOptions::default() };
+    let gpu = block_on(Gpu::request(&options)).unwrap();
+    assert_eq!(gpu.limits().max_storage_buffer_binding_size.0, 128 << 20);
+    for case in ["toy_wide", "flux1_64x96", "cogview4_64"] {
+        let fixture = fixture(case);
+        let decoded = decode(&gpu, &fixture, Precision::F32, Output::Raw);
+        let error = relative_error(&decoded, &fixture.image);
+        assert!(error <= 1e-4, "{case}: relative max error {error:.2e}, at most 1e-4");
     }
 }

@@ -50,11 +50,13 @@ pub(crate) fn latents(shape: &[usize]) -> HostTensor {
 pub(crate) fn decoder(config: &wgvae::AutoencoderConfig) -> BTreeMap<String, HostTensor> {
     let limits = wgvae::DeviceLimits::webgpu_default();
     let size = wgvae::Size { width: 8, height: 8 };
-    let plan = wgvae::plan_decode(config, size, &limits, wgvae::Storage::F32, true, &wgvae::DecodeOptions::default()).unwrap();
+    let plan =
+        wgvae::plan_decode(config, size, &limits, wgvae::Storage::F32, true, &wgvae::DecodeOptions::default()).unwrap();
     let in_file = plan.weights.iter().filter(|weight| weight.name != "latents.factor_offset");
     in_file
         .map(|used| {
-            let shape: Vec<usize> = used.layout.file_shape().iter().map(|&extent| usize::try_from(extent).unwrap()).collect();
+            let shape: Vec<usize> =
+                used.layout.file_shape().iter().map(|&extent| usize::try_from(extent).unwrap()).collect();
             (used.name.clone(), weight(&used.name, &shape))
         })
         .collect()

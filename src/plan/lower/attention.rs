@@ -82,7 +82,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// scores = queries keys^T
+    /// `scores = queries keys^T`
     fn scores(
         &mut self,
         shape: Shape,
@@ -121,7 +121,7 @@ impl Lowering<'_> {
         self.launch(launch, &[query, key, Resource::Unused, Resource::Unused, Resource::Buffer(block.scores)]);
     }
 
-    /// accumulated = row_factors * accumulated + probabilities values
+    /// `accumulated = row_factors * accumulated + probabilities values`
     fn weigh(&mut self, shape: Shape, block: &Block, queries: u32, (value, first_key, keys): (BufferId, u32, u32)) {
         let tile = self.choice.matmul_tile;
         let launch = Matmul {

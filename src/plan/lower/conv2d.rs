@@ -226,7 +226,8 @@ impl Lowering<'_> {
         .launch();
         // Counted as the direct convolution of the band: 9 filter taps for each pixel, of 4x4 pixels a tile.
         let width = (tiles.tiles_x * TILE).min(self.fused.shape(conv.output).width - tiles.tile_x0 * TILE);
-        launch.macs = u64::from(tiles.band.rows.count()) * u64::from(width) * u64::from(k4) * u64::from(part.columns4) * 16 * 9;
+        launch.macs =
+            u64::from(tiles.band.rows.count()) * u64::from(width) * u64::from(k4) * u64::from(part.columns4) * 16 * 9;
         let bindings = [
             Resource::Buffer(winograd.v),
             Resource::Buffer(part.buffer),

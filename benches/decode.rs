@@ -1,0 +1,41 @@
+//! Whole decodes of SD 1.5's decoder with made-up weights: GFLOP/s, counted as direct convolutions.
+//!
+//! `WGVAE_BENCH_SIDES=256,512` chooses the sizes, in pixels.
+
+use std::time::Duration;
+
+use criterion::{BenchmarkId, Criterion, Throughput};
+use pollster::block_on;
+use wgvae::model::autoencoder_kl::decoder;
+use wgvae::{FAMILIES, Gpu, GpuOptions, Size, Storage};
+
+mod support;
+
+#[expect(clippy::disallowed_methods, reason = "a bench has no flags of its own")]
+fn main() {
+    let gpu = block_on(Gpu::request(&GpuOptions::default())).expect("an adapter");
+    println!("{} ({}): FMA ceiling {:.0} GFLOP/s", gpu.adapter().name, gpu.adapter().driver, support::ceiling());
+    let sides = std::env::var("WGVAE_BENCH_SIDES").unwrap_or_else(|_| "128,256".to_owned());
+    let config = FAMILIES.iter().find(|family| family.name == "sd15").expect("sd15 is a family").config();
+    let mut criterion = Criterion::default()
+        .sample_size(10)
+        .warm_up_time(Duration::from_millis(500))
+        .measurement_time(Duration::from_secs(10))
+        .configure_from_args();
+    let half = if gpu.limits().shader_f16 { Storage::F16 } else { Storage::PackedF16 };
+    for storage in [Storage::F32, half] {
+        let mut group = criterion.benchmark_group(format!("sd15 decode {storage:?}"));
+        for side in sides.split(',').map(|side| side.parse::<u32>().expect("a side in pixels")) {
+            let graph = decoder(&config, Size { width: side / 8, height: side / 8 }, false);
+            let mut bench = support::Bench::new(&gpu, &graph, storage);
+            println!("{storage:?} {side}x{side}: predicted peak {}", bench.plan.memory.peak());
+            group.throughput(Throughput::Elements(bench.plan.macs() * 2));
+            group.bench_function(BenchmarkId::from_parameter(format!("{side}x{side}")), |bencher| {
+                bencher.iter_custom(|iterations| {
+                    Duration::from_secs_f64((0..iterations).map(|_| bench.run().seconds).sum())
+                });
+            });
+        }
+        group.finish();
+    }
+}

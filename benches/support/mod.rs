@@ -1,0 +1,91 @@
+//! What the benches share: the adapter's ceiling, and plans with made-up weights.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use pollster::block_on;
+use wgvae::gpu::{GpuBuffer, Prepared};
+use wgvae::model::graph::Graph;
+use wgvae::plan::{Plan, PlanOptions};
+use wgvae::{Control, Gpu, RunReport, Storage};
+
+/// A plan that is ready to run, and its input.
+#[derive(Debug)]
+pub(crate) struct Bench {
+    pub(crate) plan: Arc<Plan>,
+    prepared: Prepared,
+    latents: Vec<f32>,
+    _weights: Vec<GpuBuffer>,
+}
+
+impl Bench {
+    /// Plans `graph` and fills its weights with small numbers.
+    pub(crate) fn new(gpu: &Gpu, graph: &Graph, storage: Storage) -> Self {
+        let options = PlanOptions { profile: true, ..PlanOptions::new(storage, wgvae::Output::Rgba8) };
+        let plan = Arc::new(Plan::new(graph, gpu.limits(), &options).expect("the plan fits"));
+        let weights: Vec<GpuBuffer> = plan
+            .weights
+            .iter()
+            .map(|weight| {
+                let count = usize::try_from(weight.bytes.0 / weight.storage.vec4_bytes() * 4).expect("fits");
+                let values: Vec<f32> = (0..count).map(|index| ((index % 17) as f32 - 8.0) * 0.01).collect();
+                let data = wgvae::kernels::weights::store(&values, weight.storage);
+                block_on(GpuBuffer::with_data(gpu, &weight.name, &data)).expect("fits")
+            })
+            .collect();
+        let references: Vec<&GpuBuffer> = weights.iter().collect();
+        let prepared = block_on(Prepared::new(gpu, Arc::clone(&plan), &references)).expect("a device");
+        let elements = plan.latents.width * plan.latents.height * plan.latent_channels;
+        let latents = (0..elements).map(|index| (index % 13) as f32 * 0.1 - 0.6).collect();
+        Self { plan, prepared, latents, _weights: weights }
+    }
+
+    /// Runs it once.
+    pub(crate) fn run(&mut self) -> RunReport {
+        block_on(self.prepared.run(&self.latents, &mut Control::default(), &mut |_, _| {})).expect("a decode")
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "not a buffer of the library")]
+/// Multiply-adds per second of the FMA loop in `ceiling.wgsl`, the best of five runs, in GFLOP/s.
+pub(crate) fn ceiling() -> f64 {
+    let instance = wgpu::Instance::new(wgpu::InstanceDescriptor::new_without_display_handle());
+    let adapter = block_on(instance.request_adapter(&wgpu::RequestAdapterOptions::default())).expect("an adapter");
+    let (device, queue) = block_on(adapter.request_device(&wgpu::DeviceDescriptor::default())).expect("a device");
+    let module = device.create_shader_module(wgpu::include_wgsl!("ceiling.wgsl"));
+    let pipeline = device.create_compute_pipeline(&wgpu::ComputePipelineDescriptor {
+        label: None,
+        layout: None,
+        module: &module,
+        entry_point: Some("main"),
+        compilation_options: wgpu::PipelineCompilationOptions::default(),
+        cache: None,
+    });
+    const WORKGROUPS: u32 = 4096;
+    let descriptor = wgpu::BufferDescriptor {
+        label: None,
+        size: u64::from(WORKGROUPS) * 64 * 16,
+        usage: wgpu::BufferUsages::STORAGE,
+        mapped_at_creation: false,
+    };
+    let buffer = device.create_buffer(&descriptor);
+    let bind_group = device.create_bind_group(&wgpu::BindGroupDescriptor {
+        label: None,
+        layout: &pipeline.get_bind_group_layout(0),
+        entries: &[wgpu::BindGroupEntry { binding: 0, resource: buffer.as_entire_binding() }],
+    });
+    let run = || {
+        let start = Instant::now();
+        let mut encoder = device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
+        let mut pass = encoder.begin_compute_pass(&wgpu::ComputePassDescriptor::default());
+        pass.set_pipeline(&pipeline);
+        pass.set_bind_group(0, &bind_group, &[]);
+        pass.dispatch_workgroups(WORKGROUPS, 1, 1);
+        drop(pass);
+        queue.submit([encoder.finish()]);
+        device.poll(wgpu::PollType::wait_indefinitely()).expect("a device that answers");
+        start.elapsed().as_secs_f64()
+    };
+    let best = (0..6).map(|_| run()).skip(1).fold(f64::INFINITY, f64::min);
+    f64::from(WORKGROUPS) * 64.0 * 1024.0 * 8.0 * 4.0 * 2.0 / best * 1e-9
+}

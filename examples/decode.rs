@@ -1,0 +1,47 @@
+//! Decodes made-up latents and writes a .ppm picture: `cargo run --release --example decode -- vae/ picture.ppm`
+
+use wgvae::{
+    Checkpoint, Control, DecodeOptions, Gpu, GpuOptions, HostTensor, Latents, LoadOptions, Pixels, Progress, Vae,
+    Variant,
+};
+
+type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
+
+fn main() -> Result<()> {
+    let mut arguments = std::env::args().skip(1);
+    let model = arguments.next().ok_or("which model? a .safetensors file or a diffusers folder")?;
+    let picture = arguments.next().unwrap_or_else(|| "picture.ppm".to_owned());
+    // The library is async and never blocks; a browser would await instead.
+    pollster::block_on(decode(&model, &picture))
+}
+
+async fn decode(model: &str, picture: &str) -> Result<()> {
+    let gpu = Gpu::request(&GpuOptions::default()).await?;
+    let checkpoint = Checkpoint::open(model, Variant::Default).await?;
+    let options = LoadOptions { unscaled: true, ..LoadOptions::default() };
+    let mut vae = Vae::load(&gpu, &checkpoint, options).await?;
+
+    let latents = Latents::new(waves(vae.config().latent_channels as usize, 32))?;
+    let mut show = |progress: Progress<'_>| {
+        eprintln!("{:>3} % {}", 100 * progress.done / progress.total, progress.stage);
+    };
+    let mut control = Control { progress: Some(&mut show), ..Control::default() };
+    let decoded = vae.decode(&latents, 0, &DecodeOptions::default(), &mut control).await?;
+    println!("{} in {:.2} s, {} GPU memory", decoded.size, decoded.run.seconds, gpu.ledger().peak());
+
+    let Pixels::Rgba8(rgba) = decoded.pixels else { return Err("asked for a picture".into()) };
+    let mut file = format!("P6\n{} {}\n255\n", decoded.size.width, decoded.size.height).into_bytes();
+    file.extend(rgba.chunks_exact(4).flat_map(|pixel| [pixel[0], pixel[1], pixel[2]]));
+    std::fs::write(picture, file)?;
+    Ok(())
+}
+
+/// Latents `[1, channels, side, side]`: a wave in each channel.
+fn waves(channels: usize, side: usize) -> HostTensor {
+    #[expect(clippy::cast_precision_loss, reason = "small numbers")]
+    let value = |index: usize| {
+        let (c, y, x) = (index / (side * side), index / side % side, index % side);
+        2.0 * (0.05 * ((c + 2) * x) as f32 + 0.3 * y as f32 + c as f32).sin()
+    };
+    HostTensor { shape: vec![1, channels, side, side], data: (0..channels * side * side).map(value).collect() }
+}

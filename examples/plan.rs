@@ -1,0 +1,24 @@
+//! Says how much GPU memory decodes of one model take at several sizes, without a GPU: `cargo run --example plan -- sd15`
+
+use wgvae::{DecodeOptions, DeviceLimits, Family, Result, Size, Storage, plan_decode};
+
+fn main() -> Result<()> {
+    let name = std::env::args().nth(1).unwrap_or_else(|| "sd15".to_owned());
+    let config = Family::find(&name)?.config();
+    // What every WebGPU browser has.
+    let limits = DeviceLimits::webgpu_default();
+    println!("{name}, halves, within WebGPU's default limits");
+    for side in [256, 512, 1024, 2048] {
+        let latents = Size { width: side / config.spatial_factor(), height: side / config.spatial_factor() };
+        let plan = plan_decode(&config, latents, &limits, Storage::PackedF16, false, &DecodeOptions::default())?;
+        println!(
+            "{:>10}: {} GPU memory, of that {} weights; {} G multiply-adds in {} steps",
+            plan.image.to_string(),
+            plan.memory.peak(),
+            plan.memory.weights,
+            plan.macs() / 1_000_000_000,
+            plan.steps.len()
+        );
+    }
+    Ok(())
+}

@@ -1,0 +1,15 @@
+//! Tests of the `wgvae` command, as a process. They need an adapter, a GPU or a CPU Vulkan driver; without one they fail.
+#![expect(clippy::unwrap_used, reason = "tests")]
+
+#[path = "cli/bad_input.rs"]
+mod bad_input;
+#[path = "cli/commands.rs"]
+mod commands;
+#[path = "cli/decode.rs"]
+mod decode;
+#[path = "support/formula.rs"]
+mod formula;
+#[path = "cli/interrupt.rs"]
+mod interrupt;
+#[path = "cli/tool.rs"]
+mod tool;

@@ -1,0 +1,148 @@
+//! The other commands: demo, plan, inspect, adapters, and every command's help.
+
+use std::path::Path;
+
+use serde_json::{Map, Value, json};
+
+use crate::tool::Folder;
+
+#[test]
+fn the_demo_writes_a_picture() {
+    let folder = Folder::new();
+    let said = folder.run(&["demo"]).ok().stdout;
+    assert!(said.contains("demo.png (512x512)") && said.contains("predicted") && said.contains("measured"), "{said}");
+    let file = folder.read("demo.png");
+    assert_eq!(&file[..8], b"\x89PNG\r\n\x1a\n");
+    assert_eq!(&file[16..24], [0, 0, 2, 0, 0, 0, 2, 0]);
+}
+
+#[test]
+fn plans_need_no_gpu() {
+    let folder = Folder::new();
+    let plan = |args: &[&str]| folder.run_without_adapter(&[&["plan", "--json"], args].concat()).json();
+    let sd15 = plan(&["--family", "sd15", "--size", "512x512"]);
+    for name in ["predicted_peak_bytes", "weight_bytes", "largest_binding_bytes", "submissions", "macs"] {
+        assert!(sd15[name].as_u64() > Some(0), "{name}: {}", sd15[name]);
+    }
+    assert!(sd15["largest_binding_bytes"].as_u64() <= Some(128 << 20));
+    assert_eq!(sd15["storage"], "f16");
+    assert_eq!(sd15["image"], json!({ "width": 512, "height": 512 }));
+
+    let floats = plan(&["--family", "sd15", "--size", "512x512", "--precision", "f32"]);
+    assert!(floats["predicted_peak_bytes"].as_u64() > sd15["predicted_peak_bytes"].as_u64());
+    assert_eq!(floats["macs"], sd15["macs"]);
+    assert_eq!(plan(&["--family", "sd15", "--size", "512x512", "--packed"])["storage"], "packed_f16");
+
+    folder.write("limits.json", sd15["limits"].to_string().as_bytes());
+    let from_file = plan(&["--family", "sd15", "--size", "512x512", "--limits", "limits.json"]);
+    assert_eq!(from_file, sd15);
+
+    let model = plan(&["--model", "model", "--size", "20x18", "--output", "raw"]);
+    assert_eq!(model["latents"], json!({ "width": 10, "height": 9 }));
+    let text = folder.run_without_adapter(&["plan", "--model", "model", "--size", "20x18"]).ok().stdout;
+    assert!(text.starts_with("decode 10x9x8 -> 20x18") && text.contains("decoder.conv_in"), "{text}");
+}
+
+#[test]
+fn a_plan_predicts_what_a_decode_takes() {
+    let folder = Folder::new();
+    let adapter = folder.run(&["adapters", "--json"]).json()[0]["limits"].clone();
+    folder.write("limits.json", adapter.to_string().as_bytes());
+    let args =
+        ["plan", "--model", "model", "--size", "20x18", "--precision", "f32", "--json", "--limits", "limits.json"];
+    let plan = folder.run_without_adapter(&args).json();
+    let decode = folder.decode(&["-o", "out.png", "--json"]).json();
+    assert_eq!(plan["predicted_peak_bytes"], decode["measured_peak_bytes"]);
+    let args = ["plan", "--model", "model", "--size", "20x18", "--precision", "f32", "--json", "--adapter", "0"];
+    assert_eq!(folder.run(&args).json()["macs"], plan["macs"]);
+}
+
+/// A file with the tensors of a published checkpoint, all holes: only its header takes room on the disk.
+fn write_hollow(folder: &Folder, keys: &str, prefix: &str, name: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/keys").join(keys);
+    let shapes: Map<String, Value> = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
+    let (mut header, mut end) = (Map::new(), 0);
+    for (tensor, shape) in &shapes {
+        let elements: u64 = shape.as_array().unwrap().iter().map(|extent| extent.as_u64().unwrap()).product();
+        let begin = end;
+        end += elements * 2;
+        let entry = json!({ "dtype": "F16", "shape": shape, "data_offsets": [begin, end] });
+        header.insert(format!("{prefix}{tensor}"), entry);
+    }
+    let file = crate::tool::with_header(&Value::Object(header).to_string(), &[]);
+    folder.write(name, &file);
+    let opened = std::fs::OpenOptions::new().write(true).open(folder.path(name)).unwrap();
+    opened.set_len(file.len() as u64 + end).unwrap();
+}
+
+#[test]
+fn inspect_says_what_a_model_is() {
+    let folder = Folder::new();
+    let inspect = |model: &str| folder.run_without_adapter(&["inspect", "--json", "--model", model]).json();
+    let toy = inspect("model");
+    assert_eq!((&toy["layout"], &toy["can_decode"]), (&json!("diffusers"), &json!(true)));
+    assert_eq!(toy["config"]["latent_channels"], 8);
+
+    let cases = [
+        ("sd15.diffusers.json", "", "diffusers", 4),
+        ("sd15.diffusers_old_attn.json", "", "diffusers", 4),
+        ("sd15.ldm.json", "first_stage_model.", "LDM", 4),
+        ("sd3.ldm.json", "", "LDM", 16),
+        ("flux1.ae_safetensors.json", "", "LDM", 16),
+        ("cogview4.diffusers.json", "", "diffusers", 16),
+    ];
+    for (keys, prefix, layout, channels) in cases {
+        write_hollow(&folder, keys, prefix, "hollow.safetensors");
+        let facts = inspect("hollow.safetensors");
+        assert_eq!(facts["layout"], layout, "{keys}");
+        assert_eq!(facts["config"]["latent_channels"], channels, "{keys}");
+        assert_eq!(facts["missing"], json!([]), "{keys}");
+        assert_eq!(facts["can_decode"], true, "{keys}");
+        assert_eq!(facts["element_types"]["F16"], facts["tensors"], "{keys}");
+        assert!(facts["parameters"]["decoder"].as_u64() > Some(40_000_000), "{keys}: {}", facts["parameters"]);
+    }
+}
+
+#[test]
+fn inspect_says_what_is_missing_and_what_is_unknown() {
+    let folder = Folder::new();
+    let mut weights = crate::tool::weights();
+    weights.remove("decoder.conv_norm_out.bias");
+    folder.write_weights(&weights);
+    let facts = folder.run_without_adapter(&["inspect", "--json", "--model", "model"]).json();
+    assert_eq!((&facts["can_decode"], &facts["missing"]), (&json!(false), &json!(["decoder.conv_norm_out.bias"])));
+
+    write_hollow(&folder, "sd15.diffusers.json", "", "hollow.safetensors");
+    let text = folder.run_without_adapter(&["inspect", "--model", "hollow.safetensors"]).ok().stdout;
+    assert!(text.contains("name it with --family, one of sd15, sd21, sdxl"), "{text}");
+    let args = ["inspect", "--model", "hollow.safetensors", "--family", "sdxl"];
+    let text = folder.run_without_adapter(&args).ok().stdout;
+    assert!(text.contains("factor 0.13025"), "{text}");
+    let args = ["decode", "--model", "hollow.safetensors", "--latents", "latents.safetensors", "-o", "out.png"];
+    folder.run(&args).failed("channels", 1, &["4 channels", "8 channels"]);
+}
+
+#[test]
+fn adapters_are_listed() {
+    let folder = Folder::new();
+    let adapters = folder.run(&["adapters", "--json"]).json();
+    let first = &adapters[0];
+    assert!(first["name"].is_string() && first["kernels"].is_object() && first["limits"].is_object(), "{first}");
+    let text = folder.run(&["adapters"]).ok().stdout;
+    for word in [first["name"].as_str().unwrap(), "shader-f16", "largest storage binding", "kernels"] {
+        assert!(text.contains(word), "{word} is not in {text}");
+    }
+}
+
+#[test]
+fn every_help_has_an_example() {
+    let folder = Folder::new();
+    for command in ["demo", "decode", "inspect", "plan", "adapters"] {
+        let help = folder.run(&[command, "--help"]).ok().stdout;
+        assert!(help.contains("Example") && help.contains(&format!("\n  wgvae {command} ")), "{help}");
+        assert!(help.contains("--json"), "{help}");
+    }
+    let help = folder.run(&["--help"]).ok().stdout;
+    assert!(help.contains("Exit codes") && help.contains("wgvae demo"), "{help}");
+    assert!(folder.run(&["--version"]).ok().stdout.starts_with("wgvae "));
+}

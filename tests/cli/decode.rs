@@ -1,0 +1,150 @@
+//! Decodes that work: every kind of file in and out, the report, several images.
+
+use std::collections::BTreeMap;
+
+use pollster::block_on;
+use serde_json::Value;
+use wgvae::internals::npy::{read_npy, write_npy};
+use wgvae::internals::safetensors::{read_header, read_tensor};
+use wgvae::{HostTensor, MemorySource};
+
+use crate::formula;
+use crate::tool::{Entry, Folder, LATENTS, golden, safetensors};
+
+fn npy(folder: &Folder, name: &str) -> HostTensor {
+    block_on(read_npy(&MemorySource::new(name.to_owned(), folder.read(name)))).unwrap()
+}
+
+/// Width and height of a PNG file, from its header.
+fn png_size(file: &[u8]) -> (u32, u32) {
+    assert_eq!(&file[..8], b"\x89PNG\r\n\x1a\n");
+    let number = |at: usize| u32::from_be_bytes(file[at..at + 4].try_into().unwrap());
+    (number(16), number(20))
+}
+
+#[track_caller]
+fn assert_close(found: &[f32], wanted: &[f32]) {
+    assert_eq!(found.len(), wanted.len());
+    for (index, (found, wanted)) in found.iter().zip(wanted).enumerate() {
+        assert!((found - wanted).abs() <= 1e-3, "element {index}: {found}, diffusers has {wanted}");
+    }
+}
+
+/// Two images: the golden one, and another.
+fn two_latents() -> HostTensor {
+    let first = formula::latents(&LATENTS);
+    let second = first.data.iter().map(|value| -value);
+    let data = first.data.iter().copied().chain(second).collect();
+    HostTensor { shape: vec![2, LATENTS[1], LATENTS[2], LATENTS[3]], data }
+}
+
+#[test]
+fn pictures_of_every_format() {
+    let folder = Folder::new();
+    let said = folder.decode(&["-o", "out.png"]).ok().stdout;
+    assert!(said.contains("out.png (20x18)"), "{said}");
+    assert_eq!(png_size(&folder.read("out.png")), (20, 18));
+    for name in ["out.jpg", "out.JPEG"] {
+        folder.decode(&["-o", name]).ok();
+        assert_eq!(&folder.read(name)[..3], b"\xff\xd8\xff");
+    }
+    folder.decode(&["-o", "out.webp"]).ok();
+    assert_eq!(&folder.read("out.webp")[8..12], b"WEBP");
+    assert!(folder.names().iter().all(|name| !name.ends_with(".part")), "{:?}", folder.names());
+}
+
+#[test]
+fn raw_floats_equal_those_of_diffusers() {
+    let folder = Folder::new();
+    let (_, image) = golden();
+    folder.decode(&["-o", "out.npy"]).ok();
+    let found = npy(&folder, "out.npy");
+    assert_eq!(found.shape, [1, 3, 18, 20]);
+    assert_close(&found.data, &image.data);
+
+    folder.decode(&["-o", "out.safetensors", "--limits", "webgpu-default"]).ok();
+    let source = MemorySource::new("out.safetensors", folder.read("out.safetensors"));
+    let header = block_on(read_header(&source)).unwrap();
+    let found = block_on(read_tensor(&source, "image", &header.tensors["image"])).unwrap();
+    assert_eq!(found.shape, [1, 3, 18, 20]);
+    assert_close(&found.data, &image.data);
+}
+
+#[test]
+fn latents_of_every_format() {
+    let folder = Folder::new();
+    let latents = formula::latents(&LATENTS);
+    let planes = HostTensor { shape: LATENTS[1..].to_vec(), data: latents.data.clone() };
+    folder.write("latents.npy", &write_npy(&planes));
+    folder.write("z.safetensors", &safetensors(&BTreeMap::from([("z".to_owned(), Entry::f16(&latents))])));
+    let (_, image) = golden();
+    let decode = |more: &[&str]| {
+        folder.run(&[&["decode", "--model", "model", "-o", "out.npy", "--precision", "f32"], more].concat()).ok();
+        npy(&folder, "out.npy").data
+    };
+    assert_close(&decode(&["--latents", "latents.npy"]), &image.data);
+    let halves = decode(&["--latents", "z.safetensors", "--tensor", "z"]);
+    let furthest = halves.iter().zip(&image.data).fold(0.0_f32, |most, (a, b)| most.max((a - b).abs()));
+    assert!(furthest < 0.02, "{furthest}");
+}
+
+#[test]
+fn several_images_get_numbers_or_one_array() {
+    let folder = Folder::new();
+    folder.write_latents(&Entry::f32(&two_latents()));
+    let said = folder.decode(&["-o", "out.png"]).ok().stdout;
+    assert!(said.contains("2 files, out-1.png to out-2.png"), "{said}");
+    assert!(!folder.path("out.png").exists());
+    assert_ne!(folder.read("out-1.png"), folder.read("out-2.png"));
+    assert_eq!(png_size(&folder.read("out-2.png")), (20, 18));
+
+    folder.decode(&["-o", "out.npy"]).ok();
+    let both = npy(&folder, "out.npy");
+    assert_eq!(both.shape, [2, 3, 18, 20]);
+    assert_close(&both.data[..both.data.len() / 2], &golden().1.data);
+}
+
+#[test]
+fn the_report_has_what_it_promises() {
+    let folder = Folder::new();
+    let printed = folder.decode(&["-o", "out.png", "--report", "report.json", "--repeat", "2", "--json"]).json();
+    let report: Value = serde_json::from_slice(&folder.read("report.json")).unwrap();
+    assert_eq!(printed, report);
+    for name in ["seconds", "load_seconds", "compile_seconds"] {
+        assert!(report[name].as_f64().is_some_and(|seconds| seconds > 0.0), "{name}: {}", report[name]);
+    }
+    assert!(report["predicted_peak_bytes"].as_u64().is_some_and(|bytes| bytes > 0));
+    assert_eq!(report["measured_peak_bytes"], report["predicted_peak_bytes"]);
+    for name in ["allocator_allocated_bytes", "allocator_reserved_bytes"] {
+        let value = &report[name];
+        assert!(report.get(name).is_some() && (value.is_null() || value.as_u64() > Some(0)), "{name}: {value}");
+    }
+    assert!(report["adapter"]["name"].is_string() && report["driver"].is_string());
+    assert!(report["plan"]["macs"].as_u64() > Some(0));
+    assert_eq!(report["plan"]["limits"]["kind"], report["adapter"]["limits"]["kind"]);
+
+    let decodes = report["decodes"].as_array().unwrap();
+    assert_eq!(decodes.len(), 2);
+    assert!(decodes.iter().all(|decode| decode["seconds"].as_f64() > Some(0.0)));
+    assert!(decodes[0]["kernels_compiled"].as_u64() > Some(0));
+    assert_eq!(decodes[1]["kernels_compiled"], 0);
+    assert_eq!(decodes[1]["buffers_created"], 0);
+}
+
+#[test]
+fn unscaled_latents_and_halves_change_what_they_should() {
+    let folder = Folder::new();
+    folder.decode(&["-o", "scaled.npy"]).ok();
+    folder.decode(&["-o", "unscaled.npy", "--unscaled"]).ok();
+    assert_ne!(folder.read("scaled.npy"), folder.read("unscaled.npy"));
+
+    let run = |precision: &str, name: &str| {
+        let args =
+            ["decode", "--model", "model", "--latents", "latents.safetensors", "-o", name, "--json", "--precision"];
+        folder.run(&[&args[..], &[precision]].concat()).json()
+    };
+    let (halves, floats) = (run("f16", "f16.npy"), run("f32", "f32.npy"));
+    assert!(halves["measured_peak_bytes"].as_u64() < floats["measured_peak_bytes"].as_u64());
+    assert_eq!(halves["measured_peak_bytes"], halves["predicted_peak_bytes"]);
+    assert_eq!(floats["plan"]["storage"], "f32");
+}

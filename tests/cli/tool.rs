@@ -1,0 +1,191 @@
+//! A folder with a small model and its latents in it, and the command run there.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use pollster::block_on;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use wgvae::internals::safetensors::{read_header, read_tensor};
+use wgvae::{AutoencoderConfig, FileSource, HostTensor};
+
+use crate::formula;
+
+/// Shape of the latents that the small model's golden decode was made of. Its images have 18 x 20 pixels (h x w).
+pub(crate) const LATENTS: [usize; 4] = [1, 8, 9, 10];
+
+/// A tensor to be written, in any type, right or wrong.
+#[derive(Debug, Clone)]
+pub(crate) struct Entry {
+    pub(crate) dtype: &'static str,
+    pub(crate) shape: Vec<usize>,
+    pub(crate) bytes: Vec<u8>,
+}
+
+impl Entry {
+    pub(crate) fn f32(tensor: &HostTensor) -> Self {
+        let bytes = tensor.data.iter().flat_map(|value| value.to_le_bytes()).collect();
+        Self { dtype: "F32", shape: tensor.shape.clone(), bytes }
+    }
+
+    pub(crate) fn f16(tensor: &HostTensor) -> Self {
+        let bytes = tensor.data.iter().flat_map(|&value| half::f16::from_f32(value).to_le_bytes()).collect();
+        Self { dtype: "F16", shape: tensor.shape.clone(), bytes }
+    }
+}
+
+/// Tensors by name.
+pub(crate) type Entries = BTreeMap<String, Entry>;
+
+/// A .safetensors file of `entries`.
+pub(crate) fn safetensors(entries: &Entries) -> Vec<u8> {
+    let mut header = serde_json::Map::new();
+    let mut data = Vec::new();
+    for (name, entry) in entries {
+        let begin = data.len();
+        data.extend_from_slice(&entry.bytes);
+        let value = json!({ "dtype": entry.dtype, "shape": entry.shape, "data_offsets": [begin, data.len()] });
+        header.insert(name.clone(), value);
+    }
+    with_header(&Value::Object(header).to_string(), &data)
+}
+
+/// A .safetensors file with this header and data, whatever they are.
+pub(crate) fn with_header(header: &str, data: &[u8]) -> Vec<u8> {
+    let mut file = (header.len() as u64).to_le_bytes().to_vec();
+    file.extend_from_slice(header.as_bytes());
+    file.extend_from_slice(data);
+    file
+}
+
+/// Config of the small model, and its golden image `[1, 3, 18, 20]`.
+pub(crate) fn golden() -> (String, HostTensor) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/toy_two_levels.safetensors");
+    let source = FileSource::open(path).unwrap();
+    let header = block_on(read_header(&source)).unwrap();
+    let image = block_on(read_tensor(&source, "image", &header.tensors["image"])).unwrap();
+    (header.metadata["config"].clone(), image)
+}
+
+/// The small model's weights.
+pub(crate) fn weights() -> Entries {
+    let config = AutoencoderConfig::from_json(&golden().0).unwrap();
+    formula::decoder(&config).iter().map(|(name, tensor)| (name.clone(), Entry::f32(tensor))).collect()
+}
+
+/// A folder of its own for each test.
+pub(crate) struct Folder {
+    folder: TempDir,
+}
+
+/// How a run of the command ended.
+#[derive(Debug)]
+pub(crate) struct Outcome {
+    pub(crate) code: Option<i32>,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+impl Folder {
+    /// With the model in `model/` and latents in `latents.safetensors`.
+    pub(crate) fn new() -> Self {
+        let folder = Self { folder: tempfile::tempdir().unwrap() };
+        std::fs::create_dir(folder.path("model")).unwrap();
+        folder.write("model/config.json", golden().0.as_bytes());
+        folder.write_weights(&weights());
+        folder.write_latents(&Entry::f32(&formula::latents(&LATENTS)));
+        folder
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    pub(crate) fn write(&self, name: &str, bytes: &[u8]) {
+        std::fs::write(self.path(name), bytes).unwrap();
+    }
+
+    pub(crate) fn read(&self, name: &str) -> Vec<u8> {
+        std::fs::read(self.path(name)).unwrap_or_else(|error| panic!("{name}: {error}; there are {:?}", self.names()))
+    }
+
+    pub(crate) fn write_weights(&self, weights: &Entries) {
+        self.write("model/diffusion_pytorch_model.safetensors", &safetensors(weights));
+    }
+
+    pub(crate) fn write_latents(&self, latents: &Entry) {
+        self.write("latents.safetensors", &safetensors(&BTreeMap::from([("latents".to_owned(), latents.clone())])));
+    }
+
+    /// Names of everything in the folder, sorted.
+    pub(crate) fn names(&self) -> Vec<String> {
+        let entries = std::fs::read_dir(self.folder.path()).unwrap();
+        let mut names: Vec<String> =
+            entries.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned()).collect();
+        names.sort();
+        names
+    }
+
+    /// The command, in this folder.
+    pub(crate) fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_wgvae"));
+        command.args(args).current_dir(self.folder.path()).stdin(Stdio::null());
+        command
+    }
+
+    pub(crate) fn run(&self, args: &[&str]) -> Outcome {
+        finish(&mut self.command(args))
+    }
+
+    /// Runs where no driver can be found.
+    pub(crate) fn run_without_adapter(&self, args: &[&str]) -> Outcome {
+        let mut command = self.command(args);
+        for variable in ["VK_DRIVER_FILES", "VK_ICD_FILENAMES"] {
+            command.env(variable, "/nonexistent/driver.json");
+        }
+        finish(&mut command)
+    }
+
+    /// Runs `wgvae decode` of the model and latents here, in f32, with more arguments.
+    pub(crate) fn decode(&self, more: &[&str]) -> Outcome {
+        let mut args = vec!["decode", "--model", "model", "--latents", "latents.safetensors", "--precision", "f32"];
+        args.extend_from_slice(more);
+        self.run(&args)
+    }
+}
+
+fn finish(command: &mut Command) -> Outcome {
+    let output = command.output().unwrap();
+    Outcome {
+        code: output.status.code(),
+        stdout: String::from_utf8(output.stdout).unwrap(),
+        stderr: String::from_utf8(output.stderr).unwrap(),
+    }
+}
+
+impl Outcome {
+    /// Fails the test unless the command succeeded.
+    #[track_caller]
+    pub(crate) fn ok(self) -> Self {
+        assert_eq!(self.code, Some(0), "{}", self.stderr);
+        self
+    }
+
+    /// What was printed, as JSON.
+    #[track_caller]
+    pub(crate) fn json(self) -> Value {
+        serde_json::from_str(&self.ok().stdout).unwrap()
+    }
+
+    /// Fails the test unless the command failed with `code` and one line of complaint that has all of `words` in it.
+    #[track_caller]
+    pub(crate) fn failed(&self, what: &str, code: i32, words: &[&str]) {
+        assert_eq!(self.code, Some(code), "{what}: {self:?}");
+        assert!(self.stdout.is_empty(), "{what}: {self:?}");
+        // Drivers add lines of their own.
+        let said = |line: &str| line.starts_with("error: ") && words.iter().all(|word| line.contains(word));
+        let whole = self.stderr.replace("\n  ", " ");
+        assert!(whole.lines().any(said), "{what}: no line \"error: ...\" with {words:?} in\n{}", self.stderr);
+    }
+}

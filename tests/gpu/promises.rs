@@ -1,0 +1,154 @@
+//! What is promised of memory, reuse, cancelling and lost devices.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use pollster::block_on;
+use wgvae::{
+    Control, DecodeOptions, DeviceError, Error, Gpu, GpuOptions, HostTensor, Latents, LoadOptions, Output, Pixels,
+    Precision, Vae,
+};
+
+use crate::decode::{checkpoint, fixture};
+
+fn load(case: &str) -> (Gpu, Vae, Latents) {
+    let gpu = block_on(Gpu::request(&GpuOptions::default())).unwrap();
+    let fixture = fixture(case);
+    let options = LoadOptions { precision: Precision::F32, ..LoadOptions::default() };
+    let vae = block_on(Vae::load(&gpu, &checkpoint(&fixture.config), options)).unwrap();
+    (gpu, vae, Latents::new(fixture.latents).unwrap())
+}
+
+#[test]
+fn the_measured_peak_is_the_predicted_one() {
+    for profile in [false, true] {
+        let (gpu, mut vae, latents) = load("toy_wide");
+        let options = DecodeOptions { profile, ..DecodeOptions::default() };
+        let predicted = vae.plan(latents.size(), &options).unwrap().memory.peak();
+        block_on(vae.decode(&latents, 0, &options, &mut Control::default())).unwrap();
+        assert_eq!(gpu.ledger().peak(), predicted);
+        drop(vae);
+        assert_eq!(gpu.ledger().current().0, 0, "every buffer is freed");
+    }
+}
+
+#[test]
+fn the_drivers_allocator_agrees_within_five_percent() {
+    let (gpu, mut vae, latents) = load("sd15_128");
+    block_on(vae.decode(&latents, 0, &DecodeOptions::default(), &mut Control::default())).unwrap();
+    let ours = gpu.ledger().current().0;
+    let (allocated, _) = gpu.allocator_bytes().expect("Vulkan and DX12 have an allocator report");
+    #[expect(clippy::cast_precision_loss, reason = "a ratio")]
+    let ratio = allocated as f64 / ours as f64;
+    assert!((ratio - 1.0).abs() <= 0.05, "allocator {allocated}, ours {ours}, ratio {ratio:.3}");
+}
+
+#[test]
+fn a_second_decode_compiles_and_allocates_nothing() {
+    let (gpu, mut vae, latents) = load("toy_odd");
+    let options = DecodeOptions { output: Output::Raw, ..DecodeOptions::default() };
+    let first = block_on(vae.decode(&latents, 0, &options, &mut Control::default())).unwrap();
+    let before = (gpu.ledger().created(), gpu.compiled().0);
+    let second = block_on(vae.decode(&latents, 0, &options, &mut Control::default())).unwrap();
+    assert_eq!((gpu.ledger().created(), gpu.compiled().0), before);
+    assert_eq!(first.pixels, second.pixels);
+}
+
+#[test]
+fn another_size_compiles_nothing_and_frees_the_old_one_first() {
+    let (gpu, mut vae, latents) = load("toy_odd");
+    let options = DecodeOptions::default();
+    block_on(vae.decode(&latents, 0, &options, &mut Control::default())).unwrap();
+    let (compiled, first_peak) = (gpu.compiled().0, gpu.ledger().peak());
+    let smaller = Latents::new(HostTensor { shape: vec![4, 4, 6], data: vec![0.1; 96] }).unwrap();
+    block_on(vae.decode(&smaller, 0, &options, &mut Control::default())).unwrap();
+    assert_eq!(gpu.compiled().0, compiled);
+    assert_eq!(gpu.ledger().peak(), first_peak);
+}
+
+#[test]
+fn a_batch_is_decoded_image_by_image() {
+    let (_, mut vae, latents) = load("toy_odd");
+    let fixture = fixture("toy_odd");
+    let mut data = vec![0.25; fixture.latents.data.len()];
+    data.extend_from_slice(&fixture.latents.data);
+    let mut shape = fixture.latents.shape.clone();
+    shape[0] = 2;
+    let batch = Latents::new(HostTensor { shape, data }).unwrap();
+    let options = DecodeOptions { output: Output::Raw, ..DecodeOptions::default() };
+    let alone = block_on(vae.decode(&latents, 0, &options, &mut Control::default())).unwrap();
+    let second = block_on(vae.decode(&batch, 1, &options, &mut Control::default())).unwrap();
+    assert_eq!(alone.pixels, second.pixels);
+}
+
+#[test]
+fn a_cancelled_decode_stops_and_the_next_one_works() {
+    let (_, mut vae, latents) = load("toy_wide");
+    let options = DecodeOptions { output: Output::Raw, ..DecodeOptions::default() };
+    let whole = block_on(vae.decode(&latents, 0, &options, &mut Control::default())).unwrap();
+    let cancel = Arc::new(AtomicBool::new(false));
+    let set = Arc::clone(&cancel);
+    let mut calls = 0;
+    let mut progress = |progress: wgvae::Progress<'_>| {
+        calls += 1;
+        assert!(progress.done < progress.total, "cancelled before the end");
+        set.store(true, Ordering::Relaxed);
+    };
+    let mut control = Control {
+        progress: Some(&mut progress),
+        cancel: Some(cancel),
+        submission_target: Some(std::time::Duration::ZERO),
+    };
+    let error = block_on(vae.decode(&latents, 0, &options, &mut control)).unwrap_err();
+    assert!(matches!(error, Error::Cancelled), "{error}");
+    assert!(calls >= 1);
+    let again = block_on(vae.decode(&latents, 0, &options, &mut Control::default())).unwrap();
+    assert_eq!(whole.pixels, again.pixels);
+}
+
+#[test]
+fn a_lost_device_is_an_error() {
+    let (gpu, mut vae, latents) = load("toy_odd");
+    gpu.destroy();
+    let error = block_on(vae.decode(&latents, 0, &DecodeOptions::default(), &mut Control::default())).unwrap_err();
+    assert!(matches!(error, Error::Device(DeviceError::Lost { .. })), "{error}");
+}
+
+#[test]
+fn a_device_lost_in_the_middle_is_an_error() {
+    let (gpu, mut vae, latents) = load("toy_wide");
+    let mut progress = |_: wgvae::Progress<'_>| gpu.destroy();
+    let mut control = Control {
+        progress: Some(&mut progress),
+        submission_target: Some(std::time::Duration::ZERO),
+        ..Control::default()
+    };
+    let error = block_on(vae.decode(&latents, 0, &DecodeOptions::default(), &mut control)).unwrap_err();
+    assert!(matches!(error, Error::Device(_)), "{error}");
+}
+
+#[test]
+fn an_unknown_adapter_is_an_error_that_lists_those_there_are() {
+    let options = GpuOptions { adapter: Some("no such card".to_owned()), ..GpuOptions::default() };
+    let error = block_on(Gpu::request(&options)).unwrap_err();
+    assert!(error.to_string().contains("no such card"), "{error}");
+}
+
+#[test]
+fn wrong_latents_are_an_error() {
+    let (_, mut vae, _) = load("toy_odd");
+    let wrong = Latents::new(HostTensor { shape: vec![3, 4, 4], data: vec![0.0; 48] }).unwrap();
+    let error = block_on(vae.decode(&wrong, 0, &DecodeOptions::default(), &mut Control::default())).unwrap_err();
+    assert!(error.to_string().contains("4 channels"), "{error}");
+    for (shape, data) in [(vec![4, 0, 4], vec![]), (vec![4, 4], vec![0.0; 16]), (vec![1, 1, 1], vec![f32::NAN])] {
+        assert!(matches!(Latents::new(HostTensor { shape, data }), Err(Error::Input { .. })));
+    }
+}
+
+#[test]
+fn all_pixels_are_written() {
+    let (_, mut vae, latents) = load("toy_two_levels");
+    let decoded = block_on(vae.decode(&latents, 0, &DecodeOptions::default(), &mut Control::default())).unwrap();
+    let Pixels::Rgba8(bytes) = decoded.pixels else { panic!("asked for a picture") };
+    assert!(bytes.chunks_exact(4).all(|pixel| pixel[3] == 255));
+}

@@ -1,0 +1,23 @@
+//! y = x * scale + shift, then SiLU where asked.
+
+use wgvae::Storage;
+use wgvae::kernels::group_norm::ApplyParams;
+
+use super::{Call, at, each, silu};
+
+pub(super) fn run(call: &mut Call<'_>) {
+    let p: ApplyParams = call.params();
+    let storage = call.storage("Stored");
+    call.assert_covers(p.elements);
+    let (x, norm) = (call.vec4s(1, storage), call.vec4s(2, Storage::F32));
+    let activate = call.variant.flag("ACTIVATE");
+    for index in 0..at(p.elements) {
+        let channel = index % at(p.channels4);
+        let value = each(|lane| {
+            let x = f64::from(x[at(p.x_offset) + index][lane]);
+            let value = x * f64::from(norm[channel * 2][lane]) + f64::from(norm[channel * 2 + 1][lane]);
+            if activate { silu(value) } else { value }
+        });
+        call.set(3, storage, index, value);
+    }
+}

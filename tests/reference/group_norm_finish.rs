@@ -1,0 +1,41 @@
+//! Moments of all runs to scale and shift of each channel.
+
+use wgvae::kernels::group_norm::FinishParams;
+
+use super::{Call, at, round};
+
+pub(super) fn run(call: &mut Call<'_>) {
+    let p: FinishParams = call.params();
+    let moments = call.floats(1);
+    let (weight, bias) = (call.floats(2), call.floats(3));
+    assert_eq!(call.workgroups[0] * p.channels_per_group, p.channels, "{p:?}");
+    // Runs of each channel: count, mean, M2.
+    let runs = |channel: usize| {
+        let moments = &moments;
+        (0..at(p.runs)).map(move |run| {
+            let source = (run * at(p.channels4) + channel / 4) * 12 + channel % 4;
+            [0, 4, 8].map(|part| f64::from(moments[source + part]))
+        })
+    };
+    for channel in at(p.channels)..at(p.channels4) * 4 {
+        set(call, channel, 0.0, 0.0);
+    }
+    for group in 0..at(call.workgroups[0]) {
+        let channels = group * at(p.channels_per_group)..(group + 1) * at(p.channels_per_group);
+        let all = || channels.clone().flat_map(runs);
+        let count: f64 = all().map(|[count, ..]| count).sum();
+        let mean = all().map(|[count, mean, _]| count * mean).sum::<f64>() / count;
+        let m2: f64 = all().map(|[count, run_mean, m2]| m2 + count * (run_mean - mean).powi(2)).sum();
+        let inverse_deviation = 1.0 / (m2 / count + f64::from(p.eps)).sqrt();
+        for channel in channels.clone() {
+            let scale = f64::from(weight[channel]) * inverse_deviation;
+            set(call, channel, scale, f64::from(bias[channel]) - mean * scale);
+        }
+    }
+}
+
+fn set(call: &mut Call<'_>, channel: usize, scale: f64, shift: f64) {
+    let target = channel / 4 * 8 + channel % 4;
+    call.set_float(4, target, round(scale));
+    call.set_float(4, target + 4, round(shift));
+}

@@ -1,0 +1,30 @@
+//! RGBA8 = round(clamp(x / 2 + 1/2) * 255), half to even; or planar f32.
+
+use wgvae::Storage;
+use wgvae::kernels::edges::ImageOutParams;
+
+use super::{Call, at};
+
+pub(super) fn run(call: &mut Call<'_>) {
+    let p: ImageOutParams = call.params();
+    call.assert_covers(p.pixels);
+    let x = call.vec4s(1, Storage::F32);
+    for pixel in 0..at(p.pixels) {
+        let color = x[at(p.x_offset) + pixel];
+        let target = at(p.y_offset) + pixel;
+        if call.variant.flag("RAW") {
+            for (plane, value) in color[..3].iter().enumerate() {
+                call.set_float(2, plane * at(p.plane) + target, *value);
+            }
+        } else {
+            let level = color.map(|value| level(value));
+            call.bindings[1][target * 4..][..4].copy_from_slice(&[level[0], level[1], level[2], 255]);
+        }
+    }
+}
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "0 to 255")]
+fn level(value: f32) -> u8 {
+    // In f32, as the kernel: which level a value near a half goes to is part of the definition.
+    ((value.mul_add(0.5, 0.5).clamp(0.0, 1.0) * 255.0).round_ties_even()) as u8
+}

@@ -1,0 +1,79 @@
+//! c = epilogue(a b), entry by entry of the batch.
+
+use wgvae::kernels::matmul::MatmulParams;
+use wgvae::kernels::WORKGROUP;
+
+use super::{Call, at, round};
+
+pub(super) fn run(call: &mut Call<'_>) {
+    let p: MatmulParams = call.params();
+    let (input, output) = (call.storage("Stored"), call.storage("Output"));
+    let (tile_m, tile_n) = (call.variant.number("TILE_M"), call.variant.number("TILE_N"));
+    let [groups_m, groups_n, batch] = call.workgroups;
+    assert!(groups_m * WORKGROUP * tile_m >= p.m_stored, "{groups_m} workgroups of {tile_m} rows: {p:?}");
+    assert!(groups_n * tile_n >= p.n4, "{groups_n} workgroups of {tile_n} columns: {p:?}");
+    assert!(p.m <= p.m_stored && p.m > 0);
+    let transposed = call.variant.flag("TRANSPOSED");
+    assert!(!transposed || p.m_stored % 4 == 0, "a transpose writes four rows at once: {p:?}");
+    let (a, b) = (call.vec4s(1, input), call.vec4s(2, input));
+    for entry in 0..at(batch) {
+        for row in 0..at(p.m_stored) {
+            for column in 0..at(p.n4) {
+                let sum = if row < at(p.m) { product(&p, &a, &b, at(tile_n), [entry, row, column]) } else { [0.0; 4] };
+                let c_start = at(p.c_offset) + entry * at(p.c_batch);
+                if transposed {
+                    let value = epilogue(call, &p, row, column, sum, [0.0; 4]);
+                    for (lane, value) in value.into_iter().enumerate() {
+                        let index = c_start + (column * 4 + lane) * at(p.c_row) + row / 4;
+                        let mut four = call.get(5, output, index);
+                        four[row % 4] = value;
+                        call.set(5, output, index, four);
+                    }
+                } else {
+                    let index = c_start + row * at(p.c_row) + column;
+                    let value = epilogue(call, &p, row, column, sum, call.get(5, output, index));
+                    call.set(5, output, index, value);
+                }
+            }
+        }
+    }
+}
+
+/// Four sums over k.
+fn product(p: &MatmulParams, a: &[[f32; 4]], b: &[[f32; 4]], tile_n: usize, [entry, row, column]: [usize; 3]) -> [f64; 4] {
+    let a_start = at(p.a_offset) + entry * at(p.a_batch) + row * at(p.a_row);
+    let b_start = at(p.b_offset) + entry * at(p.b_batch) + column / tile_n * at(p.b_block) + column % tile_n;
+    let mut sum = [0.0_f64; 4];
+    for k in 0..at(p.k4) * 4 {
+        let factor = f64::from(a[a_start + k / 4][k % 4]);
+        let weights = b[b_start + k * at(p.b_row)];
+        for (sum, weight) in sum.iter_mut().zip(weights) {
+            *sum += factor * f64::from(weight);
+        }
+    }
+    sum
+}
+
+fn epilogue(call: &Call<'_>, p: &MatmulParams, row: usize, column: usize, sum: [f64; 4], old: [f32; 4]) -> [f32; 4] {
+    if row >= at(p.m) {
+        return [0.0; 4];
+    }
+    let mut value = sum.map(|sum| sum * f64::from(p.scale));
+    let add = |value: &mut [f64; 4], factor: f64, summand: [f32; 4]| {
+        value.iter_mut().zip(summand).for_each(|(value, summand)| *value += factor * f64::from(summand));
+    };
+    if call.variant.flag("HAS_BIAS") {
+        add(&mut value, 1.0, call.get(3, wgvae::Storage::F32, column));
+    }
+    if call.variant.flag("ACCUMULATE") {
+        add(&mut value, 1.0, old);
+    }
+    if call.variant.flag("ROW_FACTORS") {
+        let factor = f64::from(f32::from_le_bytes(std::array::from_fn(|byte| call.bindings[3][row * 4 + byte])));
+        // With factor 0 nothing has been written there yet.
+        if factor != 0.0 {
+            add(&mut value, factor, old);
+        }
+    }
+    value.map(round)
+}

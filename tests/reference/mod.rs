@@ -1,0 +1,159 @@
+//! A plain CPU twin of every kernel, under the stem of its shader: loops over the definition, nothing factored or tiled.
+//!
+//! Sums are f64, rounded once where the kernel stores. Every access is checked: an index outside its binding panics, and so does
+//! a launch with too few workgroups.
+
+mod attention_finish;
+mod attention_softmax;
+mod conv2d_direct;
+mod group_norm_apply;
+mod group_norm_finish;
+mod group_norm_stats;
+mod image_out;
+mod latents_in;
+mod matmul;
+mod winograd_in;
+mod winograd_out;
+mod winograd_weights;
+
+use half::f16;
+use wgvae::Storage;
+use wgvae::kernels::{Value, Variant, WORKGROUP};
+
+/// One launch: its code, its numbers, and binding 1, 2, and so on as bytes. A binding that the variant does not use is empty.
+pub(crate) struct Call<'a> {
+    pub(crate) variant: &'a Variant,
+    pub(crate) params: &'a [u8],
+    pub(crate) workgroups: [u32; 3],
+    pub(crate) bindings: Vec<&'a mut [u8]>,
+}
+
+/// Runs the twin of the call's kernel.
+pub(crate) fn run(call: &mut Call<'_>) {
+    match call.variant.file {
+        "attention_finish" => attention_finish::run(call),
+        "attention_softmax" => attention_softmax::run(call),
+        "conv2d_direct" => conv2d_direct::run(call),
+        "group_norm_apply" => group_norm_apply::run(call),
+        "group_norm_finish" => group_norm_finish::run(call),
+        "group_norm_stats" => group_norm_stats::run(call),
+        "image_out" => image_out::run(call),
+        "latents_in" => latents_in::run(call),
+        "matmul" => matmul::run(call),
+        "winograd_in" => winograd_in::run(call),
+        "winograd_out" => winograd_out::run(call),
+        "winograd_weights" => winograd_weights::run(call),
+        other => panic!("kernel {other:?} has no twin: add tests/reference/{other}.rs"),
+    }
+}
+
+impl Call<'_> {
+    /// The launch's `Params`.
+    fn params<P: bytemuck::AnyBitPattern>(&self) -> P {
+        bytemuck::pod_read_unaligned(self.params)
+    }
+
+    /// The type behind `alias name`.
+    fn storage(&self, alias: &str) -> Storage {
+        match self.variant.value(alias) {
+            Some(Value::Type(text)) => storage_named(text),
+            other => panic!("{}: alias {alias} is {other:?}", self.variant.file),
+        }
+    }
+
+    /// Panics if the launch has fewer than `wanted` invocations along x (rows of x along y counted in).
+    fn assert_covers(&self, wanted: u32) {
+        let invocations = u64::from(self.workgroups[0]) * u64::from(self.workgroups[1]) * u64::from(WORKGROUP);
+        assert!(invocations >= u64::from(wanted), "{}: {invocations} invocations of {wanted}", self.variant.file);
+    }
+
+    /// All vec4 of binding `index` (1 is the first after `params`).
+    fn vec4s(&self, index: usize, storage: Storage) -> Vec<[f32; 4]> {
+        let bytes: &[u8] = self.bindings[index - 1];
+        bytes.chunks_exact(vec4_bytes(storage)).map(|bytes| load(bytes, storage)).collect()
+    }
+
+    /// All numbers of binding `index`, an array of f32.
+    fn floats(&self, index: usize) -> Vec<f32> {
+        bytemuck::pod_collect_to_vec(&*self.bindings[index - 1])
+    }
+
+    /// Element `at` of binding `index`.
+    fn get(&self, index: usize, storage: Storage, at: usize) -> [f32; 4] {
+        let bytes = vec4_bytes(storage);
+        load(&self.bindings[index - 1][at * bytes..][..bytes], storage)
+    }
+
+    /// Writes element `at` of binding `index`.
+    fn set(&mut self, index: usize, storage: Storage, at: usize, value: [f32; 4]) {
+        let bytes = vec4_bytes(storage);
+        store(&mut self.bindings[index - 1][at * bytes..][..bytes], storage, value);
+    }
+
+    /// Writes number `at` of binding `index`, an array of f32.
+    fn set_float(&mut self, index: usize, at: usize, value: f32) {
+        self.bindings[index - 1][at * 4..][..4].copy_from_slice(&value.to_le_bytes());
+    }
+}
+
+fn storage_named(text: &str) -> Storage {
+    let known = [Storage::F32, Storage::F16, Storage::PackedF16];
+    known.into_iter().find(|storage| storage.wgsl_type() == text).unwrap_or_else(|| panic!("type {text:?}"))
+}
+
+fn vec4_bytes(storage: Storage) -> usize {
+    at(storage.vec4_bytes())
+}
+
+fn load(bytes: &[u8], storage: Storage) -> [f32; 4] {
+    match storage {
+        Storage::F32 => bytemuck::pod_read_unaligned(bytes),
+        Storage::F16 | Storage::PackedF16 => bytemuck::pod_read_unaligned::<[f16; 4]>(bytes).map(f16::to_f32),
+    }
+}
+
+fn store(bytes: &mut [u8], storage: Storage, value: [f32; 4]) {
+    match storage {
+        Storage::F32 => bytes.copy_from_slice(bytemuck::bytes_of(&value)),
+        Storage::F16 => bytes.copy_from_slice(bytemuck::bytes_of(&value.map(f16::from_f32))),
+        // Packed halves are clamped: see shaders/parts/storage_packed.wgsl.
+        Storage::PackedF16 => {
+            let finite = value.map(|value| if value.is_nan() { value } else { value.clamp(-65504.0, 65504.0) });
+            bytes.copy_from_slice(bytemuck::bytes_of(&finite.map(f16::from_f32)));
+        }
+    }
+}
+
+/// Four channels from a function of the channel.
+fn each(value: impl Fn(usize) -> f64) -> [f32; 4] {
+    [0, 1, 2, 3].map(|channel| round(value(channel)))
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "rounded where the kernel stores")]
+fn round(value: f64) -> f32 {
+    value as f32
+}
+
+fn silu(value: f64) -> f64 {
+    value / (1.0 + (-value).exp())
+}
+
+/// An index from what parameters hold. Negative or absurd numbers panic.
+fn at<N: TryInto<usize> + Copy + std::fmt::Display>(number: N) -> usize {
+    number.try_into().unwrap_or_else(|_| panic!("{number} is no index"))
+}
+
+/// `matrix x`, for plain Winograd matrices.
+fn times<const R: usize, const C: usize>(matrix: &[[f64; C]; R], x: &[f64; C]) -> [f64; R] {
+    std::array::from_fn(|row| (0..C).map(|column| matrix[row][column] * x[column]).sum())
+}
+
+/// `matrix x matrix^T`, column by column, then row by row.
+fn times_both<const R: usize, const C: usize>(matrix: &[[f64; C]; R], x: &[[f64; C]; C]) -> [[f64; R]; R] {
+    let columns: [[f64; R]; C] = std::array::from_fn(|column| times(matrix, &x.map(|row| row[column])));
+    std::array::from_fn(|row| times(matrix, &columns.map(|column| column[row])))
+}
+
+/// 1 / sqrt(2) and sqrt(2): the points of Winograd F(4x4, 3x3), with 0 and infinity.
+const A: f64 = std::f64::consts::FRAC_1_SQRT_2;
+const B: f64 = std::f64::consts::SQRT_2;

@@ -1,0 +1,52 @@
+//! v = B^T d B, of the normalised, activated, doubled, zero-padded input.
+
+use wgvae::Storage;
+use wgvae::kernels::winograd::InParams;
+
+use super::{A, B, Call, at, round, silu, times_both};
+
+const B_T: [[f64; 6]; 6] = [
+    [1.0, 0.0, -2.5, 0.0, 1.0, 0.0],
+    [0.0, -B, -2.0, A, 1.0, 0.0],
+    [0.0, B, -2.0, -A, 1.0, 0.0],
+    [0.0, -A, -0.5, B, 1.0, 0.0],
+    [0.0, A, -0.5, -B, 1.0, 0.0],
+    [0.0, 1.0, 0.0, -2.5, 0.0, 1.0],
+];
+
+pub(super) fn run(call: &mut Call<'_>) {
+    let p: InParams = call.params();
+    call.assert_covers(p.tiles * p.channels4);
+    let x = call.vec4s(1, call.storage("Stored"));
+    let (normalize, activate, shift) =
+        (call.variant.flag("NORMALIZE"), call.variant.flag("ACTIVATE"), call.variant.number("SHIFT"));
+    let norm = if normalize { call.vec4s(2, Storage::F32) } else { Vec::new() };
+    let pixel = |py: i64, px: i64, channel: usize, lane: usize| {
+        if py < 0 || py >= i64::from(p.height) || px < 0 || px >= i64::from(p.width) {
+            return 0.0;
+        }
+        let row = at((py >> shift) - i64::from(p.x_row0));
+        let mut value = f64::from(x[(row * at(p.x_width) + at(px >> shift)) * at(p.channels4) + channel][lane]);
+        if normalize {
+            value = value * f64::from(norm[channel * 2][lane]) + f64::from(norm[channel * 2 + 1][lane]);
+        }
+        if activate { silu(value) } else { value }
+    };
+    for tile in 0..at(p.tiles) {
+        // A band's last tiles may reach beyond the rows that x stores; what they compute there is not used.
+        let image_y = i64::from(p.y0) + (tile / at(p.tiles_x) * 4) as i64 - 1;
+        let image_x = (at(p.tile_x0) + tile % at(p.tiles_x)) as i64 * 4 - 1;
+        for channel in 0..at(p.channels4) {
+            let lanes = [0, 1, 2, 3].map(|lane| {
+                let d = std::array::from_fn(|y| {
+                    std::array::from_fn(|x| pixel(image_y + y as i64, image_x + x as i64, channel, lane))
+                });
+                times_both(&B_T, &d)
+            });
+            for index in 0..36 {
+                let target = (index * at(p.tiles) + tile) * at(p.channels4) + channel;
+                call.set(3, Storage::F32, target, lanes.map(|lane| round(lane[index / 6][index % 6])));
+            }
+        }
+    }
+}
