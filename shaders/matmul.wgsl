@@ -23,6 +23,7 @@ struct Params {
     k4: u32,              // columns of a, in vec4; b has 4 * k4 rows
     a_offset: u32,        // first element of a
     a_row: u32,           // elements between two rows of a
+    a_column: u32,        // elements between two vec4 columns of a
     a_batch: u32,         // elements between two batch entries of a
     b_offset: u32,        // first element of b
     b_row: u32,           // elements between two rows of b
@@ -35,7 +36,7 @@ struct Params {
 }
 
 @group(0) @binding(0) var<uniform> params: Params;
-@group(0) @binding(1) var<storage, read> a: array<Stored>;                // [batch, m, k / 4]
+@group(0) @binding(1) var<storage, read> a: array<Stored>;                // [batch, m, k / 4] or [batch, k / 4, m]
 @group(0) @binding(2) var<storage, read> b: array<Stored>;                // [batch, n / (4 TILE_N), k, TILE_N] or [batch, k, n / 4]
 @group(0) @binding(3) var<storage, read> bias: array<vec4<f32>>;          // [n / 4]
 @group(0) @binding(4) var<storage, read> row_factors: array<f32>;         // [m]
@@ -82,7 +83,7 @@ fn main(@builtin(workgroup_id) workgroup_id: vec3<u32>, @builtin(local_invocatio
     for (var k = 0u; k < params.k4; k++) {
         var rows: array<vec4<f32>, TILE_M>;
         for (var i = 0u; i < TILE_M; i++) { //#unroll
-            rows[i] = load_stored(a[a_index[i] + k]);
+            rows[i] = load_stored(a[a_index[i] + k * params.a_column]);
         }
         for (var s = 0u; s < 4u; s++) { //#unroll
             let b_index = b_start + (k * 4u + s) * params.b_row;

@@ -2,11 +2,13 @@
 //
 // d is what the convolution reads: the input, group-normalised and passed through SiLU where asked, doubled in size by
 // nearest neighbour where asked (SHIFT 1), zero outside the image. Tiles step by 4 pixels.
-// One invocation: four channels of one tile.
+// One invocation: four channels of one tile. One workgroup: 16 neighbouring tiles by 16 channels, so that both its reads (channels
+// together) and its writes (tiles together) are runs of memory.
 
 //#parts storage activation
 
 const WORKGROUP: u32 = 64u;       // invocations per workgroup
+const WORKGROUP_TILES: u32 = 16u; // tiles of one workgroup
 const NORMALIZE: bool = true;     // x * scale[c] + shift[c] first
 const ACTIVATE: bool = true;      // then SiLU
 const SHIFT: u32 = 0u;            // 1: the input is half the size of the image
@@ -30,7 +32,7 @@ struct Params {
 @group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read> x: array<Stored>;               // [rows, w, c / 4]
 @group(0) @binding(2) var<storage, read> norm: array<vec4<f32>>;         // [c / 4, 2]: scale, shift
-@group(0) @binding(3) var<storage, read_write> v: array<vec4<f32>>;      // [36, tiles, c / 4]
+@group(0) @binding(3) var<storage, read_write> v: array<vec4<f32>>;      // [36, c / 4, tiles]
 
 fn transform(d0: vec4<f32>, d1: vec4<f32>, d2: vec4<f32>, d3: vec4<f32>, d4: vec4<f32>, d5: vec4<f32>) -> array<vec4<f32>, 6> {
     let near_even = d4 - 2.0 * d2;
@@ -48,12 +50,12 @@ fn transform(d0: vec4<f32>, d1: vec4<f32>, d2: vec4<f32>, d3: vec4<f32>, d4: vec
 }
 
 @compute @workgroup_size(WORKGROUP)
-fn main(@builtin(global_invocation_id) global_id: vec3<u32>) {
-    if (global_id.x >= params.tiles * params.channels4) {
+fn main(@builtin(workgroup_id) workgroup_id: vec3<u32>, @builtin(local_invocation_index) local_index: u32) {
+    let tile = workgroup_id.x * WORKGROUP_TILES + local_index % WORKGROUP_TILES;
+    let channel = workgroup_id.y * (WORKGROUP / WORKGROUP_TILES) + local_index / WORKGROUP_TILES;
+    if (tile >= params.tiles || channel >= params.channels4) {
         return;
     }
-    let tile = global_id.x / params.channels4;
-    let channel = global_id.x % params.channels4;
     let image_y = i32(params.y0 + tile / params.tiles_x * 4u) - 1;
     let image_x = i32((params.tile_x0 + tile % params.tiles_x) * 4u) - 1;
 
@@ -89,7 +91,7 @@ fn main(@builtin(global_invocation_id) global_id: vec3<u32>) {
     for (var y = 0u; y < 6u; y++) { //#unroll
         let row = transform(half_done[0][y], half_done[1][y], half_done[2][y], half_done[3][y], half_done[4][y], half_done[5][y]);
         for (var x = 0u; x < 6u; x++) { //#unroll
-            v[(y * 6u + x) * batch + global_id.x] = row[x];
+            v[(y * 6u + x) * batch + channel * params.tiles + tile] = row[x];
         }
     }
 }

@@ -5,5 +5,11 @@
 mod decode;
 #[path = "support/formula.rs"]
 mod formula;
+#[path = "gpu/kernels.rs"]
+mod kernels;
+#[path = "problems/mod.rs"]
+mod problems;
 #[path = "gpu/promises.rs"]
 mod promises;
+#[path = "reference/mod.rs"]
+mod reference;

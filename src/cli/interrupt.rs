@@ -1,5 +1,6 @@
 //! Ctrl-C: stops a decode between two submissions, and never in the middle of a file.
 
+use std::io::Write as _;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -30,6 +31,7 @@ impl Interrupt {
             std::thread::sleep(PATIENCE);
             // Waits for files that are being written, and keeps others from being begun.
             let _writing = writing.lock().unwrap_or_else(PoisonError::into_inner);
+            drop(writeln!(std::io::stderr(), "interrupted"));
             std::process::exit(i32::from(INTERRUPTED));
         };
         if let Err(error) = ctrlc::set_handler(handler) {

@@ -19,6 +19,8 @@ params! {
         a_offset: u32,
         /// Between two rows of a.
         a_row: u32,
+        /// Between two vec4 columns of a.
+        a_column: u32,
         /// Between two batch entries of a.
         a_batch: u32,
         /// First element of b.

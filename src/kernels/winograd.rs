@@ -1,7 +1,7 @@
 //! Winograd F(4x4, 3x3) around a batched product: filter, input and output transforms.
 //! Shaders: `winograd_{weights,in,out}.wgsl`; the 36 products are a [`crate::kernels::matmul`].
 
-use crate::kernels::{Access, Interface, Launch, Value, Variant, groups, params};
+use crate::kernels::{Access, Interface, Launch, Value, Variant, WORKGROUP, groups, params};
 use crate::tensor::Storage;
 
 /// Output pixels along one side of a tile.
@@ -85,6 +85,9 @@ pub struct Prologue {
     pub upsample: bool,
 }
 
+/// Tiles of one workgroup of `winograd_in`: its `WORKGROUP_TILES`.
+const IN_TILES: u32 = 16;
+
 /// Launches `winograd_in`.
 pub fn input(storage: Storage, prologue: Prologue, params: InParams) -> Launch {
     Launch {
@@ -97,7 +100,7 @@ pub fn input(storage: Storage, prologue: Prologue, params: InParams) -> Launch {
                 ("Stored", Value::Type(storage.wgsl_type())),
             ],
         },
-        workgroups: [groups(u64::from(params.tiles) * u64::from(params.channels4)), 1, 1],
+        workgroups: [params.tiles.div_ceil(IN_TILES), params.channels4.div_ceil(WORKGROUP / IN_TILES), 1],
         params: bytemuck::bytes_of(&params).to_vec(),
         macs: 0,
     }

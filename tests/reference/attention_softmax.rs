@@ -16,7 +16,8 @@ pub(super) fn run(call: &mut Call<'_>) {
     for query in 0..at(call.workgroups[0]) {
         let start = query * at(p.row);
         let score = |key: usize| f64::from(scores[start + key / 4][key % 4] * p.scale);
-        let (max_before, sum_before) = if p.first == 1 { (LOWEST, 0.0) } else { (state[query * 2], state[query * 2 + 1]) };
+        let (max_before, sum_before) =
+            if p.first == 1 { (LOWEST, 0.0) } else { (state[query * 2], state[query * 2 + 1]) };
         let maximum = (0..at(p.keys)).map(score).fold(f64::from(max_before), f64::max);
         let mut sum = 0.0;
         for key4 in 0..at(p.keys).div_ceil(4) {

@@ -1,7 +1,7 @@
 //! c = epilogue(a b), entry by entry of the batch.
 
-use wgvae::kernels::matmul::MatmulParams;
 use wgvae::kernels::WORKGROUP;
+use wgvae::kernels::matmul::MatmulParams;
 
 use super::{Call, at, round};
 
@@ -40,12 +40,18 @@ pub(super) fn run(call: &mut Call<'_>) {
 }
 
 /// Four sums over k.
-fn product(p: &MatmulParams, a: &[[f32; 4]], b: &[[f32; 4]], tile_n: usize, [entry, row, column]: [usize; 3]) -> [f64; 4] {
+fn product(
+    p: &MatmulParams,
+    a: &[[f32; 4]],
+    b: &[[f32; 4]],
+    tile_n: usize,
+    [entry, row, column]: [usize; 3],
+) -> [f64; 4] {
     let a_start = at(p.a_offset) + entry * at(p.a_batch) + row * at(p.a_row);
     let b_start = at(p.b_offset) + entry * at(p.b_batch) + column / tile_n * at(p.b_block) + column % tile_n;
     let mut sum = [0.0_f64; 4];
     for k in 0..at(p.k4) * 4 {
-        let factor = f64::from(a[a_start + k / 4][k % 4]);
+        let factor = f64::from(a[a_start + k / 4 * at(p.a_column)][k % 4]);
         let weights = b[b_start + k * at(p.b_row)];
         for (sum, weight) in sum.iter_mut().zip(weights) {
             *sum += factor * f64::from(weight);

@@ -1,9 +1,13 @@
 //! v = B^T d B, of the normalised, activated, doubled, zero-padded input.
 
 use wgvae::Storage;
+use wgvae::kernels::WORKGROUP;
 use wgvae::kernels::winograd::InParams;
 
 use super::{A, B, Call, at, round, silu, times_both};
+
+/// As in the shader.
+const WORKGROUP_TILES: u32 = 16;
 
 const B_T: [[f64; 6]; 6] = [
     [1.0, 0.0, -2.5, 0.0, 1.0, 0.0],
@@ -16,7 +20,9 @@ const B_T: [[f64; 6]; 6] = [
 
 pub(super) fn run(call: &mut Call<'_>) {
     let p: InParams = call.params();
-    call.assert_covers(p.tiles * p.channels4);
+    let [groups_x, groups_y, _] = call.workgroups;
+    assert!(groups_x * WORKGROUP_TILES >= p.tiles, "{groups_x} workgroups: {p:?}");
+    assert!(groups_y * (WORKGROUP / WORKGROUP_TILES) >= p.channels4, "{groups_y} workgroups along y: {p:?}");
     let x = call.vec4s(1, call.storage("Stored"));
     let (normalize, activate, shift) =
         (call.variant.flag("NORMALIZE"), call.variant.flag("ACTIVATE"), call.variant.number("SHIFT"));
@@ -44,7 +50,7 @@ pub(super) fn run(call: &mut Call<'_>) {
                 times_both(&B_T, &d)
             });
             for index in 0..36 {
-                let target = (index * at(p.tiles) + tile) * at(p.channels4) + channel;
+                let target = (index * at(p.channels4) + channel) * at(p.tiles) + tile;
                 call.set(3, Storage::F32, target, lanes.map(|lane| round(lane[index / 6][index % 6])));
             }
         }

@@ -48,10 +48,10 @@ fn write_tile(
 ) {
     let storage = call.storage("Stored");
     let tile = tile_y * at(p.tiles_x) + tile_x;
-    let point = |index: usize, lane: usize| f64::from(m[(index * at(p.tiles) + tile) * at(p.channels4) + channel][lane]);
-    let lanes = [0, 1, 2, 3].map(|lane| {
-        times_both(&A_T, &std::array::from_fn(|y| std::array::from_fn(|x| point(y * 6 + x, lane))))
-    });
+    let point =
+        |index: usize, lane: usize| f64::from(m[(index * at(p.tiles) + tile) * at(p.channels4) + channel][lane]);
+    let lanes = [0, 1, 2, 3]
+        .map(|lane| times_both(&A_T, &std::array::from_fn(|y| std::array::from_fn(|x| point(y * 6 + x, lane)))));
     for y in 0..4 {
         for x in 0..4 {
             let (image_y, image_x) = (at(p.y0) + tile_y * 4 + y, (at(p.tile_x0) + tile_x) * 4 + x);

@@ -122,6 +122,7 @@ impl Lowering<'_> {
                 k4,
                 a_offset,
                 a_row: k4,
+                a_column: 1,
                 a_batch: 0,
                 b_offset: 0,
                 b_row: n4,

@@ -1,0 +1,36 @@
+//! Tests that need no adapter: shaders as text, plans as values, files as bytes.
+#![expect(clippy::unwrap_used, reason = "tests")]
+
+#[path = "cpu/checkpoint.rs"]
+mod checkpoint;
+#[path = "cpu/config.rs"]
+mod config;
+#[path = "cpu/convert.rs"]
+mod convert;
+#[path = "support/formula.rs"]
+mod formula;
+#[cfg(feature = "cli")]
+#[path = "cpu/image_files.rs"]
+mod image_files;
+#[path = "cpu/interface.rs"]
+mod interface;
+#[path = "cpu/interpret.rs"]
+mod interpret;
+#[path = "reference/interpreter.rs"]
+mod interpreter;
+#[path = "cpu/layers.rs"]
+mod layers;
+#[path = "cpu/names.rs"]
+mod names;
+#[path = "cpu/npy.rs"]
+mod npy;
+#[path = "cpu/plan_properties.rs"]
+mod plan_properties;
+#[path = "cpu/plan_snapshots.rs"]
+mod plan_snapshots;
+#[path = "reference/mod.rs"]
+mod reference;
+#[path = "cpu/safetensors.rs"]
+mod safetensors;
+#[path = "cpu/shaders.rs"]
+mod shaders;

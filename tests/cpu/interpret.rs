@@ -1,0 +1,118 @@
+//! Whole plans, interpreted: equal to diffusers, however small the chunks are that a plan cuts its tensors into.
+
+use std::path::Path;
+
+use pollster::block_on;
+use wgvae::internals::safetensors::{read_header, read_tensor};
+use wgvae::model::autoencoder_kl;
+use wgvae::plan::{Plan, PlanOptions};
+use wgvae::{AutoencoderConfig, Bytes, DeviceKind, DeviceLimits, FileSource, HostTensor, Output, Size, Storage};
+
+use crate::formula;
+use crate::interpreter::interpret;
+
+/// A plan of `config` on a device of `kind` with chunks of at most `chunk` bytes.
+fn plan(config: &AutoencoderConfig, latents: &HostTensor, storage: Storage, chunk: u64, kind: DeviceKind) -> Plan {
+    let [height, width] = [1, 2].map(|axis| u32::try_from(latents.shape[latents.shape.len() - 3 + axis]).unwrap());
+    let graph = autoencoder_kl::decoder(config, Size { width, height }, false);
+    let options = PlanOptions { chunk_limit: Bytes(chunk), ..PlanOptions::new(storage, Output::Raw) };
+    let limits = DeviceLimits { kind, shader_f16: true, ..DeviceLimits::webgpu_default() };
+    Plan::new(&graph, &limits, &options).unwrap()
+}
+
+/// max |a - b| / max |b|; NaN if any is.
+fn relative_error(found: &[f32], wanted: &[f32]) -> f32 {
+    assert_eq!(found.len(), wanted.len());
+    let largest = wanted.iter().fold(0.0_f32, |most, value| most.max(value.abs()));
+    let differences = found.iter().zip(wanted).map(|(a, b)| (a - b).abs());
+    differences.fold(0.0_f32, |most, value| if value <= most { most } else { value }) / largest
+}
+
+/// Bytes of `rows` rows of the widest tensor of full size: a chunk limit that cuts the larger resolutions.
+fn rows_of_image(config: &AutoencoderConfig, latents: &HostTensor, rows: u64, storage: Storage) -> u64 {
+    let width = latents.shape[latents.shape.len() - 1] as u64 * u64::from(config.spatial_factor());
+    let channels = config.block_out_channels.iter().take(2).max().unwrap();
+    rows * width * u64::from(channels.div_ceil(4)) * storage.vec4_bytes()
+}
+
+/// Decodes fixture `name` whole, and in chunks of `rows` rows of the image.
+fn check(name: &str, rows: &[u64]) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(format!("{name}.safetensors"));
+    let source = FileSource::open(path).unwrap();
+    let header = block_on(read_header(&source)).unwrap();
+    let config = AutoencoderConfig::from_json(&header.metadata["config"]).unwrap();
+    let shape: Vec<usize> = serde_json::from_str(&header.metadata["latent_shape"]).unwrap();
+    let golden = block_on(read_tensor(&source, "image", &header.tensors["image"])).unwrap();
+    let f16_error: f32 = header.metadata["f16_error"].parse().unwrap();
+    let (latents, weights) = (formula::latents(&shape), formula::decoder(&config));
+    let decode = |storage, chunk, kind| {
+        let plan = plan(&config, &latents, storage, chunk, kind);
+        (interpret(&plan, &weights, &latents.data), plan.result.len())
+    };
+    let (whole, _) = decode(Storage::F32, u64::MAX, DeviceKind::Cpu);
+    let error = relative_error(&whole, &golden.data);
+    assert!(error <= 1e-4, "{name}: {error:.1e} from diffusers, at most 1e-4");
+    for &rows in rows {
+        let chunk = rows_of_image(&config, &latents, rows, Storage::F32);
+        let (cut, count) = decode(Storage::F32, chunk, DeviceKind::Gpu);
+        let error = relative_error(&cut, &whole);
+        println!("{name} in {count} chunks: {error:.1e}");
+        assert!(count > 2, "{name}: chunks of {chunk} bytes leave the image in {count}");
+        // Only the order in which moments are merged differs.
+        assert!(error <= 2e-5, "{name}, {chunk} bytes a chunk: {error:.1e} from the whole plan");
+    }
+    for storage in [Storage::F16, Storage::PackedF16] {
+        let (half, _) = decode(storage, rows_of_image(&config, &latents, rows[0], storage), DeviceKind::Cpu);
+        let error = relative_error(&half, &golden.data);
+        println!("{name} {storage:?}: {error:.1e}, torch {f16_error:.1e}");
+        assert!(error <= 2.0 * f16_error, "{name} {storage:?}: {error:.1e}, torch {f16_error:.1e}");
+    }
+}
+
+#[test]
+fn toy_two_levels() {
+    check("toy_two_levels", &[6]);
+}
+
+#[test]
+fn toy_odd() {
+    check("toy_odd", &[6, 10, 14]);
+}
+
+#[test]
+fn toy_no_attention() {
+    check("toy_no_attention", &[6, 12]);
+}
+
+#[test]
+fn attention_over_many_chunks_of_an_odd_number_of_keys() {
+    let config = AutoencoderConfig {
+        out_channels: 3,
+        latent_channels: 4,
+        block_out_channels: vec![24],
+        layers_per_block: 1,
+        norm_num_groups: 6,
+        mid_block_add_attention: true,
+        use_post_quant_conv: false,
+        scaling_factor: 0.5,
+        shift_factor: 0.25,
+        latents_mean: None,
+        latents_std: None,
+        force_upcast: true,
+    };
+    // 23 x 101 = 2323 queries and keys: more than one block of each, none a multiple of four.
+    let latents = formula::latents(&[4, 101, 23]);
+    let weights = formula::decoder(&config);
+    let decode = |chunk| {
+        let plan = plan(&config, &latents, Storage::F32, chunk, DeviceKind::Cpu);
+        (interpret(&plan, &weights, &latents.data), plan.result.len())
+    };
+    let (whole, _) = decode(u64::MAX);
+    for rows in [11, 50] {
+        let (cut, count) = decode(rows_of_image(&config, &latents, rows, Storage::F32));
+        let error = relative_error(&cut, &whole);
+        println!("{count} chunks: {error:.1e}");
+        assert!(count > 2, "chunks of {rows} rows leave the image in {count}");
+        assert!(error <= 2e-5, "{rows} rows a chunk: {error:.1e} from the whole plan");
+    }
+}

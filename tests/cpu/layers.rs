@@ -1,0 +1,99 @@
+//! Holds every `crate::` path in `src/` to the table of layers in ARCHITECTURE.md.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+/// A layer (first component below `src/`), and the modules it may use besides itself.
+const LAYERS: &[(&str, &[&str])] = &[
+    ("tensor", &["error", "limits"]),
+    ("error", &["tensor", "limits"]),
+    ("limits", &["tensor", "error"]),
+    ("model", &["tensor", "error"]),
+    ("kernels", &["tensor", "limits", "error", "model"]),
+    ("plan", &["model", "kernels", "limits", "tensor", "error"]),
+    ("gpu", &["plan", "kernels", "limits", "tensor", "error"]),
+    ("io", &["tensor", "error", "model::config"]),
+    ("vae", &["io", "gpu", "plan", "kernels", "model", "limits", "tensor", "error"]),
+    ("lib", &["io", "gpu", "plan", "kernels", "model", "limits", "tensor", "error", "vae"]),
+    // The faces use the crate from outside, as `wgvae::...`.
+    ("main", &["cli", "demo"]),
+    ("cli", &["demo"]),
+    ("demo", &["cli"]),
+];
+
+fn sources(folder: &Path, files: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            sources(&path, files);
+        } else if path.extension().is_some_and(|ending| ending == "rs") {
+            files.push(path);
+        }
+    }
+}
+
+/// The first two components of every path after `crate::` in a line of code, groups `{a, b}` taken apart.
+fn crate_paths(code: &str) -> Vec<String> {
+    code.match_indices("crate::")
+        .filter(|(at, _)| {
+            !code[..*at].ends_with(|letter: char| letter.is_alphanumeric() || letter == '_' || letter == '$')
+        })
+        .flat_map(|(at, _)| {
+            let rest = &code[at + "crate::".len()..];
+            let items: Vec<&str> = match rest.strip_prefix('{') {
+                Some(group) => group.split('}').next().unwrap_or(group).split(',').collect(),
+                None => vec![rest],
+            };
+            items.into_iter().map(|item| {
+                let path = item.trim().split(|letter: char| !(letter.is_alphanumeric() || "_:".contains(letter)));
+                path.into_iter().next().unwrap_or_default().split("::").take(2).collect::<Vec<_>>().join("::")
+            })
+        })
+        .filter(|path| !path.is_empty())
+        .collect()
+}
+
+fn is_allowed(path: &str, layer: &str, may: &[&str]) -> bool {
+    let within = |allowed: &str| path == allowed || path.starts_with(&format!("{allowed}::"));
+    within(layer) || may.iter().any(|allowed| within(allowed))
+}
+
+#[test]
+fn modules_use_only_the_layers_below() {
+    let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut files = Vec::new();
+    sources(&src, &mut files);
+    files.sort();
+    let mut problems = Vec::new();
+    let mut seen = BTreeSet::new();
+    for file in &files {
+        let name = file.strip_prefix(&src).unwrap().to_str().unwrap().to_owned();
+        let layer = name.split(['/', '\\', '.']).next().unwrap().to_owned();
+        let Some((_, may)) = LAYERS.iter().find(|(known, _)| *known == layer) else {
+            problems.push(format!("src/{name}: layer \"{layer}\" has no row in tests/cpu/layers.rs"));
+            continue;
+        };
+        seen.insert(layer.clone());
+        for (number, line) in (1..).zip(std::fs::read_to_string(file).unwrap().lines()) {
+            let code = line.split("//").next().unwrap_or(line);
+            let wrong = crate_paths(code).into_iter().filter(|path| !is_allowed(path, &layer, may));
+            problems.extend(wrong.map(|path| {
+                format!("src/{name}:{number} uses crate::{path}; its row: {layer} may use {}", may.join(", "))
+            }));
+            if layer != "gpu" && code.contains("wgpu::") {
+                problems.push(format!("src/{name}:{number} names wgpu; its row: only gpu does"));
+            }
+        }
+    }
+    assert!(problems.is_empty(), "{}\n(the table: \"Layers\" in ARCHITECTURE.md)", problems.join("\n"));
+    assert!(seen.len() >= 9, "found only {seen:?}");
+}
+
+#[test]
+fn the_reader_of_paths_sees_groups_and_long_paths() {
+    assert_eq!(crate_paths("use crate::model::config::Family;"), ["model::config"]);
+    assert_eq!(crate_paths("use crate::{plan::Plan, gpu::Gpu};"), ["plan::Plan", "gpu::Gpu"]);
+    assert_eq!(crate_paths("|step: &crate::plan::Step| crate::vae::x()"), ["plan::Step", "vae::x"]);
+    assert!(!is_allowed("model::graph", "io", &["model::config"]));
+    assert!(is_allowed("model::config", "io", &["model::config"]));
+}

@@ -1,0 +1,160 @@
+//! Every kernel by itself against its plain twin on the CPU, over the catalogue of problems.
+//! `WGVAE_PROBLEMS=REGEX` runs some of them.
+
+use std::sync::Arc;
+
+use half::f16;
+use pollster::block_on;
+use wgvae::gpu::{GpuBuffer, Prepared};
+use wgvae::kernels::choice::Choice;
+use wgvae::kernels::weights::Layout;
+use wgvae::kernels::{Access, interface};
+use wgvae::plan::{
+    Action, BufferId, BufferUse, OutputChunk, Resource, SlotId, Step, UNUSED_BYTES, WeightId, WeightUse,
+};
+use wgvae::{Bytes, Control, Gpu, GpuOptions, Memory, Output, Plan, Size, Storage};
+
+use crate::problems::{Data, Elements, Problem, Tolerance, all};
+use crate::reference::{Call, run};
+
+#[test]
+fn kernels_match_their_twins() {
+    let gpu = block_on(Gpu::request(&GpuOptions::default())).unwrap();
+    let (mut failures, mut count) = (Vec::new(), 0);
+    for problem in all() {
+        let is_f16 =
+            problem.launch.variant.values.iter().any(|(_, value)| *value == wgvae::kernels::Value::Type("vec4<f16>"));
+        if is_f16 && !gpu.limits().shader_f16 {
+            println!("{}: this device has no shader-f16, packed halves run instead", problem.name);
+            continue;
+        }
+        count += 1;
+        let wanted = twin(&problem);
+        for (index, wanted) in wanted {
+            let found = block_on(launch(&gpu, &problem, index));
+            let data = problem.bindings[index].as_ref().unwrap();
+            let name = interface(problem.launch.variant.file).bindings[index].0;
+            if let Err(text) = compare(data.elements, &found, &wanted, problem.tolerance) {
+                failures.push(format!("{}: {name}: {text}", problem.name));
+            }
+        }
+    }
+    println!("{count} problems");
+    assert!(count > 0, "WGVAE_PROBLEMS leaves no problem");
+    assert!(failures.is_empty(), "{} failures of {count} problems:\n{}", failures.len(), failures.join("\n"));
+}
+
+/// What the CPU twin leaves in each binding that the kernel writes.
+fn twin(problem: &Problem) -> Vec<(usize, Vec<u8>)> {
+    let mut bytes: Vec<Vec<u8>> =
+        problem.bindings.iter().map(|data| data.as_ref().map_or(Vec::new(), |data| data.bytes.clone())).collect();
+    run(&mut Call {
+        variant: &problem.launch.variant,
+        params: &problem.launch.params,
+        workgroups: problem.launch.workgroups,
+        bindings: bytes.iter_mut().map(Vec::as_mut_slice).collect(),
+    });
+    let uses = interface(problem.launch.variant.file).bindings;
+    let written =
+        bytes.into_iter().enumerate().filter(|(index, bytes)| uses[*index].1 == Access::ReadWrite && !bytes.is_empty());
+    written.collect()
+}
+
+/// Launches the kernel once, as a plan of one step, and reads binding `read`. All others are bound as weights are.
+async fn launch(gpu: &Gpu, problem: &Problem, read: usize) -> Vec<u8> {
+    let mut buffers = Vec::new();
+    let mut bindings = Vec::new();
+    for (index, data) in problem.bindings.iter().enumerate() {
+        bindings.push(match data {
+            Some(_) if index == read => Resource::Buffer(BufferId(0)),
+            Some(Data { bytes, .. }) => {
+                buffers.push(GpuBuffer::with_data(gpu, "binding", bytes).await.unwrap());
+                Resource::Weight(WeightId(buffers.len() - 1))
+            }
+            None => Resource::Unused,
+        });
+    }
+    let before = &problem.bindings[read].as_ref().unwrap().bytes;
+    let plan = plan_of_one(gpu, problem, bindings, buffers.len(), before.len() as u64);
+    let weights: Vec<&GpuBuffer> = buffers.iter().collect();
+    let mut prepared = Prepared::new(gpu, Arc::new(plan), &weights).await.unwrap();
+    let before: Vec<f32> = bytemuck::pod_collect_to_vec(before);
+    let mut result = Vec::new();
+    prepared.run(&before, &mut Control::default(), &mut |_, bytes| result = bytes.to_vec()).await.unwrap();
+    result
+}
+
+fn plan_of_one(gpu: &Gpu, problem: &Problem, bindings: Vec<Resource>, weights: usize, bytes: u64) -> Plan {
+    let params = problem.launch.params.clone();
+    let size = Size { width: 1, height: 1 };
+    let weight = WeightUse {
+        name: String::new(),
+        layout: Layout::Vector { channels: 1 },
+        storage: Storage::F32,
+        factor: 1.0,
+        bytes: Bytes(0),
+    };
+    let action =
+        Action::Dispatch { variant: 0, workgroups: problem.launch.workgroups, params: 0..params.len(), bindings };
+    Plan {
+        image: size,
+        latents: size,
+        latent_channels: 1,
+        storage: Storage::F32,
+        output: Output::Raw,
+        stages: vec![problem.name.clone()],
+        variants: vec![problem.launch.variant.clone()],
+        steps: vec![Step { stage: 0, action, macs: problem.launch.macs }],
+        buffers: vec![BufferUse { name: "result".to_owned(), bytes: Bytes(bytes), live: 0..2, slot: SlotId(0) }],
+        slots: vec![Bytes(bytes)],
+        weights: vec![weight; weights],
+        memory: Memory {
+            params: Bytes(params.len() as u64 + UNUSED_BYTES),
+            staging: Bytes(bytes),
+            ..Memory::default()
+        },
+        params,
+        input: BufferId(0),
+        result: vec![OutputChunk { buffer: BufferId(0), rows: (0, 1) }],
+        latent_transform: Vec::new(),
+        choice: Choice::for_device(gpu.limits()),
+        kind: gpu.limits().kind,
+    }
+}
+
+fn compare(elements: Elements, found: &[u8], wanted: &[u8], tolerance: Tolerance) -> Result<(), String> {
+    assert_eq!(found.len(), wanted.len());
+    match elements {
+        Elements::Levels => {
+            let far = found.iter().zip(wanted).position(|(found, wanted)| found.abs_diff(*wanted) > 1);
+            far.map_or(Ok(()), |at| Err(format!("byte {at} is {}, expected {}", found[at], wanted[at])))
+        }
+        Elements::Numbers(storage) => compare_numbers(&floats(found, storage), &floats(wanted, storage), tolerance),
+    }
+}
+
+fn floats(bytes: &[u8], storage: Storage) -> Vec<f64> {
+    match storage {
+        Storage::F32 => bytemuck::pod_collect_to_vec::<u8, f32>(bytes).into_iter().map(f64::from).collect(),
+        Storage::F16 | Storage::PackedF16 => {
+            bytemuck::pod_collect_to_vec::<u8, f16>(bytes).into_iter().map(f64::from).collect()
+        }
+    }
+}
+
+fn compare_numbers(found: &[f64], wanted: &[f64], tolerance: Tolerance) -> Result<(), String> {
+    // What nobody writes is NaN on both sides.
+    if let Some(at) = (0..found.len()).find(|&at| found[at].is_nan() != wanted[at].is_nan()) {
+        return Err(format!("element {at} is {}, expected {}", found[at], wanted[at]));
+    }
+    let pairs = || found.iter().zip(wanted).filter(|(_, wanted)| !wanted.is_nan());
+    let power: f64 = pairs().map(|(_, wanted)| wanted * wanted).sum();
+    let error: f64 = pairs().map(|(found, wanted)| (found - wanted).powi(2)).sum();
+    let largest = pairs().fold(0.0_f64, |most, (_, wanted)| most.max(wanted.abs()));
+    let worst = pairs().fold(0.0_f64, |most, (found, wanted)| most.max((found - wanted).abs()));
+    let (nmse, max_abs) = (error / power.max(f64::MIN_POSITIVE), worst / largest.max(f64::MIN_POSITIVE));
+    if nmse <= tolerance.nmse && max_abs <= tolerance.max_abs {
+        return Ok(());
+    }
+    Err(format!("NMSE {nmse:.1e} of {:.1e}, max-abs {max_abs:.1e} of {:.1e}", tolerance.nmse, tolerance.max_abs))
+}

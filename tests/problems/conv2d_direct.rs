@@ -1,0 +1,71 @@
+//! Direct convolutions: the decoder's first and last, and what toy models have.
+
+use wgvae::Storage;
+use wgvae::kernels::choice::DirectTile;
+use wgvae::kernels::conv2d_direct::{Conv2dDirect, Conv2dDirectParams};
+
+use super::{Problem, STORAGES, random, room, tolerance};
+
+/// Width, height of the image, c_in / 4, c_out / 4: conv_in, conv_out, odd sizes, a single pixel.
+const SHAPES: [(u32, u32, u32, u32); 5] =
+    [(16, 8, 1, 128), (32, 16, 32, 1), (13, 7, 2, 3), (2, 2, 1, 1), (18, 10, 4, 5)];
+
+pub(super) fn problems() -> Vec<Problem> {
+    let mut problems = Vec::new();
+    for storage in STORAGES {
+        for (pixels, columns4) in [(8, 1), (4, 1), (4, 2)] {
+            for shape in SHAPES {
+                problems.push(problem(storage, storage, (pixels, columns4), shape, false));
+                problems.push(problem(storage, Storage::F32, (pixels, columns4), shape, false));
+                if shape.0 % 2 == 0 && shape.1 % 2 == 0 {
+                    problems.push(problem(storage, storage, (pixels, columns4), shape, true));
+                }
+            }
+        }
+    }
+    problems
+}
+
+/// The lower half of the image, of an x that begins one row above it.
+fn problem(
+    input: Storage,
+    output: Storage,
+    (pixels, columns4): (u32, u32),
+    (width, height, c_in4, c_out4): (u32, u32, u32, u32),
+    upsample: bool,
+) -> Problem {
+    let factor = 1 + u32::from(upsample);
+    let (x_width, x_height) = (width / factor, height / factor);
+    let y0 = height / 2;
+    let x_row0 = (y0.saturating_sub(1)) / factor;
+    let params = Conv2dDirectParams {
+        spans: 0,
+        rows: height - y0,
+        y0,
+        width,
+        height,
+        x_width,
+        x_row0: i32::try_from(x_row0).unwrap(),
+        y_row0: i32::try_from(y0).unwrap(),
+        c_in4,
+        c_out4,
+        scale: 0.5,
+    };
+    let tile = DirectTile { pixels, columns4 };
+    Problem {
+        name: format!(
+            "conv2d_direct w{width} h{height} c{}->{}{} tile{pixels}x{columns4} {input:?} to {output:?}",
+            c_in4 * 4,
+            c_out4 * 4,
+            if upsample { " upsample" } else { "" }
+        ),
+        launch: Conv2dDirect { input, output, upsample, tile, params }.launch(),
+        bindings: vec![
+            random(1, input, (x_height - x_row0) * x_width * c_in4, 1.0),
+            random(2, input, 9 * c_in4 * 4 * c_out4, 0.3),
+            random(3, Storage::F32, c_out4, 1.0),
+            room(output, (height - y0) * width * c_out4),
+        ],
+        tolerance: tolerance(output),
+    }
+}

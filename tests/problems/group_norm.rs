@@ -1,0 +1,76 @@
+//! Group norms: statistics (a mean far from zero included), their merge, the application.
+
+use wgvae::Storage;
+use wgvae::kernels::group_norm::{ApplyParams, FinishParams, StatsParams, apply, finish, stats};
+
+use super::{Problem, STORAGES, noise, numbers, random, room, tolerance};
+
+/// Pixels, channels / 4.
+const SHAPES: [(u32, u32); 4] = [(256, 32), (91, 3), (1, 1), (64, 128)];
+
+pub(super) fn problems() -> Vec<Problem> {
+    let mut problems = Vec::new();
+    for storage in STORAGES {
+        for shape in SHAPES {
+            problems.push(stats_problem(storage, shape));
+            problems.push(apply_problem(storage, shape, false));
+            problems.push(apply_problem(storage, shape, true));
+        }
+    }
+    for (runs, channels, groups) in [(7, 128, 32), (3, 18, 6), (1, 4, 4), (100, 512, 32), (5, 24, 2)] {
+        problems.push(finish_problem(runs, channels, groups));
+    }
+    problems
+}
+
+fn stats_problem(storage: Storage, (pixels, channels4): (u32, u32)) -> Problem {
+    let runs = pixels.div_ceil(64);
+    let params = StatsParams { pixels, run: 64, runs, x_offset: 2, channels4, moments_offset: 1 };
+    // |mean| >> deviation.
+    let x: Vec<f32> = noise(1, (2 + pixels * channels4) * 4, 1.0).iter().map(|value| value + 30.0).collect();
+    Problem {
+        name: format!("group_norm_stats {pixels} pixels c{} {storage:?}", channels4 * 4),
+        launch: stats(storage, params),
+        bindings: vec![numbers(storage, &x), room(Storage::F32, (1 + runs) * channels4 * 3)],
+        tolerance: tolerance(Storage::F32),
+    }
+}
+
+fn apply_problem(storage: Storage, (pixels, channels4): (u32, u32), activate: bool) -> Problem {
+    let params = ApplyParams { elements: pixels * channels4, channels4, x_offset: 3 };
+    Problem {
+        name: format!("group_norm_apply {pixels} pixels c{} activate {activate} {storage:?}", channels4 * 4),
+        launch: apply(storage, activate, params),
+        bindings: vec![
+            random(1, storage, 3 + pixels * channels4, 4.0),
+            random(2, Storage::F32, channels4 * 2, 1.0),
+            room(storage, pixels * channels4),
+        ],
+        tolerance: tolerance(storage),
+    }
+}
+
+fn finish_problem(runs: u32, channels: u32, groups: u32) -> Problem {
+    let channels4 = channels.div_ceil(4);
+    let params = FinishParams { runs, channels, channels4, channels_per_group: channels / groups, eps: 1e-6 };
+    let mut moments = noise(1, runs * channels4 * 12, 1.0);
+    for (index, value) in moments.iter_mut().enumerate() {
+        match index % 12 {
+            // Counts are whole numbers.
+            0..4 => *value = (value.abs() * 60.0).round() + 1.0,
+            4..8 => *value += 0.5,
+            _ => *value = value.abs() * 20.0,
+        }
+    }
+    Problem {
+        name: format!("group_norm_finish {runs} runs c{channels} groups{groups}"),
+        launch: finish(params),
+        bindings: vec![
+            numbers(Storage::F32, &moments),
+            random(2, Storage::F32, channels4, 1.0),
+            random(3, Storage::F32, channels4, 1.0),
+            room(Storage::F32, channels4 * 2),
+        ],
+        tolerance: tolerance(Storage::F32),
+    }
+}

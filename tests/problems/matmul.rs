@@ -1,0 +1,102 @@
+//! Products: 1x1 convolutions, linear layers, the batches of Winograd convolutions, and both products of attention.
+
+use wgvae::Storage;
+use wgvae::kernels::choice::{Choice, MatmulTile};
+use wgvae::kernels::matmul::{Epilogue, Matmul, MatmulParams};
+use wgvae::{DeviceKind, DeviceLimits};
+
+use super::{Problem, STORAGES, noise, numbers, random, room, tolerance};
+
+/// m, n / 4, k / 4, batch: rows and columns that do and do not fill tiles.
+const SHAPES: [(u32, u32, u32, u32); 6] =
+    [(64, 32, 32, 1), (130, 33, 5, 1), (1, 1, 1, 1), (257, 7, 64, 1), (37, 16, 16, 36), (301, 5, 3, 4)];
+
+pub(super) fn problems() -> Vec<Problem> {
+    let mut problems = Vec::new();
+    let tiles = [DeviceKind::Cpu, DeviceKind::Gpu].map(|kind| {
+        let choice = Choice::for_device(&DeviceLimits { kind, ..DeviceLimits::webgpu_default() });
+        [choice.matmul_tile, choice.winograd_tile]
+    });
+    let mut tiles: Vec<MatmulTile> = tiles.into_iter().flatten().collect();
+    tiles.sort_by_key(|tile| (tile.rows, tile.columns4));
+    tiles.dedup();
+    for storage in STORAGES {
+        for tile in &tiles {
+            for shape in SHAPES {
+                for epilogue in [
+                    Epilogue::None,
+                    Epilogue::Bias,
+                    Epilogue::BiasAccumulate,
+                    Epilogue::BiasTransposed,
+                    Epilogue::RowFactors,
+                ] {
+                    problems.push(problem(storage, *tile, shape, epilogue, false));
+                }
+                problems.push(problem(storage, *tile, shape, Epilogue::None, true));
+            }
+        }
+    }
+    problems
+}
+
+/// `blocked`: as in a Winograd convolution, a lies with its rows together and b in blocks of the tile's columns.
+fn problem(
+    storage: Storage,
+    tile: MatmulTile,
+    (m, n4, k4, batch): (u32, u32, u32, u32),
+    epilogue: Epilogue,
+    blocked: bool,
+) -> Problem {
+    let transposed = epilogue == Epilogue::BiasTransposed;
+    let factors = epilogue == Epilogue::RowFactors;
+    let (b_row, b_block, b_size) = if blocked {
+        (tile.columns4, k4 * 4 * tile.columns4, n4.div_ceil(tile.columns4) * tile.columns4 * k4 * 4)
+    } else {
+        (n4, tile.columns4, n4 * k4 * 4)
+    };
+    let m_stored = if transposed { m.next_multiple_of(4) } else { m };
+    let (c_row, c_size) = if transposed { (m.div_ceil(4), n4 * 4 * m.div_ceil(4)) } else { (n4 + 1, m * (n4 + 1)) };
+    // Attention accumulates in f32.
+    let output = if factors { Storage::F32 } else { storage };
+    let params = MatmulParams {
+        m,
+        m_stored,
+        n4,
+        k4,
+        a_offset: 3,
+        a_row: if blocked { 1 } else { k4 },
+        a_column: if blocked { m } else { 1 },
+        a_batch: m * k4,
+        b_offset: 2,
+        b_row,
+        b_block,
+        b_batch: b_size,
+        c_offset: 1,
+        c_row,
+        c_batch: c_size,
+        scale: 0.75,
+    };
+    let row_factors: Vec<f32> = noise(5, m, 1.0).iter().map(|value| if *value < 0.0 { 0.0 } else { *value }).collect();
+    let old = epilogue == Epilogue::BiasAccumulate || factors;
+    let has_bias = matches!(epilogue, Epilogue::Bias | Epilogue::BiasAccumulate | Epilogue::BiasTransposed);
+    let c = if old { random(4, output, 1 + batch * c_size, 1.0) } else { room(output, 1 + batch * c_size) };
+    Problem {
+        name: format!(
+            "matmul m{m} n{} k{} batch{batch} {epilogue:?}{} tile{}x{} {storage:?}",
+            n4 * 4,
+            k4 * 4,
+            if blocked { " blocked" } else { "" },
+            tile.rows,
+            tile.columns4
+        ),
+        launch: Matmul { input: storage, output, epilogue, tile, batch, params }.launch(),
+        bindings: vec![
+            random(1, storage, 3 + batch * m * k4, 1.0),
+            random(2, storage, 2 + batch * b_size, 1.0),
+            if has_bias { random(3, Storage::F32, n4, 1.0) } else { None },
+            if factors { numbers(Storage::F32, &row_factors) } else { None },
+            c,
+        ],
+        tolerance: tolerance(output),
+    }
+}

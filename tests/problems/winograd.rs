@@ -1,0 +1,98 @@
+//! The three transforms of Winograd convolutions.
+
+use wgvae::Storage;
+use wgvae::kernels::winograd::{Epilogue, InParams, OutParams, Prologue, WeightsParams, input, output, weights};
+
+use super::{Problem, STORAGES, random, room, tolerance};
+
+/// Width, height of the image, channels / 4: whole tiles, odd sizes, less than a tile.
+const SHAPES: [(u32, u32, u32); 4] = [(32, 16, 32), (18, 10, 5), (13, 7, 2), (2, 2, 1)];
+
+pub(super) fn problems() -> Vec<Problem> {
+    let mut problems = Vec::new();
+    for storage in STORAGES {
+        for shape in SHAPES {
+            for (normalize, activate) in [(false, false), (true, false), (true, true)] {
+                for upsample in [false, true] {
+                    if !upsample || (shape.0 % 2 == 0 && shape.1 % 2 == 0) {
+                        problems.push(input_problem(storage, shape, Prologue { normalize, activate, upsample }));
+                    }
+                }
+            }
+            for (accumulate, moments) in [(false, false), (false, true), (true, false), (true, true)] {
+                problems.push(output_problem(storage, shape, Epilogue { accumulate, moments }));
+            }
+        }
+        for (c_in, c_out4, column0, tile_n) in [(128, 32, 0, 4), (20, 5, 0, 4), (4, 7, 4, 2), (16, 16, 8, 8)] {
+            problems.push(weights_problem(storage, c_in, c_out4, column0, tile_n));
+        }
+    }
+    problems
+}
+
+fn input_problem(storage: Storage, (width, height, channels4): (u32, u32, u32), prologue: Prologue) -> Problem {
+    let factor = 1 + u32::from(prologue.upsample);
+    let (tile_x0, tiles_x) = (width.div_ceil(4) / 3, width.div_ceil(4) - width.div_ceil(4) / 3);
+    let tiles = tiles_x * height.div_ceil(4);
+    let params =
+        InParams { tiles, tiles_x, tile_x0, y0: 0, width, height, x_width: width / factor, x_row0: 0, channels4 };
+    Problem {
+        name: format!("winograd_in w{width} h{height} c{} {prologue:?} {storage:?}", channels4 * 4),
+        launch: input(storage, prologue, params),
+        bindings: vec![
+            random(1, storage, width / factor * (height / factor) * channels4, 2.0),
+            if prologue.normalize { random(2, Storage::F32, channels4 * 2, 1.0) } else { None },
+            room(Storage::F32, 36 * tiles * channels4),
+        ],
+        tolerance: tolerance(Storage::F32),
+    }
+}
+
+fn output_problem(storage: Storage, (width, height, channels4): (u32, u32, u32), epilogue: Epilogue) -> Problem {
+    let (tiles_x, run) = (width.div_ceil(4), 3);
+    let rows = height.div_ceil(4);
+    let runs_x = tiles_x.div_ceil(run);
+    let params = OutParams {
+        tiles: tiles_x * rows,
+        tiles_x,
+        tile_x0: 0,
+        run,
+        runs_x,
+        runs: runs_x * rows,
+        y0: 4,
+        width,
+        height: 4 + height,
+        y_row0: 3,
+        channels4,
+        moments_offset: 2,
+        scale: 0.5,
+    };
+    let y = (height + 1) * width * channels4;
+    Problem {
+        name: format!("winograd_out w{width} h{height} c{} {epilogue:?} {storage:?}", channels4 * 4),
+        launch: output(storage, epilogue, params),
+        bindings: vec![
+            random(1, Storage::F32, 36 * params.tiles * channels4, 1.0),
+            random(2, Storage::F32, channels4, 1.0),
+            if epilogue.accumulate { random(3, storage, y, 1.0) } else { room(storage, y) },
+            if epilogue.moments { room(Storage::F32, (2 + params.runs) * channels4 * 3) } else { None },
+        ],
+        tolerance: tolerance(storage),
+    }
+}
+
+fn weights_problem(storage: Storage, c_in: u32, c_out4: u32, column0: u32, tile_n: u32) -> Problem {
+    let blocks = (c_out4 - column0).div_ceil(tile_n);
+    let params = WeightsParams { c_in, c_out4, column0, tile_n, blocks };
+    Problem {
+        name: format!(
+            "winograd_weights c{c_in}->{} from {} blocks of {} {storage:?}",
+            c_out4 * 4,
+            column0 * 4,
+            tile_n * 4
+        ),
+        launch: weights(storage, params),
+        bindings: vec![random(1, storage, 9 * c_in * c_out4, 1.0), room(Storage::F32, 36 * blocks * c_in * tile_n)],
+        tolerance: tolerance(Storage::F32),
+    }
+}
