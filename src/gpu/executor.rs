@@ -206,10 +206,11 @@ impl Prepared {
                 }
                 let steps = at..plan.submission_end(at, self.submission_macs(target));
                 at = steps.end;
-                self.submit(steps.clone()).await?;
+                let submission = self.submit(steps.clone()).await?;
                 let inner = &self.gpu.inner;
-                let wait =
-                    inner.waiter.wait(stage_at(at), |done| inner.queue.on_submitted_work_done(move || done.with(())));
+                let wait = inner.waiter.wait(stage_at(at), Some(submission), |done| {
+                    inner.queue.on_submitted_work_done(move || done.with(()))
+                });
                 under_way.push_back((steps, wait));
                 continue;
             }
@@ -247,7 +248,7 @@ impl Prepared {
     }
 
     /// Records and submits `range` of the steps: one compute pass for each stage, ended by copies.
-    async fn submit(&self, range: Range<usize>) -> Result<()> {
+    async fn submit(&self, range: Range<usize>) -> Result<wgpu::SubmissionIndex> {
         let stage = &self.plan.stages[self.plan.steps[range.end - 1].stage];
         let record = || {
             let mut encoder =
@@ -263,7 +264,7 @@ impl Prepared {
                     Command::Dispatch { .. } => self.record_pass(&mut encoder, at..range.end),
                 };
             }
-            self.gpu.inner.queue.submit([encoder.finish()]);
+            self.gpu.inner.queue.submit([encoder.finish()])
         };
         self.gpu.scoped(&format!("running \"{stage}\""), record).await
     }
@@ -303,7 +304,7 @@ impl Prepared {
             self.gpu.inner.queue.submit([encoder.finish()]);
         };
         self.gpu.scoped(DOING, copy).await?;
-        let mapped = self.gpu.inner.waiter.wait(DOING, |done| {
+        let mapped = self.gpu.inner.waiter.wait(DOING, None, |done| {
             staging.raw().map_async(wgpu::MapMode::Read, 0..bytes.0, move |result| done.with(result));
         });
         let failed = |reason: String| Error::Device(DeviceError::Failed { doing: DOING.to_owned(), reason });

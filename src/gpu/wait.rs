@@ -11,7 +11,7 @@ use crate::error::{DeviceError, Error, Result};
 pub(super) struct Waiter {
     /// Taken when dropped: the thread ends when the sender is gone.
     #[cfg(not(target_arch = "wasm32"))]
-    jobs: Option<std::sync::mpsc::Sender<()>>,
+    jobs: Option<std::sync::mpsc::Sender<wgpu::PollType>>,
     #[cfg(not(target_arch = "wasm32"))]
     thread: Option<std::thread::JoinHandle<()>>,
 }
@@ -19,12 +19,12 @@ pub(super) struct Waiter {
 impl Waiter {
     #[cfg(not(target_arch = "wasm32"))]
     pub(super) fn new(device: &wgpu::Device) -> Self {
-        let (jobs, received) = std::sync::mpsc::channel::<()>();
+        let (jobs, received) = std::sync::mpsc::channel::<wgpu::PollType>();
         let device = device.clone();
         let poll = move || {
-            while received.recv().is_ok() {
+            while let Ok(job) = received.recv() {
                 // A lost device fails here; its callbacks have been called by then, and the next check reports it.
-                if let Err(error) = device.poll(wgpu::PollType::wait_indefinitely()) {
+                if let Err(error) = device.poll(job) {
                     log::warn!("polling the device: {error}");
                 }
             }
@@ -41,23 +41,29 @@ impl Waiter {
     }
 
     /// Calls `register` with a callback, now. What is returned ends when the device has called it.
-    pub(super) fn wait<T: Send + 'static>(&self, doing: &str, register: impl FnOnce(Done<T>)) -> Wait<T> {
+    /// `submission` says which submission calls back; `None` for the last one.
+    pub(super) fn wait<T: Send + 'static>(
+        &self,
+        doing: &str,
+        submission: Option<wgpu::SubmissionIndex>,
+        register: impl FnOnce(Done<T>),
+    ) -> Wait<T> {
         let (sender, receiver) = oneshot::channel();
         register(Done { sender });
-        self.poll();
+        self.poll(wgpu::PollType::Wait { submission_index: submission, timeout: None });
         Wait { doing: doing.to_owned(), receiver }
     }
 
     #[cfg(not(target_arch = "wasm32"))]
-    fn poll(&self) {
-        if self.jobs.as_ref().is_none_or(|jobs| jobs.send(()).is_err()) {
+    fn poll(&self, job: wgpu::PollType) {
+        if self.jobs.as_ref().is_none_or(|jobs| jobs.send(job).is_err()) {
             log::error!("nobody polls the device");
         }
     }
 
     #[cfg(target_arch = "wasm32")]
     #[expect(clippy::unused_self, reason = "the browser polls")]
-    fn poll(&self) {}
+    fn poll(&self, _: wgpu::PollType) {}
 }
 
 // The thread holds the device. Left to itself it would destroy it while the process ends, when drivers' own data is gone: lavapipe

@@ -163,6 +163,8 @@ fn replaceable(path: &Path) -> std::io::Result<Option<PathBuf>> {
 /// A temporary file in the folder of `target`, from where it can be renamed. Goes away if it is not.
 fn create_beside(target: &Path) -> std::io::Result<NamedTempFile> {
     let folder = target.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    // A missing folder is reported as such, not by the name of a temporary file in it.
+    std::fs::metadata(folder)?;
     let mut builder = tempfile::Builder::new();
     builder.prefix(".wgvae-").suffix(".part");
     // Temporary files are private by default; what is written here is to be as readable as any other file.

@@ -32,20 +32,35 @@ impl fmt::Display for Plan {
             self.largest_binding()
         )?;
         writeln!(f, "  {:<46} {:>6} {:>12} {:>11}  kernels and slots", "stage", "steps", "G mul-adds", "memory")?;
+        let live = self.live_bytes();
         for stage in 0..self.stages.len() {
-            self.fmt_stage(stage, f)?;
+            self.fmt_stage(stage, &live, f)?;
         }
         Ok(())
     }
 }
 
 impl Plan {
-    fn fmt_stage(&self, stage: usize, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    /// Bytes of the buffers that are live at each step.
+    pub fn live_bytes(&self) -> Vec<Bytes> {
+        let mut begin = vec![0_u64; self.steps.len() + 1];
+        let mut end = vec![0_u64; self.steps.len() + 2];
+        for buffer in &self.buffers {
+            begin[buffer.live.start] += buffer.bytes.0;
+            end[buffer.live.end] += buffer.bytes.0;
+        }
+        let mut live = 0;
+        let change = |(begin, end): (&u64, &u64)| {
+            live = live + begin - end;
+            Bytes(live)
+        };
+        begin.iter().zip(&end).map(change).take(self.steps.len()).collect()
+    }
+
+    fn fmt_stage(&self, stage: usize, live: &[Bytes], f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let indices: Vec<usize> = (0..self.steps.len()).filter(|&index| self.steps[index].stage == stage).collect();
-        let (Some(&first), Some(&last)) = (indices.first(), indices.last()) else { return Ok(()) };
         let macs: u64 = indices.iter().map(|&index| self.steps[index].macs).sum();
-        let live = self.buffers.iter().filter(|buffer| buffer.live.start <= last && first < buffer.live.end);
-        let memory: Bytes = live.map(|buffer| buffer.bytes).sum();
+        let memory = indices.iter().map(|&index| live[index]).max().unwrap_or_default();
         let mut kernels: Vec<String> = Vec::new();
         for &index in &indices {
             let text = self.kernel_text(index);

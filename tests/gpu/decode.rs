@@ -129,3 +129,28 @@ fn default_limits_change_nothing() {
         assert!(error <= 1e-4, "{case}: relative max error {error:.2e}, at most 1e-4");
     }
 }
+
+/// The embedded model's picture, by diffusers in f32, stored as halves: `tools/demo_model/export.py`.
+#[test]
+fn the_demo_matches_diffusers() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let tensor = |file: &str, name: &str| {
+        let source = FileSource::open(folder.join(file)).unwrap();
+        let header = block_on(read_header(&source)).unwrap();
+        block_on(read_tensor(&source, name, &header.tensors[name])).unwrap()
+    };
+    let wanted = tensor("tests/fixtures/demo.safetensors", "image");
+    let latents = Latents::new(tensor("assets/demo/latents.safetensors", "latents")).unwrap();
+    let gpu = block_on(Gpu::request(&GpuOptions::default())).unwrap();
+    let checkpoint = block_on(Checkpoint::open(folder.join("assets/demo/model"), wgvae::Variant::Default)).unwrap();
+    // Half precision rounds what is compared with: 2^-11 of the largest value. torch with every output rounded to f16 is off by 4e-3.
+    for (precision, most) in [(Precision::F32, 6e-4), (Precision::F16, 8e-3)] {
+        let options = LoadOptions { precision, ..LoadOptions::default() };
+        let mut vae = block_on(Vae::load(&gpu, &checkpoint, options)).unwrap();
+        let options = DecodeOptions { output: Output::Raw, ..DecodeOptions::default() };
+        let decoded = block_on(vae.decode(&latents, 0, &options, &mut Control::default())).unwrap();
+        let error = relative_error(&decoded, &wanted);
+        println!("demo {precision:?}: {error:.2e}");
+        assert!(error <= most, "demo {precision:?}: relative max error {error:.2e}, at most {most:.0e}");
+    }
+}
