@@ -4,7 +4,7 @@
 // products of attention. Register tile, no workgroup memory: one invocation computes TILE_M rows by 4 * TILE_N columns.
 // Neighbouring invocations take neighbouring rows, so that the loads of b are the same for a whole subgroup.
 
-//#parts storage output
+//#parts storage output epilogue
 
 const WORKGROUP: u32 = 64u;       // invocations per workgroup, along m
 const TILE_M: u32 = 4u;           // rows of c per invocation; a multiple of 4 when TRANSPOSED
@@ -41,26 +41,6 @@ struct Params {
 @group(0) @binding(3) var<storage, read> bias: array<vec4<f32>>;          // [n / 4]
 @group(0) @binding(4) var<storage, read> row_factors: array<f32>;         // [m]
 @group(0) @binding(5) var<storage, read_write> c: array<Output>;          // [batch, m, n / 4] or [n, m / 4]
-
-fn finish(value: vec4<f32>, row: u32, column: u32, index: u32) -> vec4<f32> {
-    if (row >= params.m) {
-        return vec4<f32>(0.0);
-    }
-    var result = value * params.scale;
-    if (HAS_BIAS) {
-        result += bias[column];
-    }
-    if (ACCUMULATE) {
-        result += load_output(c[index]);
-    }
-    if (ROW_FACTORS) {
-        let factor = row_factors[row];
-        if (factor != 0.0) {
-            result = fma(vec4<f32>(factor), load_output(c[index]), result);
-        }
-    }
-    return result;
-}
 
 @compute @workgroup_size(WORKGROUP)
 fn main(@builtin(workgroup_id) workgroup_id: vec3<u32>, @builtin(local_invocation_index) local_index: u32) {
@@ -101,27 +81,19 @@ fn main(@builtin(workgroup_id) workgroup_id: vec3<u32>, @builtin(local_invocatio
         if (column < params.n4) {
             if (TRANSPOSED) {
                 for (var i = 0u; i < TILE_M; i += 4u) {
-                    let index = params.c_offset + batch * params.c_batch + column * 4u * params.c_row + (row0 + i) / 4u;
-                    if (row0 + i < params.m_stored) {
-                        let block = transpose(mat4x4<f32>(
-                            finish(acc[i * TILE_N + j], row0 + i, column, index),
-                            finish(acc[(i + 1u) * TILE_N + j], row0 + i + 1u, column, index),
-                            finish(acc[(i + 2u) * TILE_N + j], row0 + i + 2u, column, index),
-                            finish(acc[(i + 3u) * TILE_N + j], row0 + i + 3u, column, index),
-                        ));
-                        c[index] = store_output(block[0]);
-                        c[index + params.c_row] = store_output(block[1]);
-                        c[index + 2u * params.c_row] = store_output(block[2]);
-                        c[index + 3u * params.c_row] = store_output(block[3]);
-                    }
+                    store_transposed(
+                        acc[i * TILE_N + j],
+                        acc[(i + 1u) * TILE_N + j],
+                        acc[(i + 2u) * TILE_N + j],
+                        acc[(i + 3u) * TILE_N + j],
+                        row0 + i,
+                        column,
+                        batch,
+                    );
                 }
             } else {
                 for (var i = 0u; i < TILE_M; i++) { //#unroll
-                    let row = row0 + i;
-                    if (row < params.m_stored) {
-                        let index = params.c_offset + batch * params.c_batch + row * params.c_row + column;
-                        c[index] = store_output(finish(acc[i * TILE_N + j], row, column, index));
-                    }
+                    store_row(acc[i * TILE_N + j], row0 + i, column, batch);
                 }
             }
         }

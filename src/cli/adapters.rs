@@ -74,12 +74,10 @@ fn text(index: usize, adapter: &AdapterReport) -> String {
 fn kernels(adapter: &AdapterReport) -> String {
     let choice = &adapter.kernels;
     format!(
-        "3x3 winograd {}x{} vec4, within {}; products {}x{} vec4; direct {} pixels x {} vec4",
-        choice.winograd_tile.rows,
-        choice.winograd_tile.columns4,
+        "3x3 winograd {}, within {}; products {}; direct {} pixels x {} vec4",
+        choice.winograd_tile,
         wgvae::Bytes(choice.winograd_scratch_bytes),
-        choice.matmul_tile.rows,
-        choice.matmul_tile.columns4,
+        choice.matmul_tile,
         choice.direct_tile.pixels,
         choice.direct_tile.columns4,
     )

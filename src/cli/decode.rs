@@ -35,6 +35,7 @@ pub(super) async fn run(args: &DecodeArgs) -> Result<String> {
     let gpu = Gpu::request(&GpuOptions {
         adapter: args.adapter.clone(),
         webgpu_default_limits: args.limits == DecodeLimits::WebgpuDefault,
+        ..GpuOptions::default()
     })
     .await?;
     let load = LoadOptions { precision: args.precision.into(), unscaled: args.unscaled };

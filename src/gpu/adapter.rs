@@ -12,6 +12,8 @@ use crate::tensor::Bytes;
 pub struct GpuOptions {
     /// Part of the adapter's name, driver or backend, in any case; or its index as [`adapters`] lists them. `None`: the best one.
     pub adapter: Option<String>,
+    /// Plan with the kernels and tiles of this kind of device, whatever the adapter is. For tests and comparisons.
+    pub kernels_of: Option<DeviceKind>,
     /// Ask the device for no more than WebGPU's default limits.
     pub webgpu_default_limits: bool,
 }
@@ -147,6 +149,7 @@ fn limits_of(adapter: &wgpu::Adapter) -> DeviceLimits {
 /// The limits that plans on a device opened with `options` must keep.
 pub(super) fn plan_limits(adapter: &wgpu::Adapter, options: &GpuOptions) -> DeviceLimits {
     let limits = limits_of(adapter);
+    let limits = DeviceLimits { kind: options.kernels_of.unwrap_or(limits.kind), ..limits };
     if options.webgpu_default_limits { limits.within_webgpu_default() } else { limits }
 }
 

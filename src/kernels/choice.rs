@@ -4,13 +4,41 @@ use serde::{Deserialize, Serialize};
 
 use crate::limits::{DeviceKind, DeviceLimits};
 
-/// Register tile of `matmul`.
+/// The kernel of a product, and its tile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct MatmulTile {
-    /// Rows per invocation, a multiple of 4.
-    pub rows: u32,
-    /// vec4 columns per invocation.
-    pub columns4: u32,
+#[serde(rename_all = "snake_case")]
+pub enum MatmulTile {
+    /// `matmul`: each invocation for itself. Best on CPU drivers, which have no faster memory to share.
+    Register {
+        /// Rows per invocation, a multiple of 4.
+        rows: u32,
+        /// vec4 columns per invocation.
+        columns4: u32,
+    },
+    /// `matmul_shared`: 64 by 64 for each workgroup.
+    Shared,
+}
+
+/// Rows and columns of one workgroup of `matmul_shared`.
+pub const SHARED_TILE: u32 = 64;
+
+impl std::fmt::Display for MatmulTile {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Register { rows, columns4 } => write!(f, "register {rows}x{}", columns4 * 4),
+            Self::Shared => write!(f, "shared {SHARED_TILE}x{SHARED_TILE}"),
+        }
+    }
+}
+
+impl MatmulTile {
+    /// vec4 columns that one workgroup computes: the width of a block of transformed filters.
+    pub fn columns4(self) -> u32 {
+        match self {
+            Self::Register { columns4, .. } => columns4,
+            Self::Shared => SHARED_TILE / 4,
+        }
+    }
 }
 
 /// Register tile of `conv2d_direct`.
@@ -49,18 +77,18 @@ pub struct Choice {
 const WINOGRAD_MIN_CHANNELS: u32 = 16;
 
 impl Choice {
-    /// What measured best on devices of this kind.
+    /// What measured best on devices of this kind; for GPUs, what others measured (wgpu's and llama.cpp's tiled products).
     pub fn for_device(limits: &DeviceLimits) -> Self {
         match limits.kind {
             DeviceKind::Cpu => Self {
-                winograd_tile: MatmulTile { rows: 4, columns4: 4 },
-                matmul_tile: MatmulTile { rows: 4, columns4: 4 },
+                winograd_tile: MatmulTile::Register { rows: 4, columns4: 4 },
+                matmul_tile: MatmulTile::Register { rows: 4, columns4: 4 },
                 direct_tile: DirectTile { pixels: 8, columns4: 1 },
                 winograd_scratch_bytes: 16 << 20,
             },
             DeviceKind::Gpu => Self {
-                winograd_tile: MatmulTile { rows: 4, columns4: 2 },
-                matmul_tile: MatmulTile { rows: 4, columns4: 2 },
+                winograd_tile: MatmulTile::Shared,
+                matmul_tile: MatmulTile::Shared,
                 direct_tile: DirectTile { pixels: 4, columns4: 1 },
                 winograd_scratch_bytes: 16 << 20,
             },

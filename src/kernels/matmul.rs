@@ -1,6 +1,6 @@
-//! Batched matrix product with an epilogue. Shader: `matmul.wgsl`.
+//! Batched matrix product with an epilogue. Shaders: `matmul.wgsl`, `matmul_shared.wgsl`.
 
-use crate::kernels::choice::MatmulTile;
+use crate::kernels::choice::{MatmulTile, SHARED_TILE};
 use crate::kernels::{Access, Interface, Launch, Value, Variant, WORKGROUP, params};
 use crate::tensor::Storage;
 
@@ -42,18 +42,19 @@ params! {
     }
 }
 
-/// `matmul`.
-pub const INTERFACE: Interface = Interface {
-    file: "matmul",
-    bindings: &[
-        ("a", Access::Read),
-        ("b", Access::Read),
-        ("bias", Access::Read),
-        ("row_factors", Access::Read),
-        ("c", Access::ReadWrite),
-    ],
-    params: MATMUL_PARAMS,
-};
+const BINDINGS: &[(&str, Access)] = &[
+    ("a", Access::Read),
+    ("b", Access::Read),
+    ("bias", Access::Read),
+    ("row_factors", Access::Read),
+    ("c", Access::ReadWrite),
+];
+
+/// `matmul`: a register tile for each invocation.
+pub const REGISTER: Interface = Interface { file: "matmul", bindings: BINDINGS, params: MATMUL_PARAMS };
+
+/// `matmul_shared`: a tile in workgroup memory.
+pub const SHARED: Interface = Interface { file: "matmul_shared", bindings: BINDINGS, params: MATMUL_PARAMS };
 
 /// What a product does besides multiplying.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -80,7 +81,7 @@ pub struct Matmul {
     pub output: Storage,
     /// What else it does.
     pub epilogue: Epilogue,
-    /// Register tile.
+    /// Which kernel, and its tile.
     pub tile: MatmulTile,
     /// Batch entries.
     pub batch: u32,
@@ -89,9 +90,8 @@ pub struct Matmul {
 }
 
 impl Matmul {
-    /// The launch, one invocation for each register tile.
+    /// The launch.
     pub fn launch(&self) -> Launch {
-        let MatmulTile { rows, columns4 } = self.tile;
         let MatmulParams { m, m_stored, n4, k4, .. } = self.params;
         let (bias, accumulate, transposed, row_factors) = match self.epilogue {
             Epilogue::None => (false, false, false, false),
@@ -100,21 +100,24 @@ impl Matmul {
             Epilogue::BiasTransposed => (true, false, true, false),
             Epilogue::RowFactors => (false, false, false, true),
         };
+        let mut values = vec![
+            ("HAS_BIAS", Value::Bool(bias)),
+            ("ACCUMULATE", Value::Bool(accumulate)),
+            ("ROW_FACTORS", Value::Bool(row_factors)),
+            ("TRANSPOSED", Value::Bool(transposed)),
+            ("Stored", Value::Type(self.input.wgsl_type())),
+            ("Output", Value::Type(self.output.wgsl_type())),
+        ];
+        let (file, rows) = match self.tile {
+            MatmulTile::Register { rows, columns4 } => {
+                values.extend([("TILE_M", Value::U32(rows)), ("TILE_N", Value::U32(columns4))]);
+                (REGISTER.file, WORKGROUP * rows)
+            }
+            MatmulTile::Shared => (SHARED.file, SHARED_TILE),
+        };
         Launch {
-            variant: Variant {
-                file: "matmul",
-                values: vec![
-                    ("TILE_M", Value::U32(rows)),
-                    ("TILE_N", Value::U32(columns4)),
-                    ("HAS_BIAS", Value::Bool(bias)),
-                    ("ACCUMULATE", Value::Bool(accumulate)),
-                    ("ROW_FACTORS", Value::Bool(row_factors)),
-                    ("TRANSPOSED", Value::Bool(transposed)),
-                    ("Stored", Value::Type(self.input.wgsl_type())),
-                    ("Output", Value::Type(self.output.wgsl_type())),
-                ],
-            },
-            workgroups: [m_stored.div_ceil(WORKGROUP * rows), n4.div_ceil(columns4), self.batch],
+            variant: Variant { file, values },
+            workgroups: [m_stored.div_ceil(rows), n4.div_ceil(self.tile.columns4()), self.batch],
             params: bytemuck::bytes_of(&self.params).to_vec(),
             macs: u64::from(self.batch) * u64::from(m) * u64::from(n4) * u64::from(k4) * 16,
         }

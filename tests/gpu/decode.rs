@@ -118,6 +118,19 @@ fn pictures_are_within_one_level() {
 }
 
 #[test]
+fn the_kernels_for_gpus_are_right_on_any_adapter() {
+    let options = GpuOptions { kernels_of: Some(wgvae::DeviceKind::Gpu), ..GpuOptions::default() };
+    let gpu = block_on(Gpu::request(&options)).unwrap();
+    for case in ["toy_two_levels", "toy_odd", "toy_no_attention", "toy_wide", "flux1_64x96"] {
+        let fixture = fixture(case);
+        let error = relative_error(&decode(&gpu, &fixture, Precision::F32, Output::Raw), &fixture.image);
+        assert!(error <= 1e-4, "{case}: relative max error {error:.2e}, at most 1e-4");
+        let error = relative_error(&decode(&gpu, &fixture, Precision::F16, Output::Raw), &fixture.image);
+        assert!(error <= 2.0 * fixture.f16_error, "{case}: {error:.2e}, torch {:.2e}", fixture.f16_error);
+    }
+}
+
+#[test]
 fn default_limits_change_nothing() {
     let options = GpuOptions { webgpu_default_limits: true, ..GpuOptions::default() };
     let gpu = block_on(Gpu::request(&options)).unwrap();

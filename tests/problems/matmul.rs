@@ -18,7 +18,8 @@ pub(super) fn problems() -> Vec<Problem> {
         [choice.matmul_tile, choice.winograd_tile]
     });
     let mut tiles: Vec<MatmulTile> = tiles.into_iter().flatten().collect();
-    tiles.sort_by_key(|tile| (tile.rows, tile.columns4));
+    tiles.push(MatmulTile::Register { rows: 4, columns4: 2 });
+    tiles.sort_by_key(MatmulTile::to_string);
     tiles.dedup();
     for storage in STORAGES {
         for tile in &tiles {
@@ -50,9 +51,9 @@ fn problem(
     let transposed = epilogue == Epilogue::BiasTransposed;
     let factors = epilogue == Epilogue::RowFactors;
     let (b_row, b_block, b_size) = if blocked {
-        (tile.columns4, k4 * 4 * tile.columns4, n4.div_ceil(tile.columns4) * tile.columns4 * k4 * 4)
+        (tile.columns4(), k4 * 4 * tile.columns4(), n4.div_ceil(tile.columns4()) * tile.columns4() * k4 * 4)
     } else {
-        (n4, tile.columns4, n4 * k4 * 4)
+        (n4, tile.columns4(), n4 * k4 * 4)
     };
     let m_stored = if transposed { m.next_multiple_of(4) } else { m };
     let (c_row, c_size) = if transposed { (m.div_ceil(4), n4 * 4 * m.div_ceil(4)) } else { (n4 + 1, m * (n4 + 1)) };
@@ -82,12 +83,10 @@ fn problem(
     let c = if old { random(4, output, 1 + batch * c_size, 1.0) } else { room(output, 1 + batch * c_size) };
     Problem {
         name: format!(
-            "matmul m{m} n{} k{} batch{batch} {epilogue:?}{} tile{}x{} {storage:?}",
+            "matmul m{m} n{} k{} batch{batch} {epilogue:?}{} tile {tile} {storage:?}",
             n4 * 4,
             k4 * 4,
             if blocked { " blocked" } else { "" },
-            tile.rows,
-            tile.columns4
         ),
         launch: Matmul { input: storage, output, epilogue, tile, batch, params }.launch(),
         bindings: vec![

@@ -1,6 +1,7 @@
-//! c = epilogue(a b), entry by entry of the batch.
+//! c = epilogue(a b), entry by entry of the batch. Twin of `matmul` and of `matmul_shared`, which differ in tiles alone.
 
 use wgvae::kernels::WORKGROUP;
+use wgvae::kernels::choice::SHARED_TILE;
 use wgvae::kernels::matmul::MatmulParams;
 
 use super::{Call, at, round};
@@ -8,9 +9,13 @@ use super::{Call, at, round};
 pub(super) fn run(call: &mut Call<'_>) {
     let p: MatmulParams = call.params();
     let (input, output) = (call.storage("Stored"), call.storage("Output"));
-    let (tile_m, tile_n) = (call.variant.number("TILE_M"), call.variant.number("TILE_N"));
+    // Rows and vec4 columns of one workgroup.
+    let (group_m, tile_n) = match call.variant.file {
+        "matmul_shared" => (SHARED_TILE, SHARED_TILE / 4),
+        _ => (WORKGROUP * call.variant.number("TILE_M"), call.variant.number("TILE_N")),
+    };
     let [groups_m, groups_n, batch] = call.workgroups;
-    assert!(groups_m * WORKGROUP * tile_m >= p.m_stored, "{groups_m} workgroups of {tile_m} rows: {p:?}");
+    assert!(groups_m * group_m >= p.m_stored, "{groups_m} workgroups of {group_m} rows: {p:?}");
     assert!(groups_n * tile_n >= p.n4, "{groups_n} workgroups of {tile_n} columns: {p:?}");
     assert!(p.m <= p.m_stored && p.m > 0);
     let transposed = call.variant.flag("TRANSPOSED");

@@ -39,7 +39,7 @@ pub(crate) fn run(call: &mut Call<'_>) {
         "group_norm_stats" => group_norm_stats::run(call),
         "image_out" => image_out::run(call),
         "latents_in" => latents_in::run(call),
-        "matmul" => matmul::run(call),
+        "matmul" | "matmul_shared" => matmul::run(call),
         "winograd_in" => winograd_in::run(call),
         "winograd_out" => winograd_out::run(call),
         "winograd_weights" => winograd_weights::run(call),

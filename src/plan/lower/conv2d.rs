@@ -107,7 +107,7 @@ impl Lowering<'_> {
 
     /// Transforms the filters into as many buffers as the device's bindings need.
     fn transform_filters(&mut self, weight: Resource, c_in4: u32, c_out4: u32) -> Vec<FilterPart> {
-        let tile_n = self.choice.winograd_tile.columns4;
+        let tile_n = self.choice.winograd_tile.columns4();
         let block_bytes = u64::from(POINTS * tile_n) * u64::from(c_in4 * 4) * 16;
         let most_blocks = u32::try_from(self.limits.largest_bound_buffer().0 / block_bytes).unwrap_or(u32::MAX).max(1);
         let mut parts = Vec::new();
@@ -215,9 +215,9 @@ impl Lowering<'_> {
                 a_column: m,
                 a_batch: m * k4,
                 b_offset: 0,
-                b_row: tile.columns4,
-                b_block: k4 * 4 * tile.columns4,
-                b_batch: part.blocks * k4 * 4 * tile.columns4,
+                b_row: tile.columns4(),
+                b_block: k4 * 4 * tile.columns4(),
+                b_batch: part.blocks * k4 * 4 * tile.columns4(),
                 c_offset: part.column0,
                 c_row: n4,
                 c_batch: m * n4,
