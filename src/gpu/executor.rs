@@ -209,7 +209,7 @@ impl Prepared {
                 let submission = self.submit(steps.clone()).await?;
                 let inner = &self.gpu.inner;
                 let wait = inner.waiter.wait(stage_at(at), Some(submission), |done| {
-                    inner.queue.on_submitted_work_done(move || done.with(()))
+                    inner.queue.on_submitted_work_done(move || done.with(()));
                 });
                 under_way.push_back((steps, wait));
                 continue;

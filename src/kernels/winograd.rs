@@ -85,7 +85,7 @@ pub struct Prologue {
     pub upsample: bool,
 }
 
-/// Tiles of one workgroup of `winograd_in`: its `WORKGROUP_TILES`.
+/// Tiles of one workgroup of `winograd_in`; the rest of the workgroup goes over channels.
 const IN_TILES: u32 = 16;
 
 /// Launches `winograd_in`.
@@ -94,6 +94,7 @@ pub fn input(storage: Storage, prologue: Prologue, params: InParams) -> Launch {
         variant: Variant {
             file: "winograd_in",
             values: vec![
+                ("WORKGROUP_TILES", Value::U32(IN_TILES)),
                 ("NORMALIZE", Value::Bool(prologue.normalize)),
                 ("ACTIVATE", Value::Bool(prologue.activate)),
                 ("SHIFT", Value::U32(u32::from(prologue.upsample))),

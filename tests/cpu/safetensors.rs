@@ -26,6 +26,7 @@ fn parse_error(bytes: Vec<u8>) -> String {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "a table")]
 fn refuses_bad_headers() {
     let huge = "18446744073709551615";
     let cases = [

@@ -61,7 +61,8 @@ pub(crate) fn all() -> Vec<Problem> {
     problems.extend(group_norm::problems());
     problems.extend(matmul::problems());
     problems.extend(winograd::problems());
-    if let Ok(filter) = std::env::var("WGVAE_PROBLEMS") {
+    if let Some(filter) = std::env::var_os("WGVAE_PROBLEMS") {
+        let filter = filter.to_string_lossy();
         let filter = Regex::new(&filter).unwrap_or_else(|error| panic!("WGVAE_PROBLEMS: {error}"));
         problems.retain(|problem| filter.is_match(&problem.name));
     }

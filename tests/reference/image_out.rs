@@ -17,7 +17,7 @@ pub(super) fn run(call: &mut Call<'_>) {
                 call.set_float(2, plane * at(p.plane) + target, *value);
             }
         } else {
-            let level = color.map(|value| level(value));
+            let level = color.map(level);
             call.bindings[1][target * 4..][..4].copy_from_slice(&[level[0], level[1], level[2], 255]);
         }
     }

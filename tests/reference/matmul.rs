@@ -19,7 +19,7 @@ pub(super) fn run(call: &mut Call<'_>) {
     assert!(groups_n * tile_n >= p.n4, "{groups_n} workgroups of {tile_n} columns: {p:?}");
     assert!(p.m <= p.m_stored && p.m > 0);
     let transposed = call.variant.flag("TRANSPOSED");
-    assert!(!transposed || p.m_stored % 4 == 0, "a transpose writes four rows at once: {p:?}");
+    assert!(!transposed || p.m_stored.is_multiple_of(4), "a transpose writes four rows at once: {p:?}");
     let (a, b) = (call.vec4s(1, input), call.vec4s(2, input));
     for entry in 0..at(batch) {
         for row in 0..at(p.m_stored) {

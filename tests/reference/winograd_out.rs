@@ -1,4 +1,4 @@
-//! y = y_old? + scale * (A^T m A) + bias, and the moments of each run of tiles.
+//! `y = y_old? + scale * (A^T m A) + bias`, and the moments of each run of tiles.
 
 use wgvae::Storage;
 use wgvae::kernels::winograd::OutParams;
@@ -52,20 +52,18 @@ fn write_tile(
         |index: usize, lane: usize| f64::from(m[(index * at(p.tiles) + tile) * at(p.channels4) + channel][lane]);
     let lanes = [0, 1, 2, 3]
         .map(|lane| times_both(&A_T, &std::array::from_fn(|y| std::array::from_fn(|x| point(y * 6 + x, lane)))));
-    for y in 0..4 {
-        for x in 0..4 {
-            let (image_y, image_x) = (at(p.y0) + tile_y * 4 + y, (at(p.tile_x0) + tile_x) * 4 + x);
-            if image_y >= at(p.height) || image_x >= at(p.width) {
-                continue;
-            }
-            let row = at(i64::try_from(image_y).unwrap_or(i64::MAX) - i64::from(p.y_row0));
-            let index = (row * at(p.width) + image_x) * at(p.channels4) + channel;
-            let old = if call.variant.flag("ACCUMULATE") { call.get(3, storage, index) } else { [0.0; 4] };
-            let value = each(|lane| {
-                lanes[lane][y][x] * f64::from(p.scale) + f64::from(bias[channel][lane]) + f64::from(old[lane])
-            });
-            call.set(3, storage, index, value);
-            values.push(value);
+    for pixel in 0..16 {
+        let (y, x) = (pixel / 4, pixel % 4);
+        let (image_y, image_x) = (at(p.y0) + tile_y * 4 + y, (at(p.tile_x0) + tile_x) * 4 + x);
+        if image_y >= at(p.height) || image_x >= at(p.width) {
+            continue;
         }
+        let row = at(i64::try_from(image_y).unwrap_or(i64::MAX) - i64::from(p.y_row0));
+        let index = (row * at(p.width) + image_x) * at(p.channels4) + channel;
+        let old = if call.variant.flag("ACCUMULATE") { call.get(3, storage, index) } else { [0.0; 4] };
+        let value =
+            each(|lane| lanes[lane][y][x] * f64::from(p.scale) + f64::from(bias[channel][lane]) + f64::from(old[lane]));
+        call.set(3, storage, index, value);
+        values.push(value);
     }
 }
