@@ -55,3 +55,8 @@ pub mod internals {
     pub use crate::io::{convert, names, npy, safetensors};
     pub use crate::model::config;
 }
+
+/// Compiles the README's example.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -154,7 +154,7 @@ pub(super) fn plan_limits(adapter: &wgpu::Adapter, options: &GpuOptions) -> Devi
 }
 
 /// Every plan needs WebGPU's default limits; less is an adapter that no browser would offer either.
-pub(super) fn check(report: &AdapterReport, limits: &DeviceLimits) -> Result<()> {
+pub(super) fn check(adapter: &str, limits: &DeviceLimits) -> Result<()> {
     let least = DeviceLimits::webgpu_default();
     let pairs = [
         (
@@ -182,7 +182,7 @@ pub(super) fn check(report: &AdapterReport, limits: &DeviceLimits) -> Result<()>
     match pairs.into_iter().find(|(_, needed, found)| found < needed) {
         None => Ok(()),
         Some((limit, needed, found)) => Err(Error::Device(DeviceError::TooSmall {
-            adapter: report.name.clone(),
+            adapter: adapter.to_owned(),
             limit: limit.to_owned(),
             needed,
             found,
@@ -214,4 +214,19 @@ pub(super) async fn open(
     adapter.request_device(&descriptor).await.map_err(|error| {
         Error::Device(DeviceError::Refused { adapter: report.name.clone(), reason: error.to_string() })
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_adapter_below_the_default_limits_is_refused_with_the_numbers() {
+        assert!(check("card", &DeviceLimits::webgpu_default()).is_ok());
+        let limits = DeviceLimits { max_buffer_size: Bytes(64 << 20), ..DeviceLimits::webgpu_default() };
+        let message = check("card", &limits).expect_err("64 MiB").to_string();
+        for part in ["\"card\"", "maxBufferSize", "67108864", "268435456"] {
+            assert!(message.contains(part), "{message}");
+        }
+    }
 }

@@ -44,7 +44,7 @@ impl Gpu {
         let adapter = adapter::choose(options).await?;
         let report = adapter::report(&adapter);
         let limits = adapter::plan_limits(&adapter, options);
-        adapter::check(&report, &limits)?;
+        adapter::check(&report.name, &limits)?;
         let (device, queue) = adapter::open(&adapter, options, &report).await?;
         let lost = Arc::new(std::sync::Mutex::new(None));
         let record = Arc::clone(&lost);

@@ -34,7 +34,13 @@ pub(crate) fn fixture(name: &str) -> Fixture {
 }
 
 pub(crate) fn checkpoint(config: &str) -> Checkpoint {
-    let weights = formula::decoder(&wgvae::AutoencoderConfig::from_json(config).unwrap());
+    checkpoint_with(config, |_, _| {})
+}
+
+/// The formula's weights, each changed by `change`.
+fn checkpoint_with(config: &str, change: impl Fn(&str, &mut HostTensor)) -> Checkpoint {
+    let mut weights = formula::decoder(&wgvae::AutoencoderConfig::from_json(config).unwrap());
+    weights.iter_mut().for_each(|(name, tensor)| change(name, tensor));
     let tensors: Vec<(&str, &HostTensor)> = weights.iter().map(|(name, tensor)| (name.as_str(), tensor)).collect();
     let file = write_safetensors(&tensors).unwrap();
     block_on(Checkpoint::from_source(Box::new(MemorySource::new("formula", file)), Some(config))).unwrap()
@@ -166,4 +172,25 @@ fn the_demo_matches_diffusers() {
         println!("demo {precision:?}: {error:.2e}");
         assert!(error <= most, "demo {precision:?}: relative max error {error:.2e}, at most {most:.0e}");
     }
+}
+
+/// SDXL's original weights: the residual stream outgrows 65504, the picture does not.
+#[test]
+fn a_stream_beyond_half_precision_decodes_in_f16() {
+    const GROWTH: f32 = 4e4;
+    let grown = ["decoder.conv_in.", ".conv2.", ".to_out.0.", ".conv_shortcut.bias", ".upsamplers.0.conv.bias"];
+    let fixture = fixture("toy_odd");
+    let gpu = block_on(Gpu::request(&GpuOptions::default())).unwrap();
+    let checkpoint = checkpoint_with(&fixture.config, |name, tensor| {
+        if grown.iter().any(|part| name.contains(part)) {
+            tensor.data.iter_mut().for_each(|value| *value *= GROWTH);
+        }
+    });
+    let options = LoadOptions { precision: Precision::F16, ..LoadOptions::default() };
+    let mut vae = block_on(Vae::load(&gpu, &checkpoint, options)).unwrap();
+    let latents = Latents::new(fixture.latents.clone()).unwrap();
+    let options = DecodeOptions { output: Output::Raw, ..DecodeOptions::default() };
+    let decoded = block_on(vae.decode(&latents, 0, &options, &mut Control::default())).unwrap();
+    let error = relative_error(&decoded, &fixture.image);
+    assert!(error <= 3.0 * fixture.f16_error, "{error:.2e}, torch with small weights {:.2e}", fixture.f16_error);
 }
