@@ -4,7 +4,7 @@
 //!
 //! 1. [`fuse`]: norms, SiLU, upsampling and sums become part of the convolutions around them;
 //! 2. [`partition`]: every tensor is cut into chunks that fit one binding, every convolution into bands;
-//! 3. [`lower`]: each stage becomes kernel launches on buffers that are not yet placed;
+//! 3. `lower`: each stage becomes kernel launches on buffers that are not yet placed;
 //! 4. [`liveness`]: first and last use of each buffer;
 //! 5. [`memory`]: buffers that are never live together share a slot.
 //!

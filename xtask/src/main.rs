@@ -3,6 +3,7 @@
 mod steps;
 
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
@@ -26,8 +27,17 @@ enum Task {
     Test,
 }
 
-fn main() -> Result<()> {
-    let task = Arguments::parse().task;
+fn main() -> ExitCode {
+    match run(Arguments::parse().task) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("xtask: error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(task: Task) -> Result<()> {
     let output = std::env::current_dir()?;
     std::env::set_current_dir(root())?;
     match task {
