@@ -1,6 +1,7 @@
 // image_out: the decoder's image to what the host reads: RGBA8, or planar f32 before clamping.
 //
-// RGBA8 = round(clamp(x * 0.5 + 0.5, 0, 1) * 255), half to even, alpha 255 (diffusers' VaeImageProcessor.postprocess).
+// RGBA8 = round(clamp(x * 0.5 + 0.5, 0, 1) * 255), half to even (diffusers' VaeImageProcessor.postprocess). Alpha is 255, and 0
+// where a colour is not finite: the host refuses such a picture.
 // One invocation: one pixel.
 
 const WORKGROUP: u32 = 64u;  // invocations per workgroup
@@ -32,6 +33,9 @@ fn main(@builtin(global_invocation_id) global_id: vec3<u32>) {
         y[2u * params.plane + target_pixel] = bits.z;
     } else {
         let level = vec3<u32>(round(clamp(fma(color, vec3<f32>(0.5), vec3<f32>(0.5)), vec3<f32>(0.0), vec3<f32>(1.0)) * 255.0));
-        y[target_pixel] = level.x | (level.y << 8u) | (level.z << 16u) | 0xff000000u;
+        // By its bits: compilers may take every float for finite.
+        let infinite = (bitcast<vec3<u32>>(color) & vec3<u32>(0x7f800000u)) == vec3<u32>(0x7f800000u);
+        let alpha = select(0xff000000u, 0u, any(infinite));
+        y[target_pixel] = level.x | (level.y << 8u) | (level.z << 16u) | alpha;
     }
 }

@@ -30,7 +30,7 @@ struct Params {
     a_batch: u32,         // elements between two batch entries of a
     b_offset: u32,        // first element of b
     b_row: u32,           // elements between two rows of b
-    b_block: u32,         // elements between two blocks of TILE_N columns of b
+    b_block: u32,         // elements between two blocks of TILE columns of b
     b_batch: u32,         // elements between two batch entries of b
     c_offset: u32,        // first element of c
     c_row: u32,           // elements between two rows of c (or of its transpose)
@@ -40,7 +40,7 @@ struct Params {
 
 @group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read> a: array<Stored>;                // [batch, m, k / 4] or [batch, k / 4, m]
-@group(0) @binding(2) var<storage, read> b: array<Stored>;                // [batch, n / (4 TILE_N), k, TILE_N] or [batch, k, n / 4]
+@group(0) @binding(2) var<storage, read> b: array<Stored>;                // [batch, n / TILE, k, TILE / 4] or [batch, k, n / 4]
 @group(0) @binding(3) var<storage, read> bias: array<vec4<f32>>;          // [n / 4]
 @group(0) @binding(4) var<storage, read> row_factors: array<f32>;         // [m]
 @group(0) @binding(5) var<storage, read_write> c: array<Output>;          // [batch, m, n / 4] or [n, m / 4]

@@ -91,7 +91,7 @@ struct DemoArgs {
 struct DecodeArgs {
     #[command(flatten)]
     model: ModelArgs,
-    /// Latents `[n, c, h, w]` or `[c, h, w]`, f32, f16 or bf16: .safetensors or .npy
+    /// Latents `[n, c, h, w]` or `[c, h, w]`, f32, f16 or bf16 in .safetensors, f32 or f16 in .npy
     #[arg(long, value_name = "FILE")]
     latents: PathBuf,
     /// Picture to write: .png, .jpg or .webp; or all floats `[n, 3, h, w]` before clamping: .npy or .safetensors (tensor `image`)

@@ -65,6 +65,16 @@ pub enum Error {
         /// Bytes there are.
         limit: Bytes,
     },
+    /// The decoded image has values that are not finite: the latents or the weights outgrew the precision.
+    #[error(
+        "the decoded image is not finite, first at column {column}, row {row}: try f32, and check the latents' range"
+    )]
+    NotFinite {
+        /// Column of the first such pixel.
+        column: usize,
+        /// Row of the first such pixel.
+        row: usize,
+    },
     /// The GPU, its driver or its absence.
     #[error(transparent)]
     Device(#[from] DeviceError),

@@ -93,9 +93,7 @@ impl Latents {
         if shape.contains(&0) {
             return Err(wrong("no axis of extent 0"));
         }
-        if width.max(height) > MAX_LATENT_SIDE {
-            return Err(wrong(&format!("at most {MAX_LATENT_SIDE} rows and columns")));
-        }
+        check_size("latents", Size { width, height })?;
         if tensor.shape.iter().product::<usize>() != tensor.data.len() {
             return Err(wrong(&format!("a shape of {} elements", tensor.data.len())));
         }
@@ -133,6 +131,21 @@ impl Latents {
 
 /// Latents beyond this many rows or columns are taken for a mistake: 16384 latents are 131072 pixels.
 const MAX_LATENT_SIDE: u32 = 16_384;
+/// And so are more than these altogether, twice those of an image of 8192x8192 pixels.
+const MAX_LATENTS: u64 = 1 << 21;
+
+/// Refuses sizes that nobody means.
+fn check_size(what: &str, size: Size) -> Result<()> {
+    let area = u64::from(size.width) * u64::from(size.height);
+    if area == 0 || size.width.max(size.height) > MAX_LATENT_SIDE || area > MAX_LATENTS {
+        return Err(Error::Input {
+            what: what.to_owned(),
+            expected: format!("1 to {MAX_LATENT_SIDE} latents each way, {MAX_LATENTS} altogether"),
+            found: format!("{size} latents"),
+        });
+    }
+    Ok(())
+}
 
 /// A decoded image.
 #[derive(Debug, Clone, PartialEq)]
@@ -166,14 +179,7 @@ pub fn plan_decode(
     unscaled: bool,
     options: &DecodeOptions,
 ) -> Result<Plan> {
-    if latent_size.width == 0 || latent_size.height == 0 || latent_size.width.max(latent_size.height) > MAX_LATENT_SIDE
-    {
-        return Err(Error::Input {
-            what: "size".to_owned(),
-            expected: format!("1 to {MAX_LATENT_SIDE} latents each way"),
-            found: format!("{latent_size} latents"),
-        });
-    }
+    check_size("size", latent_size)?;
     let graph = autoencoder_kl::decoder(config, latent_size, unscaled);
     let options = PlanOptions { profile: options.profile, ..PlanOptions::new(storage, options.output) };
     Plan::new(&graph, limits, &options)
@@ -290,7 +296,7 @@ impl Vae {
     ///
     /// # Errors
     /// [`Error::Input`] when the channels do not fit the model or there is no such image, [`Error::Cancelled`],
-    /// [`Error::TooLarge`], [`Error::Device`].
+    /// [`Error::TooLarge`], [`Error::NotFinite`], [`Error::Device`].
     pub async fn decode(
         &mut self,
         latents: &Latents,
@@ -319,6 +325,7 @@ impl Vae {
         let mut pixels = empty_pixels(size, options.output);
         let mut sink = |chunk: usize, data: &[u8]| place(&mut pixels, size, rows[chunk], data);
         let run = prepared.run(latents.image(index), control, &mut sink).await?;
+        check_finite(&pixels, size)?;
         Ok(Decoded { size, pixels, run })
     }
 
@@ -357,6 +364,19 @@ fn empty_pixels(size: Size, output: Output) -> Pixels {
     match output {
         Output::Rgba8 => Pixels::Rgba8(vec![0; pixels * 4]),
         Output::Raw => Pixels::Raw(vec![0.0; pixels * 3]),
+    }
+}
+
+/// An overflow must not pass for a black picture. `image_out` leaves alpha 0 where a colour is not finite.
+fn check_finite(pixels: &Pixels, size: Size) -> Result<()> {
+    let plane = size.width as usize * size.height as usize;
+    let first = match pixels {
+        Pixels::Rgba8(bytes) => bytes.chunks_exact(4).position(|pixel| pixel[3] == 0),
+        Pixels::Raw(values) => values.iter().position(|value| !value.is_finite()).map(|index| index % plane),
+    };
+    match first {
+        None => Ok(()),
+        Some(pixel) => Err(Error::NotFinite { column: pixel % size.width as usize, row: pixel / size.width as usize }),
     }
 }
 

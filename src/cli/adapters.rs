@@ -1,39 +1,19 @@
 //! `wgvae adapters`.
 
 use serde_json::json;
-use wgvae::{AdapterReport, DeviceError, Error, Result};
+use wgvae::{AdapterReport, Result};
 
 use super::{AdaptersArgs, report::bytes_text};
 
 /// Lists the adapters.
 pub(super) async fn run(args: &AdaptersArgs) -> Result<String> {
-    let all = wgvae::adapters().await;
-    if all.is_empty() {
-        return Err(Error::Device(DeviceError::NoAdapter(ADVICE.to_owned())));
-    }
-    let shown: Vec<(usize, &AdapterReport)> =
-        all.iter().enumerate().filter(|(_, adapter)| is_wanted(adapter, args.adapter.as_deref())).collect();
-    if shown.is_empty() {
-        let names: Vec<&str> = all.iter().map(|adapter| adapter.name.as_str()).collect();
-        let wanted = args.adapter.as_deref().unwrap_or_default();
-        let reason = format!("none matches \"{wanted}\" (there are: {})", names.join(", "));
-        return Err(Error::Device(DeviceError::NoAdapter(reason)));
-    }
+    let shown = wgvae::adapters(args.adapter.as_deref()).await?;
     if args.json {
-        let reports: Vec<&AdapterReport> = shown.iter().map(|(_, adapter)| *adapter).collect();
+        let reports: Vec<&AdapterReport> = shown.iter().map(|(_, adapter)| adapter).collect();
         return Ok(super::to_json(&json!(reports)));
     }
     let texts: Vec<String> = shown.iter().map(|(index, adapter)| text(*index, adapter)).collect();
     Ok(texts.join("\n"))
-}
-
-/// What to do where there is no adapter at all.
-const ADVICE: &str = "none found. Install a driver for the GPU, or a CPU driver (Debian and Ubuntu: apt install \
-                      mesa-vulkan-drivers libvulkan1); VK_DRIVER_FILES, if set, must name a driver that exists";
-
-fn is_wanted(adapter: &AdapterReport, wanted: Option<&str>) -> bool {
-    let wanted = wanted.unwrap_or_default().to_lowercase();
-    [&adapter.name, &adapter.driver, &adapter.backend].iter().any(|text| text.to_lowercase().contains(&wanted))
 }
 
 fn text(index: usize, adapter: &AdapterReport) -> String {

@@ -12,9 +12,10 @@ pub(super) async fn run(args: &PlanArgs) -> Result<String> {
     let config = config(args).await?;
     let latent_size = latent_size(args.size, config.spatial_factor())?;
     let limits = limits(args).await?;
-    let precision = match args.precision {
-        PrecisionArg::Auto => Precision::F16,
-        given @ (PrecisionArg::F16 | PrecisionArg::F32) => given.into(),
+    let precision = match (args.precision, &args.adapter) {
+        // Without a device nothing is known against half precision.
+        (PrecisionArg::Auto, None) => Precision::F16,
+        (given, _) => given.into(),
     };
     let options = DecodeOptions { output: args.output.into(), ..DecodeOptions::default() };
     let plan = plan_decode(&config, latent_size, &limits, precision.storage(&limits), false, &options)?;

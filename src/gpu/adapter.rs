@@ -43,9 +43,16 @@ pub struct AdapterReport {
     pub kernels: Choice,
 }
 
-/// All adapters, best first.
-pub async fn adapters() -> Vec<AdapterReport> {
-    enumerate().await.iter().map(report).collect()
+/// The adapters that `wanted` means, or all, with their numbers. The best one has number 0.
+///
+/// # Errors
+/// [`DeviceError::NoAdapter`] when there is none, with what there is instead, or what to install.
+pub async fn adapters(wanted: Option<&str>) -> Result<Vec<(usize, AdapterReport)>> {
+    let all: Vec<AdapterReport> = enumerate().await.iter().map(report).collect();
+    let is_wanted = |index: usize| wanted.is_none_or(|wanted| all[index].matches(index, wanted));
+    let found: Vec<(usize, AdapterReport)> =
+        (0..all.len()).filter(|index| is_wanted(*index)).map(|index| (index, all[index].clone())).collect();
+    if found.is_empty() { Err(no_match(&all, wanted)) } else { Ok(found) }
 }
 
 async fn enumerate() -> Vec<wgpu::Adapter> {
@@ -67,33 +74,40 @@ fn rank(device_type: wgpu::DeviceType) -> u32 {
 
 pub(super) async fn choose(options: &GpuOptions) -> Result<wgpu::Adapter> {
     let adapters = enumerate().await;
-    let names: Vec<String> = adapters.iter().map(|adapter| adapter.get_info().name).collect();
-    let found = match &options.adapter {
-        None => adapters.into_iter().next(),
-        Some(wanted) => match wanted.parse::<usize>() {
-            Ok(index) => adapters.into_iter().nth(index),
-            Err(_) => adapters.into_iter().find(|adapter| matches(&report(adapter), wanted)),
-        },
+    let reports: Vec<AdapterReport> = adapters.iter().map(report).collect();
+    let index = match &options.adapter {
+        None => (!reports.is_empty()).then_some(0),
+        Some(wanted) => reports.iter().enumerate().position(|(index, report)| report.matches(index, wanted)),
     };
-    found.ok_or_else(|| {
-        let listed = if names.is_empty() {
-            "none found; is a Vulkan, Metal or DX12 driver installed?".to_owned()
-        } else {
-            names.join(", ")
-        };
-        let reason = match &options.adapter {
-            Some(wanted) => format!("none matches \"{wanted}\" (there are: {listed})"),
-            None => listed,
-        };
-        Error::Device(DeviceError::NoAdapter(reason))
-    })
+    index
+        .and_then(|index| adapters.into_iter().nth(index))
+        .ok_or_else(|| no_match(&reports, options.adapter.as_deref()))
 }
 
-fn matches(report: &AdapterReport, wanted: &str) -> bool {
-    let wanted = wanted.to_lowercase();
-    [&report.name, &report.backend, &report.driver, &report.device_type]
-        .iter()
-        .any(|text| text.to_lowercase().contains(&wanted))
+/// Why none of `adapters` is what was asked for, and what there is.
+fn no_match(adapters: &[AdapterReport], wanted: Option<&str>) -> Error {
+    let listed: Vec<String> =
+        adapters.iter().enumerate().map(|(index, adapter)| format!("{index}: {}", adapter.name)).collect();
+    let reason = match wanted {
+        Some(wanted) if !listed.is_empty() => format!("none matches \"{wanted}\" (there are: {})", listed.join(", ")),
+        _ => "none found; install a driver for the GPU, or a CPU driver (Debian and Ubuntu: apt install \
+              mesa-vulkan-drivers libvulkan1); VK_DRIVER_FILES, if set, must name a driver that exists"
+            .to_owned(),
+    };
+    Error::Device(DeviceError::NoAdapter(reason))
+}
+
+impl AdapterReport {
+    /// Whether `wanted` means this adapter, number `index` of the list: its number, or part of its name, backend, driver or type.
+    pub fn matches(&self, index: usize, wanted: &str) -> bool {
+        if let Ok(number) = wanted.parse::<usize>() {
+            return number == index;
+        }
+        let wanted = wanted.to_lowercase();
+        [&self.name, &self.backend, &self.driver, &self.device_type]
+            .iter()
+            .any(|text| text.to_lowercase().contains(&wanted))
+    }
 }
 
 pub(super) fn report(adapter: &wgpu::Adapter) -> AdapterReport {

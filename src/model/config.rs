@@ -17,7 +17,8 @@ const LEVELS: RangeInclusive<u32> = 1..=8;
 const CHANNELS: RangeInclusive<u32> = 1..=16_384;
 const LAYERS: RangeInclusive<u32> = 1..=16;
 const LATENT_CHANNELS: RangeInclusive<u32> = 1..=1024;
-const OUT_CHANNELS: RangeInclusive<u32> = 1..=16;
+// Red, green, blue: what a picture is made of.
+const OUT_CHANNELS: RangeInclusive<u32> = 3..=3;
 
 /// The shape of a decoder and what its latents mean. Field names are diffusers'.
 #[derive(Debug, Clone, PartialEq)]

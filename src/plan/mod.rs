@@ -294,15 +294,21 @@ impl Plan {
                 return Err(Error::TooLarge { what: format!("buffer \"{name}\""), needed, limit });
             }
         }
+        for (what, needed) in [("parameters", self.memory.params), ("staging buffer", self.memory.staging)] {
+            if needed > limits.max_buffer_size {
+                let what = format!("the plan's {what}");
+                return Err(Error::TooLarge { what, needed, limit: limits.max_buffer_size });
+            }
+        }
         for step in &self.steps {
             let Action::Dispatch { variant, workgroups, bindings, .. } = &step.action else { continue };
             let variant = &self.variants[*variant];
             let most = limits.max_compute_workgroups_per_dimension;
             if let Some(count) = workgroups.iter().find(|count| **count > most) {
-                return Err(Error::TooLarge {
-                    what: format!("step \"{}\" ({}), in workgroups,", self.stages[step.stage], variant.file),
-                    needed: Bytes(u64::from(*count)),
-                    limit: Bytes(u64::from(most)),
+                return Err(Error::Input {
+                    what: format!("size, at step \"{}\" ({})", self.stages[step.stage], variant.file),
+                    expected: format!("at most {most} workgroups along an axis"),
+                    found: count.to_string(),
                 });
             }
             assert_eq!(bindings.len(), interface(variant.file).bindings.len(), "bindings of {}", variant.file);

@@ -116,16 +116,21 @@ fn check_steps(plan: &Plan) {
     assert!(plan.result.iter().all(|chunk| plan.buffers[chunk.buffer.0].live.end > plan.steps.len()));
 }
 
-/// Parameters do not overlap and start where the device wants them; the result covers the image once, in order.
+/// Parameters overlap only where they are the same, and start where the device wants them; the result covers the image once, in order.
 fn check_layout(plan: &Plan, limits: &DeviceLimits) {
-    let mut end_before = 0;
+    let mut ends = std::collections::BTreeMap::new();
     for step in &plan.steps {
         let Action::Dispatch { params, variant, workgroups, .. } = &step.action else { continue };
         assert_eq!(params.start % limits.min_uniform_buffer_offset_alignment as usize, 0);
-        assert!(params.start >= end_before && params.end <= plan.params.len());
+        assert!(params.end <= plan.params.len());
         assert_eq!(params.len(), interface(plan.variants[*variant].file).params.len() * 4);
         assert!(workgroups.iter().all(|count| (1..=limits.max_compute_workgroups_per_dimension).contains(count)));
-        end_before = params.end;
+        assert_eq!(*ends.entry(params.start).or_insert(params.end), params.end);
+    }
+    let mut end_before = 0;
+    for (start, end) in ends {
+        assert!(start >= end_before);
+        end_before = end;
     }
     let mut row = 0;
     for chunk in &plan.result {
@@ -195,5 +200,40 @@ fn sd15_at_1024_takes_at_most_1200_mib() {
         // 1.2 GiB, weights included: the promise of the README.
         assert!(plan.memory.peak() <= Bytes((1 << 30) / 5 * 6), "{storage:?}: {}", plan.memory.peak());
         assert!(plan.largest_binding() <= Bytes(128 << 20));
+    }
+}
+
+/// Few channels make small rows: chunks must be cut by what one launch can reach as well as by bytes.
+#[test]
+fn narrow_networks_plan_at_large_sizes() {
+    let limits = DeviceLimits { shader_f16: true, ..DeviceLimits::webgpu_default() };
+    for channels in [vec![8, 8, 8], vec![4, 4, 4, 4], vec![4, 8]] {
+        let config = toy(&channels, 2, false);
+        for storage in [Storage::F32, Storage::F16] {
+            let side = 4096 / config.spatial_factor();
+            let side = side.min(1448);
+            let size = Size { width: side, height: side };
+            let plan = plan_decode(&config, size, &limits, storage, false, &DecodeOptions::default()).unwrap();
+            assert!(plan.memory.params <= limits.max_buffer_size);
+        }
+    }
+}
+
+/// The largest sizes that are meant to work, within every browser's limits; what is beyond is refused, at once.
+#[test]
+fn large_sizes_plan_or_are_refused() {
+    let config = Family::find("sd15").unwrap().config();
+    let limits = DeviceLimits { shader_f16: true, ..DeviceLimits::webgpu_default() };
+    let plan = |width, height| {
+        let size = Size { width, height };
+        plan_decode(&config, size, &limits, Storage::F16, false, &DecodeOptions::default())
+    };
+    for (width, height) in [(512, 512), (1024, 1024), (64, 2048), (2048, 64)] {
+        let plan = plan(width, height).unwrap();
+        assert!(plan.memory.params <= limits.max_buffer_size, "{width}x{height}: {}", plan.memory.params);
+        assert!(plan.largest_binding() <= limits.max_storage_buffer_binding_size);
+    }
+    for (width, height) in [(0, 8), (2048, 2048), (16_384, 16_384), (16_385, 1), (u32::MAX, u32::MAX)] {
+        assert!(matches!(plan(width, height), Err(Error::Input { .. })), "{width}x{height}");
     }
 }

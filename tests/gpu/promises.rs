@@ -152,3 +152,15 @@ fn all_pixels_are_written() {
     let Pixels::Rgba8(bytes) = decoded.pixels else { panic!("asked for a picture") };
     assert!(bytes.chunks_exact(4).all(|pixel| pixel[3] == 255));
 }
+
+#[test]
+fn an_overflow_is_an_error_and_no_black_picture() {
+    let (_, mut vae, latents) = load("toy_odd");
+    let shape = [vec![4], vec![latents.size().height as usize, latents.size().width as usize]].concat();
+    let huge = Latents::new(HostTensor { data: vec![3e38; shape.iter().product()], shape }).unwrap();
+    for output in [Output::Rgba8, Output::Raw] {
+        let options = DecodeOptions { output, ..DecodeOptions::default() };
+        let error = block_on(vae.decode(&huge, 0, &options, &mut Control::default())).unwrap_err();
+        assert!(matches!(error, Error::NotFinite { .. }), "{output:?}: {error}");
+    }
+}

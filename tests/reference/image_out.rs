@@ -18,7 +18,8 @@ pub(super) fn run(call: &mut Call<'_>) {
             }
         } else {
             let level = color.map(level);
-            call.bindings[1][target * 4..][..4].copy_from_slice(&[level[0], level[1], level[2], 255]);
+            let alpha = if color[..3].iter().all(|value| value.is_finite()) { 255 } else { 0 };
+            call.bindings[1][target * 4..][..4].copy_from_slice(&[level[0], level[1], level[2], alpha]);
         }
     }
 }

@@ -50,6 +50,14 @@ pub(super) fn fitting(config: AutoencoderConfig, derived: &Derived) -> Result<Au
 /// Config and scale of weights without config.json. `hint` holds only if its family has these shapes.
 pub(super) fn decide(derived: &Derived, hint: Option<&str>) -> Result<(AutoencoderConfig, LatentScale)> {
     let mut config = derived.unscaled().clone();
+    let groups = config.norm_num_groups;
+    if let Some(channels) = config.block_out_channels.iter().find(|channels| !channels.is_multiple_of(groups)) {
+        return Err(Error::Config {
+            field: "norm_num_groups".to_owned(),
+            expected: "a config.json that tells it: weights do not".to_owned(),
+            found: format!("{channels} channels, which the usual {groups} groups do not divide"),
+        });
+    }
     config.validate()?;
     let candidates = derived.candidates();
     let hinted = candidates.iter().find(|family| Some(family.name) == hint).copied();

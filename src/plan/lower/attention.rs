@@ -1,6 +1,6 @@
 //! Lowers attention: blocks of queries by blocks of keys, two products and one step of a streaming softmax each.
 //!
-//! The n x n matrix of scores never exists; one block of it does, `QUERIES` by `KEYS`.
+//! The n x n matrix of scores never exists; one block of it does, `QUERIES` by at most the end of `KEYS`.
 
 use crate::kernels::attention::{FinishParams, SoftmaxParams, finish, softmax};
 use crate::kernels::matmul::{Epilogue, Matmul, MatmulParams};
@@ -12,8 +12,8 @@ use super::{Lowering, Stored};
 
 /// Queries of one block.
 const QUERIES: u32 = 1024;
-/// Keys of one block.
-const KEYS: u32 = 2048;
+/// Keys of one block: a 64th of all, so that the number of blocks stays in hand, but no fewer and no more than these.
+const KEYS: std::ops::RangeInclusive<u32> = 2048..=16_384;
 
 /// The scratch memory of one block.
 struct Block {
@@ -33,7 +33,8 @@ impl Lowering<'_> {
             (self.tensors[&query].clone(), self.tensors[&key].clone(), self.tensors[&value].clone());
         let target = self.allocate(output, false);
         let pixels = shape.width * shape.height;
-        let (queries, keys) = (pixels.min(QUERIES), pixels.min(KEYS));
+        let keys = (pixels / 64).next_multiple_of(4).clamp(*KEYS.start(), *KEYS.end());
+        let (queries, keys) = (pixels.min(QUERIES), pixels.min(keys));
         let row = keys.div_ceil(4);
         let block = Block {
             queries,

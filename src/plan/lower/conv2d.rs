@@ -14,6 +14,10 @@ use crate::tensor::Storage;
 
 use super::{Lowering, Stored};
 
+/// Runs of moments that a tensor should not exceed, unless it has more rows of tiles; and the fewest tiles of one run.
+const MOST_RUNS: u64 = 4096;
+const LEAST_RUN: u32 = 4;
+
 /// A Winograd convolution in the making.
 struct Winograd<'a> {
     conv: &'a Conv,
@@ -85,7 +89,8 @@ impl Lowering<'_> {
         let (input_shape, shape) = (self.fused.shape(conv.input), self.fused.shape(conv.output));
         let (c_in4, c_out4) = (input_shape.channels4(), shape.channels4());
         let (weight, bias) = self.filter(conv);
-        let run = (shape.width.div_ceil(TILE) / 16).max(4);
+        let tiles = u64::from(shape.width.div_ceil(TILE)) * u64::from(shape.height.div_ceil(TILE));
+        let run = u32::try_from(tiles / MOST_RUNS).unwrap_or(u32::MAX).max(LEAST_RUN);
         let list = self.tile_bands(conv, &output, run);
 
         let most = u64::from(list.iter().map(TileBand::tiles).max().unwrap_or(0));

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use crate::error::Result;
 use crate::kernels::choice::Choice;
 use crate::kernels::weights::Layout;
-use crate::kernels::{Launch, Variant};
+use crate::kernels::{Launch, Variant, WORKGROUP};
 use crate::limits::DeviceLimits;
 use crate::model::graph::TensorId;
 use crate::plan::fuse::{Fused, Residual, Stage};
@@ -59,6 +59,8 @@ struct Lowering<'a> {
     /// The finished norms: scale and shift of each channel.
     norms: BTreeMap<usize, BufferId>,
     weights: BTreeMap<String, WeightId>,
+    /// Where parameters lie that some launch has already.
+    params: BTreeMap<Vec<u8>, usize>,
     plan: Plan,
 }
 
@@ -94,6 +96,7 @@ impl<'a> Lowering<'a> {
             tensors: BTreeMap::new(),
             norms: BTreeMap::new(),
             weights: BTreeMap::new(),
+            params: BTreeMap::new(),
             plan,
         };
         lowering.partition()?;
@@ -118,22 +121,26 @@ impl<'a> Lowering<'a> {
         Ok(())
     }
 
-    /// Cuts every resolution by the widest tensor that is stored at it.
+    /// Cuts every resolution by the widest tensor that is stored at it, and so that one launch can reach every pixel of a chunk.
     fn partition(&mut self) -> Result<()> {
-        let mut row_bytes: BTreeMap<(u32, u32), Bytes> = BTreeMap::new();
+        let mut rows: BTreeMap<(u32, u32), (Bytes, u64)> = BTreeMap::new();
         for stage in &self.fused.stages {
             let Some(output) = output_of(stage) else { continue };
             let shape = self.fused.shape(output);
-            let bytes = u64::from(shape.width) * u64::from(shape.channels4()) * self.storage_of(output).vec4_bytes();
-            let widest = row_bytes.entry((shape.height, shape.width)).or_default();
-            *widest = (*widest).max(Bytes(bytes));
+            let elements = u64::from(shape.width) * u64::from(shape.channels4());
+            let invocations = if matches!(stage, Stage::Latents { .. }) { elements } else { u64::from(shape.width) };
+            let widest = rows.entry((shape.height, shape.width)).or_default();
+            let bytes = Bytes(elements * self.storage_of(output).vec4_bytes());
+            *widest = (widest.0.max(bytes), widest.1.max(invocations));
         }
-        let limit = self.limits.largest_bound_buffer().min(self.options.chunk_limit);
         let hard_limit = self.limits.largest_bound_buffer();
-        for ((height, width), bytes) in row_bytes {
+        let limit = hard_limit.min(self.options.chunk_limit);
+        let most_invocations = u64::from(self.limits.max_compute_workgroups_per_dimension) * u64::from(WORKGROUP);
+        for ((height, width), (bytes, invocations)) in rows {
+            let reachable = Bytes(bytes.0 * (most_invocations / invocations));
             // Very wide pictures: a few rows may exceed the chunk size we like, but not the device's.
-            let partition =
-                Partition::new(height, bytes, limit).or_else(|_| Partition::new(height, bytes, hard_limit))?;
+            let partition = Partition::new(height, bytes, limit.min(reachable))
+                .or_else(|_| Partition::new(height, bytes, hard_limit.min(reachable)))?;
             self.partitions.insert((height, width), partition);
         }
         Ok(())
@@ -210,15 +217,19 @@ impl<'a> Lowering<'a> {
 
     fn launch(&mut self, launch: Launch, bindings: &[Resource]) {
         let variant = self.variant(launch.variant);
-        let start = self.plan.params.len();
-        self.plan.params.extend_from_slice(&launch.params);
-        let end = self.plan.params.len();
-        let alignment = self.limits.min_uniform_buffer_offset_alignment as usize;
-        self.plan.params.resize(end.next_multiple_of(alignment), 0);
+        let length = launch.params.len();
+        // Blocks of attention above all repeat themselves: equal parameters are kept once.
+        let start = *self.params.entry(launch.params).or_insert_with_key(|params| {
+            let start = self.plan.params.len();
+            self.plan.params.extend_from_slice(params);
+            let alignment = self.limits.min_uniform_buffer_offset_alignment as usize;
+            self.plan.params.resize((start + params.len()).next_multiple_of(alignment), 0);
+            start
+        });
         let action = Action::Dispatch {
             variant,
             workgroups: launch.workgroups,
-            params: start..end,
+            params: start..start + length,
             bindings: bindings.to_vec(),
         };
         self.step(action, launch.macs);

@@ -10,8 +10,9 @@ use crate::plan::{BufferId, Resource};
 
 use super::{Lowering, Stored};
 
-/// Pixels of one run of the statistics pass.
-const RUN: u32 = 64;
+/// Pixels of one run of the statistics pass, at least; and runs that a tensor should not exceed.
+const LEAST_RUN: u32 = 64;
+const MOST_RUNS: u32 = 4096;
 
 impl Lowering<'_> {
     /// Room for the moments of `runs` runs of a tensor with `channels4` groups of four channels.
@@ -25,7 +26,8 @@ impl Lowering<'_> {
             return;
         }
         let shape = self.fused.shape(tensor);
-        let runs_of = |rows: &Rows| (rows.count() * shape.width).div_ceil(RUN);
+        let run = (shape.height * shape.width / MOST_RUNS).max(LEAST_RUN);
+        let runs_of = |rows: &Rows| (rows.count() * shape.width).div_ceil(run);
         let total: u32 = stored.partition.chunks.iter().map(runs_of).sum();
         let moments = self.moments(total, shape.channels4());
         let mut moments_offset = 0;
@@ -33,7 +35,7 @@ impl Lowering<'_> {
             let own = stored.partition.chunks[index];
             let params = StatsParams {
                 pixels: own.count() * shape.width,
-                run: RUN,
+                run,
                 runs: runs_of(&own),
                 x_offset: (own.start - stored.rows(index).start) * shape.width * shape.channels4(),
                 channels4: shape.channels4(),
