@@ -93,6 +93,8 @@ fn refuses_bad_fields() {
         ("up_block_types", json!(["UpDecoderBlock2D", "AttnUpDecoderBlock2D", "UpDecoderBlock2D", "UpDecoderBlock2D"])),
         ("up_block_types", json!(["UpDecoderBlock2D"])),
         ("out_channels", json!(0)),
+        ("out_channels", json!(1)),
+        ("out_channels", json!(4)),
         ("out_channels", json!(1000)),
         ("latent_channels", json!(0)),
         ("latent_channels", json!(-4)),
