@@ -7,7 +7,7 @@ use serde::Serialize;
 use web_time::Instant;
 
 use crate::error::{Error, Result};
-use crate::gpu::{Control, Gpu, GpuBuffer, Prepared, RunReport};
+use crate::gpu::{Control, Gpu, GpuBuffer, Prepared, RunReport, Weights};
 use crate::io::Checkpoint;
 use crate::kernels::weights::{Layout, pack};
 use crate::limits::{DeviceKind, DeviceLimits};
@@ -52,6 +52,8 @@ pub struct LoadOptions {
     pub precision: Precision,
     /// Latents are the VAE's own, already divided by the model's scaling factor, instead of as the diffusion model leaves them.
     pub unscaled: bool,
+    /// Keep the packed weights in host memory, so that a plan with a budget can fetch them when they are needed.
+    pub weights_on_host: bool,
 }
 
 /// How latents are decoded.
@@ -61,6 +63,9 @@ pub struct DecodeOptions {
     pub output: Output,
     /// Measure the GPU time of each stage, where the device can.
     pub profile: bool,
+    /// The most GPU memory that the decode may take, weights included. What does not fit waits in host memory; the result is the
+    /// same to the bit. Needs [`LoadOptions::weights_on_host`].
+    pub memory_budget: Option<Bytes>,
 }
 
 /// Latents of one or more images, `[n, c, h, w]`, planar f32.
@@ -181,7 +186,11 @@ pub fn plan_decode(
 ) -> Result<Plan> {
     check_size("size", latent_size)?;
     let graph = autoencoder_kl::decoder(config, latent_size, unscaled);
-    let options = PlanOptions { profile: options.profile, ..PlanOptions::new(storage, options.output) };
+    let options = PlanOptions {
+        profile: options.profile,
+        memory_budget: options.memory_budget,
+        ..PlanOptions::new(storage, options.output)
+    };
     Plan::new(&graph, limits, &options)
 }
 
@@ -204,7 +213,9 @@ pub struct Vae {
     config: AutoencoderConfig,
     storage: Storage,
     unscaled: bool,
+    /// On the GPU. With `host_weights`, only while a plan binds them.
     weights: BTreeMap<String, GpuBuffer>,
+    host_weights: Option<BTreeMap<String, Arc<[u8]>>>,
     prepared: Option<(Size, DecodeOptions, Prepared)>,
     load_seconds: f64,
 }
@@ -228,16 +239,21 @@ impl Vae {
             .collect();
         checkpoint.check(in_file.iter().map(|(weight, shape)| (weight.name.as_str(), shape.as_slice())))?;
         let mut weights = BTreeMap::new();
-        for (weight, shape) in &in_file {
-            let values = checkpoint.read_f32(&weight.name, shape).await?;
-            check_half_range(weight, &values)?;
-            let packed = pack(&values, weight.layout, weight.storage, weight.factor);
-            drop(values);
-            weights.insert(weight.name.clone(), GpuBuffer::with_data(gpu, &weight.name, &packed).await?);
-        }
-        for weight in wanted.weights.iter().filter(|weight| is_transform(weight)) {
-            let packed = pack(&wanted.latent_transform, weight.layout, weight.storage, weight.factor);
-            weights.insert(weight.name.clone(), GpuBuffer::with_data(gpu, &weight.name, &packed).await?);
+        let mut host_weights = options.weights_on_host.then(BTreeMap::new);
+        for weight in &wanted.weights {
+            let packed = if is_transform(weight) {
+                pack(&wanted.latent_transform, weight.layout, weight.storage, weight.factor)
+            } else {
+                let values = checkpoint.read_f32(&weight.name, &weight.layout.file_shape()).await?;
+                check_half_range(weight, &values)?;
+                pack(&values, weight.layout, weight.storage, weight.factor)
+            };
+            match &mut host_weights {
+                Some(kept) => drop(kept.insert(weight.name.clone(), Arc::from(packed))),
+                None => {
+                    drop(weights.insert(weight.name.clone(), GpuBuffer::with_data(gpu, &weight.name, &packed).await?))
+                }
+            }
         }
         let load_seconds = start.elapsed().as_secs_f64();
         Ok(Self {
@@ -246,6 +262,7 @@ impl Vae {
             storage,
             unscaled: options.unscaled,
             weights,
+            host_weights,
             prepared: None,
             load_seconds,
         })
@@ -271,6 +288,13 @@ impl Vae {
     /// # Errors
     /// See [`plan_decode`].
     pub fn plan(&self, latent_size: Size, options: &DecodeOptions) -> Result<Plan> {
+        if options.memory_budget.is_some() && self.host_weights.is_none() {
+            return Err(Error::Input {
+                what: "memory budget".to_owned(),
+                expected: "a model loaded with its weights on the host".to_owned(),
+                found: "one loaded without".to_owned(),
+            });
+        }
         plan_decode(&self.config, latent_size, self.gpu.limits(), self.storage, self.unscaled, options)
     }
 
@@ -285,11 +309,36 @@ impl Vae {
             let plan = Arc::new(self.plan(latent_size, options)?);
             // Free the old size before the new one is allocated: the peak is that of one plan, not of two.
             self.prepared = None;
-            let weights: Vec<&GpuBuffer> = plan.weights.iter().map(|weight| &self.weights[&weight.name]).collect();
-            let prepared = Prepared::new(&self.gpu, plan, &weights).await?;
+            self.place_weights(&plan).await?;
+            let prepared = Prepared::new(&self.gpu, Arc::clone(&plan), self.weights_for(&plan)).await?;
             self.prepared = Some((latent_size, *options, prepared));
         }
         self.prepared.as_ref().map(|(_, _, prepared)| prepared.plan()).ok_or(Error::Cancelled)
+    }
+
+    /// With weights on the host: uploads them for a plan that binds them, frees them for one that fetches them.
+    async fn place_weights(&mut self, plan: &Plan) -> Result<()> {
+        let Some(host) = &self.host_weights else { return Ok(()) };
+        if plan.memory.weights.0 == 0 {
+            self.weights.clear();
+            return Ok(());
+        }
+        for weight in &plan.weights {
+            if !self.weights.contains_key(&weight.name) {
+                let buffer = GpuBuffer::with_data(&self.gpu, &weight.name, &host[&weight.name]).await?;
+                self.weights.insert(weight.name.clone(), buffer);
+            }
+        }
+        Ok(())
+    }
+
+    fn weights_for(&self, plan: &Plan) -> Weights<'_> {
+        match &self.host_weights {
+            Some(host) if plan.memory.weights.0 == 0 => {
+                Weights::Host(plan.weights.iter().map(|weight| Arc::clone(&host[&weight.name])).collect())
+            }
+            _ => Weights::Gpu(plan.weights.iter().map(|weight| &self.weights[&weight.name]).collect()),
+        }
     }
 
     /// Decodes image `index` of `latents`.

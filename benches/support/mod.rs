@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use pollster::block_on;
-use wgvae::gpu::{GpuBuffer, Prepared};
+use wgvae::gpu::{GpuBuffer, Prepared, Weights};
 use wgvae::model::graph::Graph;
 use wgvae::plan::{Plan, PlanOptions};
 use wgvae::{Control, Gpu, RunReport, Storage};
@@ -33,8 +33,8 @@ impl Bench {
                 block_on(GpuBuffer::with_data(gpu, &weight.name, &data)).expect("fits")
             })
             .collect();
-        let references: Vec<&GpuBuffer> = weights.iter().collect();
-        let prepared = block_on(Prepared::new(gpu, Arc::clone(&plan), &references)).expect("a device");
+        let bound = Weights::Gpu(weights.iter().collect());
+        let prepared = block_on(Prepared::new(gpu, Arc::clone(&plan), bound)).expect("a device");
         let elements = plan.latents.width * plan.latents.height * plan.latent_channels;
         let latents = (0..elements).map(|index| (index % 13) as f32 * 0.1 - 0.6).collect();
         Self { plan, prepared, latents, _weights: weights }

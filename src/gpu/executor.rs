@@ -18,7 +18,7 @@ use super::pipelines::Pipeline;
 use crate::error::{DeviceError, Error, Result};
 use crate::kernels::interface;
 use crate::limits::DeviceKind;
-use crate::plan::{Action, BufferId, Plan, Resource, UNUSED_BYTES};
+use crate::plan::{Action, BufferId, HostSource, Plan, Resource, UNUSED_BYTES};
 use crate::tensor::Bytes;
 
 /// Submissions that may be under way at once: one runs while the next is being recorded.
@@ -75,6 +75,16 @@ pub struct Submission {
 enum Command {
     Dispatch { pipeline: Arc<Pipeline>, bind_group: usize, offset: u32, workgroups: [u32; 3] },
     Copy { from: (BufferId, u64), to: (BufferId, u64), bytes: u64 },
+    Transfer,
+}
+
+/// The weights of a plan, in its order.
+#[derive(Debug, Clone)]
+pub enum Weights<'a> {
+    /// On the GPU: for a plan that binds them.
+    Gpu(Vec<&'a GpuBuffer>),
+    /// Packed, in host memory: for a plan that fetches them.
+    Host(Vec<Arc<[u8]>>),
 }
 
 /// A plan with everything it needs on a device. Running it again only submits.
@@ -86,6 +96,8 @@ pub struct Prepared {
     commands: Vec<Command>,
     bind_groups: Vec<wgpu::BindGroup>,
     timestamps: Option<Timestamps>,
+    /// Packed weights, where the plan fetches them.
+    host_weights: Vec<Arc<[u8]>>,
     /// Multiply-adds per second, as measured last.
     pace: f64,
     // Bound by the bind groups.
@@ -113,8 +125,12 @@ impl Prepared {
     ///
     /// # Errors
     /// [`Error::Device`], naming the buffer or kernel.
-    pub async fn new(gpu: &Gpu, plan: Arc<Plan>, weights: &[&GpuBuffer]) -> Result<Self> {
-        assert_eq!(weights.len(), plan.weights.len(), "weights of another plan");
+    pub async fn new(gpu: &Gpu, plan: Arc<Plan>, weights: Weights<'_>) -> Result<Self> {
+        let (weights, host_weights) = match weights {
+            Weights::Gpu(weights) => (weights, Vec::new()),
+            Weights::Host(weights) => (Vec::new(), weights),
+        };
+        assert_eq!(weights.len() + host_weights.len(), plan.weights.len(), "weights of another plan");
         let mut pipelines = Vec::new();
         for variant in &plan.variants {
             pipelines.push(gpu.inner.pipelines.get(gpu, variant).await?);
@@ -132,7 +148,7 @@ impl Prepared {
             _ => Some(Timestamps::new(gpu, &plan).await?),
         };
 
-        let resources = Resources { plan: &plan, slots: &slots, weights, params: &params, unused: &unused };
+        let resources = Resources { plan: &plan, slots: &slots, weights: &weights, params: &params, unused: &unused };
         let (commands, bind_groups) =
             gpu.scoped("binding buffers", || resources.commands(&gpu.inner.device, &pipelines)).await?;
         let pace = match plan.kind {
@@ -147,6 +163,7 @@ impl Prepared {
             commands,
             bind_groups,
             timestamps,
+            host_weights,
             pace,
             _params: params,
             _unused: unused,
@@ -196,13 +213,22 @@ impl Prepared {
         let total = plan.macs();
         let (mut at, mut done) = (0, 0);
         let mut under_way = VecDeque::new();
+        let mut parked: Vec<Vec<u8>> = vec![Vec::new(); plan.parked.len()];
         let mut submissions = Vec::new();
         let target = control.submission_target.unwrap_or_else(|| submission_target(plan.kind));
         let mut last_end = Instant::now();
         loop {
-            if at < plan.steps.len() && under_way.len() < IN_FLIGHT {
+            let parks = plan.steps.get(at).is_some_and(|step| matches!(step.action, Action::Park { .. }));
+            // What is parked is read when all that was submitted before is done.
+            if at < plan.steps.len() && under_way.len() < IN_FLIGHT && (!parks || under_way.is_empty()) {
                 if control.cancel.as_ref().is_some_and(|cancel| cancel.load(Ordering::Relaxed)) {
                     return Err(Error::Cancelled);
+                }
+                if plan.steps[at].action.is_transfer() {
+                    self.transfer(&plan.steps[at].action, &mut parked).await?;
+                    at += 1;
+                    last_end = Instant::now();
+                    continue;
                 }
                 let steps = at..plan.submission_end(at, self.submission_macs(target));
                 at = steps.end;
@@ -227,6 +253,27 @@ impl Prepared {
             if let Some(progress) = &mut control.progress {
                 progress(Progress { done, total, stage });
             }
+        }
+    }
+
+    /// Moves a buffer's content between host and device.
+    async fn transfer(&self, action: &Action, parked: &mut [Vec<u8>]) -> Result<()> {
+        match action {
+            Action::Fetch { from, to } => {
+                let content: &[u8] = match from {
+                    HostSource::Weight(weight) => &self.host_weights[*weight],
+                    HostSource::Parked(place) => &parked[place.0],
+                };
+                let buffer = &self.plan.buffers[to.0];
+                let upload = || self.gpu.inner.queue.write_buffer(self.slot(*to).raw(), 0, content);
+                self.gpu.scoped(&format!("fetching \"{}\"", buffer.name), upload).await
+            }
+            Action::Park { from, to } => {
+                let bytes = self.plan.buffers[from.0].bytes;
+                let place = &mut parked[to.0];
+                self.read(self.slot(*from), &self.staging, bytes, |data| data.clone_into(place)).await
+            }
+            Action::Dispatch { .. } | Action::Copy { .. } => unreachable!("not a transfer"),
         }
     }
 
@@ -261,6 +308,7 @@ impl Prepared {
                         encoder.copy_buffer_to_buffer(source, from.1, target, to.1, Some(*bytes));
                         at + 1
                     }
+                    Command::Transfer => unreachable!("a transfer is no part of a submission"),
                     Command::Dispatch { .. } => self.record_pass(&mut encoder, at..range.end),
                 };
             }
@@ -390,6 +438,7 @@ impl Resources<'_> {
         for step in &self.plan.steps {
             commands.push(match &step.action {
                 Action::Copy { from, to, bytes } => Command::Copy { from: *from, to: *to, bytes: *bytes },
+                Action::Fetch { .. } | Action::Park { .. } => Command::Transfer,
                 Action::Dispatch { variant, workgroups, params, bindings } => {
                     let pipeline = Arc::clone(&pipelines[*variant]);
                     let file = self.plan.variants[*variant].file;

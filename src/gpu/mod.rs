@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 pub use self::adapter::{AdapterReport, GpuOptions, adapters};
 pub use self::buffers::{GpuBuffer, Ledger};
-pub use self::executor::{Control, Prepared, Progress, RunReport, Submission};
+pub use self::executor::{Control, Prepared, Progress, RunReport, Submission, Weights};
 
 use self::pipelines::Pipelines;
 use self::wait::Waiter;

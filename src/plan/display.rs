@@ -89,6 +89,8 @@ impl Plan {
             Action::Copy { from, to, .. } => {
                 format!("copy s{} s{}", self.buffers[from.0.0].slot.0, self.buffers[to.0.0].slot.0)
             }
+            Action::Fetch { to: buffer, .. } => format!("fetch s{}", self.buffers[buffer.0].slot.0),
+            Action::Park { from: buffer, .. } => format!("park s{}", self.buffers[buffer.0].slot.0),
             Action::Dispatch { variant, bindings, .. } => {
                 let mut text = self.variants[*variant].file.to_owned();
                 for binding in bindings {

@@ -35,5 +35,6 @@ pub fn used(action: &Action) -> Vec<BufferId> {
             })
             .collect(),
         Action::Copy { from, to, .. } => vec![from.0, to.0],
+        Action::Fetch { to: buffer, .. } | Action::Park { from: buffer, .. } => vec![*buffer],
     }
 }

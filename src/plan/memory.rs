@@ -7,11 +7,11 @@
 use std::ops::Range;
 
 use crate::kernels::weights::Layout;
-use crate::plan::{Memory, Plan, SlotId, UNUSED_BYTES};
+use crate::plan::{Action, Memory, Plan, Resource, SlotId, UNUSED_BYTES};
 use crate::tensor::Bytes;
 
 /// Sizes of buffers are rounded up to this many bytes.
-const ALIGNMENT: u64 = 256;
+pub(super) const ALIGNMENT: u64 = 256;
 
 /// Sets `slot` of every buffer, the sizes of all slots, and the predicted memory; with room for `timestamps` if asked.
 pub fn assign(plan: &mut Plan, timestamps: bool) {
@@ -41,15 +41,29 @@ fn disjoint(a: &Range<usize>, b: &Range<usize>) -> bool {
 
 /// The memory of a plan whose slots are assigned.
 fn predict(plan: &Plan, timestamps: bool) -> Memory {
-    let staging = plan.result.iter().map(|chunk| plan.buffers[chunk.buffer.0].bytes).max().unwrap_or_default();
+    let results = plan.result.iter().map(|chunk| plan.buffers[chunk.buffer.0].bytes);
+    let staging = results.chain(plan.parked.iter().copied()).max().unwrap_or_default();
+    let mut resident: Vec<usize> = plan.steps.iter().flat_map(|step| bound_weights(&step.action)).collect();
+    resident.sort_unstable();
+    resident.dedup();
     Memory {
-        weights: plan.weights.iter().map(|weight| weight.bytes).sum(),
+        weights: resident.into_iter().map(|weight| plan.weights[weight].bytes).sum(),
         slots: plan.slots.iter().copied().sum(),
         params: Bytes(plan.params.len() as u64 + UNUSED_BYTES),
         staging,
         // Begin and end of each stage, 8 bytes each, once on the device and once for the host.
         timestamps: Bytes(if timestamps { plan.stages.len() as u64 * 32 } else { 0 }),
     }
+}
+
+/// Weights that a step binds as such: those stay on the GPU.
+fn bound_weights(action: &Action) -> Vec<usize> {
+    let Action::Dispatch { bindings, .. } = action else { return Vec::new() };
+    let weight = |binding: &Resource| match binding {
+        Resource::Weight(weight) => Some(weight.0),
+        Resource::Buffer(_) | Resource::Unused => None,
+    };
+    bindings.iter().filter_map(weight).collect()
 }
 
 /// The factors of the latents, which the configuration gives and no file.

@@ -17,6 +17,7 @@ pub mod liveness;
 mod lower;
 pub mod memory;
 pub mod partition;
+pub mod spill;
 
 use std::ops::Range;
 
@@ -55,12 +56,14 @@ pub struct PlanOptions {
     pub profile: bool,
     /// Which kernels and tiles to use; `None` for what measured best on devices of this kind.
     pub choice: Option<Choice>,
+    /// The most GPU memory the plan may take, all of it. What does not fit waits in host memory, weights included.
+    pub memory_budget: Option<Bytes>,
 }
 
 impl PlanOptions {
     /// The defaults for `storage` and `output`.
     pub fn new(storage: Storage, output: Output) -> Self {
-        Self { storage, output, chunk_limit: Bytes(64 << 20), profile: false, choice: None }
+        Self { storage, output, chunk_limit: Bytes(64 << 20), profile: false, choice: None, memory_budget: None }
     }
 }
 
@@ -119,6 +122,21 @@ pub struct WeightUse {
     pub bytes: Bytes,
 }
 
+/// A copy of a buffer in host memory, by index into [`Plan::parked`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(transparent)]
+pub struct ParkedId(pub usize);
+
+/// What comes from host memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum HostSource {
+    /// A packed weight, by index into [`Plan::weights`].
+    Weight(usize),
+    /// What was parked.
+    Parked(ParkedId),
+}
+
 /// What a step does.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -143,6 +161,27 @@ pub enum Action {
         /// How many bytes.
         bytes: u64,
     },
+    /// Fills a buffer from host memory.
+    Fetch {
+        /// Where its content is.
+        from: HostSource,
+        /// The buffer, as long as it is.
+        to: BufferId,
+    },
+    /// Keeps a buffer's content in host memory.
+    Park {
+        /// The buffer.
+        from: BufferId,
+        /// Where it goes.
+        to: ParkedId,
+    },
+}
+
+impl Action {
+    /// Whether the host takes part: such a step is no part of a submission.
+    pub fn is_transfer(&self) -> bool {
+        matches!(self, Self::Fetch { .. } | Self::Park { .. })
+    }
 }
 
 /// One command of a plan.
@@ -216,6 +255,8 @@ pub struct Plan {
     /// Parameters of all dispatches, each aligned as the device wants uniform offsets.
     #[serde(skip)]
     pub params: Vec<u8>,
+    /// Sizes of the copies that wait in host memory.
+    pub parked: Vec<Bytes>,
     /// Where the latents go, planar f32.
     pub input: BufferId,
     /// Where the result is, in order of rows.
@@ -241,11 +282,75 @@ impl Plan {
     /// [`Error::TooLarge`] when a row of a tensor, a weight or a launch does not fit `limits`, with the step and the bytes.
     pub fn new(graph: &Graph, limits: &DeviceLimits, options: &PlanOptions) -> Result<Self> {
         let fused = fuse::fuse(graph, stream_scale(options.storage));
-        let mut plan = lower::lower(&fused, limits, options)?;
-        liveness::liveness(&mut plan);
-        memory::assign(&mut plan, options.profile && limits.timestamp_query);
+        let whole = lower::lower(&fused, limits, options)?.placed(limits, options);
+        let plan = match options.memory_budget {
+            Some(budget) if whole.memory.peak() > budget => Self::within(&fused, limits, options, budget)?,
+            Some(_) | None => whole,
+        };
         plan.check(limits)?;
         Ok(plan)
+    }
+
+    /// The last two passes.
+    fn placed(mut self, limits: &DeviceLimits, options: &PlanOptions) -> Self {
+        liveness::liveness(&mut self);
+        memory::assign(&mut self, options.profile && limits.timestamp_query);
+        self
+    }
+
+    /// The plan that moves least over the host's link and takes at most `budget`.
+    fn within(fused: &fuse::Fused, limits: &DeviceLimits, options: &PlanOptions, budget: Bytes) -> Result<Self> {
+        let mut best: Option<Self> = None;
+        let mut smallest: Option<Bytes> = None;
+        for candidate in candidates(limits, options) {
+            let Ok(lowered) = lower::lower(fused, limits, &candidate) else { continue };
+            if let Some(plan) = lowered.spilled_within(limits, options, budget)
+                && best.as_ref().is_none_or(|best| plan.transfer_cost() < best.transfer_cost())
+            {
+                best = Some(plan);
+            }
+            if best.is_none() {
+                let least = spill::spill(&lowered, spill::least_room(&lowered));
+                let peak = least.map(|plan| plan.placed(limits, options).memory.peak());
+                smallest = smallest.into_iter().chain(peak).min();
+            }
+        }
+        best.ok_or_else(|| Error::TooLarge {
+            what: "the smallest plan for this size".to_owned(),
+            needed: smallest.unwrap_or_default(),
+            limit: budget,
+        })
+    }
+
+    /// This lowered plan with so much of it in host memory that its peak is at most `budget`.
+    fn spilled_within(&self, limits: &DeviceLimits, options: &PlanOptions, budget: Bytes) -> Option<Self> {
+        // Slots are not perfectly shared: ask for as much less as the last try came out too large.
+        const TRIES: usize = 12;
+        let mut room = budget;
+        for _ in 0..TRIES {
+            let plan = spill::spill(self, room)?.placed(limits, options);
+            let peak = plan.memory.peak();
+            if peak <= budget {
+                return Some(plan);
+            }
+            room = Bytes(room.0.checked_sub((peak.0 - budget.0).max(1 << 16))?);
+        }
+        None
+    }
+
+    /// What the plan costs beside its arithmetic, in bytes over the host's link. A launch counts as so many bytes.
+    fn transfer_cost(&self) -> u64 {
+        const STEP_BYTES: u64 = 64 << 10;
+        self.transferred().0 + self.steps.len() as u64 * STEP_BYTES
+    }
+
+    /// Bytes that one decode moves between host and device because the budget is short.
+    pub fn transferred(&self) -> Bytes {
+        let moved = self.steps.iter().map(|step| match &step.action {
+            Action::Fetch { to: buffer, .. } | Action::Park { from: buffer, .. } => self.buffers[buffer.0].bytes,
+            Action::Dispatch { .. } | Action::Copy { .. } => Bytes(0),
+        });
+        moved.sum()
     }
 
     /// Multiply-adds, counted as direct convolutions and products.
@@ -277,6 +382,9 @@ impl Plan {
         const STEP_MACS: u64 = 500_000;
         let mut sum = 0;
         for (index, step) in self.steps.iter().enumerate().skip(start) {
+            if step.action.is_transfer() {
+                return index.max(start + 1);
+            }
             sum += step.macs + STEP_MACS;
             if sum > macs {
                 return (index).max(start + 1);
@@ -320,6 +428,25 @@ impl Plan {
     pub fn rows(chunk: &OutputChunk) -> Rows {
         Rows { start: chunk.rows.0, end: chunk.rows.1 }
     }
+}
+
+/// Ways to cut a plan that has to fit a budget: ever smaller chunks, ever less scratch.
+fn candidates(limits: &DeviceLimits, options: &PlanOptions) -> Vec<PlanOptions> {
+    let choice = options.choice.unwrap_or_else(|| Choice::for_device(limits));
+    let mut candidates = Vec::new();
+    for shift in 0..5 {
+        for scratch_bytes in [choice.winograd_scratch_bytes, 4 << 20, 1 << 20] {
+            candidates.push(PlanOptions {
+                chunk_limit: Bytes(options.chunk_limit.0 >> shift),
+                choice: Some(Choice {
+                    winograd_scratch_bytes: scratch_bytes.min(choice.winograd_scratch_bytes),
+                    ..choice
+                }),
+                ..options.clone()
+            });
+        }
+    }
+    candidates
 }
 
 /// The factor of the residual stream. Half precision ends at 65504; 1/16 leaves room for streams up to a million.

@@ -97,6 +97,11 @@ pub fn bands(input: &Partition, output: &Partition, upsample: bool, max_rows: u3
     result
 }
 
+/// Whether band `index` is the last of its output chunk.
+pub fn completes_chunk(bands: &[Band], index: usize) -> bool {
+    bands.get(index + 1).is_none_or(|next| next.output != bands[index].output)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -116,3 +116,37 @@ fn attention_over_many_chunks_of_an_odd_number_of_keys() {
         assert!(error <= 2e-5, "{rows} rows a chunk: {error:.1e} from the whole plan");
     }
 }
+
+/// A sweep of budgets from the smallest possible to the whole: each plan keeps its budget and gives the whole plan's picture.
+#[test]
+fn every_budget_gives_the_same_picture() {
+    for (name, channels, attention) in [("attention", vec![16, 32, 48], true), ("none", vec![32, 64], false)] {
+        let config = crate::shaders::toy(&channels, 8, attention);
+        let latents = formula::latents(&[config.latent_channels as usize, 12, 10]);
+        let weights = formula::decoder(&config);
+        let graph = autoencoder_kl::decoder(&config, Size { width: 10, height: 12 }, false);
+        let limits = DeviceLimits::webgpu_default();
+        let with_budget = |memory_budget| {
+            let chunk_limit = Bytes(1 << 16);
+            let options = PlanOptions { chunk_limit, memory_budget, ..PlanOptions::new(Storage::F32, Output::Raw) };
+            Plan::new(&graph, &limits, &options)
+        };
+        let whole = with_budget(None).unwrap();
+        let picture = interpret(&whole, &weights, &latents.data);
+        let Err(wgvae::Error::TooLarge { needed: least, .. }) = with_budget(Some(Bytes(1))) else {
+            panic!("a budget of one byte")
+        };
+        let mut spilled = 0;
+        for part in 0..=20 {
+            let budget = Bytes(least.0 + (whole.memory.peak().0 - least.0) * part / 20);
+            let plan = with_budget(Some(budget)).unwrap_or_else(|error| panic!("{name} {part}: {error}"));
+            assert!(plan.memory.peak() <= budget, "{name} {part}: {} beyond {budget}", plan.memory.peak());
+            spilled += u32::from(plan.transferred().0 > 0);
+            let error = relative_error(&interpret(&plan, &weights, &latents.data), &picture);
+            assert!(error <= 2e-5, "{name} {part}: {error:.1e} from the whole plan");
+        }
+        println!("{name}: {least} to {}", whole.memory.peak());
+        assert!(spilled >= 15, "{name}: only {spilled} budgets needed host memory");
+        assert!(least.0 * 2 < whole.memory.peak().0, "{name}: {least} of {}", whole.memory.peak());
+    }
+}

@@ -62,6 +62,8 @@ fn cases() -> impl Strategy<Value = Case> {
 fn reads_and_writes(plan: &Plan, action: &Action) -> (Vec<usize>, Vec<usize>) {
     match action {
         Action::Copy { from, to, .. } => (vec![from.0.0], vec![to.0.0]),
+        Action::Fetch { to, .. } => (vec![], vec![to.0]),
+        Action::Park { from, .. } => (vec![from.0], vec![]),
         Action::Dispatch { variant, bindings, .. } => {
             let (mut reads, mut writes) = (Vec::new(), Vec::new());
             let uses = interface(plan.variants[*variant].file).bindings;

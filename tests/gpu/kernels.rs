@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use half::f16;
 use pollster::block_on;
-use wgvae::gpu::{GpuBuffer, Prepared};
+use wgvae::gpu::{GpuBuffer, Prepared, Weights};
 use wgvae::kernels::choice::Choice;
 use wgvae::kernels::weights::Layout;
 use wgvae::kernels::{Access, interface};
@@ -76,8 +76,8 @@ async fn launch(gpu: &Gpu, problem: &Problem, read: usize) -> Vec<u8> {
     }
     let before = &problem.bindings[read].as_ref().unwrap().bytes;
     let plan = plan_of_one(gpu, problem, bindings, buffers.len(), before.len() as u64);
-    let weights: Vec<&GpuBuffer> = buffers.iter().collect();
-    let mut prepared = Prepared::new(gpu, Arc::new(plan), &weights).await.unwrap();
+    let weights = Weights::Gpu(buffers.iter().collect());
+    let mut prepared = Prepared::new(gpu, Arc::new(plan), weights).await.unwrap();
     let before: Vec<f32> = bytemuck::pod_collect_to_vec(before);
     let mut result = Vec::new();
     prepared.run(&before, &mut Control::default(), &mut |_, bytes| result = bytes.to_vec()).await.unwrap();

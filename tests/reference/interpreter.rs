@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use wgvae::kernels::weights::pack;
-use wgvae::plan::{Action, Plan, Resource};
+use wgvae::plan::{Action, HostSource, ParkedId, Plan, Resource};
 use wgvae::{HostTensor, Output};
 
 use crate::reference::{Call, run};
@@ -18,6 +18,7 @@ struct Memory<'a> {
     plan: &'a Plan,
     slots: Vec<Vec<u8>>,
     weights: Vec<Vec<u8>>,
+    parked: BTreeMap<ParkedId, Vec<u8>>,
 }
 
 /// The image, planar f32 `[3, h, w]`, that `plan` makes of `latents` `[c, h, w]`.
@@ -28,7 +29,7 @@ pub(crate) fn interpret(plan: &Plan, weights: &BTreeMap<String, HostTensor>, lat
         pack(values, used.layout, used.storage, used.factor)
     });
     let slots = plan.slots.iter().map(|bytes| vec![POISON; usize::try_from(bytes.0).unwrap()]).collect();
-    let mut memory = Memory { plan, slots, weights: packed.collect() };
+    let mut memory = Memory { plan, slots, weights: packed.collect(), parked: BTreeMap::new() };
     let input = plan.buffers[plan.input.0].slot.0;
     let bytes: &[u8] = bytemuck::cast_slice(latents);
     memory.slots[input][..bytes.len()].copy_from_slice(bytes);
@@ -63,6 +64,20 @@ impl Memory<'_> {
     fn step(&mut self, index: usize) {
         match &self.plan.steps[index].action {
             Action::Copy { from, to, bytes } => self.copy(*from, *to, *bytes),
+            Action::Fetch { from, to } => {
+                let content = match from {
+                    HostSource::Weight(weight) => self.weights[*weight].clone(),
+                    HostSource::Parked(place) => self.parked[place].clone(),
+                };
+                assert!(content.len() as u64 <= self.plan.buffers[to.0].bytes.0, "a fetch beyond {to:?}");
+                self.slots[self.plan.buffers[to.0].slot.0][..content.len()].copy_from_slice(&content);
+            }
+            Action::Park { from, to } => {
+                let buffer = &self.plan.buffers[from.0];
+                assert!(buffer.bytes <= self.plan.memory.staging, "more is parked than the staging buffer holds");
+                let length = usize::try_from(buffer.bytes.0).unwrap();
+                self.parked.insert(*to, self.slots[buffer.slot.0][..length].to_vec());
+            }
             Action::Dispatch { variant, workgroups, params, bindings } => {
                 let mut taken: Vec<Vec<u8>> = bindings.iter().map(|binding| self.take(binding)).collect();
                 let slices = bindings.iter().zip(&mut taken).map(|(binding, bytes)| {

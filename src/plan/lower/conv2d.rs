@@ -8,7 +8,7 @@ use crate::kernels::weights::Layout;
 use crate::kernels::winograd::{self, InParams, OutParams, POINTS, TILE, WeightsParams};
 use crate::plan::fuse::{Conv, Residual};
 use crate::plan::lower::pointwise::Product;
-use crate::plan::partition::{Band, Rows, bands};
+use crate::plan::partition::{Band, Rows, bands, completes_chunk};
 use crate::plan::{BufferId, Resource};
 use crate::tensor::Storage;
 
@@ -101,10 +101,12 @@ impl Lowering<'_> {
 
         let u = self.transform_filters(weight, c_in4, c_out4);
         let winograd = Winograd { conv, output, bias, u, v, m, moments, run };
-        for band in &list {
-            self.winograd_band(&winograd, band);
+        for (index, tiles) in list.iter().enumerate() {
+            self.winograd_band(&winograd, tiles);
+            if list.get(index + 1).is_none_or(|next| next.band.output != tiles.band.output) {
+                self.copy_halo(conv.output, &winograd.output, tiles.band.output);
+            }
         }
-        self.copy_halos(conv.output, &winograd.output);
         if let Some(moments) = moments {
             self.finish_norm(conv.output, moments, total_runs);
         }
@@ -288,7 +290,7 @@ impl Lowering<'_> {
             let most = list.iter().map(|band| halo(band.rows).count()).max().unwrap_or(0);
             (norm, self.scratch("normed", u64::from(most) * row_bytes))
         });
-        for band in &list {
+        for (index, band) in list.iter().enumerate() {
             let (source, x_row0) = match normed {
                 Some((norm, scratch)) => {
                     let rows = halo(band.rows);
@@ -319,8 +321,10 @@ impl Lowering<'_> {
             .launch();
             let target = Resource::Buffer(output.chunks[band.output]);
             self.launch(launch, &[Resource::Buffer(source), weight, bias, target]);
+            if completes_chunk(&list, index) {
+                self.copy_halo(conv.output, &output, band.output);
+            }
         }
-        self.copy_halos(conv.output, &output);
         self.measure(conv.output, &output);
     }
 }

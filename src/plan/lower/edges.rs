@@ -31,8 +31,8 @@ impl Lowering<'_> {
             };
             let bindings = [Resource::Buffer(self.plan.input), transform, Resource::Buffer(*chunk)];
             self.launch(latents_in(stored.storage, params), &bindings);
+            self.copy_halo(output, &stored, index);
         }
-        self.copy_halos(output, &stored);
     }
 
     pub(super) fn image(&mut self, input: TensorId) {

@@ -80,6 +80,7 @@ impl<'a> Lowering<'a> {
             slots: Vec::new(),
             weights: Vec::new(),
             params: Vec::new(),
+            parked: Vec::new(),
             input: BufferId(0),
             result: Vec::new(),
             latent_transform: Vec::new(),
@@ -247,22 +248,20 @@ impl<'a> Lowering<'a> {
         self.plan.steps.push(Step { stage: self.plan.stages.len() - 1, action, macs });
     }
 
-    /// Gives every chunk of `tensor` the border rows of its neighbours.
-    fn copy_halos(&mut self, tensor: TensorId, stored: &Stored) {
+    /// Gives chunk `lower` of `tensor` and the one above it each other's border rows. Both are complete by then.
+    fn copy_halo(&mut self, tensor: TensorId, stored: &Stored, lower: usize) {
+        let Some(upper) = lower.checked_sub(1) else { return };
         let shape = self.fused.shape(tensor);
         let row_bytes = u64::from(shape.width) * u64::from(shape.channels4()) * stored.storage.vec4_bytes();
-        for upper in 0..stored.chunks.len().saturating_sub(1) {
-            let lower = upper + 1;
-            let border = stored.partition.chunks[lower].start;
-            for (row, from, to) in [(border - 1, upper, lower), (border, lower, upper)] {
-                let offset = |chunk: usize| u64::from(row - stored.rows(chunk).start) * row_bytes;
-                let action = Action::Copy {
-                    from: (stored.chunks[from], offset(from)),
-                    to: (stored.chunks[to], offset(to)),
-                    bytes: row_bytes,
-                };
-                self.step(action, 0);
-            }
+        let border = stored.partition.chunks[lower].start;
+        for (row, from, to) in [(border - 1, upper, lower), (border, lower, upper)] {
+            let offset = |chunk: usize| u64::from(row - stored.rows(chunk).start) * row_bytes;
+            let action = Action::Copy {
+                from: (stored.chunks[from], offset(from)),
+                to: (stored.chunks[to], offset(to)),
+                bytes: row_bytes,
+            };
+            self.step(action, 0);
         }
     }
 }

@@ -6,7 +6,7 @@ use crate::kernels::weights::Layout;
 use crate::model::graph::TensorId;
 use crate::plan::Resource;
 use crate::plan::fuse::{Conv, Residual, Stage};
-use crate::plan::partition::{Band, bands};
+use crate::plan::partition::{Band, bands, completes_chunk};
 use crate::tensor::Bytes;
 
 use super::{Lowering, Stored};
@@ -66,7 +66,7 @@ impl Lowering<'_> {
             let most = list.iter().map(|band| band.rows.count()).max().unwrap_or(0);
             (norm, self.scratch("normed", row_bytes * u64::from(most)))
         });
-        for band in &list {
+        for (index, band) in list.iter().enumerate() {
             match normed {
                 Some((norm, scratch)) => {
                     self.apply_norm(conv.input, band.input, band.rows, (norm, conv.prologue.activate), scratch);
@@ -74,9 +74,11 @@ impl Lowering<'_> {
                 }
                 None => self.product_of_band(&product, *band, &output),
             }
+            if reader == Role::Other && completes_chunk(&list, index) {
+                self.copy_halo(conv.output, &output, band.output);
+            }
         }
         if reader == Role::Other {
-            self.copy_halos(conv.output, &output);
             self.measure(conv.output, &output);
         }
         Ok(())

@@ -1,0 +1,227 @@
+//! Makes a plan fit less memory, exactly: what is not needed for a while waits in host memory, weights included.
+//!
+//! The plan's launches stay as they are, in their order; only where their buffers live changes, so the result is the same to the bit.
+//! It is what a compiler does with registers: walk the steps; before a step make room for what it uses by evicting what is
+//! needed again last (Belady's rule); what comes back gets a new buffer. Weights start in host memory and are never written, so evicting
+//! one costs nothing but its return. Chunks are the unit: smaller chunks need less room at once.
+//!
+//! Never recomputes anything, never changes a chunk; see [`crate::plan::partition`] for smaller ones.
+
+use crate::kernels::{Access, interface};
+use crate::plan::{Action, BufferId, BufferUse, HostSource, ParkedId, Plan, Resource, SlotId, Step};
+use crate::tensor::Bytes;
+
+/// A buffer or a weight of the plan before.
+type Item = usize;
+
+/// Rewrites a lowered plan so that at no step more than `room` bytes of buffers and weights exist. `None` when a single step needs more.
+pub fn spill(plan: &Plan, room: Bytes) -> Option<Plan> {
+    let mut spilling = Spilling::new(plan, room);
+    for index in 0..=plan.steps.len() {
+        spilling.make_resident(index)?;
+        if let Some(step) = plan.steps.get(index) {
+            spilling.copy_step(step);
+        }
+        spilling.free_dead(index);
+    }
+    let mut spilled = spilling.spilled;
+    for chunk in &mut spilled.result {
+        // The last step keeps every part of the result resident: its last buffer is where it is.
+        chunk.buffer = spilling.items[chunk.buffer.0].last?;
+    }
+    spilled.input = spilling.items[plan.input.0].first?;
+    Some(spilled)
+}
+
+/// The most that a single step of `plan` uses: less room than this cannot do.
+pub fn least_room(plan: &Plan) -> Bytes {
+    let uses = uses(plan);
+    let bytes = |items: &[(Item, bool)]| items.iter().map(|(item, _)| item_bytes(plan, *item)).sum();
+    uses.iter().map(|items| bytes(items)).max().unwrap_or_default()
+}
+
+#[derive(Debug, Clone, Default)]
+struct Place {
+    /// Where it is now.
+    current: Option<BufferId>,
+    /// The buffer it had first, and last.
+    first: Option<BufferId>,
+    last: Option<BufferId>,
+    /// Written since it was last in host memory.
+    dirty: bool,
+    /// Its copy in host memory.
+    host: Option<HostSource>,
+    /// Steps that use it, last first.
+    uses: Vec<usize>,
+}
+
+struct Spilling<'a> {
+    plan: &'a Plan,
+    room: u64,
+    resident: u64,
+    items: Vec<Place>,
+    uses: Vec<Vec<(Item, bool)>>,
+    spilled: Plan,
+}
+
+impl<'a> Spilling<'a> {
+    fn new(plan: &'a Plan, room: Bytes) -> Self {
+        let uses = uses(plan);
+        let mut items = vec![Place::default(); plan.buffers.len() + plan.weights.len()];
+        for (step, used) in uses.iter().enumerate().rev() {
+            for (item, _) in used {
+                items[*item].uses.push(step);
+            }
+        }
+        for (index, item) in items[plan.buffers.len()..].iter_mut().enumerate() {
+            item.host = Some(HostSource::Weight(index));
+        }
+        // The host writes the input before the first step.
+        items[plan.input.0].dirty = true;
+        let spilled = Plan { steps: Vec::new(), buffers: Vec::new(), ..plan.clone() };
+        Self { plan, room: room.0, resident: 0, items, uses, spilled }
+    }
+
+    /// Gives everything that step `index` uses a buffer, and its content where it has one.
+    fn make_resident(&mut self, index: usize) -> Option<()> {
+        let used = self.uses[index].clone();
+        let stage = self.plan.steps[index.min(self.plan.steps.len() - 1)].stage;
+        for (item, writes) in &used {
+            if self.items[*item].current.is_none() {
+                let bytes = item_bytes(self.plan, *item).0;
+                while self.resident + bytes > self.room {
+                    self.evict(&used, stage)?;
+                }
+                self.allocate(*item, stage);
+            }
+            self.items[*item].dirty |= writes;
+        }
+        Some(())
+    }
+
+    fn allocate(&mut self, item: Item, stage: usize) {
+        let bytes = item_bytes(self.plan, item);
+        let name = item_name(self.plan, item).to_owned();
+        self.spilled.buffers.push(BufferUse { name, bytes, live: 0..0, slot: SlotId(0) });
+        let buffer = BufferId(self.spilled.buffers.len() - 1);
+        let place = &mut self.items[item];
+        place.current = Some(buffer);
+        place.first.get_or_insert(buffer);
+        place.last = Some(buffer);
+        self.resident += bytes.0;
+        if let Some(from) = place.host {
+            self.spilled.steps.push(Step { stage, action: Action::Fetch { from, to: buffer }, macs: 0 });
+        }
+    }
+
+    /// Frees the buffer that is needed again last. `None` when everything resident is needed now.
+    fn evict(&mut self, needed: &[(Item, bool)], stage: usize) -> Option<()> {
+        let candidates = (0..self.items.len())
+            .filter(|item| self.items[*item].current.is_some() && !needed.iter().any(|(needed, _)| needed == item));
+        // Of those needed again at the same step, the one that costs nothing to evict, then the largest.
+        let victim = candidates.max_by_key(|item| {
+            let place = &self.items[*item];
+            (place.uses.last().copied(), !place.dirty, item_bytes(self.plan, *item))
+        })?;
+        let place = &mut self.items[victim];
+        let buffer = place.current.take()?;
+        if place.dirty {
+            place.dirty = false;
+            let parked = match place.host {
+                Some(HostSource::Parked(parked)) => parked,
+                Some(HostSource::Weight(_)) | None => {
+                    self.spilled.parked.push(item_bytes(self.plan, victim));
+                    ParkedId(self.spilled.parked.len() - 1)
+                }
+            };
+            place.host = Some(HostSource::Parked(parked));
+            self.spilled.steps.push(Step { stage, action: Action::Park { from: buffer, to: parked }, macs: 0 });
+        }
+        self.resident -= item_bytes(self.plan, victim).0;
+        Some(())
+    }
+
+    fn copy_step(&mut self, step: &Step) {
+        let place = |buffer: BufferId| self.items[buffer.0].current.unwrap_or(buffer);
+        let action = match &step.action {
+            Action::Copy { from, to, bytes } => {
+                Action::Copy { from: (place(from.0), from.1), to: (place(to.0), to.1), bytes: *bytes }
+            }
+            Action::Dispatch { variant, workgroups, params, bindings } => {
+                let moved = |binding: &Resource| match binding {
+                    Resource::Buffer(buffer) => Resource::Buffer(place(*buffer)),
+                    Resource::Weight(weight) => Resource::Buffer(place(BufferId(self.plan.buffers.len() + weight.0))),
+                    Resource::Unused => Resource::Unused,
+                };
+                let bindings = bindings.iter().map(moved).collect();
+                Action::Dispatch { variant: *variant, workgroups: *workgroups, params: params.clone(), bindings }
+            }
+            Action::Fetch { .. } | Action::Park { .. } => unreachable!("a plan is spilled once"),
+        };
+        self.spilled.steps.push(Step { action, ..step.clone() });
+    }
+
+    /// Frees what no step after `index` uses.
+    fn free_dead(&mut self, index: usize) {
+        for (item, _) in std::mem::take(&mut self.uses[index]) {
+            let place = &mut self.items[item];
+            place.uses.pop();
+            if place.uses.is_empty() && place.current.take().is_some() {
+                self.resident -= item_bytes(self.plan, item).0;
+            }
+        }
+    }
+}
+
+/// What each step uses, and whether it writes it. One more entry, for the host: it reads the whole result at the end.
+fn uses(plan: &Plan) -> Vec<Vec<(Item, bool)>> {
+    let mut all: Vec<Vec<(Item, bool)>> = plan.steps.iter().map(|step| step_uses(plan, &step.action)).collect();
+    all.push(plan.result.iter().map(|chunk| (chunk.buffer.0, false)).collect());
+    if let Some(first) = all.first_mut()
+        && !first.iter().any(|(item, _)| *item == plan.input.0)
+    {
+        first.push((plan.input.0, false));
+    }
+    all
+}
+
+fn step_uses(plan: &Plan, action: &Action) -> Vec<(Item, bool)> {
+    let mut items: Vec<(Item, bool)> = match action {
+        Action::Copy { from, to, .. } => vec![(from.0.0, false), (to.0.0, true)],
+        Action::Dispatch { variant, bindings, .. } => {
+            let declared = interface(plan.variants[*variant].file).bindings;
+            let used = bindings.iter().zip(declared).filter_map(|(binding, (_, access))| {
+                let writes = *access == Access::ReadWrite;
+                match binding {
+                    Resource::Buffer(buffer) => Some((buffer.0, writes)),
+                    Resource::Weight(weight) => Some((plan.buffers.len() + weight.0, false)),
+                    Resource::Unused => None,
+                }
+            });
+            used.collect()
+        }
+        Action::Fetch { .. } | Action::Park { .. } => unreachable!("a plan is spilled once"),
+    };
+    items.sort_unstable();
+    // A buffer that is bound twice counts once, as written if either binding writes it.
+    items.dedup_by(|later, kept| {
+        let same = later.0 == kept.0;
+        kept.1 |= same && later.1;
+        same
+    });
+    items
+}
+
+fn item_bytes(plan: &Plan, item: Item) -> Bytes {
+    match plan.buffers.get(item) {
+        Some(buffer) => buffer.bytes.align_up(super::memory::ALIGNMENT),
+        None => plan.weights[item - plan.buffers.len()].bytes.align_up(super::memory::ALIGNMENT),
+    }
+}
+
+fn item_name(plan: &Plan, item: Item) -> &str {
+    match plan.buffers.get(item) {
+        Some(buffer) => &buffer.name,
+        None => &plan.weights[item - plan.buffers.len()].name,
+    }
+}
