@@ -14,7 +14,7 @@ mod session;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use wgvae::{Error, Result, Size};
+use wgvae::{Bytes, Error, Result, Size};
 
 /// Exit code after Ctrl-C, as shells count it: 128 and the signal's number.
 pub(crate) const INTERRUPTED: u8 = 130;
@@ -111,6 +111,9 @@ struct DecodeArgs {
     /// Limits to keep within: the device's own, or those that every WebGPU browser has
     #[arg(long, value_enum, default_value_t = DecodeLimits::Device)]
     limits: DecodeLimits,
+    /// The most GPU memory to take, such as 512MiB; what does not fit waits in host memory, the picture stays the same
+    #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
+    memory_budget: Option<Bytes>,
     /// Adapter to use: part of its name, or its index in `wgvae adapters`
     #[arg(long, value_name = "NAME|INDEX")]
     adapter: Option<String>,
@@ -148,6 +151,9 @@ struct PlanArgs {
     /// Size of the picture in pixels
     #[arg(long, value_name = "WxH", value_parser = parse_size)]
     size: Size,
+    /// The most GPU memory to take, such as 512MiB; what does not fit waits in host memory
+    #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
+    memory_budget: Option<Bytes>,
     /// Element type of weights and activations; auto is f16 here
     #[arg(long, value_enum, default_value_t = PrecisionArg::Auto)]
     precision: PrecisionArg,
@@ -250,6 +256,14 @@ impl From<OutputArg> for wgvae::Output {
             OutputArg::Rgba8 => Self::Rgba8,
             OutputArg::Raw => Self::Raw,
         }
+    }
+}
+
+fn parse_bytes(text: &str) -> std::result::Result<Bytes, String> {
+    match parse_size::parse_size(text) {
+        Ok(0) => Err("expected more than nothing".to_owned()),
+        Ok(bytes) => Ok(Bytes(bytes)),
+        Err(error) => Err(format!("expected bytes, such as 512MiB or 1.5GB: {error}")),
     }
 }
 

@@ -248,11 +248,10 @@ impl Vae {
                 check_half_range(weight, &values)?;
                 pack(&values, weight.layout, weight.storage, weight.factor)
             };
-            match &mut host_weights {
-                Some(kept) => drop(kept.insert(weight.name.clone(), Arc::from(packed))),
-                None => {
-                    drop(weights.insert(weight.name.clone(), GpuBuffer::with_data(gpu, &weight.name, &packed).await?))
-                }
+            if let Some(kept) = &mut host_weights {
+                kept.insert(weight.name.clone(), Arc::from(packed));
+            } else {
+                weights.insert(weight.name.clone(), GpuBuffer::with_data(gpu, &weight.name, &packed).await?);
             }
         }
         let load_seconds = start.elapsed().as_secs_f64();

@@ -38,9 +38,14 @@ pub(super) async fn run(args: &DecodeArgs) -> Result<String> {
         ..GpuOptions::default()
     })
     .await?;
-    let load = LoadOptions { precision: args.precision.into(), unscaled: args.unscaled };
+    let load = LoadOptions {
+        precision: args.precision.into(),
+        unscaled: args.unscaled,
+        weights_on_host: args.memory_budget.is_some(),
+    };
     let mut vae = Vae::load(&gpu, &checkpoint, load).await?;
-    let options = DecodeOptions { output: files.output(), profile: args.report.is_some() };
+    let options =
+        DecodeOptions { output: files.output(), profile: args.report.is_some(), memory_budget: args.memory_budget };
     let runs = decode_all(&gpu, &mut vae, &latents, &options, args.repeat, &interrupt, &mut files).await?;
     let report = Report::new(&gpu, &mut vae, &latents, &options, &runs, &files.names()).await?;
     let mut written = files.finish()?;

@@ -17,7 +17,8 @@ pub(super) async fn run(args: &PlanArgs) -> Result<String> {
         (PrecisionArg::Auto, None) => Precision::F16,
         (given, _) => given.into(),
     };
-    let options = DecodeOptions { output: args.output.into(), ..DecodeOptions::default() };
+    let options =
+        DecodeOptions { output: args.output.into(), memory_budget: args.memory_budget, ..DecodeOptions::default() };
     let plan = plan_decode(&config, latent_size, &limits, precision.storage(&limits), false, &options)?;
     if args.json { Ok(super::to_json(&report::plan_json(&plan, &limits))) } else { Ok(plan.to_string()) }
 }

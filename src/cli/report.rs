@@ -34,6 +34,8 @@ pub(super) fn plan_json(plan: &Plan, limits: &DeviceLimits) -> Value {
         "timestamp_bytes": plan.memory.timestamps,
         "largest_binding_bytes": plan.largest_binding(),
         "slots": plan.slots,
+        "transferred_bytes": plan.transferred(),
+        "host_bytes": plan.host_bytes(),
         "submissions": plan.submissions(submission_macs).len(),
         "submission_macs": submission_macs,
         "macs": plan.macs(),

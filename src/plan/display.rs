@@ -31,6 +31,9 @@ impl fmt::Display for Plan {
             self.variants.len(),
             self.largest_binding()
         )?;
+        if self.transferred() > Bytes(0) {
+            writeln!(f, "{} over the host's link, {} in host memory", self.transferred(), self.host_bytes())?;
+        }
         writeln!(f, "  {:<46} {:>6} {:>12} {:>11}  kernels and slots", "stage", "steps", "G mul-adds", "memory")?;
         let live = self.live_bytes();
         for stage in 0..self.stages.len() {

@@ -300,9 +300,18 @@ impl Plan {
 
     /// The plan that moves least over the host's link and takes at most `budget`.
     fn within(fused: &fuse::Fused, limits: &DeviceLimits, options: &PlanOptions, budget: Bytes) -> Result<Self> {
+        // Smaller chunks seldom move less: after the first way that fits, only the next few are tried.
+        const MORE: usize = 3;
         let mut best: Option<Self> = None;
         let mut smallest: Option<Bytes> = None;
+        let mut more = MORE;
         for candidate in candidates(limits, options) {
+            if best.is_some() {
+                if more == 0 {
+                    break;
+                }
+                more -= 1;
+            }
             let Ok(lowered) = lower::lower(fused, limits, &candidate) else { continue };
             if let Some(plan) = lowered.spilled_within(limits, options, budget)
                 && best.as_ref().is_none_or(|best| plan.transfer_cost() < best.transfer_cost())
@@ -324,24 +333,40 @@ impl Plan {
 
     /// This lowered plan with so much of it in host memory that its peak is at most `budget`.
     fn spilled_within(&self, limits: &DeviceLimits, options: &PlanOptions, budget: Bytes) -> Option<Self> {
-        // Slots are not perfectly shared: ask for as much less as the last try came out too large.
-        const TRIES: usize = 12;
-        let mut room = budget;
-        for _ in 0..TRIES {
+        // More room moves less. Slots are not perfectly shared, so how much room a peak allows has to be searched for.
+        const TRIES: usize = 6;
+        let fitting = |room: Bytes| {
             let plan = spill::spill(self, room)?.placed(limits, options);
-            let peak = plan.memory.peak();
-            if peak <= budget {
-                return Some(plan);
+            (plan.memory.peak() <= budget).then_some(plan)
+        };
+        let (mut fits, mut exceeds) = (spill::least_room(self), budget);
+        let mut best = fitting(fits)?;
+        for _ in 0..TRIES {
+            let room = Bytes(fits.0.midpoint(exceeds.0));
+            match fitting(room) {
+                Some(plan) => (best, fits) = (plan, room),
+                None => exceeds = room,
             }
-            room = Bytes(room.0.checked_sub((peak.0 - budget.0).max(1 << 16))?);
         }
-        None
+        Some(best)
     }
 
     /// What the plan costs beside its arithmetic, in bytes over the host's link. A launch counts as so many bytes.
     fn transfer_cost(&self) -> u64 {
         const STEP_BYTES: u64 = 64 << 10;
         self.transferred().0 + self.steps.len() as u64 * STEP_BYTES
+    }
+
+    /// Host memory that one decode takes for what waits there: copies of buffers, and the packed weights it fetches.
+    pub fn host_bytes(&self) -> Bytes {
+        let parked: Bytes = self.parked.iter().copied().sum();
+        let fetches = |step: &Step| matches!(step.action, Action::Fetch { from: HostSource::Weight(_), .. });
+        let weights = if self.steps.iter().any(fetches) {
+            self.weights.iter().map(|weight| weight.bytes).sum()
+        } else {
+            Bytes(0)
+        };
+        parked + weights
     }
 
     /// Bytes that one decode moves between host and device because the budget is short.

@@ -253,7 +253,7 @@ fn sizes_that_make_no_sense() {
 #[test]
 fn arguments_that_make_no_sense() {
     let folder = Folder::new();
-    let cases: [(&[&str], &str); 8] = [
+    let cases: [(&[&str], &str); 11] = [
         (&["decode"], "--model"),
         (&["decode", "--model", "model", "-o", "out.png"], "--latents"),
         (&["decode", "--model", "model", "--latents", "latents.safetensors"], "--output"),
@@ -261,6 +261,9 @@ fn arguments_that_make_no_sense() {
         (&["plan", "--family", "sd15"], "--size"),
         (&["inspect", "--modle", "model"], "--modle"),
         (&["plan", "--family", "sd15", "--size", "8x8", "--precision", "f64"], "'f64'"),
+        (&["plan", "--family", "sd15", "--size", "64x64", "--memory-budget", "0"], "more than nothing"),
+        (&["plan", "--family", "sd15", "--size", "64x64", "--memory-budget", "-5"], "-5"),
+        (&["plan", "--family", "sd15", "--size", "64x64", "--memory-budget", "lots"], "512MiB"),
         (&["paint"], "paint"),
     ];
     for (args, word) in cases {
@@ -294,4 +297,11 @@ fn a_plan_that_does_not_fit() {
     folder.write("empty.npy", &write_npy(&empty));
     let args = ["decode", "--model", "model", "--latents", "empty.npy", "-o", "out.png"];
     folder.run(&args).failed("empty array", 1, &["empty.npy", "[0]"]);
+}
+
+#[test]
+fn a_budget_that_no_plan_keeps_names_the_smallest() {
+    let folder = Folder::new();
+    let args = ["plan", "--family", "sd15", "--size", "256x256", "--memory-budget", "1MiB"];
+    folder.run(&args).failed("one MiB", 1, &["smallest plan", "1.0 MiB"]);
 }

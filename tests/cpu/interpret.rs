@@ -147,6 +147,6 @@ fn every_budget_gives_the_same_picture() {
         }
         println!("{name}: {least} to {}", whole.memory.peak());
         assert!(spilled >= 15, "{name}: only {spilled} budgets needed host memory");
-        assert!(least.0 * 2 < whole.memory.peak().0, "{name}: {least} of {}", whole.memory.peak());
+        assert!(least.0 * 5 < whole.memory.peak().0 * 4, "{name}: {least} of {}", whole.memory.peak());
     }
 }

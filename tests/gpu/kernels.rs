@@ -114,6 +114,7 @@ fn plan_of_one(gpu: &Gpu, problem: &Problem, bindings: Vec<Resource>, weights: u
             ..Memory::default()
         },
         params,
+        parked: Vec::new(),
         input: BufferId(0),
         result: vec![OutputChunk { buffer: BufferId(0), rows: (0, 1) }],
         latent_transform: Vec::new(),
