@@ -301,7 +301,7 @@ impl Plan {
     /// The plan that moves least over the host's link and takes at most `budget`.
     fn within(fused: &fuse::Fused, limits: &DeviceLimits, options: &PlanOptions, budget: Bytes) -> Result<Self> {
         // Smaller chunks seldom move less: after the first way that fits, only the next few are tried.
-        const MORE: usize = 3;
+        const MORE: usize = 6;
         let mut best: Option<Self> = None;
         let mut smallest: Option<Bytes> = None;
         let mut more = MORE;
