@@ -111,7 +111,7 @@ struct DecodeArgs {
     /// Limits to keep within: the device's own, or those that every WebGPU browser has
     #[arg(long, value_enum, default_value_t = DecodeLimits::Device)]
     limits: DecodeLimits,
-    /// The most GPU memory to take, such as 512MiB; what does not fit waits in host memory, the picture stays the same
+    /// The most GPU memory to take, such as 512MiB; what does not fit waits in host memory, the picture stays the same to rounding
     #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
     memory_budget: Option<Bytes>,
     /// Adapter to use: part of its name, or its index in `wgvae adapters`

@@ -63,8 +63,8 @@ pub struct DecodeOptions {
     pub output: Output,
     /// Measure the GPU time of each stage, where the device can.
     pub profile: bool,
-    /// The most GPU memory that the decode may take, weights included. What does not fit waits in host memory; the result is the
-    /// same to the bit. Needs [`LoadOptions::weights_on_host`].
+    /// The most GPU memory that the decode may take, weights included. What does not fit waits in host memory; the result is
+    /// that of the whole plan to rounding. Needs [`LoadOptions::weights_on_host`].
     pub memory_budget: Option<Bytes>,
 }
 

@@ -8,6 +8,8 @@
 //! 4. [`liveness`]: first and last use of each buffer;
 //! 5. [`memory`]: buffers that are never live together share a slot.
 //!
+//! Under a budget [`spill`] comes between the third and the fourth, and several ways to cut are tried.
+//!
 //! A plan can be printed, compared, run on the CPU by the interpreter in `tests/`, and made for a device that nobody here owns.
 //! Same input, same plan: nothing here reads a clock, the environment or a hash map's order. Nothing here touches a GPU.
 
@@ -30,7 +32,6 @@ use crate::kernels::weights::Layout;
 use crate::kernels::{Variant, interface};
 use crate::limits::{DeviceKind, DeviceLimits};
 use crate::model::graph::Graph;
-use crate::plan::partition::Rows;
 use crate::tensor::{Bytes, Size, Storage};
 
 /// What the host wants back.
@@ -389,11 +390,6 @@ impl Plan {
             assert_eq!(bindings.len(), interface(variant.file).bindings.len(), "bindings of {}", variant.file);
         }
         Ok(())
-    }
-
-    /// Rows of the image that a chunk of the result covers.
-    pub fn rows(chunk: &OutputChunk) -> Rows {
-        Rows { start: chunk.rows.0, end: chunk.rows.1 }
     }
 }
 
