@@ -369,9 +369,8 @@ impl Vae {
         self.prepare(latents.size, options).await?;
         let Some((_, _, prepared)) = &mut self.prepared else { return Err(Error::Cancelled) };
         let size = prepared.plan().image;
-        let rows: Vec<(u32, u32)> = prepared.plan().result.iter().map(|chunk| chunk.rows).collect();
         let mut pixels = empty_pixels(size, options.output);
-        let mut sink = |chunk: usize, data: &[u8]| place(&mut pixels, size, rows[chunk], data);
+        let mut sink = |rows: (u32, u32), data: &[u8]| place(&mut pixels, size, rows, data);
         let run = prepared.run(latents.image(index), control, &mut sink).await?;
         check_finite(&pixels, size)?;
         Ok(Decoded { size, pixels, run })

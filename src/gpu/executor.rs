@@ -175,7 +175,7 @@ impl Prepared {
         &self.plan
     }
 
-    /// Runs the plan once on `latents`, planar f32 `[c, h, w]`, and hands each part of the result, in order of rows, to `sink`.
+    /// Runs the plan once on `latents`, planar f32 `[c, h, w]`, and hands each part of the result to `sink` with its rows, in their order.
     ///
     /// # Errors
     /// [`Error::Cancelled`], or [`Error::Device`] naming the stage that was reached.
@@ -183,17 +183,13 @@ impl Prepared {
         &mut self,
         latents: &[f32],
         control: &mut Control<'_>,
-        sink: &mut dyn FnMut(usize, &[u8]),
+        sink: &mut dyn FnMut((u32, u32), &[u8]),
     ) -> Result<RunReport> {
         let start = Instant::now();
         let input = self.slot(self.plan.input);
         let upload = || self.gpu.inner.queue.write_buffer(input.raw(), 0, bytemuck::cast_slice(latents));
         self.gpu.scoped("uploading latents", upload).await?;
-        let submissions = self.submit_all(control).await?;
-        for (index, chunk) in self.plan.result.iter().enumerate() {
-            let bytes = self.plan.buffers[chunk.buffer.0].bytes;
-            self.read(self.slot(chunk.buffer), &self.staging, bytes, |data| sink(index, data)).await?;
-        }
+        let submissions = self.submit_all(control, sink).await?;
         let seconds = start.elapsed().as_secs_f64();
         let stage_seconds = match &self.timestamps {
             Some(timestamps) => Some(self.stage_seconds(timestamps).await?),
@@ -207,7 +203,11 @@ impl Prepared {
     }
 
     /// Submits all steps, at most [`IN_FLIGHT`] submissions ahead of the device. Returns how long each took.
-    async fn submit_all(&mut self, control: &mut Control<'_>) -> Result<Vec<Submission>> {
+    async fn submit_all(
+        &mut self,
+        control: &mut Control<'_>,
+        sink: &mut dyn FnMut((u32, u32), &[u8]),
+    ) -> Result<Vec<Submission>> {
         let plan = Arc::clone(&self.plan);
         let stage_at = |end: usize| plan.stages[plan.steps[end - 1].stage].as_str();
         let total = plan.macs();
@@ -218,14 +218,17 @@ impl Prepared {
         let target = control.submission_target.unwrap_or_else(|| submission_target(plan.kind));
         let mut last_end = Instant::now();
         loop {
-            let parks = plan.steps.get(at).is_some_and(|step| matches!(step.action, Action::Park { .. }));
-            // What is parked is read when all that was submitted before is done.
-            if at < plan.steps.len() && under_way.len() < IN_FLIGHT && (!parks || under_way.is_empty()) {
+            let reads = plan
+                .steps
+                .get(at)
+                .is_some_and(|step| matches!(step.action, Action::Park { .. } | Action::Output { .. }));
+            // The host reads when all that was submitted before is done.
+            if at < plan.steps.len() && under_way.len() < IN_FLIGHT && (!reads || under_way.is_empty()) {
                 if control.cancel.as_ref().is_some_and(|cancel| cancel.load(Ordering::Relaxed)) {
                     return Err(Error::Cancelled);
                 }
                 if plan.steps[at].action.is_transfer() {
-                    self.transfer(&plan.steps[at].action, &mut parked).await?;
+                    self.transfer(&plan.steps[at].action, &mut parked, sink).await?;
                     at += 1;
                     last_end = Instant::now();
                     continue;
@@ -257,7 +260,12 @@ impl Prepared {
     }
 
     /// Moves a buffer's content between host and device.
-    async fn transfer(&self, action: &Action, parked: &mut [Vec<u8>]) -> Result<()> {
+    async fn transfer(
+        &self,
+        action: &Action,
+        parked: &mut [Vec<u8>],
+        sink: &mut dyn FnMut((u32, u32), &[u8]),
+    ) -> Result<()> {
         match action {
             Action::Fetch { from, to } => {
                 let content: &[u8] = match from {
@@ -272,6 +280,10 @@ impl Prepared {
                 let bytes = self.plan.buffers[from.0].bytes;
                 let place = &mut parked[to.0];
                 self.read(self.slot(*from), &self.staging, bytes, |data| data.clone_into(place)).await
+            }
+            Action::Output { from, rows } => {
+                let bytes = self.plan.buffers[from.0].bytes;
+                self.read(self.slot(*from), &self.staging, bytes, |data| sink(*rows, data)).await
             }
             Action::Dispatch { .. } | Action::Copy { .. } => unreachable!("not a transfer"),
         }
@@ -438,7 +450,7 @@ impl Resources<'_> {
         for step in &self.plan.steps {
             commands.push(match &step.action {
                 Action::Copy { from, to, bytes } => Command::Copy { from: *from, to: *to, bytes: *bytes },
-                Action::Fetch { .. } | Action::Park { .. } => Command::Transfer,
+                Action::Fetch { .. } | Action::Park { .. } | Action::Output { .. } => Command::Transfer,
                 Action::Dispatch { variant, workgroups, params, bindings } => {
                     let pipeline = Arc::clone(&pipelines[*variant]);
                     let file = self.plan.variants[*variant].file;

@@ -2,7 +2,7 @@
 
 use crate::plan::{Action, BufferId, Plan, Resource};
 
-/// Sets `live` of every buffer. The input is live from the first step, the result until after the last.
+/// Sets `live` of every buffer. The input is live from the first step.
 pub fn liveness(plan: &mut Plan) {
     let mut live = vec![None; plan.buffers.len()];
     let mut touch = |buffer: BufferId, step: usize| {
@@ -14,9 +14,6 @@ pub fn liveness(plan: &mut Plan) {
         for buffer in used(&step.action) {
             touch(buffer, index);
         }
-    }
-    for chunk in &plan.result {
-        touch(chunk.buffer, plan.steps.len());
     }
     for (buffer, live) in plan.buffers.iter_mut().zip(live) {
         let (first, last) = live.unwrap_or_else(|| panic!("buffer {:?} is never used", buffer.name));
@@ -35,6 +32,8 @@ pub fn used(action: &Action) -> Vec<BufferId> {
             })
             .collect(),
         Action::Copy { from, to, .. } => vec![from.0, to.0],
-        Action::Fetch { to: buffer, .. } | Action::Park { from: buffer, .. } => vec![*buffer],
+        Action::Fetch { to: buffer, .. } | Action::Park { from: buffer, .. } | Action::Output { from: buffer, .. } => {
+            vec![*buffer]
+        }
     }
 }

@@ -41,8 +41,11 @@ fn disjoint(a: &Range<usize>, b: &Range<usize>) -> bool {
 
 /// The memory of a plan whose slots are assigned.
 fn predict(plan: &Plan, timestamps: bool) -> Memory {
-    let results = plan.result.iter().map(|chunk| plan.buffers[chunk.buffer.0].bytes);
-    let staging = results.chain(plan.parked.iter().copied()).max().unwrap_or_default();
+    let read = plan.steps.iter().filter_map(|step| match &step.action {
+        Action::Park { from, .. } | Action::Output { from, .. } => Some(plan.buffers[from.0].bytes),
+        Action::Dispatch { .. } | Action::Copy { .. } | Action::Fetch { .. } => None,
+    });
+    let staging = read.max().unwrap_or_default();
     let mut resident: Vec<usize> = plan.steps.iter().flat_map(|step| bound_weights(&step.action)).collect();
     resident.sort_unstable();
     resident.dedup();

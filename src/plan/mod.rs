@@ -177,12 +177,19 @@ pub enum Action {
         /// Where it goes.
         to: ParkedId,
     },
+    /// Hands rows of the result to whoever asked for it. Plans do so in order of rows.
+    Output {
+        /// The buffer, as long as the rows are.
+        from: BufferId,
+        /// First image row and row after the last.
+        rows: (u32, u32),
+    },
 }
 
 impl Action {
     /// Whether the host takes part: such a step is no part of a submission.
     pub fn is_transfer(&self) -> bool {
-        matches!(self, Self::Fetch { .. } | Self::Park { .. })
+        matches!(self, Self::Fetch { .. } | Self::Park { .. } | Self::Output { .. })
     }
 }
 
@@ -195,15 +202,6 @@ pub struct Step {
     pub action: Action,
     /// Multiply-adds, as a direct convolution or product would count them.
     pub macs: u64,
-}
-
-/// A part of the result, for the host to read.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct OutputChunk {
-    /// Where it is.
-    pub buffer: BufferId,
-    /// First image row and row after the last.
-    pub rows: (u32, u32),
 }
 
 /// GPU memory that a plan takes, all of it created by us.
@@ -261,8 +259,6 @@ pub struct Plan {
     pub parked: Vec<Bytes>,
     /// Where the latents go, planar f32.
     pub input: BufferId,
-    /// Where the result is, in order of rows.
-    pub result: Vec<OutputChunk>,
     /// Factors and summands of the latents, `[2, c]`.
     #[serde(skip)]
     pub latent_transform: Vec<f32>,
@@ -316,9 +312,17 @@ impl Plan {
     pub fn transferred(&self) -> Bytes {
         let moved = self.steps.iter().map(|step| match &step.action {
             Action::Fetch { to: buffer, .. } | Action::Park { from: buffer, .. } => self.buffers[buffer.0].bytes,
-            Action::Dispatch { .. } | Action::Copy { .. } => Bytes(0),
+            Action::Dispatch { .. } | Action::Copy { .. } | Action::Output { .. } => Bytes(0),
         });
         moved.sum()
+    }
+
+    /// The parts of the result: where each is when it is handed out, first row and row after the last. In order of rows.
+    pub fn outputs(&self) -> impl Iterator<Item = (BufferId, (u32, u32))> {
+        self.steps.iter().filter_map(|step| match &step.action {
+            Action::Output { from, rows } => Some((*from, *rows)),
+            Action::Dispatch { .. } | Action::Copy { .. } | Action::Fetch { .. } | Action::Park { .. } => None,
+        })
     }
 
     /// Multiply-adds, counted as direct convolutions and products.

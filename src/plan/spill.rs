@@ -17,18 +17,12 @@ type Item = usize;
 /// Rewrites a lowered plan so that at no step more than `room` bytes of buffers and weights exist. `None` when a single step needs more.
 pub fn spill(plan: &Plan, room: Bytes) -> Option<Plan> {
     let mut spilling = Spilling::new(plan, room);
-    for index in 0..=plan.steps.len() {
+    for (index, step) in plan.steps.iter().enumerate() {
         spilling.make_resident(index)?;
-        if let Some(step) = plan.steps.get(index) {
-            spilling.copy_step(step);
-        }
+        spilling.copy_step(step);
         spilling.free_dead(index);
     }
     let mut spilled = spilling.spilled;
-    for chunk in &mut spilled.result {
-        // The last step keeps every part of the result resident: its last buffer is where it is.
-        chunk.buffer = spilling.items[chunk.buffer.0].last?;
-    }
     spilled.input = spilling.items[plan.input.0].first?;
     Some(spilled)
 }
@@ -44,9 +38,8 @@ pub fn least_room(plan: &Plan) -> Bytes {
 struct Place {
     /// Where it is now.
     current: Option<BufferId>,
-    /// The buffer it had first, and last.
+    /// The buffer it had first.
     first: Option<BufferId>,
-    last: Option<BufferId>,
     /// Written since it was last in host memory.
     dirty: bool,
     /// Its copy in host memory.
@@ -85,7 +78,7 @@ impl<'a> Spilling<'a> {
     /// Gives everything that step `index` uses a buffer, and its content where it has one.
     fn make_resident(&mut self, index: usize) -> Option<()> {
         let used = self.uses[index].clone();
-        let stage = self.plan.steps[index.min(self.plan.steps.len() - 1)].stage;
+        let stage = self.plan.steps[index].stage;
         for (item, writes) in &used {
             if self.items[*item].current.is_none() {
                 let bytes = item_bytes(self.plan, *item).0;
@@ -107,7 +100,6 @@ impl<'a> Spilling<'a> {
         let place = &mut self.items[item];
         place.current = Some(buffer);
         place.first.get_or_insert(buffer);
-        place.last = Some(buffer);
         self.resident += bytes.0;
         if let Some(from) = place.host {
             self.spilled.steps.push(Step { stage, action: Action::Fetch { from, to: buffer }, macs: 0 });
@@ -156,6 +148,7 @@ impl<'a> Spilling<'a> {
                 let bindings = bindings.iter().map(moved).collect();
                 Action::Dispatch { variant: *variant, workgroups: *workgroups, params: params.clone(), bindings }
             }
+            Action::Output { from, rows } => Action::Output { from: place(*from), rows: *rows },
             Action::Fetch { .. } | Action::Park { .. } => unreachable!("a plan is spilled once"),
         };
         self.spilled.steps.push(Step { action, ..step.clone() });
@@ -173,10 +166,9 @@ impl<'a> Spilling<'a> {
     }
 }
 
-/// What each step uses, and whether it writes it. One more entry, for the host: it reads the whole result at the end.
+/// What each step uses, and whether it writes it.
 fn uses(plan: &Plan) -> Vec<Vec<(Item, bool)>> {
     let mut all: Vec<Vec<(Item, bool)>> = plan.steps.iter().map(|step| step_uses(plan, &step.action)).collect();
-    all.push(plan.result.iter().map(|chunk| (chunk.buffer.0, false)).collect());
     if let Some(first) = all.first_mut()
         && !first.iter().any(|(item, _)| *item == plan.input.0)
     {
@@ -188,6 +180,7 @@ fn uses(plan: &Plan) -> Vec<Vec<(Item, bool)>> {
 fn step_uses(plan: &Plan, action: &Action) -> Vec<(Item, bool)> {
     let mut items: Vec<(Item, bool)> = match action {
         Action::Copy { from, to, .. } => vec![(from.0.0, false), (to.0.0, true)],
+        Action::Output { from, .. } => vec![(from.0, false)],
         Action::Dispatch { variant, bindings, .. } => {
             let declared = interface(plan.variants[*variant].file).bindings;
             let used = bindings.iter().zip(declared).filter_map(|(binding, (_, access))| {

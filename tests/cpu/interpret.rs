@@ -47,7 +47,7 @@ fn check(name: &str, rows: &[u64]) {
     let (latents, weights) = (formula::latents(&shape), formula::decoder(&config));
     let decode = |storage, chunk, kind| {
         let plan = plan(&config, &latents, storage, chunk, kind);
-        (interpret(&plan, &weights, &latents.data), plan.result.len())
+        (interpret(&plan, &weights, &latents.data), plan.outputs().count())
     };
     let (whole, _) = decode(Storage::F32, u64::MAX, DeviceKind::Cpu);
     let error = relative_error(&whole, &golden.data);
@@ -105,7 +105,7 @@ fn attention_over_many_chunks_of_an_odd_number_of_keys() {
     let weights = formula::decoder(&config);
     let decode = |chunk| {
         let plan = plan(&config, &latents, Storage::F32, chunk, DeviceKind::Cpu);
-        (interpret(&plan, &weights, &latents.data), plan.result.len())
+        (interpret(&plan, &weights, &latents.data), plan.outputs().count())
     };
     let (whole, _) = decode(u64::MAX);
     for rows in [11, 50] {

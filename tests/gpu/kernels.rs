@@ -9,9 +9,7 @@ use wgvae::gpu::{GpuBuffer, Prepared, Weights};
 use wgvae::kernels::choice::Choice;
 use wgvae::kernels::weights::Layout;
 use wgvae::kernels::{Access, interface};
-use wgvae::plan::{
-    Action, BufferId, BufferUse, OutputChunk, Resource, SlotId, Step, UNUSED_BYTES, WeightId, WeightUse,
-};
+use wgvae::plan::{Action, BufferId, BufferUse, Resource, SlotId, Step, UNUSED_BYTES, WeightId, WeightUse};
 use wgvae::{Bytes, Control, Gpu, GpuOptions, Memory, Output, Plan, Size, Storage};
 
 use crate::problems::{Data, Elements, Problem, Tolerance, all};
@@ -104,7 +102,10 @@ fn plan_of_one(gpu: &Gpu, problem: &Problem, bindings: Vec<Resource>, weights: u
         output: Output::Raw,
         stages: vec![problem.name.clone()],
         variants: vec![problem.launch.variant.clone()],
-        steps: vec![Step { stage: 0, action, macs: problem.launch.macs }],
+        steps: vec![
+            Step { stage: 0, action, macs: problem.launch.macs },
+            Step { stage: 0, action: Action::Output { from: BufferId(0), rows: (0, 1) }, macs: 0 },
+        ],
         buffers: vec![BufferUse { name: "result".to_owned(), bytes: Bytes(bytes), live: 0..2, slot: SlotId(0) }],
         slots: vec![Bytes(bytes)],
         weights: vec![weight; weights],
@@ -116,7 +117,6 @@ fn plan_of_one(gpu: &Gpu, problem: &Problem, bindings: Vec<Resource>, weights: u
         params,
         parked: Vec::new(),
         input: BufferId(0),
-        result: vec![OutputChunk { buffer: BufferId(0), rows: (0, 1) }],
         latent_transform: Vec::new(),
         choice: Choice::for_device(gpu.limits()),
         kind: gpu.limits().kind,

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use wgvae::kernels::weights::pack;
-use wgvae::plan::{Action, HostSource, ParkedId, Plan, Resource};
+use wgvae::plan::{Action, BufferId, HostSource, ParkedId, Plan, Resource};
 use wgvae::{HostTensor, Output};
 
 use crate::reference::{Call, run};
@@ -19,6 +19,8 @@ struct Memory<'a> {
     slots: Vec<Vec<u8>>,
     weights: Vec<Vec<u8>>,
     parked: BTreeMap<ParkedId, Vec<u8>>,
+    image: Vec<f32>,
+    rows_out: usize,
 }
 
 /// The image, planar f32 `[3, h, w]`, that `plan` makes of `latents` `[c, h, w]`.
@@ -29,7 +31,8 @@ pub(crate) fn interpret(plan: &Plan, weights: &BTreeMap<String, HostTensor>, lat
         pack(values, used.layout, used.storage, used.factor)
     });
     let slots = plan.slots.iter().map(|bytes| vec![POISON; usize::try_from(bytes.0).unwrap()]).collect();
-    let mut memory = Memory { plan, slots, weights: packed.collect(), parked: BTreeMap::new() };
+    let image = vec![f32::NAN; 3 * plan.image.width as usize * plan.image.height as usize];
+    let mut memory = Memory { plan, slots, weights: packed.collect(), parked: BTreeMap::new(), image, rows_out: 0 };
     let input = plan.buffers[plan.input.0].slot.0;
     let bytes: &[u8] = bytemuck::cast_slice(latents);
     memory.slots[input][..bytes.len()].copy_from_slice(bytes);
@@ -38,7 +41,8 @@ pub(crate) fn interpret(plan: &Plan, weights: &BTreeMap<String, HostTensor>, lat
         memory.poison(index);
         memory.step(index);
     }
-    memory.image()
+    assert_eq!(memory.rows_out, plan.image.height as usize, "rows are missing");
+    memory.image
 }
 
 /// Names the step in which a twin panics.
@@ -78,6 +82,7 @@ impl Memory<'_> {
                 let length = usize::try_from(buffer.bytes.0).unwrap();
                 self.parked.insert(*to, self.slots[buffer.slot.0][..length].to_vec());
             }
+            Action::Output { from, rows } => self.output(*from, *rows),
             Action::Dispatch { variant, workgroups, params, bindings } => {
                 let mut taken: Vec<Vec<u8>> = bindings.iter().map(|binding| self.take(binding)).collect();
                 let slices = bindings.iter().zip(&mut taken).map(|(binding, bytes)| {
@@ -98,12 +103,12 @@ impl Memory<'_> {
         }
     }
 
-    fn copy(&mut self, from: (wgvae::plan::BufferId, u64), to: (wgvae::plan::BufferId, u64), bytes: u64) {
-        let range = |(buffer, start): (wgvae::plan::BufferId, u64)| {
+    fn copy(&mut self, from: (BufferId, u64), to: (BufferId, u64), bytes: u64) {
+        let range = |(buffer, start): (BufferId, u64)| {
             assert!(start + bytes <= self.plan.buffers[buffer.0].bytes.0, "a copy beyond {buffer:?}");
             usize::try_from(start).unwrap()..usize::try_from(start + bytes).unwrap()
         };
-        let slot = |buffer: wgvae::plan::BufferId| self.plan.buffers[buffer.0].slot.0;
+        let slot = |buffer: BufferId| self.plan.buffers[buffer.0].slot.0;
         assert_ne!(slot(from.0), slot(to.0), "WebGPU refuses a copy within one buffer");
         let copied = self.slots[slot(from.0)][range(from)].to_vec();
         self.slots[slot(to.0)][range(to)].copy_from_slice(&copied);
@@ -134,20 +139,19 @@ impl Memory<'_> {
         }
     }
 
-    /// The chunks of the result, put together.
-    fn image(&self) -> Vec<f32> {
+    /// Puts rows of the result into the image.
+    fn output(&mut self, buffer: BufferId, (start, end): (u32, u32)) {
         let (width, height) = (self.plan.image.width as usize, self.plan.image.height as usize);
-        let mut image = vec![f32::NAN; 3 * width * height];
-        for chunk in &self.plan.result {
-            let bytes = &self.slots[self.plan.buffers[chunk.buffer.0].slot.0];
-            let rows = chunk.rows.0 as usize..chunk.rows.1 as usize;
-            let pixels = rows.len() * width;
-            let values: Vec<f32> = bytemuck::pod_collect_to_vec(&bytes[..pixels * 12]);
-            for plane in 0..3 {
-                let target = (plane * height + rows.start) * width;
-                image[target..target + pixels].copy_from_slice(&values[plane * pixels..(plane + 1) * pixels]);
-            }
+        let rows = start as usize..end as usize;
+        assert_eq!(rows.start, self.rows_out, "rows out of order");
+        self.rows_out = rows.end;
+        let pixels = rows.len() * width;
+        assert_eq!(self.plan.buffers[buffer.0].bytes.0, pixels as u64 * 12);
+        let bytes = &self.slots[self.plan.buffers[buffer.0].slot.0];
+        let values: Vec<f32> = bytemuck::pod_collect_to_vec(&bytes[..pixels * 12]);
+        for plane in 0..3 {
+            let target = (plane * height + rows.start) * width;
+            self.image[target..target + pixels].copy_from_slice(&values[plane * pixels..(plane + 1) * pixels]);
         }
-        image
     }
 }

@@ -3,7 +3,7 @@
 use crate::kernels::edges::{ImageOutParams, LatentsInParams, image_out, latents_in};
 use crate::model::graph::TensorId;
 use crate::plan::memory::latent_transform_layout;
-use crate::plan::{Output, OutputChunk, Resource};
+use crate::plan::{Action, Output, Resource};
 use crate::tensor::{Bytes, Size};
 
 use super::Lowering;
@@ -52,7 +52,7 @@ impl Lowering<'_> {
                 plane: pixels,
             };
             self.launch(image_out(raw, params), &[Resource::Buffer(*chunk), Resource::Buffer(result)]);
-            self.plan.result.push(OutputChunk { buffer: result, rows: (own.start, own.end) });
+            self.step(Action::Output { from: result, rows: (own.start, own.end) }, 0);
         }
     }
 }

@@ -82,7 +82,6 @@ impl<'a> Lowering<'a> {
             params: Vec::new(),
             parked: Vec::new(),
             input: BufferId(0),
-            result: Vec::new(),
             latent_transform: Vec::new(),
             memory: Memory::default(),
             choice,
