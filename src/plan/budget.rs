@@ -27,7 +27,9 @@ impl Plan {
                 }
                 more -= 1;
             }
-            let Ok(lowered) = lower::lower(fused, limits, &candidate) else { continue };
+            let Ok(nodes) = crate::plan::nodes::nodes(fused, limits, &candidate) else { continue };
+            let schedule = crate::plan::schedule::Schedule::new(&nodes, &crate::plan::schedule::Keep::all(&nodes));
+            let lowered = lower::lower(fused, &nodes, &schedule, limits, &candidate);
             if let Some(plan) = lowered.spilled_within(limits, options, budget)
                 && best.as_ref().is_none_or(|best| plan.transfer_cost() < best.transfer_cost())
             {

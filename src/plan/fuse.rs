@@ -100,6 +100,27 @@ pub enum Stage {
     },
 }
 
+impl Stage {
+    /// The module of the network that it is, in diffusers' spelling.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Latents { .. } => "latents",
+            Self::Conv(conv) => &conv.name,
+            Self::Attention { name, .. } => name,
+            Self::Image { .. } => "image",
+        }
+    }
+
+    /// The tensor that it stores.
+    pub fn output(&self) -> Option<TensorId> {
+        match self {
+            Self::Latents { output, .. } | Self::Attention { output, .. } => Some(*output),
+            Self::Conv(conv) => Some(conv.output),
+            Self::Image { .. } => None,
+        }
+    }
+}
+
 /// A fused graph.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Fused {

@@ -19,8 +19,11 @@ pub mod fuse;
 pub mod liveness;
 mod lower;
 pub mod memory;
+pub mod nodes;
 pub mod partition;
+pub mod schedule;
 pub mod spill;
+pub mod tiles;
 
 use std::ops::Range;
 
@@ -32,6 +35,7 @@ use crate::kernels::weights::Layout;
 use crate::kernels::{Variant, interface};
 use crate::limits::{DeviceKind, DeviceLimits};
 use crate::model::graph::Graph;
+use crate::plan::schedule::{Keep, Schedule};
 use crate::tensor::{Bytes, Size, Storage};
 
 /// What the host wants back.
@@ -66,6 +70,11 @@ impl PlanOptions {
     /// The defaults for `storage` and `output`.
     pub fn new(storage: Storage, output: Output) -> Self {
         Self { storage, output, chunk_limit: Bytes(64 << 20), profile: false, choice: None, memory_budget: None }
+    }
+
+    /// The kernels and tiles to use on a device with `limits`.
+    fn choice(&self, limits: &DeviceLimits) -> Choice {
+        self.choice.unwrap_or_else(|| Choice::for_device(limits))
     }
 }
 
@@ -280,13 +289,39 @@ impl Plan {
     /// [`Error::TooLarge`] when a row of a tensor, a weight or a launch does not fit `limits`, with the step and the bytes.
     pub fn new(graph: &Graph, limits: &DeviceLimits, options: &PlanOptions) -> Result<Self> {
         let fused = fuse::fuse(graph, stream_scale(options.storage));
-        let whole = lower::lower(&fused, limits, options)?.placed(limits, options);
+        let nodes = nodes::nodes(&fused, limits, options)?;
+        let schedule = Schedule::new(&nodes, &Keep::all(&nodes));
+        let whole = lower::lower(&fused, &nodes, &schedule, limits, options).placed(limits, options);
         let plan = match options.memory_budget {
             Some(budget) if whole.memory.peak() > budget => Self::within(&fused, limits, options, budget)?,
             Some(_) | None => whole,
         };
         plan.check(limits)?;
         Ok(plan)
+    }
+
+    /// A plan of no steps.
+    fn empty(stages: Vec<String>, limits: &DeviceLimits, options: &PlanOptions) -> Self {
+        Self {
+            image: Size { width: 0, height: 0 },
+            latents: Size { width: 0, height: 0 },
+            latent_channels: 0,
+            storage: options.storage,
+            output: options.output,
+            stages,
+            variants: Vec::new(),
+            steps: Vec::new(),
+            buffers: Vec::new(),
+            slots: Vec::new(),
+            weights: Vec::new(),
+            params: Vec::new(),
+            parked: Vec::new(),
+            input: BufferId(0),
+            latent_transform: Vec::new(),
+            memory: Memory::default(),
+            choice: options.choice(limits),
+            kind: limits.kind,
+        }
     }
 
     /// The last two passes.

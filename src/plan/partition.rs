@@ -1,7 +1,7 @@
-//! Cuts tensors into chunks of full-width rows, and convolutions into bands that lie in one chunk each way.
+//! Cuts tensors into chunks of full-width rows, each a buffer of its own.
 //!
-//! A tensor that does not fit one binding, or that should be freed piece by piece, is stored as several buffers. Each holds its own
-//! rows and one row of each neighbour (the halo of a 3x3 filter), so that a kernel never has to read two buffers.
+//! A tensor that does not fit one binding, or that should be freed or derived again piece by piece, is stored as several buffers of
+//! about the same size. Chunks hold their own rows and nothing else: what a 3x3 filter needs of a neighbour is gathered when it runs.
 
 use crate::error::{Error, Result};
 use crate::kernels::winograd;
@@ -21,85 +21,71 @@ impl Rows {
     pub fn count(self) -> u32 {
         self.end - self.start
     }
+
+    /// The rows that are in both; none where `start >= end`.
+    pub fn intersect(self, other: Self) -> Self {
+        Self { start: self.start.max(other.start), end: self.end.min(other.end) }
+    }
+
+    /// Cut into pieces of at most `most` rows, each but the last a multiple of the Winograd tile.
+    pub fn bands(self, most: u32) -> impl Iterator<Item = Self> {
+        let step = (most / winograd::TILE * winograd::TILE).max(winograd::TILE);
+        (self.start..self.end)
+            .step_by(step as usize)
+            .map(move |start| Self { start, end: self.end.min(start.saturating_add(step)) })
+    }
 }
 
-/// How the tensors of one resolution are cut.
+/// How a tensor is cut. All chunks have the same number of rows, a multiple of the Winograd tile, but for the last.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Partition {
-    /// Height of the tensors, rows.
+    /// Rows of the tensor.
     pub height: u32,
-    /// Rows that each chunk owns. All starts are multiples of the Winograd tile.
-    pub chunks: Vec<Rows>,
+    /// Rows of a chunk.
+    pub rows: u32,
 }
 
 impl Partition {
-    /// Cuts `height` rows so that a chunk with its halo takes at most `limit` bytes.
+    /// Cuts `height` rows so that a chunk takes about `wanted` bytes, and at most `limit`.
     ///
     /// # Errors
-    /// [`Error::TooLarge`] when even the fewest rows do not fit.
-    pub fn new(height: u32, row_bytes: Bytes, limit: Bytes) -> Result<Self> {
-        let whole = Bytes(row_bytes.0 * u64::from(height));
-        if whole <= limit {
-            return Ok(Self { height, chunks: vec![Rows { start: 0, end: height }] });
+    /// [`Error::TooLarge`] when even the fewest rows exceed `limit`.
+    pub fn new(height: u32, row_bytes: Bytes, wanted: Bytes, limit: Bytes) -> Result<Self> {
+        let tile = winograd::TILE;
+        let least = Bytes(row_bytes.0 * u64::from(tile.min(height)));
+        if least > limit {
+            return Err(Error::TooLarge { what: format!("a chunk of {tile} rows"), needed: least, limit });
         }
-        let fitting = (limit.0 / row_bytes.0).saturating_sub(2) / u64::from(winograd::TILE) * u64::from(winograd::TILE);
+        let fitting = wanted.min(limit).0 / row_bytes.0;
         let fitting = u32::try_from(fitting).unwrap_or(u32::MAX);
-        if fitting == 0 {
-            let needed = Bytes(row_bytes.0 * u64::from(winograd::TILE + 2));
-            return Err(Error::TooLarge { what: format!("a chunk of {} rows", winograd::TILE), needed, limit });
+        if fitting >= height {
+            return Ok(Self { height, rows: height });
         }
-        let count = height.div_ceil(fitting);
-        let rows = height.div_ceil(count).next_multiple_of(winograd::TILE);
-        let chunks = (0..height)
-            .step_by(rows as usize)
-            .map(|start| Rows { start, end: height.min(start.saturating_add(rows)) })
-            .collect();
-        Ok(Self { height, chunks })
+        let count = height.div_ceil((fitting / tile * tile).max(tile));
+        Ok(Self { height, rows: height.div_ceil(count).next_multiple_of(tile) })
     }
 
-    /// The rows that chunk `index` stores: its own and its halo.
-    pub fn stored(&self, index: usize) -> Rows {
-        let Rows { start, end } = self.chunks[index];
-        Rows { start: start.saturating_sub(1), end: self.height.min(end + 1) }
+    /// Number of chunks.
+    pub fn count(&self) -> usize {
+        self.height.div_ceil(self.rows) as usize
+    }
+
+    /// The rows of chunk `index`.
+    pub fn chunk(&self, index: usize) -> Rows {
+        let start = self.rows.saturating_mul(u32::try_from(index).unwrap_or(u32::MAX));
+        Rows { start, end: self.height.min(start.saturating_add(self.rows)) }
+    }
+
+    /// The chunks that hold `rows`.
+    pub fn holding(&self, rows: Rows) -> std::ops::Range<usize> {
+        (rows.start / self.rows) as usize..rows.end.div_ceil(self.rows) as usize
     }
 }
 
-/// Rows of an output that are computed at once, with the chunks they lie in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Band {
-    /// Rows of the output.
-    pub rows: Rows,
-    /// Chunk of the input that holds all rows it reads.
-    pub input: usize,
-    /// Chunk of the output that holds `rows`.
-    pub output: usize,
-}
-
-/// Cuts the output's rows at the chunk borders of both sides, and so that no band has more than `max_rows`.
-/// With `upsample`, the output has twice the input's rows.
-///
-/// Bands start at multiples of the Winograd tile and are in order of their rows.
-pub fn bands(input: &Partition, output: &Partition, upsample: bool, max_rows: u32) -> Vec<Band> {
+/// The rows of the input, `height` rows high, that a 3x3 filter reads for `rows` of its output; with `upsample`, of an output of twice the height.
+pub fn filter_reach(rows: Rows, height: u32, upsample: bool) -> Rows {
     let factor = if upsample { 2 } else { 1 };
-    let step = (max_rows / winograd::TILE * winograd::TILE).max(winograd::TILE);
-    let mut result = Vec::new();
-    for (output_index, own) in output.chunks.iter().enumerate() {
-        for (input_index, source) in input.chunks.iter().enumerate() {
-            let (start, end) = (own.start.max(source.start * factor), own.end.min(source.end * factor));
-            let mut at = start;
-            while at < end {
-                let next = at.saturating_add(step).min(end);
-                result.push(Band { rows: Rows { start: at, end: next }, input: input_index, output: output_index });
-                at = next;
-            }
-        }
-    }
-    result
-}
-
-/// Whether band `index` is the last of its output chunk.
-pub fn completes_chunk(bands: &[Band], index: usize) -> bool {
-    bands.get(index + 1).is_none_or(|next| next.output != bands[index].output)
+    Rows { start: rows.start.saturating_sub(1) / factor, end: height.min(rows.end / factor + 1) }
 }
 
 #[cfg(test)]
@@ -109,13 +95,15 @@ mod tests {
     #[test]
     fn chunks_cover_all_rows_once_and_fit() {
         for height in 1..200 {
-            for limit in [6_u64, 7, 10, 13, 50, 300] {
-                let partition = Partition::new(height, Bytes(1), Bytes(limit)).expect("six rows fit");
+            for limit in [4_u64, 5, 7, 8, 13, 50, 300] {
+                let partition = Partition::new(height, Bytes(1), Bytes(limit), Bytes(limit)).expect("four rows fit");
                 let mut next = 0;
-                for (index, chunk) in partition.chunks.iter().enumerate() {
+                for index in 0..partition.count() {
+                    let chunk = partition.chunk(index);
                     assert_eq!(chunk.start, next);
                     assert_eq!(chunk.start % winograd::TILE, 0);
-                    assert!(u64::from(partition.stored(index).count()) <= limit, "{height} {limit} {chunk:?}");
+                    assert!(u64::from(chunk.count()) <= limit, "{height} {limit} {chunk:?}");
+                    assert_eq!(partition.holding(chunk), index..index + 1);
                     next = chunk.end;
                 }
                 assert_eq!(next, height);
@@ -124,31 +112,43 @@ mod tests {
     }
 
     #[test]
-    fn a_row_beyond_the_limit_is_an_error() {
-        assert!(matches!(Partition::new(64, Bytes(100), Bytes(599)), Err(Error::TooLarge { .. })));
+    fn four_rows_beyond_the_limit_are_an_error_and_beyond_the_wish_are_not() {
+        assert!(matches!(Partition::new(64, Bytes(100), Bytes(1), Bytes(399)), Err(Error::TooLarge { .. })));
+        let four = Partition::new(64, Bytes(100), Bytes(1), Bytes(400)).expect("four rows fit");
+        assert_eq!(four, Partition { height: 64, rows: 4 });
     }
 
     #[test]
-    fn bands_read_only_rows_that_their_input_chunk_stores() {
-        for (height, input_limit, output_limit, max_rows) in
-            [(40, 12, 9, 8), (37, 100, 11, 4), (64, 10, 200, 16), (9, 8, 8, 100)]
-        {
-            for upsample in [false, true] {
-                let factor = 1 + u32::from(upsample);
-                let input = Partition::new(height, Bytes(1), Bytes(input_limit)).expect("fits");
-                let output = Partition::new(height * factor, Bytes(1), Bytes(output_limit)).expect("fits");
-                let mut next = 0;
-                for band in bands(&input, &output, upsample, max_rows) {
-                    assert_eq!(band.rows.start, next);
-                    next = band.rows.end;
-                    let stored = input.stored(band.input);
-                    let first = band.rows.start.saturating_sub(1) / factor;
-                    let last = band.rows.end.min(height * factor - 1) / factor;
-                    assert!(stored.start <= first && last < stored.end, "{band:?} {stored:?}");
-                    let own = output.chunks[band.output];
-                    assert!(own.start <= band.rows.start && band.rows.end <= own.end);
+    fn bands_cover_rows_once() {
+        for (start, end, most) in [(0, 40, 16), (8, 37, 11), (4, 9, 1), (12, 13, 100)] {
+            let rows = Rows { start, end };
+            let mut next = start;
+            for band in rows.bands(most) {
+                assert_eq!((band.start, band.start % winograd::TILE), (next, 0));
+                assert!(band.count() <= most.max(winograd::TILE));
+                next = band.end;
+            }
+            assert_eq!(next, end);
+        }
+    }
+
+    #[test]
+    fn a_filter_reaches_one_row_beyond_on_either_side() {
+        for height in [1, 2, 5, 8] {
+            for (upsample, factor) in [(false, 1), (true, 2)] {
+                for start in 0..height * factor {
+                    for end in start + 1..=height * factor {
+                        let rows = Rows { start, end };
+                        let touched = (start..end)
+                            .flat_map(|row| [row.checked_sub(1), Some(row), Some(row + 1)])
+                            .flatten()
+                            .filter(|row| *row < height * factor)
+                            .map(|row| row / factor);
+                        let (first, last) = touched.fold((u32::MAX, 0), |(a, b), row| (a.min(row), b.max(row)));
+                        let wanted = Rows { start: first, end: last + 1 };
+                        assert_eq!(filter_reach(rows, height, upsample), wanted, "{rows:?} {upsample}");
+                    }
                 }
-                assert_eq!(next, height * factor);
             }
         }
     }

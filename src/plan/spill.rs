@@ -93,14 +93,19 @@ impl<'a> Spilling<'a> {
     }
 
     fn allocate(&mut self, item: Item, stage: usize) {
-        let bytes = item_bytes(self.plan, item);
-        let name = item_name(self.plan, item).to_owned();
+        let (name, bytes) = match self.plan.buffers.get(item) {
+            Some(buffer) => (buffer.name.clone(), buffer.bytes),
+            None => {
+                let weight = &self.plan.weights[item - self.plan.buffers.len()];
+                (weight.name.clone(), weight.bytes)
+            }
+        };
         self.spilled.buffers.push(BufferUse { name, bytes, live: 0..0, slot: SlotId(0) });
         let buffer = BufferId(self.spilled.buffers.len() - 1);
         let place = &mut self.items[item];
         place.current = Some(buffer);
         place.first.get_or_insert(buffer);
-        self.resident += bytes.0;
+        self.resident += item_bytes(self.plan, item).0;
         if let Some(from) = place.host {
             self.spilled.steps.push(Step { stage, action: Action::Fetch { from, to: buffer }, macs: 0 });
         }
@@ -209,12 +214,5 @@ fn item_bytes(plan: &Plan, item: Item) -> Bytes {
     match plan.buffers.get(item) {
         Some(buffer) => buffer.bytes.align_up(super::memory::ALIGNMENT),
         None => plan.weights[item - plan.buffers.len()].bytes.align_up(super::memory::ALIGNMENT),
-    }
-}
-
-fn item_name(plan: &Plan, item: Item) -> &str {
-    match plan.buffers.get(item) {
-        Some(buffer) => &buffer.name,
-        None => &plan.weights[item - plan.buffers.len()].name,
     }
 }

@@ -16,8 +16,11 @@ const QUERIES: u32 = 1024;
 const KEYS: std::ops::RangeInclusive<u32> = 2048..=16_384;
 
 /// The scratch memory of one block.
-struct Block {
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Block {
+    /// Most queries.
     queries: u32,
+    /// Most keys / 4.
     row: u32,
     scores: BufferId,
     probabilities: BufferId,
@@ -26,58 +29,69 @@ struct Block {
     row_factors: BufferId,
 }
 
+/// Queries and keys of one block.
+fn block_size(shape: Shape) -> (u32, u32) {
+    let pixels = shape.width * shape.height;
+    let keys = (pixels / 64).next_multiple_of(4).clamp(*KEYS.start(), *KEYS.end());
+    (pixels.min(QUERIES), pixels.min(keys))
+}
+
+/// Bytes of the scratch memory of one block.
+pub(in crate::plan) fn attention_scratch(shape: Shape, storage: Storage) -> u64 {
+    let (queries, keys) = block_size(shape);
+    let row = u64::from(keys.div_ceil(4));
+    u64::from(queries) * (row * 16 + row * storage.vec4_bytes() + u64::from(shape.channels4()) * 16 + 8 + 4)
+}
+
 impl Lowering<'_> {
-    pub(super) fn attention(&mut self, [query, key, value]: [TensorId; 3], output: TensorId) {
-        let shape = self.fused.shape(query);
-        let (query, key, value) =
-            (self.tensors[&query].clone(), self.tensors[&key].clone(), self.tensors[&value].clone());
-        let target = self.allocate(output, false);
-        let pixels = shape.width * shape.height;
-        let keys = (pixels / 64).next_multiple_of(4).clamp(*KEYS.start(), *KEYS.end());
-        let (queries, keys) = (pixels.min(QUERIES), pixels.min(keys));
+    /// One chunk of queries, over all keys.
+    pub(super) fn attention(&mut self, [query, key, value]: [TensorId; 3], output: TensorId, chunk: usize) {
+        let shape = self.fused.shape(output);
+        let (query, key, value) = (self.tensor(query).clone(), self.tensor(key).clone(), self.tensor(value).clone());
+        let target = self.place(chunk);
+        let block = self.pass.attention.unwrap_or_else(|| self.block(shape));
+        self.pass.attention = Some(block);
+        let chunk_pixels = query.partition.chunk(chunk).count() * shape.width;
+        for first in (0..chunk_pixels).step_by(block.queries as usize) {
+            let rows = block.queries.min(chunk_pixels - first);
+            self.attend(shape, &block, (query.chunk(chunk), first, rows), &key, &value);
+            let params =
+                FinishParams { queries: rows, channels4: shape.channels4(), y_offset: first * shape.channels4() };
+            let bindings = [block.accumulated, block.state, target].map(Resource::Buffer);
+            self.launch(finish(self.options.storage, params), &bindings);
+        }
+    }
+
+    fn block(&mut self, shape: Shape) -> Block {
+        let (queries, keys) = block_size(shape);
         let row = keys.div_ceil(4);
-        let block = Block {
+        let scores = u64::from(queries) * u64::from(row);
+        Block {
             queries,
             row,
-            scores: self.scratch("scores", u64::from(queries) * u64::from(row) * 16),
-            probabilities: self
-                .scratch("probabilities", u64::from(queries) * u64::from(row) * self.options.storage.vec4_bytes()),
+            scores: self.scratch("scores", scores * 16),
+            probabilities: self.scratch("probabilities", scores * self.options.storage.vec4_bytes()),
             accumulated: self.scratch("accumulated", u64::from(queries) * u64::from(shape.channels4()) * 16),
             state: self.scratch("state", u64::from(queries) * 8),
             row_factors: self.scratch("row_factors", u64::from(queries) * 4),
-        };
-        for (chunk, own) in query.partition.chunks.iter().enumerate() {
-            let chunk_pixels = own.count() * shape.width;
-            for first in (0..chunk_pixels).step_by(block.queries as usize) {
-                let rows = block.queries.min(chunk_pixels - first);
-                self.attend(shape, &block, (query.chunks[chunk], first, rows), &key, &value);
-                let params =
-                    FinishParams { queries: rows, channels4: shape.channels4(), y_offset: first * shape.channels4() };
-                let bindings = [
-                    Resource::Buffer(block.accumulated),
-                    Resource::Buffer(block.state),
-                    Resource::Buffer(target.chunks[chunk]),
-                ];
-                self.launch(finish(self.options.storage, params), &bindings);
-            }
         }
     }
 
     /// Accumulates all keys for one block of queries.
     fn attend(&mut self, shape: Shape, block: &Block, queries: (BufferId, u32, u32), key: &Stored, value: &Stored) {
         let mut first_block = true;
-        for (chunk, own) in key.partition.chunks.iter().enumerate() {
-            let chunk_pixels = own.count() * shape.width;
+        for chunk in 0..key.partition.count() {
+            let chunk_pixels = key.partition.chunk(chunk).count() * shape.width;
             for first in (0..chunk_pixels).step_by((block.row * 4) as usize) {
                 let keys = (block.row * 4).min(chunk_pixels - first);
-                self.scores(shape, block, queries, (key.chunks[chunk], first, keys), chunk_pixels.div_ceil(4));
+                self.scores(shape, block, queries, (key.chunk(chunk), first, keys), chunk_pixels.div_ceil(4));
                 #[expect(clippy::cast_precision_loss, reason = "channel counts are small")]
                 let scale = 1.0 / (shape.channels as f32).sqrt();
                 let params = SoftmaxParams { keys, row: block.row, scale, first: u32::from(first_block) };
                 let bindings =
                     [block.scores, block.probabilities, block.state, block.row_factors].map(Resource::Buffer);
                 self.launch(softmax(self.options.storage, queries.2, params), &bindings);
-                self.weigh(shape, block, queries.2, (value.chunks[chunk], first, keys));
+                self.weigh(shape, block, queries.2, (value.chunk(chunk), first, keys));
                 first_block = false;
             }
         }

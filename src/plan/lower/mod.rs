@@ -1,6 +1,6 @@
-//! Turns fused stages into kernel launches on buffers that are not yet placed.
+//! Turns scheduled chunks of fused stages into kernel launches on buffers that are not yet placed.
 //!
-//! One file for each kind of stage; this one owns what they share: tensors and their chunks, parameters, weights, norms.
+//! One file for each kind of stage; this one owns what they share: tensors and their chunks, scratch memory, parameters, weights.
 
 mod attention;
 mod conv2d;
@@ -8,187 +8,211 @@ mod edges;
 mod norm;
 mod pointwise;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use crate::error::Result;
 use crate::kernels::choice::Choice;
 use crate::kernels::weights::Layout;
-use crate::kernels::{Launch, Variant, WORKGROUP};
+use crate::kernels::{Launch, Variant};
 use crate::limits::DeviceLimits;
 use crate::model::graph::TensorId;
-use crate::plan::fuse::{Fused, Residual, Stage};
+use crate::plan::fuse::{Fused, Stage};
+use crate::plan::nodes::Scratch;
 use crate::plan::partition::{Partition, Rows};
-use crate::plan::{
-    Action, BufferId, BufferUse, Memory, Plan, PlanOptions, Resource, SlotId, Step, WeightId, WeightUse,
-};
-use crate::tensor::{Bytes, Size, Storage};
+use crate::plan::schedule::{Node, Schedule, Task};
+use crate::plan::{Action, BufferId, BufferUse, Plan, PlanOptions, Resource, SlotId, Step, WeightId, WeightUse};
+use crate::tensor::{Bytes, Storage};
 
-/// Lowers all stages. Slots, lifetimes and memory are filled in by later passes.
-pub(super) fn lower(fused: &Fused, limits: &DeviceLimits, options: &PlanOptions) -> Result<Plan> {
-    let mut lowering = Lowering::new(fused, limits, options)?;
-    for stage in &fused.stages {
-        lowering.stage(stage)?;
+pub(super) use self::attention::attention_scratch;
+pub(super) use self::norm::stats_runs;
+pub(super) use self::pointwise::product_rows;
+
+use self::attention::Block;
+use self::conv2d::FilterPart;
+
+/// Lowers the tasks of `schedule`. Slots, lifetimes and memory are filled in by later passes.
+pub(super) fn lower(
+    fused: &Fused,
+    nodes: &[Node],
+    schedule: &Schedule,
+    limits: &DeviceLimits,
+    options: &PlanOptions,
+) -> Plan {
+    let mut lowering = Lowering::new(fused, nodes, limits, options);
+    for pass in &schedule.passes {
+        lowering.begin_pass(&schedule.tasks[pass.tasks.clone()]);
+        for task in &schedule.tasks[pass.tasks.clone()] {
+            lowering.task(*task, task.stage == pass.goal);
+        }
+        lowering.finish_norm(pass.goal);
     }
-    Ok(lowering.plan)
+    lowering.plan
 }
 
-/// A stored tensor: its chunks, and how they lie in memory.
+/// The output of a stage: the buffers of its chunks, and how they lie in memory.
 #[derive(Debug, Clone)]
 struct Stored {
     partition: Partition,
-    chunks: Vec<BufferId>,
+    /// The buffer that held each chunk last.
+    chunks: Vec<Option<BufferId>>,
     storage: Storage,
-    /// Whether chunks hold one row of each neighbour.
-    halo: bool,
+    /// Whether chunks are padded to a multiple of four pixels, for attention.
+    padded: bool,
 }
 
 impl Stored {
-    /// The rows that the buffer of chunk `index` holds.
-    fn rows(&self, index: usize) -> Rows {
-        if self.halo { self.partition.stored(index) } else { self.partition.chunks[index] }
+    /// The buffer of chunk `index`.
+    fn chunk(&self, index: usize) -> BufferId {
+        self.chunks[index].unwrap_or_else(|| unreachable!("a schedule computes what it reads"))
     }
+}
+
+/// The scratch memory of a pass: buffers made when they are first wanted, as large as any stage of the pass wants them.
+#[derive(Debug, Default)]
+struct PassScratch {
+    sizes: Scratch,
+    v: Option<BufferId>,
+    m: Option<BufferId>,
+    gathered: Option<BufferId>,
+    normed: Option<BufferId>,
+    /// Whether each stage has filters of its own, or one after the other uses the same memory.
+    own_filters: bool,
+    /// The transformed filters of each stage; where the memory is shared, of the last.
+    filters: BTreeMap<usize, Vec<FilterPart>>,
+    /// What stages have used in turn.
+    shared_filters: Vec<BufferId>,
+    attention: Option<Block>,
+    /// Moments of the goal, and how many runs.
+    moments: Option<(BufferId, u64)>,
 }
 
 struct Lowering<'a> {
     fused: &'a Fused,
+    nodes: &'a [Node],
     limits: &'a DeviceLimits,
     options: &'a PlanOptions,
     choice: Choice,
-    partitions: BTreeMap<(u32, u32), Partition>,
-    tensors: BTreeMap<TensorId, Stored>,
+    /// What each stage produces.
+    stored: Vec<Stored>,
+    /// The stage that produces each tensor.
+    producers: BTreeMap<TensorId, usize>,
     /// The finished norms: scale and shift of each channel.
     norms: BTreeMap<usize, BufferId>,
     weights: BTreeMap<String, WeightId>,
+    variants: HashMap<Variant, usize>,
     /// Where parameters lie that some launch has already.
-    params: BTreeMap<Vec<u8>, usize>,
+    params: HashMap<Vec<u8>, usize>,
+    /// The stage whose launches are made.
+    stage: usize,
+    pass: PassScratch,
     plan: Plan,
 }
 
 impl<'a> Lowering<'a> {
-    fn new(fused: &'a Fused, limits: &'a DeviceLimits, options: &'a PlanOptions) -> Result<Self> {
-        let choice = options.choice.unwrap_or_else(|| Choice::for_device(limits));
-        let plan = Plan {
-            image: Size { width: 0, height: 0 },
-            latents: Size { width: 0, height: 0 },
-            latent_channels: 0,
-            storage: options.storage,
-            output: options.output,
-            stages: Vec::new(),
-            variants: Vec::new(),
-            steps: Vec::new(),
-            buffers: Vec::new(),
-            slots: Vec::new(),
-            weights: Vec::new(),
-            params: Vec::new(),
-            parked: Vec::new(),
-            input: BufferId(0),
-            latent_transform: Vec::new(),
-            memory: Memory::default(),
-            choice,
-            kind: limits.kind,
-        };
-        let mut lowering = Self {
+    fn new(fused: &'a Fused, nodes: &'a [Node], limits: &'a DeviceLimits, options: &'a PlanOptions) -> Self {
+        let choice = options.choice(limits);
+        let producers: BTreeMap<TensorId, usize> =
+            fused.stages.iter().enumerate().filter_map(|(index, stage)| Some((stage.output()?, index))).collect();
+        let stored = fused.stages.iter().zip(nodes).map(|(stage, node)| Stored {
+            partition: node.partition.clone(),
+            chunks: vec![None; node.partition.count()],
+            storage: stage.output().map_or(Storage::F32, |output| fused.storage_of(output, options.storage)),
+            padded: fused.feeds_or_is_attention(stage),
+        });
+        Self {
             fused,
+            nodes,
             limits,
             options,
             choice,
-            partitions: BTreeMap::new(),
-            tensors: BTreeMap::new(),
+            stored: stored.collect(),
+            producers,
             norms: BTreeMap::new(),
             weights: BTreeMap::new(),
-            params: BTreeMap::new(),
-            plan,
-        };
-        lowering.partition()?;
-        Ok(lowering)
-    }
-
-    fn stage(&mut self, stage: &Stage) -> Result<()> {
-        let name = match stage {
-            Stage::Latents { .. } => "latents",
-            Stage::Conv(conv) => &conv.name,
-            Stage::Attention { name, .. } => name,
-            Stage::Image { .. } => "image",
-        };
-        self.plan.stages.push(name.to_owned());
-        match stage {
-            Stage::Latents { factor, offset, output } => self.latents(factor, offset, *output),
-            Stage::Conv(conv) if conv.filter == 3 => self.conv2d(conv)?,
-            Stage::Conv(conv) => self.pointwise(conv)?,
-            Stage::Attention { inputs, output, .. } => self.attention(*inputs, *output),
-            Stage::Image { input } => self.image(*input),
+            variants: HashMap::new(),
+            params: HashMap::new(),
+            stage: 0,
+            pass: PassScratch::default(),
+            plan: Plan::empty(fused.stages.iter().map(|stage| stage.name().to_owned()).collect(), limits, options),
         }
-        Ok(())
     }
 
-    /// Cuts every resolution by the widest tensor that is stored at it, and so that one launch can reach every pixel of a chunk.
-    fn partition(&mut self) -> Result<()> {
-        let mut rows: BTreeMap<(u32, u32), (Bytes, u64)> = BTreeMap::new();
-        for stage in &self.fused.stages {
-            let Some(output) = output_of(stage) else { continue };
-            let shape = self.fused.shape(output);
-            let elements = u64::from(shape.width) * u64::from(shape.channels4());
-            let invocations = if matches!(stage, Stage::Latents { .. }) { elements } else { u64::from(shape.width) };
-            let widest = rows.entry((shape.height, shape.width)).or_default();
-            let bytes = Bytes(elements * self.storage_of(output).vec4_bytes());
-            *widest = (widest.0.max(bytes), widest.1.max(invocations));
+    /// Forgets the scratch memory of the pass before, and sees how much of each kind this one wants.
+    fn begin_pass(&mut self, tasks: &[Task]) {
+        let stages: BTreeSet<usize> = tasks.iter().map(|task| task.stage).collect();
+        let (sizes, own_filters) = pass_scratch(self.nodes, &stages, self.options);
+        self.pass = PassScratch { sizes, own_filters, ..PassScratch::default() };
+    }
+
+    /// Computes one chunk of one stage; with `measure`, for the norm that reads the stage's output.
+    fn task(&mut self, task: Task, measure: bool) {
+        let fused = self.fused;
+        self.stage = task.stage;
+        match &fused.stages[task.stage] {
+            Stage::Latents { factor, offset, output } => self.latents(factor, offset, *output, task.chunk),
+            Stage::Conv(conv) if conv.filter == 3 => self.conv2d(conv, task.chunk, measure),
+            Stage::Conv(conv) => self.pointwise(conv, task.chunk, measure),
+            Stage::Attention { inputs, output, .. } => self.attention(*inputs, *output, task.chunk),
+            Stage::Image { input } => self.image(*input, task.chunk),
         }
-        let hard_limit = self.limits.largest_bound_buffer();
-        let limit = hard_limit.min(self.options.chunk_limit);
-        let most_invocations = u64::from(self.limits.max_compute_workgroups_per_dimension) * u64::from(WORKGROUP);
-        for ((height, width), (bytes, invocations)) in rows {
-            let reachable = Bytes(bytes.0 * (most_invocations / invocations));
-            // Very wide pictures: a few rows may exceed the chunk size we like, but not the device's.
-            let partition = Partition::new(height, bytes, limit.min(reachable))
-                .or_else(|_| Partition::new(height, bytes, hard_limit.min(reachable)))?;
-            self.partitions.insert((height, width), partition);
-        }
-        Ok(())
     }
 
-    /// The image is kept in f32, everything else as the options say.
-    fn storage_of(&self, tensor: TensorId) -> Storage {
-        let is_image =
-            self.fused.stages.iter().any(|stage| matches!(stage, Stage::Image { input } if *input == tensor));
-        if is_image { Storage::F32 } else { self.options.storage }
+    /// What was produced of `tensor`.
+    fn tensor(&self, tensor: TensorId) -> &Stored {
+        &self.stored[self.producers[&tensor]]
     }
 
-    fn partition_of(&self, tensor: TensorId) -> Partition {
-        let shape = self.fused.shape(tensor);
-        self.partitions[&(shape.height, shape.width)].clone()
-    }
-
-    /// Makes room for `tensor`; with `halo`, for the neighbours' rows as well. Rows of pixels are padded to a multiple of four.
-    fn allocate(&mut self, tensor: TensorId, halo: bool) -> Stored {
-        let shape = self.fused.shape(tensor);
-        let storage = self.storage_of(tensor);
-        let mut stored = Stored { partition: self.partition_of(tensor), chunks: Vec::new(), storage, halo };
-        for index in 0..stored.partition.chunks.len() {
-            let pixels = u64::from(stored.rows(index).count()) * u64::from(shape.width);
-            let bytes = pixels.next_multiple_of(4) * u64::from(shape.channels4()) * storage.vec4_bytes();
-            let name = format!("{}[{index}]", self.plan.stages[self.plan.stages.len() - 1]);
-            stored.chunks.push(self.buffer(name, Bytes(bytes)));
-        }
-        self.tensors.insert(tensor, stored.clone());
-        stored
-    }
-
-    /// Where a convolution's result goes: into its residual's place, or into a new tensor.
-    fn allocate_output(&mut self, residual: Option<&Residual>, output: TensorId) -> Stored {
-        match residual {
-            Some(Residual::InPlace(residual)) => {
-                let read_later = self.fused.stages.iter().any(|stage| {
-                    let after =
-                        !self.plan.stages.iter().any(|done| matches!(stage, Stage::Conv(conv) if conv.name == *done));
-                    after && matches!(stage, Stage::Conv(conv) if conv.input == *residual)
-                });
-                assert!(!read_later, "the residual {residual:?} is read after its sum");
-                let stored = self.tensors[residual].clone();
-                self.tensors.insert(output, stored.clone());
-                stored
+    /// The buffer that the current stage's chunk `index` goes to: that of the chunk it replaces, or a new one.
+    fn place(&mut self, index: usize) -> BufferId {
+        let node = &self.nodes[self.stage];
+        let buffer = match node.replaces {
+            Some(replaced) => self.stored[replaced].chunk(index),
+            None => {
+                let rows = u64::from(node.partition.chunk(index).count());
+                // Rows of pixels are padded to a multiple of four: attention reads its keys in groups.
+                let pixel = node.row_bytes * rows;
+                let bytes = match self.fused.stages[self.stage].output() {
+                    Some(output) => {
+                        let width = u64::from(self.fused.shape(output).width);
+                        pixel / (rows * width) * (rows * width).next_multiple_of(4)
+                    }
+                    None => pixel,
+                };
+                let name = format!("{}[{index}]", self.fused.stages[self.stage].name());
+                self.buffer(name, Bytes(bytes))
             }
-            Some(Residual::Shortcut { .. }) | None => self.allocate(output, true),
+        };
+        self.stored[self.stage].chunks[index] = Some(buffer);
+        buffer
+    }
+
+    /// Rows `rows` of `tensor` in one buffer, and the row that it starts with: a chunk, or a copy of what several hold.
+    fn source(&mut self, tensor: TensorId, rows: Rows) -> (BufferId, u32) {
+        let stored = self.tensor(tensor);
+        let holding = stored.partition.holding(rows);
+        if holding.len() == 1 {
+            return (stored.chunk(holding.start), stored.partition.chunk(holding.start).start);
         }
+        let shape = self.fused.shape(tensor);
+        let row_bytes = u64::from(shape.width) * u64::from(shape.channels4()) * stored.storage.vec4_bytes();
+        let pieces: Vec<(BufferId, Rows, Rows)> = holding
+            .map(|index| {
+                let own = stored.partition.chunk(index);
+                (stored.chunk(index), own, own.intersect(rows))
+            })
+            .collect();
+        let bytes = self.pass.sizes.gathered;
+        let target = self.pass.gathered.unwrap_or_else(|| self.scratch("gathered", bytes));
+        self.pass.gathered = Some(target);
+        for (buffer, own, piece) in pieces {
+            let offset = |from: u32| u64::from(piece.start - from) * row_bytes;
+            let action = Action::Copy {
+                from: (buffer, offset(own.start)),
+                to: (target, offset(rows.start)),
+                bytes: u64::from(piece.count()) * row_bytes,
+            };
+            self.step(action, 0);
+        }
+        (target, rows.start)
     }
 
     fn buffer(&mut self, name: String, bytes: Bytes) -> BufferId {
@@ -198,7 +222,7 @@ impl<'a> Lowering<'a> {
 
     /// Scratch memory of the current stage.
     fn scratch(&mut self, what: &str, bytes: u64) -> BufferId {
-        let name = format!("{}.{what}", self.plan.stages[self.plan.stages.len() - 1]);
+        let name = format!("{}.{what}", self.fused.stages[self.stage].name());
         self.buffer(name, Bytes(bytes))
     }
 
@@ -236,40 +260,21 @@ impl<'a> Lowering<'a> {
     }
 
     fn variant(&mut self, variant: Variant) -> usize {
-        let known = self.plan.variants.iter().position(|known| *known == variant);
-        known.unwrap_or_else(|| {
-            self.plan.variants.push(variant);
+        *self.variants.entry(variant).or_insert_with_key(|variant| {
+            self.plan.variants.push(variant.clone());
             self.plan.variants.len() - 1
         })
     }
 
     fn step(&mut self, action: Action, macs: u64) {
-        self.plan.steps.push(Step { stage: self.plan.stages.len() - 1, action, macs });
-    }
-
-    /// Gives chunk `lower` of `tensor` and the one above it each other's border rows. Both are complete by then.
-    fn copy_halo(&mut self, tensor: TensorId, stored: &Stored, lower: usize) {
-        let Some(upper) = lower.checked_sub(1) else { return };
-        let shape = self.fused.shape(tensor);
-        let row_bytes = u64::from(shape.width) * u64::from(shape.channels4()) * stored.storage.vec4_bytes();
-        let border = stored.partition.chunks[lower].start;
-        for (row, from, to) in [(border - 1, upper, lower), (border, lower, upper)] {
-            let offset = |chunk: usize| u64::from(row - stored.rows(chunk).start) * row_bytes;
-            let action = Action::Copy {
-                from: (stored.chunks[from], offset(from)),
-                to: (stored.chunks[to], offset(to)),
-                bytes: row_bytes,
-            };
-            self.step(action, 0);
-        }
+        self.plan.steps.push(Step { stage: self.stage, action, macs });
     }
 }
 
-/// The tensor that a stage stores.
-fn output_of(stage: &Stage) -> Option<TensorId> {
-    match stage {
-        Stage::Latents { output, .. } | Stage::Attention { output, .. } => Some(*output),
-        Stage::Conv(conv) => Some(conv.output),
-        Stage::Image { .. } => None,
-    }
+/// The scratch memory of a pass over `stages`, and whether each has transformed filters of its own. Where those would take too much, stages use
+/// the same memory in turn and transform their filters for every chunk, which costs little.
+pub(super) fn pass_scratch(nodes: &[Node], stages: &BTreeSet<usize>, options: &PlanOptions) -> (Scratch, bool) {
+    let sizes = stages.iter().fold(Scratch::default(), |sizes, stage| sizes.max(nodes[*stage].scratch));
+    let filters: u64 = stages.iter().map(|stage| nodes[*stage].scratch.filters).sum();
+    (sizes, filters <= sizes.filters.max(options.chunk_limit.0.saturating_mul(2)))
 }

@@ -4,52 +4,66 @@ use crate::kernels::group_norm::{
     ApplyParams, FinishParams, MOMENTS_VEC4_BYTES, NORM_VEC4_BYTES, StatsParams, apply, finish, stats,
 };
 use crate::kernels::weights::Layout;
-use crate::model::graph::TensorId;
-use crate::plan::partition::Rows;
+use crate::model::graph::{Shape, TensorId};
+use crate::plan::partition::{Partition, Rows};
 use crate::plan::{BufferId, Resource};
 
-use super::{Lowering, Stored};
+use super::Lowering;
 
 /// Pixels of one run of the statistics pass, at least; and runs that a tensor should not exceed.
 const LEAST_RUN: u32 = 64;
 const MOST_RUNS: u32 = 4096;
 
+/// Pixels of one run of a tensor's statistics.
+fn stats_run(shape: Shape) -> u32 {
+    (shape.height * shape.width / MOST_RUNS).max(LEAST_RUN)
+}
+
+/// Runs of the first `chunks` chunks.
+fn runs_before(shape: Shape, partition: &Partition, chunks: usize) -> u32 {
+    let runs = |index: usize| (partition.chunk(index).count() * shape.width).div_ceil(stats_run(shape));
+    (0..chunks).map(runs).sum()
+}
+
+/// Runs of a tensor whose moments no convolution gives.
+pub(in crate::plan) fn stats_runs(shape: Shape, partition: &Partition) -> u64 {
+    u64::from(runs_before(shape, partition, partition.count()))
+}
+
 impl Lowering<'_> {
-    /// Room for the moments of `runs` runs of a tensor with `channels4` groups of four channels.
-    pub(super) fn moments(&mut self, runs: u32, channels4: u32) -> BufferId {
-        self.scratch("moments", u64::from(runs) * u64::from(channels4) * MOMENTS_VEC4_BYTES)
+    /// Room for the moments of `runs` runs of this pass's goal, which has `channels4` groups of four channels.
+    pub(super) fn moments(&mut self, runs: u64, channels4: u32) -> BufferId {
+        let bytes = runs * u64::from(channels4) * MOMENTS_VEC4_BYTES;
+        let (buffer, _) = self.pass.moments.unwrap_or_else(|| (self.scratch("moments", bytes), runs));
+        self.pass.moments = Some((buffer, runs));
+        buffer
     }
 
-    /// If a norm reads `tensor`: reads the tensor for its moments and merges them.
-    pub(super) fn measure(&mut self, tensor: TensorId, stored: &Stored) {
+    /// If a norm reads `tensor`, which the current stage produces: reads chunk `index` for its moments.
+    pub(super) fn measure(&mut self, tensor: TensorId, index: usize) {
         if self.fused.norm_of(tensor).is_none() {
             return;
         }
         let shape = self.fused.shape(tensor);
-        let run = (shape.height * shape.width / MOST_RUNS).max(LEAST_RUN);
-        let runs_of = |rows: &Rows| (rows.count() * shape.width).div_ceil(run);
-        let total: u32 = stored.partition.chunks.iter().map(runs_of).sum();
-        let moments = self.moments(total, shape.channels4());
-        let mut moments_offset = 0;
-        for (index, chunk) in stored.chunks.iter().enumerate() {
-            let own = stored.partition.chunks[index];
-            let params = StatsParams {
-                pixels: own.count() * shape.width,
-                run,
-                runs: runs_of(&own),
-                x_offset: (own.start - stored.rows(index).start) * shape.width * shape.channels4(),
-                channels4: shape.channels4(),
-                moments_offset,
-            };
-            moments_offset += params.runs;
-            self.launch(stats(stored.storage, params), &[Resource::Buffer(*chunk), Resource::Buffer(moments)]);
-        }
-        self.finish_norm(tensor, moments, total);
+        let (storage, chunk) = (self.stored[self.stage].storage, self.stored[self.stage].chunk(index));
+        let partition = &self.nodes[self.stage].partition;
+        let params = StatsParams {
+            pixels: partition.chunk(index).count() * shape.width,
+            run: stats_run(shape),
+            runs: runs_before(shape, partition, index + 1) - runs_before(shape, partition, index),
+            x_offset: 0,
+            channels4: shape.channels4(),
+            moments_offset: runs_before(shape, partition, index),
+        };
+        let moments = self.moments(stats_runs(shape, partition), shape.channels4());
+        self.launch(stats(storage, params), &[Resource::Buffer(chunk), Resource::Buffer(moments)]);
     }
 
-    /// Merges `runs` moments of `tensor` into its norm's scale and shift.
-    pub(super) fn finish_norm(&mut self, tensor: TensorId, moments: BufferId, runs: u32) {
-        let Some(id) = self.fused.norm_of(tensor) else { return };
+    /// If a norm reads what stage `goal` produces: merges its moments, now complete, into scale and shift.
+    pub(super) fn finish_norm(&mut self, goal: usize) {
+        let Some(tensor) = self.fused.stages[goal].output() else { return };
+        let (Some(id), Some((moments, runs))) = (self.fused.norm_of(tensor), self.pass.moments) else { return };
+        self.stage = goal;
         let norm = &self.fused.norms[id];
         let shape = self.fused.shape(tensor);
         let layout = Layout::Vector { channels: shape.channels };
@@ -57,7 +71,7 @@ impl Lowering<'_> {
         let bias = self.weight(format!("{}.bias", norm.name), layout, 1.0);
         let table = self.scratch("norm", u64::from(shape.channels4()) * NORM_VEC4_BYTES);
         let params = FinishParams {
-            runs,
+            runs: u32::try_from(runs).unwrap_or(u32::MAX),
             channels: shape.channels,
             channels4: shape.channels4(),
             channels_per_group: shape.channels / norm.groups,
@@ -67,25 +81,26 @@ impl Lowering<'_> {
         self.norms.insert(id, table);
     }
 
-    /// Normalises rows `rows` of chunk `index` into `target`, whose first row is the first of `rows`.
+    /// Normalises `rows` of `tensor`, which are in a buffer that starts with another row, into scratch memory that starts with `rows`.
     pub(super) fn apply_norm(
         &mut self,
         tensor: TensorId,
-        index: usize,
+        (source, row0): (BufferId, u32),
         rows: Rows,
         (norm, activate): (usize, bool),
-        target: BufferId,
-    ) {
+    ) -> BufferId {
         let shape = self.fused.shape(tensor);
-        let stored = &self.tensors[&tensor];
+        let bytes = self.pass.sizes.normed;
+        let target = self.pass.normed.unwrap_or_else(|| self.scratch("normed", bytes));
+        self.pass.normed = Some(target);
         let params = ApplyParams {
             elements: rows.count() * shape.width * shape.channels4(),
             channels4: shape.channels4(),
-            x_offset: (rows.start - stored.rows(index).start) * shape.width * shape.channels4(),
+            x_offset: (rows.start - row0) * shape.width * shape.channels4(),
         };
-        let launch = apply(stored.storage, activate, params);
-        let bindings =
-            [Resource::Buffer(stored.chunks[index]), Resource::Buffer(self.norms[&norm]), Resource::Buffer(target)];
+        let launch = apply(self.tensor(tensor).storage, activate, params);
+        let bindings = [Resource::Buffer(source), Resource::Buffer(self.norms[&norm]), Resource::Buffer(target)];
         self.launch(launch, &bindings);
+        target
     }
 }

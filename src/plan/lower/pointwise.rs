@@ -1,15 +1,14 @@
 //! Lowers 1x1 convolutions and linear layers: one product per band.
 
-use crate::error::Result;
 use crate::kernels::matmul::{Epilogue, Matmul, MatmulParams};
 use crate::kernels::weights::Layout;
-use crate::model::graph::TensorId;
-use crate::plan::Resource;
-use crate::plan::fuse::{Conv, Residual, Stage};
-use crate::plan::partition::{Band, bands, completes_chunk};
-use crate::tensor::Bytes;
+use crate::kernels::winograd::TILE;
+use crate::model::graph::{Shape, TensorId};
+use crate::plan::fuse::{Conv, Fused, Residual, Stage};
+use crate::plan::partition::Rows;
+use crate::plan::{PlanOptions, Resource};
 
-use super::{Lowering, Stored};
+use super::Lowering;
 
 /// A launch of more multiply-adds than this is cut, so that no submission runs long.
 const MACS_PER_LAUNCH: u64 = 1 << 30;
@@ -30,19 +29,23 @@ pub(super) struct Product<'a> {
     pub(super) epilogue: Epilogue,
 }
 
+/// Rows of a band of a product from `input` to `output`, cut so that no launch runs long.
+pub(in crate::plan) fn product_rows(input: Shape, output: Shape, options: &PlanOptions) -> u32 {
+    let row_macs = u64::from(input.width) * u64::from(input.channels) * u64::from(output.channels);
+    let row_bytes = u64::from(input.width) * u64::from(input.channels4()) * options.storage.vec4_bytes();
+    let rows = (MACS_PER_LAUNCH / row_macs).min(options.chunk_limit.0 / row_bytes).max(u64::from(TILE));
+    u32::try_from(rows).unwrap_or(u32::MAX) / TILE * TILE
+}
+
 impl Lowering<'_> {
-    pub(super) fn pointwise(&mut self, conv: &Conv) -> Result<()> {
-        let reader = self.attention_role(conv.output);
-        let output = match reader {
-            Role::Key => self.allocate_transposed(conv.output),
-            Role::Query | Role::Value => self.allocate(conv.output, false),
-            Role::Other => self.allocate_output(conv.residual.as_ref(), conv.output),
-        };
-        let epilogue = match (&conv.residual, reader) {
-            (Some(Residual::InPlace(_)), _) => Epilogue::BiasAccumulate,
-            (None, Role::Key) => Epilogue::BiasTransposed,
-            (None, _) => Epilogue::Bias,
-            (Some(Residual::Shortcut { .. }), _) => unreachable!("a 1x1 convolution with a shortcut: no model has one"),
+    pub(super) fn pointwise(&mut self, conv: &Conv, chunk: usize, measure: bool) {
+        self.place(chunk);
+        let keys = self.fused.attention_role(conv.output) == Some(Role::Key);
+        let epilogue = match &conv.residual {
+            Some(Residual::InPlace(_)) => Epilogue::BiasAccumulate,
+            None if keys => Epilogue::BiasTransposed,
+            None => Epilogue::Bias,
+            Some(Residual::Shortcut { .. }) => unreachable!("a 1x1 convolution with a shortcut: no model has one"),
         };
         let product = Product {
             name: &conv.name,
@@ -52,48 +55,36 @@ impl Lowering<'_> {
             scale: conv.scale,
             epilogue,
         };
-        let (shape, c_out) = (self.fused.shape(conv.input), self.fused.shape(conv.output).channels);
-        let row_macs = u64::from(shape.width) * u64::from(shape.channels) * u64::from(c_out);
-        let row_bytes = u64::from(shape.width) * u64::from(shape.channels4()) * self.options.storage.vec4_bytes();
-        let max_rows = (MACS_PER_LAUNCH / row_macs).min(self.options.chunk_limit.0 / row_bytes).max(1);
-        let list = bands(
-            &self.tensors[&conv.input].partition,
-            &output.partition,
-            false,
-            u32::try_from(max_rows).unwrap_or(u32::MAX),
-        );
-        let normed = conv.prologue.norm.map(|norm| {
-            let most = list.iter().map(|band| band.rows.count()).max().unwrap_or(0);
-            (norm, self.scratch("normed", row_bytes * u64::from(most)))
-        });
-        for (index, band) in list.iter().enumerate() {
-            match normed {
-                Some((norm, scratch)) => {
-                    self.apply_norm(conv.input, band.input, band.rows, (norm, conv.prologue.activate), scratch);
-                    self.product(&product, *band, (Resource::Buffer(scratch), 0), &output);
+        self.product_of_chunk(&product, chunk, conv.prologue.norm.map(|norm| (norm, conv.prologue.activate)));
+        if measure {
+            self.measure(conv.output, chunk);
+        }
+    }
+
+    /// The product of all rows of chunk `chunk` of the current stage, with the input after `norm` if there is one.
+    pub(super) fn product_of_chunk(&mut self, product: &Product<'_>, chunk: usize, norm: Option<(usize, bool)>) {
+        let most = product_rows(self.fused.shape(product.input), self.fused.shape(product.output), self.options);
+        let own = self.stored[self.stage].partition.chunk(chunk);
+        let input = self.tensor(product.input).partition.clone();
+        for index in input.holding(own) {
+            for rows in own.intersect(input.chunk(index)).bands(most) {
+                let (mut source, mut row0) = self.source(product.input, rows);
+                if let Some(norm) = norm {
+                    (source, row0) = (self.apply_norm(product.input, (source, row0), rows, norm), rows.start);
                 }
-                None => self.product_of_band(&product, *band, &output),
-            }
-            if reader == Role::Other && completes_chunk(&list, index) {
-                self.copy_halo(conv.output, &output, band.output);
+                let shape = self.fused.shape(product.input);
+                let offset = (rows.start - row0) * shape.width * shape.channels4();
+                self.product(product, (rows, chunk), (Resource::Buffer(source), offset));
             }
         }
-        if reader == Role::Other {
-            self.measure(conv.output, &output);
-        }
-        Ok(())
     }
 
-    /// One product that reads the input tensor itself.
-    pub(super) fn product_of_band(&mut self, product: &Product<'_>, band: Band, output: &Stored) {
-        let shape = self.fused.shape(product.input);
-        let input = &self.tensors[&product.input];
-        let offset = (band.rows.start - input.rows(band.input).start) * shape.width * shape.channels4();
-        let source = Resource::Buffer(input.chunks[band.input]);
-        self.product(product, band, (source, offset), output);
-    }
-
-    fn product(&mut self, product: &Product<'_>, band: Band, (source, a_offset): (Resource, u32), output: &Stored) {
+    fn product(
+        &mut self,
+        product: &Product<'_>,
+        (rows, chunk): (Rows, usize),
+        (source, a_offset): (Resource, u32),
+    ) {
         let shape = self.fused.shape(product.input);
         let c_out = self.fused.shape(product.output).channels;
         let (k4, n4) = (shape.channels4(), c_out.div_ceil(4));
@@ -105,10 +96,12 @@ impl Lowering<'_> {
         let bias =
             self.weight(format!("{}.bias", product.name), Layout::Vector { channels: c_out }, product.bias_scale);
         let tile = self.choice.matmul_tile;
-        let m = band.rows.count() * shape.width;
-        let first_pixel = (band.rows.start - output.rows(band.output).start) * shape.width;
+        let output = &self.stored[self.stage];
+        let own = output.partition.chunk(chunk);
+        let m = rows.count() * shape.width;
+        let first_pixel = (rows.start - own.start) * shape.width;
         let transposed = product.epilogue == Epilogue::BiasTransposed;
-        let own_pixels = output.partition.chunks[band.output].count() * shape.width;
+        let own_pixels = own.count() * shape.width;
         let (c_offset, c_row) =
             if transposed { (first_pixel / 4, own_pixels.div_ceil(4)) } else { (first_pixel * n4, n4) };
         let launch = Matmul {
@@ -119,7 +112,7 @@ impl Lowering<'_> {
             batch: 1,
             params: MatmulParams {
                 m,
-                m_stored: if output.halo { m } else { m.next_multiple_of(4) },
+                m_stored: if output.padded { m.next_multiple_of(4) } else { m },
                 n4,
                 k4,
                 a_offset,
@@ -137,48 +130,32 @@ impl Lowering<'_> {
             },
         }
         .launch();
-        let target = Resource::Buffer(output.chunks[band.output]);
+        let target = Resource::Buffer(output.chunk(chunk));
         self.launch(launch, &[source, weight, bias, Resource::Unused, target]);
     }
+}
 
-    /// Room for the keys of attention, `[c, pixels / 4]` for each chunk.
-    fn allocate_transposed(&mut self, tensor: TensorId) -> Stored {
-        let shape = self.fused.shape(tensor);
-        let mut stored = Stored {
-            partition: self.partition_of(tensor),
-            chunks: Vec::new(),
-            storage: self.storage_of(tensor),
-            halo: false,
-        };
-        for index in 0..stored.partition.chunks.len() {
-            let pixels4 = u64::from((stored.partition.chunks[index].count() * shape.width).div_ceil(4));
-            let bytes = pixels4 * u64::from(shape.channels4() * 4) * stored.storage.vec4_bytes();
-            let name = format!("{}[{index}]", self.plan.stages[self.plan.stages.len() - 1]);
-            stored.chunks.push(self.buffer(name, Bytes(bytes)));
-        }
-        self.tensors.insert(tensor, stored.clone());
-        stored
-    }
-
-    fn attention_role(&self, tensor: TensorId) -> Role {
-        let role = self.fused.stages.iter().find_map(|stage| match stage {
+impl Fused {
+    /// What attention takes `tensor` for.
+    pub(super) fn attention_role(&self, tensor: TensorId) -> Option<Role> {
+        let position = self.stages.iter().find_map(|stage| match stage {
             Stage::Attention { inputs, .. } => inputs.iter().position(|input| *input == tensor),
             _ => None,
-        });
-        match role {
-            Some(0) => Role::Query,
-            Some(1) => Role::Key,
-            Some(_) => Role::Value,
-            None => Role::Other,
-        }
+        })?;
+        Some([Role::Query, Role::Key, Role::Value][position])
+    }
+
+    /// Whether `stage` is attention, or one of its inputs: their chunks are padded to a multiple of four pixels.
+    pub(super) fn feeds_or_is_attention(&self, stage: &Stage) -> bool {
+        matches!(stage, Stage::Attention { .. })
+            || stage.output().is_some_and(|output| self.attention_role(output).is_some())
     }
 }
 
 /// What attention takes a tensor for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Role {
+pub(super) enum Role {
     Query,
     Key,
     Value,
-    Other,
 }

@@ -1,0 +1,257 @@
+//! Decides in which order the chunks of all tensors are computed, and which are computed more than once.
+//!
+//! A *barrier* is a tensor that must exist as a whole before anyone can go on: one that a group norm measures, or an input of
+//! attention. Everything between two barriers is local, a row or two wider at every filter. So a decode is a sequence of passes, each with
+//! a *goal*: a stage whose chunks it computes from first to last. What a chunk reads is computed right before it, if it is not there:
+//!
+//! ```text
+//! goal conv2, nothing kept        conv1[0] conv1[1] conv2[0]  conv1[2] conv2[1]  conv1[3] conv2[2] ...
+//! goal conv2, conv1 kept                            conv2[0]           conv2[1]           conv2[2] ...
+//! ```
+//!
+//! [`Keep`] says how many of a stage's first chunks stay for later passes: all of them for a plan that computes nothing twice, in which case each
+//! stage is a pass of its own. The others are forgotten at the end of the pass that computed them, and computed again by the next that reads them.
+//! Nobody frees anything here: a chunk lives from its production to its last reader.
+//!
+//! A residual sum takes the place of its residual, chunk by chunk. Whoever reads the residual comes first within a pass, because the sum's
+//! branch does; a later pass finds the sum there, and not the residual.
+//!
+//! Not done here: sizes of chunks ([`crate::plan::partition`]), how many to keep ([`crate::plan::budget`]), launches (`lower`).
+
+use crate::plan::nodes::Scratch;
+use crate::plan::partition::{Partition, filter_reach};
+
+/// How far a stage reads beyond the rows it writes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reach {
+    /// The same rows.
+    Same,
+    /// One row more on either side; with `upsample`, of a tensor of half the height.
+    Filter {
+        /// The input has half the height.
+        upsample: bool,
+    },
+    /// All rows.
+    All,
+}
+
+/// A stage, as far as its schedule depends on it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Node {
+    /// How its output is cut.
+    pub partition: Partition,
+    /// Bytes of one row of its output.
+    pub row_bytes: u64,
+    /// Multiply-adds of one row of its output.
+    pub row_macs: u64,
+    /// The stages whose output it reads.
+    pub reads: Vec<(usize, Reach)>,
+    /// The stage whose output it replaces, chunk by chunk.
+    pub replaces: Option<usize>,
+    /// Whether all chunks must have been computed before anyone reads one.
+    pub barrier: bool,
+    /// Memory it takes while it runs.
+    pub scratch: Scratch,
+    /// Bytes of the moments of its output, where a norm reads it.
+    pub moments: u64,
+    /// Weights it needs while it runs, bytes.
+    pub weights: u64,
+}
+
+/// How many of each stage's first chunks are kept for later passes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Keep(pub Vec<usize>);
+
+impl Keep {
+    /// All chunks of all stages.
+    pub fn all(nodes: &[Node]) -> Self {
+        Self(nodes.iter().map(|node| node.partition.count()).collect())
+    }
+}
+
+/// One chunk of one stage, computed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Task {
+    /// The stage.
+    pub stage: usize,
+    /// The chunk of its output.
+    pub chunk: usize,
+}
+
+/// A run over all chunks of one stage, and of what is computed on the way.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pass {
+    /// The stage it is for.
+    pub goal: usize,
+    /// By index into [`Schedule::tasks`].
+    pub tasks: std::ops::Range<usize>,
+}
+
+/// A piece of memory that holds one chunk, or one after the other several that replace each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Place {
+    /// Bytes.
+    pub bytes: u64,
+    /// The task that fills it first.
+    pub born: usize,
+    /// The last task that reads it.
+    pub last: usize,
+    /// The stage that was in it last.
+    pub stage: usize,
+}
+
+/// What is computed, in order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Schedule {
+    /// In execution order.
+    pub tasks: Vec<Task>,
+    /// In execution order; together they are all tasks.
+    pub passes: Vec<Pass>,
+    /// The memory of all chunks.
+    pub places: Vec<Place>,
+}
+
+impl Schedule {
+    /// Schedules `nodes`, which are in an order in which they could run one after the other. The last one is the goal of all.
+    pub fn new(nodes: &[Node], keep: &Keep) -> Self {
+        let mut building = Building {
+            nodes,
+            present: nodes.iter().map(|node| vec![None; node.partition.count()]).collect(),
+            made: Vec::new(),
+            schedule: Self { tasks: Vec::new(), passes: Vec::new(), places: Vec::new() },
+        };
+        for (goal, node) in nodes.iter().enumerate() {
+            let all = node.barrier || goal + 1 == nodes.len();
+            let chunks = if all { node.partition.count() } else { keep.0[goal] };
+            if chunks > 0 {
+                building.pass(goal, chunks, keep);
+            }
+        }
+        building.schedule
+    }
+
+    /// Multiply-adds of all tasks.
+    pub fn macs(&self, nodes: &[Node]) -> u64 {
+        let macs = |task: &Task| {
+            let node = &nodes[task.stage];
+            u64::from(node.partition.chunk(task.chunk).count()) * node.row_macs
+        };
+        self.tasks.iter().map(macs).sum()
+    }
+
+    /// The most bytes of chunks that exist at once, in each pass.
+    pub fn peaks(&self) -> Vec<u64> {
+        let mut ends = vec![0_u64; self.tasks.len() + 1];
+        let mut begins = vec![0_u64; self.tasks.len() + 1];
+        for place in &self.places {
+            begins[place.born] += place.bytes;
+            ends[place.last + 1] += place.bytes;
+        }
+        let mut live = 0;
+        let peak = |pass: &Pass| {
+            let mut most = 0;
+            for task in pass.tasks.clone() {
+                live = live + begins[task] - ends[task];
+                most = most.max(live);
+            }
+            most
+        };
+        self.passes.iter().map(peak).collect()
+    }
+
+    /// The task of pass `index` at which most bytes exist.
+    pub fn fullest(&self, index: usize) -> usize {
+        let tasks = self.passes[index].tasks.clone();
+        let mut live: Vec<i128> = vec![0; tasks.len() + 1];
+        for place in &self.places {
+            let (from, to) = (place.born.max(tasks.start), (place.last + 1).min(tasks.end));
+            if from < to {
+                live[from - tasks.start] += i128::from(place.bytes);
+                live[to - tasks.start] -= i128::from(place.bytes);
+            }
+        }
+        let (mut sum, mut best) = (0, (0, tasks.start));
+        for (offset, change) in live.iter().take(tasks.len()).enumerate() {
+            sum += change;
+            if sum > best.0 {
+                best = (sum, tasks.start + offset);
+            }
+        }
+        best.1
+    }
+}
+
+struct Building<'a> {
+    nodes: &'a [Node],
+    /// The place of each chunk of each stage, while it can be read.
+    present: Vec<Vec<Option<usize>>>,
+    /// What this pass computed.
+    made: Vec<Task>,
+    schedule: Schedule,
+}
+
+impl Building<'_> {
+    fn pass(&mut self, goal: usize, chunks: usize, keep: &Keep) {
+        let start = self.schedule.tasks.len();
+        for chunk in 0..chunks {
+            self.demand(goal, chunk);
+        }
+        for task in std::mem::take(&mut self.made) {
+            if task.chunk >= keep.0[task.stage] {
+                self.present[task.stage][task.chunk] = None;
+            }
+        }
+        let tasks = start..self.schedule.tasks.len();
+        self.schedule.passes.push(Pass { goal, tasks });
+    }
+
+    /// Computes chunk `chunk` of `stage`, and first what it reads, unless it is there.
+    fn demand(&mut self, stage: usize, chunk: usize) {
+        if self.present[stage][chunk].is_some() {
+            return;
+        }
+        let nodes = self.nodes;
+        let node = &nodes[stage];
+        for read in &node.reads {
+            for chunk in self.chunks_read(node, *read, chunk) {
+                self.demand(read.0, chunk);
+            }
+        }
+        if let Some(replaced) = node.replaces {
+            self.demand(replaced, chunk);
+        }
+        let task = self.schedule.tasks.len();
+        for read in &node.reads {
+            for chunk in self.chunks_read(node, *read, chunk) {
+                let place = self.present[read.0][chunk].unwrap_or_else(|| unreachable!("it was demanded"));
+                self.schedule.places[place].last = task;
+            }
+        }
+        let place = match node.replaces.and_then(|replaced| self.present[replaced][chunk].take()) {
+            Some(place) => {
+                let taken = &mut self.schedule.places[place];
+                (taken.last, taken.stage) = (task, stage);
+                place
+            }
+            None => {
+                let bytes = u64::from(node.partition.chunk(chunk).count()) * node.row_bytes;
+                self.schedule.places.push(Place { bytes, born: task, last: task, stage });
+                self.schedule.places.len() - 1
+            }
+        };
+        self.present[stage][chunk] = Some(place);
+        let task = Task { stage, chunk };
+        self.schedule.tasks.push(task);
+        self.made.push(task);
+    }
+
+    fn chunks_read(&self, node: &Node, (stage, reach): (usize, Reach), chunk: usize) -> std::ops::Range<usize> {
+        let source = &self.nodes[stage].partition;
+        let rows = node.partition.chunk(chunk);
+        match reach {
+            Reach::Same => source.holding(rows),
+            Reach::Filter { upsample } => source.holding(filter_reach(rows, source.height, upsample)),
+            Reach::All => 0..source.count(),
+        }
+    }
+}

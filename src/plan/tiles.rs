@@ -1,0 +1,125 @@
+//! How a Winograd convolution is cut into bands of tiles.
+
+use crate::kernels::choice::Choice;
+use crate::kernels::winograd::{POINTS, TILE};
+use crate::limits::DeviceLimits;
+use crate::model::graph::Shape;
+use crate::plan::partition::Rows;
+
+/// Runs of moments that a tensor should not exceed, unless it has more rows of tiles; and the fewest tiles of one run.
+const MOST_RUNS: u64 = 4096;
+const LEAST_RUN: u32 = 4;
+/// Fewer tiles than this in a launch waste its products.
+const LEAST_TILES: u64 = 64;
+
+/// The tiles of one convolution's output. Bands of whole rows of tiles where one fits the scratch memory, else parts of one row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TileGrid {
+    /// Tiles in a row.
+    columns: u32,
+    /// Rows of tiles.
+    rows: u32,
+    /// Tiles in a row of a band.
+    band_columns: u32,
+    /// Image rows of a band.
+    pub band_rows: u32,
+    /// Tiles of one run of moments.
+    pub run: u32,
+    /// Groups of filters that one buffer of transformed filters holds.
+    pub filter_blocks: u32,
+    /// vec4 output channels of one such group.
+    pub block_columns4: u32,
+    c_in4: u32,
+    c_out4: u32,
+}
+
+/// Tiles that are transformed and multiplied together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TileBand {
+    /// Rows of the output.
+    pub rows: Rows,
+    /// First tile column, and how many.
+    pub tile_x0: u32,
+    /// Tiles in a row.
+    pub tiles_x: u32,
+    /// First run of moments.
+    pub moments_offset: u32,
+    /// Runs in a row of tiles.
+    pub runs_x: u32,
+    /// Runs.
+    pub runs: u32,
+}
+
+impl TileBand {
+    /// All its tiles.
+    pub fn tiles(&self) -> u32 {
+        self.tiles_x * self.rows.count().div_ceil(TILE)
+    }
+}
+
+impl TileGrid {
+    /// The grid of a convolution from `input` to `output`, with intermediates that stay in cache and within one binding.
+    pub fn new(input: Shape, output: Shape, choice: &Choice, limits: &DeviceLimits) -> Self {
+        let (c_in4, c_out4) = (input.channels4(), output.channels4());
+        let (columns, rows) = (output.width.div_ceil(TILE), output.height.div_ceil(TILE));
+        let tile_bytes = u64::from(POINTS) * u64::from(c_in4.max(c_out4)) * 16;
+        let wanted = choice.winograd_scratch_bytes / tile_bytes;
+        let most = limits.largest_bound_buffer().0 / tile_bytes;
+        let at_once = u32::try_from(wanted.max(LEAST_TILES).min(most)).unwrap_or(u32::MAX).max(1);
+        let band_columns = columns.div_ceil(columns.div_ceil(at_once));
+        let run = u32::try_from(u64::from(columns) * u64::from(rows) / MOST_RUNS).unwrap_or(u32::MAX).max(LEAST_RUN);
+        let block_columns4 = choice.winograd_tile.columns4();
+        let block_bytes = u64::from(POINTS * block_columns4) * u64::from(c_in4 * 4) * 16;
+        let filter_blocks = u32::try_from(limits.largest_bound_buffer().0 / block_bytes).unwrap_or(u32::MAX).max(1);
+        let band_rows = (at_once / columns).max(1).saturating_mul(TILE);
+        Self { columns, rows, band_columns, band_rows, run, filter_blocks, block_columns4, c_in4, c_out4 }
+    }
+
+    /// The bands of `rows`, which start at a multiple of the tile.
+    pub fn bands(&self, rows: Rows) -> Vec<TileBand> {
+        let mut result = Vec::new();
+        for band in rows.bands(self.band_rows) {
+            let tile_rows = band.count().div_ceil(TILE);
+            let mut moments_offset = band.start / TILE * self.row_runs();
+            for tile_x0 in (0..self.columns).step_by(self.band_columns as usize) {
+                let tiles_x = self.band_columns.min(self.columns - tile_x0);
+                let runs_x = tiles_x.div_ceil(self.run);
+                let runs = runs_x * tile_rows;
+                result.push(TileBand { rows: band, tile_x0, tiles_x, moments_offset, runs_x, runs });
+                moments_offset += runs;
+            }
+        }
+        result
+    }
+
+    /// Runs of moments in one row of tiles.
+    fn row_runs(&self) -> u32 {
+        let whole = self.columns / self.band_columns;
+        whole * self.band_columns.div_ceil(self.run) + (self.columns % self.band_columns).div_ceil(self.run)
+    }
+
+    /// Runs of moments of the whole output.
+    pub fn runs(&self) -> u64 {
+        u64::from(self.row_runs()) * u64::from(self.rows)
+    }
+
+    /// The most tiles of a band in a chunk of `chunk_rows`.
+    pub fn most_tiles(&self, chunk_rows: u32) -> u32 {
+        self.band_columns * self.band_rows.min(chunk_rows).div_ceil(TILE)
+    }
+
+    /// Bytes of one transformed tile of `channels4` groups of channels.
+    pub fn tile_bytes(&self, channels4: u32) -> u64 {
+        u64::from(POINTS) * u64::from(channels4) * 16
+    }
+
+    /// Bytes of one group of transformed filters.
+    pub fn block_bytes(&self) -> u64 {
+        u64::from(POINTS * self.block_columns4) * u64::from(self.c_in4 * 4) * 16
+    }
+
+    /// Bytes of all transformed filters.
+    pub fn filter_bytes(&self) -> u64 {
+        self.block_bytes() * u64::from(self.c_out4.div_ceil(self.block_columns4))
+    }
+}
