@@ -16,27 +16,55 @@ pub(super) const ALIGNMENT: u64 = 256;
 /// Sets `slot` of every buffer, the sizes of all slots, and the predicted memory; with room for `timestamps` if asked.
 pub fn assign(plan: &mut Plan, timestamps: bool) {
     let mut order: Vec<usize> = (0..plan.buffers.len()).collect();
-    order.sort_by_key(|&index| (std::cmp::Reverse(plan.buffers[index].bytes), index));
-    let mut slots: Vec<Bytes> = Vec::new();
-    let mut tenants: Vec<Vec<Range<usize>>> = Vec::new();
+    order.sort_by_key(|&index| {
+        let buffer = &plan.buffers[index];
+        (std::cmp::Reverse(buffer.bytes), buffer.live.start, index)
+    });
+    let mut slots: Vec<Slot> = Vec::new();
+    let mut size_before = Bytes(0);
     for index in order {
-        let live = plan.buffers[index].live.clone();
-        let mut free = (0..slots.len()).filter(|&slot| tenants[slot].iter().all(|tenant| disjoint(tenant, &live)));
-        // The smallest that is free: it was opened last.
-        let slot = free.next_back().unwrap_or_else(|| {
-            slots.push(plan.buffers[index].bytes.align_up(ALIGNMENT));
-            tenants.push(Vec::new());
+        let (bytes, live) = (plan.buffers[index].bytes, plan.buffers[index].live.clone());
+        if bytes != size_before {
+            // Buffers of one size come in the order of time; another size starts over.
+            slots.iter_mut().for_each(|slot| slot.next = 0);
+            size_before = bytes;
+        }
+        // The smallest that is free, and of those the one that was left last.
+        let free = slots.iter_mut().enumerate().filter_map(|(index, slot)| Some((slot.bytes, slot.idle(&live)?, index)));
+        let free = free.min().map(|(_, _, index)| index);
+        let slot = free.unwrap_or_else(|| {
+            slots.push(Slot { bytes: bytes.align_up(ALIGNMENT), tenants: Vec::new(), next: 0 });
             slots.len() - 1
         });
-        tenants[slot].push(live);
+        let Slot { tenants, next, .. } = &mut slots[slot];
+        tenants.insert(*next, live);
         plan.buffers[index].slot = SlotId(slot);
     }
-    plan.slots = slots;
+    plan.slots = slots.into_iter().map(|slot| slot.bytes).collect();
     plan.memory = predict(plan, timestamps);
 }
 
-fn disjoint(a: &Range<usize>, b: &Range<usize>) -> bool {
-    a.end <= b.start || b.end <= a.start
+/// A slot in the making.
+#[derive(Debug)]
+struct Slot {
+    bytes: Bytes,
+    /// Lives of its tenants, in the order of time. None overlap.
+    tenants: Vec<Range<usize>>,
+    /// The first tenant that ends after the life asked for last began.
+    next: usize,
+}
+
+impl Slot {
+    /// If nobody lives here during `live`: for how many steps nobody has by then. Lives are asked for in the order of their starts, or `next` is
+    /// set back first.
+    fn idle(&mut self, live: &Range<usize>) -> Option<usize> {
+        while self.tenants.get(self.next).is_some_and(|tenant| tenant.end <= live.start) {
+            self.next += 1;
+        }
+        let free = self.tenants.get(self.next).is_none_or(|tenant| live.end <= tenant.start);
+        let left = self.next.checked_sub(1).map_or(0, |before| self.tenants[before].end);
+        free.then_some(live.start - left)
+    }
 }
 
 /// The memory of a plan whose slots are assigned.

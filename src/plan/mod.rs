@@ -21,6 +21,7 @@ mod lower;
 pub mod memory;
 pub mod nodes;
 pub mod partition;
+pub mod residence;
 pub mod schedule;
 pub mod spill;
 pub mod tiles;
@@ -62,14 +63,38 @@ pub struct PlanOptions {
     pub profile: bool,
     /// Which kernels and tiles to use; `None` for what measured best on devices of this kind.
     pub choice: Option<Choice>,
-    /// The most GPU memory the plan may take, all of it. What does not fit waits in host memory, weights included.
+    /// The most GPU memory the plan may take, all of it. What does not fit is computed again, or waits in host memory as far as the next two allow.
     pub memory_budget: Option<Bytes>,
+    /// Whether activations may wait in host memory.
+    pub parking: bool,
+    /// Where the weights are before the plan runs.
+    pub weights: Weights,
+}
+
+/// Where weights are before a plan runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Weights {
+    /// On the device, all of them, for good.
+    #[default]
+    Device,
+    /// In host memory: a plan with a budget may fetch them when it needs them.
+    Host,
 }
 
 impl PlanOptions {
     /// The defaults for `storage` and `output`.
     pub fn new(storage: Storage, output: Output) -> Self {
-        Self { storage, output, chunk_limit: Bytes(64 << 20), profile: false, choice: None, memory_budget: None }
+        Self {
+            storage,
+            output,
+            chunk_limit: Bytes(64 << 20),
+            profile: false,
+            choice: None,
+            memory_budget: None,
+            parking: false,
+            weights: Weights::Device,
+        }
     }
 
     /// The kernels and tiles to use on a device with `limits`.

@@ -123,7 +123,7 @@ impl Making<'_> {
         };
         let partition = match replaces {
             Some(replaced) => before[replaced].partition.clone(),
-            None => self.partition(conv.output, Some((&before[input].partition, input_shape.height)))?,
+            None => self.partition(conv.output, Some((&before[input].partition, conv.input)))?,
         };
         let filter = conv.filter == 3;
         let reach = if filter { Reach::Filter { upsample: conv.prologue.upsample } } else { Reach::Same };
@@ -207,18 +207,21 @@ impl Making<'_> {
         u64::from(shape.width) * u64::from(shape.channels4()) * storage.vec4_bytes()
     }
 
-    /// Cuts `tensor`, whose stage reads a tensor of some height cut like `input`.
-    fn partition(&self, tensor: TensorId, input: Option<(&Partition, u32)>) -> Result<Partition> {
+    /// Cuts `tensor`, which is made of another tensor that is cut already.
+    fn partition(&self, tensor: TensorId, input: Option<(&Partition, TensorId)>) -> Result<Partition> {
         let shape = self.fused.shape(tensor);
         let hard_limit = self.limits.largest_bound_buffer();
         let most_invocations = u64::from(self.limits.max_compute_workgroups_per_dimension) * u64::from(WORKGROUP);
         let per_row = u64::from(shape.width) * if input.is_none() { u64::from(shape.channels4()) } else { 1 };
         let row_bytes = self.row_bytes(tensor);
         let mut wanted = self.options.chunk_limit;
-        if let Some((input, height)) = input {
-            // A tensor of few channels is not cut coarser than what it is made of, or a chunk of it would want many at once.
-            let rows = u64::from(input.rows) * u64::from(shape.height / height);
-            wanted = wanted.min(Bytes(row_bytes * rows.max(1)));
+        if let Some((partition, source)) = input {
+            let source = self.fused.shape(source);
+            // A tensor of few channels is cut like what it is made of, or one chunk of it would want many at once.
+            if shape.channels * 4 < source.channels {
+                let rows = u64::from(partition.rows) * u64::from(shape.height / source.height);
+                wanted = wanted.min(Bytes(row_bytes * rows));
+            }
         }
         let reachable = Bytes(row_bytes * (most_invocations / per_row));
         // A chunk is padded by up to three pixels.

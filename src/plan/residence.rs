@@ -1,0 +1,107 @@
+//! Decides how many chunks of each stage stay in GPU memory for later passes, so that no pass takes more than it may. The rest is computed again.
+//!
+//! Starts with a schedule that computes nothing twice. As long as a pass takes too much, one stage that is live at its fullest moment keeps
+//! fewer chunks: the stage that costs the fewest multiply-adds for each byte by which all passes together come closer to what they may take. A schedule is
+//! cheap to make (microseconds for each hundred chunks), so every choice is tried out, not estimated.
+
+use std::collections::BTreeSet;
+
+use crate::kernels::group_norm::NORM_VEC4_BYTES;
+use crate::plan::lower::pass_scratch;
+use crate::plan::schedule::{Keep, Node, Schedule};
+use crate::plan::{PlanOptions, Weights};
+
+/// A schedule and what it takes.
+#[derive(Debug, Clone)]
+pub struct Residence {
+    /// What is computed, in order.
+    pub schedule: Schedule,
+    /// Bytes that each pass takes at most: chunks, scratch, and the weights where they come and go.
+    pub taken: Vec<u64>,
+    /// Multiply-adds.
+    pub macs: u64,
+}
+
+impl Residence {
+    /// The residence of `keep`.
+    pub fn new(nodes: &[Node], keep: &Keep, options: &PlanOptions) -> Self {
+        let schedule = Schedule::new(nodes, keep);
+        let peaks = schedule.peaks();
+        let taken = schedule.passes.iter().zip(peaks).map(|(pass, chunks)| {
+            let stages: BTreeSet<usize> = schedule.tasks[pass.tasks.clone()].iter().map(|task| task.stage).collect();
+            chunks + beside(nodes, &stages, pass.goal, options)
+        });
+        let taken = taken.collect();
+        let macs = schedule.macs(nodes);
+        Self { schedule, taken, macs }
+    }
+
+    /// By how much all passes together exceed `room`.
+    pub fn excess(&self, room: u64) -> u64 {
+        self.taken.iter().map(|taken| taken.saturating_sub(room)).sum()
+    }
+}
+
+/// What a pass over `stages` takes beside chunks.
+fn beside(nodes: &[Node], stages: &BTreeSet<usize>, goal: usize, options: &PlanOptions) -> u64 {
+    let (sizes, own_filters) = pass_scratch(nodes, stages, options);
+    let sum = |of: fn(&Node) -> u64| stages.iter().map(|stage| of(&nodes[*stage])).sum::<u64>();
+    let filters = if own_filters { sum(|node| node.scratch.filters) } else { sizes.filters };
+    let weights = match options.weights {
+        Weights::Device => 0,
+        Weights::Host => sum(|node| node.weights),
+    };
+    // Tables of norms are few and small; every stage of a pass may read one.
+    let norms = stages.len() as u64 * 1024 * NORM_VEC4_BYTES;
+    sizes.without_filters() + filters + weights + norms + nodes[goal].moments
+}
+
+/// The cheapest residence that was found whose passes take at most `room` bytes each. `None` when there seems to be none.
+pub fn within(nodes: &[Node], options: &PlanOptions, room: u64) -> Option<Residence> {
+    let mut keep = Keep::all(nodes);
+    let mut best = Residence::new(nodes, &keep, options);
+    while best.excess(room) > 0 {
+        let worst = (0..best.taken.len()).max_by_key(|pass| (best.taken[*pass], std::cmp::Reverse(*pass)))?;
+        let excess = best.taken[worst] - room;
+        let mut cheapest: Option<(f64, Keep, Residence)> = None;
+        for stage in candidates(nodes, &keep, &best.schedule, worst) {
+            let chunk = nodes[stage].row_bytes * u64::from(nodes[stage].partition.rows);
+            let fewer = usize::try_from(excess.div_ceil(chunk)).unwrap_or(usize::MAX);
+            let mut tried = keep.clone();
+            tried.0[stage] = keep.0[stage].saturating_sub(fewer);
+            let residence = Residence::new(nodes, &tried, options);
+            let (before, after) = (best.excess(room), residence.excess(room));
+            if after >= before {
+                continue;
+            }
+            #[expect(clippy::cast_precision_loss, reason = "a score")]
+            let score = (residence.macs as f64 - best.macs as f64) / (before - after) as f64;
+            if cheapest.as_ref().is_none_or(|(least, ..)| score < *least) {
+                cheapest = Some((score, tried, residence));
+            }
+        }
+        let (_, fewer, residence) = cheapest?;
+        (keep, best) = (fewer, residence);
+    }
+    Some(best)
+}
+
+/// Stages that keep chunks which exist when pass `pass` takes most.
+fn candidates(nodes: &[Node], keep: &Keep, schedule: &Schedule, pass: usize) -> BTreeSet<usize> {
+    let at = schedule.fullest(pass);
+    let goal = schedule.passes[pass].goal;
+    let live = schedule.places.iter().filter(|place| place.born <= at && at <= place.last);
+    let stage_then = |last: usize| {
+        // A later sum may have taken the place since; what it replaced was there before.
+        let mut stage = last;
+        while stage > goal {
+            stage = nodes[stage].replaces?;
+        }
+        Some(stage)
+    };
+    let mut stages: BTreeSet<usize> = live.filter_map(|place| stage_then(place.stage)).collect();
+    // The residual that a goal replaces is in the same places.
+    stages.extend(nodes[goal].replaces);
+    stages.retain(|stage| keep.0[*stage] > 0);
+    stages
+}
