@@ -1,6 +1,6 @@
 //! What can go wrong, sorted by whose problem it is. Messages name the thing, what was expected and what was found.
 
-use crate::tensor::Bytes;
+use crate::tensor::{Bytes, Size};
 
 /// Result of every fallible call of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
@@ -54,6 +54,20 @@ pub enum Error {
         expected: String,
         /// What it is.
         found: String,
+    },
+    /// No plan for this size keeps the memory budget.
+    #[error(
+        "a memory budget of {budget} is too small for {image}: the smallest plan that was found takes {smallest}, and about {seconds:.1} s on a device of this kind"
+    )]
+    Budget {
+        /// What was asked for.
+        budget: Bytes,
+        /// Size of the image, pixels.
+        image: Size,
+        /// The smallest budget that would do, all GPU memory included.
+        smallest: Bytes,
+        /// What a decode would take with that budget, by [`crate::plan::Plan::predicted_seconds`].
+        seconds: f64,
     },
     /// A piece of work does not fit the device or the limits it was planned for.
     #[error("{what} needs {needed}, but the limit is {limit}")]

@@ -1,95 +1,139 @@
-//! Finds the plan that keeps a memory budget and moves least over the host's link. What a plan leaves on the host is
-//! [`crate::plan::spill`]'s; this only tries sizes of chunks and scratch, and how much room to ask for.
+//! Finds the fastest plan that keeps a memory budget: how large chunks are, how much is computed again, how much waits on the host.
+//!
+//! For some sizes of chunks, [`crate::plan::residence`] is told to fill the budget. Where activations may be parked it is also told to fill more than
+//! there is: what does not fit then waits in host memory ([`crate::plan::spill`]). Schedules are compared by the time that they predict, which is cheap;
+//! only the best is lowered. What slots and parameters take beside chunks is known after that, and room is given back until the plan fits.
 
 use crate::error::{Error, Result};
 use crate::kernels::choice::Choice;
 use crate::limits::DeviceLimits;
-use crate::plan::{Plan, PlanOptions, fuse, lower, spill};
+use crate::plan::fuse::Fused;
+use crate::plan::nodes::nodes;
+use crate::plan::residence::{self, Residence};
+use crate::plan::schedule::{Keep, Node};
+use crate::plan::spill::{self, May};
+use crate::plan::{Plan, PlanOptions, Weights, lower, pace};
 use crate::tensor::Bytes;
 
-impl Plan {
-    /// The plan that moves least over the host's link and takes at most `budget`.
-    pub(super) fn within(
-        fused: &fuse::Fused,
-        limits: &DeviceLimits,
-        options: &PlanOptions,
-        budget: Bytes,
-    ) -> Result<Self> {
-        // Smaller chunks seldom move less: after the first way that fits, only the next few are tried.
-        const MORE: usize = 6;
-        let mut best: Option<Self> = None;
-        let mut smallest: Option<Bytes> = None;
-        let mut more = MORE;
-        for candidate in candidates(limits, options) {
-            if best.is_some() {
-                if more == 0 {
-                    break;
-                }
-                more -= 1;
-            }
-            let Ok(nodes) = crate::plan::nodes::nodes(fused, limits, &candidate) else { continue };
-            let schedule = crate::plan::schedule::Schedule::new(&nodes, &crate::plan::schedule::Keep::all(&nodes));
-            let lowered = lower::lower(fused, &nodes, &schedule, limits, &candidate);
-            if let Some(plan) = lowered.spilled_within(limits, options, budget)
-                && best.as_ref().is_none_or(|best| plan.transfer_cost() < best.transfer_cost())
-            {
-                best = Some(plan);
-            }
-            if best.is_none() {
-                let least = spill::spill(&lowered, spill::least_room(&lowered));
-                let peak = least.map(|plan| plan.placed(limits, options).memory.peak());
-                smallest = smallest.into_iter().chain(peak).min();
-            }
-        }
-        best.ok_or_else(|| Error::TooLarge {
-            what: "the smallest plan for this size".to_owned(),
-            needed: smallest.unwrap_or_default(),
-            limit: budget,
-        })
-    }
+/// Chunks larger than this part of a budget leave too little choice, and smaller than that too many steps.
+const COARSEST: u64 = 32;
+const FINEST: u64 = 1024;
+const LEAST_CHUNK: u64 = 64 << 10;
 
-    /// This lowered plan with so much of it in host memory that its peak is at most `budget`.
-    fn spilled_within(&self, limits: &DeviceLimits, options: &PlanOptions, budget: Bytes) -> Option<Self> {
-        // More room moves less. Slots are not perfectly shared, so how much room a peak allows has to be searched for.
-        const TRIES: usize = 6;
-        let fitting = |room: Bytes| {
-            let plan = spill::spill(self, room)?.placed(limits, options);
-            (plan.memory.peak() <= budget).then_some(plan)
-        };
-        let (mut fits, mut exceeds) = (spill::least_room(self), budget);
-        let mut best = fitting(fits)?;
-        for _ in 0..TRIES {
-            let room = Bytes(fits.0.midpoint(exceeds.0));
-            match fitting(room) {
-                Some(plan) => (best, fits) = (plan, room),
-                None => exceeds = room,
-            }
+/// The fastest plan found that takes at most `budget`.
+///
+/// # Errors
+/// [`Error::Budget`] with the smallest budget that would do.
+pub(super) fn within(
+    fused: &Fused,
+    limits: &DeviceLimits,
+    options: &PlanOptions,
+    whole: &Plan,
+    budget: Bytes,
+) -> Result<Plan> {
+    let mut best: Option<Plan> = None;
+    let mut tried_after = 0;
+    for cut in cuts(limits, options, budget) {
+        // Smaller chunks leave more choice and cost more steps: after the first cut that fits one more is tried.
+        tried_after += usize::from(best.is_some());
+        if tried_after > 1 {
+            break;
         }
-        Some(best)
+        let Ok(nodes) = nodes(fused, limits, &cut) else { continue };
+        if let Some(plan) = fit(fused, &nodes, limits, &cut, budget)
+            && best.as_ref().is_none_or(|best| plan.predicted_seconds() < best.predicted_seconds())
+        {
+            best = Some(plan);
+        }
     }
-
-    /// What the plan costs beside its arithmetic, in bytes over the host's link. A launch counts as so many bytes.
-    fn transfer_cost(&self) -> u64 {
-        const STEP_BYTES: u64 = 64 << 10;
-        self.transferred().0 + self.steps.len() as u64 * STEP_BYTES
-    }
+    best.map_or_else(|| Err(too_small(fused, limits, options, whole, budget)), Ok)
 }
 
-/// Ways to cut a plan that has to fit a budget: ever smaller chunks, ever less scratch.
-fn candidates(limits: &DeviceLimits, options: &PlanOptions) -> Vec<PlanOptions> {
-    let choice = options.choice.unwrap_or_else(|| Choice::for_device(limits));
-    let mut candidates = Vec::new();
-    for shift in 0..5 {
-        for scratch_bytes in [choice.winograd_scratch_bytes, 4 << 20, 1 << 20] {
-            candidates.push(PlanOptions {
-                chunk_limit: Bytes(options.chunk_limit.0 >> shift),
-                choice: Some(Choice {
-                    winograd_scratch_bytes: scratch_bytes.min(choice.winograd_scratch_bytes),
-                    ..choice
-                }),
-                ..options.clone()
-            });
+/// Ways to cut: ever smaller chunks, with as much scratch.
+fn cuts(limits: &DeviceLimits, options: &PlanOptions, budget: Bytes) -> Vec<PlanOptions> {
+    let choice = options.choice(limits);
+    let mut cuts = Vec::new();
+    let mut part = COARSEST;
+    while part <= FINEST {
+        let chunk = (budget.0 / part).clamp(LEAST_CHUNK.min(options.chunk_limit.0), options.chunk_limit.0);
+        let scratch = (budget.0 / COARSEST / 2).min(choice.winograd_scratch_bytes).max(1 << 20);
+        cuts.push(PlanOptions {
+            chunk_limit: Bytes(chunk),
+            choice: Some(Choice { winograd_scratch_bytes: scratch, ..choice }),
+            ..options.clone()
+        });
+        part *= 2;
+    }
+    cuts.dedup();
+    cuts
+}
+
+/// The plan of one cut that keeps `budget`, if there is one.
+fn fit(fused: &Fused, nodes: &[Node], limits: &DeviceLimits, cut: &PlanOptions, budget: Bytes) -> Option<Plan> {
+    const TRIES: usize = 5;
+    // Parameters, staging, and what slots lose: the first plan says how much it is.
+    let mut room = budget.0 - budget.0 / 32;
+    if cut.weights == Weights::Device {
+        room = room.checked_sub(nodes.iter().map(|node| node.weights).sum())?;
+    }
+    for _ in 0..TRIES {
+        let residence = cheapest(nodes, limits, cut, room)?;
+        let lowered = lower::lower(fused, nodes, &residence.schedule, limits, cut);
+        let spilled = if cut.parking || cut.weights == Weights::Host {
+            let may = May { park: cut.parking, weights: cut.weights };
+            spill::spill(&lowered, Bytes(room), may)
+        } else {
+            Some(lowered)
+        };
+        let Some(plan) = spilled else {
+            // Something that must stay exceeds the room by an unknown amount.
+            room -= room / 32;
+            continue;
+        };
+        let plan = plan.placed(limits, cut);
+        let peak = plan.memory.peak();
+        if std::env::var("DBG").is_ok() { let live = plan.live_bytes(); let at = (0..live.len()).max_by_key(|i| live[*i]).unwrap(); let mut by: std::collections::BTreeMap<Bytes,(usize,usize)> = Default::default(); for s in &plan.slots { by.entry(*s).or_default().0 += 1; } for b in plan.buffers.iter().filter(|b| b.live.contains(&at)) { by.entry(b.bytes.align_up(256)).or_default().1 += 1; } eprintln!("chunk {} room {} taken {} slots {} live {} peak {} work {} params {} staging {} {:?}", cut.chunk_limit, room >> 20, residence.taken.iter().max().unwrap() >> 20, plan.memory.slots, live[at], peak, residence.macs >> 30, plan.memory.params, plan.memory.staging, by.iter().rev().take(14).map(|(b, (s, l))| format!("{b}:{s}/{l}")).collect::<Vec<_>>()); }
+        if peak <= budget {
+            return Some(plan);
+        }
+        room = room.checked_sub((peak.0 - budget.0) + (peak.0 - budget.0) / 8)?;
+    }
+    None
+}
+
+/// The schedule that promises to be fastest with `room` bytes; where parking is allowed, one that takes more may be.
+fn cheapest(nodes: &[Node], limits: &DeviceLimits, cut: &PlanOptions, room: u64) -> Option<Residence> {
+    let own = residence::within(nodes, cut, room);
+    if !cut.parking {
+        return own;
+    }
+    let more = [room + room / 2, room * 3].into_iter().filter_map(|room| residence::within(nodes, cut, room));
+    let all = Residence::new(nodes, &Keep::all(nodes), cut);
+    let seconds = |residence: &Residence| {
+        // What exceeds the room in a pass goes to the host and comes back.
+        let moved = residence.excess(room) * 2;
+        pace::seconds(limits.kind, residence.macs, residence.schedule.tasks.len() * STEPS_PER_TASK, Bytes(moved))
+    };
+    let ways = own.into_iter().chain(more).chain([all]);
+    ways.min_by(|left, right| seconds(left).total_cmp(&seconds(right)))
+}
+
+/// About so many steps compute a chunk.
+const STEPS_PER_TASK: usize = 6;
+
+/// The error that names the smallest budget that would do, and what it would cost.
+fn too_small(fused: &Fused, limits: &DeviceLimits, options: &PlanOptions, whole: &Plan, budget: Bytes) -> Error {
+    const STEPS: usize = 7;
+    let (mut fails, mut fits) = (budget, whole.memory.peak());
+    let mut seconds = whole.predicted_seconds();
+    for _ in 0..STEPS {
+        let middle = Bytes(fails.0.midpoint(fits.0));
+        let mut finest = cuts(limits, options, middle).into_iter().rev().take(2);
+        let plan = finest.find_map(|cut| fit(fused, &nodes(fused, limits, &cut).ok()?, limits, &cut, middle));
+        match plan {
+            Some(plan) => (fits, seconds) = (middle, plan.predicted_seconds()),
+            None => fails = middle,
         }
     }
-    candidates
+    Error::Budget { budget, image: whole.image, smallest: fits, seconds }
 }

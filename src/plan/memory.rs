@@ -1,52 +1,70 @@
-//! Assigns buffers to slots. Never splits a buffer, never moves one; see `partition` for smaller ones.
+//! Assigns buffers to places in slots. Never splits a buffer, never moves one; see `partition` for smaller ones.
 //!
-//! Greedy by size, largest first: each buffer goes to the slot whose tenants are never live with it, or opens a new one. A slot is as
-//! large as its first tenant. (Pisarchyk and Lee, "Efficient memory management for deep neural net inference", 2020: "greedy by
-//! size for shared objects".) Separate slots, not one arena: WebGPU refuses a dispatch that reads and writes one buffer.
+//! Greedy by size, largest first: each buffer goes to the smallest *lane* that nobody lives in at the same time, or opens a slot of its own. A lane is a
+//! range of a slot; a small buffer that moves into a large lane cuts it in two, so that others can live beside it. (After Pisarchyk and Lee,
+//! "Efficient memory management for deep neural net inference", 2020: "greedy by size".) Many slots, not one arena: WebGPU refuses a dispatch that
+//! reads one part of a buffer and writes another, so buffers that meet in a dispatch that writes one of them are in different slots.
 
 use std::ops::Range;
 
 use crate::kernels::weights::Layout;
+use crate::kernels::{Access, interface};
 use crate::plan::{Action, Memory, Plan, Resource, SlotId, UNUSED_BYTES};
 use crate::tensor::Bytes;
 
 /// Sizes of buffers are rounded up to this many bytes.
 pub(super) const ALIGNMENT: u64 = 256;
 
-/// Sets `slot` of every buffer, the sizes of all slots, and the predicted memory; with room for `timestamps` if asked.
+/// A lane is cut where at least so much is left over, bytes.
+const LEAST_LANE: u64 = 64 << 10;
+
+/// Sets `slot` and `offset` of every buffer, the sizes of all slots, and the predicted memory; with room for `timestamps` if asked.
 pub fn assign(plan: &mut Plan, timestamps: bool) {
     let mut order: Vec<usize> = (0..plan.buffers.len()).collect();
     order.sort_by_key(|&index| {
         let buffer = &plan.buffers[index];
         (std::cmp::Reverse(buffer.bytes), buffer.live.start, index)
     });
-    let mut slots: Vec<Slot> = Vec::new();
+    let apart = apart(plan);
+    let mut slots = Vec::new();
+    let mut lanes: Vec<Lane> = Vec::new();
+    let mut placed: Vec<Option<SlotId>> = vec![None; plan.buffers.len()];
     let mut size_before = Bytes(0);
     for index in order {
-        let (bytes, live) = (plan.buffers[index].bytes, plan.buffers[index].live.clone());
+        let (bytes, live) = (plan.buffers[index].bytes.align_up(ALIGNMENT), plan.buffers[index].live.clone());
         if bytes != size_before {
             // Buffers of one size come in the order of time; another size starts over.
-            slots.iter_mut().for_each(|slot| slot.next = 0);
+            lanes.iter_mut().for_each(|lane| lane.next = 0);
             size_before = bytes;
         }
         // The smallest that is free, and of those the one that was left last.
-        let free = slots.iter_mut().enumerate().filter_map(|(index, slot)| Some((slot.bytes, slot.idle(&live)?, index)));
-        let free = free.min().map(|(_, _, index)| index);
-        let slot = free.unwrap_or_else(|| {
-            slots.push(Slot { bytes: bytes.align_up(ALIGNMENT), tenants: Vec::new(), next: 0 });
-            slots.len() - 1
+        let free = lanes.iter_mut().enumerate().filter_map(|(at, lane)| Some((lane.bytes, lane.idle(&live)?, at)));
+        let mut free: Vec<_> = free.filter(|(size, ..)| *size >= bytes).collect();
+        free.sort_unstable();
+        let meets = |lane: usize| apart[index].iter().any(|other| placed[*other] == Some(lanes[lane].slot));
+        let lane = free.into_iter().map(|(.., at)| at).find(|at| !meets(*at)).unwrap_or_else(|| {
+            slots.push(bytes);
+            lanes.push(Lane { slot: SlotId(slots.len() - 1), offset: Bytes(0), bytes, tenants: Vec::new(), next: 0 });
+            lanes.len() - 1
         });
-        let Slot { tenants, next, .. } = &mut slots[slot];
+        if lanes[lane].bytes.0 - bytes.0 >= LEAST_LANE {
+            let rest = lanes[lane].cut(bytes);
+            lanes.push(rest);
+        }
+        let Lane { tenants, next, slot, offset, .. } = &mut lanes[lane];
         tenants.insert(*next, live);
-        plan.buffers[index].slot = SlotId(slot);
+        (plan.buffers[index].slot, plan.buffers[index].offset) = (*slot, *offset);
+        placed[index] = Some(*slot);
     }
-    plan.slots = slots.into_iter().map(|slot| slot.bytes).collect();
+    plan.slots = slots;
     plan.memory = predict(plan, timestamps);
 }
 
-/// A slot in the making.
-#[derive(Debug)]
-struct Slot {
+/// A range of a slot, in the making.
+#[derive(Debug, Clone)]
+struct Lane {
+    slot: SlotId,
+    offset: Bytes,
     bytes: Bytes,
     /// Lives of its tenants, in the order of time. None overlap.
     tenants: Vec<Range<usize>>,
@@ -54,7 +72,7 @@ struct Slot {
     next: usize,
 }
 
-impl Slot {
+impl Lane {
     /// If nobody lives here during `live`: for how many steps nobody has by then. Lives are asked for in the order of their starts, or `next` is
     /// set back first.
     fn idle(&mut self, live: &Range<usize>) -> Option<usize> {
@@ -65,6 +83,50 @@ impl Slot {
         let left = self.next.checked_sub(1).map_or(0, |before| self.tenants[before].end);
         free.then_some(live.start - left)
     }
+
+    /// Keeps the first `bytes`, and returns the rest. Who lives here lives in both.
+    fn cut(&mut self, bytes: Bytes) -> Self {
+        let rest = Self {
+            offset: self.offset + bytes,
+            bytes: Bytes(self.bytes.0 - bytes.0),
+            ..self.clone()
+        };
+        self.bytes = bytes;
+        rest
+    }
+}
+
+/// For each buffer, those that must not be in its slot: one command writes the one and uses the other.
+fn apart(plan: &Plan) -> Vec<Vec<usize>> {
+    let mut apart = vec![Vec::new(); plan.buffers.len()];
+    let mut add = |written: usize, other: usize| {
+        // Bands of one chunk repeat themselves.
+        if written != other && apart[other].last() != Some(&written) {
+            apart[other].push(written);
+            apart[written].push(other);
+        }
+    };
+    for step in &plan.steps {
+        match &step.action {
+            Action::Copy { from, to, .. } => add(to.0.0, from.0.0),
+            Action::Dispatch { variant, bindings, .. } => {
+                let declared = interface(plan.variants[*variant].file).bindings;
+                let buffers = bindings.iter().zip(declared).filter_map(|(binding, (_, access))| match binding {
+                    Resource::Buffer(buffer) => Some((buffer.0, *access)),
+                    Resource::Weight(_) | Resource::Unused => None,
+                });
+                for (written, _) in buffers.clone().filter(|(_, access)| *access == Access::ReadWrite) {
+                    buffers.clone().for_each(|(other, _)| add(written, other));
+                }
+            }
+            Action::Fetch { .. } | Action::Park { .. } | Action::Output { .. } => {}
+        }
+    }
+    for others in &mut apart {
+        others.sort_unstable();
+        others.dedup();
+    }
+    apart
 }
 
 /// The memory of a plan whose slots are assigned.

@@ -20,6 +20,7 @@ pub mod liveness;
 mod lower;
 pub mod memory;
 pub mod nodes;
+mod pace;
 pub mod partition;
 pub mod residence;
 pub mod schedule;
@@ -141,6 +142,8 @@ pub struct BufferUse {
     pub live: Range<usize>,
     /// Where it lies. Filled by [`memory`].
     pub slot: SlotId,
+    /// First byte in its slot. Filled by [`memory`].
+    pub offset: Bytes,
 }
 
 /// A weight that the plan needs on the GPU.
@@ -318,7 +321,7 @@ impl Plan {
         let schedule = Schedule::new(&nodes, &Keep::all(&nodes));
         let whole = lower::lower(&fused, &nodes, &schedule, limits, options).placed(limits, options);
         let plan = match options.memory_budget {
-            Some(budget) if whole.memory.peak() > budget => Self::within(&fused, limits, options, budget)?,
+            Some(budget) if whole.memory.peak() > budget => budget::within(&fused, limits, options, &whole, budget)?,
             Some(_) | None => whole,
         };
         plan.check(limits)?;

@@ -28,6 +28,8 @@ pub struct Scratch {
     pub normed: u64,
     /// Transformed filters.
     pub filters: u64,
+    /// The largest buffer of those.
+    pub filter_part: u64,
     /// Blocks of attention.
     pub attention: u64,
 }
@@ -41,6 +43,7 @@ impl Scratch {
             gathered: self.gathered.max(other.gathered),
             normed: self.normed.max(other.normed),
             filters: self.filters.max(other.filters),
+            filter_part: self.filter_part.max(other.filter_part),
             attention: self.attention.max(other.attention),
         }
     }
@@ -177,6 +180,7 @@ impl Making<'_> {
                     scratch.v = tiles * grid.tile_bytes(input_shape.channels4());
                     scratch.m = tiles * grid.tile_bytes(shape.channels4());
                     scratch.filters = grid.filter_bytes();
+                    scratch.filter_part = scratch.filters.min(grid.block_bytes() * u64::from(grid.filter_blocks));
                     grid.band_rows
                 }
                 Conv3x3::Direct => self.choice.direct_rows(row_bytes),

@@ -65,25 +65,63 @@ pub fn within(nodes: &[Node], options: &PlanOptions, room: u64) -> Option<Reside
         let excess = best.taken[worst] - room;
         let mut cheapest: Option<(f64, Keep, Residence)> = None;
         for stage in candidates(nodes, &keep, &best.schedule, worst) {
-            let chunk = nodes[stage].row_bytes * u64::from(nodes[stage].partition.rows);
-            let fewer = usize::try_from(excess.div_ceil(chunk)).unwrap_or(usize::MAX);
-            let mut tried = keep.clone();
-            tried.0[stage] = keep.0[stage].saturating_sub(fewer);
-            let residence = Residence::new(nodes, &tried, options);
-            let (before, after) = (best.excess(room), residence.excess(room));
-            if after >= before {
+            let Some((score, tried, residence)) = drop_chunks(nodes, options, room, &keep, &best, (stage, excess)) else {
                 continue;
-            }
-            #[expect(clippy::cast_precision_loss, reason = "a score")]
-            let score = (residence.macs as f64 - best.macs as f64) / (before - after) as f64;
+            };
             if cheapest.as_ref().is_none_or(|(least, ..)| score < *least) {
                 cheapest = Some((score, tried, residence));
             }
         }
+        if std::env::var("DBG").is_ok() { eprintln!("worst pass {worst} goal {} excess {} MiB: {:?} -> {:?}", best.schedule.passes[worst].goal, excess >> 20, candidates(nodes, &keep, &best.schedule, worst).iter().map(|s| (*s, keep.0[*s])).collect::<Vec<_>>(), cheapest.as_ref().map(|c| c.1.0.iter().zip(&keep.0).enumerate().filter(|(_, (a, b))| a != b).map(|(i, (a, b))| (i, *b, *a)).collect::<Vec<_>>())); if cheapest.is_none() { eprintln!("{:?}", best.schedule.passes.iter().zip(&best.taken).map(|(p, t)| (p.goal, t >> 20)).collect::<Vec<_>>()); } }
         let (_, fewer, residence) = cheapest?;
         (keep, best) = (fewer, residence);
     }
     Some(best)
+}
+
+/// Lets `stage` keep as many chunks fewer as it takes to come closer to `room`: first as many as fill `excess`, then ever more, because what is computed
+/// on the way takes memory as well. `None` if none helps.
+fn drop_chunks(
+    nodes: &[Node],
+    options: &PlanOptions,
+    room: u64,
+    keep: &Keep,
+    best: &Residence,
+    (stage, excess): (usize, u64),
+) -> Option<(f64, Keep, Residence)> {
+    let chunk = nodes[stage].row_bytes * u64::from(nodes[stage].partition.rows);
+    let mut fewer = usize::try_from(excess.div_ceil(chunk)).unwrap_or(usize::MAX);
+    let before = best.excess(room);
+    // A step that hardly helps leads nowhere, however cheap.
+    let helps = |residence: &Residence| residence.excess(room) + excess / 8 < before;
+    loop {
+        let left = keep.0[stage].saturating_sub(fewer);
+        let mut alone = keep.clone();
+        alone.0[stage] = left;
+        let mut chain = keep.clone();
+        for other in (0..nodes.len()).filter(|other| root(nodes, *other) == root(nodes, stage)) {
+            chain.0[other] = chain.0[other].min(left);
+        }
+        let tried = [alone, chain].into_iter().map(|keep| (Residence::new(nodes, &keep, options), keep));
+        let scored = tried.filter(|(residence, _)| helps(residence)).map(|(residence, keep)| {
+            #[expect(clippy::cast_precision_loss, reason = "a score")]
+            let score = (residence.macs as f64 - best.macs as f64) / (before - residence.excess(room)) as f64;
+            (score, keep, residence)
+        });
+        let cheapest = scored.min_by(|left, right| left.0.total_cmp(&right.0));
+        if cheapest.is_some() || left == 0 {
+            return cheapest;
+        }
+        fewer = fewer.saturating_mul(2);
+    }
+}
+
+/// The stage whose places `stage` takes over, through all sums between.
+fn root(nodes: &[Node], mut stage: usize) -> usize {
+    while let Some(replaced) = nodes[stage].replaces {
+        stage = replaced;
+    }
+    stage
 }
 
 /// Stages that keep chunks which exist when pass `pass` takes most.

@@ -3,24 +3,36 @@
 //! The plan's launches stay as they are, in their order; only where their buffers live changes, so the result is the same to the bit.
 //! It is what a compiler does with registers: walk the steps; before a step make room for what it uses by evicting what is
 //! needed again last (Belady's rule); what comes back gets a new buffer. Weights start in host memory and are never written, so evicting
-//! one costs nothing but its return. Chunks are the unit: smaller chunks need less room at once.
+//! one costs nothing but its return; activations are parked only where that is allowed. Chunks are the unit: smaller chunks need less room at once.
 //!
-//! Never recomputes anything, never changes a chunk; see [`crate::plan::partition`] for smaller ones.
+//! Never computes anything again, never changes a chunk; see [`crate::plan::residence`] and [`crate::plan::partition`].
+
+use std::collections::BTreeSet;
 
 use crate::kernels::{Access, interface};
-use crate::plan::{Action, BufferId, BufferUse, HostSource, ParkedId, Plan, Resource, SlotId, Step};
+use crate::plan::{Action, BufferId, BufferUse, HostSource, ParkedId, Plan, Resource, SlotId, Step, Weights};
 use crate::tensor::Bytes;
 
 /// A buffer or a weight of the plan before.
 type Item = usize;
 
-/// Rewrites a lowered plan so that at no step more than `room` bytes of buffers and weights exist. `None` when a single step needs more.
-pub fn spill(plan: &Plan, room: Bytes) -> Option<Plan> {
-    let mut spilling = Spilling::new(plan, room);
+/// What may leave the device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct May {
+    /// Activations may wait in host memory.
+    pub park: bool,
+    /// Where the weights are.
+    pub weights: Weights,
+}
+
+/// Rewrites a lowered plan so that at no step more than `room` bytes of its buffers, and of its weights where those come from the host, exist.
+/// `None` when something that must stay needs more.
+pub fn spill(plan: &Plan, room: Bytes, may: May) -> Option<Plan> {
+    let mut spilling = Spilling::new(plan, room, may);
     for (index, step) in plan.steps.iter().enumerate() {
         spilling.make_resident(index)?;
         spilling.copy_step(step);
-        spilling.free_dead(index);
+        spilling.release(index);
     }
     let mut spilled = spilling.spilled;
     spilled.input = spilling.items[plan.input.0].first?;
@@ -28,10 +40,9 @@ pub fn spill(plan: &Plan, room: Bytes) -> Option<Plan> {
 }
 
 /// The most that a single step of `plan` uses: less room than this cannot do.
-pub fn least_room(plan: &Plan) -> Bytes {
-    let uses = uses(plan);
+pub fn least_room(plan: &Plan, weights: Weights) -> Bytes {
     let bytes = |items: &[(Item, bool)]| items.iter().map(|(item, _)| item_bytes(plan, *item)).sum();
-    uses.iter().map(|items| bytes(items)).max().unwrap_or_default()
+    uses(plan, weights).iter().map(|items| bytes(items)).max().unwrap_or_default()
 }
 
 #[derive(Debug, Clone, Default)]
@@ -51,15 +62,18 @@ struct Place {
 struct Spilling<'a> {
     plan: &'a Plan,
     room: u64,
+    may: May,
     resident: u64,
     items: Vec<Place>,
     uses: Vec<Vec<(Item, bool)>>,
+    /// What can be evicted, the best last: next use, whether that costs nothing, bytes, which.
+    evictable: BTreeSet<(usize, bool, Bytes, Item)>,
     spilled: Plan,
 }
 
 impl<'a> Spilling<'a> {
-    fn new(plan: &'a Plan, room: Bytes) -> Self {
-        let uses = uses(plan);
+    fn new(plan: &'a Plan, room: Bytes, may: May) -> Self {
+        let uses = uses(plan, may.weights);
         let mut items = vec![Place::default(); plan.buffers.len() + plan.weights.len()];
         for (step, used) in uses.iter().enumerate().rev() {
             for (item, _) in used {
@@ -72,24 +86,38 @@ impl<'a> Spilling<'a> {
         // The host writes the input before the first step.
         items[plan.input.0].dirty = true;
         let spilled = Plan { steps: Vec::new(), buffers: Vec::new(), ..plan.clone() };
-        Self { plan, room: room.0, resident: 0, items, uses, spilled }
+        Self { plan, room: room.0, may, resident: 0, items, uses, evictable: BTreeSet::new(), spilled }
     }
 
     /// Gives everything that step `index` uses a buffer, and its content where it has one.
     fn make_resident(&mut self, index: usize) -> Option<()> {
-        let used = self.uses[index].clone();
+        let used = std::mem::take(&mut self.uses[index]);
         let stage = self.plan.steps[index].stage;
+        for (item, _) in &used {
+            if let Some(key) = self.key(*item) {
+                self.evictable.remove(&key);
+            }
+        }
         for (item, writes) in &used {
             if self.items[*item].current.is_none() {
                 let bytes = item_bytes(self.plan, *item).0;
                 while self.resident + bytes > self.room {
-                    self.evict(&used, stage)?;
+                    self.evict(stage)?;
                 }
                 self.allocate(*item, stage);
             }
             self.items[*item].dirty |= writes;
         }
+        self.uses[index] = used;
         Some(())
+    }
+
+    /// Where `item` stands among what can be evicted. `None` if it cannot.
+    fn key(&self, item: Item) -> Option<(usize, bool, Bytes, Item)> {
+        let place = &self.items[item];
+        let next = *place.uses.last()?;
+        let may = place.current.is_some() && (self.may.park || !place.dirty);
+        may.then(|| (next, !place.dirty, item_bytes(self.plan, item), item))
     }
 
     fn allocate(&mut self, item: Item, stage: usize) {
@@ -100,7 +128,7 @@ impl<'a> Spilling<'a> {
                 (weight.name.clone(), weight.bytes)
             }
         };
-        self.spilled.buffers.push(BufferUse { name, bytes, live: 0..0, slot: SlotId(0) });
+        self.spilled.buffers.push(BufferUse { name, bytes, live: 0..0, slot: SlotId(0), offset: Bytes(0) });
         let buffer = BufferId(self.spilled.buffers.len() - 1);
         let place = &mut self.items[item];
         place.current = Some(buffer);
@@ -111,15 +139,10 @@ impl<'a> Spilling<'a> {
         }
     }
 
-    /// Frees the buffer that is needed again last. `None` when everything resident is needed now.
-    fn evict(&mut self, needed: &[(Item, bool)], stage: usize) -> Option<()> {
-        let candidates = (0..self.items.len())
-            .filter(|item| self.items[*item].current.is_some() && !needed.iter().any(|(needed, _)| needed == item));
-        // Of those needed again at the same step, the one that costs nothing to evict, then the largest.
-        let victim = candidates.max_by_key(|item| {
-            let place = &self.items[*item];
-            (place.uses.last().copied(), !place.dirty, item_bytes(self.plan, *item))
-        })?;
+    /// Frees the buffer that is needed again last; of those needed again at the same step, one that costs nothing to evict, then the largest.
+    /// `None` when everything that could leave is needed now.
+    fn evict(&mut self, stage: usize) -> Option<()> {
+        let (.., victim) = self.evictable.pop_last()?;
         let place = &mut self.items[victim];
         let buffer = place.current.take()?;
         if place.dirty {
@@ -145,10 +168,12 @@ impl<'a> Spilling<'a> {
                 Action::Copy { from: (place(from.0), from.1), to: (place(to.0), to.1), bytes: *bytes }
             }
             Action::Dispatch { variant, workgroups, params, bindings } => {
-                let moved = |binding: &Resource| match binding {
-                    Resource::Buffer(buffer) => Resource::Buffer(place(*buffer)),
-                    Resource::Weight(weight) => Resource::Buffer(place(BufferId(self.plan.buffers.len() + weight.0))),
-                    Resource::Unused => Resource::Unused,
+                let moved = |binding: &Resource| match (binding, self.may.weights) {
+                    (Resource::Buffer(buffer), _) => Resource::Buffer(place(*buffer)),
+                    (Resource::Weight(weight), Weights::Host) => {
+                        Resource::Buffer(place(BufferId(self.plan.buffers.len() + weight.0)))
+                    }
+                    (Resource::Weight(_) | Resource::Unused, _) => *binding,
                 };
                 let bindings = bindings.iter().map(moved).collect();
                 Action::Dispatch { variant: *variant, workgroups: *workgroups, params: params.clone(), bindings }
@@ -159,21 +184,22 @@ impl<'a> Spilling<'a> {
         self.spilled.steps.push(Step { action, ..step.clone() });
     }
 
-    /// Frees what no step after `index` uses.
-    fn free_dead(&mut self, index: usize) {
+    /// Frees what step `index` was the last to use; the rest of what it used may be evicted again.
+    fn release(&mut self, index: usize) {
         for (item, _) in std::mem::take(&mut self.uses[index]) {
             let place = &mut self.items[item];
             place.uses.pop();
             if place.uses.is_empty() && place.current.take().is_some() {
                 self.resident -= item_bytes(self.plan, item).0;
             }
+            self.evictable.extend(self.key(item));
         }
     }
 }
 
-/// What each step uses, and whether it writes it.
-fn uses(plan: &Plan) -> Vec<Vec<(Item, bool)>> {
-    let mut all: Vec<Vec<(Item, bool)>> = plan.steps.iter().map(|step| step_uses(plan, &step.action)).collect();
+/// What each step uses, and whether it writes it. Weights count where they come from the host.
+fn uses(plan: &Plan, weights: Weights) -> Vec<Vec<(Item, bool)>> {
+    let mut all: Vec<Vec<(Item, bool)>> = plan.steps.iter().map(|step| step_uses(plan, &step.action, weights)).collect();
     if let Some(first) = all.first_mut()
         && !first.iter().any(|(item, _)| *item == plan.input.0)
     {
@@ -182,7 +208,7 @@ fn uses(plan: &Plan) -> Vec<Vec<(Item, bool)>> {
     all
 }
 
-fn step_uses(plan: &Plan, action: &Action) -> Vec<(Item, bool)> {
+fn step_uses(plan: &Plan, action: &Action, weights: Weights) -> Vec<(Item, bool)> {
     let mut items: Vec<(Item, bool)> = match action {
         Action::Copy { from, to, .. } => vec![(from.0.0, false), (to.0.0, true)],
         Action::Output { from, .. } => vec![(from.0, false)],
@@ -190,10 +216,10 @@ fn step_uses(plan: &Plan, action: &Action) -> Vec<(Item, bool)> {
             let declared = interface(plan.variants[*variant].file).bindings;
             let used = bindings.iter().zip(declared).filter_map(|(binding, (_, access))| {
                 let writes = *access == Access::ReadWrite;
-                match binding {
-                    Resource::Buffer(buffer) => Some((buffer.0, writes)),
-                    Resource::Weight(weight) => Some((plan.buffers.len() + weight.0, false)),
-                    Resource::Unused => None,
+                match (binding, weights) {
+                    (Resource::Buffer(buffer), _) => Some((buffer.0, writes)),
+                    (Resource::Weight(weight), Weights::Host) => Some((plan.buffers.len() + weight.0, false)),
+                    (Resource::Weight(_), Weights::Device) | (Resource::Unused, _) => None,
                 }
             });
             used.collect()

@@ -1,6 +1,7 @@
 //! How a Winograd convolution is cut into bands of tiles.
 
 use crate::kernels::choice::Choice;
+use crate::kernels::group_norm::MOMENTS_VEC4_BYTES;
 use crate::kernels::winograd::{POINTS, TILE};
 use crate::limits::DeviceLimits;
 use crate::model::graph::Shape;
@@ -9,6 +10,8 @@ use crate::plan::partition::Rows;
 /// Runs of moments that a tensor should not exceed, unless it has more rows of tiles; and the fewest tiles of one run.
 const MOST_RUNS: u64 = 4096;
 const LEAST_RUN: u32 = 4;
+/// Fewer runs than this leave too little to do at once.
+const FEW_RUNS: u64 = 256;
 /// Fewer tiles than this in a launch waste its products.
 const LEAST_TILES: u64 = 64;
 
@@ -67,10 +70,13 @@ impl TileGrid {
         let most = limits.largest_bound_buffer().0 / tile_bytes;
         let at_once = u32::try_from(wanted.max(LEAST_TILES).min(most)).unwrap_or(u32::MAX).max(1);
         let band_columns = columns.div_ceil(columns.div_ceil(at_once));
-        let run = u32::try_from(u64::from(columns) * u64::from(rows) / MOST_RUNS).unwrap_or(u32::MAX).max(LEAST_RUN);
+        let fitting = choice.winograd_scratch_bytes * 3 / 2 / (u64::from(c_out4) * MOMENTS_VEC4_BYTES);
+        let runs = fitting.clamp(FEW_RUNS, MOST_RUNS);
+        let run = u32::try_from(u64::from(columns) * u64::from(rows) / runs).unwrap_or(u32::MAX).max(LEAST_RUN);
         let block_columns4 = choice.winograd_tile.columns4();
         let block_bytes = u64::from(POINTS * block_columns4) * u64::from(c_in4 * 4) * 16;
-        let filter_blocks = u32::try_from(limits.largest_bound_buffer().0 / block_bytes).unwrap_or(u32::MAX).max(1);
+        let most_filters = limits.largest_bound_buffer().0.min(choice.winograd_scratch_bytes * 4);
+        let filter_blocks = u32::try_from(most_filters / block_bytes).unwrap_or(u32::MAX).max(1);
         let band_rows = (at_once / columns).max(1).saturating_mul(TILE);
         Self { columns, rows, band_columns, band_rows, run, filter_blocks, block_columns4, c_in4, c_out4 }
     }

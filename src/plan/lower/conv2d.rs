@@ -137,8 +137,7 @@ impl Lowering<'_> {
         if let Some(buffer) = self.pass.shared_filters.get(index) {
             return *buffer;
         }
-        let largest = self.pass.sizes.filters.min(self.limits.largest_bound_buffer().0);
-        let buffer = self.scratch("u", largest);
+        let buffer = self.scratch("u", self.pass.sizes.filter_part);
         self.pass.shared_filters.push(buffer);
         buffer
     }

@@ -216,7 +216,7 @@ impl<'a> Lowering<'a> {
     }
 
     fn buffer(&mut self, name: String, bytes: Bytes) -> BufferId {
-        self.plan.buffers.push(BufferUse { name, bytes, live: 0..0, slot: SlotId(0) });
+        self.plan.buffers.push(BufferUse { name, bytes, live: 0..0, slot: SlotId(0), offset: Bytes(0) });
         BufferId(self.plan.buffers.len() - 1)
     }
 
