@@ -6,8 +6,9 @@
 
 use crate::error::{Error, Result};
 use crate::kernels::choice::Choice;
+use crate::kernels::winograd::TILE;
 use crate::limits::DeviceLimits;
-use crate::plan::fuse::Fused;
+use crate::plan::fuse::{Fused, Stage};
 use crate::plan::nodes::nodes;
 use crate::plan::residence::{self, Residence};
 use crate::plan::schedule::{Keep, Node};
@@ -18,7 +19,6 @@ use crate::tensor::Bytes;
 /// Chunks larger than this part of a budget leave too little choice, and smaller than that too many steps.
 const COARSEST: u64 = 32;
 const FINEST: u64 = 1024;
-const LEAST_CHUNK: u64 = 64 << 10;
 
 /// The fastest plan found that takes at most `budget`.
 ///
@@ -33,7 +33,7 @@ pub(super) fn within(
 ) -> Result<Plan> {
     let mut best: Option<Plan> = None;
     let mut tried_after = 0;
-    for cut in cuts(limits, options, budget) {
+    for cut in cuts(fused, limits, options, budget) {
         // Smaller chunks leave more choice and cost more steps: after the first cut that fits one more is tried.
         tried_after += usize::from(best.is_some());
         if tried_after > 1 {
@@ -49,13 +49,17 @@ pub(super) fn within(
     best.map_or_else(|| Err(too_small(fused, limits, options, whole, budget)), Ok)
 }
 
-/// Ways to cut: ever smaller chunks, with as much scratch.
-fn cuts(limits: &DeviceLimits, options: &PlanOptions, budget: Bytes) -> Vec<PlanOptions> {
+/// Ways to cut: ever smaller chunks, with as much scratch. None smaller than the fewest rows of the widest tensor, so that all chunks are of about one
+/// size and can take each other's place.
+fn cuts(fused: &Fused, limits: &DeviceLimits, options: &PlanOptions, budget: Bytes) -> Vec<PlanOptions> {
+    let outputs = fused.stages.iter().filter_map(Stage::output).map(|output| fused.shape(output));
+    let rows = outputs.map(|shape| u64::from(shape.width) * u64::from(shape.channels4()) * u64::from(TILE));
+    let least = rows.max().unwrap_or_default() * options.storage.vec4_bytes();
     let choice = options.choice(limits);
     let mut cuts = Vec::new();
     let mut part = COARSEST;
     while part <= FINEST {
-        let chunk = (budget.0 / part).clamp(LEAST_CHUNK.min(options.chunk_limit.0), options.chunk_limit.0);
+        let chunk = (budget.0 / part).max(least).min(options.chunk_limit.0);
         let scratch = (budget.0 / COARSEST / 2).min(choice.winograd_scratch_bytes).max(1 << 20);
         cuts.push(PlanOptions {
             chunk_limit: Bytes(chunk),
@@ -128,7 +132,7 @@ fn too_small(fused: &Fused, limits: &DeviceLimits, options: &PlanOptions, whole:
     let mut seconds = whole.predicted_seconds();
     for _ in 0..STEPS {
         let middle = Bytes(fails.0.midpoint(fits.0));
-        let mut finest = cuts(limits, options, middle).into_iter().rev().take(2);
+        let mut finest = cuts(fused, limits, options, middle).into_iter().rev().take(2);
         let plan = finest.find_map(|cut| fit(fused, &nodes(fused, limits, &cut).ok()?, limits, &cut, middle));
         match plan {
             Some(plan) => (fits, seconds) = (middle, plan.predicted_seconds()),

@@ -10,7 +10,7 @@ use crate::limits::DeviceLimits;
 use crate::model::graph::{Shape, TensorId};
 use crate::plan::fuse::{Conv, Fused, Residual, Stage};
 use crate::plan::partition::{Partition, filter_reach};
-use crate::plan::schedule::{Node, Reach};
+use crate::plan::schedule::{Node, Read};
 use crate::plan::tiles::TileGrid;
 use crate::plan::{Output, PlanOptions};
 use crate::tensor::{Bytes, Storage};
@@ -71,6 +71,27 @@ pub fn nodes(fused: &Fused, limits: &DeviceLimits, options: &PlanOptions) -> Res
     Ok(nodes)
 }
 
+/// How far a stage reads beyond the rows it writes.
+#[derive(Debug, Clone, Copy)]
+enum Reach {
+    /// The same rows.
+    Same,
+    /// One row more on either side; with `upsample`, of a tensor of half the height.
+    Filter { upsample: bool },
+    /// All rows.
+    All,
+}
+
+/// What chunks of a tensor cut like `reader` read of one cut like `source`, which stage `stage` produces.
+fn read(reader: &Partition, source: &Partition, stage: usize, reach: Reach) -> Read {
+    let span = |chunk: usize| match reach {
+        Reach::Same => source.holding(reader.chunk(chunk)),
+        Reach::Filter { upsample } => source.holding(filter_reach(reader.chunk(chunk), source.height, upsample)),
+        Reach::All => 0..source.count(),
+    };
+    Read { stage, spans: (0..reader.count()).map(span).collect() }
+}
+
 struct Making<'a> {
     fused: &'a Fused,
     limits: &'a DeviceLimits,
@@ -91,7 +112,8 @@ impl Making<'_> {
             Stage::Attention { inputs: [query, key, value], output, .. } => {
                 let [query, key, value] = [query, key, value].map(|tensor| self.stages[tensor]);
                 let partition = before[query].partition.clone();
-                let reads = vec![(query, Reach::Same), (key, Reach::All), (value, Reach::All)];
+                let inputs = [(query, Reach::Same), (key, Reach::All), (value, Reach::All)];
+                let reads = inputs.map(|(input, reach)| read(&partition, &before[input].partition, input, reach)).to_vec();
                 let mut node = self.with_output(*output, partition, reads);
                 let shape = self.fused.shape(*output);
                 node.row_macs *= u64::from(shape.width) * u64::from(shape.height) * u64::from(shape.channels) * 2;
@@ -102,11 +124,13 @@ impl Making<'_> {
                 let source = self.stages[input];
                 let width = u64::from(self.fused.shape(*input).width);
                 let bytes = if self.options.output == Output::Raw { 12 } else { 4 };
+                let partition = before[source].partition.clone();
+                let reads = vec![read(&partition, &partition, source, Reach::Same)];
                 Ok(Node {
-                    partition: before[source].partition.clone(),
+                    partition,
                     row_bytes: width * bytes,
                     row_macs: 0,
-                    reads: vec![(source, Reach::Same)],
+                    reads,
                     replaces: None,
                     barrier: false,
                     scratch: Scratch::default(),
@@ -130,10 +154,11 @@ impl Making<'_> {
         };
         let filter = conv.filter == 3;
         let reach = if filter { Reach::Filter { upsample: conv.prologue.upsample } } else { Reach::Same };
-        let mut reads = vec![(input, reach)];
+        let mut reads = vec![read(&partition, &before[input].partition, input, reach)];
         let mut taps = u64::from(conv.filter * conv.filter) * u64::from(input_shape.channels4());
         if let Some(Residual::Shortcut { input, .. }) = conv.residual {
-            reads.push((self.stages[&input], Reach::Same));
+            let stage = self.stages[&input];
+            reads.push(read(&partition, &before[stage].partition, stage, Reach::Same));
             taps += u64::from(self.fused.shape(input).channels4());
         }
         let mut node = Node { replaces, ..self.with_output(conv.output, partition, reads) };
@@ -150,7 +175,7 @@ impl Making<'_> {
     }
 
     /// A node that produces `output`. Its multiply-adds are so far those of one per pixel.
-    fn with_output(&self, output: TensorId, partition: Partition, reads: Vec<(usize, Reach)>) -> Node {
+    fn with_output(&self, output: TensorId, partition: Partition, reads: Vec<Read>) -> Node {
         let shape = self.fused.shape(output);
         let measured = self.fused.norm_of(output).is_some();
         let runs = crate::plan::lower::stats_runs(shape, &partition);

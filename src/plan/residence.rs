@@ -27,9 +27,9 @@ impl Residence {
     pub fn new(nodes: &[Node], keep: &Keep, options: &PlanOptions) -> Self {
         let schedule = Schedule::new(nodes, keep);
         let peaks = schedule.peaks();
-        let taken = schedule.passes.iter().zip(peaks).map(|(pass, chunks)| {
-            let stages: BTreeSet<usize> = schedule.tasks[pass.tasks.clone()].iter().map(|task| task.stage).collect();
-            chunks + beside(nodes, &stages, pass.goal, options)
+        let taken = schedule.passes.iter().zip(peaks);
+        let taken = taken.map(|(pass, chunks)| {
+            chunks + beside(nodes, &schedule.stages(pass, nodes.len()), pass.goal, options)
         });
         let taken = taken.collect();
         let macs = schedule.macs(nodes);
@@ -43,7 +43,7 @@ impl Residence {
 }
 
 /// What a pass over `stages` takes beside chunks.
-fn beside(nodes: &[Node], stages: &BTreeSet<usize>, goal: usize, options: &PlanOptions) -> u64 {
+fn beside(nodes: &[Node], stages: &[usize], goal: usize, options: &PlanOptions) -> u64 {
     let (sizes, own_filters) = pass_scratch(nodes, stages, options);
     let sum = |of: fn(&Node) -> u64| stages.iter().map(|stage| of(&nodes[*stage])).sum::<u64>();
     let filters = if own_filters { sum(|node| node.scratch.filters) } else { sizes.filters };
@@ -140,6 +140,7 @@ fn candidates(nodes: &[Node], keep: &Keep, schedule: &Schedule, pass: usize) -> 
     let mut stages: BTreeSet<usize> = live.filter_map(|place| stage_then(place.stage)).collect();
     // The residual that a goal replaces is in the same places.
     stages.extend(nodes[goal].replaces);
-    stages.retain(|stage| keep.0[*stage] > 0);
+    // Without the last sum of a level, the sums before it would be overwritten by whoever wants it.
+    stages.retain(|stage| keep.0[*stage] > 0 && (nodes[*stage].barrier || nodes[*stage].replaces.is_none()));
     stages
 }

@@ -19,20 +19,15 @@
 //! Not done here: sizes of chunks ([`crate::plan::partition`]), how many to keep ([`crate::plan::budget`]), launches (`lower`).
 
 use crate::plan::nodes::Scratch;
-use crate::plan::partition::{Partition, filter_reach};
+use crate::plan::partition::Partition;
 
-/// How far a stage reads beyond the rows it writes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reach {
-    /// The same rows.
-    Same,
-    /// One row more on either side; with `upsample`, of a tensor of half the height.
-    Filter {
-        /// The input has half the height.
-        upsample: bool,
-    },
-    /// All rows.
-    All,
+/// What a stage reads of another.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Read {
+    /// The other stage.
+    pub stage: usize,
+    /// For each chunk of the reader, the chunks that it reads.
+    pub spans: Vec<std::ops::Range<usize>>,
 }
 
 /// A stage, as far as its schedule depends on it.
@@ -44,8 +39,8 @@ pub struct Node {
     pub row_bytes: u64,
     /// Multiply-adds of one row of its output.
     pub row_macs: u64,
-    /// The stages whose output it reads.
-    pub reads: Vec<(usize, Reach)>,
+    /// The outputs that it reads.
+    pub reads: Vec<Read>,
     /// The stage whose output it replaces, chunk by chunk.
     pub replaces: Option<usize>,
     /// Whether all chunks must have been computed before anyone reads one.
@@ -139,6 +134,15 @@ impl Schedule {
         self.tasks.iter().map(macs).sum()
     }
 
+    /// The stages that `pass` computes chunks of, of `count` altogether, in their order.
+    pub fn stages(&self, pass: &Pass, count: usize) -> Vec<usize> {
+        let mut takes_part = vec![false; count];
+        for task in &self.tasks[pass.tasks.clone()] {
+            takes_part[task.stage] = true;
+        }
+        (0..count).filter(|stage| takes_part[*stage]).collect()
+    }
+
     /// The most bytes of chunks that exist at once, in each pass.
     pub fn peaks(&self) -> Vec<u64> {
         let mut ends = vec![0_u64; self.tasks.len() + 1];
@@ -194,7 +198,9 @@ impl Building<'_> {
     fn pass(&mut self, goal: usize, chunks: usize, keep: &Keep) {
         let start = self.schedule.tasks.len();
         for chunk in 0..chunks {
-            self.demand(goal, chunk);
+            if self.present[goal][chunk].is_none() {
+                self.demand(goal, chunk);
+            }
         }
         for task in std::mem::take(&mut self.made) {
             if task.chunk >= keep.0[task.stage] {
@@ -205,26 +211,26 @@ impl Building<'_> {
         self.schedule.passes.push(Pass { goal, tasks });
     }
 
-    /// Computes chunk `chunk` of `stage`, and first what it reads, unless it is there.
+    /// Computes chunk `chunk` of `stage`, and first what it reads and is not there.
     fn demand(&mut self, stage: usize, chunk: usize) {
-        if self.present[stage][chunk].is_some() {
-            return;
-        }
         let nodes = self.nodes;
         let node = &nodes[stage];
         for read in &node.reads {
-            for chunk in self.chunks_read(node, *read, chunk) {
-                self.demand(read.0, chunk);
+            for chunk in read.spans[chunk].clone() {
+                if self.present[read.stage][chunk].is_none() {
+                    self.demand(read.stage, chunk);
+                }
             }
         }
-        if let Some(replaced) = node.replaces {
+        if let Some(replaced) = node.replaces
+            && self.present[replaced][chunk].is_none()
+        {
             self.demand(replaced, chunk);
         }
         let task = self.schedule.tasks.len();
         for read in &node.reads {
-            for chunk in self.chunks_read(node, *read, chunk) {
-                let place = self.present[read.0][chunk].unwrap_or_else(|| unreachable!("it was demanded"));
-                self.schedule.places[place].last = task;
+            for place in self.present[read.stage][read.spans[chunk].clone()].iter().flatten() {
+                self.schedule.places[*place].last = task;
             }
         }
         let place = match node.replaces.and_then(|replaced| self.present[replaced][chunk].take()) {
@@ -243,15 +249,5 @@ impl Building<'_> {
         let task = Task { stage, chunk };
         self.schedule.tasks.push(task);
         self.made.push(task);
-    }
-
-    fn chunks_read(&self, node: &Node, (stage, reach): (usize, Reach), chunk: usize) -> std::ops::Range<usize> {
-        let source = &self.nodes[stage].partition;
-        let rows = node.partition.chunk(chunk);
-        match reach {
-            Reach::Same => source.holding(rows),
-            Reach::Filter { upsample } => source.holding(filter_reach(rows, source.height, upsample)),
-            Reach::All => 0..source.count(),
-        }
     }
 }

@@ -8,7 +8,9 @@ mod edges;
 mod norm;
 mod pointwise;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::BTreeMap;
+
+use rustc_hash::FxHashMap;
 
 use crate::kernels::choice::Choice;
 use crate::kernels::weights::Layout;
@@ -39,7 +41,7 @@ pub(super) fn lower(
 ) -> Plan {
     let mut lowering = Lowering::new(fused, nodes, limits, options);
     for pass in &schedule.passes {
-        lowering.begin_pass(&schedule.tasks[pass.tasks.clone()]);
+        lowering.begin_pass(&schedule.stages(pass, nodes.len()));
         for task in &schedule.tasks[pass.tasks.clone()] {
             lowering.task(*task, task.stage == pass.goal);
         }
@@ -98,9 +100,9 @@ struct Lowering<'a> {
     /// The finished norms: scale and shift of each channel.
     norms: BTreeMap<usize, BufferId>,
     weights: BTreeMap<String, WeightId>,
-    variants: HashMap<Variant, usize>,
+    variants: FxHashMap<Variant, usize>,
     /// Where parameters lie that some launch has already.
-    params: HashMap<Vec<u8>, usize>,
+    params: FxHashMap<Vec<u8>, usize>,
     /// The stage whose launches are made.
     stage: usize,
     pass: PassScratch,
@@ -128,8 +130,8 @@ impl<'a> Lowering<'a> {
             producers,
             norms: BTreeMap::new(),
             weights: BTreeMap::new(),
-            variants: HashMap::new(),
-            params: HashMap::new(),
+            variants: FxHashMap::default(),
+            params: FxHashMap::default(),
             stage: 0,
             pass: PassScratch::default(),
             plan: Plan::empty(fused.stages.iter().map(|stage| stage.name().to_owned()).collect(), limits, options),
@@ -137,9 +139,8 @@ impl<'a> Lowering<'a> {
     }
 
     /// Forgets the scratch memory of the pass before, and sees how much of each kind this one wants.
-    fn begin_pass(&mut self, tasks: &[Task]) {
-        let stages: BTreeSet<usize> = tasks.iter().map(|task| task.stage).collect();
-        let (sizes, own_filters) = pass_scratch(self.nodes, &stages, self.options);
+    fn begin_pass(&mut self, stages: &[usize]) {
+        let (sizes, own_filters) = pass_scratch(self.nodes, stages, self.options);
         self.pass = PassScratch { sizes, own_filters, ..PassScratch::default() };
     }
 
@@ -273,7 +274,7 @@ impl<'a> Lowering<'a> {
 
 /// The scratch memory of a pass over `stages`, and whether each has transformed filters of its own. Where those would take too much, stages use
 /// the same memory in turn and transform their filters for every chunk, which costs little.
-pub(super) fn pass_scratch(nodes: &[Node], stages: &BTreeSet<usize>, options: &PlanOptions) -> (Scratch, bool) {
+pub(super) fn pass_scratch(nodes: &[Node], stages: &[usize], options: &PlanOptions) -> (Scratch, bool) {
     let sizes = stages.iter().fold(Scratch::default(), |sizes, stage| sizes.max(nodes[*stage].scratch));
     let filters: u64 = stages.iter().map(|stage| nodes[*stage].scratch.filters).sum();
     (sizes, filters <= sizes.filters.max(options.chunk_limit.0.saturating_mul(2)))
