@@ -7,7 +7,7 @@
 //!
 //! Never computes anything again, never changes a chunk; see [`crate::plan::residence`] and [`crate::plan::partition`].
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::kernels::{Access, interface};
 use crate::plan::{Action, BufferId, BufferUse, HostSource, ParkedId, Plan, Resource, SlotId, Step, Weights};
@@ -68,6 +68,8 @@ struct Spilling<'a> {
     uses: Vec<Vec<(Item, bool)>>,
     /// What can be evicted, the best last: next use, whether that costs nothing, bytes, which.
     evictable: BTreeSet<(usize, bool, Bytes, Item)>,
+    /// Host memory whose content nobody wants any more, by size.
+    unused: BTreeMap<Bytes, Vec<ParkedId>>,
     spilled: Plan,
 }
 
@@ -86,7 +88,7 @@ impl<'a> Spilling<'a> {
         // The host writes the input before the first step.
         items[plan.input.0].dirty = true;
         let spilled = Plan { steps: Vec::new(), buffers: Vec::new(), ..plan.clone() };
-        Self { plan, room: room.0, may, resident: 0, items, uses, evictable: BTreeSet::new(), spilled }
+        Self { plan, room: room.0, may, resident: 0, items, uses, evictable: BTreeSet::new(), unused: BTreeMap::new(), spilled }
     }
 
     /// Gives everything that step `index` uses a buffer, and its content where it has one.
@@ -150,8 +152,11 @@ impl<'a> Spilling<'a> {
             let parked = match place.host {
                 Some(HostSource::Parked(parked)) => parked,
                 Some(HostSource::Weight(_)) | None => {
-                    self.spilled.parked.push(item_bytes(self.plan, victim));
-                    ParkedId(self.spilled.parked.len() - 1)
+                    let bytes = item_bytes(self.plan, victim);
+                    self.unused.get_mut(&bytes).and_then(Vec::pop).unwrap_or_else(|| {
+                        self.spilled.parked.push(bytes);
+                        ParkedId(self.spilled.parked.len() - 1)
+                    })
                 }
             };
             place.host = Some(HostSource::Parked(parked));
@@ -191,6 +196,9 @@ impl<'a> Spilling<'a> {
             place.uses.pop();
             if place.uses.is_empty() && place.current.take().is_some() {
                 self.resident -= item_bytes(self.plan, item).0;
+                if let Some(HostSource::Parked(parked)) = place.host.take() {
+                    self.unused.entry(self.spilled.parked[parked.0]).or_default().push(parked);
+                }
             }
             self.evictable.extend(self.key(item));
         }
