@@ -46,7 +46,32 @@ pub(super) fn within(
             best = Some(plan);
         }
     }
-    best.map_or_else(|| Err(too_small(fused, limits, options, whole, budget)), Ok)
+    if let Some(plan) = best {
+        return Ok(plan);
+    }
+    // The search is no proof: it may find a plan for a smaller budget, and always the same ones.
+    let ladder = ladder(whole);
+    let below = ladder.iter().filter(|step| **step < budget);
+    if let Some(plan) = below.clone().find_map(|step| finest(fused, limits, options, *step)) {
+        return Ok(plan);
+    }
+    let above = ladder.iter().rev().filter(|step| **step >= budget);
+    let smallest =
+        above.clone().find_map(|step| Some((*step, finest(fused, limits, options, *step)?.predicted_seconds())));
+    let (smallest, seconds) = smallest.unwrap_or((whole.memory.peak(), whole.predicted_seconds()));
+    Err(Error::Budget { budget, image: whole.image, smallest, seconds })
+}
+
+/// Budgets that are tried whatever was asked for, from that of the whole plan downwards.
+fn ladder(whole: &Plan) -> Vec<Bytes> {
+    const STEPS: usize = 40;
+    std::iter::successors(Some(whole.memory.peak()), |step| Some(Bytes(step.0 - step.0 / 10))).take(STEPS).collect()
+}
+
+/// The plan for `budget` with the smallest chunks that has one.
+fn finest(fused: &Fused, limits: &DeviceLimits, options: &PlanOptions, budget: Bytes) -> Option<Plan> {
+    let finest = cuts(fused, limits, options, budget).into_iter().rev().take(2);
+    finest.into_iter().find_map(|cut| fit(fused, &nodes(fused, limits, &cut).ok()?, limits, &cut, budget))
 }
 
 /// Ways to cut: ever smaller chunks, with as much scratch. None smaller than the fewest rows of the widest tensor, so that all chunks are of about one
@@ -96,7 +121,30 @@ fn fit(fused: &Fused, nodes: &[Node], limits: &DeviceLimits, cut: &PlanOptions, 
         };
         let plan = plan.placed(limits, cut);
         let peak = plan.memory.peak();
-        if std::env::var("DBG").is_ok() { let live = plan.live_bytes(); let at = (0..live.len()).max_by_key(|i| live[*i]).unwrap(); let mut by: std::collections::BTreeMap<Bytes,(usize,usize)> = Default::default(); for s in &plan.slots { by.entry(*s).or_default().0 += 1; } for b in plan.buffers.iter().filter(|b| b.live.contains(&at)) { by.entry(b.bytes.align_up(256)).or_default().1 += 1; } eprintln!("chunk {} room {} taken {} slots {} live {} peak {} work {} params {} staging {} {:?}", cut.chunk_limit, room >> 20, residence.taken.iter().max().unwrap() >> 20, plan.memory.slots, live[at], peak, residence.macs >> 30, plan.memory.params, plan.memory.staging, by.iter().rev().take(14).map(|(b, (s, l))| format!("{b}:{s}/{l}")).collect::<Vec<_>>()); }
+        if std::env::var("DBG").is_ok() {
+            let live = plan.live_bytes();
+            let at = (0..live.len()).max_by_key(|i| live[*i]).unwrap();
+            let mut by: std::collections::BTreeMap<Bytes, (usize, usize)> = Default::default();
+            for s in &plan.slots {
+                by.entry(*s).or_default().0 += 1;
+            }
+            for b in plan.buffers.iter().filter(|b| b.live.contains(&at)) {
+                by.entry(b.bytes.align_up(256)).or_default().1 += 1;
+            }
+            eprintln!(
+                "chunk {} room {} taken {} slots {} live {} peak {} work {} params {} staging {} {:?}",
+                cut.chunk_limit,
+                room >> 20,
+                residence.taken.iter().max().unwrap() >> 20,
+                plan.memory.slots,
+                live[at],
+                peak,
+                residence.macs >> 30,
+                plan.memory.params,
+                plan.memory.staging,
+                by.iter().rev().take(14).map(|(b, (s, l))| format!("{b}:{s}/{l}")).collect::<Vec<_>>()
+            );
+        }
         if peak <= budget {
             return Some(plan);
         }
@@ -124,20 +172,3 @@ fn cheapest(nodes: &[Node], limits: &DeviceLimits, cut: &PlanOptions, room: u64)
 
 /// About so many steps compute a chunk.
 const STEPS_PER_TASK: usize = 6;
-
-/// The error that names the smallest budget that would do, and what it would cost.
-fn too_small(fused: &Fused, limits: &DeviceLimits, options: &PlanOptions, whole: &Plan, budget: Bytes) -> Error {
-    const STEPS: usize = 7;
-    let (mut fails, mut fits) = (budget, whole.memory.peak());
-    let mut seconds = whole.predicted_seconds();
-    for _ in 0..STEPS {
-        let middle = Bytes(fails.0.midpoint(fits.0));
-        let mut finest = cuts(fused, limits, options, middle).into_iter().rev().take(2);
-        let plan = finest.find_map(|cut| fit(fused, &nodes(fused, limits, &cut).ok()?, limits, &cut, middle));
-        match plan {
-            Some(plan) => (fits, seconds) = (middle, plan.predicted_seconds()),
-            None => fails = middle,
-        }
-    }
-    Error::Budget { budget, image: whole.image, smallest: fits, seconds }
-}

@@ -15,15 +15,12 @@ use crate::tensor::Bytes;
 /// Sizes of buffers are rounded up to this many bytes.
 pub(super) const ALIGNMENT: u64 = 256;
 
-/// A lane is cut where at least so much is left over, bytes.
-const LEAST_LANE: u64 = 64 << 10;
-
 /// Sets `slot` and `offset` of every buffer, the sizes of all slots, and the predicted memory; with room for `timestamps` if asked.
 pub fn assign(plan: &mut Plan, timestamps: bool) {
     let mut order: Vec<usize> = (0..plan.buffers.len()).collect();
     order.sort_by_key(|&index| {
         let buffer = &plan.buffers[index];
-        (std::cmp::Reverse(buffer.bytes), buffer.live.start, index)
+        (std::cmp::Reverse(buffer.bytes.align_up(ALIGNMENT)), buffer.live.start, index)
     });
     let apart = apart(plan);
     let mut slots = Vec::new();
@@ -47,7 +44,7 @@ pub fn assign(plan: &mut Plan, timestamps: bool) {
             lanes.push(Lane { slot: SlotId(slots.len() - 1), offset: Bytes(0), bytes, tenants: Vec::new(), next: 0 });
             lanes.len() - 1
         });
-        if lanes[lane].bytes.0 - bytes.0 >= LEAST_LANE {
+        if lanes[lane].bytes > bytes {
             let rest = lanes[lane].cut(bytes);
             lanes.push(rest);
         }
@@ -86,11 +83,7 @@ impl Lane {
 
     /// Keeps the first `bytes`, and returns the rest. Who lives here lives in both.
     fn cut(&mut self, bytes: Bytes) -> Self {
-        let rest = Self {
-            offset: self.offset + bytes,
-            bytes: Bytes(self.bytes.0 - bytes.0),
-            ..self.clone()
-        };
+        let rest = Self { offset: self.offset + bytes, bytes: Bytes(self.bytes.0 - bytes.0), ..self.clone() };
         self.bytes = bytes;
         rest
     }

@@ -113,7 +113,8 @@ impl Making<'_> {
                 let [query, key, value] = [query, key, value].map(|tensor| self.stages[tensor]);
                 let partition = before[query].partition.clone();
                 let inputs = [(query, Reach::Same), (key, Reach::All), (value, Reach::All)];
-                let reads = inputs.map(|(input, reach)| read(&partition, &before[input].partition, input, reach)).to_vec();
+                let reads =
+                    inputs.map(|(input, reach)| read(&partition, &before[input].partition, input, reach)).to_vec();
                 let mut node = self.with_output(*output, partition, reads);
                 let shape = self.fused.shape(*output);
                 node.row_macs *= u64::from(shape.width) * u64::from(shape.height) * u64::from(shape.channels) * 2;

@@ -28,9 +28,8 @@ impl Residence {
         let schedule = Schedule::new(nodes, keep);
         let peaks = schedule.peaks();
         let taken = schedule.passes.iter().zip(peaks);
-        let taken = taken.map(|(pass, chunks)| {
-            chunks + beside(nodes, &schedule.stages(pass, nodes.len()), pass.goal, options)
-        });
+        let taken =
+            taken.map(|(pass, chunks)| chunks + beside(nodes, &schedule.stages(pass, nodes.len()), pass.goal, options));
         let taken = taken.collect();
         let macs = schedule.macs(nodes);
         Self { schedule, taken, macs }
@@ -65,14 +64,37 @@ pub fn within(nodes: &[Node], options: &PlanOptions, room: u64) -> Option<Reside
         let excess = best.taken[worst] - room;
         let mut cheapest: Option<(f64, Keep, Residence)> = None;
         for stage in candidates(nodes, &keep, &best.schedule, worst) {
-            let Some((score, tried, residence)) = drop_chunks(nodes, options, room, &keep, &best, (stage, excess)) else {
+            let Some((score, tried, residence)) = drop_chunks(nodes, options, room, &keep, &best, (stage, excess))
+            else {
                 continue;
             };
             if cheapest.as_ref().is_none_or(|(least, ..)| score < *least) {
                 cheapest = Some((score, tried, residence));
             }
         }
-        if std::env::var("DBG").is_ok() { eprintln!("worst pass {worst} goal {} excess {} MiB: {:?} -> {:?}", best.schedule.passes[worst].goal, excess >> 20, candidates(nodes, &keep, &best.schedule, worst).iter().map(|s| (*s, keep.0[*s])).collect::<Vec<_>>(), cheapest.as_ref().map(|c| c.1.0.iter().zip(&keep.0).enumerate().filter(|(_, (a, b))| a != b).map(|(i, (a, b))| (i, *b, *a)).collect::<Vec<_>>())); if cheapest.is_none() { eprintln!("{:?}", best.schedule.passes.iter().zip(&best.taken).map(|(p, t)| (p.goal, t >> 20)).collect::<Vec<_>>()); } }
+        if std::env::var("DBG").is_ok() {
+            eprintln!(
+                "worst pass {worst} goal {} excess {} MiB: {:?} -> {:?}",
+                best.schedule.passes[worst].goal,
+                excess >> 20,
+                candidates(nodes, &keep, &best.schedule, worst).iter().map(|s| (*s, keep.0[*s])).collect::<Vec<_>>(),
+                cheapest.as_ref().map(|c| c
+                    .1
+                    .0
+                    .iter()
+                    .zip(&keep.0)
+                    .enumerate()
+                    .filter(|(_, (a, b))| a != b)
+                    .map(|(i, (a, b))| (i, *b, *a))
+                    .collect::<Vec<_>>())
+            );
+            if cheapest.is_none() {
+                eprintln!(
+                    "{:?}",
+                    best.schedule.passes.iter().zip(&best.taken).map(|(p, t)| (p.goal, t >> 20)).collect::<Vec<_>>()
+                );
+            }
+        }
         let (_, fewer, residence) = cheapest?;
         (keep, best) = (fewer, residence);
     }

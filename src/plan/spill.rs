@@ -88,7 +88,17 @@ impl<'a> Spilling<'a> {
         // The host writes the input before the first step.
         items[plan.input.0].dirty = true;
         let spilled = Plan { steps: Vec::new(), buffers: Vec::new(), ..plan.clone() };
-        Self { plan, room: room.0, may, resident: 0, items, uses, evictable: BTreeSet::new(), unused: BTreeMap::new(), spilled }
+        Self {
+            plan,
+            room: room.0,
+            may,
+            resident: 0,
+            items,
+            uses,
+            evictable: BTreeSet::new(),
+            unused: BTreeMap::new(),
+            spilled,
+        }
     }
 
     /// Gives everything that step `index` uses a buffer, and its content where it has one.
@@ -207,7 +217,8 @@ impl<'a> Spilling<'a> {
 
 /// What each step uses, and whether it writes it. Weights count where they come from the host.
 fn uses(plan: &Plan, weights: Weights) -> Vec<Vec<(Item, bool)>> {
-    let mut all: Vec<Vec<(Item, bool)>> = plan.steps.iter().map(|step| step_uses(plan, &step.action, weights)).collect();
+    let mut all: Vec<Vec<(Item, bool)>> =
+        plan.steps.iter().map(|step| step_uses(plan, &step.action, weights)).collect();
     if let Some(first) = all.first_mut()
         && !first.iter().any(|(item, _)| *item == plan.input.0)
     {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use proptest::prelude::*;
 use wgvae::kernels::{Access, interface};
 use wgvae::model::autoencoder_kl;
-use wgvae::plan::{Action, Plan, PlanOptions, Resource, UNUSED_BYTES};
+use wgvae::plan::{Action, BufferUse, Plan, PlanOptions, Resource, UNUSED_BYTES, Weights};
 use wgvae::{
     AutoencoderConfig, Bytes, DecodeOptions, DeviceKind, DeviceLimits, Error, Family, Output, Size, Storage,
     plan_decode,
@@ -51,9 +51,14 @@ fn limits() -> impl Strategy<Value = DeviceLimits> {
 fn cases() -> impl Strategy<Value = Case> {
     let size = (1_u32..=40, 1_u32..=40).prop_map(|(width, height)| Size { width, height });
     let storage = prop_oneof![Just(Storage::F32), Just(Storage::F16), Just(Storage::PackedF16)];
-    let options = (storage, any::<bool>(), any::<bool>(), 13_u32..21).prop_map(|(storage, raw, profile, power)| {
+    let budget = prop::option::of((15_u32..24, any::<(bool, bool)>()));
+    let options = (storage, any::<(bool, bool)>(), 13_u32..21, budget);
+    let options = options.prop_map(|(storage, (raw, profile), power, budget)| {
         let output = if raw { Output::Raw } else { Output::Rgba8 };
-        PlanOptions { chunk_limit: Bytes(1 << power), profile, ..PlanOptions::new(storage, output) }
+        let options = PlanOptions { chunk_limit: Bytes(1 << power), profile, ..PlanOptions::new(storage, output) };
+        let Some((power, (parking, on_host))) = budget else { return options };
+        let weights = if on_host { Weights::Host } else { Weights::Device };
+        PlanOptions { memory_budget: Some(Bytes(1 << power)), parking, weights, ..options }
     });
     (configs(), size, limits(), options)
 }
@@ -81,13 +86,16 @@ fn reads_and_writes(plan: &Plan, action: &Action) -> (Vec<usize>, Vec<usize>) {
     }
 }
 
-/// Live buffers never share a slot, and lie within theirs.
+/// Live buffers never overlap in a slot, and lie within theirs.
 fn check_slots(plan: &Plan) {
     for (index, buffer) in plan.buffers.iter().enumerate() {
-        assert!(buffer.bytes <= plan.slots[buffer.slot.0], "{} is larger than its slot", buffer.name);
+        let end = |buffer: &BufferUse| buffer.offset.0 + buffer.bytes.0;
+        assert!(end(buffer) <= plan.slots[buffer.slot.0].0, "{} is larger than its slot", buffer.name);
+        assert_eq!(buffer.offset.0 % 256, 0, "{}", buffer.name);
         for other in plan.buffers[index + 1..].iter().filter(|other| other.slot == buffer.slot) {
             let apart = buffer.live.end <= other.live.start || other.live.end <= buffer.live.start;
-            assert!(apart, "{} {:?} and {} {:?} share a slot", buffer.name, buffer.live, other.name, other.live);
+            let beside = end(buffer) <= other.offset.0 || end(other) <= buffer.offset.0;
+            assert!(apart || beside, "{} {:?} and {} {:?} overlap", buffer.name, buffer.live, other.name, other.live);
         }
     }
 }
@@ -140,6 +148,20 @@ fn check_layout(plan: &Plan, limits: &DeviceLimits) {
     assert_eq!(row, plan.image.height);
 }
 
+fn bound_weights(action: &Action) -> Vec<usize> {
+    let Action::Dispatch { bindings, .. } = action else { return Vec::new() };
+    let weight = |binding: &Resource| if let Resource::Weight(weight) = binding { Some(weight.0) } else { None };
+    bindings.iter().filter_map(weight).collect()
+}
+
+/// Everything that holds for every plan.
+pub(crate) fn check(plan: &Plan, limits: &DeviceLimits) {
+    check_slots(plan);
+    check_steps(plan);
+    check_layout(plan, limits);
+    check_memory(plan, limits);
+}
+
 /// No buffer is beyond the device's limits, and the predicted peak is the sum of what the executor creates.
 fn check_memory(plan: &Plan, limits: &DeviceLimits) {
     assert!(plan.largest_binding() <= limits.largest_bound_buffer());
@@ -147,8 +169,9 @@ fn check_memory(plan: &Plan, limits: &DeviceLimits) {
         assert!(*bytes <= limits.max_buffer_size, "a slot of {bytes}, buffers of {}", limits.max_buffer_size);
     }
     let slots: u64 = plan.slots.iter().map(|bytes| bytes.0).sum();
-    let weights: u64 = plan.weights.iter().map(|weight| weight.bytes.0).sum();
-    let staging = plan.outputs().map(|(buffer, _)| plan.buffers[buffer.0].bytes.0).max().unwrap();
+    let bound: BTreeSet<usize> = plan.steps.iter().flat_map(|step| bound_weights(&step.action)).collect();
+    let weights: u64 = bound.iter().map(|weight| plan.weights[*weight].bytes.0).sum();
+    let staging = plan.memory.staging.0;
     let created = slots + weights + staging + plan.params.len() as u64 + UNUSED_BYTES + plan.memory.timestamps.0;
     assert_eq!(plan.memory.peak(), Bytes(created));
 }
@@ -161,13 +184,12 @@ proptest! {
         let graph = autoencoder_kl::decoder(&config, size, false);
         match Plan::new(&graph, &limits, &options) {
             Ok(plan) => {
-                check_slots(&plan);
-                check_steps(&plan);
-                check_layout(&plan, &limits);
-                check_memory(&plan, &limits);
+                check(&plan, &limits);
+                prop_assert!(options.memory_budget.is_none_or(|budget| plan.memory.peak() <= budget));
                 prop_assert_eq!(Plan::new(&graph, &limits, &options).unwrap(), plan);
             }
             Err(Error::TooLarge { needed, limit, .. }) => prop_assert!(needed > limit),
+            Err(Error::Budget { budget, smallest, .. }) => prop_assert!(smallest > budget),
             Err(other) => prop_assert!(false, "{other}"),
         }
     }

@@ -106,7 +106,13 @@ fn plan_of_one(gpu: &Gpu, problem: &Problem, bindings: Vec<Resource>, weights: u
             Step { stage: 0, action, macs: problem.launch.macs },
             Step { stage: 0, action: Action::Output { from: BufferId(0), rows: (0, 1) }, macs: 0 },
         ],
-        buffers: vec![BufferUse { name: "result".to_owned(), bytes: Bytes(bytes), live: 0..2, slot: SlotId(0), offset: Bytes(0) }],
+        buffers: vec![BufferUse {
+            name: "result".to_owned(),
+            bytes: Bytes(bytes),
+            live: 0..2,
+            slot: SlotId(0),
+            offset: Bytes(0),
+        }],
         slots: vec![Bytes(bytes)],
         weights: vec![weight; weights],
         memory: Memory {

@@ -1,11 +1,12 @@
 //! Runs a plan on the CPU, step by step, over one byte vector for each slot.
 //!
-//! A slot starts as NaN, and a buffer's part of it turns into NaN again when the buffer's life begins: what a plan reads before it
+//! Every launch sees copies of what it binds, of which those it may write go back. A slot starts as NaN, and a buffer's part of it turns into NaN again when the buffer's life begins: what a plan reads before it
 //! has written it, or after another tenant has, shows in the result.
 
 use std::collections::BTreeMap;
 
 use wgvae::kernels::weights::pack;
+use wgvae::kernels::{Access, interface};
 use wgvae::plan::{Action, BufferId, HostSource, ParkedId, Plan, Resource};
 use wgvae::{HostTensor, Output};
 
@@ -33,9 +34,8 @@ pub(crate) fn interpret(plan: &Plan, weights: &BTreeMap<String, HostTensor>, lat
     let slots = plan.slots.iter().map(|bytes| vec![POISON; usize::try_from(bytes.0).unwrap()]).collect();
     let image = vec![f32::NAN; 3 * plan.image.width as usize * plan.image.height as usize];
     let mut memory = Memory { plan, slots, weights: packed.collect(), parked: BTreeMap::new(), image, rows_out: 0 };
-    let input = plan.buffers[plan.input.0].slot.0;
-    let bytes: &[u8] = bytemuck::cast_slice(latents);
-    memory.slots[input][..bytes.len()].copy_from_slice(bytes);
+    let (slot, range) = memory.range(plan.input);
+    memory.slots[slot][range].copy_from_slice(bytemuck::cast_slice(latents));
     for index in 0..plan.steps.len() {
         let _named = Named(format!("step {index}, {}", plan.stages[plan.steps[index].stage]));
         memory.poison(index);
@@ -60,7 +60,8 @@ impl Memory<'_> {
     fn poison(&mut self, step: usize) {
         for (index, buffer) in self.plan.buffers.iter().enumerate() {
             if buffer.live.start == step && index != self.plan.input.0 {
-                self.slots[buffer.slot.0][..usize::try_from(buffer.bytes.0).unwrap()].fill(POISON);
+                let start = usize::try_from(buffer.offset.0).unwrap();
+                self.slots[buffer.slot.0][start..][..usize::try_from(buffer.bytes.0).unwrap()].fill(POISON);
             }
         }
     }
@@ -73,69 +74,66 @@ impl Memory<'_> {
                     HostSource::Weight(weight) => self.weights[*weight].clone(),
                     HostSource::Parked(place) => self.parked[place].clone(),
                 };
-                assert!(content.len() as u64 <= self.plan.buffers[to.0].bytes.0, "a fetch beyond {to:?}");
-                self.slots[self.plan.buffers[to.0].slot.0][..content.len()].copy_from_slice(&content);
+                let (slot, range) = self.range(*to);
+                let length = content.len().min(range.len());
+                assert!(content.len() <= range.len().next_multiple_of(256), "a fetch beyond {to:?}");
+                self.slots[slot][range.start..][..length].copy_from_slice(&content[..length]);
             }
             Action::Park { from, to } => {
-                let buffer = &self.plan.buffers[from.0];
-                assert!(buffer.bytes <= self.plan.memory.staging, "more is parked than the staging buffer holds");
-                let length = usize::try_from(buffer.bytes.0).unwrap();
-                self.parked.insert(*to, self.slots[buffer.slot.0][..length].to_vec());
+                let (slot, range) = self.range(*from);
+                assert!(range.len() as u64 <= self.plan.parked[to.0].0, "more is parked than there is room for");
+                self.parked.insert(*to, self.slots[slot][range].to_vec());
             }
             Action::Output { from, rows } => self.output(*from, *rows),
             Action::Dispatch { variant, workgroups, params, bindings } => {
-                let mut taken: Vec<Vec<u8>> = bindings.iter().map(|binding| self.take(binding)).collect();
-                let slices = bindings.iter().zip(&mut taken).map(|(binding, bytes)| {
-                    let length = self.bytes(binding).unwrap_or(bytes.len());
-                    &mut bytes[..length]
-                });
+                let mut taken: Vec<Vec<u8>> = bindings.iter().map(|binding| self.bytes(binding)).collect();
                 let mut call = Call {
                     variant: &self.plan.variants[*variant],
                     params: &self.plan.params[params.clone()],
                     workgroups: *workgroups,
-                    bindings: slices.collect(),
+                    bindings: taken.iter_mut().map(Vec::as_mut_slice).collect(),
                 };
                 run(&mut call);
-                for (binding, bytes) in bindings.iter().zip(taken) {
-                    self.give_back(binding, bytes);
+                let declared = interface(self.plan.variants[*variant].file).bindings;
+                for ((binding, (_, access)), bytes) in bindings.iter().zip(declared).zip(taken) {
+                    if let (Resource::Buffer(buffer), Access::ReadWrite) = (binding, access) {
+                        let (slot, range) = self.range(*buffer);
+                        self.slots[slot][range].copy_from_slice(&bytes);
+                    }
                 }
             }
         }
     }
 
     fn copy(&mut self, from: (BufferId, u64), to: (BufferId, u64), bytes: u64) {
-        let range = |(buffer, start): (BufferId, u64)| {
+        let part = |(buffer, start): (BufferId, u64)| {
             assert!(start + bytes <= self.plan.buffers[buffer.0].bytes.0, "a copy beyond {buffer:?}");
-            usize::try_from(start).unwrap()..usize::try_from(start + bytes).unwrap()
+            let (slot, range) = self.range(buffer);
+            let start = range.start + usize::try_from(start).unwrap();
+            (slot, start..start + usize::try_from(bytes).unwrap())
         };
-        let slot = |buffer: BufferId| self.plan.buffers[buffer.0].slot.0;
-        assert_ne!(slot(from.0), slot(to.0), "WebGPU refuses a copy within one buffer");
-        let copied = self.slots[slot(from.0)][range(from)].to_vec();
-        self.slots[slot(to.0)][range(to)].copy_from_slice(&copied);
+        let ((source, from), (target, to)) = (part(from), part(to));
+        assert_ne!(source, target, "WebGPU refuses a copy within one buffer");
+        let copied = self.slots[source][from].to_vec();
+        self.slots[target][to].copy_from_slice(&copied);
     }
 
-    /// The bytes behind a binding, taken out: a second binding of the same memory finds it empty.
-    fn take(&mut self, binding: &Resource) -> Vec<u8> {
+    /// The slot of a buffer, and the bytes of it that are the buffer's.
+    fn range(&self, buffer: BufferId) -> (usize, std::ops::Range<usize>) {
+        let buffer = &self.plan.buffers[buffer.0];
+        let start = usize::try_from(buffer.offset.0).unwrap();
+        (buffer.slot.0, start..start + usize::try_from(buffer.bytes.0).unwrap())
+    }
+
+    /// A copy of what a binding shows.
+    fn bytes(&self, binding: &Resource) -> Vec<u8> {
         match binding {
-            Resource::Buffer(buffer) => std::mem::take(&mut self.slots[self.plan.buffers[buffer.0].slot.0]),
-            Resource::Weight(weight) => std::mem::take(&mut self.weights[weight.0]),
+            Resource::Buffer(buffer) => {
+                let (slot, range) = self.range(*buffer);
+                self.slots[slot][range].to_vec()
+            }
+            Resource::Weight(weight) => self.weights[weight.0].clone(),
             Resource::Unused => Vec::new(),
-        }
-    }
-
-    fn give_back(&mut self, binding: &Resource, bytes: Vec<u8>) {
-        match binding {
-            Resource::Buffer(buffer) => self.slots[self.plan.buffers[buffer.0].slot.0] = bytes,
-            Resource::Weight(weight) => self.weights[weight.0] = bytes,
-            Resource::Unused => {}
-        }
-    }
-
-    /// How much of its slot a buffer covers.
-    fn bytes(&self, binding: &Resource) -> Option<usize> {
-        match binding {
-            Resource::Buffer(buffer) => Some(usize::try_from(self.plan.buffers[buffer.0].bytes.0).unwrap()),
-            Resource::Weight(_) | Resource::Unused => None,
         }
     }
 
@@ -147,8 +145,7 @@ impl Memory<'_> {
         self.rows_out = rows.end;
         let pixels = rows.len() * width;
         assert_eq!(self.plan.buffers[buffer.0].bytes.0, pixels as u64 * 12);
-        let bytes = &self.slots[self.plan.buffers[buffer.0].slot.0];
-        let values: Vec<f32> = bytemuck::pod_collect_to_vec(&bytes[..pixels * 12]);
+        let values: Vec<f32> = bytemuck::pod_collect_to_vec(&self.bytes(&Resource::Buffer(buffer)));
         for plane in 0..3 {
             let target = (plane * height + rows.start) * width;
             self.image[target..target + pixels].copy_from_slice(&values[plane * pixels..(plane + 1) * pixels]);

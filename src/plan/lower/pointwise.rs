@@ -79,12 +79,7 @@ impl Lowering<'_> {
         }
     }
 
-    fn product(
-        &mut self,
-        product: &Product<'_>,
-        (rows, chunk): (Rows, usize),
-        (source, a_offset): (Resource, u32),
-    ) {
+    fn product(&mut self, product: &Product<'_>, (rows, chunk): (Rows, usize), (source, a_offset): (Resource, u32)) {
         let shape = self.fused.shape(product.input);
         let c_out = self.fused.shape(product.output).channels;
         let (k4, n4) = (shape.channels4(), c_out.div_ceil(4));

@@ -1,0 +1,121 @@
+//! Plans that keep a memory budget: whatever they compute again or leave on the host, the picture is the whole plan's.
+
+use proptest::prelude::*;
+use wgvae::model::autoencoder_kl;
+use wgvae::plan::{Plan, PlanOptions, Weights};
+use wgvae::{AutoencoderConfig, Bytes, DeviceLimits, Error, HostTensor, Output, Size, Storage};
+
+use crate::formula;
+use crate::interpret::relative_error;
+use crate::interpreter::interpret;
+use crate::plan_properties::check;
+use crate::shaders::toy;
+
+/// What may leave the device, and what a plan within a budget does about it.
+const MODES: [(&str, bool, Weights); 4] = [
+    ("recomputed", false, Weights::Device),
+    ("recomputed, weights from the host", false, Weights::Host),
+    ("parked", true, Weights::Device),
+    ("parked, weights from the host", true, Weights::Host),
+];
+
+fn options(parking: bool, weights: Weights) -> PlanOptions {
+    let chunk_limit = Bytes(1 << 16);
+    PlanOptions { chunk_limit, parking, weights, ..PlanOptions::new(Storage::F32, Output::Raw) }
+}
+
+/// A decode of a small model, for several budgets.
+struct Decode {
+    config: AutoencoderConfig,
+    latents: HostTensor,
+    options: PlanOptions,
+    limits: DeviceLimits,
+}
+
+impl Decode {
+    fn plan(&self, memory_budget: Option<Bytes>) -> Result<Plan, Error> {
+        let [height, width] = [1, 2].map(|axis| u32::try_from(self.latents.shape[axis]).unwrap());
+        let graph = autoencoder_kl::decoder(&self.config, Size { width, height }, false);
+        Plan::new(&graph, &self.limits, &PlanOptions { memory_budget, ..self.options.clone() })
+    }
+
+    /// The smallest budget that there is a plan for.
+    fn smallest(&self) -> Bytes {
+        match self.plan(Some(Bytes(1))) {
+            Err(Error::Budget { smallest, .. }) => smallest,
+            other => panic!("a budget of one byte: {other:?}"),
+        }
+    }
+}
+
+/// From the smallest possible budget to the whole: each plan keeps its budget and gives the whole plan's picture.
+#[test]
+fn every_budget_gives_the_same_picture() {
+    for (name, channels, attention) in [("attention", vec![16, 32, 48], true), ("none", vec![32, 64], false)] {
+        let config = toy(&channels, 8, attention);
+        let latents = formula::latents(&[config.latent_channels as usize, 20, 10]);
+        let weights = formula::decoder(&config);
+        let mut most_recomputed = 0;
+        for (mode, parking, residence) in MODES {
+            let options = options(parking, residence);
+            let (limits, config, latents) = (DeviceLimits::webgpu_default(), config.clone(), latents.clone());
+            let decode = Decode { config, latents, options, limits };
+            let whole = decode.plan(None).unwrap();
+            let picture = interpret(&whole, &weights, &decode.latents.data);
+            let least = decode.smallest();
+            let (mut recomputed, mut moved, mut worst) = (0, 0, 0.0_f32);
+            for part in 0..=20 {
+                let budget = Bytes(least.0 + (whole.memory.peak().0 - least.0) * part / 20);
+                let plan = decode.plan(Some(budget)).unwrap_or_else(|error| panic!("{name} {mode} {part}: {error}"));
+                assert!(plan.memory.peak() <= budget, "{name} {mode} {part}: {} beyond {budget}", plan.memory.peak());
+                check(&plan, &decode.limits);
+                recomputed += u32::from(plan.macs() > whole.macs());
+                moved += u32::from(!plan.parked.is_empty());
+                let error = relative_error(&interpret(&plan, &weights, &decode.latents.data), &picture);
+                assert!(error <= 2e-5, "{name} {mode} {part}: {error:.1e} from the whole plan");
+                worst = worst.max(error);
+            }
+            println!(
+                "{name} {mode}: {least} to {}, {recomputed} recompute, {moved} park, {worst:.1e}",
+                whole.memory.peak()
+            );
+            // Weights that come and go leave more room for the rest.
+            let enough = if parking { moved >= 4 } else { moved == 0 && recomputed >= 2 };
+            assert!(enough, "{name} {mode}: {recomputed} recompute, {moved} park");
+            most_recomputed = most_recomputed.max(recomputed);
+        }
+        assert!(most_recomputed >= 8, "{name}: at most {most_recomputed} of 21 budgets compute anything again");
+    }
+}
+
+/// A small model, its latents' size, a part of the way from the smallest budget to the whole, and what may leave the device.
+fn cases() -> impl Strategy<Value = (AutoencoderConfig, [usize; 2], u64, usize)> {
+    let channels = prop::collection::vec(1_u32..=3, 1..=3);
+    let config = (channels, any::<bool>(), 1_u32..=2).prop_map(|(multiples, attention, layers_per_block)| {
+        let channels: Vec<u32> = multiples.iter().map(|multiple| multiple * 12).collect();
+        AutoencoderConfig { layers_per_block, ..toy(&channels, 4, attention) }
+    });
+    (config, [1_usize..=14, 1_usize..=9], 0_u64..=16, 0..MODES.len())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn random_models_sizes_and_budgets_give_the_same_picture((config, [height, width], part, mode) in cases()) {
+        let (_, parking, residence) = MODES[mode];
+        let latents = formula::latents(&[config.latent_channels as usize, height, width]);
+        let weights = formula::decoder(&config);
+        let options = PlanOptions { chunk_limit: Bytes(1 << 13), ..options(parking, residence) };
+        let decode = Decode { config, latents, options, limits: DeviceLimits::webgpu_default() };
+        let whole = decode.plan(None).unwrap();
+        let least = decode.smallest();
+        let budget = Bytes(least.0 + (whole.memory.peak().0 - least.0) * part / 16);
+        let plan = decode.plan(Some(budget)).unwrap();
+        prop_assert!(plan.memory.peak() <= budget);
+        check(&plan, &decode.limits);
+        let picture = interpret(&whole, &weights, &decode.latents.data);
+        let error = relative_error(&interpret(&plan, &weights, &decode.latents.data), &picture);
+        prop_assert!(error <= 2e-5, "{error:.1e} from the whole plan");
+    }
+}
