@@ -85,7 +85,7 @@ fn cuts(fused: &Fused, limits: &DeviceLimits, options: &PlanOptions, budget: Byt
     let mut part = COARSEST;
     while part <= FINEST {
         let chunk = (budget.0 / part).max(least).min(options.chunk_limit.0);
-        let scratch = (budget.0 / COARSEST / 2).min(choice.winograd_scratch_bytes).max(1 << 20);
+        let scratch = (budget.0 / COARSEST / 2).min(choice.winograd_scratch_bytes).max(1 << 16);
         cuts.push(PlanOptions {
             chunk_limit: Bytes(chunk),
             choice: Some(Choice { winograd_scratch_bytes: scratch, ..choice }),

@@ -51,9 +51,9 @@ impl Decode {
 /// From the smallest possible budget to the whole: each plan keeps its budget and gives the whole plan's picture.
 #[test]
 fn every_budget_gives_the_same_picture() {
-    for (name, channels, attention) in [("attention", vec![16, 32, 48], true), ("none", vec![32, 64], false)] {
+    for (name, channels, attention) in [("attention", vec![16, 16, 16, 24], true), ("none", vec![16, 16, 16, 16], false)] {
         let config = toy(&channels, 8, attention);
-        let latents = formula::latents(&[config.latent_channels as usize, 20, 10]);
+        let latents = formula::latents(&[config.latent_channels as usize, 12, 9]);
         let weights = formula::decoder(&config);
         let mut most_recomputed = 0;
         for (mode, parking, residence) in MODES {
@@ -80,7 +80,7 @@ fn every_budget_gives_the_same_picture() {
                 whole.memory.peak()
             );
             // Weights that come and go leave more room for the rest.
-            let enough = if parking { moved >= 4 } else { moved == 0 && recomputed >= 2 };
+            let enough = if parking { moved >= 8 } else { moved == 0 && recomputed >= 2 };
             assert!(enough, "{name} {mode}: {recomputed} recompute, {moved} park");
             most_recomputed = most_recomputed.max(recomputed);
         }
