@@ -31,12 +31,15 @@ pub(super) fn within(
     whole: &Plan,
     budget: Bytes,
 ) -> Result<Plan> {
+    // A plan this much slower than the whole one is as good as any.
+    const NEAR: f64 = 1.15;
     let mut best: Option<Plan> = None;
     let mut tried_after = 0;
     for cut in cuts(fused, limits, options, budget) {
         // Smaller chunks leave more choice and cost more steps: after the first cut that fits one more is tried.
         tried_after += usize::from(best.is_some());
-        if tried_after > 1 {
+        let near = |best: &Plan| best.predicted_seconds() <= NEAR * whole.predicted_seconds();
+        if tried_after > 1 || best.as_ref().is_some_and(near) {
             break;
         }
         let Ok(nodes) = nodes(fused, limits, &cut) else { continue };
@@ -101,7 +104,7 @@ fn cuts(fused: &Fused, limits: &DeviceLimits, options: &PlanOptions, budget: Byt
 fn fit(fused: &Fused, nodes: &[Node], limits: &DeviceLimits, cut: &PlanOptions, budget: Bytes) -> Option<Plan> {
     const TRIES: usize = 5;
     // Parameters, staging, and what slots lose: the first plan says how much it is.
-    let mut room = budget.0 - budget.0 / 32;
+    let mut room = budget.0 - budget.0 / 16;
     if cut.weights == Weights::Device {
         room = room.checked_sub(nodes.iter().map(|node| node.weights).sum())?;
     }
@@ -155,12 +158,14 @@ fn fit(fused: &Fused, nodes: &[Node], limits: &DeviceLimits, cut: &PlanOptions, 
 
 /// The schedule that promises to be fastest with `room` bytes; where parking is allowed, one that takes more may be.
 fn cheapest(nodes: &[Node], limits: &DeviceLimits, cut: &PlanOptions, room: u64) -> Option<Residence> {
-    let own = residence::within(nodes, cut, room);
+    let whole = Keep::whole(nodes);
+    let own = residence::within(nodes, whole.clone(), cut, room);
     if !cut.parking {
         return own;
     }
-    let more = [room + room / 2, room * 3].into_iter().filter_map(|room| residence::within(nodes, cut, room));
-    let all = Residence::new(nodes, &Keep::all(nodes), cut);
+    let more =
+        [room + room / 2, room * 3].into_iter().filter_map(|room| residence::within(nodes, whole.clone(), cut, room));
+    let all = Residence::new(nodes, &whole, cut);
     let seconds = |residence: &Residence| {
         // What exceeds the room in a pass goes to the host and comes back.
         let moved = residence.excess(room) * 2;

@@ -111,6 +111,26 @@ impl Stage {
         }
     }
 
+    /// Gives all its tensors other names.
+    fn rename_tensors(&mut self, rename: impl Fn(TensorId) -> TensorId) {
+        match self {
+            Self::Latents { output, .. } => *output = rename(*output),
+            Self::Conv(conv) => {
+                (conv.input, conv.output) = (rename(conv.input), rename(conv.output));
+                if let Some(Residual::InPlace(residual) | Residual::Shortcut { input: residual, .. }) =
+                    &mut conv.residual
+                {
+                    *residual = rename(*residual);
+                }
+            }
+            Self::Attention { inputs, output, .. } => {
+                *inputs = inputs.map(&rename);
+                *output = rename(*output);
+            }
+            Self::Image { input } => *input = rename(*input),
+        }
+    }
+
     /// The tensor that it stores.
     pub fn output(&self) -> Option<TensorId> {
         match self {
@@ -130,12 +150,31 @@ pub struct Fused {
     pub norms: Vec<Norm>,
     /// Shape of each tensor, by [`TensorId`]; those that are not stored keep theirs.
     pub shapes: Vec<Shape>,
+    /// Stages at the beginning that only measure: a smaller image's, whose group norms the others use. None in an exact decode.
+    pub measuring: usize,
 }
 
 impl Fused {
     /// Shape of `tensor`.
     pub fn shape(&self, tensor: TensorId) -> Shape {
         self.shapes[tensor.0]
+    }
+
+    /// The same network for another image, with the group norms that `small` measures on its own. Both are of one model.
+    ///
+    /// `small` runs first and ends with the last tensor that a norm reads. What it measures is not what this image would give, so the result is an
+    /// estimate; but nothing has to wait for a whole tensor any more, except attention.
+    pub fn with_norms_of(mut self, mut small: Self) -> Self {
+        let is_measured = |stage: &Stage| stage.output().is_some_and(|output| small.norm_of(output).is_some());
+        let measuring = small.stages.iter().rposition(is_measured).map_or(0, |last| last + 1);
+        small.stages.truncate(measuring);
+        let first = small.shapes.len();
+        for stage in &mut self.stages {
+            stage.rename_tensors(|tensor| TensorId(tensor.0 + first));
+        }
+        small.stages.append(&mut self.stages);
+        small.shapes.append(&mut self.shapes);
+        Self { measuring, ..small }
     }
 
     /// The norm that reads `tensor`, if any. A tensor has at most one.
@@ -156,7 +195,7 @@ struct View {
 /// # Panics
 /// When the graph has an operation where none of our models has one: a bug in its builder.
 pub fn fuse(graph: &Graph, stream_scale: f32) -> Fused {
-    let mut fused = Fused { stages: Vec::new(), norms: Vec::new(), shapes: graph.shapes.clone() };
+    let mut fused = Fused { stages: Vec::new(), norms: Vec::new(), shapes: graph.shapes.clone(), measuring: 0 };
     let mut views: Vec<View> =
         (0..graph.shapes.len()).map(|id| View { stored: TensorId(id), prologue: Prologue::default() }).collect();
     for node in &graph.nodes {

@@ -307,6 +307,9 @@ pub struct Plan {
     pub kind: DeviceKind,
 }
 
+/// Chunks of a plan whose norms are given.
+const STREAMED_CHUNK: Bytes = Bytes(4 << 20);
+
 /// Size of the buffer that is bound where a variant uses no buffer, bytes.
 pub const UNUSED_BYTES: u64 = 64;
 
@@ -314,14 +317,30 @@ impl Plan {
     /// Plans `graph` for a device with `limits`.
     ///
     /// # Errors
-    /// [`Error::TooLarge`] when a row of a tensor, a weight or a launch does not fit `limits`, with the step and the bytes.
+    /// [`Error::TooLarge`] when a row of a tensor, a weight or a launch does not fit `limits`, with the step and the bytes; [`Error::Budget`] when no
+    /// plan was found that keeps the budget.
     pub fn new(graph: &Graph, limits: &DeviceLimits, options: &PlanOptions) -> Result<Self> {
-        let fused = fuse::fuse(graph, stream_scale(options.storage));
-        let nodes = nodes::nodes(&fused, limits, options)?;
-        let schedule = Schedule::new(&nodes, &Keep::all(&nodes));
-        let whole = lower::lower(&fused, &nodes, &schedule, limits, options).placed(limits, options);
+        Self::of(&fuse::fuse(graph, stream_scale(options.storage)), limits, options)
+    }
+
+    /// Plans `graph` with the group norms that `small` measures, the same network for a smaller image: an estimate in one pass, see
+    /// [`fuse::Fused::with_norms_of`]. The input is the latents of `small`, then those of `graph`.
+    ///
+    /// # Errors
+    /// See [`Self::new`].
+    pub fn estimated(graph: &Graph, small: &Graph, limits: &DeviceLimits, options: &PlanOptions) -> Result<Self> {
+        // Behind attention everything streams: chunks only have to be large enough to keep the device busy.
+        let options = &PlanOptions { chunk_limit: options.chunk_limit.min(STREAMED_CHUNK), ..options.clone() };
+        let [small, fused] = [small, graph].map(|graph| fuse::fuse(graph, stream_scale(options.storage)));
+        Self::of(&fused.with_norms_of(small), limits, options)
+    }
+
+    fn of(fused: &fuse::Fused, limits: &DeviceLimits, options: &PlanOptions) -> Result<Self> {
+        let nodes = nodes::nodes(fused, limits, options)?;
+        let schedule = Schedule::new(&nodes, &Keep::whole(&nodes));
+        let whole = lower::lower(fused, &nodes, &schedule, limits, options).placed(limits, options);
         let plan = match options.memory_budget {
-            Some(budget) if whole.memory.peak() > budget => budget::within(&fused, limits, options, &whole, budget)?,
+            Some(budget) if whole.memory.peak() > budget => budget::within(fused, limits, options, &whole, budget)?,
             Some(_) | None => whole,
         };
         plan.check(limits)?;

@@ -55,9 +55,8 @@ fn beside(nodes: &[Node], stages: &[usize], goal: usize, options: &PlanOptions) 
     sizes.without_filters() + filters + weights + norms + nodes[goal].moments
 }
 
-/// The cheapest residence that was found whose passes take at most `room` bytes each. `None` when there seems to be none.
-pub fn within(nodes: &[Node], options: &PlanOptions, room: u64) -> Option<Residence> {
-    let mut keep = Keep::all(nodes);
+/// The cheapest residence that was found whose passes take at most `room` bytes each, starting with `keep`. `None` when there seems to be none.
+pub fn within(nodes: &[Node], mut keep: Keep, options: &PlanOptions, room: u64) -> Option<Residence> {
     let mut best = Residence::new(nodes, &keep, options);
     while best.excess(room) > 0 {
         let worst = (0..best.taken.len()).max_by_key(|pass| (best.taken[*pass], std::cmp::Reverse(*pass)))?;

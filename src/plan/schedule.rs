@@ -9,8 +9,8 @@
 //! goal conv2, conv1 kept                            conv2[0]           conv2[1]           conv2[2] ...
 //! ```
 //!
-//! [`Keep`] says how many of a stage's first chunks stay for later passes: all of them for a plan that computes nothing twice, in which case each
-//! stage is a pass of its own. The others are forgotten at the end of the pass that computed them, and computed again by the next that reads them.
+//! [`Keep`] says how many of a stage's first chunks stay for later passes: all of them for a plan that computes nothing twice, in which case
+//! each stage is a pass of its own. The others are forgotten at the end of the pass that computed them, and computed again by the next that reads them.
 //! Nobody frees anything here: a chunk lives from its production to its last reader.
 //!
 //! A residual sum takes the place of its residual, chunk by chunk. Whoever reads the residual comes first within a pass, because the sum's
@@ -58,9 +58,11 @@ pub struct Node {
 pub struct Keep(pub Vec<usize>);
 
 impl Keep {
-    /// All chunks of all stages.
-    pub fn all(nodes: &[Node]) -> Self {
-        Self(nodes.iter().map(|node| node.partition.count()).collect())
+    /// As many as it takes to compute nothing twice: all chunks up to the last barrier. Behind it one pass does everything.
+    pub fn whole(nodes: &[Node]) -> Self {
+        let last = nodes.iter().rposition(|node| node.barrier).unwrap_or(0);
+        let kept = |(stage, node): (usize, &Node)| if stage <= last { node.partition.count() } else { 0 };
+        Self(nodes.iter().enumerate().map(kept).collect())
     }
 }
 

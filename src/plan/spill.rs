@@ -39,12 +39,6 @@ pub fn spill(plan: &Plan, room: Bytes, may: May) -> Option<Plan> {
     Some(spilled)
 }
 
-/// The most that a single step of `plan` uses: less room than this cannot do.
-pub fn least_room(plan: &Plan, weights: Weights) -> Bytes {
-    let bytes = |items: &[(Item, bool)]| items.iter().map(|(item, _)| item_bytes(plan, *item)).sum();
-    uses(plan, weights).iter().map(|items| bytes(items)).max().unwrap_or_default()
-}
-
 #[derive(Debug, Clone, Default)]
 struct Place {
     /// Where it is now.
@@ -65,7 +59,7 @@ struct Spilling<'a> {
     may: May,
     resident: u64,
     items: Vec<Place>,
-    uses: Vec<Vec<(Item, bool)>>,
+    uses: Uses,
     /// What can be evicted, the best last: next use, whether that costs nothing, bytes, which.
     evictable: BTreeSet<(usize, bool, Bytes, Item)>,
     /// Host memory whose content nobody wants any more, by size.
@@ -75,10 +69,10 @@ struct Spilling<'a> {
 
 impl<'a> Spilling<'a> {
     fn new(plan: &'a Plan, room: Bytes, may: May) -> Self {
-        let uses = uses(plan, may.weights);
+        let uses = Uses::new(plan, may.weights);
         let mut items = vec![Place::default(); plan.buffers.len() + plan.weights.len()];
-        for (step, used) in uses.iter().enumerate().rev() {
-            for (item, _) in used {
+        for step in (0..plan.steps.len()).rev() {
+            for (item, _) in uses.of(step) {
                 items[*item].uses.push(step);
             }
         }
@@ -103,24 +97,24 @@ impl<'a> Spilling<'a> {
 
     /// Gives everything that step `index` uses a buffer, and its content where it has one.
     fn make_resident(&mut self, index: usize) -> Option<()> {
-        let used = std::mem::take(&mut self.uses[index]);
+        let used = self.uses.range(index);
         let stage = self.plan.steps[index].stage;
-        for (item, _) in &used {
-            if let Some(key) = self.key(*item) {
+        for at in used.clone() {
+            if let Some(key) = self.key(self.uses.items[at].0) {
                 self.evictable.remove(&key);
             }
         }
-        for (item, writes) in &used {
-            if self.items[*item].current.is_none() {
-                let bytes = item_bytes(self.plan, *item).0;
+        for at in used {
+            let (item, writes) = self.uses.items[at];
+            if self.items[item].current.is_none() {
+                let bytes = item_bytes(self.plan, item).0;
                 while self.resident + bytes > self.room {
                     self.evict(stage)?;
                 }
-                self.allocate(*item, stage);
+                self.allocate(item, stage);
             }
-            self.items[*item].dirty |= writes;
+            self.items[item].dirty |= writes;
         }
-        self.uses[index] = used;
         Some(())
     }
 
@@ -196,12 +190,13 @@ impl<'a> Spilling<'a> {
             Action::Output { from, rows } => Action::Output { from: place(*from), rows: *rows },
             Action::Fetch { .. } | Action::Park { .. } => unreachable!("a plan is spilled once"),
         };
-        self.spilled.steps.push(Step { action, ..step.clone() });
+        self.spilled.steps.push(Step { action, stage: step.stage, macs: step.macs });
     }
 
     /// Frees what step `index` was the last to use; the rest of what it used may be evicted again.
     fn release(&mut self, index: usize) {
-        for (item, _) in std::mem::take(&mut self.uses[index]) {
+        for at in self.uses.range(index) {
+            let item = self.uses.items[at].0;
             let place = &mut self.items[item];
             place.uses.pop();
             if place.uses.is_empty() && place.current.take().is_some() {
@@ -215,44 +210,71 @@ impl<'a> Spilling<'a> {
     }
 }
 
-/// What each step uses, and whether it writes it. Weights count where they come from the host.
-fn uses(plan: &Plan, weights: Weights) -> Vec<Vec<(Item, bool)>> {
-    let mut all: Vec<Vec<(Item, bool)>> =
-        plan.steps.iter().map(|step| step_uses(plan, &step.action, weights)).collect();
-    if let Some(first) = all.first_mut()
-        && !first.iter().any(|(item, _)| *item == plan.input.0)
-    {
-        first.push((plan.input.0, false));
-    }
-    all
+/// What each step uses, and whether it writes it.
+struct Uses {
+    items: Vec<(Item, bool)>,
+    /// Where those of each step end.
+    ends: Vec<usize>,
 }
 
-fn step_uses(plan: &Plan, action: &Action, weights: Weights) -> Vec<(Item, bool)> {
-    let mut items: Vec<(Item, bool)> = match action {
-        Action::Copy { from, to, .. } => vec![(from.0.0, false), (to.0.0, true)],
-        Action::Output { from, .. } => vec![(from.0, false)],
-        Action::Dispatch { variant, bindings, .. } => {
-            let declared = interface(plan.variants[*variant].file).bindings;
-            let used = bindings.iter().zip(declared).filter_map(|(binding, (_, access))| {
-                let writes = *access == Access::ReadWrite;
-                match (binding, weights) {
-                    (Resource::Buffer(buffer), _) => Some((buffer.0, writes)),
-                    (Resource::Weight(weight), Weights::Host) => Some((plan.buffers.len() + weight.0, false)),
-                    (Resource::Weight(_), Weights::Device) | (Resource::Unused, _) => None,
-                }
-            });
-            used.collect()
+impl Uses {
+    /// Those of `plan`'s steps. Weights count where they come from the host.
+    fn new(plan: &Plan, weights: Weights) -> Self {
+        let mut uses = Self { items: Vec::with_capacity(plan.steps.len() * 4), ends: Vec::new() };
+        for (index, step) in plan.steps.iter().enumerate() {
+            let start = uses.items.len();
+            uses.add(plan, &step.action, weights);
+            if index == 0 {
+                uses.items.push((plan.input.0, false));
+            }
+            uses.tidy(start);
+            uses.ends.push(uses.items.len());
         }
-        Action::Fetch { .. } | Action::Park { .. } => unreachable!("a plan is spilled once"),
-    };
-    items.sort_unstable();
-    // A buffer that is bound twice counts once, as written if either binding writes it.
-    items.dedup_by(|later, kept| {
-        let same = later.0 == kept.0;
-        kept.1 |= same && later.1;
-        same
-    });
-    items
+        uses
+    }
+
+    fn add(&mut self, plan: &Plan, action: &Action, weights: Weights) {
+        match action {
+            Action::Copy { from, to, .. } => self.items.extend([(from.0.0, false), (to.0.0, true)]),
+            Action::Output { from, .. } => self.items.push((from.0, false)),
+            Action::Dispatch { variant, bindings, .. } => {
+                let declared = interface(plan.variants[*variant].file).bindings;
+                let used = bindings.iter().zip(declared).filter_map(|(binding, (_, access))| {
+                    let writes = *access == Access::ReadWrite;
+                    match (binding, weights) {
+                        (Resource::Buffer(buffer), _) => Some((buffer.0, writes)),
+                        (Resource::Weight(weight), Weights::Host) => Some((plan.buffers.len() + weight.0, false)),
+                        (Resource::Weight(_), Weights::Device) | (Resource::Unused, _) => None,
+                    }
+                });
+                self.items.extend(used);
+            }
+            Action::Fetch { .. } | Action::Park { .. } => unreachable!("a plan is spilled once"),
+        }
+    }
+
+    /// From `start` on: what is bound twice counts once, as written if either binding writes it.
+    fn tidy(&mut self, start: usize) {
+        self.items[start..].sort_unstable();
+        let mut kept = start;
+        for at in start..self.items.len() {
+            if kept > start && self.items[kept - 1].0 == self.items[at].0 {
+                self.items[kept - 1].1 |= self.items[at].1;
+            } else {
+                self.items[kept] = self.items[at];
+                kept += 1;
+            }
+        }
+        self.items.truncate(kept);
+    }
+
+    fn range(&self, step: usize) -> std::ops::Range<usize> {
+        step.checked_sub(1).map_or(0, |before| self.ends[before])..self.ends[step]
+    }
+
+    fn of(&self, step: usize) -> &[(Item, bool)] {
+        &self.items[self.range(step)]
+    }
 }
 
 fn item_bytes(plan: &Plan, item: Item) -> Bytes {

@@ -51,7 +51,9 @@ impl Decode {
 /// From the smallest possible budget to the whole: each plan keeps its budget and gives the whole plan's picture.
 #[test]
 fn every_budget_gives_the_same_picture() {
-    for (name, channels, attention) in [("attention", vec![16, 16, 16, 24], true), ("none", vec![16, 16, 16, 16], false)] {
+    for (name, channels, attention) in
+        [("attention", vec![16, 16, 16, 24], true), ("none", vec![16, 16, 16, 16], false)]
+    {
         let config = toy(&channels, 8, attention);
         let latents = formula::latents(&[config.latent_channels as usize, 12, 9]);
         let weights = formula::decoder(&config);

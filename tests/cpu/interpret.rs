@@ -116,3 +116,23 @@ fn attention_over_many_chunks_of_an_odd_number_of_keys() {
         assert!(error <= 2e-5, "{rows} rows a chunk: {error:.1e} from the whole plan");
     }
 }
+
+/// Norms measured on the image itself are the image's: then an estimate is exact, though everything behind attention streams.
+#[test]
+fn an_estimate_with_the_images_own_norms_is_exact() {
+    for (channels, attention) in [(vec![16, 16, 24], true), (vec![16, 32], false)] {
+        let config = crate::shaders::toy(&channels, 8, attention);
+        let latents = formula::latents(&[config.latent_channels as usize, 11, 9]);
+        let weights = formula::decoder(&config);
+        let graph = autoencoder_kl::decoder(&config, Size { width: 9, height: 11 }, false);
+        let limits = DeviceLimits::webgpu_default();
+        let options = PlanOptions { chunk_limit: Bytes(1 << 13), ..PlanOptions::new(Storage::F32, Output::Raw) };
+        let exact = interpret(&Plan::new(&graph, &limits, &options).unwrap(), &weights, &latents.data);
+        let plan = Plan::estimated(&graph, &graph, &limits, &options).unwrap();
+        crate::plan_properties::check(&plan, &limits);
+        let twice = [latents.data.as_slice(), latents.data.as_slice()].concat();
+        let error = relative_error(&interpret(&plan, &weights, &twice), &exact);
+        println!("{} steps: {error:.1e}", plan.steps.len());
+        assert!(error <= 2e-5, "{error:.1e} from the exact decode");
+    }
+}

@@ -2,6 +2,7 @@
 
 use crate::kernels::edges::{ImageOutParams, LatentsInParams, image_out, latents_in};
 use crate::model::graph::TensorId;
+use crate::plan::fuse::Stage;
 use crate::plan::memory::latent_transform_layout;
 use crate::plan::{Action, Output, Resource};
 use crate::tensor::{Bytes, Size};
@@ -13,12 +14,20 @@ impl Lowering<'_> {
         let shape = self.fused.shape(output);
         let plane = shape.width * shape.height;
         let transform = self.weight("latents.factor_offset".to_owned(), latent_transform_layout(shape.channels), 1.0);
-        if self.plan.latent_channels == 0 {
-            self.plan.latents = Size { width: shape.width, height: shape.height };
-            self.plan.latent_channels = shape.channels;
-            self.plan.latent_transform = [factor, offset].concat();
-            let bytes = Bytes(u64::from(plane) * u64::from(shape.channels) * 4);
-            self.plan.input = self.buffer("latents.planar".to_owned(), bytes);
+        self.plan.latents = Size { width: shape.width, height: shape.height };
+        self.plan.latent_channels = shape.channels;
+        self.plan.latent_transform = [factor, offset].concat();
+        let elements = |stage: &Stage| match stage {
+            Stage::Latents { output, .. } => {
+                let shape = self.fused.shape(*output);
+                shape.width * shape.height * shape.channels
+            }
+            Stage::Conv(_) | Stage::Attention { .. } | Stage::Image { .. } => 0,
+        };
+        let first: u32 = self.fused.stages[..self.stage].iter().map(elements).sum();
+        let all: u32 = self.fused.stages.iter().map(elements).sum();
+        if first == 0 && chunk == 0 {
+            self.plan.input = self.buffer("latents.planar".to_owned(), Bytes(u64::from(all) * 4));
         }
         let target = self.place(chunk);
         let stored = &self.stored[self.stage];
@@ -28,7 +37,7 @@ impl Lowering<'_> {
             channels: shape.channels,
             channels4: shape.channels4(),
             plane,
-            x_offset: own.start * shape.width,
+            x_offset: first + own.start * shape.width,
             y_offset: 0,
         };
         let bindings = [Resource::Buffer(self.plan.input), transform, Resource::Buffer(target)];
