@@ -19,7 +19,8 @@ pub(super) const COLORS: [RGBColor; 6] = [
 /// For what is there to compare with.
 pub(super) const GREY: RGBColor = RGBColor(128, 128, 128);
 
-const FONT: (&str, i32) = ("sans-serif", 15);
+/// Charts draw text at about four fifths of this.
+const FONT: (&str, i32) = ("sans-serif", 18);
 
 /// How a point is marked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,7 +64,7 @@ pub(super) struct Marks {
     pub(super) shape: Shape,
 }
 
-/// A line, with its name at its end if it has one.
+/// A line, with its name to the right of its end if it has one. See [`Axis::with_room_for_names`].
 #[derive(Debug)]
 pub(super) struct Line {
     pub(super) points: Vec<(f64, f64)>,
@@ -103,6 +104,12 @@ impl Axis {
         Self::log2(name, values, |power| format!("{}²", 1_u64 << power))
     }
 
+    /// The axis, longer by about a third, so that names of lines have room at the right.
+    pub(super) fn with_room_for_names(mut self) -> Self {
+        self.ends.1 += 0.38 * (self.ends.1 - self.ends.0);
+        self
+    }
+
     fn log2(name: &str, values: impl IntoIterator<Item = f64>, label: impl Fn(u32) -> String) -> Self {
         let (low, high) = values.into_iter().fold((f64::MAX, f64::MIN), |(low, high), at| (low.min(at), high.max(at)));
         let (low, high) = if low <= high { (low - 0.3, high + 0.3) } else { (0.0, 1.0) };
@@ -111,7 +118,6 @@ impl Axis {
         let ticks = powers.into_iter().step_by(every).map(|power| (f64::from(power), label(power))).collect();
         Self { name: name.to_owned(), ends: (low, high), ticks }
     }
-
 }
 
 impl Ranged for Axis {
@@ -170,6 +176,7 @@ pub(super) fn svg(charts: &[Chart], (width, height): (u32, u32), background: Opt
     Ok(text)
 }
 
+type Context<'a> = ChartContext<'a, SVGBackend<'a>, Cartesian2d<Axis, Axis>>;
 type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 type Drawn<'a> = std::result::Result<(), DrawingAreaErrorKind<<SVGBackend<'a> as DrawingBackend>::ErrorType>>;
 
@@ -177,8 +184,8 @@ impl Chart {
     fn draw<'a>(&self, area: &Area<'a>) -> Drawn<'a> {
         let mut context = ChartBuilder::on(area)
             .margin(12)
-            .x_label_area_size(52)
-            .y_label_area_size(84)
+            .x_label_area_size(58)
+            .y_label_area_size(100)
             .build_cartesian_2d(self.x.clone(), self.y.clone())?;
         context
             .configure_mesh()
@@ -196,12 +203,8 @@ impl Chart {
             } else {
                 context.draw_series(LineSeries::new(points, line.color.stroke_width(2)))?;
             }
-            if let (Some(name), Some(end)) = (&line.name, line.points.last()) {
-                let style = TextStyle::from(FONT).color(&line.color).pos(Pos::new(HPos::Right, VPos::Bottom));
-                let text = EmptyElement::at(*end) + Text::new(name.clone(), (-4, -4), style);
-                context.draw_series(std::iter::once(text))?;
-            }
         }
+        self.draw_names(&mut context)?;
         for Marks { points, color, shape } in &self.marks {
             let points = points.iter().copied();
             match shape {
@@ -213,6 +216,23 @@ impl Chart {
                     points.map(|at| EmptyElement::at(at) + Rectangle::new([(-4, -4), (5, 5)], color.filled())),
                 )?,
             };
+        }
+        Ok(())
+    }
+    /// Writes the names of lines beside their ends, apart from each other.
+    fn draw_names<'a>(&self, context: &mut Context<'a>) -> Drawn<'a> {
+        const LEAST: i32 = 20;
+        let named = self.lines.iter().filter_map(|line| Some((line.name.as_ref()?, *line.points.last()?, line.color)));
+        let mut named: Vec<(i32, &String, (f64, f64), RGBColor)> =
+            named.map(|(name, end, color)| (context.backend_coord(&end).1, name, end, color)).collect();
+        named.sort_by_key(|(row, ..)| *row);
+        let mut free = i32::MIN;
+        for (row, name, end, color) in named {
+            let placed = row.max(free);
+            free = placed + LEAST;
+            let style = TextStyle::from(FONT).color(&color).pos(Pos::new(HPos::Left, VPos::Center));
+            let text = EmptyElement::at(end) + Text::new(name.clone(), (8, placed - row), style);
+            context.draw_series(std::iter::once(text))?;
         }
         Ok(())
     }

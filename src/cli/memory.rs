@@ -3,6 +3,7 @@
 mod child;
 mod html;
 mod job;
+mod labels;
 mod made_up;
 mod measure;
 mod merge;
@@ -14,7 +15,6 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use wgvae::internals::image_file::check_writable;
-use wgvae::report::MemoryReport;
 use wgvae::{Bytes, Result, Size};
 
 pub(super) use self::child::COMMAND as JOB_COMMAND;
@@ -65,11 +65,8 @@ pub(super) struct MemoryArgs {
 pub(super) async fn run(args: &MemoryArgs) -> Result<String> {
     let interrupt = Interrupt::install();
     check_paths(args)?;
-    let reports = if args.merge.is_empty() {
-        vec![measure::measure(args, &interrupt).await?]
-    } else {
-        merge::read(&args.merge)?
-    };
+    let reports =
+        if args.merge.is_empty() { vec![measure::measure(args, &interrupt).await?] } else { merge::read(&args.merge)? };
     let mut files: Vec<(PathBuf, Vec<u8>)> = Vec::new();
     if let (Some(path), [report]) = (&args.output, reports.as_slice()) {
         files.push((path.clone(), format!("{}\n", to_json(report)?).into_bytes()));
@@ -107,22 +104,6 @@ fn same(left: &Path, right: &Path) -> bool {
 }
 
 fn to_json<T: serde::Serialize>(reports: &T) -> Result<String> {
-    serde_json::to_string_pretty(reports).map_err(|error| input("report", "numbers that JSON can hold", error.to_string()))
-}
-
-/// A short name of an adapter, the same in tables and legends.
-fn adapter_label(report: &MemoryReport, adapter: usize) -> String {
-    let Some(adapter) = report.adapters.get(adapter) else { return "?".to_owned() };
-    // Drivers put their version into brackets or at the end; what is in the name is enough where there is no other.
-    let name = adapter.name.split(" (").next().unwrap_or(&adapter.name);
-    format!("{name}, {}", version(&adapter.driver).unwrap_or(&adapter.backend))
-}
-
-/// The part of a driver's text from its first word with a digit before a dot, up to a bracket.
-fn version(driver: &str) -> Option<&str> {
-    let text = driver.split(" (").next()?;
-    let word = text.split(' ').find(|word| word.contains('.') && word.chars().any(|letter| letter.is_ascii_digit()))?;
-    let at = text.find(word)?;
-    let before = text[..at].trim_end().rfind(' ').map_or(0, |space| space + 1);
-    Some(text[before..].trim())
+    serde_json::to_string_pretty(reports)
+        .map_err(|error| input("report", "numbers that JSON can hold", error.to_string()))
 }

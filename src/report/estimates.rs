@@ -47,10 +47,16 @@ impl Estimator {
     /// The formula, for people. `H` and `W` are the picture's sides in pixels, `E` the bytes of an element.
     pub fn formula(self) -> &'static str {
         match self {
-            Self::InvokeAi => "H W E 2200 to decode, H W E 1100 to encode; SD 1.x and SDXL in f32: 250 MiB more",
-            Self::InvokeAiMeasured => "H W E 2136 to decode, H W E 950 to encode",
-            Self::VramCalculator => "1.2 (2 parameters + latent + output + 3 output), always f16: latent 2 * 4 (H/8) (W/8), output 2 * 3 H W",
-            Self::Im2col => "9 H W C E, with C = the input channels of the largest convolution (256 for SD and FLUX.1)",
+            Self::InvokeAi => {
+                "2200 · H · W · E to decode, 1100 · H · W · E to encode; for SD and SDXL in f32 250 MiB more"
+            }
+            Self::InvokeAiMeasured => "2136 · H · W · E to decode, 950 · H · W · E to encode",
+            Self::VramCalculator => {
+                "1.2 · (2 · parameters + latent + output + 3 · output), in f16: latent = 2 · 4 · H/8 · W/8, output = 2 · 3 · H · W"
+            }
+            Self::Im2col => {
+                "9 · C · H · W · E, where C is the input channels of the largest convolution: 256 in the decoders of SD and FLUX.1"
+            }
         }
     }
 

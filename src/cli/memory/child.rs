@@ -36,9 +36,10 @@ pub(super) fn ask(request: &Request, through: Option<&str>, interrupt: &Interrup
         }
     };
     command.arg(COMMAND).arg(request).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = command
-        .spawn()
-        .map_err(|source| Error::Io { path: through.map_or_else(|| this.display().to_string(), str::to_owned), source })?;
+    let mut child = command.spawn().map_err(|source| Error::Io {
+        path: through.map_or_else(|| this.display().to_string(), str::to_owned),
+        source,
+    })?;
     let (stdout, stderr) = (reader(child.stdout.take()), reader(child.stderr.take()));
     let status = wait(&mut child, interrupt)?;
     let (stdout, stderr) = (stdout.join().unwrap_or_default(), stderr.join().unwrap_or_default());

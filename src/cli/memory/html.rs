@@ -3,36 +3,37 @@
 mod tables;
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
+use plotters::style::RGBColor;
 use wgvae::Result;
 use wgvae::report::estimates::Estimator;
 use wgvae::report::published::{DEVICE, SOURCE};
 use wgvae::report::{Measurement, MemoryReport};
 
-use super::adapter_label;
-use super::plots::{self, Figure};
+use super::labels::labels;
+use super::plots::{self, Entry, Figure};
 
 const STYLE: &str = include_str!("html/style.css");
 
 /// A measurement and where it was made.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Row<'a> {
-    pub(super) report: &'a MemoryReport,
-    pub(super) measurement: &'a Measurement,
-}
-
-impl Row<'_> {
     /// The adapter's short name.
-    pub(super) fn adapter(&self) -> String {
-        adapter_label(self.report, self.measurement.adapter)
-    }
+    pub(super) adapter: &'a str,
+    pub(super) vendor: &'a str,
+    pub(super) measurement: &'a Measurement,
 }
 
 /// The page about `reports`.
 pub(super) fn page(reports: &[MemoryReport]) -> Result<String> {
-    let rows: Vec<Row<'_>> = reports
-        .iter()
-        .flat_map(|report| report.measurements.iter().map(move |measurement| Row { report, measurement }))
-        .collect();
+    let labels = labels(reports);
+    let mut rows = Vec::new();
+    for (report, labels) in reports.iter().zip(&labels) {
+        rows.extend(report.measurements.iter().filter_map(|measurement| {
+            let (adapter, vendor) =
+                (labels.get(measurement.adapter)?, report.adapters.get(measurement.adapter)?.vendor());
+            Some(Row { adapter, vendor, measurement })
+        }));
+    }
     let pixels = plots::against_pixels(&rows)?;
     let predicted = plots::predicted_against_measured(&rows)?;
     let implied = plots::implied_constants(&rows)?;
@@ -47,7 +48,8 @@ pub(super) fn page(reports: &[MemoryReport]) -> Result<String> {
             }
             body {
                 h1 { "Memory of VAE decodes: predicted, measured, and estimated" }
-                (introduction(reports, &rows))
+                (introduction(&rows))
+                (tables::adapters(reports, &labels))
                 h2 { "Memory against pixels" }
                 p { "The marks in colour are what wgvae took at its peak, weights included. The grey lines are what others estimate for "
                     "the same pictures, and the grey rings what PyTorch reserved on an RTX 4090." }
@@ -57,7 +59,7 @@ pub(super) fn page(reports: &[MemoryReport]) -> Result<String> {
                     "the line, to the byte. What the driver's allocator hands out adds alignment, and what it reserves adds blocks that are not full." }
                 @for figure in &predicted { (show(figure)) }
                 h2 { "All measurements" }
-                (tables::measurements(&rows))
+                (tables::measurements(&rows, &labels))
                 h2 { "Reserve ratio by vendor and family" }
                 p { "What the allocator reserved from the driver over what it handed out, on average over sizes and budgets." }
                 (tables::reserve_ratios(&rows))
@@ -79,7 +81,7 @@ pub(super) fn page(reports: &[MemoryReport]) -> Result<String> {
     Ok(page.into_string())
 }
 
-fn introduction(reports: &[MemoryReport], rows: &[Row<'_>]) -> Markup {
+fn introduction(rows: &[Row<'_>]) -> Markup {
     let measured = rows.iter().filter(|row| row.measurement.measured.is_some()).count();
     let exact = rows.iter().filter(|row| is_exact(row.measurement)).count();
     html! {
@@ -88,7 +90,6 @@ fn introduction(reports: &[MemoryReport], rows: &[Row<'_>]) -> Markup {
             @if rows.len() > measured { (rows.len() - measured) " failed; " }
             "in " (exact) " of " (measured) " the measured peak equals the predicted one to the byte."
         }
-        (tables::adapters(reports))
     }
 }
 
@@ -100,17 +101,18 @@ fn is_exact(row: &Measurement) -> bool {
 fn show(figure: &Figure) -> Markup {
     html! {
         figure {
+            figcaption { (figure.title) }
             div.plot role="img" aria-label=(figure.title) { (PreEscaped(&figure.svg)) }
-            figcaption {
-                strong { (figure.title) }
-                ul.legend {
-                    @for entry in &figure.legend {
-                        li { span style=(format!("color:#{:02x}{:02x}{:02x}", entry.color.0, entry.color.1, entry.color.2)) { (entry.symbol) } " " (entry.text) }
-                    }
-                }
+            ul.legend {
+                @for entry in &figure.legend { li { span style=(color(entry)) { (entry.symbol) } " " (entry.text) } }
             }
         }
     }
+}
+
+fn color(entry: &Entry) -> String {
+    let RGBColor(red, green, blue) = entry.color;
+    format!("color:#{red:02x}{green:02x}{blue:02x}")
 }
 
 fn estimates() -> Markup {

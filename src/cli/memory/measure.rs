@@ -1,12 +1,8 @@
 //! Goes through adapters, models, precisions, sizes and budgets: predicts each decode here, and has it measured in a child process.
 
 use indicatif::{ProgressBar, ProgressStyle};
-use wgvae::report::{
-    Adapter, Machine, Measured, Measurement, MemoryReport, Operation, Predicted, SCHEMA, VERSION,
-};
-use wgvae::{
-    AutoencoderConfig, Bytes, DecodeOptions, Plan, Precision, Result, Size, check_decoder, plan_decode,
-};
+use wgvae::report::{Adapter, Machine, Measured, Measurement, MemoryReport, Operation, Predicted, SCHEMA, VERSION};
+use wgvae::{AutoencoderConfig, Bytes, DecodeOptions, Plan, Precision, Result, Size, check_decoder, plan_decode};
 
 use super::MemoryArgs;
 use super::child::{adapters, ask};

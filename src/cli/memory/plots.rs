@@ -3,7 +3,7 @@
 use plotters::style::RGBColor;
 use wgvae::report::Operation;
 use wgvae::report::estimates::{Estimator, Work};
-use wgvae::report::published::RTX_4090;
+use wgvae::report::published::{Published, RTX_4090};
 use wgvae::{Bytes, Result, Size};
 
 use super::html::Row;
@@ -11,6 +11,12 @@ use crate::cli::chart::{Axis, COLORS, Chart, GREY, Line, Marks, Shape, log2_byte
 
 /// Pixels of a plot.
 const SIZE: (u32, u32) = (760, 460);
+
+/// Bytes of an element, and what that is called.
+const ELEMENTS: [(u64, &str); 2] = [(2, "f16"), (4, "f32")];
+
+/// Name of the axis of pixels.
+const SIDES: &str = "pixels of the picture, as a square";
 
 /// A plot with what its marks mean.
 #[derive(Debug)]
@@ -42,14 +48,14 @@ fn distinct<T: PartialEq>(values: impl IntoIterator<Item = T>) -> Vec<T> {
 /// Measured rows, by model in a colour and by adapter in a shape.
 struct Series<'a> {
     models: Vec<&'a str>,
-    adapters: Vec<String>,
+    adapters: Vec<&'a str>,
 }
 
 impl<'a> Series<'a> {
     fn new(rows: &[Row<'a>]) -> Self {
         Self {
             models: distinct(rows.iter().map(|row| row.measurement.model.as_str())),
-            adapters: distinct(rows.iter().map(Row::adapter)),
+            adapters: distinct(rows.iter().map(|row| row.adapter)),
         }
     }
 
@@ -60,20 +66,19 @@ impl<'a> Series<'a> {
 
     fn shape(&self, adapter: &str) -> Shape {
         // Rings are for what others measured.
-        let index = self.adapters.iter().position(|known| known == adapter).unwrap_or(0);
+        let index = self.adapters.iter().position(|known| *known == adapter).unwrap_or(0);
         Shape::ALL[index % (Shape::ALL.len() - 1)]
     }
 
     fn legend(&self) -> Vec<Entry> {
-        let models = self.models.iter().map(|model| Entry {
-            color: self.color(model),
-            symbol: '━',
-            text: (*model).to_owned(),
-        });
+        let models =
+            self.models
+                .iter()
+                .map(|model| Entry { color: self.color(model), symbol: '━', text: (*model).to_owned() });
         let adapters = self.adapters.iter().map(|adapter| Entry {
             color: GREY,
             symbol: self.shape(adapter).symbol(),
-            text: adapter.clone(),
+            text: (*adapter).to_owned(),
         });
         models.chain(adapters).collect()
     }
@@ -82,8 +87,8 @@ impl<'a> Series<'a> {
     fn marks(&self, rows: &[Row<'a>], value: impl Fn(&Row<'a>) -> Option<f64>) -> Vec<Marks> {
         let mut marks = Vec::new();
         for &model in &self.models {
-            for adapter in &self.adapters {
-                let own = rows.iter().filter(|row| row.measurement.model == model && &row.adapter() == adapter);
+            for &adapter in &self.adapters {
+                let own = rows.iter().filter(|row| row.measurement.model == model && row.adapter == adapter);
                 let mut points: Vec<(f64, f64)> =
                     own.filter_map(|row| Some((log2_side(row.measurement.pixels()), value(row)?))).collect();
                 points.sort_by(|a, b| a.0.total_cmp(&b.0));
@@ -105,6 +110,24 @@ fn all_points(marks: &[Marks], lines: &[Line]) -> Vec<(f64, f64)> {
     marked.chain(lines.iter().flat_map(|line| line.points.iter().copied())).collect()
 }
 
+/// What succeeded without a budget, with elements of so many bytes.
+fn measured_whole<'a>(rows: &[Row<'a>], element_bytes: u64) -> Vec<Row<'a>> {
+    let is_whole = |row: &&Row<'_>| {
+        let one = row.measurement;
+        one.element_bytes() == element_bytes && one.budget.is_none() && one.measured.is_some()
+    };
+    rows.iter().filter(is_whole).copied().collect()
+}
+
+fn published_decodes() -> impl Iterator<Item = &'static Published> {
+    RTX_4090.iter().filter(|row| row.operation == Operation::Decode)
+}
+
+fn published_entry() -> Entry {
+    let text = "PyTorch on an RTX 4090, reserved (InvokeAI)".to_owned();
+    Entry { color: GREY, symbol: Shape::Ring.symbol(), text }
+}
+
 fn figure(title: String, chart: Chart, legend: Vec<Entry>) -> Result<Figure> {
     Ok(Figure { title, svg: svg(&[chart], SIZE, None)?, legend })
 }
@@ -112,12 +135,8 @@ fn figure(title: String, chart: Chart, legend: Vec<Entry>) -> Result<Figure> {
 /// The peak over the picture's size, for each size of an element that was measured, with the estimates.
 pub(super) fn against_pixels(rows: &[Row<'_>]) -> Result<Vec<Figure>> {
     let mut figures = Vec::new();
-    for element_bytes in [2, 4] {
-        let is_shown = |row: &&Row<'_>| {
-            let one = row.measurement;
-            one.element_bytes() == element_bytes && one.budget.is_none() && one.measured.is_some()
-        };
-        let own: Vec<Row<'_>> = rows.iter().filter(is_shown).copied().collect();
+    for (element_bytes, name) in ELEMENTS {
+        let own = measured_whole(rows, element_bytes);
         if own.is_empty() {
             continue;
         }
@@ -127,24 +146,22 @@ pub(super) fn against_pixels(rows: &[Row<'_>]) -> Result<Vec<Figure>> {
         let mut lines = lines(&marks);
         let mut legend = series.legend();
         let mut pixels: Vec<u64> = own.iter().map(|row| row.measurement.pixels()).collect();
+        pixels.extend(published_decodes().map(|row| u64::from(row.side) * u64::from(row.side)));
         if element_bytes == 2 {
-            let published = RTX_4090.iter().filter(|row| row.operation == Operation::Decode);
-            pixels.extend(published.clone().map(|row| u64::from(row.side) * u64::from(row.side)));
-            let points = published.map(|row| (f64::from(row.side).log2(), log2_bytes(row.reserved()))).collect();
+            let points =
+                published_decodes().map(|row| (f64::from(row.side).log2(), log2_bytes(row.reserved()))).collect();
             marks.push(Marks { points, color: GREY, shape: Shape::Ring });
-            let text = "PyTorch on an RTX 4090, reserved (InvokeAI)".to_owned();
-            legend.push(Entry { color: GREY, symbol: Shape::Ring.symbol(), text });
+            legend.push(published_entry());
         }
         lines.extend(estimate_lines(element_bytes, &pixels));
         legend.push(Entry { color: GREY, symbol: '┄', text: "estimates, for SD 1.5".to_owned() });
         let points = all_points(&marks, &lines);
         let chart = Chart {
-            x: Axis::sides("pixels of the picture, as a square", points.iter().map(|point| point.0)),
+            x: Axis::sides(SIDES, points.iter().map(|point| point.0)).with_room_for_names(),
             y: Axis::bytes("GPU memory", points.iter().map(|point| point.1)),
             lines,
             marks,
         };
-        let name = if element_bytes == 2 { "f16" } else { "f32" };
         figures.push(figure(format!("Peak of GPU memory, {name}"), chart, legend)?);
     }
     Ok(figures)
@@ -198,35 +215,43 @@ pub(super) fn predicted_against_measured(rows: &[Row<'_>]) -> Result<Vec<Figure>
     Ok(vec![figure("Measured memory over the prediction; on the line they are equal".to_owned(), chart, legend)?])
 }
 
-/// Bytes per pixel and element over the picture's size, by the allocator's reservation, and by the ledger where that is not known.
+/// Bytes per pixel and element over the picture's size, as wgvae counts them, for each size of an element that was measured.
 pub(super) fn implied_constants(rows: &[Row<'_>]) -> Result<Vec<Figure>> {
-    let whole: Vec<Row<'_>> =
-        rows.iter().filter(|row| row.measurement.budget.is_none() && row.measurement.measured.is_some()).copied().collect();
-    if whole.is_empty() {
-        return Ok(Vec::new());
+    const IN_USE: f64 = 2200.0;
+    let mut figures = Vec::new();
+    for (element_bytes, name) in ELEMENTS {
+        let whole = measured_whole(rows, element_bytes);
+        if whole.is_empty() {
+            continue;
+        }
+        let series = Series::new(&whole);
+        let mut legend = series.legend();
+        let mut marks = series.marks(&whole, |row| row.measurement.implied_constants().0);
+        let mut lines = lines(&marks);
+        if element_bytes == 2 {
+            let points = published_decodes().map(|row| (f64::from(row.side).log2(), row.implied_constant())).collect();
+            marks.push(Marks { points, color: GREY, shape: Shape::Ring });
+            legend.push(published_entry());
+        }
+        let at = all_points(&marks, &[]);
+        let ends = at.iter().fold((f64::MAX, f64::MIN), |(low, high), at| (low.min(at.0), high.max(at.0)));
+        lines.push(Line {
+            points: vec![(ends.0, IN_USE), (ends.1, IN_USE)],
+            color: GREY,
+            dashed: true,
+            name: Some(format!("{}: {IN_USE}", Estimator::InvokeAi.name())),
+        });
+        let chart = Chart {
+            x: Axis::sides(SIDES, at.iter().map(|point| point.0)).with_room_for_names(),
+            y: Axis::linear("bytes per pixel and element", at.iter().map(|point| point.1).chain([IN_USE])),
+            lines,
+            marks,
+        };
+        figures.push(figure(
+            format!("Bytes besides the weights, per pixel and byte of an element, {name}"),
+            chart,
+            legend,
+        )?);
     }
-    let series = Series::new(&whole);
-    let mut marks = series.marks(&whole, |row| row.measurement.implied_constants().0);
-    let published = RTX_4090.iter().filter(|row| row.operation == Operation::Decode);
-    let points: Vec<(f64, f64)> =
-        published.map(|row| (f64::from(row.side).log2(), row.implied_constant())).collect();
-    marks.push(Marks { points, color: GREY, shape: Shape::Ring });
-    let at = all_points(&marks, &[]);
-    let ends = at.iter().fold((f64::MAX, f64::MIN), |(low, high), at| (low.min(at.0), high.max(at.0)));
-    let constant = Line {
-        points: vec![(ends.0, 2200.0), (ends.1, 2200.0)],
-        color: GREY,
-        dashed: true,
-        name: Some("InvokeAI's constant in use: 2200".to_owned()),
-    };
-    let mut legend = series.legend();
-    let text = "PyTorch on an RTX 4090, reserved (InvokeAI)".to_owned();
-    legend.push(Entry { color: GREY, symbol: Shape::Ring.symbol(), text });
-    let chart = Chart {
-        x: Axis::sides("pixels of the picture, as a square", at.iter().map(|point| point.0)),
-        y: Axis::linear("bytes per pixel and element", at.iter().map(|point| point.1).chain([2200.0])),
-        lines: vec![constant],
-        marks,
-    };
-    Ok(vec![figure("Bytes besides the weights, per pixel and byte of an element".to_owned(), chart, legend)?])
+    Ok(figures)
 }

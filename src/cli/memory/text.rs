@@ -3,7 +3,7 @@
 use wgvae::Bytes;
 use wgvae::report::{Measurement, MemoryReport};
 
-use super::adapter_label;
+use super::labels::labels;
 
 const HEADER: [&str; 9] =
     ["model", "size", "stored as", "budget", "predicted", "measured", "allocator reserved", "process peak", "seconds"];
@@ -11,9 +11,9 @@ const HEADER: [&str; 9] =
 /// One block of rows for each adapter of each report.
 pub(super) fn table(reports: &[MemoryReport]) -> String {
     let mut text = String::new();
-    for report in reports {
-        for adapter in 0..report.adapters.len() {
-            text.push_str(&format!("{} ({} {})\n", adapter_label(report, adapter), report.machine.os, report.machine.arch));
+    for (report, labels) in reports.iter().zip(labels(reports)) {
+        for (adapter, label) in labels.iter().enumerate() {
+            text.push_str(&format!("{label} ({} {})\n", report.machine.os, report.machine.arch));
             let rows: Vec<&Measurement> = report.measurements.iter().filter(|row| row.adapter == adapter).collect();
             let cells: Vec<[String; 9]> =
                 std::iter::once(HEADER.map(str::to_owned)).chain(rows.iter().map(|row| cells(row))).collect();

@@ -4,76 +4,94 @@ use maud::{Markup, html};
 use wgvae::Bytes;
 use wgvae::report::estimates::{Estimator, Work};
 use wgvae::report::published::{RESERVE_RATIOS, RTX_4090};
-use wgvae::report::{MemoryReport, Operation};
+use wgvae::report::{Measurement, MemoryReport, Operation};
 
 use super::{Row, is_exact};
-use crate::cli::memory::adapter_label;
 use crate::cli::memory::text::storage_name;
 
 /// The machines and their adapters.
-pub(super) fn adapters(reports: &[MemoryReport]) -> Markup {
+pub(super) fn adapters(reports: &[MemoryReport], labels: &[Vec<String>]) -> Markup {
     html! { div.scroll { table {
         thead { tr { th { "adapter" } th { "vendor" } th { "kind" } th { "driver" } th { "machine" } th { "wgvae" } } }
-        tbody { @for report in reports { @for (index, adapter) in report.adapters.iter().enumerate() { tr {
-            th scope="row" { (adapter_label(report, index)) }
+        tbody { @for (report, labels) in reports.iter().zip(labels) { @for (adapter, label) in report.adapters.iter().zip(labels) { tr {
+            th scope="row" { (label) }
             td { (adapter.vendor()) }
-            td { (adapter.device_type) ", " (adapter.backend) }
+            td.wrap { (adapter.device_type) ", " (adapter.backend) }
             td.wrap { (adapter.name) "; " (adapter.driver) }
-            td { (report.machine.os) " " (report.machine.arch) ", " (report.machine.cpus) " processors" }
+            td.wrap { (report.machine.os) " " (report.machine.arch) ", " (report.machine.cpus) " processors" }
             td { (report.wgvae) }
         } } } }
     } } }
 }
 
-/// Every row of every report.
-pub(super) fn measurements(rows: &[Row<'_>]) -> Markup {
-    let mib = |bytes: Option<Bytes>| bytes.map_or("–".to_owned(), mib);
-    let seconds = |seconds: Option<f64>| seconds.map_or("–".to_owned(), |seconds| format!("{seconds:.2}"));
+/// Every row, with a table for each adapter.
+pub(super) fn measurements(rows: &[Row<'_>], labels: &[Vec<String>]) -> Markup {
     html! {
-        p { "Memory in MiB, times in seconds. The process's peak includes GPU memory on CPU drivers." }
-        div.scroll { table {
-            thead { tr {
-                th { "adapter" } th { "model" } th { "size" } th { "stored as" } th.num { "budget" }
-                th.num { "predicted" } th.num { "measured" } th { "equal" } th.num { "allocated" } th.num { "reserved" }
-                th.num { "process" } th.num { "load" } th.num { "prepare" } th.num { "decode" }
+        p { "Memory in MiB, times in seconds. The last two columns are bytes per pixel and element, as counted and as reserved. The process's "
+            "peak includes GPU memory on CPU drivers." }
+        @for label in labels.iter().flatten() {
+            h3 { (label) }
+            div.scroll { table {
+                thead { tr {
+                    th { "model" } th { "size" } th { "stored as" } th.num { "budget" }
+                    th.num { "predicted" } th.num { "measured" } th { "equal" } th.num { "allocated" } th.num { "reserved" }
+                    th.num { "process" } th.num { "load" } th.num { "prepare" } th.num { "decode" }
+                    th.num { "counted" } th.num { "reserved" }
+                } }
+                tbody { @for row in rows.iter().filter(|row| row.adapter == label) { (measurement(row.measurement)) } }
             } }
-            tbody { @for row in rows {
-                @let one = row.measurement;
-                @let measured = one.measured;
-                tr.failed[one.error.is_some()] {
-                    th scope="row" { (row.adapter()) }
-                    td { (one.model) }
-                    td { (one.size()) }
-                    td { (storage_name(one)) }
-                    td.num { (mib(one.budget)) }
-                    td.num { (mib(one.predicted.map(|predicted| predicted.peak))) }
-                    @if let Some(error) = &one.error {
-                        td.wrap colspan="8" { "failed: " (error) }
-                    } @else {
-                        td.num { (mib(measured.map(|measured| measured.ledger_peak))) }
-                        td { @if is_exact(one) { "yes" } @else { "no" } }
-                        td.num { (mib(measured.and_then(|measured| measured.allocator_allocated))) }
-                        td.num { (mib(measured.and_then(|measured| measured.allocator_reserved))) }
-                        td.num { (mib(measured.and_then(|measured| measured.peak_rss))) }
-                        td.num { (seconds(measured.map(|measured| measured.load_seconds))) }
-                        td.num { (seconds(measured.map(|measured| measured.prepare_seconds))) }
-                        td.num { (seconds(measured.map(|measured| measured.seconds))) }
-                    }
-                }
-            } }
-        } }
+        }
     }
 }
 
+fn measurement(row: &Measurement) -> Markup {
+    let measured = row.measured;
+    let (counted, reserved) = row.implied_constants();
+    html! { tr.failed[row.error.is_some()] {
+        th scope="row" { (row.model) }
+        td { (row.size()) }
+        td { (storage_name(row)) }
+        td.num { (shown(row.budget, mib)) }
+        td.num { (shown(row.predicted.map(|predicted| predicted.peak), mib)) }
+        @if let Some(error) = &row.error {
+            td.wrap colspan="10" { "failed: " (error) }
+        } @else {
+            td.num { (shown(measured.map(|measured| measured.ledger_peak), mib)) }
+            td { @if is_exact(row) { "yes" } @else { "no" } }
+            td.num { (shown(measured.and_then(|measured| measured.allocator_allocated), mib)) }
+            td.num { (shown(measured.and_then(|measured| measured.allocator_reserved), mib)) }
+            td.num { (shown(measured.and_then(|measured| measured.peak_rss), mib)) }
+            td.num { (shown(measured.map(|measured| measured.load_seconds), seconds)) }
+            td.num { (shown(measured.map(|measured| measured.prepare_seconds), seconds)) }
+            td.num { (shown(measured.map(|measured| measured.seconds), seconds)) }
+            td.num { (shown(counted, whole)) }
+            td.num { (shown(reserved, whole)) }
+        }
+    } }
+}
+
+/// A value, or a dash.
+fn shown<T>(value: Option<T>, text: impl Fn(T) -> String) -> String {
+    value.map_or_else(|| "–".to_owned(), text)
+}
+
+fn seconds(seconds: f64) -> String {
+    format!("{seconds:.2}")
+}
+
+fn whole(value: f64) -> String {
+    format!("{value:.0}")
+}
+
 /// Mean of what belongs together, in order of first appearance.
-struct Ratios {
-    vendor: String,
-    adapter: String,
-    model: String,
+struct Ratios<'a> {
+    vendor: &'a str,
+    adapter: &'a str,
+    model: &'a str,
     values: Vec<f64>,
 }
 
-impl Ratios {
+impl Ratios<'_> {
     #[expect(clippy::cast_precision_loss, reason = "a handful of rows")]
     fn mean(&self) -> f64 {
         self.values.iter().sum::<f64>() / self.values.len().max(1) as f64
@@ -82,21 +100,22 @@ impl Ratios {
 
 /// Reserved over allocated, with a bar for each.
 pub(super) fn reserve_ratios(rows: &[Row<'_>]) -> Markup {
-    let mut groups: Vec<Ratios> = Vec::new();
+    let mut groups: Vec<Ratios<'_>> = Vec::new();
     for row in rows {
         let Some(ratio) = row.measurement.reserve_ratio() else { continue };
-        let vendor = row.report.adapters.get(row.measurement.adapter).map_or("", |adapter| adapter.vendor()).to_owned();
-        let (adapter, model) = (row.adapter(), row.measurement.model.clone());
-        match groups.iter_mut().find(|group| (&group.adapter, &group.model) == (&adapter, &model)) {
+        let (vendor, adapter, model) = (row.vendor, row.adapter, row.measurement.model.as_str());
+        match groups.iter_mut().find(|group| (group.adapter, group.model) == (adapter, model)) {
             Some(group) => group.values.push(ratio),
             None => groups.push(Ratios { vendor, adapter, model, values: vec![ratio] }),
         }
     }
     let published = RESERVE_RATIOS.iter().map(|(_, _, ratio)| *ratio);
     let most = groups.iter().map(Ratios::mean).chain(published).fold(1.0, f64::max);
-    let bar = |ratio: f64, class: &str| html! {
-        td.num { (format!("{ratio:.2}")) }
-        td { div.track { div class=(class) style=(format!("width:{:.1}%", 100.0 * ratio / most)) {} } }
+    let bar = |ratio: f64, class: &str| {
+        html! {
+            td.num { (format!("{ratio:.2}")) }
+            td { div.track { div class=(class) style=(format!("width:{:.1}%", 100.0 * ratio / most)) {} } }
+        }
     };
     html! { div.scroll { table {
         thead { tr { th { "vendor" } th { "adapter" } th { "model" } th.num { "ratio" } th {} } }
@@ -154,8 +173,8 @@ pub(super) fn published() -> Markup {
             td { (row.side) "x" (row.side) }
             td { (operation_name(row.operation)) }
             td.num { (mib(row.reserved())) }
-            td.num { (row.seconds.map_or("–".to_owned(), |seconds| format!("{seconds:.2}"))) }
-            td.num { (format!("{:.0}", row.implied_constant())) }
+            td.num { (shown(row.seconds, seconds)) }
+            td.num { (whole(row.implied_constant())) }
             @let size = wgvae::Size { width: row.side, height: row.side };
             @let work = Work { family: row.model, operation: row.operation, size, element_bytes: 2 };
             @for estimator in Estimator::ALL { td.num { (estimate(estimator.bytes(&work), row.reserved())) } }
@@ -166,7 +185,7 @@ pub(super) fn published() -> Markup {
 #[expect(clippy::cast_precision_loss, reason = "shown with two digits")]
 fn estimate(estimated: Option<Bytes>, took: Bytes) -> String {
     let ratio = |bytes: Bytes| bytes.0 as f64 / took.0.max(1) as f64;
-    estimated.map_or("–".to_owned(), |bytes| format!("{} ({:.2})", mib(bytes), ratio(bytes)))
+    shown(estimated, |bytes| format!("{} ({:.2})", mib(bytes), ratio(bytes)))
 }
 
 fn operation_name(operation: Operation) -> &'static str {
