@@ -1,17 +1,37 @@
 //! Short names of adapters, the same in tables and legends.
 
-use wgvae::report::{Adapter, MemoryReport};
+use wgvae::report::{Adapter, Machine, MemoryReport};
 
-/// The short names of every report's adapters. Where two would be the same, the later gets a number.
+/// The short names of every report's adapters. The same adapter of the same machine has one name in all reports; where two others would
+/// have the same, the later gets a number.
 pub(super) fn labels(reports: &[MemoryReport]) -> Vec<Vec<String>> {
-    let mut taken: Vec<String> = Vec::new();
-    let mut label = |adapter: &Adapter| {
-        let name = short(adapter);
-        let times = taken.iter().filter(|other| **other == name).count();
-        taken.push(name.clone());
-        if times == 0 { name } else { format!("{name} #{}", times + 1) }
-    };
-    reports.iter().map(|report| report.adapters.iter().map(&mut label).collect()).collect()
+    let mut known: Vec<(&Machine, &Adapter)> = Vec::new();
+    let mut labels = Vec::new();
+    for report in reports {
+        let mut label = |adapter| {
+            let own = (&report.machine, adapter);
+            let place = known.iter().position(|other| *other == own).unwrap_or_else(|| {
+                known.push(own);
+                known.len() - 1
+            });
+            let name = short(adapter);
+            let before = known[..place].iter().filter(|(_, other)| short(other) == name).count();
+            if before == 0 { name } else { format!("{name} #{}", before + 1) }
+        };
+        labels.push(report.adapters.iter().map(&mut label).collect());
+    }
+    labels
+}
+
+/// Distinct values in order of first appearance.
+pub(super) fn distinct<T: PartialEq>(values: impl IntoIterator<Item = T>) -> Vec<T> {
+    let mut distinct = Vec::new();
+    for value in values {
+        if !distinct.contains(&value) {
+            distinct.push(value);
+        }
+    }
+    distinct
 }
 
 /// Name and version. Drivers put details into brackets.
@@ -32,6 +52,30 @@ fn version(driver: &str) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn one_adapter_has_one_name_in_all_reports_and_two_have_two() {
+        let adapter = |driver: &str| Adapter {
+            name: "card (rev 2)".to_owned(),
+            backend: "Vulkan".to_owned(),
+            device_type: "DiscreteGpu".to_owned(),
+            driver: driver.to_owned(),
+            pci_id: "10de:1".to_owned(),
+            limits: wgvae::DeviceLimits::webgpu_default(),
+        };
+        let report = |cpus, adapters: &[&str]| MemoryReport {
+            schema: String::new(),
+            version: 1,
+            wgvae: String::new(),
+            machine: Machine { os: "linux".to_owned(), arch: "x86_64".to_owned(), cpus },
+            adapters: adapters.iter().map(|driver| adapter(driver)).collect(),
+            measurements: Vec::new(),
+        };
+        let reports =
+            [report(2, &["NVIDIA 1.2", "NVIDIA 3.4"]), report(4, &["NVIDIA 1.2"]), report(2, &["NVIDIA 1.2"])];
+        let expected = [&["card, NVIDIA 1.2", "card, NVIDIA 3.4"][..], &["card, NVIDIA 1.2 #2"], &["card, NVIDIA 1.2"]];
+        assert_eq!(labels(&reports), expected);
+    }
 
     #[test]
     fn drivers_are_named_by_their_version() {

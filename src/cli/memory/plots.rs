@@ -7,6 +7,7 @@ use wgvae::report::published::{Published, RTX_4090};
 use wgvae::{Bytes, Result, Size};
 
 use super::html::Row;
+use super::labels::distinct;
 use crate::cli::chart::{Axis, COLORS, Chart, GREY, Line, Marks, Shape, log2_bytes, log2_side, svg};
 
 /// Pixels of a plot.
@@ -32,17 +33,6 @@ pub(super) struct Entry {
     pub(super) color: RGBColor,
     pub(super) symbol: char,
     pub(super) text: String,
-}
-
-/// Distinct values in order of first appearance.
-fn distinct<T: PartialEq>(values: impl IntoIterator<Item = T>) -> Vec<T> {
-    let mut distinct = Vec::new();
-    for value in values {
-        if !distinct.contains(&value) {
-            distinct.push(value);
-        }
-    }
-    distinct
 }
 
 /// Measured rows, by model in a colour and by adapter in a shape.

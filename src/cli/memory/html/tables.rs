@@ -4,23 +4,33 @@ use maud::{Markup, html};
 use wgvae::Bytes;
 use wgvae::report::estimates::{Estimator, Work};
 use wgvae::report::published::{RESERVE_RATIOS, RTX_4090};
-use wgvae::report::{Measurement, MemoryReport, Operation};
+use wgvae::report::{Adapter, Measurement, MemoryReport, Operation};
 
 use super::{Row, is_exact};
+use crate::cli::memory::labels::distinct;
 use crate::cli::memory::text::storage_name;
 
 /// The machines and their adapters.
 pub(super) fn adapters(reports: &[MemoryReport], labels: &[Vec<String>]) -> Markup {
+    let all = reports.iter().zip(labels).flat_map(|(report, labels)| {
+        report.adapters.iter().zip(labels).map(move |(adapter, label)| (label, report, adapter))
+    });
+    let mut once: Vec<(&String, &MemoryReport, &Adapter)> = Vec::new();
+    for row in all {
+        if once.iter().all(|(label, ..)| *label != row.0) {
+            once.push(row);
+        }
+    }
     html! { div.scroll { table {
         thead { tr { th { "adapter" } th { "vendor" } th { "kind" } th { "driver" } th { "machine" } th { "wgvae" } } }
-        tbody { @for (report, labels) in reports.iter().zip(labels) { @for (adapter, label) in report.adapters.iter().zip(labels) { tr {
+        tbody { @for (label, report, adapter) in once { tr {
             th scope="row" { (label) }
             td { (adapter.vendor()) }
             td.wrap { (adapter.device_type) ", " (adapter.backend) }
             td.wrap { (adapter.name) "; " (adapter.driver) }
             td.wrap { (report.machine.os) " " (report.machine.arch) ", " (report.machine.cpus) " processors" }
             td { (report.wgvae) }
-        } } } }
+        } } }
     } } }
 }
 
@@ -29,7 +39,7 @@ pub(super) fn measurements(rows: &[Row<'_>], labels: &[Vec<String>]) -> Markup {
     html! {
         p { "Memory in MiB, times in seconds. The last two columns are bytes per pixel and element, as counted and as reserved. The process's "
             "peak includes GPU memory on CPU drivers." }
-        @for label in labels.iter().flatten() {
+        @for label in distinct(labels.iter().flatten()) {
             h3 { (label) }
             div.scroll { table {
                 thead { tr {
