@@ -113,7 +113,10 @@ impl Axis {
     fn log2(name: &str, values: impl IntoIterator<Item = f64>, label: impl Fn(u32) -> String) -> Self {
         let (low, high) = values.into_iter().fold((f64::MAX, f64::MIN), |(low, high), at| (low.min(at), high.max(at)));
         let (low, high) = if low <= high { (low - 0.3, high + 0.3) } else { (0.0, 1.0) };
-        let powers: Vec<u32> = (0..63).filter(|power| (low..=high).contains(&f64::from(*power))).collect();
+        let within = |low: f64, high: f64| (0..63).filter(move |power| (low..=high).contains(&f64::from(*power)));
+        // An axis without two labels says nothing.
+        let (low, high) = if within(low, high).count() < 2 { (low.floor(), high.ceil()) } else { (low, high) };
+        let powers: Vec<u32> = within(low, high).collect();
         let every = powers.len().div_ceil(9).max(1);
         let ticks = powers.into_iter().step_by(every).map(|power| (f64::from(power), label(power))).collect();
         Self { name: name.to_owned(), ends: (low, high), ticks }

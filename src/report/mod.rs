@@ -144,7 +144,7 @@ pub struct Predicted {
     pub slots: Bytes,
     /// Parameters of all launches.
     pub parameters: Bytes,
-    /// What the host reads through.
+    /// What data passes through between host and device.
     pub staging: Bytes,
     /// What a budget leaves in host memory.
     pub host: Bytes,

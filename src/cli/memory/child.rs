@@ -27,6 +27,14 @@ pub(super) fn ask(request: &Request, through: Option<&str>, interrupt: &Interrup
     let request = serde_json::to_string(request)
         .map_err(|error| Error::Format { file: "request".to_owned(), problem: error.to_string() })?;
     let this = std::env::current_exe().map_err(|source| Error::Io { path: "wgvae itself".to_owned(), source })?;
+    // Started as `ld-linux.so --library-path ... wgvae`, this program is the loader as far as the system can tell.
+    if let Some(loader) = this.file_name().map(|name| name.to_string_lossy()).filter(|name| name.starts_with("ld-")) {
+        return Err(input(
+            "start of wgvae",
+            "a direct one, with --through for what sets up a driver",
+            format!("one by {loader}"),
+        ));
+    }
     let mut command = match through {
         None => Command::new(&this),
         Some(program) => {

@@ -139,12 +139,14 @@ fn run(
 
 fn predicted(plan: &Plan) -> Predicted {
     let memory = plan.memory;
+    let peak = memory.peak();
     Predicted {
-        peak: memory.peak(),
+        peak,
         weights: memory.weights,
         slots: memory.slots,
         parameters: memory.params,
-        staging: memory.staging,
+        // All the rest is there to move data between host and device.
+        staging: Bytes(peak.0 - memory.weights.0 - memory.slots.0 - memory.params.0),
         host: plan.host_bytes(),
         transferred: plan.transferred(),
     }
