@@ -52,7 +52,8 @@ pub(super) fn page(reports: &[MemoryReport]) -> Result<String> {
                 (tables::adapters(reports, &labels))
                 h2 { "Memory against pixels" }
                 p { "The marks in colour are what wgvae took at its peak, weights included. The grey lines are what others estimate for "
-                    "the same pictures, and the grey rings what PyTorch reserved on an RTX 4090." }
+                    "the same pictures, and the grey rings what PyTorch reserved on an RTX 4090. Models with one network, such as SD 1.5, SD3 and "
+                    "FLUX.1 but for the latents' channels, take the same: their marks cover each other." }
                 @for figure in &pixels { (show(figure)) }
                 h2 { "Predicted against measured" }
                 p { "The prediction is made before anything is allocated. wgvae counts each buffer as it is created: its count should lie on "
