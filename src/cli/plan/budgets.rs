@@ -11,7 +11,7 @@ use crate::cli::{PlanArgs, input, to_json};
 /// What a budget costs, or why there is no plan for it.
 struct Row {
     budget: Option<Bytes>,
-    outcome: std::result::Result<Cost, Bytes>,
+    outcome: Result<Cost>,
 }
 
 /// The facts of a plan that a budget changes.
@@ -45,13 +45,13 @@ pub(super) fn compare(
     let whole_macs = whole.macs;
     let mut rows = vec![Row { budget: None, outcome: Ok(whole) }];
     for budget in budgets {
-        let outcome = match plan(&DecodeOptions { memory_budget: Some(budget), ..*options }) {
-            Ok(plan) => Ok(cost(&plan)),
-            // The largest comes first: if it does not fit, none does.
-            Err(Error::TooLarge { needed, .. }) if rows.len() > 1 => Err(needed),
-            Err(error) => return Err(error),
-        };
-        rows.push(Row { budget: Some(budget), outcome });
+        let outcome = plan(&DecodeOptions { memory_budget: Some(budget), ..*options }).map(|plan| cost(&plan));
+        // The largest comes first: if it does not fit, none does.
+        if rows.len() == 1 {
+            rows.push(Row { budget: Some(budget), outcome: Ok(outcome?) });
+        } else {
+            rows.push(Row { budget: Some(budget), outcome });
+        }
     }
     if let Some(path) = &args.svg {
         write_atomically(path, picture(&rows, whole_macs)?.as_bytes())?;
@@ -67,6 +67,11 @@ fn cost(plan: &Plan) -> Cost {
         host: plan.host_bytes(),
         steps: plan.steps.len(),
     }
+}
+
+/// The smallest budget that would do, where the error knows it.
+fn smallest(error: &Error) -> Option<Bytes> {
+    if let Error::TooLarge { needed, .. } = error { Some(*needed) } else { None }
 }
 
 #[expect(clippy::cast_precision_loss, reason = "shown with a few digits")]
@@ -86,7 +91,12 @@ fn json(rows: &[Row], whole: u64) -> Value {
             "host_bytes": cost.host,
             "steps": cost.steps,
         }),
-        Err(smallest) => json!({ "budget_bytes": row.budget, "fits": false, "smallest_bytes": smallest }),
+        Err(error) => json!({
+            "budget_bytes": row.budget,
+            "fits": false,
+            "smallest_bytes": smallest(error),
+            "error": error.to_string(),
+        }),
     };
     json!({ "plans": rows.iter().map(row).collect::<Vec<Value>>() })
 }
@@ -109,7 +119,10 @@ fn table(rows: &[Row], whole: u64) -> String {
                 cost.host.to_string(),
                 cost.steps,
             ),
-            Err(smallest) => format!("does not fit: the smallest plan found takes {smallest}"),
+            Err(error) => smallest(error).map_or_else(
+                || error.to_string(),
+                |smallest| format!("does not fit: the smallest plan found takes {smallest}"),
+            ),
         };
         text.push_str(&format!("{budget:>10}  {cells}\n"));
     }
