@@ -1,11 +1,13 @@
 //! The command line: what can be typed. Each command's own file translates arguments for the library, and its answer into text.
 
 mod adapters;
+mod chart;
 mod decode;
 mod demo;
 mod inspect;
 mod interrupt;
 mod latents;
+mod memory;
 mod output;
 mod plan;
 mod report;
@@ -55,9 +57,23 @@ Examples:
 Examples:
   wgvae plan --family sd15 --size 1024x1024
   wgvae plan --model vae/ --size 512x768 --precision f32 --json
+  wgvae plan --family sd15 --size 1024x1024 --budgets 256MiB,512MiB,768MiB --svg budgets.svg
 
 A limits file is the \"limits\" object of one adapter in `wgvae adapters --json`, in a file of its own.")]
     Plan(PlanArgs),
+    /// Measure what decodes take on each adapter, or put the results of several machines side by side
+    #[command(after_help = "\
+Examples:
+  wgvae memory -o report.json
+  wgvae memory --models sd15,flux1 --sizes 512x512,1024x1024 --precisions f16 -o report.json --html report.html
+  wgvae memory --merge results/*.json --html report.html
+
+Each measurement runs in a process of its own. One that fails is a row with its error. Models and sizes that a CPU driver needs minutes for
+take a GPU a second or two.")]
+    Memory(memory::MemoryArgs),
+    /// What `memory` starts for each measurement
+    #[command(name = memory::JOB_COMMAND, hide = true)]
+    MemoryJob(memory::JobArgs),
     /// List the adapters, best first, with what they offer and the kernels they would get
     #[command(after_help = "Example:\n  wgvae adapters --json")]
     Adapters(AdaptersArgs),
@@ -70,6 +86,8 @@ pub(crate) async fn run(cli: Cli) -> Result<String> {
         Command::Decode(args) => decode::run(&args).await,
         Command::Inspect(args) => inspect::run(&args).await,
         Command::Plan(args) => plan::run(&args).await,
+        Command::Memory(args) => memory::run(&args).await,
+        Command::MemoryJob(args) => memory::run_job(&args).await,
         Command::Adapters(args) => adapters::run(&args).await,
     }
 }
@@ -154,6 +172,12 @@ struct PlanArgs {
     /// The most GPU memory to take, such as 512MiB; what does not fit waits in host memory
     #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
     memory_budget: Option<Bytes>,
+    /// Plan for each of these memory budgets and compare them with the whole plan, instead of showing one plan
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse_bytes, conflicts_with = "memory_budget")]
+    budgets: Vec<Bytes>,
+    /// Picture of what the budgets cost: .svg
+    #[arg(long, value_name = "FILE", requires = "budgets")]
+    svg: Option<PathBuf>,
     /// Element type of weights and activations; auto is f16 here
     #[arg(long, value_enum, default_value_t = PrecisionArg::Auto)]
     precision: PrecisionArg,
@@ -221,7 +245,8 @@ enum VariantArg {
     Fp16,
 }
 
-#[derive(Debug, Clone, Copy, ValueEnum)]
+#[derive(Debug, Clone, Copy, ValueEnum, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
 enum PrecisionArg {
     Auto,
     F16,

@@ -29,6 +29,7 @@ mod limits;
 pub mod model;
 #[doc(hidden)]
 pub mod plan;
+pub mod report;
 mod tensor;
 mod vae;
 

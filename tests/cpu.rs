@@ -22,6 +22,8 @@ mod interpret;
 mod interpreter;
 #[path = "cpu/layers.rs"]
 mod layers;
+#[path = "cpu/memory_report.rs"]
+mod memory_report;
 #[path = "cpu/names.rs"]
 mod names;
 #[path = "cpu/npy.rs"]

@@ -1,5 +1,7 @@
 //! `wgvae plan`.
 
+mod budgets;
+
 use wgvae::{
     AutoencoderConfig, DecodeOptions, DeviceLimits, Error, Family, Gpu, GpuOptions, Precision, Result, Size,
     plan_decode,
@@ -10,7 +12,7 @@ use super::{PlanArgs, PrecisionArg, input, open, report};
 /// Plans without opening a device, unless an adapter is named.
 pub(super) async fn run(args: &PlanArgs) -> Result<String> {
     let config = config(args).await?;
-    let latent_size = latent_size(args.size, config.spatial_factor())?;
+    let latent_size = latent_size("--size", args.size, config.spatial_factor())?;
     let limits = limits(args).await?;
     let precision = match (args.precision, &args.adapter) {
         // Without a device nothing is known against half precision.
@@ -19,7 +21,13 @@ pub(super) async fn run(args: &PlanArgs) -> Result<String> {
     };
     let options =
         DecodeOptions { output: args.output.into(), memory_budget: args.memory_budget, ..DecodeOptions::default() };
-    let plan = plan_decode(&config, latent_size, &limits, precision.storage(&limits), false, &options)?;
+    let plan = |options: &DecodeOptions| {
+        plan_decode(&config, latent_size, &limits, precision.storage(&limits), false, options)
+    };
+    if !args.budgets.is_empty() {
+        return budgets::compare(args, &options, plan);
+    }
+    let plan = plan(&options)?;
     if args.json { Ok(super::to_json(&report::plan_json(&plan, &limits))) } else { Ok(plan.to_string()) }
 }
 
@@ -33,9 +41,9 @@ async fn config(args: &PlanArgs) -> Result<AutoencoderConfig> {
 }
 
 /// The latents of a picture of `size` pixels.
-fn latent_size(size: Size, factor: u32) -> Result<Size> {
+pub(super) fn latent_size(flag: &str, size: Size, factor: u32) -> Result<Size> {
     if size.width == 0 || size.height == 0 {
-        return Err(input("--size", "at least one pixel each way", size.to_string()));
+        return Err(input(flag, "at least one pixel each way", size.to_string()));
     }
     if !size.width.is_multiple_of(factor) || !size.height.is_multiple_of(factor) {
         let below = |extent: u32| (extent / factor).max(1) * factor;
@@ -43,7 +51,7 @@ fn latent_size(size: Size, factor: u32) -> Result<Size> {
         let smaller = Size { width: below(size.width), height: below(size.height) };
         let larger = Size { width: above(size.width), height: above(size.height) };
         let nearest = if smaller == larger { smaller.to_string() } else { format!("{smaller} or {larger}") };
-        return Err(input("--size", format!("multiples of {factor} pixels, such as {nearest}"), size.to_string()));
+        return Err(input(flag, format!("multiples of {factor} pixels, such as {nearest}"), size.to_string()));
     }
     Ok(Size { width: size.width / factor, height: size.height / factor })
 }

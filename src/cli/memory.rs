@@ -1,0 +1,109 @@
+//! `wgvae memory`: measures what decodes take on the adapters of this machine, and puts the results of several machines side by side.
+
+mod child;
+mod html;
+mod job;
+mod labels;
+mod made_up;
+mod measure;
+mod merge;
+mod model;
+mod plots;
+mod text;
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use wgvae::internals::image_file::check_writable;
+use wgvae::{Bytes, Result, Size};
+
+pub(super) use self::child::COMMAND as JOB_COMMAND;
+pub(super) use self::job::{JobArgs, run as run_job};
+use super::interrupt::Interrupt;
+use super::{PrecisionArg, input, parse_bytes, parse_size};
+
+#[derive(Debug, Args)]
+pub(super) struct MemoryArgs {
+    /// Models: names of published ones, decoded with made-up weights (sd15, flux1 and others), demo, files or folders
+    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "demo,sd15")]
+    models: Vec<String>,
+    /// Sizes of the picture in pixels
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse_size, default_value = "256x256,512x512")]
+    sizes: Vec<Size>,
+    /// Element types of weights and activations
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_enum, default_value = "f16,f32")]
+    precisions: Vec<PrecisionArg>,
+    /// Measure under each of these memory budgets too, such as 256MiB,512MiB
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse_bytes)]
+    budgets: Vec<Bytes>,
+    /// Only the adapters with this in their name, driver or backend, or with this index in `wgvae adapters` [default: all]
+    #[arg(long, value_name = "NAME|INDEX")]
+    adapter: Option<String>,
+    /// Start every measurement through this program, for example one that sets up another driver
+    #[arg(long, value_name = "PROGRAM")]
+    through: Option<String>,
+    /// JSON file to write the measurements to; results/memory-report.schema.json describes it
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Instead of measuring, put these reports side by side
+    #[arg(
+        long,
+        value_name = "FILE",
+        num_args = 1..,
+        conflicts_with_all = ["models", "sizes", "precisions", "budgets", "adapter", "through", "output"]
+    )]
+    merge: Vec<PathBuf>,
+    /// Page to write: tables and plots, with the estimates in use today, in one file
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+    /// Print the report, or with --merge all reports, as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Measures or merges, and writes what was asked for.
+pub(super) async fn run(args: &MemoryArgs) -> Result<String> {
+    let interrupt = Interrupt::install();
+    check_paths(args)?;
+    let reports =
+        if args.merge.is_empty() { vec![measure::measure(args, &interrupt).await?] } else { merge::read(&args.merge)? };
+    let mut files: Vec<(PathBuf, Vec<u8>)> = Vec::new();
+    if let (Some(path), [report]) = (&args.output, reports.as_slice()) {
+        files.push((path.clone(), format!("{}\n", to_json(report)?).into_bytes()));
+    }
+    if let Some(path) = &args.html {
+        files.push((path.clone(), html::page(&reports)?.into_bytes()));
+    }
+    interrupt.write(&files)?;
+    match reports.as_slice() {
+        [report] if args.json && args.merge.is_empty() => to_json(report),
+        _ if args.json => to_json(&reports),
+        _ => Ok(text::table(&reports)),
+    }
+}
+
+/// Fails early for a file that cannot be written, or that would replace another of the command line.
+fn check_paths(args: &MemoryArgs) -> Result<()> {
+    let outputs = [("--output", args.output.as_deref()), ("--html", args.html.as_deref())];
+    let mut taken: Vec<(&str, &Path)> = args.merge.iter().map(|path| ("--merge", path.as_path())).collect();
+    for (flag, path) in outputs {
+        let Some(path) = path else { continue };
+        if let Some((other, _)) = taken.iter().find(|(_, other)| same(other, path)) {
+            return Err(input(flag, format!("another file than that of {other}"), path.display().to_string()));
+        }
+        check_writable(path)?;
+        taken.push((flag, path));
+    }
+    Ok(())
+}
+
+/// Whether both paths lead to one file, which need not exist yet.
+fn same(left: &Path, right: &Path) -> bool {
+    let whole = |path: &Path| path.canonicalize().or_else(|_| std::path::absolute(path)).ok();
+    left == right || whole(left).is_some_and(|left| Some(left) == whole(right))
+}
+
+fn to_json<T: serde::Serialize>(reports: &T) -> Result<String> {
+    serde_json::to_string_pretty(reports)
+        .map_err(|error| input("report", "numbers that JSON can hold", error.to_string()))
+}

@@ -1,0 +1,134 @@
+//! The report as one HTML file: no script, nothing from elsewhere, readable on a phone, in the light and in the dark.
+
+mod tables;
+
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+use plotters::style::RGBColor;
+use wgvae::Result;
+use wgvae::report::estimates::Estimator;
+use wgvae::report::published::{DEVICE, SOURCE};
+use wgvae::report::{Measurement, MemoryReport};
+
+use super::labels::labels;
+use super::plots::{self, Entry, Figure};
+
+const STYLE: &str = include_str!("html/style.css");
+
+/// A measurement and where it was made.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Row<'a> {
+    /// The adapter's short name.
+    pub(super) adapter: &'a str,
+    pub(super) vendor: &'a str,
+    pub(super) measurement: &'a Measurement,
+}
+
+/// The page about `reports`.
+pub(super) fn page(reports: &[MemoryReport]) -> Result<String> {
+    let labels = labels(reports);
+    let mut rows = Vec::new();
+    for (report, labels) in reports.iter().zip(&labels) {
+        rows.extend(report.measurements.iter().filter_map(|measurement| {
+            let (adapter, vendor) =
+                (labels.get(measurement.adapter)?, report.adapters.get(measurement.adapter)?.vendor());
+            Some(Row { adapter, vendor, measurement })
+        }));
+    }
+    let pixels = plots::against_pixels(&rows)?;
+    let predicted = plots::predicted_against_measured(&rows)?;
+    let implied = plots::implied_constants(&rows)?;
+    let page = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                title { "wgvae: memory report" }
+                style { (PreEscaped(STYLE)) }
+            }
+            body {
+                h1 { "Memory of VAE decodes: predicted, measured, and estimated" }
+                (introduction(&rows))
+                (tables::adapters(reports, &labels))
+                h2 { "Memory against pixels" }
+                p { "The marks in colour are what wgvae took at its peak, weights included. The grey lines are what others estimate for "
+                    "the same pictures, and the grey rings what PyTorch reserved on an RTX 4090. Models with one network, such as SD 1.5, SD3 and "
+                    "FLUX.1 but for the latents' channels, take the same: their marks cover each other." }
+                @for figure in &pixels { (show(figure)) }
+                h2 { "Predicted against measured" }
+                p { "The prediction is made before anything is allocated. wgvae counts each buffer as it is created: its count should lie on "
+                    "the line, to the byte. What the driver's allocator hands out adds alignment, and what it reserves adds blocks that are not full." }
+                @for figure in &predicted { (show(figure)) }
+                h2 { "All measurements" }
+                (tables::measurements(&rows, &labels))
+                h2 { "Reserve ratio by vendor and family" }
+                p { "What the allocator reserved from the driver over what it handed out, on average over sizes and budgets." }
+                (tables::reserve_ratios(&rows))
+                h2 { "Implied bytes per pixel and element" }
+                p { "All memory besides the weights, over pixels and bytes of an element: the number that InvokeAI's formula multiplies with. "
+                    "A formula with one constant fits where this is flat." }
+                @for figure in &implied { (show(figure)) }
+                h2 { "The estimates in use today" }
+                (estimates())
+                h3 { "For the pictures measured here" }
+                p { "Estimate, and in brackets as a multiple of what wgvae took." }
+                (tables::estimates(&rows))
+                h3 { "For what was measured with PyTorch" }
+                p { (DEVICE) ": reserved memory, by " a href=(SOURCE) { "InvokeAI's investigation" } "." }
+                (tables::published())
+            }
+        }
+    };
+    Ok(page.into_string())
+}
+
+fn introduction(rows: &[Row<'_>]) -> Markup {
+    let measured = rows.iter().filter(|row| row.measurement.measured.is_some()).count();
+    let exact = rows.iter().filter(|row| is_exact(row.measurement)).count();
+    html! {
+        p.lead {
+            (measured) " decodes measured, each in a process of its own; "
+            @if rows.len() > measured { (rows.len() - measured) " failed; " }
+            "in " (exact) " of " (measured) " the measured peak equals the predicted one to the byte."
+        }
+    }
+}
+
+/// Whether the measured peak is the predicted one.
+fn is_exact(row: &Measurement) -> bool {
+    matches!((row.predicted, row.measured), (Some(predicted), Some(measured)) if predicted.peak == measured.ledger_peak)
+}
+
+fn show(figure: &Figure) -> Markup {
+    html! {
+        figure {
+            figcaption { (figure.title) }
+            div.plot role="img" aria-label=(figure.title) { (PreEscaped(&figure.svg)) }
+            ul.legend {
+                @for entry in &figure.legend { li { span style=(color(entry)) { (entry.symbol) } " " (entry.text) } }
+            }
+        }
+    }
+}
+
+fn color(entry: &Entry) -> String {
+    let RGBColor(red, green, blue) = entry.color;
+    format!("color:#{red:02x}{green:02x}{blue:02x}")
+}
+
+fn estimates() -> Markup {
+    html! {
+        p { "Formulas for a picture of H x W pixels with E bytes an element." }
+        div.scroll { table {
+            thead { tr { th { "estimate" } th { "formula" } th { "source" } } }
+            tbody { @for estimator in Estimator::ALL {
+                @let (source, address) = estimator.source();
+                tr {
+                    th scope="row" { (estimator.name()) }
+                    td.wrap { (estimator.formula()) }
+                    td.wrap { @match address { Some(address) => a href=(address) { (source) }, None => (source) } }
+                }
+            } }
+        } }
+    }
+}

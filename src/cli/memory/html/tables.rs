@@ -1,0 +1,212 @@
+//! The page's tables.
+
+use maud::{Markup, html};
+use wgvae::Bytes;
+use wgvae::report::estimates::{Estimator, Work};
+use wgvae::report::published::{RESERVE_RATIOS, RTX_4090};
+use wgvae::report::{Adapter, Measurement, MemoryReport, Operation};
+
+use super::{Row, is_exact};
+use crate::cli::memory::labels::distinct;
+use crate::cli::memory::text::storage_name;
+
+/// The machines and their adapters.
+pub(super) fn adapters(reports: &[MemoryReport], labels: &[Vec<String>]) -> Markup {
+    let all = reports.iter().zip(labels).flat_map(|(report, labels)| {
+        report.adapters.iter().zip(labels).map(move |(adapter, label)| (label, report, adapter))
+    });
+    let mut once: Vec<(&String, &MemoryReport, &Adapter)> = Vec::new();
+    for row in all {
+        if once.iter().all(|(label, ..)| *label != row.0) {
+            once.push(row);
+        }
+    }
+    html! { div.scroll { table {
+        thead { tr { th { "adapter" } th { "vendor" } th { "kind" } th { "driver" } th { "machine" } th { "wgvae" } } }
+        tbody { @for (label, report, adapter) in once { tr {
+            th scope="row" { (label) }
+            td { (adapter.vendor()) }
+            td.wrap { (adapter.device_type) ", " (adapter.backend) }
+            td.wrap { (adapter.name) "; " (adapter.driver) }
+            td.wrap { (report.machine.os) " " (report.machine.arch) ", " (report.machine.cpus) " processors" }
+            td { (report.wgvae) }
+        } } }
+    } } }
+}
+
+/// Every row, with a table for each adapter.
+pub(super) fn measurements(rows: &[Row<'_>], labels: &[Vec<String>]) -> Markup {
+    html! {
+        p { "Memory in MiB, times in seconds. The last two columns are bytes per pixel and element, as counted and as reserved. The process's "
+            "peak includes GPU memory on CPU drivers." }
+        @for label in distinct(labels.iter().flatten()) {
+            h3 { (label) }
+            div.scroll { table {
+                thead { tr {
+                    th { "model" } th { "size" } th { "stored as" } th.num { "budget" }
+                    th.num { "predicted" } th.num { "measured" } th { "equal" } th.num { "allocated" } th.num { "reserved" }
+                    th.num { "process" } th.num { "load" } th.num { "prepare" } th.num { "decode" }
+                    th.num { "counted" } th.num { "reserved" }
+                } }
+                tbody { @for row in rows.iter().filter(|row| row.adapter == label) { (measurement(row.measurement)) } }
+            } }
+        }
+    }
+}
+
+fn measurement(row: &Measurement) -> Markup {
+    let measured = row.measured;
+    let (counted, reserved) = row.implied_constants();
+    html! { tr.failed[row.error.is_some()] {
+        th scope="row" { (row.model) }
+        td { (row.size()) }
+        td { (storage_name(row)) }
+        td.num { (shown(row.budget, mib)) }
+        td.num { (shown(row.predicted.map(|predicted| predicted.peak), mib)) }
+        @if let Some(error) = &row.error {
+            td.wrap colspan="10" { "failed: " (error) }
+        } @else {
+            td.num { (shown(measured.map(|measured| measured.ledger_peak), mib)) }
+            td { @if is_exact(row) { "yes" } @else { "no" } }
+            td.num { (shown(measured.and_then(|measured| measured.allocator_allocated), mib)) }
+            td.num { (shown(measured.and_then(|measured| measured.allocator_reserved), mib)) }
+            td.num { (shown(measured.and_then(|measured| measured.peak_rss), mib)) }
+            td.num { (shown(measured.map(|measured| measured.load_seconds), seconds)) }
+            td.num { (shown(measured.map(|measured| measured.prepare_seconds), seconds)) }
+            td.num { (shown(measured.map(|measured| measured.seconds), seconds)) }
+            td.num { (shown(counted, whole)) }
+            td.num { (shown(reserved, whole)) }
+        }
+    } }
+}
+
+/// A value, or a dash.
+fn shown<T>(value: Option<T>, text: impl Fn(T) -> String) -> String {
+    value.map_or_else(|| "–".to_owned(), text)
+}
+
+fn seconds(seconds: f64) -> String {
+    format!("{seconds:.2}")
+}
+
+fn whole(value: f64) -> String {
+    format!("{value:.0}")
+}
+
+/// Mean of what belongs together, in order of first appearance.
+struct Ratios<'a> {
+    vendor: &'a str,
+    adapter: &'a str,
+    model: &'a str,
+    values: Vec<f64>,
+}
+
+impl Ratios<'_> {
+    #[expect(clippy::cast_precision_loss, reason = "a handful of rows")]
+    fn mean(&self) -> f64 {
+        self.values.iter().sum::<f64>() / self.values.len().max(1) as f64
+    }
+}
+
+/// Reserved over allocated, with a bar for each.
+pub(super) fn reserve_ratios(rows: &[Row<'_>]) -> Markup {
+    let mut groups: Vec<Ratios<'_>> = Vec::new();
+    for row in rows {
+        let Some(ratio) = row.measurement.reserve_ratio() else { continue };
+        let (vendor, adapter, model) = (row.vendor, row.adapter, row.measurement.model.as_str());
+        match groups.iter_mut().find(|group| (group.adapter, group.model) == (adapter, model)) {
+            Some(group) => group.values.push(ratio),
+            None => groups.push(Ratios { vendor, adapter, model, values: vec![ratio] }),
+        }
+    }
+    let published = RESERVE_RATIOS.iter().map(|(_, _, ratio)| *ratio);
+    let most = groups.iter().map(Ratios::mean).chain(published).fold(1.0, f64::max);
+    let bar = |ratio: f64, class: &str| {
+        html! {
+            td.num { (format!("{ratio:.2}")) }
+            td { div.track { div class=(class) style=(format!("width:{:.1}%", 100.0 * ratio / most)) {} } }
+        }
+    };
+    html! { div.scroll { table {
+        thead { tr { th { "vendor" } th { "adapter" } th { "model" } th.num { "ratio" } th {} } }
+        tbody {
+            @for group in &groups { tr {
+                td { (group.vendor) } td { (group.adapter) } td { (group.model) }
+                (bar(group.mean(), "bar"))
+            } }
+            @for (model, operation, ratio) in RESERVE_RATIOS { tr {
+                td { "NVIDIA" } td { "RTX 4090, PyTorch (published)" } td { (model) " " (operation_name(*operation)) }
+                (bar(*ratio, "bar other"))
+            } }
+        }
+    } } }
+}
+
+/// The estimates for every picture that was measured whole, once for each model, size and storage.
+pub(super) fn estimates(rows: &[Row<'_>]) -> Markup {
+    let mut seen = Vec::new();
+    let mut unique = Vec::new();
+    for row in rows {
+        let one = row.measurement;
+        let key = (&one.model, one.width, one.height, one.element_bytes());
+        if one.budget.is_none() && one.measured.is_some() && !seen.contains(&key) {
+            seen.push(key);
+            unique.push(one);
+        }
+    }
+    html! { div.scroll { table {
+        thead { tr {
+            th { "model" } th { "size" } th { "stored as" } th.num { "wgvae, measured" }
+            @for estimator in Estimator::ALL { th.num { (estimator.name()) } }
+        } }
+        tbody { @for one in unique { tr {
+            @let took = one.measured.map_or(Bytes(0), |measured| measured.ledger_peak);
+            th scope="row" { (one.model) }
+            td { (one.size()) }
+            td { (storage_name(one)) }
+            td.num { (mib(took)) }
+            @let work = Work { family: &one.model, operation: one.operation, size: one.size(), element_bytes: one.element_bytes() };
+            @for estimator in Estimator::ALL { td.num { (estimate(estimator.bytes(&work), took)) } }
+        } } }
+    } } }
+}
+
+/// What was published, and what the estimates say about it.
+pub(super) fn published() -> Markup {
+    html! { div.scroll { table {
+        thead { tr {
+            th { "model" } th { "size" } th { "direction" } th.num { "reserved" } th.num { "seconds" } th.num { "bytes per pixel and element" }
+            @for estimator in Estimator::ALL { th.num { (estimator.name()) } }
+        } }
+        tbody { @for row in RTX_4090 { tr {
+            th scope="row" { (row.model) }
+            td { (row.side) "x" (row.side) }
+            td { (operation_name(row.operation)) }
+            td.num { (mib(row.reserved())) }
+            td.num { (shown(row.seconds, seconds)) }
+            td.num { (whole(row.implied_constant())) }
+            @let size = wgvae::Size { width: row.side, height: row.side };
+            @let work = Work { family: row.model, operation: row.operation, size, element_bytes: 2 };
+            @for estimator in Estimator::ALL { td.num { (estimate(estimator.bytes(&work), row.reserved())) } }
+        } } }
+    } } }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "shown with two digits")]
+fn estimate(estimated: Option<Bytes>, took: Bytes) -> String {
+    let ratio = |bytes: Bytes| bytes.0 as f64 / took.0.max(1) as f64;
+    shown(estimated, |bytes| format!("{} ({:.2})", mib(bytes), ratio(bytes)))
+}
+
+fn operation_name(operation: Operation) -> &'static str {
+    match operation {
+        Operation::Decode => "decode",
+        Operation::Encode => "encode",
+    }
+}
+
+/// Bytes in MiB, one digit after the point.
+#[expect(clippy::cast_precision_loss, reason = "shown with one digit")]
+fn mib(bytes: Bytes) -> String {
+    format!("{:.1}", bytes.0 as f64 / f64::from(1 << 20))
+}

@@ -1,0 +1,122 @@
+//! A published model's decoder with made-up weights, as a .safetensors file that is computed where it is read: none of it is in memory
+//! as a whole, so it adds nothing to what a process is seen to take. Same family, same weights, on every machine.
+
+use serde_json::{Map, Value, json};
+use wgvae::{
+    ByteSource, Checkpoint, DecodeOptions, DeviceLimits, Error, Family, ReadFuture, Result, Size, Storage, plan_decode,
+};
+
+/// Bytes of an element in the file: f32.
+const ELEMENT: u64 = 4;
+
+/// The model.
+pub(super) async fn checkpoint(family: &Family) -> Result<Checkpoint> {
+    Checkpoint::from_source(Box::new(MadeUp::new(family)?), None).await?.with_family(family.name)
+}
+
+struct MadeUp {
+    name: String,
+    /// Length and text of the header.
+    header: Vec<u8>,
+    /// In order of their elements.
+    tensors: Vec<Tensor>,
+    elements: u64,
+}
+
+/// Elements from `begin` to the next tensor's: `offset` and up to `scale` more or less.
+struct Tensor {
+    begin: u64,
+    offset: f32,
+    scale: f32,
+}
+
+impl MadeUp {
+    fn new(family: &Family) -> Result<Self> {
+        // The weights of a model do not depend on the size of the picture.
+        let size = Size { width: 8, height: 8 };
+        let limits = DeviceLimits::webgpu_default();
+        let plan = plan_decode(&family.config(), size, &limits, Storage::F32, true, &DecodeOptions::default())?;
+        let (mut header, mut tensors, mut elements) = (Map::new(), Vec::new(), 0);
+        for weight in plan.weights.iter().filter(|weight| weight.name != "latents.factor_offset") {
+            let shape = weight.layout.file_shape();
+            let (offset, scale) = spread(&weight.name, &shape);
+            tensors.push(Tensor { begin: elements, offset, scale });
+            let begin = elements;
+            elements += shape.iter().product::<u64>();
+            let offsets = [begin * ELEMENT, elements * ELEMENT];
+            header.insert(weight.name.clone(), json!({ "dtype": "F32", "shape": shape, "data_offsets": offsets }));
+        }
+        let text = Value::Object(header).to_string();
+        let header = [(text.len() as u64).to_le_bytes().as_slice(), text.as_bytes()].concat();
+        Ok(Self { name: format!("made-up weights of {}", family.name), header, tensors, elements })
+    }
+
+    /// Bytes of the data section that elements `begin..end` take.
+    fn data(&self, begin: u64, end: u64) -> Vec<u8> {
+        let first = self.tensors.partition_point(|tensor| tensor.begin <= begin).saturating_sub(1);
+        let mut bytes = Vec::with_capacity(usize::try_from((end - begin) * ELEMENT).unwrap_or(0));
+        for (index, tensor) in self.tensors.iter().enumerate().skip(first) {
+            let next = self.tensors.get(index + 1).map_or(self.elements, |next| next.begin);
+            for element in begin.max(tensor.begin)..end.min(next) {
+                bytes.extend_from_slice(&(tensor.offset + tensor.scale * unit(element)).to_le_bytes());
+            }
+        }
+        bytes
+    }
+
+    fn read(&self, offset: u64, len: u64) -> Option<Vec<u8>> {
+        let end = offset.checked_add(len).filter(|end| *end <= self.len())?;
+        let header = self.header.len() as u64;
+        let in_header = usize::try_from(offset.min(header)).ok()?..usize::try_from(end.min(header)).ok()?;
+        let mut bytes = self.header[in_header].to_vec();
+        if end > header {
+            let (begin, end) = (offset.max(header) - header, end - header);
+            let data = self.data(begin / ELEMENT, end.div_ceil(ELEMENT));
+            let skipped = usize::try_from(begin % ELEMENT).ok()?;
+            bytes.extend_from_slice(&data[skipped..][..usize::try_from(end - begin).ok()?]);
+        }
+        Some(bytes)
+    }
+}
+
+impl ByteSource for MadeUp {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn len(&self) -> u64 {
+        self.header.len() as u64 + self.elements * ELEMENT
+    }
+
+    fn read_at(&self, offset: u64, len: u64) -> ReadFuture<'_> {
+        let problem = || format!("{len} bytes at offset {offset} are wanted, but there are {} bytes", self.len());
+        let bytes = self.read(offset, len).ok_or_else(|| Error::Format { file: self.name.clone(), problem: problem() });
+        Box::pin(std::future::ready(bytes))
+    }
+}
+
+/// Middle and width of a tensor's values: norms near 1, filters so that activations stay as large as they are.
+fn spread(name: &str, shape: &[u64]) -> (f32, f32) {
+    if name.ends_with(".bias") {
+        return (0.0, 0.1);
+    }
+    match shape {
+        [_, fan_in @ ..] if !fan_in.is_empty() => {
+            #[expect(clippy::cast_precision_loss, reason = "a scale need not be exact")]
+            let fan_in = fan_in.iter().product::<u64>() as f32;
+            (0.0, (3.0 / fan_in).sqrt())
+        }
+        _ => (1.0, 0.3),
+    }
+}
+
+/// A value in [-1, 1) for each index: the splitmix64 generator.
+pub(super) fn unit(index: u64) -> f32 {
+    let mut z = (index + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    z ^= z >> 31;
+    #[expect(clippy::cast_precision_loss, reason = "24 bits fit f32 exactly")]
+    let top = (z >> 40) as f32;
+    top / 8_388_608.0 - 1.0
+}

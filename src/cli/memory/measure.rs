@@ -1,0 +1,162 @@
+//! Goes through adapters, models, precisions, sizes and budgets: predicts each decode here, and has it measured in a child process.
+
+use indicatif::{ProgressBar, ProgressStyle};
+use wgvae::report::{Adapter, Machine, Measured, Measurement, MemoryReport, Operation, Predicted, SCHEMA, VERSION};
+use wgvae::{AutoencoderConfig, Bytes, DecodeOptions, Plan, Precision, Result, Size, check_decoder, plan_decode};
+
+use super::MemoryArgs;
+use super::child::{adapters, ask};
+use super::job::{Answer, Job, Request};
+use super::model::Model;
+use crate::cli::interrupt::Interrupt;
+use crate::cli::plan::latent_size;
+use crate::cli::{PrecisionArg, input};
+
+/// A model of the command line, looked at.
+struct Candidate {
+    argument: String,
+    model: Model,
+    config: AutoencoderConfig,
+}
+
+/// One decode to predict and measure.
+struct Case<'a> {
+    candidate: &'a Candidate,
+    precision: PrecisionArg,
+    size: Size,
+    latents: Size,
+    budget: Option<Bytes>,
+}
+
+/// Measures all that `args` ask for. What fails becomes a row that says so; only wrong arguments and Ctrl-C end it.
+pub(super) async fn measure(args: &MemoryArgs, interrupt: &Interrupt) -> Result<MemoryReport> {
+    let mut candidates = Vec::new();
+    for argument in &args.models {
+        let model = Model::find(argument)?;
+        let checkpoint = model.open().await?;
+        check_decoder(&checkpoint)?;
+        candidates.push(Candidate { argument: argument.clone(), model, config: checkpoint.config().clone() });
+    }
+    let cases = cases(args, &candidates)?;
+    let found = adapters(args.adapter.as_deref(), args.through.as_deref(), interrupt)?;
+    let bar = bar((cases.len() * found.len()) as u64);
+    let mut measurements = Vec::new();
+    for (index, (number, adapter)) in found.iter().enumerate() {
+        for case in &cases {
+            bar.set_message(format!("{} {} on {}", case.candidate.argument, case.size, adapter.name));
+            measurements.push(row(index, *number, adapter, case, args.through.as_deref(), interrupt)?);
+            bar.inc(1);
+        }
+    }
+    bar.finish_and_clear();
+    Ok(MemoryReport {
+        schema: SCHEMA.to_owned(),
+        version: VERSION,
+        wgvae: env!("CARGO_PKG_VERSION").to_owned(),
+        machine: Machine {
+            os: std::env::consts::OS.to_owned(),
+            arch: std::env::consts::ARCH.to_owned(),
+            cpus: std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
+        },
+        adapters: found.into_iter().map(|(_, adapter)| adapter).collect(),
+        measurements,
+    })
+}
+
+/// Every combination, smallest pictures first.
+fn cases<'a>(args: &MemoryArgs, candidates: &'a [Candidate]) -> Result<Vec<Case<'a>>> {
+    let mut cases = Vec::new();
+    for candidate in candidates {
+        for &precision in &args.precisions {
+            for &size in &args.sizes {
+                let latents = latent_size("--sizes", size, candidate.config.spatial_factor())?;
+                let budgets = std::iter::once(None).chain(args.budgets.iter().copied().map(Some));
+                cases.extend(budgets.map(|budget| Case { candidate, precision, size, latents, budget }));
+            }
+        }
+    }
+    if cases.is_empty() {
+        return Err(input("memory", "at least one model, size and precision", "none"));
+    }
+    Ok(cases)
+}
+
+fn row(
+    index: usize,
+    number: usize,
+    adapter: &Adapter,
+    case: &Case<'_>,
+    through: Option<&str>,
+    interrupt: &Interrupt,
+) -> Result<Measurement> {
+    let precision: Precision = case.precision.into();
+    let storage = precision.storage(&adapter.limits);
+    let options = DecodeOptions { memory_budget: case.budget, ..DecodeOptions::default() };
+    let plan = plan_decode(&case.candidate.config, case.latents, &adapter.limits, storage, true, &options);
+    let (predicted, outcome) = match plan {
+        Err(error) => (None, Err(error.to_string())),
+        Ok(plan) => (Some(predicted(&plan)), run(number, case, through, interrupt)?),
+    };
+    let (measured, error) = match outcome {
+        Ok(measured) => (Some(measured), None),
+        Err(error) => (None, Some(error)),
+    };
+    Ok(Measurement {
+        adapter: index,
+        model: case.candidate.model.name(),
+        weights: case.candidate.model.weights(),
+        operation: Operation::Decode,
+        width: case.size.width,
+        height: case.size.height,
+        storage,
+        budget: case.budget,
+        predicted,
+        measured,
+        error,
+    })
+}
+
+/// What a child process measures, or why it could not.
+fn run(
+    adapter: usize,
+    case: &Case<'_>,
+    through: Option<&str>,
+    interrupt: &Interrupt,
+) -> Result<std::result::Result<Measured, String>> {
+    let job = Job {
+        adapter,
+        model: case.candidate.argument.clone(),
+        latents: case.latents,
+        precision: case.precision,
+        budget: case.budget,
+    };
+    Ok(match ask(&Request::Decode(job), through, interrupt)? {
+        Answer::Measured(measured) => Ok(measured),
+        Answer::Failed(reason) | Answer::NoAdapter(reason) => Err(reason),
+        Answer::Adapters(_) => Err("the process listed adapters instead of measuring".to_owned()),
+    })
+}
+
+fn predicted(plan: &Plan) -> Predicted {
+    let memory = plan.memory;
+    let peak = memory.peak();
+    Predicted {
+        peak,
+        weights: memory.weights,
+        slots: memory.slots,
+        parameters: memory.params,
+        // All the rest is there to move data between host and device.
+        staging: Bytes(peak.0 - memory.weights.0 - memory.slots.0 - memory.params.0),
+        host: plan.host_bytes(),
+        transferred: plan.transferred(),
+    }
+}
+
+/// A bar on stderr, which shows nothing where stderr is not a terminal.
+fn bar(length: u64) -> ProgressBar {
+    let bar = ProgressBar::new(length);
+    if let Ok(style) = ProgressStyle::with_template("{wide_bar} {pos}/{len} {elapsed} {msg}") {
+        bar.set_style(style);
+    }
+    bar
+}

@@ -1,0 +1,27 @@
+//! Reads the reports that are to stand side by side.
+
+use std::path::{Path, PathBuf};
+
+use wgvae::report::MemoryReport;
+use wgvae::{Error, Result};
+
+/// Longest report read, in bytes. One of a thousand measurements has about 700 thousand.
+const MAX_BYTES: u64 = 16 << 20;
+
+/// Reads all of `paths`, in this order.
+pub(super) fn read(paths: &[PathBuf]) -> Result<Vec<MemoryReport>> {
+    paths.iter().map(|path| read_one(path)).collect()
+}
+
+fn read_one(path: &Path) -> Result<MemoryReport> {
+    let name = path.display().to_string();
+    let failed = |source| Error::Io { path: name.clone(), source };
+    let bytes = std::fs::metadata(path).map_err(failed)?.len();
+    if bytes > MAX_BYTES {
+        return Err(Error::Format { file: name, problem: format!("{bytes} bytes are too many for a memory report") });
+    }
+    let bytes = std::fs::read(path).map_err(failed)?;
+    let text = String::from_utf8(bytes)
+        .map_err(|error| Error::Format { file: name.clone(), problem: format!("not a JSON text: {error}") })?;
+    MemoryReport::from_json(&name, &text)
+}

@@ -1,0 +1,73 @@
+//! The models that can be measured: the embedded one, published families with made-up weights, files.
+
+use std::path::PathBuf;
+
+use wgvae::report::WeightSource;
+use wgvae::{Checkpoint, FAMILIES, Family, Result};
+
+use super::made_up;
+use crate::cli::{input, open};
+use crate::demo;
+
+/// Name of the embedded model.
+const DEMO: &str = "demo";
+
+/// A model by the name it was given on the command line.
+#[derive(Debug, Clone)]
+pub(super) enum Model {
+    /// The embedded one.
+    Demo,
+    /// A family, with made-up weights.
+    Family(&'static Family),
+    /// A file or folder.
+    Path(PathBuf),
+}
+
+impl Model {
+    /// What `name` means. Names of families come before names of files.
+    pub(super) fn find(name: &str) -> Result<Self> {
+        if name == DEMO {
+            return Ok(Self::Demo);
+        }
+        if let Ok(family) = Family::find(name) {
+            return Ok(Self::Family(family));
+        }
+        let path = PathBuf::from(name);
+        if path.exists() {
+            return Ok(Self::Path(path));
+        }
+        let families: Vec<&str> = FAMILIES.iter().map(|family| family.name).collect();
+        Err(input("--models", format!("{DEMO}, {}, or an existing file or folder", families.join(", ")), name))
+    }
+
+    /// Its files, opened; for a family, as if it had files.
+    pub(super) async fn open(&self) -> Result<Checkpoint> {
+        match self {
+            Self::Demo => demo::checkpoint().await,
+            Self::Family(family) => made_up::checkpoint(family).await,
+            Self::Path(path) => open(path, None, None).await,
+        }
+    }
+
+    /// What a report calls it. Of a path only the last part: the rest is nobody's business.
+    pub(super) fn name(&self) -> String {
+        match self {
+            Self::Demo => DEMO.to_owned(),
+            Self::Family(family) => family.name.to_owned(),
+            Self::Path(path) => path
+                .canonicalize()
+                .ok()
+                .and_then(|path| Some(path.file_name()?.to_string_lossy().into_owned()))
+                .unwrap_or_else(|| "file".to_owned()),
+        }
+    }
+
+    /// Where its weights come from.
+    pub(super) fn weights(&self) -> WeightSource {
+        match self {
+            Self::Demo => WeightSource::Embedded,
+            Self::Family(_) => WeightSource::Random,
+            Self::Path(_) => WeightSource::File,
+        }
+    }
+}

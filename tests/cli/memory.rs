@@ -1,0 +1,193 @@
+//! `wgvae memory` and `wgvae plan --budgets`.
+
+use serde_json::{Value, json};
+
+use crate::tool::Folder;
+
+/// Measures the model in the folder at a small size, in f32, on the first adapter.
+const QUICK: [&str; 9] =
+    ["memory", "--models", "model,demo", "--sizes", "32x16", "--precisions", "f32", "--adapter", "0"];
+
+fn measured(folder: &Folder) -> Value {
+    folder.run(&[&QUICK[..], &["-o", "report.json"]].concat()).ok();
+    serde_json::from_slice(&folder.read("report.json")).unwrap()
+}
+
+#[test]
+fn a_report_holds_prediction_ledger_allocator_process_and_time() {
+    let folder = Folder::new();
+    let report = measured(&folder);
+    assert_eq!((&report["schema"], &report["version"]), (&json!("wgvae-memory-report"), &json!(1)));
+    let rows = report["measurements"].as_array().unwrap();
+    assert_eq!(rows.len(), 2);
+    for (row, (model, weights)) in rows.iter().zip([("model", "file"), ("demo", "embedded")]) {
+        assert_eq!((&row["model"], &row["weights"], &row["error"]), (&json!(model), &json!(weights), &Value::Null));
+        assert_eq!((&row["width"], &row["height"], &row["storage"]), (&json!(32), &json!(16), &json!("f32")));
+        let measured = &row["measured"];
+        assert_eq!(measured["ledger_peak"], row["predicted"]["peak"], "{row}");
+        assert!(measured["seconds"].as_f64() > Some(0.0), "{row}");
+        // Where the backend tells, it hands out at least what was asked for, and reserves at least that.
+        let (allocated, reserved) = (&measured["allocator_allocated"], &measured["allocator_reserved"]);
+        if let (Some(allocated), Some(reserved)) = (allocated.as_u64(), reserved.as_u64()) {
+            assert!(Some(allocated) >= measured["ledger_peak"].as_u64() && reserved >= allocated, "{row}");
+        }
+        assert_eq!(measured["peak_rss"].is_u64(), cfg!(target_os = "linux"), "{row}");
+    }
+    let first = folder.run(&["adapters", "--json"]).json()[0].clone();
+    for name in ["name", "driver", "pci_id", "limits"] {
+        assert_eq!(report["adapters"][0][name], first[name], "{name}");
+    }
+}
+
+#[test]
+fn made_up_weights_are_decoded_with_and_without_a_budget() {
+    let folder = Folder::new();
+    let args = ["memory", "--models", "sd15", "--sizes", "16x8", "--precisions", "f16", "--adapter", "0", "--json"];
+    let report = folder.run(&[&args[..], &["--budgets", "256MiB,1KiB"]].concat()).json();
+    let rows = report["measurements"].as_array().unwrap();
+    assert_eq!(rows.len(), 3);
+    for row in &rows[..2] {
+        assert_eq!((&row["weights"], &row["error"]), (&json!("random"), &Value::Null), "{row}");
+        assert_eq!(row["measured"]["ledger_peak"], row["predicted"]["peak"], "{row}");
+    }
+    assert!(rows[1]["predicted"]["peak"].as_u64() <= Some(256 << 20), "{}", rows[1]);
+    // A budget that cannot be kept is a row with its reason.
+    assert_eq!((&rows[2]["measured"], &rows[2]["predicted"]), (&Value::Null, &Value::Null));
+    assert!(rows[2]["error"].as_str().unwrap().contains("1.0 KiB"), "{}", rows[2]);
+}
+
+#[test]
+fn reports_are_put_side_by_side() {
+    let folder = Folder::new();
+    let mut other = measured(&folder);
+    other["adapters"][0]["name"] = json!("<script>alert(1)</script> & co");
+    other["adapters"][0]["pci_id"] = json!("1002:744c");
+    other["measurements"][1]["measured"] = Value::Null;
+    other["measurements"][1]["error"] = json!("the <driver> crashed");
+    folder.write("other.json", other.to_string().as_bytes());
+    let text = folder.run_without_adapter(&["memory", "--merge", "report.json", "other.json", "--html", "page.html"]);
+    let text = text.ok().stdout;
+    assert!(text.contains("32x16") && text.contains("error: the <driver> crashed"), "{text}");
+    let page = String::from_utf8(folder.read("page.html")).unwrap();
+    let named = ["InvokeAI", "SD1.5 VRAM calculator", "MLX im2col", "RTX 4090", "16932.0"];
+    for words in ["&lt;script&gt;alert(1)&lt;/script&gt; &amp; co", "the &lt;driver&gt; crashed", "32x16", "AMD"]
+        .iter()
+        .chain(&named)
+    {
+        assert!(page.contains(words), "{words} is not in the page");
+    }
+    assert!(!page.contains("<script") && !page.contains("src="), "the page runs or loads something");
+    let both = folder.run_without_adapter(&["memory", "--merge", "report.json", "other.json", "--json"]).json();
+    assert_eq!(both.as_array().map(Vec::len), Some(2));
+    assert_eq!(both[1], other);
+}
+
+#[test]
+fn bad_reports_and_arguments_are_refused_and_nothing_is_written() {
+    let folder = Folder::new();
+    let report = measured(&folder).to_string();
+    folder.write("newer.json", report.replace("\"version\":1", "\"version\":9").as_bytes());
+    folder.write("foreign.json", br#"{"schema": "someone-elses-report", "version": 1}"#);
+    folder.write("plan.json", br#"{"predicted_peak_bytes": 5}"#);
+    folder.write("cut.json", &report.as_bytes()[..report.len() / 2]);
+    folder.write("binary.json", &[0xff, 0xfe, 0x00]);
+    let before = folder.names();
+    for (file, words) in [
+        ("newer.json", &["newer.json", "format 9", "formats up to 1", "newer wgvae"][..]),
+        ("foreign.json", &["foreign.json", "wgvae-memory-report", "someone-elses-report"]),
+        ("plan.json", &["plan.json", "not a memory report", "found none"]),
+        ("cut.json", &["cut.json", "not JSON", "EOF"]),
+        ("binary.json", &["binary.json", "not a JSON text"]),
+        ("missing.json", &["missing.json", "No such file"]),
+    ] {
+        let args = ["memory", "--merge", "report.json", file, "--html", "page.html"];
+        folder.run_without_adapter(&args).failed(file, 1, words);
+    }
+    let quick = |more: &[&str]| folder.run(&[&QUICK[..7], more].concat());
+    quick(&["--adapter", "no such card", "-o", "x.json"]).failed(
+        "adapter",
+        1,
+        &["none matches \"no such card\"", "there are: 0"],
+    );
+    quick(&["-o", "no/such/folder/x.json"]).failed("folder", 1, &["no/such/folder/x.json"]);
+    quick(&["--html", "model"]).failed("a folder", 1, &["model"]);
+    quick(&["-o", "x", "--html", "x"]).failed("one file twice", 1, &["--html", "another file than that of --output"]);
+    quick(&["--through", "no-such-program"]).failed("no program", 1, &["no-such-program"]);
+    let merge = ["memory", "--merge", "report.json", "--html", "report.json"];
+    folder.run_without_adapter(&merge).failed("onto itself", 1, &["--html", "another file than that of --merge"]);
+    folder.run(&["memory", "--models", "sd99"]).failed("model", 1, &["--models", "demo, sd15", "found sd99"]);
+    folder.run(&["memory", "--sizes", "100x100"]).failed("size", 1, &["--sizes", "multiples of 8", "100x100"]);
+    let none = folder.run_without_adapter(&["memory", "-o", "x.json"]);
+    none.failed("no driver", 1, &["no usable GPU adapter", "install a driver"]);
+    assert_eq!(folder.run(&["memory", "--merge", "a.json", "--sizes", "8x8"]).code, Some(2));
+    assert_eq!(folder.names(), before, "files changed");
+}
+
+#[test]
+#[cfg(unix)]
+fn a_process_that_dies_is_a_row_that_says_so() {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    let folder = Folder::new();
+    // Lists adapters as ever, and dies when it is to measure.
+    folder.write(
+        "dies",
+        b"#!/bin/sh\ncase \"$*\" in *decode*) echo 'driver: boom' >&2; kill -SEGV $$;; *) exec \"$@\";; esac\n",
+    );
+    std::fs::set_permissions(folder.path("dies"), std::fs::Permissions::from_mode(0o755)).unwrap();
+    let report = folder.run(&[&QUICK[..], &["--through", "./dies", "--json"]].concat()).json();
+    for row in report["measurements"].as_array().unwrap() {
+        let error = row["error"].as_str().unwrap();
+        assert!(error.contains("signal: 11") && error.contains("driver: boom"), "{error}");
+        assert!(row["predicted"]["peak"].as_u64() > Some(0), "{row}");
+    }
+}
+
+#[test]
+#[cfg(unix)]
+fn ctrl_c_stops_a_report_and_its_processes() {
+    use std::process::{Command, Stdio};
+    use std::time::{Duration, Instant};
+
+    let folder = Folder::new();
+    let before = folder.names();
+    let args = ["memory", "--models", "demo", "--sizes", "1024x1024", "--precisions", "f32", "-o", "report.json"];
+    let mut child = folder.command(&args).stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+    std::thread::sleep(Duration::from_millis(1500));
+    assert_eq!(child.try_wait().unwrap(), None, "it ended by itself");
+    let pressed = Instant::now();
+    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130), "{output:?}");
+    assert!(pressed.elapsed() < Duration::from_secs(2), "{:?}", pressed.elapsed());
+    assert_eq!(folder.names(), before);
+}
+
+#[test]
+fn budgets_are_compared_with_the_whole_plan() {
+    let folder = Folder::new();
+    let plan = |more: &[&str]| {
+        folder.run_without_adapter(&[&["plan", "--family", "sd15", "--size", "256x256", "--budgets"], more].concat())
+    };
+    let rows = plan(&["180MiB,1KiB,1GiB", "--json", "--svg", "budgets.svg"]).json();
+    let rows = rows["plans"].as_array().unwrap();
+    let budgets: Vec<Option<u64>> = rows.iter().map(|row| row["budget_bytes"].as_u64()).collect();
+    assert_eq!(budgets, [None, Some(1 << 30), Some(180 << 20), Some(1024)]);
+    let whole = &rows[0];
+    assert_eq!((&whole["transferred_bytes"], &whole["work_ratio"]), (&json!(0), &json!(1.0)));
+    assert_eq!(rows[1]["predicted_peak_bytes"], whole["predicted_peak_bytes"]);
+    assert!(rows[2]["predicted_peak_bytes"].as_u64() <= Some(180 << 20), "{}", rows[2]);
+    // What does not fit is moved away for a while or computed again.
+    let costs = rows[2]["transferred_bytes"].as_u64() > Some(0) || rows[2]["work_ratio"].as_f64() > Some(1.0);
+    assert!(costs, "{}", rows[2]);
+    assert_eq!(rows[3]["fits"], false);
+    assert!(rows[3]["error"].as_str().unwrap().contains("smallest plan"), "{}", rows[3]);
+    let svg = String::from_utf8(folder.read("budgets.svg")).unwrap();
+    assert!(svg.starts_with("<svg") && svg.contains("predicted peak of GPU memory") && svg.contains("link"), "{svg}");
+
+    let text = plan(&["180MiB,1KiB"]).ok().stdout;
+    assert!(text.contains("180.0 MiB") && text.contains("smallest plan"), "{text}");
+    plan(&["1KiB,2KiB"]).failed("nothing fits", 1, &["smallest plan", "2.0 KiB"]);
+    plan(&["1GiB", "--svg", "x.png"]).failed("no svg", 1, &["--svg", ".svg", "x.png"]);
+    assert_eq!(plan(&["1GiB", "--memory-budget", "1GiB"]).code, Some(2));
+}
