@@ -11,5 +11,7 @@ mod decode;
 mod formula;
 #[path = "cli/interrupt.rs"]
 mod interrupt;
+#[path = "cli/tiling.rs"]
+mod tiling;
 #[path = "cli/tool.rs"]
 mod tool;
