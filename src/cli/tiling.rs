@@ -31,7 +31,7 @@ impl TilingArg {
 /// Lengths of the tiles.
 #[derive(Debug, Args)]
 pub(super) struct TileArgs {
-    /// Side of a tile in pixels of the image [default: blend: the model's sample_size; cosine: 1024]
+    /// Side of a tile in pixels of the image [default: blend: the model's `sample_size`; cosine: 1024]
     #[arg(long, value_name = "PX")]
     tile_size: Option<u32>,
     /// Pixels that neighbouring tiles share [default: blend: a quarter of a tile; cosine: an eighth]

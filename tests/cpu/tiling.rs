@@ -52,7 +52,7 @@ fn tiles_of_diffusers_lie_on_its_grid() {
     assert_eq!(spans(97), [0..64, 48..97, 96..97]);
     // One side beyond a tile is enough for tiles along the other, too.
     assert_eq!(spans(50), [0..50, 48..50]);
-    assert_eq!(spans(48), [0..48]);
+    assert_eq!(spans(48), vec![0..48; 1]);
 }
 
 #[test]
@@ -60,7 +60,7 @@ fn tiles_of_seedvr2_that_bring_nothing_new_are_left_out() {
     let spans = |extent| grid(BlendRule::Cosine, 64, 8, extent, 65).columns().to_vec();
     assert_eq!(spans(120), [0..64, 56..120]);
     assert_eq!(spans(121), [0..64, 56..120, 112..121]);
-    assert_eq!(spans(64), [0..64]);
+    assert_eq!(spans(64), vec![0..64; 1]);
 }
 
 #[test]
@@ -179,7 +179,7 @@ proptest! {
     /// Tiles that agree blend to what they agree on: the weights sum to 1 everywhere, and every pixel is written.
     #[test]
     fn weights_sum_to_one((grid, factor) in cases()) {
-        let value = |channel: usize, column: u32, row: u32| (channel as u32 * 7 + column * 3 + row) as f32 - 20.0;
+        let value = |channel: usize, column: u32, row: u32| [-20.0, 0.5, 7.0][channel] + (column * 3 + row) as f32;
         let image = blend(&grid, factor, |_, channel, column, row| value(channel, column, row));
         let wanted = planes(0, 0, image.size(), value);
         for (found, wanted) in image.data().iter().zip(wanted.data()) {
