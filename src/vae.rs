@@ -71,7 +71,8 @@ pub struct DecodeOptions {
     /// The most GPU memory that the decode may take, weights included. What does not fit waits in host memory; the result is
     /// that of the whole plan to rounding. Needs [`LoadOptions::weights_on_host`].
     pub memory_budget: Option<Bytes>,
-    /// Whole, or in tiles to reproduce what another tool makes of the latents.
+    /// Whole, or in tiles to reproduce what another tool makes of the latents. In tiles, the submissions reported are those of all tiles,
+    /// and count each tile's steps from 0.
     pub tiling: Tiling,
 }
 

@@ -14,8 +14,6 @@ pub use self::blender::{Band, Blender};
 pub use self::grid::{Grid, Tile};
 pub use self::planes::Planes;
 
-use serde::Serialize;
-
 use crate::error::{Error, Result};
 use crate::model::config::AutoencoderConfig;
 use crate::tensor::Size;
@@ -26,8 +24,7 @@ const MAX_TILE: u32 = 1 << 16;
 const SEEDVR2_TILE_PIXELS: u32 = 1024;
 
 /// Whether an image is decoded whole or in tiles.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Tiling {
     /// Whole: the model's own result.
     #[default]
@@ -48,8 +45,7 @@ impl Tiling {
 }
 
 /// How the pixels of overlapping tiles become one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum BlendRule {
     /// diffusers' `AutoencoderKL.tiled_decode`: along a straight line, in place, with the neighbour above and then the one to the left.
     Linear,
@@ -59,7 +55,7 @@ pub enum BlendRule {
 }
 
 /// Square tiles of one size, and how they are blended. Lengths are in latents.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Blend {
     rule: BlendRule,
     tile: u32,

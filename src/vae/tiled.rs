@@ -77,8 +77,7 @@ impl Vae {
         }
     }
 
-    /// Decodes image `index` of `latents` in the tiles of `grid`. The submissions reported are those of all tiles, and count each
-    /// tile's steps from 0.
+    /// Decodes image `index` of `latents` in the tiles of `grid`. Reports the time from the first upload until all is blended.
     pub(super) async fn decode_tiles(
         &mut self,
         latents: &Latents,
