@@ -6,7 +6,7 @@ use super::{DecodeOptions, Decoded, Latents, Pixels, Vae, check_finite, check_si
 use crate::error::{Error, Result};
 use crate::gpu::{Control, Progress, RunReport};
 use crate::plan::{Output, Plan};
-use crate::tensor::{Bytes, Size};
+use crate::tensor::{Bytes, HostTensor, Size};
 use crate::tiling::{Blender, Grid, Planes, Tile, Tiling};
 
 /// What a decode in tiles takes: a plan for each size of tile. One is prepared at a time.
@@ -87,9 +87,9 @@ impl Vae {
         control: &mut Control<'_>,
     ) -> Result<Decoded> {
         let factor = self.config.spatial_factor();
-        let size = self.config.image_size(latents.size);
+        let size = self.config.image_size(latents.size());
         let tile_options = tile_options(options);
-        let total = self.plan_tiles(latents.size, options)?.macs();
+        let total = self.plan_tiles(latents.size(), options)?.macs();
         if let Some(first) = grid.tiles().next() {
             self.prepare(first.size(), &tile_options).await?;
         }
@@ -110,7 +110,7 @@ impl Vae {
                 cancel: control.cancel.clone(),
                 submission_target: control.submission_target,
             };
-            let part = latents.tile(index, &tile);
+            let part = latents_of(&tile, latents, index)?;
             // Boxed, as a decode calls itself here: once, since a tile is not cut again.
             let decoded = Box::pin(self.decode(&part, 0, &tile_options, &mut tile_control)).await;
             let decoded = decoded.map_err(|error| in_image(error, &tile, factor))?;
@@ -130,19 +130,18 @@ impl Vae {
     }
 }
 
-impl Latents {
-    /// The latents of one tile of image `index`.
-    fn tile(&self, index: u32, tile: &Tile) -> Self {
-        let (width, height) = (self.size.width as usize, self.size.height as usize);
-        let columns = tile.columns.start as usize..tile.columns.end as usize;
-        let mut data = Vec::new();
-        for plane in self.image(index).chunks_exact(width * height) {
-            for row in tile.rows.clone() {
-                data.extend_from_slice(&plane[row as usize * width..][columns.clone()]);
-            }
+/// The latents of one tile of image `index`.
+fn latents_of(tile: &Tile, latents: &Latents, index: u32) -> Result<Latents> {
+    let whole = latents.size();
+    let mut data = Vec::new();
+    for plane in latents.image(index).chunks_exact(whole.width as usize * whole.height as usize) {
+        for row in tile.rows.clone() {
+            let row = &plane[row as usize * whole.width as usize..];
+            data.extend_from_slice(&row[tile.columns.start as usize..tile.columns.end as usize]);
         }
-        Self { count: 1, channels: self.channels, size: tile.size(), data }
     }
+    let shape = [latents.channels(), tile.size().height, tile.size().width];
+    Latents::new(HostTensor { shape: shape.map(|extent| extent as usize).to_vec(), data })
 }
 
 /// An error about a pixel of a tile, as one about a pixel of the image.
