@@ -2,8 +2,11 @@
 
 mod adapters;
 mod chart;
+mod compare_tiling;
+mod comparison;
 mod decode;
 mod demo;
+mod difference;
 mod inspect;
 mod interrupt;
 mod latents;
@@ -12,11 +15,15 @@ mod output;
 mod plan;
 mod report;
 mod session;
+mod tiling;
 
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use wgvae::{Bytes, Error, Result, Size};
+
+use self::compare_tiling::CompareTilingArgs;
+use self::tiling::{TileArgs, TilingArg};
 
 /// Exit code after Ctrl-C, as shells count it: 128 and the signal's number.
 pub(crate) const INTERRUPTED: u8 = 130;
@@ -49,6 +56,14 @@ Examples:
   wgvae decode --model sd-vae-ft-mse --latents latents.safetensors -o picture.png
   wgvae decode --model pipeline/ --latents latents.npy -o raw.npy --limits webgpu-default --report report.json")]
     Decode(DecodeArgs),
+    /// Decode in tiles as other tools do and say how far that is from the exact picture, and what it takes
+    #[command(after_help = "\
+Examples:
+  wgvae compare-tiling --model vae/ --latents latents.safetensors -o difference.png
+  wgvae compare-tiling --model vae/ --latents latents.safetensors -o difference.png --tilings blend --tile-size 512 --amplify 64
+
+With several tilings the pictures are named after them: difference-blend.png, difference-cosine.png.")]
+    CompareTiling(CompareTilingArgs),
     /// Say what a model is and whether it can be decoded with; needs no GPU
     #[command(after_help = "Example:\n  wgvae inspect --model vae/diffusion_pytorch_model.safetensors")]
     Inspect(InspectArgs),
@@ -84,6 +99,7 @@ pub(crate) async fn run(cli: Cli) -> Result<String> {
     match cli.command {
         Command::Demo(args) => demo::run(&args).await,
         Command::Decode(args) => decode::run(&args).await,
+        Command::CompareTiling(args) => compare_tiling::run(&args).await,
         Command::Inspect(args) => inspect::run(&args).await,
         Command::Plan(args) => plan::run(&args).await,
         Command::Memory(args) => memory::run(&args).await,
@@ -132,6 +148,11 @@ struct DecodeArgs {
     /// The most GPU memory to take, such as 512MiB; what does not fit waits in host memory, the picture stays the same to rounding
     #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
     memory_budget: Option<Bytes>,
+    /// Whole; or, to reproduce what another tool makes of the latents, in tiles
+    #[arg(long, value_enum, default_value_t = TilingArg::Exact)]
+    tiling: TilingArg,
+    #[command(flatten)]
+    tiles: TileArgs,
     /// Adapter to use: part of its name, or its index in `wgvae adapters`
     #[arg(long, value_name = "NAME|INDEX")]
     adapter: Option<String>,

@@ -31,6 +31,8 @@ pub mod model;
 pub mod plan;
 pub mod report;
 mod tensor;
+#[doc(hidden)]
+pub mod tiling;
 mod vae;
 
 pub use error::{DeviceError, Error, Result};
@@ -45,10 +47,13 @@ pub use limits::{DeviceKind, DeviceLimits};
 pub use model::config::{AutoencoderConfig, FAMILIES, Family};
 pub use plan::{Memory, Output, Plan};
 pub use tensor::{Bytes, DType, HostTensor, Size, Storage};
-pub use vae::{DecodeOptions, Decoded, Latents, LoadOptions, Pixels, Precision, Vae, check_decoder, plan_decode};
+pub use tiling::{Blend, BlendRule, Tiling};
+pub use vae::{
+    DecodeOptions, Decoded, Latents, LoadOptions, Pixels, Precision, TilePlans, Vae, check_decoder, plan_decode,
+};
 
-/// Readers and writers that the command line and the crate's own tests use. With the hidden modules `gpu`, `kernels`, `model` and
-/// `plan` not part of the API: they change without notice.
+/// Readers and writers that the command line and the crate's own tests use. With the hidden modules `gpu`, `kernels`, `model`,
+/// `plan` and `tiling` not part of the API: they change without notice.
 #[doc(hidden)]
 pub mod internals {
     #[cfg(feature = "cli")]

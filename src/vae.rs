@@ -1,5 +1,9 @@
 //! The facade: load a VAE, plan a decode, decode. The only module that sees all layers.
 
+mod tiled;
+
+pub use self::tiled::TilePlans;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -15,6 +19,7 @@ use crate::model::autoencoder_kl;
 use crate::model::config::AutoencoderConfig;
 use crate::plan::{Output, Plan, PlanOptions, WeightUse};
 use crate::tensor::{Bytes, HostTensor, Size, Storage};
+use crate::tiling::Tiling;
 
 /// Precision of stored activations and weights. Arithmetic is f32 in every case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize)]
@@ -66,6 +71,9 @@ pub struct DecodeOptions {
     /// The most GPU memory that the decode may take, weights included. What does not fit waits in host memory; the result is
     /// that of the whole plan to rounding. Needs [`LoadOptions::weights_on_host`].
     pub memory_budget: Option<Bytes>,
+    /// Whole, or in tiles to reproduce what another tool makes of the latents. In tiles, the submissions reported are those of all tiles,
+    /// and count each tile's steps from 0.
+    pub tiling: Tiling,
 }
 
 /// Latents of one or more images, `[n, c, h, w]`, planar f32.
@@ -172,7 +180,7 @@ pub struct Decoded {
     pub run: RunReport,
 }
 
-/// Plans a decode of latents of `latent_size`, without a device.
+/// Plans a decode of latents of `latent_size`, without a device. In tiles: the plan of those that take the most memory.
 ///
 /// # Errors
 /// [`Error::TooLarge`] when something does not fit `limits`; [`Error::Input`] for an empty size.
@@ -185,6 +193,11 @@ pub fn plan_decode(
     options: &DecodeOptions,
 ) -> Result<Plan> {
     check_size("size", latent_size)?;
+    if let Some(grid) = options.tiling.grid(latent_size) {
+        let tile_options = tiled::tile_options(options);
+        let plan = |size| plan_decode(config, size, limits, storage, unscaled, &tile_options);
+        return TilePlans::new(&grid, plan).map(TilePlans::into_largest);
+    }
     let graph = autoencoder_kl::decoder(config, latent_size, unscaled);
     let options = PlanOptions {
         profile: options.profile,
@@ -282,7 +295,8 @@ impl Vae {
         self.load_seconds
     }
 
-    /// Plans a decode of latents of `latent_size` on this device. Costs no GPU memory.
+    /// Plans a decode of latents of `latent_size` on this device. Costs no GPU memory. In tiles: the plan of those that take the most
+    /// memory, which is what the decode takes; see [`Self::plan_tiles`] for all.
     ///
     /// # Errors
     /// See [`plan_decode`].
@@ -297,20 +311,22 @@ impl Vae {
         plan_decode(&self.config, latent_size, self.gpu.limits(), self.storage, self.unscaled, options)
     }
 
-    /// Allocates and compiles for latents of `latent_size`, unless the last decode was of that size. Decoding does this itself.
+    /// Allocates and compiles for latents of `latent_size`, unless the last decode was of that size. Decoding does this itself. In
+    /// tiles: for those that take the most memory.
     ///
     /// # Errors
     /// See [`plan_decode`], and [`Error::Device`].
     pub async fn prepare(&mut self, latent_size: Size, options: &DecodeOptions) -> Result<&Plan> {
+        let (latent_size, options) = &self.decoded_at_once(latent_size, options)?;
         let ready =
-            self.prepared.as_ref().is_some_and(|(size, prepared, _)| *size == latent_size && prepared == options);
+            self.prepared.as_ref().is_some_and(|(size, prepared, _)| size == latent_size && prepared == options);
         if !ready {
-            let plan = Arc::new(self.plan(latent_size, options)?);
+            let plan = Arc::new(self.plan(*latent_size, options)?);
             // Free the old size before the new one is allocated: the peak is that of one plan, not of two.
             self.prepared = None;
             self.place_weights(&plan).await?;
             let prepared = Prepared::new(&self.gpu, Arc::clone(&plan), self.weights_for(&plan)).await?;
-            self.prepared = Some((latent_size, *options, prepared));
+            self.prepared = Some((*latent_size, *options, prepared));
         }
         self.prepared.as_ref().map(|(_, _, prepared)| prepared.plan()).ok_or(Error::Cancelled)
     }
@@ -365,6 +381,9 @@ impl Vae {
                 expected: format!("below {}", latents.count),
                 found: index.to_string(),
             });
+        }
+        if let Some(grid) = options.tiling.grid(latents.size) {
+            return self.decode_tiles(latents, index, &grid, options, control).await;
         }
         self.prepare(latents.size, options).await?;
         let Some((_, _, prepared)) = &mut self.prepared else { return Err(Error::Cancelled) };

@@ -13,5 +13,7 @@ mod formula;
 mod interrupt;
 #[path = "cli/memory.rs"]
 mod memory;
+#[path = "cli/tiling.rs"]
+mod tiling;
 #[path = "cli/tool.rs"]
 mod tool;

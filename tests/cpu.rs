@@ -38,3 +38,5 @@ mod reference;
 mod safetensors;
 #[path = "cpu/shaders.rs"]
 mod shaders;
+#[path = "cpu/tiling.rs"]
+mod tiling;

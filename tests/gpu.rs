@@ -13,3 +13,5 @@ mod problems;
 mod promises;
 #[path = "reference/mod.rs"]
 mod reference;
+#[path = "gpu/tiling.rs"]
+mod tiling;

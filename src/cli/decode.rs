@@ -28,6 +28,7 @@ pub(super) async fn run(args: &DecodeArgs) -> Result<String> {
         ));
     }
     check_decoder(&checkpoint)?;
+    let tiling = args.tiles.tiling(args.tiling, checkpoint.config())?;
     if !args.unscaled {
         checkpoint.scaled_config()?;
     }
@@ -44,8 +45,12 @@ pub(super) async fn run(args: &DecodeArgs) -> Result<String> {
         weights_on_host: args.memory_budget.is_some(),
     };
     let mut vae = Vae::load(&gpu, &checkpoint, load).await?;
-    let options =
-        DecodeOptions { output: files.output(), profile: args.report.is_some(), memory_budget: args.memory_budget };
+    let options = DecodeOptions {
+        output: files.output(),
+        profile: args.report.is_some(),
+        memory_budget: args.memory_budget,
+        tiling,
+    };
     let runs = decode_all(&gpu, &mut vae, &latents, &options, args.repeat, &interrupt, &mut files).await?;
     let report = Report::new(&gpu, &mut vae, &latents, &options, &runs, &files.names()).await?;
     let mut written = files.finish()?;

@@ -74,6 +74,7 @@ fn config_json(config: &AutoencoderConfig) -> Value {
         "latents_mean": config.latents_mean,
         "latents_std": config.latents_std,
         "force_upcast": config.force_upcast,
+        "sample_size": config.sample_size,
     })
 }
 

@@ -80,16 +80,10 @@ impl OutputFiles {
 
     /// Fails if the format cannot hold an image of `size`. For use before the decode.
     pub(super) fn check_size(&self, size: Size) -> Result<()> {
-        let most = match self.format {
-            Format::Picture(ImageFormat::Jpeg) => 65_535,
-            Format::Picture(ImageFormat::WebP) => 16_384,
-            Format::Picture(ImageFormat::Png) | Format::Npy | Format::Safetensors => return Ok(()),
-        };
-        if size.width.max(size.height) <= most {
-            return Ok(());
+        match self.format {
+            Format::Picture(format) => format.check_size(&self.path, size),
+            Format::Npy | Format::Safetensors => Ok(()),
         }
-        let what = format!("image for {}", self.path.display());
-        Err(input(what, format!("at most {most} pixels a side, as this format allows"), size.to_string()))
     }
 
     /// Takes the next image.

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use wgvae::{Bytes, DecodeOptions, DeviceKind, DeviceLimits, Gpu, Latents, Plan, Result, Vae};
 
 use super::session::Run;
+use super::tiling::{tiles_text, tiling_json};
 
 /// Multiply-adds of one submission in the count `submissions`: about what a modest GPU does in 50 ms. A decode starts near this and
 /// then goes by the speed it measures.
@@ -73,6 +74,8 @@ impl Report {
         let measured = gpu.ledger().peak();
         let (kernels, compile_time) = gpu.compiled();
         let load_seconds = vae.load_seconds();
+        let image = vae.config().image_size(latents.size());
+        let tiling = tiling_json(options.tiling, vae.config(), latents.size());
         let plan = vae.prepare(latents.size(), options).await?;
         let predicted = plan.memory.peak();
         let seconds = median(runs);
@@ -89,16 +92,17 @@ impl Report {
             "kernels_compiled": kernels,
             "driver": adapter.driver,
             "adapter": adapter,
+            "tiling": tiling,
             "plan": plan_json(plan, gpu.limits()),
             "stages": stages_json(plan, runs),
             "decodes": runs,
         });
         let text = format!(
-            "wrote {} ({})\n\
+            "wrote {} ({image}){}\n\
              decoded in {seconds:.2} s{} on {} ({}); loaded in {load_seconds:.2} s, compiled {kernels} kernels in {:.2} s\n\
              GPU memory at its peak: {predicted} predicted, {measured} measured",
             names(files),
-            plan.image,
+            tiles_text(options.tiling, latents.size()),
             if runs.len() > 1 { format!(" (median of {})", runs.len()) } else { String::new() },
             adapter.name,
             adapter.backend,

@@ -33,7 +33,7 @@ pub(super) async fn decode_all(
     interrupt: &Interrupt,
     files: &mut OutputFiles,
 ) -> Result<Vec<Run>> {
-    files.check_size(vae.plan(latents.size(), options)?.image)?;
+    files.check_size(vae.config().image_size(latents.size()))?;
     let bar = bar();
     let total = u64::from(latents.count()) * u64::from(repeat);
     let mut runs: Vec<Run> = Vec::new();
@@ -66,7 +66,7 @@ pub(super) async fn decode_all(
 }
 
 /// A bar on stderr, which shows nothing where stderr is not a terminal.
-fn bar() -> ProgressBar {
+pub(super) fn bar() -> ProgressBar {
     let bar = ProgressBar::new(1);
     if let Ok(style) = ProgressStyle::with_template("{wide_bar} {percent:>3} % {elapsed} {msg:40}") {
         bar.set_style(style);

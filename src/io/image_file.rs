@@ -43,6 +43,25 @@ impl ImageFormat {
     }
 }
 
+impl ImageFormat {
+    /// Fails if an image of `size` for `path` is too large for this format. For use before the image is there.
+    pub fn check_size(self, path: &Path, size: Size) -> Result<()> {
+        let most = match self {
+            Self::Jpeg => 65_535,
+            Self::WebP => 16_384,
+            Self::Png => return Ok(()),
+        };
+        if size.width.max(size.height) <= most {
+            return Ok(());
+        }
+        Err(Error::Input {
+            what: format!("image for {}", path.display()),
+            expected: format!("at most {most} pixels a side, as this format allows"),
+            found: size.to_string(),
+        })
+    }
+}
+
 /// 8-bit pixels, row by row.
 #[derive(Debug, Clone, Copy)]
 pub struct Pixels<'a> {

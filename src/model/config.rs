@@ -11,6 +11,7 @@ pub use self::shapes::Derived;
 use std::ops::RangeInclusive;
 
 use crate::error::{Error, Result};
+use crate::tensor::Size;
 
 /// Sizes beyond which a config is taken for corrupt. The largest published values are 4, 1024, 3 and 64.
 const LEVELS: RangeInclusive<u32> = 1..=8;
@@ -49,6 +50,9 @@ pub struct AutoencoderConfig {
     /// Whether diffusers runs the whole model in f32 where its pipeline runs in f16: a hint that activations may
     /// overflow f16. True unless config.json denies it.
     pub force_upcast: bool,
+    /// Side in pixels of the images it was trained on, from which diffusers takes the size of its tiles; `None` where neither
+    /// the files nor a family say.
+    pub sample_size: Option<u32>,
 }
 
 impl AutoencoderConfig {
@@ -63,6 +67,12 @@ impl AutoencoderConfig {
     /// Image pixels along one side of a latent pixel: a level doubles the size, except the last.
     pub fn spatial_factor(&self) -> u32 {
         1 << self.block_out_channels.len().saturating_sub(1).min(31)
+    }
+
+    /// Size in pixels of the image that latents of this size decode to.
+    pub fn image_size(&self, latents: Size) -> Size {
+        let pixels = |extent: u32| extent.saturating_mul(self.spatial_factor());
+        Size { width: pixels(latents.width), height: pixels(latents.height) }
     }
 
     /// Checks that the fields make sense together.

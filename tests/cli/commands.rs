@@ -137,7 +137,7 @@ fn adapters_are_listed() {
 #[test]
 fn every_help_has_an_example() {
     let folder = Folder::new();
-    for command in ["demo", "decode", "inspect", "plan", "memory", "adapters"] {
+    for command in ["demo", "decode", "compare-tiling", "inspect", "plan", "memory", "adapters"] {
         let help = folder.run(&[command, "--help"]).ok().stdout;
         assert!(help.contains("Example") && help.contains(&format!("\n  wgvae {command} ")), "{help}");
         assert!(help.contains("--json"), "{help}");

@@ -62,6 +62,7 @@ fn absent_fields_have_the_defaults_of_diffusers() {
         latents_mean: None,
         latents_std: None,
         force_upcast: true,
+        sample_size: Some(32),
     };
     assert_eq!(config, expected);
     assert_eq!(config.spatial_factor(), 1);
@@ -72,6 +73,14 @@ fn a_decoder_of_its_own_width_counts() {
     let config = with_field("decoder_block_out_channels", json!([96, 192, 384, 384]));
     let config = AutoencoderConfig::from_json(&config).expect("valid");
     assert_eq!(config.block_out_channels, [96, 192, 384, 384]);
+}
+
+#[test]
+fn of_two_sample_sizes_the_first_counts() {
+    for (value, size) in [(json!(768), 768), (json!([640, 512]), 640), (json!(null), 32)] {
+        let config = AutoencoderConfig::from_json(&with_field("sample_size", value)).expect("valid");
+        assert_eq!(config.sample_size, Some(size));
+    }
 }
 
 #[test]
@@ -101,6 +110,9 @@ fn refuses_bad_fields() {
         ("latent_channels", json!(4.5)),
         ("latent_channels", json!("four")),
         ("latent_channels", json!(4_294_967_300_u64)),
+        ("sample_size", json!("512")),
+        ("sample_size", json!([])),
+        ("sample_size", json!(-1)),
         ("layers_per_block", json!(0)),
         ("layers_per_block", json!(1000)),
         ("norm_num_groups", json!(0)),
@@ -183,6 +195,7 @@ fn shapes_tell_the_network_but_not_the_scale() {
         let expected = AutoencoderConfig {
             scaling_factor: 1.0,
             shift_factor: 0.0,
+            sample_size: None,
             ..Family::find(family).expect("a family").config()
         };
         assert_eq!(derived.unscaled(), &expected, "{list}");

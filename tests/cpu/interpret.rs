@@ -99,6 +99,7 @@ fn attention_over_many_chunks_of_an_odd_number_of_keys() {
         latents_mean: None,
         latents_std: None,
         force_upcast: true,
+        sample_size: None,
     };
     // 23 x 101 = 2323 queries and keys: more than one block of each, none a multiple of four.
     let latents = formula::latents(&[4, 101, 23]);

@@ -14,8 +14,9 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("gpu", &["plan", "kernels", "limits", "tensor", "error"]),
     ("io", &["tensor", "error", "model::config"]),
     ("report", &["tensor", "limits", "error", "model::config"]),
-    ("vae", &["io", "gpu", "plan", "kernels", "model", "limits", "tensor", "error"]),
-    ("lib", &["io", "gpu", "plan", "kernels", "model", "limits", "tensor", "error", "vae"]),
+    ("tiling", &["tensor", "error", "model::config"]),
+    ("vae", &["io", "gpu", "plan", "kernels", "model", "tiling", "limits", "tensor", "error"]),
+    ("lib", &["io", "gpu", "plan", "kernels", "model", "tiling", "limits", "tensor", "error", "vae"]),
     // The faces use the crate from outside, as `wgvae::...`.
     ("main", &["cli", "demo"]),
     ("cli", &["demo"]),

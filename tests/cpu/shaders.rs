@@ -48,6 +48,7 @@ pub(crate) fn toy(channels: &[u32], groups: u32, attention: bool) -> Autoencoder
         latents_mean: None,
         latents_std: None,
         force_upcast: true,
+        sample_size: None,
     }
 }
 

@@ -24,6 +24,8 @@ pub struct Family {
     pub shift_factor: f32,
     /// Mean and standard deviation of each latent channel.
     pub latents_mean_std: Option<(&'static [f32], &'static [f32])>,
+    /// Side in pixels of the images it was trained on, which decides the tiles of diffusers; `None` where it is not known.
+    pub sample_size: Option<u32>,
 }
 
 /// Stable Diffusion 1.x, which most others vary.
@@ -37,10 +39,11 @@ const SD15: Family = Family {
     scaling_factor: 0.18215,
     shift_factor: 0.0,
     latents_mean_std: None,
+    sample_size: Some(512),
 };
 
 /// SDXL: the network of SD 1.x with other weights.
-const SDXL: Family = Family { name: "sdxl", scaling_factor: 0.13025, ..SD15 };
+const SDXL: Family = Family { name: "sdxl", scaling_factor: 0.13025, sample_size: Some(1024), ..SD15 };
 
 /// SD 3 and 3.5: 16 latent channels.
 const SD3: Family = Family {
@@ -49,6 +52,7 @@ const SD3: Family = Family {
     use_post_quant_conv: false,
     scaling_factor: 1.5305,
     shift_factor: 0.0609,
+    sample_size: Some(1024),
     ..SD15
 };
 
@@ -58,7 +62,7 @@ const FLUX1: Family = Family { name: "flux1", scaling_factor: 0.3611, shift_fact
 /// Every family known by name.
 pub const FAMILIES: &[Family] = &[
     SD15,
-    Family { name: "sd21", ..SD15 },
+    Family { name: "sd21", sample_size: Some(768), ..SD15 },
     SDXL,
     Family {
         name: "playground",
@@ -66,7 +70,13 @@ pub const FAMILIES: &[Family] = &[
         latents_mean_std: Some((&[-1.6574, 1.886, -1.383, 2.5155], &[8.4927, 5.9022, 6.5498, 5.2299])),
         ..SDXL
     },
-    Family { name: "sd_x4_upscaler", block_out_channels: &[128, 256, 512], scaling_factor: 0.08333, ..SD15 },
+    Family {
+        name: "sd_x4_upscaler",
+        block_out_channels: &[128, 256, 512],
+        scaling_factor: 0.08333,
+        sample_size: None,
+        ..SD15
+    },
     SD3,
     FLUX1,
     // The same weights as FLUX.1's.
@@ -108,17 +118,19 @@ impl Family {
             latents_mean: None,
             latents_std: None,
             force_upcast: true,
+            sample_size: None,
         };
         self.apply_scale(&mut config);
         config
     }
 
-    /// Replaces in `config` what concerns the latents' scale, and leaves the network.
+    /// Replaces in `config` what concerns the latents' scale, adds the sample size if there is none, and leaves the network.
     pub(crate) fn apply_scale(&self, config: &mut AutoencoderConfig) {
         config.scaling_factor = self.scaling_factor;
         config.shift_factor = self.shift_factor;
         config.latents_mean = self.latents_mean_std.map(|(mean, _)| mean.to_vec());
         config.latents_std = self.latents_mean_std.map(|(_, std)| std.to_vec());
+        config.sample_size = config.sample_size.or(self.sample_size);
     }
 
     /// Whether latents of both families mean the same.

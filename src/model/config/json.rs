@@ -41,6 +41,7 @@ pub(super) fn parse(json: &str) -> Result<AutoencoderConfig> {
         latents_mean: fields.list("latents_mean", "numbers", number)?,
         latents_std: fields.list("latents_std", "numbers", number)?,
         force_upcast: fields.one("force_upcast", "true or false", Value::as_bool)?.unwrap_or(true),
+        sample_size: Some(fields.one("sample_size", "a whole number or two", first_whole)?.unwrap_or(32)),
     })
 }
 
@@ -79,6 +80,11 @@ impl Fields<'_> {
 
 fn whole(value: &Value) -> Option<u32> {
     value.as_u64().and_then(|value| u32::try_from(value).ok())
+}
+
+/// A whole number, or the first of several, as diffusers reads `sample_size`.
+fn first_whole(value: &Value) -> Option<u32> {
+    whole(value.as_array().and_then(|items| items.first()).unwrap_or(value))
 }
 
 #[expect(

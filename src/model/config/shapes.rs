@@ -48,6 +48,7 @@ impl Derived {
             latents_mean: None,
             latents_std: None,
             force_upcast: true,
+            sample_size: None,
         };
         let fits = |family: &&Family| family.config().network_difference(&unscaled).is_none();
         let candidates = FAMILIES.iter().filter(fits).collect();

@@ -1,0 +1,176 @@
+//! `wgvae compare-tiling`.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use wgvae::internals::image_file::{self, ImageFormat, check_writable, encode_image};
+use wgvae::{
+    Checkpoint, Control, DecodeOptions, Gpu, GpuOptions, Latents, LoadOptions, Output, Pixels, Progress, Result,
+    Tiling, Vae, check_decoder,
+};
+
+use super::comparison::{Comparison, Cost, Row};
+use super::difference::{measure, picture};
+use super::interrupt::Interrupt;
+use super::session::bar;
+use super::tiling::{TileArgs, TilingArg, tiling_json};
+use super::{DecodeLimits, ModelArgs, PrecisionArg, input, latents};
+
+#[derive(Debug, Args)]
+pub(super) struct CompareTilingArgs {
+    #[command(flatten)]
+    model: ModelArgs,
+    /// Latents of one image, `[1, c, h, w]` or `[c, h, w]`, f32, f16 or bf16 in .safetensors, f32 or f16 in .npy
+    #[arg(long, value_name = "FILE")]
+    latents: PathBuf,
+    /// Picture of the difference from the exact one to write, mid grey where there is none: .png, .jpg or .webp
+    #[arg(short, long, value_name = "FILE")]
+    output: PathBuf,
+    /// What to compare with `exact`, which is decoded in any case
+    #[arg(long, value_enum, value_delimiter = ',', default_values_t = [TilingArg::Exact, TilingArg::Blend, TilingArg::Cosine])]
+    tilings: Vec<TilingArg>,
+    #[command(flatten)]
+    tiles: TileArgs,
+    /// How many times larger than it is the picture shows a difference
+    #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=255))]
+    amplify: u32,
+    /// Name of the tensor in a .safetensors file of latents [default: latents]
+    #[arg(long, value_name = "NAME")]
+    tensor: Option<String>,
+    /// The latents are the VAE's own: already divided by the model's scaling factor
+    #[arg(long)]
+    unscaled: bool,
+    /// Element type of weights and activations; auto: f16 on a GPU, f32 on a CPU driver
+    #[arg(long, value_enum, default_value_t = PrecisionArg::Auto)]
+    precision: PrecisionArg,
+    /// Limits to keep within: the device's own, or those that every WebGPU browser has
+    #[arg(long, value_enum, default_value_t = DecodeLimits::Device)]
+    limits: DecodeLimits,
+    /// Adapter to use: part of its name, or its index in `wgvae adapters`
+    #[arg(long, value_name = "NAME|INDEX")]
+    adapter: Option<String>,
+    /// Print the facts as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Decodes exactly and in each tiling, every time on a fresh device, so that each peak is its own.
+pub(super) async fn run(args: &CompareTilingArgs) -> Result<String> {
+    let interrupt = Interrupt::install();
+    let latents = latents::read(&args.latents, args.tensor.as_deref()).await?;
+    let format = ImageFormat::from_path(&args.output)?;
+    let tilings = args.compared()?;
+    let files = files(&args.output, &tilings);
+    files.iter().try_for_each(|file| check_writable(file))?;
+    let checkpoint = args.model.open().await?;
+    args.check(&latents, &checkpoint)?;
+    let image = checkpoint.config().image_size(latents.size());
+    format.check_size(&args.output, image)?;
+    let blends: Result<Vec<Tiling>> =
+        tilings.iter().map(|&name| args.tiles.tiling(name, checkpoint.config())).collect();
+    let blends = blends?;
+
+    let mut rows = Vec::new();
+    let mut written = Vec::new();
+    let exact = args.decode(&checkpoint, &latents, Tiling::Exact, &interrupt).await?;
+    rows.push(Row { cost: exact.cost, difference: None, file: None });
+    for (tiling, file) in blends.into_iter().zip(files) {
+        let decode = args.decode(&checkpoint, &latents, tiling, &interrupt).await?;
+        let shown = picture(&decode.pixels, &exact.pixels, image, args.amplify);
+        written.push((file.clone(), encode_image(format, &image_file::Pixels { size: image, data: &shown })?));
+        let difference = Some(measure(&decode.pixels, &exact.pixels));
+        rows.push(Row { cost: decode.cost, difference, file: Some(file) });
+    }
+    interrupt.write(&written)?;
+    let comparison = Comparison { image, amplify: args.amplify, adapter: exact.adapter, rows };
+    Ok(if args.json { super::to_json(&comparison.to_json()) } else { comparison.to_text() })
+}
+
+/// One decode: `[3, h, w]` floats, and what it took.
+#[derive(Debug)]
+struct Decode {
+    pixels: Vec<f32>,
+    adapter: String,
+    cost: Cost,
+}
+
+impl CompareTilingArgs {
+    /// The tilings to compare with exact, each once.
+    fn compared(&self) -> Result<Vec<TilingArg>> {
+        let mut tilings: Vec<TilingArg> = Vec::new();
+        for &tiling in self.tilings.iter().filter(|tiling| **tiling != TilingArg::Exact) {
+            if !tilings.contains(&tiling) {
+                tilings.push(tiling);
+            }
+        }
+        if tilings.is_empty() {
+            return Err(input("--tilings", "at least one of blend, cosine", "only exact"));
+        }
+        Ok(tilings)
+    }
+
+    /// Whether the latents are one image's and the model can decode them.
+    fn check(&self, latents: &Latents, checkpoint: &Checkpoint) -> Result<()> {
+        let what = || format!("latents in {}", self.latents.display());
+        let channels = checkpoint.config().latent_channels;
+        if latents.count() != 1 {
+            return Err(input(what(), "one image", format!("{} images", latents.count())));
+        }
+        if latents.channels() != channels {
+            let expected = format!("{channels} channels, as the model in {} has", self.model.model.display());
+            return Err(input(what(), expected, format!("{} channels", latents.channels())));
+        }
+        check_decoder(checkpoint)?;
+        if self.unscaled { Ok(()) } else { checkpoint.scaled_config().map(drop) }
+    }
+
+    async fn decode(
+        &self,
+        checkpoint: &Checkpoint,
+        latents: &Latents,
+        tiling: Tiling,
+        interrupt: &Interrupt,
+    ) -> Result<Decode> {
+        let gpu = Gpu::request(&GpuOptions {
+            adapter: self.adapter.clone(),
+            webgpu_default_limits: self.limits == DecodeLimits::WebgpuDefault,
+            ..GpuOptions::default()
+        })
+        .await?;
+        let load = LoadOptions { precision: self.precision.into(), unscaled: self.unscaled, ..LoadOptions::default() };
+        let mut vae = Vae::load(&gpu, checkpoint, load).await?;
+        let options = DecodeOptions { output: Output::Raw, tiling, ..DecodeOptions::default() };
+        let predicted = vae.plan(latents.size(), &options)?.memory.peak();
+        let bar = bar();
+        let mut show = |progress: Progress<'_>| {
+            bar.set_length(progress.total);
+            bar.set_position(progress.done);
+            bar.set_message(progress.stage.to_owned());
+        };
+        let mut control = Control { progress: Some(&mut show), cancel: Some(interrupt.cancel()), ..Control::default() };
+        let decoded = vae.decode(latents, 0, &options, &mut control).await?;
+        bar.finish_and_clear();
+        let Pixels::Raw(pixels) = decoded.pixels else { unreachable!("floats were asked for") };
+        let cost = Cost {
+            tiling: tiling_json(tiling, checkpoint.config(), latents.size()),
+            seconds: decoded.run.seconds,
+            predicted,
+            measured: gpu.ledger().peak(),
+        };
+        Ok(Decode { pixels, adapter: gpu.adapter().name.clone(), cost })
+    }
+}
+
+/// The pictures' names: of several, each has its tiling's at the end.
+fn files(output: &Path, tilings: &[TilingArg]) -> Vec<PathBuf> {
+    if let [_] = tilings {
+        return vec![output.to_owned()];
+    }
+    let named = |tiling: &TilingArg| {
+        let mut name = output.file_stem().unwrap_or_default().to_owned();
+        name.push(format!("-{}.", tiling.name()));
+        name.push(output.extension().unwrap_or_default());
+        output.with_file_name(name)
+    };
+    tilings.iter().map(named).collect()
+}

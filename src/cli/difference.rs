@@ -1,0 +1,54 @@
+//! How far one decoded image is from another, in numbers and as a picture.
+
+use wgvae::Size;
+
+/// Levels of an 8-bit channel, less one.
+const LEVELS: f64 = 255.0;
+/// The level that stands for no difference.
+const MIDDLE: f64 = 128.0;
+
+/// The difference of an image from the exact one, in levels of 0 to 255, both clamped but not rounded.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Difference {
+    /// The largest of any channel of any pixel.
+    pub(super) max: f64,
+    /// The mean of the absolute differences.
+    pub(super) mean: f64,
+    /// Peak signal-to-noise ratio in dB; `None` for equal images.
+    pub(super) psnr: Option<f64>,
+}
+
+/// Measures `image` against `exact`, both `[3, h, w]` of about -1 to 1.
+pub(super) fn measure(image: &[f32], exact: &[f32]) -> Difference {
+    let (mut max, mut sum, mut squares) = (0.0_f64, 0.0, 0.0);
+    for (&value, &wanted) in image.iter().zip(exact) {
+        let difference = (level(value) - level(wanted)).abs();
+        max = max.max(difference);
+        sum += difference;
+        squares += difference * difference;
+    }
+    #[expect(clippy::cast_precision_loss, reason = "a count of pixels")]
+    let count = image.len() as f64;
+    let psnr = (squares > 0.0).then(|| 10.0 * (LEVELS * LEVELS * count / squares).log10());
+    Difference { max, mean: sum / count, psnr }
+}
+
+/// RGB8 `[h, w, 3]` of `size`: mid grey where `image` and `exact` are equal, lighter where `image` is, by `amplify` times the difference.
+pub(super) fn picture(image: &[f32], exact: &[f32], size: Size, amplify: u32) -> Vec<u8> {
+    let plane = size.width as usize * size.height as usize;
+    let pixel = |index: usize| {
+        [0, 1, 2].map(|channel| {
+            let at = channel * plane + index;
+            let difference = level(image[at]) - level(exact[at]);
+            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "0 to 255")]
+            let shown = (MIDDLE + difference * f64::from(amplify)).round().clamp(0.0, LEVELS) as u8;
+            shown
+        })
+    };
+    (0..plane).flat_map(pixel).collect()
+}
+
+/// The level of a value, not rounded.
+fn level(value: f32) -> f64 {
+    (f64::from(value) * 0.5 + 0.5).clamp(0.0, 1.0) * LEVELS
+}

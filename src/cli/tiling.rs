@@ -1,0 +1,101 @@
+//! What can be typed about tiles, and how tiles are told of.
+
+use clap::{Args, ValueEnum};
+use serde_json::{Value, json};
+use wgvae::{AutoencoderConfig, Blend, BlendRule, Error, Result, Size, Tiling};
+
+use super::input;
+
+/// The tilings by name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum TilingArg {
+    /// The whole image at once: the model's own result
+    Exact,
+    /// Tiles blended as by diffusers' `AutoencoderKL` with `enable_tiling`
+    Blend,
+    /// Tiles blended as by SeedVR2's node for ComfyUI
+    Cosine,
+}
+
+impl TilingArg {
+    /// As it is typed.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Exact => "exact",
+            Self::Blend => "blend",
+            Self::Cosine => "cosine",
+        }
+    }
+}
+
+/// Lengths of the tiles.
+#[derive(Debug, Args)]
+pub(super) struct TileArgs {
+    /// Side of a tile in pixels of the image [default: blend: the model's `sample_size`; cosine: 1024]
+    #[arg(long, value_name = "PX")]
+    tile_size: Option<u32>,
+    /// Pixels that neighbouring tiles share [default: blend: a quarter of a tile; cosine: an eighth]
+    #[arg(long, value_name = "PX")]
+    tile_overlap: Option<u32>,
+}
+
+impl TileArgs {
+    /// The tiling `arg` with these lengths, for a model of `config`.
+    ///
+    /// # Errors
+    /// [`Error::Input`], which names the flag, for lengths that make no sense, and for any with `exact`; [`Error::Config`] when the
+    /// model does not say what its tiles are.
+    pub(super) fn tiling(&self, arg: TilingArg, config: &AutoencoderConfig) -> Result<Tiling> {
+        let rule = match arg {
+            TilingArg::Exact => return self.none().map(|()| Tiling::Exact),
+            TilingArg::Blend => BlendRule::Linear,
+            TilingArg::Cosine => BlendRule::Cosine,
+        };
+        let blend = Blend::for_model(rule, config, self.tile_size, self.tile_overlap);
+        blend.map(Tiling::Blend).map_err(|error| match error {
+            Error::Input { what, expected, found } => input(format!("--{}", what.replace(' ', "-")), expected, found),
+            other => other,
+        })
+    }
+
+    /// Fails if there is a length.
+    fn none(&self) -> Result<()> {
+        for (flag, pixels) in [("--tile-size", self.tile_size), ("--tile-overlap", self.tile_overlap)] {
+            if let Some(pixels) = pixels {
+                return Err(input(flag, "--tiling blend or cosine with it", format!("{pixels} with --tiling exact")));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The facts about the tiles of an image of `latents`.
+pub(super) fn tiling_json(tiling: Tiling, config: &AutoencoderConfig, latents: Size) -> Value {
+    let Tiling::Blend(blend) = tiling else { return json!({ "name": TilingArg::Exact.name(), "tiles": 1 }) };
+    json!({
+        "name": name_of(blend.rule()).name(),
+        "tile_pixels": blend.tile() * config.spatial_factor(),
+        "overlap_pixels": blend.overlap() * config.spatial_factor(),
+        "tiles": tiles(tiling, latents),
+    })
+}
+
+/// Words for the tiles, or nothing where there are none.
+pub(super) fn tiles_text(tiling: Tiling, latents: Size) -> String {
+    match tiling {
+        Tiling::Exact => String::new(),
+        Tiling::Blend(blend) => format!(" in {} tiles ({})", tiles(tiling, latents), name_of(blend.rule()).name()),
+    }
+}
+
+/// Number of tiles of an image of `latents`.
+pub(super) fn tiles(tiling: Tiling, latents: Size) -> usize {
+    tiling.grid(latents).map_or(1, |grid| grid.count())
+}
+
+fn name_of(rule: BlendRule) -> TilingArg {
+    match rule {
+        BlendRule::Linear => TilingArg::Blend,
+        BlendRule::Cosine => TilingArg::Cosine,
+    }
+}

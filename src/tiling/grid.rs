@@ -1,0 +1,95 @@
+//! Where the tiles of an image lie: every tile starts on a grid, and those at the right and at the bottom are cut off by the border.
+
+use std::ops::Range;
+
+use super::{Blend, BlendRule};
+use crate::tensor::Size;
+
+/// One tile, in latents.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Tile {
+    /// Columns of latents it covers.
+    pub columns: Range<u32>,
+    /// Rows of latents it covers.
+    pub rows: Range<u32>,
+}
+
+impl Tile {
+    /// Its extent.
+    pub fn size(&self) -> Size {
+        Size { width: self.columns.end - self.columns.start, height: self.rows.end - self.rows.start }
+    }
+}
+
+/// All tiles of an image: every combination of `columns` and `rows`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Grid {
+    blend: Blend,
+    latents: Size,
+    columns: Vec<Range<u32>>,
+    rows: Vec<Range<u32>>,
+}
+
+impl Grid {
+    pub(super) fn new(blend: Blend, latents: Size) -> Self {
+        let (columns, rows) = (spans(blend, latents.width), spans(blend, latents.height));
+        Self { blend, latents, columns, rows }
+    }
+
+    /// How the tiles are blended.
+    pub fn blend(&self) -> Blend {
+        self.blend
+    }
+
+    /// Size of the whole, in latents.
+    pub fn latents(&self) -> Size {
+        self.latents
+    }
+
+    /// The columns of latents that each tile of a row covers, from left to right.
+    pub fn columns(&self) -> &[Range<u32>] {
+        &self.columns
+    }
+
+    /// The rows of latents that each row of tiles covers, from top to bottom.
+    pub fn rows(&self) -> &[Range<u32>] {
+        &self.rows
+    }
+
+    /// Number of tiles.
+    pub fn count(&self) -> usize {
+        self.columns.len() * self.rows.len()
+    }
+
+    /// The tiles, row by row.
+    pub fn tiles(&self) -> impl Iterator<Item = Tile> {
+        let row = |rows: &Range<u32>| {
+            let rows = rows.clone();
+            self.columns.iter().map(move |columns| Tile { columns: columns.clone(), rows: rows.clone() })
+        };
+        self.rows.iter().flat_map(row)
+    }
+
+    /// Each size that tiles have, and how many have it. At most four: only the last of a row or column may be smaller.
+    pub fn sizes(&self) -> Vec<(Size, usize)> {
+        let mut sizes: Vec<(Size, usize)> = Vec::new();
+        for tile in self.tiles() {
+            match sizes.iter_mut().find(|(size, _)| *size == tile.size()) {
+                Some((_, count)) => *count += 1,
+                None => sizes.push((tile.size(), 1)),
+            }
+        }
+        sizes
+    }
+}
+
+/// The tiles along an axis of `extent` latents. With overlaps beyond half a tile several may end at the border.
+fn spans(blend: Blend, extent: u32) -> Vec<Range<u32>> {
+    let starts = (0..extent).step_by(blend.stride() as usize);
+    let spans = starts.map(|start| start..extent.min(start + blend.tile()));
+    match blend.rule() {
+        // Also those that lie wholly within the tile before.
+        BlendRule::Linear => spans.collect(),
+        BlendRule::Cosine => spans.filter(|span| span.start == 0 || span.end - span.start > blend.overlap()).collect(),
+    }
+}

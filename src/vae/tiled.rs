@@ -1,0 +1,172 @@
+//! Decodes in tiles: each tile is a decode of its own, one plan is prepared at a time, and the pixels are blended on the host.
+
+use web_time::Instant;
+
+use super::{DecodeOptions, Decoded, Latents, Pixels, Vae, check_finite, check_size, empty_pixels, place};
+use crate::error::{Error, Result};
+use crate::gpu::{Control, Progress, RunReport};
+use crate::plan::{Output, Plan};
+use crate::tensor::{Bytes, HostTensor, Size};
+use crate::tiling::{Blender, Grid, Planes, Tile, Tiling};
+
+/// What a decode in tiles takes: a plan for each size of tile. One is prepared at a time.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TilePlans {
+    /// Never empty. With the number of tiles of that size.
+    plans: Vec<(Plan, usize)>,
+}
+
+impl TilePlans {
+    /// Plans each size of tile with `plan`.
+    pub(super) fn new(grid: &Grid, plan: impl Fn(Size) -> Result<Plan>) -> Result<Self> {
+        let plans: Result<Vec<_>> = grid.sizes().into_iter().map(|(size, count)| Ok((plan(size)?, count))).collect();
+        Ok(Self { plans: plans? })
+    }
+
+    /// Each plan and the number of tiles that are decoded with it.
+    pub fn plans(&self) -> &[(Plan, usize)] {
+        &self.plans
+    }
+
+    /// Number of tiles.
+    pub fn count(&self) -> usize {
+        self.plans.iter().map(|(_, count)| count).sum()
+    }
+
+    /// GPU memory at the peak of the whole decode, weights included.
+    pub fn peak(&self) -> Bytes {
+        self.plans.iter().map(|(plan, _)| plan.memory.peak()).max().unwrap_or_default()
+    }
+
+    /// Multiply-adds of all tiles.
+    pub fn macs(&self) -> u64 {
+        self.plans.iter().map(|(plan, count)| plan.macs() * *count as u64).sum()
+    }
+
+    /// The plan that takes the most memory.
+    pub(super) fn into_largest(self) -> Plan {
+        let largest = self.plans.into_iter().map(|(plan, _)| plan).max_by_key(|plan| plan.memory.peak());
+        largest.expect("an image has at least one tile")
+    }
+}
+
+/// The options that a tile is decoded with: tiles are blended as floats, before clamping.
+pub(super) fn tile_options(options: &DecodeOptions) -> DecodeOptions {
+    DecodeOptions { output: Output::Raw, tiling: Tiling::Exact, ..*options }
+}
+
+impl Vae {
+    /// Plans each size of tile of a decode on this device. A decode that is not in tiles has one plan. Costs no GPU memory.
+    ///
+    /// # Errors
+    /// See [`plan_decode`](super::plan_decode).
+    pub fn plan_tiles(&self, latent_size: Size, options: &DecodeOptions) -> Result<TilePlans> {
+        check_size("size", latent_size)?;
+        match options.tiling.grid(latent_size) {
+            Some(grid) => TilePlans::new(&grid, |size| self.plan(size, &tile_options(options))),
+            None => Ok(TilePlans { plans: vec![(self.plan(latent_size, options)?, 1)] }),
+        }
+    }
+
+    /// The size and the options of what is decoded at once: everything, or the tile that takes the most memory.
+    pub(super) fn decoded_at_once(&self, latent_size: Size, options: &DecodeOptions) -> Result<(Size, DecodeOptions)> {
+        check_size("size", latent_size)?;
+        match options.tiling.grid(latent_size) {
+            Some(_) => Ok((self.plan(latent_size, options)?.latents, tile_options(options))),
+            None => Ok((latent_size, *options)),
+        }
+    }
+
+    /// Decodes image `index` of `latents` in the tiles of `grid`. Reports the time from the first upload until all is blended.
+    pub(super) async fn decode_tiles(
+        &mut self,
+        latents: &Latents,
+        index: u32,
+        grid: &Grid,
+        options: &DecodeOptions,
+        control: &mut Control<'_>,
+    ) -> Result<Decoded> {
+        let factor = self.config.spatial_factor();
+        let size = self.config.image_size(latents.size());
+        let tile_options = tile_options(options);
+        let total = self.plan_tiles(latents.size(), options)?.macs();
+        if let Some(first) = grid.tiles().next() {
+            self.prepare(first.size(), &tile_options).await?;
+        }
+        let start = Instant::now();
+        let mut pixels = empty_pixels(size, options.output);
+        let mut blender = Blender::new(grid, factor);
+        let (mut done, mut runs) = (0, Vec::new());
+        for tile in grid.tiles() {
+            let mut reached = done;
+            let mut show = |progress: Progress<'_>| {
+                reached = done + progress.done;
+                if let Some(whole) = &mut control.progress {
+                    whole(Progress { done: reached, total, stage: progress.stage });
+                }
+            };
+            let mut tile_control = Control {
+                progress: Some(&mut show),
+                cancel: control.cancel.clone(),
+                submission_target: control.submission_target,
+            };
+            let part = latents_of(&tile, latents, index)?;
+            // Boxed, as a decode calls itself here: once, since a tile is not cut again.
+            let decoded = Box::pin(self.decode(&part, 0, &tile_options, &mut tile_control)).await;
+            let decoded = decoded.map_err(|error| in_image(error, &tile, factor))?;
+            done = reached;
+            runs.push(decoded.run);
+            let Pixels::Raw(values) = decoded.pixels else { unreachable!("tiles are decoded to floats") };
+            if let Some(band) = blender.add(Planes::new(decoded.size, values)) {
+                let rows = (band.rows.start, band.rows.end);
+                match options.output {
+                    Output::Rgba8 => place(&mut pixels, size, rows, &band.pixels.to_rgba8()),
+                    Output::Raw => place(&mut pixels, size, rows, bytemuck::cast_slice(band.pixels.data())),
+                }
+            }
+        }
+        check_finite(&pixels, size)?;
+        Ok(Decoded { size, pixels, run: together(runs, start.elapsed().as_secs_f64()) })
+    }
+}
+
+/// The latents of one tile of image `index`.
+fn latents_of(tile: &Tile, latents: &Latents, index: u32) -> Result<Latents> {
+    let whole = latents.size();
+    let mut data = Vec::new();
+    for plane in latents.image(index).chunks_exact(whole.width as usize * whole.height as usize) {
+        for row in tile.rows.clone() {
+            let row = &plane[row as usize * whole.width as usize..];
+            data.extend_from_slice(&row[tile.columns.start as usize..tile.columns.end as usize]);
+        }
+    }
+    let shape = [latents.channels(), tile.size().height, tile.size().width];
+    Latents::new(HostTensor { shape: shape.map(|extent| extent as usize).to_vec(), data })
+}
+
+/// An error about a pixel of a tile, as one about a pixel of the image.
+fn in_image(error: Error, tile: &Tile, factor: u32) -> Error {
+    let pixels = |latents: u32| latents as usize * factor as usize;
+    match error {
+        Error::NotFinite { column, row } => {
+            Error::NotFinite { column: pixels(tile.columns.start) + column, row: pixels(tile.rows.start) + row }
+        }
+        other => other,
+    }
+}
+
+/// What all tiles took, in `seconds` altogether.
+fn together(runs: Vec<RunReport>, seconds: f64) -> RunReport {
+    let mut whole = RunReport { seconds, submissions: Vec::new(), stage_seconds: None };
+    for (index, run) in runs.into_iter().enumerate() {
+        whole.submissions.extend(run.submissions);
+        whole.stage_seconds = match (whole.stage_seconds.take(), run.stage_seconds) {
+            (None, stages) if index == 0 => stages,
+            (Some(sums), Some(stages)) if sums.len() == stages.len() => {
+                Some(sums.iter().zip(stages).map(|(sum, seconds)| sum + seconds).collect())
+            }
+            _ => None,
+        };
+    }
+    whole
+}

@@ -1,0 +1,209 @@
+//! Decodes in tiles against diffusers' own, and what is promised of them.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use pollster::block_on;
+use wgvae::internals::safetensors::{read_header, read_tensor};
+use wgvae::{
+    Blend, BlendRule, Control, DecodeOptions, Decoded, Error, FileSource, Gpu, GpuOptions, HostTensor, Latents,
+    LoadOptions, Output, Pixels, Precision, Progress, Tiling, Vae,
+};
+
+use crate::decode::{checkpoint, relative_error};
+use crate::formula;
+
+/// A golden decode in tiles.
+struct Fixture {
+    config: String,
+    latents: Latents,
+    tiling: Tiling,
+    image: HostTensor,
+    /// max |tiles - whole| / max |whole|
+    seam: f32,
+}
+
+fn fixture(case: &str) -> Fixture {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(format!("{case}.safetensors"));
+    let source = FileSource::open(path).unwrap();
+    let header = block_on(read_header(&source)).unwrap();
+    let shape: Vec<usize> = serde_json::from_str(&header.metadata["latent_shape"]).unwrap();
+    let rule = match header.metadata["rule"].as_str() {
+        "diffusers" => BlendRule::Linear,
+        "seedvr2" => BlendRule::Cosine,
+        other => panic!("rule {other}"),
+    };
+    let number = |name: &str| header.metadata[name].parse().unwrap();
+    Fixture {
+        config: header.metadata["config"].clone(),
+        latents: Latents::new(formula::latents(&shape)).unwrap(),
+        tiling: Tiling::Blend(Blend::new(rule, number("tile"), number("overlap")).unwrap()),
+        image: block_on(read_tensor(&source, "image", &header.tensors["image"])).unwrap(),
+        seam: header.metadata["seam"].parse().unwrap(),
+    }
+}
+
+fn load(fixture: &Fixture, precision: Precision) -> (Gpu, Vae) {
+    let gpu = block_on(Gpu::request(&GpuOptions::default())).unwrap();
+    let options = LoadOptions { precision, weights_on_host: true, ..LoadOptions::default() };
+    let vae = block_on(Vae::load(&gpu, &checkpoint(&fixture.config), options)).unwrap();
+    (gpu, vae)
+}
+
+fn decode(vae: &mut Vae, fixture: &Fixture, options: &DecodeOptions) -> Decoded {
+    block_on(vae.decode(&fixture.latents, 0, options, &mut Control::default())).unwrap()
+}
+
+fn raw(tiling: Tiling) -> DecodeOptions {
+    DecodeOptions { output: Output::Raw, tiling, ..DecodeOptions::default() }
+}
+
+const CASES: [&str; 6] = [
+    "tiled_diffusers",
+    "tiled_diffusers_slivers",
+    "tiled_diffusers_one_row",
+    "tiled_seedvr2",
+    "tiled_seedvr2_slivers",
+    "tiled_seedvr2_deep",
+];
+
+#[test]
+fn tiled_decodes_match_diffusers_and_seedvr2() {
+    for case in CASES {
+        let fixture = fixture(case);
+        let (_, mut vae) = load(&fixture, Precision::F32);
+        let error = relative_error(&decode(&mut vae, &fixture, &raw(fixture.tiling)), &fixture.image);
+        let whole = relative_error(&decode(&mut vae, &fixture, &raw(Tiling::Exact)), &fixture.image);
+        println!("{case}: {error:.2e}, the whole image {whole:.2e} from it");
+        assert!(error <= 1e-4, "{case}: relative max error {error:.2e}, at most 1e-4");
+        assert!(whole >= 0.5 * fixture.seam, "{case}: the tiles make no difference: {whole:.2e}");
+    }
+}
+
+#[test]
+fn the_measured_peak_is_the_predicted_one() {
+    for case in ["tiled_diffusers_slivers", "tiled_seedvr2"] {
+        for output in [Output::Rgba8, Output::Raw] {
+            let fixture = fixture(case);
+            let (gpu, mut vae) = load(&fixture, Precision::F32);
+            let options = DecodeOptions { output, ..raw(fixture.tiling) };
+            let predicted = vae.plan(fixture.latents.size(), &options).unwrap().memory.peak();
+            assert_eq!(vae.plan_tiles(fixture.latents.size(), &options).unwrap().peak(), predicted);
+            decode(&mut vae, &fixture, &options);
+            assert_eq!(gpu.ledger().peak(), predicted, "{case}");
+            let whole = vae.plan(fixture.latents.size(), &raw(Tiling::Exact)).unwrap().memory.peak();
+            assert!(predicted < whole, "{case}: {predicted} in tiles, {whole} without");
+        }
+    }
+}
+
+#[test]
+fn a_budget_is_kept_in_tiles_too() {
+    let fixture = fixture("tiled_seedvr2");
+    let (gpu, mut vae) = load(&fixture, Precision::F32);
+    let tiny = DecodeOptions { memory_budget: Some(wgvae::Bytes(1)), ..raw(fixture.tiling) };
+    let Err(Error::TooLarge { needed, .. }) = vae.plan(fixture.latents.size(), &tiny) else { panic!("one byte") };
+    let options = DecodeOptions { memory_budget: Some(needed), ..tiny };
+    let predicted = vae.plan(fixture.latents.size(), &options).unwrap().memory.peak();
+    let error = relative_error(&decode(&mut vae, &fixture, &options), &fixture.image);
+    assert!(error <= 1e-4, "{error:.2e}");
+    assert!(gpu.ledger().peak() <= needed, "{} of {needed}", gpu.ledger().peak());
+    assert_eq!(gpu.ledger().peak(), predicted);
+}
+
+#[test]
+fn pictures_are_those_of_the_floats() {
+    let fixture = fixture("tiled_diffusers_slivers");
+    let (_, mut vae) = load(&fixture, Precision::F32);
+    let floats = decode(&mut vae, &fixture, &raw(fixture.tiling));
+    let picture = decode(&mut vae, &fixture, &DecodeOptions { output: Output::Rgba8, ..raw(fixture.tiling) });
+    let (Pixels::Raw(floats), Pixels::Rgba8(levels)) = (&floats.pixels, &picture.pixels) else {
+        panic!("other pixels")
+    };
+    for (pixel, found) in levels.chunks_exact(4).enumerate() {
+        for channel in 0..3 {
+            let wanted = (floats[channel * floats.len() / 3 + pixel] * 0.5 + 0.5).clamp(0.0, 1.0) * 255.0;
+            assert!(
+                (f32::from(found[channel]) - wanted).abs() <= 0.5001,
+                "pixel {pixel}: {} of {wanted}",
+                found[channel]
+            );
+        }
+        assert_eq!(found[3], 255);
+    }
+}
+
+#[test]
+fn what_fits_one_tile_is_decoded_whole() {
+    let fixture = fixture("tiled_seedvr2_deep");
+    let (_, mut vae) = load(&fixture, Precision::F32);
+    let size = fixture.latents.size();
+    let tile = size.width.max(size.height);
+    for rule in [BlendRule::Linear, BlendRule::Cosine] {
+        let tiling = Tiling::Blend(Blend::new(rule, tile, 1).unwrap());
+        assert_eq!(vae.plan_tiles(size, &raw(tiling)).unwrap().count(), 1);
+        let whole = decode(&mut vae, &fixture, &raw(Tiling::Exact));
+        assert_eq!(decode(&mut vae, &fixture, &raw(tiling)).pixels, whole.pixels);
+        let smaller = Tiling::Blend(Blend::new(rule, tile - 1, 1).unwrap());
+        assert!(vae.plan_tiles(size, &raw(smaller)).unwrap().count() > 1);
+    }
+}
+
+#[test]
+fn progress_goes_over_all_tiles_and_cancelling_stops_between_them() {
+    let fixture = fixture("tiled_diffusers");
+    let (_, mut vae) = load(&fixture, Precision::F32);
+    let options = raw(fixture.tiling);
+    let work = vae.plan_tiles(fixture.latents.size(), &options).unwrap().macs();
+    let mut reached = 0;
+    let mut watch = |progress: Progress<'_>| {
+        assert_eq!(progress.total, work);
+        assert!(progress.done >= reached, "{} after {reached}", progress.done);
+        reached = progress.done;
+    };
+    let mut control = Control { progress: Some(&mut watch), ..Control::default() };
+    let whole = block_on(vae.decode(&fixture.latents, 0, &options, &mut control)).unwrap();
+    assert_eq!(reached, work);
+    assert!(whole.run.seconds > 0.0 && whole.run.submissions.len() >= 20, "{:?}", whole.run);
+
+    let cancel = Arc::new(AtomicBool::new(false));
+    let set = Arc::clone(&cancel);
+    let mut stop = |progress: Progress<'_>| {
+        assert!(progress.done < progress.total, "cancelled before the end");
+        set.store(progress.done > work / 2, Ordering::Relaxed);
+    };
+    let mut control = Control { progress: Some(&mut stop), cancel: Some(cancel), ..Control::default() };
+    let error = block_on(vae.decode(&fixture.latents, 0, &options, &mut control)).unwrap_err();
+    assert!(matches!(error, Error::Cancelled), "{error}");
+    assert_eq!(decode(&mut vae, &fixture, &options).pixels, whole.pixels);
+}
+
+#[test]
+fn a_prepared_tile_is_the_largest() {
+    let fixture = fixture("tiled_diffusers_slivers");
+    let (gpu, mut vae) = load(&fixture, Precision::F16);
+    let (size, options) = (fixture.latents.size(), raw(fixture.tiling));
+    let peak = block_on(vae.prepare(size, &options)).unwrap().memory.peak();
+    assert_eq!(peak, vae.plan(size, &options).unwrap().memory.peak());
+    assert_eq!(gpu.ledger().current(), peak);
+    let created = gpu.ledger().created();
+    block_on(vae.prepare(size, &options)).unwrap();
+    assert_eq!(gpu.ledger().created(), created);
+}
+
+#[test]
+fn an_overflow_names_the_pixel_of_the_image() {
+    let fixture = fixture("tiled_diffusers");
+    let (_, mut vae) = load(&fixture, Precision::F32);
+    let (width, height) = (fixture.latents.size().width as usize, fixture.latents.size().height as usize);
+    let mut latents = HostTensor { shape: vec![4, height, width], data: vec![0.25; 4 * width * height] };
+    // The last latent: in the tile at the right of the last row but one, and in the sliver below.
+    latents.data[4 * width * height - 1] = 3e38;
+    let latents = Latents::new(latents).unwrap();
+    let control = &mut Control::default();
+    let error = block_on(vae.decode(&latents, 0, &raw(fixture.tiling), control)).unwrap_err();
+    let Error::NotFinite { column, row } = error else { panic!("{error}") };
+    // That tile starts at column 24 and row 12; a latent has four pixels a side; the norms spread it over the whole tile.
+    assert_eq!((column, row), (4 * 24, 4 * 12));
+}
