@@ -44,7 +44,10 @@ pub use limits::{DeviceKind, DeviceLimits};
 pub use model::config::{AutoencoderConfig, FAMILIES, Family};
 pub use plan::{Memory, Output, Plan};
 pub use tensor::{Bytes, DType, HostTensor, Size, Storage};
-pub use vae::{DecodeOptions, Decoded, Latents, LoadOptions, Pixels, Precision, Vae, check_decoder, plan_decode};
+pub use vae::{
+    DecodeOptions, Decoded, DecodedRows, Fallback, Latents, LoadOptions, Pixels, Precision, RowPixels, Rows, Vae,
+    check_decoder, plan_decode,
+};
 
 /// Readers and writers that the command line and the crate's own tests use. With the hidden modules `gpu`, `kernels`, `model` and
 /// `plan` not part of the API: they change without notice.

@@ -16,6 +16,8 @@ pub struct GpuOptions {
     pub kernels_of: Option<DeviceKind>,
     /// Ask the device for no more than WebGPU's default limits.
     pub webgpu_default_limits: bool,
+    /// Let buffers take no more than this: beyond it allocations fail, as they do on a device without more memory.
+    pub memory_limit: Option<Bytes>,
 }
 
 /// An adapter and what it offers, as plain data.

@@ -2,15 +2,25 @@
 
 mod adapter;
 mod buffers;
+mod commands;
+mod control;
 mod executor;
+mod host;
+mod ledger;
 mod pipelines;
+mod readback;
+mod recorder;
+mod timestamps;
+mod upload;
 mod wait;
 
 use std::sync::Arc;
 
 pub use self::adapter::{AdapterReport, GpuOptions, adapters};
-pub use self::buffers::{GpuBuffer, Ledger};
-pub use self::executor::{Control, Prepared, Progress, RunReport, Submission, Weights};
+pub use self::buffers::GpuBuffer;
+pub use self::control::{Control, Progress, RunReport, Submission};
+pub use self::executor::{Prepared, RowSink, Weight};
+pub use self::ledger::Ledger;
 
 use self::pipelines::Pipelines;
 use self::wait::Waiter;
@@ -58,7 +68,7 @@ impl Gpu {
             record.lock().unwrap_or_else(std::sync::PoisonError::into_inner).get_or_insert(error.to_string());
         }));
         let waiter = Waiter::new(&device);
-        let ledger = Arc::new(Ledger::default());
+        let ledger = Arc::new(Ledger::new(options.memory_limit));
         Ok(Self {
             inner: Arc::new(Inner {
                 device,
@@ -97,6 +107,15 @@ impl Gpu {
     /// Pipelines compiled so far, and the time that took.
     pub fn compiled(&self) -> (usize, std::time::Duration) {
         self.inner.pipelines.compiled()
+    }
+
+    /// Waits until the device has done all that was submitted: buffers that were dropped are free then.
+    pub(crate) async fn idle(&self) -> Result<()> {
+        const DOING: &str = "waiting for the device";
+        let queue = &self.inner.queue;
+        let mut wait = self.inner.waiter.wait(DOING, None, |done| queue.on_submitted_work_done(move || done.with(())));
+        wait.end().await?;
+        self.check_alive(DOING)
     }
 
     /// Gives the device up, as a driver reset would: all later work fails with [`DeviceError::Lost`].
