@@ -53,9 +53,9 @@ pub use vae::{
 /// `plan` not part of the API: they change without notice.
 #[doc(hidden)]
 pub mod internals {
-    #[cfg(feature = "cli")]
-    pub use crate::io::image_file;
     pub use crate::io::{convert, names, npy, safetensors};
+    #[cfg(feature = "cli")]
+    pub use crate::io::{image_file, part_file};
     pub use crate::model::config;
 }
 

@@ -43,9 +43,7 @@ impl GpuBuffer {
         };
         let doing = format!("allocating \"{name}\" ({bytes})");
         let ledger = Arc::clone(&gpu.inner.ledger);
-        ledger.add(size).map_err(|reason| {
-            Error::Device(DeviceError::OutOfMemory { doing: doing.clone(), reason })
-        })?;
+        ledger.add(size).map_err(|reason| Error::Device(DeviceError::OutOfMemory { doing: doing.clone(), reason }))?;
         match gpu.scoped(&doing, || gpu.inner.device.create_buffer(&descriptor)).await {
             Ok(buffer) => Ok(Self { buffer, bytes: size, ledger }),
             Err(error) => {

@@ -152,14 +152,17 @@ impl Gpu {
             Some(wgpu::Error::OutOfMemory { source }) => {
                 Err(Error::Device(DeviceError::OutOfMemory { doing: doing.to_owned(), reason: source.to_string() }))
             }
-            Some(error) => {
-                // A lost device answers with other errors first; its callback comes when it is polled.
-                if let Err(error) = self.inner.device.poll(wgpu::PollType::Poll) {
-                    log::warn!("polling the device: {error}");
-                }
-                self.check_alive(doing)?;
-                Err(Error::Device(DeviceError::Failed { doing: doing.to_owned(), reason: error.to_string() }))
-            }
+            Some(error) => Err(self.failure(doing, &error)),
         }
+    }
+
+    /// Something failed: the device may have been lost.
+    fn failure(&self, doing: &str, reason: &dyn std::fmt::Display) -> Error {
+        // A lost device answers with other errors first; its callback comes when it is polled.
+        if let Err(error) = self.inner.device.poll(wgpu::PollType::Poll) {
+            log::warn!("polling the device: {error}");
+        }
+        let failed = || Error::Device(DeviceError::Failed { doing: doing.to_owned(), reason: reason.to_string() });
+        self.check_alive(doing).err().unwrap_or_else(failed)
     }
 }

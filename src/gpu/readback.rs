@@ -8,7 +8,7 @@ use std::ops::Range;
 use super::Gpu;
 use super::buffers::{GpuBuffer, Usage};
 use super::upload::Mapping;
-use crate::error::{DeviceError, Error, Result};
+use crate::error::Result;
 use crate::plan::ParkedId;
 use crate::plan::memory::Staging;
 use crate::tensor::Bytes;
@@ -109,21 +109,17 @@ impl Readbacks {
     }
 
     /// Waits for the oldest buffer that is under way and hands its pieces to `sink`, in the order they were copied.
-    pub(super) async fn read(
-        &mut self,
-        gpu: &Gpu,
-        sink: &mut dyn FnMut(Piece, &[u8]) -> Result<()>,
-    ) -> Result<()> {
+    pub(super) async fn read(&mut self, gpu: &Gpu, sink: &mut dyn FnMut(Piece, &[u8]) -> Result<()>) -> Result<()> {
         let Some(oldest) = self.under_way.front() else { return Ok(()) };
         let slot = &mut self.slots[*oldest];
         if let Some(mapping) = &mut slot.mapping {
             let mapped = mapping.end().await?;
             gpu.check_alive(DOING)?;
-            mapped.map_err(|error| failed(&error))?;
+            mapped.map_err(|error| gpu.failure(DOING, &error))?;
         }
         let buffer = slot.buffer.raw();
         let delivered = slot.pieces.drain(..).try_for_each(|(range, piece)| {
-            let view = buffer.get_mapped_range(range).map_err(|error| failed(&error))?;
+            let view = buffer.get_mapped_range(range).map_err(|error| gpu.failure(DOING, &error))?;
             sink(piece, &view)
         });
         buffer.unmap();
@@ -153,7 +149,7 @@ impl Readbacks {
         let mut at = 0;
         while at < bytes.0 {
             let Some(room) = self.room(Staging::ALIGNMENT) else {
-                return Err(failed(&"another read is under way"));
+                return Err(gpu.failure(DOING, &"another read is under way"));
             };
             let end = bytes.0.min(at + room);
             let copy = || {
@@ -175,7 +171,3 @@ impl Readbacks {
 }
 
 const DOING: &str = "reading from the device";
-
-fn failed(error: &dyn std::fmt::Display) -> Error {
-    Error::Device(DeviceError::Failed { doing: DOING.to_owned(), reason: error.to_string() })
-}

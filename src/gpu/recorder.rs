@@ -5,6 +5,7 @@ use std::ops::Range;
 use super::executor::Prepared;
 use super::readback::Piece;
 use crate::error::Result;
+use crate::plan::memory::Staging;
 use crate::plan::{Action, BufferId, HostSource, Output, ParkedId};
 
 /// How far a plan is recorded.
@@ -81,7 +82,7 @@ impl<'a> Recorder<'a> {
 
     /// Whether all of `to` could be filled.
     fn fetch(&mut self, from: HostSource, to: BufferId) -> Result<bool> {
-        let Prepared { plan, slots, host, uploads, .. } = &mut *self.prepared;
+        let Prepared { gpu, plan, slots, host, uploads, .. } = &mut *self.prepared;
         let buffer = &plan.buffers[to.0];
         let Some(content) = host.content(from, buffer.bytes) else { return Ok(false) };
         let bytes = buffer.bytes.0.min(content.len() as u64);
@@ -89,7 +90,7 @@ impl<'a> Recorder<'a> {
             let Some(room) = uploads.room() else { return Ok(false) };
             let end = bytes.min(self.at.bytes + room);
             let piece = &content[index(self.at.bytes)..index(end)];
-            uploads.write(&mut self.encoder, piece, &slots[buffer.slot.0], self.at.bytes)?;
+            uploads.write(gpu, &mut self.encoder, piece, &slots[buffer.slot.0], self.at.bytes)?;
             self.at.bytes = end;
         }
         Ok(true)
@@ -100,7 +101,7 @@ impl<'a> Recorder<'a> {
         let Prepared { plan, slots, host, readbacks, .. } = &mut *self.prepared;
         let buffer = &plan.buffers[from.0];
         while self.at.bytes < buffer.bytes.0 {
-            let Some(room) = readbacks.room(crate::plan::memory::Staging::ALIGNMENT) else { return false };
+            let Some(room) = readbacks.room(Staging::ALIGNMENT) else { return false };
             if self.at.bytes == 0 {
                 host.clear(to);
             }

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use super::Gpu;
 use super::buffers::{GpuBuffer, Usage};
 use super::wait::Wait;
-use crate::error::{DeviceError, Error, Result};
+use crate::error::Result;
 use crate::plan::memory::Staging;
 use crate::tensor::Bytes;
 
@@ -52,6 +52,7 @@ impl Uploads {
     /// Puts `data`, no more than there is room for, into `target` at byte `offset`.
     pub(super) fn write(
         &mut self,
+        gpu: &Gpu,
         encoder: &mut wgpu::CommandEncoder,
         data: &[u8],
         target: &GpuBuffer,
@@ -60,7 +61,8 @@ impl Uploads {
         let slot = &mut self.slots[self.current];
         let bytes = data.len() as u64;
         let range = slot.used..slot.used + bytes;
-        let mut view = slot.buffer.raw().get_mapped_range_mut(range.clone()).map_err(|error| failed(&error))?;
+        let mut view =
+            slot.buffer.raw().get_mapped_range_mut(range.clone()).map_err(|error| gpu.failure(DOING, &error))?;
         view.copy_from_slice(data);
         drop(view);
         encoder.copy_buffer_to_buffer(slot.buffer.raw(), range.start, target.raw(), offset, Some(bytes));
@@ -102,7 +104,7 @@ impl Uploads {
         if let Some(mapping) = &mut slot.mapping {
             let mapped = mapping.end().await?;
             gpu.check_alive(DOING)?;
-            mapped.map_err(|error| failed(&error))?;
+            mapped.map_err(|error| gpu.failure(DOING, &error))?;
         }
         (slot.mapping, slot.used) = (None, 0);
         self.under_way.pop_front();
@@ -127,7 +129,7 @@ impl Uploads {
             let end = data.len().min(at + usize::try_from(room).unwrap_or(usize::MAX));
             let copy = || -> Result<()> {
                 let mut encoder = gpu.inner.device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
-                self.write(&mut encoder, &data[at..end], target, at as u64)?;
+                self.write(gpu, &mut encoder, &data[at..end], target, at as u64)?;
                 self.close();
                 let submission = gpu.inner.queue.submit([encoder.finish()]);
                 self.recall(gpu, &submission);
@@ -141,7 +143,3 @@ impl Uploads {
 }
 
 const DOING: &str = "mapping a buffer to write";
-
-fn failed(error: &dyn std::fmt::Display) -> Error {
-    Error::Device(DeviceError::Failed { doing: DOING.to_owned(), reason: error.to_string() })
-}

@@ -367,9 +367,9 @@ impl Plan {
         // Launches and copies cost something even where they multiply nothing.
         const STEP_MACS: u64 = 500_000;
         let moved = match &step.action {
-            Action::Fetch { to: buffer, .. } | Action::Park { from: buffer, .. } | Action::Output { from: buffer, .. } => {
-                self.buffers[buffer.0].bytes.0
-            }
+            Action::Fetch { to: buffer, .. }
+            | Action::Park { from: buffer, .. }
+            | Action::Output { from: buffer, .. } => self.buffers[buffer.0].bytes.0,
             Action::Dispatch { .. } | Action::Copy { .. } => 0,
         };
         step.macs + STEP_MACS + self.transfer_work(moved)

@@ -70,7 +70,8 @@ impl Vae {
             Ok(plan) => plan,
             Err(why) => return Err(explain(error, first_peak, &why)),
         };
-        let fallback = Fallback { failed: error.to_string(), first_peak_bytes: first_peak, peak_bytes: plan.memory.peak() };
+        let fallback =
+            Fallback { failed: error.to_string(), first_peak_bytes: first_peak, peak_bytes: plan.memory.peak() };
         log::warn!("{fallback}");
         match self.try_plan(plan).await {
             Ok(prepared) => Ok(Ready { latent_size, options: *options, prepared, fallback: Some(fallback) }),

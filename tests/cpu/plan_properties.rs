@@ -153,10 +153,14 @@ fn check_memory(plan: &Plan, limits: &DeviceLimits) {
     assert!(staging.readback >= plan.row_bytes(), "a row of the result goes in one piece");
     for bytes in [staging.upload, staging.readback] {
         assert!(bytes.0 > 0 && bytes <= limits.max_buffer_size, "a staging buffer of {bytes}");
-        assert!(bytes <= Staging::PIECE.max(plan.row_bytes().align_up(Staging::ALIGNMENT)), "a staging buffer of {bytes}");
+        assert!(
+            bytes <= Staging::PIECE.max(plan.row_bytes().align_up(Staging::ALIGNMENT)),
+            "a staging buffer of {bytes}"
+        );
     }
     assert_eq!(plan.memory.staging, staging.bytes());
-    let created = slots + weights + staging.bytes().0 + plan.params.len() as u64 + UNUSED_BYTES + plan.memory.timestamps.0;
+    let created =
+        slots + weights + staging.bytes().0 + plan.params.len() as u64 + UNUSED_BYTES + plan.memory.timestamps.0;
     assert_eq!(plan.memory.peak(), Bytes(created));
 }
 

@@ -115,10 +115,7 @@ fn plan_of_one(gpu: &Gpu, problem: &Problem, bindings: Vec<Resource>, weights: u
         buffers: vec![BufferUse { name: "result".to_owned(), bytes: Bytes(bytes), live: 0..2, slot: SlotId(0) }],
         slots: vec![Bytes(bytes)],
         weights: vec![weight; weights],
-        memory: Memory {
-            params: Bytes(params.len() as u64 + UNUSED_BYTES),
-            ..Memory::default()
-        },
+        memory: Memory { params: Bytes(params.len() as u64 + UNUSED_BYTES), ..Memory::default() },
         params,
         parked: Vec::new(),
         input: BufferId(0),
