@@ -104,7 +104,7 @@ impl OutputFiles {
         let raw = |header: Vec<u8>| RawSink::new(header, index, size);
         let content = match format {
             Format::Picture(format) => match (format, part.file()?) {
-                (ImageFormat::Png, Some(file)) => Content::Png(PngRows::new(file, size)?),
+                (ImageFormat::Png, Some(file)) => Content::Png(Box::new(PngRows::new(file, size)?)),
                 _ => Content::Whole { format, size, data: Vec::new() },
             },
             Format::Npy => Content::Raw(raw(npy_header(&shape))),
@@ -130,7 +130,7 @@ pub(super) struct ImageSink<'a> {
 #[derive(Debug)]
 enum Content {
     /// As they come.
-    Png(PngRows),
+    Png(Box<PngRows>),
     /// The encoder needs the whole image.
     Whole { format: ImageFormat, size: Size, data: Vec<u8> },
     /// Each row goes to its place in each plane.

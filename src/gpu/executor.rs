@@ -1,4 +1,4 @@
-//! Executes a [`Plan`]: allocates its slots and makes its bind groups, then records and submits its steps.
+//! Executes a [`Plan`]: records and submits its steps, and moves what the host gives and gets.
 //!
 //! The one thing it settles itself is how many steps go into a submission: as many as should take the time allowed, by the speed
 //! measured on the submissions before. Between two of them it reports progress and honours a cancel. Transfers are part of
@@ -11,60 +11,20 @@ use std::time::Duration;
 
 use web_time::Instant;
 
-use super::Gpu;
-use super::buffers::{GpuBuffer, Usage};
-use super::commands::{Commands, Resources};
-use super::control::{Control, Pace, Progress, RunReport, Submission};
-use super::host::HostMemory;
-use super::readback::{Piece, Readbacks};
+use super::control::{Control, Progress, RunReport, Submission};
+use super::prepared::Prepared;
+use super::readback::Piece;
 use super::recorder::{Position, Recorder};
 use super::timestamps::Timestamps;
-use super::upload::Uploads;
 use super::wait::Wait;
 use crate::error::{DeviceError, Error, Result};
-use crate::plan::memory::Staging;
-use crate::plan::{BufferId, Plan, UNUSED_BYTES};
-use crate::tensor::Bytes;
+use crate::plan::Plan;
 
 /// Submissions that may be under way at once: one runs while the next is being recorded.
 const IN_FLIGHT: usize = 2;
 
 /// Receives rows of the result, first and after the last, and their content: `[rows, w, 4]` bytes or `[3, rows, w]` f32.
 pub type RowSink<'a> = dyn FnMut((u32, u32), &[u8]) -> Result<()> + 'a;
-
-/// Where a weight of a plan is.
-#[derive(Debug, Clone)]
-pub enum Weight<'a> {
-    /// On the GPU: for a plan that binds it.
-    Gpu(&'a GpuBuffer),
-    /// Packed, in host memory: for a plan that fetches it.
-    Host(Arc<[u8]>),
-}
-
-/// A plan with everything it needs on a device. Running it again only submits.
-pub struct Prepared {
-    pub(super) gpu: Gpu,
-    pub(super) plan: Arc<Plan>,
-    pub(super) slots: Vec<GpuBuffer>,
-    pub(super) commands: Commands,
-    pub(super) uploads: Uploads,
-    pub(super) readbacks: Readbacks,
-    pub(super) timestamps: Option<Timestamps>,
-    pub(super) host: HostMemory,
-    pace: Pace,
-    // Bound by the bind groups.
-    _params: GpuBuffer,
-    _unused: GpuBuffer,
-}
-
-impl std::fmt::Debug for Prepared {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Prepared")
-            .field("image", &self.plan.image)
-            .field("steps", &self.plan.steps.len())
-            .finish_non_exhaustive()
-    }
-}
 
 /// A submission that the device may still be working on.
 struct Flight {
@@ -78,59 +38,6 @@ struct Flight {
 }
 
 impl Prepared {
-    /// Allocates and compiles. `weights` are those of the plan, in its order.
-    ///
-    /// # Errors
-    /// [`Error::Device`], naming the buffer or kernel; [`Error::HostMemory`].
-    pub async fn new(gpu: &Gpu, plan: Arc<Plan>, weights: Vec<Weight<'_>>) -> Result<Self> {
-        assert_eq!(weights.len(), plan.weights.len(), "weights of another plan");
-        let (mut bound, mut fetched) = (Vec::new(), Vec::new());
-        for weight in weights {
-            let (on_gpu, on_host) = match weight {
-                Weight::Gpu(buffer) => (Some(buffer), None),
-                Weight::Host(data) => (None, Some(data)),
-            };
-            bound.push(on_gpu);
-            fetched.push(on_host);
-        }
-        let host = HostMemory::new(&plan, fetched)?;
-        let mut pipelines = Vec::new();
-        for variant in &plan.variants {
-            pipelines.push(gpu.inner.pipelines.get(gpu, variant).await?);
-        }
-        let mut slots = Vec::new();
-        for (index, bytes) in plan.slots.iter().enumerate() {
-            slots.push(GpuBuffer::new(gpu, &format!("slot {index}"), *bytes, Usage::Storage).await?);
-        }
-        let params = GpuBuffer::new(gpu, "params", Bytes(plan.params.len() as u64), Usage::Uniform).await?;
-        let unused = GpuBuffer::new(gpu, "unused", Bytes(UNUSED_BYTES), Usage::Storage).await?;
-        let staging = Staging::of(&plan);
-        let mut uploads = Uploads::new(gpu, staging.upload).await?;
-        let readbacks = Readbacks::new(gpu, staging.readback).await?;
-        let timestamps = Timestamps::new(gpu, &plan).await?;
-        uploads.upload(gpu, "uploading parameters", &plan.params, &params).await?;
-        let resources = Resources { plan: &plan, slots: &slots, weights: &bound, params: &params, unused: &unused };
-        let commands = gpu.scoped("binding buffers", || resources.commands(&gpu.inner.device, &pipelines)).await?;
-        Ok(Self {
-            gpu: gpu.clone(),
-            pace: Pace::guess(plan.kind),
-            plan,
-            slots,
-            commands,
-            uploads,
-            readbacks,
-            timestamps,
-            host,
-            _params: params,
-            _unused: unused,
-        })
-    }
-
-    /// The plan.
-    pub fn plan(&self) -> &Plan {
-        &self.plan
-    }
-
     /// Runs the plan once on `latents`, planar f32 `[c, h, w]`, and hands the result to `sink` part by part, in order of rows.
     ///
     /// # Errors
@@ -167,10 +74,6 @@ impl Prepared {
             None => None,
         };
         Ok(RunReport { seconds, sink_seconds, submissions, stage_seconds })
-    }
-
-    pub(super) fn slot(&self, buffer: BufferId) -> &GpuBuffer {
-        &self.slots[self.plan.buffers[buffer.0].slot.0]
     }
 
     /// Submits all steps, at most [`IN_FLIGHT`] submissions ahead of the device. Returns how long each took.

@@ -8,6 +8,7 @@ mod executor;
 mod host;
 mod ledger;
 mod pipelines;
+mod prepared;
 mod readback;
 mod recorder;
 mod timestamps;
@@ -19,8 +20,9 @@ use std::sync::Arc;
 pub use self::adapter::{AdapterReport, GpuOptions, adapters};
 pub use self::buffers::GpuBuffer;
 pub use self::control::{Control, Progress, RunReport, Submission};
-pub use self::executor::{Prepared, RowSink, Weight};
+pub use self::executor::RowSink;
 pub use self::ledger::Ledger;
+pub use self::prepared::{Prepared, Weight};
 
 use self::pipelines::Pipelines;
 use self::wait::Waiter;

@@ -154,7 +154,7 @@ impl Readbacks {
             let end = bytes.0.min(at + room);
             let copy = || {
                 let mut encoder = gpu.inner.device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
-                self.copy(&mut encoder, source, [at..end], Piece::Other);
+                self.copy(&mut encoder, source, std::iter::once(at..end), Piece::Other);
                 let submission = gpu.inner.queue.submit([encoder.finish()]);
                 self.map(gpu, &submission);
             };

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::executor::Prepared;
+use super::prepared::Prepared;
 use super::readback::Piece;
 use crate::error::Result;
 use crate::plan::memory::Staging;
@@ -107,7 +107,7 @@ impl<'a> Recorder<'a> {
             }
             let range = self.at.bytes..buffer.bytes.0.min(self.at.bytes + room);
             self.at.bytes = range.end;
-            readbacks.copy(&mut self.encoder, &slots[buffer.slot.0], [range], Piece::Parked(to));
+            readbacks.copy(&mut self.encoder, &slots[buffer.slot.0], std::iter::once(range), Piece::Parked(to));
         }
         true
     }
