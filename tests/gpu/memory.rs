@@ -100,7 +100,7 @@ fn every_allocation_of_a_load_may_fail() {
             assert!(skipped > 20, "only {skipped} weights");
             return;
         }
-        let error = loaded.err().expect("an allocation failed");
+        let error = loaded.expect_err("an allocation failed");
         assert!(is_out_of_memory(&error), "allocation {skipped}: {error}");
         assert_eq!(gpu.ledger().current(), Bytes(0), "allocation {skipped} left something");
     }
