@@ -145,9 +145,12 @@ struct DecodeArgs {
     /// Limits to keep within: the device's own, or those that every WebGPU browser has
     #[arg(long, value_enum, default_value_t = DecodeLimits::Device)]
     limits: DecodeLimits,
-    /// The most GPU memory to take, such as 512MiB; what does not fit waits in host memory, the picture stays the same to rounding
+    /// The most GPU memory to take, such as 512MiB; the picture stays the same to rounding, the time does not
     #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
     memory_budget: Option<Bytes>,
+    /// Whether what does not fit the budget may wait in host memory; auto: not on devices whose memory is the host's
+    #[arg(long, value_enum, default_value_t = ParkingArg::Auto)]
+    parking: ParkingArg,
     /// Whole; or, to reproduce what another tool makes of the latents, in tiles
     #[arg(long, value_enum, default_value_t = TilingArg::Exact)]
     tiling: TilingArg,
@@ -190,9 +193,12 @@ struct PlanArgs {
     /// Size of the picture in pixels
     #[arg(long, value_name = "WxH", value_parser = parse_size)]
     size: Size,
-    /// The most GPU memory to take, such as 512MiB; what does not fit waits in host memory
+    /// The most GPU memory to take, such as 512MiB
     #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
     memory_budget: Option<Bytes>,
+    /// Whether what does not fit the budget may wait in host memory; auto: yes, but not on an adapter whose memory is the host's
+    #[arg(long, value_enum, default_value_t = ParkingArg::Auto)]
+    parking: ParkingArg,
     /// Plan for each of these memory budgets and compare them with the whole plan, instead of showing one plan
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse_bytes, conflicts_with = "memory_budget")]
     budgets: Vec<Bytes>,
@@ -280,6 +286,23 @@ impl From<PrecisionArg> for wgvae::Precision {
             PrecisionArg::Auto => Self::Auto,
             PrecisionArg::F16 => Self::F16,
             PrecisionArg::F32 => Self::F32,
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum ParkingArg {
+    Auto,
+    On,
+    Off,
+}
+
+impl From<ParkingArg> for wgvae::Parking {
+    fn from(parking: ParkingArg) -> Self {
+        match parking {
+            ParkingArg::Auto => Self::Auto,
+            ParkingArg::On => Self::On,
+            ParkingArg::Off => Self::Off,
         }
     }
 }

@@ -89,6 +89,14 @@ pub enum Error {
         /// Row of the first such pixel.
         row: usize,
     },
+    /// The host's memory cannot hold what a plan keeps there.
+    #[error("the host has no {needed} of memory for {what}")]
+    HostMemory {
+        /// What is kept there.
+        what: String,
+        /// Bytes it needs.
+        needed: Bytes,
+    },
     /// The GPU, its driver or its absence.
     #[error(transparent)]
     Device(#[from] DeviceError),

@@ -49,16 +49,17 @@ pub use plan::{Memory, Output, Plan};
 pub use tensor::{Bytes, DType, HostTensor, Size, Storage};
 pub use tiling::{Blend, BlendRule, Tiling};
 pub use vae::{
-    DecodeOptions, Decoded, Latents, LoadOptions, Pixels, Precision, TilePlans, Vae, check_decoder, plan_decode,
+    DecodeOptions, Decoded, DecodedRows, Fallback, Latents, LoadOptions, Parking, Pixels, Precision, RowPixels, Rows,
+    TilePlans, Vae, check_decoder, plan_decode,
 };
 
 /// Readers and writers that the command line and the crate's own tests use. With the hidden modules `gpu`, `kernels`, `model`,
 /// `plan` and `tiling` not part of the API: they change without notice.
 #[doc(hidden)]
 pub mod internals {
-    #[cfg(feature = "cli")]
-    pub use crate::io::image_file;
     pub use crate::io::{convert, names, npy, safetensors};
+    #[cfg(feature = "cli")]
+    pub use crate::io::{image_file, part_file};
     pub use crate::model::config;
 }
 

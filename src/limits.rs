@@ -27,6 +27,9 @@ pub struct DeviceLimits {
     pub timestamp_query: bool,
     /// The kind of machine that runs the shaders.
     pub kind: DeviceKind,
+    /// Whether its memory is the host's: what leaves the one stays in the other.
+    #[serde(default)]
+    pub unified_memory: bool,
 }
 
 /// What runs the shaders. Decides tile sizes and the size of a submission, never the result.
@@ -55,6 +58,7 @@ impl DeviceLimits {
             shader_f16: false,
             timestamp_query: false,
             kind: DeviceKind::Gpu,
+            unified_memory: false,
         }
     }
 
@@ -64,6 +68,7 @@ impl DeviceLimits {
             shader_f16: self.shader_f16,
             timestamp_query: self.timestamp_query,
             kind: self.kind,
+            unified_memory: self.unified_memory,
             ..Self::webgpu_default()
         }
     }

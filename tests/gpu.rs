@@ -7,11 +7,15 @@ mod decode;
 mod formula;
 #[path = "gpu/kernels.rs"]
 mod kernels;
+#[path = "gpu/memory.rs"]
+mod memory;
 #[path = "problems/mod.rs"]
 mod problems;
 #[path = "gpu/promises.rs"]
 mod promises;
 #[path = "reference/mod.rs"]
 mod reference;
+#[path = "gpu/streaming.rs"]
+mod streaming;
 #[path = "gpu/tiling.rs"]
 mod tiling;

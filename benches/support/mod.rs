@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use pollster::block_on;
-use wgvae::gpu::{GpuBuffer, Prepared, Weights};
+use wgvae::gpu::{GpuBuffer, Prepared, Weight};
 use wgvae::model::graph::Graph;
 use wgvae::plan::{Plan, PlanOptions};
 use wgvae::{Control, Gpu, RunReport, Storage};
@@ -33,7 +33,7 @@ impl Bench {
                 block_on(GpuBuffer::with_data(gpu, &weight.name, &data)).expect("fits")
             })
             .collect();
-        let bound = Weights::Gpu(weights.iter().collect());
+        let bound = weights.iter().map(Weight::Gpu).collect();
         let prepared = block_on(Prepared::new(gpu, Arc::clone(&plan), bound)).expect("a device");
         let elements = plan.latents.width * plan.latents.height * plan.latent_channels;
         let latents = (0..elements).map(|index| (index % 13) as f32 * 0.1 - 0.6).collect();
@@ -42,7 +42,7 @@ impl Bench {
 
     /// Runs it once.
     pub(crate) fn run(&mut self) -> RunReport {
-        block_on(self.prepared.run(&self.latents, &mut Control::default(), &mut |_, _| {})).expect("a decode")
+        block_on(self.prepared.run(&self.latents, &mut Control::default(), &mut |_, _| Ok(()))).expect("a decode")
     }
 }
 

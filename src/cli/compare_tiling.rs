@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use wgvae::internals::image_file::{self, ImageFormat, check_writable, encode_image};
+use wgvae::internals::image_file::{self, ImageFormat, encode_image};
+use wgvae::internals::part_file::check_writable;
 use wgvae::{
     Checkpoint, Control, DecodeOptions, Gpu, GpuOptions, Latents, LoadOptions, Output, Pixels, Progress, Result,
     Tiling, Vae, check_decoder,
@@ -27,7 +28,7 @@ pub(super) struct CompareTilingArgs {
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
     /// What to compare with `exact`, which is decoded in any case
-    #[arg(long, value_enum, value_delimiter = ',', default_values_t = [TilingArg::Exact, TilingArg::Blend, TilingArg::Cosine])]
+    #[arg(long, value_enum, value_delimiter = ',', default_values_t = [TilingArg::Exact, TilingArg::Blend, TilingArg::Cosine, TilingArg::Estimate])]
     tilings: Vec<TilingArg>,
     #[command(flatten)]
     tiles: TileArgs,
@@ -67,7 +68,7 @@ pub(super) async fn run(args: &CompareTilingArgs) -> Result<String> {
     let image = checkpoint.config().image_size(latents.size());
     format.check_size(&args.output, image)?;
     let blends: Result<Vec<Tiling>> =
-        tilings.iter().map(|&name| args.tiles.tiling(name, checkpoint.config())).collect();
+        tilings.iter().map(|&name| args.tiles.compared(name, checkpoint.config())).collect();
     let blends = blends?;
 
     let mut rows = Vec::new();
@@ -81,7 +82,7 @@ pub(super) async fn run(args: &CompareTilingArgs) -> Result<String> {
         let difference = Some(measure(&decode.pixels, &exact.pixels));
         rows.push(Row { cost: decode.cost, difference, file: Some(file) });
     }
-    interrupt.write(&written)?;
+    interrupt.write_all(&written)?;
     let comparison = Comparison { image, amplify: args.amplify, adapter: exact.adapter, rows };
     Ok(if args.json { super::to_json(&comparison.to_json()) } else { comparison.to_text() })
 }
@@ -104,7 +105,7 @@ impl CompareTilingArgs {
             }
         }
         if tilings.is_empty() {
-            return Err(input("--tilings", "at least one of blend, cosine", "only exact"));
+            return Err(input("--tilings", "at least one of blend, cosine, estimate", "only exact"));
         }
         Ok(tilings)
     }

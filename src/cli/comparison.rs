@@ -101,6 +101,6 @@ impl Comparison {
 /// One line of the table.
 fn line([tiling, tiles, time, predicted, measured, max, mean, psnr, file]: [&str; 9]) -> String {
     let cells =
-        format!("{tiling:<7}{tiles:>6}{time:>11}{predicted:>16}{measured:>15}{max:>11}{mean:>12}{psnr:>10}  {file}");
+        format!("{tiling:<8}{tiles:>6}{time:>11}{predicted:>16}{measured:>15}{max:>11}{mean:>12}{psnr:>10}  {file}");
     format!("{}\n", cells.trim_end())
 }

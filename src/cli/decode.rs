@@ -1,8 +1,9 @@
 //! `wgvae decode`.
 
+use std::io::Write as _;
 use std::path::Path;
 
-use wgvae::internals::image_file::check_writable;
+use wgvae::internals::part_file::check_writable;
 use wgvae::{Checkpoint, DecodeOptions, Gpu, GpuOptions, LoadOptions, Result, Vae, check_decoder};
 
 use super::interrupt::Interrupt;
@@ -49,13 +50,18 @@ pub(super) async fn run(args: &DecodeArgs) -> Result<String> {
         output: files.output(),
         profile: args.report.is_some(),
         memory_budget: args.memory_budget,
+        parking: args.parking.into(),
         tiling,
     };
     let runs = decode_all(&gpu, &mut vae, &latents, &options, args.repeat, &interrupt, &mut files).await?;
     let report = Report::new(&gpu, &mut vae, &latents, &options, &runs, &files.names()).await?;
-    let mut written = files.finish()?;
-    written.extend(args.report.iter().map(|path| (path.clone(), report.to_bytes())));
-    interrupt.write(&written)?;
+    let mut written = files.finish();
+    if let Some(path) = &args.report {
+        let mut file = interrupt.create(path)?;
+        file.write_all(&report.to_bytes()).map_err(|error| file.error(error))?;
+        written.push(file);
+    }
+    interrupt.write(written)?;
     Ok(report.show(args.json))
 }
 

@@ -1,12 +1,12 @@
 //! Ctrl-C: stops a decode between two submissions, and never in the middle of a file.
 
 use std::io::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use wgvae::internals::image_file::write_atomically;
+use wgvae::internals::part_file::PartFile;
 use wgvae::{Error, Result};
 
 use super::INTERRUPTED;
@@ -14,23 +14,28 @@ use super::INTERRUPTED;
 /// How long work that was told to stop may take to do so. Reading weights and compiling do not listen.
 const PATIENCE: Duration = Duration::from_millis(600);
 
-/// Whether Ctrl-C was pressed, and the lock on writing files.
+/// Whether Ctrl-C was pressed, and files that are begun.
 #[derive(Debug, Default)]
 pub(super) struct Interrupt {
     cancel: Arc<AtomicBool>,
-    writing: Arc<Mutex<()>>,
+    /// Where they lie until they are complete. Locked while any is created or put into its place.
+    parts: Arc<Mutex<Vec<PathBuf>>>,
 }
 
 impl Interrupt {
     /// From now on Ctrl-C sets [`Self::cancel`], and ends the process a little later if that has not happened by itself.
     pub(super) fn install() -> Self {
         let interrupt = Self::default();
-        let (cancel, writing) = (Arc::clone(&interrupt.cancel), Arc::clone(&interrupt.writing));
+        let (cancel, parts) = (Arc::clone(&interrupt.cancel), Arc::clone(&interrupt.parts));
         let handler = move || {
             cancel.store(true, Ordering::Relaxed);
             std::thread::sleep(PATIENCE);
-            // Waits for files that are being written, and keeps others from being begun.
-            let _writing = writing.lock().unwrap_or_else(PoisonError::into_inner);
+            // Waits for files that are being put into their place, and keeps others from being begun.
+            let parts = parts.lock().unwrap_or_else(PoisonError::into_inner);
+            for part in parts.iter() {
+                // Most are gone by now.
+                drop(std::fs::remove_file(part));
+            }
             drop(writeln!(std::io::stderr(), "interrupted"));
             std::process::exit(i32::from(INTERRUPTED));
         };
@@ -45,15 +50,46 @@ impl Interrupt {
         Arc::clone(&self.cancel)
     }
 
-    /// Writes all of `files`, each atomically, or after Ctrl-C none.
+    /// Begins a file that is to replace `path`, and goes away if that never happens.
     ///
     /// # Errors
     /// [`Error::Cancelled`], [`Error::Io`].
-    pub(super) fn write(&self, files: &[(PathBuf, Vec<u8>)]) -> Result<()> {
-        let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
-        if self.cancel.load(Ordering::Relaxed) {
-            return Err(Error::Cancelled);
+    pub(super) fn create(&self, path: &Path) -> Result<PartFile> {
+        let mut parts = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
+        self.check()?;
+        let file = PartFile::create(path)?;
+        parts.extend(file.part().map(Path::to_owned));
+        Ok(file)
+    }
+
+    /// Puts all of `files` into their places, or after Ctrl-C none.
+    ///
+    /// # Errors
+    /// [`Error::Cancelled`], [`Error::Io`].
+    pub(super) fn write(&self, mut files: Vec<PartFile>) -> Result<()> {
+        files.iter_mut().try_for_each(PartFile::complete)?;
+        let mut parts = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
+        self.check()?;
+        files.into_iter().try_for_each(PartFile::persist)?;
+        parts.clear();
+        Ok(())
+    }
+
+    /// Writes the whole of each file, or after Ctrl-C none.
+    ///
+    /// # Errors
+    /// [`Error::Cancelled`], [`Error::Io`].
+    pub(super) fn write_all(&self, files: &[(PathBuf, Vec<u8>)]) -> Result<()> {
+        let mut begun = Vec::new();
+        for (path, content) in files {
+            let mut file = self.create(path)?;
+            file.write_all(content).map_err(|error| file.error(error))?;
+            begun.push(file);
         }
-        files.iter().try_for_each(|(path, bytes)| write_atomically(path, bytes))
+        self.write(begun)
+    }
+
+    fn check(&self) -> Result<()> {
+        if self.cancel.load(Ordering::Relaxed) { Err(Error::Cancelled) } else { Ok(()) }
     }
 }

@@ -14,7 +14,7 @@ mod text;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use wgvae::internals::image_file::check_writable;
+use wgvae::internals::part_file::check_writable;
 use wgvae::{Bytes, Result, Size};
 
 pub(super) use self::child::COMMAND as JOB_COMMAND;
@@ -74,7 +74,7 @@ pub(super) async fn run(args: &MemoryArgs) -> Result<String> {
     if let Some(path) = &args.html {
         files.push((path.clone(), html::page(&reports)?.into_bytes()));
     }
-    interrupt.write(&files)?;
+    interrupt.write_all(&files)?;
     match reports.as_slice() {
         [report] if args.json && args.merge.is_empty() => to_json(report),
         _ if args.json => to_json(&reports),

@@ -1,13 +1,18 @@
 //! What a decode writes: pictures or raw floats, by the ending of the file asked for.
 
+use std::io::{Seek as _, SeekFrom, Write as _};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use wgvae::internals::image_file::{self, ImageFormat, check_writable, encode_image, numbered};
-use wgvae::internals::npy::write_npy;
-use wgvae::internals::safetensors::write_safetensors;
-use wgvae::{Decoded, HostTensor, Output, Pixels, Result, Size};
+use wgvae::internals::convert::to_bytes;
+use wgvae::internals::image_file::{self, ImageFormat, PngRows, encode_image, numbered};
+use wgvae::internals::npy::npy_header;
+use wgvae::internals::part_file::{PartFile, check_writable};
+use wgvae::internals::safetensors::safetensors_header;
+use wgvae::{Error, Output, Result, RowPixels, Rows, Size};
 
 use super::input;
+use super::interrupt::Interrupt;
 
 /// Name of the tensor in a .safetensors file of raw floats.
 const TENSOR: &str = "image";
@@ -19,15 +24,14 @@ enum Format {
     Safetensors,
 }
 
-/// The file or files of a decode, as far as they are encoded.
+/// The file or files of a decode, as far as they are written.
 #[derive(Debug)]
 pub(super) struct OutputFiles {
     path: PathBuf,
     format: Format,
     count: usize,
-    pictures: Vec<(PathBuf, Vec<u8>)>,
-    size: Option<Size>,
-    raw: Vec<f32>,
+    begun: usize,
+    parts: Vec<PartFile>,
 }
 
 impl OutputFiles {
@@ -50,14 +54,7 @@ impl OutputFiles {
                 ));
             }
         };
-        let files = Self {
-            path: path.to_owned(),
-            format,
-            count: count as usize,
-            pictures: Vec::new(),
-            size: None,
-            raw: Vec::new(),
-        };
+        let files = Self { path: path.to_owned(), format, count: count as usize, begun: 0, parts: Vec::new() };
         files.names().iter().try_for_each(|name| check_writable(name))?;
         Ok(files)
     }
@@ -86,31 +83,111 @@ impl OutputFiles {
         }
     }
 
-    /// Takes the next image.
-    pub(super) fn add(&mut self, image: Decoded) -> Result<()> {
-        self.size = Some(image.size);
-        match (self.format, image.pixels) {
-            (Format::Picture(format), Pixels::Rgba8(data)) => {
-                let pixels = image_file::Pixels { size: image.size, data: &data };
-                let name = numbered(&self.path, self.pictures.len(), self.count);
-                self.pictures.push((name, encode_image(format, &pixels)?));
-            }
-            (Format::Npy | Format::Safetensors, Pixels::Raw(data)) => self.raw.extend_from_slice(&data),
-            (Format::Picture(_), Pixels::Raw(_)) | (Format::Npy | Format::Safetensors, Pixels::Rgba8(_)) => {
-                panic!("the decode delivered another kind of pixels than was asked for")
-            }
+    /// Begins the next image, of `size`. Its file or files appear when [`Interrupt::write`] gets them.
+    pub(super) fn image(&mut self, size: Size, interrupt: &Interrupt) -> Result<ImageSink<'_>> {
+        let index = self.begun;
+        self.begun += 1;
+        if let Format::Picture(_) = self.format {
+            self.parts.push(interrupt.create(&numbered(&self.path, index, self.count))?);
+        } else if self.parts.is_empty() {
+            self.parts.push(interrupt.create(&self.path)?);
         }
-        Ok(())
+        let (format, count) = (self.format, self.count);
+        let Some(part) = self.parts.last_mut() else { return Err(Error::Cancelled) };
+        let shape = [count, 3, size.height as usize, size.width as usize];
+        let raw = |header: Vec<u8>| RawSink::new(header, index, size);
+        let content = match format {
+            Format::Picture(format) => match (format, part.file()?) {
+                (ImageFormat::Png, Some(file)) => Content::Png(Box::new(PngRows::new(file, size)?)),
+                _ => Content::Whole { format, size, data: Vec::new() },
+            },
+            Format::Npy => Content::Raw(raw(npy_header(&shape))),
+            Format::Safetensors => Content::Raw(raw(safetensors_header(&[(TENSOR, &shape)])?)),
+        };
+        Ok(ImageSink { part, content })
     }
 
-    /// Name and content of every file.
-    pub(super) fn finish(self) -> Result<Vec<(PathBuf, Vec<u8>)>> {
-        let Size { width, height } = self.size.unwrap_or(Size { width: 0, height: 0 });
-        let tensor = || HostTensor { shape: vec![self.count, 3, height as usize, width as usize], data: self.raw };
-        match self.format {
-            Format::Picture(_) => Ok(self.pictures),
-            Format::Npy => Ok(vec![(self.path, write_npy(&tensor()))]),
-            Format::Safetensors => Ok(vec![(self.path, write_safetensors(&[(TENSOR, &tensor())])?)]),
+    /// All files, complete but for their names.
+    pub(super) fn finish(self) -> Vec<PartFile> {
+        self.parts
+    }
+}
+
+/// Takes the rows of one image.
+#[derive(Debug)]
+pub(super) struct ImageSink<'a> {
+    part: &'a mut PartFile,
+    content: Content,
+}
+
+/// How rows get into a file.
+#[derive(Debug)]
+enum Content {
+    /// As they come.
+    Png(Box<PngRows>),
+    /// The encoder needs the whole image.
+    Whole { format: ImageFormat, size: Size, data: Vec<u8> },
+    /// Each row goes to its place in each plane.
+    Raw(RawSink),
+}
+
+impl ImageSink<'_> {
+    /// Takes the next rows.
+    pub(super) fn add(&mut self, rows: &Rows<'_>) -> Result<()> {
+        let added = match (&mut self.content, &rows.pixels) {
+            (Content::Png(png), RowPixels::Rgba8(data)) => png.write(data),
+            (Content::Whole { data: all, .. }, RowPixels::Rgba8(data)) => {
+                all.extend_from_slice(data);
+                Ok(())
+            }
+            (Content::Raw(raw), RowPixels::Raw(values)) => raw.write(self.part, &rows.rows, values),
+            (Content::Png(_) | Content::Whole { .. }, RowPixels::Raw(_)) | (Content::Raw(_), RowPixels::Rgba8(_)) => {
+                panic!("the decode delivered another kind of pixels than was asked for")
+            }
+        };
+        added.map_err(|error| self.part.error(error))
+    }
+
+    /// Ends the image.
+    pub(super) fn finish(self) -> Result<()> {
+        let Self { part, content } = self;
+        let finished = match content {
+            Content::Png(png) => png.finish(),
+            Content::Whole { format, size, data } => {
+                part.write_all(&encode_image(format, &image_file::Pixels { size, data: &data })?)
+            }
+            Content::Raw(_) => Ok(()),
+        };
+        finished.map_err(|error| part.error(error))
+    }
+}
+
+/// Planes of f32 after a header, `[n, 3, h, w]`.
+#[derive(Debug)]
+struct RawSink {
+    header: Vec<u8>,
+    index: usize,
+    size: Size,
+}
+
+impl RawSink {
+    /// For image `index`.
+    fn new(header: Vec<u8>, index: usize, size: Size) -> Self {
+        Self { header, index, size }
+    }
+
+    fn write(&self, part: &mut PartFile, rows: &Range<u32>, values: &[f32]) -> std::io::Result<()> {
+        let (width, height) = (u64::from(self.size.width), u64::from(self.size.height));
+        if self.index == 0 && rows.start == 0 {
+            part.seek(SeekFrom::Start(0))?;
+            part.write_all(&self.header)?;
         }
+        for (plane, values) in (self.index as u64 * 3..).zip(values.chunks_exact(rows.len() * self.size.width as usize))
+        {
+            let element = (plane * height + u64::from(rows.start)) * width;
+            part.seek(SeekFrom::Start(self.header.len() as u64 + element * 4))?;
+            part.write_all(&to_bytes(values))?;
+        }
+        Ok(())
     }
 }

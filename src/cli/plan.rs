@@ -20,7 +20,7 @@ pub(super) async fn run(args: &PlanArgs) -> Result<String> {
         (given, _) => given.into(),
     };
     let options =
-        DecodeOptions { output: args.output.into(), memory_budget: args.memory_budget, ..DecodeOptions::default() };
+        DecodeOptions { output: args.output.into(), memory_budget: args.memory_budget, parking: args.parking.into(), ..DecodeOptions::default() };
     let plan = |options: &DecodeOptions| {
         plan_decode(&config, latent_size, &limits, precision.storage(&limits), false, options)
     };

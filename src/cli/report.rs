@@ -83,6 +83,7 @@ impl Report {
         let facts = json!({
             "files": files,
             "predicted_peak_bytes": predicted,
+            "fallback": runs.iter().find_map(|run| run.fallback.as_ref()),
             "measured_peak_bytes": measured,
             "allocator_allocated_bytes": allocator.map(|(allocated, _)| allocated),
             "allocator_reserved_bytes": allocator.map(|(_, reserved)| reserved),

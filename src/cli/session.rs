@@ -1,11 +1,13 @@
 //! Decodes all images of a file, with progress, and keeps what each decode took.
 
+use std::io::Write as _;
+
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
-use wgvae::{Control, DecodeOptions, Gpu, Latents, Progress, Result, RunReport, Vae};
+use wgvae::{Control, DecodeOptions, Fallback, Gpu, Latents, Progress, Result, Rows, RunReport, Vae};
 
 use super::interrupt::Interrupt;
-use super::output::OutputFiles;
+use super::output::{ImageSink, OutputFiles};
 
 /// One decode of one image.
 #[derive(Debug, Serialize)]
@@ -18,12 +20,15 @@ pub(super) struct Run {
     pub(super) kernels_compiled: usize,
     /// Buffers that had to be created for it.
     pub(super) buffers_created: u64,
+    /// The smaller plan that was used, if it was.
+    #[serde(skip)]
+    pub(super) fallback: Option<Fallback>,
     /// Times.
     #[serde(flatten)]
     pub(super) times: RunReport,
 }
 
-/// Decodes every image `repeat` times and hands the last of each to `files`.
+/// Decodes every image `repeat` times; the rows of the last of each go to `files`.
 pub(super) async fn decode_all(
     gpu: &Gpu,
     vae: &mut Vae,
@@ -33,7 +38,8 @@ pub(super) async fn decode_all(
     interrupt: &Interrupt,
     files: &mut OutputFiles,
 ) -> Result<Vec<Run>> {
-    files.check_size(vae.config().image_size(latents.size()))?;
+    let size = vae.config().image_size(latents.size());
+    files.check_size(size)?;
     let bar = bar();
     let total = u64::from(latents.count()) * u64::from(repeat);
     let mut runs: Vec<Run> = Vec::new();
@@ -48,17 +54,21 @@ pub(super) async fn decode_all(
             };
             let mut control =
                 Control { progress: Some(&mut show), cancel: Some(interrupt.cancel()), ..Control::default() };
-            let decoded = vae.decode(latents, image, options, &mut control).await?;
+            let mut sink = if repeat_index + 1 == repeat { Some(files.image(size, interrupt)?) } else { None };
+            let mut add = |rows: Rows<'_>| sink.as_mut().map_or(Ok(()), |sink| sink.add(&rows));
+            let decoded = vae.decode_rows(latents, image, options, &mut control, &mut add).await?;
+            sink.map_or(Ok(()), ImageSink::finish)?;
+            if let (Some(fallback), true) = (&decoded.fallback, runs.is_empty()) {
+                bar.suspend(|| drop(writeln!(std::io::stderr(), "warning: {fallback}")));
+            }
             runs.push(Run {
                 image,
                 repeat: repeat_index,
                 kernels_compiled: gpu.compiled().0 - kernels,
                 buffers_created: gpu.ledger().created() - buffers,
-                times: decoded.run.clone(),
+                fallback: decoded.fallback,
+                times: decoded.run,
             });
-            if repeat_index + 1 == repeat {
-                files.add(decoded)?;
-            }
         }
     }
     bar.finish_and_clear();

@@ -15,6 +15,8 @@ pub(super) enum TilingArg {
     Blend,
     /// Tiles blended as by SeedVR2's node for ComfyUI
     Cosine,
+    /// The whole image with the group norms of a smaller one: in one pass and without seams, but not the model's own result
+    Estimate,
 }
 
 impl TilingArg {
@@ -24,6 +26,7 @@ impl TilingArg {
             Self::Exact => "exact",
             Self::Blend => "blend",
             Self::Cosine => "cosine",
+            Self::Estimate => "estimate",
         }
     }
 }
@@ -43,11 +46,12 @@ impl TileArgs {
     /// The tiling `arg` with these lengths, for a model of `config`.
     ///
     /// # Errors
-    /// [`Error::Input`], which names the flag, for lengths that make no sense, and for any with `exact`; [`Error::Config`] when the
+    /// [`Error::Input`], which names the flag, for lengths that make no sense, and for any with `exact` and `estimate`; [`Error::Config`] when the
     /// model does not say what its tiles are.
     pub(super) fn tiling(&self, arg: TilingArg, config: &AutoencoderConfig) -> Result<Tiling> {
         let rule = match arg {
-            TilingArg::Exact => return self.none().map(|()| Tiling::Exact),
+            TilingArg::Exact => return self.none(arg).map(|()| Tiling::Exact),
+            TilingArg::Estimate => return self.none(arg).map(|()| Tiling::Estimate),
             TilingArg::Blend => BlendRule::Linear,
             TilingArg::Cosine => BlendRule::Cosine,
         };
@@ -58,11 +62,16 @@ impl TileArgs {
         })
     }
 
+    /// As [`Self::tiling`] for one of several tilings: those without tiles have no use for lengths.
+    pub(super) fn compared(&self, arg: TilingArg, config: &AutoencoderConfig) -> Result<Tiling> {
+        if arg == TilingArg::Estimate { Ok(Tiling::Estimate) } else { self.tiling(arg, config) }
+    }
+
     /// Fails if there is a length.
-    fn none(&self) -> Result<()> {
+    fn none(&self, arg: TilingArg) -> Result<()> {
         for (flag, pixels) in [("--tile-size", self.tile_size), ("--tile-overlap", self.tile_overlap)] {
             if let Some(pixels) = pixels {
-                return Err(input(flag, "--tiling blend or cosine with it", format!("{pixels} with --tiling exact")));
+                return Err(input(flag, "--tiling blend or cosine with it", format!("{pixels} with --tiling {}", arg.name())));
             }
         }
         Ok(())
@@ -71,7 +80,11 @@ impl TileArgs {
 
 /// The facts about the tiles of an image of `latents`.
 pub(super) fn tiling_json(tiling: Tiling, config: &AutoencoderConfig, latents: Size) -> Value {
-    let Tiling::Blend(blend) = tiling else { return json!({ "name": TilingArg::Exact.name(), "tiles": 1 }) };
+    let blend = match tiling {
+        Tiling::Exact => return json!({ "name": TilingArg::Exact.name(), "tiles": 1 }),
+        Tiling::Estimate => return json!({ "name": TilingArg::Estimate.name(), "tiles": 1 }),
+        Tiling::Blend(blend) => blend,
+    };
     json!({
         "name": name_of(blend.rule()).name(),
         "tile_pixels": blend.tile() * config.spatial_factor(),
@@ -84,6 +97,7 @@ pub(super) fn tiling_json(tiling: Tiling, config: &AutoencoderConfig, latents: S
 pub(super) fn tiles_text(tiling: Tiling, latents: Size) -> String {
     match tiling {
         Tiling::Exact => String::new(),
+        Tiling::Estimate => " with estimated norms".to_owned(),
         Tiling::Blend(blend) => format!(" in {} tiles ({})", tiles(tiling, latents), name_of(blend.rule()).name()),
     }
 }

@@ -16,6 +16,8 @@ pub struct GpuOptions {
     pub kernels_of: Option<DeviceKind>,
     /// Ask the device for no more than WebGPU's default limits.
     pub webgpu_default_limits: bool,
+    /// Let buffers take no more than this: beyond it allocations fail, as they do on a device without more memory.
+    pub memory_limit: Option<Bytes>,
 }
 
 /// An adapter and what it offers, as plain data.
@@ -139,7 +141,8 @@ pub(super) fn report(adapter: &wgpu::Adapter) -> AdapterReport {
 fn limits_of(adapter: &wgpu::Adapter) -> DeviceLimits {
     let limits = adapter.limits();
     let features = adapter.features();
-    let kind = match adapter.get_info().device_type {
+    let device_type = adapter.get_info().device_type;
+    let kind = match device_type {
         wgpu::DeviceType::Cpu => DeviceKind::Cpu,
         wgpu::DeviceType::DiscreteGpu
         | wgpu::DeviceType::IntegratedGpu
@@ -157,6 +160,7 @@ fn limits_of(adapter: &wgpu::Adapter) -> DeviceLimits {
         shader_f16: features.contains(wgpu::Features::SHADER_F16),
         timestamp_query: features.contains(wgpu::Features::TIMESTAMP_QUERY),
         kind,
+        unified_memory: matches!(device_type, wgpu::DeviceType::Cpu | wgpu::DeviceType::IntegratedGpu),
     }
 }
 

@@ -1,46 +1,11 @@
 //! Creates GPU buffers, and counts them. The only place that does: the ledger is the measured side of every prediction.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::Gpu;
-use crate::error::Result;
+use super::ledger::Ledger;
+use crate::error::{DeviceError, Error, Result};
 use crate::tensor::Bytes;
-
-/// Bytes and numbers of the buffers created on a device.
-#[derive(Debug, Default)]
-pub struct Ledger {
-    current: AtomicU64,
-    peak: AtomicU64,
-    created: AtomicU64,
-}
-
-impl Ledger {
-    /// Bytes that exist now.
-    pub fn current(&self) -> Bytes {
-        Bytes(self.current.load(Ordering::Relaxed))
-    }
-
-    /// The most that ever existed at once.
-    pub fn peak(&self) -> Bytes {
-        Bytes(self.peak.load(Ordering::Relaxed))
-    }
-
-    /// Buffers created since the device was opened.
-    pub fn created(&self) -> u64 {
-        self.created.load(Ordering::Relaxed)
-    }
-
-    fn add(&self, bytes: u64) {
-        let current = self.current.fetch_add(bytes, Ordering::Relaxed) + bytes;
-        self.peak.fetch_max(current, Ordering::Relaxed);
-        self.created.fetch_add(1, Ordering::Relaxed);
-    }
-
-    fn remove(&self, bytes: u64) {
-        self.current.fetch_sub(bytes, Ordering::Relaxed);
-    }
-}
 
 /// What a buffer is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,9 +14,11 @@ pub(super) enum Usage {
     Storage,
     /// Parameters.
     Uniform,
+    /// Written by the host. Comes mapped.
+    Upload,
     /// Read by the host.
-    Staging,
-    /// Timestamps, before they go to staging.
+    Readback,
+    /// Timestamps, before they are read back.
     Timestamps,
 }
 
@@ -68,19 +35,22 @@ impl GpuBuffer {
     /// Creates a buffer of `bytes`, rounded up to the four bytes that copies need.
     pub(super) async fn new(gpu: &Gpu, name: &str, bytes: Bytes, usage: Usage) -> Result<Self> {
         let size = bytes.align_up(4).0;
-        let usage = match usage {
-            Usage::Storage => wgpu::BufferUsages::STORAGE | wgpu::BufferUsages::COPY_SRC | wgpu::BufferUsages::COPY_DST,
-            Usage::Uniform => wgpu::BufferUsages::UNIFORM | wgpu::BufferUsages::COPY_DST,
-            Usage::Staging => wgpu::BufferUsages::MAP_READ | wgpu::BufferUsages::COPY_DST,
-            Usage::Timestamps => wgpu::BufferUsages::QUERY_RESOLVE | wgpu::BufferUsages::COPY_SRC,
+        let descriptor = wgpu::BufferDescriptor {
+            label: Some(name),
+            size,
+            usage: flags(usage),
+            mapped_at_creation: usage == Usage::Upload,
         };
-        let descriptor = wgpu::BufferDescriptor { label: Some(name), size, usage, mapped_at_creation: false };
-        let buffer = gpu
-            .scoped(&format!("allocating \"{name}\" ({bytes})"), || gpu.inner.device.create_buffer(&descriptor))
-            .await?;
+        let doing = format!("allocating \"{name}\" ({bytes})");
         let ledger = Arc::clone(&gpu.inner.ledger);
-        ledger.add(size);
-        Ok(Self { buffer, bytes: size, ledger })
+        ledger.add(size).map_err(|reason| Error::Device(DeviceError::OutOfMemory { doing: doing.clone(), reason }))?;
+        match gpu.scoped(&doing, || gpu.inner.device.create_buffer(&descriptor)).await {
+            Ok(buffer) => Ok(Self { buffer, bytes: size, ledger }),
+            Err(error) => {
+                ledger.fail(size);
+                Err(error)
+            }
+        }
     }
 
     /// A storage buffer that holds `data`.
@@ -105,5 +75,16 @@ impl Drop for GpuBuffer {
     fn drop(&mut self) {
         self.buffer.destroy();
         self.ledger.remove(self.bytes);
+    }
+}
+
+fn flags(usage: Usage) -> wgpu::BufferUsages {
+    use wgpu::BufferUsages as Flags;
+    match usage {
+        Usage::Storage => Flags::STORAGE | Flags::COPY_SRC | Flags::COPY_DST,
+        Usage::Uniform => Flags::UNIFORM | Flags::COPY_DST,
+        Usage::Upload => Flags::MAP_WRITE | Flags::COPY_SRC,
+        Usage::Readback => Flags::MAP_READ | Flags::COPY_DST,
+        Usage::Timestamps => Flags::QUERY_RESOLVE | Flags::COPY_SRC,
     }
 }

@@ -2,15 +2,27 @@
 
 mod adapter;
 mod buffers;
+mod commands;
+mod control;
 mod executor;
+mod host;
+mod ledger;
 mod pipelines;
+mod prepared;
+mod readback;
+mod recorder;
+mod timestamps;
+mod upload;
 mod wait;
 
 use std::sync::Arc;
 
 pub use self::adapter::{AdapterReport, GpuOptions, adapters};
-pub use self::buffers::{GpuBuffer, Ledger};
-pub use self::executor::{Control, Prepared, Progress, RunReport, Submission, Weights};
+pub use self::buffers::GpuBuffer;
+pub use self::control::{Control, Progress, RunReport, Submission};
+pub use self::executor::RowSink;
+pub use self::ledger::Ledger;
+pub use self::prepared::{Prepared, Weight};
 
 use self::pipelines::Pipelines;
 use self::wait::Waiter;
@@ -58,7 +70,7 @@ impl Gpu {
             record.lock().unwrap_or_else(std::sync::PoisonError::into_inner).get_or_insert(error.to_string());
         }));
         let waiter = Waiter::new(&device);
-        let ledger = Arc::new(Ledger::default());
+        let ledger = Arc::new(Ledger::new(options.memory_limit));
         Ok(Self {
             inner: Arc::new(Inner {
                 device,
@@ -99,6 +111,15 @@ impl Gpu {
         self.inner.pipelines.compiled()
     }
 
+    /// Waits until the device has done all that was submitted: buffers that were dropped are free then.
+    pub(crate) async fn idle(&self) -> Result<()> {
+        const DOING: &str = "waiting for the device";
+        let queue = &self.inner.queue;
+        let mut wait = self.inner.waiter.wait(DOING, None, |done| queue.on_submitted_work_done(move || done.with(())));
+        wait.end().await?;
+        self.check_alive(DOING)
+    }
+
     /// Gives the device up, as a driver reset would: all later work fails with [`DeviceError::Lost`].
     pub fn destroy(&self) {
         self.inner.device.destroy();
@@ -133,14 +154,17 @@ impl Gpu {
             Some(wgpu::Error::OutOfMemory { source }) => {
                 Err(Error::Device(DeviceError::OutOfMemory { doing: doing.to_owned(), reason: source.to_string() }))
             }
-            Some(error) => {
-                // A lost device answers with other errors first; its callback comes when it is polled.
-                if let Err(error) = self.inner.device.poll(wgpu::PollType::Poll) {
-                    log::warn!("polling the device: {error}");
-                }
-                self.check_alive(doing)?;
-                Err(Error::Device(DeviceError::Failed { doing: doing.to_owned(), reason: error.to_string() }))
-            }
+            Some(error) => Err(self.failure(doing, &error)),
         }
+    }
+
+    /// Something failed: the device may have been lost.
+    fn failure(&self, doing: &str, reason: &dyn std::fmt::Display) -> Error {
+        // A lost device answers with other errors first; its callback comes when it is polled.
+        if let Err(error) = self.inner.device.poll(wgpu::PollType::Poll) {
+            log::warn!("polling the device: {error}");
+        }
+        let failed = || Error::Device(DeviceError::Failed { doing: doing.to_owned(), reason: reason.to_string() });
+        self.check_alive(doing).err().unwrap_or_else(failed)
     }
 }

@@ -86,12 +86,12 @@ pub(super) struct Wait<T> {
 }
 
 impl<T> Wait<T> {
-    /// Waits for the callback.
-    pub(super) async fn end(self) -> Result<T> {
-        let doing = self.doing;
-        let never =
-            |oneshot::Canceled| Error::Device(DeviceError::Lost { doing, reason: "it never answered".to_owned() });
-        self.receiver.await.map_err(never)
+    /// Waits for the callback. Where the future is dropped before that, another call goes on waiting.
+    pub(super) async fn end(&mut self) -> Result<T> {
+        let answer = (&mut self.receiver).await;
+        answer.map_err(|oneshot::Canceled| {
+            Error::Device(DeviceError::Lost { doing: self.doing.clone(), reason: "it never answered".to_owned() })
+        })
     }
 }
 

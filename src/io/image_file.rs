@@ -1,14 +1,17 @@
-//! Images to files, and any file written so that no half-written one is ever seen: aside first, renamed when complete.
+//! Images to files: whole ones in any format, and PNG row by row.
 
-use std::io::{Cursor, Write as _};
+use std::cell::RefCell;
+use std::fs::File;
+use std::io::{Cursor, Write};
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 use image::codecs::jpeg::JpegEncoder;
 use image::codecs::png::{CompressionType, FilterType, PngEncoder};
 use image::codecs::webp::WebPEncoder;
 use image::{ExtendedColorType, ImageEncoder as _};
-use tempfile::NamedTempFile;
 
+use super::part_file::write_atomically;
 use crate::error::{Error, Result};
 use crate::tensor::Size;
 
@@ -110,12 +113,78 @@ pub fn encode_image(format: ImageFormat, pixels: &Pixels<'_>) -> Result<Vec<u8>>
             }
         }
     };
-    encoded.map_err(|error| Error::Input {
-        what: format!("{} image as {format:?}", pixels.size),
+    encoded.map_err(|error| unfit(format, pixels.size, &error))?;
+    Ok(file.into_inner())
+}
+
+fn unfit(format: ImageFormat, size: Size, error: &dyn std::fmt::Display) -> Error {
+    Error::Input {
+        what: format!("{size} image as {format:?}"),
         expected: "an image this format can hold".to_owned(),
         found: error.to_string(),
-    })?;
-    Ok(file.into_inner())
+    }
+}
+
+/// An RGBA picture on its way into a PNG file, with the same settings as [`encode_image`] has.
+pub struct PngRows {
+    writer: png::StreamWriter<'static, Watched>,
+    failed: Rc<RefCell<Option<std::io::Error>>>,
+    size: Size,
+}
+
+impl std::fmt::Debug for PngRows {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("PngRows").field("size", &self.size).finish_non_exhaustive()
+    }
+}
+
+impl PngRows {
+    /// Begins a picture of `size` in `file`.
+    pub fn new(file: File, size: Size) -> Result<Self> {
+        let failed = Rc::new(RefCell::new(None));
+        let file = Watched { file, failed: Rc::clone(&failed) };
+        let mut encoder = png::Encoder::new(file, size.width, size.height);
+        encoder.set_color(png::ColorType::Rgba);
+        encoder.set_depth(png::BitDepth::Eight);
+        encoder.set_compression(png::Compression::Fast);
+        encoder.set_filter(png::Filter::Adaptive);
+        let writer = encoder.write_header().and_then(|writer| writer.into_stream_writer_with_size(PNG_CHUNK_BYTES));
+        let writer = writer.map_err(|error| unfit(ImageFormat::Png, size, &error))?;
+        Ok(Self { writer, failed, size })
+    }
+
+    /// Adds rows, `[rows, w, 4]`.
+    pub fn write(&mut self, rows: &[u8]) -> std::io::Result<()> {
+        self.writer.write_all(rows)
+    }
+
+    /// Ends the file; an error when rows are missing.
+    pub fn finish(self) -> std::io::Result<()> {
+        self.writer.finish().map_err(std::io::Error::from)?;
+        self.failed.take().map_or(Ok(()), Err)
+    }
+}
+
+/// Compressed data is written in pieces of this many bytes.
+const PNG_CHUNK_BYTES: usize = 1 << 16;
+
+/// A file that remembers that it could not be written: what a PNG writer writes when it is dropped fails in silence.
+struct Watched {
+    file: File,
+    failed: Rc<RefCell<Option<std::io::Error>>>,
+}
+
+impl Write for Watched {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        let keep = |error: &std::io::Error| {
+            self.failed.replace(Some(std::io::Error::new(error.kind(), error.to_string())));
+        };
+        self.file.write(bytes).inspect_err(keep)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.file.flush()
+    }
 }
 
 /// Encodes `pixels` by the ending of `path` and writes the file atomically.
@@ -136,62 +205,4 @@ pub fn numbered(path: &Path, index: usize, count: usize) -> PathBuf {
         name.push(ending);
     }
     path.with_file_name(name)
-}
-
-/// Writes `bytes` to `path`, which holds either its old content or all of the new at any time.
-///
-/// Something that is not a file (a pipe, `/dev/stdout`) is written to directly; a link stays a link.
-pub fn write_atomically(path: &Path, bytes: &[u8]) -> Result<()> {
-    let write = || {
-        let Some(target) = replaceable(path)? else {
-            return std::fs::OpenOptions::new().write(true).open(path)?.write_all(bytes);
-        };
-        let mut file = create_beside(&target)?;
-        file.write_all(bytes)?;
-        file.as_file().sync_all()?;
-        file.persist(&target).map_err(|error| error.error)?;
-        Ok(())
-    };
-    write().map_err(|source| io_error(path, source))
-}
-
-/// Fails if `path` could not be written now, because its folder is missing or closed or it is a folder itself. For use
-/// before long work; leaves nothing behind.
-pub fn check_writable(path: &Path) -> Result<()> {
-    let check = || match replaceable(path)? {
-        Some(target) => create_beside(&target)?.close(),
-        None => std::fs::OpenOptions::new().write(true).open(path).map(drop),
-    };
-    check().map_err(|source| io_error(path, source))
-}
-
-/// The path to rename to; `None` for something that exists and is not a file.
-fn replaceable(path: &Path) -> std::io::Result<Option<PathBuf>> {
-    if path.file_name().is_none() {
-        return Err(std::io::ErrorKind::IsADirectory.into());
-    }
-    match std::fs::metadata(path) {
-        Ok(metadata) if metadata.is_dir() => Err(std::io::ErrorKind::IsADirectory.into()),
-        Ok(metadata) if metadata.is_file() => std::fs::canonicalize(path).map(Some),
-        Ok(_) => Ok(None),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Some(path.to_owned())),
-        Err(error) => Err(error),
-    }
-}
-
-/// A temporary file in the folder of `target`, from where it can be renamed. Goes away if it is not.
-fn create_beside(target: &Path) -> std::io::Result<NamedTempFile> {
-    let folder = target.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    // A missing folder is reported as such, not by the name of a temporary file in it.
-    std::fs::metadata(folder)?;
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(".wgvae-").suffix(".part");
-    // Temporary files are private by default; what is written here is to be as readable as any other file.
-    #[cfg(unix)]
-    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    builder.tempfile_in(folder)
-}
-
-fn io_error(path: &Path, source: std::io::Error) -> Error {
-    Error::Io { path: path.display().to_string(), source }
 }

@@ -5,6 +5,8 @@ pub mod convert;
 pub mod image_file;
 pub mod names;
 pub mod npy;
+#[cfg(feature = "cli")]
+pub mod part_file;
 pub mod safetensors;
 
 mod checkpoint;

@@ -48,9 +48,16 @@ pub async fn read_npy(source: &dyn ByteSource) -> Result<HostTensor> {
 
 /// The tensor as a .npy file of type float32.
 pub fn write_npy(tensor: &HostTensor) -> Vec<u8> {
-    let extents: String = tensor.shape.iter().map(|extent| format!("{extent}, ")).collect();
+    let mut file = npy_header(&tensor.shape);
+    file.extend_from_slice(&convert::to_bytes(&tensor.data));
+    file
+}
+
+/// What comes before the data in a .npy file of type float32.
+pub fn npy_header(shape: &[usize]) -> Vec<u8> {
+    let extents: String = shape.iter().map(|extent| format!("{extent}, ")).collect();
     // One extent needs its comma, two or more must not end with one.
-    let extents = if tensor.shape.len() == 1 { extents.trim_end() } else { extents.trim_end_matches(", ") };
+    let extents = if shape.len() == 1 { extents.trim_end() } else { extents.trim_end_matches(", ") };
     let mut header = format!("{{'descr': '<f4', 'fortran_order': False, 'shape': ({extents}), }}");
     let version_1 = header.len() + 11 + ALIGNMENT <= usize::from(u16::MAX);
     let start = if version_1 { 10 } else { 12 };
@@ -63,7 +70,6 @@ pub fn write_npy(tensor: &HostTensor) -> Vec<u8> {
     file.extend_from_slice(if version_1 { &[1, 0] } else { &[2, 0] });
     file.extend_from_slice(if version_1 { &length[..2] } else { &length[..4] });
     file.extend_from_slice(header.as_bytes());
-    file.extend_from_slice(&convert::to_bytes(&tensor.data));
     file
 }
 

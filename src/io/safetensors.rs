@@ -106,34 +106,45 @@ pub async fn read_tensor(source: &dyn ByteSource, name: &str, info: &TensorInfo)
 
 /// A whole file with these tensors as F32, data in the order given. Doubled or reserved names are refused.
 pub fn write_safetensors(tensors: &[(&str, &HostTensor)]) -> Result<Vec<u8>> {
-    let mut entries = serde_json::Map::new();
-    let mut end = 0;
     for (name, tensor) in tensors {
-        let fail = |expected: &str, found| {
-            Err(Error::Input { what: format!("tensor \"{name}\" to be written"), expected: expected.to_owned(), found })
-        };
         if tensor.shape.iter().try_fold(1_usize, |product, &extent| product.checked_mul(extent))
             != Some(tensor.data.len())
         {
-            return fail(&format!("data of shape {:?}", tensor.shape), format!("{} elements", tensor.data.len()));
+            let expected = format!("data of shape {:?}", tensor.shape);
+            return Err(unwritable(name, expected, format!("{} elements", tensor.data.len())));
         }
+    }
+    let shapes: Vec<(&str, &[usize])> = tensors.iter().map(|(name, tensor)| (*name, tensor.shape.as_slice())).collect();
+    let mut file = safetensors_header(&shapes)?;
+    for (_, tensor) in tensors {
+        file.extend_from_slice(&convert::to_bytes(&tensor.data));
+    }
+    Ok(file)
+}
+
+/// What comes before the data in a file with these tensors as F32. Doubled or reserved names are refused.
+pub fn safetensors_header(tensors: &[(&str, &[usize])]) -> Result<Vec<u8>> {
+    let mut entries = serde_json::Map::new();
+    let mut end = 0;
+    for (name, shape) in tensors {
         let begin = end;
-        end += std::mem::size_of_val(tensor.data.as_slice());
-        let entry = json!({ "dtype": "F32", "shape": tensor.shape, "data_offsets": [begin, end] });
+        end += shape.iter().product::<usize>() * size_of::<f32>();
+        let entry = json!({ "dtype": "F32", "shape": shape, "data_offsets": [begin, end] });
         if *name == header::METADATA || entries.insert((*name).to_owned(), entry).is_some() {
-            return fail("a name of its own", "a reserved name or one used twice".to_owned());
+            let found = "a reserved name or one used twice".to_owned();
+            return Err(unwritable(name, "a name of its own".to_owned(), found));
         }
     }
     let mut header = serde_json::Value::Object(entries).to_string();
     // Spaces up to a multiple of eight, so that the data is aligned.
     header.extend(std::iter::repeat_n(' ', header.len().next_multiple_of(8) - header.len()));
     let mut file = (header.len() as u64).to_le_bytes().to_vec();
-    file.reserve_exact(header.len() + end);
     file.extend_from_slice(header.as_bytes());
-    for (_, tensor) in tensors {
-        file.extend_from_slice(&convert::to_bytes(&tensor.data));
-    }
     Ok(file)
+}
+
+fn unwritable(name: &str, expected: String, found: String) -> Error {
+    Error::Input { what: format!("tensor \"{name}\" to be written"), expected, found }
 }
 
 /// What people hand over instead: the first bytes, and what that is.

@@ -5,11 +5,12 @@
 //! "Efficient memory management for deep neural net inference", 2020: "greedy by size".) Many slots, not one arena: WebGPU refuses a dispatch that
 //! reads one part of a buffer and writes another, so buffers that meet in a dispatch that writes one of them are in different slots.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use crate::kernels::weights::Layout;
 use crate::kernels::{Access, interface};
-use crate::plan::{Action, Memory, Plan, Resource, SlotId, UNUSED_BYTES};
+use crate::plan::{Action, BufferId, Memory, Plan, Resource, SlotId, UNUSED_BYTES};
 use crate::tensor::Bytes;
 
 /// Sizes of buffers are rounded up to this many bytes.
@@ -122,34 +123,77 @@ fn apart(plan: &Plan) -> Vec<Vec<usize>> {
     apart
 }
 
-/// The memory of a plan whose slots are assigned.
-fn predict(plan: &Plan, timestamps: bool) -> Memory {
-    let read = plan.steps.iter().filter_map(|step| match &step.action {
-        Action::Park { from, .. } | Action::Output { from, .. } => Some(plan.buffers[from.0].bytes),
-        Action::Dispatch { .. } | Action::Copy { .. } | Action::Fetch { .. } => None,
-    });
-    let staging = read.max().unwrap_or_default();
-    let mut resident: Vec<usize> = plan.steps.iter().flat_map(|step| bound_weights(&step.action)).collect();
-    resident.sort_unstable();
-    resident.dedup();
-    Memory {
-        weights: resident.into_iter().map(|weight| plan.weights[weight].bytes).sum(),
-        slots: plan.slots.iter().copied().sum(),
-        params: Bytes(plan.params.len() as u64 + UNUSED_BYTES),
-        staging,
-        // Begin and end of each stage, 8 bytes each, once on the device and once for the host.
-        timestamps: Bytes(if timestamps { plan.stages.len() as u64 * 32 } else { 0 }),
+/// Buffers through which the host writes and reads while a plan runs: a ring of [`Staging::SLOTS`] for either direction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Staging {
+    /// Size of each buffer that the host writes: latents, parameters, and what the plan fetches.
+    pub upload: Bytes,
+    /// Size of each buffer that the host reads: the result, and what the plan parks.
+    pub readback: Bytes,
+}
+
+impl Staging {
+    /// Buffers of a ring: some are filled for the submission that is being recorded, while others are read by the device or the host.
+    // Measured on a CPU driver, 1.6 GiB moved in a decode: 4 of 1 MiB took as long as 2 of 4 MiB, 2 of 1 MiB half as long again.
+    pub const SLOTS: u64 = 4;
+    /// Larger transfers are split into pieces of this size.
+    pub const PIECE: Bytes = Bytes(1 << 20);
+
+    /// What `plan` needs: no larger than a piece, nor than its largest transfer, nor smaller than a row of the result.
+    pub fn of(plan: &Plan) -> Self {
+        let bytes = |buffer: &BufferId| plan.buffers[buffer.0].bytes;
+        let fetches = plan.steps.iter().filter_map(|step| match &step.action {
+            Action::Fetch { to, .. } => Some(bytes(to)),
+            Action::Park { .. } | Action::Output { .. } | Action::Dispatch { .. } | Action::Copy { .. } => None,
+        });
+        let written = fetches.chain([bytes(&plan.input), Bytes(plan.params.len() as u64)]);
+        let read = plan.steps.iter().filter_map(|step| match &step.action {
+            Action::Park { from, .. } => Some(bytes(from)),
+            Action::Output { rows, .. } => Some(Bytes(u64::from(rows.1 - rows.0) * plan.row_bytes().0)),
+            Action::Fetch { .. } | Action::Dispatch { .. } | Action::Copy { .. } => None,
+        });
+        let slot = |largest: Option<Bytes>, least: Bytes| {
+            largest.unwrap_or_default().align_up(Self::ALIGNMENT).min(Self::PIECE.max(least.align_up(Self::ALIGNMENT)))
+        };
+        Self { upload: slot(written.max(), Bytes(0)), readback: slot(read.max(), plan.row_bytes()) }
+    }
+
+    /// Where a transfer may start within a buffer: mapped ranges start at multiples of eight.
+    pub const ALIGNMENT: u64 = 8;
+
+    /// Both rings together.
+    pub fn bytes(self) -> Bytes {
+        Bytes((self.upload.0 + self.readback.0) * Self::SLOTS)
     }
 }
 
-/// Weights that a step binds as such: those stay on the GPU.
-fn bound_weights(action: &Action) -> Vec<usize> {
-    let Action::Dispatch { bindings, .. } = action else { return Vec::new() };
-    let weight = |binding: &Resource| match binding {
-        Resource::Weight(weight) => Some(weight.0),
-        Resource::Buffer(_) | Resource::Unused => None,
-    };
-    bindings.iter().filter_map(weight).collect()
+/// The memory of a plan whose slots are assigned.
+fn predict(plan: &Plan, timestamps: bool) -> Memory {
+    Memory {
+        weights: plan.bound_weights().map(|weight| plan.weights[weight].bytes).sum(),
+        slots: plan.slots.iter().copied().sum(),
+        params: Bytes(plan.params.len() as u64 + UNUSED_BYTES),
+        staging: Staging::of(plan).bytes(),
+        // Begin and end of each stage, 8 bytes each.
+        timestamps: Bytes(if timestamps { plan.stages.len() as u64 * 16 } else { 0 }),
+    }
+}
+
+impl Plan {
+    /// Weights that launches bind as such, by index into [`Plan::weights`]: those stay on the GPU.
+    pub fn bound_weights(&self) -> impl Iterator<Item = usize> {
+        let bindings = self.steps.iter().flat_map(|step| match &step.action {
+            Action::Dispatch { bindings, .. } => bindings.as_slice(),
+            Action::Copy { .. } | Action::Fetch { .. } | Action::Park { .. } | Action::Output { .. } => &[],
+        });
+        let weights: BTreeSet<usize> = bindings
+            .filter_map(|binding| match binding {
+                Resource::Weight(weight) => Some(weight.0),
+                Resource::Buffer(_) | Resource::Unused => None,
+            })
+            .collect();
+        weights.into_iter()
+    }
 }
 
 /// The factors of the latents, which the configuration gives and no file.

@@ -223,13 +223,6 @@ pub enum Action {
     },
 }
 
-impl Action {
-    /// Whether the host takes part: such a step is no part of a submission.
-    pub fn is_transfer(&self) -> bool {
-        matches!(self, Self::Fetch { .. } | Self::Park { .. } | Self::Output { .. })
-    }
-}
-
 /// One command of a plan.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Step {
@@ -250,9 +243,9 @@ pub struct Memory {
     pub slots: Bytes,
     /// Parameters of all steps, and the buffer bound where a variant uses none.
     pub params: Bytes,
-    /// What the host reads the result from.
+    /// What the host writes to and reads from while the plan runs, see [`memory::Staging`].
     pub staging: Bytes,
-    /// Timestamps of each stage and what the host reads them from, where asked for.
+    /// Timestamps of each stage, where asked for.
     pub timestamps: Bytes,
 }
 
@@ -418,12 +411,21 @@ impl Plan {
         buffers.chain(self.weights.iter().map(|weight| weight.bytes)).max().unwrap_or_default()
     }
 
-    /// Ranges of steps to submit together so that each does at most `macs` multiply-adds, or is a single step.
-    pub fn submissions(&self, macs: u64) -> Vec<Range<usize>> {
+    /// Bytes of one row of the image, as [`Action::Output`] hands it over.
+    pub fn row_bytes(&self) -> Bytes {
+        let pixel = match self.output {
+            Output::Rgba8 => 4,
+            Output::Raw => 12,
+        };
+        Bytes(u64::from(self.image.width) * pixel)
+    }
+
+    /// Ranges of steps to submit together so that each is at most `work`, or is a single step.
+    pub fn submissions(&self, work: u64) -> Vec<Range<usize>> {
         let mut result = Vec::new();
         let mut start = 0;
         while start < self.steps.len() {
-            let end = self.submission_end(start, macs);
+            let end = self.submission_end(start, work);
             result.push(start..end);
             start = end;
         }
@@ -431,20 +433,37 @@ impl Plan {
     }
 
     /// The step after the last of a submission that starts with `start`, see [`Self::submissions`].
-    pub fn submission_end(&self, start: usize, macs: u64) -> usize {
-        // Launches and copies cost something even where they multiply nothing.
-        const STEP_MACS: u64 = 500_000;
+    pub fn submission_end(&self, start: usize, work: u64) -> usize {
         let mut sum = 0;
         for (index, step) in self.steps.iter().enumerate().skip(start) {
-            if step.action.is_transfer() {
+            sum += self.work(step);
+            if sum > work {
                 return index.max(start + 1);
-            }
-            sum += step.macs + STEP_MACS;
-            if sum > macs {
-                return (index).max(start + 1);
             }
         }
         self.steps.len()
+    }
+
+    /// What `step` takes, in multiply-adds that would take as long.
+    pub fn work(&self, step: &Step) -> u64 {
+        // Launches and copies cost something even where they multiply nothing.
+        const STEP_MACS: u64 = 500_000;
+        let moved = match &step.action {
+            Action::Fetch { to: buffer, .. }
+            | Action::Park { from: buffer, .. }
+            | Action::Output { from: buffer, .. } => self.buffers[buffer.0].bytes.0,
+            Action::Dispatch { .. } | Action::Copy { .. } => 0,
+        };
+        step.macs + STEP_MACS + self.transfer_work(moved)
+    }
+
+    /// What moving `bytes` over the host's link takes, in multiply-adds that would take as long. Right in its order of magnitude.
+    pub fn transfer_work(&self, bytes: u64) -> u64 {
+        let per_byte = match self.kind {
+            DeviceKind::Cpu => 2,
+            DeviceKind::Gpu => 16,
+        };
+        bytes * per_byte
     }
 
     /// What the executor relies on. A plan that breaks a device's limit is never handed out.
@@ -456,11 +475,10 @@ impl Plan {
                 return Err(Error::TooLarge { what: format!("buffer \"{name}\""), needed, limit });
             }
         }
-        for (what, needed) in [("parameters", self.memory.params), ("staging buffer", self.memory.staging)] {
-            if needed > limits.max_buffer_size {
-                let what = format!("the plan's {what}");
-                return Err(Error::TooLarge { what, needed, limit: limits.max_buffer_size });
-            }
+        // A staging buffer is no larger than the largest of these.
+        if self.memory.params > limits.max_buffer_size {
+            let (needed, limit) = (self.memory.params, limits.max_buffer_size);
+            return Err(Error::TooLarge { what: "the plan's parameters".to_owned(), needed, limit });
         }
         for step in &self.steps {
             let Action::Dispatch { variant, workgroups, bindings, .. } = &step.action else { continue };

@@ -1,8 +1,10 @@
 //! Decodes in tiles: each tile is a decode of its own, one plan is prepared at a time, and the pixels are blended on the host.
 
+use std::borrow::Cow;
+
 use web_time::Instant;
 
-use super::{DecodeOptions, Decoded, Latents, Pixels, Vae, check_finite, check_size, empty_pixels, place};
+use super::{DecodeOptions, DecodedRows, Latents, Pixels, RowPixels, Rows, Vae, check_size};
 use crate::error::{Error, Result};
 use crate::gpu::{Control, Progress, RunReport};
 use crate::plan::{Output, Plan};
@@ -77,7 +79,8 @@ impl Vae {
         }
     }
 
-    /// Decodes image `index` of `latents` in the tiles of `grid`. Reports the time from the first upload until all is blended.
+    /// Decodes image `index` of `latents` in the tiles of `grid` and hands finished rows to `sink`. Reports the time from the first upload until
+    /// all is blended.
     pub(super) async fn decode_tiles(
         &mut self,
         latents: &Latents,
@@ -85,7 +88,8 @@ impl Vae {
         grid: &Grid,
         options: &DecodeOptions,
         control: &mut Control<'_>,
-    ) -> Result<Decoded> {
+        sink: &mut dyn FnMut(Rows<'_>) -> Result<()>,
+    ) -> Result<DecodedRows> {
         let factor = self.config.spatial_factor();
         let size = self.config.image_size(latents.size());
         let tile_options = tile_options(options);
@@ -94,9 +98,8 @@ impl Vae {
             self.prepare(first.size(), &tile_options).await?;
         }
         let start = Instant::now();
-        let mut pixels = empty_pixels(size, options.output);
         let mut blender = Blender::new(grid, factor);
-        let (mut done, mut runs) = (0, Vec::new());
+        let (mut done, mut runs, mut fallback) = (0, Vec::new(), None);
         for tile in grid.tiles() {
             let mut reached = done;
             let mut show = |progress: Progress<'_>| {
@@ -116,17 +119,21 @@ impl Vae {
             let decoded = decoded.map_err(|error| in_image(error, &tile, factor))?;
             done = reached;
             runs.push(decoded.run);
+            fallback = fallback.or(decoded.fallback);
             let Pixels::Raw(values) = decoded.pixels else { unreachable!("tiles are decoded to floats") };
             if let Some(band) = blender.add(Planes::new(decoded.size, values)) {
-                let rows = (band.rows.start, band.rows.end);
-                match options.output {
-                    Output::Rgba8 => place(&mut pixels, size, rows, &band.pixels.to_rgba8()),
-                    Output::Raw => place(&mut pixels, size, rows, bytemuck::cast_slice(band.pixels.data())),
-                }
+                let levels;
+                let pixels = match options.output {
+                    Output::Rgba8 => {
+                        levels = band.pixels.to_rgba8();
+                        RowPixels::Rgba8(&levels)
+                    }
+                    Output::Raw => RowPixels::Raw(Cow::Borrowed(band.pixels.data())),
+                };
+                sink(Rows { image: size, rows: band.rows, pixels })?;
             }
         }
-        check_finite(&pixels, size)?;
-        Ok(Decoded { size, pixels, run: together(runs, start.elapsed().as_secs_f64()) })
+        Ok(DecodedRows { size, run: together(runs, start.elapsed().as_secs_f64()), fallback })
     }
 }
 
@@ -157,8 +164,9 @@ fn in_image(error: Error, tile: &Tile, factor: u32) -> Error {
 
 /// What all tiles took, in `seconds` altogether.
 fn together(runs: Vec<RunReport>, seconds: f64) -> RunReport {
-    let mut whole = RunReport { seconds, submissions: Vec::new(), stage_seconds: None };
+    let mut whole = RunReport { seconds, sink_seconds: 0.0, submissions: Vec::new(), stage_seconds: None };
     for (index, run) in runs.into_iter().enumerate() {
+        whole.sink_seconds += run.sink_seconds;
         whole.submissions.extend(run.submissions);
         whole.stage_seconds = match (whole.stage_seconds.take(), run.stage_seconds) {
             (None, stages) if index == 0 => stages,

@@ -53,6 +53,18 @@ fn pictures_of_every_format() {
     assert!(folder.names().iter().all(|name| !name.ends_with(".part")), "{:?}", folder.names());
 }
 
+/// PNG is written row by row, WebP at the end; both are lossless.
+#[test]
+fn a_png_has_the_same_pixels_as_a_whole_picture() {
+    let folder = Folder::new();
+    for more in [&[][..], &["--memory-budget", "1MiB"]] {
+        folder.decode(&[&["-o", "out.png"], more].concat()).ok();
+        folder.decode(&[&["-o", "out.webp"], more].concat()).ok();
+        let pixels = |name: &str| image::load_from_memory(&folder.read(name)).unwrap().into_rgba8();
+        assert_eq!(pixels("out.png"), pixels("out.webp"));
+    }
+}
+
 #[test]
 fn raw_floats_equal_those_of_diffusers() {
     let folder = Folder::new();

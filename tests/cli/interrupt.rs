@@ -9,12 +9,32 @@ use crate::tool::{Entry, Folder};
 
 #[test]
 fn ctrl_c_stops_a_decode_within_a_second_or_so_and_leaves_nothing() {
+    interrupt(&[1, 8, 160, 160], &["-o", "out.png", "--repeat", "1000"], None);
+}
+
+#[test]
+fn ctrl_c_removes_what_is_half_written() {
+    for output in ["out.png", "out.npy"] {
+        interrupt(&[1, 8, 800, 800], &["-o", output], Some(".part"));
+    }
+}
+
+/// Presses Ctrl-C as soon as there is a file whose name ends so, or after a while.
+fn interrupt(latents: &[usize], more: &[&str], awaited: Option<&str>) {
     let folder = Folder::new();
-    folder.write_latents(&Entry::f32(&formula::latents(&[1, 8, 160, 160])));
+    folder.write_latents(&Entry::f32(&formula::latents(latents)));
     let before = folder.names();
-    let args = ["decode", "--model", "model", "--latents", "latents.safetensors", "-o", "out.png", "--repeat", "1000"];
+    let args = [&["decode", "--model", "model", "--latents", "latents.safetensors"], more].concat();
     let mut child = folder.command(&args).stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
-    std::thread::sleep(Duration::from_millis(1500));
+    let started = Instant::now();
+    let is_there = || awaited.is_none_or(|ending| folder.names().iter().any(|name| name.ends_with(ending)));
+    while !is_there() && started.elapsed() < Duration::from_secs(30) {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    assert!(is_there(), "{:?}", folder.names());
+    if awaited.is_none() {
+        std::thread::sleep(Duration::from_millis(1500));
+    }
     assert_eq!(child.try_wait().unwrap(), None, "it ended by itself");
     let pressed = Instant::now();
     assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());

@@ -3,9 +3,8 @@
 use std::path::Path;
 
 use wgvae::Size;
-use wgvae::internals::image_file::{
-    ImageFormat, Pixels, check_writable, encode_image, numbered, write_atomically, write_image,
-};
+use wgvae::internals::image_file::{ImageFormat, Pixels, PngRows, encode_image, numbered, write_image};
+use wgvae::internals::part_file::{PartFile, check_writable, write_atomically};
 
 const SIZE: Size = Size { width: 5, height: 3 };
 
@@ -134,4 +133,37 @@ fn files_are_as_readable_as_others() {
     std::fs::write(&other, b"x").expect("written");
     let mode = |path: &Path| std::fs::metadata(path).expect("a file").permissions().mode();
     assert_eq!(mode(&ours), mode(&other));
+}
+
+#[test]
+fn a_png_written_row_by_row_is_the_same_picture() {
+    let size = Size { width: 61, height: 40 };
+    let data: Vec<u8> = (0..61 * 40 * 4_u32).map(|index| (index * index / 7 % 251) as u8).collect();
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join("rows.png");
+    let mut part = PartFile::create(&path).expect("a part");
+    let mut rows = PngRows::new(part.file().expect("a part").expect("a file"), size).expect("a header");
+    for band in data.chunks(61 * 4 * 7) {
+        rows.write(band).expect("rows");
+    }
+    rows.finish().expect("the end");
+    assert!(!path.exists(), "it appears when it is complete");
+    part.persist().expect("the place");
+    let read = image::open(&path).expect("a png").into_rgba8();
+    assert_eq!((read.width(), read.height()), (61, 40));
+    assert_eq!(read.into_raw(), data);
+    let whole = encode_image(ImageFormat::Png, &Pixels { size, data: &data }).expect("a png");
+    assert_eq!(image::load_from_memory(&whole).expect("a png").into_rgba8().into_raw(), data);
+}
+
+#[test]
+fn a_png_with_rows_missing_is_an_error_and_leaves_nothing() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let mut part = PartFile::create(&folder.path().join("short.png")).expect("a part");
+    let mut rows =
+        PngRows::new(part.file().expect("a part").expect("a file"), Size { width: 4, height: 4 }).expect("a header");
+    rows.write(&[0; 16]).expect("a row");
+    rows.finish().expect_err("three rows are missing");
+    drop(part);
+    assert_eq!(std::fs::read_dir(folder.path()).expect("a folder").count(), 0);
 }

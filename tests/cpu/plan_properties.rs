@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use proptest::prelude::*;
 use wgvae::kernels::{Access, interface};
 use wgvae::model::autoencoder_kl;
+use wgvae::plan::memory::Staging;
 use wgvae::plan::{Action, BufferUse, Plan, PlanOptions, Resource, UNUSED_BYTES, Weights};
 use wgvae::{
     AutoencoderConfig, Bytes, DecodeOptions, DeviceKind, DeviceLimits, Error, Family, Output, Size, Storage,
@@ -171,8 +172,18 @@ fn check_memory(plan: &Plan, limits: &DeviceLimits) {
     let slots: u64 = plan.slots.iter().map(|bytes| bytes.0).sum();
     let bound: BTreeSet<usize> = plan.steps.iter().flat_map(|step| bound_weights(&step.action)).collect();
     let weights: u64 = bound.iter().map(|weight| plan.weights[*weight].bytes.0).sum();
-    let staging = plan.memory.staging.0;
-    let created = slots + weights + staging + plan.params.len() as u64 + UNUSED_BYTES + plan.memory.timestamps.0;
+    let staging = Staging::of(plan);
+    assert!(staging.readback >= plan.row_bytes(), "a row of the result goes in one piece");
+    for bytes in [staging.upload, staging.readback] {
+        assert!(bytes.0 > 0 && bytes <= limits.max_buffer_size, "a staging buffer of {bytes}");
+        assert!(
+            bytes <= Staging::PIECE.max(plan.row_bytes().align_up(Staging::ALIGNMENT)),
+            "a staging buffer of {bytes}"
+        );
+    }
+    assert_eq!(plan.memory.staging, staging.bytes());
+    let created =
+        slots + weights + staging.bytes().0 + plan.params.len() as u64 + UNUSED_BYTES + plan.memory.timestamps.0;
     assert_eq!(plan.memory.peak(), Bytes(created));
 }
 

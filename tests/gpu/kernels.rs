@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use half::f16;
 use pollster::block_on;
-use wgvae::gpu::{GpuBuffer, Prepared, Weights};
+use wgvae::gpu::{GpuBuffer, Prepared, Weight};
 use wgvae::kernels::choice::Choice;
 use wgvae::kernels::weights::Layout;
 use wgvae::kernels::{Access, interface};
@@ -74,17 +74,23 @@ async fn launch(gpu: &Gpu, problem: &Problem, read: usize) -> Vec<u8> {
     }
     let before = &problem.bindings[read].as_ref().unwrap().bytes;
     let plan = plan_of_one(gpu, problem, bindings, buffers.len(), before.len() as u64);
-    let weights = Weights::Gpu(buffers.iter().collect());
+    let weights = buffers.iter().map(Weight::Gpu).collect();
     let mut prepared = Prepared::new(gpu, Arc::new(plan), weights).await.unwrap();
     let before: Vec<f32> = bytemuck::pod_collect_to_vec(before);
     let mut result = Vec::new();
-    prepared.run(&before, &mut Control::default(), &mut |_, bytes| result = bytes.to_vec()).await.unwrap();
+    let mut keep = |_, bytes: &[u8]| {
+        result = bytes.to_vec();
+        Ok(())
+    };
+    prepared.run(&before, &mut Control::default(), &mut keep).await.unwrap();
     result
 }
 
 fn plan_of_one(gpu: &Gpu, problem: &Problem, bindings: Vec<Resource>, weights: usize, bytes: u64) -> Plan {
     let params = problem.launch.params.clone();
-    let size = Size { width: 1, height: 1 };
+    // The result is handed out as one row of a picture.
+    assert_eq!(bytes % 4, 0);
+    let size = Size { width: u32::try_from(bytes / 4).unwrap(), height: 1 };
     let weight = WeightUse {
         name: String::new(),
         layout: Layout::Vector { channels: 1 },
@@ -99,7 +105,7 @@ fn plan_of_one(gpu: &Gpu, problem: &Problem, bindings: Vec<Resource>, weights: u
         latents: size,
         latent_channels: 1,
         storage: Storage::F32,
-        output: Output::Raw,
+        output: Output::Rgba8,
         stages: vec![problem.name.clone()],
         variants: vec![problem.launch.variant.clone()],
         steps: vec![
@@ -115,11 +121,7 @@ fn plan_of_one(gpu: &Gpu, problem: &Problem, bindings: Vec<Resource>, weights: u
         }],
         slots: vec![Bytes(bytes)],
         weights: vec![weight; weights],
-        memory: Memory {
-            params: Bytes(params.len() as u64 + UNUSED_BYTES),
-            staging: Bytes(bytes),
-            ..Memory::default()
-        },
+        memory: Memory { params: Bytes(params.len() as u64 + UNUSED_BYTES), ..Memory::default() },
         params,
         parked: Vec::new(),
         input: BufferId(0),

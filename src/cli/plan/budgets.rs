@@ -2,7 +2,7 @@
 
 use plotters::style::WHITE;
 use serde_json::{Value, json};
-use wgvae::internals::image_file::{check_writable, write_atomically};
+use wgvae::internals::part_file::{check_writable, write_atomically};
 use wgvae::{Bytes, DecodeOptions, Error, Plan, Result};
 
 use crate::cli::chart::{Axis, COLORS, Chart, Line, Marks, Shape, log2_bytes, svg};
@@ -21,6 +21,7 @@ struct Cost {
     transferred: Bytes,
     host: Bytes,
     steps: usize,
+    seconds: f64,
 }
 
 /// Plans once for each budget and once without.
@@ -66,12 +67,16 @@ fn cost(plan: &Plan) -> Cost {
         transferred: plan.transferred(),
         host: plan.host_bytes(),
         steps: plan.steps.len(),
+        seconds: plan.predicted_seconds(),
     }
 }
 
 /// The smallest budget that would do, where the error knows it.
 fn smallest(error: &Error) -> Option<Bytes> {
-    if let Error::TooLarge { needed, .. } = error { Some(*needed) } else { None }
+    match error {
+        Error::Budget { smallest: bytes, .. } | Error::TooLarge { needed: bytes, .. } => Some(*bytes),
+        _ => None,
+    }
 }
 
 #[expect(clippy::cast_precision_loss, reason = "shown with a few digits")]
@@ -90,6 +95,7 @@ fn json(rows: &[Row], whole: u64) -> Value {
             "transferred_bytes": cost.transferred,
             "host_bytes": cost.host,
             "steps": cost.steps,
+            "predicted_seconds": cost.seconds,
         }),
         Err(error) => json!({
             "budget_bytes": row.budget,
@@ -104,20 +110,21 @@ fn json(rows: &[Row], whole: u64) -> Value {
 #[expect(clippy::cast_precision_loss, reason = "shown with a few digits")]
 fn table(rows: &[Row], whole: u64) -> String {
     let mut text = format!(
-        "{:>10}  {:>14}  {:>12}  {:>6}  {:>15}  {:>14}  {:>7}\n",
-        "budget", "predicted peak", "G mul-adds", "work", "over host link", "in host memory", "steps"
+        "{:>10}  {:>14}  {:>12}  {:>6}  {:>15}  {:>14}  {:>7}  {:>9}\n",
+        "budget", "predicted peak", "G mul-adds", "work", "over host link", "in host memory", "steps", "seconds *"
     );
     for row in rows {
         let budget = row.budget.map_or("none".to_owned(), |budget| budget.to_string());
         let cells = match &row.outcome {
             Ok(cost) => format!(
-                "{:>14}  {:>12.1}  {:>6.3}  {:>15}  {:>14}  {:>7}",
+                "{:>14}  {:>12.1}  {:>6.3}  {:>15}  {:>14}  {:>7}  {:>9.2}",
                 cost.peak.to_string(),
                 cost.macs as f64 / 1e9,
                 work_ratio(cost.macs, whole),
                 cost.transferred.to_string(),
                 cost.host.to_string(),
                 cost.steps,
+                cost.seconds,
             ),
             Err(error) => smallest(error).map_or_else(
                 || error.to_string(),

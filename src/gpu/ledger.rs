@@ -1,0 +1,95 @@
+//! Counts the bytes of all buffers, and can refuse more as a device without memory would.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use crate::tensor::Bytes;
+
+/// Bytes and numbers of the buffers created on a device.
+#[derive(Debug, Default)]
+pub struct Ledger {
+    limit: Option<Bytes>,
+    counts: Mutex<Counts>,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Counts {
+    current: u64,
+    peak: u64,
+    created: u64,
+    held_at_failure: u64,
+    /// The creation that fails, counted from 1 as `created` is.
+    failing: Option<u64>,
+}
+
+impl Ledger {
+    /// Refuses what would go beyond `limit`.
+    pub(super) fn new(limit: Option<Bytes>) -> Self {
+        Self { limit, counts: Mutex::default() }
+    }
+
+    /// Bytes that exist now.
+    pub fn current(&self) -> Bytes {
+        Bytes(self.counts().current)
+    }
+
+    /// The most that ever existed at once.
+    pub fn peak(&self) -> Bytes {
+        Bytes(self.counts().peak)
+    }
+
+    /// Buffers created since the device was opened.
+    pub fn created(&self) -> u64 {
+        self.counts().created
+    }
+
+    /// Bytes that existed when a creation last failed.
+    pub fn held_at_failure(&self) -> Bytes {
+        Bytes(self.counts().held_at_failure)
+    }
+
+    /// For tests: the creation that follows after `skipped` others fails once, as if the device had no memory left. `None`: none does.
+    /// Returns whether the one asked for before is still to come.
+    #[doc(hidden)]
+    pub fn fail_after(&self, skipped: Option<u64>) -> bool {
+        let mut counts = self.counts();
+        let was = counts.failing.take();
+        counts.failing = skipped.map(|skipped| counts.created + skipped + 1);
+        was.is_some()
+    }
+
+    /// Counts a buffer of `bytes`; or says why there can be none.
+    pub(super) fn add(&self, bytes: u64) -> Result<(), String> {
+        let mut counts = self.counts();
+        let next = counts.created + 1;
+        let induced = counts.failing.take_if(|failing| *failing == next).is_some();
+        let beyond = self.limit.filter(|limit| counts.current + bytes > limit.0);
+        if induced || beyond.is_some() {
+            counts.held_at_failure = counts.current;
+            return Err(match beyond {
+                Some(limit) => format!("{} are in use, of {limit} allowed", Bytes(counts.current)),
+                None => "a failure that a test asked for".to_owned(),
+            });
+        }
+        counts.current += bytes;
+        counts.peak = counts.peak.max(counts.current);
+        counts.created += 1;
+        Ok(())
+    }
+
+    /// A buffer of `bytes` was freed.
+    pub(super) fn remove(&self, bytes: u64) {
+        self.counts().current -= bytes;
+    }
+
+    /// A buffer of `bytes` that was counted could not be created.
+    pub(super) fn fail(&self, bytes: u64) {
+        let mut counts = self.counts();
+        counts.current -= bytes;
+        counts.created -= 1;
+        counts.held_at_failure = counts.current;
+    }
+
+    fn counts(&self) -> MutexGuard<'_, Counts> {
+        self.counts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

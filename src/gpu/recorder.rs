@@ -1,0 +1,149 @@
+//! Records steps of a plan into one submission: passes, copies, and transfers as far as staging has room.
+
+use std::ops::Range;
+
+use super::prepared::Prepared;
+use super::readback::Piece;
+use crate::error::Result;
+use crate::plan::memory::Staging;
+use crate::plan::{Action, BufferId, HostSource, Output, ParkedId};
+
+/// How far a plan is recorded.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Position {
+    /// The next step.
+    pub(super) step: usize,
+    /// Bytes of it that are transferred already, if it is a transfer.
+    pub(super) bytes: u64,
+}
+
+/// A submission while it is recorded.
+pub(super) struct Recorder<'a> {
+    prepared: &'a mut Prepared,
+    encoder: wgpu::CommandEncoder,
+    at: Position,
+    end: usize,
+}
+
+impl<'a> Recorder<'a> {
+    /// From `at` up to step `end`.
+    pub(super) fn new(prepared: &'a mut Prepared, at: Position, end: usize, label: &str) -> Self {
+        let descriptor = wgpu::CommandEncoderDescriptor { label: Some(label) };
+        let encoder = prepared.gpu.inner.device.create_command_encoder(&descriptor);
+        Self { prepared, encoder, at, end }
+    }
+
+    /// What was recorded, and the position after it.
+    pub(super) fn end(self) -> (wgpu::CommandEncoder, Position) {
+        (self.encoder, self.at)
+    }
+
+    /// Records one compute pass for each stage, ended by copies and transfers. Stops where a transfer has to wait.
+    pub(super) fn record(&mut self) -> Result<()> {
+        let plan = std::sync::Arc::clone(&self.prepared.plan);
+        while self.at.step < self.end {
+            let whole = match &plan.steps[self.at.step].action {
+                Action::Dispatch { .. } => {
+                    let end = self.record_pass();
+                    self.at.step = end;
+                    continue;
+                }
+                Action::Copy { from, to, bytes } => {
+                    let ((source, from), (target, to)) = (self.prepared.place(*from), self.prepared.place(*to));
+                    self.encoder.copy_buffer_to_buffer(source.raw(), from, target.raw(), to, Some(*bytes));
+                    true
+                }
+                Action::Fetch { from, to } => self.fetch(*from, *to)?,
+                Action::Park { from, to } => self.park(*from, *to),
+                Action::Output { from, rows } => self.output(*from, *rows),
+            };
+            if !whole {
+                return Ok(());
+            }
+            self.at = Position { step: self.at.step + 1, bytes: 0 };
+        }
+        Ok(())
+    }
+
+    /// Records the launches from here on that belong to one stage. Returns the step after them.
+    fn record_pass(&mut self) -> usize {
+        let Prepared { plan, commands, timestamps, .. } = &*self.prepared;
+        let (start, stage) = (self.at.step, plan.steps[self.at.step].stage);
+        let belongs = |at: &usize| plan.steps[*at].stage == stage && commands.is_launch(*at);
+        let end = (start..self.end).take_while(belongs).last().map_or(start, |last| last + 1);
+        let timestamp_writes = timestamps.as_ref().and_then(|timestamps| timestamps.writes(plan, stage, start..end));
+        let descriptor = wgpu::ComputePassDescriptor { label: Some(&plan.stages[stage]), timestamp_writes };
+        let mut pass = self.encoder.begin_compute_pass(&descriptor);
+        for step in start..end {
+            commands.record(&mut pass, step);
+        }
+        end
+    }
+
+    /// Whether all of `to` could be filled.
+    fn fetch(&mut self, from: HostSource, to: BufferId) -> Result<bool> {
+        let Prepared { gpu, plan, slots, host, uploads, .. } = &mut *self.prepared;
+        let buffer = &plan.buffers[to.0];
+        let Some(content) = host.content(from, buffer.bytes) else { return Ok(false) };
+        let bytes = buffer.bytes.0.min(content.len() as u64);
+        while self.at.bytes < bytes {
+            let Some(room) = uploads.room() else { return Ok(false) };
+            let end = bytes.min(self.at.bytes + room);
+            let piece = &content[index(self.at.bytes)..index(end)];
+            uploads.write(gpu, &mut self.encoder, piece, &slots[buffer.slot.0], buffer.offset.0 + self.at.bytes)?;
+            self.at.bytes = end;
+        }
+        Ok(true)
+    }
+
+    /// Whether all of `from` could be copied.
+    fn park(&mut self, from: BufferId, to: ParkedId) -> bool {
+        let Prepared { plan, slots, host, readbacks, .. } = &mut *self.prepared;
+        let buffer = &plan.buffers[from.0];
+        while self.at.bytes < buffer.bytes.0 {
+            let Some(room) = readbacks.room(Staging::ALIGNMENT) else { return false };
+            if self.at.bytes == 0 {
+                host.clear(to);
+            }
+            let end = buffer.bytes.0.min(self.at.bytes + room);
+            let range = buffer.offset.0 + self.at.bytes..buffer.offset.0 + end;
+            self.at.bytes = end;
+            readbacks.copy(&mut self.encoder, &slots[buffer.slot.0], std::iter::once(range), Piece::Parked(to));
+        }
+        true
+    }
+
+    /// Whether all of `rows` could be copied. Pieces are whole rows.
+    fn output(&mut self, from: BufferId, rows: (u32, u32)) -> bool {
+        let Prepared { plan, slots, readbacks, .. } = &mut *self.prepared;
+        let buffer = &plan.buffers[from.0];
+        let (row, count) = (plan.row_bytes().0, u64::from(rows.1 - rows.0));
+        let planes = match plan.output {
+            Output::Rgba8 => 1,
+            Output::Raw => 3,
+        };
+        while self.at.bytes < count * row {
+            let Some(room) = readbacks.room(row) else { return false };
+            let done = self.at.bytes / row;
+            let more = (room / row).min(count - done);
+            let ranges = (0..planes).map(|plane| {
+                let range = plane_range(row / planes, plane * count + done, more);
+                buffer.offset.0 + range.start..buffer.offset.0 + range.end
+            });
+            let first = rows.0 + u32::try_from(done).unwrap_or(u32::MAX);
+            let piece = Piece::Rows((first, first + u32::try_from(more).unwrap_or(u32::MAX)));
+            readbacks.copy(&mut self.encoder, &slots[buffer.slot.0], ranges, piece);
+            self.at.bytes += more * row;
+        }
+        true
+    }
+}
+
+/// Bytes of `count` rows of one plane, of `row` bytes each.
+fn plane_range(row: u64, first: u64, count: u64) -> Range<u64> {
+    first * row..(first + count) * row
+}
+
+fn index(bytes: u64) -> usize {
+    usize::try_from(bytes).unwrap_or(usize::MAX)
+}

@@ -1,0 +1,158 @@
+//! Files written so that no half-written one is ever seen: aside first, renamed when complete.
+
+use std::fs::File;
+use std::io::{BufWriter, Cursor, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+use tempfile::NamedTempFile;
+
+use crate::error::{Error, Result};
+
+/// A file on its way: written beside its place, renamed when complete. Goes away if it never is.
+///
+/// What replaces something that is not a file (a pipe, `/dev/stdout`) is kept in memory and written at the end; a link stays a link.
+#[derive(Debug)]
+pub struct PartFile {
+    path: PathBuf,
+    content: Content,
+}
+
+#[derive(Debug)]
+enum Content {
+    Beside { file: BufWriter<NamedTempFile>, target: PathBuf },
+    Memory(Cursor<Vec<u8>>),
+}
+
+impl PartFile {
+    /// Begins what is to replace `path`.
+    pub fn create(path: &Path) -> Result<Self> {
+        let create = || match replaceable(path)? {
+            Some(target) => Ok(Content::Beside { file: BufWriter::new(create_beside(&target)?), target }),
+            None => Ok(Content::Memory(Cursor::new(Vec::new()))),
+        };
+        let content = create().map_err(|source| io_error(path, source))?;
+        Ok(Self { path: path.to_owned(), content })
+    }
+
+    /// Where it lies until it is complete.
+    pub fn part(&self) -> Option<&Path> {
+        match &self.content {
+            Content::Beside { file, .. } => Some(file.get_ref().path()),
+            Content::Memory(_) => None,
+        }
+    }
+
+    /// The file itself, for a writer that wants to own it; `None` for what is kept in memory.
+    pub fn file(&mut self) -> Result<Option<File>> {
+        match &mut self.content {
+            Content::Beside { file, .. } => {
+                let file = file.flush().and_then(|()| file.get_ref().as_file().try_clone());
+                file.map(Some).map_err(|source| io_error(&self.path, source))
+            }
+            Content::Memory(_) => Ok(None),
+        }
+    }
+
+    /// Makes sure that all of it can be kept: afterwards only the renaming is left.
+    pub fn complete(&mut self) -> Result<()> {
+        let complete = match &mut self.content {
+            Content::Beside { file, .. } => file.flush().and_then(|()| file.get_ref().as_file().sync_all()),
+            Content::Memory(_) => Ok(()),
+        };
+        complete.map_err(|source| io_error(&self.path, source))
+    }
+
+    /// Puts it into its place.
+    pub fn persist(mut self) -> Result<()> {
+        self.complete()?;
+        let path = self.path;
+        let persist = || match self.content {
+            Content::Beside { file, target } => {
+                let file = file.into_inner().map_err(std::io::IntoInnerError::into_error)?;
+                file.persist(target).map(drop).map_err(|error| error.error)
+            }
+            Content::Memory(bytes) => {
+                std::fs::OpenOptions::new().write(true).open(&path)?.write_all(&bytes.into_inner())
+            }
+        };
+        persist().map_err(|source| io_error(&path, source))
+    }
+
+    /// The same error with the name of the file.
+    pub fn error(&self, source: std::io::Error) -> Error {
+        io_error(&self.path, source)
+    }
+}
+
+impl Write for PartFile {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        match &mut self.content {
+            Content::Beside { file, .. } => file.write(bytes),
+            Content::Memory(content) => content.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        match &mut self.content {
+            Content::Beside { file, .. } => file.flush(),
+            Content::Memory(content) => content.flush(),
+        }
+    }
+}
+
+impl Seek for PartFile {
+    fn seek(&mut self, to: SeekFrom) -> std::io::Result<u64> {
+        match &mut self.content {
+            Content::Beside { file, .. } => file.seek(to),
+            Content::Memory(content) => content.seek(to),
+        }
+    }
+}
+
+/// Writes `bytes` to `path`, which holds either its old content or all of the new at any time.
+pub fn write_atomically(path: &Path, bytes: &[u8]) -> Result<()> {
+    let mut file = PartFile::create(path)?;
+    file.write_all(bytes).map_err(|source| io_error(path, source))?;
+    file.persist()
+}
+
+/// Fails if `path` could not be written now, because its folder is missing or closed or it is a folder itself. For use
+/// before long work; leaves nothing behind.
+pub fn check_writable(path: &Path) -> Result<()> {
+    let check = || match replaceable(path)? {
+        Some(target) => create_beside(&target)?.close(),
+        None => std::fs::OpenOptions::new().write(true).open(path).map(drop),
+    };
+    check().map_err(|source| io_error(path, source))
+}
+
+/// The path to rename to; `None` for something that exists and is not a file.
+fn replaceable(path: &Path) -> std::io::Result<Option<PathBuf>> {
+    if path.file_name().is_none() {
+        return Err(std::io::ErrorKind::IsADirectory.into());
+    }
+    match std::fs::metadata(path) {
+        Ok(metadata) if metadata.is_dir() => Err(std::io::ErrorKind::IsADirectory.into()),
+        Ok(metadata) if metadata.is_file() => std::fs::canonicalize(path).map(Some),
+        Ok(_) => Ok(None),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Some(path.to_owned())),
+        Err(error) => Err(error),
+    }
+}
+
+/// A temporary file in the folder of `target`, from where it can be renamed. Goes away if it is not.
+fn create_beside(target: &Path) -> std::io::Result<NamedTempFile> {
+    let folder = target.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    // A missing folder is reported as such, not by the name of a temporary file in it.
+    std::fs::metadata(folder)?;
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".wgvae-").suffix(".part");
+    // Temporary files are private by default; what is written here is to be as readable as any other file.
+    #[cfg(unix)]
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+    builder.tempfile_in(folder)
+}
+
+fn io_error(path: &Path, source: std::io::Error) -> Error {
+    Error::Io { path: path.display().to_string(), source }
+}

@@ -1,0 +1,131 @@
+//! What happens when the device has less memory than a plan needs: one smaller plan, said aloud.
+
+use std::sync::Arc;
+
+use serde::Serialize;
+
+use super::{DecodeOptions, Ready, Vae};
+use crate::error::{DeviceError, Error, Result};
+use crate::gpu::Prepared;
+use crate::plan::Plan;
+use crate::tensor::{Bytes, Size};
+
+/// A smaller plan that was used because the first one failed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Fallback {
+    /// What the device had no memory for, and why.
+    pub failed: String,
+    /// Predicted peak of the plan that failed.
+    pub first_peak_bytes: Bytes,
+    /// Predicted peak of the plan that was used instead.
+    pub peak_bytes: Bytes,
+}
+
+impl std::fmt::Display for Fallback {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { failed, first_peak_bytes, peak_bytes } = self;
+        write!(f, "{failed}; using a plan of {peak_bytes} instead of {first_peak_bytes}, which is slower")
+    }
+}
+
+/// Whether a smaller plan may help against `error`.
+pub(super) fn is_out_of_memory(error: &Error) -> bool {
+    matches!(error, Error::Device(DeviceError::OutOfMemory { .. }))
+}
+
+impl Vae {
+    /// Allocates all that `plan` needs; or, where the device has too little memory for it, all that a smaller one needs.
+    pub(super) async fn allocate(&mut self, latent_size: Size, options: &DecodeOptions, plan: Plan) -> Result<Ready> {
+        let first_peak = plan.memory.peak();
+        match self.try_plan(plan).await {
+            Ok(prepared) => Ok(Ready { latent_size, options: *options, prepared, fallback: None }),
+            Err(error) if is_out_of_memory(&error) => {
+                let held = self.gpu.ledger().held_at_failure();
+                self.fall_back(latent_size, options, first_peak, held, error).await
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// A smaller plan in place of one that failed with `error` while it ran.
+    pub(super) async fn fall_back_from(&mut self, failed: Ready, error: Error) -> Result<Ready> {
+        let Ready { latent_size, options, prepared, .. } = failed;
+        let (first_peak, held) = (prepared.plan().memory.peak(), self.gpu.ledger().current());
+        drop(prepared);
+        self.fall_back(latent_size, &options, first_peak, held, error).await
+    }
+
+    /// Frees everything of a plan of `first_peak`, which failed with `error` when the device held `held`, and allocates a smaller one.
+    async fn fall_back(
+        &mut self,
+        latent_size: Size,
+        options: &DecodeOptions,
+        first_peak: Bytes,
+        held: Bytes,
+        error: Error,
+    ) -> Result<Ready> {
+        self.weights.free();
+        self.gpu.idle().await?;
+        let plan = match self.smaller_plan(latent_size, options, first_peak, held) {
+            Ok(plan) => plan,
+            Err(why) => return Err(explain(error, first_peak, &why)),
+        };
+        let fallback =
+            Fallback { failed: error.to_string(), first_peak_bytes: first_peak, peak_bytes: plan.memory.peak() };
+        log::warn!("{fallback}");
+        match self.try_plan(plan).await {
+            Ok(prepared) => Ok(Ready { latent_size, options: *options, prepared, fallback: Some(fallback) }),
+            Err(second) if is_out_of_memory(&second) => {
+                Err(explain(error, first_peak, &format!("one of {} failed, too: {second}", fallback.peak_bytes)))
+            }
+            Err(other) => Err(other),
+        }
+    }
+
+    async fn try_plan(&mut self, plan: Plan) -> Result<Prepared> {
+        let plan = Arc::new(plan);
+        let gpu = self.gpu.clone();
+        let allocated = match self.weights.place(&gpu, &plan).await {
+            Ok(()) => Prepared::new(&gpu, Arc::clone(&plan), self.weights.of(&plan)).await,
+            Err(error) => Err(error),
+        };
+        if allocated.is_err() {
+            self.weights.free();
+        }
+        allocated
+    }
+
+    /// A plan that takes less than `first_peak`; or why there is none.
+    fn smaller_plan(
+        &self,
+        latent_size: Size,
+        options: &DecodeOptions,
+        first_peak: Bytes,
+        held: Bytes,
+    ) -> std::result::Result<Plan, String> {
+        // The device certainly has what was held. Without a clear distance to what failed, the next plan may fail as well.
+        let budget = held.min(Bytes(first_peak.0 / 10 * 6)).min(options.memory_budget.unwrap_or(first_peak));
+        let within = |budget| self.plan(latent_size, &DecodeOptions { memory_budget: Some(budget), ..*options });
+        let plan = match within(budget) {
+            // The smallest there is may still fit: the device can have more than was held.
+            Err(Error::Budget { smallest, .. }) if smallest < first_peak => within(smallest),
+            planned => planned,
+        };
+        match plan {
+            Ok(plan) if plan.memory.peak() < first_peak => Ok(plan),
+            Ok(plan) => Err(format!("the smallest plan takes {}", plan.memory.peak())),
+            Err(reason) => Err(reason.to_string()),
+        }
+    }
+}
+
+/// `error` with the peak of the plan that failed, and why there is no other.
+fn explain(error: Error, peak: Bytes, why: &str) -> Error {
+    match error {
+        Error::Device(DeviceError::OutOfMemory { doing, reason }) => Error::Device(DeviceError::OutOfMemory {
+            doing,
+            reason: format!("{reason} (the plan takes {peak}, and a smaller one is no way out: {why})"),
+        }),
+        other => other,
+    }
+}

@@ -1,0 +1,128 @@
+//! A model's weights: read from its files, packed, and put where a plan wants them.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::{DecodeOptions, LoadOptions, plan_decode};
+use crate::error::{Error, Result};
+use crate::gpu::{Gpu, GpuBuffer, Weight};
+use crate::io::Checkpoint;
+use crate::kernels::weights::{Layout, pack};
+use crate::limits::DeviceLimits;
+use crate::model::config::AutoencoderConfig;
+use crate::plan::{Plan, WeightUse};
+use crate::tensor::{Size, Storage};
+
+/// Packed weights by name.
+#[derive(Debug)]
+pub(super) struct VaeWeights {
+    /// On the GPU. With `host`, only those that the last plan binds.
+    gpu: BTreeMap<String, GpuBuffer>,
+    host: Option<BTreeMap<String, Arc<[u8]>>>,
+}
+
+impl VaeWeights {
+    /// Reads the decoder's weights, one tensor at a time, and uploads or keeps them.
+    pub(super) async fn load(
+        gpu: &Gpu,
+        checkpoint: &Checkpoint,
+        config: &AutoencoderConfig,
+        storage: Storage,
+        options: LoadOptions,
+    ) -> Result<Self> {
+        let wanted = weights_of(config, gpu.limits(), storage, options.unscaled)?;
+        let shapes = file_shapes(&wanted);
+        checkpoint.check(shapes.iter().map(|(name, shape)| (*name, shape.as_slice())))?;
+        let mut loaded = Self { gpu: BTreeMap::new(), host: options.weights_on_host.then(BTreeMap::new) };
+        for weight in &wanted.weights {
+            let packed = if is_transform(weight) {
+                pack(&wanted.latent_transform, weight.layout, weight.storage, weight.factor)
+            } else {
+                let values = checkpoint.read_f32(&weight.name, &weight.layout.file_shape()).await?;
+                check_half_range(weight, &values)?;
+                pack(&values, weight.layout, weight.storage, weight.factor)
+            };
+            if let Some(host) = &mut loaded.host {
+                host.insert(weight.name.clone(), Arc::from(packed));
+            } else {
+                loaded.gpu.insert(weight.name.clone(), GpuBuffer::with_data(gpu, &weight.name, &packed).await?);
+            }
+        }
+        Ok(loaded)
+    }
+
+    /// Whether plans may leave weights on the host.
+    pub(super) fn are_on_host(&self) -> bool {
+        self.host.is_some()
+    }
+
+    /// With weights on the host: uploads those that `plan` binds, frees all others.
+    pub(super) async fn place(&mut self, gpu: &Gpu, plan: &Plan) -> Result<()> {
+        let Some(host) = &self.host else { return Ok(()) };
+        let bound: Vec<&str> = plan.bound_weights().map(|weight| plan.weights[weight].name.as_str()).collect();
+        self.gpu.retain(|name, _| bound.contains(&name.as_str()));
+        for name in bound {
+            if !self.gpu.contains_key(name) {
+                let buffer = GpuBuffer::with_data(gpu, name, &host[name]).await?;
+                self.gpu.insert(name.to_owned(), buffer);
+            }
+        }
+        Ok(())
+    }
+
+    /// Frees what can be uploaded again.
+    pub(super) fn free(&mut self) {
+        if self.host.is_some() {
+            self.gpu.clear();
+        }
+    }
+
+    /// Each weight of `plan`, from where it is.
+    pub(super) fn of(&self, plan: &Plan) -> Vec<Weight<'_>> {
+        let place = |weight: &WeightUse| match (self.gpu.get(&weight.name), &self.host) {
+            (None, Some(host)) => Weight::Host(Arc::clone(&host[&weight.name])),
+            (found, _) => Weight::Gpu(found.unwrap_or_else(|| &self.gpu[&weight.name])),
+        };
+        plan.weights.iter().map(place).collect()
+    }
+}
+
+/// Checks, from the headers of its files alone, that a model has all that a decode needs.
+///
+/// # Errors
+/// [`Error::MissingTensors`] with all of them; [`Error::Tensor`] for the first of a wrong shape or type.
+pub fn check_decoder(checkpoint: &Checkpoint) -> Result<()> {
+    let wanted = weights_of(checkpoint.config(), &DeviceLimits::webgpu_default(), Storage::F32, true)?;
+    let shapes = file_shapes(&wanted);
+    checkpoint.check(shapes.iter().map(|(name, shape)| (*name, shape.as_slice())))
+}
+
+/// Name and shape of the tensors that the files must have.
+fn file_shapes(plan: &Plan) -> Vec<(&str, Vec<u64>)> {
+    let in_file = plan.weights.iter().filter(|weight| !is_transform(weight));
+    in_file.map(|weight| (weight.name.as_str(), weight.layout.file_shape())).collect()
+}
+
+/// The weights of a model do not depend on the image's size: those of a small plan are all.
+fn weights_of(config: &AutoencoderConfig, limits: &DeviceLimits, storage: Storage, unscaled: bool) -> Result<Plan> {
+    plan_decode(config, Size { width: 8, height: 8 }, limits, storage, unscaled, &DecodeOptions::default())
+}
+
+/// Whether a weight is made from the configuration instead of being read.
+fn is_transform(weight: &WeightUse) -> bool {
+    weight.name == "latents.factor_offset"
+}
+
+/// A filter beyond half precision's range would become infinite in silence.
+fn check_half_range(weight: &WeightUse, values: &[f32]) -> Result<()> {
+    const HALF_MAX: f32 = 65_504.0;
+    let is_half = weight.storage != Storage::F32 && matches!(weight.layout, Layout::Filter { .. });
+    match values.iter().position(|value| is_half && value.abs() > HALF_MAX) {
+        None => Ok(()),
+        Some(index) => Err(Error::Tensor {
+            tensor: weight.name.clone(),
+            expected: format!("values within +-{HALF_MAX} for f16; use f32"),
+            found: format!("{} at element {index}", values[index]),
+        }),
+    }
+}

@@ -1,0 +1,157 @@
+//! Too little memory, at every point; and what is left of it afterwards.
+
+use std::sync::Arc;
+
+use pollster::block_on;
+use wgvae::gpu::{Prepared, Weight};
+use wgvae::{
+    Bytes, Control, DecodeOptions, DeviceError, Error, Gpu, GpuOptions, Latents, LoadOptions, Output, Pixels,
+    Parking, Precision, Tiling, Vae,
+};
+
+use crate::decode::{checkpoint, fixture};
+
+const RAW: DecodeOptions = DecodeOptions {
+    output: Output::Raw,
+    profile: false,
+    memory_budget: None,
+    parking: Parking::On,
+    tiling: Tiling::Exact,
+};
+
+fn gpu(memory_limit: Option<Bytes>) -> Gpu {
+    block_on(Gpu::request(&GpuOptions { memory_limit, ..GpuOptions::default() })).unwrap()
+}
+
+fn load(gpu: &Gpu, weights_on_host: bool) -> Result<(Vae, Latents), Error> {
+    let fixture = fixture("toy_odd");
+    let options = LoadOptions { precision: Precision::F32, weights_on_host, ..LoadOptions::default() };
+    let vae = block_on(Vae::load(gpu, &checkpoint(&fixture.config), options))?;
+    Ok((vae, Latents::new(fixture.latents).unwrap()))
+}
+
+fn decode(vae: &mut Vae, latents: &Latents) -> Result<wgvae::Decoded, Error> {
+    block_on(vae.decode(latents, 0, &RAW, &mut Control::default()))
+}
+
+fn is_out_of_memory(error: &Error) -> bool {
+    matches!(error, Error::Device(DeviceError::OutOfMemory { .. }))
+}
+
+#[track_caller]
+fn assert_same(found: &Pixels, wanted: &Pixels) {
+    let (Pixels::Raw(found), Pixels::Raw(wanted)) = (found, wanted) else { panic!("raw floats") };
+    let largest = wanted.iter().fold(0.0_f32, |most, value| most.max(value.abs()));
+    let error = found.iter().zip(wanted).fold(0.0_f32, |most, (a, b)| most.max((a - b).abs())) / largest;
+    assert!(error <= 2e-5, "{error:.1e} from the whole plan");
+}
+
+#[test]
+fn every_allocation_may_fail_once() {
+    for weights_on_host in [false, true] {
+        let gpu = gpu(None);
+        let (mut vae, latents) = load(&gpu, weights_on_host).unwrap();
+        let loaded = gpu.ledger().current();
+        let wanted = decode(&mut vae, &latents).unwrap().pixels;
+        let other = Latents::new(wgvae::HostTensor { shape: vec![4, 2, 2], data: vec![0.1; 16] }).unwrap();
+        // With the weights on the host, a decode with the least budget leaves none of them on the GPU.
+        let tiny = DecodeOptions { memory_budget: Some(Bytes(1)), ..RAW };
+        let between = match vae.plan(other.size(), &tiny) {
+            Err(Error::TooLarge { needed, .. }) => DecodeOptions { memory_budget: Some(needed), ..RAW },
+            _ => RAW,
+        };
+        let (mut failures, mut fallbacks) = (0, 0);
+        for skipped in 0.. {
+            // Something else in between frees what the last decode had.
+            block_on(vae.prepare(other.size(), &between)).unwrap();
+            gpu.ledger().fail_after(Some(skipped));
+            let result = decode(&mut vae, &latents);
+            if gpu.ledger().fail_after(None) {
+                assert_eq!(result.unwrap().fallback, None);
+                break;
+            }
+            match result {
+                Ok(decoded) => {
+                    let fallback = decoded.fallback.expect("an allocation failed");
+                    assert!(fallback.peak_bytes < fallback.first_peak_bytes, "{fallback}");
+                    assert_same(&decoded.pixels, &wanted);
+                    fallbacks += 1;
+                }
+                Err(error) => {
+                    assert!(is_out_of_memory(&error), "allocation {skipped}: {error}");
+                    assert_eq!(gpu.ledger().current(), loaded, "allocation {skipped} left something");
+                    failures += 1;
+                }
+            }
+            // The next decode is as if nothing had happened, but for the plan.
+            assert_same(&decode(&mut vae, &latents).unwrap().pixels, &wanted);
+        }
+        println!("weights on host: {weights_on_host}; {failures} failures, {fallbacks} smaller plans");
+        assert!(failures + fallbacks >= if weights_on_host { 30 } else { 8 });
+        assert_eq!(fallbacks > 0, weights_on_host, "plans with a budget need the weights on the host");
+        drop(vae);
+        assert_eq!(gpu.ledger().current(), Bytes(0));
+    }
+}
+
+#[test]
+fn every_allocation_of_a_load_may_fail() {
+    let gpu = gpu(None);
+    for skipped in 0.. {
+        gpu.ledger().fail_after(Some(skipped));
+        let loaded = load(&gpu, false);
+        if gpu.ledger().fail_after(None) {
+            let (mut vae, latents) = loaded.unwrap();
+            decode(&mut vae, &latents).unwrap();
+            assert!(skipped > 20, "only {skipped} weights");
+            return;
+        }
+        let error = loaded.expect_err("an allocation failed");
+        assert!(is_out_of_memory(&error), "allocation {skipped}: {error}");
+        assert_eq!(gpu.ledger().current(), Bytes(0), "allocation {skipped} left something");
+    }
+}
+
+#[test]
+fn the_predicted_peak_is_enough_and_one_byte_less_is_not() {
+    for weights_on_host in [false, true] {
+        let peak = {
+            let gpu = gpu(None);
+            let (vae, latents) = load(&gpu, weights_on_host).unwrap();
+            vae.plan(latents.size(), &RAW).unwrap().memory.peak()
+        };
+        let enough = gpu(Some(peak));
+        let (mut vae, latents) = load(&enough, weights_on_host).unwrap();
+        let wanted = decode(&mut vae, &latents).unwrap();
+        assert_eq!(wanted.fallback, None);
+        assert_eq!(enough.ledger().peak(), peak);
+
+        let less = gpu(Some(Bytes(peak.0 - 1)));
+        let (mut vae, latents) = load(&less, weights_on_host).unwrap();
+        let result = decode(&mut vae, &latents);
+        assert!(less.ledger().peak() < peak);
+        if weights_on_host {
+            let decoded = result.unwrap();
+            let fallback = decoded.fallback.expect("the first plan does not fit");
+            assert_eq!(Some(fallback.peak_bytes), vae.predicted_peak());
+            assert_eq!(fallback.peak_bytes, less.ledger().current());
+            assert_same(&decoded.pixels, &wanted.pixels);
+        } else {
+            let text = result.err().filter(is_out_of_memory).expect("out of memory").to_string();
+            assert!(text.contains(&peak.to_string()) && text.contains("weights on the host"), "{text}");
+        }
+    }
+}
+
+/// A budget that is too small for what waits in host memory is an error, not an abort.
+#[test]
+fn a_host_without_memory_is_an_error() {
+    let gpu = gpu(None);
+    let (vae, latents) = load(&gpu, true).unwrap();
+    let mut plan = vae.plan(latents.size(), &RAW).unwrap();
+    plan.parked.push(Bytes(u64::MAX / 4));
+    let weights = plan.weights.iter().map(|_| Weight::Host(Arc::from([0; 4]))).collect();
+    let error = block_on(Prepared::new(&gpu, Arc::new(plan), weights)).unwrap_err();
+    assert!(matches!(error, Error::HostMemory { .. }), "{error}");
+    assert_eq!(gpu.ledger().current(), Bytes(0));
+}

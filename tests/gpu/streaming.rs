@@ -1,0 +1,138 @@
+//! Rows that are handed out while the decode goes on; decodes that are dropped; transfers in between.
+
+use std::future::Future as _;
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use pollster::block_on;
+use wgvae::{
+    Bytes, Control, DecodeOptions, Error, Gpu, GpuOptions, Latents, LoadOptions, Output, Pixels, Precision, RowPixels,
+    Rows, Vae,
+};
+
+use crate::decode::{checkpoint, fixture};
+
+fn load(case: &str) -> (Gpu, Vae, Latents) {
+    let gpu = block_on(Gpu::request(&GpuOptions::default())).unwrap();
+    let fixture = fixture(case);
+    let options = LoadOptions { precision: Precision::F32, weights_on_host: true, ..LoadOptions::default() };
+    let vae = block_on(Vae::load(&gpu, &checkpoint(&fixture.config), options)).unwrap();
+    (gpu, vae, Latents::new(fixture.latents).unwrap())
+}
+
+/// The least budget that can be kept, and half way from there to the whole plan.
+fn budgets(vae: &Vae, latents: &Latents, options: DecodeOptions) -> [DecodeOptions; 2] {
+    let peak = vae.plan(latents.size(), &options).unwrap().memory.peak();
+    let within = |budget| DecodeOptions { memory_budget: Some(budget), ..options };
+    let Err(Error::TooLarge { needed, .. }) = vae.plan(latents.size(), &within(Bytes(1))) else { panic!("one byte") };
+    [within(needed), within(Bytes((needed.0 + peak.0) / 2))]
+}
+
+#[test]
+fn rows_make_up_the_image() {
+    let (_, mut vae, latents) = load("toy_wide");
+    for output in [Output::Rgba8, Output::Raw] {
+        let whole = DecodeOptions { output, ..DecodeOptions::default() };
+        let [least, half] = budgets(&vae, &latents, whole);
+        for options in [whole, least, half] {
+            let image = block_on(vae.decode(&latents, 0, &options, &mut Control::default())).unwrap();
+            let (mut next, mut bands) = (0, 0);
+            let mut check = |rows: Rows<'_>| {
+                assert_eq!((rows.image, rows.rows.start), (image.size, next));
+                next = rows.rows.end;
+                bands += 1;
+                let (start, width) = (rows.rows.start as usize, image.size.width as usize);
+                match (&rows.pixels, &image.pixels) {
+                    (RowPixels::Rgba8(data), Pixels::Rgba8(all)) => {
+                        assert_eq!(**data, all[start * width * 4..][..rows.rows.len() * width * 4]);
+                    }
+                    (RowPixels::Raw(data), Pixels::Raw(all)) => {
+                        for (plane, values) in data.chunks_exact(rows.rows.len() * width).enumerate() {
+                            let first = (plane * image.size.height as usize + start) * width;
+                            assert_eq!(values, &all[first..][..values.len()]);
+                        }
+                    }
+                    (RowPixels::Rgba8(_), Pixels::Raw(_)) | (RowPixels::Raw(_), Pixels::Rgba8(_)) => {
+                        panic!("{output:?}")
+                    }
+                }
+                Ok(())
+            };
+            let done = block_on(vae.decode_rows(&latents, 0, &options, &mut Control::default(), &mut check)).unwrap();
+            assert_eq!((next, done.size), (image.size.height, image.size));
+            println!("{output:?} {:?}: {bands} bands", options.memory_budget);
+        }
+    }
+}
+
+#[test]
+fn an_error_of_the_sink_stops_the_decode_and_the_next_one_works() {
+    let (_, mut vae, latents) = load("toy_wide");
+    let options = DecodeOptions::default();
+    let whole = block_on(vae.decode(&latents, 0, &options, &mut Control::default())).unwrap();
+    let mut calls = 0;
+    let mut full = |_: Rows<'_>| {
+        calls += 1;
+        Err(Error::Io { path: "out.png".to_owned(), source: std::io::ErrorKind::StorageFull.into() })
+    };
+    let error = block_on(vae.decode_rows(&latents, 0, &options, &mut Control::default(), &mut full)).unwrap_err();
+    assert!(matches!(error, Error::Io { .. }), "{error}");
+    assert_eq!(calls, 1);
+    let again = block_on(vae.decode(&latents, 0, &options, &mut Control::default())).unwrap();
+    assert_eq!(whole.pixels, again.pixels);
+}
+
+/// Polls a decode `polls` times and drops it. Whether it was done by then.
+fn drop_after(polls: usize, vae: &mut Vae, latents: &Latents, options: &DecodeOptions) -> bool {
+    // Every step by itself: there is something under way at every poll.
+    let mut control = Control { submission_target: Some(Duration::ZERO), ..Control::default() };
+    let mut decode = std::pin::pin!(vae.decode(latents, 0, options, &mut control));
+    let mut context = Context::from_waker(Waker::noop());
+    for _ in 0..polls {
+        if let Poll::Ready(result) = decode.as_mut().poll(&mut context) {
+            result.unwrap();
+            return true;
+        }
+        std::thread::sleep(Duration::from_micros(200));
+    }
+    false
+}
+
+#[test]
+fn a_decode_may_be_dropped_at_any_point() {
+    let (gpu, mut vae, latents) = load("toy_wide");
+    let whole = DecodeOptions { output: Output::Raw, ..DecodeOptions::default() };
+    let [_, half] = budgets(&vae, &latents, whole);
+    for options in [whole, half] {
+        let wanted = block_on(vae.decode(&latents, 0, &options, &mut Control::default())).unwrap().pixels;
+        let created = gpu.ledger().created();
+        let mut dropped = 0;
+        for polls in (0..).map(|step| step * step + 1) {
+            if drop_after(polls, &mut vae, &latents, &options) || dropped > 30 {
+                break;
+            }
+            dropped += 1;
+            let again = block_on(vae.decode(&latents, 0, &options, &mut Control::default())).unwrap();
+            assert_eq!(again.pixels, wanted, "after {polls} polls");
+        }
+        println!("dropped {dropped} times");
+        assert!(dropped >= 5);
+        assert_eq!(gpu.ledger().created(), created, "nothing was allocated anew");
+    }
+}
+
+#[test]
+fn transfers_are_part_of_submissions() {
+    let (_, mut vae, latents) = load("toy_wide");
+    let [least, _] = budgets(&vae, &latents, DecodeOptions::default());
+    let plan = vae.plan(latents.size(), &least).unwrap();
+    let decoded = block_on(vae.decode(&latents, 0, &least, &mut Control::default())).unwrap();
+    assert!(plan.transferred() > Bytes(0));
+    let mut next = 0;
+    for submission in &decoded.run.submissions {
+        assert_eq!(submission.steps.start, next);
+        next = submission.steps.end;
+    }
+    assert_eq!(next, plan.steps.len());
+    println!("{} steps, {} moved, {} submissions", next, plan.transferred(), decoded.run.submissions.len());
+}
