@@ -1,6 +1,8 @@
 //! Tests that run on an adapter: a GPU, or a CPU Vulkan driver. Without one they fail; they are not skipped.
 #![expect(clippy::unwrap_used, reason = "tests")]
 
+#[path = "gpu/budgets.rs"]
+mod budgets;
 #[path = "gpu/decode.rs"]
 mod decode;
 #[path = "support/formula.rs"]

@@ -19,8 +19,12 @@ pub(super) async fn run(args: &PlanArgs) -> Result<String> {
         (PrecisionArg::Auto, None) => Precision::F16,
         (given, _) => given.into(),
     };
-    let options =
-        DecodeOptions { output: args.output.into(), memory_budget: args.memory_budget, parking: args.parking.into(), ..DecodeOptions::default() };
+    let options = DecodeOptions {
+        output: args.output.into(),
+        memory_budget: args.memory_budget,
+        parking: args.parking.into(),
+        ..DecodeOptions::default()
+    };
     let plan = |options: &DecodeOptions| {
         plan_decode(&config, latent_size, &limits, precision.storage(&limits), false, options)
     };

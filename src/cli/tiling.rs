@@ -71,7 +71,11 @@ impl TileArgs {
     fn none(&self, arg: TilingArg) -> Result<()> {
         for (flag, pixels) in [("--tile-size", self.tile_size), ("--tile-overlap", self.tile_overlap)] {
             if let Some(pixels) = pixels {
-                return Err(input(flag, "--tiling blend or cosine with it", format!("{pixels} with --tiling {}", arg.name())));
+                return Err(input(
+                    flag,
+                    "--tiling blend or cosine with it",
+                    format!("{pixels} with --tiling {}", arg.name()),
+                ));
             }
         }
         Ok(())

@@ -119,7 +119,13 @@ impl Uploads {
     }
 
     /// Puts `data` into `target` from some byte on, in as many submissions as that takes.
-    pub(super) async fn upload(&mut self, gpu: &Gpu, doing: &str, data: &[u8], (target, offset): (&GpuBuffer, u64)) -> Result<()> {
+    pub(super) async fn upload(
+        &mut self,
+        gpu: &Gpu,
+        doing: &str,
+        data: &[u8],
+        (target, offset): (&GpuBuffer, u64),
+    ) -> Result<()> {
         let mut at = 0;
         while at < data.len() {
             let Some(room) = self.room() else {

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use pollster::block_on;
 use wgvae::gpu::{Prepared, Weight};
 use wgvae::{
-    Bytes, Control, DecodeOptions, DeviceError, Error, Gpu, GpuOptions, Latents, LoadOptions, Output, Pixels,
-    Parking, Precision, Tiling, Vae,
+    Bytes, Control, DecodeOptions, DeviceError, Error, Gpu, GpuOptions, Latents, LoadOptions, Output, Parking, Pixels,
+    Precision, Tiling, Vae,
 };
 
 use crate::decode::{checkpoint, fixture};
