@@ -37,6 +37,7 @@ pub(super) fn plan_json(plan: &Plan, limits: &DeviceLimits) -> Value {
         "slots": plan.slots,
         "transferred_bytes": plan.transferred(),
         "host_bytes": plan.host_bytes(),
+        "predicted_seconds": plan.predicted_seconds(),
         "submissions": plan.submissions(submission_macs).len(),
         "submission_macs": submission_macs,
         "macs": plan.macs(),

@@ -15,7 +15,6 @@ use super::control::{Control, Progress, RunReport, Submission};
 use super::prepared::Prepared;
 use super::readback::Piece;
 use super::recorder::{Position, Recorder};
-use super::timestamps::Timestamps;
 use super::wait::Wait;
 use crate::error::{DeviceError, Error, Result};
 use crate::plan::Plan;
@@ -70,7 +69,7 @@ impl Prepared {
             Some(timestamps) => {
                 let resolved = timestamps.resolve(&self.gpu).await?;
                 let data = self.readbacks.read_all(&self.gpu, resolved, self.plan.memory.timestamps).await?;
-                Some(Timestamps::seconds(&self.gpu, &data))
+                Some(timestamps.seconds(&self.gpu, &self.plan, &data))
             }
             None => None,
         };

@@ -71,7 +71,7 @@ impl<'a> Recorder<'a> {
         let (start, stage) = (self.at.step, plan.steps[self.at.step].stage);
         let belongs = |at: &usize| plan.steps[*at].stage == stage && commands.is_launch(*at);
         let end = (start..self.end).take_while(belongs).last().map_or(start, |last| last + 1);
-        let timestamp_writes = timestamps.as_ref().and_then(|timestamps| timestamps.writes(plan, stage, start..end));
+        let timestamp_writes = timestamps.as_ref().and_then(|timestamps| timestamps.writes(plan, start..end));
         let descriptor = wgpu::ComputePassDescriptor { label: Some(&plan.stages[stage]), timestamp_writes };
         let mut pass = self.encoder.begin_compute_pass(&descriptor);
         for step in start..end {

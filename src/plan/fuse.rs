@@ -293,3 +293,31 @@ fn scale_stream(fused: &mut Fused, scale: f32) {
         }
     }
 }
+
+impl Fused {
+    /// What attention takes `tensor` for.
+    pub fn attention_role(&self, tensor: TensorId) -> Option<Role> {
+        let position = self.stages.iter().find_map(|stage| match stage {
+            Stage::Attention { inputs, .. } => inputs.iter().position(|input| *input == tensor),
+            _ => None,
+        })?;
+        Some([Role::Query, Role::Key, Role::Value][position])
+    }
+
+    /// Whether `stage` is attention, or one of its inputs: their chunks are padded to a multiple of four pixels.
+    pub fn feeds_or_is_attention(&self, stage: &Stage) -> bool {
+        matches!(stage, Stage::Attention { .. })
+            || stage.output().is_some_and(|output| self.attention_role(output).is_some())
+    }
+}
+
+/// What attention takes a tensor for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// Rows of the scores.
+    Query,
+    /// Columns of the scores.
+    Key,
+    /// What the scores weigh.
+    Value,
+}

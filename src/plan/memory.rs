@@ -10,7 +10,7 @@ use std::ops::Range;
 
 use crate::kernels::weights::Layout;
 use crate::kernels::{Access, interface};
-use crate::plan::{Action, BufferId, Memory, Plan, Resource, SlotId, UNUSED_BYTES};
+use crate::plan::{Action, BufferId, Memory, Plan, Resource, SlotId, Step, UNUSED_BYTES};
 use crate::tensor::Bytes;
 
 /// Sizes of buffers are rounded up to this many bytes.
@@ -174,12 +174,30 @@ fn predict(plan: &Plan, timestamps: bool) -> Memory {
         slots: plan.slots.iter().copied().sum(),
         params: Bytes(plan.params.len() as u64 + UNUSED_BYTES),
         staging: Staging::of(plan).bytes(),
-        // Begin and end of each stage, 8 bytes each.
-        timestamps: Bytes(if timestamps { plan.stages.len() as u64 * 16 } else { 0 }),
+        timestamps: if timestamps { timestamp_bytes(plan) } else { Bytes(0) },
     }
 }
 
+/// Begin and end of each run of a stage, 8 bytes each. None where a device need not have so many.
+fn timestamp_bytes(plan: &Plan) -> Bytes {
+    // WebGPU: createQuerySet refuses more.
+    const MOST_QUERIES: usize = 4096;
+    let queries = plan.stage_runs().len() * 2;
+    Bytes(if queries <= MOST_QUERIES { queries as u64 * 8 } else { 0 })
+}
+
 impl Plan {
+    /// The steps of each stage that follow one another. Where chunks are computed again, stages take turns and have many runs.
+    pub fn stage_runs(&self) -> Vec<Range<usize>> {
+        let runs = self.steps.chunk_by(|step, next| step.stage == next.stage);
+        let mut start = 0;
+        let range = |run: &[Step]| {
+            start += run.len();
+            start - run.len()..start
+        };
+        runs.map(range).collect()
+    }
+
     /// Weights that launches bind as such, by index into [`Plan::weights`]: those stay on the GPU.
     pub fn bound_weights(&self) -> impl Iterator<Item = usize> {
         let bindings = self.steps.iter().flat_map(|step| match &step.action {

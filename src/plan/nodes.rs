@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::kernels::WORKGROUP;
 use crate::kernels::choice::{Choice, Conv3x3};
 use crate::kernels::group_norm::MOMENTS_VEC4_BYTES;
 use crate::limits::DeviceLimits;
 use crate::model::graph::{Shape, TensorId};
-use crate::plan::fuse::{Conv, Fused, Residual, Stage};
+use crate::plan::fuse::{Conv, Fused, Residual, Role, Stage};
 use crate::plan::partition::{Partition, filter_reach};
 use crate::plan::schedule::{Node, Read};
 use crate::plan::tiles::TileGrid;
@@ -244,7 +244,8 @@ impl Making<'_> {
         let most_invocations = u64::from(self.limits.max_compute_workgroups_per_dimension) * u64::from(WORKGROUP);
         let per_row = u64::from(shape.width) * if input.is_none() { u64::from(shape.channels4()) } else { 1 };
         let row_bytes = self.row_bytes(tensor);
-        let mut wanted = self.options.chunk_limit;
+        let keys = matches!(self.fused.attention_role(tensor), Some(Role::Key | Role::Value));
+        let mut wanted = if keys { self.options.keys_limit } else { self.options.chunk_limit };
         if let Some((partition, source)) = input {
             let source = self.fused.shape(source);
             // A tensor of few channels is cut like what it is made of, or one chunk of it would want many at once.
@@ -257,7 +258,12 @@ impl Making<'_> {
         // A chunk is padded by up to three pixels.
         let padding = row_bytes / u64::from(shape.width) * 3;
         let limit = Bytes(hard_limit.0.saturating_sub(padding)).min(reachable);
-        Partition::new(shape.height, Bytes(row_bytes), wanted, limit)
+        Partition::new(shape.height, Bytes(row_bytes), wanted, limit).map_err(|error| match error {
+            Error::TooLarge { what, needed, .. } => {
+                Error::TooLarge { what, needed: Bytes(needed.0 + padding), limit: hard_limit.min(reachable) }
+            }
+            other => other,
+        })
     }
 }
 

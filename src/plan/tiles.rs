@@ -10,8 +10,8 @@ use crate::plan::partition::Rows;
 /// Runs of moments that a tensor should not exceed, unless it has more rows of tiles; and the fewest tiles of one run.
 const MOST_RUNS: u64 = 4096;
 const LEAST_RUN: u32 = 4;
-/// Fewer runs than this leave too little to do at once.
-const FEW_RUNS: u64 = 256;
+/// The most bytes of a tensor's moments.
+const MOST_MOMENTS: u64 = 8 << 20;
 /// Fewer tiles than this in a launch waste its products.
 const LEAST_TILES: u64 = 64;
 
@@ -69,10 +69,11 @@ impl TileGrid {
         let wanted = choice.winograd_scratch_bytes / tile_bytes;
         let most = limits.largest_bound_buffer().0 / tile_bytes;
         let at_once = u32::try_from(wanted.max(LEAST_TILES).min(most)).unwrap_or(u32::MAX).max(1);
-        let band_columns = columns.div_ceil(columns.div_ceil(at_once));
-        let fitting = choice.winograd_scratch_bytes * 3 / 2 / (u64::from(c_out4) * MOMENTS_VEC4_BYTES);
-        let runs = fitting.clamp(FEW_RUNS, MOST_RUNS);
-        let run = u32::try_from(u64::from(columns) * u64::from(rows) / runs).unwrap_or(u32::MAX).max(LEAST_RUN);
+        // Runs do not depend on how a tensor is cut, so that its statistics are the same to the bit however that is.
+        let runs = (MOST_MOMENTS / (u64::from(c_out4) * MOMENTS_VEC4_BYTES)).clamp(1, MOST_RUNS);
+        let run = u32::try_from(u64::from(columns) * u64::from(rows) / runs).unwrap_or(u32::MAX);
+        let run = run.clamp(LEAST_RUN, columns.max(LEAST_RUN));
+        let band_columns = if at_once >= columns { columns } else { (at_once / run * run).max(run).min(columns) };
         let block_columns4 = choice.winograd_tile.columns4();
         let block_bytes = u64::from(POINTS * block_columns4) * u64::from(c_in4 * 4) * 16;
         let most_filters = limits.largest_bound_buffer().0.min(choice.winograd_scratch_bytes * 4);
@@ -100,8 +101,7 @@ impl TileGrid {
 
     /// Runs of moments in one row of tiles.
     fn row_runs(&self) -> u32 {
-        let whole = self.columns / self.band_columns;
-        whole * self.band_columns.div_ceil(self.run) + (self.columns % self.band_columns).div_ceil(self.run)
+        self.columns.div_ceil(self.run)
     }
 
     /// Runs of moments of the whole output.

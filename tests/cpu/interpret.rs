@@ -15,7 +15,8 @@ use crate::interpreter::interpret;
 fn plan(config: &AutoencoderConfig, latents: &HostTensor, storage: Storage, chunk: u64, kind: DeviceKind) -> Plan {
     let [height, width] = [1, 2].map(|axis| u32::try_from(latents.shape[latents.shape.len() - 3 + axis]).unwrap());
     let graph = autoencoder_kl::decoder(config, Size { width, height }, false);
-    let options = PlanOptions { chunk_limit: Bytes(chunk), ..PlanOptions::new(storage, Output::Raw) };
+    let options =
+        PlanOptions { chunk_limit: Bytes(chunk), keys_limit: Bytes(chunk), ..PlanOptions::new(storage, Output::Raw) };
     let limits = DeviceLimits { kind, shader_f16: true, ..DeviceLimits::webgpu_default() };
     Plan::new(&graph, &limits, &options).unwrap()
 }

@@ -126,7 +126,7 @@ fn a_large_picture_of_a_toy() {
 fn sd15_computes_again_what_does_not_fit() {
     let mut sweep = Sweep::new("sd15_128", [40, 40], Precision::F16, Output::Rgba8);
     let wanted = sweep.decode(true, &sweep.options.clone());
-    let options = DecodeOptions { memory_budget: Some(Bytes(110 << 20)), parking: Parking::Off, ..sweep.options };
+    let options = DecodeOptions { memory_budget: Some(Bytes(80 << 20)), parking: Parking::Off, ..sweep.options };
     let (gpu, vae) = &sweep.vaes[1];
     let (gpu, plan) = (gpu.clone(), vae.plan(sweep.latents.size(), &options).unwrap());
     let whole = vae.plan(sweep.latents.size(), &sweep.options).unwrap();

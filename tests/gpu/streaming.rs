@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use pollster::block_on;
 use wgvae::{
-    Bytes, Control, DecodeOptions, Error, Gpu, GpuOptions, Latents, LoadOptions, Output, Pixels, Precision, RowPixels,
-    Rows, Vae,
+    Bytes, Control, DecodeOptions, Error, Gpu, GpuOptions, Latents, LoadOptions, Output, Parking, Pixels, Precision,
+    RowPixels, Rows, Vae,
 };
 
 use crate::decode::{checkpoint, fixture};
@@ -23,8 +23,10 @@ fn load(case: &str) -> (Gpu, Vae, Latents) {
 /// The least budget that can be kept, and half way from there to the whole plan.
 fn budgets(vae: &Vae, latents: &Latents, options: DecodeOptions) -> [DecodeOptions; 2] {
     let peak = vae.plan(latents.size(), &options).unwrap().memory.peak();
-    let within = |budget| DecodeOptions { memory_budget: Some(budget), ..options };
-    let Err(Error::TooLarge { needed, .. }) = vae.plan(latents.size(), &within(Bytes(1))) else { panic!("one byte") };
+    let within = |budget| DecodeOptions { memory_budget: Some(budget), parking: Parking::On, ..options };
+    let Err(Error::Budget { smallest: needed, .. }) = vae.plan(latents.size(), &within(Bytes(1))) else {
+        panic!("one byte")
+    };
     [within(needed), within(Bytes((needed.0 + peak.0) / 2))]
 }
 

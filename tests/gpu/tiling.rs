@@ -103,7 +103,9 @@ fn a_budget_is_kept_in_tiles_too() {
     let fixture = fixture("tiled_seedvr2");
     let (gpu, mut vae) = load(&fixture, Precision::F32);
     let tiny = DecodeOptions { memory_budget: Some(wgvae::Bytes(1)), ..raw(fixture.tiling) };
-    let Err(Error::TooLarge { needed, .. }) = vae.plan(fixture.latents.size(), &tiny) else { panic!("one byte") };
+    let Err(Error::Budget { smallest: needed, .. }) = vae.plan(fixture.latents.size(), &tiny) else {
+        panic!("one byte")
+    };
     let options = DecodeOptions { memory_budget: Some(needed), ..tiny };
     let predicted = vae.plan(fixture.latents.size(), &options).unwrap().memory.peak();
     let error = relative_error(&decode(&mut vae, &fixture, &options), &fixture.image);
@@ -206,4 +208,29 @@ fn an_overflow_names_the_pixel_of_the_image() {
     let Error::NotFinite { column, row } = error else { panic!("{error}") };
     // That tile starts at column 24 and row 12; a latent has four pixels a side; the norms spread it over the whole tile.
     assert_eq!((column, row), (4 * 24, 4 * 12));
+}
+
+/// Norms of a smaller copy: near the exact picture, in less memory and one pass.
+#[test]
+fn an_estimate_is_near_and_takes_less() {
+    let fixture = crate::decode::fixture("toy_wide");
+    let gpu = block_on(Gpu::request(&GpuOptions::default())).unwrap();
+    let load = LoadOptions { precision: Precision::F32, ..LoadOptions::default() };
+    let mut vae = block_on(Vae::load(&gpu, &checkpoint(&fixture.config), load)).unwrap();
+    let channels = vae.config().latent_channels as usize;
+    let latents = Latents::new(crate::formula::latents(&[channels, 96, 80])).unwrap();
+    let mut decode = |tiling| {
+        let options = raw(tiling);
+        let peak = vae.plan(latents.size(), &options).unwrap().memory.peak();
+        let decoded = block_on(vae.decode(&latents, 0, &options, &mut Control::default())).unwrap();
+        assert_eq!(gpu.ledger().current(), peak);
+        let Pixels::Raw(values) = decoded.pixels else { panic!("raw floats") };
+        (values, peak)
+    };
+    let ((exact, whole), (estimate, less)) = (decode(Tiling::Exact), decode(Tiling::Estimate));
+    let largest = exact.iter().fold(0.0_f32, |most, value| most.max(value.abs()));
+    let mean = exact.iter().zip(&estimate).map(|(a, b)| (a - b).abs() / largest).sum::<f32>() / exact.len() as f32;
+    println!("{mean:.1e} of the largest on the mean, {less} instead of {whole}");
+    assert!(mean > 0.0 && mean < 0.02, "{mean:.1e}");
+    assert!(less < whole, "{less} instead of {whole}");
 }

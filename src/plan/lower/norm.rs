@@ -4,6 +4,7 @@ use crate::kernels::group_norm::{
     ApplyParams, FinishParams, MOMENTS_VEC4_BYTES, NORM_VEC4_BYTES, StatsParams, apply, finish, stats,
 };
 use crate::kernels::weights::Layout;
+use crate::kernels::winograd::TILE;
 use crate::model::graph::{Shape, TensorId};
 use crate::plan::partition::{Partition, Rows};
 use crate::plan::{BufferId, Resource};
@@ -14,9 +15,12 @@ use super::Lowering;
 const LEAST_RUN: u32 = 64;
 const MOST_RUNS: u32 = 4096;
 
-/// Pixels of one run of a tensor's statistics.
+/// Pixels of one run of a tensor's statistics. Every so many rows, of which chunks hold a multiple, are whole runs: so that the statistics are the same
+/// to the bit however the tensor is cut.
 fn stats_run(shape: Shape) -> u32 {
-    (shape.height * shape.width / MOST_RUNS).max(LEAST_RUN)
+    let block = shape.width * TILE;
+    let wanted = (shape.height * shape.width / MOST_RUNS).max(LEAST_RUN);
+    (wanted..=block).find(|run| block.is_multiple_of(*run)).unwrap_or(block)
 }
 
 /// Runs of the first `chunks` chunks.

@@ -4,7 +4,7 @@ use crate::kernels::matmul::{Epilogue, Matmul, MatmulParams};
 use crate::kernels::weights::Layout;
 use crate::kernels::winograd::TILE;
 use crate::model::graph::{Shape, TensorId};
-use crate::plan::fuse::{Conv, Fused, Residual, Stage};
+use crate::plan::fuse::{Conv, Residual, Role};
 use crate::plan::partition::Rows;
 use crate::plan::{PlanOptions, Resource};
 
@@ -128,29 +128,4 @@ impl Lowering<'_> {
         let target = Resource::Buffer(output.chunk(chunk));
         self.launch(launch, &[source, weight, bias, Resource::Unused, target]);
     }
-}
-
-impl Fused {
-    /// What attention takes `tensor` for.
-    pub(super) fn attention_role(&self, tensor: TensorId) -> Option<Role> {
-        let position = self.stages.iter().find_map(|stage| match stage {
-            Stage::Attention { inputs, .. } => inputs.iter().position(|input| *input == tensor),
-            _ => None,
-        })?;
-        Some([Role::Query, Role::Key, Role::Value][position])
-    }
-
-    /// Whether `stage` is attention, or one of its inputs: their chunks are padded to a multiple of four pixels.
-    pub(super) fn feeds_or_is_attention(&self, stage: &Stage) -> bool {
-        matches!(stage, Stage::Attention { .. })
-            || stage.output().is_some_and(|output| self.attention_role(output).is_some())
-    }
-}
-
-/// What attention takes a tensor for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Role {
-    Query,
-    Key,
-    Value,
 }

@@ -1,0 +1,160 @@
+//! What a plan is made of.
+
+use std::ops::Range;
+
+use serde::Serialize;
+
+use crate::kernels::weights::Layout;
+use crate::tensor::{Bytes, Storage};
+
+/// A buffer of a plan, by index into [`super::Plan::buffers`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(transparent)]
+pub struct BufferId(pub usize);
+
+/// A weight of a plan, by index into [`super::Plan::weights`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(transparent)]
+pub struct WeightId(pub usize);
+
+/// A slot of a plan, by index into [`super::Plan::slots`]: one GPU buffer that several of the plan's buffers use in turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(transparent)]
+pub struct SlotId(pub usize);
+
+/// What a binding of a launch refers to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Resource {
+    /// A buffer, from its start, as long as it is.
+    Buffer(BufferId),
+    /// A weight, whole.
+    Weight(WeightId),
+    /// The variant does not use this binding.
+    Unused,
+}
+
+/// A piece of memory that lives for some steps of the plan.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct BufferUse {
+    /// What it holds, for people.
+    pub name: String,
+    /// How large it is.
+    pub bytes: Bytes,
+    /// First step that writes and last step that uses it, by index into [`super::Plan::steps`]. Filled by [`super::liveness`].
+    pub live: Range<usize>,
+    /// Where it lies. Filled by [`super::memory`].
+    pub slot: SlotId,
+    /// First byte in its slot. Filled by [`super::memory`].
+    pub offset: Bytes,
+}
+
+/// A weight that the plan needs on the GPU.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct WeightUse {
+    /// Name in diffusers' spelling; `latents.factor_offset` is made from the configuration.
+    pub name: String,
+    /// How it lies on the GPU.
+    pub layout: Layout,
+    /// Its elements' type; vectors are always f32.
+    pub storage: Storage,
+    /// Factor applied when it is packed.
+    pub factor: f32,
+    /// Its size on the GPU.
+    pub bytes: Bytes,
+}
+
+/// A copy of a buffer in host memory, by index into [`super::Plan::parked`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(transparent)]
+pub struct ParkedId(pub usize);
+
+/// What comes from host memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum HostSource {
+    /// A packed weight, by index into [`super::Plan::weights`].
+    Weight(usize),
+    /// What was parked.
+    Parked(ParkedId),
+}
+
+/// What a step does.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Action {
+    /// Launches a kernel.
+    Dispatch {
+        /// Index into [`super::Plan::variants`].
+        variant: usize,
+        /// Workgroups along x, y, z.
+        workgroups: [u32; 3],
+        /// Where its `Params` lie in [`super::Plan::params`].
+        params: Range<usize>,
+        /// Bindings 1, 2, and so on.
+        bindings: Vec<Resource>,
+    },
+    /// Copies bytes between two buffers.
+    Copy {
+        /// Source and first byte.
+        from: (BufferId, u64),
+        /// Target and first byte.
+        to: (BufferId, u64),
+        /// How many bytes.
+        bytes: u64,
+    },
+    /// Fills a buffer from host memory.
+    Fetch {
+        /// Where its content is.
+        from: HostSource,
+        /// The buffer, as long as it is.
+        to: BufferId,
+    },
+    /// Keeps a buffer's content in host memory.
+    Park {
+        /// The buffer.
+        from: BufferId,
+        /// Where it goes.
+        to: ParkedId,
+    },
+    /// Hands rows of the result to whoever asked for it. Plans do so in order of rows.
+    Output {
+        /// The buffer, as long as the rows are.
+        from: BufferId,
+        /// First image row and row after the last.
+        rows: (u32, u32),
+    },
+}
+
+/// One command of a plan.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Step {
+    /// Index into [`super::Plan::stages`].
+    pub stage: usize,
+    /// What it does.
+    pub action: Action,
+    /// Multiply-adds, as a direct convolution or product would count them.
+    pub macs: u64,
+}
+
+/// GPU memory that a plan takes, all of it created by us.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+pub struct Memory {
+    /// Packed weights.
+    pub weights: Bytes,
+    /// Slots: activations and scratch.
+    pub slots: Bytes,
+    /// Parameters of all steps, and the buffer bound where a variant uses none.
+    pub params: Bytes,
+    /// What the host writes to and reads from while the plan runs, see [`memory::Staging`].
+    pub staging: Bytes,
+    /// Timestamps of each stage, where asked for.
+    pub timestamps: Bytes,
+}
+
+impl Memory {
+    /// Everything together: the predicted peak.
+    pub fn peak(self) -> Bytes {
+        self.weights + self.slots + self.params + self.staging + self.timestamps
+    }
+}
