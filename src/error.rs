@@ -57,7 +57,8 @@ pub enum Error {
     },
     /// No plan for this size keeps the memory budget.
     #[error(
-        "a memory budget of {budget} is too small for {image}: the smallest plan that was found takes {smallest}, and about {seconds:.1} s on a device of this kind"
+        "a memory budget of {budget} is too small for {image}: the smallest that will do is {}MiB, which takes about {seconds:.1} s on a device of this kind",
+        .smallest.0.div_ceil(1 << 20)
     )]
     Budget {
         /// What was asked for.

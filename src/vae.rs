@@ -17,7 +17,7 @@ pub use self::tiled::TilePlans;
 pub use self::weights::check_decoder;
 
 use self::fallback::is_out_of_memory;
-use self::latents::check_size;
+use self::latents::{check_image, check_size};
 use self::weights::VaeWeights;
 use crate::error::{Error, Result};
 use crate::gpu::{Control, Gpu, Prepared, RunReport};
@@ -79,6 +79,7 @@ fn plan_with(
     weights: Weights,
 ) -> Result<Plan> {
     check_size("size", latent_size)?;
+    check_image(config.image_size(latent_size))?;
     if let Some(grid) = options.tiling.grid(latent_size) {
         let tile_options = tiled::tile_options(options);
         let plan = |size| plan_with(config, size, limits, storage, unscaled, &tile_options, weights);

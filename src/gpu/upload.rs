@@ -41,8 +41,14 @@ impl Uploads {
     /// Bytes that can be written now. `None` when all buffers are under way.
     pub(super) fn room(&mut self) -> Option<u64> {
         let current = &self.slots[self.current];
-        if current.mapping.is_none() && current.used >= current.buffer.bytes().0 {
-            self.current = (self.current + 1) % self.slots.len();
+        let next = (self.current + 1) % self.slots.len();
+        // A slot under way is for `recall` to step onto, which goes in the order of submissions.
+        if current.mapping.is_none()
+            && current.used >= current.buffer.bytes().0
+            && self.slots[next].mapping.is_none()
+            && self.slots[next].used == 0
+        {
+            self.current = next;
         }
         let current = &self.slots[self.current];
         let room = current.buffer.bytes().0.saturating_sub(current.used);

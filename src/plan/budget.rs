@@ -124,30 +124,6 @@ fn fit(fused: &Fused, nodes: &[Node], limits: &DeviceLimits, cut: &PlanOptions, 
         };
         let plan = plan.placed(limits, cut);
         let peak = plan.memory.peak();
-        if std::env::var("DBG").is_ok() {
-            let live = plan.live_bytes();
-            let at = (0..live.len()).max_by_key(|i| live[*i]).unwrap();
-            let mut by: std::collections::BTreeMap<Bytes, (usize, usize)> = Default::default();
-            for s in &plan.slots {
-                by.entry(*s).or_default().0 += 1;
-            }
-            for b in plan.buffers.iter().filter(|b| b.live.contains(&at)) {
-                by.entry(b.bytes.align_up(256)).or_default().1 += 1;
-            }
-            eprintln!(
-                "chunk {} room {} taken {} slots {} live {} peak {} work {} params {} staging {} {:?}",
-                cut.chunk_limit,
-                room >> 20,
-                residence.taken.iter().max().unwrap() >> 20,
-                plan.memory.slots,
-                live[at],
-                peak,
-                residence.macs >> 30,
-                plan.memory.params,
-                plan.memory.staging,
-                by.iter().rev().take(14).map(|(b, (s, l))| format!("{b}:{s}/{l}")).collect::<Vec<_>>()
-            );
-        }
         if peak <= budget {
             return Some(plan);
         }

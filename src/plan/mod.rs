@@ -1,14 +1,16 @@
 //! WHEN and WHERE: a graph, the limits of a device and a few options become a [`Plan`], which is a value.
 //!
-//! Five passes, each a function from value to value:
+//! Passes, each a function from value to value:
 //!
 //! 1. [`fuse`]: norms, SiLU, upsampling and sums become part of the convolutions around them;
-//! 2. [`partition`]: every tensor is cut into chunks that fit one binding, every convolution into bands;
-//! 3. `lower`: each stage becomes kernel launches on buffers that are not yet placed;
-//! 4. [`liveness`]: first and last use of each buffer;
-//! 5. [`memory`]: buffers that are never live together share a slot.
+//! 2. [`nodes`] and [`partition`]: every tensor is cut into chunks of rows, and what computing one takes is added up;
+//! 3. [`schedule`]: in which order chunks are computed; under a budget [`residence`] decides which are computed again;
+//! 4. `lower`: each scheduled chunk becomes kernel launches on buffers that are not yet placed;
+//! 5. [`spill`], under a budget: what waits in host memory;
+//! 6. [`liveness`]: first and last use of each buffer;
+//! 7. [`memory`]: buffers that are never live together share memory.
 //!
-//! Under a budget [`spill`] comes between the third and the fourth, and several ways to cut are tried.
+//! `budget` tries sizes of chunks, and repeats 2 to 7 until the plan fits.
 //!
 //! A plan can be printed, compared, run on the CPU by the interpreter in `tests/`, and made for a device that nobody here owns.
 //! Same input, same plan: nothing here reads a clock, the environment or a hash map's order. Nothing here touches a GPU.
@@ -335,6 +337,12 @@ impl Plan {
         if self.memory.params > limits.max_buffer_size {
             let (needed, limit) = (self.memory.params, limits.max_buffer_size);
             return Err(Error::TooLarge { what: "the plan's parameters".to_owned(), needed, limit });
+        }
+        for (index, needed) in self.slots.iter().enumerate() {
+            if *needed > limits.max_buffer_size {
+                let what = format!("slot {index}");
+                return Err(Error::TooLarge { what, needed: *needed, limit: limits.max_buffer_size });
+            }
         }
         for step in &self.steps {
             let Action::Dispatch { variant, workgroups, bindings, .. } = &step.action else { continue };

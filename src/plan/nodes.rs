@@ -179,7 +179,7 @@ impl Making<'_> {
     fn with_output(&self, output: TensorId, partition: Partition, reads: Vec<Read>) -> Node {
         let shape = self.fused.shape(output);
         let measured = self.fused.norm_of(output).is_some();
-        let runs = crate::plan::lower::stats_runs(shape, &partition);
+        let runs = if measured { crate::plan::lower::stats_runs(shape, &partition) } else { 0 };
         Node {
             partition,
             row_bytes: self.row_bytes(output),
@@ -188,7 +188,7 @@ impl Making<'_> {
             replaces: None,
             barrier: measured,
             scratch: Scratch::default(),
-            moments: if measured { runs * u64::from(shape.channels4()) * MOMENTS_VEC4_BYTES } else { 0 },
+            moments: runs * u64::from(shape.channels4()) * MOMENTS_VEC4_BYTES,
             weights: 0,
         }
     }

@@ -71,29 +71,6 @@ pub fn within(nodes: &[Node], mut keep: Keep, options: &PlanOptions, room: u64) 
                 cheapest = Some((score, tried, residence));
             }
         }
-        if std::env::var("DBG").is_ok() {
-            eprintln!(
-                "worst pass {worst} goal {} excess {} MiB: {:?} -> {:?}",
-                best.schedule.passes[worst].goal,
-                excess >> 20,
-                candidates(nodes, &keep, &best.schedule, worst).iter().map(|s| (*s, keep.0[*s])).collect::<Vec<_>>(),
-                cheapest.as_ref().map(|c| c
-                    .1
-                    .0
-                    .iter()
-                    .zip(&keep.0)
-                    .enumerate()
-                    .filter(|(_, (a, b))| a != b)
-                    .map(|(i, (a, b))| (i, *b, *a))
-                    .collect::<Vec<_>>())
-            );
-            if cheapest.is_none() {
-                eprintln!(
-                    "{:?}",
-                    best.schedule.passes.iter().zip(&best.taken).map(|(p, t)| (p.goal, t >> 20)).collect::<Vec<_>>()
-                );
-            }
-        }
         let (_, fewer, residence) = cheapest?;
         (keep, best) = (fewer, residence);
     }
@@ -161,6 +138,8 @@ fn candidates(nodes: &[Node], keep: &Keep, schedule: &Schedule, pass: usize) -> 
     let mut stages: BTreeSet<usize> = live.filter_map(|place| stage_then(place.stage)).collect();
     // The residual that a goal replaces is in the same places.
     stages.extend(nodes[goal].replaces);
+    // Latents are small, and the input they are made of would have to stay instead.
+    stages.retain(|stage| nodes[*stage].row_macs > 0);
     // Without the last sum of a level, the sums before it would be overwritten by whoever wants it.
     stages.retain(|stage| keep.0[*stage] > 0 && (nodes[*stage].barrier || nodes[*stage].replaces.is_none()));
     stages

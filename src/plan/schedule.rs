@@ -1,7 +1,7 @@
 //! Decides in which order the chunks of all tensors are computed, and which are computed more than once.
 //!
-//! A *barrier* is a tensor that must exist as a whole before anyone can go on: one that a group norm measures, or an input of
-//! attention. Everything between two barriers is local, a row or two wider at every filter. So a decode is a sequence of passes, each with
+//! A *barrier* is a tensor that a group norm measures: all of it must have been computed once before anyone can read it. (Attention reads all of its
+//! keys and values, too, but they may come and go like anything else.) Everything between two barriers is local, a row or two wider at every filter. So a decode is a sequence of passes, each with
 //! a *goal*: a stage whose chunks it computes from first to last. What a chunk reads is computed right before it, if it is not there:
 //!
 //! ```text

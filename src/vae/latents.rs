@@ -26,7 +26,7 @@ impl Latents {
             expected: expected.to_owned(),
             found: found.clone(),
         };
-        let shape: Vec<u32> = tensor.shape.iter().filter_map(|&extent| u32::try_from(extent).ok()).collect();
+        let shape: Vec<u32> = tensor.shape.iter().map(|&extent| u32::try_from(extent).unwrap_or(u32::MAX)).collect();
         let (count, channels, height, width) = match *shape.as_slice() {
             [n, c, h, w] => (n, c, h, w),
             [c, h, w] => (1, c, h, w),
@@ -36,7 +36,8 @@ impl Latents {
             return Err(wrong("no axis of extent 0"));
         }
         check_size("latents", Size { width, height })?;
-        if tensor.shape.iter().product::<usize>() != tensor.data.len() {
+        let elements = tensor.shape.iter().try_fold(1_usize, |product, &extent| product.checked_mul(extent));
+        if elements != Some(tensor.data.len()) {
             return Err(wrong(&format!("a shape of {} elements", tensor.data.len())));
         }
         if let Some(index) = tensor.data.iter().position(|value| !value.is_finite()) {
@@ -121,6 +122,21 @@ pub(super) fn check_size(what: &str, size: Size) -> Result<()> {
             what: what.to_owned(),
             expected: format!("1 to {MAX_LATENT_SIDE} latents each way, {MAX_LATENTS} altogether"),
             found: format!("{size} latents"),
+        });
+    }
+    Ok(())
+}
+
+/// An image of more pixels than this is taken for a mistake: 32768 by 32768.
+const MAX_PIXELS: u64 = 1 << 30;
+
+/// Refuses images that nobody means. Models differ in how many pixels a latent becomes.
+pub(super) fn check_image(size: Size) -> Result<()> {
+    if u64::from(size.width) * u64::from(size.height) > MAX_PIXELS {
+        return Err(Error::Input {
+            what: "size".to_owned(),
+            expected: format!("at most {MAX_PIXELS} pixels"),
+            found: format!("{size} pixels"),
         });
     }
     Ok(())

@@ -155,8 +155,17 @@ fn bound_weights(action: &Action) -> Vec<usize> {
     bindings.iter().filter_map(weight).collect()
 }
 
+/// The host fills one buffer, whatever is computed from it how often.
+fn check_input(plan: &Plan) {
+    let inputs = plan.buffers.iter().filter(|buffer| buffer.name == "latents.planar");
+    let parked =
+        plan.parked.len() + plan.steps.iter().filter(|step| matches!(step.action, Action::Fetch { .. })).count();
+    assert!(inputs.count() == 1 || parked > 0, "several buffers of latents");
+}
+
 /// Everything that holds for every plan.
 pub(crate) fn check(plan: &Plan, limits: &DeviceLimits) {
+    check_input(plan);
     check_slots(plan);
     check_steps(plan);
     check_layout(plan, limits);

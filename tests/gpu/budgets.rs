@@ -118,7 +118,7 @@ fn cogview4() {
 #[test]
 fn a_large_picture_of_a_toy() {
     let [recomputed, moved, fetched] = Sweep::new("toy_odd", [64, 48], Precision::F32, Output::Raw).run(close);
-    assert!(recomputed >= 6 && moved >= 6 && fetched >= 6, "{recomputed} compute again, {moved} park, {fetched} fetch");
+    assert!(recomputed >= 5 && moved >= 5 && fetched >= 5, "{recomputed} compute again, {moved} park, {fetched} fetch");
 }
 
 /// At 320x320 it is the activations of SD1.5 that do not fit.

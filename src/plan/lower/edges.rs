@@ -17,18 +17,10 @@ impl Lowering<'_> {
         self.plan.latents = Size { width: shape.width, height: shape.height };
         self.plan.latent_channels = shape.channels;
         self.plan.latent_transform = [factor, offset].concat();
-        let elements = |stage: &Stage| match stage {
-            Stage::Latents { output, .. } => {
-                let shape = self.fused.shape(*output);
-                shape.width * shape.height * shape.channels
-            }
-            Stage::Conv(_) | Stage::Attention { .. } | Stage::Image { .. } => 0,
-        };
-        let first: u32 = self.fused.stages[..self.stage].iter().map(elements).sum();
-        let all: u32 = self.fused.stages.iter().map(elements).sum();
-        if first == 0 && chunk == 0 {
-            self.plan.input = self.buffer("latents.planar".to_owned(), Bytes(u64::from(all) * 4));
-        }
+        let first = self.latents_before(self.stage);
+        let all = self.latents_before(self.fused.stages.len());
+        let input = self.input.unwrap_or_else(|| self.buffer("latents.planar".to_owned(), Bytes(u64::from(all) * 4)));
+        (self.input, self.plan.input) = (Some(input), input);
         let target = self.place(chunk);
         let stored = &self.stored[self.stage];
         let (storage, own) = (stored.storage, stored.partition.chunk(chunk));
@@ -40,8 +32,20 @@ impl Lowering<'_> {
             x_offset: first + own.start * shape.width,
             y_offset: 0,
         };
-        let bindings = [Resource::Buffer(self.plan.input), transform, Resource::Buffer(target)];
+        let bindings = [Resource::Buffer(input), transform, Resource::Buffer(target)];
         self.launch(latents_in(storage, params), &bindings);
+    }
+
+    /// Latents, in elements, that the stages before `stage` read.
+    fn latents_before(&self, stage: usize) -> u32 {
+        let elements = |stage: &Stage| match stage {
+            Stage::Latents { output, .. } => {
+                let shape = self.fused.shape(*output);
+                shape.width * shape.height * shape.channels
+            }
+            Stage::Conv(_) | Stage::Attention { .. } | Stage::Image { .. } => 0,
+        };
+        self.fused.stages[..stage].iter().map(elements).sum()
     }
 
     pub(super) fn image(&mut self, input: TensorId, chunk: usize) {

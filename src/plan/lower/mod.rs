@@ -103,6 +103,8 @@ struct Lowering<'a> {
     variants: FxHashMap<Variant, usize>,
     /// Where parameters lie that some launch has already.
     params: FxHashMap<Vec<u8>, usize>,
+    /// Where the host puts the latents. Made once, however often they are read.
+    input: Option<BufferId>,
     /// The stage whose launches are made.
     stage: usize,
     pass: PassScratch,
@@ -132,6 +134,7 @@ impl<'a> Lowering<'a> {
             weights: BTreeMap::new(),
             variants: FxHashMap::default(),
             params: FxHashMap::default(),
+            input: None,
             stage: 0,
             pass: PassScratch::default(),
             plan: Plan::empty(fused.stages.iter().map(|stage| stage.name().to_owned()).collect(), limits, options),

@@ -19,13 +19,15 @@ const MOST_RUNS: u32 = 4096;
 /// to the bit however the tensor is cut.
 fn stats_run(shape: Shape) -> u32 {
     let block = shape.width * TILE;
-    let wanted = (shape.height * shape.width / MOST_RUNS).max(LEAST_RUN);
+    let wanted = u64::from(shape.height) * u64::from(shape.width) / u64::from(MOST_RUNS);
+    let wanted = u32::try_from(wanted).unwrap_or(u32::MAX).max(LEAST_RUN);
     (wanted..=block).find(|run| block.is_multiple_of(*run)).unwrap_or(block)
 }
 
 /// Runs of the first `chunks` chunks.
 fn runs_before(shape: Shape, partition: &Partition, chunks: usize) -> u32 {
-    let runs = |index: usize| (partition.chunk(index).count() * shape.width).div_ceil(stats_run(shape));
+    let run = stats_run(shape);
+    let runs = |index: usize| (partition.chunk(index).count() * shape.width).div_ceil(run);
     (0..chunks).map(runs).sum()
 }
 
