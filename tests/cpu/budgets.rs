@@ -3,7 +3,10 @@
 use proptest::prelude::*;
 use wgvae::model::autoencoder_kl;
 use wgvae::plan::{Plan, PlanOptions, Weights};
-use wgvae::{AutoencoderConfig, Bytes, DeviceLimits, Error, HostTensor, Output, Size, Storage};
+use wgvae::{
+    AutoencoderConfig, Bytes, DecodeOptions, DeviceLimits, Error, Family, HostTensor, Output, Parking, Size, Storage,
+    plan_decode,
+};
 
 use crate::formula;
 use crate::interpret::relative_error;
@@ -119,5 +122,46 @@ proptest! {
         let picture = interpret(&whole, &weights, &decode.latents.data);
         let error = relative_error(&interpret(&plan, &weights, &decode.latents.data), &picture);
         prop_assert!(error <= 2e-5, "{error:.1e} from the whole plan");
+    }
+}
+
+/// What the budgets of published models must cost at most: model, pixels a side, budget in MiB, whether activations may be parked, work by that of the
+/// whole plan.
+const PROMISES: [(&str, u32, u64, Parking, f64); 11] = [
+    ("sd15", 1024, 320, Parking::Off, 2.5),
+    ("flux1", 1024, 320, Parking::Off, 2.5),
+    ("sd15", 1024, 200, Parking::On, 2.5),
+    ("flux1", 1024, 200, Parking::On, 2.5),
+    ("sd15", 2048, 768, Parking::Off, 2.5),
+    ("flux1", 2048, 768, Parking::Off, 2.5),
+    ("sd15", 2048, 400, Parking::On, 2.5),
+    ("sd15", 4096, 1024, Parking::On, 2.5),
+    ("sd15", 8192, 2560, Parking::On, 2.5),
+    ("cogview4", 1024, 1024, Parking::Off, 1.15),
+    ("sdxl", 1024, 572, Parking::Off, 1.15),
+];
+
+#[test]
+fn published_models_fit_small_budgets() {
+    let limits = DeviceLimits { shader_f16: true, ..DeviceLimits::webgpu_default() };
+    for (family, side, mebibytes, parking, most_work) in PROMISES {
+        let config = Family::find(family).unwrap().config();
+        let size = Size { width: side / config.spatial_factor(), height: side / config.spatial_factor() };
+        let plan = |memory_budget| {
+            let options = DecodeOptions { memory_budget, parking, ..DecodeOptions::default() };
+            plan_decode(&config, size, &limits, Storage::F16, false, &options).unwrap()
+        };
+        let (whole, budget) = (plan(None), Bytes(mebibytes << 20));
+        let within = plan(Some(budget));
+        #[expect(clippy::cast_precision_loss, reason = "a ratio")]
+        let work = within.macs() as f64 / whole.macs() as f64;
+        println!(
+            "{family} {side} in {}: {work:.3} times the work, {} moved",
+            within.memory.peak(),
+            within.transferred()
+        );
+        assert!(within.memory.peak() <= budget, "{family} {side}: {}", within.memory.peak());
+        assert!(work <= most_work, "{family} {side} in {budget}: {work:.3} times the work");
+        assert!(parking == Parking::On || within.parked.is_empty());
     }
 }
