@@ -6,8 +6,10 @@ use std::time::Duration;
 
 use criterion::{BenchmarkId, Criterion, Throughput};
 use pollster::block_on;
+use wgvae::kernels::choice::Choice;
 use wgvae::model::autoencoder_kl::decoder;
-use wgvae::{FAMILIES, Gpu, GpuOptions, Size, Storage};
+use wgvae::plan::PlanOptions;
+use wgvae::{Bytes, FAMILIES, Gpu, GpuOptions, Output, RunReport, Size, Storage};
 
 mod support;
 
@@ -29,13 +31,35 @@ fn main() {
             let graph = decoder(&config, Size { width: side / 8, height: side / 8 }, false);
             let mut bench = support::Bench::new(&gpu, &graph, storage);
             println!("{storage:?} {side}x{side}: predicted peak {}", bench.plan.memory.peak());
+            println!("{}", submissions(&bench.run()));
+            // In as few bands as the device's bindings allow, to see what bands cost.
+            let choice = Choice { winograd_scratch_bytes: 1 << 40, ..Choice::for_device(gpu.limits()) };
+            let whole = PlanOptions {
+                chunk_limit: Bytes(u64::MAX),
+                choice: Some(choice),
+                ..PlanOptions::new(storage, Output::Rgba8)
+            };
+            let mut unbanded = support::Bench::with(&gpu, &graph, &whole);
             group.throughput(Throughput::Elements(bench.plan.macs() * 2));
             group.bench_function(BenchmarkId::from_parameter(format!("{side}x{side}")), |bencher| {
                 bencher.iter_custom(|iterations| {
                     Duration::from_secs_f64((0..iterations).map(|_| bench.run().seconds).sum())
                 });
             });
+            group.bench_function(BenchmarkId::new("unbanded", format!("{side}x{side}")), |bencher| {
+                bencher.iter_custom(|iterations| {
+                    Duration::from_secs_f64((0..iterations).map(|_| unbanded.run().seconds).sum())
+                });
+            });
         }
         group.finish();
     }
+}
+
+/// How long the submissions of a run took: their number, the median, the 95th percentile and the longest.
+fn submissions(run: &RunReport) -> String {
+    let mut seconds: Vec<f64> = run.submissions.iter().map(|submission| submission.seconds).collect();
+    seconds.sort_by(f64::total_cmp);
+    let at = |part: usize| seconds[(seconds.len() * part / 100).min(seconds.len() - 1)] * 1e3;
+    format!("{} submissions, ms: median {:.0}, 95 % {:.0}, longest {:.0}", seconds.len(), at(50), at(95), at(100))
 }

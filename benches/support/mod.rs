@@ -21,8 +21,12 @@ pub(crate) struct Bench {
 impl Bench {
     /// Plans `graph` and fills its weights with small numbers.
     pub(crate) fn new(gpu: &Gpu, graph: &Graph, storage: Storage) -> Self {
-        let options = PlanOptions { profile: true, ..PlanOptions::new(storage, wgvae::Output::Rgba8) };
-        let plan = Arc::new(Plan::new(graph, gpu.limits(), &options).expect("the plan fits"));
+        Self::with(gpu, graph, &PlanOptions { profile: true, ..PlanOptions::new(storage, wgvae::Output::Rgba8) })
+    }
+
+    /// As [`Self::new`], with other options.
+    pub(crate) fn with(gpu: &Gpu, graph: &Graph, options: &PlanOptions) -> Self {
+        let plan = Arc::new(Plan::new(graph, gpu.limits(), options).expect("the plan fits"));
         let weights: Vec<GpuBuffer> = plan
             .weights
             .iter()

@@ -14,7 +14,7 @@ struct Pace {
     steps: f64,
 }
 
-/// Two cores of a server processor under lavapipe; a GPU of the middle of 2023 on a PCIe 4 link.
+/// Two cores of a server processor under lavapipe; a GPU of the middle of 2023 on a link of its time.
 fn pace(kind: DeviceKind) -> Pace {
     match kind {
         DeviceKind::Cpu => Pace { macs: 5.5e10, link: 4e9, steps: 5e4 },

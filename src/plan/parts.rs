@@ -146,7 +146,7 @@ pub struct Memory {
     pub slots: Bytes,
     /// Parameters of all steps, and the buffer bound where a variant uses none.
     pub params: Bytes,
-    /// What the host writes to and reads from while the plan runs, see [`memory::Staging`].
+    /// What the host writes to and reads from while the plan runs, see [`super::memory::Staging`].
     pub staging: Bytes,
     /// Timestamps of each stage, where asked for.
     pub timestamps: Bytes,

@@ -16,7 +16,7 @@
 //! A residual sum takes the place of its residual, chunk by chunk. Whoever reads the residual comes first within a pass, because the sum's
 //! branch does; a later pass finds the sum there, and not the residual.
 //!
-//! Not done here: sizes of chunks ([`crate::plan::partition`]), how many to keep ([`crate::plan::budget`]), launches (`lower`).
+//! Not done here: sizes of chunks ([`crate::plan::partition`]), how many to keep (`residence`, `budget`), launches (`lower`).
 
 use crate::plan::nodes::Scratch;
 use crate::plan::partition::Partition;

@@ -67,12 +67,12 @@ impl TileGrid {
         let (columns, rows) = (output.width.div_ceil(TILE), output.height.div_ceil(TILE));
         let tile_bytes = u64::from(POINTS) * u64::from(c_in4.max(c_out4)) * 16;
         let wanted = choice.winograd_scratch_bytes / tile_bytes;
-        let most = limits.largest_bound_buffer().0 / tile_bytes;
-        let at_once = u32::try_from(wanted.max(LEAST_TILES).min(most)).unwrap_or(u32::MAX).max(1);
+        let most = u32::try_from(limits.largest_bound_buffer().0 / tile_bytes).unwrap_or(u32::MAX).max(1);
+        let at_once = u32::try_from(wanted.max(LEAST_TILES)).unwrap_or(u32::MAX).min(most);
         // Runs do not depend on how a tensor is cut, so that its statistics are the same to the bit however that is.
         let runs = (MOST_MOMENTS / (u64::from(c_out4) * MOMENTS_VEC4_BYTES)).clamp(1, MOST_RUNS);
         let run = u32::try_from(u64::from(columns) * u64::from(rows) / runs).unwrap_or(u32::MAX);
-        let run = run.clamp(LEAST_RUN, columns.max(LEAST_RUN));
+        let run = run.clamp(LEAST_RUN, columns.max(LEAST_RUN)).min(most);
         let band_columns = if at_once >= columns { columns } else { (at_once / run * run).max(run).min(columns) };
         let block_columns4 = choice.winograd_tile.columns4();
         let block_bytes = u64::from(POINTS * block_columns4) * u64::from(c_in4 * 4) * 16;
