@@ -133,10 +133,11 @@ fn table(rows: &[Row], whole: u64) -> String {
         };
         text.push_str(&format!("{budget:>10}  {cells}\n"));
     }
+    text.push_str("* by the nominal pace of such a device: for comparing plans, not for planning a day\n");
     text
 }
 
-/// Two charts over the peak: what goes over the host's link, and how much work there is.
+/// Three charts over the peak: about how long a decode takes, how much work there is, and what goes over the host's link.
 #[expect(clippy::cast_precision_loss, reason = "for a plot")]
 fn picture(rows: &[Row], whole: u64) -> Result<String> {
     let costs: Vec<&Cost> = rows.iter().filter_map(|row| row.outcome.as_ref().ok()).collect();
@@ -151,8 +152,9 @@ fn picture(rows: &[Row], whole: u64) -> Result<String> {
         }
     };
     let charts = [
+        chart("predicted seconds", 2, &|cost| cost.seconds),
+        chart("work, by the whole plan's", 0, &|cost| work_ratio(cost.macs, whole)),
         chart("GiB over the host's link", 1, &gib),
-        chart("work, as a multiple of the whole plan's", 0, &|cost| work_ratio(cost.macs, whole)),
     ];
     svg(&charts, (640, 360), Some(WHITE))
 }
