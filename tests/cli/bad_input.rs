@@ -253,7 +253,9 @@ fn sizes_that_make_no_sense() {
 #[test]
 fn arguments_that_make_no_sense() {
     let folder = Folder::new();
-    let cases: [(&[&str], &str); 11] = [
+    let huge = "99999999999999999999";
+    let cases: [(&[&str], &str); 12] = [
+        (&["plan", "--family", "sd15", "--size", "64x64", "--memory-budget", huge], "too large"),
         (&["decode"], "--model"),
         (&["decode", "--model", "model", "-o", "out.png"], "--latents"),
         (&["decode", "--model", "model", "--latents", "latents.safetensors"], "--output"),
@@ -304,4 +306,10 @@ fn a_budget_that_no_plan_keeps_names_the_smallest() {
     let folder = Folder::new();
     let args = ["plan", "--family", "sd15", "--size", "256x256", "--memory-budget", "1MiB"];
     folder.run(&args).failed("one MiB", 1, &["the smallest that will do is", "1.0 MiB"]);
+    // More than any device has changes nothing.
+    let peak = |more: &[&str]| {
+        let plan = ["plan", "--family", "sd15", "--size", "256x256", "--json"];
+        folder.run_without_adapter(&[&plan[..], more].concat()).json()["predicted_peak_bytes"].clone()
+    };
+    assert_eq!(peak(&["--memory-budget", "15EiB"]), peak(&[]));
 }

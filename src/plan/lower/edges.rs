@@ -61,3 +61,34 @@ impl Lowering<'_> {
         self.step(Action::Output { from: result, rows: (own.start, own.end) }, 0);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::limits::DeviceLimits;
+    use crate::model::graph::{Graph, Shape};
+    use crate::plan::schedule::{Keep, Schedule};
+    use crate::plan::{Output, PlanOptions, fuse, lower, nodes};
+    use crate::tensor::{Bytes, Storage};
+
+    /// The host fills one buffer; a second one, made when the latents are read again, would hold nothing.
+    #[test]
+    fn latents_that_are_read_again_have_one_input() {
+        let mut graph = Graph::default();
+        let shape = Shape { height: 16, width: 8, channels: 16 };
+        let latents = graph.latents(shape, vec![1.0; 16], vec![0.0; 16]);
+        let x = graph.conv2d("conv_in", latents, 16, 3);
+        let normed = graph.group_norm("norm", x, 4, 1e-6);
+        let image = graph.conv2d("conv_out", normed, 3, 3);
+        graph.image(image);
+        let limits = DeviceLimits::webgpu_default();
+        let options = PlanOptions { chunk_limit: Bytes(1 << 11), ..PlanOptions::new(Storage::F32, Output::Raw) };
+        let fused = fuse::fuse(&graph, 1.0);
+        let nodes = nodes::nodes(&fused, &limits, &options).expect("it fits");
+        let schedule = Schedule::new(&nodes, &Keep(vec![0; nodes.len()]));
+        let plan = lower::lower(&fused, &nodes, &schedule, &limits, &options);
+        let read = schedule.tasks.iter().filter(|task| task.stage == 0).count();
+        assert!(read > nodes[0].partition.count(), "latents are read {read} times");
+        let inputs = plan.buffers.iter().filter(|buffer| buffer.name == "latents.planar").count();
+        assert_eq!(inputs, 1);
+    }
+}
