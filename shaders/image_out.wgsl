@@ -1,22 +1,23 @@
-// image_out: the decoder's image to what the host reads: RGBA8, or planar f32 before clamping.
+// image_out: the decoder's image to what is shown or read: RGBA8, or planar f32 before clamping.
 //
-// RGBA8 = round(clamp(x * 0.5 + 0.5, 0, 1) * 255), half to even (diffusers' VaeImageProcessor.postprocess). Alpha is 255, and 0
-// where a colour is not finite: the host refuses such a picture.
+// RGBA8 (or BGRA8) = round(clamp(x * 0.5 + 0.5, 0, 1) * 255), half to even (diffusers' VaeImageProcessor.postprocess). Alpha is 255, and 0
+// where a colour is not finite: such a picture is refused. Rows of RGBA8 may be longer than the image is wide, as textures want them.
 // One invocation: one pixel.
 
 const WORKGROUP: u32 = 64u;  // invocations per workgroup
 const RAW: bool = false;     // planar f32 instead of RGBA8
+const BGRA: bool = false;    // BGRA8 instead of RGBA8
 
 struct Params {
-    pixels: u32,    // h * w of this chunk
-    x_offset: u32,  // first element of the chunk's own rows in x
-    y_offset: u32,  // first pixel of the chunk in y
-    plane: u32,     // pixels of one plane of y (RAW)
+    pixels: u32,  // h * w of this chunk
+    width: u32,   // w
+    stride: u32,  // pixels from one row of y to the next (not RAW)
+    plane: u32,   // pixels of one plane of y (RAW)
 }
 
 @group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read> x: array<vec4<f32>>;        // [h, w]: r, g, b, unused
-@group(0) @binding(2) var<storage, read_write> y: array<u32>;        // [h, w] RGBA8, or [3, h, w] bits of f32
+@group(0) @binding(2) var<storage, read_write> y: array<u32>;        // [h, stride] RGBA8, or [3, h, w] bits of f32
 
 @compute @workgroup_size(WORKGROUP)
 fn main(@builtin(global_invocation_id) global_id: vec3<u32>) {
@@ -24,18 +25,17 @@ fn main(@builtin(global_invocation_id) global_id: vec3<u32>) {
     if (pixel >= params.pixels) {
         return;
     }
-    let color = x[params.x_offset + pixel].xyz;
-    let target_pixel = params.y_offset + pixel;
+    let color = x[pixel].xyz;
     if (RAW) {
         let bits = bitcast<vec3<u32>>(color);
-        y[target_pixel] = bits.x;
-        y[params.plane + target_pixel] = bits.y;
-        y[2u * params.plane + target_pixel] = bits.z;
+        y[pixel] = bits.x;
+        y[params.plane + pixel] = bits.y;
+        y[2u * params.plane + pixel] = bits.z;
     } else {
         let level = vec3<u32>(round(clamp(fma(color, vec3<f32>(0.5), vec3<f32>(0.5)), vec3<f32>(0.0), vec3<f32>(1.0)) * 255.0));
         // By its bits: compilers may take every float for finite.
         let infinite = (bitcast<vec3<u32>>(color) & vec3<u32>(0x7f800000u)) == vec3<u32>(0x7f800000u);
         let alpha = select(0xff000000u, 0u, any(infinite));
-        y[target_pixel] = level.x | (level.y << 8u) | (level.z << 16u) | alpha;
+        y[pixel / params.width * params.stride + pixel % params.width] = select(level.x, level.z, BGRA) | (level.y << 8u) | (select(level.z, level.x, BGRA) << 16u) | alpha;
     }
 }

@@ -42,6 +42,11 @@ struct Params {
 @group(0) @binding(4) var<storage, read> row_factors: array<f32>;         // [m]
 @group(0) @binding(5) var<storage, read_write> c: array<Output>;          // [batch, m, n / 4] or [n, m / 4]
 
+// One sum at a time, in order of k: its partial sums stay in a register on drivers that do not reorder.
+fn add_products(sum: f32, row: vec4<f32>, column: vec4<f32>) -> f32 {
+    return fma(row.w, column.w, fma(row.z, column.z, fma(row.y, column.y, fma(row.x, column.x, sum))));
+}
+
 @compute @workgroup_size(WORKGROUP)
 fn main(@builtin(workgroup_id) workgroup_id: vec3<u32>, @builtin(local_invocation_index) local_index: u32) {
     let row0 = (workgroup_id.x * WORKGROUP + local_index) * TILE_M;
@@ -55,7 +60,7 @@ fn main(@builtin(workgroup_id) workgroup_id: vec3<u32>, @builtin(local_invocatio
     for (var i = 0u; i < TILE_M; i++) { //#unroll
         a_index[i] = params.a_offset + batch * params.a_batch + min(row0 + i, params.m - 1u) * params.a_row;
     }
-    var acc: array<vec4<f32>, TILE_M * TILE_N>;
+    var acc: array<array<vec4<f32>, TILE_M>, TILE_N>;
     let b_start = params.b_offset + batch * params.b_batch + workgroup_id.y * params.b_block;
     // A last block that is only partly there reads its last column again; what it computes from that is not stored.
     let last_column = min(TILE_N, params.n4 - column0) - 1u;
@@ -65,13 +70,22 @@ fn main(@builtin(workgroup_id) workgroup_id: vec3<u32>, @builtin(local_invocatio
         for (var i = 0u; i < TILE_M; i++) { //#unroll
             rows[i] = load_stored(a[a_index[i] + k * params.a_column]);
         }
-        for (var s = 0u; s < 4u; s++) { //#unroll
-            let b_index = b_start + (k * 4u + s) * params.b_row;
-            for (var j = 0u; j < TILE_N; j++) { //#unroll
-                let weight = load_stored(b[b_index + min(j, last_column)]);
-                for (var i = 0u; i < TILE_M; i++) { //#unroll
-                    acc[i * TILE_N + j] = fma(vec4<f32>(rows[i][s]), weight, acc[i * TILE_N + j]);
-                }
+        let b_index = b_start + k * 4u * params.b_row;
+        for (var j = 0u; j < TILE_N; j++) { //#unroll
+            let b_column = b_index + min(j, last_column);
+            let weights = transpose(mat4x4<f32>(
+                load_stored(b[b_column]),
+                load_stored(b[b_column + params.b_row]),
+                load_stored(b[b_column + 2u * params.b_row]),
+                load_stored(b[b_column + 3u * params.b_row]),
+            ));
+            for (var i = 0u; i < TILE_M; i++) { //#unroll
+                acc[j][i] = vec4<f32>(
+                    add_products(acc[j][i].x, rows[i], weights[0]),
+                    add_products(acc[j][i].y, rows[i], weights[1]),
+                    add_products(acc[j][i].z, rows[i], weights[2]),
+                    add_products(acc[j][i].w, rows[i], weights[3]),
+                );
             }
         }
     }
@@ -80,20 +94,12 @@ fn main(@builtin(workgroup_id) workgroup_id: vec3<u32>, @builtin(local_invocatio
         let column = column0 + j;
         if (column < params.n4) {
             if (TRANSPOSED) {
-                for (var i = 0u; i < TILE_M; i += 4u) {
-                    store_transposed(
-                        acc[i * TILE_N + j],
-                        acc[(i + 1u) * TILE_N + j],
-                        acc[(i + 2u) * TILE_N + j],
-                        acc[(i + 3u) * TILE_N + j],
-                        row0 + i,
-                        column,
-                        batch,
-                    );
+                for (var i = 0u; i < TILE_M; i += 4u) { //#unroll
+                    store_transposed(acc[j][i], acc[j][i + 1u], acc[j][i + 2u], acc[j][i + 3u], row0 + i, column, batch);
                 }
             } else {
                 for (var i = 0u; i < TILE_M; i++) { //#unroll
-                    store_row(acc[i * TILE_N + j], row0 + i, column, batch);
+                    store_row(acc[j][i], row0 + i, column, batch);
                 }
             }
         }

@@ -34,6 +34,8 @@ mod tensor;
 #[doc(hidden)]
 pub mod tiling;
 mod vae;
+#[cfg(target_arch = "wasm32")]
+mod web;
 
 pub use error::{DeviceError, Error, Result};
 pub use gpu::{AdapterReport, Control, Gpu, GpuOptions, Ledger, Progress, RunReport, Submission, adapters};
@@ -45,22 +47,23 @@ pub use io::{
 pub use io::{FileSource, Variant};
 pub use limits::{DeviceKind, DeviceLimits};
 pub use model::config::{AutoencoderConfig, FAMILIES, Family};
-pub use plan::{Memory, Output, Plan};
+pub use plan::{ChannelOrder, Memory, Output, Plan, PlanFacts, RunFacts, StageFacts};
 pub use tensor::{Bytes, DType, HostTensor, Size, Storage};
 pub use tiling::{Blend, BlendRule, Tiling};
 pub use vae::{
-    DecodeOptions, Decoded, DecodedRows, Fallback, Latents, LoadOptions, Parking, Pixels, Precision, RowPixels, Rows,
-    TilePlans, Vae, check_decoder, plan_decode,
+    DecodeOptions, Decoded, DecodedRows, Fallback, Latents, LoadOptions, Parking, Pixels, Planner, Precision,
+    RowPixels, Rows, TilePlans, Vae, check_decoder, decoder_reads, plan_decode,
 };
 
 /// Readers and writers that the command line and the crate's own tests use. With the hidden modules `gpu`, `kernels`, `model`,
 /// `plan` and `tiling` not part of the API: they change without notice.
 #[doc(hidden)]
 pub mod internals {
-    pub use crate::io::{convert, names, npy, safetensors};
+    pub use crate::io::{convert, names, npy, read_latents, safetensors};
     #[cfg(feature = "cli")]
     pub use crate::io::{image_file, part_file};
     pub use crate::model::config;
+    pub use crate::vae::{compile_all, every_variant, odd_network};
 }
 
 /// Compiles the README's example.

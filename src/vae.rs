@@ -1,5 +1,6 @@
 //! The facade: load a VAE, plan a decode, decode. The only module that sees all layers.
 
+mod every_kernel;
 mod fallback;
 mod latents;
 mod options;
@@ -9,23 +10,24 @@ mod weights;
 
 use web_time::Instant;
 
+pub use self::every_kernel::{compile_all, every_variant, odd_network};
 pub use self::fallback::Fallback;
 pub use self::latents::Latents;
 pub use self::options::{DecodeOptions, LoadOptions, Parking, Precision};
 pub use self::pixels::{Pixels, RowPixels, Rows};
 pub use self::tiled::TilePlans;
-pub use self::weights::check_decoder;
+pub use self::weights::{check_decoder, decoder_reads};
 
 use self::fallback::is_out_of_memory;
 use self::latents::{check_image, check_size};
 use self::weights::VaeWeights;
 use crate::error::{Error, Result};
-use crate::gpu::{Control, Gpu, Prepared, RunReport};
+use crate::gpu::{Control, Gpu, GpuBuffer, Input, Prepared, RunReport};
 use crate::io::Checkpoint;
 use crate::limits::DeviceLimits;
 use crate::model::autoencoder_kl;
 use crate::model::config::AutoencoderConfig;
-use crate::plan::{Plan, PlanOptions, Weights};
+use crate::plan::{ChannelOrder, Output, Plan, PlanOptions, Weights};
 use crate::tensor::{Bytes, Size, Storage};
 
 /// One decoded image and what it took.
@@ -99,13 +101,36 @@ fn plan_with(
     }
 }
 
+/// Plans decodes of one model on one device. Needs neither: it may be asked while a decode runs.
+#[derive(Debug, Clone)]
+pub struct Planner {
+    config: AutoencoderConfig,
+    limits: DeviceLimits,
+    storage: Storage,
+    unscaled: bool,
+    weights: Weights,
+}
+
+impl Planner {
+    /// The model's configuration.
+    pub fn config(&self) -> &AutoencoderConfig {
+        &self.config
+    }
+
+    /// See [`Vae::plan`].
+    ///
+    /// # Errors
+    /// See [`plan_decode`].
+    pub fn plan(&self, latent_size: Size, options: &DecodeOptions) -> Result<Plan> {
+        plan_with(&self.config, latent_size, &self.limits, self.storage, self.unscaled, options, self.weights)
+    }
+}
+
 /// A VAE whose weights are loaded for a GPU.
 #[derive(Debug)]
 pub struct Vae {
     gpu: Gpu,
-    config: AutoencoderConfig,
-    storage: Storage,
-    unscaled: bool,
+    planner: Planner,
     weights: VaeWeights,
     ready: Option<Ready>,
     load_seconds: f64,
@@ -118,6 +143,14 @@ struct Ready {
     options: DecodeOptions,
     prepared: Prepared,
     fallback: Option<Fallback>,
+    /// Whether the last run went through: only then is there a picture.
+    complete: bool,
+}
+
+impl Ready {
+    fn is_for(&self, latent_size: Size, options: &DecodeOptions) -> bool {
+        self.latent_size == latent_size && self.options == *options
+    }
 }
 
 impl Vae {
@@ -131,11 +164,11 @@ impl Vae {
         let config = if options.unscaled { checkpoint.config() } else { checkpoint.scaled_config()? }.clone();
         let storage = options.precision.storage(gpu.limits());
         let weights = VaeWeights::load(gpu, checkpoint, &config, storage, options).await?;
+        let place = if options.weights_on_host { Weights::Host } else { Weights::Device };
+        let limits = gpu.limits().clone();
         Ok(Self {
             gpu: gpu.clone(),
-            config,
-            storage,
-            unscaled: options.unscaled,
+            planner: Planner { config, limits, storage, unscaled: options.unscaled, weights: place },
             weights,
             ready: None,
             load_seconds: start.elapsed().as_secs_f64(),
@@ -144,12 +177,17 @@ impl Vae {
 
     /// The model's configuration.
     pub fn config(&self) -> &AutoencoderConfig {
-        &self.config
+        &self.planner.config
+    }
+
+    /// What plans its decodes.
+    pub fn planner(&self) -> &Planner {
+        &self.planner
     }
 
     /// How its weights and activations are stored.
     pub fn storage(&self) -> Storage {
-        self.storage
+        self.planner.storage
     }
 
     /// Seconds that [`Self::load`] took.
@@ -163,8 +201,7 @@ impl Vae {
     /// # Errors
     /// See [`plan_decode`].
     pub fn plan(&self, latent_size: Size, options: &DecodeOptions) -> Result<Plan> {
-        let weights = if self.weights.are_on_host() { Weights::Host } else { Weights::Device };
-        plan_with(&self.config, latent_size, self.gpu.limits(), self.storage, self.unscaled, options, weights)
+        self.planner.plan(latent_size, options)
     }
 
     /// Allocates and compiles for latents of `latent_size`, unless the last decode was of that size. Decoding does this itself. In
@@ -176,14 +213,18 @@ impl Vae {
     /// See [`plan_decode`], [`Error::Device`], and [`Error::HostMemory`].
     pub async fn prepare(&mut self, latent_size: Size, options: &DecodeOptions) -> Result<&Plan> {
         let (latent_size, options) = &self.decoded_at_once(latent_size, options)?;
-        let is_same = |ready: &Ready| ready.latent_size == *latent_size && ready.options == *options;
-        if !self.ready.as_ref().is_some_and(is_same) {
+        if self.ready.as_ref().is_none_or(|ready| !ready.is_for(*latent_size, options)) {
             let plan = self.plan(*latent_size, options)?;
             // Free the old size before the new one is allocated: the peak is that of one plan, not of two.
-            self.ready = None;
+            self.free_unless(*latent_size, options);
             self.ready = Some(self.allocate(*latent_size, options, plan).await?);
         }
         self.ready.as_ref().map(|ready| ready.prepared.plan()).ok_or(Error::Cancelled)
+    }
+
+    /// Frees what was prepared, unless it was for latents of `latent_size` and these options. Preparing does this itself.
+    pub fn free_unless(&mut self, latent_size: Size, options: &DecodeOptions) {
+        self.ready.take_if(|ready| !ready.is_for(latent_size, options));
     }
 
     /// Decodes image `index` of `latents`.
@@ -197,6 +238,13 @@ impl Vae {
         options: &DecodeOptions,
         control: &mut Control<'_>,
     ) -> Result<Decoded> {
+        if options.output.stays() {
+            return Err(Error::Input {
+                what: "output".to_owned(),
+                expected: "rgba8 or raw (a picture stays on the device: see decode_picture)".to_owned(),
+                found: "picture".to_owned(),
+            });
+        }
         let mut pixels = None;
         let mut place = |rows: Rows<'_>| {
             pixels.get_or_insert_with(|| Pixels::empty(rows.image, options.output)).place(&rows);
@@ -222,11 +270,11 @@ impl Vae {
         control: &mut Control<'_>,
         sink: &mut dyn FnMut(Rows<'_>) -> Result<()>,
     ) -> Result<DecodedRows> {
-        latents.check(self.config.latent_channels, index)?;
+        latents.check(self.config().latent_channels, index)?;
         if let Some(grid) = options.tiling.grid(latents.size()) {
             return self.decode_tiles(latents, index, &grid, options, control, sink).await;
         }
-        let input = latents.input(index, options.tiling.measured_size(latents.size()));
+        let input = latents.input(index, options.tiling.measured_size(latents.size()))?;
         let size = self.prepare(latents.size(), options).await?.image;
         let mut next_row = 0;
         let mut run = self.run(&input, control, &mut next_row, sink).await;
@@ -246,17 +294,60 @@ impl Vae {
         Ok(DecodedRows { size, run: run?, fallback })
     }
 
+    /// Decodes image `index` of `latents` to a picture that stays on the device, for a canvas or to be read with [`Self::read_picture`]. It is there until
+    /// something else is prepared or decoded. In place of `options.output`, `order` says how it lies.
+    ///
+    /// # Errors
+    /// See [`Self::decode_rows`]. [`Error::Input`] for tiles, which are blended on the host.
+    pub async fn decode_picture(
+        &mut self,
+        latents: &Latents,
+        index: u32,
+        order: ChannelOrder,
+        options: &DecodeOptions,
+        control: &mut Control<'_>,
+    ) -> Result<DecodedRows> {
+        let options = DecodeOptions { output: Output::Picture(order), ..*options };
+        self.decode_rows(latents, index, &options, control, &mut |_| Ok(())).await
+    }
+
+    /// The picture that [`Self::decode_picture`] left on the device, and the bytes from one row to the next.
+    pub fn picture(&self) -> Option<(&GpuBuffer, Bytes)> {
+        let Some(Ready { prepared, complete: true, .. }) = &self.ready else { return None };
+        Some((prepared.picture()?, prepared.plan().row_bytes()))
+    }
+
+    /// Reads the picture that [`Self::decode_picture`] left on the device, RGBA8 `[h, w, 4]`.
+    ///
+    /// # Errors
+    /// [`Error::Input`] when there is none, [`Error::Device`].
+    pub async fn read_picture(&mut self) -> Result<Pixels> {
+        let Some(Ready { prepared, complete: true, .. }) = &mut self.ready else { return Err(no_picture()) };
+        let (size, row, output) = (prepared.plan().image, prepared.plan().row_bytes().0, prepared.plan().output);
+        let padded = prepared.read_picture().await?.ok_or_else(no_picture)?;
+        let rows = padded.chunks_exact(usize::try_from(row).unwrap_or(usize::MAX));
+        let mut bytes: Vec<u8> = rows.flat_map(|row| &row[..size.width as usize * 4]).copied().collect();
+        if output == Output::Picture(ChannelOrder::Bgra) {
+            bytes.as_chunks_mut::<4>().0.iter_mut().for_each(|pixel| pixel.swap(0, 2));
+        }
+        Ok(Pixels::Rgba8(bytes))
+    }
+
     /// Runs the plan that is ready. Rows before `next_row`, which follows those handed out, were handed out by a run before.
     async fn run(
         &mut self,
-        latents: &[f32],
+        latents: &Input<'_>,
         control: &mut Control<'_>,
         next_row: &mut u32,
         sink: &mut dyn FnMut(Rows<'_>) -> Result<()>,
     ) -> Result<RunReport> {
-        let Some(Ready { prepared, .. }) = &mut self.ready else { return Err(Error::Cancelled) };
+        let Some(Ready { prepared, complete, .. }) = &mut self.ready else { return Err(Error::Cancelled) };
+        *complete = false;
         let (image, output) = (prepared.plan().image, prepared.plan().output);
         let mut deliver = |rows: (u32, u32), data: &[u8]| {
+            if output.stays() {
+                return pixels::check_words(image, rows, data);
+            }
             let rows = Rows::new(image, output, rows, data);
             rows.check_finite()?;
             let Some(rows) = rows.after(*next_row) else { return Ok(()) };
@@ -265,11 +356,21 @@ impl Vae {
             *next_row = end;
             Ok(())
         };
-        prepared.run(latents, control, &mut deliver).await
+        let report = prepared.run(latents, control, &mut deliver).await?;
+        *complete = true;
+        Ok(report)
     }
 
     /// Predicted peak of the plan that was prepared last, all GPU memory included.
     pub fn predicted_peak(&self) -> Option<Bytes> {
         self.ready.as_ref().map(|ready| ready.prepared.plan().memory.peak())
+    }
+}
+
+fn no_picture() -> Error {
+    Error::Input {
+        what: "picture".to_owned(),
+        expected: "one that was decoded and is still on the device".to_owned(),
+        found: "none".to_owned(),
     }
 }

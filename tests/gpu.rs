@@ -11,6 +11,8 @@ mod formula;
 mod kernels;
 #[path = "gpu/memory.rs"]
 mod memory;
+#[path = "gpu/picture.rs"]
+mod picture;
 #[path = "problems/mod.rs"]
 mod problems;
 #[path = "gpu/promises.rs"]

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use pollster::block_on;
-use wgvae::gpu::{GpuBuffer, Prepared, Weight};
+use wgvae::gpu::{GpuBuffer, Input, Prepared, Weight};
 use wgvae::model::graph::Graph;
 use wgvae::plan::{Plan, PlanOptions};
 use wgvae::{Control, Gpu, RunReport, Storage};
@@ -46,7 +46,12 @@ impl Bench {
 
     /// Runs it once.
     pub(crate) fn run(&mut self) -> RunReport {
-        block_on(self.prepared.run(&self.latents, &mut Control::default(), &mut |_, _| Ok(()))).expect("a decode")
+        block_on(self.prepared.run(
+            &Input::Host(self.latents.as_slice().into()),
+            &mut Control::default(),
+            &mut |_, _| Ok(()),
+        ))
+        .expect("a decode")
     }
 }
 

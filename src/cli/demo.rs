@@ -12,7 +12,7 @@ use crate::demo;
 /// Decodes the embedded latents as `wgvae decode` would decode a file's.
 pub(super) async fn run(args: &DemoArgs) -> Result<String> {
     let interrupt = Interrupt::install();
-    let latents = latents::from_safetensors(&demo::latents()).await?;
+    let latents = latents::from_source(&demo::latents(), None).await?;
     let mut files = OutputFiles::new(&args.output, latents.count())?;
     let checkpoint = demo::checkpoint().await?;
 

@@ -31,51 +31,11 @@ fn problems(checkpoint: &Checkpoint) -> Result<Problems> {
 }
 
 fn facts(checkpoint: &Checkpoint, problems: &Problems) -> Value {
-    let config = checkpoint.config();
-    let parameters = checkpoint.parameters();
-    let types: serde_json::Map<String, Value> =
-        checkpoint.element_types().into_iter().map(|(dtype, count)| (dtype.to_string(), json!(count))).collect();
-    let files: Vec<Value> = checkpoint.files().map(|(name, bytes)| json!({ "name": name, "bytes": bytes })).collect();
-    json!({
-        "model": checkpoint.name(),
-        "files": files,
-        "layout": checkpoint.layout().to_string(),
-        "scale": scale_json(checkpoint.scale()),
-        "config": config_json(config),
-        "tensors": checkpoint.names().count(),
-        "element_types": types,
-        "parameters": { "encoder": parameters.encoder, "decoder": parameters.decoder, "total": parameters.total },
-        "encoder": checkpoint.has_encoder(),
-        "missing": problems.missing,
-        "unusable": problems.unusable,
-        "can_decode": problems.missing.is_empty() && problems.unusable.is_none(),
-    })
-}
-
-fn scale_json(scale: &LatentScale) -> Value {
-    match scale {
-        LatentScale::Known { from } => json!({ "known": true, "from": from }),
-        LatentScale::Unknown { candidates } => json!({ "known": false, "candidates": candidates }),
-    }
-}
-
-fn config_json(config: &AutoencoderConfig) -> Value {
-    json!({
-        "out_channels": config.out_channels,
-        "latent_channels": config.latent_channels,
-        "spatial_factor": config.spatial_factor(),
-        "block_out_channels": config.block_out_channels,
-        "layers_per_block": config.layers_per_block,
-        "norm_num_groups": config.norm_num_groups,
-        "mid_block_add_attention": config.mid_block_add_attention,
-        "use_post_quant_conv": config.use_post_quant_conv,
-        "scaling_factor": config.scaling_factor,
-        "shift_factor": config.shift_factor,
-        "latents_mean": config.latents_mean,
-        "latents_std": config.latents_std,
-        "force_upcast": config.force_upcast,
-        "sample_size": config.sample_size,
-    })
+    let mut facts = checkpoint.facts();
+    facts["missing"] = json!(problems.missing);
+    facts["unusable"] = json!(problems.unusable);
+    facts["can_decode"] = json!(problems.missing.is_empty() && problems.unusable.is_none());
+    facts
 }
 
 fn text(checkpoint: &Checkpoint, problems: &Problems) -> String {

@@ -3,55 +3,16 @@
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
-use wgvae::{Bytes, DecodeOptions, DeviceKind, DeviceLimits, Gpu, Latents, Plan, Result, Vae};
+use wgvae::{Bytes, DecodeOptions, DeviceLimits, Gpu, Latents, Plan, Result, Vae};
 
 use super::session::Run;
 use super::tiling::{tiles_text, tiling_json};
 
-/// Multiply-adds of one submission in the count `submissions`: about what a modest GPU does in 50 ms. A decode starts near this and
-/// then goes by the speed it measures.
-const GPU_SUBMISSION_MACS: u64 = 10_000_000_000;
-/// The same for a CPU driver.
-const CPU_SUBMISSION_MACS: u64 = 2_000_000_000;
-
-/// The facts about a plan.
+/// The facts about a plan, and the limits it was made for.
 pub(super) fn plan_json(plan: &Plan, limits: &DeviceLimits) -> Value {
-    let submission_macs = match plan.kind {
-        DeviceKind::Gpu => GPU_SUBMISSION_MACS,
-        DeviceKind::Cpu => CPU_SUBMISSION_MACS,
-    };
-    let stages: Vec<Value> = (0..plan.stages.len()).map(|stage| stage_json(plan, stage)).collect();
-    json!({
-        "image": plan.image,
-        "latents": plan.latents,
-        "latent_channels": plan.latent_channels,
-        "storage": plan.storage,
-        "output": plan.output,
-        "predicted_peak_bytes": plan.memory.peak(),
-        "weight_bytes": plan.memory.weights,
-        "slot_bytes": plan.memory.slots,
-        "parameter_bytes": plan.memory.params,
-        "staging_bytes": plan.memory.staging,
-        "timestamp_bytes": plan.memory.timestamps,
-        "largest_binding_bytes": plan.largest_binding(),
-        "slots": plan.slots,
-        "transferred_bytes": plan.transferred(),
-        "host_bytes": plan.host_bytes(),
-        "predicted_seconds": plan.predicted_seconds(),
-        "submissions": plan.submissions(submission_macs).len(),
-        "submission_macs": submission_macs,
-        "macs": plan.macs(),
-        "steps": plan.steps.len(),
-        "kernels": plan.variants.len(),
-        "choice": plan.choice,
-        "limits": limits,
-        "stages": stages,
-    })
-}
-
-fn stage_json(plan: &Plan, stage: usize) -> Value {
-    let steps = || plan.steps.iter().filter(|step| step.stage == stage);
-    json!({ "name": plan.stages[stage], "steps": steps().count(), "macs": steps().map(|step| step.macs).sum::<u64>() })
+    let mut facts = json!(plan.facts());
+    facts["limits"] = json!(limits);
+    facts
 }
 
 /// What was decoded, on what, and what it took.

@@ -16,6 +16,8 @@ pub struct GpuOptions {
     pub kernels_of: Option<DeviceKind>,
     /// Ask the device for no more than WebGPU's default limits.
     pub webgpu_default_limits: bool,
+    /// An integrated GPU before a discrete one: saves power.
+    pub low_power: bool,
     /// Let buffers take no more than this: beyond it allocations fail, as they do on a device without more memory.
     pub memory_limit: Option<Bytes>,
 }
@@ -50,24 +52,36 @@ pub struct AdapterReport {
 /// # Errors
 /// [`DeviceError::NoAdapter`] when there is none, with what there is instead, or what to install.
 pub async fn adapters(wanted: Option<&str>) -> Result<Vec<(usize, AdapterReport)>> {
-    let all: Vec<AdapterReport> = enumerate().await.iter().map(report).collect();
+    let all: Vec<AdapterReport> = enumerate(false).await.iter().map(report).collect();
     let is_wanted = |index: usize| wanted.is_none_or(|wanted| all[index].matches(index, wanted));
     let found: Vec<(usize, AdapterReport)> =
         (0..all.len()).filter(|index| is_wanted(*index)).map(|index| (index, all[index].clone())).collect();
     if found.is_empty() { Err(no_match(&all, wanted)) } else { Ok(found) }
 }
 
-async fn enumerate() -> Vec<wgpu::Adapter> {
+/// A browser shows one adapter: the one it would give to anybody who prefers this.
+#[cfg(target_arch = "wasm32")]
+async fn enumerate(low_power: bool) -> Vec<wgpu::Adapter> {
+    let instance = wgpu::Instance::new(wgpu::InstanceDescriptor::new_without_display_handle());
+    let power_preference =
+        if low_power { wgpu::PowerPreference::LowPower } else { wgpu::PowerPreference::HighPerformance };
+    let options = wgpu::RequestAdapterOptions { power_preference, ..Default::default() };
+    instance.request_adapter(&options).await.into_iter().collect()
+}
+
+#[cfg(not(target_arch = "wasm32"))]
+async fn enumerate(low_power: bool) -> Vec<wgpu::Adapter> {
     let instance = wgpu::Instance::new(wgpu::InstanceDescriptor::new_without_display_handle());
     let mut adapters = instance.enumerate_adapters(wgpu::Backends::PRIMARY).await;
-    adapters.sort_by_key(|adapter| rank(adapter.get_info().device_type));
+    adapters.sort_by_key(|adapter| rank(adapter.get_info().device_type, low_power));
     adapters
 }
 
-fn rank(device_type: wgpu::DeviceType) -> u32 {
+#[cfg(not(target_arch = "wasm32"))]
+fn rank(device_type: wgpu::DeviceType, low_power: bool) -> u32 {
     match device_type {
-        wgpu::DeviceType::DiscreteGpu => 0,
-        wgpu::DeviceType::IntegratedGpu => 1,
+        wgpu::DeviceType::DiscreteGpu => u32::from(low_power),
+        wgpu::DeviceType::IntegratedGpu => u32::from(!low_power),
         wgpu::DeviceType::VirtualGpu => 2,
         wgpu::DeviceType::Other => 3,
         wgpu::DeviceType::Cpu => 4,
@@ -75,7 +89,7 @@ fn rank(device_type: wgpu::DeviceType) -> u32 {
 }
 
 pub(super) async fn choose(options: &GpuOptions) -> Result<wgpu::Adapter> {
-    let adapters = enumerate().await;
+    let adapters = enumerate(options.low_power).await;
     let reports: Vec<AdapterReport> = adapters.iter().map(report).collect();
     let index = match &options.adapter {
         None => (!reports.is_empty()).then_some(0),
@@ -138,10 +152,33 @@ pub(super) fn report(adapter: &wgpu::Adapter) -> AdapterReport {
     }
 }
 
+/// With the name that the browser gives once there is a device.
+#[cfg(target_arch = "wasm32")]
+pub(super) fn named(report: AdapterReport, device: &wgpu::Device) -> AdapterReport {
+    let name = super::browser::adapter_name(device).filter(|_| report.name.is_empty());
+    let unnamed = || if report.name.is_empty() { "unnamed".to_owned() } else { report.name.clone() };
+    AdapterReport { name: name.unwrap_or_else(unnamed), ..report }
+}
+
+/// Natively the adapter's name is known from the start.
+#[cfg(not(target_arch = "wasm32"))]
+pub(super) fn named(report: AdapterReport, _: &wgpu::Device) -> AdapterReport {
+    report
+}
+
+/// An adapter's report with what one of its devices was opened with, and the limits that plans on that must keep.
+#[cfg(target_arch = "wasm32")]
+pub(super) fn of_device(adapter: &wgpu::Adapter, device: &wgpu::Device) -> (AdapterReport, DeviceLimits) {
+    let limits = limits_from(&device.limits(), device.features(), device.adapter_info().device_type);
+    let kernels = Choice::for_device(&limits);
+    (named(AdapterReport { limits: limits.clone(), kernels, ..report(adapter) }, device), limits)
+}
+
 fn limits_of(adapter: &wgpu::Adapter) -> DeviceLimits {
-    let limits = adapter.limits();
-    let features = adapter.features();
-    let device_type = adapter.get_info().device_type;
+    limits_from(&adapter.limits(), adapter.features(), adapter.get_info().device_type)
+}
+
+fn limits_from(limits: &wgpu::Limits, features: wgpu::Features, device_type: wgpu::DeviceType) -> DeviceLimits {
     let kind = match device_type {
         wgpu::DeviceType::Cpu => DeviceKind::Cpu,
         wgpu::DeviceType::DiscreteGpu

@@ -20,6 +20,8 @@ pub(super) enum Usage {
     Readback,
     /// Timestamps, before they are read back.
     Timestamps,
+    /// A picture that stays on the device.
+    Picture,
 }
 
 /// A buffer on the ledger. Destroyed when dropped: on the web, dropping alone frees nothing.
@@ -86,5 +88,6 @@ fn flags(usage: Usage) -> wgpu::BufferUsages {
         Usage::Upload => Flags::MAP_WRITE | Flags::COPY_SRC,
         Usage::Readback => Flags::MAP_READ | Flags::COPY_DST,
         Usage::Timestamps => Flags::QUERY_RESOLVE | Flags::COPY_SRC,
+        Usage::Picture => Flags::COPY_SRC | Flags::COPY_DST,
     }
 }

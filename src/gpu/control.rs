@@ -36,10 +36,15 @@ impl Control<'_> {
 
     /// How long one submission should take: short enough for watchdogs, progress and cancel, long enough to be worth submitting.
     pub(super) fn target(&self, kind: DeviceKind) -> Duration {
-        self.submission_target.unwrap_or(match kind {
+        self.submission_target.unwrap_or_else(|| Self::default_target(kind))
+    }
+
+    /// How long one submission should take where nobody says.
+    pub fn default_target(kind: DeviceKind) -> Duration {
+        match kind {
             DeviceKind::Cpu => Duration::from_millis(200),
             DeviceKind::Gpu => Duration::from_millis(60),
-        })
+        }
     }
 }
 
@@ -50,6 +55,10 @@ pub struct Progress<'a> {
     pub done: u64,
     /// Multiply-adds of the whole plan.
     pub total: u64,
+    /// Steps of the plan that are done, of `steps`. In tiles: of this tile.
+    pub step: usize,
+    /// Steps of the plan.
+    pub steps: usize,
     /// The stage that was reached, in diffusers' spelling.
     pub stage: &'a str,
 }
@@ -79,33 +88,55 @@ pub struct Submission {
 /// The speed of a device, as measured so far.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Pace {
-    /// Multiply-adds per second.
-    macs: f64,
+    /// Seconds that a multiply-add takes.
+    seconds: f64,
 }
 
 impl Pace {
     /// What a modest device of this kind does.
     pub(super) fn guess(kind: DeviceKind) -> Self {
         match kind {
-            DeviceKind::Cpu => Self { macs: 1e10 },
-            DeviceKind::Gpu => Self { macs: 2e11 },
+            DeviceKind::Cpu => Self { seconds: 1e-10 },
+            DeviceKind::Gpu => Self { seconds: 5e-12 },
         }
     }
 
     /// How much work should take `target`.
     pub(super) fn work(self, target: Duration) -> u64 {
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a positive count far below 2^63")]
-        let work = (self.macs * target.as_secs_f64()) as u64;
+        let work = (target.as_secs_f64() / self.seconds) as u64;
         work
     }
 
-    /// Moves halfway to what was just measured. Submissions of little work say little about speed.
+    /// Moves halfway to what was just measured. Submissions of little work say little about speed. Times are averaged, not speeds: a browser that
+    /// tells of two submissions at once makes the second seem to have taken none.
     pub(super) fn adapt(&mut self, work: u64, seconds: f64) {
         const TELLING_MACS: u64 = 50_000_000;
-        if work >= TELLING_MACS && seconds > 0.0 {
+        if work >= TELLING_MACS {
             #[expect(clippy::cast_precision_loss, reason = "an estimate")]
-            let measured = work as f64 / seconds;
-            self.macs = 0.5 * (self.macs + measured);
+            let measured = seconds / work as f64;
+            self.seconds = 0.5 * (self.seconds + measured);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn submissions_that_end_together_do_not_mislead() {
+        const TRUE_SECONDS: f64 = 2e-11;
+        let target = Duration::from_millis(200);
+        let mut pace = Pace::guess(DeviceKind::Cpu);
+        for turn in 0..40 {
+            let work = pace.work(target);
+            #[expect(clippy::cast_precision_loss, reason = "an estimate")]
+            let both = work as f64 * TRUE_SECONDS * 2.0;
+            pace.adapt(work, if turn % 2 == 0 { both } else { 0.0 });
+            if turn > 10 {
+                assert!((0.6..1.5).contains(&(pace.seconds / TRUE_SECONDS)), "turn {turn}: {pace:?}");
+            }
         }
     }
 }

@@ -4,6 +4,7 @@
 //! measured on the submissions before. Between two of them it reports progress and honours a cancel. Transfers are part of
 //! submissions; the host copies in and out of staging while the device works on the next one.
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
@@ -25,6 +26,23 @@ const IN_FLIGHT: usize = 2;
 /// Receives rows of the result, first and after the last, and their content: `[rows, w, 4]` bytes or `[3, rows, w]` f32.
 pub type RowSink<'a> = dyn FnMut((u32, u32), &[u8]) -> Result<()> + 'a;
 
+/// The latents of one image.
+#[derive(Debug, Clone)]
+pub enum Input<'a> {
+    /// Planar f32 `[c, h, w]`.
+    Host(Cow<'a, [f32]>),
+    /// The same on the device, in a buffer of the caller's.
+    #[cfg(target_arch = "wasm32")]
+    Foreign {
+        /// The buffer.
+        buffer: &'a super::ForeignBuffer,
+        /// The image's first byte in it.
+        at: u64,
+        /// Its length.
+        bytes: u64,
+    },
+}
+
 /// A submission that the device may still be working on.
 struct Flight {
     steps: Range<usize>,
@@ -37,13 +55,13 @@ struct Flight {
 }
 
 impl Prepared {
-    /// Runs the plan once on `latents`, planar f32 `[c, h, w]`, and hands the result to `sink` part by part, in order of rows.
+    /// Runs the plan once on `latents` and hands the result to `sink` part by part, in order of rows.
     ///
     /// # Errors
     /// [`Error::Cancelled`], [`Error::Device`] naming the stage that was reached, or what `sink` returned.
     pub async fn run(
         &mut self,
-        latents: &[f32],
+        latents: &Input<'_>,
         control: &mut Control<'_>,
         sink: &mut RowSink<'_>,
     ) -> Result<RunReport> {
@@ -54,7 +72,13 @@ impl Prepared {
         self.host.clear_all();
         let input = &self.plan.buffers[self.plan.input.0];
         let target = (&self.slots[input.slot.0], input.offset.0);
-        self.uploads.upload(&self.gpu, "uploading latents", bytemuck::cast_slice(latents), target).await?;
+        match latents {
+            Input::Host(latents) => {
+                self.uploads.upload(&self.gpu, "uploading latents", bytemuck::cast_slice(latents), target).await?;
+            }
+            #[cfg(target_arch = "wasm32")]
+            Input::Foreign { buffer, at, bytes } => buffer.copy(&self.gpu, *at, *bytes, target).await?,
+        }
         self.uploads.reset(&self.gpu).await?;
         let mut sink_time = Duration::ZERO;
         let mut timed = |rows: (u32, u32), data: &[u8]| {
@@ -74,6 +98,18 @@ impl Prepared {
             None => None,
         };
         Ok(RunReport { seconds, sink_seconds, submissions, stage_seconds })
+    }
+
+    /// The rows of the picture that the last run left on the device, as they lie there. `None` where plans leave none.
+    ///
+    /// # Errors
+    /// [`Error::Device`].
+    pub async fn read_picture(&mut self) -> Result<Option<Vec<u8>>> {
+        self.readbacks.reset(&self.gpu).await?;
+        match &self.picture {
+            Some(picture) => self.readbacks.read_all(&self.gpu, picture, picture.bytes()).await.map(Some),
+            None => Ok(None),
+        }
     }
 
     /// Submits all steps, at most [`IN_FLIGHT`] submissions ahead of the device. Returns how long each took.
@@ -105,9 +141,10 @@ impl Prepared {
             self.pace.adapt(flight.work, took);
             self.receive(&flight, sink).await?;
             done += plan.steps[flight.steps.clone()].iter().map(|step| step.macs).sum::<u64>();
+            let step = flight.steps.end;
             submissions.push(Submission { steps: flight.steps, seconds: took });
             if let Some(progress) = &mut control.progress {
-                progress(Progress { done, total, stage });
+                progress(Progress { done, total, step, steps: plan.steps.len(), stage });
             }
         }
     }

@@ -32,9 +32,15 @@ impl Ledger {
         Bytes(self.counts().current)
     }
 
-    /// The most that ever existed at once.
+    /// The most that existed at once, ever or since [`Self::restart_peak`].
     pub fn peak(&self) -> Bytes {
         Bytes(self.counts().peak)
+    }
+
+    /// From now on, [`Self::peak`] is the most that exists at once.
+    pub fn restart_peak(&self) {
+        let mut counts = self.counts();
+        counts.peak = counts.current;
     }
 
     /// Buffers created since the device was opened.

@@ -1,6 +1,8 @@
 //! Runs plans. The only folder that names wgpu. It makes no decisions: what runs where and when is the plan's.
 
 mod adapter;
+#[cfg(target_arch = "wasm32")]
+mod browser;
 mod buffers;
 mod commands;
 mod control;
@@ -11,6 +13,7 @@ mod pipelines;
 mod prepared;
 mod readback;
 mod recorder;
+mod scopes;
 mod timestamps;
 mod upload;
 mod wait;
@@ -18,16 +21,21 @@ mod wait;
 use std::sync::Arc;
 
 pub use self::adapter::{AdapterReport, GpuOptions, adapters};
+#[cfg(target_arch = "wasm32")]
+pub use self::browser::ForeignBuffer;
 pub use self::buffers::GpuBuffer;
 pub use self::control::{Control, Progress, RunReport, Submission};
-pub use self::executor::RowSink;
+pub use self::executor::{Input, RowSink};
 pub use self::ledger::Ledger;
 pub use self::prepared::{Prepared, Weight};
 
 use self::pipelines::Pipelines;
+use self::scopes::{Caught, Scopes};
 use self::wait::Waiter;
 use crate::error::{DeviceError, Error, Result};
+use crate::kernels::Variant;
 use crate::limits::DeviceLimits;
+use crate::tensor::Bytes;
 
 /// A GPU device, ready to run plans. Cheap to clone; all clones are one device.
 #[derive(Debug, Clone)]
@@ -45,6 +53,27 @@ struct Inner {
     pipelines: Pipelines,
     waiter: Waiter,
     lost: Arc<std::sync::Mutex<Option<String>>>,
+    /// Whether the device is the caller's, who made it and will destroy it.
+    adopted: bool,
+}
+
+// On the web, dropping a device's handle does nothing.
+#[cfg(target_arch = "wasm32")]
+impl Drop for Inner {
+    fn drop(&mut self) {
+        if !self.adopted {
+            self.device.destroy();
+        }
+    }
+}
+
+/// A device that was just opened.
+struct Opened {
+    device: wgpu::Device,
+    queue: wgpu::Queue,
+    report: AdapterReport,
+    limits: DeviceLimits,
+    adopted: bool,
 }
 
 impl Gpu {
@@ -58,31 +87,50 @@ impl Gpu {
         let limits = adapter::plan_limits(&adapter, options);
         adapter::check(&report.name, &limits)?;
         let (device, queue) = adapter::open(&adapter, options, &report).await?;
+        let report = adapter::named(report, &device);
+        Ok(Self::of(Opened { device, queue, report, limits, adopted: false }, options.memory_limit))
+    }
+
+    /// Takes over a `GPUDevice` that the caller made and goes on using, with the features and limits that it has. It is never destroyed here.
+    ///
+    /// # Errors
+    /// [`Error::Device`] when it is no device, or one too small for any plan.
+    #[cfg(target_arch = "wasm32")]
+    pub async fn adopt(device: &wasm_bindgen::JsValue) -> Result<Self> {
+        let adapter = adapter::choose(&GpuOptions::default()).await?;
+        let (device, queue) = browser::adopt(&adapter, &wgpu::DeviceDescriptor::default(), device).await?;
+        let (report, limits) = adapter::of_device(&adapter, &device);
+        adapter::check(&report.name, &limits)?;
+        Ok(Self::of(Opened { device, queue, report, limits, adopted: true }, None))
+    }
+
+    #[cfg_attr(
+        target_arch = "wasm32",
+        expect(clippy::arc_with_non_send_sync, reason = "a browser has one thread; natively it is both")
+    )]
+    fn of(opened: Opened, memory_limit: Option<Bytes>) -> Self {
+        let Opened { device, queue, report, limits, adopted } = opened;
         let lost = Arc::new(std::sync::Mutex::new(None));
         let record = Arc::clone(&lost);
         device.set_device_lost_callback(move |_, reason| {
             record.lock().unwrap_or_else(std::sync::PoisonError::into_inner).get_or_insert(reason);
         });
-        // Whatever no scope catches is reported by the next check, not by a panic.
-        let record = Arc::clone(&lost);
-        device.on_uncaptured_error(Arc::new(move |error: wgpu::Error| {
-            log::error!("uncaptured GPU error: {error}");
-            record.lock().unwrap_or_else(std::sync::PoisonError::into_inner).get_or_insert(error.to_string());
-        }));
+        if !adopted {
+            // Whatever no scope catches is reported by the next check, not by a panic.
+            let record = Arc::clone(&lost);
+            let keep = move |error: String| {
+                log::error!("uncaptured GPU error: {error}");
+                record.lock().unwrap_or_else(std::sync::PoisonError::into_inner).get_or_insert(error);
+            };
+            #[cfg(target_arch = "wasm32")]
+            browser::on_uncaptured_error(&device, keep);
+            #[cfg(not(target_arch = "wasm32"))]
+            device.on_uncaptured_error(Arc::new(move |error: wgpu::Error| keep(error.to_string())));
+        }
         let waiter = Waiter::new(&device);
-        let ledger = Arc::new(Ledger::new(options.memory_limit));
-        Ok(Self {
-            inner: Arc::new(Inner {
-                device,
-                queue,
-                report,
-                limits,
-                ledger,
-                pipelines: Pipelines::default(),
-                waiter,
-                lost,
-            }),
-        })
+        let ledger = Arc::new(Ledger::new(memory_limit));
+        let pipelines = Pipelines::default();
+        Self { inner: Arc::new(Inner { device, queue, report, limits, ledger, pipelines, waiter, lost, adopted }) }
     }
 
     /// The adapter and what it offers.
@@ -106,6 +154,11 @@ impl Gpu {
         Some((report.total_allocated_bytes, report.total_reserved_bytes))
     }
 
+    /// Compiles a kernel, unless it is compiled already.
+    pub(crate) async fn compile(&self, variant: &Variant) -> Result<()> {
+        self.inner.pipelines.get(self, variant).await.map(drop)
+    }
+
     /// Pipelines compiled so far, and the time that took.
     pub fn compiled(&self) -> (usize, std::time::Duration) {
         self.inner.pipelines.compiled()
@@ -120,9 +173,11 @@ impl Gpu {
         self.check_alive(DOING)
     }
 
-    /// Gives the device up, as a driver reset would: all later work fails with [`DeviceError::Lost`].
+    /// Gives the device up, as a driver reset would: all later work fails with [`DeviceError::Lost`]. A device that the caller made stays.
     pub fn destroy(&self) {
-        self.inner.device.destroy();
+        if !self.inner.adopted {
+            self.inner.device.destroy();
+        }
     }
 
     /// An error if the device is gone.
@@ -140,21 +195,14 @@ impl Gpu {
     /// Runs `work` and returns the first error that the device reports for it.
     async fn scoped<T>(&self, doing: &str, work: impl FnOnce() -> T) -> Result<T> {
         self.check_alive(doing)?;
-        let (value, errors) = {
-            let device = &self.inner.device;
-            let memory = device.push_error_scope(wgpu::ErrorFilter::OutOfMemory);
-            let internal = device.push_error_scope(wgpu::ErrorFilter::Internal);
-            let validation = device.push_error_scope(wgpu::ErrorFilter::Validation);
-            let value = work();
-            (value, (validation.pop(), internal.pop(), memory.pop()))
-        };
-        let errors = [errors.0.await, errors.1.await, errors.2.await];
-        match errors.into_iter().flatten().next() {
+        let scopes = Scopes::push(&self.inner.device);
+        let value = work();
+        match scopes.pop().await {
             None => Ok(value),
-            Some(wgpu::Error::OutOfMemory { source }) => {
-                Err(Error::Device(DeviceError::OutOfMemory { doing: doing.to_owned(), reason: source.to_string() }))
+            Some(Caught::OutOfMemory(reason)) => {
+                Err(Error::Device(DeviceError::OutOfMemory { doing: doing.to_owned(), reason }))
             }
-            Some(error) => Err(self.failure(doing, &error)),
+            Some(Caught::Other(reason)) => Err(self.failure(doing, &reason)),
         }
     }
 

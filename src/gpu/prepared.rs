@@ -34,6 +34,7 @@ pub struct Prepared {
     pub(super) readbacks: Readbacks,
     pub(super) timestamps: Option<Timestamps>,
     pub(super) host: HostMemory,
+    pub(super) picture: Option<GpuBuffer>,
     pub(super) pace: Pace,
     // Bound by the bind groups.
     _params: GpuBuffer,
@@ -80,6 +81,10 @@ impl Prepared {
         let mut uploads = Uploads::new(gpu, staging.upload).await?;
         let readbacks = Readbacks::new(gpu, staging.readback).await?;
         let timestamps = Timestamps::new(gpu, &plan).await?;
+        let picture = match plan.memory.picture {
+            Bytes(0) => None,
+            bytes => Some(GpuBuffer::new(gpu, "picture", bytes, Usage::Picture).await?),
+        };
         uploads.upload(gpu, "uploading parameters", &plan.params, (&params, 0)).await?;
         let resources = Resources { plan: &plan, slots: &slots, weights: &bound, params: &params, unused: &unused };
         let commands = gpu.scoped("binding buffers", || resources.commands(&gpu.inner.device, &pipelines)).await?;
@@ -93,9 +98,15 @@ impl Prepared {
             readbacks,
             timestamps,
             host,
+            picture,
             _params: params,
             _unused: unused,
         })
+    }
+
+    /// The picture that runs leave on the device, if they leave one.
+    pub fn picture(&self) -> Option<&GpuBuffer> {
+        self.picture.as_ref()
     }
 
     /// The plan.

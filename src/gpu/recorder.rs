@@ -6,7 +6,7 @@ use super::prepared::Prepared;
 use super::readback::Piece;
 use crate::error::Result;
 use crate::plan::memory::Staging;
-use crate::plan::{Action, BufferId, HostSource, Output, ParkedId};
+use crate::plan::{Action, BufferId, CHECK_BYTES, HostSource, Output, ParkedId};
 
 /// How far a plan is recorded.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -113,15 +113,37 @@ impl<'a> Recorder<'a> {
         true
     }
 
-    /// Whether all of `rows` could be copied. Pieces are whole rows.
+    /// Whether all of `rows` could be copied.
     fn output(&mut self, from: BufferId, rows: (u32, u32)) -> bool {
+        match self.prepared.plan.output {
+            Output::Rgba8 => self.output_rows(from, rows, 1),
+            Output::Raw => self.output_rows(from, rows, 3),
+            Output::Picture(_) => self.output_picture(from, rows),
+        }
+    }
+
+    /// Copies rows to their place in the picture, and what `image_check` found to the host.
+    fn output_picture(&mut self, from: BufferId, rows: (u32, u32)) -> bool {
+        let Prepared { plan, slots, readbacks, picture, .. } = &mut *self.prepared;
+        let Some(room) = readbacks.room(CHECK_BYTES.0) else { return false };
+        debug_assert!(room >= CHECK_BYTES.0, "a readback holds no check");
+        let buffer = &plan.buffers[from.0];
+        let source = &slots[buffer.slot.0];
+        let row = plan.row_bytes().0;
+        let (start, bytes) = (u64::from(rows.0) * row, u64::from(rows.1 - rows.0) * row);
+        if let Some(picture) = picture {
+            self.encoder.copy_buffer_to_buffer(source.raw(), buffer.offset.0, picture.raw(), start, Some(bytes));
+        }
+        let check = buffer.offset.0 + bytes..buffer.offset.0 + bytes + CHECK_BYTES.0;
+        readbacks.copy(&mut self.encoder, source, std::iter::once(check), Piece::Rows(rows));
+        true
+    }
+
+    /// Whether all of `rows`, in so many planes, could be copied to the host. Pieces are whole rows.
+    fn output_rows(&mut self, from: BufferId, rows: (u32, u32), planes: u64) -> bool {
         let Prepared { plan, slots, readbacks, .. } = &mut *self.prepared;
         let buffer = &plan.buffers[from.0];
         let (row, count) = (plan.row_bytes().0, u64::from(rows.1 - rows.0));
-        let planes = match plan.output {
-            Output::Rgba8 => 1,
-            Output::Raw => 3,
-        };
         while self.at.bytes < count * row {
             let Some(room) = readbacks.room(row) else { return false };
             let done = self.at.bytes / row;

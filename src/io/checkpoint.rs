@@ -1,10 +1,13 @@
 //! Where a model's tensors are, under which name, and how to read them. Opens and checks headers; reads weights only
 //! when asked.
 
+mod facts;
 mod scale;
 
 use std::collections::BTreeMap;
 use std::fmt;
+
+use serde::Serialize;
 
 pub use self::scale::LatentScale;
 use self::scale::{decide, family_of_architecture, fitting};
@@ -38,7 +41,7 @@ pub struct StoredTensor {
 }
 
 /// Numbers of weights.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Parameters {
     /// In the encoder.
     pub encoder: u64,
@@ -51,8 +54,14 @@ pub struct Parameters {
 impl Checkpoint {
     /// Takes a .safetensors file from any source, with the text of its config.json if there is one.
     pub async fn from_source(source: Box<dyn ByteSource>, config_json: Option<&str>) -> Result<Self> {
+        Self::from_sources(vec![source], config_json).await
+    }
+
+    /// Takes a model's .safetensors file or all of its shards, with the text of its config.json if there is one.
+    pub async fn from_sources(sources: Vec<Box<dyn ByteSource>>, config_json: Option<&str>) -> Result<Self> {
         let config = config_json.map(AutoencoderConfig::from_json).transpose()?;
-        Self::assemble(source.name().to_owned(), vec![source], config).await
+        let name = sources.first().map(|source| source.name().to_owned()).unwrap_or_default();
+        Self::assemble(name, sources, config).await
     }
 
     /// States which published model this is, where [`Self::scale`] does not know or is to be overruled. See `FAMILIES`
@@ -229,6 +238,11 @@ impl Checkpoint {
 }
 
 impl StoredTensor {
+    /// Index of its file, first byte there, bytes.
+    pub fn place(&self) -> (usize, u64, u64) {
+        (self.source, self.info.offset, self.info.bytes)
+    }
+
     /// Checks that the tensor can be read as weights of `shape`.
     fn check(&self, shape: &[u64]) -> Result<()> {
         let fail = |expected, found| Err(Error::Tensor { tensor: self.file_name.clone(), expected, found });

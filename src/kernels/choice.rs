@@ -81,8 +81,8 @@ impl Choice {
     pub fn for_device(limits: &DeviceLimits) -> Self {
         match limits.kind {
             DeviceKind::Cpu => Self {
-                winograd_tile: MatmulTile::Register { rows: 4, columns4: 4 },
-                matmul_tile: MatmulTile::Register { rows: 4, columns4: 4 },
+                winograd_tile: MatmulTile::Register { rows: 8, columns4: 4 },
+                matmul_tile: MatmulTile::Register { rows: 8, columns4: 4 },
                 direct_tile: DirectTile { pixels: 8, columns4: 1 },
                 winograd_scratch_bytes: 16 << 20,
             },

@@ -48,6 +48,7 @@ pub const INTERFACES: &[Interface] = &[
     group_norm::APPLY,
     edges::LATENTS_IN,
     edges::IMAGE_OUT,
+    edges::IMAGE_CHECK,
     matmul::REGISTER,
     matmul::SHARED,
     winograd::WEIGHTS,

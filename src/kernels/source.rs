@@ -15,6 +15,7 @@ const FILES: &[(&str, &str)] = &[
     ("group_norm_apply", include_str!("../../shaders/group_norm_apply.wgsl")),
     ("group_norm_finish", include_str!("../../shaders/group_norm_finish.wgsl")),
     ("group_norm_stats", include_str!("../../shaders/group_norm_stats.wgsl")),
+    ("image_check", include_str!("../../shaders/image_check.wgsl")),
     ("image_out", include_str!("../../shaders/image_out.wgsl")),
     ("latents_in", include_str!("../../shaders/latents_in.wgsl")),
     ("matmul", include_str!("../../shaders/matmul.wgsl")),
@@ -147,11 +148,12 @@ fn replace_value(text: &str, name: &str, value: Value) -> Result<String, String>
     }
 }
 
-/// A loop head `for (var i = 0u; i < N; i++) { //#unroll`, taken apart.
+/// A loop head `for (var i = 0u; i < N; i++) { //#unroll`, or one with `i += 4u`, taken apart.
 struct Loop<'a> {
     variable: &'a str,
     start: i64,
     end: i64,
+    step: usize,
     suffix: &'static str,
 }
 
@@ -177,7 +179,7 @@ fn unroll_lines(text: &str, lines: &[&str], result: &mut String) -> Result<(), S
         let length =
             block_length(&lines[at..]).ok_or_else(|| format!("the loop \"{}\" is never closed", line.trim()))?;
         let body = lines[at + 1..at + length - 1].join("\n");
-        for turn in head.start..head.end {
+        for turn in (head.start..head.end).step_by(head.step) {
             let turn = replace_word(&body, head.variable, &format!("{turn}{}", head.suffix));
             let turn_lines: Vec<&str> = turn.lines().collect();
             result.push_str("{\n");
@@ -190,25 +192,29 @@ fn unroll_lines(text: &str, lines: &[&str], result: &mut String) -> Result<(), S
 }
 
 fn parse_loop<'a>(text: &str, line: &'a str) -> Result<Loop<'a>, String> {
-    let malformed = || format!("\"{}\" is not of the form `for (var i = 0u; i < N; i++) {{ //#unroll`", line.trim());
+    let malformed =
+        || format!("\"{}\" is not of the form `for (var i = 0u; i < N; i++) {{ //#unroll` (or `i += 4u`)", line.trim());
     let head = line
         .trim()
         .strip_prefix("for (var ")
-        .and_then(|rest| rest.strip_suffix("++) { //#unroll"))
+        .and_then(|rest| rest.strip_suffix(") { //#unroll"))
         .ok_or_else(malformed)?;
     let (first, rest) = head.split_once("; ").ok_or_else(malformed)?;
-    let (condition, incremented) = rest.split_once("; ").ok_or_else(malformed)?;
+    let (condition, increment) = rest.split_once("; ").ok_or_else(malformed)?;
     let (variable, start) = first.split_once(" = ").ok_or_else(malformed)?;
     let bound = condition.strip_prefix(variable).and_then(|rest| rest.strip_prefix(" < ")).ok_or_else(malformed)?;
-    if incremented != variable {
-        return Err(malformed());
-    }
+    let step = match increment.strip_prefix(variable) {
+        Some("++") => Some(1),
+        Some(added) => added.strip_prefix(" += ").and_then(number).and_then(|step| usize::try_from(step).ok()),
+        None => None,
+    };
+    let step = step.filter(|step| *step > 0).ok_or_else(malformed)?;
     let suffix = if start.ends_with('u') { "u" } else { "" };
     let start = number(start).ok_or_else(malformed)?;
     let end = number(bound)
         .or_else(|| constant(text, bound))
         .ok_or_else(|| format!("the bound \"{bound}\" is not a u32 constant"))?;
-    Ok(Loop { variable, start, end, suffix })
+    Ok(Loop { variable, start, end, step, suffix })
 }
 
 fn number(text: &str) -> Option<i64> {
@@ -284,9 +290,17 @@ mod tests {
     }
 
     #[test]
+    fn a_loop_with_a_step_is_written_out() {
+        let out = unroll("for (var i = 0u; i < 8u; i += 4u) { //#unroll\nx[i];\n}\n").expect("well formed");
+        assert_eq!(out, "{\nx[0u];\n}\n{\nx[4u];\n}\n");
+    }
+
+    #[test]
     fn a_malformed_loop_is_an_error() {
         assert!(unroll("for (var i = 0u; i <= 2u; i++) { //#unroll\n}\n").is_err());
         assert!(unroll("for (var i = 0u; i < 2u; i++) { //#unroll\n").is_err());
+        assert!(unroll("for (var i = 0u; i < 2u; j++) { //#unroll\n}\n").is_err());
+        assert!(unroll("for (var i = 0u; i < 2u; i += 0u) { //#unroll\n}\n").is_err());
         assert!(unroll("for (var i = 0u; i < N; i++) { //#unroll\n}\n").is_err());
     }
 }

@@ -10,7 +10,7 @@ use std::ops::Range;
 
 use crate::kernels::weights::Layout;
 use crate::kernels::{Access, interface};
-use crate::plan::{Action, BufferId, Memory, Plan, Resource, SlotId, Step, UNUSED_BYTES};
+use crate::plan::{Action, BufferId, CHECK_BYTES, Memory, Plan, Resource, SlotId, Step, UNUSED_BYTES};
 use crate::tensor::Bytes;
 
 /// Sizes of buffers are rounded up to this many bytes.
@@ -149,13 +149,17 @@ impl Staging {
         let written = fetches.chain([bytes(&plan.input), Bytes(plan.params.len() as u64)]);
         let read = plan.steps.iter().filter_map(|step| match &step.action {
             Action::Park { from, .. } => Some(bytes(from)),
+            Action::Output { .. } if plan.output.stays() => Some(CHECK_BYTES),
             Action::Output { rows, .. } => Some(Bytes(u64::from(rows.1 - rows.0) * plan.row_bytes().0)),
             Action::Fetch { .. } | Action::Dispatch { .. } | Action::Copy { .. } => None,
         });
         let slot = |largest: Option<Bytes>, least: Bytes| {
             largest.unwrap_or_default().align_up(Self::ALIGNMENT).min(Self::PIECE.max(least.align_up(Self::ALIGNMENT)))
         };
-        Self { upload: slot(written.max(), Bytes(0)), readback: slot(read.max(), plan.row_bytes()) }
+        let least_read = if plan.output.stays() { CHECK_BYTES } else { plan.row_bytes() };
+        // A plan without a result still has timestamps to read.
+        let read = read.max().unwrap_or(CHECK_BYTES);
+        Self { upload: slot(written.max(), Bytes(0)), readback: slot(Some(read), least_read) }
     }
 
     /// Where a transfer may start within a buffer: mapped ranges start at multiples of eight.
@@ -175,6 +179,7 @@ fn predict(plan: &Plan, timestamps: bool) -> Memory {
         params: Bytes(plan.params.len() as u64 + UNUSED_BYTES),
         staging: Staging::of(plan).bytes(),
         timestamps: if timestamps { timestamp_bytes(plan) } else { Bytes(0) },
+        picture: if plan.output.stays() { Bytes(plan.row_bytes().0 * u64::from(plan.image.height)) } else { Bytes(0) },
     }
 }
 

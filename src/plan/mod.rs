@@ -17,6 +17,7 @@
 
 mod budget;
 pub mod display;
+mod facts;
 pub mod fuse;
 pub mod liveness;
 mod lower;
@@ -32,14 +33,16 @@ pub mod tiles;
 
 use std::ops::Range;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
+pub use self::facts::{PlanFacts, RunFacts, StageFacts};
 pub use self::parts::{
     Action, BufferId, BufferUse, HostSource, Memory, ParkedId, Resource, SlotId, Step, WeightId, WeightUse,
 };
 
 use crate::error::{Error, Result};
 use crate::kernels::choice::Choice;
+use crate::kernels::edges::CHECK_WORDS;
 use crate::kernels::{Variant, interface};
 use crate::limits::{DeviceKind, DeviceLimits};
 use crate::model::graph::Graph;
@@ -55,6 +58,38 @@ pub enum Output {
     Rgba8,
     /// f32 `[3, h, w]`, not clamped.
     Raw,
+    /// 8 bits a channel, clamped, in one buffer that stays on the device: for a canvas. Rows are padded as textures want it, see [`Self::row_bytes`].
+    Picture(ChannelOrder),
+}
+
+/// In which order the channels of a picture lie in memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+pub enum ChannelOrder {
+    /// WebGPU's `rgba8unorm`.
+    #[default]
+    #[serde(rename = "rgba8unorm")]
+    Rgba,
+    /// WebGPU's `bgra8unorm`, which canvases on most desktops prefer.
+    #[serde(rename = "bgra8unorm")]
+    Bgra,
+}
+
+impl Output {
+    /// Whether the result stays on the device.
+    pub fn stays(self) -> bool {
+        matches!(self, Self::Picture(_))
+    }
+
+    /// Bytes of a row of an image of `width` pixels, as [`Action::Output`] hands it over.
+    pub fn row_bytes(self, width: u64) -> u64 {
+        // WebGPU: bytesPerRow of a copy to a texture.
+        const TEXTURE_ROW_ALIGNMENT: u64 = 256;
+        match self {
+            Self::Rgba8 => width * 4,
+            Self::Raw => width * 12,
+            Self::Picture(_) => (width * 4).next_multiple_of(TEXTURE_ROW_ALIGNMENT),
+        }
+    }
 }
 
 /// What a plan is made for, besides the graph and the device.
@@ -160,6 +195,9 @@ pub struct Plan {
 
 /// Chunks of a plan whose norms are given.
 const STREAMED_CHUNK: Bytes = Bytes(4 << 20);
+
+/// What the host reads of each part of a picture that stays on the device: the words of `image_check`.
+pub const CHECK_BYTES: Bytes = Bytes(CHECK_WORDS as u64 * 4);
 
 /// Size of the buffer that is bound where a variant uses no buffer, bytes.
 pub const UNUSED_BYTES: u64 = 64;
@@ -271,11 +309,7 @@ impl Plan {
 
     /// Bytes of one row of the image, as [`Action::Output`] hands it over.
     pub fn row_bytes(&self) -> Bytes {
-        let pixel = match self.output {
-            Output::Rgba8 => 4,
-            Output::Raw => 12,
-        };
-        Bytes(u64::from(self.image.width) * pixel)
+        Bytes(self.output.row_bytes(u64::from(self.image.width)))
     }
 
     /// Ranges of steps to submit together so that each is at most `work`, or is a single step.
@@ -337,6 +371,10 @@ impl Plan {
         if self.memory.params > limits.max_buffer_size {
             let (needed, limit) = (self.memory.params, limits.max_buffer_size);
             return Err(Error::TooLarge { what: "the plan's parameters".to_owned(), needed, limit });
+        }
+        if self.memory.picture > limits.max_buffer_size {
+            let (needed, limit) = (self.memory.picture, limits.max_buffer_size);
+            return Err(Error::TooLarge { what: "a picture that stays on the device".to_owned(), needed, limit });
         }
         for (index, needed) in self.slots.iter().enumerate() {
             if *needed > limits.max_buffer_size {

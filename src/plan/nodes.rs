@@ -8,11 +8,11 @@ use crate::kernels::choice::{Choice, Conv3x3};
 use crate::kernels::group_norm::MOMENTS_VEC4_BYTES;
 use crate::limits::DeviceLimits;
 use crate::model::graph::{Shape, TensorId};
+use crate::plan::PlanOptions;
 use crate::plan::fuse::{Conv, Fused, Residual, Role, Stage};
 use crate::plan::partition::{Partition, filter_reach};
 use crate::plan::schedule::{Node, Read};
 use crate::plan::tiles::TileGrid;
-use crate::plan::{Output, PlanOptions};
 use crate::tensor::{Bytes, Storage};
 
 /// Memory that a stage takes while it runs, bytes of each kind. Stages of one pass share the largest of each.
@@ -124,12 +124,11 @@ impl Making<'_> {
             Stage::Image { input } => {
                 let source = self.stages[input];
                 let width = u64::from(self.fused.shape(*input).width);
-                let bytes = if self.options.output == Output::Raw { 12 } else { 4 };
                 let partition = before[source].partition.clone();
                 let reads = vec![read(&partition, &partition, source, Reach::Same)];
                 Ok(Node {
                     partition,
-                    row_bytes: width * bytes,
+                    row_bytes: self.options.output.row_bytes(width),
                     row_macs: 0,
                     reads,
                     replaces: None,

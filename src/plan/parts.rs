@@ -150,11 +150,13 @@ pub struct Memory {
     pub staging: Bytes,
     /// Timestamps of each stage, where asked for.
     pub timestamps: Bytes,
+    /// The whole picture, where it stays on the device.
+    pub picture: Bytes,
 }
 
 impl Memory {
     /// Everything together: the predicted peak.
     pub fn peak(self) -> Bytes {
-        self.weights + self.slots + self.params + self.staging + self.timestamps
+        self.weights + self.slots + self.params + self.staging + self.timestamps + self.picture
     }
 }

@@ -38,7 +38,7 @@ impl Vae {
     pub(super) async fn allocate(&mut self, latent_size: Size, options: &DecodeOptions, plan: Plan) -> Result<Ready> {
         let first_peak = plan.memory.peak();
         match self.try_plan(plan).await {
-            Ok(prepared) => Ok(Ready { latent_size, options: *options, prepared, fallback: None }),
+            Ok(prepared) => Ok(Ready { latent_size, options: *options, prepared, fallback: None, complete: false }),
             Err(error) if is_out_of_memory(&error) => {
                 let held = self.gpu.ledger().held_at_failure();
                 self.fall_back(latent_size, options, first_peak, held, error).await
@@ -74,7 +74,9 @@ impl Vae {
             Fallback { failed: error.to_string(), first_peak_bytes: first_peak, peak_bytes: plan.memory.peak() };
         log::warn!("{fallback}");
         match self.try_plan(plan).await {
-            Ok(prepared) => Ok(Ready { latent_size, options: *options, prepared, fallback: Some(fallback) }),
+            Ok(prepared) => {
+                Ok(Ready { latent_size, options: *options, prepared, fallback: Some(fallback), complete: false })
+            }
             Err(second) if is_out_of_memory(&second) => {
                 Err(explain(error, first_peak, &format!("one of {} failed, too: {second}", fallback.peak_bytes)))
             }

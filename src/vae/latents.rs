@@ -3,6 +3,9 @@
 use std::borrow::Cow;
 
 use crate::error::{Error, Result};
+#[cfg(target_arch = "wasm32")]
+use crate::gpu::ForeignBuffer;
+use crate::gpu::Input;
 use crate::tensor::{HostTensor, Size};
 
 /// Latents of one or more images, `[n, c, h, w]`, planar f32.
@@ -11,7 +14,43 @@ pub struct Latents {
     count: u32,
     channels: u32,
     size: Size,
-    data: Vec<f32>,
+    content: Content,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+enum Content {
+    Host(Vec<f32>),
+    #[cfg(target_arch = "wasm32")]
+    Foreign(ForeignBuffer),
+}
+
+/// Axes of latents, all checked.
+struct Axes {
+    count: u32,
+    channels: u32,
+    size: Size,
+}
+
+impl Axes {
+    /// Of a shape `[n, c, h, w]` or `[c, h, w]`.
+    fn new(shape: &[usize]) -> Result<Self> {
+        let axes: Vec<u32> = shape.iter().map(|&extent| u32::try_from(extent).unwrap_or(u32::MAX)).collect();
+        let (count, channels, height, width) = match *axes.as_slice() {
+            [n, c, h, w] => (n, c, h, w),
+            [c, h, w] => (1, c, h, w),
+            _ => return Err(wrong("a shape [n, c, h, w] or [c, h, w]", shape)),
+        };
+        if axes.contains(&0) {
+            return Err(wrong("no axis of extent 0", shape));
+        }
+        let size = Size { width, height };
+        check_size("latents", size)?;
+        Ok(Self { count, channels, size })
+    }
+}
+
+fn wrong(expected: &str, shape: &[usize]) -> Error {
+    Error::Input { what: "latents".to_owned(), expected: expected.to_owned(), found: format!("{shape:?}") }
 }
 
 impl Latents {
@@ -20,25 +59,10 @@ impl Latents {
     /// # Errors
     /// [`Error::Input`] for another rank, an empty or absurd extent, or a value that is not finite, with its place.
     pub fn new(tensor: HostTensor) -> Result<Self> {
-        let found = format!("{:?}", tensor.shape);
-        let wrong = |expected: &str| Error::Input {
-            what: "latents".to_owned(),
-            expected: expected.to_owned(),
-            found: found.clone(),
-        };
-        let shape: Vec<u32> = tensor.shape.iter().map(|&extent| u32::try_from(extent).unwrap_or(u32::MAX)).collect();
-        let (count, channels, height, width) = match *shape.as_slice() {
-            [n, c, h, w] => (n, c, h, w),
-            [c, h, w] => (1, c, h, w),
-            _ => return Err(wrong("a shape [n, c, h, w] or [c, h, w]")),
-        };
-        if shape.contains(&0) {
-            return Err(wrong("no axis of extent 0"));
-        }
-        check_size("latents", Size { width, height })?;
+        let Axes { count, channels, size } = Axes::new(&tensor.shape)?;
         let elements = tensor.shape.iter().try_fold(1_usize, |product, &extent| product.checked_mul(extent));
         if elements != Some(tensor.data.len()) {
-            return Err(wrong(&format!("a shape of {} elements", tensor.data.len())));
+            return Err(wrong(&format!("a shape of {} elements", tensor.data.len()), &tensor.shape));
         }
         if let Some(index) = tensor.data.iter().position(|value| !value.is_finite()) {
             return Err(Error::Input {
@@ -47,7 +71,23 @@ impl Latents {
                 found: format!("{} at element {index}", tensor.data[index]),
             });
         }
-        Ok(Self { count, channels, size: Size { width, height }, data: tensor.data })
+        Ok(Self { count, channels, size, content: Content::Host(tensor.data) })
+    }
+
+    /// Takes what lies in a `GPUBuffer` of the caller's, f32 `[n, c, h, w]` or `[c, h, w]` from byte `offset` on. Whether the values are finite is
+    /// not looked at; a picture of values that are not is refused all the same.
+    ///
+    /// # Errors
+    /// [`Error::Input`] for another rank, an empty or absurd extent, or a buffer that is too short or cannot be copied from.
+    #[cfg(target_arch = "wasm32")]
+    pub fn foreign(buffer: wasm_bindgen::JsValue, offset: u64, shape: &[usize]) -> Result<Self> {
+        let Axes { count, channels, size } = Axes::new(shape)?;
+        let elements = [channels, size.height, size.width]
+            .iter()
+            .map(|axis| u64::from(*axis))
+            .fold(count.into(), u64::saturating_mul);
+        let buffer = ForeignBuffer::new(buffer, offset, elements.saturating_mul(4))?;
+        Ok(Self { count, channels, size, content: Content::Foreign(buffer) })
     }
 
     /// An error unless they have `channels` and an image `index`.
@@ -86,9 +126,14 @@ impl Latents {
 
     /// What a plan reads for image `index`: its latents `[c, h, w]`; with `measured`, first a copy of that size, of every so many latents one.
     /// Averages would not do: they vary less, and a norm would measure that.
-    pub(super) fn input(&self, index: u32, measured: Option<Size>) -> Cow<'_, [f32]> {
-        let image = self.image(index);
-        let Some(small) = measured else { return Cow::Borrowed(image) };
+    pub(super) fn input(&self, index: u32, measured: Option<Size>) -> Result<Input<'_>> {
+        #[cfg(target_arch = "wasm32")]
+        if let (Content::Foreign(buffer), None) = (&self.content, measured) {
+            let image = u64::from(self.channels) * u64::from(self.size.width) * u64::from(self.size.height);
+            return Ok(Input::foreign(buffer, index, image * 4));
+        }
+        let image = self.image(index)?;
+        let Some(small) = measured else { return Ok(Input::Host(Cow::Borrowed(image))) };
         // The middle of what the copy's latent stands for.
         let from = |at: u32, count: u32, of: u32| (2 * at + 1) as usize * of as usize / (2 * count as usize);
         let mut input = Vec::new();
@@ -99,13 +144,26 @@ impl Latents {
             }
         }
         input.extend_from_slice(image);
-        Cow::Owned(input)
+        Ok(Input::Host(Cow::Owned(input)))
     }
 
     /// The latents of image `index`, `[c, h, w]`.
-    pub(super) fn image(&self, index: u32) -> &[f32] {
-        let length = self.data.len() / self.count as usize;
-        &self.data[index as usize * length..][..length]
+    ///
+    /// # Errors
+    /// [`Error::Input`] when they are on a GPU.
+    pub(super) fn image(&self, index: u32) -> Result<&[f32]> {
+        match &self.content {
+            Content::Host(data) => {
+                let length = data.len() / self.count as usize;
+                Ok(&data[index as usize * length..][..length])
+            }
+            #[cfg(target_arch = "wasm32")]
+            Content::Foreign(_) => Err(Error::Input {
+                what: "latents".to_owned(),
+                expected: "latents in host memory, for tiles and estimates".to_owned(),
+                found: "a GPUBuffer".to_owned(),
+            }),
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! How a VAE is loaded, and how latents are decoded.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::limits::{DeviceKind, DeviceLimits};
 use crate::plan::Output;
@@ -8,7 +8,7 @@ use crate::tensor::{Bytes, Storage};
 use crate::tiling::Tiling;
 
 /// Precision of stored activations and weights. Arithmetic is f32 in every case.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Precision {
     /// f16 on a GPU, f32 on a CPU driver, where halves only cost time.
@@ -65,7 +65,7 @@ pub struct DecodeOptions {
 }
 
 /// Whether activations may wait in host memory while a budget leaves no room for them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Parking {
     /// Where it gains something: not on devices whose memory is the host's.

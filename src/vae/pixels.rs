@@ -21,7 +21,7 @@ impl Pixels {
     pub(super) fn empty(size: Size, output: Output) -> Self {
         let pixels = size.width as usize * size.height as usize;
         match output {
-            Output::Rgba8 => Self::Rgba8(vec![0; pixels * 4]),
+            Output::Rgba8 | Output::Picture(_) => Self::Rgba8(vec![0; pixels * 4]),
             Output::Raw => Self::Raw(vec![0.0; pixels * 3]),
         }
     }
@@ -70,7 +70,7 @@ impl<'a> Rows<'a> {
     /// Rows as a plan hands them out.
     pub(super) fn new(image: Size, output: Output, (start, end): (u32, u32), data: &'a [u8]) -> Self {
         let pixels = match output {
-            Output::Rgba8 => RowPixels::Rgba8(data),
+            Output::Rgba8 | Output::Picture(_) => RowPixels::Rgba8(data),
             // What a browser maps need not be aligned.
             Output::Raw => RowPixels::Raw(match bytemuck::try_cast_slice(data) {
                 Ok(values) => Cow::Borrowed(values),
@@ -114,6 +114,19 @@ impl<'a> Rows<'a> {
             }
         };
         Some(Self { rows: first..self.rows.end, pixels, ..self })
+    }
+}
+
+/// What `image_check` found in rows of a picture that stays on the device: one word for each of its workgroups, 1 + the first pixel that is not
+/// finite, or 0.
+pub(super) fn check_words(image: Size, rows: (u32, u32), words: &[u8]) -> Result<()> {
+    let words = words.as_chunks::<4>().0.iter().map(|word| u32::from_le_bytes(*word));
+    match words.filter(|word| *word > 0).min() {
+        None => Ok(()),
+        Some(first) => {
+            let (pixel, width) = (first as usize - 1, image.width as usize);
+            Err(Error::NotFinite { column: pixel % width, row: rows.0 as usize + pixel / width })
+        }
     }
 }
 

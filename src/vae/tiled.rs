@@ -90,8 +90,15 @@ impl Vae {
         control: &mut Control<'_>,
         sink: &mut dyn FnMut(Rows<'_>) -> Result<()>,
     ) -> Result<DecodedRows> {
-        let factor = self.config.spatial_factor();
-        let size = self.config.image_size(latents.size());
+        if options.output.stays() {
+            return Err(Error::Input {
+                what: "output".to_owned(),
+                expected: "rgba8 or raw for tiles, which are blended on the host".to_owned(),
+                found: "picture".to_owned(),
+            });
+        }
+        let factor = self.config().spatial_factor();
+        let size = self.config().image_size(latents.size());
         let tile_options = tile_options(options);
         let total = self.plan_tiles(latents.size(), options)?.macs();
         if let Some(first) = grid.tiles().next() {
@@ -105,7 +112,7 @@ impl Vae {
             let mut show = |progress: Progress<'_>| {
                 reached = done + progress.done;
                 if let Some(whole) = &mut control.progress {
-                    whole(Progress { done: reached, total, stage: progress.stage });
+                    whole(Progress { done: reached, total, ..progress });
                 }
             };
             let mut tile_control = Control {
@@ -124,7 +131,7 @@ impl Vae {
             if let Some(band) = blender.add(Planes::new(decoded.size, values)) {
                 let levels;
                 let pixels = match options.output {
-                    Output::Rgba8 => {
+                    Output::Rgba8 | Output::Picture(_) => {
                         levels = band.pixels.to_rgba8();
                         RowPixels::Rgba8(&levels)
                     }
@@ -141,7 +148,7 @@ impl Vae {
 fn latents_of(tile: &Tile, latents: &Latents, index: u32) -> Result<Latents> {
     let whole = latents.size();
     let mut data = Vec::new();
-    for plane in latents.image(index).chunks_exact(whole.width as usize * whole.height as usize) {
+    for plane in latents.image(index)?.chunks_exact(whole.width as usize * whole.height as usize) {
         for row in tile.rows.clone() {
             let row = &plane[row as usize * whole.width as usize..];
             data.extend_from_slice(&row[tile.columns.start as usize..tile.columns.end as usize]);

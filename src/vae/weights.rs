@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::{DecodeOptions, LoadOptions, plan_decode};
 use crate::error::{Error, Result};
 use crate::gpu::{Gpu, GpuBuffer, Weight};
-use crate::io::Checkpoint;
+use crate::io::{Checkpoint, StoredTensor};
 use crate::kernels::weights::{Layout, pack};
 use crate::limits::DeviceLimits;
 use crate::model::config::AutoencoderConfig;
@@ -51,11 +51,6 @@ impl VaeWeights {
         Ok(loaded)
     }
 
-    /// Whether plans may leave weights on the host.
-    pub(super) fn are_on_host(&self) -> bool {
-        self.host.is_some()
-    }
-
     /// With weights on the host: uploads those that `plan` binds, frees all others.
     pub(super) async fn place(&mut self, gpu: &Gpu, plan: &Plan) -> Result<()> {
         let Some(host) = &self.host else { return Ok(()) };
@@ -95,6 +90,17 @@ pub fn check_decoder(checkpoint: &Checkpoint) -> Result<()> {
     let wanted = weights_of(checkpoint.config(), &DeviceLimits::webgpu_default(), Storage::F32, true)?;
     let shapes = file_shapes(&wanted);
     checkpoint.check(shapes.iter().map(|(name, shape)| (*name, shape.as_slice())))
+}
+
+/// The parts of a model's files that [`super::Vae::load`] reads, in its order: index of the file, first byte, bytes.
+///
+/// # Errors
+/// See [`check_decoder`].
+pub fn decoder_reads(checkpoint: &Checkpoint) -> Result<Vec<(usize, u64, u64)>> {
+    check_decoder(checkpoint)?;
+    let wanted = weights_of(checkpoint.config(), &DeviceLimits::webgpu_default(), Storage::F32, true)?;
+    let names = file_shapes(&wanted).into_iter().map(|(name, _)| name);
+    Ok(names.filter_map(|name| checkpoint.tensor(name)).map(StoredTensor::place).collect())
 }
 
 /// Name and shape of the tensors that the files must have.

@@ -1,6 +1,7 @@
 //! Plans that keep a memory budget: whatever they compute again or leave on the host, the picture is the whole plan's.
 
 use proptest::prelude::*;
+use wgvae::internals::odd_network;
 use wgvae::model::autoencoder_kl;
 use wgvae::plan::{Plan, PlanOptions, Weights};
 use wgvae::{
@@ -12,7 +13,6 @@ use crate::formula;
 use crate::interpret::relative_error;
 use crate::interpreter::interpret;
 use crate::plan_properties::check;
-use crate::shaders::toy;
 
 /// What may leave the device, and what a plan within a budget does about it.
 const MODES: [(&str, bool, Weights); 4] = [
@@ -57,7 +57,7 @@ fn every_budget_gives_the_same_picture() {
     for (name, channels, attention) in
         [("attention", vec![16, 16, 16, 24], true), ("none", vec![16, 16, 16, 16], false)]
     {
-        let config = toy(&channels, 8, attention);
+        let config = odd_network(&channels, 8, attention);
         let latents = formula::latents(&[config.latent_channels as usize, 12, 9]);
         let weights = formula::decoder(&config);
         let mut most_recomputed = 0;
@@ -98,7 +98,7 @@ fn cases() -> impl Strategy<Value = (AutoencoderConfig, [usize; 2], u64, usize)>
     let channels = prop::collection::vec(1_u32..=3, 1..=3);
     let config = (channels, any::<bool>(), 1_u32..=2).prop_map(|(multiples, attention, layers_per_block)| {
         let channels: Vec<u32> = multiples.iter().map(|multiple| multiple * 12).collect();
-        AutoencoderConfig { layers_per_block, ..toy(&channels, 4, attention) }
+        AutoencoderConfig { layers_per_block, ..odd_network(&channels, 4, attention) }
     });
     (config, [1_usize..=14, 1_usize..=9], 0_u64..=16, 0..MODES.len())
 }

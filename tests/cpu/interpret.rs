@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use pollster::block_on;
+use wgvae::internals::odd_network;
 use wgvae::internals::safetensors::{read_header, read_tensor};
 use wgvae::model::autoencoder_kl;
 use wgvae::plan::{Plan, PlanOptions};
@@ -123,7 +124,7 @@ fn attention_over_many_chunks_of_an_odd_number_of_keys() {
 #[test]
 fn an_estimate_with_the_images_own_norms_is_exact() {
     for (channels, attention) in [(vec![16, 16, 24], true), (vec![16, 32], false)] {
-        let config = crate::shaders::toy(&channels, 8, attention);
+        let config = odd_network(&channels, 8, attention);
         let latents = formula::latents(&[config.latent_channels as usize, 11, 9]);
         let weights = formula::decoder(&config);
         let graph = autoencoder_kl::decoder(&config, Size { width: 9, height: 11 }, false);

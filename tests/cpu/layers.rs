@@ -17,7 +17,8 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("tiling", &["tensor", "error", "model::config"]),
     ("vae", &["io", "gpu", "plan", "kernels", "model", "tiling", "limits", "tensor", "error"]),
     ("lib", &["io", "gpu", "plan", "kernels", "model", "tiling", "limits", "tensor", "error", "vae"]),
-    // The faces use the crate from outside, as `wgvae::...`.
+    ("web", &["vae", "gpu", "plan", "io", "model::config", "limits", "tensor", "error"]),
+    // These faces use the crate from outside, as `wgvae::...`.
     ("main", &["cli", "demo"]),
     ("cli", &["demo"]),
     ("demo", &["cli"]),

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use proptest::prelude::*;
+use wgvae::internals::odd_network;
 use wgvae::kernels::{Access, interface};
 use wgvae::model::autoencoder_kl;
 use wgvae::plan::memory::Staging;
@@ -11,8 +12,6 @@ use wgvae::{
     AutoencoderConfig, Bytes, DecodeOptions, DeviceKind, DeviceLimits, Error, Family, Output, Size, Storage,
     plan_decode,
 };
-
-use crate::shaders::toy;
 
 /// A graph's config, the latents' size, a device and options.
 type Case = (AutoencoderConfig, Size, DeviceLimits, PlanOptions);
@@ -27,7 +26,7 @@ fn configs() -> impl Strategy<Value = AutoencoderConfig> {
                 latent_channels,
                 layers_per_block,
                 use_post_quant_conv,
-                ..toy(&channels, groups, attention)
+                ..odd_network(&channels, groups, attention)
             }
         },
     )
@@ -250,7 +249,7 @@ fn sd15_at_1024_takes_at_most_1200_mib() {
 fn narrow_networks_plan_at_large_sizes() {
     let limits = DeviceLimits { shader_f16: true, ..DeviceLimits::webgpu_default() };
     for channels in [vec![8, 8, 8], vec![4, 4, 4, 4], vec![4, 8]] {
-        let config = toy(&channels, 2, false);
+        let config = odd_network(&channels, 2, false);
         for storage in [Storage::F32, Storage::F16] {
             let side = 4096 / config.spatial_factor();
             let side = side.min(1448);

@@ -2,11 +2,10 @@
 
 use std::path::Path;
 
+use wgvae::internals::odd_network;
 use wgvae::model::autoencoder_kl;
 use wgvae::plan::{Plan, PlanOptions};
 use wgvae::{AutoencoderConfig, DeviceLimits, Family, Output, Size, Storage};
-
-use crate::shaders::toy;
 
 fn check(name: &str, config: &AutoencoderConfig, (width, height): (u32, u32), storage: Storage, output: Output) {
     let factor = config.spatial_factor();
@@ -59,5 +58,5 @@ fn cogview4_many_channels() {
 
 #[test]
 fn toy_odd_size() {
-    check("toy_26x18_f32_raw", &toy(&[12, 24], 6, true), (26, 18), Storage::F32, Output::Raw);
+    check("toy_26x18_f32_raw", &odd_network(&[12, 24], 6, true), (26, 18), Storage::F32, Output::Raw);
 }

@@ -3,11 +3,10 @@
 use std::collections::BTreeSet;
 
 use naga::valid::{Capabilities, ValidationFlags, Validator};
+use wgvae::Storage;
+use wgvae::internals::every_variant;
 use wgvae::kernels::source::{kernel_files, specialize};
 use wgvae::kernels::{INTERFACES, Variant};
-use wgvae::model::autoencoder_kl;
-use wgvae::plan::{Plan, PlanOptions};
-use wgvae::{AutoencoderConfig, Bytes, DeviceKind, DeviceLimits, FAMILIES, Output, Size, Storage};
 
 /// `text` as a valid module, or what is wrong with it.
 pub(crate) fn module(text: &str) -> Result<naga::Module, String> {
@@ -33,64 +32,12 @@ pub(crate) fn file_with_parts(stem: &str) -> String {
     text
 }
 
-/// A small network with what the published ones lack: uneven groups, few channels, one level.
-pub(crate) fn toy(channels: &[u32], groups: u32, attention: bool) -> AutoencoderConfig {
-    AutoencoderConfig {
-        out_channels: 3,
-        latent_channels: 4,
-        block_out_channels: channels.to_vec(),
-        layers_per_block: 1,
-        norm_num_groups: groups,
-        mid_block_add_attention: attention,
-        use_post_quant_conv: true,
-        scaling_factor: 1.0,
-        shift_factor: 0.0,
-        latents_mean: None,
-        latents_std: None,
-        force_upcast: true,
-        sample_size: None,
-    }
-}
-
-/// All variants of all plans: families and toys, storages, kinds of devices, outputs, limits, sizes.
+/// All variants of all plans.
 pub(crate) fn all_variants() -> BTreeSet<Variant> {
-    let mut configs: Vec<AutoencoderConfig> = FAMILIES.iter().map(|family| family.config()).collect();
-    configs.extend([
-        toy(&[8], 4, true),
-        toy(&[12, 24], 6, false),
-        toy(&[16, 32, 64, 64], 8, true),
-        toy(&[20, 40], 4, true),
-    ]);
-    let mut variants = BTreeSet::new();
-    for config in &configs {
-        for storage in [Storage::F32, Storage::F16, Storage::PackedF16] {
-            for (kind, output, chunk, size) in [
-                (DeviceKind::Cpu, Output::Rgba8, 64 << 20, 8),
-                (DeviceKind::Cpu, Output::Raw, 1 << 20, 33),
-                (DeviceKind::Gpu, Output::Rgba8, 64 << 20, 64),
-                (DeviceKind::Gpu, Output::Raw, 4 << 20, 13),
-            ] {
-                let graph = autoencoder_kl::decoder(config, Size { width: size, height: size }, false);
-                for limits in [DeviceLimits::webgpu_default(), roomy()] {
-                    let limits = DeviceLimits { kind, shader_f16: storage == Storage::F16, ..limits };
-                    let options = PlanOptions { chunk_limit: Bytes(chunk), ..PlanOptions::new(storage, output) };
-                    variants.extend(Plan::new(&graph, &limits, &options).unwrap().variants);
-                }
-            }
-        }
-    }
-    variants
-}
-
-/// A device with much more than WebGPU's defaults.
-fn roomy() -> DeviceLimits {
-    DeviceLimits {
-        max_storage_buffer_binding_size: Bytes(4 << 30),
-        max_buffer_size: Bytes(8 << 30),
-        max_compute_invocations_per_workgroup: 1024,
-        max_compute_workgroup_storage_size: Bytes(48 << 10),
-        ..DeviceLimits::webgpu_default()
-    }
+    [Storage::F32, Storage::F16, Storage::PackedF16]
+        .into_iter()
+        .flat_map(|storage| every_variant(storage).unwrap())
+        .collect()
 }
 
 #[test]

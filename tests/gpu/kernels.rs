@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use half::f16;
 use pollster::block_on;
-use wgvae::gpu::{GpuBuffer, Prepared, Weight};
+use wgvae::gpu::{GpuBuffer, Input, Prepared, Weight};
 use wgvae::kernels::choice::Choice;
 use wgvae::kernels::weights::Layout;
 use wgvae::kernels::{Access, interface};
@@ -82,7 +82,7 @@ async fn launch(gpu: &Gpu, problem: &Problem, read: usize) -> Vec<u8> {
         result = bytes.to_vec();
         Ok(())
     };
-    prepared.run(&before, &mut Control::default(), &mut keep).await.unwrap();
+    prepared.run(&Input::Host(before.as_slice().into()), &mut Control::default(), &mut keep).await.unwrap();
     result
 }
 

@@ -12,7 +12,8 @@ use wgvae::{
 
 use crate::decode::{checkpoint, fixture};
 
-fn load(case: &str) -> (Gpu, Vae, Latents) {
+/// A fixture's model, with its weights on the host too, and its latents.
+pub(crate) fn load(case: &str) -> (Gpu, Vae, Latents) {
     let gpu = block_on(Gpu::request(&GpuOptions::default())).unwrap();
     let fixture = fixture(case);
     let options = LoadOptions { precision: Precision::F32, weights_on_host: true, ..LoadOptions::default() };

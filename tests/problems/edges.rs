@@ -1,7 +1,9 @@
 //! Latents in, image out.
 
 use wgvae::Storage;
-use wgvae::kernels::edges::{ImageOutParams, LatentsInParams, image_out, latents_in};
+use wgvae::kernels::edges::{
+    CHECK_WORDS, Colors, ImageCheckParams, ImageOutParams, LatentsInParams, image_check, image_out, latents_in,
+};
 
 use super::{Data, Elements, Problem, STORAGES, noise, numbers, random, room, tolerance};
 
@@ -12,8 +14,13 @@ pub(super) fn problems() -> Vec<Problem> {
             problems.push(latents_problem(storage, pixels, channels));
         }
     }
-    for pixels in [1, 77, 512] {
-        problems.extend([false, true].map(|raw| image_problem(raw, pixels)));
+    for (width, height, stride) in [(1, 1, 1), (11, 7, 16), (64, 8, 64)] {
+        problems.extend(
+            [Colors::Raw, Colors::Rgba, Colors::Bgra].map(|colors| image_problem(colors, width, height, stride)),
+        );
+    }
+    for (width, height, bad) in [(64, 4, None), (100, 90, None), (100, 90, Some((99, 89))), (5, 3, Some((0, 0)))] {
+        problems.push(check_problem(width, height, bad));
     }
     problems
 }
@@ -33,17 +40,35 @@ fn latents_problem(storage: Storage, pixels: u32, channels: u32) -> Problem {
     }
 }
 
-fn image_problem(raw: bool, pixels: u32) -> Problem {
-    let params = ImageOutParams { pixels, x_offset: 6, y_offset: 1, plane: pixels + 1 };
+fn image_problem(colors: Colors, width: u32, height: u32, stride: u32) -> Problem {
+    let (pixels, raw) = (width * height, colors == Colors::Raw);
+    let params = ImageOutParams { pixels, width, stride, plane: pixels + 1 };
     let elements = if raw { Elements::Numbers(Storage::F32) } else { Elements::Levels };
-    let bytes = if raw { (pixels + 1) * 12 } else { (pixels + 1) * 4 };
+    let bytes = if raw { (pixels + 1) * 12 } else { stride * height * 4 };
     Problem {
-        name: format!("image_out {pixels} pixels raw {raw}"),
-        launch: image_out(raw, params),
+        name: format!("image_out {width}x{height} stride {stride} {colors:?}"),
+        launch: image_out(colors, params),
         bindings: vec![
-            random(1, Storage::F32, 6 + pixels, 1.5),
+            random(1, Storage::F32, pixels, 1.5),
             Some(Data { elements, bytes: vec![0xff; bytes as usize] }),
         ],
+        tolerance: tolerance(Storage::F32),
+    }
+}
+
+/// A picture that is grey, but for the pixel `bad` in column and row, and one below it.
+fn check_problem(width: u32, height: u32, bad: Option<(u32, u32)>) -> Problem {
+    let stride = width.next_multiple_of(64);
+    let mut bytes = vec![0x80; (stride * height + CHECK_WORDS) as usize * 4];
+    for (column, row) in bad.into_iter().flat_map(|(column, row)| [(column, row), (column, (row + 1).min(height - 1))])
+    {
+        bytes[(row * stride + column) as usize * 4 + 3] = 0;
+    }
+    let params = ImageCheckParams { pixels: width * height, width, stride, check: stride * height };
+    Problem {
+        name: format!("image_check {width}x{height} bad {bad:?}"),
+        launch: image_check(params),
+        bindings: vec![Some(Data { elements: Elements::Levels, bytes })],
         tolerance: tolerance(Storage::F32),
     }
 }

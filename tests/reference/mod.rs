@@ -9,6 +9,7 @@ mod conv2d_direct;
 mod group_norm_apply;
 mod group_norm_finish;
 mod group_norm_stats;
+mod image_check;
 mod image_out;
 mod latents_in;
 mod matmul;
@@ -37,6 +38,7 @@ pub(crate) fn run(call: &mut Call<'_>) {
         "group_norm_apply" => group_norm_apply::run(call),
         "group_norm_finish" => group_norm_finish::run(call),
         "group_norm_stats" => group_norm_stats::run(call),
+        "image_check" => image_check::run(call),
         "image_out" => image_out::run(call),
         "latents_in" => latents_in::run(call),
         "matmul" | "matmul_shared" => matmul::run(call),

@@ -1,7 +1,14 @@
-//! The project's chores: `cargo xtask demo`, `cargo xtask test`. Each installs what is missing, and says so first.
+//! The project's chores: `cargo xtask demo`, `cargo xtask test`, `cargo xtask web` and what serves, tests and measures it.
+//! Each installs what is missing, and says so first.
 
+mod browser;
+mod command;
+mod install;
 mod steps;
+mod wasm;
+mod web;
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -23,8 +30,30 @@ enum Task {
         #[arg(short, long, default_value = "demo.png")]
         output: PathBuf,
     },
-    /// Runs every check: format, lints, documentation, tests.
+    /// Runs every check: format, lints, documentation, tests, in the browser too.
     Test,
+    /// Builds the page and the npm package into dist/.
+    Web,
+    /// Builds dist/ and serves it to this machine.
+    Serve {
+        /// Where to listen; 0 takes any free port.
+        #[arg(long, default_value_t = 8080)]
+        port: u16,
+        /// Opens the page in the default browser.
+        #[arg(long)]
+        open: bool,
+    },
+    /// Builds dist/ and runs the tests in Chromium and Firefox: all, or the files of tests/browser named.
+    TestBrowser {
+        /// Names without `.test.mjs`, for example `numbers`.
+        names: Vec<String>,
+    },
+    /// Builds dist/ and compares with onnxruntime-web in a browser.
+    BenchBrowser {
+        /// Passed on to benches/browser/run.mjs.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<OsString>,
+    },
 }
 
 fn main() -> ExitCode {
@@ -43,6 +72,10 @@ fn run(task: Task) -> Result<()> {
     match task {
         Task::Demo { output: name } => steps::demo(&output.join(name)),
         Task::Test => steps::test(),
+        Task::Web => web::build(),
+        Task::Serve { port, open } => web::serve(port, open),
+        Task::TestBrowser { names } => steps::test_browser(&names),
+        Task::BenchBrowser { arguments } => browser::bench(&arguments),
     }
 }
 

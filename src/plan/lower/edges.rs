@@ -1,10 +1,12 @@
 //! Lowers the first and the last stage.
 
-use crate::kernels::edges::{ImageOutParams, LatentsInParams, image_out, latents_in};
+use crate::kernels::edges::{
+    Colors, ImageCheckParams, ImageOutParams, LatentsInParams, image_check, image_out, latents_in,
+};
 use crate::model::graph::TensorId;
 use crate::plan::fuse::Stage;
 use crate::plan::memory::latent_transform_layout;
-use crate::plan::{Action, Output, Resource};
+use crate::plan::{Action, CHECK_BYTES, ChannelOrder, Output, Resource};
 use crate::tensor::{Bytes, Size};
 
 use super::Lowering;
@@ -48,16 +50,33 @@ impl Lowering<'_> {
         self.fused.stages[..stage].iter().map(elements).sum()
     }
 
+    /// Bytes after the rows of a chunk of the image: what `image_check` found.
+    pub(super) fn check_bytes(&self) -> u64 {
+        if self.options.output.stays() { CHECK_BYTES.0 } else { 0 }
+    }
+
     pub(super) fn image(&mut self, input: TensorId, chunk: usize) {
         let shape = self.fused.shape(input);
         self.plan.image = Size { width: shape.width, height: shape.height };
-        let raw = self.options.output == Output::Raw;
+        let output = self.options.output;
         let source = self.tensor(input).chunk(chunk);
         let own = self.nodes[self.stage].partition.chunk(chunk);
         let pixels = own.count() * shape.width;
         let result = self.place(chunk);
-        let params = ImageOutParams { pixels, x_offset: 0, y_offset: 0, plane: pixels };
-        self.launch(image_out(raw, params), &[Resource::Buffer(source), Resource::Buffer(result)]);
+        let width = shape.width;
+        let stride = u32::try_from(output.row_bytes(u64::from(width)) / 4).unwrap_or(u32::MAX);
+        let params = ImageOutParams { pixels, width, stride, plane: pixels };
+        let order = match output {
+            Output::Raw => Colors::Raw,
+            Output::Rgba8 | Output::Picture(ChannelOrder::Rgba) => Colors::Rgba,
+            Output::Picture(ChannelOrder::Bgra) => Colors::Bgra,
+        };
+        let launch = image_out(order, params);
+        self.launch(launch, &[Resource::Buffer(source), Resource::Buffer(result)]);
+        if output.stays() {
+            let params = ImageCheckParams { pixels, width, stride, check: own.count() * stride };
+            self.launch(image_check(params), &[Resource::Buffer(result)]);
+        }
         self.step(Action::Output { from: result, rows: (own.start, own.end) }, 0);
     }
 }

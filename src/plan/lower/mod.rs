@@ -179,7 +179,7 @@ impl<'a> Lowering<'a> {
                         let width = u64::from(self.fused.shape(output).width);
                         pixel / (rows * width) * (rows * width).next_multiple_of(4)
                     }
-                    None => pixel,
+                    None => pixel + self.check_bytes(),
                 };
                 let name = format!("{}[{index}]", self.fused.stages[self.stage].name());
                 self.buffer(name, Bytes(bytes))

@@ -1,0 +1,28 @@
+// @ts-check
+// wgvae as the comparison sees it.
+import { createDecoder } from 'wgvae';
+import { nameOf } from './adapter.js';
+
+/** @param {import('./measure.js').Job} job */
+export async function open(job) {
+  const decoder = await createDecoder({
+    model: new URL('model/diffusion_pytorch_model.safetensors', job.model),
+    config: new URL('model/config.json', job.model),
+    precision: job.precision ?? 'f32',
+    powerPreference: 'high-performance',
+  });
+  return {
+    /** @type {import('./measure.js').System['decode']} */
+    async decode(data, shape) {
+      return (await decoder.decode({ data, shape }, { output: 'raw' })).data;
+    },
+    async describe() {
+      if (!decoder.report) throw new Error('wgvae: no report, so nothing was decoded');
+      const { predicted_peak_bytes, measured_peak_bytes, submissions, compile_seconds } = decoder.report;
+      return { predicted_peak_bytes, measured_peak_bytes, submissions: submissions.length, compile_seconds, adapter: nameOf(decoder.device) };
+    },
+    async close() {
+      decoder.destroy();
+    },
+  };
+}

@@ -1,0 +1,44 @@
+// image_check: y[check + group] = 1 + the first pixel of the group's share that is not finite, or 0 if all are.
+//
+// For pictures that stay on the device: `image_out` leaves alpha 0 where a colour is not finite, and the host reads only these words.
+// One workgroup: one word. Its invocations take turns at pixels that are a whole launch apart.
+
+const WORKGROUP: u32 = 64u;  // invocations per workgroup
+const GROUPS: u32 = 64u;     // workgroups
+
+struct Params {
+    pixels: u32,  // h * w of this chunk
+    width: u32,   // w
+    stride: u32,  // pixels from one row of y to the next
+    check: u32,   // first word after the pixels
+}
+
+@group(0) @binding(0) var<uniform> params: Params;
+@group(0) @binding(1) var<storage, read_write> y: array<u32>;  // [h, stride] RGBA8, then [GROUPS]
+
+var<workgroup> found: array<u32, WORKGROUP>;
+
+@compute @workgroup_size(WORKGROUP)
+fn main(
+    @builtin(workgroup_id) workgroup_id: vec3<u32>,
+    @builtin(local_invocation_index) local_index: u32,
+) {
+    var first = 0u;
+    for (var pixel = workgroup_id.x * WORKGROUP + local_index; pixel < params.pixels; pixel += GROUPS * WORKGROUP) {
+        let color = y[pixel / params.width * params.stride + pixel % params.width];
+        if (first == 0u && (color >> 24u) == 0u) {
+            first = pixel + 1u;
+        }
+    }
+    found[local_index] = first;
+    workgroupBarrier();
+    if (local_index == 0u) {
+        for (var other = 1u; other < WORKGROUP; other++) {
+            let candidate = found[other];
+            if (candidate != 0u && (first == 0u || candidate < first)) {
+                first = candidate;
+            }
+        }
+        y[params.check + workgroup_id.x] = first;
+    }
+}

@@ -1,0 +1,39 @@
+//! Error scopes: what the device has to say about a piece of work. In a browser not by wgpu, which panics at errors of the kind `internal`: a
+//! driver that refuses a pipeline.
+
+/// An error that a scope caught.
+#[derive(Debug)]
+pub(super) enum Caught {
+    OutOfMemory(String),
+    Other(String),
+}
+
+/// Three scopes, one for each kind of error, until they are popped.
+#[cfg(not(target_arch = "wasm32"))]
+pub(super) struct Scopes {
+    guards: [wgpu::ErrorScopeGuard; 3],
+}
+
+#[cfg(not(target_arch = "wasm32"))]
+impl Scopes {
+    pub(super) fn push(device: &wgpu::Device) -> Self {
+        let kinds = [wgpu::ErrorFilter::OutOfMemory, wgpu::ErrorFilter::Internal, wgpu::ErrorFilter::Validation];
+        Self { guards: kinds.map(|kind| device.push_error_scope(kind)) }
+    }
+
+    /// Ends the scopes now; the first error, innermost scope first, when the device has told.
+    pub(super) fn pop(self) -> impl Future<Output = Option<Caught>> {
+        let [memory, internal, validation] = self.guards;
+        let errors = (validation.pop(), internal.pop(), memory.pop());
+        async move {
+            let error = [errors.0.await, errors.1.await, errors.2.await].into_iter().flatten().next()?;
+            Some(match error {
+                wgpu::Error::OutOfMemory { source } => Caught::OutOfMemory(source.to_string()),
+                other => Caught::Other(other.to_string()),
+            })
+        }
+    }
+}
+
+#[cfg(target_arch = "wasm32")]
+pub(super) use super::browser::Scopes;

@@ -1,0 +1,94 @@
+//! Every kernel that any plan asks for, to be compiled by every compiler: naga's in the tests, each browser's in theirs.
+
+use std::collections::BTreeSet;
+
+use crate::error::Result;
+use crate::gpu::Gpu;
+use crate::kernels::Variant;
+use crate::limits::{DeviceKind, DeviceLimits};
+use crate::model::autoencoder_kl;
+use crate::model::config::{AutoencoderConfig, FAMILIES};
+use crate::plan::{ChannelOrder, Output, Plan, PlanOptions};
+use crate::tensor::{Bytes, Size, Storage};
+
+/// What plans are made for, to meet every variant: kind of device, output, size of chunks, latents a side.
+const CASES: [(DeviceKind, Output, u64, u32); 6] = [
+    (DeviceKind::Cpu, Output::Rgba8, 64 << 20, 8),
+    (DeviceKind::Cpu, Output::Raw, 1 << 20, 33),
+    (DeviceKind::Gpu, Output::Rgba8, 64 << 20, 64),
+    (DeviceKind::Gpu, Output::Raw, 4 << 20, 13),
+    (DeviceKind::Gpu, Output::Picture(ChannelOrder::Rgba), 64 << 20, 8),
+    (DeviceKind::Gpu, Output::Picture(ChannelOrder::Bgra), 64 << 20, 8),
+];
+
+/// All variants of all plans in `storage`: published families and odd networks, kinds of devices, outputs, limits, sizes.
+///
+/// # Errors
+/// None that a plan for a whole device can have.
+#[doc(hidden)]
+pub fn every_variant(storage: Storage) -> Result<BTreeSet<Variant>> {
+    let mut configs: Vec<AutoencoderConfig> = FAMILIES.iter().map(|family| family.config()).collect();
+    configs.extend([
+        odd_network(&[8], 4, true),
+        odd_network(&[12, 24], 6, false),
+        odd_network(&[16, 32, 64, 64], 8, true),
+        odd_network(&[20, 40], 4, true),
+    ]);
+    let mut variants = BTreeSet::new();
+    for config in &configs {
+        for (kind, output, chunk, size) in CASES {
+            let graph = autoencoder_kl::decoder(config, Size { width: size, height: size }, false);
+            for limits in [DeviceLimits::webgpu_default(), roomy()] {
+                let limits = DeviceLimits { kind, shader_f16: storage == Storage::F16, ..limits };
+                let options = PlanOptions { chunk_limit: Bytes(chunk), ..PlanOptions::new(storage, output) };
+                variants.extend(Plan::new(&graph, &limits, &options)?.variants);
+            }
+        }
+    }
+    Ok(variants)
+}
+
+/// Compiles [`every_variant`] on `gpu`. Returns the name of the file of each.
+///
+/// # Errors
+/// [`crate::Error::Device`] for the first that the device refuses.
+#[doc(hidden)]
+pub async fn compile_all(gpu: &Gpu, storage: Storage) -> Result<Vec<&'static str>> {
+    let mut compiled = Vec::new();
+    for variant in every_variant(storage)? {
+        gpu.compile(&variant).await?;
+        compiled.push(variant.file);
+    }
+    Ok(compiled)
+}
+
+/// A small network with what the published ones lack: uneven groups, few channels, one level.
+#[doc(hidden)]
+pub fn odd_network(channels: &[u32], groups: u32, attention: bool) -> AutoencoderConfig {
+    AutoencoderConfig {
+        out_channels: 3,
+        latent_channels: 4,
+        block_out_channels: channels.to_vec(),
+        layers_per_block: 1,
+        norm_num_groups: groups,
+        mid_block_add_attention: attention,
+        use_post_quant_conv: true,
+        scaling_factor: 1.0,
+        shift_factor: 0.0,
+        latents_mean: None,
+        latents_std: None,
+        force_upcast: true,
+        sample_size: None,
+    }
+}
+
+/// A device with much more than WebGPU's defaults.
+fn roomy() -> DeviceLimits {
+    DeviceLimits {
+        max_storage_buffer_binding_size: Bytes(4 << 30),
+        max_buffer_size: Bytes(8 << 30),
+        max_compute_invocations_per_workgroup: 1024,
+        max_compute_workgroup_storage_size: Bytes(48 << 10),
+        ..DeviceLimits::webgpu_default()
+    }
+}

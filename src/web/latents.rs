@@ -1,0 +1,63 @@
+//! Latents from JavaScript: arrays, files, buffers on the device.
+
+use js_sys::Float32Array;
+use wasm_bindgen::prelude::*;
+
+use super::Result;
+use super::source::{JsSource, MOST_BYTES, Rejection, Source};
+use crate::error::Error;
+use crate::io::read_latents;
+use crate::tensor::{Bytes, HostTensor};
+use crate::vae::Latents;
+
+/// Latents of one or more images.
+#[wasm_bindgen(js_name = Latents)]
+#[derive(Debug)]
+pub struct WebLatents {
+    pub(super) latents: Latents,
+}
+
+#[wasm_bindgen(js_class = Latents)]
+impl WebLatents {
+    /// Of `[n, c, h, w]` or `[c, h, w]`.
+    #[wasm_bindgen(js_name = fromArray)]
+    pub fn from_array(data: &Float32Array, shape: &[u32]) -> Result<Self> {
+        let bytes = u64::from(data.length()) * 4;
+        if bytes > MOST_BYTES {
+            return Err(Error::HostMemory { what: "latents".to_owned(), needed: Bytes(bytes) }.into());
+        }
+        let tensor = HostTensor { shape: extents(shape), data: data.to_vec() };
+        Ok(Self { latents: Latents::new(tensor)? })
+    }
+
+    /// Of a .safetensors or .npy file.
+    #[wasm_bindgen(js_name = fromFile)]
+    pub async fn from_file(source: Source) -> Result<Self> {
+        let rejection = Rejection::default();
+        let source = JsSource::new(source, &rejection);
+        let tensor = rejection.pass_on(read_latents(&source, None).await)?;
+        Ok(Self { latents: Latents::new(tensor)? })
+    }
+
+    /// Of a `GPUBuffer` on the device that will decode them, f32.
+    #[wasm_bindgen(js_name = onGpu)]
+    pub fn on_gpu(buffer: JsValue, offset: f64, shape: &[u32]) -> Result<Self> {
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "an offset; out of range saturates"
+        )]
+        let offset = offset as u64;
+        Ok(Self { latents: Latents::foreign(buffer, offset, &extents(shape))? })
+    }
+
+    /// `[n, c, h, w]`.
+    pub fn shape(&self) -> Vec<u32> {
+        let size = self.latents.size();
+        vec![self.latents.count(), self.latents.channels(), size.height, size.width]
+    }
+}
+
+fn extents(shape: &[u32]) -> Vec<usize> {
+    shape.iter().map(|&extent| extent as usize).collect()
+}

@@ -1,0 +1,16 @@
+// Uses the package's types as an application would. Checked, never run.
+import { clearCache, createDecoder, WgvaeError, type Decoder, type Plan } from 'wgvae';
+
+export async function show(model: File, device: GPUDevice, latents: GPUBuffer, canvas: OffscreenCanvas): Promise<number> {
+  const decoder: Decoder = await createDecoder({ model, device, precision: 'f16', memoryBudget: 1 << 29, onNotice: ({ code }) => console.log(code) });
+  const plan: Plan = decoder.plan({ width: 512, height: 512 });
+  const nothing: undefined = await decoder.decode({ buffer: latents, shape: [1, 4, 64, 64] }, { canvas });
+  const bitmap: ImageBitmap = await decoder.decode({ data: new Float32Array(4), shape: [4, 1, 1] });
+  const image: ImageData = await decoder.decode(new URL('https://example.org/latents.npy'), { output: 'image-data' });
+  const { data, shape } = await decoder.decode('latents.safetensors', { output: 'raw', signal: AbortSignal.timeout(1000) });
+  // @ts-expect-error there is no such precision
+  await createDecoder({ model, precision: 'f8' }).catch((error) => (error instanceof WgvaeError ? error.smallest : undefined));
+  await clearCache();
+  await decoder.destroy();
+  return [nothing, plan.predicted_peak_bytes, bitmap.width, image.height, data.length, shape[1]].length;
+}

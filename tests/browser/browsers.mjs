@@ -1,0 +1,78 @@
+// @ts-check
+// Chromium and Firefox behind one interface, each with a profile of its own that is thrown away.
+//
+// Chromium decodes on its own SwiftShader, everywhere alike: Dawn and Tint, f32, no f16. Firefox decodes on the machine's Vulkan driver: wgpu and naga.
+
+import { mkdtemp, mkdir, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import puppeteer from 'puppeteer-core';
+
+/** @typedef {'chromium' | 'firefox'} Kind */
+
+/** @type {Record<Kind, { variable: string, fallback: string, options: import('puppeteer-core').LaunchOptions }>} */
+const BROWSERS = {
+  chromium: {
+    variable: 'WGVAE_CHROMIUM',
+    fallback: '/usr/bin/chromium',
+    options: {
+      browser: 'chrome',
+      args: [
+        '--enable-unsafe-webgpu',
+        '--use-webgpu-adapter=swiftshader',
+        // Without these three a canvas with WebGPU kills the GPU process.
+        '--use-vulkan=swiftshader',
+        '--use-angle=swiftshader',
+        '--enable-features=Vulkan',
+        '--no-sandbox',
+        '--no-first-run',
+        // None of the browser's own requests: tests talk to this machine only.
+        '--disable-background-networking',
+        '--disable-component-update',
+        '--disable-sync',
+        '--disable-quic',
+      ],
+    },
+  },
+  firefox: {
+    variable: 'WGVAE_FIREFOX',
+    fallback: '/usr/bin/firefox-esr',
+    options: {
+      browser: 'firefox',
+      extraPrefsFirefox: {
+        'dom.webgpu.enabled': true,
+        'dom.webgpu.workers.enabled': true,
+        'gfx.webgpu.ignore-blocklist': true,
+      },
+    },
+  },
+};
+
+/** @type {Kind[]} */
+export const KINDS = ['chromium', 'firefox'];
+
+/**
+ * Starts a browser. `close` ends it and removes its profile.
+ * @param {Kind} kind
+ */
+export async function launch(kind) {
+  const { variable, fallback, options } = BROWSERS[kind];
+  const home = await mkdtemp(join(tmpdir(), `wgvae-${kind}-`));
+  const [profile, runtime] = [join(home, 'profile'), join(home, 'runtime')];
+  await Promise.all([profile, runtime].map((folder) => mkdir(folder, { mode: 0o700 })));
+  // Firefox does not start without these two folders, and neither browser may find the user's own files.
+  const env = { ...process.env, HOME: home, XDG_RUNTIME_DIR: runtime };
+  const executablePath = process.env[variable] ?? fallback;
+  const browser = await puppeteer
+    .launch({ ...options, executablePath, userDataDir: profile, env, headless: true, protocolTimeout: 600_000 })
+    .catch(async (cause) => {
+      await rm(home, { recursive: true, force: true });
+      throw new Error(`${kind} could not be started from ${executablePath} (${variable} names another)`, { cause });
+    });
+  const close = async () => {
+    await browser.close();
+    await rm(home, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 });
+  };
+  return { kind, browser, close };
+}

@@ -1,0 +1,186 @@
+// @ts-check
+// Progress, cancel, queue, hidden tabs, destroy. GPU memory returns to the same figure after each.
+
+import assert from 'node:assert/strict';
+import { it } from 'node:test';
+
+import { inBrowsers } from './session.mjs';
+
+/** @typedef {import('../../web/src/index.js').Progress} Progress */
+
+/** Of several submissions. */
+const MODEL = 'toy_wide';
+
+inBrowsers({ models: [MODEL] }, (session) => {
+  const folder = () => session.model(`${MODEL}/`);
+
+  it('tells how far loading and decoding are', async () => {
+    const told = await session.run(async (folder) => {
+      const { device } = await lab.shared(folder);
+      /** @type {Progress[]} */
+      const told = [];
+      const decoder = await lab.open(folder, { device, onProgress: (/** @type {Progress} */ progress) => told.push(progress) });
+      await decoder.decode(`${folder}latents.safetensors`);
+      await decoder.destroy();
+      return told;
+    }, folder());
+    for (const phase of ['load', 'decode']) {
+      // Before `total` is known it is 0.
+      const steps = told.filter((progress) => progress.phase === phase && progress.total > 0);
+      const last = steps.at(-1);
+      assert.ok(last && steps.length >= 3, `${phase}: ${steps.length} messages`);
+      assert.equal(last.done, last.total, `${phase}: the last message`);
+      assert.ok(steps.every(({ done }, index) => index === 0 || done >= steps[index - 1].done), `${phase} went backwards`);
+      assert.ok(steps.every(({ step, total }) => step.length > 0 && total === last.total), `${phase}: ${JSON.stringify(steps)}`);
+    }
+  });
+
+  it('rejects with the reason of a signal that was aborted before', async () => {
+    const found = await session.run(async (folder) => {
+      const decoder = await lab.shared(folder);
+      const before = lab.gpu.liveBytes();
+      const reason = { why: 'before' };
+      const signal = AbortSignal.abort(reason);
+      const created = await lab.open(folder, { signal }).catch((/** @type {unknown} */ error) => error === reason);
+      const decoded = await decoder.decode(`${folder}latents.safetensors`, { signal }).catch((/** @type {unknown} */ error) => error === reason);
+      return { created, decoded, left: lab.gpu.liveBytes() - before };
+    }, folder());
+    assert.deepEqual(found, { created: true, decoded: true, left: 0 });
+  });
+
+  it('stops loading when it is aborted', async () => {
+    const found = await session.run(async (folder) => {
+      const before = lab.gpu.liveDevices();
+      const controller = new AbortController();
+      const reason = new Error('enough');
+      const onProgress = (/** @type {{ done: number, step: string }} */ { done, step }) => {
+        if (step === 'weights' && done > 0) controller.abort(reason);
+      };
+      const isReason = await lab.open(folder, { signal: controller.signal, onProgress }).catch((/** @type {unknown} */ error) => error === reason);
+      return { isReason, freed: await lab.until(() => lab.gpu.liveDevices() === before) };
+    }, folder());
+    assert.deepEqual(found, { isReason: true, freed: true });
+  });
+
+  it('stops a decode when it is aborted, and the next one is right', async (t) => {
+    const found = await session.run(async (folder) => {
+      const latents = `${folder}latents.safetensors`;
+      const decoder = await lab.shared(folder);
+      const before = decoder.ledger().current;
+      const controller = new AbortController();
+      const reason = new Error('enough');
+      let aborted = NaN;
+      const onProgress = (/** @type {{ done: number }} */ { done }) => {
+        if (done === 0 || controller.signal.aborted) return;
+        aborted = performance.now();
+        controller.abort(reason);
+      };
+      const isReason = await decoder.decode(latents, { signal: controller.signal, onProgress }).catch((/** @type {unknown} */ error) => error === reason);
+      const waited = performance.now() - aborted;
+      // The task behind the aborted one runs when that has let go of its memory.
+      const again = await decoder.decode(latents, { output: 'image-data' });
+      return { isReason, waited, left: decoder.ledger().current - before, right: await lab.isRight(folder, again) };
+    }, folder());
+    t.diagnostic(`rejected ${found.waited.toFixed(1)} ms after the abort`);
+    assert.ok(found.waited < 100, `rejected ${found.waited} ms after the abort`);
+    assert.deepEqual({ ...found, waited: 0 }, { isReason: true, waited: 0, left: 0, right: true });
+  });
+
+  it('does not mind an abort after the end', async () => {
+    const found = await session.run(async (folder) => {
+      const controller = new AbortController();
+      const { signal } = controller;
+      const { device } = await lab.shared(folder);
+      const before = lab.gpu.liveBytes();
+      const latents = `${folder}latents.safetensors`;
+      const decoder = await lab.open(folder, { device, signal });
+      await decoder.decode(latents, { signal });
+      controller.abort();
+      const image = await decoder.decode(latents, { output: 'image-data' });
+      await decoder.destroy();
+      return { right: await lab.isRight(folder, image), left: lab.gpu.liveBytes() - before };
+    }, folder());
+    assert.deepEqual(found, { right: true, left: 0 });
+  });
+
+  it('queues decodes that are asked for at once', async () => {
+    const found = await session.run(async (folder) => {
+      const decoder = await lab.shared(folder);
+      const before = decoder.ledger().current;
+      /** @type {string[]} */
+      const order = [];
+      const ask = (/** @type {string} */ name, /** @type {AbortSignal} */ signal = new AbortController().signal) => {
+        const onProgress = () => order.at(-1) === name || order.push(name);
+        return decoder.decode(`${folder}latents.safetensors`, { output: 'image-data', signal, onProgress });
+      };
+      const controller = new AbortController();
+      const [first, second, third] = [ask('a'), ask('b', controller.signal), ask('c')];
+      controller.abort(new Error('not b'));
+      const isReason = await second.catch((/** @type {unknown} */ error) => String(error) === 'Error: not b');
+      const isEarly = order.includes('c');
+      const right = [await lab.isRight(folder, await first), await lab.isRight(folder, await third)];
+      return { isReason, isEarly, right, order, left: decoder.ledger().current - before };
+    }, folder());
+    assert.deepEqual(found, { isReason: true, isEarly: false, right: [true, true], order: ['a', 'c'], left: 0 });
+  });
+
+  it('goes on when the tab is hidden', async () => {
+    // Begins to decode when it is hidden, and says so when that has ended.
+    await session.run(async (folder) => {
+      const decoder = await lab.shared(folder);
+      const before = decoder.ledger().current;
+      const hidden = new Promise((resolve) => {
+        document.addEventListener('visibilitychange', () => document.visibilityState === 'hidden' && resolve(true));
+      });
+      Object.assign(globalThis, {
+        unseen: hidden.then(async () => {
+          const image = await decoder.decode(`${folder}latents.safetensors`, { output: 'image-data' });
+          const { visibilityState } = document;
+          return { visibilityState, right: await lab.isRight(folder, image), left: decoder.ledger().current - before };
+        }),
+      });
+    }, folder());
+    const other = await session.browser.newPage();
+    await other.bringToFront();
+    const found = await session.run(() => /** @type {any} */ (globalThis).unseen);
+    await other.close();
+    assert.deepEqual(found, { visibilityState: 'hidden', right: true, left: 0 });
+  });
+
+  it('keeps the same memory from decode to decode, all of it on the ledger', async () => {
+    const figures = await session.run(async (folder) => {
+      const { device } = await lab.shared(folder);
+      const before = lab.gpu.liveBytes();
+      const decoder = await lab.open(folder, { device });
+      const figures = [];
+      for (const output of /** @type {const} */ (['image-data', 'bitmap', 'raw', 'image-data', 'bitmap', 'raw'])) {
+        await decoder.decode(`${folder}latents.safetensors`, { output });
+        figures.push({ output, ledger: decoder.ledger().current, counted: lab.gpu.liveBytes() - before });
+      }
+      await decoder.destroy();
+      return figures;
+    }, folder());
+    assert.deepEqual(figures.slice(0, 3), figures.slice(3));
+    for (const { output, ledger, counted } of figures) assert.equal(ledger, counted, `${output}: the ledger and what the browser was asked for`);
+  });
+
+  it('stops everything when it is destroyed, and can be destroyed twice', async () => {
+    const found = await session.run(async (folder) => {
+      const latents = `${folder}latents.safetensors`;
+      const decoder = await lab.shared(folder);
+      const { device } = decoder;
+      const held = lab.gpu.liveBytes();
+      let started = () => {};
+      const running = new Promise((resolve) => { started = () => resolve(undefined); });
+      const [first, second] = [decoder.decode(latents, { onProgress: started }), decoder.decode(latents)].map((decode) => lab.outcome(decode));
+      await running;
+      await Promise.all([decoder.destroy(), decoder.destroy()]);
+      const third = await lab.outcome(() => decoder.decode(latents));
+      const plan = await lab.outcome(() => decoder.plan({ width: 64, height: 64 }));
+      const codes = [await first, await second, third, plan].map(({ error }) => error?.code);
+      const { reason } = await device.lost;
+      return { codes, reason, held: held > 0, ledger: decoder.ledger().current, left: lab.gpu.liveBytes(), devices: lab.gpu.liveDevices() };
+    }, folder());
+    assert.deepEqual(found, { codes: Array(4).fill('destroyed'), reason: 'destroyed', held: true, ledger: 0, left: 0, devices: 0 });
+  });
+});

@@ -1,0 +1,189 @@
+// @ts-check
+// The golden decodes of tests/fixtures: diffusers' pictures in f64, and the models that they were made with, whose weights come from a formula.
+// make_fixtures.py states it; here it is a third time, beside numpy and Rust, so that a browser can be given the same model.
+
+import { readFile } from 'node:fs/promises';
+
+import { readSafetensors, writeSafetensors } from './safetensors.mjs';
+
+/** @typedef {import('./safetensors.mjs').Tensor} Tensor */
+
+/**
+ * The fields of a config.json that shapes depend on.
+ * @typedef {object} Config
+ * @property {number[]} block_out_channels
+ * @property {number} latent_channels
+ * @property {number} layers_per_block
+ * @property {number} out_channels
+ * @property {boolean} [mid_block_add_attention]
+ * @property {boolean} [use_post_quant_conv]
+ */
+
+/**
+ * A golden decode: the model, its latents, and diffusers' picture [1, 3, h, w] of them.
+ * @param {string} name
+ */
+export async function fixture(name) {
+  const { metadata, tensor } = readSafetensors(await readFile(new URL(`../fixtures/${name}.safetensors`, import.meta.url)));
+  const shape = /** @type {number[]} */ (JSON.parse(metadata.latent_shape));
+  return {
+    name,
+    config: metadata.config,
+    latents: { shape, data: fill('latents', count(shape), 0, 1.7) },
+    image: tensor('image'),
+    /** max |torch f16 - f64| / max |f64| */
+    f16Error: Number(metadata.f16_error),
+  };
+}
+
+/** @typedef {Awaited<ReturnType<typeof fixture>>} Fixture */
+
+/**
+ * The decoder's weights as a .safetensors file.
+ * @param {string} config config.json
+ * @param {object} [options]
+ * @param {string} [options.prefix] before every name: `first_stage_model.` and the like
+ * @param {number} [options.hole] bytes of something else before them
+ * @param {(name: string) => boolean} [options.keep] which tensors are in the file
+ */
+export function modelFile(config, { prefix = '', hole = 0, keep = () => true } = {}) {
+  const kept = decoderShapes(JSON.parse(config)).filter(([name]) => keep(name));
+  return writeSafetensors(kept.map(([name, shape]) => [prefix + name, weight(name, shape)]), { hole });
+}
+
+/** @param {Tensor} latents */
+export function latentsFile(latents) {
+  return writeSafetensors([['latents', latents]]);
+}
+
+/**
+ * Names and shapes of the tensors that diffusers' AutoencoderKL decodes with.
+ * @param {Config} config
+ * @returns {[string, number[]][]}
+ */
+export function decoderShapes(config) {
+  const { block_out_channels: widths, latent_channels: z, layers_per_block: layers } = config;
+  const top = /** @type {number} */ (widths.at(-1));
+  const upward = [...widths].reverse();
+  const blocks = upward.flatMap((width, level) => {
+    const path = `decoder.up_blocks.${level}`;
+    const first = resnet(`${path}.resnets.0`, upward[Math.max(0, level - 1)], width);
+    const more = Array.from({ length: layers }, (_, index) => resnet(`${path}.resnets.${index + 1}`, width, width)).flat();
+    const isLast = level === upward.length - 1;
+    return [...first, ...more, ...(isLast ? [] : convolution(`${path}.upsamplers.0.conv`, width, width, 3))];
+  });
+  return [
+    ...(config.use_post_quant_conv === false ? [] : convolution('post_quant_conv', z, z, 1)),
+    ...convolution('decoder.conv_in', z, top, 3),
+    ...resnet('decoder.mid_block.resnets.0', top, top),
+    ...(config.mid_block_add_attention === false ? [] : attention('decoder.mid_block.attentions.0', top)),
+    ...resnet('decoder.mid_block.resnets.1', top, top),
+    ...blocks,
+    ...norm('decoder.conv_norm_out', widths[0]),
+    ...convolution('decoder.conv_out', widths[0], config.out_channels, 3),
+  ];
+}
+
+/** @type {(name: string, from: number, to: number, side: number) => [string, number[]][]} */
+const convolution = (name, from, to, side) => [[`${name}.weight`, [to, from, side, side]], [`${name}.bias`, [to]]];
+
+/** @type {(name: string, width: number) => [string, number[]][]} */
+const norm = (name, width) => [[`${name}.weight`, [width]], [`${name}.bias`, [width]]];
+
+/** @type {(name: string, width: number) => [string, number[]][]} */
+const linear = (name, width) => [[`${name}.weight`, [width, width]], [`${name}.bias`, [width]]];
+
+/** @type {(name: string, from: number, to: number) => [string, number[]][]} */
+const resnet = (name, from, to) => [
+  ...norm(`${name}.norm1`, from),
+  ...convolution(`${name}.conv1`, from, to, 3),
+  ...norm(`${name}.norm2`, to),
+  ...convolution(`${name}.conv2`, to, to, 3),
+  ...(from === to ? [] : convolution(`${name}.conv_shortcut`, from, to, 1)),
+];
+
+/** @type {(name: string, width: number) => [string, number[]][]} */
+const attention = (name, width) => [
+  ...norm(`${name}.group_norm`, width),
+  ...['to_q', 'to_k', 'to_v', 'to_out.0'].flatMap((part) => linear(`${name}.${part}`, width)),
+];
+
+/**
+ * The weight that diffusers calls `name`.
+ * @param {string} name
+ * @param {number[]} shape
+ * @returns {Tensor}
+ */
+export function weight(name, shape) {
+  if (name.endsWith('.bias')) return { shape, data: fill(name, count(shape), 0, 0.17) };
+  if (name.split('.').at(-2)?.includes('norm')) return { shape, data: fill(name, count(shape), 1, 0.35) };
+  return { shape, data: fill(name, count(shape), 0, Math.sqrt(3 / count(shape.slice(1)))) };
+}
+
+/** @param {number[]} shape */
+export function count(shape) {
+  return shape.reduce((product, side) => product * side, 1);
+}
+
+/**
+ * @param {string} name
+ * @param {number} length
+ * @param {number} offset
+ * @param {number} scale
+ */
+export function fill(name, length, offset, scale) {
+  const values = new Float32Array(length);
+  const [base, factor] = [Math.fround(offset), Math.fround(scale)];
+  const step = [0x9e3779b9, 0x7f4a7c15];
+  let [high, low] = split(fnv1a64(name));
+  for (let index = 0; index < length; index += 1) {
+    [high, low] = add(high, low, step[0], step[1]);
+    const unit = (splitmixHigh(high, low) >>> 8) / 8388608 - 1;
+    // In f32: one rounded product, one rounded sum.
+    values[index] = base + Math.fround(factor * unit);
+  }
+  return values;
+}
+
+/** @param {string} text */
+export function fnv1a64(text) {
+  let hash = 0xcbf29ce484222325n;
+  for (const byte of new TextEncoder().encode(text)) hash = BigInt.asUintN(64, (hash ^ BigInt(byte)) * 0x100000001b3n);
+  return hash;
+}
+
+// Numbers of 64 bits as two of 32, high and low: BigInt takes minutes for a model.
+
+/** @param {bigint} value @returns {[number, number]} */
+function split(value) {
+  return [Number(value >> 32n), Number(value & 0xffffffffn)];
+}
+
+/** @type {(aHigh: number, aLow: number, bHigh: number, bLow: number) => [number, number]} */
+function add(aHigh, aLow, bHigh, bLow) {
+  const low = aLow + bLow;
+  return [(aHigh + bHigh + (low > 0xffffffff ? 1 : 0)) >>> 0, low >>> 0];
+}
+
+/** @type {(aHigh: number, aLow: number, bHigh: number, bLow: number) => [number, number]} */
+function multiply(aHigh, aLow, bHigh, bLow) {
+  const [a1, a0, b1, b0] = [aLow >>> 16, aLow & 0xffff, bLow >>> 16, bLow & 0xffff];
+  const lowest = a0 * b0;
+  const middle = a1 * b0 + (lowest >>> 16);
+  const other = a0 * b1 + (middle & 0xffff);
+  const carried = a1 * b1 + Math.floor(middle / 65536) + Math.floor(other / 65536);
+  const high = (carried + Math.imul(aHigh, bLow) + Math.imul(aLow, bHigh)) >>> 0;
+  return [high, (((other & 0xffff) << 16) | (lowest & 0xffff)) >>> 0];
+}
+
+/** `z ^ (z >>> shift)` for 0 < shift < 32. @type {(high: number, low: number, shift: number) => [number, number]} */
+function fold(high, low, shift) {
+  return [(high ^ (high >>> shift)) >>> 0, (low ^ ((low >>> shift) | (high << (32 - shift)))) >>> 0];
+}
+
+/** The upper 32 bits of splitmix64. @type {(high: number, low: number) => number} */
+function splitmixHigh(high, low) {
+  [high, low] = multiply(...fold(high, low, 30), 0xbf58476d, 0x1ce4e5b9);
+  [high, low] = multiply(...fold(high, low, 27), 0x94d049bb, 0x133111eb);
+  return fold(high, low, 31)[0];
+}

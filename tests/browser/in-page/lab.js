@@ -1,0 +1,120 @@
+// @ts-check
+// What tests use inside the page, as the global `lab`: the package, and ways to get results out of the browser.
+
+// @ts-ignore the server's address of it
+import * as served from '/web/src/index.js';
+import * as gpu from './gpu-watch.js';
+
+const wgvae = /** @type {typeof import('../../../web/src/index.js')} */ (served);
+
+/**
+ * What became of a promise, with an error that can leave the page.
+ * @template T
+ * @param {Promise<T> | (() => T | Promise<T>)} task
+ * @returns {Promise<{ value?: T, error?: any }>}
+ */
+async function outcome(task) {
+  try {
+    const value = await (typeof task === 'function' ? task() : task);
+    return { value };
+  } catch (error) {
+    return { error: describe(error) };
+  }
+}
+
+/** @param {unknown} error */
+function describe(error) {
+  if (!(error instanceof Error)) return { name: error instanceof DOMException ? error.name : typeof error, message: String(error) };
+  const { name, message, ...facts } = /** @type {any} */ (error);
+  return { ...facts, cause: undefined, name, message, isTyped: error instanceof wgvae.WgvaeError };
+}
+
+/** @param {ArrayBufferView} view */
+function base64(view) {
+  const bytes = new Uint8Array(view.buffer, view.byteOffset, view.byteLength);
+  let text = '';
+  for (let at = 0; at < bytes.length; at += 0x8000) text += String.fromCharCode(...bytes.subarray(at, at + 0x8000));
+  return btoa(text);
+}
+
+/**
+ * The pixels of whatever can be drawn, by way of a 2d canvas.
+ * @param {ImageBitmap | HTMLCanvasElement | OffscreenCanvas} source
+ */
+function pixels(source) {
+  const canvas = new OffscreenCanvas(source.width, source.height);
+  const context = /** @type {OffscreenCanvasRenderingContext2D} */ (canvas.getContext('2d'));
+  context.drawImage(source, 0, 0);
+  return context.getImageData(0, 0, source.width, source.height);
+}
+
+/** The pixels of a picture file. @param {string} url */
+async function filePixels(url) {
+  const blob = await fetch(url).then((response) => response.blob());
+  return pixels(await createImageBitmap(blob, { colorSpaceConversion: 'none', premultiplyAlpha: 'none' }));
+}
+
+/** A file of the server as a Blob, as if the user had chosen it. @param {string} url */
+async function blob(url) {
+  return fetch(url).then((response) => response.blob());
+}
+
+/** How far apart two pictures are: the largest difference of a channel, in levels. @param {ImageData} a @param {ImageData} b */
+function levelsApart(a, b) {
+  if (a.width !== b.width || a.height !== b.height) return Infinity;
+  return a.data.reduce((most, value, index) => Math.max(most, Math.abs(value - b.data[index])), 0);
+}
+
+/**
+ * A decoder of a model folder of the server's.
+ * @param {string} folder ends with a slash
+ * @param {Partial<import('../../../web/src/index.js').DecoderOptions>} [options]
+ */
+function open(folder, options = {}) {
+  return wgvae.createDecoder({ model: `${folder}diffusion_pytorch_model.safetensors`, config: `${folder}config.json`, ...options });
+}
+
+/** Waits until `condition` holds; false if it never does. @param {() => boolean} condition @param {number} [seconds] */
+async function until(condition, seconds = 10) {
+  for (const end = performance.now() + 1000 * seconds; performance.now() < end; ) {
+    if (condition()) return true;
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+  return condition();
+}
+
+/** @type {Map<string, Promise<ImageData>>} */
+const goldens = new Map();
+
+/** Whether a picture is diffusers', within one level: golden.json has that as bytes. @param {string} folder @param {ImageData} image */
+async function isRight(folder, image) {
+  if (!goldens.has(folder)) {
+    const golden = fetch(`${folder}golden.json`).then((response) => response.json());
+    goldens.set(folder, golden.then(({ width, height, rgba }) => new ImageData(Uint8ClampedArray.from(rgba), width, height)));
+  }
+  return levelsApart(await /** @type {Promise<ImageData>} */ (goldens.get(folder)), image) <= 1;
+}
+
+/** @type {Map<string, Promise<import('../../../web/src/index.js').Decoder>>} */
+const decoders = new Map();
+
+/**
+ * A decoder that stays, for tests that need no new one: Chromium compiles the shaders of each device again, for seconds. It has decoded before, so
+ * that it has what it keeps from decode to decode.
+ * @param {string} folder
+ */
+function shared(folder) {
+  const start = async () => {
+    const decoder = await open(folder);
+    await decoder.decode(`${folder}latents.safetensors`, { output: 'image-data' });
+    return decoder;
+  };
+  if (!decoders.has(folder)) decoders.set(folder, start());
+  return /** @type {Promise<import('../../../web/src/index.js').Decoder>} */ (decoders.get(folder));
+}
+
+gpu.startWatching();
+
+export const lab = { wgvae, gpu, outcome, describe, base64, pixels, filePixels, blob, levelsApart, isRight, open, shared, until };
+
+Object.assign(globalThis, { lab });

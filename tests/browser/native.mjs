@@ -1,0 +1,24 @@
+// @ts-check
+// The native command line, to compare with.
+
+import { execFile } from 'node:child_process';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+
+import { ROOT } from './session.mjs';
+
+/** Built by `cargo xtask test` and `test-browser`. */
+const WGVAE = process.env.WGVAE_CLI ?? join(ROOT, 'target', 'release', 'wgvae');
+
+/**
+ * Decodes the model in `folder` into the file `output` beside it.
+ * @param {string} folder
+ * @param {string} output its ending says what: .png, .npy
+ * @param {'f32' | 'f16'} precision
+ */
+export async function decodeNatively(folder, output, precision) {
+  const latents = join(folder, 'latents.safetensors');
+  const file = join(folder, output);
+  await promisify(execFile)(WGVAE, ['decode', '--model', folder, '--latents', latents, '--precision', precision, '-o', file]);
+  return file;
+}

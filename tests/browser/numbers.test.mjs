@@ -1,0 +1,117 @@
+// @ts-check
+// The same numbers as diffusers in f64 (tests/fixtures) and as the native command line, in each browser.
+
+import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { it } from 'node:test';
+
+import { fixture } from './fixtures.mjs';
+import { decodeNatively } from './native.mjs';
+import { readNpy } from './safetensors.mjs';
+import { floats, inBrowsers } from './session.mjs';
+
+/** SwiftShader takes a minute for a published network, so that one is Firefox's. */
+const MODELS = { chromium: ['toy_odd', 'toy_wide'], firefox: ['toy_odd', 'toy_wide', 'sd3_odd'] };
+
+/** As tests/gpu/decode.rs: relative to the largest value. */
+const F32_ERROR = 1e-4;
+
+/** Of the module's memory, with any published network loaded: the weights are on the GPU. */
+const MOST_HEAP = 64 << 20;
+
+/** Times the error of torch in f16. */
+const F16_ERRORS = 2;
+
+inBrowsers({ models: MODELS.firefox }, (session) => {
+  for (const name of MODELS[session.kind]) {
+    it(`decodes ${name} in f32 as diffusers and as the command line`, { timeout: 240_000 }, async (t) => {
+      const { image } = await fixture(name);
+      const folder = join(session.folder, name);
+      const [png, npy] = [await decodeNatively(folder, 'native.png', 'f32'), await decodeNatively(folder, 'native.npy', 'f32')];
+      const found = await decode(session, name, 'f32', true);
+      const error = relativeError(floats(found.raw), image.data);
+      t.diagnostic(`${name} f32: ${error.toExponential(2)} in ${found.seconds.toFixed(2)} s, ${found.storage}`);
+      assert.deepEqual(found.shape, image.shape.slice(1));
+      assert.ok(error <= F32_ERROR, `relative max error ${error}, at most ${F32_ERROR}`);
+      const native = readNpy(await readFile(npy));
+      const apart = relativeError(floats(found.raw), native.data);
+      assert.ok(apart <= F32_ERROR, `${apart} from ${npy}`);
+      assert.ok(found.fromNative <= 1, `${found.fromNative} levels from ${png}`);
+      t.diagnostic(`wasm heap ${(found.heap / 2 ** 20).toFixed(1)} MiB`);
+      assert.ok(found.heap < MOST_HEAP, `the wasm heap has ${found.heap} bytes`);
+      assertWithinOneLevel(Uint8Array.from(Buffer.from(found.rgba, 'base64')), image.data);
+    });
+
+    // Chromium takes long to compile, and f16 is packed there whatever the model.
+    if (session.kind === 'chromium' && name !== 'toy_odd') continue;
+    it(`decodes ${name} in f16 as well as torch`, { timeout: 240_000 }, async (t) => {
+      const { image, f16Error } = await fixture(name);
+      const found = await decode(session, name, 'f16', false);
+      const error = relativeError(floats(found.raw), image.data);
+      t.diagnostic(`${name} ${found.storage}: ${error.toExponential(2)}, torch ${f16Error.toExponential(2)}, in ${found.seconds.toFixed(2)} s`);
+      assert.match(found.storage, session.kind === 'firefox' ? /^f16$/i : /^packed_?f16$/i);
+      assert.ok(error <= F16_ERRORS * f16Error, `relative max error ${error}, torch ${f16Error}`);
+    });
+  }
+});
+
+/**
+ * @param {import('./session.mjs').Session} session
+ * @param {string} name
+ * @param {'f32' | 'f16'} precision
+ * @param {boolean} picture whether to compare with native.png, too
+ */
+function decode(session, name, precision, picture) {
+  return session.run(
+    async (folder, precision, picture) => {
+      const decoder = await lab.open(folder, { precision });
+      try {
+        const latents = `${folder}latents.safetensors`;
+        const raw = await decoder.decode(latents, { output: 'raw' });
+        const seconds = decoder.report?.seconds ?? NaN;
+        // The module is there already: this only returns its exports.
+        const heap = (await (await import(/** @type {string} */ ('/web/pkg/wgvae.js'))).default()).memory.buffer.byteLength;
+        const result = { raw: lab.base64(raw.data), shape: raw.shape, seconds, heap, storage: decoder.info.storage, rgba: '', fromNative: NaN };
+        if (!picture) return result;
+        const image = await decoder.decode(latents, { output: 'image-data' });
+        const fromNative = lab.levelsApart(image, await lab.filePixels(`${folder}native.png`));
+        return { ...result, rgba: lab.base64(image.data), fromNative };
+      } finally {
+        await decoder.destroy();
+      }
+    },
+    session.model(`${name}/`),
+    precision,
+    picture,
+  );
+}
+
+/**
+ * max |found - wanted| / max |wanted|; infinite for anything that is not a number.
+ * @param {Float32Array} found
+ * @param {Float32Array} wanted
+ */
+function relativeError(found, wanted) {
+  assert.equal(found.length, wanted.length);
+  const largest = wanted.reduce((most, value) => Math.max(most, Math.abs(value)), 0);
+  const error = found.reduce((most, value, index) => Math.max(most, Math.abs(value - wanted[index])), 0) / largest;
+  return Number.isNaN(error) ? Infinity : error;
+}
+
+/**
+ * @param {Uint8Array} rgba
+ * @param {Float32Array} image [3, h, w]
+ */
+function assertWithinOneLevel(rgba, image) {
+  const plane = image.length / 3;
+  assert.equal(rgba.length, 4 * plane);
+  for (let pixel = 0; pixel < plane; pixel += 1) {
+    assert.equal(rgba[4 * pixel + 3], 255, `alpha of pixel ${pixel}`);
+    for (let channel = 0; channel < 3; channel += 1) {
+      const wanted = Math.min(1, Math.max(0, image[channel * plane + pixel] * 0.5 + 0.5)) * 255;
+      const found = rgba[4 * pixel + channel];
+      assert.ok(Math.abs(found - Math.round(wanted)) <= 1, `pixel ${pixel} channel ${channel}: ${found}, wanted ${wanted}`);
+    }
+  }
+}

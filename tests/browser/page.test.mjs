@@ -1,0 +1,317 @@
+// @ts-check
+// The page as a visitor has it: what it shows, what its buttons do, what it says when something is wrong.
+
+import assert from 'node:assert/strict';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { it } from 'node:test';
+
+import { inBrowsers, ROOT } from './session.mjs';
+
+const MODEL = 'toy_odd';
+const FILE = 'diffusion_pytorch_model.safetensors';
+const WORKER = '/web/page/worker.js';
+
+/** @typedef {import('puppeteer-core').Page} Page */
+/** @typedef {import('./session.mjs').Session} Session */
+
+/**
+ * Waits until the page is in one of these states, and says which.
+ * @param {Page} page
+ * @param {string[]} states
+ */
+async function reach(page, ...states) {
+  const handle = await page.waitForFunction((states) => states.includes(document.body.dataset.state ?? '') && document.body.dataset.state, { timeout: 120_000 }, states);
+  return handle.jsonValue();
+}
+
+/**
+ * What can be read under an id.
+ * @param {Page} page
+ * @param {string} id
+ */
+function text(page, id) {
+  return page.$eval(`#${id}`, (element) => (element instanceof HTMLElement && element.checkVisibility() ? element.innerText : ''));
+}
+
+/**
+ * @param {Page} page
+ * @param {string} id
+ * @param {string[]} paths
+ */
+async function choose(page, id, ...paths) {
+  const input = /** @type {import('puppeteer-core').ElementHandle<HTMLInputElement>} */ (await page.$(`#${id}`));
+  await input.uploadFile(...paths);
+}
+
+/**
+ * The page with the small model, opened by a link.
+ * @param {Session} session
+ * @param {Record<string, string>} [more] parameters
+ */
+async function openSmall(session, more = {}) {
+  const folder = session.model(`${MODEL}/`);
+  const query = new URLSearchParams({ model: folder + FILE, config: `${folder}config.json`, latents: `${folder}latents.safetensors`, ...more });
+  const page = await session.open(`/?${query}`);
+  await reach(page, 'ready', 'failed');
+  return page;
+}
+
+/**
+ * Files that the page gives to save, kept as `globalThis.saved` instead.
+ * @param {Page} page
+ */
+async function keepDownloads(page) {
+  await page.evaluate(() => {
+    /** @type {Blob[]} */
+    const saved = [];
+    Object.assign(globalThis, { saved });
+    const original = URL.createObjectURL;
+    URL.createObjectURL = (blob) => {
+      if (blob instanceof Blob) saved.push(blob);
+      return original.call(URL, blob);
+    };
+    HTMLAnchorElement.prototype.click = () => {};
+  });
+}
+
+/** Pixels of the page's canvas on the screen, as base64 of a PNG. @param {Page} page */
+async function screenshot(page) {
+  // Fades in where motion is not reduced.
+  await page.waitForFunction(() => getComputedStyle(/** @type {Element} */ (document.querySelector('#picture'))).opacity === '1');
+  const canvas = await page.$('#picture');
+  return String(await canvas?.screenshot({ encoding: 'base64' }));
+}
+
+/**
+ * How far apart two pictures are, in the mean, in levels; Infinity if their sizes differ.
+ * @param {Page} page
+ * @param {string} a a data URL or one of the same site
+ * @param {string} b
+ */
+function apart(page, a, b) {
+  return page.evaluate(async (a, b) => {
+    const pixels = async (/** @type {string} */ url) => {
+      const image = new Image();
+      image.src = url;
+      await image.decode();
+      const canvas = Object.assign(document.createElement('canvas'), { width: image.naturalWidth, height: image.naturalHeight });
+      const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext('2d'));
+      context.drawImage(image, 0, 0);
+      return context.getImageData(0, 0, canvas.width, canvas.height);
+    };
+    const [first, second] = await Promise.all([pixels(a), pixels(b)]);
+    if (first.width !== second.width || first.height !== second.height) return Infinity;
+    return first.data.reduce((sum, value, index) => sum + Math.abs(value - second.data[index]), 0) / first.data.length;
+  }, a, b);
+}
+
+/**
+ * Serves the worker with something before its own code, for one test.
+ * @param {import('node:test').TestContext} t
+ * @param {Session} session
+ * @param {string} prefix
+ */
+async function patchWorker(t, session, prefix) {
+  const source = await readFile(join(ROOT, 'dist', WORKER), 'utf8');
+  session.server.route(WORKER, { bytes: `${prefix}\n${source}`, type: 'text/javascript' });
+  t.after(() => session.server.route(WORKER, { file: join(ROOT, 'dist', WORKER) }));
+}
+
+inBrowsers({ models: [MODEL] }, (session) => {
+  const folder = () => join(session.folder, MODEL);
+
+  it('decodes the demo by itself, asks nobody else, and shows what it took', async () => {
+    const page = await session.open('/tests/blank.html');
+    /** @type {string[]} */
+    const requests = [];
+    page.on('request', (request) => requests.push(request.url()));
+    await page.setViewport({ width: 1280, height: 900 });
+    await page.goto(session.server.url('/'));
+    assert.equal(await reach(page, 'done', 'failed'), 'done', await text(page, 'problem'));
+    assert.match(await text(page, 'status'), /^Decoded 512 × 512 pixels in /);
+    assert.match(await text(page, 'plan'), /peak \d.* MiB/);
+    assert.match(await text(page, 'report'), /equal to the byte/);
+    assert.match(await text(page, 'cache-size'), /MiB/);
+    const levels = await apart(page, `data:image/png;base64,${await screenshot(page)}`, session.server.route('/native.png', { file: join(ROOT, 'assets', 'demo.png') }));
+    assert.ok(levels < 1, `${levels} levels from the native picture`);
+    const foreign = requests.filter((url) => !url.startsWith(session.server.origin) && !/^(data|blob):/.test(url));
+    assert.deepEqual(foreign, []);
+    assert.deepEqual(session.complaints(), []);
+  });
+
+  it('takes files, plans before it decodes, and saves what is on the canvas', async () => {
+    const page = await openSmall(session);
+    await choose(page, 'model-file', join(folder(), FILE), join(folder(), 'config.json'));
+    await page.waitForFunction((name) => document.querySelector('#model-name')?.textContent === name, {}, FILE);
+    assert.equal(await reach(page, 'ready', 'failed'), 'ready', await text(page, 'problem'));
+    await choose(page, 'latents-file', join(folder(), 'latents.safetensors'));
+    await reach(page, 'ready', 'failed');
+    const plan = await text(page, 'plan');
+    assert.match(plan, /Peak memory\s+\d.*iB\s+Largest binding\s+\d.*iB\s+Submissions\s+about \d+/);
+    assert.equal(await page.$eval('#download', (button) => /** @type {HTMLButtonElement} */ (button).disabled), true, 'nothing to save yet');
+    await keepDownloads(page);
+    await page.click('#decode');
+    assert.equal(await reach(page, 'done', 'failed'), 'done', await text(page, 'problem'));
+    assert.match(await text(page, 'status'), /^Decoded 88 × 40 pixels/);
+    await page.click('#download');
+    await page.waitForFunction(() => /** @type {any} */ (globalThis).saved.length === 1);
+    const saved = await page.evaluate(async () => {
+      const [blob] = /** @type {any} */ (globalThis).saved;
+      const bytes = new Uint8Array(await blob.arrayBuffer());
+      return { type: blob.type, data: `data:image/png;base64,${btoa(String.fromCharCode(...bytes))}` };
+    });
+    assert.equal(saved.type, 'image/png');
+    const levels = await apart(page, saved.data, `data:image/png;base64,${await screenshot(page)}`);
+    assert.ok(levels < 1, `the file is ${levels} levels from the screen`);
+    assert.deepEqual(session.complaints(), []);
+  });
+
+  it('stops at once when told to, and decodes again', async (t) => {
+    const page = await session.open('/');
+    await reach(page, 'decoding');
+    const start = performance.now();
+    await page.click('#cancel');
+    assert.equal(await reach(page, 'ready', 'failed', 'done'), 'ready');
+    t.diagnostic(`${(performance.now() - start).toFixed(0)} ms until the page said so`);
+    await choose(page, 'model-file', join(folder(), FILE), join(folder(), 'config.json'));
+    await choose(page, 'latents-file', join(folder(), 'latents.safetensors'));
+    await page.waitForFunction(() => document.querySelector('#status')?.textContent?.includes('88 × 40'));
+    await page.click('#decode');
+    assert.equal(await reach(page, 'done', 'failed'), 'done', await text(page, 'problem'));
+  });
+
+  it('works by keyboard, with every control named', async () => {
+    const page = await openSmall(session);
+    const unnamed = await page.$$eval('button, input, select, canvas, progress, svg[role=img], a[href]', (controls) =>
+      controls.filter((control) => {
+        const labels = 'labels' in control ? [.../** @type {HTMLInputElement} */ (control).labels ?? []].map((label) => label.textContent) : [];
+        const named = [control.getAttribute('aria-label'), control.getAttribute('aria-labelledby'), control.textContent, ...labels];
+        return !named.some((name) => name?.trim());
+      }).map((control) => control.outerHTML),
+    );
+    assert.deepEqual(unnamed, []);
+    for (let presses = 0; presses < 30 && (await page.evaluate(() => document.activeElement?.id)) !== 'decode'; presses += 1) await page.keyboard.press('Tab');
+    assert.equal(await page.evaluate(() => document.activeElement?.id), 'decode', 'Tab leads to the button');
+    await page.keyboard.press('Enter');
+    assert.equal(await reach(page, 'done', 'failed'), 'done');
+    assert.equal(await page.evaluate(() => document.activeElement?.id), 'decode', 'the focus stays where it was');
+  });
+
+  it('fits a phone, and a picture that is wider than it', async () => {
+    const page = await session.open('/tests/blank.html');
+    await page.setViewport({ width: 390, height: 844 });
+    await page.goto(session.server.url('/'));
+    await reach(page, 'decoding', 'done');
+    const width = await page.evaluate(() => document.documentElement.scrollWidth);
+    assert.ok(width <= 390, `${width} pixels wide`);
+    await page.click('#cancel').catch(() => {});
+  });
+
+  it('says what is wrong, and goes on', async () => {
+    const page = await openSmall(session);
+    const broken = join(session.folder, 'broken.safetensors');
+    await writeFile(broken, 'this is no model');
+    const wrong = join(session.folder, 'wrong.npy');
+    const header = "{'descr': '<f4', 'fortran_order': False, 'shape': (1, 3, 2, 2), }".padEnd(117) + '\n';
+    await writeFile(wrong, Buffer.concat([Buffer.from('\x93NUMPY\x01\x00\x76\x00', 'latin1'), Buffer.from(header), Buffer.alloc(48)]));
+    /** @type {[() => Promise<void>, string, RegExp][]} */
+    const wrongs = [
+      [() => choose(page, 'latents-file', wrong), 'input', /3 channels/],
+      [() => choose(page, 'latents-file', broken), 'format', /broken/],
+      [() => choose(page, 'model-file', broken), 'format', /broken/],
+      [() => openAddress(page, 'model', '/nothing.safetensors'), 'http', /404/],
+      [() => openAddress(page, 'model', '/'), 'http', /web page/],
+    ];
+    for (const [act, code, message] of wrongs) {
+      await act();
+      await page.waitForFunction((code) => document.body.dataset.problem === code, { timeout: 30_000 }, code);
+      assert.match(await text(page, 'problem'), message);
+    }
+    await choose(page, 'model-file', join(folder(), FILE), join(folder(), 'config.json'));
+    await choose(page, 'latents-file', join(folder(), 'latents.safetensors'));
+    await reach(page, 'ready');
+    assert.equal(await text(page, 'problem'), '', 'the problem is gone');
+    await page.click('#decode');
+    assert.equal(await reach(page, 'done', 'failed'), 'done', await text(page, 'problem'));
+  });
+
+  it('tells of a server without ranges', async () => {
+    const model = session.server.route('/whole.safetensors', { file: join(folder(), FILE), ranges: false });
+    const page = await openSmall(session, { model });
+    assert.match(await text(page, 'notices'), /whole files only/);
+    await page.click('#decode');
+    assert.equal(await reach(page, 'done', 'failed'), 'done', await text(page, 'problem'));
+  });
+
+  it('shows what it keeps, and clears it', async () => {
+    const page = await openSmall(session);
+    await page.waitForFunction(() => /iB$/.test(document.querySelector('#cache-size')?.textContent ?? ''));
+    await page.click('#cache-clear');
+    await page.waitForFunction(() => document.querySelector('#cache-size')?.textContent === 'nothing');
+  });
+
+  it('takes precision and budget from the link, and says which budget would do', async () => {
+    const page = await openSmall(session, { precision: 'f32', budget: '0.001' });
+    await page.waitForFunction(() => document.body.dataset.problem === 'budget');
+    assert.match(await text(page, 'problem'), /smallest that will do is \d/);
+    assert.match(await text(page, 'settings-facts'), /f32, budget/);
+  });
+
+  it('recovers from a lost device, and says so', async (t) => {
+    await patchWorker(t, session, `
+      let armed = false;
+      new BroadcastChannel('lose').onmessage = () => { armed = true; };
+      const { createCommandEncoder } = GPUDevice.prototype;
+      GPUDevice.prototype.createCommandEncoder = function (...parameters) {
+        if (armed) this.destroy();
+        armed = false;
+        return createCommandEncoder.apply(this, parameters);
+      };`);
+    const page = await openSmall(session);
+    await page.evaluate(() => new BroadcastChannel('lose').postMessage(''));
+    await page.click('#decode');
+    assert.equal(await reach(page, 'done', 'failed'), 'done', await text(page, 'problem'));
+    assert.match(await text(page, 'notices'), /device was lost/);
+  });
+
+  it('says what to do where there is no WebGPU', async (t) => {
+    await patchWorker(t, session, `Object.defineProperty(Object.getPrototypeOf(navigator), 'gpu', { value: undefined });`);
+    const page = await session.open('/');
+    assert.equal(await reach(page, 'done', 'failed'), 'failed');
+    const said = await text(page, 'problem');
+    for (const browser of ['Chrome', 'Edge', 'Firefox', 'Safari']) assert.ok(said.includes(browser), `${browser}: ${said}`);
+  });
+
+  it('shows memory reports, its own among them', async () => {
+    const page = await openSmall(session);
+    await page.click('#decode');
+    await reach(page, 'done');
+    await keepDownloads(page);
+    await page.click('#export');
+    const own = await page.evaluate(() => /** @type {any} */ (globalThis).saved[0].text());
+    const [measurement] = JSON.parse(own).measurements;
+    assert.equal(measurement.measured.ledger_peak, measurement.predicted.peak);
+    const file = join(session.folder, 'own.json');
+    await writeFile(file, own);
+    const results = join(ROOT, 'results');
+    const reports = (await readdir(results)).filter((name) => name.endsWith('.json') && !name.includes('schema')).map((name) => join(results, name));
+    await choose(page, 'reports-file', file, ...reports);
+    await page.waitForSelector('#reports-plots svg');
+    const shown = await page.$eval('#reports-plots', (host) => ({ plots: host.querySelectorAll('figure').length, rows: host.querySelectorAll('tr').length }));
+    assert.ok(shown.plots >= 2 && shown.rows > reports.length, JSON.stringify(shown));
+    assert.equal(await text(page, 'reports-problem'), '');
+    await choose(page, 'reports-file', join(folder(), 'config.json'));
+    await page.waitForFunction(() => /not a memory report/.test(document.querySelector('#reports-problem')?.textContent ?? ''));
+  });
+});
+
+/**
+ * @param {Page} page
+ * @param {'model' | 'latents'} kind
+ * @param {string} address
+ */
+async function openAddress(page, kind, address) {
+  await page.$eval(`#${kind}-url`, (input, address) => { /** @type {HTMLInputElement} */ (input).value = address; }, address);
+  await page.$eval(`#${kind}-form`, (form) => /** @type {HTMLFormElement} */ (form).requestSubmit());
+}

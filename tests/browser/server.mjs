@@ -1,0 +1,234 @@
+// @ts-check
+// A web server on this machine only. It serves folders as good servers do, and single addresses as badly as a test asks, and writes down
+// every request and the bytes that went out.
+
+import { createReadStream } from 'node:fs';
+import { stat } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import { extname, join, normalize, sep } from 'node:path';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+/** @type {Record<string, string>} */
+const TYPES = {
+  '.html': 'text/html; charset=utf-8',
+  '.js': 'text/javascript',
+  '.mjs': 'text/javascript',
+  '.css': 'text/css',
+  '.json': 'application/json',
+  '.svg': 'image/svg+xml',
+  '.png': 'image/png',
+  '.wasm': 'application/wasm',
+};
+
+/**
+ * How an address answers. Without any of these it is a file of a good server.
+ * @typedef {object} Behaviour
+ * @property {string} [file] the content: a file's path
+ * @property {Uint8Array | string} [bytes] or the content itself
+ * @property {number} [status] an answer without content but its status
+ * @property {string} [type] Content-Type
+ * @property {boolean} [ranges] false: no HTTP Range, and not even a word about it
+ * @property {boolean} [chunked] without ranges: no Content-Length either
+ * @property {string | null | ((request: number) => string | null)} [etag] null: none; a function is given the number of the request, from 0
+ * @property {number} [claim] the Content-Length to claim, whatever is sent
+ * @property {number} [stopAfter] break the connection off after so many bytes of an answer
+ * @property {number} [stopFrom] the first request that is broken off, from 0
+ * @property {number} [shortBy] leave out the last bytes of a range, and claim so
+ * @property {number} [claimFrom] the first byte that Content-Range claims, whatever is sent
+ * @property {number} [delay] milliseconds before each answer
+ * @property {number} [pace] milliseconds before each 64 KiB
+ */
+
+/** @typedef {{ path: string, method: string, range: string | undefined, status: number, bytes: number }} Seen */
+
+/**
+ * @param {object} options
+ * @param {string} options.root the folder of `/`
+ * @param {Record<string, string>} [options.mounts] other folders, by the path that they are served below: `{ '/models/': 'some/folder' }`
+ * @param {boolean} [options.isolate] cross-origin isolation (COOP, COEP), for wasm with threads
+ * @param {boolean} [options.cors] let pages of other origins read
+ */
+export async function startServer({ root, mounts = {}, isolate = false, cors = false }) {
+  /** @type {Map<string, Behaviour>} */
+  const routes = new Map();
+  /** @type {Seen[]} */
+  const seen = [];
+  const headers = { ...(isolate ? ISOLATION : {}), ...(cors ? CORS : {}) };
+  const server = createServer(async (request, response) => {
+    const path = decodeURIComponent(new URL(request.url ?? '/', 'http://localhost').pathname);
+    const entry = { path, method: request.method ?? 'GET', range: request.headers.range, status: 0, bytes: 0 };
+    const number = seen.filter((earlier) => earlier.path === path).length;
+    seen.push(entry);
+    const behaviour = routes.get(path) ?? { file: locate(path, root, mounts) };
+    await answer(behaviour, number, request, response, headers, entry).catch((error) => {
+      // A client that leaves is no failure of the server's.
+      if (!response.headersSent && !response.destroyed) response.writeHead(500).end(String(error));
+      response.destroy();
+    });
+  });
+  await new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(undefined)));
+  const { port } = /** @type {import('node:net').AddressInfo} */ (server.address());
+  const origin = `http://127.0.0.1:${port}`;
+  return {
+    origin,
+    /** @param {string} path */
+    url: (path) => origin + path,
+    /** What has been asked of `path` (of all, without one). @param {string} [path] */
+    seen: (path) => seen.filter((entry) => path === undefined || entry.path === path),
+    /** Bytes of content that went out for `path`. @param {string} path */
+    bytes: (path) => seen.filter((entry) => entry.path === path).reduce((sum, { bytes }) => sum + bytes, 0),
+    /** Forgets what was asked of `path`. @param {string} path */
+    forget: (path) => {
+      const kept = seen.filter((entry) => entry.path !== path);
+      seen.splice(0, seen.length, ...kept);
+    },
+    /** Makes `path` answer like this. @param {string} path @param {Behaviour} behaviour */
+    route: (path, behaviour) => {
+      routes.set(path, behaviour);
+      return origin + path;
+    },
+    /** Makes `path` a file like others again. @param {string} path */
+    unroute: (path) => routes.delete(path),
+    close: async () => {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
+
+/** @typedef {Awaited<ReturnType<typeof startServer>>} Server */
+
+const ISOLATION = {
+  'Cross-Origin-Opener-Policy': 'same-origin',
+  'Cross-Origin-Embedder-Policy': 'require-corp',
+  'Cross-Origin-Resource-Policy': 'cross-origin',
+};
+
+const CORS = {
+  'Access-Control-Allow-Origin': '*',
+  'Access-Control-Allow-Headers': 'Range',
+  'Access-Control-Expose-Headers': 'Content-Range, ETag, Last-Modified',
+};
+
+/**
+ * The file of an address: never one outside the folders served.
+ * @param {string} path
+ * @param {string} root
+ * @param {Record<string, string>} mounts
+ */
+function locate(path, root, mounts) {
+  const mount = Object.keys(mounts).find((prefix) => path.startsWith(prefix));
+  const [folder, rest] = mount ? [mounts[mount], path.slice(mount.length)] : [root, path];
+  const file = normalize(join(folder, rest.endsWith('/') || rest === '' ? `${rest}index.html` : rest));
+  return file.startsWith(normalize(folder + sep)) ? file : undefined;
+}
+
+/**
+ * @param {Behaviour} behaviour
+ * @param {number} number
+ * @param {import('node:http').IncomingMessage} request
+ * @param {import('node:http').ServerResponse} response
+ * @param {Record<string, string>} common
+ * @param {Seen} entry
+ */
+async function answer(behaviour, number, request, response, common, entry) {
+  if (behaviour.delay) await sleep(behaviour.delay);
+  for (const [name, value] of Object.entries(common)) response.setHeader(name, value);
+  response.setHeader('Cache-Control', 'no-cache');
+  const content = request.method === 'OPTIONS' ? undefined : await open(behaviour);
+  if (!content || behaviour.status) {
+    entry.status = behaviour.status ?? (request.method === 'OPTIONS' ? 204 : 404);
+    response.writeHead(entry.status).end();
+    return;
+  }
+  const etag = etagOf(behaviour, content, number);
+  if (etag) response.setHeader('ETag', etag);
+  const type = behaviour.type ?? TYPES[extname(behaviour.file ?? entry.path)] ?? 'application/octet-stream';
+  response.setHeader('Content-Type', type);
+  const hasRanges = behaviour.ranges !== false;
+  if (hasRanges) response.setHeader('Accept-Ranges', 'bytes');
+  const ifRange = request.headers['if-range'];
+  const range = hasRanges && (!ifRange || ifRange === etag) ? parseRange(request.headers.range, content.length) : undefined;
+  if (range === 'unsatisfiable') {
+    entry.status = 416;
+    response.writeHead(416, { 'Content-Range': `bytes */${content.length}` }).end();
+    return;
+  }
+  const part = range ?? { first: 0, last: content.length - 1 };
+  const end = part.last + 1 - (range ? (behaviour.shortBy ?? 0) : 0);
+  entry.status = range ? 206 : 200;
+  if (range) response.setHeader('Content-Range', `bytes ${behaviour.claimFrom ?? part.first}-${part.last}/${content.length}`);
+  if (!behaviour.chunked) response.setHeader('Content-Length', behaviour.claim ?? Math.max(0, end - part.first));
+  response.writeHead(entry.status);
+  if (request.method === 'HEAD') response.end();
+  else await send(content.read(part.first, end), { ...behaviour, number }, response, entry);
+}
+
+/**
+ * @param {AsyncIterable<Uint8Array>} chunks
+ * @param {Behaviour & { number: number }} behaviour
+ * @param {import('node:http').ServerResponse} response
+ * @param {Seen} entry
+ */
+async function send(chunks, { stopAfter, stopFrom = 0, pace, claim, number }, response, entry) {
+  const most = stopAfter !== undefined && number >= stopFrom ? stopAfter : Infinity;
+  async function* paced() {
+    for await (const chunk of chunks) {
+      if (pace) await sleep(pace);
+      const rest = chunk.subarray(0, Math.max(0, most - entry.bytes));
+      entry.bytes += rest.length;
+      yield rest;
+      if (entry.bytes >= most) break;
+    }
+  }
+  if (most === Infinity && claim === undefined) return pipeline(Readable.from(paced()), response);
+  for await (const chunk of paced()) await new Promise((resolve) => response.write(chunk, resolve));
+  // Let what was written go out before the connection breaks.
+  await sleep(50);
+  response.destroy();
+}
+
+/**
+ * @param {Behaviour} behaviour
+ * @returns {Promise<{ length: number, tag: string, read(first: number, end: number): AsyncIterable<Uint8Array> } | undefined>}
+ */
+async function open({ file, bytes }) {
+  if (bytes !== undefined) {
+    const buffer = Buffer.from(bytes);
+    return { length: buffer.length, tag: `"${buffer.length}"`, read: (first, end) => pieces(buffer.subarray(first, end)) };
+  }
+  const found = file === undefined ? undefined : await stat(file).catch(() => undefined);
+  if (!found?.isFile() || file === undefined) return undefined;
+  const read = (/** @type {number} */ start, /** @type {number} */ end) => (end > start ? createReadStream(file, { start, end: end - 1 }) : pieces(Buffer.alloc(0)));
+  return { length: found.size, tag: `"${found.size}-${found.mtimeMs}"`, read };
+}
+
+/** @param {Buffer} buffer */
+async function* pieces(buffer) {
+  for (let at = 0; at < buffer.length; at += 65536) yield buffer.subarray(at, at + 65536);
+}
+
+/**
+ * @param {Behaviour} behaviour
+ * @param {{ tag: string }} content
+ * @param {number} number
+ */
+function etagOf({ etag }, content, number) {
+  if (typeof etag === 'function') return etag(number);
+  return etag === undefined ? content.tag : etag;
+}
+
+/**
+ * One range of bytes; several at once are no one's here.
+ * @param {string | undefined} header
+ * @param {number} length
+ */
+function parseRange(header, length) {
+  const match = /^bytes=(\d*)-(\d*)$/.exec(header ?? '');
+  if (!match || (match[1] === '' && match[2] === '')) return undefined;
+  const first = match[1] === '' ? Math.max(0, length - Number(match[2])) : Number(match[1]);
+  const last = match[1] === '' || match[2] === '' ? length - 1 : Math.min(Number(match[2]), length - 1);
+  return first > last ? 'unsatisfiable' : { first, last };
+}

@@ -1,0 +1,207 @@
+// @ts-check
+// A browser, a server and models for the tests of one file, and a page that runs functions of the tests.
+
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, afterEach, before, describe } from 'node:test';
+import { fileURLToPath } from 'node:url';
+
+import { KINDS, launch } from './browsers.mjs';
+import { fixture, latentsFile, modelFile } from './fixtures.mjs';
+import { startServer } from './server.mjs';
+
+export const ROOT = fileURLToPath(new URL('../../', import.meta.url));
+
+/** What `cargo xtask web` made. */
+export const DIST = join(ROOT, 'dist');
+
+const EXAMPLES = join(ROOT, 'examples');
+
+const IN_PAGE = fileURLToPath(new URL('in-page/', import.meta.url));
+
+/** What a browser says by itself that is no failure of ours. */
+const HARMLESS = new RegExp(
+  [
+    'Failed to load resource',
+    'powerPreference option is currently ignored',
+    // Firefox: requests that fail, and work that is handed to a lost device. What comes of both is tested by itself.
+    'Cross-Origin Request Blocked',
+    'Parent device is lost',
+    'Encountered one or more errors while creating',
+  ].join('|'),
+);
+
+/** @typedef {import('./browsers.mjs').Kind} Kind */
+
+/**
+ * Defines the same tests for each browser. One browser runs at a time.
+ * @param {{ kinds?: Kind[], models?: string[] }} options `models`: names of fixtures that the tests decode
+ * @param {(session: Session) => void} define
+ */
+export function inBrowsers({ kinds = KINDS, models = [] }, define) {
+  for (const kind of kinds) {
+    describe(kind, { timeout: 480_000 }, () => {
+      const session = new Session(kind);
+      before(() => session.start(models), { timeout: 120_000 });
+      afterEach(() => session.checkComplaints());
+      after(() => session.stop());
+      define(session);
+    });
+  }
+}
+
+export class Session {
+  /** @type {Awaited<ReturnType<typeof launch>> | undefined} */
+  #browser;
+  /** @type {import('puppeteer-core').Page | undefined} */
+  #page;
+  /** @type {import('./server.mjs').Server | undefined} */
+  #server;
+  #folder = '';
+  /** What the page said. @type {string[]} */
+  #said = [];
+
+  /** @param {Kind} kind */
+  constructor(kind) {
+    this.kind = kind;
+  }
+
+  /** @param {string[]} models */
+  async start(models) {
+    this.#folder = await mkdtemp(join(tmpdir(), 'wgvae-models-'));
+    for (const name of models) await writeModel(join(this.#folder, name), await fixture(name));
+    this.#server = await startServer({ root: DIST, mounts: { '/tests/': IN_PAGE, '/models/': this.#folder, '/examples/': EXAMPLES } });
+    this.#browser = await launch(this.kind);
+  }
+
+  async stop() {
+    await this.#browser?.close();
+    await this.#server?.close();
+    await rm(this.#folder, { recursive: true, force: true });
+  }
+
+  get server() {
+    if (!this.#server) throw new Error('the session was not started');
+    return this.#server;
+  }
+
+  get browser() {
+    if (!this.#browser) throw new Error('the session was not started');
+    return this.#browser.browser;
+  }
+
+  /** Where the models of the tests lie. */
+  get folder() {
+    return this.#folder;
+  }
+
+  /** The page that is open. */
+  get page() {
+    if (!this.#page) throw new Error('no page is open');
+    return this.#page;
+  }
+
+  /**
+   * The file or folder of a model as the page asks for it.
+   * @param {string} path
+   */
+  model(path) {
+    return this.server.url(`/models/${path}`);
+  }
+
+  /**
+   * A page on our server, watched for errors that nobody caught.
+   * @param {string} path
+   */
+  async open(path) {
+    await this.closePage();
+    const page = await this.browser.newPage();
+    page.on('console', (message) => this.#said.push(`${message.type()}: ${message.text()}`));
+    page.on('pageerror', (error) => this.#said.push(`uncaught: ${error instanceof Error ? error.message : error}`));
+    await page.goto(path === 'about:blank' ? path : this.server.url(path));
+    this.#page = page;
+    return page;
+  }
+
+  /** What the page has said and nobody expected. */
+  complaints() {
+    return this.#said.filter((line) => /^(error|uncaught)/.test(line) && !HARMLESS.test(line));
+  }
+
+  /** Takes back a complaint that a test expects, and fails if there was none. @param {RegExp} pattern */
+  expectComplaint(pattern) {
+    const others = this.#said.filter((line) => !pattern.test(line));
+    if (others.length === this.#said.length) throw new Error(`expected a complaint like ${pattern}, the page said:\n${this.#said.join('\n')}`);
+    this.#said = others;
+  }
+
+  /** Fails if the page has said something that nobody expected: an error that nobody caught, above all. */
+  checkComplaints() {
+    const complaints = this.complaints();
+    this.#said = [];
+    if (complaints.length > 0) throw new Error(`the page complained:\n${complaints.join('\n')}`);
+  }
+
+  async closePage() {
+    await this.#page?.close();
+    this.#page = undefined;
+    this.#said = [];
+  }
+
+  /**
+   * Runs a function in a page that has the package, as `lab` (in-page/lab.js). Arguments and result pass as JSON: what is undefined is not there.
+   * @template {unknown[]} A
+   * @template R
+   * @param {(...args: A) => R} task
+   * @param {A} args
+   * @returns {Promise<Awaited<R>>}
+   */
+  async run(task, ...args) {
+    const page = this.#page ?? (await this.#openLab());
+    try {
+      const result = await page.evaluate(/** @type {any} */ (task), ...args);
+      return result === undefined ? result : JSON.parse(JSON.stringify(result));
+    } catch (error) {
+      throw new Error(`${this.kind}: ${error instanceof Error ? error.message : error}\n${this.#said.join('\n')}`);
+    }
+  }
+
+  async #openLab() {
+    const page = await this.open('/tests/blank.html');
+    await page.waitForFunction(() => 'lab' in globalThis, { timeout: 30_000 });
+    return page;
+  }
+}
+
+/**
+ * A model folder as diffusers writes it, and its latents.
+ * @param {string} folder
+ * @param {import('./fixtures.mjs').Fixture} fixture
+ */
+async function writeModel(folder, { config, latents, image }) {
+  await mkdir(folder);
+  await writeFile(join(folder, 'golden.json'), JSON.stringify(picture(image)));
+  await writeFile(join(folder, 'config.json'), config);
+  await writeFile(join(folder, 'diffusion_pytorch_model.safetensors'), modelFile(config));
+  await writeFile(join(folder, 'latents.safetensors'), latentsFile(latents));
+}
+
+/**
+ * What a picture file of an image [1, 3, h, w] would hold.
+ * @param {import('./safetensors.mjs').Tensor} image
+ */
+function picture({ shape: [, , height, width], data }) {
+  const plane = width * height;
+  const rgba = Array.from({ length: 4 * plane }, (_, at) => {
+    const value = at % 4 === 3 ? 1 : data[(at % 4) * plane + (at >> 2)];
+    return Math.round(255 * Math.min(1, Math.max(0, value * 0.5 + 0.5)));
+  });
+  return { width, height, rgba };
+}
+
+/** Floats that left a page as base64. @param {string} text */
+export function floats(text) {
+  const bytes = Uint8Array.from(Buffer.from(text, 'base64'));
+  return new Float32Array(bytes.buffer);
+}

@@ -1,0 +1,36 @@
+// @ts-check
+// Every shader that a plan can ask for is compiled once by each browser: by Tint in Chromium, by naga in Firefox.
+
+import assert from 'node:assert/strict';
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { it } from 'node:test';
+
+import { inBrowsers, ROOT } from './session.mjs';
+
+inBrowsers({}, (session) => {
+  for (const storage of session.kind === 'firefox' ? ['f32', 'packed_f16', 'f16'] : ['f32', 'packed_f16']) {
+    it(`compiles every shader in ${storage}`, { timeout: 240_000 }, async (t) => {
+      const names = await session.run(async (storage) => {
+        const wasm = await import(/** @type {string} */ ('/web/pkg/wgvae.js'));
+        await wasm.default({ module_or_path: '/web/pkg/wgvae_bg.wasm' });
+        const gpu = await wasm.Gpu.request({});
+        try {
+          return await wasm.compileAll(gpu, storage);
+        } finally {
+          gpu.lose();
+          gpu.free();
+        }
+      }, storage);
+      const missing = (await shaders()).filter((shader) => !names.includes(shader));
+      assert.deepEqual(missing, [], 'shaders that were not compiled');
+      t.diagnostic(`${names.length} pipelines: ${[...new Set(names)]}`);
+    });
+  }
+});
+
+/** The names of the files in shaders/. */
+async function shaders() {
+  const files = await readdir(join(ROOT, 'shaders'));
+  return files.filter((name) => name.endsWith('.wgsl')).map((name) => name.slice(0, -'.wgsl'.length));
+}

@@ -1,0 +1,325 @@
+// @ts-check
+// Where models come from: files by slices, addresses by ranges, the cache, and every way in which a server can be wrong.
+
+import assert from 'node:assert/strict';
+import { readFile, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { it } from 'node:test';
+
+import { nameOf } from '../../web/src/http.js';
+import { decoderShapes, count, fixture, modelFile } from './fixtures.mjs';
+import { inBrowsers } from './session.mjs';
+
+const MODEL = 'toy_odd';
+const FILE = 'diffusion_pytorch_model.safetensors';
+
+/** What may be fetched besides tensors: the first request, gaps between neighbours. */
+const SLACK = 256 << 10;
+
+it('calls a file by the last part of its address', () => {
+  const names = ['/a/one.npy', '/two%20words.npy', '/100%.npy', '/'].map((path) => nameOf(new URL(path, 'http://host')));
+  assert.deepEqual(names, ['one.npy', 'two words.npy', '100%.npy', 'host']);
+});
+
+inBrowsers({ models: [MODEL] }, (session) => {
+  const folder = () => session.model(`${MODEL}/`);
+  const path = () => join(session.folder, MODEL, FILE);
+
+  /**
+   * Opens `model` and decodes with it: whether the picture is right, or the error, and whether all that was taken of the GPU is given back.
+   * @param {string} model
+   * @param {{ cache?: boolean }} [options]
+   */
+  const attempt = (model, options = {}) =>
+    session.run(
+      async (folder, model, options) => {
+        const shared = await lab.shared(folder);
+        const latents = `${folder}latents.safetensors`;
+        const before = lab.gpu.liveBytes();
+        /** @type {string[]} */
+        const notices = [];
+        const onNotice = (/** @type {{ code: string }} */ { code }) => notices.push(code);
+        const { error, value } = await lab.outcome(async () => {
+          const decoder = await lab.open(folder, { model, onNotice, device: shared.device, ...options });
+          const image = await decoder.decode(latents, { output: 'image-data' });
+          await decoder.destroy();
+          return lab.isRight(folder, image);
+        });
+        const freed = await lab.until(() => lab.gpu.liveBytes() === before);
+        return { right: value, code: error?.code, message: error?.message, isTyped: error?.isTyped, notices, freed };
+      },
+      folder(),
+      model,
+      options,
+    );
+
+  it('reads a Blob by slices', async () => {
+    const found = await session.run(async (folder) => {
+      const { device } = await lab.shared(folder);
+      const before = lab.gpu.liveBytes();
+      const model = await lab.blob(`${folder}diffusion_pytorch_model.safetensors`);
+      let largest = 0;
+      const { slice } = Blob.prototype;
+      const whole = Blob.prototype.arrayBuffer;
+      Blob.prototype.slice = /** @this {Blob} */ function (start = 0, end = this.size, type) {
+        largest = Math.max(largest, end - start);
+        return slice.call(this, start, end, type);
+      };
+      Blob.prototype.arrayBuffer = function () {
+        if (this === model) throw new Error('the whole file was read');
+        return whole.call(this);
+      };
+      const decoder = await lab.open(folder, { model, device });
+      const image = await decoder.decode(await lab.blob(`${folder}latents.safetensors`), { output: 'image-data' });
+      await decoder.destroy();
+      Object.assign(Blob.prototype, { slice, arrayBuffer: whole });
+      return { right: await lab.isRight(folder, image), part: largest / model.size, left: lab.gpu.liveBytes() - before };
+    }, folder());
+    assert.ok(found.part < 0.5, `a slice of ${found.part} of the file`);
+    assert.deepEqual({ ...found, part: 0 }, { right: true, part: 0, left: 0 });
+  });
+
+  it('reads memory, and shards', async () => {
+    const config = JSON.parse((await fixture(MODEL)).config);
+    const half = decoderShapes(config).length >> 1;
+    const names = decoderShapes(config).map(([name]) => name);
+    // Two files that hold half of the tensors each.
+    const shards = [names.slice(0, half), names.slice(half)].map((kept, index) => {
+      const bytes = modelFile(JSON.stringify(config), { keep: (name) => kept.includes(name) });
+      return session.server.route(`/shard-${index}.safetensors`, { bytes });
+    });
+    const found = await session.run(
+      async (folder, shards) => {
+        const { device } = await lab.shared(folder);
+        const before = lab.gpu.liveBytes();
+        const load = async (/** @type {any} */ model) => {
+          const decoder = await lab.open(folder, { model, device });
+          const image = await decoder.decode(`${folder}latents.safetensors`, { output: 'image-data' });
+          await decoder.destroy();
+          return lab.isRight(folder, image);
+        };
+        const buffer = await (await lab.blob(`${folder}diffusion_pytorch_model.safetensors`)).arrayBuffer();
+        const right = [await load(buffer), await load(new Uint8Array(buffer)), await load(shards)];
+        const { error } = await lab.outcome(load(shards[0]));
+        return { right, code: error?.code, left: lab.gpu.liveBytes() - before };
+      },
+      folder(),
+      shards,
+    );
+    assert.deepEqual(found, { right: [true, true, true], code: 'missing-tensors', left: 0 });
+  });
+
+  it('reads an address by ranges', async () => {
+    const url = session.server.route('/ranges.safetensors', { file: path() });
+    const found = await attempt(url);
+    assert.deepEqual(found, { right: true, notices: [], freed: true });
+    const seen = session.server.seen('/ranges.safetensors');
+    assert.ok(seen.length > 1 && seen.every(({ status, range }) => status === 206 && range), JSON.stringify(seen));
+    const { size } = await stat(path());
+    assert.ok(session.server.bytes('/ranges.safetensors') <= size + SLACK, `${session.server.bytes('/ranges.safetensors')} of ${size}`);
+  });
+
+  for (const chunked of [false, true]) {
+    it(`streams an address without ranges${chunked ? ' and without a length' : ''}, and says so`, async () => {
+      const name = `/stream-${chunked}.safetensors`;
+      const found = await attempt(session.server.route(name, { file: path(), ranges: false, chunked }));
+      assert.deepEqual(found, { right: true, notices: ['no-ranges'], freed: true });
+      const { size } = await stat(path());
+      // Never more often than once more from the start.
+      assert.ok(session.server.bytes(name) <= 2 * size, `${session.server.bytes(name)} of ${size}`);
+    });
+  }
+
+  it('fetches only the VAE of a larger checkpoint', async () => {
+    const { config } = await fixture(MODEL);
+    const hole = 48 << 20;
+    const bytes = modelFile(config, { prefix: 'vae.', hole });
+    const found = await attempt(session.server.route('/large.safetensors', { bytes }));
+    assert.deepEqual(found, { right: true, notices: [], freed: true });
+    const wanted = decoderShapes(JSON.parse(config)).reduce((sum, [, shape]) => sum + 4 * count(shape), 0);
+    const sent = session.server.bytes('/large.safetensors');
+    assert.ok(sent <= wanted + SLACK, `${sent} bytes were fetched, of ${bytes.length}; the decoder has ${wanted}`);
+  });
+
+  it('keeps what it fetched, and forgets it when told to', async () => {
+    const name = '/cached.safetensors';
+    let etag = '"first"';
+    const url = session.server.route(name, { file: path(), etag: () => etag });
+    const usage = () => session.run(() => lab.wgvae.cacheUsage());
+    await session.run(() => lab.wgvae.clearCache());
+    const { size } = await stat(path());
+
+    assert.equal((await attempt(url, { cache: true })).right, true);
+    const kept = await usage();
+    assert.ok(kept.bytes >= 0.9 * size - SLACK && kept.bytes <= size + SLACK && kept.entries > 0, JSON.stringify(kept));
+
+    session.server.forget(name);
+    await session.closePage();
+    assert.equal((await attempt(url, { cache: true })).right, true);
+    assert.ok(session.server.bytes(name) <= SLACK, `${session.server.bytes(name)} bytes were fetched again`);
+
+    etag = '"second"';
+    session.server.forget(name);
+    assert.equal((await attempt(url, { cache: true })).right, true);
+    assert.ok(session.server.bytes(name) >= size - SLACK, 'another version is fetched');
+    const again = await usage();
+    assert.ok(again.bytes <= size + SLACK, `the old version is still kept: ${again.bytes}`);
+
+    await session.run(() => lab.wgvae.clearCache());
+    assert.deepEqual(await usage(), { bytes: 0, entries: 0 });
+    session.server.forget(name);
+    assert.equal((await attempt(url, { cache: true })).right, true);
+    assert.ok(session.server.bytes(name) >= size - SLACK, 'a cleared cache is empty');
+  });
+
+  it('counts and removes what closed pages left of streams, and no more', async () => {
+    const found = await session.run(async () => {
+      await lab.wgvae.clearCache();
+      const ours = await (await navigator.storage.getDirectory()).getDirectoryHandle('wgvae', { create: true });
+      const folder = await ours.getDirectoryHandle('stream-test', { create: true });
+      const stream = await (await folder.getFileHandle('0', { create: true })).createWritable();
+      await stream.write('abc');
+      await stream.close();
+      const inUse = await navigator.locks.request('stream-test', async () => {
+        await lab.wgvae.clearCache();
+        return lab.wgvae.cacheUsage();
+      });
+      const abandoned = await lab.wgvae.cacheUsage();
+      await lab.wgvae.clearCache();
+      const { error } = await lab.outcome(ours.getDirectoryHandle('stream-test'));
+      return { inUse, abandoned, cleared: await lab.wgvae.cacheUsage(), error: error?.name };
+    });
+    const nothing = { bytes: 0, entries: 0 };
+    assert.deepEqual(found, { inUse: nothing, abandoned: { bytes: 3, entries: 1 }, cleared: nothing, error: 'NotFoundError' });
+  });
+
+  it('keeps nothing without a validator, or unless asked to', async () => {
+    await session.run(() => lab.wgvae.clearCache());
+    await attempt(session.server.route('/anonymous.safetensors', { file: path(), etag: null }), { cache: true });
+    await attempt(session.server.route('/plain.safetensors', { file: path() }));
+    assert.deepEqual(await session.run(() => lab.wgvae.cacheUsage()), { bytes: 0, entries: 0 });
+  });
+
+  it('decodes all the same when there is no more room', async () => {
+    const page = await session.open('/tests/blank.html');
+    await page.waitForFunction(() => 'lab' in globalThis);
+    await session.run(() => lab.wgvae.clearCache());
+    if (session.kind === 'chromium') {
+      const client = await page.createCDPSession();
+      await client.send('Storage.overrideQuotaForOrigin', { origin: session.server.origin, quotaSize: 1 << 20 });
+    } else {
+      // Firefox has no way to set the quota of a site while it runs.
+      await page.evaluate(() => {
+        FileSystemWritableFileStream.prototype.write = () => Promise.reject(new DOMException('no room', 'QuotaExceededError'));
+      });
+    }
+    const found = await attempt(session.server.route('/quota.safetensors', { file: path() }), { cache: true });
+    if (session.kind === 'chromium') {
+      const client = await page.createCDPSession();
+      await client.send('Storage.overrideQuotaForOrigin', { origin: session.server.origin });
+    }
+    await session.closePage();
+    assert.deepEqual(found, { right: true, notices: ['cache-full'], freed: true });
+  });
+
+  it('says what is wrong with an answer', async () => {
+    const file = path();
+    const { size } = await stat(file);
+    const html = '<!doctype html><title>Sign in</title>'.repeat(4000);
+    /** @type {[string, import('./server.mjs').Behaviour, string[]][]} */
+    const answers = [
+      ['404', { status: 404 }, ['http']],
+      ['500', { status: 500 }, ['http']],
+      ['a web page with ranges', { bytes: html, type: 'text/html' }, ['http']],
+      ['a web page without ranges', { bytes: html, type: 'text/html', ranges: false }, ['http']],
+      ['a web page that calls itself a file', { bytes: html }, ['format']],
+      ['an empty file', { bytes: '' }, ['format', 'http', 'truncated']],
+      ['half a file', { bytes: (await readFile(file)).subarray(0, size >> 1) }, ['format', 'truncated']],
+      ['half a file without ranges', { bytes: (await readFile(file)).subarray(0, size >> 1), ranges: false }, ['format', 'truncated']],
+      ['ranges that are too short', { file, shortBy: 100 }, ['truncated', 'http']],
+      ['ranges of another place', { file, claimFrom: 1 }, ['http']],
+      ['ranges that break off', { file, stopAfter: 30_000, stopFrom: 1 }, ['truncated', 'network']],
+      ['a first answer that breaks off', { file, stopAfter: 30_000 }, ['truncated', 'network']],
+      ['a stream that breaks off', { file, ranges: false, stopAfter: size >> 1 }, ['truncated', 'network']],
+      ['a stream that promises too much', { file, ranges: false, claim: size + 1000 }, ['truncated', 'format']],
+      ['a stream that promises too little', { file, ranges: false, claim: size - 1000 }, ['truncated', 'format']],
+      ['another file from the second request on', { file, etag: (number) => `"${Math.min(number, 1)}"` }, ['changed']],
+    ];
+    for (const [what, behaviour, codes] of answers) {
+      const name = `/bad-${what.replaceAll(' ', '-')}`;
+      const { code, isTyped, freed, message, right } = await attempt(session.server.route(name, behaviour));
+      assert.ok(codes.includes(String(code)), `${what}: expected ${codes}, found ${code}: ${message} ${right ?? ''}`);
+      assert.deepEqual([isTyped, freed], [true, true], `${what}: typed, and all GPU memory is free`);
+    }
+  });
+
+  it('says that nobody answers', async () => {
+    const gone = await import('./server.mjs').then(({ startServer }) => startServer({ root: '.' }));
+    await gone.close();
+    const found = await attempt(gone.url('/model.safetensors'));
+    assert.deepEqual([found.code, found.freed], ['network', true]);
+  });
+
+  it('takes its time with a slow server, and stops when told to', async () => {
+    const slow = session.server.route('/slow.safetensors', { file: path(), delay: 20, pace: 2 });
+    assert.equal((await attempt(slow)).right, true);
+    const stuck = session.server.route('/stuck.safetensors', { file: path(), delay: 60_000 });
+    const waited = await session.run(async (folder, model) => {
+      const [start, before] = [performance.now(), lab.gpu.liveBytes()];
+      const { error } = await lab.outcome(lab.open(folder, { model, signal: AbortSignal.timeout(300) }));
+      return { name: error?.name, seconds: (performance.now() - start) / 1000, left: lab.gpu.liveBytes() - before };
+    }, folder(), stuck);
+    assert.ok(waited.seconds < 5, `stopped after ${waited.seconds} s`);
+    assert.deepEqual({ ...waited, seconds: 0 }, { name: 'TimeoutError', seconds: 0, left: 0 });
+  });
+
+  it('notices that an address without ranges gives another file', async () => {
+    const bytes = await readFile(path());
+    const url = session.server.route('/replaced.safetensors', { bytes, ranges: false, etag: null });
+    const page = await session.open('/tests/blank.html');
+    await page.waitForFunction(() => 'lab' in globalThis);
+    await page.evaluate(async (folder, model) => {
+      Object.assign(globalThis, { decoder: await lab.open(folder, { model }) });
+    }, folder(), url);
+    session.server.route('/replaced.safetensors', { bytes: Buffer.concat([bytes, Buffer.alloc(1)]), ranges: false, etag: null });
+    const found = await page.evaluate(async (folder) => {
+      const { decoder } = /** @type {any} */ (globalThis);
+      decoder.device.destroy();
+      const { error } = await lab.outcome(decoder.decode(`${folder}latents.safetensors`));
+      await decoder.destroy();
+      return { code: error?.code, isTyped: error?.isTyped, left: lab.gpu.liveBytes(), devices: lab.gpu.liveDevices() };
+    }, folder());
+    await session.closePage();
+    assert.deepEqual(found, { code: 'changed', isTyped: true, left: 0, devices: 0 });
+  });
+
+  it('notices that a file was changed while it was open', async () => {
+    const page = await session.open('/tests/blank.html');
+    await page.waitForFunction(() => 'lab' in globalThis);
+    const chosen = join(session.folder, 'chosen.safetensors');
+    await writeFile(chosen, await readFile(path()));
+    const input = /** @type {import('puppeteer-core').ElementHandle<HTMLInputElement>} */ (
+      await page.evaluateHandle(() => {
+        const input = Object.assign(document.createElement('input'), { type: 'file' });
+        document.body.append(input);
+        return input;
+      })
+    );
+    await input.uploadFile(chosen);
+    await page.evaluate(async (folder) => {
+      const shared = /** @type {any} */ (globalThis);
+      const model = document.querySelector('input')?.files?.[0];
+      shared.decoder = await lab.open(folder, { model });
+    }, folder());
+    await writeFile(chosen, (await readFile(chosen)).subarray(0, 100_000));
+    // The weights are read again when the device is lost.
+    const found = await page.evaluate(async (folder) => {
+      const { decoder } = /** @type {any} */ (globalThis);
+      decoder.device.destroy();
+      const { error } = await lab.outcome(decoder.decode(`${folder}latents.safetensors`));
+      await decoder.destroy();
+      return { code: error?.code, isTyped: error?.isTyped, left: lab.gpu.liveBytes(), devices: lab.gpu.liveDevices() };
+    }, folder());
+    assert.deepEqual(found, { code: 'changed', isTyped: true, left: 0, devices: 0 });
+  });
+});

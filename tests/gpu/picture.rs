@@ -1,0 +1,87 @@
+//! Pictures that stay on the device.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use pollster::block_on;
+use wgvae::{
+    Blend, BlendRule, Bytes, ChannelOrder, Control, DecodeOptions, Error, HostTensor, Latents, Output, Parking, Tiling,
+    Vae,
+};
+
+use crate::streaming::load;
+
+const ORDER: ChannelOrder = ChannelOrder::Bgra;
+
+/// Whole, within half of that, and within the least there is.
+fn budgets(vae: &Vae, latents: &Latents) -> [DecodeOptions; 3] {
+    let whole = DecodeOptions { output: Output::Picture(ORDER), parking: Parking::On, ..DecodeOptions::default() };
+    let peak = vae.plan(latents.size(), &whole).unwrap().memory.peak();
+    let within = |budget| DecodeOptions { memory_budget: Some(budget), ..whole };
+    let Err(Error::Budget { smallest, .. }) = vae.plan(latents.size(), &within(Bytes(1))) else { panic!("one byte") };
+    [whole, within(Bytes(smallest.0.midpoint(peak.0))), within(smallest)]
+}
+
+#[test]
+fn a_picture_on_the_device_is_the_one_that_is_read() {
+    // 40, 88 and 192 pixels wide: rows that are padded, and rows that are not.
+    for case in ["toy_small_decoder", "toy_odd", "toy_wide"] {
+        let (gpu, mut vae, latents) = load(case);
+        let read = block_on(vae.decode(&latents, 0, &DecodeOptions::default(), &mut Control::default())).unwrap();
+        for options in budgets(&vae, &latents) {
+            let predicted = vae.plan(latents.size(), &options).unwrap().memory.peak();
+            assert!(options.memory_budget.is_none_or(|budget| predicted <= budget), "{case}: {predicted}");
+            gpu.ledger().restart_peak();
+            block_on(vae.decode_picture(&latents, 0, ORDER, &options, &mut Control::default())).unwrap();
+            assert_eq!(gpu.ledger().current(), predicted, "{case}");
+            assert_eq!(block_on(vae.read_picture()).unwrap(), read.pixels, "{case}");
+        }
+        let whole = DecodeOptions::default();
+        block_on(vae.decode_picture(&latents, 0, ChannelOrder::Rgba, &whole, &mut Control::default())).unwrap();
+        assert_eq!(block_on(vae.read_picture()).unwrap(), read.pixels, "{case}");
+    }
+}
+
+#[test]
+fn an_overflow_is_found_without_reading_the_picture() {
+    let (_, mut vae, latents) = load("toy_odd");
+    let shape = vec![4, latents.size().height as usize, latents.size().width as usize];
+    let huge = Latents::new(HostTensor { data: vec![3e38; shape.iter().product()], shape }).unwrap();
+    let options = DecodeOptions::default();
+    let read = block_on(vae.decode(&huge, 0, &options, &mut Control::default())).unwrap_err();
+    let stays = block_on(vae.decode_picture(&huge, 0, ORDER, &options, &mut Control::default())).unwrap_err();
+    assert!(matches!(stays, Error::NotFinite { .. }), "{stays}");
+    assert_eq!(stays.to_string(), read.to_string(), "the same pixel");
+    assert!(vae.picture().is_none(), "a broken picture is none");
+}
+
+#[test]
+fn there_is_a_picture_only_after_a_whole_decode() {
+    let (_, mut vae, latents) = load("toy_odd");
+    assert!(matches!(block_on(vae.read_picture()), Err(Error::Input { .. })));
+    let options = DecodeOptions::default();
+    block_on(vae.decode_picture(&latents, 0, ORDER, &options, &mut Control::default())).unwrap();
+    assert!(vae.picture().is_some());
+    let mut cancelled = Control { cancel: Some(Arc::new(AtomicBool::new(true))), ..Control::default() };
+    assert!(matches!(
+        block_on(vae.decode_picture(&latents, 0, ORDER, &options, &mut cancelled)),
+        Err(Error::Cancelled)
+    ));
+    assert!(vae.picture().is_none(), "half a picture is none");
+    block_on(vae.decode(&latents, 0, &options, &mut Control::default())).unwrap();
+    assert!(vae.picture().is_none(), "the last decode was read");
+}
+
+#[test]
+fn what_cannot_stay_on_the_device_is_refused() {
+    let (_, mut vae, latents) = load("toy_odd");
+    let picture = DecodeOptions { output: Output::Picture(ORDER), ..DecodeOptions::default() };
+    let error = block_on(vae.decode(&latents, 0, &picture, &mut Control::default())).unwrap_err();
+    assert!(error.to_string().contains("decode_picture"), "{error}");
+    let tiles = DecodeOptions {
+        tiling: Tiling::Blend(Blend::new(BlendRule::Linear, 4, 1).unwrap()),
+        ..DecodeOptions::default()
+    };
+    let error = block_on(vae.decode_picture(&latents, 0, ORDER, &tiles, &mut Control::default())).unwrap_err();
+    assert!(error.to_string().contains("tiles"), "{error}");
+}

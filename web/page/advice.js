@@ -1,0 +1,62 @@
+// @ts-check
+// What went wrong, in plain words, and what to do about it.
+
+import { formatBytes, formatSeconds } from './format.js';
+
+/** @typedef {import('./protocol.js').Problem} Problem */
+
+const NO_WEBGPU = [
+  'Chrome and Edge: version 127 or later on Windows, macOS, ChromeOS and Android. On Linux turn on "Unsafe WebGPU Support" and "Vulkan" at chrome://flags (edge://flags) and start the browser again. Graphics acceleration must be on in the settings, under System.',
+  'Firefox: version 141 or later on Windows, 145 on macOS with Apple silicon. Elsewhere set dom.webgpu.enabled and dom.webgpu.workers.enabled to true at about:config.',
+  'Safari: version 26 or later on macOS, iOS, iPadOS and visionOS has it.',
+  'In every browser the page must come over https or from localhost.',
+];
+
+const NO_ADAPTER = [
+  'Update the graphics driver and the browser.',
+  'Turn on graphics (hardware) acceleration in the browser\'s settings.',
+  'chrome://gpu, edge://gpu or about:support say why a GPU is blocked.',
+];
+
+const RETRY_SMALLER = ['Set a memory budget under Settings: the picture stays the same.', 'Close other pages and programs that use the GPU.'];
+
+/** @type {Record<string, { title: string, advice?: string[] }>} */
+const KNOWN = {
+  'no-webgpu': { title: 'This browser has no WebGPU here', advice: NO_WEBGPU },
+  'no-adapter': { title: 'The browser gives no GPU', advice: NO_ADAPTER },
+  'adapter-too-small': { title: 'This GPU is too small', advice: ['Try another browser, or another GPU of this machine.'] },
+  'device-refused': { title: 'The GPU refused to start', advice: NO_ADAPTER },
+  'device-lost': { title: 'The GPU device was lost', advice: ['Decode again: a new device will be opened.', ...RETRY_SMALLER] },
+  'device-failed': { title: 'The GPU failed', advice: NO_ADAPTER.slice(0, 1) },
+  'out-of-memory': { title: 'The GPU has no memory left', advice: RETRY_SMALLER },
+  'host-memory': { title: 'There is not enough memory', advice: ['Set a larger memory budget, or none.'] },
+  'too-large': { title: 'This is too large for the GPU', advice: RETRY_SMALLER.slice(0, 1) },
+  budget: { title: 'The memory budget is too small' },
+  format: { title: 'The file is not what it should be', advice: ['Models are .safetensors files of an AutoencoderKL; latents are .safetensors or .npy.'] },
+  tensor: { title: 'The file has an unfitting tensor' },
+  'missing-tensors': { title: 'The model lacks tensors', advice: ['Choose all shards at once, and the VAE rather than the text encoder or the UNet.'] },
+  config: { title: 'The config.json asks for something unsupported' },
+  input: { title: 'That does not fit together', advice: ['The latents\' channels must be those of the model. If the model has no config.json, say which family it is, under Settings.'] },
+  'not-finite': { title: 'The picture overflowed', advice: ['Choose f32 under Settings.', 'Check that the latents are those of this model.'] },
+  http: { title: 'The server did not give the file', advice: ['Check the address: it must lead to the file itself, not to a page about it.'] },
+  network: { title: 'The server could not be reached', advice: ['Check the address and the connection. Servers must allow other sites to read their files (CORS).'] },
+  truncated: { title: 'The download broke off', advice: ['Open it again.'] },
+  changed: { title: 'The file changed while it was read', advice: ['Open it again.'] },
+  io: { title: 'The file could not be read', advice: ['Open it again.'] },
+  canvas: { title: 'The picture cannot be shown' },
+};
+
+/**
+ * @param {Problem} problem
+ * @returns {{ title: string, message: string, advice: string[] }}
+ */
+export function explain({ code, message, smallest, seconds }) {
+  const { title, advice = [] } = KNOWN[code] ?? { title: 'That did not work' };
+  // Names of files stay as they are.
+  const sentence = /^[a-z]+( |,)/.test(message) ? message.charAt(0).toUpperCase() + message.slice(1) : message;
+  if (code === 'budget' && smallest !== undefined) {
+    const time = seconds === undefined ? '' : `, which takes about ${formatSeconds(seconds)}`;
+    return { title, message: sentence, advice: [`The smallest that will do is ${formatBytes(smallest)}${time}.`] };
+  }
+  return { title, message: sentence, advice };
+}

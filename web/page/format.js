@@ -1,0 +1,33 @@
+// @ts-check
+// Numbers for people.
+
+const UNITS = ['bytes', 'KiB', 'MiB', 'GiB', 'TiB'];
+
+/**
+ * @param {number} bytes
+ * @returns {string} such as "138.9 MiB"
+ */
+export function formatBytes(bytes) {
+  const power = bytes < 1 ? 0 : Math.min(Math.floor(Math.log2(bytes) / 10), UNITS.length - 1);
+  const value = bytes / 1024 ** power;
+  return `${power === 0 || value >= 1000 ? Math.round(value) : Number(value.toPrecision(4))} ${UNITS[power]}`;
+}
+
+/**
+ * @param {number} seconds
+ * @returns {string} such as "3.2 s" or "2 min 5 s"
+ */
+export function formatSeconds(seconds) {
+  if (seconds >= 100) return `${Math.floor(seconds / 60)} min ${Math.round(seconds % 60)} s`;
+  if (seconds >= 0.1) return `${Number(seconds.toPrecision(seconds >= 10 ? 3 : 2))} s`;
+  return `${Number((seconds * 1000).toPrecision(2))} ms`;
+}
+
+/**
+ * @param {number} count
+ * @param {string} one
+ * @param {string} [many]
+ */
+export function formatCount(count, one, many = `${one}s`) {
+  return `${count.toLocaleString('en')} ${count === 1 ? one : many}`;
+}

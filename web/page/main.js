@@ -1,0 +1,188 @@
+// @ts-check
+// The page: shows what the worker says, and tells it what the user wants. No GPU and no wasm here, and nothing that takes long.
+
+import { acceptDrops } from './drop.js';
+import { Own } from './own-report.js';
+import { absolute, readQuery } from './query.js';
+import { Reports } from './reports.js';
+import { element, View } from './view.js';
+
+/** @typedef {import('./protocol.js').ToWorker} ToWorker */
+/** @typedef {import('./protocol.js').FromWorker} FromWorker */
+
+const MIB = 1 << 20;
+
+/** Relative to the page. */
+const DEMO = {
+  model: 'assets/demo/model/diffusion_pytorch_model.safetensors',
+  config: 'assets/demo/model/config.json',
+  latents: 'assets/demo/latents.safetensors',
+};
+
+const view = new View();
+const reports = new Reports();
+const own = new Own();
+const query = readQuery(location.search);
+const worker = new Worker(new URL('./worker.js', import.meta.url), { type: 'module' });
+
+/**
+ * @param {ToWorker} message
+ * @param {Transferable[]} [transfer]
+ */
+function tell(message, transfer = []) {
+  worker.postMessage(message, transfer);
+}
+
+worker.onmessage = ({ data }) => receive(data);
+worker.onerror = (event) => view.problem({ code: 'unknown', message: event.message || 'the worker could not be started', during: 'starting' });
+
+/** @param {FromWorker} message */
+function receive(message) {
+  switch (message.type) {
+    case 'module':
+      own.version = message.version;
+      view.module(message, query.family);
+      break;
+    case 'outcome':
+      own.add(message.outcome);
+      view.outcome(message.outcome);
+      break;
+    case 'png':
+      save(message.blob, message.name);
+      break;
+    default:
+      view.receive(message);
+  }
+}
+
+/** @returns {import('./protocol.js').Settings} */
+function settings() {
+  const budget = Number(element('budget', HTMLInputElement).value);
+  const precision = element('precision', HTMLSelectElement).value;
+  return {
+    precision: precision === 'f16' || precision === 'f32' ? precision : 'auto',
+    budget: budget > 0 ? Math.round(budget * MIB) : undefined,
+    family: element('family', HTMLSelectElement).value || query.family,
+    unscaled: element('unscaled', HTMLInputElement).checked,
+    index: Math.max(0, Math.round(Number(element('index', HTMLInputElement).value)) - 1),
+  };
+}
+
+/**
+ * @param {Blob} blob
+ * @param {string} name
+ */
+function save(blob, name) {
+  const link = document.createElement('a');
+  link.href = URL.createObjectURL(blob);
+  link.download = name;
+  link.click();
+  // The download has its own reference by then.
+  setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
+}
+
+function listenToButtons() {
+  element('decode').addEventListener('click', () => {
+    view.clearNotices('decode');
+    tell({ type: 'decode' });
+  });
+  element('cancel').addEventListener('click', () => tell({ type: 'cancel' }));
+  element('download').addEventListener('click', () => tell({ type: 'download' }));
+  element('cache-clear').addEventListener('click', () => tell({ type: 'clear-cache' }));
+  element('export').addEventListener('click', () => save(own.file(), own.fileName()));
+  for (const id of ['precision', 'budget', 'family', 'unscaled', 'index']) {
+    element(id).addEventListener('change', () => {
+      view.settings(settings());
+      view.clearNotices('model');
+      query.family = undefined;
+      tell({ type: 'settings', settings: settings() });
+    });
+  }
+}
+
+function listenToInputs() {
+  listenToPicker('model-file', (files) => openFiles(files, 'model'));
+  listenToPicker('latents-file', (files) => openFiles(files, 'latents'));
+  listenToPicker('reports-file', (files) => reports.add(files));
+  listenToAddress('model', (url) => tell({ type: 'open', model: { urls: [url] } }));
+  listenToAddress('latents', (url) => tell({ type: 'open', latents: { url } }));
+  acceptDrops(element('drop'), openDropped, (error) => {
+    const why = error instanceof Error ? error.message : String(error);
+    view.problem({ code: 'io', message: `what was dropped cannot be read: ${why}`, during: 'idle' });
+  });
+}
+
+/** @param {File[]} files */
+function openDropped(files) {
+  const isReport = (/** @type {File} */ file) => file.name.endsWith('.json') && !/(config|index)\.json$/.test(file.name);
+  const dropped = files.filter(isReport);
+  if (dropped.length > 0) reports.add(dropped);
+  if (dropped.length < files.length) openFiles(files.filter((file) => !isReport(file)));
+}
+
+/**
+ * @param {File[]} files
+ * @param {'model' | 'latents'} [kind]
+ */
+function openFiles(files, kind) {
+  view.clearProblem();
+  view.clearNotices('model');
+  tell({ type: 'files', files, kind });
+}
+
+/**
+ * @param {string} id
+ * @param {(files: File[]) => void} onFiles
+ */
+function listenToPicker(id, onFiles) {
+  const input = element(id, HTMLInputElement);
+  input.addEventListener('change', () => {
+    const files = [...(input.files ?? [])];
+    // So that the same file can be chosen again.
+    input.value = '';
+    if (files.length > 0) onFiles(files);
+  });
+}
+
+/**
+ * @param {'model' | 'latents'} kind
+ * @param {(url: string) => void} onUrl
+ */
+function listenToAddress(kind, onUrl) {
+  const input = element(`${kind}-url`, HTMLInputElement);
+  element(`${kind}-form`).addEventListener('submit', (event) => {
+    event.preventDefault();
+    view.clearProblem();
+    view.clearNotices('model');
+    const url = absolute(input.value);
+    if (url) onUrl(url);
+    else view.problem({ code: 'input', message: `"${input.value}" is no address`, during: 'idle' });
+  });
+}
+
+/** Opens what the link asks for, or the demo, which is decoded at once. */
+function openFirst() {
+  const isDemo = !query.model?.length;
+  const demo = { urls: [absolute(DEMO.model) ?? ''], config: absolute(DEMO.config), isDemo };
+  const model = isDemo ? demo : { urls: query.model, config: query.config };
+  const url = query.latents ?? (isDemo ? absolute(DEMO.latents) : undefined);
+  tell({ type: 'open', model, latents: url ? { url } : undefined, decode: isDemo && !query.latents });
+}
+
+function start() {
+  const canvas = element('picture', HTMLCanvasElement);
+  element('precision', HTMLSelectElement).value = query.precision ?? 'auto';
+  element('budget', HTMLInputElement).value = query.budget ? String(query.budget) : '';
+  view.settings(settings());
+  listenToButtons();
+  listenToInputs();
+  if (!canvas.transferControlToOffscreen) {
+    view.problem({ code: 'no-webgpu', message: 'this browser has no canvas that a worker can draw on (OffscreenCanvas)', during: 'starting' });
+    return;
+  }
+  const offscreen = canvas.transferControlToOffscreen();
+  tell({ type: 'start', canvas: offscreen, settings: settings() }, [offscreen]);
+  openFirst();
+}
+
+start();

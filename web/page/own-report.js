@@ -1,0 +1,96 @@
+// @ts-check
+// What this page measured, as a file in the format of results/memory-report.schema.json.
+
+/** @typedef {import('./protocol.js').Outcome} Outcome */
+
+export class Own {
+  version = '';
+  /** @type {Outcome[]} */
+  #outcomes = [];
+
+  /** @param {Outcome} outcome */
+  add(outcome) {
+    this.#outcomes.push(outcome);
+  }
+
+  fileName() {
+    return `wgvae-memory-${os()}.json`;
+  }
+
+  file() {
+    return new Blob([JSON.stringify(this.report(), undefined, 2), '\n'], { type: 'application/json' });
+  }
+
+  report() {
+    /** @type {string[]} */
+    const adapters = [];
+    const measurements = this.#outcomes.map((outcome) => {
+      const adapter = JSON.stringify(adapterFacts(outcome.info.adapter));
+      if (!adapters.includes(adapter)) adapters.push(adapter);
+      return measurement(outcome, adapters.indexOf(adapter));
+    });
+    return {
+      schema: 'wgvae-memory-report',
+      version: 1,
+      wgvae: this.version,
+      // The module does not see the machine's own architecture, and browsers do not tell it.
+      machine: { os: os(), arch: 'wasm32', cpus: navigator.hardwareConcurrency || 1 },
+      adapters: adapters.map((text) => JSON.parse(text)),
+      measurements,
+    };
+  }
+}
+
+/** @param {import('../src/index.js').AdapterInfo} adapter */
+function adapterFacts({ name, backend, device_type, driver, pci_id, limits }) {
+  return { name, backend, device_type, driver, pci_id: String(pci_id ?? ''), limits };
+}
+
+/**
+ * @param {Outcome} outcome
+ * @param {number} adapter
+ */
+function measurement({ width, height, report, plan, info, budget, isDemo }, adapter) {
+  return {
+    adapter,
+    model: isDemo ? 'demo' : info.model,
+    weights: isDemo ? 'embedded' : 'file',
+    operation: 'decode',
+    width,
+    height,
+    storage: info.storage,
+    budget: budget ?? null,
+    // The plan of a fallback is not known here; that of the first try says nothing about what was measured.
+    predicted: report.fallback_text ? null : predicted(plan),
+    measured: {
+      ledger_peak: report.measured_peak_bytes,
+      allocator_allocated: null,
+      allocator_reserved: null,
+      peak_rss: null,
+      load_seconds: info.load_seconds,
+      prepare_seconds: report.compile_seconds,
+      seconds: report.seconds,
+    },
+    error: null,
+  };
+}
+
+/** @param {import('../src/index.js').Plan} plan */
+function predicted(plan) {
+  return {
+    peak: plan.predicted_peak_bytes,
+    weights: plan.weight_bytes,
+    slots: plan.slot_bytes + plan.picture_bytes,
+    parameters: plan.parameter_bytes,
+    staging: plan.staging_bytes,
+    host: plan.host_bytes,
+    transferred: plan.transferred_bytes,
+  };
+}
+
+/** The system's name as Rust spells it. */
+function os() {
+  const agent = navigator.userAgent;
+  const known = [['Android', 'android'], ['Windows', 'windows'], ['iPhone', 'ios'], ['iPad', 'ios'], ['Mac OS', 'macos'], ['CrOS', 'chromeos'], ['Linux', 'linux']];
+  return known.find(([mark]) => agent.includes(mark))?.[1] ?? 'unknown';
+}

@@ -1,0 +1,132 @@
+// @ts-check
+// Marks and lines over two axes that count in powers of two.
+
+import { drawing, svg } from './svg.js';
+
+/** How a mark looks. @typedef {'circle' | 'triangle' | 'square' | 'cross'} Shape */
+/** @typedef {{ x: number, y: number, text: string }} Point `text` is what it stands for */
+/** @typedef {{ name: string, color: number, shape: Shape, points: Point[], joined?: boolean }} Series colours are numbered: see style.css */
+/** `every`: it is labelled at powers of 2 to this power, and ends at such. @typedef {{ name: string, label: (value: number) => string, every?: number }} Axis */
+
+const SIZE = { width: 640, height: 360, left: 84, right: 16, top: 28, bottom: 46 };
+
+/** @type {Shape[]} */
+export const SHAPES = ['circle', 'triangle', 'square', 'cross'];
+
+/**
+ * @param {{ id: string, title: string, description: string, x: Axis, y: Axis, series: Series[], diagonal?: boolean }} plot
+ * @returns {HTMLElement} a figure
+ */
+export function plot({ id, title, description, x, y, series, diagonal }) {
+  const points = series.flatMap((one) => one.points);
+  const across = scale(points.map((point) => point.x), SIZE.left, SIZE.width - SIZE.right, x.every);
+  const up = scale(points.map((point) => point.y), SIZE.height - SIZE.bottom, SIZE.top, y.every);
+  const children = [...axes(x, y, across, up)];
+  if (diagonal) children.push(equality(across, up));
+  for (const one of series) {
+    if (one.joined) children.push(line(one, across, up));
+    children.push(...one.points.map((point) => mark(one, across.place(point.x), up.place(point.y), point.text)));
+  }
+  const figure = document.createElement('figure');
+  figure.className = 'plot';
+  const caption = Object.assign(document.createElement('figcaption'), { textContent: title });
+  figure.append(caption, drawing({ ...SIZE, id, title, description }, children), legend(series));
+  return figure;
+}
+
+/** @typedef {{ low: number, high: number, every: number, place: (value: number) => number }} Scale ends are powers of two */
+
+/**
+ * @param {number[]} values
+ * @param {number} from pixels
+ * @param {number} to
+ * @param {number} [every]
+ * @returns {Scale}
+ */
+function scale(values, from, to, every = 1) {
+  const powers = values.map((value) => Math.log2(Math.max(value, 1)));
+  const low = every * Math.floor((Math.min(...powers) - 0.2) / every);
+  const high = every * Math.ceil((Math.max(...powers) + 0.2) / every);
+  return { low, high, every, place: (value) => from + ((Math.log2(Math.max(value, 1)) - low) / (high - low)) * (to - from) };
+}
+
+/**
+ * @param {Axis} x
+ * @param {Axis} y
+ * @param {Scale} across
+ * @param {Scale} up
+ */
+function axes(x, y, across, up) {
+  const [bottom, right] = [SIZE.height - SIZE.bottom, SIZE.width - SIZE.right];
+  const columns = powers(across, 7).flatMap((value) => [
+    svg('line', { class: 'grid', x1: across.place(value), x2: across.place(value), y1: SIZE.top, y2: bottom }),
+    svg('text', { x: across.place(value), y: bottom + 18, 'text-anchor': 'middle' }, [x.label(value)]),
+  ]);
+  const rows = powers(up, 7).flatMap((value) => [
+    svg('line', { class: 'grid', x1: SIZE.left, x2: right, y1: up.place(value), y2: up.place(value) }),
+    svg('text', { x: SIZE.left - 8, y: up.place(value) + 4, 'text-anchor': 'end' }, [y.label(value)]),
+  ]);
+  const names = [
+    svg('text', { class: 'axis', x: right, y: SIZE.height - 6, 'text-anchor': 'end' }, [x.name]),
+    svg('text', { class: 'axis', x: 4, y: 14 }, [y.name]),
+  ];
+  return [...columns, ...rows, ...names];
+}
+
+/**
+ * @param {Scale} scale
+ * @param {number} most
+ */
+function powers({ low, high, every: least }, most) {
+  const every = least * Math.ceil(((high - low) / least + 1) / most);
+  return Array.from({ length: Math.floor((high - low) / every) + 1 }, (_, index) => 2 ** (low + index * every));
+}
+
+/**
+ * Where both are the same.
+ * @param {Scale} across
+ * @param {Scale} up
+ */
+function equality(across, up) {
+  const [low, high] = [2 ** Math.max(across.low, up.low), 2 ** Math.min(across.high, up.high)];
+  return svg('line', { class: 'equal', x1: across.place(low), y1: up.place(low), x2: across.place(high), y2: up.place(high) });
+}
+
+/**
+ * @param {Series} series
+ * @param {Scale} across
+ * @param {Scale} up
+ */
+function line({ points, color }, across, up) {
+  const sorted = [...points].sort((a, b) => a.x - b.x);
+  return svg('polyline', { class: `joined color-${color}`, points: sorted.map(({ x, y }) => `${across.place(x)},${up.place(y)}`).join(' ') });
+}
+
+/**
+ * @param {Pick<Series, 'color' | 'shape'>} series
+ * @param {number} x
+ * @param {number} y
+ * @param {string} text
+ */
+function mark({ color, shape }, x, y, text) {
+  const paths = {
+    circle: 'M-5 0a5 5 0 1 0 10 0a5 5 0 1 0 -10 0Z',
+    triangle: 'M0 -6L6 5L-6 5Z',
+    square: 'M-5 -5H5V5H-5Z',
+    cross: 'M-5 -5L5 5M-5 5L5 -5',
+  };
+  return svg('path', { class: `mark ${shape} color-${color}`, d: paths[shape], transform: `translate(${x} ${y})` }, [svg('title', {}, [text])]);
+}
+
+/** @param {Series[]} series */
+function legend(series) {
+  const list = document.createElement('ul');
+  list.className = 'legend';
+  for (const one of series) {
+    const item = document.createElement('li');
+    const sign = svg('svg', { viewBox: '-8 -8 16 16', width: 14, height: 14, 'aria-hidden': 'true' }, [mark(one, 0, 0, '')]);
+    item.append(sign, one.name);
+    list.append(item);
+  }
+  return list;
+}

@@ -1,0 +1,109 @@
+// @ts-check
+// Memory reports that were dropped on the page, side by side: what was predicted, what was measured. The format is results/memory-report.schema.json.
+
+import { formatBytes, formatSeconds } from './format.js';
+import { peaksByPixels, predictedByMeasured } from './report-plots.js';
+import { element, tableRow } from './view.js';
+
+/** @typedef {{ peak: number }} Predicted */
+/** @typedef {{ ledger_peak: number, allocator_allocated: number | null, allocator_reserved: number | null, seconds: number }} Measured bytes, seconds */
+/**
+ * A measurement, and where it was made.
+ * @typedef {{
+ *   adapter: string, model: string, operation: string, width: number, height: number, storage: string, budget: number | null,
+ *   predicted: Predicted | null, measured: Measured | null, error: string | null,
+ * }} Row
+ */
+
+/** A report is a few kilobytes. */
+const LARGEST_FILE = 8 << 20;
+
+export class Reports {
+  /** @type {Row[]} */
+  #rows = [];
+
+  /** @param {File[]} files */
+  async add(files) {
+    element('reports', HTMLDetailsElement).open = true;
+    const problems = [];
+    for (const file of files) {
+      try {
+        this.#rows.push(...(await readReport(file)));
+      } catch (error) {
+        problems.push(`${file.name}: ${error instanceof Error ? error.message : error}`);
+      }
+    }
+    element('reports-problem').textContent = problems.join('; ');
+    element('reports-problem').hidden = problems.length === 0;
+    if (this.#rows.length > 0) this.#show();
+    element('reports').scrollIntoView({ block: 'start' });
+  }
+
+  #show() {
+    const rows = this.#rows;
+    const host = element('reports-plots');
+    host.replaceChildren(summary(rows), ...predictedByMeasured(rows), ...peaksByPixels(rows), table(rows));
+  }
+}
+
+/**
+ * @param {File} file
+ * @returns {Promise<Row[]>}
+ */
+async function readReport(file) {
+  if (file.size > LARGEST_FILE) throw new Error(`no memory report, it has ${formatBytes(file.size)}`);
+  let report;
+  try {
+    report = JSON.parse(await file.text());
+  } catch {
+    throw new Error('not a JSON file');
+  }
+  if (report?.schema !== 'wgvae-memory-report') throw new Error('not a memory report: its "schema" is not "wgvae-memory-report"');
+  if (report.version !== 1) throw new Error(`version ${report.version} of the format, expected 1`);
+  return report.measurements.map((/** @type {any} */ one) => {
+    const adapter = report.adapters[one.adapter];
+    if (!adapter) throw new Error(`a measurement names adapter ${one.adapter}, there are ${report.adapters.length}`);
+    return { ...one, adapter: shortName(adapter) };
+  });
+}
+
+/**
+ * Name and driver. Drivers put details into brackets.
+ * @param {{ name: string, driver: string, backend: string }} adapter
+ */
+function shortName({ name, driver, backend }) {
+  const words = (driver || '').split(' (')[0].split(' ');
+  const at = words.findIndex((word) => /\d.*\.|\..*\d/.test(word));
+  const version = at < 0 ? backend : words.slice(Math.max(0, at - 1), at + 1).join(' ');
+  return [(name || 'GPU').split(' (')[0], version].filter(Boolean).join(', ');
+}
+
+/** @param {Row[]} rows */
+function summary(rows) {
+  const measured = rows.filter((row) => row.measured);
+  const exact = measured.filter((row) => row.predicted?.peak === row.measured?.ledger_peak);
+  const failed = rows.length - measured.length;
+  const failures = failed > 0 ? ` ${failed} failed.` : '';
+  const textContent = `In ${exact.length} of ${measured.length} measured decodes the measured peak equals the predicted one to the byte.${failures}`;
+  return Object.assign(document.createElement('p'), { textContent });
+}
+
+/** @param {Row[]} rows */
+function table(rows) {
+  const scroll = Object.assign(document.createElement('div'), { className: 'scroll', tabIndex: 0 });
+  scroll.setAttribute('role', 'region');
+  scroll.setAttribute('aria-label', 'All measurements');
+  const all = document.createElement('table');
+  all.append(tableRow('th', ['adapter', 'model', 'picture', 'stored as', 'budget', 'predicted', 'counted', 'reserved', 'time']));
+  all.append(...rows.map((row) => tableRow('td', cells(row))));
+  scroll.append(all);
+  return scroll;
+}
+
+/** @param {Row} row */
+function cells({ adapter, model, width, height, storage, budget, predicted, measured, error }) {
+  const bytes = (/** @type {number | null | undefined} */ value) => (value === null || value === undefined ? '' : formatBytes(value));
+  const counted = measured ? bytes(measured.ledger_peak) : `failed: ${error}`;
+  const time = measured ? formatSeconds(measured.seconds) : '';
+  return [adapter, model, `${width} × ${height}`, storage, bytes(budget), bytes(predicted?.peak), counted, bytes(measured?.allocator_reserved), time];
+}

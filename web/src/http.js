@@ -1,0 +1,277 @@
+// @ts-check
+// Files at a URL, read by ranges. Every answer is checked before its bytes are believed: status, type, range, length, and that the file is
+// still the one that was opened. Servers without ranges are stream.js's.
+
+import { openCachedFile } from './cache.js';
+import { messageOf, mismatch, WgvaeError } from './errors.js';
+import { ReadAhead } from './read-ahead.js';
+import { openStream } from './stream.js';
+
+/** Asked with the first request: the header of most files. Those of large checkpoints take one more. */
+const HEAD_BYTES = 64 << 10;
+
+/** @typedef {import('./sources.js').Access} Access */
+/** @typedef {import('./sources.js').Source} Source */
+
+/**
+ * What is known of a file from the first answer. `ours`: it came from this page's origin, and so did all that redirected to it.
+ * @typedef {{ length: number, etag: string | null, modified: string | null, ours: boolean }} Version
+ */
+
+/**
+ * Opens the file at `url` with one request.
+ * @param {URL} url
+ * @param {Access} access
+ * @param {number} [headBytes] asked with it
+ * @returns {Promise<Source>}
+ */
+export async function openUrl(url, access, headBytes = HEAD_BYTES) {
+  const response = await request(url, access, { Range: `bytes=0-${headBytes - 1}` });
+  if (response.status === 200) return openStream(response, () => requestWhole(url, access), access);
+  if (response.status !== 206) throw await refused(url, response, '200 or 206');
+  const range = contentRange(url, response);
+  const length = range?.total ?? (await lengthByHead(url, access));
+  const version = { length, ...validators(response), ours: response.type === 'basic' };
+  const headLength = Math.min(headBytes, length);
+  if (range) await checkRange(url, response, range, 0, headLength);
+  const head = await body(url, response, headLength);
+  const validator = version.etag ?? version.modified;
+  const cached = access.cache && validator ? await openCachedFile({ url: url.href, validator, length }, access.notify) : undefined;
+  return new HttpSource(url, access, version, head, cached);
+}
+
+/**
+ * The whole file at `url`, for small ones.
+ * @param {URL} url
+ * @param {Access} access
+ */
+export async function fetchText(url, access) {
+  const response = await requestWhole(url, access);
+  return new TextDecoder().decode(await body(url, response));
+}
+
+/** A file whose server has ranges. */
+class HttpSource {
+  #url;
+  #access;
+  #version;
+  #head;
+  #cached;
+  #ahead = new ReadAhead((offset, length) => this.#fetch(offset, length));
+
+  /**
+   * @param {URL} url
+   * @param {Access} access
+   * @param {Version} version
+   * @param {Uint8Array<ArrayBuffer>} head the file's first bytes
+   * @param {import('./cache.js').CachedFile | undefined} cached
+   */
+  constructor(url, access, version, head, cached) {
+    this.#url = url;
+    this.#access = access;
+    this.#version = version;
+    this.#head = head;
+    this.#cached = cached;
+    this.name = nameOf(url);
+    this.length = version.length;
+  }
+
+  /**
+   * @param {number} offset
+   * @param {number} length
+   */
+  async read(offset, length) {
+    this.#access.signal.throwIfAborted();
+    if (offset + length <= this.#head.length) return this.#head.subarray(offset, offset + length);
+    return this.#ahead.read(offset, length);
+  }
+
+  /** @param {import('./read-ahead.js').Range[]} reads */
+  expect(reads) {
+    this.#ahead.expect(reads.filter(({ offset, length }) => offset + length > this.#head.length));
+  }
+
+  release() {
+    this.#ahead.clear();
+  }
+
+  /**
+   * From the cache or from the server.
+   * @param {number} offset
+   * @param {number} length
+   */
+  async #fetch(offset, length) {
+    const kept = await this.#cached?.get(offset, length);
+    if (kept) return kept;
+    const bytes = await this.#fetchRange(offset, length);
+    await this.#cached?.put(offset, bytes);
+    return bytes;
+  }
+
+  /**
+   * @param {number} offset
+   * @param {number} length
+   */
+  async #fetchRange(offset, length) {
+    const headers = { Range: `bytes=${offset}-${offset + length - 1}`, ...this.#condition() };
+    const response = await request(this.#url, this.#access, headers);
+    // 200: the file is not what If-Range names; 416: it is shorter than it was.
+    if ([200, 412, 416].includes(response.status)) throw await this.#changed(response, `an answer ${response.status} to a range`);
+    if (response.status !== 206) throw await refused(this.#url, response, '206 to a range');
+    const found = validators(response);
+    const { etag, modified } = this.#version;
+    if (etag && found.etag && etag !== found.etag) throw await this.#changed(response, `ETag ${found.etag}`);
+    if (modified && found.modified && modified !== found.modified) throw await this.#changed(response, `Last-Modified ${found.modified}`);
+    const range = contentRange(this.#url, response);
+    if (range?.total !== undefined && range.total !== this.length) throw await this.#changed(response, `${range.total} bytes`);
+    if (range) await checkRange(this.#url, response, range, offset, length);
+    return body(this.#url, response, length);
+  }
+
+  /**
+   * The header that makes a server answer only for the version that was opened.
+   * @returns {Record<string, string>}
+   */
+  #condition() {
+    // Another origin would have to allow the header, and few do; there the answer's validators are compared instead.
+    const { etag, modified, ours } = this.#version;
+    if (!ours) return {};
+    if (etag && !etag.startsWith('W/')) return { 'If-Range': etag };
+    return modified && !etag ? { 'If-Range': modified } : {};
+  }
+
+  /**
+   * @param {Response} response
+   * @param {string} found
+   */
+  async #changed(response, found) {
+    await response.body?.cancel();
+    const { etag, modified } = this.#version;
+    const was = etag ? `ETag ${etag}` : modified ? `Last-Modified ${modified}` : `${this.length} bytes`;
+    return mismatch('changed', `${this.#url} changed while it was read`, was, found);
+  }
+}
+
+/**
+ * @param {URL} url
+ * @param {Access} access
+ * @param {Record<string, string>} headers
+ * @param {string} [method]
+ */
+async function request(url, access, headers, method = 'GET') {
+  const { signal } = access;
+  signal.throwIfAborted();
+  try {
+    // The browser's own cache keeps whole files; ours keeps what is wanted of them.
+    return await fetch(url, { method, headers, signal, cache: 'no-store' });
+  } catch (cause) {
+    signal.throwIfAborted();
+    throw new WgvaeError('network', `${url}: no answer (${messageOf(cause)})`, { cause });
+  }
+}
+
+/**
+ * @param {URL} url
+ * @param {Access} access
+ */
+async function requestWhole(url, access) {
+  const response = await request(url, access, {});
+  if (response.status !== 200) throw await refused(url, response, '200');
+  checkType(url, response);
+  return response;
+}
+
+/**
+ * @param {URL} url
+ * @param {Response} response
+ * @param {string} expected
+ */
+async function refused(url, response, expected) {
+  await response.body?.cancel();
+  return mismatch('http', `${url}`, `status ${expected}`, `${response.status} ${response.statusText}`.trim());
+}
+
+/**
+ * A page instead of a file: a login, or a server that answers every address with its start page.
+ * @param {URL} url
+ * @param {Response} response
+ */
+export function checkType(url, response) {
+  const type = response.headers.get('Content-Type') ?? '';
+  if (/^text\/html\b/i.test(type)) throw mismatch('http', `${url}`, 'a file', `a web page (Content-Type: ${type})`);
+}
+
+/**
+ * @param {URL} url
+ * @param {Response} response
+ * @returns {{ first: number, last: number, total: number | undefined } | undefined} undefined where the header may not be read
+ */
+function contentRange(url, response) {
+  checkType(url, response);
+  const text = response.headers.get('Content-Range');
+  // Other origins have to expose it.
+  if (text === null) return undefined;
+  const match = /^bytes (\d+)-(\d+)\/(\d+|\*)$/.exec(text.trim());
+  if (!match) throw mismatch('http', `Content-Range of ${url}`, '"bytes FIRST-LAST/LENGTH"', `"${text}"`);
+  return { first: Number(match[1]), last: Number(match[2]), total: match[3] === '*' ? undefined : Number(match[3]) };
+}
+
+/**
+ * @param {URL} url
+ * @param {Response} response
+ * @param {{ first: number, last: number }} range what it says that it is
+ * @param {number} offset
+ * @param {number} length
+ */
+async function checkRange(url, response, { first, last }, offset, length) {
+  if (first === offset && last === offset + length - 1) return;
+  await response.body?.cancel();
+  throw mismatch('http', `Content-Range of ${url}`, `bytes ${offset}-${offset + length - 1}`, `bytes ${first}-${last}`);
+}
+
+/**
+ * @param {URL} url
+ * @param {Access} access
+ */
+async function lengthByHead(url, access) {
+  const response = await request(url, access, {}, 'HEAD');
+  const length = Number(response.headers.get('Content-Length') ?? NaN);
+  if (response.ok && Number.isSafeInteger(length)) return length;
+  throw mismatch('http', `${url}`, 'an answer that tells the length of the file', 'none');
+}
+
+/** @param {Response} response */
+function validators(response) {
+  return { etag: response.headers.get('ETag'), modified: response.headers.get('Last-Modified') };
+}
+
+/**
+ * The answer's bytes; as many as expected, if that is known.
+ * @param {URL} url
+ * @param {Response} response
+ * @param {number} [expected]
+ */
+async function body(url, response, expected) {
+  const told = response.headers.get('Content-Length');
+  const whole = expected === undefined ? (told ? `${told} bytes` : 'a whole answer') : `${expected} bytes`;
+  let bytes;
+  try {
+    bytes = new Uint8Array(await response.arrayBuffer());
+  } catch (cause) {
+    if (cause instanceof DOMException && cause.name === 'AbortError') throw cause;
+    throw mismatch('truncated', `${url}`, whole, `one that broke off (${messageOf(cause)})`, cause);
+  }
+  if (expected === undefined || bytes.length === expected) return bytes;
+  throw mismatch(bytes.length < expected ? 'truncated' : 'http', `${url}`, whole, `${bytes.length} bytes`);
+}
+
+/** @param {URL} url */
+export function nameOf(url) {
+  const part = url.pathname.split('/').at(-1) ?? '';
+  try {
+    return decodeURIComponent(part) || url.host;
+  } catch {
+    // A % that stands for itself.
+    return part;
+  }
+}

@@ -1,0 +1,293 @@
+// Types of the package. Axes: n pictures, c channels, h rows, w columns. Memory is in bytes, time in seconds, lengths are in pixels unless it says
+// otherwise. Plans and reports are what the command line writes as JSON, so their fields are spelt as there.
+
+/** Bytes: a file the user chose or any other Blob, an address (http, https, blob), or memory. Files are read by slices, addresses by HTTP Range. */
+export type FileInput = Blob | URL | string | ArrayBuffer | Uint8Array;
+
+/** Where the .wasm is: an address, an answer to a request for it, its bytes, or the compiled module. */
+export type WasmSource = URL | string | Request | Response | BufferSource | WebAssembly.Module;
+
+/**
+ * Opens a model, gets a GPU device and loads the weights onto it.
+ *
+ * Rejects with a {@link WgvaeError}, or with `signal.reason`.
+ */
+export function createDecoder(options: DecoderOptions): Promise<Decoder>;
+
+export interface DecoderOptions {
+  /** A .safetensors file of a VAE or of a whole model, in diffusers' or in the original layout, or its shards. Only what the decoder needs is read. */
+  model: FileInput | readonly FileInput[];
+  /** The model's config.json: its text, the object, or a file. A text that begins with `{` is not taken for an address. */
+  config?: FileInput | object;
+  /** Which published model it is, if its files do not tell. {@link families} lists the names. */
+  family?: string;
+  /** Of weights and activations. `auto` (default) is f16 where that saves memory and keeps the picture, `f32` is exact. */
+  precision?: 'auto' | 'f16' | 'f32';
+  /** The latents are already divided by the model's scaling factor. Default: no, they are as the diffusion model leaves them. */
+  unscaled?: boolean;
+  /** The most GPU memory that a decode may take, bytes, weights included. With it, packed weights stay in host memory. Default: no budget. */
+  memoryBudget?: number;
+  /** Whether a budget may leave activations in host memory for a while. `auto` (default): where the device has memory of its own. */
+  parking?: 'auto' | 'on' | 'off';
+  /** A device of yours. It is used, and never destroyed or changed. Without it a device of its own is requested. */
+  device?: GPUDevice;
+  /** Which adapter to ask for. Default: high-performance. */
+  powerPreference?: 'high-performance' | 'low-power';
+  /** Ask for WebGPU's default limits instead of all that the adapter has. */
+  defaultLimits?: boolean;
+  /** Keep what is fetched from addresses in the origin private file system, by address and ETag. Without an ETag or Last-Modified nothing is kept. */
+  cache?: boolean;
+  /** Where the .wasm is. Default: `../pkg/wgvae_bg.wasm` from this module, which bundlers find. The first call decides. */
+  wasm?: WasmSource;
+  /** Hears of loading, and of decodes that have no listener of their own. */
+  onProgress?: (progress: Progress) => void;
+  /** Hears of what is worth knowing and no error. */
+  onNotice?: (notice: Notice) => void;
+  /** Aborts the loading. */
+  signal?: AbortSignal;
+}
+
+/** One model on one device. */
+export interface Decoder {
+  /** The model, and the adapter that it is on. */
+  readonly info: DecoderInfo;
+  /** The device in use: yours, or its own. Another one after a loss. */
+  readonly device: GPUDevice;
+  /** What the last decode took; undefined before. */
+  readonly report: Report | undefined;
+  /**
+   * What decoding a picture of this size will take, before anything is allocated. Takes milliseconds without a budget, up to a second with one.
+   * Throws `input` if the sides are no multiples of `info.pixels_per_latent`, `budget` if no plan keeps the budget, `too-large`.
+   */
+  plan(options: PlanOptions): Plan;
+  /** The shape of latents, [n, c, h, w]: a file's header is read for it. `plan` takes h and w times `info.pixels_per_latent`. */
+  shapeOf(latents: LatentsInput, options?: { signal?: AbortSignal }): Promise<[number, number, number, number]>;
+  /** Decodes onto `canvas`, which gets the picture's size. The picture is copied there on the GPU. */
+  decode(latents: LatentsInput, options: DecodeOptions & { canvas: HTMLCanvasElement | OffscreenCanvas }): Promise<undefined>;
+  /** Decodes to an ImageData. */
+  decode(latents: LatentsInput, options: DecodeOptions & { output: 'image-data' }): Promise<ImageData>;
+  /** Decodes to floats. */
+  decode(latents: LatentsInput, options: DecodeOptions & { output: 'raw' }): Promise<RawImage>;
+  /** Decodes to an ImageBitmap. Decodes asked while one runs are queued. Rejects with a {@link WgvaeError}, or at once with `signal.reason`. */
+  decode(latents: LatentsInput, options?: DecodeOptions): Promise<ImageBitmap>;
+  /**
+   * Shows the picture of the last decode again, on any canvas. The canvas has it when the call returns and loses it at the end of the task if it is not
+   * on a page, so read it at once; the promise tells whether the device took it. Throws `input` if the last decode made no bitmap and wrote no canvas.
+   */
+  present(canvas: HTMLCanvasElement | OffscreenCanvas): Promise<void>;
+  /** GPU memory that this decoder's buffers take. Adopted devices: its own buffers only. */
+  ledger(): Ledger;
+  /** Cancels what runs, rejects what waits with `destroyed`, and frees all GPU memory. Resolves when it is free. May be called again. */
+  destroy(): Promise<void>;
+}
+
+/**
+ * Latents of shape [n, c, h, w] or [c, h, w]: values in memory as floats, half floats or the bits of half floats; f32 values in a buffer of the decoder's device, from
+ * `offset` bytes; a tensor of onnxruntime-web, in its memory or on the decoder's device; or a .safetensors or .npy file.
+ */
+export type LatentsInput =
+  | FileInput
+  | { data: Float32Array | Uint16Array | HalfArray; shape: readonly number[] }
+  | { buffer: GPUBuffer; shape: readonly number[]; offset?: number }
+  | OnnxTensor;
+
+/** A Float16Array, where the browser has it. */
+export interface HalfArray extends ArrayLike<number> {
+  readonly BYTES_PER_ELEMENT: 2 | number;
+  readonly buffer: ArrayBufferLike;
+}
+
+/** What is used of a Tensor of onnxruntime-web. */
+export interface OnnxTensor {
+  readonly dims: readonly number[];
+  readonly type: string;
+  readonly location: string;
+  readonly data: unknown;
+  readonly gpuBuffer: unknown;
+}
+
+/** `bitmap`: an ImageBitmap. `image-data`: RGBA8 in memory. `raw`: floats before clamping. */
+export type Output = 'bitmap' | 'image-data' | 'raw';
+
+export interface DecodeOptions {
+  /** Where to show the picture. One that has a context of another kind cannot be used: code `canvas`. */
+  canvas?: HTMLCanvasElement | OffscreenCanvas;
+  /** What to resolve with, if there is no canvas. Default: `bitmap`. */
+  output?: Output;
+  /** Which of the n pictures. Default: 0. */
+  index?: number;
+  /** For this decode instead of the decoder's. Weights can only make way if the decoder was created with a budget. */
+  memoryBudget?: number;
+  /** Instead of the decoder's. */
+  onProgress?: (progress: Progress) => void;
+  signal?: AbortSignal;
+}
+
+export interface PlanOptions {
+  /** Columns of the picture, pixels. */
+  width: number;
+  /** Rows of the picture, pixels. */
+  height: number;
+  /** What the decode will make: pictures leave on different ways. Default: `bitmap`, which is also right for a canvas. */
+  output?: Output;
+  /** Instead of the decoder's. */
+  memoryBudget?: number;
+}
+
+/** Values of one picture, [3, h, w], about -1 to 1: red, green, blue. */
+export interface RawImage {
+  data: Float32Array;
+  shape: [3, number, number];
+}
+
+export interface Progress {
+  /** Bytes of weights are counted in `load`, steps of the plan in `decode`. */
+  phase: 'load' | 'decode';
+  done: number;
+  /** 0 where it is not known yet. */
+  total: number;
+  /** What is being done: `device` or `weights`, or the layer. */
+  step: string;
+}
+
+/**
+ * - `no-ranges`: the server has no HTTP Range, so a whole file is downloaded.
+ * - `cache-full`: there is no room, or no permission; what is fetched from now on is not kept.
+ * - `device-recovered`: the device was lost; the decode goes on with a new one.
+ * - `fallback`: an allocation failed, and a plan that needs less memory was used.
+ */
+export interface Notice {
+  code: 'no-ranges' | 'cache-full' | 'device-recovered' | 'fallback';
+  message: string;
+}
+
+/** Bytes of GPU buffers now, the most there have been at once, and how many were ever created. */
+export interface Ledger {
+  current: number;
+  peak: number;
+  created: number;
+}
+
+export interface DecoderInfo {
+  /** The file, or the first of its shards. */
+  model: string;
+  files: { name: string; bytes: number }[];
+  /** Whose names the tensors have. */
+  layout: string;
+  latent_channels: number;
+  /** Pixels of the picture for one latent, in each direction. */
+  pixels_per_latent: number;
+  /** Numbers of weights. */
+  parameters: { encoder: number; decoder: number; total: number };
+  /** How weights and activations are stored. */
+  storage: 'f32' | 'f16' | 'packed_f16' | string;
+  /** The network, in diffusers' names. */
+  config: Record<string, unknown>;
+  load_seconds: number;
+  adapter: AdapterInfo;
+  [more: string]: unknown;
+}
+
+export interface AdapterInfo {
+  name: string;
+  backend: string;
+  device_type: string;
+  driver: string;
+  limits: Record<string, number | boolean | string>;
+  [more: string]: unknown;
+}
+
+export interface Plan {
+  image: { width: number; height: number };
+  /** The most GPU memory at once: weights, slots, parameters and staging. */
+  predicted_peak_bytes: number;
+  weight_bytes: number;
+  /** Activations, scratch, and what a budget fetches. */
+  slot_bytes: number;
+  parameter_bytes: number;
+  /** What data passes through between host and device. */
+  staging_bytes: number;
+  /** The picture, where it stays on the GPU: for a canvas or a bitmap. */
+  picture_bytes: number;
+  largest_binding_bytes: number;
+  /** What a budget leaves in host memory. */
+  host_bytes: number;
+  /** What a budget moves between host and device. */
+  transferred_bytes: number;
+  /** Expected. */
+  submissions: number;
+  /** Multiply-adds. */
+  macs: number;
+  steps: number;
+  kernels: unknown;
+  predicted_seconds: number;
+  /** Runs of steps in order, with the most bytes of live buffers in each. */
+  timeline: { stage: string; steps: number; macs: number; live_bytes: number }[];
+}
+
+export interface Report {
+  predicted_peak_bytes: number;
+  measured_peak_bytes: number;
+  seconds: number;
+  /** Each with its steps of the plan, from `start` to before `end`. */
+  submissions: { seconds: number; steps: { start: number; end: number } }[];
+  /** Pipelines compiled for this decode. */
+  compiled: number;
+  compile_seconds: number;
+  /** Why a smaller plan was used, if one was. */
+  fallback_text: string | null;
+  [more: string]: unknown;
+}
+
+/**
+ * What the package throws and rejects with. `code` is one of
+ *
+ * | code | what |
+ * |---|---|
+ * | `no-webgpu` | the browser has no WebGPU here, or one that is too old |
+ * | `no-adapter`, `adapter-too-small`, `device-refused` | no usable GPU, and why |
+ * | `device-lost`, `device-failed`, `out-of-memory` | the device gave up, after a second try where that makes sense |
+ * | `format`, `tensor`, `missing-tensors`, `config` | a file is not what it should be |
+ * | `input`, `canvas` | an argument is not what it should be |
+ * | `budget`, `too-large`, `host-memory` | it does not fit; `smallest` is the smallest budget that does |
+ * | `not-finite` | the picture overflowed the precision |
+ * | `http`, `network`, `truncated` | the server's answer is wrong, missing, or broke off |
+ * | `changed` | a file is not the one that was opened |
+ * | `io` | a file could not be read |
+ * | `destroyed` | the decoder is |
+ *
+ * An abort rejects with `signal.reason` instead, as fetch does.
+ */
+export class WgvaeError extends Error {
+  constructor(code: ErrorCode, message: string, facts?: Record<string, unknown>);
+  readonly code: ErrorCode;
+  readonly expected?: string;
+  readonly found?: string;
+  /** Bytes, or the value of a limit. */
+  readonly needed?: number;
+  readonly limit?: number | string;
+  /** The smallest memory budget that would do, bytes. */
+  readonly smallest?: number;
+  /** What the decode would take with that, seconds. */
+  readonly seconds?: number;
+  /** Names of missing tensors. */
+  readonly tensors?: string[];
+  readonly reason?: string;
+}
+
+export type ErrorCode =
+  | 'format' | 'tensor' | 'missing-tensors' | 'config' | 'input' | 'budget' | 'too-large' | 'not-finite' | 'host-memory' | 'io' | 'cancelled'
+  | 'no-adapter' | 'adapter-too-small' | 'device-refused' | 'out-of-memory' | 'device-lost' | 'device-failed'
+  | 'no-webgpu' | 'http' | 'network' | 'truncated' | 'changed' | 'canvas' | 'destroyed';
+
+/** What `cache: true` has kept, and what pages left that were closed in the middle of a download: bytes, and files that they are in. */
+export function cacheUsage(): Promise<{ bytes: number; entries: number }>;
+
+/** Removes that. What is being downloaded stays. */
+export function clearCache(): Promise<void>;
+
+/** Names of the published models, for `family`. Starts the wasm module if it is not yet. */
+export function families(wasm?: WasmSource): Promise<string[]>;
+
+/** The version of the module. Starts it if it is not yet. */
+export function version(wasm?: WasmSource): Promise<string>;

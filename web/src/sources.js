@@ -1,0 +1,141 @@
+// @ts-check
+// Where bytes come from: what a caller may give as a file, as something that is read by ranges. Never holds a whole file that was not in
+// memory before.
+
+import { messageOf, mismatch, WgvaeError } from './errors.js';
+import { fetchText, openUrl } from './http.js';
+
+/**
+ * A file as the wasm module reads it. `read` gives exactly `length` bytes or rejects.
+ * `expect` tells what will be read next, in order; `release` lets go of what is held for that. A source can be read again afterwards.
+ * @typedef {{
+ *   name: string, length: number, read(offset: number, length: number): Promise<Uint8Array>,
+ *   expect?(reads: import('./read-ahead.js').Range[]): void, release?(): void,
+ * }} Source
+ */
+
+/** On whose behalf files are read. `signal` is that of the call in progress. */
+export class Access {
+  /** @type {AbortSignal} */
+  signal;
+
+  /**
+   * @param {AbortSignal} signal
+   * @param {import('./cache.js').Notify} notify
+   * @param {boolean} cache whether to keep what is fetched
+   */
+  constructor(signal, notify, cache) {
+    this.signal = signal;
+    this.notify = notify;
+    this.cache = cache;
+  }
+}
+
+/**
+ * @param {import('./index.js').FileInput} input
+ * @param {Access} access
+ * @param {{ what: string, headBytes?: number }} options what errors call it, and how much to ask with a first request
+ * @returns {Promise<Source>}
+ */
+export async function openSource(input, access, { what, headBytes }) {
+  if (typeof input === 'string' || input instanceof URL) return openUrl(parseUrl(input), access, headBytes);
+  if (input instanceof Blob) return new BlobSource(input, what, access);
+  const bytes = bytesOf(input);
+  if (bytes) return memorySource(bytes, what);
+  throw mismatch('input', what, 'a Blob, a URL, an ArrayBuffer or a Uint8Array', kindOf(input));
+}
+
+/**
+ * The text of a small file, or of an object as JSON.
+ * @param {import('./index.js').FileInput | object} input
+ * @param {Access} access
+ * @param {string} what
+ */
+export async function readText(input, access, what) {
+  if (typeof input === 'string') return input.trimStart().startsWith('{') ? input : fetchText(parseUrl(input), access);
+  if (input instanceof URL) return fetchText(input, access);
+  if (input instanceof Blob) return readBlob(input, what).then((buffer) => new TextDecoder().decode(buffer));
+  const bytes = bytesOf(input);
+  if (bytes) return new TextDecoder().decode(bytes);
+  if (typeof input === 'object' && input !== null) return JSON.stringify(input);
+  throw mismatch('input', what, 'text, an object, a Blob, a URL or bytes', kindOf(input));
+}
+
+/** A Blob, or a file that the user chose, by slices. */
+class BlobSource {
+  #blob;
+  #access;
+
+  /**
+   * @param {Blob} blob
+   * @param {string} what
+   * @param {Access} access
+   */
+  constructor(blob, what, access) {
+    this.#blob = blob;
+    this.#access = access;
+    this.name = blob instanceof File && blob.name ? blob.name : what;
+    this.length = blob.size;
+  }
+
+  /**
+   * @param {number} offset
+   * @param {number} length
+   */
+  async read(offset, length) {
+    this.#access.signal.throwIfAborted();
+    const buffer = await readBlob(this.#blob.slice(offset, offset + length), this.name);
+    if (buffer.byteLength === length) return new Uint8Array(buffer);
+    throw mismatch('changed', `${this.name} changed while it was read`, `${length} bytes from ${offset}`, `${buffer.byteLength}`);
+  }
+}
+
+/**
+ * @param {Blob} blob
+ * @param {string} name
+ */
+async function readBlob(blob, name) {
+  try {
+    return await blob.arrayBuffer();
+  } catch (cause) {
+    // A File stands for the file as it was when it was chosen: browsers refuse to read another.
+    const isGone = cause instanceof DOMException && ['NotReadableError', 'NotFoundError'].includes(cause.name);
+    const why = isGone ? 'it was changed, moved or removed since it was opened' : messageOf(cause);
+    throw new WgvaeError(isGone ? 'changed' : 'io', `${name} cannot be read: ${why}`, { cause });
+  }
+}
+
+/**
+ * @param {Uint8Array} bytes
+ * @param {string} what
+ * @returns {Source}
+ */
+function memorySource(bytes, what) {
+  return { name: what, length: bytes.length, read: async (offset, length) => bytes.subarray(offset, offset + length) };
+}
+
+/**
+ * @param {unknown} input
+ * @returns {Uint8Array | undefined}
+ */
+export function bytesOf(input) {
+  if (input instanceof ArrayBuffer) return new Uint8Array(input);
+  return input instanceof Uint8Array ? input : undefined;
+}
+
+/** @param {string | URL} input */
+function parseUrl(input) {
+  // In a page addresses are the page's, in a worker the script's: the same as for fetch.
+  const base = globalThis.document?.baseURI ?? globalThis.location?.href;
+  try {
+    return new URL(input, base);
+  } catch (cause) {
+    throw mismatch('input', 'URL', 'an address', `"${input}"`, cause);
+  }
+}
+
+/** @param {unknown} value */
+export function kindOf(value) {
+  if (value === null || value === undefined) return String(value);
+  return typeof value === 'object' ? (value.constructor?.name ?? 'an object') : typeof value;
+}

@@ -1,0 +1,62 @@
+//! Makes the JavaScript half of the wasm module, `wgvae.js`, and holds both halves to the size budget.
+//!
+//! `xtask-bindgen MODULE.wasm FOLDER`, called by `cargo xtask web`.
+
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context as _, Result, bail, ensure};
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use wasm_bindgen_cli_support::Bindgen;
+
+/// Most bytes that a browser may have to fetch before it can decode: wasm and glue, each as gzip -9.
+const BUDGET: usize = 1_000_000;
+
+fn main() -> ExitCode {
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("xtask: error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run() -> Result<()> {
+    let arguments: Vec<PathBuf> = std::env::args_os().skip(1).map(PathBuf::from).collect();
+    let [module, folder] = arguments.as_slice() else { bail!("expected MODULE.wasm FOLDER, found {arguments:?}") };
+    bind(module, folder)?;
+    let mut total = 0;
+    for name in ["wgvae_bg.wasm", "wgvae.js"] {
+        let content = fs::read(folder.join(name)).with_context(|| format!("could not read {name}"))?;
+        let packed = gzip(&content)?;
+        eprintln!("xtask: {name}: {} bytes, {packed} as gzip", content.len());
+        total += packed;
+    }
+    eprintln!("xtask: wasm and glue: {total} bytes as gzip, at most {BUDGET}");
+    ensure!(total <= BUDGET, "wasm and glue take {total} bytes as gzip, at most {BUDGET}");
+    Ok(())
+}
+
+/// Writes `wgvae_bg.wasm`, `wgvae.js` and `wgvae.d.ts` of `module` into `folder`.
+fn bind(module: &Path, folder: &Path) -> Result<()> {
+    let mut bindgen = Bindgen::new();
+    bindgen
+        .input_path(module)
+        .out_name("wgvae")
+        .typescript(true)
+        .remove_name_section(true)
+        .remove_producers_section(true);
+    bindgen.web(true)?;
+    bindgen.generate(folder).with_context(|| format!("wasm-bindgen refused {}", module.display()))
+}
+
+/// The length of `content` after gzip -9.
+fn gzip(content: &[u8]) -> Result<usize> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
+    encoder.write_all(content)?;
+    Ok(encoder.finish()?.len())
+}

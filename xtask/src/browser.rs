@@ -1,0 +1,81 @@
+//! Runs what is driven by Node: the tests in real browsers and the comparison with onnxruntime-web.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+
+use crate::command::{output, run};
+use crate::install::ensure_program;
+use crate::steps::wgvae;
+use crate::web;
+
+/// The oldest Node whose test runner and `fetch` the tests are written for.
+const NODE: u32 = 20;
+
+/// Packages of npm's that the tests need, installed as their lock files say: the tests' own and those of the example they open.
+const TEST_FOLDERS: [&str; 2] = ["tests/browser", "examples/onnx"];
+
+/// The tests in `tests/browser`: all, or those named. `dist/` must be built.
+pub(crate) fn test(names: &[String]) -> Result<()> {
+    let folder = Path::new(TEST_FOLDERS[0]);
+    let files = if names.is_empty() { every_test(folder)? } else { named_tests(folder, names)? };
+    let mut node = node()?;
+    for folder in TEST_FOLDERS {
+        install_packages(Path::new(folder))?;
+    }
+    let chromium =
+        ensure_program(&["chromium", "chromium-browser", "google-chrome"], "chromium", Some("WGVAE_CHROMIUM"))?;
+    let firefox = ensure_program(&["firefox-esr", "firefox"], "firefox-esr", Some("WGVAE_FIREFOX"))?;
+    // One file after the other: browsers on a CPU driver use every core.
+    node.args(["--test", "--test-concurrency=1", "--test-reporter=spec"]).args(files);
+    run(node
+        .env("WGVAE_CLI", std::path::absolute(wgvae())?)
+        .env("WGVAE_CHROMIUM", chromium)
+        .env("WGVAE_FIREFOX", firefox))
+}
+
+/// The comparison in `benches/browser`, which looks for a browser by itself: any that has WebGPU will do.
+pub(crate) fn bench(arguments: &[OsString]) -> Result<()> {
+    web::build()?;
+    let folder = Path::new("benches/browser");
+    let mut node = node()?;
+    install_packages(folder)?;
+    run(node.arg(folder.join("run.mjs")).args(arguments))
+}
+
+/// Node, new enough.
+fn node() -> Result<Command> {
+    let node = ensure_program(&["node", "nodejs"], "nodejs", None)?;
+    let version = output(Command::new(&node).arg("--version"))?;
+    let major = version.trim_start_matches('v').split('.').next().and_then(|major| major.parse::<u32>().ok());
+    ensure!(major >= Some(NODE), "expected Node {NODE} or newer, found {version} at {}", node.display());
+    Ok(Command::new(node))
+}
+
+fn install_packages(folder: &Path) -> Result<()> {
+    let npm = ensure_program(&["npm", "npm.cmd"], "npm", None)?;
+    run(Command::new(npm).args(["ci", "--no-audit", "--no-fund", "--prefix"]).arg(folder))
+}
+
+fn named_tests(folder: &Path, names: &[String]) -> Result<Vec<PathBuf>> {
+    let files: Vec<PathBuf> = names.iter().map(|name| folder.join(format!("{name}.test.mjs"))).collect();
+    for file in &files {
+        ensure!(file.is_file(), "there is no {}", file.display());
+    }
+    Ok(files)
+}
+
+fn every_test(folder: &Path) -> Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    for entry in folder.read_dir().with_context(|| format!("could not read {}", folder.display()))? {
+        let path = entry?.path();
+        if path.to_string_lossy().ends_with(".test.mjs") {
+            files.push(path);
+        }
+    }
+    ensure!(!files.is_empty(), "there are no tests in {}", folder.display());
+    files.sort();
+    Ok(files)
+}

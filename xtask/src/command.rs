@@ -1,0 +1,36 @@
+//! Running other programs: each is announced, timed, and must succeed.
+
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+use anyhow::{Context, Result, ensure};
+
+/// Runs cargo from the repository's root.
+pub(crate) fn cargo(arguments: &[&str]) -> Result<()> {
+    run(Command::new("cargo").args(arguments))
+}
+
+pub(crate) fn run(command: &mut Command) -> Result<()> {
+    eprintln!("xtask: {}", text(command));
+    let start = Instant::now();
+    let status = command.status().with_context(|| format!("could not start {}", text(command)))?;
+    ensure!(status.success(), "{} failed: {status}", text(command));
+    eprintln!("xtask: done in {:.0} s", start.elapsed().as_secs_f64());
+    Ok(())
+}
+
+pub(crate) fn text(command: &Command) -> String {
+    let words = std::iter::once(command.get_program()).chain(command.get_args());
+    words.map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")
+}
+
+pub(crate) fn succeeds(command: &mut Command) -> bool {
+    command.stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok_and(|status| status.success())
+}
+
+/// What a program prints, trimmed.
+pub(crate) fn output(command: &mut Command) -> Result<String> {
+    let output = command.output().with_context(|| format!("could not start {}", text(command)))?;
+    ensure!(output.status.success(), "{} failed: {}", text(command), output.status);
+    Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+}

@@ -1,0 +1,76 @@
+//! Compiles the crate to wasm, with rustup's target where there is one and with Debian's source of the standard library where not.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+
+use crate::command::{output, run, succeeds};
+use crate::install::{apt_install, has_apt};
+use crate::steps::target;
+
+const TARGET: &str = "wasm32-unknown-unknown";
+
+/// Debian's compiler and the source of its standard library: they must be of the same version.
+const DEBIAN: [&str; 2] = ["rustc-web", "rust-web-src"];
+
+/// Builds the module for the browser; where it lies.
+pub(crate) fn build() -> Result<PathBuf> {
+    let mut cargo = Command::new("cargo");
+    cargo.args(["rustc", "--lib", "--target", TARGET, "--profile", "web", "--crate-type", "cdylib"]);
+    if !has_target() {
+        use_debian(&mut cargo)?;
+    }
+    run(cargo.args(["--", "-D", "warnings"]))?;
+    Ok(target().join(TARGET).join("web").join("wgvae.wasm"))
+}
+
+/// Lints the crate as the browser compiles it. Debian has no clippy of its compiler's version: there the build with warnings denied must do.
+pub(crate) fn lint() -> Result<()> {
+    if !has_target() {
+        eprintln!(
+            "xtask: no clippy for {TARGET}: rustup cannot install the target, and Debian's compiler comes without clippy"
+        );
+        return Ok(());
+    }
+    run(Command::new("cargo").args(["clippy", "--lib", "--target", TARGET, "--profile", "web", "--", "-D", "warnings"]))
+}
+
+/// Whether rustup has the target, or gets it now.
+fn has_target() -> bool {
+    let installed = output(Command::new("rustup").args(["target", "list", "--installed"]));
+    if installed.is_ok_and(|targets| targets.lines().any(|line| line == TARGET)) {
+        return true;
+    }
+    eprintln!("xtask: the target {TARGET} is missing; installing it with rustup");
+    succeeds(Command::new("rustup").args(["target", "add", TARGET]))
+}
+
+/// Makes `cargo` compile the standard library itself, from Debian's source by Debian's compiler, and link with rustup's linker.
+fn use_debian(cargo: &mut Command) -> Result<()> {
+    eprintln!("xtask: rustup cannot install {TARGET}; using Debian's {} and {}", DEBIAN[0], DEBIAN[1]);
+    ensure_debian()?;
+    let sysroot = PathBuf::from(output(Command::new("rustc").args(["--print", "sysroot"]))?);
+    let host = output(Command::new("rustc").args(["--print", "host-tuple"]))?;
+    let linker = sysroot.join("lib/rustlib").join(host).join("bin/rust-lld");
+    ensure!(linker.is_file(), "expected rustup's linker at {}", linker.display());
+    cargo
+        .args(["-Z", "build-std=std,panic_abort"])
+        .env("RUSTC", "/usr/bin/rustc")
+        .env("RUSTC_BOOTSTRAP", "1")
+        .env("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_LINKER", linker);
+    Ok(())
+}
+
+fn ensure_debian() -> Result<()> {
+    let version = |package| output(Command::new("dpkg-query").args(["-W", "-f", "${Version}", package])).ok();
+    let same = || version(DEBIAN[0]).filter(|_| version(DEBIAN[0]) == version(DEBIAN[1]));
+    if same().is_some() {
+        return Ok(());
+    }
+    ensure!(has_apt(), "the target {TARGET} is missing and rustup cannot install it: run `rustup target add {TARGET}`");
+    apt_install(&format!("Rust's standard library for {TARGET} is missing"), &DEBIAN)?;
+    same()
+        .map(|_| ())
+        .with_context(|| format!("{} and {} differ in version after installing both", DEBIAN[0], DEBIAN[1]))
+}

@@ -1,0 +1,146 @@
+//! Builds `dist/`: the page as the repository lays it out, and the npm package.
+
+use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, ensure};
+
+use crate::command::{cargo, run, succeeds, text};
+use crate::steps::target;
+use crate::wasm;
+
+/// What a visitor's browser fetches, at the same relative places as in the repository.
+const PAGE: [&str; 6] = ["index.html", "web/src", "web/page", "web/pkg", "web/package.json", "assets/demo"];
+
+/// What npm publishes: from where, and its place in the package.
+const PACKAGE: [(&str, &str); 6] = [
+    ("web/package.json", "package.json"),
+    ("web/README.md", "README.md"),
+    ("web/src", "src"),
+    ("web/pkg", "pkg"),
+    ("LICENSE-APACHE", "LICENSE-APACHE"),
+    ("LICENSE-MIT", "LICENSE-MIT"),
+];
+
+/// Compiles the wasm module into `web/pkg` and lays everything out in `dist/`.
+pub(crate) fn build() -> Result<()> {
+    check_versions()?;
+    let module = wasm::build()?;
+    cargo(&["build", "--release", "--package", "xtask-bindgen"])?;
+    let folder = Path::new("web/pkg");
+    fs::create_dir_all(folder)?;
+    run(Command::new(tool("xtask-bindgen")).arg(module).arg(folder))?;
+    lay_out(Path::new("dist"))
+}
+
+/// Builds, then serves `dist/` until it is stopped.
+pub(crate) fn serve(port: u16, open: bool) -> Result<()> {
+    build()?;
+    cargo(&["build", "--release", "--package", "xtask-serve"])?;
+    let mut command = Command::new(tool("xtask-serve"));
+    command.arg(port.to_string()).args(["dist", "examples=examples"]).stdout(Stdio::piped());
+    let mut server = command.spawn().with_context(|| format!("could not start {}", text(&command)))?;
+    let mut address = String::new();
+    if let Some(output) = server.stdout.as_mut() {
+        BufReader::new(output).read_line(&mut address)?;
+    }
+    let address = address.trim();
+    if !address.is_empty() {
+        eprintln!("xtask: serving dist/ at {address}; stop with Ctrl+C");
+        if open && !succeeds(&mut opener(address)) {
+            eprintln!("xtask: could not start a browser; open {address} yourself");
+        }
+    }
+    let status = server.wait()?;
+    ensure!(status.success(), "the server failed: {status}");
+    Ok(())
+}
+
+/// What opens an address in the default browser.
+fn opener(address: &str) -> Command {
+    let words: &[&str] = match std::env::consts::OS {
+        "windows" => &["explorer"],
+        "macos" => &["open"],
+        _ => &["xdg-open"],
+    };
+    let mut command = Command::new(words[0]);
+    command.arg(address);
+    command
+}
+
+fn tool(name: &str) -> std::path::PathBuf {
+    target().join("release").join(format!("{name}{}", std::env::consts::EXE_SUFFIX))
+}
+
+fn lay_out(dist: &Path) -> Result<()> {
+    if dist.exists() {
+        fs::remove_dir_all(dist).context("could not remove dist/")?;
+    }
+    for path in PAGE {
+        copy(Path::new(path), &dist.join(path))?;
+    }
+    for (path, place) in PACKAGE {
+        copy(Path::new(path), &dist.join("package").join(place))?;
+    }
+    eprintln!("xtask: dist/ is the page, dist/package/ what npm publishes");
+    Ok(())
+}
+
+/// Copies a file or a whole folder. Hidden files stay: they are the build's own.
+fn copy(from: &Path, to: &Path) -> Result<()> {
+    if !from.is_dir() {
+        to.parent().map(fs::create_dir_all).transpose()?;
+        fs::copy(from, to).with_context(|| format!("could not copy {} to {}", from.display(), to.display()))?;
+        return Ok(());
+    }
+    for entry in fs::read_dir(from).with_context(|| format!("could not read {}", from.display()))? {
+        let name = entry?.file_name();
+        if !name.to_string_lossy().starts_with('.') {
+            copy(&from.join(&name), &to.join(&name))?;
+        }
+    }
+    Ok(())
+}
+
+/// The glue must be made by exactly the wasm-bindgen that the crate is compiled with.
+fn check_versions() -> Result<()> {
+    let lock = fs::read_to_string("Cargo.lock").context("could not read Cargo.lock")?;
+    let versions = |name| locked_versions(&lock, name);
+    let (used, tool) = (versions("wasm-bindgen"), versions("wasm-bindgen-cli-support"));
+    ensure!(
+        !used.is_empty() && used == tool,
+        "Cargo.lock has wasm-bindgen {used:?} and wasm-bindgen-cli-support {tool:?}: they must be the same version. \
+         Change wasm-bindgen-cli-support in xtask/bindgen/Cargo.toml"
+    );
+    Ok(())
+}
+
+/// The versions of the package `name` in the text of a Cargo.lock.
+fn locked_versions<'a>(lock: &'a str, name: &str) -> Vec<&'a str> {
+    let header = format!("name = \"{name}\"");
+    let lines: Vec<&str> = lock.lines().collect();
+    let pairs = lines.windows(2).filter(|pair| pair[0] == header);
+    pairs.filter_map(|pair| pair[1].strip_prefix("version = \"")?.strip_suffix('"')).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{check_versions, locked_versions};
+
+    #[test]
+    fn the_lock_file_tells_versions() {
+        let lock =
+            "[[package]]\nname = \"a\"\nversion = \"1.2.3\"\n\n[[package]]\nname = \"a-b\"\nversion = \"4.5.6\"\n";
+        assert_eq!(locked_versions(lock, "a"), ["1.2.3"]);
+        assert_eq!(locked_versions(lock, "a-b"), ["4.5.6"]);
+        assert!(locked_versions(lock, "b").is_empty());
+    }
+
+    #[test]
+    fn the_glue_is_made_by_the_crates_own_version() {
+        std::env::set_current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/..")).unwrap();
+        check_versions().unwrap();
+    }
+}
