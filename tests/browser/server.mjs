@@ -161,9 +161,21 @@ async function answer(behaviour, number, request, response, common, entry) {
   entry.status = range ? 206 : 200;
   if (range) response.setHeader('Content-Range', `bytes ${behaviour.claimFrom ?? part.first}-${part.last}/${content.length}`);
   if (!behaviour.chunked) response.setHeader('Content-Length', behaviour.claim ?? Math.max(0, end - part.first));
+  // A connection that is about to break must not be taken for the next request: a browser asks again by itself when it does, and the first
+  // request of a test would be counted twice.
+  if (isBroken(behaviour, number)) response.setHeader('Connection', 'close');
   response.writeHead(entry.status);
   if (request.method === 'HEAD') response.end();
   else await send(content.read(part.first, end), { ...behaviour, number }, response, entry);
+}
+
+/**
+ * Whether the connection breaks after this answer: it stops half way, or has not the length that it claims.
+ * @param {Behaviour} behaviour
+ * @param {number} number
+ */
+function isBroken({ stopAfter, stopFrom = 0, claim }, number) {
+  return claim !== undefined || (stopAfter !== undefined && number >= stopFrom);
 }
 
 /**
@@ -172,8 +184,9 @@ async function answer(behaviour, number, request, response, common, entry) {
  * @param {import('node:http').ServerResponse} response
  * @param {Seen} entry
  */
-async function send(chunks, { stopAfter, stopFrom = 0, pace, claim, number }, response, entry) {
-  const most = stopAfter !== undefined && number >= stopFrom ? stopAfter : Infinity;
+async function send(chunks, { number, pace, ...behaviour }, response, entry) {
+  const broken = isBroken(behaviour, number);
+  const most = broken ? (behaviour.stopAfter ?? Infinity) : Infinity;
   async function* paced() {
     for await (const chunk of chunks) {
       if (pace) await sleep(pace);
@@ -183,7 +196,7 @@ async function send(chunks, { stopAfter, stopFrom = 0, pace, claim, number }, re
       if (entry.bytes >= most) break;
     }
   }
-  if (most === Infinity && claim === undefined) return pipeline(Readable.from(paced()), response);
+  if (!broken) return pipeline(Readable.from(paced()), response);
   for await (const chunk of paced()) await new Promise((resolve) => response.write(chunk, resolve));
   // Let what was written go out before the connection breaks.
   await sleep(50);
