@@ -101,7 +101,7 @@ fn plan_with(
     }
 }
 
-/// Plans decodes of one model on one device. Needs neither: it may be asked while a decode runs.
+/// Plans decodes of one model on one device. Needs neither: it may be asked while the model is loaded, and while a decode runs.
 #[derive(Debug, Clone)]
 pub struct Planner {
     config: AutoencoderConfig,
@@ -112,6 +112,21 @@ pub struct Planner {
 }
 
 impl Planner {
+    /// Plans decodes of a model as it will be after [`Vae::load`] with the same options.
+    ///
+    /// # Errors
+    /// [`Error::Config`] when the scaling factor cannot be told from the files and is needed.
+    pub fn new(gpu: &Gpu, checkpoint: &Checkpoint, options: LoadOptions) -> Result<Self> {
+        let config = if options.unscaled { checkpoint.config() } else { checkpoint.scaled_config()? }.clone();
+        Ok(Self {
+            config,
+            limits: gpu.limits().clone(),
+            storage: options.precision.storage(gpu.limits()),
+            unscaled: options.unscaled,
+            weights: if options.weights_on_host { Weights::Host } else { Weights::Device },
+        })
+    }
+
     /// The model's configuration.
     pub fn config(&self) -> &AutoencoderConfig {
         &self.config
@@ -161,18 +176,9 @@ impl Vae {
     /// [`Error::Device`], or [`Error::Config`] when the scaling factor cannot be told from the files and is needed.
     pub async fn load(gpu: &Gpu, checkpoint: &Checkpoint, options: LoadOptions) -> Result<Self> {
         let start = Instant::now();
-        let config = if options.unscaled { checkpoint.config() } else { checkpoint.scaled_config()? }.clone();
-        let storage = options.precision.storage(gpu.limits());
-        let weights = VaeWeights::load(gpu, checkpoint, &config, storage, options).await?;
-        let place = if options.weights_on_host { Weights::Host } else { Weights::Device };
-        let limits = gpu.limits().clone();
-        Ok(Self {
-            gpu: gpu.clone(),
-            planner: Planner { config, limits, storage, unscaled: options.unscaled, weights: place },
-            weights,
-            ready: None,
-            load_seconds: start.elapsed().as_secs_f64(),
-        })
+        let planner = Planner::new(gpu, checkpoint, options)?;
+        let weights = VaeWeights::load(gpu, checkpoint, &planner.config, planner.storage, options).await?;
+        Ok(Self { gpu: gpu.clone(), planner, weights, ready: None, load_seconds: start.elapsed().as_secs_f64() })
     }
 
     /// The model's configuration.

@@ -8,6 +8,7 @@ mod commands;
 mod control;
 mod executor;
 mod host;
+mod host_bytes;
 mod ledger;
 mod pipelines;
 mod prepared;
@@ -23,9 +24,12 @@ use std::sync::Arc;
 pub use self::adapter::{AdapterReport, GpuOptions, adapters};
 #[cfg(target_arch = "wasm32")]
 pub use self::browser::ForeignBuffer;
+#[cfg(target_arch = "wasm32")]
+pub(crate) use self::browser::new_array;
 pub use self::buffers::GpuBuffer;
 pub use self::control::{Control, Progress, RunReport, Submission};
 pub use self::executor::{Input, RowSink};
+pub use self::host_bytes::HostBytes;
 pub use self::ledger::Ledger;
 pub use self::prepared::{Prepared, Weight};
 
@@ -154,9 +158,9 @@ impl Gpu {
         Some((report.total_allocated_bytes, report.total_reserved_bytes))
     }
 
-    /// Compiles a kernel, unless it is compiled already.
-    pub(crate) async fn compile(&self, variant: &Variant) -> Result<()> {
-        self.inner.pipelines.get(self, variant).await.map(drop)
+    /// Compiles kernels, unless they are compiled already.
+    pub(crate) async fn compile(&self, variants: &[Variant]) -> Result<()> {
+        self.inner.pipelines.get(self, variants).await.map(drop)
     }
 
     /// Pipelines compiled so far, and the time that took.
@@ -194,16 +198,24 @@ impl Gpu {
 
     /// Runs `work` and returns the first error that the device reports for it.
     async fn scoped<T>(&self, doing: &str, work: impl FnOnce() -> T) -> Result<T> {
+        self.begin_scoped(doing, work)?.await
+    }
+
+    /// Runs `work` now. What is returned waits for what the device reports of it.
+    fn begin_scoped<T>(&self, doing: &str, work: impl FnOnce() -> T) -> Result<impl Future<Output = Result<T>>> {
         self.check_alive(doing)?;
         let scopes = Scopes::push(&self.inner.device);
         let value = work();
-        match scopes.pop().await {
-            None => Ok(value),
-            Some(Caught::OutOfMemory(reason)) => {
-                Err(Error::Device(DeviceError::OutOfMemory { doing: doing.to_owned(), reason }))
+        let caught = scopes.pop();
+        Ok(async move {
+            match caught.await {
+                None => Ok(value),
+                Some(Caught::OutOfMemory(reason)) => {
+                    Err(Error::Device(DeviceError::OutOfMemory { doing: doing.to_owned(), reason }))
+                }
+                Some(Caught::Other(reason)) => Err(self.failure(doing, &reason)),
             }
-            Some(Caught::Other(reason)) => Err(self.failure(doing, &reason)),
-        }
+        })
     }
 
     /// Something failed: the device may have been lost.

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::num::NonZeroU64;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use web_time::Instant;
@@ -27,64 +27,141 @@ pub(super) struct Pipelines {
 
 impl Pipelines {
     pub(super) fn compiled(&self) -> (usize, Duration) {
-        let count = self.cache.lock().unwrap_or_else(PoisonError::into_inner).len();
-        (count, *self.time.lock().unwrap_or_else(PoisonError::into_inner))
+        (self.cache().len(), *self.time.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// The pipeline of `variant`, compiled now if it never was.
-    pub(super) async fn get(&self, gpu: &Gpu, variant: &Variant) -> Result<Arc<Pipeline>> {
-        let doing = format!("compiling kernel \"{}\"", variant.file);
-        let text = specialize(variant)
-            .map_err(|reason| Error::Device(DeviceError::Failed { doing: doing.clone(), reason }))?;
-        let known = self.cache.lock().unwrap_or_else(PoisonError::into_inner).get(&text).map(Arc::clone);
-        if let Some(pipeline) = known {
-            return Ok(pipeline);
+    /// The pipelines of `variants`. Those that never were are compiled now.
+    pub(super) async fn get(&self, gpu: &Gpu, variants: &[Variant]) -> Result<Vec<Arc<Pipeline>>> {
+        let sources = variants.iter().map(Source::new).collect::<Result<Vec<_>>>()?;
+        let mut missing: Vec<&Source> = sources.iter().filter(|source| self.known(source).is_none()).collect();
+        missing.sort_unstable_by_key(|source| &source.text);
+        missing.dedup_by_key(|source| &source.text);
+        if !missing.is_empty() {
+            let start = Instant::now();
+            let keep = |source: &Source, pipeline| {
+                self.cache().insert(source.text.clone(), Arc::new(pipeline));
+            };
+            let compiled = compile(gpu, &missing, keep).await;
+            *self.time.lock().unwrap_or_else(PoisonError::into_inner) += start.elapsed();
+            compiled?;
         }
-        let start = Instant::now();
-        let pipeline =
-            Arc::new(gpu.scoped(&doing, || compile(&gpu.inner.device, interface(variant.file), &text)).await?);
-        *self.time.lock().unwrap_or_else(PoisonError::into_inner) += start.elapsed();
-        self.cache.lock().unwrap_or_else(PoisonError::into_inner).insert(text, Arc::clone(&pipeline));
-        Ok(pipeline)
+        Ok(sources.iter().filter_map(|source| self.known(source)).collect())
+    }
+
+    fn known(&self, source: &Source) -> Option<Arc<Pipeline>> {
+        self.cache().get(&source.text).map(Arc::clone)
+    }
+
+    fn cache(&self) -> MutexGuard<'_, HashMap<String, Arc<Pipeline>>> {
+        self.cache.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-fn compile(device: &wgpu::Device, interface: &Interface, text: &str) -> Pipeline {
-    let params_bytes = NonZeroU64::new(interface.params.len() as u64 * 4);
-    let buffer = |binding: usize, ty: wgpu::BufferBindingType, dynamic: bool, least: Option<NonZeroU64>| {
-        wgpu::BindGroupLayoutEntry {
-            binding: u32::try_from(binding).unwrap_or(u32::MAX),
-            visibility: wgpu::ShaderStages::COMPUTE,
-            ty: wgpu::BindingType::Buffer { ty, has_dynamic_offset: dynamic, min_binding_size: least },
-            count: None,
+/// A kernel as the device is given it.
+struct Source {
+    interface: &'static Interface,
+    text: String,
+    /// For errors.
+    doing: String,
+}
+
+impl Source {
+    fn new(variant: &Variant) -> Result<Self> {
+        let doing = format!("compiling kernel \"{}\"", variant.file);
+        match specialize(variant) {
+            Ok(text) => Ok(Self { interface: interface(variant.file), text, doing }),
+            Err(reason) => Err(Error::Device(DeviceError::Failed { doing, reason })),
         }
-    };
-    let mut entries = vec![buffer(0, wgpu::BufferBindingType::Uniform, true, params_bytes)];
-    for (index, (_, access)) in interface.bindings.iter().enumerate() {
-        let ty = wgpu::BufferBindingType::Storage { read_only: *access == Access::Read };
-        entries.push(buffer(index + 1, ty, false, None));
     }
-    let label = Some(interface.file);
-    let layout = device.create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor { label, entries: &entries });
-    let pipeline_layout = device.create_pipeline_layout(&wgpu::PipelineLayoutDescriptor {
-        label,
-        bind_group_layouts: &[Some(&layout)],
-        immediate_size: 0,
-    });
-    let module = shader_module(device, interface.file, text);
-    let pipeline = device.create_compute_pipeline(&wgpu::ComputePipelineDescriptor {
-        label,
-        layout: Some(&pipeline_layout),
-        module: &module,
-        entry_point: Some("main"),
-        compilation_options: wgpu::PipelineCompilationOptions {
-            // Every kernel writes its workgroup memory before it reads it. Metal would clear it on one thread.
-            zero_initialize_workgroup_memory: false,
-            ..Default::default()
-        },
-        cache: None,
-    });
-    Pipeline { pipeline, layout }
+}
+
+/// Compiles one after the other.
+#[cfg(not(target_arch = "wasm32"))]
+async fn compile(gpu: &Gpu, sources: &[&Source], keep: impl Fn(&Source, Pipeline)) -> Result<()> {
+    for source in sources {
+        let create = || {
+            let parts = Parts::new(&gpu.inner.device, source);
+            Pipeline { pipeline: parts.pipeline(&gpu.inner.device), layout: parts.layout }
+        };
+        keep(source, gpu.scoped(&source.doing, create).await?);
+    }
+    Ok(())
+}
+
+/// Asks for all before the first is awaited: the browser compiles them side by side, and does other work meanwhile.
+#[cfg(target_arch = "wasm32")]
+async fn compile(gpu: &Gpu, sources: &[&Source], keep: impl Fn(&Source, Pipeline)) -> Result<()> {
+    use super::browser::PendingPipeline;
+
+    let device = &gpu.inner.device;
+    let ask = |source: &&Source| {
+        let parts = Parts::new(device, source);
+        let pending = PendingPipeline::ask(device, || parts.pipeline(device));
+        (parts, pending)
+    };
+    let mut asked = Vec::new();
+    for source in sources {
+        asked.push((source, gpu.begin_scoped(&source.doing, || ask(source))?));
+    }
+    for (source, scoped) in asked {
+        let (parts, pending) = scoped.await?;
+        let pipeline = pending.compiled(device, || parts.pipeline(device)).await;
+        let pipeline = pipeline.map_err(|reason| gpu.failure(&source.doing, &reason))?;
+        gpu.check_alive(&source.doing)?;
+        keep(source, Pipeline { pipeline, layout: parts.layout });
+    }
+    Ok(())
+}
+
+/// What a pipeline is made of.
+struct Parts {
+    label: &'static str,
+    layout: wgpu::BindGroupLayout,
+    pipeline_layout: wgpu::PipelineLayout,
+    module: wgpu::ShaderModule,
+}
+
+impl Parts {
+    fn new(device: &wgpu::Device, Source { interface, text, .. }: &Source) -> Self {
+        let params_bytes = NonZeroU64::new(interface.params.len() as u64 * 4);
+        let buffer = |binding: usize, ty: wgpu::BufferBindingType, dynamic: bool, least: Option<NonZeroU64>| {
+            wgpu::BindGroupLayoutEntry {
+                binding: u32::try_from(binding).unwrap_or(u32::MAX),
+                visibility: wgpu::ShaderStages::COMPUTE,
+                ty: wgpu::BindingType::Buffer { ty, has_dynamic_offset: dynamic, min_binding_size: least },
+                count: None,
+            }
+        };
+        let mut entries = vec![buffer(0, wgpu::BufferBindingType::Uniform, true, params_bytes)];
+        for (index, (_, access)) in interface.bindings.iter().enumerate() {
+            let ty = wgpu::BufferBindingType::Storage { read_only: *access == Access::Read };
+            entries.push(buffer(index + 1, ty, false, None));
+        }
+        let label = Some(interface.file);
+        let layout = device.create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor { label, entries: &entries });
+        let pipeline_layout = device.create_pipeline_layout(&wgpu::PipelineLayoutDescriptor {
+            label,
+            bind_group_layouts: &[Some(&layout)],
+            immediate_size: 0,
+        });
+        let module = shader_module(device, interface.file, text);
+        Self { label: interface.file, layout, pipeline_layout, module }
+    }
+
+    fn pipeline(&self, device: &wgpu::Device) -> wgpu::ComputePipeline {
+        device.create_compute_pipeline(&wgpu::ComputePipelineDescriptor {
+            label: Some(self.label),
+            layout: Some(&self.pipeline_layout),
+            module: &self.module,
+            entry_point: Some("main"),
+            compilation_options: wgpu::PipelineCompilationOptions {
+                // Every kernel writes its workgroup memory before it reads it. Metal would clear it on one thread.
+                zero_initialize_workgroup_memory: false,
+                ..Default::default()
+            },
+            cache: None,
+        })
+    }
 }
 
 #[expect(unsafe_code, reason = "without bounds and loop checks the kernels run up to twice as fast; see SAFETY")]

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::Gpu;
+use super::{Gpu, HostBytes};
 use super::buffers::{GpuBuffer, Usage};
 use super::commands::{Commands, Resources};
 use super::control::Pace;
@@ -21,7 +21,7 @@ pub enum Weight<'a> {
     /// On the GPU: for a plan that binds it.
     Gpu(&'a GpuBuffer),
     /// Packed, in host memory: for a plan that fetches it.
-    Host(Arc<[u8]>),
+    Host(Arc<HostBytes>),
 }
 
 /// A plan with everything it needs on a device. Running it again only submits.
@@ -67,10 +67,7 @@ impl Prepared {
             fetched.push(on_host);
         }
         let host = HostMemory::new(&plan, fetched)?;
-        let mut pipelines = Vec::new();
-        for variant in &plan.variants {
-            pipelines.push(gpu.inner.pipelines.get(gpu, variant).await?);
-        }
+        let pipelines = gpu.inner.pipelines.get(gpu, &plan.variants).await?;
         let mut slots = Vec::new();
         for (index, bytes) in plan.slots.iter().enumerate() {
             slots.push(GpuBuffer::new(gpu, &format!("slot {index}"), *bytes, Usage::Storage).await?);

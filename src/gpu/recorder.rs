@@ -84,13 +84,13 @@ impl<'a> Recorder<'a> {
     fn fetch(&mut self, from: HostSource, to: BufferId) -> Result<bool> {
         let Prepared { gpu, plan, slots, host, uploads, .. } = &mut *self.prepared;
         let buffer = &plan.buffers[to.0];
-        let Some(content) = host.content(from, buffer.bytes) else { return Ok(false) };
-        let bytes = buffer.bytes.0.min(content.len() as u64);
+        let Some(len) = host.fetched_len(from, buffer.bytes) else { return Ok(false) };
+        let bytes = buffer.bytes.0.min(len);
         while self.at.bytes < bytes {
             let Some(room) = uploads.room() else { return Ok(false) };
             let end = bytes.min(self.at.bytes + room);
-            let piece = &content[index(self.at.bytes)..index(end)];
-            uploads.write(gpu, &mut self.encoder, piece, &slots[buffer.slot.0], buffer.offset.0 + self.at.bytes)?;
+            let piece = host.read(from, self.at.bytes..end);
+            uploads.write(gpu, &mut self.encoder, &piece, &slots[buffer.slot.0], buffer.offset.0 + self.at.bytes)?;
             self.at.bytes = end;
         }
         Ok(true)
@@ -164,8 +164,4 @@ impl<'a> Recorder<'a> {
 /// Bytes of `count` rows of one plane, of `row` bytes each.
 fn plane_range(row: u64, first: u64, count: u64) -> Range<u64> {
     first * row..(first + count) * row
-}
-
-fn index(bytes: u64) -> usize {
-    usize::try_from(bytes).unwrap_or(usize::MAX)
 }

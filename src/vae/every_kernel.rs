@@ -54,12 +54,9 @@ pub fn every_variant(storage: Storage) -> Result<BTreeSet<Variant>> {
 /// [`crate::Error::Device`] for the first that the device refuses.
 #[doc(hidden)]
 pub async fn compile_all(gpu: &Gpu, storage: Storage) -> Result<Vec<&'static str>> {
-    let mut compiled = Vec::new();
-    for variant in every_variant(storage)? {
-        gpu.compile(&variant).await?;
-        compiled.push(variant.file);
-    }
-    Ok(compiled)
+    let variants = Vec::from_iter(every_variant(storage)?);
+    gpu.compile(&variants).await?;
+    Ok(variants.iter().map(|variant| variant.file).collect())
 }
 
 /// A small network with what the published ones lack: uneven groups, few channels, one level.

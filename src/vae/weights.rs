@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::{DecodeOptions, LoadOptions, plan_decode};
 use crate::error::{Error, Result};
-use crate::gpu::{Gpu, GpuBuffer, Weight};
+use crate::gpu::{Gpu, GpuBuffer, HostBytes, Weight};
 use crate::io::{Checkpoint, StoredTensor};
 use crate::kernels::weights::{Layout, pack};
 use crate::limits::DeviceLimits;
@@ -18,7 +18,7 @@ use crate::tensor::{Size, Storage};
 pub(super) struct VaeWeights {
     /// On the GPU. With `host`, only those that the last plan binds.
     gpu: BTreeMap<String, GpuBuffer>,
-    host: Option<BTreeMap<String, Arc<[u8]>>>,
+    host: Option<BTreeMap<String, Arc<HostBytes>>>,
 }
 
 impl VaeWeights {
@@ -43,7 +43,8 @@ impl VaeWeights {
                 pack(&values, weight.layout, weight.storage, weight.factor)
             };
             if let Some(host) = &mut loaded.host {
-                host.insert(weight.name.clone(), Arc::from(packed));
+                let kept = HostBytes::copy_of(&packed).ok_or_else(|| no_memory(&wanted))?;
+                host.insert(weight.name.clone(), Arc::new(kept));
             } else {
                 loaded.gpu.insert(weight.name.clone(), GpuBuffer::with_data(gpu, &weight.name, &packed).await?);
             }
@@ -58,7 +59,7 @@ impl VaeWeights {
         self.gpu.retain(|name, _| bound.contains(&name.as_str()));
         for name in bound {
             if !self.gpu.contains_key(name) {
-                let buffer = GpuBuffer::with_data(gpu, name, &host[name]).await?;
+                let buffer = GpuBuffer::with_data(gpu, name, &host[name].all()).await?;
                 self.gpu.insert(name.to_owned(), buffer);
             }
         }
@@ -101,6 +102,11 @@ pub fn decoder_reads(checkpoint: &Checkpoint) -> Result<Vec<(usize, u64, u64)>> 
     let wanted = weights_of(checkpoint.config(), &DeviceLimits::webgpu_default(), Storage::F32, true)?;
     let names = file_shapes(&wanted).into_iter().map(|(name, _)| name);
     Ok(names.filter_map(|name| checkpoint.tensor(name)).map(StoredTensor::place).collect())
+}
+
+fn no_memory(wanted: &Plan) -> Error {
+    let needed = wanted.weights.iter().map(|weight| weight.bytes).sum();
+    Error::HostMemory { what: "the weights, which a memory budget keeps there".to_owned(), needed }
 }
 
 /// Name and shape of the tensors that the files must have.

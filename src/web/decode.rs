@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use js_sys::{Array, Float32Array, Function, Object, Reflect, Uint8ClampedArray};
+use futures_util::future::try_join;
+use js_sys::{Float32Array, Function, Object, Reflect, Uint8ClampedArray};
 use serde::{Deserialize, Serialize};
 use wasm_bindgen::prelude::*;
 
@@ -13,7 +14,7 @@ use super::device::WebGpu;
 use super::latents::WebLatents;
 use super::{Result, from_js, to_js};
 use crate::error::Error;
-use crate::gpu::{Control, Gpu, Progress, RunReport};
+use crate::gpu::{Control, Gpu, Progress, RunReport, new_array};
 use crate::plan::{ChannelOrder, Output, Plan, PlanFacts, RunFacts};
 use crate::tensor::{Bytes, Size};
 use crate::vae::{
@@ -26,6 +27,8 @@ struct WebLoadOptions {
     precision: Precision,
     unscaled: bool,
     weights_on_host: bool,
+    /// Of the canvas that will most likely be decoded to.
+    format: ChannelOrder,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -136,16 +139,24 @@ struct Report {
 pub struct WebVae {
     gpu: Gpu,
     vae: Vae,
+    /// Pipelines compiled while the weights were loaded, and the time that took.
+    compiled: (usize, Duration),
 }
 
 #[wasm_bindgen(js_class = Vae)]
 impl WebVae {
-    /// Reads the decoder's weights, one tensor at a time, each straight to the device.
+    /// Reads the decoder's weights, one tensor at a time, each straight to the device. Meanwhile the browser compiles the kernels.
     pub async fn load(gpu: &WebGpu, checkpoint: &WebCheckpoint, options: JsValue) -> Result<Self> {
-        let WebLoadOptions { precision, unscaled, weights_on_host } = from_js("load options", &options)?;
+        let WebLoadOptions { precision, unscaled, weights_on_host, format } = from_js("load options", &options)?;
+        let (gpu, checkpoint, rejection) = (&gpu.gpu, &checkpoint.checkpoint, &checkpoint.rejection);
         let options = LoadOptions { precision, unscaled, weights_on_host };
-        let vae = Vae::load(&gpu.gpu, &checkpoint.checkpoint, options).await;
-        Ok(Self { gpu: gpu.gpu.clone(), vae: checkpoint.rejection.pass_on(vae)? })
+        // Sizes share their kernels: those of a small picture are nearly all.
+        let decode = DecodeOptions { output: Output::Picture(format), ..DecodeOptions::default() };
+        let plan = Planner::new(gpu, checkpoint, options)?.plan(Size { width: 8, height: 8 }, &decode)?;
+        let compile = gpu.compile(&plan.variants);
+        let loaded = try_join(compile, Vae::load(gpu, checkpoint, options)).await;
+        let ((), vae) = rejection.pass_on(loaded)?;
+        Ok(Self { gpu: gpu.clone(), vae, compiled: gpu.compiled() })
     }
 
     /// How it is stored, and how long it took to load.
@@ -154,6 +165,8 @@ impl WebVae {
             "storage": self.vae.storage(),
             "submission_target": Control::default_target(self.gpu.limits().kind).as_secs_f64() * 1000.0,
             "load_seconds": self.vae.load_seconds(),
+            "compiled": self.compiled.0,
+            "compile_seconds": self.compiled.1.as_secs_f64(),
             "latent_channels": self.vae.config().latent_channels,
             "pixels_per_latent": self.vae.config().spatial_factor(),
         });
@@ -249,10 +262,8 @@ impl RowsForJs {
             WebOutput::Raw => ("Float32Array", pixels * 3, pixels * 12),
             WebOutput::Canvas | WebOutput::Rgba8 => ("Uint8ClampedArray", pixels * 4, pixels * 4),
         };
-        // Not by `new_with_length`: what the browser has no memory for must not end the module.
-        let array = Reflect::get(&js_sys::global(), &class.into())
-            .and_then(|class| Reflect::construct(class.unchecked_ref::<Function>(), &Array::of1(&count(length))))
-            .map_err(|_thrown| Error::HostMemory { what: format!("an image of {size}"), needed: Bytes(bytes) })?;
+        let array = u32::try_from(length).ok().and_then(|length| new_array(class, length));
+        let array = array.ok_or_else(|| Error::HostMemory { what: format!("an image of {size}"), needed: Bytes(bytes) })?;
         Ok(match output {
             WebOutput::Raw => Self::Raw(array.unchecked_into()),
             WebOutput::Canvas | WebOutput::Rgba8 => Self::Rgba8(array.unchecked_into()),

@@ -116,8 +116,8 @@ export class View {
       ['Predicted peak', formatBytes(report.predicted_peak_bytes)],
       ['Measured peak', `${formatBytes(report.measured_peak_bytes)}${isEqual ? ', equal to the byte' : ''}`],
       ['Submissions', `${report.submissions.length}, the longest ${formatSeconds(longest)}`],
-      ['Shaders compiled', `${report.compiled} in ${formatSeconds(report.compile_seconds)}`],
       ['Model loaded in', formatSeconds(info.load_seconds)],
+      ['Shaders compiled', `${info.compiled} in ${formatSeconds(info.compile_seconds)} while it was loaded, ${report.compiled} later`],
       ['Stored as', info.storage],
       ['GPU', [info.adapter.name, info.adapter.driver].filter(Boolean).join(', ') || 'the browser does not say'],
     ]);

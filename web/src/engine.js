@@ -1,6 +1,8 @@
 // @ts-check
 // What lives on one device: the device, the weights on it, and the planner. Replaced as a whole when the device is lost.
 
+import { canvasFormat } from './canvas.js';
+
 /** @typedef {import('./wasm.js').Wasm} Wasm */
 /** @typedef {import('./index.js').DecoderOptions} DecoderOptions */
 /** @typedef {import('./index.js').Progress} Progress */
@@ -65,6 +67,7 @@ export async function startEngine(wasm, options, model, onProgress) {
       unscaled: options.unscaled ?? false,
       // Only a plan with a budget can fetch weights from the host; without one they would be there twice.
       weightsOnHost: options.memoryBudget !== undefined,
+      format: canvasFormat(),
     });
     return new Engine(gpu, vae);
   } catch (error) {

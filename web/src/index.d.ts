@@ -184,6 +184,9 @@ export interface DecoderInfo {
   /** The network, in diffusers' names. */
   config: Record<string, unknown>;
   load_seconds: number;
+  /** Pipelines compiled meanwhile. */
+  compiled: number;
+  compile_seconds: number;
   adapter: AdapterInfo;
   [more: string]: unknown;
 }
@@ -231,7 +234,7 @@ export interface Report {
   seconds: number;
   /** Each with its steps of the plan, from `start` to before `end`. */
   submissions: { seconds: number; steps: { start: number; end: number } }[];
-  /** Pipelines compiled for this decode. */
+  /** Pipelines compiled for this decode, besides those that were compiled while the model was loaded. */
   compiled: number;
   compile_seconds: number;
   /** Why a smaller plan was used, if one was. */

@@ -1,0 +1,60 @@
+//! Bytes that wait in host memory: in JavaScript's, which is given back when they go. The module's own never shrinks, and ends at 4 GiB.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use js_sys::Uint8Array;
+use wasm_bindgen::prelude::*;
+
+use super::new_array;
+use crate::tensor::Bytes;
+
+/// Bytes that wait in host memory.
+#[derive(Debug)]
+pub struct HostBytes {
+    array: Uint8Array,
+    used: u32,
+}
+
+impl HostBytes {
+    /// None yet, with room for so many. `None` if there is not that much memory.
+    pub(in crate::gpu) fn with_capacity(bytes: Bytes) -> Option<Self> {
+        let array = new_array("Uint8Array", u32::try_from(bytes.0).ok()?)?;
+        Some(Self { array: array.unchecked_into(), used: 0 })
+    }
+
+    /// A copy of `content`. `None` if there is not that much memory.
+    pub fn copy_of(content: &[u8]) -> Option<Self> {
+        let mut copy = Self::with_capacity(Bytes(content.len() as u64))?;
+        copy.append(content);
+        Some(copy)
+    }
+
+    /// How many there are.
+    pub(in crate::gpu) fn len(&self) -> u64 {
+        u64::from(self.used)
+    }
+
+    /// Forgets them, not the room for them.
+    pub(in crate::gpu) fn clear(&mut self) {
+        self.used = 0;
+    }
+
+    /// Adds some, for which there is room.
+    pub(in crate::gpu) fn append(&mut self, content: &[u8]) {
+        let end = self.used + u32::try_from(content.len()).unwrap_or(u32::MAX);
+        self.array.subarray(self.used, end).copy_from(content);
+        self.used = end;
+    }
+
+    /// Those in `range`, which lies within them.
+    pub(in crate::gpu) fn read(&self, range: Range<u64>) -> Cow<'_, [u8]> {
+        let index = |at: u64| u32::try_from(at).unwrap_or(u32::MAX);
+        Cow::Owned(self.array.subarray(index(range.start), index(range.end)).to_vec())
+    }
+
+    /// All of them.
+    pub(crate) fn all(&self) -> Cow<'_, [u8]> {
+        self.read(0..self.len())
+    }
+}

@@ -1,0 +1,58 @@
+//! Bytes that wait in host memory.
+
+#[cfg(target_arch = "wasm32")]
+pub use super::browser::HostBytes;
+
+#[cfg(not(target_arch = "wasm32"))]
+use std::{borrow::Cow, ops::Range};
+
+#[cfg(not(target_arch = "wasm32"))]
+use crate::tensor::Bytes;
+
+/// Bytes that wait in host memory.
+#[cfg(not(target_arch = "wasm32"))]
+#[derive(Debug)]
+pub struct HostBytes(Vec<u8>);
+
+#[cfg(not(target_arch = "wasm32"))]
+impl HostBytes {
+    /// None yet, with room for so many. `None` if there is not that much memory.
+    pub(super) fn with_capacity(bytes: Bytes) -> Option<Self> {
+        let mut content = Vec::new();
+        content.try_reserve_exact(usize::try_from(bytes.0).ok()?).ok()?;
+        Some(Self(content))
+    }
+
+    /// A copy of `content`. `None` if there is not that much memory.
+    pub fn copy_of(content: &[u8]) -> Option<Self> {
+        let mut copy = Self::with_capacity(Bytes(content.len() as u64))?;
+        copy.append(content);
+        Some(copy)
+    }
+
+    /// How many there are.
+    pub(super) fn len(&self) -> u64 {
+        self.0.len() as u64
+    }
+
+    /// Forgets them, not the room for them.
+    pub(super) fn clear(&mut self) {
+        self.0.clear();
+    }
+
+    /// Adds some, for which there is room.
+    pub(super) fn append(&mut self, content: &[u8]) {
+        self.0.extend_from_slice(content);
+    }
+
+    /// Those in `range`, which lies within them.
+    pub(super) fn read(&self, range: Range<u64>) -> Cow<'_, [u8]> {
+        let index = |at: u64| usize::try_from(at).unwrap_or(usize::MAX);
+        Cow::Borrowed(&self.0[index(range.start)..index(range.end)])
+    }
+
+    /// All of them.
+    pub(crate) fn all(&self) -> Cow<'_, [u8]> {
+        self.read(0..self.len())
+    }
+}
