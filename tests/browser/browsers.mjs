@@ -53,6 +53,14 @@ const BROWSERS = {
 export const KINDS = ['chromium', 'firefox'];
 
 /**
+ * Whether shaders have f16. SwiftShader's have not; tools/chromium_lavapipe has a Chromium on another driver, which has.
+ * @param {Kind} kind
+ */
+export function hasF16(kind) {
+  return kind === 'firefox' || process.env.WGVAE_CHROMIUM_F16 === '1';
+}
+
+/**
  * Starts a browser. `close` ends it and removes its profile.
  * @param {Kind} kind
  */

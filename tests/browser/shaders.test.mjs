@@ -6,10 +6,11 @@ import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { it } from 'node:test';
 
+import { hasF16 } from './browsers.mjs';
 import { inBrowsers, ROOT } from './session.mjs';
 
 inBrowsers({}, (session) => {
-  for (const storage of session.kind === 'firefox' ? ['f32', 'packed_f16', 'f16'] : ['f32', 'packed_f16']) {
+  for (const storage of hasF16(session.kind) ? ['f32', 'packed_f16', 'f16'] : ['f32', 'packed_f16']) {
     it(`compiles every shader in ${storage}`, { timeout: 240_000 }, async (t) => {
       const names = await session.run(async (storage) => {
         const wasm = await import(/** @type {string} */ ('/web/pkg/wgvae.js'));
