@@ -26,32 +26,20 @@ inBrowsers({ models: [MODEL] }, (session) => {
   const path = () => join(session.folder, MODEL, FILE);
 
   /**
-   * Opens `model` and decodes with it: whether the picture is right, or the error, and whether all that was taken of the GPU is given back.
    * @param {string} model
    * @param {{ cache?: boolean }} [options]
    */
-  const attempt = (model, options = {}) =>
-    session.run(
-      async (folder, model, options) => {
-        const shared = await lab.shared(folder);
-        const latents = `${folder}latents.safetensors`;
-        const before = lab.gpu.liveBytes();
-        /** @type {string[]} */
-        const notices = [];
-        const onNotice = (/** @type {{ code: string }} */ { code }) => notices.push(code);
-        const { error, value } = await lab.outcome(async () => {
-          const decoder = await lab.open(folder, { model, onNotice, device: shared.device, ...options });
-          const image = await decoder.decode(latents, { output: 'image-data' });
-          await decoder.destroy();
-          return lab.isRight(folder, image);
-        });
-        const freed = await lab.until(() => lab.gpu.liveBytes() === before);
-        return { right: value, code: error?.code, message: error?.message, isTyped: error?.isTyped, notices, freed };
-      },
-      folder(),
-      model,
-      options,
-    );
+  const attempt = (model, options = {}) => session.run((folder, model, options) => lab.attempt(folder, model, options), folder(), model, options);
+
+  /**
+   * The decoder that `page` has as a global reads its model again, which has changed, and says so.
+   * @param {import('puppeteer-core').Page} page
+   */
+  const noticesTheChange = async (page) => {
+    const found = await page.evaluate((folder) => lab.readAgain(folder, /** @type {any} */ (globalThis).decoder), folder());
+    await session.closePage();
+    assert.deepEqual(found, { code: 'changed', isTyped: true, left: 0, devices: 0 });
+  };
 
   it('reads a Blob by slices', async () => {
     const found = await session.run(async (folder) => {
@@ -282,15 +270,7 @@ inBrowsers({ models: [MODEL] }, (session) => {
       Object.assign(globalThis, { decoder: await lab.open(folder, { model }) });
     }, folder(), url);
     session.server.route('/replaced.safetensors', { bytes: Buffer.concat([bytes, Buffer.alloc(1)]), ranges: false, etag: null });
-    const found = await page.evaluate(async (folder) => {
-      const { decoder } = /** @type {any} */ (globalThis);
-      decoder.device.destroy();
-      const { error } = await lab.outcome(decoder.decode(`${folder}latents.safetensors`));
-      await decoder.destroy();
-      return { code: error?.code, isTyped: error?.isTyped, left: lab.gpu.liveBytes(), devices: lab.gpu.liveDevices() };
-    }, folder());
-    await session.closePage();
-    assert.deepEqual(found, { code: 'changed', isTyped: true, left: 0, devices: 0 });
+    await noticesTheChange(page);
   });
 
   it('notices that a file was changed while it was open', async () => {
@@ -312,14 +292,6 @@ inBrowsers({ models: [MODEL] }, (session) => {
       shared.decoder = await lab.open(folder, { model });
     }, folder());
     await writeFile(chosen, (await readFile(chosen)).subarray(0, 100_000));
-    // The weights are read again when the device is lost.
-    const found = await page.evaluate(async (folder) => {
-      const { decoder } = /** @type {any} */ (globalThis);
-      decoder.device.destroy();
-      const { error } = await lab.outcome(decoder.decode(`${folder}latents.safetensors`));
-      await decoder.destroy();
-      return { code: error?.code, isTyped: error?.isTyped, left: lab.gpu.liveBytes(), devices: lab.gpu.liveDevices() };
-    }, folder());
-    assert.deepEqual(found, { code: 'changed', isTyped: true, left: 0, devices: 0 });
+    await noticesTheChange(page);
   });
 });
