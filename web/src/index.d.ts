@@ -251,7 +251,7 @@ export interface Report {
  * | `input`, `canvas` | an argument is not what it should be |
  * | `budget`, `too-large`, `host-memory` | it does not fit; `smallest` is the smallest budget that does |
  * | `not-finite` | the picture overflowed the precision |
- * | `http`, `network`, `truncated` | the server's answer is wrong, missing, or broke off |
+ * | `http`, `network`, `truncated` | the server's answer is wrong, missing, or broke off; ranges are asked for three times before |
  * | `changed` | a file is not the one that was opened |
  * | `io` | a file could not be read |
  * | `destroyed` | the decoder is |
@@ -263,6 +263,8 @@ export class WgvaeError extends Error {
   readonly code: ErrorCode;
   readonly expected?: string;
   readonly found?: string;
+  /** Of a server's answer, where that was wrong. */
+  readonly status?: number;
   /** Bytes, or the value of a limit. */
   readonly needed?: number;
   readonly limit?: number | string;

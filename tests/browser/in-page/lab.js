@@ -133,8 +133,8 @@ async function attempt(folder, model, options = {}) {
     return isRight(folder, image);
   });
   const freed = await until(() => gpu.liveBytes() === before);
-  const { code, message, isTyped } = error ?? {};
-  return { right: value, code, message, isTyped, notices, freed };
+  const { name, code, status, message, isTyped } = error ?? {};
+  return { right: value, name, code, status, message, isTyped, notices, freed };
 }
 
 /**
