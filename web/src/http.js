@@ -28,7 +28,7 @@ const HEAD_BYTES = 64 << 10;
  */
 export async function openUrl(url, access, headBytes = HEAD_BYTES) {
   const response = await request(url, access.signal, { Range: `bytes=0-${headBytes - 1}` });
-  if (response.status === 200) return openStream(response, () => requestWhole(url, access), access);
+  if (response.status === 200) return openStream(url, response, () => requestWhole(url, access), access);
   if (response.status !== 206) throw await refused(url, response, '200 or 206');
   const range = contentRange(url, response);
   const length = range?.total ?? (await lengthByHead(url, access));
@@ -105,13 +105,10 @@ class HttpSource {
    * @param {number} offset
    * @param {number} length
    */
-  async #fetch(offset, length) {
-    const kept = await this.#cached?.get(offset, length);
-    if (kept) return kept;
+  #fetch(offset, length) {
     const signal = AbortSignal.any([this.#access.signal, this.#reading.signal]);
-    const bytes = await withRetries(() => this.#fetchRange(offset, length, signal), signal);
-    await this.#cached?.put(offset, bytes);
-    return bytes;
+    const ask = () => withRetries(() => this.#fetchRange(offset, length, signal), signal);
+    return this.#cached ? this.#cached.getOr(offset, length, ask) : ask();
   }
 
   /**

@@ -35,7 +35,10 @@ export interface DecoderOptions {
   powerPreference?: 'high-performance' | 'low-power';
   /** Ask for WebGPU's default limits instead of all that the adapter has. */
   defaultLimits?: boolean;
-  /** Keep what is fetched from addresses in the origin private file system, by address and ETag. Without an ETag or Last-Modified nothing is kept. */
+  /**
+   * Keep what is needed of addresses in the origin private file system, by address and ETag, also from servers without HTTP Range. Without an ETag or
+   * Last-Modified nothing is kept.
+   */
   cache?: boolean;
   /** Where the .wasm is. Default: `../pkg/wgvae_bg.wasm` from this module, which bundlers find. The first call decides. */
   wasm?: WasmSource;
