@@ -1,5 +1,5 @@
 // @ts-check
-// Requests that fail, by chance or for good.
+// Requests that fail: by chance, for good, on the way to another origin, and one of several.
 
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
@@ -8,6 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 import { WgvaeError } from '../../web/src/errors.js';
 import { withRetries } from '../../web/src/retry.js';
+import { startServer } from './server.mjs';
 import { inBrowsers } from './session.mjs';
 
 const MODEL = 'toy_odd';
@@ -34,7 +35,7 @@ inBrowsers({ models: [MODEL] }, (session) => {
   const folder = () => session.model(`${MODEL}/`);
   const path = () => join(session.folder, MODEL, FILE);
 
-  /** @param {string} model */
+  /** @param {string | string[]} model */
   const attempt = (model) => session.run((folder, model) => lab.attempt(folder, model), folder(), model);
 
   /** How often each range of `path` has been asked for, the first request left out. @param {string} path */
@@ -91,4 +92,39 @@ inBrowsers({ models: [MODEL] }, (session) => {
     assert.deepEqual([found.name, found.freed], ['AbortError', true]);
     assert.equal(Math.max(...asked(name)), 1);
   });
+
+  it('follows a redirect to an origin that lets it read, and says that another does not', async () => {
+    const servers = await Promise.all([true, false].map((cors) => startServer({ root: session.folder, cors })));
+    try {
+      const [open, closed] = servers.map((server, index) => session.server.route(`/moved-${index}`, { location: server.url(`/${MODEL}/${FILE}`) }));
+      assert.deepEqual(await attempt(open), { right: true, notices: [], freed: true });
+      const found = await attempt(closed);
+      assert.deepEqual([found.code, found.isTyped, found.freed], ['network', true, true]);
+    } finally {
+      await Promise.all(servers.map((server) => server.close()));
+    }
+    // Chromium says so itself.
+    if (session.kind === 'chromium') session.expectComplaint(/blocked by CORS policy/);
+  });
+
+  it('leaves nothing when one of several shards fails', async () => {
+    // One that is put aside whole, because nothing tells its length.
+    const stream = { file: path(), ranges: false, chunked: true };
+    const good = session.server.route('/good-shard.safetensors', stream);
+    const late = session.server.route('/late-shard.safetensors', { ...stream, delay: 500 });
+    const missing = session.server.route('/missing-shard.safetensors', { status: 404 });
+    const lateMissing = session.server.route('/late-missing-shard.safetensors', { status: 404, delay: 500 });
+    for (const shards of [[good, lateMissing], [late, missing]]) {
+      const found = await attempt(shards);
+      assert.deepEqual([found.code, found.status, found.isTyped, found.freed], ['http', 404, true, true]);
+      // The failure waits for nobody: the stream may still come.
+      await waitFor(() => session.server.bytes('/late-shard.safetensors') > 0 || shards.includes(good));
+      assert.equal(await session.run(() => lab.until(async () => (await lab.streamFolders()).length === 0)), true, 'no folder is left');
+    }
+  });
 });
+
+/** @param {() => boolean} condition */
+async function waitFor(condition) {
+  while (!condition()) await sleep(20);
+}

@@ -36,6 +36,7 @@ const NONSENSE = 'HTTP/1.1 206 Partial Content\r\nContent-Length: 1\r\nContent-L
  * @property {string} [file] the content: a file's path
  * @property {Uint8Array | string} [bytes] or the content itself
  * @property {number} [status] an answer without content but its status
+ * @property {string} [location] a redirect to another address
  * @property {string} [type] Content-Type
  * @property {boolean} [ranges] false: no HTTP Range, and not even a word about it
  * @property {boolean} [chunked] without ranges: no Content-Length either
@@ -153,6 +154,11 @@ async function answer(behaviour, number, request, response, common, entry) {
   else if (failure) behaviour = { ...behaviour, status: failure };
   for (const [name, value] of Object.entries(common)) response.setHeader(name, value);
   response.setHeader('Cache-Control', 'no-cache');
+  if (behaviour.location) {
+    entry.status = 302;
+    response.writeHead(302, { Location: behaviour.location }).end();
+    return;
+  }
   const content = request.method === 'OPTIONS' ? undefined : await open(behaviour);
   if (!content || behaviour.status) {
     entry.status = behaviour.status ?? (request.method === 'OPTIONS' ? 204 : 404);

@@ -74,10 +74,10 @@ function open(folder, options = {}) {
   return wgvae.createDecoder({ model: `${folder}diffusion_pytorch_model.safetensors`, config: `${folder}config.json`, ...options });
 }
 
-/** Waits until `condition` holds; false if it never does. @param {() => boolean} condition @param {number} [seconds] */
+/** Waits until `condition` holds; false if it never does. @param {() => boolean | Promise<boolean>} condition @param {number} [seconds] */
 async function until(condition, seconds = 10) {
   for (const end = performance.now() + 1000 * seconds; performance.now() < end; ) {
-    if (condition()) return true;
+    if (await condition()) return true;
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
   return condition();
@@ -149,8 +149,17 @@ async function readAgain(folder, decoder) {
   return { code: error?.code, isTyped: error?.isTyped, left: gpu.liveBytes(), devices: gpu.liveDevices() };
 }
 
+/** Folders of streams that have not been removed. */
+async function streamFolders() {
+  const root = await navigator.storage.getDirectory();
+  const ours = await root.getDirectoryHandle('wgvae', { create: true });
+  const names = [];
+  for await (const name of /** @type {any} */ (ours).keys()) if (name.startsWith('stream-')) names.push(name);
+  return names;
+}
+
 gpu.startWatching();
 
-export const lab = { wgvae, gpu, outcome, describe, base64, pixels, filePixels, blob, levelsApart, isRight, open, shared, until, attempt, readAgain };
+export const lab = { wgvae, gpu, outcome, describe, base64, pixels, filePixels, blob, levelsApart, isRight, open, shared, until, attempt, readAgain, streamFolders };
 
 Object.assign(globalThis, { lab });
