@@ -30,3 +30,11 @@ export async function reportFiles() {
   const names = (await readdir(folder)).filter((name) => name.endsWith('.json') && !name.includes('schema'));
   return names.map((name) => join(folder, name));
 }
+
+/**
+ * Writes those reports as one page.
+ * @param {string} file .html
+ */
+export async function writeReport(file) {
+  await promisify(execFile)(WGVAE, ['memory', '--merge', ...(await reportFiles()), '--html', file]);
+}

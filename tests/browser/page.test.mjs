@@ -382,6 +382,8 @@ inBrowsers({ models: [MODEL] }, (session) => {
     const shown = await page.$eval('#reports-plots', (host) => ({ plots: host.querySelectorAll('figure').length, rows: host.querySelectorAll('tr').length }));
     assert.ok(shown.plots >= 2 && shown.rows > reports.length, JSON.stringify(shown));
     assert.equal(await text(page, 'reports-problem'), '');
+    const guides = await page.$$eval('#reports-plots svg[aria-labelledby^="peaks"]', (plots) => plots.map((plot) => plot.querySelectorAll('.guide').length));
+    assert.deepEqual(guides, [3, 3], 'lines of estimates, for f16 and for f32');
     await choose(page, 'reports-file', join(folder(), 'config.json'));
     await page.waitForFunction(() => /not a memory report/.test(document.querySelector('#reports-problem')?.textContent ?? ''));
   });
