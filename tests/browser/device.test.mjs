@@ -62,6 +62,51 @@ inBrowsers({ models: [MODEL] }, (session) => {
     assert.deepEqual(found, { code: 'no-webgpu', isTyped: true });
   });
 
+  it('says that the device failed inside while it compiled, and works again afterwards', async () => {
+    const found = await session.run(async (folder) => {
+      const { createComputePipeline, createComputePipelineAsync, popErrorScope } = GPUDevice.prototype;
+      let [isArmed, isCompiling] = [false, false];
+      // Once in either way in which a browser says so.
+      Object.assign(GPUDevice.prototype, {
+        createComputePipelineAsync: /** @this {GPUDevice} */ function (/** @type {GPUComputePipelineDescriptor} */ descriptor) {
+          if (!isArmed) return createComputePipelineAsync.call(this, descriptor);
+          isArmed = false;
+          return Promise.reject(new GPUPipelineError('the compiler gave up', { reason: 'internal' }));
+        },
+        createComputePipeline: /** @this {GPUDevice} */ function (/** @type {GPUComputePipelineDescriptor} */ descriptor) {
+          isCompiling = isArmed;
+          return createComputePipeline.call(this, descriptor);
+        },
+        popErrorScope: /** @this {GPUDevice} */ async function () {
+          const isOurs = isCompiling;
+          if (isOurs) [isArmed, isCompiling] = [false, false];
+          const error = await popErrorScope.call(this);
+          return isOurs ? new GPUInternalError('the compiler gave up') : error;
+        },
+      });
+      const latents = `${folder}latents.safetensors`;
+      /** @type {string[]} */
+      const notices = [];
+      const open = () => lab.open(folder, { onNotice: ({ code }) => notices.push(code) });
+      isArmed = true;
+      const loaded = await lab.outcome(open);
+      const decoder = loaded.value ?? (await open());
+      isArmed = true;
+      const decoded = await lab.outcome(decoder.decode(latents, { output: 'image-data' }));
+      isArmed = false;
+      const image = await decoder.decode(latents, { output: 'image-data' });
+      await decoder.destroy();
+      Object.assign(GPUDevice.prototype, { createComputePipeline, createComputePipelineAsync, popErrorScope });
+      // Whichever of the two compiles.
+      const errors = [loaded.error, decoded.error].filter((error) => error !== undefined);
+      const failures = errors.map(({ code, isTyped, message }) => ({ code, isTyped, says: message.includes('the compiler gave up') }));
+      return { failures, notices, right: await lab.isRight(folder, image), left: lab.gpu.liveBytes(), devices: lab.gpu.liveDevices() };
+    }, folder());
+    assert.ok(found.failures.length > 0, 'something was compiled');
+    for (const failure of found.failures) assert.deepEqual(failure, { code: 'device-failed', isTyped: true, says: true });
+    assert.deepEqual({ ...found, failures: [] }, { failures: [], notices: [], right: true, left: 0, devices: 0 });
+  });
+
   it('says that the device of a caller is lost, and leaves it at that', async () => {
     const found = await session.run(async (folder) => {
       const adapter = await navigator.gpu.requestAdapter();

@@ -2,6 +2,7 @@
 // The native command line, to compare with.
 
 import { execFile } from 'node:child_process';
+import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 
@@ -21,4 +22,19 @@ export async function decodeNatively(folder, output, precision) {
   const file = join(folder, output);
   await promisify(execFile)(WGVAE, ['decode', '--model', folder, '--latents', latents, '--precision', precision, '-o', file]);
   return file;
+}
+
+/** The memory reports that come with the repository. */
+export async function reportFiles() {
+  const folder = join(ROOT, 'results');
+  const names = (await readdir(folder)).filter((name) => name.endsWith('.json') && !name.includes('schema'));
+  return names.map((name) => join(folder, name));
+}
+
+/**
+ * Writes those reports as one page.
+ * @param {string} file .html
+ */
+export async function writeReport(file) {
+  await promisify(execFile)(WGVAE, ['memory', '--merge', ...(await reportFiles()), '--html', file]);
 }

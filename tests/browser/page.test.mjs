@@ -2,10 +2,12 @@
 // The page as a visitor has it: what it shows, what its buttons do, what it says when something is wrong.
 
 import assert from 'node:assert/strict';
-import { readdir, readFile, writeFile } from 'node:fs/promises';
+import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { it } from 'node:test';
 
+import { fixture, latentsFile } from './fixtures.mjs';
+import { reportFiles } from './native.mjs';
 import { inBrowsers, ROOT } from './session.mjs';
 
 const MODEL = 'toy_odd';
@@ -167,6 +169,51 @@ inBrowsers({ models: [MODEL] }, (session) => {
     assert.deepEqual(session.complaints(), []);
   });
 
+  it('decodes each of several pictures', async () => {
+    const { latents } = await fixture(MODEL);
+    // The first, turned inside out.
+    const second = latents.data.map((value) => -value);
+    const write = async (/** @type {string} */ name, /** @type {Float32Array[]} */ ...pictures) => {
+      const data = Float32Array.from(pictures.flatMap((picture) => [...picture]));
+      const file = join(session.folder, name);
+      await writeFile(file, latentsFile({ shape: [pictures.length, ...latents.shape.slice(1)], data }));
+      return file;
+    };
+    const page = await openSmall(session);
+    const decode = async () => {
+      await page.click('#decode');
+      assert.equal(await reach(page, 'done', 'failed'), 'done', await text(page, 'problem'));
+      return `data:image/png;base64,${await screenshot(page)}`;
+    };
+    const singles = [];
+    for (const [name, data] of Object.entries({ first: latents.data, second })) {
+      await choose(page, 'latents-file', await write(`${name}.safetensors`, data));
+      // The shape is told when the file has been read: it is not ready before.
+      const isRead = (/** @type {string} */ name) => {
+        const [found, shape] = ['#latents-name', '#latents-facts'].map((id) => document.querySelector(id)?.textContent);
+        return found === name && shape !== '';
+      };
+      await page.waitForFunction(isRead, {}, `${name}.safetensors`);
+      await reach(page, 'ready', 'failed');
+      assert.equal(await text(page, 'index-row'), '', 'nothing to pick from one');
+      singles.push(await decode());
+    }
+    assert.ok((await apart(page, singles[0], singles[1])) > 10, 'two pictures that can be told apart');
+    await choose(page, 'latents-file', await write('both.safetensors', latents.data, second));
+    await page.waitForFunction(() => document.querySelector('#index-count')?.textContent === 'of 2');
+    await reach(page, 'ready', 'failed');
+    assert.ok((await apart(page, await decode(), singles[0])) < 1, 'the first, if nobody says which');
+    for (const picture of [2, 1]) {
+      await page.$eval('#index', (input, picture) => {
+        /** @type {HTMLInputElement} */ (input).value = `${picture}`;
+        input.dispatchEvent(new Event('change'));
+      }, picture);
+      await reach(page, 'ready', 'failed');
+      const levels = await apart(page, await decode(), singles[picture - 1]);
+      assert.ok(levels < 1, `picture ${picture}: ${levels} levels from the one decoded alone`);
+    }
+  });
+
   it('stops at once when told to, and decodes again', async (t) => {
     const page = await session.open('/');
     await reach(page, 'decoding');
@@ -236,6 +283,41 @@ inBrowsers({ models: [MODEL] }, (session) => {
     assert.equal(await reach(page, 'done', 'failed'), 'done', await text(page, 'problem'));
   });
 
+  it('says what is wrong with what was dropped, and goes on', async () => {
+    const page = await openSmall(session);
+    // A file that is removed after it was taken up.
+    const gone = join(session.folder, 'gone.safetensors');
+    await writeFile(gone, 'here for a moment');
+    await page.evaluate(() => document.body.append(Object.assign(document.createElement('input'), { type: 'file', id: 'taken-up', hidden: true })));
+    await choose(page, 'taken-up', gone);
+    await rm(gone);
+    /** @type {[() => any, string[], RegExp][]} */
+    const drops = [
+      [() => ({ files: [new File(['a letter'], 'letter.txt')] }), ['format'], /letter/],
+      // Browsers that look at the file only now find it empty.
+      [() => ({ files: /** @type {HTMLInputElement} */ (document.querySelector('#taken-up')).files }), ['changed', 'io', 'format'], /gone/],
+      [() => ({ folder: (/** @type {any} */ _, /** @type {any} */ reject) => reject(new DOMException('no permission', 'NotReadableError')) }), ['io'], /no permission/],
+      [() => ({ folder: (/** @type {any} */ resolve) => resolve([]) }), ['input'], /no \.safetensors or \.npy file/],
+    ];
+    for (const [made, codes, message] of drops) {
+      await drop(page, made);
+      const isSaid = (/** @type {string} */ source) => new RegExp(source).test(document.querySelector('#problem-message')?.textContent ?? '');
+      await page.waitForFunction(isSaid, { timeout: 30_000 }, message.source).catch(async (cause) => {
+        throw new Error(`expected ${message}, the page says "${await text(page, 'problem')}"`, { cause });
+      });
+      const code = await page.evaluate(() => String(document.body.dataset.problem));
+      assert.ok(codes.includes(code), `${code}: ${await text(page, 'problem')}`);
+      assert.equal(await page.$eval('#drop', (veil) => /** @type {HTMLElement} */ (veil).hidden), true);
+    }
+    await drop(page, async (names) => ({
+      files: await Promise.all(names.map(async (name) => new File([await (await fetch(name)).blob()], name.split('/').at(-1) ?? ''))),
+    }), [FILE, 'config.json', 'latents.safetensors'].map((name) => session.model(`${MODEL}/${name}`)));
+    assert.equal(await reach(page, 'ready'), 'ready');
+    assert.equal(await text(page, 'problem'), '', 'the problem is gone');
+    await page.click('#decode');
+    assert.equal(await reach(page, 'done', 'failed'), 'done', await text(page, 'problem'));
+  });
+
   it('tells of a server without ranges', async () => {
     const model = session.server.route('/whole.safetensors', { file: join(folder(), FILE), ranges: false });
     const page = await openSmall(session, { model });
@@ -294,13 +376,14 @@ inBrowsers({ models: [MODEL] }, (session) => {
     assert.equal(measurement.measured.ledger_peak, measurement.predicted.peak);
     const file = join(session.folder, 'own.json');
     await writeFile(file, own);
-    const results = join(ROOT, 'results');
-    const reports = (await readdir(results)).filter((name) => name.endsWith('.json') && !name.includes('schema')).map((name) => join(results, name));
+    const reports = await reportFiles();
     await choose(page, 'reports-file', file, ...reports);
     await page.waitForSelector('#reports-plots svg');
     const shown = await page.$eval('#reports-plots', (host) => ({ plots: host.querySelectorAll('figure').length, rows: host.querySelectorAll('tr').length }));
     assert.ok(shown.plots >= 2 && shown.rows > reports.length, JSON.stringify(shown));
     assert.equal(await text(page, 'reports-problem'), '');
+    const guides = await page.$$eval('#reports-plots svg[aria-labelledby^="peaks"]', (plots) => plots.map((plot) => plot.querySelectorAll('.guide').length));
+    assert.deepEqual(guides, [3, 3], 'lines of estimates, for f16 and for f32');
     await choose(page, 'reports-file', join(folder(), 'config.json'));
     await page.waitForFunction(() => /not a memory report/.test(document.querySelector('#reports-problem')?.textContent ?? ''));
   });
@@ -314,4 +397,24 @@ inBrowsers({ models: [MODEL] }, (session) => {
 async function openAddress(page, kind, address) {
   await page.$eval(`#${kind}-url`, (input, address) => { /** @type {HTMLInputElement} */ (input).value = address; }, address);
   await page.$eval(`#${kind}-form`, (form) => /** @type {HTMLFormElement} */ (form).requestSubmit());
+}
+
+/**
+ * Drops something on the page. Scripts cannot make folders nor files that cannot be read, so what is dropped is made up in the page: files, or a folder by
+ * what reading it calls.
+ * @param {Page} page
+ * @param {(names: string[]) => { files?: Iterable<File>, folder?: Function } | Promise<{ files?: Iterable<File>, folder?: Function }>} made runs in the page
+ * @param {string[]} [names] for it
+ */
+async function drop(page, made, names = []) {
+  const dropped = await page.evaluateHandle(/** @type {any} */ (made), names);
+  await page.evaluate((/** @type {{ files?: Iterable<File>, folder?: Function }} */ { files = [], folder }) => {
+    const entry = { isDirectory: true, isFile: false, name: 'folder', createReader: () => ({ readEntries: folder }) };
+    const items = folder ? [{ webkitGetAsEntry: () => entry }] : [...files].map(() => ({ webkitGetAsEntry: () => null }));
+    for (const type of ['dragenter', 'dragover', 'drop']) {
+      const event = new Event(type, { bubbles: true, cancelable: true });
+      Object.defineProperty(event, 'dataTransfer', { value: { types: ['Files'], files, items } });
+      document.body.dispatchEvent(event);
+    }
+  }, /** @type {any} */ (dropped));
 }

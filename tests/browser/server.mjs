@@ -23,11 +23,20 @@ const TYPES = {
 };
 
 /**
+ * How a request fails: with a status, with something that is no answer, or with the connection broken off in the middle of the content.
+ * @typedef {number | 'nonsense' | 'cut'} Failure
+ */
+
+/** No browser believes it, nor asks again by itself, as browsers do when a connection ends without a word. */
+const NONSENSE = 'HTTP/1.1 206 Partial Content\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n';
+
+/**
  * How an address answers. Without any of these it is a file of a good server.
  * @typedef {object} Behaviour
  * @property {string} [file] the content: a file's path
  * @property {Uint8Array | string} [bytes] or the content itself
  * @property {number} [status] an answer without content but its status
+ * @property {string} [location] a redirect to another address
  * @property {string} [type] Content-Type
  * @property {boolean} [ranges] false: no HTTP Range, and not even a word about it
  * @property {boolean} [chunked] without ranges: no Content-Length either
@@ -35,6 +44,7 @@ const TYPES = {
  * @property {number} [claim] the Content-Length to claim, whatever is sent
  * @property {number} [stopAfter] break the connection off after so many bytes of an answer
  * @property {number} [stopFrom] the first request that is broken off, from 0
+ * @property {(request: number) => Failure | undefined} [fails] whether a request fails; numbered from 0
  * @property {number} [shortBy] leave out the last bytes of a range, and claim so
  * @property {number} [claimFrom] the first byte that Content-Range claims, whatever is sent
  * @property {number} [delay] milliseconds before each answer
@@ -135,8 +145,20 @@ function locate(path, root, mounts) {
  */
 async function answer(behaviour, number, request, response, common, entry) {
   if (behaviour.delay) await sleep(behaviour.delay);
+  const failure = behaviour.fails?.(number);
+  if (failure === 'nonsense') {
+    request.socket.end(NONSENSE);
+    return;
+  }
+  if (failure === 'cut') behaviour = { ...behaviour, stopAfter: 1000 };
+  else if (failure) behaviour = { ...behaviour, status: failure };
   for (const [name, value] of Object.entries(common)) response.setHeader(name, value);
   response.setHeader('Cache-Control', 'no-cache');
+  if (behaviour.location) {
+    entry.status = 302;
+    response.writeHead(302, { Location: behaviour.location }).end();
+    return;
+  }
   const content = request.method === 'OPTIONS' ? undefined : await open(behaviour);
   if (!content || behaviour.status) {
     entry.status = behaviour.status ?? (request.method === 'OPTIONS' ? 204 : 404);

@@ -26,32 +26,20 @@ inBrowsers({ models: [MODEL] }, (session) => {
   const path = () => join(session.folder, MODEL, FILE);
 
   /**
-   * Opens `model` and decodes with it: whether the picture is right, or the error, and whether all that was taken of the GPU is given back.
    * @param {string} model
    * @param {{ cache?: boolean }} [options]
    */
-  const attempt = (model, options = {}) =>
-    session.run(
-      async (folder, model, options) => {
-        const shared = await lab.shared(folder);
-        const latents = `${folder}latents.safetensors`;
-        const before = lab.gpu.liveBytes();
-        /** @type {string[]} */
-        const notices = [];
-        const onNotice = (/** @type {{ code: string }} */ { code }) => notices.push(code);
-        const { error, value } = await lab.outcome(async () => {
-          const decoder = await lab.open(folder, { model, onNotice, device: shared.device, ...options });
-          const image = await decoder.decode(latents, { output: 'image-data' });
-          await decoder.destroy();
-          return lab.isRight(folder, image);
-        });
-        const freed = await lab.until(() => lab.gpu.liveBytes() === before);
-        return { right: value, code: error?.code, message: error?.message, isTyped: error?.isTyped, notices, freed };
-      },
-      folder(),
-      model,
-      options,
-    );
+  const attempt = (model, options = {}) => session.run((folder, model, options) => lab.attempt(folder, model, options), folder(), model, options);
+
+  /**
+   * The decoder that `page` has as a global reads its model again, which has changed, and says so.
+   * @param {import('puppeteer-core').Page} page
+   */
+  const noticesTheChange = async (page) => {
+    const found = await page.evaluate((folder) => lab.readAgain(folder, /** @type {any} */ (globalThis).decoder), folder());
+    await session.closePage();
+    assert.deepEqual(found, { code: 'changed', isTyped: true, left: 0, devices: 0 });
+  };
 
   it('reads a Blob by slices', async () => {
     const found = await session.run(async (folder) => {
@@ -172,6 +160,52 @@ inBrowsers({ models: [MODEL] }, (session) => {
     assert.ok(session.server.bytes(name) >= size - SLACK, 'a cleared cache is empty');
   });
 
+  for (const chunked of [false, true]) {
+    it(`keeps what it needs of an address without ranges${chunked ? ' and without a length' : ''}`, async (t) => {
+      const name = `/kept-${chunked}.safetensors`;
+      const { config } = await fixture(MODEL);
+      const bytes = modelFile(config, { prefix: 'vae.', hole: 24 << 20 });
+      const wanted = decoderShapes(JSON.parse(config)).reduce((sum, [, shape]) => sum + 4 * count(shape), 0);
+      let etag = '"one"';
+      const url = session.server.route(name, { bytes, ranges: false, chunked, etag: () => etag });
+      const load = async () => {
+        session.server.forget(name);
+        const { right, freed, notices } = await attempt(url, { cache: true });
+        assert.deepEqual([right, freed], [true, true]);
+        return { notices, sent: session.server.bytes(name) };
+      };
+      await session.run(() => lab.wgvae.clearCache());
+
+      const first = await load();
+      assert.ok(first.sent >= bytes.length - wanted, `${first.sent} of ${bytes.length} bytes`);
+      const kept = await session.run(() => lab.wgvae.cacheUsage());
+      assert.ok(kept.bytes >= wanted && kept.bytes <= wanted + SLACK, `${JSON.stringify(kept)}, the decoder has ${wanted} bytes`);
+
+      const second = await load();
+      t.diagnostic(`${second.sent} of ${bytes.length} bytes were on their way when the browser hung up`);
+      assert.ok(second.sent < bytes.length / 2, `${second.sent} of ${bytes.length} bytes were sent again`);
+
+      etag = '"two"';
+      const third = await load();
+      assert.ok(third.sent >= bytes.length - wanted, 'another version is downloaded');
+      assert.deepEqual([first, second, third].map(({ notices }) => notices), [['no-ranges'], [], ['no-ranges']]);
+      const again = await session.run(() => lab.wgvae.cacheUsage());
+      assert.deepEqual(again, kept, 'one version is kept');
+    });
+  }
+
+  it('goes on with what it kept of a stream that broke off', async () => {
+    const file = path();
+    const { size } = await stat(file);
+    await session.run(() => lab.wgvae.clearCache());
+    const url = session.server.route('/half-kept.safetensors', { file, ranges: false, stopAfter: size >> 1 });
+    assert.equal((await attempt(url, { cache: true })).code, 'truncated');
+    const half = await session.run(() => lab.wgvae.cacheUsage());
+    assert.ok(half.entries > 1 && half.bytes < size, JSON.stringify(half));
+    session.server.route('/half-kept.safetensors', { file, ranges: false });
+    assert.deepEqual(await attempt(url, { cache: true }), { right: true, notices: ['no-ranges'], freed: true });
+  });
+
   it('counts and removes what closed pages left of streams, and no more', async () => {
     const found = await session.run(async () => {
       await lab.wgvae.clearCache();
@@ -213,13 +247,15 @@ inBrowsers({ models: [MODEL] }, (session) => {
         FileSystemWritableFileStream.prototype.write = () => Promise.reject(new DOMException('no room', 'QuotaExceededError'));
       });
     }
-    const found = await attempt(session.server.route('/quota.safetensors', { file: path() }), { cache: true });
+    const byRanges = await attempt(session.server.route('/quota.safetensors', { file: path() }), { cache: true });
+    const asStream = await attempt(session.server.route('/quota-stream.safetensors', { file: path(), ranges: false }), { cache: true });
     if (session.kind === 'chromium') {
       const client = await page.createCDPSession();
       await client.send('Storage.overrideQuotaForOrigin', { origin: session.server.origin });
     }
     await session.closePage();
-    assert.deepEqual(found, { right: true, notices: ['cache-full'], freed: true });
+    assert.deepEqual(byRanges, { right: true, notices: ['cache-full'], freed: true });
+    assert.deepEqual(asStream, { right: true, notices: ['no-ranges', 'cache-full'], freed: true });
   });
 
   it('says what is wrong with an answer', async () => {
@@ -282,15 +318,7 @@ inBrowsers({ models: [MODEL] }, (session) => {
       Object.assign(globalThis, { decoder: await lab.open(folder, { model }) });
     }, folder(), url);
     session.server.route('/replaced.safetensors', { bytes: Buffer.concat([bytes, Buffer.alloc(1)]), ranges: false, etag: null });
-    const found = await page.evaluate(async (folder) => {
-      const { decoder } = /** @type {any} */ (globalThis);
-      decoder.device.destroy();
-      const { error } = await lab.outcome(decoder.decode(`${folder}latents.safetensors`));
-      await decoder.destroy();
-      return { code: error?.code, isTyped: error?.isTyped, left: lab.gpu.liveBytes(), devices: lab.gpu.liveDevices() };
-    }, folder());
-    await session.closePage();
-    assert.deepEqual(found, { code: 'changed', isTyped: true, left: 0, devices: 0 });
+    await noticesTheChange(page);
   });
 
   it('notices that a file was changed while it was open', async () => {
@@ -312,14 +340,6 @@ inBrowsers({ models: [MODEL] }, (session) => {
       shared.decoder = await lab.open(folder, { model });
     }, folder());
     await writeFile(chosen, (await readFile(chosen)).subarray(0, 100_000));
-    // The weights are read again when the device is lost.
-    const found = await page.evaluate(async (folder) => {
-      const { decoder } = /** @type {any} */ (globalThis);
-      decoder.device.destroy();
-      const { error } = await lab.outcome(decoder.decode(`${folder}latents.safetensors`));
-      await decoder.destroy();
-      return { code: error?.code, isTyped: error?.isTyped, left: lab.gpu.liveBytes(), devices: lab.gpu.liveDevices() };
-    }, folder());
-    assert.deepEqual(found, { code: 'changed', isTyped: true, left: 0, devices: 0 });
+    await noticesTheChange(page);
   });
 });

@@ -117,7 +117,8 @@ function openDropped(files) {
   const isReport = (/** @type {File} */ file) => file.name.endsWith('.json') && !/(config|index)\.json$/.test(file.name);
   const dropped = files.filter(isReport);
   if (dropped.length > 0) reports.add(dropped);
-  if (dropped.length < files.length) openFiles(files.filter((file) => !isReport(file)));
+  // A folder without any file for us: opening nothing says so.
+  if (dropped.length < files.length || files.length === 0) openFiles(files.filter((file) => !isReport(file)));
 }
 
 /**

@@ -6,6 +6,7 @@ import { drawing, svg } from './svg.js';
 /** How a mark looks. @typedef {'circle' | 'triangle' | 'square' | 'cross'} Shape */
 /** @typedef {{ x: number, y: number, text: string }} Point `text` is what it stands for */
 /** @typedef {{ name: string, color: number, shape: Shape, points: Point[], joined?: boolean }} Series colours are numbered: see style.css */
+/** A dashed line that something is compared with. @typedef {{ name: string, source: string, points: { x: number, y: number }[] }} Guide */
 /** `every`: it is labelled at powers of 2 to this power, and ends at such. @typedef {{ name: string, label: (value: number) => string, every?: number }} Axis */
 
 const SIZE = { width: 640, height: 360, left: 84, right: 16, top: 28, bottom: 46 };
@@ -14,15 +15,16 @@ const SIZE = { width: 640, height: 360, left: 84, right: 16, top: 28, bottom: 46
 export const SHAPES = ['circle', 'triangle', 'square', 'cross'];
 
 /**
- * @param {{ id: string, title: string, description: string, x: Axis, y: Axis, series: Series[], diagonal?: boolean }} plot
+ * @param {{ id: string, title: string, description: string, x: Axis, y: Axis, series: Series[], guides?: Guide[], diagonal?: boolean }} plot
  * @returns {HTMLElement} a figure
  */
-export function plot({ id, title, description, x, y, series, diagonal }) {
-  const points = series.flatMap((one) => one.points);
+export function plot({ id, title, description, x, y, series, guides = [], diagonal }) {
+  const points = [...series, ...guides].flatMap((one) => /** @type {{ x: number, y: number }[]} */ (one.points));
   const across = scale(points.map((point) => point.x), SIZE.left, SIZE.width - SIZE.right, x.every);
   const up = scale(points.map((point) => point.y), SIZE.height - SIZE.bottom, SIZE.top, y.every);
   const children = [...axes(x, y, across, up)];
   if (diagonal) children.push(equality(across, up));
+  children.push(...guides.map(({ name, source, points }, dash) => guide(dash, placed(points, across, up), `${name}: ${source}`)));
   for (const one of series) {
     if (one.joined) children.push(line(one, across, up));
     children.push(...one.points.map((point) => mark(one, across.place(point.x), up.place(point.y), point.text)));
@@ -30,7 +32,7 @@ export function plot({ id, title, description, x, y, series, diagonal }) {
   const figure = document.createElement('figure');
   figure.className = 'plot';
   const caption = Object.assign(document.createElement('figcaption'), { textContent: title });
-  figure.append(caption, drawing({ ...SIZE, id, title, description }, children), legend(series));
+  figure.append(caption, drawing({ ...SIZE, id, title, description }, children), legend(series, guides));
   return figure;
 }
 
@@ -99,7 +101,26 @@ function equality(across, up) {
  */
 function line({ points, color }, across, up) {
   const sorted = [...points].sort((a, b) => a.x - b.x);
-  return svg('polyline', { class: `joined color-${color}`, points: sorted.map(({ x, y }) => `${across.place(x)},${up.place(y)}`).join(' ') });
+  return svg('polyline', { class: `joined color-${color}`, points: placed(sorted, across, up) });
+}
+
+/**
+ * @param {{ x: number, y: number }[]} points
+ * @param {Scale} across
+ * @param {Scale} up
+ */
+function placed(points, across, up) {
+  return points.map(({ x, y }) => `${across.place(x)},${up.place(y)}`).join(' ');
+}
+
+/**
+ * Names lie in the legend: lines of two estimates may lie as close as those of a pen.
+ * @param {number} dash numbered: see style.css
+ * @param {string} points
+ * @param {string} text
+ */
+function guide(dash, points, text) {
+  return svg('polyline', { class: `guide dash-${dash}`, points }, [svg('title', {}, [text])]);
 }
 
 /**
@@ -118,15 +139,26 @@ function mark({ color, shape }, x, y, text) {
   return svg('path', { class: `mark ${shape} color-${color}`, d: paths[shape], transform: `translate(${x} ${y})` }, [svg('title', {}, [text])]);
 }
 
-/** @param {Series[]} series */
-function legend(series) {
+/**
+ * @param {Series[]} series
+ * @param {Guide[]} guides
+ */
+function legend(series, guides) {
   const list = document.createElement('ul');
   list.className = 'legend';
-  for (const one of series) {
-    const item = document.createElement('li');
-    const sign = svg('svg', { viewBox: '-8 -8 16 16', width: 14, height: 14, 'aria-hidden': 'true' }, [mark(one, 0, 0, '')]);
-    item.append(sign, one.name);
-    list.append(item);
-  }
+  const marks = series.map((one) => entry(one.name, 14, mark(one, 0, 0, '')));
+  const lines = guides.map(({ name }, dash) => entry(name, 28, guide(dash, '-14,0 14,0', '')));
+  list.append(...marks, ...lines);
   return list;
+}
+
+/**
+ * @param {string} name
+ * @param {number} width
+ * @param {SVGElement} sign around 0, 0
+ */
+function entry(name, width, sign) {
+  const item = document.createElement('li');
+  item.append(svg('svg', { viewBox: `${-width * 4 / 7} -8 ${width * 8 / 7} 16`, width, height: 14, 'aria-hidden': 'true' }, [sign]), name);
+  return item;
 }

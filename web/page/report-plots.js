@@ -1,6 +1,8 @@
 // @ts-check
-// The plots of memory reports, the same as those of `wgvae memory --html`: measured over predicted, and the peak over the picture's size.
+// The plots of memory reports, the same as those of `wgvae memory --html`: measured over predicted, and the peak over the picture's size with what others
+// estimate for it.
 
+import { ESTIMATES } from './estimates.js';
 import { formatBytes } from './format.js';
 import { plot, SHAPES } from './plot.js';
 
@@ -49,16 +51,16 @@ export function predictedByMeasured(rows) {
  */
 export function peaksByPixels(rows) {
   const whole = rows.filter((row) => row.measured && row.budget === null && row.operation === 'decode');
-  return [['f16', whole.filter((row) => row.storage !== 'f32')], ['f32', whole.filter((row) => row.storage === 'f32')]].flatMap(([name, some]) =>
-    some.length > 0 ? [peaks(String(name), /** @type {Row[]} */ (some))] : [],
-  );
+  const [half, full] = [whole.filter((row) => row.storage !== 'f32'), whole.filter((row) => row.storage === 'f32')];
+  return [...(half.length > 0 ? [peaks('f16', 2, half)] : []), ...(full.length > 0 ? [peaks('f32', 4, full)] : [])];
 }
 
 /**
  * @param {string} name
+ * @param {number} elementBytes
  * @param {Row[]} rows
  */
-function peaks(name, rows) {
+function peaks(name, elementBytes, rows) {
   const models = [...new Set(rows.map((row) => row.model))];
   const adapters = [...new Set(rows.map((row) => row.adapter))];
   /** @type {Series[]} */
@@ -76,11 +78,30 @@ function peaks(name, rows) {
   return plot({
     id: `peaks-${name}`,
     title: `Peak of GPU memory, ${name}`,
-    description: `${rows.length} decodes of ${models.join(', ')}. The table below has the numbers.`,
+    description: `${rows.length} decodes of ${models.join(', ')}, and dashed what others estimate for SD 1.5. The table below has the numbers of the decodes.`,
     x: { name: 'pixels of the picture, as a square', every: 2, label: (pixels) => `${Math.round(Math.sqrt(pixels))}²` },
     y: { name: 'GPU memory', label: formatBytes },
     series: series.filter((one) => one.points.length > 0),
+    guides: estimates(rows.map((row) => row.width * row.height), elementBytes),
   });
+}
+
+/**
+ * What others estimate for SD 1.5 between the smallest and the largest picture.
+ * @param {number[]} pixels
+ * @param {number} elementBytes
+ * @returns {import('./plot.js').Guide[]}
+ */
+function estimates(pixels, elementBytes) {
+  let [low, high] = [Math.min(...pixels), Math.max(...pixels)];
+  // A line needs two ends.
+  if (low === high) [low, high] = [low / 2, high * 2];
+  const sides = Array.from({ length: 9 }, (_, step) => Math.round(Math.sqrt(low * (high / low) ** (step / 8))));
+  return ESTIMATES.map(({ name, source, bytes }) => ({
+    name: `${name}, for SD 1.5`,
+    source,
+    points: sides.map((side) => ({ x: side * side, y: bytes(side, elementBytes) })),
+  }));
 }
 
 /** @param {Row} row */

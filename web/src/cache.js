@@ -12,7 +12,7 @@ const FOLDER = 'cache';
 /** What a file's folder says about it. */
 const IDENTITY = 'identity.json';
 
-/** @typedef {{ url: string, validator: string, length: number }} Identity */
+/** A version of a file. The length is undefined until it is known. @typedef {{ url: string, validator: string, length: number | undefined }} Identity */
 /** @typedef {(notice: import('./index.js').Notice) => void} Notify */
 
 /** Writes under way, of all files. @type {Set<Promise<void>>} */
@@ -20,9 +20,10 @@ const writes = new Set();
 
 /** What is kept of one version of one file. */
 export class CachedFile {
+  #cache;
+  #identity;
   /** Undefined while nothing is kept. */
   #folder;
-  #make;
   #notify;
   /** Whether a write has failed: then there will be no more. */
   #closed = false;
@@ -30,14 +31,44 @@ export class CachedFile {
   #writing = Promise.resolve();
 
   /**
-   * @param {FileSystemDirectoryHandle | undefined} folder
-   * @param {() => Promise<FileSystemDirectoryHandle>} make the folder, if there is none
+   * @param {FileSystemDirectoryHandle} cache
+   * @param {Identity} identity
+   * @param {FileSystemDirectoryHandle | undefined} folder the file's, if there is one
    * @param {Notify} notify
    */
-  constructor(folder, make, notify) {
+  constructor(cache, identity, folder, notify) {
+    this.#cache = cache;
+    this.#identity = identity;
     this.#folder = folder;
-    this.#make = make;
     this.#notify = notify;
+  }
+
+  /** Whether something was kept before. */
+  get isKept() {
+    return this.#folder !== undefined;
+  }
+
+  /** Of the file. Must be known before a range is kept. */
+  get length() {
+    return this.#identity.length;
+  }
+
+  set length(length) {
+    this.#identity = { ...this.#identity, length };
+  }
+
+  /**
+   * A range from here, or from elsewhere: then it is kept.
+   * @param {number} offset
+   * @param {number} length
+   * @param {() => Promise<Uint8Array<ArrayBuffer>>} elsewhere
+   */
+  async getOr(offset, length, elsewhere) {
+    const kept = await this.#get(offset, length);
+    if (kept) return kept;
+    const bytes = await elsewhere();
+    await this.#put(offset, bytes);
+    return bytes;
   }
 
   /**
@@ -45,7 +76,7 @@ export class CachedFile {
    * @param {number} length
    * @returns {Promise<Uint8Array<ArrayBuffer> | undefined>}
    */
-  async get(offset, length) {
+  async #get(offset, length) {
     const file = this.#folder && (await readFile(this.#folder, entryName(offset, length)));
     if (file?.size !== length) return undefined;
     try {
@@ -61,7 +92,7 @@ export class CachedFile {
    * @param {number} offset
    * @param {Uint8Array<ArrayBuffer>} bytes
    */
-  async put(offset, bytes) {
+  async #put(offset, bytes) {
     const before = this.#writing;
     const write = before.then(() => this.#write(offset, bytes));
     this.#writing = write;
@@ -77,7 +108,7 @@ export class CachedFile {
   async #write(offset, bytes) {
     if (this.#closed) return;
     try {
-      this.#folder ??= await this.#make();
+      this.#folder ??= await makeFolder(this.#cache, this.#identity);
       await writeFile(this.#folder, entryName(offset, bytes.length), bytes);
     } catch (error) {
       this.#closed = true;
@@ -98,16 +129,11 @@ export async function openCachedFile(identity, notify) {
   const cache = await openFolder(FOLDER, true);
   if (!cache) return undefined;
   try {
-    const text = JSON.stringify(identity);
     const kept = await cache.getDirectoryHandle(name).catch(() => undefined);
-    const isSame = kept && (await readIdentity(kept)) === text;
-    if (kept && !isSame) await cache.removeEntry(name, { recursive: true });
-    const make = async () => {
-      const folder = await cache.getDirectoryHandle(name, { create: true });
-      await writeFile(folder, IDENTITY, text);
-      return folder;
-    };
-    return new CachedFile(isSame ? kept : undefined, make, notify);
+    const known = kept && (await readIdentity(kept));
+    if (kept && known && isSame(known, identity)) return new CachedFile(cache, known, kept, notify);
+    if (kept) await cache.removeEntry(name, { recursive: true });
+    return new CachedFile(cache, identity, undefined, notify);
   } catch (error) {
     notify({ code: 'cache-full', message: `the model is not kept for next time: ${messageOf(error)}` });
     return undefined;
@@ -133,10 +159,34 @@ export async function clearCache() {
   await forEachAbandoned(removeFolder);
 }
 
-/** @param {FileSystemDirectoryHandle} folder */
+/**
+ * @param {FileSystemDirectoryHandle} cache
+ * @param {Identity} identity
+ */
+async function makeFolder(cache, identity) {
+  const folder = await cache.getDirectoryHandle(await folderName(identity.url), { create: true });
+  await writeFile(folder, IDENTITY, JSON.stringify(identity));
+  return folder;
+}
+
+/**
+ * @param {FileSystemDirectoryHandle} folder
+ * @returns {Promise<Identity | undefined>} undefined if the folder was cut off while it was made
+ */
 async function readIdentity(folder) {
-  // A folder without it was cut off while it was made; any text but the right one makes it go.
-  return (await readFile(folder, IDENTITY))?.text() ?? 'none';
+  try {
+    return JSON.parse((await (await readFile(folder, IDENTITY))?.text()) ?? 'null') ?? undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * @param {Identity} known
+ * @param {Identity} asked an answer does not always tell a length; the validator tells enough then
+ */
+function isSame(known, asked) {
+  return known.url === asked.url && known.validator === asked.validator && known.length === (asked.length ?? known.length);
 }
 
 /**

@@ -5,6 +5,7 @@
 import { openCachedFile } from './cache.js';
 import { messageOf, mismatch, WgvaeError } from './errors.js';
 import { ReadAhead } from './read-ahead.js';
+import { withRetries } from './retry.js';
 import { openStream } from './stream.js';
 
 /** Asked with the first request: the header of most files. Those of large checkpoints take one more. */
@@ -26,8 +27,8 @@ const HEAD_BYTES = 64 << 10;
  * @returns {Promise<Source>}
  */
 export async function openUrl(url, access, headBytes = HEAD_BYTES) {
-  const response = await request(url, access, { Range: `bytes=0-${headBytes - 1}` });
-  if (response.status === 200) return openStream(response, () => requestWhole(url, access), access);
+  const response = await request(url, access.signal, { Range: `bytes=0-${headBytes - 1}` });
+  if (response.status === 200) return openStream(url, response, () => requestWhole(url, access), access);
   if (response.status !== 206) throw await refused(url, response, '200 or 206');
   const range = contentRange(url, response);
   const length = range?.total ?? (await lengthByHead(url, access));
@@ -57,6 +58,8 @@ class HttpSource {
   #version;
   #head;
   #cached;
+  /** Ends what is under way when nobody waits for it any more. */
+  #reading = new AbortController();
   #ahead = new ReadAhead((offset, length) => this.#fetch(offset, length));
 
   /**
@@ -93,6 +96,8 @@ class HttpSource {
 
   release() {
     this.#ahead.clear();
+    this.#reading.abort();
+    this.#reading = new AbortController();
   }
 
   /**
@@ -100,21 +105,20 @@ class HttpSource {
    * @param {number} offset
    * @param {number} length
    */
-  async #fetch(offset, length) {
-    const kept = await this.#cached?.get(offset, length);
-    if (kept) return kept;
-    const bytes = await this.#fetchRange(offset, length);
-    await this.#cached?.put(offset, bytes);
-    return bytes;
+  #fetch(offset, length) {
+    const signal = AbortSignal.any([this.#access.signal, this.#reading.signal]);
+    const ask = () => withRetries(() => this.#fetchRange(offset, length, signal), signal);
+    return this.#cached ? this.#cached.getOr(offset, length, ask) : ask();
   }
 
   /**
    * @param {number} offset
    * @param {number} length
+   * @param {AbortSignal} signal
    */
-  async #fetchRange(offset, length) {
+  async #fetchRange(offset, length, signal) {
     const headers = { Range: `bytes=${offset}-${offset + length - 1}`, ...this.#condition() };
-    const response = await request(this.#url, this.#access, headers);
+    const response = await request(this.#url, signal, headers);
     // 200: the file is not what If-Range names; 416: it is shorter than it was.
     if ([200, 412, 416].includes(response.status)) throw await this.#changed(response, `an answer ${response.status} to a range`);
     if (response.status !== 206) throw await refused(this.#url, response, '206 to a range');
@@ -154,12 +158,11 @@ class HttpSource {
 
 /**
  * @param {URL} url
- * @param {Access} access
+ * @param {AbortSignal} signal
  * @param {Record<string, string>} headers
  * @param {string} [method]
  */
-async function request(url, access, headers, method = 'GET') {
-  const { signal } = access;
+async function request(url, signal, headers, method = 'GET') {
   signal.throwIfAborted();
   try {
     // The browser's own cache keeps whole files; ours keeps what is wanted of them.
@@ -175,7 +178,7 @@ async function request(url, access, headers, method = 'GET') {
  * @param {Access} access
  */
 async function requestWhole(url, access) {
-  const response = await request(url, access, {});
+  const response = await request(url, access.signal, {});
   if (response.status !== 200) throw await refused(url, response, '200');
   checkType(url, response);
   return response;
@@ -188,7 +191,9 @@ async function requestWhole(url, access) {
  */
 async function refused(url, response, expected) {
   await response.body?.cancel();
-  return mismatch('http', `${url}`, `status ${expected}`, `${response.status} ${response.statusText}`.trim());
+  const { status, statusText } = response;
+  const found = `${status} ${statusText}`.trim();
+  return new WgvaeError('http', `${url}: expected status ${expected}, found ${found}`, { expected: `status ${expected}`, found, status });
 }
 
 /**
@@ -234,7 +239,7 @@ async function checkRange(url, response, { first, last }, offset, length) {
  * @param {Access} access
  */
 async function lengthByHead(url, access) {
-  const response = await request(url, access, {}, 'HEAD');
+  const response = await request(url, access.signal, {}, 'HEAD');
   const length = Number(response.headers.get('Content-Length') ?? NaN);
   if (response.ok && Number.isSafeInteger(length)) return length;
   throw mismatch('http', `${url}`, 'an answer that tells the length of the file', 'none');

@@ -35,7 +35,10 @@ export interface DecoderOptions {
   powerPreference?: 'high-performance' | 'low-power';
   /** Ask for WebGPU's default limits instead of all that the adapter has. */
   defaultLimits?: boolean;
-  /** Keep what is fetched from addresses in the origin private file system, by address and ETag. Without an ETag or Last-Modified nothing is kept. */
+  /**
+   * Keep what is needed of addresses in the origin private file system, by address and ETag, also from servers without HTTP Range. Without an ETag or
+   * Last-Modified nothing is kept.
+   */
   cache?: boolean;
   /** Where the .wasm is. Default: `../pkg/wgvae_bg.wasm` from this module, which bundlers find. The first call decides. */
   wasm?: WasmSource;
@@ -254,7 +257,7 @@ export interface Report {
  * | `input`, `canvas` | an argument is not what it should be |
  * | `budget`, `too-large`, `host-memory` | it does not fit; `smallest` is the smallest budget that does |
  * | `not-finite` | the picture overflowed the precision |
- * | `http`, `network`, `truncated` | the server's answer is wrong, missing, or broke off |
+ * | `http`, `network`, `truncated` | the server's answer is wrong, missing, or broke off; ranges are asked for three times before |
  * | `changed` | a file is not the one that was opened |
  * | `io` | a file could not be read |
  * | `destroyed` | the decoder is |
@@ -266,6 +269,8 @@ export class WgvaeError extends Error {
   readonly code: ErrorCode;
   readonly expected?: string;
   readonly found?: string;
+  /** Of a server's answer, where that was wrong. */
+  readonly status?: number;
   /** Bytes, or the value of a limit. */
   readonly needed?: number;
   readonly limit?: number | string;

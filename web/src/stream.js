@@ -1,36 +1,33 @@
 // @ts-check
-// A file whose server has no ranges: the whole of it comes in order, once. What is wanted is put aside while it passes, in OPFS where the browser
-// has one and in Blobs where not; the rest is let go. The stream waits until somebody wants more of it.
+// A file whose server has no ranges: the whole of it comes in order, once. What is wanted is put aside while it passes, and kept in the cache
+// when it is read; the rest is let go. The stream waits until somebody wants more of it.
 
+import { Aside } from './aside.js';
+import { openCachedFile } from './cache.js';
 import { mismatch, messageOf } from './errors.js';
 import { checkType, nameOf } from './http.js';
-import { readFile, writeFile } from './files.js';
-import { openTemporary } from './temporary.js';
-
-/** What is put aside at once. */
-const PIECE_BYTES = 4 << 20;
+import { groupReads, ReadAhead } from './read-ahead.js';
 
 /** @typedef {import('./sources.js').Access} Access */
 /** @typedef {import('./sources.js').Source} Source */
 /** @typedef {import('./read-ahead.js').Range} Range */
 
 /**
+ * @param {URL} url
  * @param {Response} response to a request for the file
  * @param {() => Promise<Response>} again asks for the whole file once more
  * @param {Access} access
  * @returns {Promise<Source>}
  */
-export async function openStream(response, again, access) {
-  const url = new URL(response.url);
+export async function openStream(url, response, again, access) {
   checkType(url, response);
-  const source = new StreamSource(url, response, again, access);
-  access.notify({
-    code: 'no-ranges',
-    message: `the server of ${source.name} gives whole files only: all of it is downloaded, and nothing of it is kept for next time`,
-  });
-  // Without a length the end must come before the file can be said to be opened.
+  const told = toldBy(response);
+  const validator = told.ETag ?? told['Last-Modified'];
+  const identity = access.cache && validator && { url: url.href, validator, length: told.length };
+  const cached = identity ? await openCachedFile(identity, access.notify) : undefined;
+  const source = new StreamSource({ url, told, again, access, cached });
   try {
-    if (source.length === undefined) await source.readToEnd();
+    await source.open(response);
   } catch (error) {
     source.release();
     throw error;
@@ -58,6 +55,7 @@ class StreamSource {
   #url;
   #again;
   #access;
+  #cached;
   /** What the first answer said of the file. @type {Told} */
   #told;
   /** @type {ReadableStreamDefaultReader<Uint8Array<ArrayBuffer>> | undefined} */
@@ -67,23 +65,44 @@ class StreamSource {
   /** What of the stream is wanted; all of it until that is known. @type {Range[]} */
   #wanted = [{ offset: 0, length: Infinity }];
   #aside = new Aside();
+  /** Neighbours are kept together: files in a cache are slow to make. Used where there is a cache. */
+  #ahead = new ReadAhead((offset, length) => this.#readKept(offset, length));
+  /** Ends reads that nobody waits for any more. */
+  #reading = new AbortController();
   /** Reads one after the other: they share the stream. @type {Promise<unknown>} */
   #last = Promise.resolve();
+  /** Whether it has been said that the whole file is downloaded. */
+  #isAnnounced = false;
 
   /**
-   * @param {URL} url
-   * @param {Response} response
-   * @param {() => Promise<Response>} again
-   * @param {Access} access
+   * @param {{
+   *   url: URL, told: Told, again: () => Promise<Response>, access: Access, cached: import('./cache.js').CachedFile | undefined,
+   * }} parts
    */
-  constructor(url, response, again, access) {
+  constructor({ url, told, again, access, cached }) {
     this.#url = url;
+    this.#told = told;
     this.#again = again;
     this.#access = access;
-    this.#told = toldBy(response);
-    this.#reader = response.body?.getReader();
+    this.#cached = cached;
     this.name = nameOf(url);
-    this.length = this.#told.length;
+    this.length = told.length;
+  }
+
+  /**
+   * Begins with the answer to the first request, or lets go of it where what is kept will probably do.
+   * @param {Response} response
+   */
+  async open(response) {
+    if (this.#cached?.isKept) {
+      this.length = this.#cached.length;
+      await response.body?.cancel();
+      return;
+    }
+    this.#begin(response);
+    // Without a length the end must come before the file can be said to be opened.
+    if (this.length === undefined) await this.#readToEnd();
+    if (this.#cached) this.#cached.length = this.length;
   }
 
   /**
@@ -91,36 +110,77 @@ class StreamSource {
    * @param {number} length
    * @returns {Promise<Uint8Array>}
    */
-  read(offset, length) {
-    const turn = this.#last.then(() => this.#read(offset, length));
-    this.#last = turn.catch(() => {});
-    return turn;
+  async read(offset, length) {
+    this.#access.signal.throwIfAborted();
+    return this.#cached ? this.#ahead.read(offset, length) : this.#readInTurn(offset, length);
   }
 
   /** @param {Range[]} reads */
   expect(reads) {
-    this.#wanted = [...reads].sort((a, b) => a.offset - b.offset);
+    this.#ahead.expect(reads);
+    this.#wanted = groupReads(reads).sort((a, b) => a.offset - b.offset);
   }
 
   /** Lets go of the stream and of what was put aside. A later read begins again. */
   release() {
+    this.#ahead.clear();
+    this.#reading.abort();
+    this.#reading = new AbortController();
+    this.#letGo();
+  }
+
+  #letGo() {
     this.#reader?.cancel().catch(() => {});
     this.#reader = undefined;
     this.#aside.clear();
     this.#aside = new Aside();
   }
 
+  /** @param {Response} response with the file from its first byte on */
+  #begin(response) {
+    this.#reader = response.body?.getReader();
+    this.#position = 0;
+    if (this.#isAnnounced) return;
+    this.#isAnnounced = true;
+    const what = this.#cached ? 'what the decoder needs of it is kept for next time' : 'nothing of it is kept for next time';
+    this.#access.notify({ code: 'no-ranges', message: `the server of ${this.name} gives whole files only: all of it is downloaded, and ${what}` });
+  }
+
   /** Puts everything aside, and knows the length then. */
-  async readToEnd() {
+  async #readToEnd() {
     while (await this.#advance()) { /* until the end */ }
     await this.#aside.flush();
     this.length = this.#position;
   }
 
   /**
+   * From the cache or from the stream.
    * @param {number} offset
    * @param {number} length
-   * @returns {Promise<Uint8Array>}
+   */
+  #readKept(offset, length) {
+    const take = () => this.#readInTurn(offset, length);
+    return /** @type {import('./cache.js').CachedFile} */ (this.#cached).getOr(offset, length, take);
+  }
+
+  /**
+   * @param {number} offset
+   * @param {number} length
+   */
+  #readInTurn(offset, length) {
+    const { signal } = this.#reading;
+    const turn = this.#last.then(() => {
+      signal.throwIfAborted();
+      return this.#read(offset, length);
+    });
+    this.#last = turn.catch(() => {});
+    return turn;
+  }
+
+  /**
+   * @param {number} offset
+   * @param {number} length
+   * @returns {Promise<Uint8Array<ArrayBuffer>>}
    */
   async #read(offset, length) {
     this.#access.signal.throwIfAborted();
@@ -160,7 +220,7 @@ class StreamSource {
 
   /** Asks for the file once more. */
   async #restart() {
-    this.release();
+    this.#letGo();
     const response = await this.#again();
     const told = toldBy(response);
     for (const what of /** @type {const} */ (['ETag', 'Last-Modified', 'length'])) {
@@ -170,86 +230,6 @@ class StreamSource {
       await response.body?.cancel();
       throw mismatch('changed', `${this.#url} changed while it was read`, `${what} ${before}`, `${what} ${now}`);
     }
-    this.#reader = response.body?.getReader();
-    this.#position = 0;
-  }
-}
-
-/** Bytes put aside, by their place in the file. */
-class Aside {
-  /** Finished pieces, in order. @type {{ offset: number, length: number, load: () => Promise<Blob> }[]} */
-  #pieces = [];
-  /** What comes next to each other, until it is a piece. @type {Uint8Array<ArrayBuffer>[]} */
-  #chunks = [];
-  #chunksOffset = 0;
-  #chunksBytes = 0;
-  /** @type {ReturnType<typeof openTemporary> | undefined} */
-  #temporary;
-
-  isEmpty() {
-    return this.#pieces.length === 0 && this.#chunksBytes === 0;
-  }
-
-  /**
-   * @param {number} offset
-   * @param {Uint8Array<ArrayBuffer>} bytes
-   */
-  async add(offset, bytes) {
-    if (offset !== this.#chunksOffset + this.#chunksBytes || this.#chunksBytes >= PIECE_BYTES) await this.flush();
-    if (this.#chunksBytes === 0) this.#chunksOffset = offset;
-    this.#chunks.push(bytes);
-    this.#chunksBytes += bytes.length;
-  }
-
-  /** Makes a piece of what came since the last. */
-  async flush() {
-    if (this.#chunksBytes === 0) return;
-    const [offset, length, blob] = [this.#chunksOffset, this.#chunksBytes, new Blob(this.#chunks)];
-    [this.#chunks, this.#chunksBytes] = [[], 0];
-    this.#pieces.push({ offset, length, load: await this.#store(offset, blob) });
-  }
-
-  /**
-   * @param {number} offset
-   * @param {Blob} blob
-   * @returns {Promise<() => Promise<Blob>>}
-   */
-  async #store(offset, blob) {
-    this.#temporary ??= openTemporary();
-    const { folder } = (await this.#temporary) ?? {};
-    if (!folder) return async () => blob;
-    try {
-      await writeFile(folder, `${offset}`, new Uint8Array(await blob.arrayBuffer()));
-    } catch {
-      // No room on disk: memory it is.
-      return async () => blob;
-    }
-    return async () => /** @type {Blob} */ (await readFile(folder, `${offset}`)) ?? new Blob();
-  }
-
-  /**
-   * @param {number} offset
-   * @param {number} length
-   * @returns {Promise<Uint8Array | undefined>} undefined if not all of it was put aside
-   */
-  async read(offset, length) {
-    const bytes = new Uint8Array(length);
-    let filled = 0;
-    for (const piece of this.#pieces) {
-      const [from, to] = [Math.max(offset, piece.offset), Math.min(offset + length, piece.offset + piece.length)];
-      if (from >= to) continue;
-      const part = (await piece.load()).slice(from - piece.offset, to - piece.offset);
-      if (part.size !== to - from) return undefined;
-      bytes.set(new Uint8Array(await part.arrayBuffer()), from - offset);
-      filled += to - from;
-    }
-    return filled === length ? bytes : undefined;
-  }
-
-  clear() {
-    this.#pieces = [];
-    this.#chunks = [];
-    // What cannot be removed now is an abandoned folder, which goes with the cache.
-    this.#temporary?.then((temporary) => temporary?.remove()).catch(() => {});
+    this.#begin(response);
   }
 }

@@ -74,10 +74,10 @@ function open(folder, options = {}) {
   return wgvae.createDecoder({ model: `${folder}diffusion_pytorch_model.safetensors`, config: `${folder}config.json`, ...options });
 }
 
-/** Waits until `condition` holds; false if it never does. @param {() => boolean} condition @param {number} [seconds] */
+/** Waits until `condition` holds; false if it never does. @param {() => boolean | Promise<boolean>} condition @param {number} [seconds] */
 async function until(condition, seconds = 10) {
   for (const end = performance.now() + 1000 * seconds; performance.now() < end; ) {
-    if (condition()) return true;
+    if (await condition()) return true;
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
   return condition();
@@ -113,8 +113,53 @@ function shared(folder) {
   return /** @type {Promise<import('../../../web/src/index.js').Decoder>} */ (decoders.get(folder));
 }
 
+/**
+ * Opens `model` beside the config.json of `folder` and decodes with it: whether the picture is right, or the error, what was noticed, and whether all that
+ * was taken of the GPU is given back.
+ * @param {string} folder
+ * @param {string | string[]} model
+ * @param {Partial<import('../../../web/src/index.js').DecoderOptions>} [options]
+ */
+async function attempt(folder, model, options = {}) {
+  const { device } = await shared(folder);
+  const before = gpu.liveBytes();
+  /** @type {string[]} */
+  const notices = [];
+  const onNotice = (/** @type {{ code: string }} */ { code }) => notices.push(code);
+  const { error, value } = await outcome(async () => {
+    const decoder = await open(folder, { model, onNotice, device, ...options });
+    const image = await decoder.decode(`${folder}latents.safetensors`, { output: 'image-data' });
+    await decoder.destroy();
+    return isRight(folder, image);
+  });
+  const freed = await until(() => gpu.liveBytes() === before);
+  const { name, code, status, message, isTyped } = error ?? {};
+  return { right: value, name, code, status, message, isTyped, notices, freed };
+}
+
+/**
+ * Takes the device away, so that the next decode reads the weights again, and says what became of that decode and what is left of the decoder.
+ * @param {string} folder
+ * @param {import('../../../web/src/index.js').Decoder} decoder
+ */
+async function readAgain(folder, decoder) {
+  decoder.device.destroy();
+  const { error } = await outcome(decoder.decode(`${folder}latents.safetensors`));
+  await decoder.destroy();
+  return { code: error?.code, isTyped: error?.isTyped, left: gpu.liveBytes(), devices: gpu.liveDevices() };
+}
+
+/** Folders of streams that have not been removed. */
+async function streamFolders() {
+  const root = await navigator.storage.getDirectory();
+  const ours = await root.getDirectoryHandle('wgvae', { create: true });
+  const names = [];
+  for await (const name of /** @type {any} */ (ours).keys()) if (name.startsWith('stream-')) names.push(name);
+  return names;
+}
+
 gpu.startWatching();
 
-export const lab = { wgvae, gpu, outcome, describe, base64, pixels, filePixels, blob, levelsApart, isRight, open, shared, until };
+export const lab = { wgvae, gpu, outcome, describe, base64, pixels, filePixels, blob, levelsApart, isRight, open, shared, until, attempt, readAgain, streamFolders };
 
 Object.assign(globalThis, { lab });
