@@ -24,11 +24,12 @@ impl Scopes {
     /// Ends the scopes now; the first error, innermost scope first, when the device has told. A device that is lost tells nothing.
     pub(in crate::gpu) fn pop(self) -> impl Future<Output = Option<Caught>> {
         let pop = |_| call(&self.device, "popErrorScope", &Array::new()).ok()?.dyn_into::<Promise>().ok();
-        let answers: Vec<Promise> = (0..self.pushed).filter_map(pop).collect();
+        // Listened to from now on: a rejection that nobody hears is an error of the page's.
+        let answers: Vec<JsFuture> = (0..self.pushed).filter_map(pop).map(JsFuture::from).collect();
         async move {
             let mut caught = None;
             for answer in answers {
-                let error = JsFuture::from(answer).await.ok().filter(JsValue::is_object);
+                let error = answer.await.ok().filter(JsValue::is_object);
                 caught = caught.or(error);
             }
             caught.map(|error| read_error(&error))
