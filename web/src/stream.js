@@ -194,6 +194,8 @@ class StreamSource {
     const bytes = await this.#aside.read(offset, length);
     if (bytes) return bytes;
     // It passed before anybody said that it was wanted.
+    const others = this.#wanted.filter((range) => range.offset + range.length <= offset || offset + length <= range.offset);
+    this.#wanted = [...others, { offset, length }].sort((a, b) => a.offset - b.offset);
     await this.#restart();
     return this.#read(offset, length);
   }
