@@ -153,9 +153,9 @@ impl WebVae {
         // Sizes share their kernels: those of a small picture are nearly all.
         let decode = DecodeOptions { output: Output::Picture(format), ..DecodeOptions::default() };
         let plan = Planner::new(gpu, checkpoint, options)?.plan(Size { width: 8, height: 8 }, &decode)?;
-        let compile = gpu.compile(&plan.variants);
-        let loaded = try_join(compile, Vae::load(gpu, checkpoint, options)).await;
-        let ((), vae) = rejection.pass_on(loaded)?;
+        // The load begins: a model that it refuses at once compiles nothing.
+        let loaded = try_join(Vae::load(gpu, checkpoint, options), gpu.compile(&plan.variants)).await;
+        let (vae, ()) = rejection.pass_on(loaded)?;
         Ok(Self { gpu: gpu.clone(), vae, compiled: gpu.compiled() })
     }
 

@@ -122,6 +122,18 @@ inBrowsers({ models: [MODEL] }, (session) => {
     assert.deepEqual(found, { code: 'device-lost', isTyped: true, notices: [], devices: 0 });
   });
 
+  it('says that the device is lost while a model is loaded', async () => {
+    const found = await session.run(async (folder) => {
+      const adapter = await navigator.gpu.requestAdapter();
+      const device = await adapter?.requestDevice();
+      // Kernels are being compiled, too.
+      const onProgress = (/** @type {{ step: string, done: number }} */ { step, done }) => step === 'weights' && done > 0 && device?.destroy();
+      const { error } = await lab.outcome(lab.open(folder, { device, onProgress }));
+      return { code: error?.code, isTyped: error?.isTyped, left: lab.gpu.liveBytes(), devices: lab.gpu.liveDevices() };
+    }, folder());
+    assert.deepEqual(found, { code: 'device-lost', isTyped: true, left: 0, devices: 0 });
+  });
+
   it('decodes latents that are on the device of a caller, and leaves both alone', async () => {
     const found = await session.run(async (folder) => {
       const adapter = await navigator.gpu.requestAdapter();

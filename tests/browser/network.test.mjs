@@ -46,7 +46,7 @@ inBrowsers({ models: [MODEL] }, (session) => {
     return Object.values(times);
   };
 
-  it('asks again for a range that failed once', async () => {
+  it('asks again for a range that failed once, the first one, too', async () => {
     /** @type {Failure[]} */
     const failures = [503, 'nonsense', 'cut'];
     for (const failure of failures) {
@@ -54,6 +54,8 @@ inBrowsers({ models: [MODEL] }, (session) => {
       const url = session.server.route(name, { file: path(), fails: (number) => (number === 1 ? failure : undefined) });
       assert.deepEqual(await attempt(url), { right: true, notices: [], freed: true }, `${failure}`);
       assert.equal(Math.max(...asked(name)), 2, `${failure}`);
+      const opened = session.server.route(`${name}-first`, { file: path(), fails: (number) => (number === 0 ? failure : undefined) });
+      assert.deepEqual(await attempt(opened), { right: true, notices: [], freed: true }, `${failure} at first`);
     }
   });
 

@@ -68,7 +68,7 @@ function measurement({ width, height, report, plan, info, budget, isDemo }, adap
       allocator_reserved: null,
       peak_rss: null,
       load_seconds: info.load_seconds,
-      prepare_seconds: info.compile_seconds + report.compile_seconds,
+      prepare_seconds: report.compile_seconds,
       seconds: report.seconds,
     },
     error: null,

@@ -12,7 +12,7 @@ const FOLDER = 'cache';
 /** What a file's folder says about it. */
 const IDENTITY = 'identity.json';
 
-/** A version of a file. The length is undefined until it is known. @typedef {{ url: string, validator: string, length: number | undefined }} Identity */
+/** A version of a file. @typedef {{ url: string, validator: string, length: number }} Identity */
 /** @typedef {(notice: import('./index.js').Notice) => void} Notify */
 
 /** Writes under way, of all files. @type {Set<Promise<void>>} */
@@ -46,15 +46,6 @@ export class CachedFile {
   /** Whether something was kept before. */
   get isKept() {
     return this.#folder !== undefined;
-  }
-
-  /** Of the file. Must be known before a range is kept. */
-  get length() {
-    return this.#identity.length;
-  }
-
-  set length(length) {
-    this.#identity = { ...this.#identity, length };
   }
 
   /**
@@ -182,11 +173,11 @@ async function readIdentity(folder) {
 }
 
 /**
- * @param {Identity} known
- * @param {Identity} asked an answer does not always tell a length; the validator tells enough then
+ * @param {Identity} a
+ * @param {Identity} b
  */
-function isSame(known, asked) {
-  return known.url === asked.url && known.validator === asked.validator && known.length === (asked.length ?? known.length);
+function isSame(a, b) {
+  return a.url === b.url && a.validator === b.validator && a.length === b.length;
 }
 
 /**

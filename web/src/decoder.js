@@ -5,6 +5,7 @@ import { canvasFormat, checkCanvas, fitsCanvas, present, toBitmap } from './canv
 import { startEngine } from './engine.js';
 import { mismatch, WgvaeError, wgvaeError } from './errors.js';
 import { areOnGpu, openLatents } from './latents.js';
+import { deviceLost, isLoss } from './loss.js';
 import { openModel } from './model.js';
 import { orAborted, Queue } from './queue.js';
 import { Access, kindOf } from './sources.js';
@@ -209,7 +210,7 @@ class Decoder {
     try {
       return await this.#attempt(latents, options, signal);
     } catch (error) {
-      if (signal.aborted || !(await isLoss(error, this.#engine))) throw error;
+      if (signal.aborted || !(await isLoss(error, this.device))) throw error;
       // A caller's device, and latents that were on the lost one, are not ours to make again.
       if (this.#options.device || areOnGpu(latents)) throw deviceLost(error);
     }
@@ -218,7 +219,7 @@ class Decoder {
     try {
       return await this.#attempt(latents, options, signal);
     } catch (error) {
-      throw (await isLoss(error, this.#engine)) ? deviceLost(error) : error;
+      throw (await isLoss(error, this.device)) ? deviceLost(error) : error;
     }
   }
 
@@ -327,37 +328,6 @@ class Decoder {
   #throwIfDestroyed() {
     this.#lifetime.signal.throwIfAborted();
   }
-}
-
-/**
- * Whether a failure comes from the loss of the engine's device.
- * @param {unknown} error
- * @param {import('./engine.js').Engine} engine
- */
-async function isLoss(error, engine) {
-  // The module knows: a browser that is late to say so must not make it doubtful.
-  return codeOf(error) === 'device-lost' || (isOfDevice(error) && (await engine.isLost()));
-}
-
-/**
- * Whether a failure may come from a lost device. The module does not always find out before the call that failed.
- * @param {unknown} error
- */
-function isOfDevice(error) {
-  // What the browser's own calls reject with when the process that drives the GPU is gone.
-  if (error instanceof DOMException) return error.name === 'OperationError';
-  return ['device-lost', 'device-failed', 'out-of-memory', 'canvas'].includes(codeOf(error));
-}
-
-/** @param {unknown} error */
-function codeOf(error) {
-  return error instanceof Error && 'code' in error ? String(error.code) : '';
-}
-
-/** @param {unknown} cause */
-function deviceLost(cause) {
-  const error = /** @type {Error & { code?: string }} */ (cause);
-  return error.code === 'device-lost' ? error : new WgvaeError('device-lost', `the GPU device was lost: ${error.message}`, { cause });
 }
 
 /**

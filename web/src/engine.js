@@ -2,17 +2,13 @@
 // What lives on one device: the device, the weights on it, and the planner. Replaced as a whole when the device is lost.
 
 import { canvasFormat } from './canvas.js';
+import { deviceLost, isLoss } from './loss.js';
 
 /** @typedef {import('./wasm.js').Wasm} Wasm */
 /** @typedef {import('./index.js').DecoderOptions} DecoderOptions */
 /** @typedef {import('./index.js').Progress} Progress */
 
-/** Milliseconds that a browser may take to say that a device is lost. Firefox hears of it from another process. */
-const LOSS_DELAY = 500;
-
 export class Engine {
-  #lost;
-
   /**
    * @param {import('../pkg/wgvae.js').Gpu} gpu
    * @param {import('../pkg/wgvae.js').Vae} vae
@@ -26,14 +22,6 @@ export class Engine {
     this.adapter = gpu.adapter();
     /** @type {number} milliseconds */
     this.submissionTarget = vae.info().submission_target;
-    this.#lost = this.device.lost.then(() => true);
-  }
-
-  /** Whether the device is gone. Asked after a failure: calls on a lost device fail in many ways, and some before the browser says why. */
-  isLost() {
-    /** @type {Promise<boolean>} */
-    const late = new Promise((resolve) => setTimeout(resolve, LOSS_DELAY, false));
-    return Promise.race([this.#lost, late]);
   }
 
   /**
@@ -71,9 +59,10 @@ export async function startEngine(wasm, options, model, onProgress) {
     });
     return new Engine(gpu, vae);
   } catch (error) {
+    const lost = await isLoss(error, gpu.device());
     gpu.lose();
     gpu.free();
-    throw error;
+    throw lost ? deviceLost(error) : error;
   } finally {
     model.endLoad();
   }

@@ -27,18 +27,32 @@ const HEAD_BYTES = 64 << 10;
  * @returns {Promise<Source>}
  */
 export async function openUrl(url, access, headBytes = HEAD_BYTES) {
+  const { response, file } = await withRetries(() => requestHead(url, access, headBytes), access.signal);
+  if (!file) return openStream(url, response, () => requestWhole(url, access), access);
+  const { version, head } = file;
+  const validator = version.etag ?? version.modified;
+  const identity = access.cache && validator && { url: url.href, validator, length: version.length };
+  const cached = identity ? await openCachedFile(identity, access.notify) : undefined;
+  return new HttpSource(url, access, version, head, cached);
+}
+
+/**
+ * The first bytes of the file, and what the answer tells of it; the answer alone where the server has no ranges.
+ * @param {URL} url
+ * @param {Access} access
+ * @param {number} headBytes
+ * @returns {Promise<{ response: Response, file?: { version: Version, head: Uint8Array<ArrayBuffer> } }>}
+ */
+async function requestHead(url, access, headBytes) {
   const response = await request(url, access.signal, { Range: `bytes=0-${headBytes - 1}` });
-  if (response.status === 200) return openStream(url, response, () => requestWhole(url, access), access);
+  if (response.status === 200) return { response };
   if (response.status !== 206) throw await refused(url, response, '200 or 206');
   const range = contentRange(url, response);
   const length = range?.total ?? (await lengthByHead(url, access));
   const version = { length, ...validators(response), ours: response.type === 'basic' };
   const headLength = Math.min(headBytes, length);
   if (range) await checkRange(url, response, range, 0, headLength);
-  const head = await body(url, response, headLength);
-  const validator = version.etag ?? version.modified;
-  const cached = access.cache && validator ? await openCachedFile({ url: url.href, validator, length }, access.notify) : undefined;
-  return new HttpSource(url, access, version, head, cached);
+  return { response, file: { version, head: await body(url, response, headLength) } };
 }
 
 /**
@@ -47,8 +61,8 @@ export async function openUrl(url, access, headBytes = HEAD_BYTES) {
  * @param {Access} access
  */
 export async function fetchText(url, access) {
-  const response = await requestWhole(url, access);
-  return new TextDecoder().decode(await body(url, response));
+  const fetchBytes = async () => body(url, await requestWhole(url, access));
+  return new TextDecoder().decode(await withRetries(fetchBytes, access.signal));
 }
 
 /** A file whose server has ranges. */
@@ -149,7 +163,7 @@ class HttpSource {
    * @param {string} found
    */
   async #changed(response, found) {
-    await response.body?.cancel();
+    await response.body?.cancel().catch(() => {});
     const { etag, modified } = this.#version;
     const was = etag ? `ETag ${etag}` : modified ? `Last-Modified ${modified}` : `${this.length} bytes`;
     return mismatch('changed', `${this.#url} changed while it was read`, was, found);
@@ -190,7 +204,7 @@ async function requestWhole(url, access) {
  * @param {string} expected
  */
 async function refused(url, response, expected) {
-  await response.body?.cancel();
+  await response.body?.cancel().catch(() => {});
   const { status, statusText } = response;
   const found = `${status} ${statusText}`.trim();
   return new WgvaeError('http', `${url}: expected status ${expected}, found ${found}`, { expected: `status ${expected}`, found, status });
@@ -230,7 +244,7 @@ function contentRange(url, response) {
  */
 async function checkRange(url, response, { first, last }, offset, length) {
   if (first === offset && last === offset + length - 1) return;
-  await response.body?.cancel();
+  await response.body?.cancel().catch(() => {});
   throw mismatch('http', `Content-Range of ${url}`, `bytes ${offset}-${offset + length - 1}`, `bytes ${first}-${last}`);
 }
 

@@ -189,6 +189,7 @@ export interface DecoderInfo {
   load_seconds: number;
   /** Pipelines compiled meanwhile. */
   compiled: number;
+  /** Until the last of them was there: part of `load_seconds`. */
   compile_seconds: number;
   adapter: AdapterInfo;
   [more: string]: unknown;
@@ -257,7 +258,7 @@ export interface Report {
  * | `input`, `canvas` | an argument is not what it should be |
  * | `budget`, `too-large`, `host-memory` | it does not fit; `smallest` is the smallest budget that does |
  * | `not-finite` | the picture overflowed the precision |
- * | `http`, `network`, `truncated` | the server's answer is wrong, missing, or broke off; ranges are asked for three times before |
+ * | `http`, `network`, `truncated` | the server's answer is wrong, missing, or broke off; asked for three times before |
  * | `changed` | a file is not the one that was opened |
  * | `io` | a file could not be read |
  * | `destroyed` | the decoder is |

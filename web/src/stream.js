@@ -4,7 +4,7 @@
 
 import { Aside } from './aside.js';
 import { openCachedFile } from './cache.js';
-import { mismatch, messageOf } from './errors.js';
+import { mismatch, messageOf, WgvaeError } from './errors.js';
 import { checkType, nameOf } from './http.js';
 import { groupReads, ReadAhead } from './read-ahead.js';
 
@@ -23,7 +23,8 @@ export async function openStream(url, response, again, access) {
   checkType(url, response);
   const told = toldBy(response);
   const validator = told.ETag ?? told['Last-Modified'];
-  const identity = access.cache && validator && { url: url.href, validator, length: told.length };
+  // Without a length nothing tells whether the file ended or the connection did: that must not be believed the next time, too.
+  const identity = access.cache && validator && told.length !== undefined && { url: url.href, validator, length: told.length };
   const cached = identity ? await openCachedFile(identity, access.notify) : undefined;
   const source = new StreamSource({ url, told, again, access, cached });
   try {
@@ -95,14 +96,12 @@ class StreamSource {
    */
   async open(response) {
     if (this.#cached?.isKept) {
-      this.length = this.#cached.length;
-      await response.body?.cancel();
+      await response.body?.cancel().catch(() => {});
       return;
     }
     this.#begin(response);
     // Without a length the end must come before the file can be said to be opened.
     if (this.length === undefined) await this.#readToEnd();
-    if (this.#cached) this.#cached.length = this.length;
   }
 
   /**
@@ -148,7 +147,8 @@ class StreamSource {
 
   /** Puts everything aside, and knows the length then. */
   async #readToEnd() {
-    while (await this.#advance()) { /* until the end */ }
+    const { signal } = this.#reading;
+    while (await this.#advance(signal)) { /* until the end */ }
     await this.#aside.flush();
     this.length = this.#position;
   }
@@ -169,10 +169,7 @@ class StreamSource {
    */
   #readInTurn(offset, length) {
     const { signal } = this.#reading;
-    const turn = this.#last.then(() => {
-      signal.throwIfAborted();
-      return this.#read(offset, length);
-    });
+    const turn = this.#last.then(() => this.#read(offset, length, signal));
     this.#last = turn.catch(() => {});
     return turn;
   }
@@ -180,28 +177,44 @@ class StreamSource {
   /**
    * @param {number} offset
    * @param {number} length
+   * @param {AbortSignal} signal aborted when the stream was let go
    * @returns {Promise<Uint8Array<ArrayBuffer>>}
    */
-  async #read(offset, length) {
+  async #read(offset, length, signal) {
+    signal.throwIfAborted();
     this.#access.signal.throwIfAborted();
-    if (!this.#reader && this.#aside.isEmpty()) await this.#restart();
+    if (!this.#reader && this.#aside.isEmpty()) await this.#restart(signal);
+    const early = await this.#take(offset, length, signal);
+    if (early) return early;
+    // It passed before anybody said that it was wanted.
+    const others = this.#wanted.filter((range) => range.offset + range.length <= offset || offset + length <= range.offset);
+    this.#wanted = [...others, { offset, length }].sort((a, b) => a.offset - b.offset);
+    await this.#restart(signal);
+    const late = await this.#take(offset, length, signal);
+    if (!late) throw new WgvaeError('io', `${this.#url}: what was put aside of it is gone: ${length} bytes from ${offset}`);
+    return late;
+  }
+
+  /**
+   * Lets the stream come so far, and gives what was put aside.
+   * @param {number} offset
+   * @param {number} length
+   * @param {AbortSignal} signal
+   */
+  async #take(offset, length, signal) {
     while (this.#position < offset + length) {
-      if (!(await this.#advance())) {
+      if (!(await this.#advance(signal))) {
         throw mismatch('truncated', `${this.#url}`, `${this.length} bytes`, `${this.#position} bytes`);
       }
     }
     await this.#aside.flush();
     const bytes = await this.#aside.read(offset, length);
-    if (bytes) return bytes;
-    // It passed before anybody said that it was wanted.
-    const others = this.#wanted.filter((range) => range.offset + range.length <= offset || offset + length <= range.offset);
-    this.#wanted = [...others, { offset, length }].sort((a, b) => a.offset - b.offset);
-    await this.#restart();
-    return this.#read(offset, length);
+    signal.throwIfAborted();
+    return bytes;
   }
 
-  /** Takes the next chunk of the stream. False at its end. */
-  async #advance() {
+  /** Takes the next chunk of the stream. False at its end. @param {AbortSignal} signal */
+  async #advance(signal) {
     let next;
     try {
       next = await this.#reader?.read();
@@ -209,6 +222,7 @@ class StreamSource {
       this.#access.signal.throwIfAborted();
       throw mismatch('truncated', `${this.#url}`, `${this.length ?? 'all'} bytes`, `${this.#position} bytes (${messageOf(cause)})`, cause);
     }
+    signal.throwIfAborted();
     if (!next?.value) return false;
     const begin = this.#position;
     this.#position += next.value.length;
@@ -216,20 +230,25 @@ class StreamSource {
       if (offset >= this.#position) break;
       const [from, to] = [Math.max(offset, begin), Math.min(offset + length, this.#position)];
       if (from < to) await this.#aside.add(from, next.value.subarray(from - begin, to - begin));
+      signal.throwIfAborted();
     }
     return true;
   }
 
-  /** Asks for the file once more. */
-  async #restart() {
+  /** Asks for the file once more. @param {AbortSignal} signal */
+  async #restart(signal) {
     this.#letGo();
     const response = await this.#again();
+    if (signal.aborted) {
+      await response.body?.cancel().catch(() => {});
+      signal.throwIfAborted();
+    }
     const told = toldBy(response);
     for (const what of /** @type {const} */ (['ETag', 'Last-Modified', 'length'])) {
       const [before, now] = [this.#told[what], told[what]];
       // Not every answer tells a length.
       if (now === before || now === undefined || before === undefined) continue;
-      await response.body?.cancel();
+      await response.body?.cancel().catch(() => {});
       throw mismatch('changed', `${this.#url} changed while it was read`, `${what} ${before}`, `${what} ${now}`);
     }
     this.#begin(response);
