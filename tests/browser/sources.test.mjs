@@ -182,7 +182,8 @@ inBrowsers({ models: [MODEL] }, (session) => {
 
     const second = await load();
     t.diagnostic(`${second.sent} of ${bytes.length} bytes were on their way when the browser hung up`);
-    assert.ok(second.sent < bytes.length / 2, `${second.sent} of ${bytes.length} bytes were sent again`);
+    // What the connection holds by itself can be 10 MB.
+    assert.ok(second.sent < 0.75 * bytes.length, `${second.sent} of ${bytes.length} bytes were sent again`);
 
     etag = '"two"';
     const third = await load();
