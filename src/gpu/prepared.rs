@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use super::{Gpu, HostBytes};
 use super::buffers::{GpuBuffer, Usage};
 use super::commands::{Commands, Resources};
 use super::control::Pace;
@@ -10,6 +9,7 @@ use super::host::HostMemory;
 use super::readback::Readbacks;
 use super::timestamps::Timestamps;
 use super::upload::Uploads;
+use super::{Gpu, HostBytes};
 use crate::error::Result;
 use crate::plan::memory::Staging;
 use crate::plan::{BufferId, Plan, UNUSED_BYTES};

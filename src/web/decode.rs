@@ -263,7 +263,8 @@ impl RowsForJs {
             WebOutput::Canvas | WebOutput::Rgba8 => ("Uint8ClampedArray", pixels * 4, pixels * 4),
         };
         let array = u32::try_from(length).ok().and_then(|length| new_array(class, length));
-        let array = array.ok_or_else(|| Error::HostMemory { what: format!("an image of {size}"), needed: Bytes(bytes) })?;
+        let array =
+            array.ok_or_else(|| Error::HostMemory { what: format!("an image of {size}"), needed: Bytes(bytes) })?;
         Ok(match output {
             WebOutput::Raw => Self::Raw(array.unchecked_into()),
             WebOutput::Canvas | WebOutput::Rgba8 => Self::Rgba8(array.unchecked_into()),
