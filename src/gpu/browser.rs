@@ -1,11 +1,9 @@
 //! What only a browser has: devices and buffers that JavaScript made. The one place that knows wgpu's handles behind them.
 //!
-//! wgpu 30 cannot adopt a `GPUDevice` or a `GPUComputePipeline`. But it asks the browser for them by `GPUAdapter.prototype.requestDevice` and
-//! `createComputePipeline`, and takes what those give.
+//! wgpu 30 cannot adopt a `GPUDevice`. But it asks the browser for one by `GPUAdapter.prototype.requestDevice`, and takes what that gives.
 
 mod foreign;
 mod host_bytes;
-mod pending;
 mod scopes;
 
 use js_sys::{Array, Function, Object, Promise, Reflect};
@@ -13,7 +11,6 @@ use wasm_bindgen::prelude::*;
 
 pub use self::foreign::ForeignBuffer;
 pub use self::host_bytes::HostBytes;
-pub(super) use self::pending::PendingPipeline;
 pub(super) use self::scopes::{Scopes, on_uncaptured_error};
 
 use super::Gpu;

@@ -198,24 +198,16 @@ impl Gpu {
 
     /// Runs `work` and returns the first error that the device reports for it.
     async fn scoped<T>(&self, doing: &str, work: impl FnOnce() -> T) -> Result<T> {
-        self.begin_scoped(doing, work)?.await
-    }
-
-    /// Runs `work` now. What is returned waits for what the device reports of it.
-    fn begin_scoped<T>(&self, doing: &str, work: impl FnOnce() -> T) -> Result<impl Future<Output = Result<T>>> {
         self.check_alive(doing)?;
         let scopes = Scopes::push(&self.inner.device);
         let value = work();
-        let caught = scopes.pop();
-        Ok(async move {
-            match caught.await {
-                None => Ok(value),
-                Some(Caught::OutOfMemory(reason)) => {
-                    Err(Error::Device(DeviceError::OutOfMemory { doing: doing.to_owned(), reason }))
-                }
-                Some(Caught::Other(reason)) => Err(self.failure(doing, &reason)),
+        match scopes.pop().await {
+            None => Ok(value),
+            Some(Caught::OutOfMemory(reason)) => {
+                Err(Error::Device(DeviceError::OutOfMemory { doing: doing.to_owned(), reason }))
             }
-        })
+            Some(Caught::Other(reason)) => Err(self.failure(doing, &reason)),
+        }
     }
 
     /// Something failed: the device may have been lost.

@@ -36,14 +36,11 @@ impl Pipelines {
         let mut missing: Vec<&Source> = sources.iter().filter(|source| self.known(source).is_none()).collect();
         missing.sort_unstable_by_key(|source| &source.text);
         missing.dedup_by_key(|source| &source.text);
-        if !missing.is_empty() {
+        for source in missing {
             let start = Instant::now();
-            let keep = |source: &Source, pipeline| {
-                self.cache().insert(source.text.clone(), Arc::new(pipeline));
-            };
-            let compiled = compile(gpu, &missing, keep).await;
+            let pipeline = gpu.scoped(&source.doing, || compile(&gpu.inner.device, source)).await?;
             *self.time.lock().unwrap_or_else(PoisonError::into_inner) += start.elapsed();
-            compiled?;
+            self.cache().insert(source.text.clone(), Arc::new(pipeline));
         }
         Ok(sources.iter().filter_map(|source| self.known(source)).collect())
     }
@@ -75,93 +72,42 @@ impl Source {
     }
 }
 
-/// Compiles one after the other.
-#[cfg(not(target_arch = "wasm32"))]
-async fn compile(gpu: &Gpu, sources: &[&Source], keep: impl Fn(&Source, Pipeline)) -> Result<()> {
-    for source in sources {
-        let create = || {
-            let parts = Parts::new(&gpu.inner.device, source);
-            Pipeline { pipeline: parts.pipeline(&gpu.inner.device), layout: parts.layout }
-        };
-        keep(source, gpu.scoped(&source.doing, create).await?);
-    }
-    Ok(())
-}
-
-/// Asks for all before the first is awaited: the browser compiles them side by side, and does other work meanwhile.
-#[cfg(target_arch = "wasm32")]
-async fn compile(gpu: &Gpu, sources: &[&Source], keep: impl Fn(&Source, Pipeline)) -> Result<()> {
-    use super::browser::PendingPipeline;
-
-    let device = &gpu.inner.device;
-    let ask = |source: &&Source| {
-        let parts = Parts::new(device, source);
-        let pending = PendingPipeline::ask(device, || parts.pipeline(device));
-        (parts, pending)
-    };
-    let mut asked = Vec::new();
-    for source in sources {
-        asked.push((source, gpu.begin_scoped(&source.doing, || ask(source))?));
-    }
-    for (source, scoped) in asked {
-        let (parts, pending) = scoped.await?;
-        let pipeline = pending.compiled(device, || parts.pipeline(device)).await;
-        let pipeline = pipeline.map_err(|reason| gpu.failure(&source.doing, &reason))?;
-        gpu.check_alive(&source.doing)?;
-        keep(source, Pipeline { pipeline, layout: parts.layout });
-    }
-    Ok(())
-}
-
-/// What a pipeline is made of.
-struct Parts {
-    label: &'static str,
-    layout: wgpu::BindGroupLayout,
-    pipeline_layout: wgpu::PipelineLayout,
-    module: wgpu::ShaderModule,
-}
-
-impl Parts {
-    fn new(device: &wgpu::Device, Source { interface, text, .. }: &Source) -> Self {
-        let params_bytes = NonZeroU64::new(interface.params.len() as u64 * 4);
-        let buffer = |binding: usize, ty: wgpu::BufferBindingType, dynamic: bool, least: Option<NonZeroU64>| {
-            wgpu::BindGroupLayoutEntry {
-                binding: u32::try_from(binding).unwrap_or(u32::MAX),
-                visibility: wgpu::ShaderStages::COMPUTE,
-                ty: wgpu::BindingType::Buffer { ty, has_dynamic_offset: dynamic, min_binding_size: least },
-                count: None,
-            }
-        };
-        let mut entries = vec![buffer(0, wgpu::BufferBindingType::Uniform, true, params_bytes)];
-        for (index, (_, access)) in interface.bindings.iter().enumerate() {
-            let ty = wgpu::BufferBindingType::Storage { read_only: *access == Access::Read };
-            entries.push(buffer(index + 1, ty, false, None));
+fn compile(device: &wgpu::Device, Source { interface, text, .. }: &Source) -> Pipeline {
+    let params_bytes = NonZeroU64::new(interface.params.len() as u64 * 4);
+    let buffer = |binding: usize, ty: wgpu::BufferBindingType, dynamic: bool, least: Option<NonZeroU64>| {
+        wgpu::BindGroupLayoutEntry {
+            binding: u32::try_from(binding).unwrap_or(u32::MAX),
+            visibility: wgpu::ShaderStages::COMPUTE,
+            ty: wgpu::BindingType::Buffer { ty, has_dynamic_offset: dynamic, min_binding_size: least },
+            count: None,
         }
-        let label = Some(interface.file);
-        let layout = device.create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor { label, entries: &entries });
-        let pipeline_layout = device.create_pipeline_layout(&wgpu::PipelineLayoutDescriptor {
-            label,
-            bind_group_layouts: &[Some(&layout)],
-            immediate_size: 0,
-        });
-        let module = shader_module(device, interface.file, text);
-        Self { label: interface.file, layout, pipeline_layout, module }
+    };
+    let mut entries = vec![buffer(0, wgpu::BufferBindingType::Uniform, true, params_bytes)];
+    for (index, (_, access)) in interface.bindings.iter().enumerate() {
+        let ty = wgpu::BufferBindingType::Storage { read_only: *access == Access::Read };
+        entries.push(buffer(index + 1, ty, false, None));
     }
-
-    fn pipeline(&self, device: &wgpu::Device) -> wgpu::ComputePipeline {
-        device.create_compute_pipeline(&wgpu::ComputePipelineDescriptor {
-            label: Some(self.label),
-            layout: Some(&self.pipeline_layout),
-            module: &self.module,
-            entry_point: Some("main"),
-            compilation_options: wgpu::PipelineCompilationOptions {
-                // Every kernel writes its workgroup memory before it reads it. Metal would clear it on one thread.
-                zero_initialize_workgroup_memory: false,
-                ..Default::default()
-            },
-            cache: None,
-        })
-    }
+    let label = Some(interface.file);
+    let layout = device.create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor { label, entries: &entries });
+    let pipeline_layout = device.create_pipeline_layout(&wgpu::PipelineLayoutDescriptor {
+        label,
+        bind_group_layouts: &[Some(&layout)],
+        immediate_size: 0,
+    });
+    let module = shader_module(device, interface.file, text);
+    let pipeline = device.create_compute_pipeline(&wgpu::ComputePipelineDescriptor {
+        label,
+        layout: Some(&pipeline_layout),
+        module: &module,
+        entry_point: Some("main"),
+        compilation_options: wgpu::PipelineCompilationOptions {
+            // Every kernel writes its workgroup memory before it reads it. Metal would clear it on one thread.
+            zero_initialize_workgroup_memory: false,
+            ..Default::default()
+        },
+        cache: None,
+    });
+    Pipeline { pipeline, layout }
 }
 
 #[expect(unsafe_code, reason = "without bounds and loop checks the kernels run up to twice as fast; see SAFETY")]

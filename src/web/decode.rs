@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use futures_util::future::try_join;
 use js_sys::{Float32Array, Function, Object, Reflect, Uint8ClampedArray};
 use serde::{Deserialize, Serialize};
 use wasm_bindgen::prelude::*;
@@ -27,8 +26,6 @@ struct WebLoadOptions {
     precision: Precision,
     unscaled: bool,
     weights_on_host: bool,
-    /// Of the canvas that will most likely be decoded to.
-    format: ChannelOrder,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -139,24 +136,16 @@ struct Report {
 pub struct WebVae {
     gpu: Gpu,
     vae: Vae,
-    /// Pipelines compiled while the weights were loaded, and the time that took.
-    compiled: (usize, Duration),
 }
 
 #[wasm_bindgen(js_class = Vae)]
 impl WebVae {
-    /// Reads the decoder's weights, one tensor at a time, each straight to the device. Meanwhile the browser compiles the kernels.
+    /// Reads the decoder's weights, one tensor at a time, each straight to the device.
     pub async fn load(gpu: &WebGpu, checkpoint: &WebCheckpoint, options: JsValue) -> Result<Self> {
-        let WebLoadOptions { precision, unscaled, weights_on_host, format } = from_js("load options", &options)?;
-        let (gpu, checkpoint, rejection) = (&gpu.gpu, &checkpoint.checkpoint, &checkpoint.rejection);
+        let WebLoadOptions { precision, unscaled, weights_on_host } = from_js("load options", &options)?;
         let options = LoadOptions { precision, unscaled, weights_on_host };
-        // Sizes share their kernels: those of a small picture are nearly all.
-        let decode = DecodeOptions { output: Output::Picture(format), ..DecodeOptions::default() };
-        let plan = Planner::new(gpu, checkpoint, options)?.plan(Size { width: 8, height: 8 }, &decode)?;
-        // The load begins: a model that it refuses at once compiles nothing.
-        let loaded = try_join(Vae::load(gpu, checkpoint, options), gpu.compile(&plan.variants)).await;
-        let (vae, ()) = rejection.pass_on(loaded)?;
-        Ok(Self { gpu: gpu.clone(), vae, compiled: gpu.compiled() })
+        let vae = Vae::load(&gpu.gpu, &checkpoint.checkpoint, options).await;
+        Ok(Self { gpu: gpu.gpu.clone(), vae: checkpoint.rejection.pass_on(vae)? })
     }
 
     /// How it is stored, and how long it took to load.
@@ -165,8 +154,6 @@ impl WebVae {
             "storage": self.vae.storage(),
             "submission_target": Control::default_target(self.gpu.limits().kind).as_secs_f64() * 1000.0,
             "load_seconds": self.vae.load_seconds(),
-            "compiled": self.compiled.0,
-            "compile_seconds": self.compiled.1.as_secs_f64(),
             "latent_channels": self.vae.config().latent_channels,
             "pixels_per_latent": self.vae.config().spatial_factor(),
         });

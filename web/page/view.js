@@ -117,7 +117,7 @@ export class View {
       ['Measured peak', `${formatBytes(report.measured_peak_bytes)}${isEqual ? ', equal to the byte' : ''}`],
       ['Submissions', `${report.submissions.length}, the longest ${formatSeconds(longest)}`],
       ['Model loaded in', formatSeconds(info.load_seconds)],
-      ['Shaders compiled', `${info.compiled} in ${formatSeconds(info.compile_seconds)} while it was loaded, ${report.compiled} later`],
+      ['Shaders compiled', `${report.compiled} in ${formatSeconds(report.compile_seconds)}`],
       ['Stored as', info.storage],
       ['GPU', [info.adapter.name, info.adapter.driver].filter(Boolean).join(', ') || 'the browser does not say'],
     ]);

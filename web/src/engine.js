@@ -1,7 +1,6 @@
 // @ts-check
 // What lives on one device: the device, the weights on it, and the planner. Replaced as a whole when the device is lost.
 
-import { canvasFormat } from './canvas.js';
 import { deviceLost, isLoss } from './loss.js';
 
 /** @typedef {import('./wasm.js').Wasm} Wasm */
@@ -55,7 +54,6 @@ export async function startEngine(wasm, options, model, onProgress) {
       unscaled: options.unscaled ?? false,
       // Only a plan with a budget can fetch weights from the host; without one they would be there twice.
       weightsOnHost: options.memoryBudget !== undefined,
-      format: canvasFormat(),
     });
     return new Engine(gpu, vae);
   } catch (error) {

@@ -187,10 +187,6 @@ export interface DecoderInfo {
   /** The network, in diffusers' names. */
   config: Record<string, unknown>;
   load_seconds: number;
-  /** Pipelines compiled meanwhile. */
-  compiled: number;
-  /** Until the last of them was there: part of `load_seconds`. */
-  compile_seconds: number;
   adapter: AdapterInfo;
   [more: string]: unknown;
 }
@@ -238,7 +234,7 @@ export interface Report {
   seconds: number;
   /** Each with its steps of the plan, from `start` to before `end`. */
   submissions: { seconds: number; steps: { start: number; end: number } }[];
-  /** Pipelines compiled for this decode, besides those that were compiled while the model was loaded. */
+  /** Pipelines compiled for this decode. */
   compiled: number;
   compile_seconds: number;
   /** Why a smaller plan was used, if one was. */
