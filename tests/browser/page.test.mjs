@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { it } from 'node:test';
+import { it as test } from 'node:test';
 
 import { fixture, latentsFile } from './fixtures.mjs';
 import { reportFiles } from './native.mjs';
@@ -122,6 +122,8 @@ async function patchWorker(t, session, prefix) {
 
 inBrowsers({ models: [MODEL] }, (session) => {
   const folder = () => join(session.folder, MODEL);
+  /** @param {string} name @param {(t: import('node:test').TestContext) => Promise<void>} task */
+  const it = (name, task) => test(name, (t) => session.despiteCrashes(t, () => task(t)));
 
   it('decodes the demo by itself, asks nobody else, and shows what it took', async () => {
     const page = await session.open('/tests/blank.html');
