@@ -38,5 +38,7 @@ mod reference;
 mod safetensors;
 #[path = "cpu/shaders.rs"]
 mod shaders;
+#[path = "support/sweep.rs"]
+mod sweep;
 #[path = "cpu/tiling.rs"]
 mod tiling;

@@ -21,5 +21,7 @@ mod promises;
 mod reference;
 #[path = "gpu/streaming.rs"]
 mod streaming;
+#[path = "support/sweep.rs"]
+mod sweep;
 #[path = "gpu/tiling.rs"]
 mod tiling;

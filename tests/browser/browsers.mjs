@@ -60,9 +60,37 @@ export function hasF16(kind) {
   return kind === 'firefox' || process.env.WGVAE_CHROMIUM_F16 === '1';
 }
 
+/** @typedef {{ kind: Kind, browser: import('puppeteer-core').Browser, close: () => Promise<void> }} Running */
+
+/** @type {Map<Kind, Promise<Running>>} */
+const running = new Map();
+
+/**
+ * The browser that all tests of this process share: started when it is asked for first, and again where it has ended by itself.
+ * @param {Kind} kind
+ * @returns {Promise<Running>}
+ */
+export async function shared(kind) {
+  const known = await running.get(kind);
+  if (known?.browser.connected) return known;
+  await known?.close();
+  const started = launch(kind);
+  running.set(kind, started);
+  return started;
+}
+
+/** Ends the browsers that were shared. */
+export async function closeShared() {
+  for (const [kind, started] of running) {
+    running.delete(kind);
+    await (await started).close();
+  }
+}
+
 /**
  * Starts a browser. `close` ends it and removes its profile.
  * @param {Kind} kind
+ * @returns {Promise<Running>}
  */
 export async function launch(kind) {
   const { variable, fallback, options } = BROWSERS[kind];
@@ -79,7 +107,8 @@ export async function launch(kind) {
       throw new Error(`${kind} could not be started from ${executablePath} (${variable} names another)`, { cause });
     });
   const close = async () => {
-    await browser.close();
+    // It may have ended by itself; its files are there all the same.
+    await browser.close().catch(() => {});
     await rm(home, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 });
   };
   return { kind, browser, close };

@@ -26,7 +26,7 @@ const F16_ERRORS = 2;
 
 inBrowsers({ models: MODELS.firefox }, (session) => {
   if (session.kind === 'firefox') {
-    it('keeps what a budget leaves on the host out of the module', { timeout: 240_000 }, async (t) => {
+    it('keeps what a budget leaves on the host out of the module', async (t) => {
       const { image, f16Error } = await fixture('sd3_odd');
       const found = await decodeInLeast(session, 'sd3_odd');
       t.diagnostic(`${found.budget} bytes of GPU memory, ${found.host} on the host, a wasm heap of ${(found.heap / 2 ** 20).toFixed(1)} MiB`);
@@ -37,7 +37,7 @@ inBrowsers({ models: MODELS.firefox }, (session) => {
   }
 
   for (const name of MODELS[session.kind]) {
-    it(`decodes ${name} in f32 as diffusers and as the command line`, { timeout: 240_000 }, async (t) => {
+    it(`decodes ${name} in f32 as diffusers and as the command line`, async (t) => {
       const { image } = await fixture(name);
       const folder = join(session.folder, name);
       const [png, npy] = [await decodeNatively(folder, 'native.png', 'f32'), await decodeNatively(folder, 'native.npy', 'f32')];
@@ -57,7 +57,7 @@ inBrowsers({ models: MODELS.firefox }, (session) => {
 
     // SwiftShader takes long to compile, and f16 is packed there whatever the model.
     if (!hasF16(session.kind) && name !== 'toy_odd') continue;
-    it(`decodes ${name} in f16 as well as torch`, { timeout: 240_000 }, async (t) => {
+    it(`decodes ${name} in f16 as well as torch`, async (t) => {
       const { image, f16Error } = await fixture(name);
       const found = await decode(session, name, 'f16', false);
       const error = relativeError(floats(found.raw), image.data);

@@ -11,11 +11,11 @@ const EXAMPLE = '/examples/onnx/index.html?steps=1';
 const ENDED = () => /^(Done|Error)/.test(document.querySelector('#status')?.textContent ?? '');
 
 inBrowsers({ kinds: ['chromium'] }, (session) => {
-  it('shows on the canvas what the same latents give as an array, and reads nothing back', { timeout: 300_000 }, async (t) => {
+  it('shows on the canvas what the same latents give as an array, and reads nothing back', async (t) => {
     const page = await session.open('/tests/blank.html');
     await page.evaluateOnNewDocument(countReadbacks);
     await page.goto(session.server.url(EXAMPLE));
-    await page.waitForFunction(ENDED, { timeout: 240_000 });
+    await page.waitForFunction(ENDED);
     assert.match(await statusOf(page), /^Done: 1 steps/);
 
     const readback = await page.evaluate(() => /** @type {any} */ (globalThis).readback);
@@ -25,7 +25,7 @@ inBrowsers({ kinds: ['chromium'] }, (session) => {
     assert.ok(readback < 4096, `${readback} bytes read back: more than reports take, and a picture has ${4 * 512 * 512}`);
   });
 
-  it('decodes every step, where each is the input of the next', { timeout: 300_000 }, async (t) => {
+  it('decodes every step, where each is the input of the next', async (t) => {
     const page = await session.open('/tests/onnx.html');
     await page.waitForFunction(() => 'lab' in globalThis);
     const steps = await session.run(sampleAndCompare);
@@ -41,7 +41,7 @@ inBrowsers({ kinds: ['chromium'] }, (session) => {
   it('shows what went wrong', async () => {
     session.server.route('/assets/demo/latents.safetensors', { status: 404 });
     const page = await session.open(EXAMPLE);
-    await page.waitForFunction(ENDED, { timeout: 60_000 });
+    await page.waitForFunction(ENDED);
     assert.match(await statusOf(page), /^Error: .*latents\.safetensors: HTTP 404$/);
     session.expectComplaint(/latents\.safetensors: HTTP 404/);
   });

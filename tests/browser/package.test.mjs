@@ -117,7 +117,7 @@ async function decodes(session, folder) {
   assert.equal(wasm.length, 1, `one module in the bundle: ${files}`);
   for (const file of files) session.server.route(`/bundle/${file}`, { file: join(folder, file) });
   const page = await session.open(`/bundle/index.html?model=${encodeURIComponent(session.model(`${MODEL}/`))}`);
-  await page.waitForFunction(() => /^\d+x\d+$/.test(document.title), { timeout: 60_000 });
+  await page.waitForFunction(() => /^\d+x\d+$/.test(document.title));
   assert.equal(await page.title(), '20x18');
   assert.equal(session.server.seen(`/bundle/${wasm[0]}`).at(-1)?.status, 200, 'the bundle fetched its own module');
 }

@@ -5,10 +5,9 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, afterEach, before, describe } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 
-import { KINDS, launch } from './browsers.mjs';
+import { KINDS, shared } from './browsers.mjs';
 import { fixture, latentsFile, modelFile } from './fixtures.mjs';
 import { startServer } from './server.mjs';
 
@@ -20,6 +19,11 @@ export const DIST = join(ROOT, 'dist');
 const EXAMPLES = join(ROOT, 'examples');
 
 const IN_PAGE = fileURLToPath(new URL('in-page/', import.meta.url));
+
+/**
+ * Milliseconds after which something that should have happened never will. Machines differ by more than ten times, so this is no measure of speed: it ends what hangs.
+ */
+const PATIENCE = 600_000;
 
 /** What a browser says by itself that is no failure of ours. */
 const HARMLESS = new RegExp(
@@ -42,9 +46,9 @@ const HARMLESS = new RegExp(
  */
 export function inBrowsers({ kinds = KINDS, models = [] }, define) {
   for (const kind of kinds) {
-    describe(kind, { timeout: 480_000 }, () => {
+    describe(kind, { timeout: 3 * PATIENCE }, () => {
       const session = new Session(kind);
-      before(() => session.start(models), { timeout: 120_000 });
+      before(() => session.start(models), { timeout: PATIENCE });
       afterEach(() => session.checkComplaints());
       after(() => session.stop());
       define(session);
@@ -53,7 +57,7 @@ export function inBrowsers({ kinds = KINDS, models = [] }, define) {
 }
 
 export class Session {
-  /** @type {Awaited<ReturnType<typeof launch>> | undefined} */
+  /** @type {import('./browsers.mjs').Running | undefined} */
   #browser;
   /** @type {import('puppeteer-core').Page | undefined} */
   #page;
@@ -73,34 +77,17 @@ export class Session {
     this.#folder = await mkdtemp(join(tmpdir(), 'wgvae-models-'));
     for (const name of models) await writeModel(join(this.#folder, name), await fixture(name));
     this.#server = await startServer({ root: DIST, mounts: { '/tests/': IN_PAGE, '/models/': this.#folder, '/examples/': EXAMPLES } });
-    this.#browser = await launch(this.kind);
-  }
-
-  /**
-   * Does `task`, and again with a new browser if Firefox itself ended in between, twice at most. Firefox ESR 153 without a GPU sometimes does, soon after
-   * a canvas is shown: a panic in its wgpu-core, "Cannot remove a vacant resource". It is said each time; whatever else fails, fails.
-   * @param {import('node:test').TestContext} t
-   * @param {() => Promise<void>} task
-   */
-  async despiteCrashes(t, task) {
-    for (let crashes = 0; ; crashes += 1) {
-      try {
-        return await task();
-      } catch (error) {
-        if (this.kind !== 'firefox' || crashes === 2 || !(await hasEnded(this.browser))) throw error;
-        t.diagnostic(`Firefox crashed and was started again: ${error}`);
-        await this.#browser?.close().catch(() => {});
-        this.#page = undefined;
-        this.#said = [];
-        this.#browser = await launch(this.kind);
-      }
-    }
+    this.#browser = await shared(this.kind);
   }
 
   async stop() {
-    await this.#browser?.close();
-    await this.#server?.close();
-    await rm(this.#folder, { recursive: true, force: true });
+    try {
+      await this.closePage();
+    } finally {
+      // Even if the browser is gone: an open server would keep the process alive.
+      await this.#server?.close();
+      await rm(this.#folder, { recursive: true, force: true });
+    }
   }
 
   get server() {
@@ -139,6 +126,7 @@ export class Session {
   async open(path) {
     await this.closePage();
     const page = await this.browser.newPage();
+    page.setDefaultTimeout(PATIENCE);
     page.on('console', (message) => this.#said.push(`${message.type()}: ${message.text()}`));
     page.on('pageerror', (error) => this.#said.push(`uncaught: ${error instanceof Error ? error.message : error}`));
     await page.goto(path === 'about:blank' ? path : this.server.url(path));
@@ -191,19 +179,9 @@ export class Session {
 
   async #openLab() {
     const page = await this.open('/tests/blank.html');
-    await page.waitForFunction(() => 'lab' in globalThis, { timeout: 30_000 });
+    await page.waitForFunction(() => 'lab' in globalThis);
     return page;
   }
-}
-
-/**
- * Whether a browser's process is gone. The connection may know before.
- * @param {import('puppeteer-core').Browser} browser
- */
-async function hasEnded(browser) {
-  await sleep(1000);
-  const { exitCode = null, signalCode = null } = browser.process() ?? {};
-  return exitCode !== null || signalCode !== null;
 }
 
 /**

@@ -11,7 +11,7 @@ import { inBrowsers, ROOT } from './session.mjs';
 
 inBrowsers({}, (session) => {
   for (const storage of hasF16(session.kind) ? ['f32', 'packed_f16', 'f16'] : ['f32', 'packed_f16']) {
-    it(`compiles every shader in ${storage}`, { timeout: 240_000 }, async (t) => {
+    it(`compiles every shader in ${storage}`, async (t) => {
       const names = await session.run(async (storage) => {
         const wasm = await import(/** @type {string} */ ('/web/pkg/wgvae.js'));
         await wasm.default({ module_or_path: '/web/pkg/wgvae_bg.wasm' });

@@ -311,7 +311,7 @@ inBrowsers({ models: [MODEL] }, (session) => {
       const { error } = await lab.outcome(lab.open(folder, { model, signal: AbortSignal.timeout(300) }));
       return { name: error?.name, seconds: (performance.now() - start) / 1000, left: lab.gpu.liveBytes() - before };
     }, folder(), stuck);
-    assert.ok(waited.seconds < 5, `stopped after ${waited.seconds} s`);
+    assert.ok(waited.seconds < 30, `stopped after ${waited.seconds} s`);
     assert.deepEqual({ ...waited, seconds: 0 }, { name: 'TimeoutError', seconds: 0, left: 0 });
   });
 

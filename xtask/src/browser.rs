@@ -1,10 +1,10 @@
 //! Runs what is driven by Node: the tests in real browsers and the comparison with onnxruntime-web.
 
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 
 use crate::command::{output, run};
 use crate::install::ensure_program;
@@ -20,7 +20,9 @@ const TEST_FOLDERS: [&str; 2] = ["tests/browser", "examples/onnx"];
 /// The tests in `tests/browser`: all, or those named. `dist/` must be built.
 pub(crate) fn test(names: &[String]) -> Result<()> {
     let folder = Path::new(TEST_FOLDERS[0]);
-    let files = if names.is_empty() { every_test(folder)? } else { named_tests(folder, names)? };
+    for file in names.iter().map(|name| folder.join(format!("{name}.test.mjs"))) {
+        ensure!(file.is_file(), "there is no {}", file.display());
+    }
     let mut node = node()?;
     for folder in TEST_FOLDERS {
         install_packages(Path::new(folder))?;
@@ -28,8 +30,7 @@ pub(crate) fn test(names: &[String]) -> Result<()> {
     let chromium =
         ensure_program(&["chromium", "chromium-browser", "google-chrome"], "chromium", Some("WGVAE_CHROMIUM"))?;
     let firefox = ensure_program(&["firefox-esr", "firefox"], "firefox-esr", Some("WGVAE_FIREFOX"))?;
-    // One file after the other: browsers on a CPU driver use every core.
-    node.args(["--test", "--test-concurrency=1", "--test-reporter=spec"]).args(files);
+    node.arg("--test-reporter=spec").arg(folder.join("run.mjs")).args(names);
     run(node
         .env("WGVAE_CLI", std::path::absolute(wgvae())?)
         .env("WGVAE_CHROMIUM", chromium)
@@ -57,25 +58,4 @@ fn node() -> Result<Command> {
 fn install_packages(folder: &Path) -> Result<()> {
     let npm = ensure_program(&["npm", "npm.cmd"], "npm", None)?;
     run(Command::new(npm).args(["ci", "--no-audit", "--no-fund", "--prefix"]).arg(folder))
-}
-
-fn named_tests(folder: &Path, names: &[String]) -> Result<Vec<PathBuf>> {
-    let files: Vec<PathBuf> = names.iter().map(|name| folder.join(format!("{name}.test.mjs"))).collect();
-    for file in &files {
-        ensure!(file.is_file(), "there is no {}", file.display());
-    }
-    Ok(files)
-}
-
-fn every_test(folder: &Path) -> Result<Vec<PathBuf>> {
-    let mut files = Vec::new();
-    for entry in folder.read_dir().with_context(|| format!("could not read {}", folder.display()))? {
-        let path = entry?.path();
-        if path.to_string_lossy().ends_with(".test.mjs") {
-            files.push(path);
-        }
-    }
-    ensure!(!files.is_empty(), "there are no tests in {}", folder.display());
-    files.sort();
-    Ok(files)
 }

@@ -4,7 +4,9 @@
 mod browser;
 mod command;
 mod install;
+mod lavapipe;
 mod steps;
+mod times;
 mod wasm;
 mod web;
 
@@ -31,7 +33,11 @@ enum Task {
         output: PathBuf,
     },
     /// Runs every check: format, lints, documentation, tests, in the browser too.
-    Test,
+    Test {
+        /// Sweeps every budget and every size; without it, some of each.
+        #[arg(long)]
+        full: bool,
+    },
     /// Builds the page and the npm package into dist/.
     Web,
     /// Builds dist/ and serves it to this machine.
@@ -71,7 +77,7 @@ fn run(task: Task) -> Result<()> {
     std::env::set_current_dir(root())?;
     match task {
         Task::Demo { output: name } => steps::demo(&output.join(name)),
-        Task::Test => steps::test(),
+        Task::Test { full } => steps::test(full),
         Task::Web => web::build(),
         Task::Serve { port, open } => web::serve(port, open),
         Task::TestBrowser { names } => steps::test_browser(&names),

@@ -5,9 +5,17 @@ use std::process::Command;
 
 use anyhow::Result;
 
-use crate::command::{cargo, run};
+use crate::command::{cargo, output, run};
 use crate::install::{ensure_adapter, ensure_component};
+use crate::lavapipe::Lavapipe;
+use crate::times::Times;
 use crate::{browser, wasm, web};
+
+/// What every command of the tests selects: the same packages with the same features, so that each dependency is compiled once. Not this program, which is running.
+const SELECTION: [&str; 6] = ["--release", "--workspace", "--exclude", "xtask", "--features", "wgvae/cli"];
+
+/// Tests of devices that also run on the system's own CPU driver where most run on a newer one: each kernel alone, and whole decodes of all sizes by all of them.
+const ON_ANY_DRIVER: [&str; 3] = ["kernels::", "f32_decodes_match_diffusers", "f16_decodes_are_as_good_as_torch"];
 
 /// Where cargo builds.
 pub(crate) fn target() -> PathBuf {
@@ -25,20 +33,39 @@ pub(crate) fn demo(output: &Path) -> Result<()> {
     run(Command::new(wgvae()).arg("demo").arg("--output").arg(output))
 }
 
-pub(crate) fn test() -> Result<()> {
-    ensure_component("rustfmt")?;
-    ensure_component("clippy")?;
-    cargo(&["fmt", "--all", "--check"])?;
-    cargo(&["clippy", "--release", "--workspace", "--all-targets", "--features", "wgvae/cli", "--", "-D", "warnings"])?;
-    wasm::lint()?;
-    cargo(&["build", "--release", "--features", "cli"])?;
+/// Everything. `full` sweeps what is swept in few steps otherwise.
+pub(crate) fn test(full: bool) -> Result<()> {
+    let mut times = Times::default();
+    times.step("format", || {
+        ensure_component("rustfmt")?;
+        cargo(&["fmt", "--all", "--check"])
+    })?;
+    times.step("lints", || {
+        ensure_component("clippy")?;
+        run(selected("clippy").args(["--all-targets", "--", "-D", "warnings"]))?;
+        run(Command::new("cargo").args([
+            "clippy",
+            "--release",
+            "--package",
+            "xtask",
+            "--all-targets",
+            "--",
+            "-D",
+            "warnings",
+        ]))?;
+        wasm::lint()
+    })?;
+    times.step("building", || run(selected("build").args(["--bins", "--tests"])))?;
     ensure_adapter(&wgvae())?;
-    cargo(&["test", "--release", "--workspace", "--features", "wgvae/cli"])?;
-    run(Command::new("cargo")
-        .args(["doc", "--release", "--no-deps", "--features", "cli"])
-        .env("RUSTDOCFLAGS", "-D warnings"))?;
-    web::build()?;
-    browser::test(&[])
+    times.step("tests without a device, command line", || {
+        run(Command::new("cargo").args(["test", "--release", "--package", "xtask"]))?;
+        run(in_full(selected("test").args(["--bins", "--lib", "--test", "cpu", "--test", "cli"]), full))?;
+        run(selected("test").arg("--doc"))
+    })?;
+    times.step("tests on a device", || test_devices(full))?;
+    times.step("documentation", || run(selected("doc").arg("--no-deps").env("RUSTDOCFLAGS", "-D warnings")))?;
+    times.step("page and package", web::build)?;
+    times.step("browsers", || browser::test(&[]))
 }
 
 /// The browser tests alone: all, or those named.
@@ -47,4 +74,50 @@ pub(crate) fn test_browser(names: &[String]) -> Result<()> {
     ensure_adapter(&wgvae())?;
     web::build()?;
     browser::test(names)
+}
+
+/// On a GPU: all of them there. On a CPU: all on the newest driver, and some on the system's.
+fn test_devices(full: bool) -> Result<()> {
+    let tests = || {
+        let mut command = selected("test");
+        command.args(["--test", "gpu", "--"]);
+        command
+    };
+    match newer_driver() {
+        None => run(in_full(&mut tests(), full)),
+        Some(driver) => {
+            let mut newest = tests();
+            driver.run_by(&mut newest);
+            run(in_full(&mut newest, full))?;
+            run(in_full(tests().args(ON_ANY_DRIVER), full))
+        }
+    }
+}
+
+/// A CPU driver that is faster than what the tests would get. None where they would get a GPU, or what the user has chosen.
+fn newer_driver() -> Option<Lavapipe> {
+    let adapters = output(Command::new(wgvae()).arg("adapters").env("RUST_LOG", "off")).ok()?;
+    let best = adapters.split("\n1:").next()?;
+    if std::env::var_os("VK_DRIVER_FILES").is_some() || !best.contains("llvmpipe") {
+        return None;
+    }
+    Lavapipe::newest().filter(|driver| {
+        let starts = driver.starts(&wgvae(), "adapters");
+        if !starts {
+            eprintln!("xtask: no newer CPU driver, the system's will do: programs do not start with what was unpacked");
+        }
+        starts
+    })
+}
+
+/// A cargo command for all packages.
+fn selected(task: &str) -> Command {
+    let mut command = Command::new("cargo");
+    command.arg(task).args(SELECTION);
+    command
+}
+
+/// Tests read from this how far they go.
+fn in_full(tests: &mut Command, full: bool) -> &mut Command {
+    if full { tests.env("WGVAE_FULL", "1") } else { tests }
 }

@@ -75,7 +75,7 @@ function open(folder, options = {}) {
 }
 
 /** Waits until `condition` holds; false if it never does. @param {() => boolean | Promise<boolean>} condition @param {number} [seconds] */
-async function until(condition, seconds = 10) {
+async function until(condition, seconds = 120) {
   for (const end = performance.now() + 1000 * seconds; performance.now() < end; ) {
     if (await condition()) return true;
     await new Promise((resolve) => setTimeout(resolve, 20));

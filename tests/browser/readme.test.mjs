@@ -1,0 +1,115 @@
+// @ts-check
+// The JavaScript of README.md and web/README.md, run as it stands there: each block in a page where what it takes for granted is there.
+
+import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { it } from 'node:test';
+
+import { latentsFile } from './fixtures.mjs';
+import { inBrowsers, ROOT } from './session.mjs';
+
+/** A published network's shapes, which `family: 'sdxl'` asks for, and a small one. */
+const [PUBLISHED, TOY] = ['sd15_128', 'toy_odd'];
+
+/** What the blocks import. */
+const IMPORTS = {
+  './wgvae/src/index.js': '/web/src/index.js',
+  wgvae: '/web/src/index.js',
+  'onnxruntime-web/webgpu': '/examples/onnx/node_modules/onnxruntime-web/dist/ort.webgpu.bundle.min.mjs',
+};
+
+/**
+ * What a block takes for granted, as code before it; and what it must have done, as code after it that throws otherwise.
+ * @typedef {{ before?: string, after: string }} Around
+ */
+
+const CANVAS = "const canvas = document.createElement('canvas');";
+
+/** By document, in order. @type {Record<string, Around[]>} */
+const BLOCKS = {
+  'README.md': [
+    { before: `${CANVAS} const latents = 'latents.safetensors';`, after: `if (canvas.width !== 32) throw new Error(canvas.width + ' pixels wide');` },
+  ],
+  'web/README.md': [
+    {
+      before: 'const latents = new Float32Array(4 * 64 * 64).map((_, index) => Math.sin(index));',
+      after: `if (picture.width !== 512 || picture.height !== 512) throw new Error(picture.width + 'x' + picture.height);`,
+    },
+    { before: '', after: `const canvas = document.getElementById('picture'); if (canvas.width !== 32) throw new Error(canvas.width + ' pixels wide');` },
+    // A file of Vite's, not of a page's: package.test.mjs has it.
+    { after: '' },
+    {
+      before: `${CANVAS}
+        const file = await lab.blob('/readme/vae.safetensors');
+        const tensor = (size, shape) => new ort.Tensor('float32', new Float32Array(size).map((_, index) => Math.sin(index)), shape);
+        const feeds = { sample: tensor(32, [1, 4, 2, 4]), target: tensor(32, [1, 4, 2, 4]), strength: new ort.Tensor('float32', [0.5], []) };
+        // The example's graph, whose output has another name.
+        const create = ort.InferenceSession.create;
+        ort.InferenceSession.create = async (...parameters) => {
+          const session = await create.apply(ort.InferenceSession, parameters);
+          return { run: async (feeds) => ({ latents: (await session.run(feeds)).next }) };
+        };`,
+      after: `if (new Set(lab.pixels(canvas).data).size < 3) throw new Error('the canvas is of one colour');`,
+    },
+    {
+      before: `${CANVAS} const latents = 'small.safetensors'; let said = '';
+        const decoder = await lab.open('/models/${TOY}/', { memoryBudget: 1 });
+        console.log = (text) => { said = text; };`,
+      after: `if (!/^needs at least [0-9]+ bytes$/.test(said)) throw new Error('it said: ' + said);`,
+    },
+  ],
+};
+
+/** Blocks of JavaScript and HTML in a document. @param {string} text */
+function blocksOf(text) {
+  return [...text.matchAll(/^```(js|html)\n([\s\S]*?)^```$/gm)].map(([, language, code]) => ({ language, code }));
+}
+
+/**
+ * A page with the block, and what goes around it, in one module: `outcome` is the end of it.
+ * @param {{ language: string, code: string }} block
+ * @param {Around} around
+ */
+function pageOf({ language, code }, { before = '', after }) {
+  const [, body, script] = language === 'js' ? ['', '', code] : (/^([\s\S]*)<script type="module">([\s\S]*)<\/script>/.exec(code) ?? []);
+  assert.ok(script, `a module script in ${code}`);
+  return `<!doctype html><title>README</title>
+    <script type="importmap">${JSON.stringify({ imports: IMPORTS })}</script>
+    <script>for (const event of ['error', 'unhandledrejection']) addEventListener(event, ({ message, reason }) => { outcome ||= 'failed: ' + (message ?? reason); }); var outcome = '';</script>
+    <script type="module" src="/tests/lab.js"></script>${body}
+    <script type="module">${before}\n${script}\n{${after}}\noutcome ||= 'done';</script>`;
+}
+
+/** Addresses of the documents that lead elsewhere, as what is meant by them. @param {string} code */
+function atHome(code) {
+  return code.replaceAll('https://example.org/vae/', `/models/${TOY}/`);
+}
+
+inBrowsers({ kinds: ['chromium'], models: [PUBLISHED, TOY] }, (session) => {
+  for (const [document, arounds] of Object.entries(BLOCKS)) {
+    it(`${document} has the blocks that are run here`, async () => {
+      assert.equal(blocksOf(await readFile(join(ROOT, document), 'utf8')).length, arounds.length);
+    });
+
+    for (const [index, around] of arounds.entries()) {
+      if (around.after === '') continue;
+      it(`runs block ${index + 1} of ${document}`, async () => {
+        const block = blocksOf(await readFile(join(ROOT, document), 'utf8'))[index];
+        session.server.route('/readme/vae.safetensors', { file: join(session.folder, PUBLISHED, 'diffusion_pytorch_model.safetensors') });
+        session.server.route('/readme/latents.safetensors', { bytes: smallLatents() });
+        session.server.route('/readme/small.safetensors', { bytes: smallLatents() });
+        session.server.route('/readme/unet.onnx', { file: join(ROOT, 'examples', 'onnx', 'step.onnx') });
+        session.server.route('/readme/index.html', { bytes: pageOf({ ...block, code: atHome(block.code) }, around), type: 'text/html' });
+        const page = await session.open('/readme/index.html');
+        const outcome = await page.waitForFunction(() => /** @type {any} */ (globalThis).outcome);
+        assert.equal(await outcome.jsonValue(), 'done');
+      });
+    }
+  }
+});
+
+/** [1, 4, 4, 4]: 32 pixels a side. */
+function smallLatents() {
+  return latentsFile({ shape: [1, 4, 4, 4], data: Float32Array.from({ length: 64 }, (_, index) => Math.sin(index)) });
+}

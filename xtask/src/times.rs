@@ -1,0 +1,31 @@
+//! What each step of a task took, as a table at the end: whether the task went well or not.
+
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+
+/// The steps so far. Prints them when dropped.
+#[derive(Default)]
+pub(crate) struct Times {
+    steps: Vec<(&'static str, Duration, bool)>,
+}
+
+impl Times {
+    /// Does `task`, as the step `name`.
+    pub(crate) fn step<T>(&mut self, name: &'static str, task: impl FnOnce() -> Result<T>) -> Result<T> {
+        let start = Instant::now();
+        let result = task();
+        self.steps.push((name, start.elapsed(), result.is_ok()));
+        result
+    }
+}
+
+impl Drop for Times {
+    fn drop(&mut self) {
+        let total: Duration = self.steps.iter().map(|(_, time, _)| *time).sum();
+        for (name, time, went_well) in &self.steps {
+            eprintln!("xtask: {:>6} s  {name}{}", time.as_secs(), if *went_well { "" } else { ": failed" });
+        }
+        eprintln!("xtask: {:>6} s  in all", total.as_secs());
+    }
+}
