@@ -5,6 +5,8 @@
 mod budgets;
 #[path = "gpu/decode.rs"]
 mod decode;
+#[path = "gpu/faults.rs"]
+mod faults;
 #[path = "support/formula.rs"]
 mod formula;
 #[path = "gpu/kernels.rs"]

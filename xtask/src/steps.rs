@@ -14,8 +14,8 @@ use crate::{browser, wasm, web};
 /// What every command of the tests selects: the same packages with the same features, so that each dependency is compiled once. Not this program, which is running.
 const SELECTION: [&str; 6] = ["--release", "--workspace", "--exclude", "xtask", "--features", "wgvae/cli"];
 
-/// Tests of devices that also run on the system's own CPU driver where most run on a newer one: each kernel alone, and whole decodes of all sizes by all of them.
-const ON_ANY_DRIVER: [&str; 3] = ["kernels::", "f32_decodes_match_diffusers", "f16_decodes_are_as_good_as_torch"];
+/// Tests of devices that also run on the system's own CPU driver where most run on a newer one, as do all of the command line: each kernel alone, and small decodes in both precisions.
+const ON_ANY_DRIVER: [&str; 3] = ["kernels::", "pictures_are_within_one_level", "a_stream_beyond_half_precision"];
 
 /// Where cargo builds.
 pub(crate) fn target() -> PathBuf {

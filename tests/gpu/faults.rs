@@ -1,0 +1,77 @@
+//! Faults at every point of a decode. In a full run at every step, otherwise at some from the first to the last.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use pollster::block_on;
+use wgvae::{Bytes, Control, DecodeOptions, Decoded, Error, Gpu, Latents, Output, Progress, Result, Vae};
+
+use crate::streaming::load;
+use crate::sweep::is_full;
+
+const MODEL: &str = "toy_odd";
+
+const OPTIONS: DecodeOptions = DecodeOptions {
+    output: Output::Raw,
+    profile: false,
+    memory_budget: None,
+    parking: wgvae::Parking::On,
+    tiling: wgvae::Tiling::Exact,
+};
+
+/// Decodes with a submission for each step, and calls `at` with the number of each that has ended.
+fn decode(vae: &mut Vae, latents: &Latents, cancel: &Arc<AtomicBool>, mut at: impl FnMut(usize)) -> Result<Decoded> {
+    let mut step = 0;
+    let mut progress = |_: Progress<'_>| {
+        at(step);
+        step += 1;
+    };
+    let mut control = Control {
+        progress: Some(&mut progress),
+        cancel: Some(Arc::clone(cancel)),
+        submission_target: Some(Duration::ZERO),
+    };
+    block_on(vae.decode(latents, 0, &OPTIONS, &mut control))
+}
+
+/// The model, what it decodes to, and the steps at which something goes wrong: never the last, after which nothing can.
+fn prepare() -> (Gpu, Vae, Latents, Decoded, Vec<usize>) {
+    let (gpu, mut vae, latents) = load(MODEL);
+    let mut steps = 0;
+    let wanted = decode(&mut vae, &latents, &Arc::default(), |step| steps = step).unwrap();
+    assert!(steps >= 20, "{steps} steps");
+    let points = if is_full() { steps } else { 5 };
+    (gpu, vae, latents, wanted, (0..points).map(|point| point * steps / points).collect())
+}
+
+#[test]
+fn a_decode_may_be_cancelled_at_any_step() {
+    let (gpu, mut vae, latents, wanted, faults) = prepare();
+    let created = gpu.ledger().created();
+    for fault in faults {
+        let cancel = Arc::new(AtomicBool::new(false));
+        let result = decode(&mut vae, &latents, &cancel, |step| cancel.store(step >= fault, Ordering::Relaxed));
+        assert!(matches!(result, Err(Error::Cancelled)), "step {fault}: {result:?}");
+        let again = decode(&mut vae, &latents, &Arc::default(), |_| {}).unwrap();
+        assert_eq!(again.pixels, wanted.pixels, "after a cancel at step {fault}");
+    }
+    assert_eq!(gpu.ledger().created(), created, "nothing was allocated anew");
+}
+
+#[test]
+fn the_device_may_be_lost_at_any_step() {
+    let (_, _, _, _, faults) = prepare();
+    for fault in faults {
+        let (gpu, mut vae, latents) = load(MODEL);
+        let lose = |step| {
+            if step == fault {
+                gpu.destroy();
+            }
+        };
+        let result = decode(&mut vae, &latents, &Arc::default(), lose);
+        assert!(matches!(result, Err(Error::Device(_))), "step {fault}: {result:?}");
+        drop(vae);
+        assert_eq!(gpu.ledger().current(), Bytes(0), "step {fault} left something");
+    }
+}
