@@ -49,8 +49,8 @@ const BROWSERS = {
   },
 };
 
-/** @type {Kind[]} */
-export const KINDS = ['chromium', 'firefox'];
+/** Those that tests run in: both, unless WGVAE_BROWSER names one. */
+export const KINDS = /** @type {Kind[]} */ (['chromium', 'firefox']).filter((kind) => (process.env.WGVAE_BROWSER ?? kind) === kind);
 
 /**
  * Whether shaders have f16. SwiftShader's have not; tools/chromium_lavapipe has a Chromium on another driver, which has.

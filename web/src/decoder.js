@@ -1,7 +1,7 @@
 // @ts-check
 // The decoder: one model on one device, decodes one after the other, and what happens when a caller aborts or the device is lost.
 
-import { canvasFormat, checkCanvas, fitsCanvas, present, toBitmap } from './canvas.js';
+import { bitmapOf, canvasFormat, checkCanvas, fitsCanvas } from './canvas.js';
 import { startEngine } from './engine.js';
 import { mismatch, WgvaeError, wgvaeError } from './errors.js';
 import { areOnGpu, openLatents } from './latents.js';
@@ -181,10 +181,15 @@ class Decoder {
   }
 
   /** @param {HTMLCanvasElement | OffscreenCanvas} canvas */
-  present(canvas) {
+  async present(canvas) {
     this.#throwIfDestroyed();
     if (!this.#shown) throw mismatch('input', 'picture to present', 'that of a decode into a canvas or a bitmap just before', 'none');
-    return present(this.device, canvas, this.#shown.picture, this.#shown.size);
+    const { device, canvases } = this.#engine;
+    try {
+      await canvases.present(canvas, this.#shown.picture, this.#shown.size);
+    } catch (error) {
+      throw (await isLoss(error, device)) ? deviceLost(error) : error;
+    }
   }
 
   destroy() {
@@ -230,7 +235,7 @@ class Decoder {
    */
   async #attempt(input, options, signal) {
     this.#shown = undefined;
-    const { vae, device } = this.#engine;
+    const { vae, canvases } = this.#engine;
     const latents = await this.#openLatents(input, signal);
     const cancel = new this.#wasm.Cancel();
     const abort = () => cancel.cancel();
@@ -240,7 +245,7 @@ class Decoder {
       signal.addEventListener('abort', abort);
       const result = await vae.decode(latents, this.#moduleOptions(options, output), cancel, this.#progress(options.onProgress));
       this.#note(result);
-      return await this.#deliver(device, options, result);
+      return await this.#deliver(canvases, options, result);
     } finally {
       signal.removeEventListener('abort', abort);
       cancel.free();
@@ -274,21 +279,21 @@ class Decoder {
   }
 
   /**
-   * @param {GPUDevice} device
+   * @param {import('./canvas.js').Canvases} canvases of the device that it was decoded on
    * @param {DecodeOptions} options
    * @param {any} result of the module
    */
-  async #deliver(device, { canvas, output = 'bitmap' }, { width, height, data, picture }) {
+  async #deliver(canvases, { canvas, output = 'bitmap' }, { width, height, data, picture }) {
     if (picture) {
       const shown = { picture: { ...picture, format: canvasFormat() }, size: { width, height } };
       this.#shown = shown;
-      if (!canvas) return toBitmap(device, shown.picture, shown.size);
-      await present(device, canvas, shown.picture, shown.size);
+      if (!canvas) return canvases.toBitmap(shown.picture, shown.size);
+      await canvases.present(canvas, shown.picture, shown.size);
       return undefined;
     }
     if (output === 'raw') return { data, shape: [3, height, width] };
     const image = new ImageData(data, width, height);
-    return output === 'bitmap' ? createImageBitmap(image) : image;
+    return output === 'bitmap' ? bitmapOf(image) : image;
   }
 
   /** @param {any} result of the module */

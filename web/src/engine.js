@@ -1,6 +1,7 @@
 // @ts-check
 // What lives on one device: the device, the weights on it, and the planner. Replaced as a whole when the device is lost.
 
+import { Canvases } from './canvas.js';
 import { deviceLost, isLoss } from './loss.js';
 
 /** @typedef {import('./wasm.js').Wasm} Wasm */
@@ -11,14 +12,17 @@ export class Engine {
   /**
    * @param {import('../pkg/wgvae.js').Gpu} gpu
    * @param {import('../pkg/wgvae.js').Vae} vae
+   * @param {boolean} isAdopted whether the device is a caller's
    */
-  constructor(gpu, vae) {
+  constructor(gpu, vae, isAdopted) {
     this.gpu = gpu;
     this.vae = vae;
+    this.isAdopted = isAdopted;
     this.planner = vae.planner();
     /** @type {GPUDevice} */
     this.device = gpu.device();
     this.adapter = gpu.adapter();
+    this.canvases = new Canvases(this.device);
     /** @type {number} milliseconds */
     this.submissionTarget = vae.info().submission_target;
   }
@@ -28,6 +32,8 @@ export class Engine {
    * @returns {import('./index.js').Ledger}
    */
   free() {
+    // What a canvas shows of a caller's device stays there.
+    if (!this.isAdopted) this.canvases.release();
     this.planner.free();
     this.vae.free();
     const ledger = this.gpu.ledger();
@@ -55,7 +61,7 @@ export async function startEngine(wasm, options, model, onProgress) {
       // Only a plan with a budget can fetch weights from the host; without one they would be there twice.
       weightsOnHost: options.memoryBudget !== undefined,
     });
-    return new Engine(gpu, vae);
+    return new Engine(gpu, vae, options.device !== undefined);
   } catch (error) {
     const lost = await isLoss(error, gpu.device());
     gpu.lose();

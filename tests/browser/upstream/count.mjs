@@ -33,7 +33,7 @@ async function visit(url) {
     await Promise.race([gone, new Promise((resolve) => setTimeout(resolve, 500))]);
     title = await Promise.race([page.title(), gone.then(() => title)]).catch(() => title);
   }
-  const after = ((performance.now() - begin) / 1000).toFixed(1);
+  const end = { crashed, title, after: ((performance.now() - begin) / 1000).toFixed(1) };
   await close().catch(() => {});
-  return { crashed, after, title };
+  return end;
 }
