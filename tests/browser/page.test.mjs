@@ -2,9 +2,9 @@
 // The page as a visitor has it: what it shows, what its buttons do, what it says when something is wrong.
 
 import assert from 'node:assert/strict';
-import { readFile, rm, writeFile } from 'node:fs/promises';
+import { copyFile, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { it as test } from 'node:test';
+import { it } from 'node:test';
 
 import { fixture, latentsFile } from './fixtures.mjs';
 import { reportFiles } from './native.mjs';
@@ -50,12 +50,13 @@ async function choose(page, id, ...paths) {
  * The page with the small model, opened by a link.
  * @param {Session} session
  * @param {Record<string, string>} [more] parameters
+ * @param {boolean} [wait] until it is open
  */
-async function openSmall(session, more = {}) {
+async function openSmall(session, more = {}, wait = true) {
   const folder = session.model(`${MODEL}/`);
   const query = new URLSearchParams({ model: folder + FILE, config: `${folder}config.json`, latents: `${folder}latents.safetensors`, ...more });
   const page = await session.open(`/?${query}`);
-  await reach(page, 'ready', 'failed');
+  if (wait) await reach(page, 'ready', 'failed');
   return page;
 }
 
@@ -75,6 +76,35 @@ async function keepDownloads(page) {
     };
     HTMLAnchorElement.prototype.click = () => {};
   });
+}
+
+/**
+ * What `Download` gives, if `keepDownloads` keeps it.
+ * @param {Page} page
+ */
+async function save(page) {
+  const before = await page.evaluate(() => /** @type {any} */ (globalThis).saved.length);
+  await page.click('#download');
+  await page.waitForFunction((before) => /** @type {any} */ (globalThis).saved.length > before, {}, before);
+  return page.evaluate(async () => {
+    const file = /** @type {any} */ (globalThis).saved.at(-1);
+    const bytes = new Uint8Array(await file.arrayBuffer());
+    return { name: file.name, type: file.type, data: `data:image/png;base64,${btoa(String.fromCharCode(...bytes))}` };
+  });
+}
+
+/**
+ * Diffusers' picture as a data URL.
+ * @param {Page} page
+ * @param {string} url of a golden.json
+ */
+function goldenPicture(page, url) {
+  return page.evaluate(async (url) => {
+    const { width, height, rgba } = await fetch(url).then((response) => response.json());
+    const canvas = Object.assign(document.createElement('canvas'), { width, height });
+    canvas.getContext('2d')?.putImageData(new ImageData(Uint8ClampedArray.from(rgba), width, height), 0, 0);
+    return canvas.toDataURL();
+  }, url);
 }
 
 /** Pixels of the page's canvas on the screen, as base64 of a PNG. @param {Page} page */
@@ -122,10 +152,8 @@ async function patchWorker(t, session, prefix) {
 
 inBrowsers({ models: [MODEL] }, (session) => {
   const folder = () => join(session.folder, MODEL);
-  /** @param {string} name @param {(t: import('node:test').TestContext) => Promise<void>} task */
-  const it = (name, task) => test(name, (t) => session.despiteCrashes(t, () => task(t)));
 
-  it('decodes the demo by itself, asks nobody else, and shows what it took', async () => {
+  it('decodes the demo by itself, asks nobody else, shows what it took, and fits a phone with a picture that is wider', async () => {
     const page = await session.open('/tests/blank.html');
     /** @type {string[]} */
     const requests = [];
@@ -141,6 +169,8 @@ inBrowsers({ models: [MODEL] }, (session) => {
     assert.ok(levels < 1, `${levels} levels from the native picture`);
     const foreign = requests.filter((url) => !url.startsWith(session.server.origin) && !/^(data|blob):/.test(url));
     assert.deepEqual(foreign, []);
+    await page.setViewport({ width: 390, height: 844 });
+    await page.waitForFunction(() => innerWidth === 390 && document.documentElement.scrollWidth <= document.documentElement.clientWidth);
     assert.deepEqual(session.complaints(), []);
   });
 
@@ -158,16 +188,23 @@ inBrowsers({ models: [MODEL] }, (session) => {
     await page.click('#decode');
     assert.equal(await reach(page, 'done', 'failed'), 'done', await text(page, 'problem'));
     assert.match(await text(page, 'status'), /^Decoded 88 × 40 pixels/);
-    await page.click('#download');
-    await page.waitForFunction(() => /** @type {any} */ (globalThis).saved.length === 1);
-    const saved = await page.evaluate(async () => {
-      const [blob] = /** @type {any} */ (globalThis).saved;
-      const bytes = new Uint8Array(await blob.arrayBuffer());
-      return { type: blob.type, data: `data:image/png;base64,${btoa(String.fromCharCode(...bytes))}` };
-    });
-    assert.equal(saved.type, 'image/png');
-    const levels = await apart(page, saved.data, `data:image/png;base64,${await screenshot(page)}`);
-    assert.ok(levels < 1, `the file is ${levels} levels from the screen`);
+    const golden = await goldenPicture(page, session.model(`${MODEL}/golden.json`));
+    const checkSaved = async () => {
+      const { name, type, data } = await save(page);
+      assert.deepEqual({ name, type }, { name: 'latents.png', type: 'image/png' });
+      assert.ok((await apart(page, data, golden)) < 1, 'the file is the picture');
+      const levels = await apart(page, data, `data:image/png;base64,${await screenshot(page)}`);
+      assert.ok(levels < 1, `the file is ${levels} levels from the screen`);
+    };
+    await checkSaved();
+    assert.match(await page.$eval('#picture', (canvas) => canvas.getAttribute('aria-label') ?? ''), /latents\.safetensors, 88 by 40 pixels/);
+    // Another model and a problem with the latents later it is still there.
+    await choose(page, 'model-file', join(folder(), FILE), join(folder(), 'config.json'));
+    const unread = join(session.folder, 'unread.npy');
+    await writeFile(unread, 'no latents');
+    await choose(page, 'latents-file', unread);
+    await page.waitForFunction(() => document.body.dataset.problem === 'format');
+    await checkSaved();
     assert.deepEqual(session.complaints(), []);
   });
 
@@ -247,20 +284,12 @@ inBrowsers({ models: [MODEL] }, (session) => {
     assert.equal(await page.evaluate(() => document.activeElement?.id), 'decode', 'the focus stays where it was');
   });
 
-  it('fits a phone, and a picture that is wider than it', async () => {
-    const page = await session.open('/tests/blank.html');
-    await page.setViewport({ width: 390, height: 844 });
-    await page.goto(session.server.url('/'));
-    await reach(page, 'decoding', 'done');
-    const width = await page.evaluate(() => document.documentElement.scrollWidth);
-    assert.ok(width <= 390, `${width} pixels wide`);
-    await page.click('#cancel').catch(() => {});
-  });
-
   it('says what is wrong, and goes on', async () => {
     const page = await openSmall(session);
     const broken = join(session.folder, 'broken.safetensors');
     await writeFile(broken, 'this is no model');
+    const letter = join(session.folder, 'letter.txt');
+    await writeFile(letter, 'a letter');
     const wrong = join(session.folder, 'wrong.npy');
     const header = "{'descr': '<f4', 'fortran_order': False, 'shape': (1, 3, 2, 2), }".padEnd(117) + '\n';
     await writeFile(wrong, Buffer.concat([Buffer.from('\x93NUMPY\x01\x00\x76\x00', 'latin1'), Buffer.from(header), Buffer.alloc(48)]));
@@ -268,6 +297,7 @@ inBrowsers({ models: [MODEL] }, (session) => {
     const wrongs = [
       [() => choose(page, 'latents-file', wrong), 'input', /3 channels/],
       [() => choose(page, 'latents-file', broken), 'format', /broken/],
+      [() => choose(page, 'latents-file', letter), 'format', /letter/],
       [() => choose(page, 'model-file', broken), 'format', /broken/],
       [() => openAddress(page, 'model', '/nothing.safetensors'), 'http', /404/],
       [() => openAddress(page, 'model', '/'), 'http', /web page/],
@@ -281,8 +311,6 @@ inBrowsers({ models: [MODEL] }, (session) => {
     await choose(page, 'latents-file', join(folder(), 'latents.safetensors'));
     await reach(page, 'ready');
     assert.equal(await text(page, 'problem'), '', 'the problem is gone');
-    await page.click('#decode');
-    assert.equal(await reach(page, 'done', 'failed'), 'done', await text(page, 'problem'));
   });
 
   it('says what is wrong with what was dropped, and goes on', async () => {
@@ -316,16 +344,12 @@ inBrowsers({ models: [MODEL] }, (session) => {
     }), [FILE, 'config.json', 'latents.safetensors'].map((name) => session.model(`${MODEL}/${name}`)));
     assert.equal(await reach(page, 'ready'), 'ready');
     assert.equal(await text(page, 'problem'), '', 'the problem is gone');
-    await page.click('#decode');
-    assert.equal(await reach(page, 'done', 'failed'), 'done', await text(page, 'problem'));
   });
 
   it('tells of a server without ranges', async () => {
     const model = session.server.route('/whole.safetensors', { file: join(folder(), FILE), ranges: false });
     const page = await openSmall(session, { model });
     assert.match(await text(page, 'notices'), /whole files only/);
-    await page.click('#decode');
-    assert.equal(await reach(page, 'done', 'failed'), 'done', await text(page, 'problem'));
   });
 
   it('shows what it keeps, and clears it', async () => {
@@ -340,6 +364,57 @@ inBrowsers({ models: [MODEL] }, (session) => {
     await page.waitForFunction(() => document.body.dataset.problem === 'budget');
     assert.match(await text(page, 'problem'), /smallest that will do is \d/);
     assert.match(await text(page, 'settings-facts'), /f32, budget/);
+  });
+
+  it('plots more values than a call takes arguments', async () => {
+    const page = await openSmall(session);
+    const points = await page.evaluate(async () => {
+      const { plot } = await import(/** @type {any} */ ('/web/page/plot.js'));
+      const axis = { name: 'axis', label: String };
+      const points = Array.from({ length: 300_000 }, (_, index) => ({ x: index + 1, y: 2 * index + 1 }));
+      const figure = plot({ id: 'many', title: '', description: '', x: axis, y: axis, series: [], guides: [{ name: 'all', source: 'here', points }] });
+      return figure.querySelector('polyline').getAttribute('points').split(' ').length;
+    });
+    assert.equal(points, 300_000);
+  });
+
+  it('lets any file be chosen, for devices that know no other kinds', async () => {
+    const page = await session.open('/tests/blank.html');
+    await page.goto(session.server.url('/?model=none'));
+    assert.deepEqual(await page.$$eval('#model-file, #latents-file', (inputs) => inputs.map((input) => input.getAttribute('accept'))), [null, null]);
+  });
+
+  it('keeps choices that are made while it is busy', async (t) => {
+    await patchWorker(t, session, `
+      const { fetch } = self;
+      const told = new Promise((resolve) => { new BroadcastChannel('begin').onmessage = resolve; });
+      self.fetch = async (...parameters) => {
+        if (String(parameters[0]?.url ?? parameters[0]).endsWith('.wasm')) await told;
+        return fetch(...parameters);
+      };`);
+    const page = await openSmall(session, {}, false);
+    // The worker has been asked to open a model and latents, and cannot yet.
+    await page.select('#precision', 'f32');
+    const latents = join(session.folder, 'chosen.safetensors');
+    await copyFile(join(folder(), 'latents.safetensors'), latents);
+    await choose(page, 'latents-file', latents);
+    await page.select('#family', '');
+    const begun = await page.waitForFunction(() => {
+      // Until it hears.
+      new BroadcastChannel('begin').postMessage('');
+      return ['ready', 'idle', 'failed'].includes(document.body.dataset.state ?? '') && document.body.dataset.state;
+    }, { timeout: 60_000 });
+    assert.equal(await begun.jsonValue(), 'ready', await text(page, 'problem'));
+    assert.match(await text(page, 'model-facts'), /, f32$/);
+    assert.equal(await text(page, 'latents-name'), 'chosen.safetensors');
+  });
+
+  it('asks for latents once', async () => {
+    const latents = session.server.route('/once.safetensors', { file: join(folder(), 'latents.safetensors'), fails: (request) => (request > 0 ? 410 : undefined) });
+    const page = await openSmall(session, { latents });
+    await page.click('#decode');
+    assert.equal(await reach(page, 'done', 'failed'), 'done', await text(page, 'problem'));
+    assert.equal(session.server.seen('/once.safetensors').length, 1);
   });
 
   it('recovers from a lost device, and says so', async (t) => {
@@ -386,6 +461,12 @@ inBrowsers({ models: [MODEL] }, (session) => {
     assert.equal(await text(page, 'reports-problem'), '');
     const guides = await page.$$eval('#reports-plots svg[aria-labelledby^="peaks"]', (plots) => plots.map((plot) => plot.querySelectorAll('.guide').length));
     assert.deepEqual(guides, [3, 3], 'lines of estimates, for f16 and for f32');
+    // More pixels than an axis has room for.
+    const endless = join(session.folder, 'endless.json');
+    await writeFile(endless, own.replace(/"width": \d+/, '"width": 1e308'));
+    await choose(page, 'reports-file', endless);
+    await page.waitForFunction(() => /^endless\.json: /.test(document.querySelector('#reports-problem')?.textContent ?? ''));
+    assert.equal(await page.$$eval('#reports-plots tr', (rows) => rows.length), shown.rows, 'the others stay');
     await choose(page, 'reports-file', join(folder(), 'config.json'));
     await page.waitForFunction(() => /not a memory report/.test(document.querySelector('#reports-problem')?.textContent ?? ''));
   });

@@ -5,7 +5,6 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, afterEach, before, describe } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 
 import { KINDS, launch } from './browsers.mjs';
@@ -74,27 +73,6 @@ export class Session {
     for (const name of models) await writeModel(join(this.#folder, name), await fixture(name));
     this.#server = await startServer({ root: DIST, mounts: { '/tests/': IN_PAGE, '/models/': this.#folder, '/examples/': EXAMPLES } });
     this.#browser = await launch(this.kind);
-  }
-
-  /**
-   * Does `task`, and again with a new browser if Firefox itself ended in between, twice at most. Firefox ESR 153 without a GPU sometimes does, soon after
-   * a canvas is shown: a panic in its wgpu-core, "Cannot remove a vacant resource". It is said each time; whatever else fails, fails.
-   * @param {import('node:test').TestContext} t
-   * @param {() => Promise<void>} task
-   */
-  async despiteCrashes(t, task) {
-    for (let crashes = 0; ; crashes += 1) {
-      try {
-        return await task();
-      } catch (error) {
-        if (this.kind !== 'firefox' || crashes === 2 || !(await hasEnded(this.browser))) throw error;
-        t.diagnostic(`Firefox crashed and was started again: ${error}`);
-        await this.#browser?.close().catch(() => {});
-        this.#page = undefined;
-        this.#said = [];
-        this.#browser = await launch(this.kind);
-      }
-    }
   }
 
   async stop() {
@@ -194,16 +172,6 @@ export class Session {
     await page.waitForFunction(() => 'lab' in globalThis, { timeout: 30_000 });
     return page;
   }
-}
-
-/**
- * Whether a browser's process is gone. The connection may know before.
- * @param {import('puppeteer-core').Browser} browser
- */
-async function hasEnded(browser) {
-  await sleep(1000);
-  const { exitCode = null, signalCode = null } = browser.process() ?? {};
-  return exitCode !== null || signalCode !== null;
 }
 
 /**

@@ -143,6 +143,7 @@ function draw(device, context, { buffer, bytesPerRow, offset }, size) {
 async function inErrorScopes(device, write) {
   device.pushErrorScope('validation');
   device.pushErrorScope('out-of-memory');
+  /** @type {WgvaeError | undefined} */
   let refusal;
   try {
     write();

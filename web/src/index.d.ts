@@ -71,16 +71,20 @@ export interface Decoder {
   decode(latents: LatentsInput, options: DecodeOptions & { output: 'image-data' }): Promise<ImageData>;
   /** Decodes to floats. */
   decode(latents: LatentsInput, options: DecodeOptions & { output: 'raw' }): Promise<RawImage>;
-  /** Decodes to an ImageBitmap. Decodes asked while one runs are queued. Rejects with a {@link WgvaeError}, or at once with `signal.reason`. */
+  /** Decodes to an ImageBitmap: close() it when it has been shown, it is GPU memory. Decodes asked while one runs are queued. Rejects with a {@link WgvaeError}, or at once with `signal.reason`. */
   decode(latents: LatentsInput, options?: DecodeOptions): Promise<ImageBitmap>;
   /**
    * Shows the picture of the last decode again, on any canvas. The canvas has it when the call returns and loses it at the end of the task if it is not
-   * on a page, so read it at once; the promise tells whether the device took it. Throws `input` if the last decode made no bitmap and wrote no canvas.
+   * on a page, so read it at once; the promise tells whether the device took it. Rejects with `input` if the last decode made no bitmap and wrote no canvas, with
+   * `device-lost` if the device is lost: decode again. In Firefox up to 153, submit something (`device.queue.submit([])`) directly before you read an OffscreenCanvas.
    */
   present(canvas: HTMLCanvasElement | OffscreenCanvas): Promise<void>;
   /** GPU memory that this decoder's buffers take. Adopted devices: its own buffers only. */
   ledger(): Ledger;
-  /** Cancels what runs, rejects what waits with `destroyed`, and frees all GPU memory. Resolves when it is free. May be called again. */
+  /**
+   * Cancels what runs, rejects what waits with `destroyed`, and frees all GPU memory. Resolves when it is free. May be called again. Canvases that it drew on
+   * go blank with its own device; on a device of yours they stay as they are.
+   */
   destroy(): Promise<void>;
 }
 
