@@ -78,9 +78,12 @@ export async function launch(kind) {
       await rm(home, { recursive: true, force: true });
       throw new Error(`${kind} could not be started from ${executablePath} (${variable} names another)`, { cause });
     });
+  const child = browser.process();
+  /** Whether it ended before it was told to. */
+  const hasEnded = () => child !== null && (child.exitCode !== null || child.signalCode !== null);
   const close = async () => {
     await browser.close();
     await rm(home, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 });
   };
-  return { kind, browser, close };
+  return { kind, browser, hasEnded, close };
 }
