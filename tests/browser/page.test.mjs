@@ -311,8 +311,16 @@ inBrowsers({ models: [MODEL] }, (session) => {
       assert.match(await text(page, 'problem'), message);
     }
     await choose(page, 'model-file', join(folder(), FILE), join(folder(), 'config.json'));
+    // Wider than a texture.
+    const wide = join(session.folder, 'wide.safetensors');
+    await writeFile(wide, latentsFile({ shape: [1, 4, 1, 2100], data: new Float32Array(4 * 2100) }));
+    await choose(page, 'latents-file', wide);
+    await page.waitForFunction(() => document.querySelector('#status')?.textContent?.includes('16800 × 8'));
+    await page.click('#decode');
+    await page.waitForFunction(() => document.body.dataset.problem === 'canvas');
+    assert.match(await text(page, 'problem'), /too large to be shown: expected at most \d+ pixels/);
     await choose(page, 'latents-file', join(folder(), 'latents.safetensors'));
-    await reach(page, 'ready');
+    await page.waitForFunction(() => document.querySelector('#status')?.textContent?.includes('88 × 40'));
     assert.equal(await text(page, 'problem'), '', 'the problem is gone');
   });
 

@@ -204,6 +204,7 @@ async function decode(signal) {
   wantsDecode = false;
   if (!decoder || !latents?.file || !plan) return;
   const { image } = plan;
+  checkSides(image, decoder.device);
   const outcome = { width: image.width, height: image.height, plan, budget: settings.budget, isDemo: Boolean(model?.isDemo) };
   const name = nameOfLatents(latents.choice);
   setState('decoding');
@@ -223,6 +224,17 @@ function checkChannels(shape, { info }) {
   if (channels === expected) return;
   const facts = { expected: `${expected}`, found: `${channels}` };
   throw new WgvaeError('input', `these latents have ${channels} channels, but the model takes ${expected}`, facts);
+}
+
+/**
+ * Canvases that are wider or higher than a texture stay blank in Chromium.
+ * @param {{ width: number, height: number }} image
+ * @param {GPUDevice} device
+ */
+function checkSides({ width, height }, { limits }) {
+  const facts = { expected: `at most ${limits.maxTextureDimension2D} pixels a side`, found: `${width}x${height}` };
+  if (Math.max(width, height) <= limits.maxTextureDimension2D) return;
+  throw new WgvaeError('canvas', `this picture is too large to be shown: expected ${facts.expected} on this device, found ${facts.found}`, facts);
 }
 
 /** What the page can do next. @returns {State} */
