@@ -52,6 +52,9 @@ const BROWSERS = {
 /** Those that tests run in: both, unless WGVAE_BROWSER names one. */
 export const KINDS = /** @type {Kind[]} */ (['chromium', 'firefox']).filter((kind) => (process.env.WGVAE_BROWSER ?? kind) === kind);
 
+/** What a browser that does not end in time is told. */
+const TOLD = ['SIGTERM', 'SIGKILL'];
+
 /**
  * Whether shaders have f16. SwiftShader's have not; tools/chromium_lavapipe has a Chromium on another driver, which has.
  * @param {Kind} kind
@@ -78,12 +81,13 @@ export async function launch(kind) {
       await rm(home, { recursive: true, force: true });
       throw new Error(`${kind} could not be started from ${executablePath} (${variable} names another)`, { cause });
     });
-  const child = browser.process();
-  /** Whether it ended before it was told to. */
-  const hasEnded = () => child !== null && (child.exitCode !== null || child.signalCode !== null);
+  // Tests fail in many ways when it crashes, and none of them says why.
+  browser.process()?.once('exit', (code, signal) => {
+    if (signal !== null ? !TOLD.includes(signal) : code !== 0) console.log(`${kind} ended by itself (${signal ?? `exit code ${code}`})`);
+  });
   const close = async () => {
     await browser.close();
     await rm(home, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 });
   };
-  return { kind, browser, hasEnded, close };
+  return { kind, browser, close };
 }

@@ -136,9 +136,8 @@ export class Session {
     this.#said = others;
   }
 
-  /** Fails if the page has said something that nobody expected, an error that nobody caught above all, or if the browser is gone. */
+  /** Fails if the page has said something that nobody expected: an error that nobody caught, above all. */
   checkComplaints() {
-    if (this.#browser?.hasEnded()) throw new Error(`${this.kind} ended by itself`);
     const complaints = this.complaints();
     this.#said = [];
     if (complaints.length > 0) throw new Error(`the page complained:\n${complaints.join('\n')}`);
