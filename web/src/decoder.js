@@ -61,6 +61,8 @@ function checkBrowser({ device }) {
  */
 async function load(options, lifetime, signal) {
   const wasm = await startWasm(options.wasm);
+  // What breaks the module ends everything that this decoder has under way, and whatever it is asked later.
+  wasm.broken.addEventListener('abort', () => lifetime.abort(wasm.broken.reason), { signal: lifetime.signal });
   const access = new Access(signal, options.onNotice ?? (() => {}), options.cache ?? false);
   const model = await openModel(wasm, options, access);
   try {
@@ -126,7 +128,9 @@ class Decoder {
   }
 
   ledger() {
-    return this.#lastLedger ?? this.#engine.gpu.ledger();
+    if (this.#lastLedger) return this.#lastLedger;
+    this.#wasm.broken.throwIfAborted();
+    return this.#engine.gpu.ledger();
   }
 
   /** @param {import('./index.js').PlanOptions} options */
@@ -196,7 +200,9 @@ class Decoder {
     this.#lifetime.abort(new WgvaeError('destroyed', 'the decoder was destroyed'));
     await this.#queue.idle();
     this.#shown = undefined;
-    this.#lastLedger = this.#engine.free();
+    const ledger = this.#engine.free();
+    // A broken module counts nothing.
+    if (!this.#wasm.broken.aborted) this.#lastLedger = ledger;
     this.#model.free();
   }
 
