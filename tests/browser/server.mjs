@@ -41,7 +41,7 @@ const NONSENSE = 'HTTP/1.1 206 Partial Content\r\nContent-Length: 1\r\nContent-L
  * @property {string} [type] Content-Type
  * @property {boolean} [ranges] false: no HTTP Range, and not even a word about it
  * @property {boolean} [chunked] without ranges: no Content-Length either
- * @property {boolean} [gzip] without ranges: compressed, with the compressed length
+ * @property {boolean} [gzip] without ranges: compressed, whatever the browser asked for, with the compressed length
  * @property {Record<string, string>} [headers] more headers, of refusals, too
  * @property {string | null | ((request: number) => string | null)} [etag] null: none; a function is given the number of the request, from 0
  * @property {number} [claim] the Content-Length to claim, whatever is sent
@@ -164,12 +164,12 @@ async function answer(behaviour, number, request, response, common, entry) {
     return;
   }
   const content = request.method === 'OPTIONS' ? undefined : await open(behaviour);
+  if (behaviour.gzip) response.setHeader('Content-Encoding', 'gzip');
   if (!content || behaviour.status) {
     entry.status = behaviour.status ?? (request.method === 'OPTIONS' ? 204 : 404);
     response.writeHead(entry.status).end();
     return;
   }
-  if (behaviour.gzip) response.setHeader('Content-Encoding', 'gzip');
   const etag = etagOf(behaviour, content, number);
   if (etag) response.setHeader('ETag', etag);
   const type = behaviour.type ?? TYPES[extname(behaviour.file ?? entry.path)] ?? 'application/octet-stream';

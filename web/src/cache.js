@@ -2,7 +2,7 @@
 // Ranges of files that came over HTTP, kept in OPFS by address and validator. A file without a validator is never kept: nothing could tell
 // that it changed.
 
-import { entryNames, folderUsage, isMissing, isQuota, openFolder, readFile, removeFolder, writeFile } from './files.js';
+import { entryNames, folderUsage, isQuota, openFolder, readFile, removeFolder, writeFile } from './files.js';
 import { messageOf, WgvaeError } from './errors.js';
 import { forEachAbandoned } from './temporary.js';
 
@@ -96,9 +96,10 @@ export class CachedFile {
   async #write(offset, bytes) {
     if (this.#closed) return;
     try {
+      const wasThere = this.#folder !== undefined;
       await this.#writeEntry(offset, bytes).catch((error) => {
-        // Cleared since the last write: what comes from now on is kept again.
-        if (!isMissing(error)) throw error;
+        if (!wasThere || isQuota(error)) throw error;
+        // Cleared since the last write, which browsers say in different words: what comes from now on is kept again.
         this.#folder = undefined;
         return this.#writeEntry(offset, bytes);
       });
@@ -134,9 +135,9 @@ export async function openCachedFile(identity, notify) {
     const kept = await file?.getDirectoryHandle(version).catch(() => undefined);
     const known = kept && (await readIdentity(kept));
     const isKept = known !== undefined && isSame(known, identity);
-    for (const name of file ? await entryNames(file) : []) {
-      if (!isKept || name !== version) await file?.removeEntry(name, { recursive: true });
-    }
+    const others = file ? (await entryNames(file)).filter((name) => name !== version || !isKept) : [];
+    // One that is written at this moment goes the next time.
+    await Promise.allSettled(others.map((name) => file?.removeEntry(name, { recursive: true })));
     return new CachedFile(identity, isKept ? kept : undefined, notify);
   } catch (error) {
     notify({ code: 'cache-full', message: `the model is not kept for next time: ${messageOf(error)}` });

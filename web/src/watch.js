@@ -4,7 +4,7 @@
 
 import { orAborted } from './queue.js';
 
-/** What a call of a broken instance gives: nothing of a picture's, and nothing that the glue stumbles over. */
+/** What a call of a broken instance gives: nothing of a picture's, and nothing that the glue stumbles over. @type {readonly never[]} */
 const NOTHING = Object.freeze([]);
 
 /**
