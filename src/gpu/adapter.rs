@@ -166,7 +166,7 @@ pub(super) fn as_opened(
     device: &wgpu::Device,
 ) -> (AdapterReport, DeviceLimits) {
     let info = super::browser::adapter_info(device);
-    let unified_memory = limits.kind == DeviceKind::Cpu || shares_memory(info.vendor.as_deref());
+    let unified_memory = limits.unified_memory || shares_memory(info.vendor.as_deref());
     let name = Some(report.name).filter(|name| !name.is_empty()).or(info.name).unwrap_or_else(|| "unnamed".to_owned());
     let all = DeviceLimits { unified_memory, ..report.limits };
     (AdapterReport { name, limits: all, ..report }, DeviceLimits { unified_memory, ..limits })

@@ -44,7 +44,7 @@ const KNOWN = {
   changed: { title: 'The file changed while it was read', advice: ['Open it again.'] },
   io: { title: 'The file could not be read', advice: ['Open it again.'] },
   canvas: { title: 'The picture cannot be shown' },
-  internal: { title: 'This is a bug in wgvae', advice: ['Decode again: what broke is started anew.', 'Please report it, with the words above.'] },
+  internal: { title: 'The decoder broke', advice: ['Choose the model again: what broke is started anew.', 'Please report it with these words, unless there was too little memory.'] },
   wasm: { title: 'The browser refuses WebAssembly', advice: ['Allow WebAssembly for this page, or try another browser.'] },
 };
 

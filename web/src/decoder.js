@@ -40,6 +40,7 @@ export async function createDecoder(options) {
   } catch (error) {
     // An abort does not wait for the load, which may end well after it.
     loading.then((decoder) => decoder.destroy(), () => {});
+    lifetime.abort(error);
     throw wgvaeError(error);
   }
 }

@@ -44,7 +44,7 @@ async function start(source) {
   const describe = (/** @type {unknown} */ cause) => {
     started = undefined;
     const what = panic || messageOf(cause);
-    return new WgvaeError('internal', `a bug ended the wasm module, create another decoder to go on: ${what}`, { cause });
+    return new WgvaeError('internal', `the wasm module broke, by a bug or for want of memory, and another decoder starts it again: ${what}`, { cause });
   };
   const instance = makeInstance((exports) => watchCalls(exports, breaking, describe));
   try {
