@@ -133,7 +133,7 @@ struct DecodeArgs {
     /// Several pictures get numbers: out.png becomes out-1.png and so on.
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
-    /// Name of the tensor in a .safetensors file of latents [default: latents, or else ComfyUI's latent_tensor]
+    /// Name of the tensor in a .safetensors file of latents [default: latents, or else ComfyUI's `latent_tensor`]
     #[arg(long, value_name = "NAME")]
     tensor: Option<String>,
     /// The latents are the VAE's own: already divided by the model's scaling factor, as ComfyUI's are without saying so

@@ -35,7 +35,7 @@ pub(super) struct CompareTilingArgs {
     /// How many times larger than it is the picture shows a difference
     #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=255))]
     amplify: u32,
-    /// Name of the tensor in a .safetensors file of latents [default: latents, or else ComfyUI's latent_tensor]
+    /// Name of the tensor in a .safetensors file of latents [default: latents, or else ComfyUI's `latent_tensor`]
     #[arg(long, value_name = "NAME")]
     tensor: Option<String>,
     /// The latents are the VAE's own: already divided by the model's scaling factor

@@ -5,8 +5,8 @@ use std::path::Path;
 use pollster::block_on;
 use wgvae::internals::safetensors::{read_header, read_tensor, write_safetensors};
 use wgvae::{
-    Checkpoint, Control, DecodeOptions, Decoded, FileSource, Gpu, GpuOptions, HostTensor, Latents, LoadOptions,
-    MemorySource, Output, Pixels, Precision, Vae,
+    Blend, BlendRule, Checkpoint, Control, DecodeOptions, Decoded, FileSource, Gpu, GpuOptions, HostTensor, Latents,
+    LoadOptions, MemorySource, Output, Pixels, Precision, Tiling, Vae,
 };
 
 use crate::formula;
@@ -196,20 +196,23 @@ fn a_stream_beyond_half_precision_decodes_in_f16() {
 }
 
 /// Latents that say that they are the VAE's own, as those of `ComfyUI` do: to the bit what a model makes of them that was loaded for such. The next ones are scaled
-/// again. With weights on the host, too.
+/// again. With weights on the host and in tiles, too.
 #[test]
 fn latents_say_whether_they_are_the_vaes_own() {
     let fixture = fixture("toy_odd");
     let gpu = block_on(Gpu::request(&GpuOptions::default())).unwrap();
     let latents = Latents::new(fixture.latents.clone()).unwrap();
     let own = latents.clone().unscaled();
-    for weights_on_host in [false, true] {
+    let tiles = Tiling::Blend(Blend::new(BlendRule::Linear, 6, 2).unwrap());
+    for (weights_on_host, tiling) in
+        [(false, Tiling::Exact), (true, Tiling::Exact), (false, tiles), (false, Tiling::Estimate)]
+    {
         let load = |unscaled| {
             let options = LoadOptions { precision: Precision::F32, unscaled, weights_on_host };
             block_on(Vae::load(&gpu, &checkpoint(&fixture.config), options)).unwrap()
         };
         let decode = |vae: &mut Vae, latents: &Latents| {
-            let options = DecodeOptions { output: Output::Raw, ..DecodeOptions::default() };
+            let options = DecodeOptions { output: Output::Raw, tiling, ..DecodeOptions::default() };
             block_on(vae.decode(latents, 0, &options, &mut Control::default())).unwrap().pixels
         };
         let mut vae = load(false);
