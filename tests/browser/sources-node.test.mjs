@@ -14,9 +14,6 @@ import { openStream } from '../../web/src/stream.js';
 import { startServer } from './server.mjs';
 import { DIST, ROOT } from './session.mjs';
 
-// Node 20 has none, and no browser has less than an empty one.
-if (!('navigator' in globalThis)) Object.assign(globalThis, { navigator: {} });
-
 const URL_OF_A_FILE = new URL('http://host/model.safetensors');
 
 /** @param {AbortSignal} [signal] @param {import('../../web/src/cache.js').Notify} [notify] */
@@ -50,7 +47,11 @@ describe('the length of an answer', () => {
     return response;
   };
 
-  it('is what came where the header may be that of a compressed answer', async () => {
+  it('is what came where the header may be that of a compressed answer', async (t) => {
+    // Node 20 has none.
+    const isMissing = !('navigator' in globalThis);
+    if (isMissing) Object.assign(globalThis, { navigator: {} });
+    t.after(() => isMissing && Reflect.deleteProperty(globalThis, 'navigator'));
     for (const [type, headers, length] of /** @type {[ResponseType, Record<string, string>, number][]} */ ([
       ['basic', {}, 5],
       ['basic', { 'Content-Encoding': 'gzip' }, 8],
