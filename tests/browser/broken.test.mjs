@@ -40,14 +40,14 @@ inBrowsers({ models: [MODEL] }, (session) => {
         watch('shape', () => decoder.shapeOf(latents));
         watch('module', () => wasm.breakDown(how));
         const names = ['decode', 'queued', 'load', 'shape', 'module'];
-        const isOver = await lab.until(() => names.every((name) => name in ended));
+        const isOver = await lab.until(() => names.every((name) => name in ended), 60);
         for (const name of ['plan', 'later', 'ledger']) names.push(name);
         watch('plan', () => decoder.plan({ width: 64, height: 64 }));
         watch('later', () => decoder.decode(latents));
         watch('ledger', () => decoder.ledger());
         let destroyed = false;
         Promise.all([decoder.destroy(), idle.destroy(), idle.destroy()]).then(() => { destroyed = true; });
-        const isFree = await lab.until(() => destroyed && lab.gpu.liveDevices() === 0);
+        const isFree = await lab.until(() => destroyed && lab.gpu.liveDevices() === 0, 60);
         const next = await lab.open(folder);
         const right = await lab.isRight(folder, await next.decode(latents, { output: 'image-data' }));
         await next.destroy();
