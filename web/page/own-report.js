@@ -1,5 +1,5 @@
 // @ts-check
-// What this page measured, as a file in the format of results/memory-report.schema.json.
+// What this page measured, as a file in the format of results/schema/memory-report.schema.json.
 
 /** @typedef {import('./protocol.js').Outcome} Outcome */
 

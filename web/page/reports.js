@@ -1,5 +1,5 @@
 // @ts-check
-// Memory reports that were dropped on the page, side by side: what was predicted, what was measured. The format is results/memory-report.schema.json.
+// Memory reports that were dropped on the page, side by side: what was predicted, what was measured. The format is results/schema/memory-report.schema.json.
 
 import { formatBytes, formatSeconds } from './format.js';
 import { peaksByPixels, predictedByMeasured } from './report-plots.js';
