@@ -38,7 +38,7 @@ pub(crate) fn checkpoint(config: &str) -> Checkpoint {
 }
 
 /// The formula's weights, each changed by `change`.
-fn checkpoint_with(config: &str, change: impl Fn(&str, &mut HostTensor)) -> Checkpoint {
+pub(crate) fn checkpoint_with(config: &str, change: impl Fn(&str, &mut HostTensor)) -> Checkpoint {
     let mut weights = formula::decoder(&wgvae::AutoencoderConfig::from_json(config).unwrap());
     weights.iter_mut().for_each(|(name, tensor)| change(name, tensor));
     let tensors: Vec<(&str, &HostTensor)> = weights.iter().map(|(name, tensor)| (name.as_str(), tensor)).collect();
