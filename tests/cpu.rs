@@ -1,6 +1,8 @@
 //! Tests that need no adapter: shaders as text, plans as values, files as bytes.
 #![expect(clippy::unwrap_used, reason = "tests")]
 
+#[path = "cpu/arguments.rs"]
+mod arguments;
 #[path = "cpu/budgets.rs"]
 mod budgets;
 #[path = "cpu/checkpoint.rs"]

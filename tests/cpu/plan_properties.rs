@@ -6,12 +6,16 @@ use proptest::prelude::*;
 use wgvae::internals::odd_network;
 use wgvae::kernels::{Access, interface};
 use wgvae::model::autoencoder_kl;
+use wgvae::model::graph::Graph;
 use wgvae::plan::memory::Staging;
 use wgvae::plan::{Action, BufferUse, Plan, PlanOptions, Resource, UNUSED_BYTES, Weights};
 use wgvae::{
     AutoencoderConfig, Bytes, DecodeOptions, DeviceKind, DeviceLimits, Error, Family, Output, Size, Storage,
     plan_decode,
 };
+
+use crate::formula;
+use crate::interpreter::interpret_and_measure;
 
 /// A graph's config, the latents' size, a device and options.
 type Case = (AutoencoderConfig, Size, DeviceLimits, PlanOptions);
@@ -211,6 +215,59 @@ proptest! {
             Err(Error::Budget { budget, smallest, .. }) => prop_assert!(smallest > budget),
             Err(other) => prop_assert!(false, "{other}"),
         }
+    }
+}
+
+/// Scratch memory is as large as what is written there, not a byte smaller or larger. `written` is what the interpreter saw of each buffer.
+pub(crate) fn check_scratch(plan: &Plan, written: &[usize]) {
+    for (buffer, written) in plan.buffers.iter().zip(written) {
+        let is_chunk = buffer.name.ends_with(']') || buffer.name == "latents.planar";
+        if !is_chunk {
+            assert_eq!(*written as u64, buffer.bytes.0, "{} of {:?}", buffer.name, plan.latents);
+        }
+    }
+}
+
+/// A network and latents that the interpreter is done with soon; how many times the smallest bindings there are; the sizes of chunks.
+fn small_cases() -> impl Strategy<Value = (AutoencoderConfig, Size, u64, (DeviceKind, PlanOptions))> {
+    let size = (1_u32..=14, 1_u32..=14).prop_map(|(width, height)| Size { width, height });
+    let storage = prop_oneof![Just(Storage::F32), Just(Storage::F16), Just(Storage::PackedF16)];
+    let kind = prop_oneof![Just(DeviceKind::Cpu), Just(DeviceKind::Gpu)];
+    let options = (storage, kind, 10_u32..18).prop_map(|(storage, kind, power)| {
+        (kind, PlanOptions { chunk_limit: Bytes(1 << power), ..PlanOptions::new(storage, Output::Raw) })
+    });
+    let channels = prop::collection::vec(1_u32..=3, 1..=3);
+    let config = (channels, 1_u32..=6, any::<bool>()).prop_map(|(multiples, groups, attention)| {
+        let channels: Vec<u32> = multiples.iter().map(|multiple| multiple * groups * 3).collect();
+        odd_network(&channels, groups, attention)
+    });
+    (config, size, 1_u64..=64, options)
+}
+
+/// Limits of `times` the smallest bindings, a power of two, that `graph` can be planned within.
+pub(crate) fn tight_limits(graph: &Graph, options: &PlanOptions, times: u64) -> DeviceLimits {
+    let with = |bytes| DeviceLimits {
+        max_storage_buffer_binding_size: Bytes(bytes),
+        max_buffer_size: Bytes(bytes),
+        shader_f16: true,
+        ..DeviceLimits::webgpu_default()
+    };
+    let least = (10..28).map(|power| 1 << power).find(|bytes| Plan::new(graph, &with(*bytes), options).is_ok());
+    with(least.expect("a small network") * times)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn predicted_scratch_is_what_is_used((config, size, times, (kind, options)) in small_cases()) {
+        let graph = autoencoder_kl::decoder(&config, size, false);
+        let limits = DeviceLimits { kind, ..tight_limits(&graph, &options, times) };
+        let Ok(plan) = Plan::new(&graph, &limits, &options) else { return Ok(()) };
+        check(&plan, &limits);
+        let latents = formula::latents(&[config.latent_channels as usize, size.height as usize, size.width as usize]);
+        let (_, written) = interpret_and_measure(&plan, &formula::decoder(&config), &latents.data);
+        check_scratch(&plan, &written);
     }
 }
 
