@@ -59,6 +59,8 @@ pub use vae::{
 /// `plan` and `tiling` not part of the API: they change without notice.
 #[doc(hidden)]
 pub mod internals {
+    #[cfg(not(target_arch = "wasm32"))]
+    pub use crate::io::shard_index;
     pub use crate::io::{convert, names, npy, read_latents, safetensors};
     #[cfg(feature = "cli")]
     pub use crate::io::{image_file, part_file};

@@ -15,6 +15,8 @@ mod file;
 #[cfg(not(target_arch = "wasm32"))]
 mod folder;
 mod latents;
+#[cfg(not(target_arch = "wasm32"))]
+pub mod shard_index;
 mod source;
 
 pub use self::checkpoint::{Checkpoint, LatentScale, Parameters, StoredTensor};
