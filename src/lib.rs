@@ -40,8 +40,8 @@ mod web;
 pub use error::{DeviceError, Error, Result};
 pub use gpu::{AdapterReport, Control, Gpu, GpuOptions, Ledger, Progress, RunReport, Submission, adapters};
 pub use io::{
-    ByteSource, Checkpoint, ElementType, LatentScale, Layout, MemorySource, Parameters, ReadFuture, StoredTensor,
-    TensorInfo,
+    ByteSource, Checkpoint, ElementType, LatentScale, Layout, MemorySource, Parameters, ReadFuture, StoredLatents,
+    StoredTensor, TensorInfo, read_latents,
 };
 #[cfg(not(target_arch = "wasm32"))]
 pub use io::{FileSource, Variant};
@@ -61,7 +61,7 @@ pub use vae::{
 pub mod internals {
     #[cfg(not(target_arch = "wasm32"))]
     pub use crate::io::shard_index;
-    pub use crate::io::{convert, names, npy, read_latents, safetensors};
+    pub use crate::io::{convert, names, npy, safetensors};
     #[cfg(feature = "cli")]
     pub use crate::io::{image_file, part_file};
     pub use crate::model::config;

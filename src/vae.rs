@@ -277,6 +277,7 @@ impl Vae {
         sink: &mut dyn FnMut(Rows<'_>) -> Result<()>,
     ) -> Result<DecodedRows> {
         latents.check(self.config().latent_channels, index)?;
+        self.expect_latents(self.planner.unscaled || latents.are_unscaled()).await?;
         if let Some(grid) = options.tiling.grid(latents.size()) {
             return self.decode_tiles(latents, index, &grid, options, control, sink).await;
         }
@@ -337,6 +338,16 @@ impl Vae {
             bytes.as_chunks_mut::<4>().0.iter_mut().for_each(|pixel| pixel.swap(0, 2));
         }
         Ok(Pixels::Rgba8(bytes))
+    }
+
+    /// Makes the decodes that follow undo the diffusion model's scaling, or not.
+    async fn expect_latents(&mut self, unscaled: bool) -> Result<()> {
+        if self.weights.expect_unscaled() == unscaled {
+            return Ok(());
+        }
+        // What is prepared holds the factors of before.
+        self.ready = None;
+        self.weights.expect_latents(&self.gpu, unscaled).await
     }
 
     /// Runs the plan that is ready. Rows before `next_row`, which follows those handed out, were handed out by a run before.

@@ -26,6 +26,8 @@ mod interface;
 mod interpret;
 #[path = "reference/interpreter.rs"]
 mod interpreter;
+#[path = "cpu/latents.rs"]
+mod latents;
 #[path = "cpu/layers.rs"]
 mod layers;
 #[path = "cpu/memory_report.rs"]

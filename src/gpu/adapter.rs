@@ -100,15 +100,21 @@ pub(super) async fn choose(options: &GpuOptions) -> Result<wgpu::Adapter> {
         .ok_or_else(|| no_match(&reports, options.adapter.as_deref()))
 }
 
+/// What to do where there is none.
+#[cfg(target_arch = "wasm32")]
+const NO_ADAPTER_ADVICE: &str = "the browser has WebGPU but gives this page no GPU: turn on graphics acceleration in its settings, and update \
+                                 the graphics driver and the browser";
+#[cfg(not(target_arch = "wasm32"))]
+const NO_ADAPTER_ADVICE: &str = "install a driver for the GPU, or a CPU driver (Debian and Ubuntu: apt install mesa-vulkan-drivers libvulkan1); \
+                                 VK_DRIVER_FILES, if set, must name a driver that exists";
+
 /// Why none of `adapters` is what was asked for, and what there is.
 fn no_match(adapters: &[AdapterReport], wanted: Option<&str>) -> Error {
     let listed: Vec<String> =
         adapters.iter().enumerate().map(|(index, adapter)| format!("{index}: {}", adapter.name)).collect();
     let reason = match wanted {
         Some(wanted) if !listed.is_empty() => format!("none matches \"{wanted}\" (there are: {})", listed.join(", ")),
-        _ => "none found; install a driver for the GPU, or a CPU driver (Debian and Ubuntu: apt install \
-              mesa-vulkan-drivers libvulkan1); VK_DRIVER_FILES, if set, must name a driver that exists"
-            .to_owned(),
+        _ => format!("none found; {NO_ADAPTER_ADVICE}"),
     };
     Error::Device(DeviceError::NoAdapter(reason))
 }
@@ -152,18 +158,36 @@ pub(super) fn report(adapter: &wgpu::Adapter) -> AdapterReport {
     }
 }
 
-/// With the name that the browser gives once there is a device.
+/// With the name that the browser gives once there is a device, and with what its vendor tells of the memory.
 #[cfg(target_arch = "wasm32")]
-pub(super) fn named(report: AdapterReport, device: &wgpu::Device) -> AdapterReport {
-    let name = super::browser::adapter_name(device).filter(|_| report.name.is_empty());
-    let unnamed = || if report.name.is_empty() { "unnamed".to_owned() } else { report.name.clone() };
-    AdapterReport { name: name.unwrap_or_else(unnamed), ..report }
+pub(super) fn as_opened(
+    report: AdapterReport,
+    limits: DeviceLimits,
+    device: &wgpu::Device,
+) -> (AdapterReport, DeviceLimits) {
+    let info = super::browser::adapter_info(device);
+    let unified_memory = limits.kind == DeviceKind::Cpu || shares_memory(info.vendor.as_deref());
+    let name = Some(report.name).filter(|name| !name.is_empty()).or(info.name).unwrap_or_else(|| "unnamed".to_owned());
+    let all = DeviceLimits { unified_memory, ..report.limits };
+    (AdapterReport { name, limits: all, ..report }, DeviceLimits { unified_memory, ..limits })
 }
 
-/// Natively the adapter's name is known from the start.
+/// Natively all is known from the start.
 #[cfg(not(target_arch = "wasm32"))]
-pub(super) fn named(report: AdapterReport, _: &wgpu::Device) -> AdapterReport {
-    report
+pub(super) fn as_opened(
+    report: AdapterReport,
+    limits: DeviceLimits,
+    _: &wgpu::Device,
+) -> (AdapterReport, DeviceLimits) {
+    (report, limits)
+}
+
+/// Whether the memory of a GPU of this vendor is taken for the host's. Browsers do not tell, they only name the vendor: what Apple, Arm, Qualcomm and the like
+/// make shares it always, Intel's and AMD's do so as often as not, and only NVIDIA makes little else than cards. An unnamed one counts as shared: to leave a
+/// picture's parts in the host's memory gains nothing there, and computing them again is right everywhere.
+#[cfg_attr(not(any(target_arch = "wasm32", test)), expect(dead_code, reason = "natively the driver tells"))]
+fn shares_memory(vendor: Option<&str>) -> bool {
+    !vendor.is_some_and(|vendor| vendor.eq_ignore_ascii_case("nvidia"))
 }
 
 /// An adapter's report with what one of its devices was opened with, and the limits that plans on that must keep.
@@ -171,7 +195,7 @@ pub(super) fn named(report: AdapterReport, _: &wgpu::Device) -> AdapterReport {
 pub(super) fn of_device(adapter: &wgpu::Adapter, device: &wgpu::Device) -> (AdapterReport, DeviceLimits) {
     let limits = limits_from(&device.limits(), device.features(), device.adapter_info().device_type);
     let kernels = Choice::for_device(&limits);
-    (named(AdapterReport { limits: limits.clone(), kernels, ..report(adapter) }, device), limits)
+    as_opened(AdapterReport { limits: limits.clone(), kernels, ..report(adapter) }, limits, device)
 }
 
 fn limits_of(adapter: &wgpu::Adapter) -> DeviceLimits {
@@ -283,5 +307,14 @@ mod tests {
         for part in ["\"card\"", "maxBufferSize", "67108864", "268435456"] {
             assert!(message.contains(part), "{message}");
         }
+    }
+
+    #[test]
+    fn in_browsers_only_cards_count_as_memory_of_their_own() {
+        for vendor in ["apple", "arm", "qualcomm", "img-tec", "samsung", "intel", "amd", "microsoft", ""] {
+            assert!(shares_memory(Some(vendor)), "{vendor}");
+        }
+        assert!(shares_memory(None));
+        assert!(!shares_memory(Some("nvidia")) && !shares_memory(Some("NVIDIA")));
     }
 }

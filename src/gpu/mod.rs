@@ -91,7 +91,7 @@ impl Gpu {
         let limits = adapter::plan_limits(&adapter, options);
         adapter::check(&report.name, &limits)?;
         let (device, queue) = adapter::open(&adapter, options, &report).await?;
-        let report = adapter::named(report, &device);
+        let (report, limits) = adapter::as_opened(report, limits, &device);
         Ok(Self::of(Opened { device, queue, report, limits, adopted: false }, options.memory_limit))
     }
 

@@ -155,7 +155,8 @@ fn latents_of(tile: &Tile, latents: &Latents, index: u32) -> Result<Latents> {
         }
     }
     let shape = [latents.channels(), tile.size().height, tile.size().width];
-    Latents::new(HostTensor { shape: shape.map(|extent| extent as usize).to_vec(), data })
+    let part = Latents::new(HostTensor { shape: shape.map(|extent| extent as usize).to_vec(), data })?;
+    Ok(if latents.are_unscaled() { part.unscaled() } else { part })
 }
 
 /// An error about a pixel of a tile, as one about a pixel of the image.

@@ -83,7 +83,7 @@ function decode(session, name, precision, picture) {
         const raw = await decoder.decode(latents, { output: 'raw' });
         const seconds = decoder.report?.seconds ?? NaN;
         // The module is there already: this only returns its exports.
-        const heap = (await (await import(/** @type {string} */ ('/web/pkg/wgvae.js'))).default()).memory.buffer.byteLength;
+        const heap = (await lab.startWasm().then((wasm) => wasm.init({}))).memory.buffer.byteLength;
         const result = { raw: lab.base64(raw.data), shape: raw.shape, seconds, heap, storage: decoder.info.storage, rgba: '', fromNative: NaN };
         if (!picture) return result;
         const image = await decoder.decode(latents, { output: 'image-data' });
@@ -116,7 +116,7 @@ function decodeInLeast(session, name) {
       const budget = error?.smallest ?? NaN;
       const { host_bytes: host } = decoder.plan({ ...size, memoryBudget: budget });
       const { data } = await decoder.decode(latents, { output: 'raw', memoryBudget: budget });
-      const { memory } = await (await import(/** @type {string} */ ('/web/pkg/wgvae.js'))).default();
+      const { memory } = await (await lab.startWasm()).init({});
       return { raw: lab.base64(data), budget, host, heap: memory.buffer.byteLength };
     } finally {
       await decoder.destroy();

@@ -185,6 +185,7 @@ fn latents() -> Vec<Vec<u8>> {
         (0, npy::write_npy(&tensor)),
         (0, write_safetensors(&[("latents", &tensor)]).unwrap()),
         (1, write_safetensors(&[("samples", &tensor)]).unwrap()),
+        (0, write_safetensors(&[("latent_tensor", &tensor)]).unwrap()),
     ];
     files.into_iter().map(|(named, file)| [&[named], file.as_slice()].concat()).collect()
 }

@@ -194,3 +194,31 @@ fn a_stream_beyond_half_precision_decodes_in_f16() {
     let error = relative_error(&decoded, &fixture.image);
     assert!(error <= 3.0 * fixture.f16_error, "{error:.2e}, torch with small weights {:.2e}", fixture.f16_error);
 }
+
+/// Latents that say that they are the VAE's own, as those of `ComfyUI` do: to the bit what a model makes of them that was loaded for such. The next ones are scaled
+/// again. With weights on the host, too.
+#[test]
+fn latents_say_whether_they_are_the_vaes_own() {
+    let fixture = fixture("toy_odd");
+    let gpu = block_on(Gpu::request(&GpuOptions::default())).unwrap();
+    let latents = Latents::new(fixture.latents.clone()).unwrap();
+    let own = latents.clone().unscaled();
+    for weights_on_host in [false, true] {
+        let load = |unscaled| {
+            let options = LoadOptions { precision: Precision::F32, unscaled, weights_on_host };
+            block_on(Vae::load(&gpu, &checkpoint(&fixture.config), options)).unwrap()
+        };
+        let decode = |vae: &mut Vae, latents: &Latents| {
+            let options = DecodeOptions { output: Output::Raw, ..DecodeOptions::default() };
+            block_on(vae.decode(latents, 0, &options, &mut Control::default())).unwrap().pixels
+        };
+        let mut vae = load(false);
+        let found = [&latents, &own, &own, &latents].map(|latents| decode(&mut vae, latents));
+        let mut vae = load(true);
+        let wanted = [&latents, &own].map(|latents| decode(&mut vae, latents));
+        assert_eq!(wanted[0], wanted[1], "a model that was loaded for the VAE's own takes all so");
+        assert_ne!(found[0], found[1]);
+        assert_eq!([&found[1], &found[2]], [&wanted[0]; 2]);
+        assert_eq!(found[3], found[0], "and back");
+    }
+}

@@ -16,7 +16,7 @@ const HEAD_BYTES = 1 << 20;
  * @returns {Promise<import('../pkg/wgvae.js').Latents>}
  */
 export async function openLatents(wasm, input, access) {
-  if (typeof input === 'string' || input instanceof URL || input instanceof Blob || input instanceof ArrayBuffer || input instanceof Uint8Array) {
+  if (isFile(input) || input instanceof ArrayBuffer || input instanceof Uint8Array) {
     const source = await openSource(input, access, { what: 'latents', headBytes: HEAD_BYTES });
     try {
       return await wasm.Latents.fromFile(source);
@@ -29,6 +29,15 @@ export async function openLatents(wasm, input, access) {
   if ('buffer' in input) return fromBuffer(wasm, input);
   if ('data' in input) return fromArray(wasm, input.data, input.shape);
   throw mismatch('input', 'latents', '{ data, shape }, { buffer, shape }, a tensor or a file', kindOf(input));
+}
+
+/**
+ * Whether the latents are in a file, which cannot change under the hands of its reader.
+ * @param {import('./index.js').LatentsInput} input
+ * @returns {input is string | URL | Blob}
+ */
+export function isFile(input) {
+  return typeof input === 'string' || input instanceof URL || input instanceof Blob;
 }
 
 /**

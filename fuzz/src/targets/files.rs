@@ -2,9 +2,10 @@
 
 use pollster::block_on;
 use wgvae::internals::npy::{read_npy, write_npy};
-use wgvae::internals::read_latents;
 use wgvae::internals::safetensors::{Header, parse_header, read_header, read_tensor, write_safetensors};
-use wgvae::{Checkpoint, Error, FAMILIES, HostTensor, Latents, MemorySource, check_decoder, decoder_reads};
+use wgvae::{
+    Checkpoint, Error, FAMILIES, HostTensor, Latents, MemorySource, check_decoder, decoder_reads, read_latents,
+};
 
 fn source(bytes: &[u8]) -> MemorySource {
     MemorySource::new("fuzzed", bytes.to_vec())
@@ -101,9 +102,10 @@ pub(super) fn npy(bytes: &[u8]) {
 pub(super) fn latents(bytes: &[u8]) {
     let Some((named, file)) = bytes.split_first() else { return };
     let name = (named % 2 == 1).then_some("samples");
-    let Ok(tensor) = block_on(read_latents(&source(file), name)) else { return };
-    let shape = tensor.shape.clone();
-    let Ok(latents) = Latents::new(tensor) else { return };
+    let Ok(stored) = block_on(read_latents(&source(file), name)) else { return };
+    let (shape, unscaled) = (stored.tensor.shape.clone(), stored.unscaled);
+    let Ok(latents) = Latents::stored(stored) else { return };
+    assert_eq!(latents.are_unscaled(), unscaled);
     let size = latents.size();
     let axes = [latents.count(), latents.channels(), size.height, size.width].map(|axis| axis as usize);
     assert!(
