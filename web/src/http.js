@@ -6,7 +6,7 @@ import { openCachedFile } from './cache.js';
 import { messageOf, mismatch, WgvaeError } from './errors.js';
 import { ReadAhead } from './read-ahead.js';
 import { secondsToWait, withRetries } from './retry.js';
-import { openStream } from './stream.js';
+import { lengthOf, openStream } from './stream.js';
 
 /** Asked with the first request: the header of most files. Those of large checkpoints take one more. */
 const HEAD_BYTES = 64 << 10;
@@ -61,7 +61,11 @@ async function requestHead(url, access, headBytes) {
  * @param {Access} access
  */
 export async function fetchText(url, access) {
-  const fetchBytes = async () => body(url, await requestWhole(url, access));
+  const fetchBytes = async () => {
+    const response = await requestWhole(url, access);
+    // Not every browser minds an answer that ends early.
+    return body(url, response, lengthOf(response));
+  };
   return new TextDecoder().decode(await withRetries(fetchBytes, access.signal, access.notify));
 }
 

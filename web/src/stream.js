@@ -36,8 +36,11 @@ export async function openStream(url, response, again, access) {
   return /** @type {Source} */ (source);
 }
 
-/** @type {(response: Response) => number | undefined} */
-function lengthOf({ headers, type }) {
+/**
+ * How long the file is that an answer holds whole; undefined where it does not say so.
+ * @type {(response: Response) => number | undefined}
+ */
+export function lengthOf({ headers, type }) {
   const text = headers.get('Content-Length');
   // Another origin shows the length by itself, but how the answer is compressed only where it exposes that.
   const encoding = headers.get('Content-Encoding') ?? (type === 'cors' ? 'unknown' : 'identity');

@@ -64,5 +64,5 @@ export class Clock {
 
 /** Everything that waits for no time: the stand-ins for the browser settle their promises without leaving JavaScript. */
 function everythingAtHand() {
-  return new Promise((resolve) => realImmediate(() => realImmediate(resolve)));
+  return new Promise((resolve) => realImmediate(resolve));
 }

@@ -14,7 +14,7 @@
  * How a server treats a file: `ranges` whether it has them, `type` whose origin it is, `exposes` what a page of another origin may read,
  * `tellsLength` whether whole answers say how long they are, `isCompressed` whether they come compressed.
  * @typedef {{
- *   ranges: boolean, type: 'basic' | 'cors', exposes: { etag: boolean, range: boolean }, tellsLength: boolean, isCompressed: boolean,
+ *   ranges: boolean, type: 'basic' | 'cors', exposes: { etag: boolean, range: boolean, encoding: boolean }, tellsLength: boolean, isCompressed: boolean,
  *   validators: 'strong' | 'weak' | 'modified' | 'both' | 'none', lengthByHead: boolean,
  * }} Manners
  */
@@ -158,7 +158,8 @@ export class FileServer {
   /** @param {AbortSignal} signal */
   #refusal(signal) {
     const status = this.#random.pick(STATUSES);
-    return this.#answer(status, {}, this.#random.bytes(this.#random.below(30)), signal);
+    const wait = this.#random.pick(['0', '7', '119', '3600', '', 'soon', 'Wed, 21 Oct 2015 07:28:00 GMT']);
+    return this.#answer(status, this.#random.chance(0.3) ? { 'Retry-After': wait } : {}, this.#random.bytes(this.#random.below(30)), signal);
   }
 
   /**
@@ -197,8 +198,8 @@ export class FileServer {
       ...(manners.isCompressed && { 'Content-Encoding': 'gzip' }),
       ...(manners.tellsLength && { 'Content-Length': `${length}` }),
     };
-    // Where nobody knows the length, nobody can know that the end is missing.
-    const isUnseen = fault === 'short' && (manners.isCompressed || !manners.tellsLength);
+    // Where nobody knows the length, nobody can know that the end is missing. Of another origin's answer nobody knows what its length is that of.
+    const isUnseen = fault === 'short' && (manners.isCompressed || manners.type === 'cors' || !manners.tellsLength);
     return this.#answer(200, headers, version.bytes, signal, isUnseen || fault === 'long' ? 'none' : fault);
   }
 
@@ -213,8 +214,8 @@ export class FileServer {
     const { type, exposes } = this.manners;
     const shown = new Headers({ 'Content-Type': 'application/octet-stream', ...headers });
     if (type === 'cors') {
-      // A compressed answer's encoding is always exposed here: where it is not, its length means nothing, and nothing says so.
       if (!exposes.etag) shown.delete('ETag');
+      if (!exposes.encoding) shown.delete('Content-Encoding');
       if (!exposes.range) shown.delete('Content-Range');
     }
     return new Answer(status, shown, status === 204 || status === 304 ? null : this.#body(bytes, fault, signal), type);
@@ -279,7 +280,7 @@ export function someManners(random) {
   return {
     ranges: random.chance(0.7),
     type: random.chance(0.5) ? 'basic' : 'cors',
-    exposes: { etag: random.chance(0.5), range: random.chance(0.5) },
+    exposes: { etag: random.chance(0.5), range: random.chance(0.5), encoding: random.chance(0.5) },
     tellsLength: random.chance(0.7),
     isCompressed: random.chance(0.2),
     validators: random.pick(['strong', 'weak', 'modified', 'both', 'none']),

@@ -41,6 +41,8 @@ export class Random {
 
   /** @param {number} length */
   bytes(length) {
-    return Uint8Array.from({ length }, () => this.below(256));
+    const words = new Uint32Array(Math.ceil(length / 4));
+    for (let index = 0; index < words.length; index += 1) words[index] = this.next();
+    return new Uint8Array(words.buffer, 0, length);
   }
 }

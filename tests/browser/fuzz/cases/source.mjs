@@ -14,7 +14,7 @@ import { replace } from '../world.mjs';
 /** @typedef {import('../../../../web/src/sources.js').Source} Source */
 /** @typedef {import('../../../../web/src/read-ahead.js').Range} Range */
 
-const NOTICES = ['no-ranges', 'cache-full'];
+const NOTICES = ['no-ranges', 'waiting', 'cache-full'];
 
 /** Opens one file a few times and reads from it, while it and its server are what they are. @param {World} world */
 export async function readsOfAFile(world) {
@@ -128,18 +128,16 @@ class Visit {
  */
 async function settled(world, server, controller, promise, reasons = () => []) {
   const found = promise.then((value) => ({ value }), (error) => ({ error }));
-  let isAborted = false;
   if (!(await world.clock.runUntil(found))) {
     assert.ok(server.hasStalled, 'an operation never ends, though every request was answered');
-    isAborted = true;
     controller.abort();
     assert.ok(await world.clock.runUntil(found), 'an operation never ends, though it was aborted');
   }
   const outcome = await found;
   if ('value' in outcome) return outcome.value;
   // A disk that refuses to be cleared says so itself.
-  if (world.disk.faults > 0 && outcome.error instanceof DOMException && reasons().length === 0 && !isAborted) return undefined;
-  checkError(outcome.error, isAborted ? [controller.signal.reason] : reasons());
+  if (world.disk.faults > 0 && outcome.error instanceof DOMException && reasons().length === 0 && !controller.signal.aborted) return undefined;
+  checkError(outcome.error, controller.signal.aborted ? [controller.signal.reason] : reasons());
   return undefined;
 }
 
