@@ -83,9 +83,7 @@ fn check_checkpoint(bytes: &[u8], config: Option<&str>) {
     }
     let family = &FAMILIES[bytes.len() % FAMILIES.len()];
     match checkpoint.with_family(family.name) {
-        Ok(checkpoint) => {
-            assert_eq!(checkpoint.config().scaling_factor.to_bits(), family.config().scaling_factor.to_bits())
-        }
+        Ok(stated) => assert_eq!(stated.config().scaling_factor.to_bits(), family.config().scaling_factor.to_bits()),
         Err(error) => assert!(matches!(error, Error::Input { .. }), "{error}"),
     }
 }

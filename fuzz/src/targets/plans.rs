@@ -231,7 +231,7 @@ impl Anything {
     fn options(&self) -> DecodeOptions {
         let output =
             [Output::Rgba8, Output::Raw, Output::Picture(ChannelOrder::Rgba), Output::Picture(ChannelOrder::Bgra)];
-        let rule = if self.tiling % 2 == 0 { BlendRule::Linear } else { BlendRule::Cosine };
+        let rule = if self.tiling.is_multiple_of(2) { BlendRule::Linear } else { BlendRule::Cosine };
         let blend = Blend::new(rule, self.tile, self.overlap).map_or(Tiling::Exact, Tiling::Blend);
         DecodeOptions {
             output: output[usize::from(self.output % 4)],

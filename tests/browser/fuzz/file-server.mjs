@@ -269,9 +269,10 @@ export class FileServer {
 /** @template T @param {Promise<T>} promise @param {AbortSignal} signal @returns {Promise<T>} */
 function abortable(promise, signal) {
   return new Promise((resolve, reject) => {
-    if (signal.aborted) reject(signal.reason);
-    signal.addEventListener('abort', () => reject(signal.reason), { once: true });
-    promise.then(resolve, reject);
+    const abort = () => reject(signal.reason);
+    if (signal.aborted) abort();
+    signal.addEventListener('abort', abort);
+    promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort));
   });
 }
 
