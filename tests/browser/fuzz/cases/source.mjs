@@ -143,9 +143,7 @@ async function settled(world, server, controller, promise, reasons = () => []) {
 
 /** Everything kept is of the version that its folder names. @param {MemoryFolder} root @param {FileServer} server */
 function checkCache(root, server) {
-  const cache = folderIn(folderIn(root, 'wgvae'), 'cache');
-  for (const folder of cache?.entries.values() ?? []) {
-    assert.ok(folder instanceof MemoryFolder);
+  for (const folder of foldersIn(folderIn(folderIn(root, 'wgvae'), 'cache'))) {
     const identity = parsed(folder.entries.get('identity.json'));
     for (const [name, entry] of folder.entries) {
       const place = /^(\d+)-(\d+)$/.exec(name);
@@ -155,9 +153,15 @@ function checkCache(root, server) {
       // Shorter ones are torn: nobody takes them.
       if (content.length !== length) continue;
       const named = server.versions.filter(({ etag, modified }) => [etag, modified].includes(identity.validator));
-      checkBytes(content, offset, length, named.map(({ bytes }) => bytes), `the cache's ${name} of ${identity.validator}`);
+      checkBytes(content, offset, length, named.map(({ bytes }) => bytes), `kept as ${name} of ${identity.validator}`);
     }
   }
+}
+
+/** All folders below one. @param {MemoryFolder | undefined} folder @returns {MemoryFolder[]} */
+function foldersIn(folder) {
+  const inside = [...(folder?.entries.values() ?? [])].filter((entry) => entry instanceof MemoryFolder);
+  return inside.flatMap((entry) => [entry, ...foldersIn(entry)]);
 }
 
 /** @param {any} handle */
