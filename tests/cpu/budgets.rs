@@ -12,7 +12,7 @@ use wgvae::{
 use crate::formula;
 use crate::interpret::relative_error;
 use crate::interpreter::interpret;
-use crate::plan_checks::check;
+use crate::plan_properties::check;
 
 /// What may leave the device, and what a plan within a budget does about it.
 const MODES: [(&str, bool, Weights); 4] = [

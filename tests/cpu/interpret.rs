@@ -132,7 +132,7 @@ fn an_estimate_with_the_images_own_norms_is_exact() {
         let options = PlanOptions { chunk_limit: Bytes(1 << 13), ..PlanOptions::new(Storage::F32, Output::Raw) };
         let exact = interpret(&Plan::new(&graph, &limits, &options).unwrap(), &weights, &latents.data);
         let plan = Plan::estimated(&graph, &graph, &limits, &options).unwrap();
-        crate::plan_checks::check(&plan, &limits);
+        crate::plan_properties::check(&plan, &limits);
         let twice = [latents.data.as_slice(), latents.data.as_slice()].concat();
         let error = relative_error(&interpret(&plan, &weights, &twice), &exact);
         println!("{} steps: {error:.1e}", plan.steps.len());

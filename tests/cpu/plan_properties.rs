@@ -9,7 +9,7 @@ use wgvae::{
     plan_decode,
 };
 
-use crate::plan_checks::check;
+pub(crate) use crate::plan_checks::check;
 
 /// A graph's config, the latents' size, a device and options.
 type Case = (AutoencoderConfig, Size, DeviceLimits, PlanOptions);
