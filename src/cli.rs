@@ -125,7 +125,7 @@ struct DemoArgs {
 struct DecodeArgs {
     #[command(flatten)]
     model: ModelArgs,
-    /// Latents `[n, c, h, w]` or `[c, h, w]`, f32, f16 or bf16 in .safetensors, f32 or f16 in .npy
+    /// Latents `[n, c, h, w]` or `[c, h, w]`, f32, f16 or bf16 in .safetensors or .latent (ComfyUI's), f32 or f16 in .npy
     #[arg(long, value_name = "FILE")]
     latents: PathBuf,
     /// Picture to write: .png, .jpg or .webp; or all floats `[n, 3, h, w]` before clamping: .npy or .safetensors (tensor `image`)
@@ -133,10 +133,10 @@ struct DecodeArgs {
     /// Several pictures get numbers: out.png becomes out-1.png and so on.
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
-    /// Name of the tensor in a .safetensors file of latents [default: latents]
+    /// Name of the tensor in a .safetensors file of latents [default: latents, or else ComfyUI's `latent_tensor`]
     #[arg(long, value_name = "NAME")]
     tensor: Option<String>,
-    /// The latents are the VAE's own: already divided by the model's scaling factor
+    /// The latents are the VAE's own: already divided by the model's scaling factor, as ComfyUI's are without saying so
     #[arg(long)]
     unscaled: bool,
     /// Element type of weights and activations; auto: f16 on a GPU, f32 on a CPU driver

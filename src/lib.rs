@@ -40,8 +40,8 @@ mod web;
 pub use error::{DeviceError, Error, Result};
 pub use gpu::{AdapterReport, Control, Gpu, GpuOptions, Ledger, Progress, RunReport, Submission, adapters};
 pub use io::{
-    ByteSource, Checkpoint, ElementType, LatentScale, Layout, MemorySource, Parameters, ReadFuture, StoredTensor,
-    TensorInfo,
+    ByteSource, Checkpoint, ElementType, LatentScale, Layout, MemorySource, Parameters, ReadFuture, StoredLatents,
+    StoredTensor, TensorInfo, read_latents,
 };
 #[cfg(not(target_arch = "wasm32"))]
 pub use io::{FileSource, Variant};
@@ -59,7 +59,9 @@ pub use vae::{
 /// `plan` and `tiling` not part of the API: they change without notice.
 #[doc(hidden)]
 pub mod internals {
-    pub use crate::io::{convert, names, npy, read_latents, safetensors};
+    #[cfg(not(target_arch = "wasm32"))]
+    pub use crate::io::shard_index;
+    pub use crate::io::{convert, names, npy, safetensors};
     #[cfg(feature = "cli")]
     pub use crate::io::{image_file, part_file};
     pub use crate::model::config;

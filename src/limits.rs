@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::error::{Error, Result};
 use crate::tensor::Bytes;
 
 /// The limits and features of a device that a plan depends on. Names and units are WebGPU's.
@@ -73,8 +74,27 @@ impl DeviceLimits {
         }
     }
 
-    /// The largest buffer that can also be bound whole, bytes.
+    /// The largest buffer that can also be bound whole, bytes; no larger than kernels count in 32 bits.
     pub fn largest_bound_buffer(&self) -> Bytes {
-        self.max_storage_buffer_binding_size.min(self.max_buffer_size)
+        const LARGEST_COUNTED: Bytes = Bytes(1 << 32);
+        self.max_storage_buffer_binding_size.min(self.max_buffer_size).min(LARGEST_COUNTED)
+    }
+
+    /// Checks what plans count on; of the sizes and counts any are taken, since what does not fit them is refused by name.
+    ///
+    /// # Errors
+    /// [`Error::Input`] for an alignment that no device has.
+    pub fn validate(&self) -> Result<()> {
+        // WebGPU: a power of two, of which 256 is the worst that a device may have.
+        const WORST_ALIGNMENT: u32 = 256;
+        let alignment = self.min_uniform_buffer_offset_alignment;
+        if alignment.is_power_of_two() && alignment <= WORST_ALIGNMENT {
+            return Ok(());
+        }
+        Err(Error::Input {
+            what: "limits, min_uniform_buffer_offset_alignment".to_owned(),
+            expected: format!("a power of two up to {WORST_ALIGNMENT}"),
+            found: alignment.to_string(),
+        })
     }
 }

@@ -4,28 +4,28 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// A number of bytes. Prints in binary units.
+/// A number of bytes. Prints in binary units. Sums end at the largest number there is.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Bytes(pub u64);
 
 impl Bytes {
-    /// The count rounded up to a multiple of `alignment` (a power of two).
+    /// The count rounded up to a multiple of `alignment` (a power of two); the largest number there is, where that has none.
     pub fn align_up(self, alignment: u64) -> Self {
-        Self(self.0.next_multiple_of(alignment))
+        Self(self.0.checked_next_multiple_of(alignment).unwrap_or(u64::MAX))
     }
 }
 
 impl std::ops::Add for Bytes {
     type Output = Self;
     fn add(self, other: Self) -> Self {
-        Self(self.0 + other.0)
+        Self(self.0.saturating_add(other.0))
     }
 }
 
 impl std::iter::Sum for Bytes {
     fn sum<I: Iterator<Item = Self>>(counts: I) -> Self {
-        Self(counts.map(|bytes| bytes.0).sum())
+        counts.fold(Self(0), std::ops::Add::add)
     }
 }
 

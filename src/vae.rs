@@ -59,7 +59,8 @@ pub struct DecodedRows {
 /// A plan with a budget takes its weights from the host: see [`LoadOptions::weights_on_host`].
 ///
 /// # Errors
-/// [`Error::TooLarge`] when something does not fit `limits`; [`Error::Budget`] when no plan keeps the budget; [`Error::Input`] for an empty size.
+/// [`Error::Config`] naming a field of `config` that makes no sense; [`Error::TooLarge`] when something does not fit `limits`; [`Error::Budget`] when no plan
+/// keeps the budget; [`Error::Input`] for an empty size or one that nobody means, for limits that no device has, and for f16 on a device without `shader-f16`.
 pub fn plan_decode(
     config: &AutoencoderConfig,
     latent_size: Size,
@@ -80,6 +81,9 @@ fn plan_with(
     options: &DecodeOptions,
     weights: Weights,
 ) -> Result<Plan> {
+    config.validate()?;
+    limits.validate()?;
+    check_storage(storage, limits)?;
     check_size("size", latent_size)?;
     check_image(config.image_size(latent_size))?;
     if let Some(grid) = options.tiling.grid(latent_size) {
@@ -99,6 +103,18 @@ fn plan_with(
         Some(small) => Plan::estimated(&graph(latent_size), &graph(small), limits, &plan_options),
         None => Plan::new(&graph(latent_size), limits, &plan_options),
     }
+}
+
+/// Halves of the hardware's own type need a device that has them.
+fn check_storage(storage: Storage, limits: &DeviceLimits) -> Result<()> {
+    if storage != Storage::F16 || limits.shader_f16 {
+        return Ok(());
+    }
+    Err(Error::Input {
+        what: "storage".to_owned(),
+        expected: "f32 or packed_f16, on a device without shader-f16".to_owned(),
+        found: "f16".to_owned(),
+    })
 }
 
 /// Plans decodes of one model on one device. Needs neither: it may be asked while the model is loaded, and while a decode runs.
@@ -277,6 +293,7 @@ impl Vae {
         sink: &mut dyn FnMut(Rows<'_>) -> Result<()>,
     ) -> Result<DecodedRows> {
         latents.check(self.config().latent_channels, index)?;
+        self.expect_latents(self.planner.unscaled || latents.are_unscaled()).await?;
         if let Some(grid) = options.tiling.grid(latents.size()) {
             return self.decode_tiles(latents, index, &grid, options, control, sink).await;
         }
@@ -337,6 +354,16 @@ impl Vae {
             bytes.as_chunks_mut::<4>().0.iter_mut().for_each(|pixel| pixel.swap(0, 2));
         }
         Ok(Pixels::Rgba8(bytes))
+    }
+
+    /// Makes the decodes that follow undo the diffusion model's scaling, or not.
+    async fn expect_latents(&mut self, unscaled: bool) -> Result<()> {
+        if self.weights.expect_unscaled() == unscaled {
+            return Ok(());
+        }
+        // What is prepared holds the factors of before.
+        self.ready = None;
+        self.weights.expect_latents(&self.gpu, unscaled).await
     }
 
     /// Runs the plan that is ready. Rows before `next_row`, which follows those handed out, were handed out by a run before.

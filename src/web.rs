@@ -10,6 +10,11 @@ mod error;
 mod latents;
 mod source;
 
+use std::alloc::{Layout, handle_alloc_error};
+use std::cell::RefCell;
+use std::panic::PanicHookInfo;
+
+use js_sys::Function;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use wasm_bindgen::prelude::*;
@@ -19,10 +24,39 @@ use crate::error::Error;
 
 type Result<T> = std::result::Result<T, Failure>;
 
+thread_local! {
+    /// Who hears of a panic.
+    static PANIC_LISTENER: RefCell<Option<Function>> = const { RefCell::new(None) };
+}
+
 /// Called once, when the module is there: a panic is a bug, and shall at least say where it is.
 #[wasm_bindgen(start)]
 pub fn start() {
-    console_error_panic_hook::set_once();
+    std::panic::set_hook(Box::new(tell_panic));
+}
+
+/// Calls `listener` with the message of a panic, right before the module ends for good.
+#[wasm_bindgen(js_name = onPanic)]
+pub fn on_panic(listener: Function) {
+    PANIC_LISTENER.set(Some(listener));
+}
+
+fn tell_panic(panic: &PanicHookInfo<'_>) {
+    console_error_panic_hook::hook(panic);
+    PANIC_LISTENER.with_borrow(|listener| {
+        if let Some(listener) = listener {
+            // The module ends in any case.
+            let _ = listener.call1(&JsValue::NULL, &panic.to_string().into());
+        }
+    });
+}
+
+/// Ends the module as a bug would (`panic`) or as a failed allocation does (`memory`), when the caller has returned. For tests.
+#[doc(hidden)]
+#[wasm_bindgen(js_name = breakDown)]
+pub async fn break_down(how: String) {
+    assert!(how == "memory", "a panic for tests");
+    handle_alloc_error(Layout::new::<u8>());
 }
 
 /// The version of this crate.

@@ -13,6 +13,8 @@ mod formula;
 mod interrupt;
 #[path = "cli/memory.rs"]
 mod memory;
+#[path = "cli/readme.rs"]
+mod readme;
 #[path = "cli/tiling.rs"]
 mod tiling;
 #[path = "cli/tool.rs"]

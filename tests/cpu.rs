@@ -1,6 +1,10 @@
 //! Tests that need no adapter: shaders as text, plans as values, files as bytes.
 #![expect(clippy::unwrap_used, reason = "tests")]
 
+#[path = "../fuzz/src/allowance.rs"]
+mod allowance;
+#[path = "cpu/arguments.rs"]
+mod arguments;
 #[path = "cpu/budgets.rs"]
 mod budgets;
 #[path = "cpu/checkpoint.rs"]
@@ -11,6 +15,10 @@ mod config;
 mod convert;
 #[path = "support/formula.rs"]
 mod formula;
+#[path = "cpu/fuzz_corpus.rs"]
+mod fuzz_corpus;
+#[path = "../fuzz/src/targets/mod.rs"]
+mod fuzz_targets;
 #[cfg(feature = "cli")]
 #[path = "cpu/image_files.rs"]
 mod image_files;
@@ -20,6 +28,8 @@ mod interface;
 mod interpret;
 #[path = "reference/interpreter.rs"]
 mod interpreter;
+#[path = "cpu/latents.rs"]
+mod latents;
 #[path = "cpu/layers.rs"]
 mod layers;
 #[path = "cpu/memory_report.rs"]
@@ -28,6 +38,8 @@ mod memory_report;
 mod names;
 #[path = "cpu/npy.rs"]
 mod npy;
+#[path = "support/plan_checks.rs"]
+mod plan_checks;
 #[path = "cpu/plan_properties.rs"]
 mod plan_properties;
 #[path = "cpu/plan_snapshots.rs"]

@@ -21,7 +21,7 @@ use super::{DecodeLimits, ModelArgs, PrecisionArg, input, latents};
 pub(super) struct CompareTilingArgs {
     #[command(flatten)]
     model: ModelArgs,
-    /// Latents of one image, `[1, c, h, w]` or `[c, h, w]`, f32, f16 or bf16 in .safetensors, f32 or f16 in .npy
+    /// Latents of one image, `[1, c, h, w]` or `[c, h, w]`, f32, f16 or bf16 in .safetensors or .latent, f32 or f16 in .npy
     #[arg(long, value_name = "FILE")]
     latents: PathBuf,
     /// Picture of the difference from the exact one to write, mid grey where there is none: .png, .jpg or .webp
@@ -35,7 +35,7 @@ pub(super) struct CompareTilingArgs {
     /// How many times larger than it is the picture shows a difference
     #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=255))]
     amplify: u32,
-    /// Name of the tensor in a .safetensors file of latents [default: latents]
+    /// Name of the tensor in a .safetensors file of latents [default: latents, or else ComfyUI's `latent_tensor`]
     #[arg(long, value_name = "NAME")]
     tensor: Option<String>,
     /// The latents are the VAE's own: already divided by the model's scaling factor
@@ -122,7 +122,12 @@ impl CompareTilingArgs {
             return Err(input(what(), expected, format!("{} channels", latents.channels())));
         }
         check_decoder(checkpoint)?;
-        if self.unscaled { Ok(()) } else { checkpoint.scaled_config().map(drop) }
+        if self.takes_as_they_are(latents) { Ok(()) } else { checkpoint.scaled_config().map(drop) }
+    }
+
+    /// Whether the latents are the VAE's own.
+    fn takes_as_they_are(&self, latents: &Latents) -> bool {
+        self.unscaled || latents.are_unscaled()
     }
 
     async fn decode(
@@ -138,7 +143,8 @@ impl CompareTilingArgs {
             ..GpuOptions::default()
         })
         .await?;
-        let load = LoadOptions { precision: self.precision.into(), unscaled: self.unscaled, ..LoadOptions::default() };
+        let unscaled = self.takes_as_they_are(latents);
+        let load = LoadOptions { precision: self.precision.into(), unscaled, ..LoadOptions::default() };
         let mut vae = Vae::load(&gpu, checkpoint, load).await?;
         let options = DecodeOptions { output: Output::Raw, tiling, ..DecodeOptions::default() };
         let predicted = vae.plan(latents.size(), &options)?.memory.peak();

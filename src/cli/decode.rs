@@ -30,7 +30,8 @@ pub(super) async fn run(args: &DecodeArgs) -> Result<String> {
     }
     check_decoder(&checkpoint)?;
     let tiling = args.tiles.tiling(args.tiling, checkpoint.config())?;
-    if !args.unscaled {
+    let unscaled = args.unscaled || latents.are_unscaled();
+    if !unscaled {
         checkpoint.scaled_config()?;
     }
 
@@ -40,11 +41,8 @@ pub(super) async fn run(args: &DecodeArgs) -> Result<String> {
         ..GpuOptions::default()
     })
     .await?;
-    let load = LoadOptions {
-        precision: args.precision.into(),
-        unscaled: args.unscaled,
-        weights_on_host: args.memory_budget.is_some(),
-    };
+    let load =
+        LoadOptions { precision: args.precision.into(), unscaled, weights_on_host: args.memory_budget.is_some() };
     let mut vae = Vae::load(&gpu, &checkpoint, load).await?;
     let options = DecodeOptions {
         output: files.output(),

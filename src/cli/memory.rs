@@ -42,7 +42,7 @@ pub(super) struct MemoryArgs {
     /// Start every measurement through this program, for example one that sets up another driver
     #[arg(long, value_name = "PROGRAM")]
     through: Option<String>,
-    /// JSON file to write the measurements to; results/memory-report.schema.json describes it
+    /// JSON file to write the measurements to; results/schema/memory-report.schema.json describes it
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     /// Instead of measuring, put these reports side by side

@@ -16,6 +16,8 @@ pub struct GpuOptions {
     pub kernels_of: Option<DeviceKind>,
     /// Ask the device for no more than WebGPU's default limits.
     pub webgpu_default_limits: bool,
+    /// Open the device without `shader-f16`, as if it had none: halves are packed then. For tests and comparisons.
+    pub without_shader_f16: bool,
     /// An integrated GPU before a discrete one: saves power.
     pub low_power: bool,
     /// Let buffers take no more than this: beyond it allocations fail, as they do on a device without more memory.
@@ -41,7 +43,7 @@ pub struct AdapterReport {
     pub subgroups: bool,
     /// Cooperative matrix configurations, `MxNxK input->accumulator`.
     pub cooperative_matrices: Vec<String>,
-    /// What plans may use.
+    /// What plans may use: what a device is opened with, which is less than the adapter has where no kernel wants more.
     pub limits: DeviceLimits,
     /// The kernels it would get.
     pub kernels: Choice,
@@ -100,15 +102,21 @@ pub(super) async fn choose(options: &GpuOptions) -> Result<wgpu::Adapter> {
         .ok_or_else(|| no_match(&reports, options.adapter.as_deref()))
 }
 
+/// What to do where there is none.
+#[cfg(target_arch = "wasm32")]
+const NO_ADAPTER_ADVICE: &str = "the browser has WebGPU but gives this page no GPU: turn on graphics acceleration in its settings, and update \
+                                 the graphics driver and the browser";
+#[cfg(not(target_arch = "wasm32"))]
+const NO_ADAPTER_ADVICE: &str = "install a driver for the GPU, or a CPU driver (Debian and Ubuntu: apt install mesa-vulkan-drivers libvulkan1); \
+                                 VK_DRIVER_FILES, if set, must name a driver that exists";
+
 /// Why none of `adapters` is what was asked for, and what there is.
 fn no_match(adapters: &[AdapterReport], wanted: Option<&str>) -> Error {
     let listed: Vec<String> =
         adapters.iter().enumerate().map(|(index, adapter)| format!("{index}: {}", adapter.name)).collect();
     let reason = match wanted {
         Some(wanted) if !listed.is_empty() => format!("none matches \"{wanted}\" (there are: {})", listed.join(", ")),
-        _ => "none found; install a driver for the GPU, or a CPU driver (Debian and Ubuntu: apt install \
-              mesa-vulkan-drivers libvulkan1); VK_DRIVER_FILES, if set, must name a driver that exists"
-            .to_owned(),
+        _ => format!("none found; {NO_ADAPTER_ADVICE}"),
     };
     Error::Device(DeviceError::NoAdapter(reason))
 }
@@ -128,7 +136,8 @@ impl AdapterReport {
 
 pub(super) fn report(adapter: &wgpu::Adapter) -> AdapterReport {
     let info = adapter.get_info();
-    let limits = limits_of(adapter);
+    let (features, limits) = wanted(adapter, &GpuOptions::default());
+    let limits = limits_from(&limits, features, info.device_type);
     let matrices = adapter.cooperative_matrix_properties();
     AdapterReport {
         name: info.name,
@@ -152,30 +161,35 @@ pub(super) fn report(adapter: &wgpu::Adapter) -> AdapterReport {
     }
 }
 
-/// With the name that the browser gives once there is a device.
-#[cfg(target_arch = "wasm32")]
-pub(super) fn named(report: AdapterReport, device: &wgpu::Device) -> AdapterReport {
-    let name = super::browser::adapter_name(device).filter(|_| report.name.is_empty());
-    let unnamed = || if report.name.is_empty() { "unnamed".to_owned() } else { report.name.clone() };
-    AdapterReport { name: name.unwrap_or_else(unnamed), ..report }
+/// The report of an adapter once one of its devices is open: with the limits and features of that device, and what a browser tells only then.
+pub(super) fn of_device(report: AdapterReport, device: &wgpu::Device, options: &GpuOptions) -> AdapterReport {
+    let limits = limits_from(&device.limits(), device.features(), device.adapter_info().device_type);
+    let limits = DeviceLimits { kind: options.kernels_of.unwrap_or(limits.kind), ..limits };
+    as_named(AdapterReport { kernels: Choice::for_device(&limits), limits, ..report }, device)
 }
 
-/// Natively the adapter's name is known from the start.
+/// With the name that the browser gives once there is a device, and with what its vendor tells of the memory.
+#[cfg(target_arch = "wasm32")]
+fn as_named(report: AdapterReport, device: &wgpu::Device) -> AdapterReport {
+    let info = super::browser::adapter_info(device);
+    let unified_memory = report.limits.unified_memory || shares_memory(info.vendor.as_deref());
+    let name = Some(report.name).filter(|name| !name.is_empty()).or(info.name).unwrap_or_else(|| "unnamed".to_owned());
+    let limits = DeviceLimits { unified_memory, ..report.limits };
+    AdapterReport { name, limits, ..report }
+}
+
+/// Natively all is known from the start.
 #[cfg(not(target_arch = "wasm32"))]
-pub(super) fn named(report: AdapterReport, _: &wgpu::Device) -> AdapterReport {
+fn as_named(report: AdapterReport, _: &wgpu::Device) -> AdapterReport {
     report
 }
 
-/// An adapter's report with what one of its devices was opened with, and the limits that plans on that must keep.
-#[cfg(target_arch = "wasm32")]
-pub(super) fn of_device(adapter: &wgpu::Adapter, device: &wgpu::Device) -> (AdapterReport, DeviceLimits) {
-    let limits = limits_from(&device.limits(), device.features(), device.adapter_info().device_type);
-    let kernels = Choice::for_device(&limits);
-    (named(AdapterReport { limits: limits.clone(), kernels, ..report(adapter) }, device), limits)
-}
-
-fn limits_of(adapter: &wgpu::Adapter) -> DeviceLimits {
-    limits_from(&adapter.limits(), adapter.features(), adapter.get_info().device_type)
+/// Whether the memory of a GPU of this vendor is taken for the host's. Browsers do not tell, they only name the vendor: what Apple, Arm, Qualcomm and the like
+/// make shares it always, Intel's and AMD's do so as often as not, and only NVIDIA makes little else than cards. An unnamed one counts as shared: to leave a
+/// picture's parts in the host's memory gains nothing there, and computing them again is right everywhere.
+#[cfg_attr(not(any(target_arch = "wasm32", test)), expect(dead_code, reason = "natively the driver tells"))]
+fn shares_memory(vendor: Option<&str>) -> bool {
+    !vendor.is_some_and(|vendor| vendor.eq_ignore_ascii_case("nvidia"))
 }
 
 fn limits_from(limits: &wgpu::Limits, features: wgpu::Features, device_type: wgpu::DeviceType) -> DeviceLimits {
@@ -201,11 +215,24 @@ fn limits_from(limits: &wgpu::Limits, features: wgpu::Features, device_type: wgp
     }
 }
 
-/// The limits that plans on a device opened with `options` must keep.
-pub(super) fn plan_limits(adapter: &wgpu::Adapter, options: &GpuOptions) -> DeviceLimits {
-    let limits = limits_of(adapter);
-    let limits = DeviceLimits { kind: options.kernels_of.unwrap_or(limits.kind), ..limits };
-    if options.webgpu_default_limits { limits.within_webgpu_default() } else { limits }
+/// What an adapter could give a device at most.
+pub(super) fn offered(adapter: &wgpu::Adapter) -> DeviceLimits {
+    limits_from(&adapter.limits(), adapter.features(), adapter.get_info().device_type)
+}
+
+/// What a device is asked for: the features that kernels use, and WebGPU's default limits, which are enough for every kernel, with larger buffers and bindings
+/// where the adapter has them.
+fn wanted(adapter: &wgpu::Adapter, options: &GpuOptions) -> (wgpu::Features, wgpu::Limits) {
+    let mut features = wgpu::Features::SHADER_F16 | wgpu::Features::TIMESTAMP_QUERY;
+    features.set(wgpu::Features::SHADER_F16, !options.without_shader_f16);
+    let mut limits = wgpu::Limits::default();
+    if !options.webgpu_default_limits {
+        let offered = adapter.limits();
+        limits.max_storage_buffer_binding_size = offered.max_storage_buffer_binding_size;
+        limits.max_buffer_size = offered.max_buffer_size;
+        limits.min_uniform_buffer_offset_alignment = offered.min_uniform_buffer_offset_alignment;
+    }
+    (adapter.features() & features, limits)
 }
 
 /// Every plan needs WebGPU's default limits; less is an adapter that no browser would offer either.
@@ -250,17 +277,10 @@ pub(super) async fn open(
     options: &GpuOptions,
     report: &AdapterReport,
 ) -> Result<(wgpu::Device, wgpu::Queue)> {
-    let wanted = wgpu::Features::SHADER_F16 | wgpu::Features::TIMESTAMP_QUERY;
-    let mut required_limits = wgpu::Limits::default();
-    if !options.webgpu_default_limits {
-        let offered = adapter.limits();
-        required_limits.max_storage_buffer_binding_size = offered.max_storage_buffer_binding_size;
-        required_limits.max_buffer_size = offered.max_buffer_size;
-        required_limits.min_uniform_buffer_offset_alignment = offered.min_uniform_buffer_offset_alignment;
-    }
+    let (required_features, required_limits) = wanted(adapter, options);
     let descriptor = wgpu::DeviceDescriptor {
         label: Some("wgvae"),
-        required_features: adapter.features() & wanted,
+        required_features,
         required_limits,
         // Blocks no larger than needed: the report compares what the allocator reserves with what we asked for.
         memory_hints: wgpu::MemoryHints::MemoryUsage,
@@ -283,5 +303,14 @@ mod tests {
         for part in ["\"card\"", "maxBufferSize", "67108864", "268435456"] {
             assert!(message.contains(part), "{message}");
         }
+    }
+
+    #[test]
+    fn in_browsers_only_cards_count_as_memory_of_their_own() {
+        for vendor in ["apple", "arm", "qualcomm", "img-tec", "samsung", "intel", "amd", "microsoft", ""] {
+            assert!(shares_memory(Some(vendor)), "{vendor}");
+        }
+        assert!(shares_memory(None));
+        assert!(!shares_memory(Some("nvidia")) && !shares_memory(Some("NVIDIA")));
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! wgpu 30 cannot adopt a `GPUDevice`. But it asks the browser for one by `GPUAdapter.prototype.requestDevice`, and takes what that gives.
 
+mod bindings;
 mod foreign;
 mod host_bytes;
 mod scopes;
@@ -9,6 +10,7 @@ mod scopes;
 use js_sys::{Array, Function, Object, Promise, Reflect};
 use wasm_bindgen::prelude::*;
 
+use self::bindings::{ADAPTER_PROTOTYPE, Device};
 pub use self::foreign::ForeignBuffer;
 pub use self::host_bytes::HostBytes;
 pub(super) use self::scopes::{Scopes, on_uncaptured_error};
@@ -26,24 +28,37 @@ pub(super) async fn adopt(
     let refused = |reason: String| {
         Error::Device(DeviceError::Refused { adapter: "that of the caller's device".to_owned(), reason })
     };
-    let failed = |error: JsValue| refused(format!("{error:?}"));
-    let prototype = Reflect::get(&js_sys::global(), &"GPUAdapter".into())
-        .and_then(|class| Reflect::get(&class, &"prototype".into()))
-        .map_err(failed)?;
+    let prototype = ADAPTER_PROTOTYPE.with(Option::clone);
+    let prototype = prototype.ok_or_else(|| refused("this browser has no GPUAdapter".to_owned()))?;
     let existing = device.clone();
     let give = Closure::<dyn Fn() -> Promise>::new(move || Promise::resolve(&existing));
     // The browser is asked before this returns; what is awaited is only the answer.
     let ask = || adapter.request_device(descriptor);
-    let request = with_method(&prototype, "requestDevice", give.as_ref(), ask).map_err(failed)?;
-    request.await.map_err(|error| refused(error.to_string()))
+    let request = with_method(&prototype, "requestDevice", give.as_ref(), ask).ok_or_else(|| {
+        refused("GPUAdapter.prototype is frozen, and a device can only be taken over through it".to_owned())
+    })?;
+    let (opened, queue) = request.await.map_err(|error| refused(error.to_string()))?;
+    if handle(&opened) != *device {
+        // Nobody else knows of it.
+        opened.destroy();
+        return Err(refused("the browser gave another device".to_owned()));
+    }
+    Ok((opened, queue))
 }
 
-/// What an adapter is called. wgpu passes on a description, which browsers leave empty.
-pub(super) fn adapter_name(device: &wgpu::Device) -> Option<String> {
-    let info = Reflect::get(device.as_webgpu()?, &"adapterInfo".into()).ok()?;
-    let part = |name: &str| text(&info, name);
-    let parts: Vec<String> = ["vendor", "architecture", "device", "description"].into_iter().filter_map(part).collect();
-    (!parts.is_empty()).then(|| parts.join(" "))
+/// What a browser tells of an adapter. wgpu passes on a description only, which browsers leave empty.
+#[derive(Default)]
+pub(super) struct AdapterInfo {
+    /// Vendor, architecture and what else there is, in one line.
+    pub(super) name: Option<String>,
+    pub(super) vendor: Option<String>,
+}
+
+pub(super) fn adapter_info(device: &wgpu::Device) -> AdapterInfo {
+    let Some(info) = typed(device).and_then(|device| device.adapter_info()) else { return AdapterInfo::default() };
+    let parts = [info.vendor(), info.architecture(), info.device(), info.description()];
+    let parts: Vec<String> = parts.into_iter().flatten().filter(|part| !part.is_empty()).collect();
+    AdapterInfo { name: (!parts.is_empty()).then(|| parts.join(" ")), vendor: info.vendor() }
 }
 
 impl Gpu {
@@ -60,37 +75,29 @@ impl GpuBuffer {
     }
 }
 
-fn call(object: &JsValue, method: &str, arguments: &Array) -> std::result::Result<JsValue, JsValue> {
-    let function: Function = Reflect::get(object, &method.into())?.dyn_into()?;
-    Reflect::apply(&function, object, arguments)
-}
-
-/// A property that has text in it.
-fn text(object: &JsValue, name: &str) -> Option<String> {
-    Reflect::get(object, &name.into()).ok()?.as_string().filter(|text| !text.is_empty())
-}
-
 fn handle(device: &wgpu::Device) -> JsValue {
     device.as_webgpu().map_or(JsValue::NULL, |device| device.into())
 }
 
-/// Runs `work` while `replacement` stands in for a method of `object`.
-fn with_method<T>(
-    object: &JsValue,
-    method: &str,
-    replacement: &JsValue,
-    work: impl FnOnce() -> T,
-) -> std::result::Result<T, JsValue> {
-    let (object, name) = (object.dyn_ref::<Object>().ok_or(JsValue::NULL)?, JsValue::from(method));
+fn typed(device: &wgpu::Device) -> Option<Device> {
+    device.as_webgpu().map(|device| JsValue::from(device).unchecked_into())
+}
+
+/// Runs `work` while `replacement` stands in for a method of `object`. `None`, and nothing is run, where the object may not be changed.
+fn with_method<T>(object: &Object, method: &str, replacement: &JsValue, work: impl FnOnce() -> T) -> Option<T> {
+    let name = JsValue::from(method);
     let own = Object::get_own_property_descriptor(object, &name);
-    let restore = || match own.is_undefined() {
+    // A frozen object answers false, it does not throw.
+    if !Reflect::set(object, &name, replacement).unwrap_or(false) {
+        return None;
+    }
+    let done = work();
+    // What could be set can be set back.
+    let _ = match own.is_undefined() {
         true => Reflect::delete_property(object, &name),
         false => Reflect::define_property(object, &name, own.unchecked_ref()),
     };
-    Reflect::set(object, &name, replacement)?;
-    let done = work();
-    restore()?;
-    Ok(done)
+    Some(done)
 }
 
 /// A typed array of zeros. `None` where the browser has no memory for it: that must not end the module, as web-sys's own constructors would.

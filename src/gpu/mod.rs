@@ -52,7 +52,6 @@ struct Inner {
     device: wgpu::Device,
     queue: wgpu::Queue,
     report: AdapterReport,
-    limits: DeviceLimits,
     ledger: Arc<Ledger>,
     pipelines: Pipelines,
     waiter: Waiter,
@@ -76,7 +75,6 @@ struct Opened {
     device: wgpu::Device,
     queue: wgpu::Queue,
     report: AdapterReport,
-    limits: DeviceLimits,
     adopted: bool,
 }
 
@@ -88,11 +86,10 @@ impl Gpu {
     pub async fn request(options: &GpuOptions) -> Result<Self> {
         let adapter = adapter::choose(options).await?;
         let report = adapter::report(&adapter);
-        let limits = adapter::plan_limits(&adapter, options);
-        adapter::check(&report.name, &limits)?;
+        adapter::check(&report.name, &adapter::offered(&adapter))?;
         let (device, queue) = adapter::open(&adapter, options, &report).await?;
-        let report = adapter::named(report, &device);
-        Ok(Self::of(Opened { device, queue, report, limits, adopted: false }, options.memory_limit))
+        let report = adapter::of_device(report, &device, options);
+        Ok(Self::of(Opened { device, queue, report, adopted: false }, options.memory_limit))
     }
 
     /// Takes over a `GPUDevice` that the caller made and goes on using, with the features and limits that it has. It is never destroyed here.
@@ -101,11 +98,12 @@ impl Gpu {
     /// [`Error::Device`] when it is no device, or one too small for any plan.
     #[cfg(target_arch = "wasm32")]
     pub async fn adopt(device: &wasm_bindgen::JsValue) -> Result<Self> {
-        let adapter = adapter::choose(&GpuOptions::default()).await?;
+        let options = GpuOptions::default();
+        let adapter = adapter::choose(&options).await?;
         let (device, queue) = browser::adopt(&adapter, &wgpu::DeviceDescriptor::default(), device).await?;
-        let (report, limits) = adapter::of_device(&adapter, &device);
-        adapter::check(&report.name, &limits)?;
-        Ok(Self::of(Opened { device, queue, report, limits, adopted: true }, None))
+        let report = adapter::of_device(adapter::report(&adapter), &device, &options);
+        adapter::check(&report.name, &report.limits)?;
+        Ok(Self::of(Opened { device, queue, report, adopted: true }, None))
     }
 
     #[cfg_attr(
@@ -113,7 +111,7 @@ impl Gpu {
         expect(clippy::arc_with_non_send_sync, reason = "a browser has one thread; natively it is both")
     )]
     fn of(opened: Opened, memory_limit: Option<Bytes>) -> Self {
-        let Opened { device, queue, report, limits, adopted } = opened;
+        let Opened { device, queue, report, adopted } = opened;
         let lost = Arc::new(std::sync::Mutex::new(None));
         let record = Arc::clone(&lost);
         device.set_device_lost_callback(move |_, reason| {
@@ -134,17 +132,17 @@ impl Gpu {
         let waiter = Waiter::new(&device);
         let ledger = Arc::new(Ledger::new(memory_limit));
         let pipelines = Pipelines::default();
-        Self { inner: Arc::new(Inner { device, queue, report, limits, ledger, pipelines, waiter, lost, adopted }) }
+        Self { inner: Arc::new(Inner { device, queue, report, ledger, pipelines, waiter, lost, adopted }) }
     }
 
-    /// The adapter and what it offers.
+    /// The adapter, with the limits and features that the device was opened with.
     pub fn adapter(&self) -> &AdapterReport {
         &self.inner.report
     }
 
     /// The limits that plans for this device must keep.
     pub fn limits(&self) -> &DeviceLimits {
-        &self.inner.limits
+        &self.inner.report.limits
     }
 
     /// The bytes of all buffers created on this device by this crate.
@@ -218,5 +216,35 @@ impl Gpu {
         }
         let failed = || Error::Device(DeviceError::Failed { doing: doing.to_owned(), reason: reason.to_string() });
         self.check_alive(doing).err().unwrap_or_else(failed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Needs an adapter, as the tests in `tests/gpu` do. Adapters offer more than is asked of a device.
+    #[test]
+    fn plans_see_the_limits_that_the_device_was_opened_with() {
+        for webgpu_default_limits in [false, true] {
+            for without_shader_f16 in [false, true] {
+                let options = GpuOptions { webgpu_default_limits, without_shader_f16, ..GpuOptions::default() };
+                let gpu = pollster::block_on(Gpu::request(&options)).expect("an adapter");
+                let (found, device) = (gpu.limits(), gpu.inner.device.limits());
+                let features = gpu.inner.device.features();
+                assert_eq!(found.max_storage_buffer_binding_size.0, device.max_storage_buffer_binding_size);
+                assert_eq!(found.max_buffer_size.0, device.max_buffer_size);
+                assert_eq!(found.max_storage_buffers_per_shader_stage, device.max_storage_buffers_per_shader_stage);
+                assert_eq!(found.max_compute_workgroups_per_dimension, device.max_compute_workgroups_per_dimension);
+                assert_eq!(found.max_compute_invocations_per_workgroup, device.max_compute_invocations_per_workgroup);
+                let workgroup_storage = u64::from(device.max_compute_workgroup_storage_size);
+                assert_eq!(found.max_compute_workgroup_storage_size.0, workgroup_storage);
+                assert_eq!(found.min_uniform_buffer_offset_alignment, device.min_uniform_buffer_offset_alignment);
+                assert_eq!(found.shader_f16, features.contains(wgpu::Features::SHADER_F16));
+                assert_eq!(found.timestamp_query, features.contains(wgpu::Features::TIMESTAMP_QUERY));
+                assert!(!(without_shader_f16 && found.shader_f16));
+                assert_eq!(gpu.adapter().limits, *found, "what is reported of the adapter");
+            }
+        }
     }
 }

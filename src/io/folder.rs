@@ -1,13 +1,13 @@
 //! Which files make up the model at a path: a single file, a diffusers folder, a pipeline's folder, with or without
 //! shards. Native only.
 
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use serde_json::Value;
+use serde::Deserialize;
 
 use super::checkpoint::Checkpoint;
 use super::file::FileSource;
+use super::shard_index::shard_names;
 use super::source::ByteSource;
 use crate::error::{Error, Result};
 use crate::model::config::AutoencoderConfig;
@@ -167,11 +167,7 @@ fn open_weights(path: &Path) -> Result<Vec<Box<dyn ByteSource>>> {
         return Ok(vec![Box::new(FileSource::open(path)?)]);
     }
     let mut sources: Vec<Box<dyn ByteSource>> = Vec::new();
-    for shard in shards(path)? {
-        // Names come from the file: none may lead out of the folder.
-        if Path::new(&shard).components().count() != 1 || file_name(Path::new(&shard)) != shard {
-            return Err(format_error(path, &format!("shard \"{shard}\" is not a plain file name")));
-        }
+    for shard in shard_names(&path.display().to_string(), &read_text(path)?)? {
         let file = path.with_file_name(&shard);
         if !file.is_file() {
             return Err(format_error(path, &format!("shard \"{shard}\" is missing")));
@@ -181,25 +177,13 @@ fn open_weights(path: &Path) -> Result<Vec<Box<dyn ByteSource>>> {
     Ok(sources)
 }
 
-/// File names in the `weight_map` of a shard index, each once.
-fn shards(index: &Path) -> Result<BTreeSet<String>> {
-    let json: Value = serde_json::from_str(&read_text(index)?)
-        .map_err(|error| format_error(index, &format!("not a shard index: {error}")))?;
-    let map = json.get("weight_map").and_then(Value::as_object);
-    let map = map.ok_or_else(|| format_error(index, "neither weights nor a shard index (it has no \"weight_map\")"))?;
-    let shards: Option<BTreeSet<String>> = map.values().map(|file| file.as_str().map(str::to_owned)).collect();
-    let shards =
-        shards.ok_or_else(|| format_error(index, "its \"weight_map\" holds something other than file names"))?;
-    if shards.is_empty() {
-        return Err(format_error(index, "its \"weight_map\" is empty"));
-    }
-    Ok(shards)
-}
-
-/// `_class_name` of the config at `path`, if there is a readable one.
+/// `_class_name` of the config at `path`, if there is a readable one. It may be of anything: the rest of it is passed over.
 fn class_name(path: &Path) -> Option<String> {
-    let json: Value = serde_json::from_str(&read_text(path).ok()?).ok()?;
-    Some(json.get("_class_name")?.as_str()?.to_owned())
+    #[derive(Deserialize)]
+    struct Config {
+        _class_name: Option<String>,
+    }
+    serde_json::from_str::<Config>(&read_text(path).ok()?).ok()?._class_name
 }
 
 fn read_text(path: &Path) -> Result<String> {

@@ -15,6 +15,8 @@ mod file;
 #[cfg(not(target_arch = "wasm32"))]
 mod folder;
 mod latents;
+#[cfg(not(target_arch = "wasm32"))]
+pub mod shard_index;
 mod source;
 
 pub use self::checkpoint::{Checkpoint, LatentScale, Parameters, StoredTensor};
@@ -22,7 +24,7 @@ pub use self::checkpoint::{Checkpoint, LatentScale, Parameters, StoredTensor};
 pub use self::file::FileSource;
 #[cfg(not(target_arch = "wasm32"))]
 pub use self::folder::Variant;
-pub use self::latents::read_latents;
+pub use self::latents::{StoredLatents, read_latents};
 pub use self::names::Layout;
 pub use self::safetensors::{ElementType, TensorInfo};
 pub use self::source::{ByteSource, MemorySource, ReadFuture};

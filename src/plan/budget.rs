@@ -4,6 +4,8 @@
 //! there is: what does not fit then waits in host memory ([`crate::plan::spill`]). Schedules are compared by the time that they predict, which is cheap;
 //! only the best is lowered. What slots and parameters take beside chunks is known after that, and room is given back until the plan fits.
 
+use std::collections::BTreeSet;
+
 use crate::error::{Error, Result};
 use crate::kernels::choice::Choice;
 use crate::kernels::winograd::TILE;
@@ -109,8 +111,11 @@ fn fit(fused: &Fused, nodes: &[Node], limits: &DeviceLimits, cut: &PlanOptions, 
         room = room.checked_sub(nodes.iter().map(|node| node.weights).sum())?;
     }
     for _ in 0..TRIES {
+        if room < least_room(nodes, cut) {
+            return None;
+        }
         let residence = cheapest(nodes, limits, cut, room)?;
-        let lowered = lower::lower(fused, nodes, &residence.schedule, limits, cut);
+        let lowered = lower::lower(fused, nodes, &residence.schedule, limits, cut).ok()?;
         let spilled = if cut.parking || cut.weights == Weights::Host {
             let may = May { park: cut.parking, weights: cut.weights };
             spill::spill(&lowered, Bytes(room), may)
@@ -130,6 +135,26 @@ fn fit(fused: &Fused, nodes: &[Node], limits: &DeviceLimits, cut: &PlanOptions, 
         room = room.checked_sub((peak.0 - budget.0) + (peak.0 - budget.0) / 8)?;
     }
     None
+}
+
+/// Bytes that no plan of `nodes` does without, so that nobody searches for one with less. Where activations may be parked, what one launch binds; where they
+/// may not, what a stage takes while it computes its first chunk.
+fn least_room(nodes: &[Node], cut: &PlanOptions) -> u64 {
+    let chunk =
+        |stage: usize, index: usize| u64::from(nodes[stage].partition.chunk(index).count()) * nodes[stage].row_bytes;
+    let least = |(stage, node): (usize, &Node)| {
+        let scratch = node.scratch;
+        if cut.parking {
+            return (scratch.v + scratch.m + scratch.filter_part).max(chunk(stage, 0));
+        }
+        let read: BTreeSet<(usize, usize)> =
+            node.reads.iter().flat_map(|read| read.spans[0].clone().map(|index| (read.stage, index))).collect();
+        let read: u64 = read.into_iter().map(|(stage, index)| chunk(stage, index)).sum();
+        let weights = if cut.weights == Weights::Host { node.weights } else { 0 };
+        let own = if node.replaces.is_none() { chunk(stage, 0) } else { 0 };
+        scratch.without_filters() + scratch.filters + weights + read + own
+    };
+    nodes.iter().enumerate().map(least).max().unwrap_or_default()
 }
 
 /// The schedule that promises to be fastest with `room` bytes; where parking is allowed, one that takes more may be.

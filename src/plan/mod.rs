@@ -15,6 +15,7 @@
 //! A plan can be printed, compared, run on the CPU by the interpreter in `tests/`, and made for a device that nobody here owns.
 //! Same input, same plan: nothing here reads a clock, the environment or a hash map's order. Nothing here touches a GPU.
 
+mod bounds;
 mod budget;
 pub mod display;
 mod facts;
@@ -109,7 +110,7 @@ impl Plan {
     ///
     /// # Errors
     /// [`Error::TooLarge`] when a row of a tensor, a weight or a launch does not fit `limits`, with the step and the bytes; [`Error::Budget`] when no
-    /// plan was found that keeps the budget.
+    /// plan was found that keeps the budget; [`Error::Input`] for a plan of more chunks, steps or work than is sane.
     pub fn new(graph: &Graph, limits: &DeviceLimits, options: &PlanOptions) -> Result<Self> {
         Self::of(&fuse::fuse(graph, stream_scale(options.storage)), limits, options)
     }
@@ -129,7 +130,7 @@ impl Plan {
     fn of(fused: &fuse::Fused, limits: &DeviceLimits, options: &PlanOptions) -> Result<Self> {
         let nodes = nodes::nodes(fused, limits, options)?;
         let schedule = Schedule::new(&nodes, &Keep::whole(&nodes));
-        let whole = lower::lower(fused, &nodes, &schedule, limits, options).placed(limits, options);
+        let whole = lower::lower(fused, &nodes, &schedule, limits, options)?.placed(limits, options);
         let plan = match options.memory_budget {
             Some(budget) if whole.memory.peak() > budget => budget::within(fused, limits, options, &whole, budget)?,
             Some(_) | None => whole,

@@ -8,11 +8,11 @@ use crate::kernels::choice::{Choice, Conv3x3};
 use crate::kernels::group_norm::MOMENTS_VEC4_BYTES;
 use crate::limits::DeviceLimits;
 use crate::model::graph::{Shape, TensorId};
-use crate::plan::PlanOptions;
 use crate::plan::fuse::{Conv, Fused, Residual, Role, Stage};
 use crate::plan::partition::{Partition, filter_reach};
 use crate::plan::schedule::{Node, Read};
 use crate::plan::tiles::TileGrid;
+use crate::plan::{PlanOptions, bounds};
 use crate::tensor::{Bytes, Storage};
 
 /// Memory that a stage takes while it runs, bytes of each kind. Stages of one pass share the largest of each.
@@ -57,13 +57,15 @@ impl Scratch {
 /// The nodes of `fused`, one for each stage, in their order.
 ///
 /// # Errors
-/// [`crate::Error::TooLarge`] when four rows of a tensor exceed a binding.
+/// [`crate::Error::TooLarge`] when four rows of a tensor exceed a binding; [`crate::Error::Input`] when there would be too much of anything.
 pub fn nodes(fused: &Fused, limits: &DeviceLimits, options: &PlanOptions) -> Result<Vec<Node>> {
     let mut making = Making { fused, limits, options, choice: options.choice(limits), stages: BTreeMap::new() };
     let mut nodes: Vec<Node> = Vec::new();
     for (index, stage) in fused.stages.iter().enumerate() {
         let node = making.node(stage, &nodes)?;
         nodes.push(node);
+        // Early: what a stage reads of a tensor in a million chunks would take more memory than the plan.
+        bounds::check(&nodes)?;
         if let Some(output) = stage.output() {
             making.stages.insert(output, index);
         }
@@ -118,7 +120,8 @@ impl Making<'_> {
                 let mut node = self.with_output(*output, partition, reads);
                 let shape = self.fused.shape(*output);
                 node.row_macs *= u64::from(shape.width) * u64::from(shape.height) * u64::from(shape.channels) * 2;
-                node.scratch.attention = crate::plan::lower::attention_scratch(shape, self.options.storage);
+                let partitions = (&before[query].partition, &before[key].partition);
+                node.scratch.attention = crate::plan::lower::attention_scratch(shape, partitions, self.options.storage);
                 Ok(node)
             }
             Stage::Image { input } => {

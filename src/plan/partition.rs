@@ -62,7 +62,7 @@ impl Partition {
             return Ok(Self { height, rows: height });
         }
         let count = height.div_ceil((fitting / tile * tile).max(tile));
-        Ok(Self { height, rows: height.div_ceil(count).next_multiple_of(tile) })
+        Ok(Self { height, rows: height.div_ceil(count).next_multiple_of(tile).min(height) })
     }
 
     /// Number of chunks.

@@ -16,7 +16,7 @@ pub const SCHEMA: &str = "wgvae-memory-report";
 /// The version of the format that this crate writes, and the newest that it reads.
 pub const VERSION: u32 = 1;
 
-/// The measurements of one machine. `results/memory-report.schema.json` describes its JSON.
+/// The measurements of one machine. `results/schema/memory-report.schema.json` describes its JSON.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MemoryReport {

@@ -1,6 +1,8 @@
 //! Reads a report that someone else may have written: says what is wrong with it, and believes no number before it is checked.
 
-use serde_json::Value;
+use std::fmt;
+
+use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 use super::{MemoryReport, SCHEMA, VERSION};
 use crate::error::{Error, Result};
@@ -15,26 +17,26 @@ impl MemoryReport {
     /// [`Error::Format`] for what is not JSON, not a report, a report of a newer format, or one that contradicts itself.
     pub fn from_json(name: &str, json: &str) -> Result<Self> {
         let wrong = |problem: String| Error::Format { file: name.to_owned(), problem };
-        let value: Value = serde_json::from_str(json).map_err(|error| wrong(format!("not JSON: {error}")))?;
-        match value.get("schema") {
-            Some(Value::String(schema)) if schema == SCHEMA => {}
-            Some(other) => return Err(wrong(format!("expected schema \"{SCHEMA}\", found {}", shortened(other)))),
-            None => return Err(wrong(format!("not a memory report: expected schema \"{SCHEMA}\", found none"))),
+        let none = || wrong(format!("not a memory report: expected schema \"{SCHEMA}\", found none"));
+        let head: Head = serde_json::from_str(json)
+            .map_err(|error| if error.is_data() { none() } else { wrong(format!("not JSON: {error}")) })?;
+        match head.schema {
+            Some(Peek::Text(schema)) if schema == SCHEMA => {}
+            Some(other) => return Err(wrong(format!("expected schema \"{SCHEMA}\", found {other}"))),
+            None => return Err(none()),
         }
-        match value.get("version").and_then(Value::as_u64) {
-            Some(version) if version == u64::from(VERSION) => {}
-            Some(version) if version > u64::from(VERSION) => {
+        match head.version {
+            Some(Peek::Whole(version)) if version == u64::from(VERSION) => {}
+            Some(Peek::Whole(version)) if version > u64::from(VERSION) => {
                 return Err(wrong(format!(
                     "a report of format {version}, but this wgvae reads formats up to {VERSION}: a newer wgvae is needed"
                 )));
             }
-            _ => {
-                let found = value.get("version").map_or("none".to_owned(), shortened);
-                return Err(wrong(format!("expected version {VERSION}, found {found}")));
-            }
+            Some(other) => return Err(wrong(format!("expected version {VERSION}, found {other}"))),
+            None => return Err(wrong(format!("expected version {VERSION}, found none"))),
         }
         let report: Self =
-            serde_json::from_value(value).map_err(|error| wrong(format!("not a whole memory report: {error}")))?;
+            serde_json::from_str(json).map_err(|error| wrong(format!("not a whole memory report: {error}")))?;
         report.check().map_err(wrong)?;
         Ok(report)
     }
@@ -73,8 +75,105 @@ impl MemoryReport {
     }
 }
 
-/// A value for an error message.
-fn shortened(value: &Value) -> String {
-    let text = value.to_string();
-    if text.chars().count() <= 60 { text } else { format!("{} ...", text.chars().take(60).collect::<String>()) }
+/// What says which format a report has. The rest is passed over: a tree of what may be anything takes a hundred times the memory of its text.
+#[derive(Default)]
+struct Head {
+    schema: Option<Peek>,
+    version: Option<Peek>,
+}
+
+impl<'de> Deserialize<'de> for Head {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
+        struct Fields;
+
+        impl<'de> Visitor<'de> for Fields {
+            type Value = Head;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a memory report")
+            }
+
+            fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> std::result::Result<Head, M::Error> {
+                let mut head = Head::default();
+                while let Some(field) = map.next_key::<String>()? {
+                    match field.as_str() {
+                        "schema" => head.schema = Some(map.next_value()?),
+                        "version" => head.version = Some(map.next_value()?),
+                        _ => _ = map.next_value::<IgnoredAny>()?,
+                    }
+                }
+                Ok(head)
+            }
+        }
+
+        deserializer.deserialize_map(Fields)
+    }
+}
+
+/// A value, as far as it is of use here.
+enum Peek {
+    Text(String),
+    Whole(u64),
+    /// Another, as an error message calls it.
+    Other(String),
+}
+
+impl fmt::Display for Peek {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Text(text) => write!(f, "{:?}", text.chars().take(60).collect::<String>()),
+            Self::Whole(number) => number.fmt(f),
+            Self::Other(what) => f.write_str(what),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Peek {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
+        struct Any;
+
+        impl<'de> Visitor<'de> for Any {
+            type Value = Peek;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a value")
+            }
+
+            fn visit_str<E>(self, text: &str) -> std::result::Result<Peek, E> {
+                Ok(Peek::Text(text.to_owned()))
+            }
+
+            fn visit_u64<E>(self, number: u64) -> std::result::Result<Peek, E> {
+                Ok(Peek::Whole(number))
+            }
+
+            fn visit_i64<E>(self, number: i64) -> std::result::Result<Peek, E> {
+                Ok(Peek::Other(number.to_string()))
+            }
+
+            fn visit_f64<E>(self, number: f64) -> std::result::Result<Peek, E> {
+                Ok(Peek::Other(number.to_string()))
+            }
+
+            fn visit_bool<E>(self, flag: bool) -> std::result::Result<Peek, E> {
+                Ok(Peek::Other(flag.to_string()))
+            }
+
+            fn visit_unit<E>(self) -> std::result::Result<Peek, E> {
+                Ok(Peek::Other("null".to_owned()))
+            }
+
+            fn visit_seq<S: SeqAccess<'de>>(self, mut items: S) -> std::result::Result<Peek, S::Error> {
+                while items.next_element::<IgnoredAny>()?.is_some() {}
+                Ok(Peek::Other("a list".to_owned()))
+            }
+
+            fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> std::result::Result<Peek, M::Error> {
+                while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+                Ok(Peek::Other("an object".to_owned()))
+            }
+        }
+
+        deserializer.deserialize_any(Any)
+    }
 }

@@ -70,23 +70,27 @@ impl Grid {
         self.rows.iter().flat_map(row)
     }
 
-    /// Each size that tiles have, and how many have it. At most four: only the last of a row or column may be smaller.
+    /// Each size that tiles have, and how many have it. At most four where no more than half a tile overlaps: then only the last of a row or column may be
+    /// smaller.
     pub fn sizes(&self) -> Vec<(Size, usize)> {
-        let mut sizes: Vec<(Size, usize)> = Vec::new();
-        for tile in self.tiles() {
-            match sizes.iter_mut().find(|(size, _)| *size == tile.size()) {
-                Some((_, count)) => *count += 1,
-                None => sizes.push((tile.size(), 1)),
-            }
-        }
-        sizes
+        let (widths, heights) = (lengths(&self.columns), lengths(&self.rows));
+        let row = |(height, rows): (u32, usize)| {
+            widths.iter().map(move |&(width, columns)| (Size { width, height }, rows * columns))
+        };
+        heights.into_iter().flat_map(row).collect()
     }
+}
+
+/// Each length of `spans`, and how many have it. Spans only become shorter towards the border, so that equal ones are neighbours.
+fn lengths(spans: &[Range<u32>]) -> Vec<(u32, usize)> {
+    let length = |span: &Range<u32>| span.end - span.start;
+    spans.chunk_by(|span, next| length(span) == length(next)).map(|equal| (length(&equal[0]), equal.len())).collect()
 }
 
 /// The tiles along an axis of `extent` latents. With overlaps beyond half a tile several may end at the border.
 fn spans(blend: Blend, extent: u32) -> Vec<Range<u32>> {
     let starts = (0..extent).step_by(blend.stride() as usize);
-    let spans = starts.map(|start| start..extent.min(start + blend.tile()));
+    let spans = starts.map(|start| start..extent.min(start.saturating_add(blend.tile())));
     match blend.rule() {
         // Also those that lie wholly within the tile before.
         BlendRule::Linear => spans.collect(),

@@ -56,7 +56,10 @@ impl Tiling {
         if self != Self::Estimate || larger <= MEASURED_SIDE {
             return None;
         }
-        let scaled = |side: u32| (side * MEASURED_SIDE).div_ceil(larger);
+        let scaled = |side: u32| {
+            let scaled = (u64::from(side) * u64::from(MEASURED_SIDE)).div_ceil(u64::from(larger));
+            u32::try_from(scaled).unwrap_or(MEASURED_SIDE)
+        };
         Some(Size { width: scaled(latents.width), height: scaled(latents.height) })
     }
 }

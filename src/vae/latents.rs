@@ -6,6 +6,7 @@ use crate::error::{Error, Result};
 #[cfg(target_arch = "wasm32")]
 use crate::gpu::ForeignBuffer;
 use crate::gpu::Input;
+use crate::io::StoredLatents;
 use crate::tensor::{HostTensor, Size};
 
 /// Latents of one or more images, `[n, c, h, w]`, planar f32.
@@ -15,6 +16,7 @@ pub struct Latents {
     channels: u32,
     size: Size,
     content: Content,
+    unscaled: bool,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -71,7 +73,28 @@ impl Latents {
                 found: format!("{} at element {index}", tensor.data[index]),
             });
         }
-        Ok(Self { count, channels, size, content: Content::Host(tensor.data) })
+        Ok(Self { count, channels, size, content: Content::Host(tensor.data), unscaled: false })
+    }
+
+    /// Takes what a file has.
+    ///
+    /// # Errors
+    /// See [`Self::new`].
+    pub fn stored(StoredLatents { tensor, unscaled }: StoredLatents) -> Result<Self> {
+        let latents = Self::new(tensor)?;
+        Ok(if unscaled { latents.unscaled() } else { latents })
+    }
+
+    /// The same latents, said to be the VAE's own: already divided by the model's scaling factor, as `ComfyUI` keeps them. A model that was loaded with
+    /// [`super::LoadOptions::unscaled`] takes all of them so.
+    #[must_use]
+    pub fn unscaled(self) -> Self {
+        Self { unscaled: true, ..self }
+    }
+
+    /// Whether they are the VAE's own.
+    pub fn are_unscaled(&self) -> bool {
+        self.unscaled
     }
 
     /// Takes what lies in a `GPUBuffer` of the caller's, f32 `[n, c, h, w]` or `[c, h, w]` from byte `offset` on. Whether the values are finite is
@@ -87,7 +110,7 @@ impl Latents {
             .map(|axis| u64::from(*axis))
             .fold(count.into(), u64::saturating_mul);
         let buffer = ForeignBuffer::new(buffer, offset, elements.saturating_mul(4))?;
-        Ok(Self { count, channels, size, content: Content::Foreign(buffer) })
+        Ok(Self { count, channels, size, content: Content::Foreign(buffer), unscaled: false })
     }
 
     /// An error unless they have `channels` and an image `index`.

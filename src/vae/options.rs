@@ -55,7 +55,7 @@ pub struct DecodeOptions {
     /// Measure the GPU time of each stage, where the device can.
     pub profile: bool,
     /// The most GPU memory that the decode may take, weights included. What does not fit is computed again, or waits in host memory: weights
-    /// with [`LoadOptions::weights_on_host`], activations as `parking` says. The result is that of the whole plan to rounding.
+    /// with [`LoadOptions::weights_on_host`], activations as `parking` says. The result is that of the whole plan to the bit.
     pub memory_budget: Option<Bytes>,
     /// Whether a plan with a budget may leave activations in host memory.
     pub parking: Parking,

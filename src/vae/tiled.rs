@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use web_time::Instant;
 
-use super::{DecodeOptions, DecodedRows, Latents, Pixels, RowPixels, Rows, Vae, check_size};
+use super::{DecodeOptions, DecodedRows, Latents, Pixels, RowPixels, Rows, Vae, check_image, check_size};
 use crate::error::{Error, Result};
 use crate::gpu::{Control, Progress, RunReport};
 use crate::plan::{Output, Plan};
@@ -21,7 +21,17 @@ pub struct TilePlans {
 impl TilePlans {
     /// Plans each size of tile with `plan`.
     pub(super) fn new(grid: &Grid, plan: impl Fn(Size) -> Result<Plan>) -> Result<Self> {
-        let plans: Result<Vec<_>> = grid.sizes().into_iter().map(|(size, count)| Ok((plan(size)?, count))).collect();
+        // Up to half a tile of overlap leaves four, seven eighths at most 81, and all but a latent as many as there are tiles.
+        const MOST_SIZES: usize = 100;
+        let sizes = grid.sizes();
+        if sizes.len() > MOST_SIZES {
+            return Err(Error::Input {
+                what: "tile overlap".to_owned(),
+                expected: format!("one that leaves tiles of at most {MOST_SIZES} sizes, as seven eighths of a tile do"),
+                found: format!("{} latents of {}, {} sizes", grid.blend().overlap(), grid.blend().tile(), sizes.len()),
+            });
+        }
+        let plans: Result<Vec<_>> = sizes.into_iter().map(|(size, count)| Ok((plan(size)?, count))).collect();
         Ok(Self { plans: plans? })
     }
 
@@ -64,6 +74,7 @@ impl Vae {
     /// See [`plan_decode`](super::plan_decode).
     pub fn plan_tiles(&self, latent_size: Size, options: &DecodeOptions) -> Result<TilePlans> {
         check_size("size", latent_size)?;
+        check_image(self.config().image_size(latent_size))?;
         match options.tiling.grid(latent_size) {
             Some(grid) => TilePlans::new(&grid, |size| self.plan(size, &tile_options(options))),
             None => Ok(TilePlans { plans: vec![(self.plan(latent_size, options)?, 1)] }),
@@ -155,7 +166,8 @@ fn latents_of(tile: &Tile, latents: &Latents, index: u32) -> Result<Latents> {
         }
     }
     let shape = [latents.channels(), tile.size().height, tile.size().width];
-    Latents::new(HostTensor { shape: shape.map(|extent| extent as usize).to_vec(), data })
+    let part = Latents::new(HostTensor { shape: shape.map(|extent| extent as usize).to_vec(), data })?;
+    Ok(if latents.are_unscaled() { part.unscaled() } else { part })
 }
 
 /// An error about a pixel of a tile, as one about a pixel of the image.

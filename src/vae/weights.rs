@@ -11,7 +11,7 @@ use crate::kernels::weights::{Layout, pack};
 use crate::limits::DeviceLimits;
 use crate::model::config::AutoencoderConfig;
 use crate::plan::{Plan, WeightUse};
-use crate::tensor::{Size, Storage};
+use crate::tensor::{Bytes, Size, Storage};
 
 /// Packed weights by name.
 #[derive(Debug)]
@@ -19,7 +19,14 @@ pub(super) struct VaeWeights {
     /// On the GPU. With `host`, only those that the last plan binds.
     gpu: BTreeMap<String, GpuBuffer>,
     host: Option<BTreeMap<String, Arc<HostBytes>>>,
+    /// What is done to latents before all else, packed: where they are as the diffusion model leaves them, and where they are the VAE's own.
+    transforms: [Vec<u8>; 2],
+    /// Which of the two it is now.
+    unscaled: bool,
 }
+
+/// The name of the only weight that is made from the configuration instead of being read.
+const TRANSFORM: &str = "latents.factor_offset";
 
 impl VaeWeights {
     /// Reads the decoder's weights, one tensor at a time, and uploads or keeps them.
@@ -33,10 +40,17 @@ impl VaeWeights {
         let wanted = weights_of(config, gpu.limits(), storage, options.unscaled)?;
         let shapes = file_shapes(&wanted);
         checkpoint.check(shapes.iter().map(|(name, shape)| (*name, shape.as_slice())))?;
-        let mut loaded = Self { gpu: BTreeMap::new(), host: options.weights_on_host.then(BTreeMap::new) };
+        let mut loaded = Self {
+            gpu: BTreeMap::new(),
+            host: options.weights_on_host.then(BTreeMap::new),
+            transforms: Default::default(),
+            unscaled: options.unscaled,
+        };
         for weight in &wanted.weights {
             let packed = if is_transform(weight) {
-                pack(&wanted.latent_transform, weight.layout, weight.storage, weight.factor)
+                let packed = |values: &[f32]| pack(values, weight.layout, weight.storage, weight.factor);
+                loaded.transforms = [packed(&wanted.latent_transform), packed(&no_transform(config))];
+                loaded.transforms[0].clone()
             } else {
                 let values = checkpoint.read_f32(&weight.name, &weight.layout.file_shape()).await?;
                 check_half_range(weight, &values)?;
@@ -50,6 +64,27 @@ impl VaeWeights {
             }
         }
         Ok(loaded)
+    }
+
+    /// Whether latents are taken as the VAE's own.
+    pub(super) fn expect_unscaled(&self) -> bool {
+        self.unscaled
+    }
+
+    /// Takes latents as the VAE's own from now on, or as the diffusion model leaves them. What was prepared before must be gone.
+    pub(super) async fn expect_latents(&mut self, gpu: &Gpu, unscaled: bool) -> Result<()> {
+        let packed = &self.transforms[usize::from(unscaled)];
+        if let Some(host) = &mut self.host {
+            let needed = Bytes(packed.len() as u64);
+            let kept = HostBytes::copy_of(packed)
+                .ok_or_else(|| Error::HostMemory { what: "the factors of the latents".to_owned(), needed })?;
+            host.insert(TRANSFORM.to_owned(), Arc::new(kept));
+            self.gpu.remove(TRANSFORM);
+        } else {
+            self.gpu.insert(TRANSFORM.to_owned(), GpuBuffer::with_data(gpu, TRANSFORM, packed).await?);
+        }
+        self.unscaled = unscaled;
+        Ok(())
     }
 
     /// With weights on the host: uploads those that `plan` binds, frees all others.
@@ -122,7 +157,13 @@ fn weights_of(config: &AutoencoderConfig, limits: &DeviceLimits, storage: Storag
 
 /// Whether a weight is made from the configuration instead of being read.
 fn is_transform(weight: &WeightUse) -> bool {
-    weight.name == "latents.factor_offset"
+    weight.name == TRANSFORM
+}
+
+/// Factors and summands that change nothing.
+fn no_transform(config: &AutoencoderConfig) -> Vec<f32> {
+    let channels = config.latent_channels as usize;
+    [vec![1.0; channels], vec![0.0; channels]].concat()
 }
 
 /// A filter beyond half precision's range would become infinite in silence.

@@ -30,13 +30,13 @@ impl WebLatents {
         Ok(Self { latents: Latents::new(tensor)? })
     }
 
-    /// Of a .safetensors or .npy file.
+    /// Of a .safetensors, .latent or .npy file.
     #[wasm_bindgen(js_name = fromFile)]
     pub async fn from_file(source: Source) -> Result<Self> {
         let rejection = Rejection::default();
         let source = JsSource::new(source, &rejection);
-        let tensor = rejection.pass_on(read_latents(&source, None).await)?;
-        Ok(Self { latents: Latents::new(tensor)? })
+        let stored = rejection.pass_on(read_latents(&source, None).await)?;
+        Ok(Self { latents: Latents::stored(stored)? })
     }
 
     /// Of a `GPUBuffer` on the device that will decode them, f32.

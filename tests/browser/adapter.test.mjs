@@ -12,7 +12,9 @@ const HINT = {
   firefox: 'Firefox needs a Vulkan driver, for example Mesa\'s (mesa-vulkan-drivers), and version 141 or newer',
 };
 
-inBrowsers({}, (session) => {
+const MODEL = 'toy_wide';
+
+inBrowsers({ models: [MODEL] }, (session) => {
   for (const place of /** @type {const} */ (['page', 'worker'])) {
     it(`has an adapter and a device in a ${place}`, async () => {
       const found = await session.run(place === 'page' ? inPage : inWorker);
@@ -33,6 +35,50 @@ inBrowsers({}, (session) => {
     t.diagnostic(`${session.kind}: ${JSON.stringify(adapter)}, ${await session.browser.version()}`);
     // The numbers of f16 are tested where the browser has it.
     if (session.kind === 'firefox') assert.equal(adapter.f16, true, `Firefox has no shader-f16 here. ${HINT.firefox}`);
+  });
+
+  it('says in a browser\'s words that there is no adapter', async () => {
+    const { code, message } = await session.run(async (folder) => {
+      const { requestAdapter } = GPU.prototype;
+      GPU.prototype.requestAdapter = async () => null;
+      const { error } = await lab.outcome(lab.open(folder));
+      Object.assign(GPU.prototype, { requestAdapter });
+      return error;
+    }, session.model(`${MODEL}/`));
+    assert.equal(code, 'no-adapter');
+    assert.match(message, /browser.*acceleration/);
+    assert.doesNotMatch(message, /\bapt\b|VK_|install/);
+  });
+
+  it('parks by itself only where the vendor makes cards', async () => {
+    const found = await session.run(async (folder) => {
+      const original = Object.getOwnPropertyDescriptors(GPUAdapterInfo.prototype);
+      const parks = async (/** @type {string} */ vendor, /** @type {'on' | 'off'} */ parking) => {
+        const stand = (/** @type {string} */ name, /** @type {unknown} */ value) => Object.defineProperty(GPUAdapterInfo.prototype, name, { get: () => value, configurable: true });
+        stand('vendor', vendor);
+        // What decodes here is a CPU's, whose memory is the host's in any case.
+        stand('isFallbackAdapter', false);
+        const decoder = await lab.open(folder, parking && { parking });
+        Object.defineProperties(GPUAdapterInfo.prototype, original);
+        const size = { width: 512, height: 512, output: /** @type {const} */ ('image-data') };
+        const { error } = await lab.outcome(() => decoder.plan({ ...size, memoryBudget: 1 }));
+        const { host_bytes } = decoder.plan({ ...size, memoryBudget: error?.smallest });
+        const { limits } = decoder.info.adapter;
+        await decoder.destroy();
+        return { unified: limits.unified_memory, parks: host_bytes > 0 };
+      };
+      const cases = /** @type {[string, any][]} */ ([['apple', undefined], ['', undefined], ['nvidia', undefined], ['apple', 'on'], ['nvidia', 'off']]);
+      const found = [];
+      for (const [vendor, parking] of cases) found.push({ vendor, parking: parking ?? 'auto', ...(await parks(vendor, parking)) });
+      return found;
+    }, session.model(`${MODEL}/`));
+    assert.deepEqual(found, [
+      { vendor: 'apple', parking: 'auto', unified: true, parks: false },
+      { vendor: '', parking: 'auto', unified: true, parks: false },
+      { vendor: 'nvidia', parking: 'auto', unified: false, parks: true },
+      { vendor: 'apple', parking: 'on', unified: true, parks: true },
+      { vendor: 'nvidia', parking: 'off', unified: false, parks: false },
+    ]);
   });
 });
 

@@ -49,8 +49,11 @@ const BROWSERS = {
   },
 };
 
-/** @type {Kind[]} */
-export const KINDS = ['chromium', 'firefox'];
+/** Those that tests run in: both, unless WGVAE_BROWSER names one. */
+export const KINDS = /** @type {Kind[]} */ (['chromium', 'firefox']).filter((kind) => (process.env.WGVAE_BROWSER ?? kind) === kind);
+
+/** What a browser that does not end in time is told. */
+const TOLD = ['SIGTERM', 'SIGKILL'];
 
 /**
  * Whether shaders have f16. SwiftShader's have not; tools/chromium_lavapipe has a Chromium on another driver, which has.
@@ -60,7 +63,7 @@ export function hasF16(kind) {
   return kind === 'firefox' || process.env.WGVAE_CHROMIUM_F16 === '1';
 }
 
-/** @typedef {{ kind: Kind, browser: import('puppeteer-core').Browser, close: () => Promise<void> }} Running */
+/** @typedef {{ kind: Kind, browser: import('puppeteer-core').Browser, hasEnded: () => boolean, close: () => Promise<void> }} Running */
 
 /** @type {Map<Kind, Promise<Running>>} */
 const running = new Map();
@@ -106,6 +109,10 @@ export async function launch(kind) {
       await rm(home, { recursive: true, force: true });
       throw new Error(`${kind} could not be started from ${executablePath} (${variable} names another)`, { cause });
     });
+  // Tests fail in many ways when it crashes, and none of them says why.
+  browser.process()?.once('exit', (code, signal) => {
+    if (signal !== null ? !TOLD.includes(signal) : code !== 0) console.log(`${kind} ended by itself (${signal ?? `exit code ${code}`})`);
+  });
   const close = async () => {
     // It may have ended by itself; its files are there all the same.
     await browser.close().catch(() => {});

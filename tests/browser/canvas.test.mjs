@@ -47,6 +47,80 @@ inBrowsers({ models: [MODEL] }, (session) => {
     assert.deepEqual(found, { isBitmap: true, levels: 0 });
   });
 
+  it('configures a canvas once for pictures of one size, keeps no textures for bitmaps, and leaves a canvas on the device of a caller as it is', async () => {
+    const found = await session.run(async (folder) => {
+      const latents = `${folder}latents.safetensors`;
+      const { device } = await lab.shared(folder);
+      const decoder = await lab.open(folder, { device });
+      const before = lab.gpu.liveCanvases();
+      for (let count = 0; count < 3; count += 1) (await decoder.decode(latents)).close();
+      const afterBitmaps = lab.gpu.liveCanvases() - before;
+      const canvas = document.createElement('canvas');
+      lab.gpu.takeConfigurations();
+      for (let count = 0; count < 3; count += 1) await decoder.decode(latents, { canvas });
+      const sameSize = lab.gpu.takeConfigurations();
+      await decoder.decode({ data: new Float32Array(4 * 4), shape: [1, 4, 2, 2] }, { canvas });
+      const otherSize = lab.gpu.takeConfigurations();
+      await decoder.destroy();
+      return { afterBitmaps, sameSize, otherSize, size: [canvas.width, canvas.height], atTheEnd: lab.gpu.liveCanvases() - before };
+    }, folder());
+    assert.deepEqual(found, { afterBitmaps: 0, sameSize: 1, otherSize: 1, size: [16, 16], atTheEnd: 1 });
+  });
+
+  it('never takes a blank picture of a lost device for one, and lets go of canvases with its own device', async () => {
+    const found = await session.run(async (folder) => {
+      const latents = `${folder}latents.safetensors`;
+      const before = lab.gpu.liveCanvases();
+      /** @type {string[]} */
+      const notices = [];
+      const decoder = await lab.open(folder, { onNotice: ({ code }) => notices.push(code) });
+      // Loses the device when a picture is about to be copied: everything before was a success.
+      const { copyBufferToTexture } = GPUCommandEncoder.prototype;
+      let armed = false;
+      GPUCommandEncoder.prototype.copyBufferToTexture = function (...parameters) {
+        if (armed) decoder.device.destroy();
+        armed = false;
+        return copyBufferToTexture.apply(this, parameters);
+      };
+      armed = true;
+      const bitmap = await decoder.decode(latents);
+      const right = await lab.isRight(folder, lab.pixels(bitmap));
+      armed = true;
+      const canvas = document.createElement('canvas');
+      const { error } = await lab.outcome(() => decoder.present(canvas));
+      GPUCommandEncoder.prototype.copyBufferToTexture = copyBufferToTexture;
+      const whileThere = lab.gpu.liveCanvases() - before;
+      await decoder.destroy();
+      return { right, notices, code: error?.code, isTyped: error?.isTyped, whileThere, atTheEnd: lab.gpu.liveCanvases() - before };
+    }, folder());
+    assert.deepEqual(found, { right: true, notices: ['device-recovered'], code: 'device-lost', isTyped: true, whileThere: 1, atTheEnd: 0 });
+  });
+
+  it('rejects with typed errors only where a picture cannot be presented', async () => {
+    const found = await session.run(async (folder) => {
+      const { device } = await lab.shared(folder);
+      const decoder = await lab.open(folder, { device });
+      const canvas = document.createElement('canvas');
+      const calls = [];
+      // A call that throws instead of rejecting fails here.
+      calls.push(decoder.present(canvas).catch(lab.describe));
+      await decoder.decode(`${folder}latents.safetensors`);
+      calls.push(decoder.present(/** @type {any} */ ({})).catch(lab.describe));
+      // As Edge answers when the process that drives the GPU is gone.
+      const { popErrorScope } = GPUDevice.prototype;
+      GPUDevice.prototype.popErrorScope = function () {
+        return Promise.reject(new DOMException('Instance dropped in popErrorScope', 'OperationError'));
+      };
+      calls.push(decoder.present(canvas).catch(lab.describe));
+      const errors = await Promise.all(calls);
+      GPUDevice.prototype.popErrorScope = popErrorScope;
+      await decoder.destroy();
+      calls.push(decoder.present(canvas).catch(lab.describe));
+      return (await Promise.all(calls)).map((error) => ({ code: error?.code, isTyped: error?.isTyped }));
+    }, folder());
+    assert.deepEqual(found, ['input', 'canvas', 'device-failed', 'destroyed'].map((code) => ({ code, isTyped: true })));
+  });
+
   it('shows the picture on the page', async () => {
     await session.run(async (folder) => {
       const canvas = Object.assign(document.createElement('canvas'), { id: 'shown' });
@@ -56,7 +130,6 @@ inBrowsers({ models: [MODEL] }, (session) => {
       await new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)));
     }, folder());
     const canvas = await session.page.$('#shown');
-    
     const shot = await canvas?.screenshot({ encoding: 'base64' });
     const right = await session.run(
       async (folder, shot) => lab.isRight(folder, await lab.filePixels(`data:image/png;base64,${shot}`)),

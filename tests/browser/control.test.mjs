@@ -2,6 +2,7 @@
 // Progress, cancel, queue, hidden tabs, destroy. GPU memory returns to the same figure after each.
 
 import assert from 'node:assert/strict';
+import { join } from 'node:path';
 import { it } from 'node:test';
 
 import { inBrowsers } from './session.mjs';
@@ -122,6 +123,62 @@ inBrowsers({ models: [MODEL] }, (session) => {
       return { isReason, isEarly, right, order, left: decoder.ledger().current - before };
     }, folder());
     assert.deepEqual(found, { isReason: true, isEarly: false, right: [true, true], order: ['a', 'c'], left: 0 });
+  });
+
+  it('goes on when a listener throws, which is an uncaught error', async () => {
+    const found = await session.run(async (folder) => {
+      const { device } = await lab.shared(folder);
+      /** @type {string[]} */
+      const heard = [];
+      const { reportError } = globalThis;
+      Object.assign(globalThis, { reportError: (/** @type {unknown} */ error) => heard.push(String(error)) });
+      const thrower = (/** @type {string} */ name) => () => { throw new Error(name); };
+      const decoder = await lab.open(folder, { device, onProgress: thrower('progress of loading') });
+      const image = await decoder.decode(`${folder}latents.safetensors`, { output: 'image-data', onProgress: thrower('progress of decoding') });
+      await decoder.destroy();
+      Object.assign(globalThis, { reportError });
+      return { right: await lab.isRight(folder, image), heard: [...new Set(heard)] };
+    }, folder());
+    assert.deepEqual(found, { right: true, heard: ['Error: progress of loading', 'Error: progress of decoding'] });
+  });
+
+  it('reads latents at an address once for their shape and their decode', async () => {
+    const name = '/once.safetensors';
+    const url = session.server.route(name, { file: join(session.folder, MODEL, 'latents.safetensors') });
+    const found = await session.run(async (folder, url) => {
+      const decoder = await lab.shared(folder);
+      const shape = await decoder.shapeOf(url);
+      return { shape, right: await lab.isRight(folder, await decoder.decode(url, { output: 'image-data' })) };
+    }, folder(), url);
+    assert.deepEqual(found, { shape: [1, 4, 40, 24], right: true });
+    assert.equal(session.server.seen(name).length, 1);
+  });
+
+  it('frees what it reads for a shape that nobody waits for any more', async () => {
+    const found = await session.run(async (folder) => {
+      const decoder = await lab.shared(folder);
+      const { Latents } = await lab.startWasm();
+      const { fromFile } = Latents;
+      const { free } = Latents.prototype;
+      let [opened, freed] = [0, 0];
+      const controller = new AbortController();
+      Latents.fromFile = async (source) => {
+        const latents = await fromFile(source);
+        opened += 1;
+        controller.abort(new Error('enough'));
+        return latents;
+      };
+      Latents.prototype.free = function () {
+        freed += 1;
+        free.call(this);
+      };
+      const { error } = await lab.outcome(decoder.shapeOf(await lab.blob(`${folder}latents.safetensors`), { signal: controller.signal }));
+      const isFreed = await lab.until(() => freed === 1);
+      Latents.fromFile = fromFile;
+      Latents.prototype.free = free;
+      return { message: error?.message, opened, isFreed };
+    }, folder());
+    assert.deepEqual(found, { message: 'enough', opened: 1, isFreed: true });
   });
 
   it('goes on when the tab is hidden', async () => {

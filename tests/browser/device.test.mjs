@@ -122,6 +122,24 @@ inBrowsers({ models: [MODEL] }, (session) => {
     assert.deepEqual(found, { code: 'device-lost', isTyped: true, notices: [], devices: 0 });
   });
 
+  it('refuses the device of a caller whose page has frozen what taking it over needs', async () => {
+    // A page of its own: nothing thaws it.
+    const page = await session.open('/tests/blank.html');
+    await page.waitForFunction(() => 'lab' in globalThis);
+    const found = await session.run(async (folder) => {
+      const adapter = await navigator.gpu.requestAdapter();
+      const device = await adapter?.requestDevice();
+      Object.freeze(GPUAdapter.prototype);
+      const { error } = await lab.outcome(lab.open(folder, { device }));
+      const devices = lab.gpu.liveDevices();
+      const own = await lab.outcome(lab.open(folder).then((decoder) => decoder.destroy()));
+      device?.destroy();
+      return { code: error?.code, says: /frozen/.test(error?.message), devices, own: own.error?.code };
+    }, folder());
+    await session.closePage();
+    assert.deepEqual(found, { code: 'device-refused', says: true, devices: 1 });
+  });
+
   it('says that the device is lost while a model is loaded', async () => {
     const found = await session.run(async (folder) => {
       const adapter = await navigator.gpu.requestAdapter();

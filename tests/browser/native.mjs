@@ -27,7 +27,7 @@ export async function decodeNatively(folder, output, precision) {
 /** The memory reports that come with the repository. */
 export async function reportFiles() {
   const folder = join(ROOT, 'results');
-  const names = (await readdir(folder)).filter((name) => name.endsWith('.json') && !name.includes('schema'));
+  const names = (await readdir(folder)).filter((name) => name.endsWith('.json'));
   return names.map((name) => join(folder, name));
 }
 

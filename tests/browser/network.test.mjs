@@ -23,7 +23,7 @@ it('tries again what a busy server refuses, and nothing that it refuses for good
       count += 1;
       if (count === 1) throw new WgvaeError('http', 'refused', { status });
     };
-    await withRetries(task, new AbortController().signal).catch(() => {});
+    await withRetries(task, new AbortController().signal, () => {}).catch(() => {});
     return count;
   };
   const statuses = [400, 401, 403, 404, 410, 429, 500, 501, 502, 503, 504];

@@ -2,9 +2,9 @@
 // The page as a visitor has it: what it shows, what its buttons do, what it says when something is wrong.
 
 import assert from 'node:assert/strict';
-import { readFile, rm, writeFile } from 'node:fs/promises';
+import { copyFile, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { it as test } from 'node:test';
+import { it } from 'node:test';
 
 import { fixture, latentsFile } from './fixtures.mjs';
 import { reportFiles } from './native.mjs';
@@ -23,7 +23,7 @@ const WORKER = '/web/page/worker.js';
  * @param {string[]} states
  */
 async function reach(page, ...states) {
-  const handle = await page.waitForFunction((states) => states.includes(document.body.dataset.state ?? '') && document.body.dataset.state, { timeout: 120_000 }, states);
+  const handle = await page.waitForFunction((states) => states.includes(document.body.dataset.state ?? '') && document.body.dataset.state, {}, states);
   return handle.jsonValue();
 }
 
@@ -50,12 +50,13 @@ async function choose(page, id, ...paths) {
  * The page with the small model, opened by a link.
  * @param {Session} session
  * @param {Record<string, string>} [more] parameters
+ * @param {boolean} [wait] until it is open
  */
-async function openSmall(session, more = {}) {
+async function openSmall(session, more = {}, wait = true) {
   const folder = session.model(`${MODEL}/`);
   const query = new URLSearchParams({ model: folder + FILE, config: `${folder}config.json`, latents: `${folder}latents.safetensors`, ...more });
   const page = await session.open(`/?${query}`);
-  await reach(page, 'ready', 'failed');
+  if (wait) await reach(page, 'ready', 'failed');
   return page;
 }
 
@@ -75,6 +76,35 @@ async function keepDownloads(page) {
     };
     HTMLAnchorElement.prototype.click = () => {};
   });
+}
+
+/**
+ * What `Download` gives, if `keepDownloads` keeps it.
+ * @param {Page} page
+ */
+async function save(page) {
+  const before = await page.evaluate(() => /** @type {any} */ (globalThis).saved.length);
+  await page.click('#download');
+  await page.waitForFunction((before) => /** @type {any} */ (globalThis).saved.length > before, {}, before);
+  return page.evaluate(async () => {
+    const file = /** @type {any} */ (globalThis).saved.at(-1);
+    const bytes = new Uint8Array(await file.arrayBuffer());
+    return { name: file.name, type: file.type, data: `data:image/png;base64,${btoa(String.fromCharCode(...bytes))}` };
+  });
+}
+
+/**
+ * Diffusers' picture as a data URL.
+ * @param {Page} page
+ * @param {string} url of a golden.json
+ */
+function goldenPicture(page, url) {
+  return page.evaluate(async (url) => {
+    const { width, height, rgba } = await fetch(url).then((response) => response.json());
+    const canvas = Object.assign(document.createElement('canvas'), { width, height });
+    canvas.getContext('2d')?.putImageData(new ImageData(Uint8ClampedArray.from(rgba), width, height), 0, 0);
+    return canvas.toDataURL();
+  }, url);
 }
 
 /** Pixels of the page's canvas on the screen, as base64 of a PNG. @param {Page} page */
@@ -122,10 +152,8 @@ async function patchWorker(t, session, prefix) {
 
 inBrowsers({ models: [MODEL] }, (session) => {
   const folder = () => join(session.folder, MODEL);
-  /** @param {string} name @param {(t: import('node:test').TestContext) => Promise<void>} task */
-  const it = (name, task) => test(name, (t) => session.despiteCrashes(t, () => task(t)));
 
-  it('decodes the demo by itself, asks nobody else, and shows what it took', async () => {
+  it('decodes the demo by itself, asks nobody else, shows what it took, and fits a phone with a picture that is wider', async () => {
     const page = await session.open('/tests/blank.html');
     /** @type {string[]} */
     const requests = [];
@@ -141,6 +169,8 @@ inBrowsers({ models: [MODEL] }, (session) => {
     assert.ok(levels < 1, `${levels} levels from the native picture`);
     const foreign = requests.filter((url) => !url.startsWith(session.server.origin) && !/^(data|blob):/.test(url));
     assert.deepEqual(foreign, []);
+    await page.setViewport({ width: 390, height: 844 });
+    await page.waitForFunction(() => innerWidth === 390 && document.documentElement.scrollWidth <= document.documentElement.clientWidth);
     assert.deepEqual(session.complaints(), []);
   });
 
@@ -158,16 +188,23 @@ inBrowsers({ models: [MODEL] }, (session) => {
     await page.click('#decode');
     assert.equal(await reach(page, 'done', 'failed'), 'done', await text(page, 'problem'));
     assert.match(await text(page, 'status'), /^Decoded 88 × 40 pixels/);
-    await page.click('#download');
-    await page.waitForFunction(() => /** @type {any} */ (globalThis).saved.length === 1);
-    const saved = await page.evaluate(async () => {
-      const [blob] = /** @type {any} */ (globalThis).saved;
-      const bytes = new Uint8Array(await blob.arrayBuffer());
-      return { type: blob.type, data: `data:image/png;base64,${btoa(String.fromCharCode(...bytes))}` };
-    });
-    assert.equal(saved.type, 'image/png');
-    const levels = await apart(page, saved.data, `data:image/png;base64,${await screenshot(page)}`);
-    assert.ok(levels < 1, `the file is ${levels} levels from the screen`);
+    const golden = await goldenPicture(page, session.model(`${MODEL}/golden.json`));
+    const checkSaved = async () => {
+      const { name, type, data } = await save(page);
+      assert.deepEqual({ name, type }, { name: 'latents.png', type: 'image/png' });
+      assert.ok((await apart(page, data, golden)) < 1, 'the file is the picture');
+      const levels = await apart(page, data, `data:image/png;base64,${await screenshot(page)}`);
+      assert.ok(levels < 1, `the file is ${levels} levels from the screen`);
+    };
+    await checkSaved();
+    assert.match(await page.$eval('#picture', (canvas) => canvas.getAttribute('aria-label') ?? ''), /latents\.safetensors, 88 by 40 pixels/);
+    // Another model and a problem with the latents later it is still there.
+    await choose(page, 'model-file', join(folder(), FILE), join(folder(), 'config.json'));
+    const unread = join(session.folder, 'unread.npy');
+    await writeFile(unread, 'no latents');
+    await choose(page, 'latents-file', unread);
+    await page.waitForFunction(() => document.body.dataset.problem === 'format');
+    await checkSaved();
     assert.deepEqual(session.complaints(), []);
   });
 
@@ -217,13 +254,16 @@ inBrowsers({ models: [MODEL] }, (session) => {
   });
 
   it('stops at once when told to, and decodes again', async (t) => {
-    const page = await session.open('/');
+    // Enough to do for a while.
+    const large = join(session.folder, 'large.safetensors');
+    await writeFile(large, latentsFile({ shape: [1, 4, 96, 96], data: new Float32Array(4 * 96 * 96) }));
+    const page = await openSmall(session, { latents: session.model('large.safetensors') });
+    await page.click('#decode');
     await reach(page, 'decoding');
     const start = performance.now();
     await page.click('#cancel');
     assert.equal(await reach(page, 'ready', 'failed', 'done'), 'ready');
     t.diagnostic(`${(performance.now() - start).toFixed(0)} ms until the page said so`);
-    await choose(page, 'model-file', join(folder(), FILE), join(folder(), 'config.json'));
     await choose(page, 'latents-file', join(folder(), 'latents.safetensors'));
     await page.waitForFunction(() => document.querySelector('#status')?.textContent?.includes('88 × 40'));
     await page.click('#decode');
@@ -247,20 +287,12 @@ inBrowsers({ models: [MODEL] }, (session) => {
     assert.equal(await page.evaluate(() => document.activeElement?.id), 'decode', 'the focus stays where it was');
   });
 
-  it('fits a phone, and a picture that is wider than it', async () => {
-    const page = await session.open('/tests/blank.html');
-    await page.setViewport({ width: 390, height: 844 });
-    await page.goto(session.server.url('/'));
-    await reach(page, 'decoding', 'done');
-    const width = await page.evaluate(() => document.documentElement.scrollWidth);
-    assert.ok(width <= 390, `${width} pixels wide`);
-    await page.click('#cancel').catch(() => {});
-  });
-
   it('says what is wrong, and goes on', async () => {
     const page = await openSmall(session);
     const broken = join(session.folder, 'broken.safetensors');
     await writeFile(broken, 'this is no model');
+    const letter = join(session.folder, 'letter.txt');
+    await writeFile(letter, 'a letter');
     const wrong = join(session.folder, 'wrong.npy');
     const header = "{'descr': '<f4', 'fortran_order': False, 'shape': (1, 3, 2, 2), }".padEnd(117) + '\n';
     await writeFile(wrong, Buffer.concat([Buffer.from('\x93NUMPY\x01\x00\x76\x00', 'latin1'), Buffer.from(header), Buffer.alloc(48)]));
@@ -268,21 +300,28 @@ inBrowsers({ models: [MODEL] }, (session) => {
     const wrongs = [
       [() => choose(page, 'latents-file', wrong), 'input', /3 channels/],
       [() => choose(page, 'latents-file', broken), 'format', /broken/],
+      [() => choose(page, 'latents-file', letter), 'format', /letter/],
       [() => choose(page, 'model-file', broken), 'format', /broken/],
       [() => openAddress(page, 'model', '/nothing.safetensors'), 'http', /404/],
       [() => openAddress(page, 'model', '/'), 'http', /web page/],
     ];
     for (const [act, code, message] of wrongs) {
       await act();
-      await page.waitForFunction((code) => document.body.dataset.problem === code, { timeout: 30_000 }, code);
+      await page.waitForFunction((code) => document.body.dataset.problem === code, {}, code);
       assert.match(await text(page, 'problem'), message);
     }
     await choose(page, 'model-file', join(folder(), FILE), join(folder(), 'config.json'));
-    await choose(page, 'latents-file', join(folder(), 'latents.safetensors'));
-    await reach(page, 'ready');
-    assert.equal(await text(page, 'problem'), '', 'the problem is gone');
+    // Wider than a texture.
+    const wide = join(session.folder, 'wide.safetensors');
+    await writeFile(wide, latentsFile({ shape: [1, 4, 1, 2100], data: new Float32Array(4 * 2100) }));
+    await choose(page, 'latents-file', wide);
+    await page.waitForFunction(() => document.querySelector('#status')?.textContent?.includes('16800 × 8'));
     await page.click('#decode');
-    assert.equal(await reach(page, 'done', 'failed'), 'done', await text(page, 'problem'));
+    await page.waitForFunction(() => document.body.dataset.problem === 'canvas');
+    assert.match(await text(page, 'problem'), /too large to be shown: expected at most \d+ pixels/);
+    await choose(page, 'latents-file', join(folder(), 'latents.safetensors'));
+    await page.waitForFunction(() => document.querySelector('#status')?.textContent?.includes('88 × 40'));
+    assert.equal(await text(page, 'problem'), '', 'the problem is gone');
   });
 
   it('says what is wrong with what was dropped, and goes on', async () => {
@@ -304,7 +343,7 @@ inBrowsers({ models: [MODEL] }, (session) => {
     for (const [made, codes, message] of drops) {
       await drop(page, made);
       const isSaid = (/** @type {string} */ source) => new RegExp(source).test(document.querySelector('#problem-message')?.textContent ?? '');
-      await page.waitForFunction(isSaid, { timeout: 30_000 }, message.source).catch(async (cause) => {
+      await page.waitForFunction(isSaid, {}, message.source).catch(async (cause) => {
         throw new Error(`expected ${message}, the page says "${await text(page, 'problem')}"`, { cause });
       });
       const code = await page.evaluate(() => String(document.body.dataset.problem));
@@ -316,16 +355,12 @@ inBrowsers({ models: [MODEL] }, (session) => {
     }), [FILE, 'config.json', 'latents.safetensors'].map((name) => session.model(`${MODEL}/${name}`)));
     assert.equal(await reach(page, 'ready'), 'ready');
     assert.equal(await text(page, 'problem'), '', 'the problem is gone');
-    await page.click('#decode');
-    assert.equal(await reach(page, 'done', 'failed'), 'done', await text(page, 'problem'));
   });
 
   it('tells of a server without ranges', async () => {
     const model = session.server.route('/whole.safetensors', { file: join(folder(), FILE), ranges: false });
     const page = await openSmall(session, { model });
     assert.match(await text(page, 'notices'), /whole files only/);
-    await page.click('#decode');
-    assert.equal(await reach(page, 'done', 'failed'), 'done', await text(page, 'problem'));
   });
 
   it('shows what it keeps, and clears it', async () => {
@@ -342,7 +377,50 @@ inBrowsers({ models: [MODEL] }, (session) => {
     assert.match(await text(page, 'settings-facts'), /f32, budget/);
   });
 
-  it('recovers from a lost device, and says so', async (t) => {
+  it('plots more values than a call takes arguments', async () => {
+    const page = await openSmall(session);
+    const points = await page.evaluate(async () => {
+      const { plot } = await import(/** @type {any} */ ('/web/page/plot.js'));
+      const axis = { name: 'axis', label: String };
+      const points = Array.from({ length: 600_000 }, (_, index) => ({ x: index + 1, y: 2 * index + 1 }));
+      const figure = plot({ id: 'many', title: '', description: '', x: axis, y: axis, series: [], guides: [{ name: 'all', source: 'here', points }] });
+      return figure.querySelector('polyline').getAttribute('points').split(' ').length;
+    });
+    assert.equal(points, 600_000);
+  });
+
+  it('lets any file be chosen, for devices that know no other kinds', async () => {
+    const page = await session.open('/tests/blank.html');
+    await page.goto(session.server.url('/?model=none'));
+    assert.deepEqual(await page.$$eval('#model-file, #latents-file', (inputs) => inputs.map((input) => input.getAttribute('accept'))), [null, null]);
+  });
+
+  it('keeps choices that are made while it is busy', async (t) => {
+    await patchWorker(t, session, `
+      const { fetch } = self;
+      const told = new Promise((resolve) => { new BroadcastChannel('begin').onmessage = resolve; });
+      self.fetch = async (...parameters) => {
+        if (String(parameters[0]?.url ?? parameters[0]).endsWith('.wasm')) await told;
+        return fetch(...parameters);
+      };`);
+    const page = await openSmall(session, {}, false);
+    // The worker has been asked to open a model and latents, and cannot yet.
+    await page.select('#precision', 'f32');
+    const latents = join(session.folder, 'chosen.safetensors');
+    await copyFile(join(folder(), 'latents.safetensors'), latents);
+    await choose(page, 'latents-file', latents);
+    await page.select('#family', '');
+    const begun = await page.waitForFunction(() => {
+      // Until it hears.
+      new BroadcastChannel('begin').postMessage('');
+      return ['ready', 'idle', 'failed'].includes(document.body.dataset.state ?? '') && document.body.dataset.state;
+    });
+    assert.equal(await begun.jsonValue(), 'ready', await text(page, 'problem'));
+    assert.match(await text(page, 'model-facts'), /, f32$/);
+    assert.equal(await text(page, 'latents-name'), 'chosen.safetensors');
+  });
+
+  it('recovers from a lost device, says so, and asks for latents only once', async (t) => {
     await patchWorker(t, session, `
       let armed = false;
       new BroadcastChannel('lose').onmessage = () => { armed = true; };
@@ -352,11 +430,14 @@ inBrowsers({ models: [MODEL] }, (session) => {
         armed = false;
         return createCommandEncoder.apply(this, parameters);
       };`);
-    const page = await openSmall(session);
+    const once = (/** @type {number} */ request) => (request > 0 ? 410 : undefined);
+    const latents = session.server.route('/once.safetensors', { file: join(folder(), 'latents.safetensors'), fails: once });
+    const page = await openSmall(session, { latents });
     await page.evaluate(() => new BroadcastChannel('lose').postMessage(''));
     await page.click('#decode');
     assert.equal(await reach(page, 'done', 'failed'), 'done', await text(page, 'problem'));
     assert.match(await text(page, 'notices'), /device was lost/);
+    assert.equal(session.server.seen('/once.safetensors').length, 1);
   });
 
   it('says what to do where there is no WebGPU', async (t) => {
@@ -386,6 +467,11 @@ inBrowsers({ models: [MODEL] }, (session) => {
     assert.equal(await text(page, 'reports-problem'), '');
     const guides = await page.$$eval('#reports-plots svg[aria-labelledby^="peaks"]', (plots) => plots.map((plot) => plot.querySelectorAll('.guide').length));
     assert.deepEqual(guides, [3, 3], 'lines of estimates, for f16 and for f32');
+    const odd = join(session.folder, 'odd.json');
+    await writeFile(odd, own.replace(/"seconds": ([\d.e-]+)/, '"seconds": "$1"'));
+    await choose(page, 'reports-file', odd);
+    await page.waitForFunction(() => /^odd\.json: /.test(document.querySelector('#reports-problem')?.textContent ?? ''));
+    assert.equal(await page.$$eval('#reports-plots tr', (rows) => rows.length), shown.rows, 'the others stay');
     await choose(page, 'reports-file', join(folder(), 'config.json'));
     await page.waitForFunction(() => /not a memory report/.test(document.querySelector('#reports-problem')?.textContent ?? ''));
   });

@@ -3,12 +3,13 @@
 // every request and the bytes that went out.
 
 import { createReadStream } from 'node:fs';
-import { stat } from 'node:fs/promises';
+import { readFile, stat } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import { extname, join, normalize, sep } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { gzipSync } from 'node:zlib';
 
 /** @type {Record<string, string>} */
 const TYPES = {
@@ -40,6 +41,8 @@ const NONSENSE = 'HTTP/1.1 206 Partial Content\r\nContent-Length: 1\r\nContent-L
  * @property {string} [type] Content-Type
  * @property {boolean} [ranges] false: no HTTP Range, and not even a word about it
  * @property {boolean} [chunked] without ranges: no Content-Length either
+ * @property {boolean} [gzip] without ranges: compressed, whatever the browser asked for, with the compressed length
+ * @property {Record<string, string>} [headers] more headers, of refusals, too
  * @property {string | null | ((request: number) => string | null)} [etag] null: none; a function is given the number of the request, from 0
  * @property {number} [claim] the Content-Length to claim, whatever is sent
  * @property {number} [stopAfter] break the connection off after so many bytes of an answer
@@ -154,12 +157,14 @@ async function answer(behaviour, number, request, response, common, entry) {
   else if (failure) behaviour = { ...behaviour, status: failure };
   for (const [name, value] of Object.entries(common)) response.setHeader(name, value);
   response.setHeader('Cache-Control', 'no-cache');
+  for (const [name, value] of Object.entries(behaviour.headers ?? {})) response.setHeader(name, value);
   if (behaviour.location) {
     entry.status = 302;
     response.writeHead(302, { Location: behaviour.location }).end();
     return;
   }
   const content = request.method === 'OPTIONS' ? undefined : await open(behaviour);
+  if (behaviour.gzip) response.setHeader('Content-Encoding', 'gzip');
   if (!content || behaviour.status) {
     entry.status = behaviour.status ?? (request.method === 'OPTIONS' ? 204 : 404);
     response.writeHead(entry.status).end();
@@ -229,7 +234,8 @@ async function send(chunks, { number, pace, ...behaviour }, response, entry) {
  * @param {Behaviour} behaviour
  * @returns {Promise<{ length: number, tag: string, read(first: number, end: number): AsyncIterable<Uint8Array> } | undefined>}
  */
-async function open({ file, bytes }) {
+async function open({ file, bytes, gzip }) {
+  if (gzip) return open({ bytes: gzipSync(bytes ?? (await readFile(/** @type {string} */ (file)))) });
   if (bytes !== undefined) {
     const buffer = Buffer.from(bytes);
     return { length: buffer.length, tag: `"${buffer.length}"`, read: (first, end) => pieces(buffer.subarray(first, end)) };

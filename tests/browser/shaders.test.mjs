@@ -13,8 +13,7 @@ inBrowsers({}, (session) => {
   for (const storage of hasF16(session.kind) ? ['f32', 'packed_f16', 'f16'] : ['f32', 'packed_f16']) {
     it(`compiles every shader in ${storage}`, async (t) => {
       const names = await session.run(async (storage) => {
-        const wasm = await import(/** @type {string} */ ('/web/pkg/wgvae.js'));
-        await wasm.default({ module_or_path: '/web/pkg/wgvae_bg.wasm' });
+        const wasm = await lab.startWasm();
         const gpu = await wasm.Gpu.request({});
         try {
           return await wasm.compileAll(gpu, storage);

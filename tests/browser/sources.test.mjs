@@ -8,6 +8,8 @@ import { it } from 'node:test';
 
 import { nameOf } from '../../web/src/http.js';
 import { decoderShapes, count, fixture, modelFile } from './fixtures.mjs';
+import { writeSafetensors } from './safetensors.mjs';
+import { startServer } from './server.mjs';
 import { inBrowsers } from './session.mjs';
 
 const MODEL = 'toy_odd';
@@ -95,6 +97,28 @@ inBrowsers({ models: [MODEL] }, (session) => {
       shards,
     );
     assert.deepEqual(found, { right: [true, true, true], code: 'missing-tensors', left: 0 });
+  });
+
+  it('takes ComfyUI\'s latents as the VAE\'s own', async () => {
+    const { latents } = await fixture(MODEL);
+    const nothing = { shape: [0], data: new Float32Array(0) };
+    const file = (/** @type {string} */ name) => writeSafetensors([[name, latents], ['latent_format_version_0', nothing]]);
+    const comfy = session.server.route('/ComfyUI_00001_.latent', { bytes: file('latent_tensor') });
+    const plain = session.server.route('/plain-latents.safetensors', { bytes: file('latents') });
+    const found = await session.run(async (folder, comfy, plain) => {
+      const { device } = await lab.shared(folder);
+      const raw = async (/** @type {boolean} */ unscaled, /** @type {string[]} */ urls) => {
+        const decoder = await lab.open(folder, { device, unscaled });
+        const pictures = [];
+        for (const url of urls) pictures.push(lab.base64((await decoder.decode(url, { output: 'raw' })).data));
+        await decoder.destroy();
+        return pictures;
+      };
+      const [scaled, own, again] = await raw(false, [plain, comfy, plain]);
+      const [wanted] = await raw(true, [plain]);
+      return { asWanted: own === wanted, differs: own !== scaled, andBack: again === scaled };
+    }, folder(), comfy, plain);
+    assert.deepEqual(found, { asWanted: true, differs: true, andBack: true });
   });
 
   it('reads an address by ranges', async () => {
@@ -212,6 +236,55 @@ inBrowsers({ models: [MODEL] }, (session) => {
     assert.deepEqual(await attempt(url, { cache: true }), { right: true, notices: ['no-ranges'], freed: true });
   });
 
+  it('keeps the versions of a file apart, also while both are written', async () => {
+    const found = await session.run(async () => {
+      await lab.wgvae.clearCache();
+      const { openCachedFile } = /** @type {typeof import('../../web/src/cache.js')} */ (await import(/** @type {string} */ ('/web/src/cache.js')));
+      /** @type {string[]} */
+      const notices = [];
+      const open = async (/** @type {string} */ validator) => {
+        const file = await openCachedFile({ url: 'https://host/file', validator, length: 8 }, ({ message }) => notices.push(message));
+        if (!file) throw new Error('this browser keeps no files');
+        const read = async (/** @type {number} */ offset, /** @type {number} */ value) => (await file.getOr(offset, 4, async () => new Uint8Array(4).fill(value)))[0];
+        return { file, read };
+      };
+      const one = await open('"one"');
+      await one.read(0, 1);
+      // Waits for what is being written.
+      await lab.wgvae.cacheUsage();
+      const two = await open('"two"');
+      await two.read(4, 2);
+      await lab.wgvae.cacheUsage();
+      // Who still reads the old version, in another tab.
+      const old = [await one.read(0, 1), await one.read(4, 1)];
+      await lab.wgvae.cacheUsage();
+      const fresh = [await two.read(0, 2), await two.read(4, 2)];
+      await lab.wgvae.cacheUsage();
+      const isKept = (await open('"two"')).file.isKept;
+      await lab.wgvae.clearCache();
+      return { old, fresh, isKept, notices };
+    });
+    assert.deepEqual(found, { old: [1, 1], fresh: [2, 2], isKept: true, notices: [] });
+  });
+
+  it('keeps what comes after the cache was cleared, and says nothing', async () => {
+    const found = await session.run(async () => {
+      await lab.wgvae.clearCache();
+      const { openCachedFile } = /** @type {typeof import('../../web/src/cache.js')} */ (await import(/** @type {string} */ ('/web/src/cache.js')));
+      /** @type {string[]} */
+      const notices = [];
+      const file = await openCachedFile({ url: 'https://host/file', validator: '"one"', length: 8 }, ({ message }) => notices.push(message));
+      const read = (/** @type {number} */ offset) => file?.getOr(offset, 4, async () => new Uint8Array(4));
+      await read(0);
+      await lab.wgvae.clearCache();
+      await read(4);
+      const { bytes, entries } = await lab.wgvae.cacheUsage();
+      await lab.wgvae.clearCache();
+      return { kept: bytes > 4, entries, notices };
+    });
+    assert.deepEqual(found, { kept: true, entries: 2, notices: [] });
+  });
+
   it('counts and removes what closed pages left of streams, and no more', async () => {
     const found = await session.run(async () => {
       await lab.wgvae.clearCache();
@@ -293,6 +366,29 @@ inBrowsers({ models: [MODEL] }, (session) => {
       assert.ok(codes.includes(String(code)), `${what}: expected ${codes}, found ${code}: ${message} ${right ?? ''}`);
       assert.deepEqual([isTyped, freed], [true, true], `${what}: typed, and all GPU memory is free`);
     }
+  });
+
+  it('does not take the length of a compressed answer of another origin for the file\'s', async () => {
+    const other = await startServer({ root: session.folder, cors: true });
+    try {
+      const { right, code, freed } = await attempt(other.route('/model.safetensors', { file: path(), ranges: false, gzip: true }));
+      // Chromium itself refuses what it has asked for uncompressed.
+      assert.deepEqual([right, code, freed], session.kind === 'firefox' ? [true, undefined, true] : [undefined, 'network', true]);
+    } finally {
+      await other.close();
+    }
+  });
+
+  it('says that the page does not allow the module', async () => {
+    const html = '<!doctype html><link rel="icon" href="data:,"><script type="module" src="/tests/lab.js"></script>';
+    session.server.route('/strict.html', { bytes: html, type: 'text/html', headers: { 'Content-Security-Policy': "script-src 'self'" } });
+    const page = await session.open('/strict.html');
+    // Evaluating a text is not allowed there either: what is called has to be a function of the page's.
+    await page.waitForFunction(() => 'lab' in globalThis, { polling: 50 }).catch(() => {});
+    const found = await session.run(async () => (await lab.outcome(lab.wgvae.families())).error);
+    await session.closePage();
+    assert.deepEqual([found?.code, found?.isTyped], ['wasm', true]);
+    assert.match(found.message, /wasm-unsafe-eval/);
   });
 
   it('says that nobody answers', async () => {

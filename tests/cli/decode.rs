@@ -100,6 +100,33 @@ fn latents_of_every_format() {
     assert!(furthest < 0.02, "{furthest}");
 }
 
+/// As `SaveLatent` writes them: the VAE's own values, which nothing else says.
+#[test]
+fn latents_of_comfyui() {
+    let folder = Folder::new();
+    let latents = formula::latents(&LATENTS);
+    let nothing = HostTensor { shape: vec![0], data: Vec::new() };
+    let file = |name: &str| {
+        let tensors =
+            [(name.to_owned(), Entry::f32(&latents)), ("latent_format_version_0".to_owned(), Entry::f32(&nothing))];
+        safetensors(&BTreeMap::from(tensors))
+    };
+    folder.write("ComfyUI_00001_.latent", &file("latent_tensor"));
+    folder.write("latents.safetensors", &file("latents"));
+    let decode = |latents: &str, more: &[&str]| {
+        folder
+            .run(
+                &[&["decode", "--model", "model", "--latents", latents, "-o", "out.npy", "--precision", "f32"], more]
+                    .concat(),
+            )
+            .ok();
+        npy(&folder, "out.npy").data
+    };
+    let found = decode("ComfyUI_00001_.latent", &[]);
+    assert_eq!(found, decode("latents.safetensors", &["--unscaled"]));
+    assert_ne!(found, decode("latents.safetensors", &[]));
+}
+
 #[test]
 fn several_images_get_numbers_or_one_array() {
     let folder = Folder::new();

@@ -35,6 +35,15 @@ fn families_are_what_their_config_json_says() {
 }
 
 #[test]
+fn texts_that_are_too_long_for_a_config_are_refused() {
+    let config = fixture("configs/sd15.json");
+    let padded = |bytes: usize| format!("{config}{}", " ".repeat(bytes - config.len()));
+    AutoencoderConfig::from_json(&padded(256 << 10)).expect("the longest");
+    let text = AutoencoderConfig::from_json(&padded((256 << 10) + 1)).expect_err("too long").to_string();
+    assert_eq!(text, "config field \"config.json\": expected at most 262144 bytes, found 262145 bytes");
+}
+
+#[test]
 fn families_are_valid_and_named_once() {
     for family in FAMILIES {
         family.config().validate().expect(family.name);

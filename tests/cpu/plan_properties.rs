@@ -1,17 +1,18 @@
 //! What holds for every plan, whatever the network, size and device; and how large the plans of a published model may be.
 
-use std::collections::BTreeSet;
-
 use proptest::prelude::*;
 use wgvae::internals::odd_network;
-use wgvae::kernels::{Access, interface};
 use wgvae::model::autoencoder_kl;
-use wgvae::plan::memory::Staging;
-use wgvae::plan::{Action, BufferUse, Plan, PlanOptions, Resource, UNUSED_BYTES, Weights};
+use wgvae::model::graph::Graph;
+use wgvae::plan::{Plan, PlanOptions, Weights};
 use wgvae::{
     AutoencoderConfig, Bytes, DecodeOptions, DeviceKind, DeviceLimits, Error, Family, Output, Size, Storage,
     plan_decode,
 };
+
+use crate::formula;
+use crate::interpreter::interpret_and_measure;
+use crate::plan_checks::check;
 
 /// A graph's config, the latents' size, a device and options.
 type Case = (AutoencoderConfig, Size, DeviceLimits, PlanOptions);
@@ -63,138 +64,6 @@ fn cases() -> impl Strategy<Value = Case> {
     (configs(), size, limits(), options)
 }
 
-/// The buffers that a step reads, and those that it writes (and may read).
-fn reads_and_writes(plan: &Plan, action: &Action) -> (Vec<usize>, Vec<usize>) {
-    match action {
-        Action::Copy { from, to, .. } => (vec![from.0.0], vec![to.0.0]),
-        Action::Fetch { to, .. } => (vec![], vec![to.0]),
-        Action::Park { from, .. } | Action::Output { from, .. } => (vec![from.0], vec![]),
-        Action::Dispatch { variant, bindings, .. } => {
-            let (mut reads, mut writes) = (Vec::new(), Vec::new());
-            let uses = interface(plan.variants[*variant].file).bindings;
-            assert_eq!(uses.len(), bindings.len());
-            for ((_, access), binding) in uses.iter().zip(bindings) {
-                match (binding, access) {
-                    (Resource::Buffer(buffer), Access::Read) => reads.push(buffer.0),
-                    (Resource::Buffer(buffer), Access::ReadWrite) => writes.push(buffer.0),
-                    (Resource::Weight(_), Access::ReadWrite) => panic!("a weight is written"),
-                    (Resource::Weight(_), Access::Read) | (Resource::Unused, _) => {}
-                }
-            }
-            (reads, writes)
-        }
-    }
-}
-
-/// Live buffers never overlap in a slot, and lie within theirs.
-fn check_slots(plan: &Plan) {
-    for (index, buffer) in plan.buffers.iter().enumerate() {
-        let end = |buffer: &BufferUse| buffer.offset.0 + buffer.bytes.0;
-        assert!(end(buffer) <= plan.slots[buffer.slot.0].0, "{} is larger than its slot", buffer.name);
-        assert_eq!(buffer.offset.0 % 256, 0, "{}", buffer.name);
-        for other in plan.buffers[index + 1..].iter().filter(|other| other.slot == buffer.slot) {
-            let apart = buffer.live.end <= other.live.start || other.live.end <= buffer.live.start;
-            let beside = end(buffer) <= other.offset.0 || end(other) <= buffer.offset.0;
-            assert!(apart || beside, "{} {:?} and {} {:?} overlap", buffer.name, buffer.live, other.name, other.live);
-        }
-    }
-}
-
-/// Reads follow writes, within the life of a buffer; and no launch binds one slot in two ways, which WebGPU refuses.
-fn check_steps(plan: &Plan) {
-    let mut written = BTreeSet::from([plan.input.0]);
-    for (index, step) in plan.steps.iter().enumerate() {
-        let (reads, writes) = reads_and_writes(plan, &step.action);
-        let name = &plan.stages[step.stage];
-        for buffer in reads.iter().chain(&writes) {
-            let live = &plan.buffers[*buffer].live;
-            assert!(live.contains(&index), "step {index}, {name}: buffer {buffer} lives {live:?}");
-        }
-        let slots = |buffers: &[usize]| buffers.iter().map(|buffer| plan.buffers[*buffer].slot).collect::<Vec<_>>();
-        let (read_slots, mut write_slots) = (slots(&reads), slots(&writes));
-        write_slots.sort();
-        assert!(write_slots.windows(2).all(|pair| pair[0] != pair[1]), "step {index}, {name}: one slot written twice");
-        assert!(
-            write_slots.iter().all(|slot| !read_slots.contains(slot)),
-            "step {index}, {name}: a slot read and written"
-        );
-        let unwritten = reads.iter().find(|buffer| !written.contains(*buffer));
-        assert!(unwritten.is_none(), "step {index}, {name}: reads buffer {unwritten:?} before any write");
-        written.extend(writes);
-    }
-}
-
-/// Parameters overlap only where they are the same, and start where the device wants them; the result covers the image once, in order.
-fn check_layout(plan: &Plan, limits: &DeviceLimits) {
-    let mut ends = std::collections::BTreeMap::new();
-    for step in &plan.steps {
-        let Action::Dispatch { params, variant, workgroups, .. } = &step.action else { continue };
-        assert_eq!(params.start % limits.min_uniform_buffer_offset_alignment as usize, 0);
-        assert!(params.end <= plan.params.len());
-        assert_eq!(params.len(), interface(plan.variants[*variant].file).params.len() * 4);
-        assert!(workgroups.iter().all(|count| (1..=limits.max_compute_workgroups_per_dimension).contains(count)));
-        assert_eq!(*ends.entry(params.start).or_insert(params.end), params.end);
-    }
-    let mut end_before = 0;
-    for (start, end) in ends {
-        assert!(start >= end_before);
-        end_before = end;
-    }
-    let mut row = 0;
-    for (_, rows) in plan.outputs() {
-        assert_eq!(rows.0, row);
-        row = rows.1;
-    }
-    assert_eq!(row, plan.image.height);
-}
-
-fn bound_weights(action: &Action) -> Vec<usize> {
-    let Action::Dispatch { bindings, .. } = action else { return Vec::new() };
-    let weight = |binding: &Resource| if let Resource::Weight(weight) = binding { Some(weight.0) } else { None };
-    bindings.iter().filter_map(weight).collect()
-}
-
-/// The host fills one buffer, whatever is computed from it how often.
-fn check_input(plan: &Plan) {
-    let inputs = plan.buffers.iter().filter(|buffer| buffer.name == "latents.planar");
-    let parked =
-        plan.parked.len() + plan.steps.iter().filter(|step| matches!(step.action, Action::Fetch { .. })).count();
-    assert!(inputs.count() == 1 || parked > 0, "several buffers of latents");
-}
-
-/// Everything that holds for every plan.
-pub(crate) fn check(plan: &Plan, limits: &DeviceLimits) {
-    check_input(plan);
-    check_slots(plan);
-    check_steps(plan);
-    check_layout(plan, limits);
-    check_memory(plan, limits);
-}
-
-/// No buffer is beyond the device's limits, and the predicted peak is the sum of what the executor creates.
-fn check_memory(plan: &Plan, limits: &DeviceLimits) {
-    assert!(plan.largest_binding() <= limits.largest_bound_buffer());
-    for bytes in &plan.slots {
-        assert!(*bytes <= limits.max_buffer_size, "a slot of {bytes}, buffers of {}", limits.max_buffer_size);
-    }
-    let slots: u64 = plan.slots.iter().map(|bytes| bytes.0).sum();
-    let bound: BTreeSet<usize> = plan.steps.iter().flat_map(|step| bound_weights(&step.action)).collect();
-    let weights: u64 = bound.iter().map(|weight| plan.weights[*weight].bytes.0).sum();
-    let staging = Staging::of(plan);
-    assert!(staging.readback >= plan.row_bytes(), "a row of the result goes in one piece");
-    for bytes in [staging.upload, staging.readback] {
-        assert!(bytes.0 > 0 && bytes <= limits.max_buffer_size, "a staging buffer of {bytes}");
-        assert!(
-            bytes <= Staging::PIECE.max(plan.row_bytes().align_up(Staging::ALIGNMENT)),
-            "a staging buffer of {bytes}"
-        );
-    }
-    assert_eq!(plan.memory.staging, staging.bytes());
-    let created =
-        slots + weights + staging.bytes().0 + plan.params.len() as u64 + UNUSED_BYTES + plan.memory.timestamps.0;
-    assert_eq!(plan.memory.peak(), Bytes(created));
-}
-
 proptest! {
     #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -211,6 +80,59 @@ proptest! {
             Err(Error::Budget { budget, smallest, .. }) => prop_assert!(smallest > budget),
             Err(other) => prop_assert!(false, "{other}"),
         }
+    }
+}
+
+/// Scratch memory is as large as what is written there, not a byte smaller or larger. `written` is what the interpreter saw of each buffer.
+pub(crate) fn check_scratch(plan: &Plan, written: &[usize]) {
+    for (buffer, written) in plan.buffers.iter().zip(written) {
+        let is_chunk = buffer.name.ends_with(']') || buffer.name == "latents.planar";
+        if !is_chunk {
+            assert_eq!(*written as u64, buffer.bytes.0, "{} of {:?}", buffer.name, plan.latents);
+        }
+    }
+}
+
+/// A network and latents that the interpreter is done with soon; how many times the smallest bindings there are; the sizes of chunks.
+fn small_cases() -> impl Strategy<Value = (AutoencoderConfig, Size, u64, (DeviceKind, PlanOptions))> {
+    let size = (1_u32..=14, 1_u32..=14).prop_map(|(width, height)| Size { width, height });
+    let storage = prop_oneof![Just(Storage::F32), Just(Storage::F16), Just(Storage::PackedF16)];
+    let kind = prop_oneof![Just(DeviceKind::Cpu), Just(DeviceKind::Gpu)];
+    let options = (storage, kind, 10_u32..18).prop_map(|(storage, kind, power)| {
+        (kind, PlanOptions { chunk_limit: Bytes(1 << power), ..PlanOptions::new(storage, Output::Raw) })
+    });
+    let channels = prop::collection::vec(1_u32..=3, 1..=3);
+    let config = (channels, 1_u32..=6, any::<bool>()).prop_map(|(multiples, groups, attention)| {
+        let channels: Vec<u32> = multiples.iter().map(|multiple| multiple * groups * 3).collect();
+        odd_network(&channels, groups, attention)
+    });
+    (config, size, 1_u64..=64, options)
+}
+
+/// Limits of `times` the smallest bindings, a power of two, that `graph` can be planned within.
+pub(crate) fn tight_limits(graph: &Graph, options: &PlanOptions, times: u64) -> DeviceLimits {
+    let with = |bytes| DeviceLimits {
+        max_storage_buffer_binding_size: Bytes(bytes),
+        max_buffer_size: Bytes(bytes),
+        shader_f16: true,
+        ..DeviceLimits::webgpu_default()
+    };
+    let least = (10..28).map(|power| 1 << power).find(|bytes| Plan::new(graph, &with(*bytes), options).is_ok());
+    with(least.expect("a small network") * times)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn predicted_scratch_is_what_is_used((config, size, times, (kind, options)) in small_cases()) {
+        let graph = autoencoder_kl::decoder(&config, size, false);
+        let limits = DeviceLimits { kind, ..tight_limits(&graph, &options, times) };
+        let Ok(plan) = Plan::new(&graph, &limits, &options) else { return Ok(()) };
+        check(&plan, &limits);
+        let latents = formula::latents(&[config.latent_channels as usize, size.height as usize, size.width as usize]);
+        let (_, written) = interpret_and_measure(&plan, &formula::decoder(&config), &latents.data);
+        check_scratch(&plan, &written);
     }
 }
 

@@ -1,4 +1,4 @@
-//! Decodes within memory budgets, on the device: the whole plan's picture, and not a byte more than predicted.
+//! Decodes within memory budgets, on the device: the whole plan's picture to the bit, and not a byte more than predicted.
 
 use pollster::block_on;
 use wgvae::{
@@ -52,9 +52,9 @@ impl Sweep {
         block_on(vae.decode(&self.latents, 0, options, &mut Control::default())).unwrap().pixels
     }
 
-    /// Decodes with budgets from the smallest possible to the whole, `parts` of twenty in between, each with the next mode, and hands every picture to
-    /// `check`, with the whole plan's. Returns how many plans compute something again, park, and fetch their weights.
-    fn run(&mut self, parts: &[u64], check: impl Fn(&Pixels, &Pixels) -> String) -> [u32; 3] {
+    /// Decodes with budgets from the smallest possible to the whole, `parts` of twenty in between, each with the next mode: every picture is the
+    /// whole plan's to the bit. Returns how many plans compute something again, park, and fetch their weights.
+    fn run(&mut self, parts: &[u64]) -> [u32; 3] {
         let wanted = self.decode(false, &self.options.clone());
         let (mut recomputed, mut moved, mut fetched) = (0, 0, 0);
         for &part in parts {
@@ -76,30 +76,27 @@ impl Sweep {
             recomputed += u32::from(work);
             moved += u32::from(!plan.parked.is_empty());
             fetched += u32::from(plan.memory.weights.0 == 0);
-            println!("{parking:?} host {on_host}: {budget}, recomputes {work}, {}", check(&found, &wanted));
+            assert_same_bits(&found, &wanted);
+            println!("{parking:?} host {on_host}: {budget}, recomputes {work}");
         }
         [recomputed, moved, fetched]
     }
 }
 
-/// Floats: 2e-5 of the largest.
-fn close(found: &Pixels, wanted: &Pixels) -> String {
-    let (Pixels::Raw(found), Pixels::Raw(wanted)) = (found, wanted) else { panic!("raw floats") };
-    let largest = wanted.iter().fold(0.0_f32, |most, value| most.max(value.abs()));
-    let differences = found.iter().zip(wanted).map(|(a, b)| (a - b).abs() / largest);
-    let error = differences.fold(0.0_f32, |most, value| if value <= most { most } else { value });
-    assert!(error <= 2e-5, "{error:.1e} from the whole plan");
-    format!("{error:.1e}")
-}
-
-/// Levels: a PSNR of at least 70 dB.
-fn alike(found: &Pixels, wanted: &Pixels) -> String {
-    let (Pixels::Rgba8(found), Pixels::Rgba8(wanted)) = (found, wanted) else { panic!("pictures") };
-    let squares: f64 = found.iter().zip(wanted).map(|(a, b)| f64::from(a.abs_diff(*b)).powi(2)).sum();
-    #[expect(clippy::cast_precision_loss, reason = "a mean")]
-    let psnr = 10.0 * (255.0_f64.powi(2) * found.len() as f64 / squares).log10();
-    assert!(psnr >= 70.0, "{psnr:.1} dB");
-    format!("{psnr:.1} dB")
+/// Floats and levels: the same to the bit.
+fn assert_same_bits(found: &Pixels, wanted: &Pixels) {
+    let different = match (found, wanted) {
+        (Pixels::Raw(found), Pixels::Raw(wanted)) => {
+            assert_eq!(found.len(), wanted.len());
+            found.iter().zip(wanted).filter(|(found, wanted)| found.to_bits() != wanted.to_bits()).count()
+        }
+        (Pixels::Rgba8(found), Pixels::Rgba8(wanted)) => {
+            assert_eq!(found.len(), wanted.len());
+            found.iter().zip(wanted).filter(|(found, wanted)| found != wanted).count()
+        }
+        (Pixels::Raw(_), Pixels::Rgba8(_)) | (Pixels::Rgba8(_), Pixels::Raw(_)) => panic!("floats and levels"),
+    };
+    assert_eq!(different, 0, "values that differ from the whole plan's");
 }
 
 // At these sizes the weights of real models are most of what there is to save.
@@ -107,42 +104,49 @@ fn alike(found: &Pixels, wanted: &Pixels) -> String {
 #[test]
 fn sd15() {
     let parts = parts_of_twenty();
-    let [.., fetched] = Sweep::new("sd15_128", [5, 4], Precision::F32, Output::Raw).run(&parts, close);
+    let [.., fetched] = Sweep::new("sd15_128", [5, 4], Precision::F32, Output::Raw).run(&parts);
     assert!(fetched + 1 >= on_host(&parts), "{fetched}");
 }
 
 #[test]
 fn sd15_in_half_precision() {
     let parts = parts_of_twenty();
-    let [_, moved, fetched] = Sweep::new("sd15_128", [12, 8], Precision::F16, Output::Rgba8).run(&parts, alike);
+    let [_, moved, fetched] = Sweep::new("sd15_128", [12, 8], Precision::F16, Output::Raw).run(&parts);
     assert!(moved > 0 && fetched + 1 >= on_host(&parts), "{moved}, {fetched}");
 }
 
 #[test]
 fn sd3() {
     let parts = parts_of_twenty();
-    let [.., fetched] = Sweep::new("sd3_odd", [4, 5], Precision::F32, Output::Raw).run(&parts, close);
+    let [.., fetched] = Sweep::new("sd3_odd", [4, 5], Precision::F32, Output::Raw).run(&parts);
     assert!(fetched + 1 >= on_host(&parts), "{fetched}");
 }
 
 #[test]
 fn cogview4() {
     let parts = parts_of_twenty();
-    let [.., fetched] = Sweep::new("cogview4_64", [3, 4], Precision::F16, Output::Rgba8).run(&parts, alike);
+    let [.., fetched] = Sweep::new("cogview4_64", [3, 4], Precision::F16, Output::Raw).run(&parts);
     assert!(fetched + 1 >= on_host(&parts), "{fetched}");
 }
 
 #[test]
 fn a_large_picture_of_a_toy() {
     let every: Vec<u64> = (0..=20).collect();
-    let [recomputed, moved, fetched] = Sweep::new("toy_odd", [64, 48], Precision::F32, Output::Raw).run(&every, close);
+    let [recomputed, moved, fetched] = Sweep::new("toy_odd", [64, 48], Precision::F32, Output::Raw).run(&every);
     assert!(recomputed >= 5 && moved >= 5 && fetched >= 5, "{recomputed} compute again, {moved} park, {fetched} fetch");
+}
+
+#[test]
+fn a_large_picture_of_a_toy_in_half_precision() {
+    let [recomputed, ..] = Sweep::new("toy_odd", [64, 48], Precision::F16, Output::Raw).run(&parts_of_twenty());
+    assert!(recomputed >= 1, "{recomputed} compute again");
 }
 
 /// At 320x320 it is the activations of SD1.5 that do not fit.
 #[test]
+#[ignore = "minutes on a CPU driver: cargo xtask test --full"]
 fn sd15_computes_again_what_does_not_fit() {
-    let mut sweep = Sweep::new("sd15_128", [40, 40], Precision::F16, Output::Rgba8);
+    let mut sweep = Sweep::new("sd15_128", [40, 40], Precision::F16, Output::Raw);
     let wanted = sweep.decode(true, &sweep.options.clone());
     let options = DecodeOptions { memory_budget: Some(Bytes(80 << 20)), parking: Parking::Off, ..sweep.options };
     let (gpu, vae) = &sweep.vaes[1];
@@ -151,7 +155,8 @@ fn sd15_computes_again_what_does_not_fit() {
     assert!(plan.macs() > whole.macs() && plan.parked.is_empty(), "{} of {}", plan.macs(), whole.macs());
     let found = sweep.decode(true, &options);
     assert_eq!(gpu.ledger().current(), plan.memory.peak());
-    println!("{} instead of {}: {}", plan.memory.peak(), whole.memory.peak(), alike(&found, &wanted));
+    assert_same_bits(&found, &wanted);
+    println!("{} instead of {}", plan.memory.peak(), whole.memory.peak());
 }
 
 /// The device refuses what was not predicted: a limit that is the budget is enough, one byte less is not.

@@ -5,8 +5,8 @@ use std::path::Path;
 use pollster::block_on;
 use wgvae::internals::safetensors::{read_header, read_tensor, write_safetensors};
 use wgvae::{
-    Checkpoint, Control, DecodeOptions, Decoded, FileSource, Gpu, GpuOptions, HostTensor, Latents, LoadOptions,
-    MemorySource, Output, Pixels, Precision, Vae,
+    Blend, BlendRule, Checkpoint, Control, DecodeOptions, Decoded, FileSource, Gpu, GpuOptions, HostTensor, Latents,
+    LoadOptions, MemorySource, Output, Pixels, Precision, Tiling, Vae,
 };
 
 use crate::formula;
@@ -38,7 +38,7 @@ pub(crate) fn checkpoint(config: &str) -> Checkpoint {
 }
 
 /// The formula's weights, each changed by `change`.
-fn checkpoint_with(config: &str, change: impl Fn(&str, &mut HostTensor)) -> Checkpoint {
+pub(crate) fn checkpoint_with(config: &str, change: impl Fn(&str, &mut HostTensor)) -> Checkpoint {
     let mut weights = formula::decoder(&wgvae::AutoencoderConfig::from_json(config).unwrap());
     weights.iter_mut().for_each(|(name, tensor)| change(name, tensor));
     let tensors: Vec<(&str, &HostTensor)> = weights.iter().map(|(name, tensor)| (name.as_str(), tensor)).collect();
@@ -193,4 +193,35 @@ fn a_stream_beyond_half_precision_decodes_in_f16() {
     let decoded = block_on(vae.decode(&latents, 0, &options, &mut Control::default())).unwrap();
     let error = relative_error(&decoded, &fixture.image);
     assert!(error <= 3.0 * fixture.f16_error, "{error:.2e}, torch with small weights {:.2e}", fixture.f16_error);
+}
+
+/// Latents that say that they are the VAE's own, as those of `ComfyUI` do: to the bit what a model makes of them that was loaded for such. The next ones are scaled
+/// again. With weights on the host and in tiles, too.
+#[test]
+fn latents_say_whether_they_are_the_vaes_own() {
+    let fixture = fixture("toy_odd");
+    let gpu = block_on(Gpu::request(&GpuOptions::default())).unwrap();
+    let latents = Latents::new(fixture.latents.clone()).unwrap();
+    let own = latents.clone().unscaled();
+    let tiles = Tiling::Blend(Blend::new(BlendRule::Linear, 6, 2).unwrap());
+    for (weights_on_host, tiling) in
+        [(false, Tiling::Exact), (true, Tiling::Exact), (false, tiles), (false, Tiling::Estimate)]
+    {
+        let load = |unscaled| {
+            let options = LoadOptions { precision: Precision::F32, unscaled, weights_on_host };
+            block_on(Vae::load(&gpu, &checkpoint(&fixture.config), options)).unwrap()
+        };
+        let decode = |vae: &mut Vae, latents: &Latents| {
+            let options = DecodeOptions { output: Output::Raw, tiling, ..DecodeOptions::default() };
+            block_on(vae.decode(latents, 0, &options, &mut Control::default())).unwrap().pixels
+        };
+        let mut vae = load(false);
+        let found = [&latents, &own, &own, &latents].map(|latents| decode(&mut vae, latents));
+        let mut vae = load(true);
+        let wanted = [&latents, &own].map(|latents| decode(&mut vae, latents));
+        assert_eq!(wanted[0], wanted[1], "a model that was loaded for the VAE's own takes all so");
+        assert_ne!(found[0], found[1]);
+        assert_eq!([&found[1], &found[2]], [&wanted[0]; 2]);
+        assert_eq!(found[3], found[0], "and back");
+    }
 }

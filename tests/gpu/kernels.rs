@@ -138,6 +138,12 @@ fn compare(elements: Elements, found: &[u8], wanted: &[u8], tolerance: Tolerance
             let far = found.iter().zip(wanted).position(|(found, wanted)| found.abs_diff(*wanted) > 1);
             far.map_or(Ok(()), |at| Err(format!("byte {at} is {}, expected {}", found[at], wanted[at])))
         }
+        Elements::Exact(storage) => {
+            let (found, wanted) = (floats(found, storage), floats(wanted, storage));
+            let same = |(found, wanted): (&f64, &f64)| found == wanted || (found.is_nan() && wanted.is_nan());
+            let wrong = found.iter().zip(&wanted).position(|pair| !same(pair));
+            wrong.map_or(Ok(()), |at| Err(format!("element {at} is {}, expected {}", found[at], wanted[at])))
+        }
         Elements::Numbers(storage) => compare_numbers(&floats(found, storage), &floats(wanted, storage), tolerance),
     }
 }

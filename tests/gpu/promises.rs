@@ -5,11 +5,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use pollster::block_on;
 use wgvae::{
-    Control, DecodeOptions, DeviceError, Error, Gpu, GpuOptions, HostTensor, Latents, LoadOptions, Output, Pixels,
-    Precision, Vae,
+    ChannelOrder, Control, DecodeOptions, DeviceError, Error, Gpu, GpuOptions, HostTensor, Latents, LoadOptions,
+    Output, Pixels, Precision, Storage, Vae,
 };
 
-use crate::decode::{checkpoint, fixture};
+use crate::decode::{checkpoint, checkpoint_with, fixture};
 
 fn load(case: &str) -> (Gpu, Vae, Latents) {
     let gpu = block_on(Gpu::request(&GpuOptions::default())).unwrap();
@@ -153,14 +153,77 @@ fn all_pixels_are_written() {
     assert!(bytes.chunks_exact(4).all(|pixel| pixel[3] == 255));
 }
 
-#[test]
-fn an_overflow_is_an_error_and_no_black_picture() {
-    let (_, mut vae, latents) = load("toy_odd");
-    let shape = [vec![4], vec![latents.size().height as usize, latents.size().width as usize]].concat();
-    let huge = Latents::new(HostTensor { data: vec![3e38; shape.iter().product()], shape }).unwrap();
-    for output in [Output::Rgba8, Output::Raw] {
+/// What makes a decode overflow: the precision and whether halves are packed, latents beyond it, a factor for weights that makes activations outgrow it, and one
+/// that does not.
+const OVERFLOWS: [(Precision, bool, f32, [f32; 2]); 3] = [
+    (Precision::F32, false, 3e38, [3e38, 1e10]),
+    (Precision::F16, false, 1e6, [1.5e5, 1e3]),
+    (Precision::F16, true, 1e6, [1.5e5, 1e3]),
+];
+
+/// Decodes a toy in one of the precisions of [`OVERFLOWS`], and gives back what became of it for each output.
+fn outcomes(
+    (precision, packed): (Precision, bool),
+    latents: &Latents,
+    change: impl Fn(&str, &mut HostTensor),
+) -> Vec<wgvae::Result<Pixels>> {
+    let gpu = block_on(Gpu::request(&GpuOptions { without_shader_f16: packed, ..GpuOptions::default() })).unwrap();
+    let checkpoint = checkpoint_with(&fixture("toy_odd").config, change);
+    let options = LoadOptions { precision, ..LoadOptions::default() };
+    let mut vae = block_on(Vae::load(&gpu, &checkpoint, options)).unwrap();
+    assert!(!packed || vae.storage() == Storage::PackedF16, "{:?}", vae.storage());
+    let mut decode = |output| {
         let options = DecodeOptions { output, ..DecodeOptions::default() };
-        let error = block_on(vae.decode(&huge, 0, &options, &mut Control::default())).unwrap_err();
-        assert!(matches!(error, Error::NotFinite { .. }), "{output:?}: {error}");
+        Ok(block_on(vae.decode(latents, 0, &options, &mut Control::default()))?.pixels)
+    };
+    let mut outcomes = vec![decode(Output::Rgba8), decode(Output::Raw)];
+    let (options, mut control) = (DecodeOptions::default(), Control::default());
+    let stays = block_on(vae.decode_picture(latents, 0, ChannelOrder::Rgba, &options, &mut control));
+    outcomes.push(stays.and_then(|_| block_on(vae.read_picture())));
+    outcomes
+}
+
+/// Latents of the toy, all of them `value`.
+fn all_alike(value: f32) -> Latents {
+    let shape = fixture("toy_odd").latents.shape;
+    Latents::new(HostTensor { data: vec![value; shape.iter().product()], shape }).unwrap()
+}
+
+#[test]
+fn latents_that_overflow_are_an_error_and_no_black_picture() {
+    for (precision, packed, huge, _) in OVERFLOWS {
+        for value in [huge, -huge] {
+            for outcome in outcomes((precision, packed), &all_alike(value), |_, _| {}) {
+                assert!(
+                    matches!(outcome, Err(Error::NotFinite { .. })),
+                    "{precision:?}, packed {packed}, {value:e}: {outcome:?}"
+                );
+            }
+        }
+    }
+}
+
+/// Weights that fit the precision, of activations that do not: the values of attention, which nothing scales. The norms behind would make a picture of whatever
+/// was cut off at the largest half.
+#[test]
+fn weights_that_overflow_are_an_error_and_no_black_picture() {
+    let latents = Latents::new(fixture("toy_odd").latents).unwrap();
+    let decode = |precision, packed, growth: f32| {
+        outcomes((precision, packed), &latents, |name, tensor| {
+            if name.ends_with(".to_v.weight") {
+                tensor.data.iter_mut().for_each(|value| *value *= growth);
+            }
+        })
+    };
+    for (precision, packed, _, [beyond, within]) in OVERFLOWS {
+        for outcome in decode(precision, packed, beyond) {
+            assert!(
+                matches!(outcome, Err(Error::NotFinite { .. })),
+                "{precision:?}, packed {packed}, {beyond:e}: {outcome:?}"
+            );
+        }
+        for outcome in decode(precision, packed, within) {
+            assert!(outcome.is_ok(), "{precision:?}, packed {packed}, {within:e}: {outcome:?}");
+        }
     }
 }

@@ -8,7 +8,7 @@ use pollster::block_on;
 use wgvae::internals::safetensors::{read_header, read_tensor};
 use wgvae::{
     Blend, BlendRule, Control, DecodeOptions, Decoded, Error, FileSource, Gpu, GpuOptions, HostTensor, Latents,
-    LoadOptions, Output, Pixels, Precision, Progress, Tiling, Vae,
+    LoadOptions, Output, Pixels, Precision, Progress, Size, Tiling, Vae,
 };
 
 use crate::decode::{checkpoint, relative_error};
@@ -211,6 +211,23 @@ fn an_overflow_names_the_pixel_of_the_image() {
 }
 
 /// Norms of a smaller copy: near the exact picture, in less memory and one pass.
+/// Each tile is small, but the whole has more pixels than anybody means: a model of eight levels makes 128 by 128 of every latent.
+#[test]
+fn pixels_are_limited_in_tiles_too() {
+    let mut config: serde_json::Value = serde_json::from_str(&fixture("tiled_diffusers").config).unwrap();
+    config["block_out_channels"] = [4; 8].into();
+    config["layers_per_block"] = 1.into();
+    config["norm_num_groups"] = 2.into();
+    config["up_block_types"] = ["UpDecoderBlock2D"; 8].into();
+    let gpu = block_on(Gpu::request(&GpuOptions::default())).unwrap();
+    let vae = block_on(Vae::load(&gpu, &checkpoint(&config.to_string()), LoadOptions::default())).unwrap();
+    let options = raw(Tiling::Blend(Blend::new(BlendRule::Linear, 2, 1).unwrap()));
+    let plans = |side| vae.plan_tiles(Size { width: side, height: side }, &options).map(|plans| plans.count());
+    assert_eq!(plans(16).unwrap(), 16 * 16);
+    let error = plans(1024).unwrap_err().to_string();
+    assert!(error.contains("pixels"), "{error}");
+}
+
 #[test]
 fn an_estimate_is_near_and_takes_less() {
     let fixture = crate::decode::fixture("toy_wide");

@@ -14,6 +14,7 @@ pub(super) fn problems() -> Vec<Problem> {
             problems.push(latents_problem(storage, pixels, channels));
         }
     }
+    problems.extend(STORAGES.map(limits_problem));
     for (width, height, stride) in [(1, 1, 1), (11, 7, 16), (64, 8, 64)] {
         problems.extend(
             [Colors::Raw, Colors::Rgba, Colors::Bgra].map(|colors| image_problem(colors, width, height, stride)),
@@ -35,6 +36,33 @@ fn latents_problem(storage: Storage, pixels: u32, channels: u32) -> Problem {
             numbers(Storage::F32, &noise(1, channels * plane, 3.0)),
             numbers(Storage::F32, &noise(2, channels * 2, 2.0)),
             room(storage, 3 + pixels * channels4),
+        ],
+        tolerance: tolerance(storage),
+    }
+}
+
+/// Numbers at the ends of a storage's range: what is beyond becomes infinite, and what is none stays none.
+fn limits_problem(storage: Storage) -> Problem {
+    // From 65520 on, IEEE rounds to infinity; below, to the largest half. A driver that truncates makes 65504 of what lies between that and 65536, so only
+    // packed halves, which are rounded here, are tried there.
+    let between: &[f32] = if storage == Storage::PackedF16 { &[65_519.996, 65_520.0, 65_535.996] } else { &[] };
+    let beyond = [65_536.0, 1e6, 1e20, f32::MAX, f32::INFINITY];
+    let magnitudes = [&[0.0, 1.0, 2.0_f32.powi(-14), 65_472.0, 65_504.0][..], between, &beyond].concat();
+    let mut values: Vec<f32> = magnitudes.iter().flat_map(|value| [*value, -value]).collect();
+    values.push(f32::NAN);
+    values.resize(values.len().next_multiple_of(4), 0.5);
+    // One pixel, each of its channels a number.
+    let channels = u32::try_from(values.len()).unwrap();
+    let params = LatentsInParams { pixels: 1, channels, channels4: channels / 4, plane: 1, x_offset: 0, y_offset: 0 };
+    let identity = [vec![1.0; values.len()], vec![0.0; values.len()]].concat();
+    let bytes = room(storage, channels / 4).unwrap().bytes;
+    Problem {
+        name: format!("latents_in at the ends of the range {storage:?}"),
+        launch: latents_in(storage, params),
+        bindings: vec![
+            numbers(Storage::F32, &values),
+            numbers(Storage::F32, &identity),
+            Some(Data { elements: Elements::Exact(storage), bytes }),
         ],
         tolerance: tolerance(storage),
     }

@@ -19,6 +19,8 @@ use wgvae::kernels::weights::store;
 pub(crate) enum Elements {
     /// Numbers, in this storage.
     Numbers(Storage),
+    /// The same numbers, NaN for NaN: where nothing is rounded.
+    Exact(Storage),
     /// Bytes of pictures: 1 level apart at most.
     Levels,
 }

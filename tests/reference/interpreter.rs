@@ -18,6 +18,8 @@ const POISON: u8 = 0xff;
 struct Memory<'a> {
     plan: &'a Plan,
     slots: Vec<Vec<u8>>,
+    /// For each buffer whose life is over, the byte after the last that was written.
+    written: Vec<usize>,
     weights: Vec<Vec<u8>>,
     parked: BTreeMap<ParkedId, Vec<u8>>,
     image: Vec<f32>,
@@ -26,6 +28,15 @@ struct Memory<'a> {
 
 /// The image, planar f32 `[3, h, w]`, that `plan` makes of `latents` `[c, h, w]`.
 pub(crate) fn interpret(plan: &Plan, weights: &BTreeMap<String, HostTensor>, latents: &[f32]) -> Vec<f32> {
+    interpret_and_measure(plan, weights, latents).0
+}
+
+/// The image, and how many bytes of each buffer were written: up to the last that was.
+pub(crate) fn interpret_and_measure(
+    plan: &Plan,
+    weights: &BTreeMap<String, HostTensor>,
+    latents: &[f32],
+) -> (Vec<f32>, Vec<usize>) {
     assert_eq!(plan.output, Output::Raw);
     let packed = plan.weights.iter().map(|used| {
         let values = weights.get(&used.name).map_or(&plan.latent_transform, |tensor| &tensor.data);
@@ -33,16 +44,19 @@ pub(crate) fn interpret(plan: &Plan, weights: &BTreeMap<String, HostTensor>, lat
     });
     let slots = plan.slots.iter().map(|bytes| vec![POISON; usize::try_from(bytes.0).unwrap()]).collect();
     let image = vec![f32::NAN; 3 * plan.image.width as usize * plan.image.height as usize];
-    let mut memory = Memory { plan, slots, weights: packed.collect(), parked: BTreeMap::new(), image, rows_out: 0 };
+    let written = vec![0; plan.buffers.len()];
+    let mut memory =
+        Memory { plan, slots, written, weights: packed.collect(), parked: BTreeMap::new(), image, rows_out: 0 };
     let (slot, range) = memory.range(plan.input);
     memory.slots[slot][range].copy_from_slice(bytemuck::cast_slice(latents));
     for index in 0..plan.steps.len() {
         let _named = Named(format!("step {index}, {}", plan.stages[plan.steps[index].stage]));
         memory.poison(index);
         memory.step(index);
+        memory.measure(index);
     }
     assert_eq!(memory.rows_out, plan.image.height as usize, "rows are missing");
-    memory.image
+    (memory.image, memory.written)
 }
 
 /// Names the step in which a twin panics.
@@ -62,6 +76,17 @@ impl Memory<'_> {
             if buffer.live.start == step && index != self.plan.input.0 {
                 let start = usize::try_from(buffer.offset.0).unwrap();
                 self.slots[buffer.slot.0][start..][..usize::try_from(buffer.bytes.0).unwrap()].fill(POISON);
+            }
+        }
+    }
+
+    /// Looks at the buffers that nobody needs after `step` for the last byte that is not as [`Self::poison`] left it.
+    fn measure(&mut self, step: usize) {
+        for (index, buffer) in self.plan.buffers.iter().enumerate() {
+            if buffer.live.end == step + 1 {
+                let (slot, range) = self.range(BufferId(index));
+                let last = self.slots[slot][range].iter().rposition(|byte| *byte != POISON);
+                self.written[index] = last.map_or(0, |last| last + 1);
             }
         }
     }

@@ -117,11 +117,8 @@ fn load(bytes: &[u8], storage: Storage) -> [f32; 4] {
 fn store(bytes: &mut [u8], storage: Storage, value: [f32; 4]) {
     match storage {
         Storage::F32 => bytes.copy_from_slice(bytemuck::bytes_of(&value)),
-        Storage::F16 => bytes.copy_from_slice(bytemuck::bytes_of(&value.map(f16::from_f32))),
-        // Packed halves are clamped: see shaders/parts/storage_packed.wgsl.
-        Storage::PackedF16 => {
-            let finite = value.map(|value| if value.is_nan() { value } else { value.clamp(-65504.0, 65504.0) });
-            bytes.copy_from_slice(bytemuck::bytes_of(&finite.map(f16::from_f32)));
+        Storage::F16 | Storage::PackedF16 => {
+            bytes.copy_from_slice(bytemuck::bytes_of(&value.map(f16::from_f32)));
         }
     }
 }

@@ -32,7 +32,7 @@ const KNOWN = {
   'host-memory': { title: 'There is not enough memory', advice: ['Set a larger memory budget, or none.'] },
   'too-large': { title: 'This is too large for the GPU', advice: RETRY_SMALLER.slice(0, 1) },
   budget: { title: 'The memory budget is too small' },
-  format: { title: 'The file is not what it should be', advice: ['Models are .safetensors files of an AutoencoderKL; latents are .safetensors or .npy.'] },
+  format: { title: 'The file is not what it should be', advice: ['Models are .safetensors files of an AutoencoderKL; latents are .safetensors, .latent or .npy.'] },
   tensor: { title: 'The file has an unfitting tensor' },
   'missing-tensors': { title: 'The model lacks tensors', advice: ['Choose all shards at once, and the VAE rather than the text encoder or the UNet.'] },
   config: { title: 'The config.json asks for something unsupported' },
@@ -44,6 +44,8 @@ const KNOWN = {
   changed: { title: 'The file changed while it was read', advice: ['Open it again.'] },
   io: { title: 'The file could not be read', advice: ['Open it again.'] },
   canvas: { title: 'The picture cannot be shown' },
+  internal: { title: 'The decoder broke', advice: ['Choose the model again: what broke is started anew.', 'Please report it with these words, unless there was too little memory.'] },
+  wasm: { title: 'The browser refuses WebAssembly', advice: ['Allow WebAssembly for this page, or try another browser.'] },
 };
 
 /**

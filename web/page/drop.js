@@ -36,7 +36,7 @@ async function droppedFiles(transfer) {
   const files = [...transfer.files];
   if (!entries.some((entry) => entry?.isDirectory)) return files;
   const lists = await Promise.all(entries.map((entry) => (entry ? filesOf(entry) : [])));
-  return lists.flat().filter((file) => /\.(safetensors|npy|json)$/.test(file.name));
+  return lists.flat().filter((file) => /\.(safetensors|npy|latent|json)$/.test(file.name));
 }
 
 /**

@@ -3,6 +3,7 @@
 
 import { acceptDrops } from './drop.js';
 import { Own } from './own-report.js';
+import { Picture } from './picture.js';
 import { absolute, readQuery } from './query.js';
 import { Reports } from './reports.js';
 import { element, View } from './view.js';
@@ -20,17 +21,15 @@ const DEMO = {
 };
 
 const view = new View();
+const picture = new Picture();
 const reports = new Reports();
 const own = new Own();
 const query = readQuery(location.search);
 const worker = new Worker(new URL('./worker.js', import.meta.url), { type: 'module' });
 
-/**
- * @param {ToWorker} message
- * @param {Transferable[]} [transfer]
- */
-function tell(message, transfer = []) {
-  worker.postMessage(message, transfer);
+/** @param {ToWorker} message */
+function tell(message) {
+  worker.postMessage(message);
 }
 
 worker.onmessage = ({ data }) => receive(data);
@@ -47,8 +46,8 @@ function receive(message) {
       own.add(message.outcome);
       view.outcome(message.outcome);
       break;
-    case 'png':
-      save(message.blob, message.name);
+    case 'picture':
+      picture.show(message.bitmap, message.name);
       break;
     default:
       view.receive(message);
@@ -68,14 +67,11 @@ function settings() {
   };
 }
 
-/**
- * @param {Blob} blob
- * @param {string} name
- */
-function save(blob, name) {
+/** @param {File} file */
+function save(file) {
   const link = document.createElement('a');
-  link.href = URL.createObjectURL(blob);
-  link.download = name;
+  link.href = URL.createObjectURL(file);
+  link.download = file.name;
   link.click();
   // The download has its own reference by then.
   setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
@@ -87,9 +83,9 @@ function listenToButtons() {
     tell({ type: 'decode' });
   });
   element('cancel').addEventListener('click', () => tell({ type: 'cancel' }));
-  element('download').addEventListener('click', () => tell({ type: 'download' }));
+  element('download').addEventListener('click', () => picture.file().then(save, (error) => fail('canvas', error.message)));
   element('cache-clear').addEventListener('click', () => tell({ type: 'clear-cache' }));
-  element('export').addEventListener('click', () => save(own.file(), own.fileName()));
+  element('export').addEventListener('click', () => save(own.file()));
   for (const id of ['precision', 'budget', 'family', 'unscaled', 'index']) {
     element(id).addEventListener('change', () => {
       view.settings(settings());
@@ -106,10 +102,16 @@ function listenToInputs() {
   listenToPicker('reports-file', (files) => reports.add(files));
   listenToAddress('model', (url) => tell({ type: 'open', model: { urls: [url] } }));
   listenToAddress('latents', (url) => tell({ type: 'open', latents: { url } }));
-  acceptDrops(element('drop'), openDropped, (error) => {
-    const why = error instanceof Error ? error.message : String(error);
-    view.problem({ code: 'io', message: `what was dropped cannot be read: ${why}`, during: 'idle' });
-  });
+  acceptDrops(element('drop'), openDropped, (error) => fail('io', `what was dropped cannot be read: ${error instanceof Error ? error.message : error}`));
+}
+
+/**
+ * What is wrong on this side.
+ * @param {string} code
+ * @param {string} message
+ */
+function fail(code, message) {
+  view.problem({ code, message, during: 'idle' });
 }
 
 /** @param {File[]} files */
@@ -157,7 +159,7 @@ function listenToAddress(kind, onUrl) {
     view.clearNotices('model');
     const url = absolute(input.value);
     if (url) onUrl(url);
-    else view.problem({ code: 'input', message: `"${input.value}" is no address`, during: 'idle' });
+    else fail('input', `"${input.value}" is no address`);
   });
 }
 
@@ -171,18 +173,12 @@ function openFirst() {
 }
 
 function start() {
-  const canvas = element('picture', HTMLCanvasElement);
   element('precision', HTMLSelectElement).value = query.precision ?? 'auto';
   element('budget', HTMLInputElement).value = query.budget ? String(query.budget) : '';
   view.settings(settings());
   listenToButtons();
   listenToInputs();
-  if (!canvas.transferControlToOffscreen) {
-    view.problem({ code: 'no-webgpu', message: 'this browser has no canvas that a worker can draw on (OffscreenCanvas)', during: 'starting' });
-    return;
-  }
-  const offscreen = canvas.transferControlToOffscreen();
-  tell({ type: 'start', canvas: offscreen, settings: settings() }, [offscreen]);
+  tell({ type: 'start', settings: settings() });
   openFirst();
 }
 

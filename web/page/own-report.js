@@ -1,42 +1,35 @@
 // @ts-check
-// What this page measured, as a file in the format of results/memory-report.schema.json.
+// What this page measured, as a file in the format of results/schema/memory-report.schema.json.
 
 /** @typedef {import('./protocol.js').Outcome} Outcome */
 
 export class Own {
   version = '';
-  /** @type {Outcome[]} */
-  #outcomes = [];
+  /** Facts of each adapter as JSON. @type {string[]} */
+  #adapters = [];
+  /** Without the plans, which may be long. @type {ReturnType<typeof measurement>[]} */
+  #measurements = [];
 
   /** @param {Outcome} outcome */
   add(outcome) {
-    this.#outcomes.push(outcome);
-  }
-
-  fileName() {
-    return `wgvae-memory-${os()}.json`;
+    const adapter = JSON.stringify(adapterFacts(outcome.info.adapter));
+    if (!this.#adapters.includes(adapter)) this.#adapters.push(adapter);
+    this.#measurements.push(measurement(outcome, this.#adapters.indexOf(adapter)));
   }
 
   file() {
-    return new Blob([JSON.stringify(this.report(), undefined, 2), '\n'], { type: 'application/json' });
+    return new File([JSON.stringify(this.report(), undefined, 2), '\n'], `wgvae-memory-${os()}.json`, { type: 'application/json' });
   }
 
   report() {
-    /** @type {string[]} */
-    const adapters = [];
-    const measurements = this.#outcomes.map((outcome) => {
-      const adapter = JSON.stringify(adapterFacts(outcome.info.adapter));
-      if (!adapters.includes(adapter)) adapters.push(adapter);
-      return measurement(outcome, adapters.indexOf(adapter));
-    });
     return {
       schema: 'wgvae-memory-report',
       version: 1,
       wgvae: this.version,
       // The module does not see the machine's own architecture, and browsers do not tell it.
       machine: { os: os(), arch: 'wasm32', cpus: navigator.hardwareConcurrency || 1 },
-      adapters: adapters.map((text) => JSON.parse(text)),
-      measurements,
+      adapters: this.#adapters.map((text) => JSON.parse(text)),
+      measurements: this.#measurements,
     };
   }
 }

@@ -47,9 +47,18 @@ export function plot({ id, title, description, x, y, series, guides = [], diagon
  */
 function scale(values, from, to, every = 1) {
   const powers = values.map((value) => Math.log2(Math.max(value, 1)));
-  const low = every * Math.floor((Math.min(...powers) - 0.2) / every);
-  const high = every * Math.ceil((Math.max(...powers) + 0.2) / every);
+  const ends = range(powers);
+  const low = every * Math.floor((ends.low - 0.2) / every);
+  const high = every * Math.ceil((ends.high + 0.2) / every);
   return { low, high, every, place: (value) => from + ((Math.log2(Math.max(value, 1)) - low) / (high - low)) * (to - from) };
+}
+
+/**
+ * The smallest and the largest. Of any number of values: a call takes only so many.
+ * @param {number[]} values
+ */
+export function range(values) {
+  return { low: values.reduce((low, value) => Math.min(low, value), Infinity), high: values.reduce((high, value) => Math.max(high, value), -Infinity) };
 }
 
 /**

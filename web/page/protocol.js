@@ -20,15 +20,15 @@
 
 /**
  * To the worker.
- * - `start`: the canvas to draw on. Comes first.
+ * - `start`: comes first.
  * - `open`: a model, latents, or both; `decode`: and decode as soon as both are there.
  * - `files`: dropped or chosen files of which the page does not know what they are, unless `kind` says so.
  * - `settings`: all of them.
- * @typedef {{ type: 'start', canvas: OffscreenCanvas, settings: Settings }
+ * @typedef {{ type: 'start', settings: Settings }
  *   | { type: 'open', model?: ModelChoice, latents?: LatentsChoice, decode?: boolean }
  *   | { type: 'files', files: File[], kind?: 'model' | 'latents' }
  *   | { type: 'settings', settings: Settings }
- *   | { type: 'decode' } | { type: 'cancel' } | { type: 'download' } | { type: 'clear-cache' }} ToWorker
+ *   | { type: 'decode' } | { type: 'cancel' } | { type: 'clear-cache' }} ToWorker
  */
 
 /** What the worker is at. @typedef {'starting' | 'idle' | 'loading' | 'planning' | 'ready' | 'decoding' | 'done' | 'failed'} State */
@@ -44,9 +44,9 @@
  */
 
 /**
- * From the worker.
+ * From the worker. `picture`: what was decoded, and the name of its latents.
  * @typedef {{ type: 'module', version: string, families: string[] }
- *   | { type: 'state', state: State, canDecode: boolean, canDownload: boolean }
+ *   | { type: 'state', state: State, canDecode: boolean }
  *   | { type: 'model', name: string, info: DecoderInfo | undefined }
  *   | { type: 'latents', name: string, shape: number[] | undefined }
  *   | { type: 'plan', plan: Plan | undefined }
@@ -54,7 +54,7 @@
  *   | { type: 'outcome', outcome: Outcome }
  *   | { type: 'notice', notice: Notice }
  *   | { type: 'problem', problem: Problem }
- *   | { type: 'png', blob: Blob, name: string }
+ *   | { type: 'picture', bitmap: ImageBitmap, name: string }
  *   | { type: 'cache', bytes: number, entries: number }} FromWorker
  */
 

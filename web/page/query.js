@@ -21,7 +21,7 @@ export function readQuery(search) {
     latents: absolute(parameters.get('latents')),
     family: parameters.get('family') ?? undefined,
     precision: precision === 'f16' || precision === 'f32' ? precision : 'auto',
-    budget: budget > 0 ? budget : undefined,
+    budget: budget > 0 && Number.isFinite(budget) ? budget : undefined,
   };
 }
 

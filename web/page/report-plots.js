@@ -4,7 +4,7 @@
 
 import { ESTIMATES } from './estimates.js';
 import { formatBytes } from './format.js';
-import { plot, SHAPES } from './plot.js';
+import { plot, range, SHAPES } from './plot.js';
 
 /** @typedef {import('./reports.js').Row} Row */
 /** @typedef {import('./plot.js').Series} Series */
@@ -93,7 +93,7 @@ function peaks(name, elementBytes, rows) {
  * @returns {import('./plot.js').Guide[]}
  */
 function estimates(pixels, elementBytes) {
-  let [low, high] = [Math.min(...pixels), Math.max(...pixels)];
+  let { low, high } = range(pixels);
   // A line needs two ends.
   if (low === high) [low, high] = [low / 2, high * 2];
   const sides = Array.from({ length: 9 }, (_, step) => Math.round(Math.sqrt(low * (high / low) ** (step / 8))));

@@ -1,5 +1,5 @@
 // @ts-check
-// Memory reports that were dropped on the page, side by side: what was predicted, what was measured. The format is results/memory-report.schema.json.
+// Memory reports that were dropped on the page, side by side: what was predicted, what was measured. The format is results/schema/memory-report.schema.json.
 
 import { formatBytes, formatSeconds } from './format.js';
 import { peaksByPixels, predictedByMeasured } from './report-plots.js';
@@ -28,22 +28,22 @@ export class Reports {
     const problems = [];
     for (const file of files) {
       try {
-        this.#rows.push(...(await readReport(file)));
+        const rows = this.#rows.concat(await readReport(file));
+        show(rows);
+        this.#rows = rows;
       } catch (error) {
         problems.push(`${file.name}: ${error instanceof Error ? error.message : error}`);
       }
     }
     element('reports-problem').textContent = problems.join('; ');
     element('reports-problem').hidden = problems.length === 0;
-    if (this.#rows.length > 0) this.#show();
     element('reports').scrollIntoView({ block: 'start' });
   }
+}
 
-  #show() {
-    const rows = this.#rows;
-    const host = element('reports-plots');
-    host.replaceChildren(summary(rows), ...predictedByMeasured(rows), ...peaksByPixels(rows), table(rows));
-  }
+/** @param {Row[]} rows */
+function show(rows) {
+  element('reports-plots').replaceChildren(summary(rows), ...predictedByMeasured(rows), ...peaksByPixels(rows), table(rows));
 }
 
 /**
@@ -95,7 +95,7 @@ function table(rows) {
   scroll.setAttribute('aria-label', 'All measurements');
   const all = document.createElement('table');
   all.append(tableRow('th', ['adapter', 'model', 'picture', 'stored as', 'budget', 'predicted', 'counted', 'reserved', 'time']));
-  all.append(...rows.map((row) => tableRow('td', cells(row))));
+  for (const row of rows) all.append(tableRow('td', cells(row)));
   scroll.append(all);
   return scroll;
 }

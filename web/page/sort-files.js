@@ -21,7 +21,7 @@ export async function sortFiles(files, kind) {
     else weights.push(file);
   }
   if (config && weights.length === 0) throw new WgvaeError('input', 'a config.json alone is no model: choose it together with its .safetensors files');
-  if (weights.length === 0 && !latents) throw new WgvaeError('input', 'there was no .safetensors or .npy file among these');
+  if (weights.length === 0 && !latents) throw new WgvaeError('input', 'there was no .safetensors, .latent or .npy file among these');
   return {
     ...(weights.length > 0 && { model: { files: preferWhole(weights), config } }),
     ...(latents && { latents: { file: latents } }),
@@ -39,7 +39,7 @@ function preferWhole(weights) {
 
 /** @param {File} file */
 async function holdsLatents(file) {
-  if (file.name.endsWith('.npy')) return true;
+  if (/\.(npy|latent)$/.test(file.name)) return true;
   try {
     const length = Number(new DataView(await file.slice(0, 8).arrayBuffer()).getBigUint64(0, true));
     if (!(length <= LONGEST_HEADER)) return false;

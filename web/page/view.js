@@ -1,5 +1,5 @@
 // @ts-check
-// What the page shows: every text and every state of a button is set here.
+// What the page shows beside the picture: every text, and what buttons can be pressed.
 
 import { explain } from './advice.js';
 import { MemoryChart } from './chart.js';
@@ -48,7 +48,7 @@ export class View {
     element('plan-more').addEventListener('toggle', () => this.#fillTable());
   }
 
-  /** @param {Exclude<FromWorker, { type: 'module' | 'outcome' | 'png' }>} message */
+  /** @param {Exclude<FromWorker, { type: 'module' | 'outcome' | 'picture' }>} message */
   receive(message) {
     switch (message.type) {
       case 'state': return this.#state(message);
@@ -106,9 +106,8 @@ export class View {
   }
 
   /** @param {import('./protocol.js').Outcome} outcome */
-  outcome({ width, height, report, info }) {
+  outcome({ report, info }) {
     this.#seconds = report.seconds;
-    element('picture').setAttribute('aria-label', `The decoded picture, ${width} by ${height} pixels`);
     const isEqual = report.measured_peak_bytes === report.predicted_peak_bytes;
     const longest = Math.max(0, ...report.submissions.map((one) => one.seconds));
     fillParts('report-parts', [
@@ -125,13 +124,12 @@ export class View {
   }
 
   /** @param {Extract<FromWorker, { type: 'state' }>} message */
-  #state({ state, canDecode, canDownload }) {
+  #state({ state, canDecode }) {
     const isBusy = BUSY.includes(state);
     const focused = document.activeElement?.id;
     const [decode, cancel] = [element('decode', HTMLButtonElement), element('cancel', HTMLButtonElement)];
     decode.disabled = isBusy || !canDecode;
     cancel.disabled = !(state === 'loading' || state === 'decoding');
-    element('download', HTMLButtonElement).disabled = isBusy || !canDownload;
     // A button that is disabled loses the focus; whoever uses the keyboard goes on with the other.
     if (focused === 'decode' && decode.disabled && !cancel.disabled) cancel.focus();
     if (focused === 'cancel' && cancel.disabled && !decode.disabled) decode.focus();

@@ -1,8 +1,9 @@
 // @ts-check
-// The page's worker: owns the package, the GPU device and the canvas. Does one thing after the other; a newer wish to open aborts an older one.
+// The page's worker: owns the package and the GPU device. What the user wants is noted as soon as it is said; then what is there is made to fit it, one step
+// after the other. A newer wish stops the steps for an older one.
 
 import { cacheUsage, clearCache, createDecoder, families, version, WgvaeError } from '../src/index.js';
-import { nameOf } from '../src/http.js';
+import { fetchFile, nameOf } from './fetch-file.js';
 import { sortFiles } from './sort-files.js';
 
 /** @typedef {import('./protocol.js').ToWorker} ToWorker */
@@ -13,24 +14,31 @@ import { sortFiles } from './sort-files.js';
 /** Progress is told this often, milliseconds. */
 const PROGRESS_EVERY = 50;
 
-/** @type {OffscreenCanvas} */
-let canvas;
+// What is wanted.
+
 /** @type {import('./protocol.js').Settings} */
 let settings;
+/** Choices that nobody has looked at yet, oldest first. @type {Extract<ToWorker, { type: 'open' | 'files' }>[]} */
+const choices = [];
+/** Whether to decode as soon as that is possible. */
+let wantsDecode = false;
+
+// What is there.
+
 /** @type {State} */
 let state = 'starting';
+/** Whether the page has been told about the module. */
+let isIntroduced = false;
 /** @type {import('./protocol.js').ModelChoice | undefined} */
 let model;
-/** @type {{ choice: import('./protocol.js').LatentsChoice, shape: number[] | undefined } | undefined} */
+/** `file`: where they are read from, once they are there. @type {{ choice: import('./protocol.js').LatentsChoice, file?: File, shape?: number[] } | undefined} */
 let latents;
 /** @type {Decoder | undefined} */
 let decoder;
 /** What `decoder` was opened with. */
 let openedWith = '';
-/** @type {import('../src/index.js').Plan | undefined} */
+/** For what is wanted; undefined until that is known. @type {import('../src/index.js').Plan | undefined} */
 let plan;
-/** The latents of the picture that is there, if one is. @type {import('./protocol.js').LatentsChoice | undefined} */
-let decoded;
 /** Stops what is going on. */
 let running = new AbortController();
 /** What is going on. @type {Promise<void>} */
@@ -42,27 +50,28 @@ self.onmessage = ({ data }) => receive(data);
 function receive(message) {
   switch (message.type) {
     case 'start':
-      ({ canvas, settings } = message);
-      begin(start);
+      settings = message.settings;
+      begin();
       break;
     case 'open':
-      begin((signal) => open(message, signal));
-      break;
     case 'files':
-      begin((signal) => openFiles(message, signal));
+      choices.push(message);
+      wantsDecode = message.type === 'open' && message.decode === true;
+      plan = undefined;
+      begin();
       break;
     case 'settings':
       settings = message.settings;
-      begin(prepare);
+      plan = undefined;
+      begin();
       break;
     case 'decode':
-      begin(decode);
+      wantsDecode = true;
+      begin();
       break;
     case 'cancel':
+      wantsDecode = false;
       running.abort();
-      break;
-    case 'download':
-      begin(download);
       break;
     case 'clear-cache':
       // Beside what is going on.
@@ -71,59 +80,64 @@ function receive(message) {
   }
 }
 
-/**
- * Stops what is going on, and does `task` when it has stopped.
- * @param {(signal: AbortSignal) => Promise<void>} task
- */
-function begin(task) {
+/** Stops what is going on, and does what is wanted by now when it has stopped. */
+function begin() {
   running.abort();
   const mine = (running = new AbortController());
   work = work.then(async () => {
-    if (mine.signal.aborted && mine !== running) return;
     try {
-      await task(mine.signal);
+      mine.signal.throwIfAborted();
+      await fulfil(mine.signal);
     } catch (error) {
+      // A newer turn does it all.
+      if (mine !== running) return;
       // Asked for by the user, who sees the buttons change.
       if (mine.signal.aborted) setState(restState());
       else fail(error);
+      // What was chosen behind something that is wrong.
+      if (!mine.signal.aborted && choices.length > 0) begin();
     }
   });
 }
 
 /** @param {AbortSignal} signal */
-async function start(signal) {
-  tell({ type: 'module', version: await version(), families: await families() });
+async function fulfil(signal) {
+  if (!isIntroduced) await introduce();
   signal.throwIfAborted();
+  while (choices.length > 0) await choose(choices[0], signal);
+  if (!plan) await prepare(signal);
+  if (wantsDecode && plan) await decode(signal);
+}
+
+async function introduce() {
+  tell({ type: 'module', version: await version(), families: await families() });
+  isIntroduced = true;
   await tellCache();
 }
 
 /**
- * @param {Extract<ToWorker, { type: 'open' }>} wish
+ * Takes up the first of the choices.
+ * @param {Extract<ToWorker, { type: 'open' | 'files' }>} choice
  * @param {AbortSignal} signal
  */
-async function open(wish, signal) {
-  if (wish.model) {
-    await closeModel();
-    model = wish.model;
+async function choose(choice, signal) {
+  const sorted = choice.type === 'open' ? choice : await sortFiles(choice.files, choice.kind).catch((error) => {
+    choices.shift();
+    throw error;
+  });
+  signal.throwIfAborted();
+  choices.shift();
+  if (sorted.model) {
+    model = sorted.model;
     tell({ type: 'model', name: nameOfModel(model), info: undefined });
+    await closeModel();
   }
-  if (wish.latents) {
-    latents = { choice: wish.latents, shape: undefined };
+  if (sorted.latents) {
+    latents = { choice: sorted.latents };
     // As the view does: the first of them.
     settings = { ...settings, index: 0 };
-    tell({ type: 'latents', name: nameOfLatents(wish.latents), shape: undefined });
+    tell({ type: 'latents', name: nameOfLatents(latents.choice), shape: undefined });
   }
-  await prepare(signal);
-  if (wish.decode && plan) await decode(signal);
-}
-
-/**
- * @param {Extract<ToWorker, { type: 'files' }>} wish
- * @param {AbortSignal} signal
- */
-async function openFiles({ files, kind }, signal) {
-  const sorted = await sortFiles(files, kind);
-  await open({ type: 'open', ...sorted }, signal);
 }
 
 /**
@@ -131,13 +145,15 @@ async function openFiles({ files, kind }, signal) {
  * @param {AbortSignal} signal
  */
 async function prepare(signal) {
-  plan = undefined;
   if (model) await openModel(model, signal);
   if (decoder && latents && !latents.shape) {
     setState('loading');
-    latents.shape = await decoder.shapeOf(latentsInput(latents.choice), { signal });
+    // Once: a link may work no second time.
+    latents.file ??= latents.choice.file ?? (await fetchFile(latents.choice.url ?? '', signal));
+    latents.shape = await decoder.shapeOf(latents.file, { signal });
     tell({ type: 'latents', name: nameOfLatents(latents.choice), shape: latents.shape });
   }
+  signal.throwIfAborted();
   if (decoder && latents?.shape) {
     setState('planning');
     checkChannels(latents.shape, decoder);
@@ -178,7 +194,6 @@ async function openModel(choice, signal) {
 }
 
 async function closeModel() {
-  decoded = undefined;
   const closing = decoder;
   decoder = undefined;
   await closing?.destroy();
@@ -186,27 +201,18 @@ async function closeModel() {
 
 /** @param {AbortSignal} signal */
 async function decode(signal) {
-  if (!decoder || !latents?.shape || !plan) return;
-  decoded = undefined;
+  wantsDecode = false;
+  if (!decoder || !latents?.file || !plan) return;
+  const { image } = plan;
+  checkSides(image, decoder.device);
+  const outcome = { width: image.width, height: image.height, plan, budget: settings.budget, isDemo: Boolean(model?.isDemo) };
+  const name = nameOfLatents(latents.choice);
   setState('decoding');
-  await decoder.decode(latentsInput(latents.choice), { canvas, index: settings.index, memoryBudget: settings.budget, signal });
-  decoded = latents.choice;
+  const bitmap = await decoder.decode(latents.file, { index: settings.index, memoryBudget: settings.budget, signal });
+  tell({ type: 'picture', bitmap, name }, [bitmap]);
   const { report, info } = decoder;
-  if (report) {
-    const { width, height } = plan.image;
-    tell({ type: 'outcome', outcome: { width, height, report, plan, info, budget: settings.budget, isDemo: Boolean(model?.isDemo) } });
-  }
+  if (report) tell({ type: 'outcome', outcome: { ...outcome, report, info } });
   setState('done');
-}
-
-/** The picture as a file. What a canvas shows is gone after the task that drew it, so it is drawn once more. */
-async function download() {
-  if (!decoder || !decoded) return;
-  const drawn = decoder.present(canvas);
-  const blob = await canvas.convertToBlob({ type: 'image/png' });
-  await drawn;
-  const name = nameOfLatents(decoded).replace(/\.[^.]*$/, '');
-  tell({ type: 'png', blob, name: `${name || 'picture'}.png` });
 }
 
 /**
@@ -220,6 +226,17 @@ function checkChannels(shape, { info }) {
   throw new WgvaeError('input', `these latents have ${channels} channels, but the model takes ${expected}`, facts);
 }
 
+/**
+ * Canvases that are wider or higher than a texture stay blank in Chromium.
+ * @param {{ width: number, height: number }} image
+ * @param {GPUDevice} device
+ */
+function checkSides({ width, height }, { limits }) {
+  const facts = { expected: `at most ${limits.maxTextureDimension2D} pixels a side`, found: `${width}x${height}` };
+  if (Math.max(width, height) <= limits.maxTextureDimension2D) return;
+  throw new WgvaeError('canvas', `this picture is too large to be shown: expected ${facts.expected} on this device, found ${facts.found}`, facts);
+}
+
 /** What the page can do next. @returns {State} */
 function restState() {
   return plan ? 'ready' : 'idle';
@@ -228,13 +245,19 @@ function restState() {
 /** @param {State} next */
 function setState(next) {
   state = next;
-  tell({ type: 'state', state, canDecode: plan !== undefined, canDownload: decoded !== undefined });
+  tell({ type: 'state', state, canDecode: plan !== undefined });
 }
 
 /** @param {unknown} error */
 function fail(error) {
   const { code = 'unknown', message = String(error), smallest, seconds } = /** @type {Partial<WgvaeError>} */ (error ?? {});
   const problem = { code, message, smallest, seconds, during: state };
+  wantsDecode = false;
+  // The module is gone, and the decoder with it: whoever chooses the model again, or another setting, gets a new one.
+  if (code === 'internal') {
+    plan = undefined;
+    closeModel();
+  }
   if (!('code' in Object(error))) console.error(error);
   tell({ type: 'plan', plan });
   setState('failed');
@@ -255,9 +278,12 @@ async function tellCache(change = async () => {}) {
   }
 }
 
-/** @param {FromWorker} message */
-function tell(message) {
-  self.postMessage(message);
+/**
+ * @param {FromWorker} message
+ * @param {Transferable[]} [transfer]
+ */
+function tell(message, transfer = []) {
+  self.postMessage(message, { transfer });
 }
 
 /**
@@ -276,23 +302,13 @@ function throttle(listener) {
 }
 
 /** @param {import('./protocol.js').LatentsChoice} choice */
-function latentsInput({ file, url }) {
-  return /** @type {File | string} */ (file ?? url);
-}
-
-/** @param {import('./protocol.js').LatentsChoice} choice */
 function nameOfLatents({ file, url }) {
-  return file?.name ?? lastPart(url ?? '');
+  return file?.name ?? nameOf(url ?? '');
 }
 
 /** @param {import('./protocol.js').ModelChoice} choice */
 function nameOfModel({ files, urls, isDemo }) {
   if (isDemo) return 'Demo model';
-  const names = files?.map((file) => file.name) ?? urls?.map(lastPart) ?? [];
+  const names = files?.map((file) => file.name) ?? urls?.map(nameOf) ?? [];
   return names.length > 1 ? `${names[0]} and ${names.length - 1} more` : (names[0] ?? '');
-}
-
-/** @param {string} url */
-function lastPart(url) {
-  return nameOf(new URL(url, self.location.href));
 }

@@ -2,8 +2,8 @@
 // Ranges of files that came over HTTP, kept in OPFS by address and validator. A file without a validator is never kept: nothing could tell
 // that it changed.
 
-import { folderUsage, isQuota, openFolder, readFile, removeFolder, writeFile } from './files.js';
-import { messageOf } from './errors.js';
+import { entryNames, folderUsage, isQuota, openFolder, readFile, removeFolder, writeFile } from './files.js';
+import { messageOf, WgvaeError } from './errors.js';
 import { forEachAbandoned } from './temporary.js';
 
 /** The cache's folder inside the package's. */
@@ -20,7 +20,6 @@ const writes = new Set();
 
 /** What is kept of one version of one file. */
 export class CachedFile {
-  #cache;
   #identity;
   /** Undefined while nothing is kept. */
   #folder;
@@ -31,13 +30,11 @@ export class CachedFile {
   #writing = Promise.resolve();
 
   /**
-   * @param {FileSystemDirectoryHandle} cache
    * @param {Identity} identity
-   * @param {FileSystemDirectoryHandle | undefined} folder the file's, if there is one
+   * @param {FileSystemDirectoryHandle | undefined} folder this version's, if there is one
    * @param {Notify} notify
    */
-  constructor(cache, identity, folder, notify) {
-    this.#cache = cache;
+  constructor(identity, folder, notify) {
     this.#identity = identity;
     this.#folder = folder;
     this.#notify = notify;
@@ -99,13 +96,27 @@ export class CachedFile {
   async #write(offset, bytes) {
     if (this.#closed) return;
     try {
-      this.#folder ??= await makeFolder(this.#cache, this.#identity);
-      await writeFile(this.#folder, entryName(offset, bytes.length), bytes);
+      const wasThere = this.#folder !== undefined;
+      await this.#writeEntry(offset, bytes).catch((error) => {
+        if (!wasThere || isQuota(error)) throw error;
+        // Cleared since the last write, which browsers say in different words: what comes from now on is kept again.
+        this.#folder = undefined;
+        return this.#writeEntry(offset, bytes);
+      });
     } catch (error) {
       this.#closed = true;
       const why = isQuota(error) ? 'this site may not keep more files' : messageOf(error);
       this.#notify({ code: 'cache-full', message: `the rest of the model is not kept for next time: ${why}` });
     }
+  }
+
+  /**
+   * @param {number} offset
+   * @param {Uint8Array<ArrayBuffer>} bytes
+   */
+  async #writeEntry(offset, bytes) {
+    this.#folder ??= await makeFolder(this.#identity);
+    await writeFile(this.#folder, entryName(offset, bytes.length), bytes);
   }
 }
 
@@ -116,15 +127,18 @@ export class CachedFile {
  * @returns {Promise<CachedFile | undefined>} undefined where the browser keeps no files
  */
 export async function openCachedFile(identity, notify) {
-  const name = await folderName(identity.url);
   const cache = await openFolder(FOLDER, true);
   if (!cache) return undefined;
   try {
-    const kept = await cache.getDirectoryHandle(name).catch(() => undefined);
+    const file = await cache.getDirectoryHandle(await fileName(identity)).catch(() => undefined);
+    const version = await versionName(identity);
+    const kept = await file?.getDirectoryHandle(version).catch(() => undefined);
     const known = kept && (await readIdentity(kept));
-    if (kept && known && isSame(known, identity)) return new CachedFile(cache, known, kept, notify);
-    if (kept) await cache.removeEntry(name, { recursive: true });
-    return new CachedFile(cache, identity, undefined, notify);
+    const isKept = known !== undefined && isSame(known, identity);
+    const others = file ? (await entryNames(file)).filter((name) => name !== version || !isKept) : [];
+    // One that is written at this moment goes the next time.
+    await Promise.allSettled(others.map((name) => file?.removeEntry(name, { recursive: true })));
+    return new CachedFile(identity, isKept ? kept : undefined, notify);
   } catch (error) {
     notify({ code: 'cache-full', message: `the model is not kept for next time: ${messageOf(error)}` });
     return undefined;
@@ -151,11 +165,14 @@ export async function clearCache() {
 }
 
 /**
- * @param {FileSystemDirectoryHandle} cache
+ * A version's folder inside the file's: who still writes another version in another tab does not write into this one.
  * @param {Identity} identity
  */
-async function makeFolder(cache, identity) {
-  const folder = await cache.getDirectoryHandle(await folderName(identity.url), { create: true });
+async function makeFolder(identity) {
+  const cache = await openFolder(FOLDER, true);
+  if (!cache) throw new WgvaeError('io', 'this site may not keep files');
+  const file = await cache.getDirectoryHandle(await fileName(identity), { create: true });
+  const folder = await file.getDirectoryHandle(await versionName(identity), { create: true });
   await writeFile(folder, IDENTITY, JSON.stringify(identity));
   return folder;
 }
@@ -188,8 +205,18 @@ function entryName(offset, length) {
   return `${offset}-${length}`;
 }
 
-/** @param {string} url */
-async function folderName(url) {
-  const digest = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(url));
+/** @param {Identity} identity */
+function fileName({ url }) {
+  return hash(url);
+}
+
+/** @param {Identity} identity */
+function versionName({ validator, length }) {
+  return hash(`${length} ${validator}`);
+}
+
+/** @param {string} text */
+async function hash(text) {
+  const digest = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(text));
   return Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, '0')).join('');
 }

@@ -2,6 +2,7 @@
 // The way from a picture in GPU memory to what a page shows: a copy into a canvas, no readback.
 
 import { messageOf, mismatch, WgvaeError } from './errors.js';
+import { isLost } from './loss.js';
 
 /**
  * A decoded picture on the device, rows `bytesPerRow` apart, in the order of channels that `format` says.
@@ -24,59 +25,149 @@ export function canvasFormat() {
   return navigator.gpu.getPreferredCanvasFormat();
 }
 
+/** The canvases that show pictures of one device. */
+export class Canvases {
+  #device;
+  /** Canvases of callers that were drawn on, for as long as somebody has them. @type {Set<WeakRef<GPUCanvasContext>>} */
+  #drawn = new Set();
+  /** What bitmaps are made with. @type {OffscreenCanvas | undefined} */
+  #own;
+
+  /** @param {GPUDevice} device */
+  constructor(device) {
+    this.#device = device;
+  }
+
+  /**
+   * Makes `canvas` as large as the picture and copies it there. The canvas has it when this returns; the promise tells whether the device took it.
+   * @param {HTMLCanvasElement | OffscreenCanvas} canvas
+   * @param {Picture} picture
+   * @param {Size} size
+   * @returns {Promise<void>}
+   */
+  async present(canvas, picture, size) {
+    const context = configure(this.#device, canvas, picture.format, size);
+    this.#remember(context);
+    await draw(this.#device, context, picture, size);
+  }
+
+  /**
+   * The picture as an ImageBitmap, through a canvas of our own.
+   * @param {Picture} picture
+   * @param {Size} size
+   * @returns {Promise<ImageBitmap>}
+   */
+  async toBitmap(picture, size) {
+    this.#own ??= new OffscreenCanvas(size.width, size.height);
+    const context = configure(this.#device, this.#own, picture.format, size);
+    const written = draw(this.#device, context, picture, size);
+    // In the same task as the copy: afterwards the canvas is empty again.
+    const [bitmap] = await Promise.all([takeBitmap(this.#device, this.#own, context), written]);
+    return bitmap;
+  }
+
+  /** Lets go of callers' canvases, before the device is destroyed: such a canvas shows nothing any more, and reading it makes later Firefoxes lose track of ids. */
+  release() {
+    for (const reference of this.#drawn) {
+      const context = reference.deref();
+      // Its owner may use it for something else by now.
+      if (context && (configurationOf(context)?.device ?? this.#device) === this.#device) context.unconfigure();
+    }
+    this.#drawn.clear();
+  }
+
+  /** @param {GPUCanvasContext} context */
+  #remember(context) {
+    let isKnown = false;
+    for (const reference of this.#drawn) {
+      const known = reference.deref();
+      if (!known) this.#drawn.delete(reference);
+      isKnown ||= known === context;
+    }
+    if (!isKnown) this.#drawn.add(new WeakRef(context));
+  }
+}
+
 /**
- * Makes `canvas` as large as the picture and copies it there. The canvas has it when this returns; the promise tells whether the device took it.
+ * What the canvas shows, taken from it before this returns.
  * @param {GPUDevice} device
- * @param {HTMLCanvasElement | OffscreenCanvas} canvas
+ * @param {OffscreenCanvas} canvas
+ * @param {GPUCanvasContext} context
+ */
+async function takeBitmap(device, canvas, context) {
+  try {
+    // Directly before: reading a canvas takes ids from Firefox 153's pool without sending what is queued, and if that is the drop of a collected object with
+    // such an id, the browser ends (tests/browser/upstream). A submission sends it.
+    device.queue.submit([]);
+    return canvas.transferToImageBitmap();
+  } catch (cause) {
+    throw new WgvaeError('canvas', `the browser makes no ImageBitmap of the canvas: ${messageOf(cause)}`, { cause });
+  } finally {
+    // Otherwise the browser keeps a texture for the next picture.
+    context.unconfigure();
+  }
+}
+
+/**
+ * A picture in memory as an ImageBitmap.
+ * @param {ImageData} image
+ */
+export async function bitmapOf(image) {
+  try {
+    return await createImageBitmap(image);
+  } catch (cause) {
+    throw new WgvaeError('canvas', `the browser makes no ImageBitmap of ${image.width}x${image.height} pixels: ${messageOf(cause)}`, { cause });
+  }
+}
+
+/**
+ * Copies the picture into the context's texture. That is done when this returns; the promise tells whether the device took it.
+ * @param {GPUDevice} device
+ * @param {GPUCanvasContext} context
  * @param {Picture} picture
  * @param {Size} size
- * @returns {Promise<void>}
  */
-export function present(device, canvas, picture, size) {
-  const context = configure(device, canvas, picture.format, size);
+function draw(device, context, { buffer, bytesPerRow, offset }, size) {
   return inErrorScopes(device, () => {
     const encoder = device.createCommandEncoder({ label: 'wgvae picture to canvas' });
-    const { buffer, bytesPerRow, offset } = picture;
     encoder.copyBufferToTexture({ buffer, bytesPerRow, offset }, { texture: context.getCurrentTexture() }, [size.width, size.height]);
     device.queue.submit([encoder.finish()]);
   });
 }
 
 /**
- * Does `write`. The promise tells whether the device took it.
+ * Does `write`, before it returns. The promise tells whether the device took it.
  * @param {GPUDevice} device
  * @param {() => void} write
  */
-function inErrorScopes(device, write) {
-  let errors;
+async function inErrorScopes(device, write) {
   device.pushErrorScope('validation');
   device.pushErrorScope('out-of-memory');
+  /** @type {WgvaeError | undefined} */
+  let refusal;
   try {
     write();
-  } finally {
-    errors = Promise.all([device.popErrorScope(), device.popErrorScope()]);
-    // If `write` threw, nobody waits for them.
-    errors.catch(() => {});
+  } catch (cause) {
+    refusal = new WgvaeError('canvas', `the canvas cannot be written: ${messageOf(cause)}`, { cause });
   }
-  return errors.then(([memory, validation]) => {
-    if (memory) throw new WgvaeError('out-of-memory', `the device has no memory for the canvas: ${memory.message}`, { reason: memory.message });
-    if (validation) throw new WgvaeError('canvas', `the device refused to write the canvas: ${validation.message}`, { reason: validation.message });
+  const scopes = [device.popErrorScope(), device.popErrorScope(), provoke(device)];
+  const [memory, validation, answer] = await Promise.all(scopes).catch((cause) => {
+    throw refusal ?? new WgvaeError('device-failed', `the device did not write the canvas: ${messageOf(cause)}`, { cause });
   });
+  if (refusal) throw refusal;
+  if (memory) throw new WgvaeError('out-of-memory', `the device has no memory for the canvas: ${memory.message}`, { reason: memory.message });
+  if (validation) throw new WgvaeError('canvas', `the device refused to write the canvas: ${validation.message}`, { reason: validation.message });
+  if (!answer && (await isLost(device))) throw new WgvaeError('device-lost', 'the GPU device was lost before the canvas was written');
 }
 
 /**
- * The picture as an ImageBitmap, through a canvas of our own.
+ * An error that a device reports if it is not lost: a lost one takes everything and reports nothing, and Firefox says later that it is lost.
  * @param {GPUDevice} device
- * @param {Picture} picture
- * @param {Size} size
  */
-export async function toBitmap(device, picture, size) {
-  const canvas = new OffscreenCanvas(size.width, size.height);
-  const written = present(device, canvas, picture, size);
-  // In the same task as the copy: afterwards the canvas is empty again.
-  const bitmap = canvas.transferToImageBitmap();
-  await written;
-  return bitmap;
+function provoke(device) {
+  device.pushErrorScope('validation');
+  device.createSampler({ lodMinClamp: -1 });
+  return device.popErrorScope();
 }
 
 /**
@@ -113,20 +204,35 @@ export function fitsCanvas(device, { width, height }) {
 }
 
 /**
+ * Makes the canvas one of this size on this device, if it is not.
  * @param {GPUDevice} device
  * @param {HTMLCanvasElement | OffscreenCanvas} canvas
  * @param {GPUTextureFormat} format
  * @param {Size} size
  * @returns {GPUCanvasContext}
  */
-function configure(device, canvas, format, size) {
-  const context = checkCanvas(device, canvas, size);
+function configure(device, canvas, format, { width, height }) {
+  const context = checkCanvas(device, canvas, { width, height });
+  const usage = GPUTextureUsage.COPY_DST | GPUTextureUsage.RENDER_ATTACHMENT;
   try {
-    canvas.width = size.width;
-    canvas.height = size.height;
-    context.configure({ device, format, usage: GPUTextureUsage.COPY_DST | GPUTextureUsage.RENDER_ATTACHMENT, alphaMode: 'opaque' });
+    const now = configurationOf(context);
+    const isSame = now?.device === device && now.format === format && now.usage === usage && now.alphaMode === 'opaque';
+    if (isSame && canvas.width === width && canvas.height === height) return context;
+    // Firefox makes textures for each change of a canvas that has a configuration, of one side as well.
+    context.unconfigure();
+    if (canvas.width !== width) canvas.width = width;
+    if (canvas.height !== height) canvas.height = height;
+    context.configure({ device, format, usage, alphaMode: 'opaque' });
   } catch (cause) {
     throw new WgvaeError('canvas', `the canvas cannot be used: ${messageOf(cause)}`, { cause });
   }
   return context;
+}
+
+/**
+ * What a context is configured with. Null if it is not, undefined where the browser does not say.
+ * @param {GPUCanvasContext} context
+ */
+function configurationOf(context) {
+  return context.getConfiguration?.();
 }

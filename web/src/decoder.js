@@ -1,10 +1,11 @@
 // @ts-check
 // The decoder: one model on one device, decodes one after the other, and what happens when a caller aborts or the device is lost.
 
-import { canvasFormat, checkCanvas, fitsCanvas, present, toBitmap } from './canvas.js';
+import { bitmapOf, canvasFormat, checkCanvas, fitsCanvas } from './canvas.js';
 import { startEngine } from './engine.js';
 import { mismatch, WgvaeError, wgvaeError } from './errors.js';
-import { areOnGpu, openLatents } from './latents.js';
+import { areOnGpu, isFile, openLatents } from './latents.js';
+import { guarded } from './listener.js';
 import { deviceLost, isLoss } from './loss.js';
 import { openModel } from './model.js';
 import { orAborted, Queue } from './queue.js';
@@ -39,6 +40,7 @@ export async function createDecoder(options) {
   } catch (error) {
     // An abort does not wait for the load, which may end well after it.
     loading.then((decoder) => decoder.destroy(), () => {});
+    lifetime.abort(error);
     throw wgvaeError(error);
   }
 }
@@ -61,11 +63,13 @@ function checkBrowser({ device }) {
  */
 async function load(options, lifetime, signal) {
   const wasm = await startWasm(options.wasm);
-  const access = new Access(signal, options.onNotice ?? (() => {}), options.cache ?? false);
+  // What breaks the module ends everything that this decoder has under way, and whatever it is asked later.
+  wasm.broken.addEventListener('abort', () => lifetime.abort(wasm.broken.reason), { signal: lifetime.signal });
+  const access = new Access(signal, guarded(options.onNotice), options.cache ?? false);
   const model = await openModel(wasm, options, access);
   try {
     signal.throwIfAborted();
-    const engine = await startEngine(wasm, options, model, options.onProgress ?? (() => {}));
+    const engine = await startEngine(wasm, options, model, guarded(options.onProgress));
     return new Decoder(wasm, options, { access, model, engine, lifetime });
   } catch (error) {
     model.free();
@@ -93,6 +97,8 @@ class Decoder {
   #report;
   /** Of the last decode, while it is still in GPU memory. @type {{ picture: import('./canvas.js').Picture, size: Size } | undefined} */
   #shown;
+  /** What `shapeOf` has read, for the next decode of the same file. @type {{ input: LatentsInput, latents: import('../pkg/wgvae.js').Latents } | undefined} */
+  #opened;
   /** @type {Promise<void> | undefined} */
   #destroyed;
   /** What was left at the end. @type {import('./index.js').Ledger | undefined} */
@@ -126,7 +132,9 @@ class Decoder {
   }
 
   ledger() {
-    return this.#lastLedger ?? this.#engine.gpu.ledger();
+    if (this.#lastLedger) return this.#lastLedger;
+    this.#wasm.broken.throwIfAborted();
+    return this.#engine.gpu.ledger();
   }
 
   /** @param {import('./index.js').PlanOptions} options */
@@ -153,10 +161,7 @@ class Decoder {
     this.#throwIfDestroyed();
     const signal = either(options.signal, this.#lifetime.signal);
     try {
-      const latents = await orAborted(this.#openLatents(input, signal), signal);
-      const shape = [...latents.shape()];
-      latents.free();
-      return shape;
+      return await orAborted(this.#readShape(input, signal), signal);
     } catch (error) {
       throw wgvaeError(error);
     }
@@ -181,10 +186,15 @@ class Decoder {
   }
 
   /** @param {HTMLCanvasElement | OffscreenCanvas} canvas */
-  present(canvas) {
+  async present(canvas) {
     this.#throwIfDestroyed();
     if (!this.#shown) throw mismatch('input', 'picture to present', 'that of a decode into a canvas or a bitmap just before', 'none');
-    return present(this.device, canvas, this.#shown.picture, this.#shown.size);
+    const { device, canvases } = this.#engine;
+    try {
+      await canvases.present(canvas, this.#shown.picture, this.#shown.size);
+    } catch (error) {
+      throw (await isLoss(error, device)) ? deviceLost(error) : error;
+    }
   }
 
   destroy() {
@@ -196,7 +206,10 @@ class Decoder {
     this.#lifetime.abort(new WgvaeError('destroyed', 'the decoder was destroyed'));
     await this.#queue.idle();
     this.#shown = undefined;
-    this.#lastLedger = this.#engine.free();
+    this.#keep(undefined);
+    const ledger = this.#engine.free();
+    // A broken module counts nothing.
+    if (!this.#wasm.broken.aborted) this.#lastLedger = ledger;
     this.#model.free();
   }
 
@@ -230,7 +243,7 @@ class Decoder {
    */
   async #attempt(input, options, signal) {
     this.#shown = undefined;
-    const { vae, device } = this.#engine;
+    const { vae, canvases } = this.#engine;
     const latents = await this.#openLatents(input, signal);
     const cancel = new this.#wasm.Cancel();
     const abort = () => cancel.cancel();
@@ -240,7 +253,7 @@ class Decoder {
       signal.addEventListener('abort', abort);
       const result = await vae.decode(latents, this.#moduleOptions(options, output), cancel, this.#progress(options.onProgress));
       this.#note(result);
-      return await this.#deliver(device, options, result);
+      return await this.#deliver(canvases, options, result);
     } finally {
       signal.removeEventListener('abort', abort);
       cancel.free();
@@ -252,8 +265,31 @@ class Decoder {
    * @param {LatentsInput} input
    * @param {AbortSignal} signal
    */
-  #openLatents(input, signal) {
-    // Never kept: latents are small, and others the next time.
+  async #readShape(input, signal) {
+    const latents = await this.#openLatents(input, signal);
+    const shape = [...latents.shape()];
+    if (isFile(input) && !signal.aborted) this.#keep({ input, latents });
+    else latents.free();
+    return shape;
+  }
+
+  /** @param {{ input: LatentsInput, latents: import('../pkg/wgvae.js').Latents } | undefined} opened */
+  #keep(opened) {
+    this.#opened?.latents.free();
+    this.#opened = opened;
+  }
+
+  /**
+   * @param {LatentsInput} input
+   * @param {AbortSignal} signal
+   */
+  async #openLatents(input, signal) {
+    if (this.#opened?.input === input) {
+      const { latents } = this.#opened;
+      this.#opened = undefined;
+      return latents;
+    }
+    // Not in the cache: latents are small, and others the next time.
     return openLatents(this.#wasm, input, new Access(signal, this.#access.notify, false));
   }
 
@@ -274,21 +310,21 @@ class Decoder {
   }
 
   /**
-   * @param {GPUDevice} device
+   * @param {import('./canvas.js').Canvases} canvases of the device that it was decoded on
    * @param {DecodeOptions} options
    * @param {any} result of the module
    */
-  async #deliver(device, { canvas, output = 'bitmap' }, { width, height, data, picture }) {
+  async #deliver(canvases, { canvas, output = 'bitmap' }, { width, height, data, picture }) {
     if (picture) {
       const shown = { picture: { ...picture, format: canvasFormat() }, size: { width, height } };
       this.#shown = shown;
-      if (!canvas) return toBitmap(device, shown.picture, shown.size);
-      await present(device, canvas, shown.picture, shown.size);
+      if (!canvas) return canvases.toBitmap(shown.picture, shown.size);
+      await canvases.present(canvas, shown.picture, shown.size);
       return undefined;
     }
     if (output === 'raw') return { data, shape: [3, height, width] };
     const image = new ImageData(data, width, height);
-    return output === 'bitmap' ? createImageBitmap(image) : image;
+    return output === 'bitmap' ? bitmapOf(image) : image;
   }
 
   /** @param {any} result of the module */
@@ -302,7 +338,7 @@ class Decoder {
     const { notify } = this.#access;
     notify({ code: 'device-recovered', message: 'the GPU device was lost: loading the weights onto a new one and decoding again, in smaller submissions' });
     const target = (this.#submissionTarget ?? this.#engine.submissionTarget) * RECOVERY_PART;
-    const engine = await startEngine(this.#wasm, this.#options, this.#model, onProgress ?? this.#options.onProgress ?? (() => {}));
+    const engine = await startEngine(this.#wasm, this.#options, this.#model, guarded(onProgress ?? this.#options.onProgress));
     this.#engine.free();
     this.#engine = engine;
     this.#info = infoOf(this.#model, engine);
@@ -314,7 +350,8 @@ class Decoder {
    * @returns {(progress: { done: number, total: number, stage: string }) => void}
    */
   #progress(onProgress = this.#options.onProgress) {
-    return ({ done, total, stage }) => onProgress?.({ phase: 'decode', done, total, step: stage });
+    const listener = guarded(onProgress);
+    return ({ done, total, stage }) => listener({ phase: 'decode', done, total, step: stage });
   }
 
   /**

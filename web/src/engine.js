@@ -1,6 +1,7 @@
 // @ts-check
 // What lives on one device: the device, the weights on it, and the planner. Replaced as a whole when the device is lost.
 
+import { Canvases } from './canvas.js';
 import { deviceLost, isLoss } from './loss.js';
 
 /** @typedef {import('./wasm.js').Wasm} Wasm */
@@ -8,17 +9,20 @@ import { deviceLost, isLoss } from './loss.js';
 /** @typedef {import('./index.js').Progress} Progress */
 
 export class Engine {
+  #opened;
+
   /**
-   * @param {import('../pkg/wgvae.js').Gpu} gpu
+   * @param {Opened} opened
    * @param {import('../pkg/wgvae.js').Vae} vae
    */
-  constructor(gpu, vae) {
-    this.gpu = gpu;
+  constructor(opened, vae) {
+    this.#opened = opened;
+    this.gpu = opened.gpu;
     this.vae = vae;
     this.planner = vae.planner();
-    /** @type {GPUDevice} */
-    this.device = gpu.device();
-    this.adapter = gpu.adapter();
+    this.device = opened.device;
+    this.adapter = opened.gpu.adapter();
+    this.canvases = new Canvases(opened.device);
     /** @type {number} milliseconds */
     this.submissionTarget = vae.info().submission_target;
   }
@@ -28,13 +32,30 @@ export class Engine {
    * @returns {import('./index.js').Ledger}
    */
   free() {
-    this.planner.free();
-    this.vae.free();
-    const ledger = this.gpu.ledger();
-    this.gpu.lose();
-    this.gpu.free();
-    return ledger;
+    try {
+      // What a canvas shows of a caller's device stays there.
+      if (this.#opened.isOurs) this.canvases.release();
+      this.planner.free();
+      this.vae.free();
+      return this.gpu.ledger();
+    } finally {
+      close(this.#opened);
+    }
   }
+}
+
+/**
+ * A device, and what the module makes of it. `isOurs`: nobody else uses it.
+ * @typedef {{ gpu: import('../pkg/wgvae.js').Gpu, device: GPUDevice, isOurs: boolean }} Opened
+ */
+
+/**
+ * Gives a device up. Not through the module, which may be broken.
+ * @param {Opened} opened
+ */
+function close({ gpu, device, isOurs }) {
+  if (isOurs) device.destroy();
+  gpu.free();
 }
 
 /**
@@ -46,20 +67,19 @@ export class Engine {
  */
 export async function startEngine(wasm, options, model, onProgress) {
   onProgress({ phase: 'load', done: 0, total: 0, step: 'device' });
-  const gpu = await openGpu(wasm, options);
+  const opened = await openGpu(wasm, options);
   try {
     model.beginLoad((done, total) => onProgress({ phase: 'load', done, total, step: 'weights' }));
-    const vae = await wasm.Vae.load(gpu, model.checkpoint, {
+    const vae = await wasm.Vae.load(opened.gpu, model.checkpoint, {
       precision: options.precision ?? 'auto',
       unscaled: options.unscaled ?? false,
       // Only a plan with a budget can fetch weights from the host; without one they would be there twice.
       weightsOnHost: options.memoryBudget !== undefined,
     });
-    return new Engine(gpu, vae);
+    return new Engine(opened, vae);
   } catch (error) {
-    const lost = await isLoss(error, gpu.device());
-    gpu.lose();
-    gpu.free();
+    const lost = await isLoss(error, opened.device);
+    close(opened);
     throw lost ? deviceLost(error) : error;
   } finally {
     model.endLoad();
@@ -69,8 +89,10 @@ export async function startEngine(wasm, options, model, onProgress) {
 /**
  * @param {Wasm} wasm
  * @param {DecoderOptions} options
+ * @returns {Promise<Opened>}
  */
-function openGpu(wasm, { device, powerPreference, defaultLimits }) {
-  if (device) return wasm.Gpu.adopt(device);
-  return wasm.Gpu.request({ powerPreference: powerPreference ?? 'high-performance', defaultLimits: defaultLimits ?? false });
+async function openGpu(wasm, { device, powerPreference, defaultLimits }) {
+  if (device) return { gpu: await wasm.Gpu.adopt(device), device, isOurs: false };
+  const gpu = await wasm.Gpu.request({ powerPreference: powerPreference ?? 'high-performance', defaultLimits: defaultLimits ?? false });
+  return { gpu, device: gpu.device(), isOurs: true };
 }

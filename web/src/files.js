@@ -26,12 +26,20 @@ async function openRoot(create) {
 
 /** Names of the folders inside ours. */
 export async function folderNames() {
+  const ours = await openRoot(false).catch(() => undefined);
+  return ours ? entryNames(ours, ({ kind }) => kind === 'directory') : [];
+}
+
+/**
+ * Names of what is in `folder`.
+ * @param {FileSystemDirectoryHandle} folder
+ * @param {(entry: FileSystemDirectoryHandle | FileSystemFileHandle) => boolean} [isWanted]
+ */
+export async function entryNames(folder, isWanted = () => true) {
   /** @type {string[]} */
   const names = [];
-  const ours = await openRoot(false).catch(() => undefined);
-  if (!ours) return names;
-  for await (const entry of entriesOf(ours)) {
-    if (entry.kind === 'directory') names.push(entry.name);
+  for await (const entry of entriesOf(folder)) {
+    if (isWanted(entry)) names.push(entry.name);
   }
   return names;
 }

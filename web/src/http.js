@@ -5,8 +5,8 @@
 import { openCachedFile } from './cache.js';
 import { messageOf, mismatch, WgvaeError } from './errors.js';
 import { ReadAhead } from './read-ahead.js';
-import { withRetries } from './retry.js';
-import { openStream } from './stream.js';
+import { secondsToWait, withRetries } from './retry.js';
+import { lengthOf, openStream } from './stream.js';
 
 /** Asked with the first request: the header of most files. Those of large checkpoints take one more. */
 const HEAD_BYTES = 64 << 10;
@@ -27,7 +27,7 @@ const HEAD_BYTES = 64 << 10;
  * @returns {Promise<Source>}
  */
 export async function openUrl(url, access, headBytes = HEAD_BYTES) {
-  const { response, file } = await withRetries(() => requestHead(url, access, headBytes), access.signal);
+  const { response, file } = await withRetries(() => requestHead(url, access, headBytes), access.signal, access.notify);
   if (!file) return openStream(url, response, () => requestWhole(url, access), access);
   const { version, head } = file;
   const validator = version.etag ?? version.modified;
@@ -61,8 +61,12 @@ async function requestHead(url, access, headBytes) {
  * @param {Access} access
  */
 export async function fetchText(url, access) {
-  const fetchBytes = async () => body(url, await requestWhole(url, access));
-  return new TextDecoder().decode(await withRetries(fetchBytes, access.signal));
+  const fetchBytes = async () => {
+    const response = await requestWhole(url, access);
+    // Not every browser minds an answer that ends early.
+    return body(url, response, lengthOf(response));
+  };
+  return new TextDecoder().decode(await withRetries(fetchBytes, access.signal, access.notify));
 }
 
 /** A file whose server has ranges. */
@@ -121,7 +125,7 @@ class HttpSource {
    */
   #fetch(offset, length) {
     const signal = AbortSignal.any([this.#access.signal, this.#reading.signal]);
-    const ask = () => withRetries(() => this.#fetchRange(offset, length, signal), signal);
+    const ask = () => withRetries(() => this.#fetchRange(offset, length, signal), signal, this.#access.notify);
     return this.#cached ? this.#cached.getOr(offset, length, ask) : ask();
   }
 
@@ -205,9 +209,14 @@ async function requestWhole(url, access) {
  */
 async function refused(url, response, expected) {
   await response.body?.cancel().catch(() => {});
-  const { status, statusText } = response;
+  const { status, statusText, headers } = response;
   const found = `${status} ${statusText}`.trim();
-  return new WgvaeError('http', `${url}: expected status ${expected}, found ${found}`, { expected: `status ${expected}`, found, status });
+  // Other origins have to expose it.
+  const retryAfter = secondsToWait(headers.get('Retry-After'), Date.now());
+  const limit = status === 429 ? ', a limit on how often it may be asked' : '';
+  const wait = retryAfter === undefined ? '' : `, to be asked again in ${Math.ceil(retryAfter)} s`;
+  const message = `${url}: expected status ${expected}, found ${found}${limit}${wait}`;
+  return new WgvaeError('http', message, { expected: `status ${expected}`, found, status, ...(retryAfter !== undefined && { retryAfter }) });
 }
 
 /**
@@ -217,7 +226,9 @@ async function refused(url, response, expected) {
  */
 export function checkType(url, response) {
   const type = response.headers.get('Content-Type') ?? '';
-  if (/^text\/html\b/i.test(type)) throw mismatch('http', `${url}`, 'a file', `a web page (Content-Type: ${type})`);
+  if (!/^text\/html\b/i.test(type)) return;
+  response.body?.cancel().catch(() => {});
+  throw mismatch('http', `${url}`, 'a file', `a web page (Content-Type: ${type})`);
 }
 
 /**

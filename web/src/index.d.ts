@@ -23,11 +23,17 @@ export interface DecoderOptions {
   family?: string;
   /** Of weights and activations. `auto` (default) is f16 where that saves memory and keeps the picture, `f32` is exact. */
   precision?: 'auto' | 'f16' | 'f32';
-  /** The latents are already divided by the model's scaling factor. Default: no, they are as the diffusion model leaves them. */
+  /**
+   * The latents are already divided by the model's scaling factor. Default: no, they are as the diffusion model leaves them, but for those in ComfyUI's .latent files
+   * (a tensor `latent_tensor`), which always are.
+   */
   unscaled?: boolean;
   /** The most GPU memory that a decode may take, bytes, weights included. With it, packed weights stay in host memory. Default: no budget. */
   memoryBudget?: number;
-  /** Whether a budget may leave activations in host memory for a while. `auto` (default): where the device has memory of its own. */
+  /**
+   * Whether a budget may leave activations in host memory for a while. `auto` (default): where the device has memory of its own, for which only GPUs that the browser
+   * calls NVIDIA's are taken: it does not tell, and other vendors make more that share the host's.
+   */
   parking?: 'auto' | 'on' | 'off';
   /** A device of yours. It is used, and never destroyed or changed. Without it a device of its own is requested. */
   device?: GPUDevice;
@@ -40,9 +46,12 @@ export interface DecoderOptions {
    * Last-Modified nothing is kept.
    */
   cache?: boolean;
-  /** Where the .wasm is. Default: `../pkg/wgvae_bg.wasm` from this module, which bundlers find. The first call decides. */
+  /**
+   * Where the .wasm is. Default: `../pkg/wgvae_bg.wasm` from this module, which bundlers find. It is compiled once: the first call of this function, {@link families} or
+   * {@link version} decides, later ones are not asked.
+   */
   wasm?: WasmSource;
-  /** Hears of loading, and of decodes that have no listener of their own. */
+  /** Hears of loading, and of decodes that have no listener of their own. What a listener throws is reported as an uncaught error, and stops nothing. */
   onProgress?: (progress: Progress) => void;
   /** Hears of what is worth knowing and no error. */
   onNotice?: (notice: Notice) => void;
@@ -63,7 +72,10 @@ export interface Decoder {
    * Throws `input` if the sides are no multiples of `info.pixels_per_latent`, `budget` if no plan keeps the budget, `too-large`.
    */
   plan(options: PlanOptions): Plan;
-  /** The shape of latents, [n, c, h, w]: a file's header is read for it. `plan` takes h and w times `info.pixels_per_latent`. */
+  /**
+   * The shape of latents, [n, c, h, w]. `plan` takes h and w times `info.pixels_per_latent`. A file is read whole for it, and kept for the next decode of the same
+   * Blob or address.
+   */
   shapeOf(latents: LatentsInput, options?: { signal?: AbortSignal }): Promise<[number, number, number, number]>;
   /** Decodes onto `canvas`, which gets the picture's size. The picture is copied there on the GPU. */
   decode(latents: LatentsInput, options: DecodeOptions & { canvas: HTMLCanvasElement | OffscreenCanvas }): Promise<undefined>;
@@ -71,22 +83,27 @@ export interface Decoder {
   decode(latents: LatentsInput, options: DecodeOptions & { output: 'image-data' }): Promise<ImageData>;
   /** Decodes to floats. */
   decode(latents: LatentsInput, options: DecodeOptions & { output: 'raw' }): Promise<RawImage>;
-  /** Decodes to an ImageBitmap. Decodes asked while one runs are queued. Rejects with a {@link WgvaeError}, or at once with `signal.reason`. */
+  /** Decodes to an ImageBitmap: close() it when it has been shown, it is GPU memory. Decodes asked while one runs are queued. Rejects with a {@link WgvaeError}, or at once with `signal.reason`. */
   decode(latents: LatentsInput, options?: DecodeOptions): Promise<ImageBitmap>;
   /**
    * Shows the picture of the last decode again, on any canvas. The canvas has it when the call returns and loses it at the end of the task if it is not
-   * on a page, so read it at once; the promise tells whether the device took it. Throws `input` if the last decode made no bitmap and wrote no canvas.
+   * on a page, so read it at once; the promise tells whether the device took it. Rejects with `input` if the last decode made no bitmap and wrote no canvas, with
+   * `device-lost` if the device is lost: decode again. In Firefox up to 153, submit something (`device.queue.submit([])`) directly before you read an OffscreenCanvas.
    */
   present(canvas: HTMLCanvasElement | OffscreenCanvas): Promise<void>;
-  /** GPU memory that this decoder's buffers take. Adopted devices: its own buffers only. */
+  /** GPU memory that this decoder's buffers take. Adopted devices: its own buffers only. Throws `internal` when a bug has ended the module. */
   ledger(): Ledger;
-  /** Cancels what runs, rejects what waits with `destroyed`, and frees all GPU memory. Resolves when it is free. May be called again. */
+  /**
+   * Cancels what runs, rejects what waits with `destroyed`, and frees all GPU memory. Resolves when it is free. May be called again. Canvases that it drew on
+   * go blank with its own device; on a device of yours they stay as they are. After a bug has ended the module its own device is destroyed all the same; what
+   * was on a device of yours goes when the browser collects garbage.
+   */
   destroy(): Promise<void>;
 }
 
 /**
  * Latents of shape [n, c, h, w] or [c, h, w]: values in memory as floats, half floats or the bits of half floats; f32 values in a buffer of the decoder's device, from
- * `offset` bytes; a tensor of onnxruntime-web, in its memory or on the decoder's device; or a .safetensors or .npy file.
+ * `offset` bytes; a tensor of onnxruntime-web, in its memory or on the decoder's device; or a .safetensors, .latent or .npy file.
  */
 export type LatentsInput =
   | FileInput
@@ -155,12 +172,13 @@ export interface Progress {
 
 /**
  * - `no-ranges`: the server has no HTTP Range, so a whole file is downloaded.
+ * - `waiting`: the server asks to be asked again later, and is.
  * - `cache-full`: there is no room, or no permission; what is fetched from now on is not kept.
  * - `device-recovered`: the device was lost; the decode goes on with a new one.
  * - `fallback`: an allocation failed, and a plan that needs less memory was used.
  */
 export interface Notice {
-  code: 'no-ranges' | 'cache-full' | 'device-recovered' | 'fallback';
+  code: 'no-ranges' | 'waiting' | 'cache-full' | 'device-recovered' | 'fallback';
   message: string;
 }
 
@@ -258,6 +276,8 @@ export interface Report {
  * | `changed` | a file is not the one that was opened |
  * | `io` | a file could not be read |
  * | `destroyed` | the decoder is |
+ * | `wasm` | the browser refuses the module: a Content-Security-Policy without `wasm-unsafe-eval`, or another file |
+ * | `internal` | a bug in wgvae, or no memory left for its module: all its decoders end so; `destroy` them and create another |
  *
  * An abort rejects with `signal.reason` instead, as fetch does.
  */
@@ -268,6 +288,8 @@ export class WgvaeError extends Error {
   readonly found?: string;
   /** Of a server's answer, where that was wrong. */
   readonly status?: number;
+  /** Seconds until the server may be asked again, if it says so. */
+  readonly retryAfter?: number;
   /** Bytes, or the value of a limit. */
   readonly needed?: number;
   readonly limit?: number | string;
@@ -283,15 +305,15 @@ export class WgvaeError extends Error {
 export type ErrorCode =
   | 'format' | 'tensor' | 'missing-tensors' | 'config' | 'input' | 'budget' | 'too-large' | 'not-finite' | 'host-memory' | 'io' | 'cancelled'
   | 'no-adapter' | 'adapter-too-small' | 'device-refused' | 'out-of-memory' | 'device-lost' | 'device-failed'
-  | 'no-webgpu' | 'http' | 'network' | 'truncated' | 'changed' | 'canvas' | 'destroyed';
+  | 'no-webgpu' | 'http' | 'network' | 'truncated' | 'changed' | 'canvas' | 'destroyed' | 'wasm' | 'internal';
 
 /** What `cache: true` has kept, and what pages left that were closed in the middle of a download: bytes, and files that they are in. */
 export function cacheUsage(): Promise<{ bytes: number; entries: number }>;
 
-/** Removes that. What is being downloaded stays. */
+/** Removes that. What is fetched from then on is kept again. */
 export function clearCache(): Promise<void>;
 
-/** Names of the published models, for `family`. Starts the wasm module if it is not yet. */
+/** Names of the published models, for `family`. Starts the wasm module if it is not yet; where the .wasm is, the first call decides. */
 export function families(wasm?: WasmSource): Promise<string[]>;
 
 /** The version of the module. Starts it if it is not yet. */

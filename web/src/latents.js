@@ -16,7 +16,7 @@ const HEAD_BYTES = 1 << 20;
  * @returns {Promise<import('../pkg/wgvae.js').Latents>}
  */
 export async function openLatents(wasm, input, access) {
-  if (typeof input === 'string' || input instanceof URL || input instanceof Blob || input instanceof ArrayBuffer || input instanceof Uint8Array) {
+  if (isFile(input) || input instanceof ArrayBuffer || input instanceof Uint8Array) {
     const source = await openSource(input, access, { what: 'latents', headBytes: HEAD_BYTES });
     try {
       return await wasm.Latents.fromFile(source);
@@ -32,11 +32,20 @@ export async function openLatents(wasm, input, access) {
 }
 
 /**
+ * Whether the latents are in a file, which cannot change under the hands of its reader.
+ * @param {import('./index.js').LatentsInput} input
+ * @returns {input is string | URL | Blob}
+ */
+export function isFile(input) {
+  return typeof input === 'string' || input instanceof URL || input instanceof Blob;
+}
+
+/**
  * Whether the latents are gone when their device is.
  * @param {import('./index.js').LatentsInput} input
  */
 export function areOnGpu(input) {
-  if (typeof input !== 'object' || input instanceof Uint8Array) return false;
+  if (typeof input !== 'object' || input === null || input instanceof Uint8Array) return false;
   return 'location' in input ? input.location === 'gpu-buffer' : 'buffer' in input;
 }
 
@@ -59,8 +68,12 @@ function fromTensor(wasm, tensor) {
  */
 function fromBuffer(wasm, { buffer, shape, offset = 0 }) {
   const bytes = 4 * elements(shape);
-  if (offset % 4 !== 0 || offset < 0) throw mismatch('input', 'offset of the latents', 'a multiple of 4 bytes', `${offset}`);
-  if (offset + bytes > buffer.size) {
+  // Not by instanceof: it may be of another frame.
+  if (typeof buffer?.size !== 'number') throw mismatch('input', 'buffer of the latents', 'a GPUBuffer', kindOf(buffer));
+  if (!Number.isSafeInteger(offset) || offset % 4 !== 0 || offset < 0) {
+    throw mismatch('input', 'offset of the latents', 'a multiple of 4 bytes', typeof offset === 'number' ? `${offset}` : kindOf(offset));
+  }
+  if (!(offset + bytes <= buffer.size)) {
     throw mismatch('input', 'latents', `a buffer of at least ${offset + bytes} bytes for [${shape}] from ${offset}`, `${buffer.size} bytes`);
   }
   return wasm.Latents.onGpu(buffer, offset, Uint32Array.from(shape));
@@ -82,7 +95,10 @@ function fromArray(wasm, data, shape) {
 /** @param {readonly number[]} shape */
 function elements(shape) {
   const isShape = Array.isArray(shape) && (shape.length === 3 || shape.length === 4) && shape.every((side) => Number.isInteger(side) && side > 0);
-  if (!isShape) throw mismatch('input', 'shape of the latents', '[n, c, h, w] or [c, h, w]', `[${shape}]`);
+  if (!isShape) {
+    const found = Array.isArray(shape) ? `[${shape.map((side) => (typeof side === 'number' ? side : kindOf(side)))}]` : kindOf(shape);
+    throw mismatch('input', 'shape of the latents', '[n, c, h, w] or [c, h, w]', found);
+  }
   return shape.reduce((product, side) => product * side, 1);
 }
 

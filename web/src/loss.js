@@ -25,8 +25,11 @@ export function deviceLost(cause) {
   return error.code === 'device-lost' ? error : new WgvaeError('device-lost', `the GPU device was lost: ${error.message}`, { cause });
 }
 
-/** @param {GPUDevice} device */
-function isLost(device) {
+/**
+ * Whether a device is lost, as far as the browser says so in time.
+ * @param {GPUDevice} device
+ */
+export function isLost(device) {
   /** @type {Promise<boolean>} */
   const late = new Promise((resolve) => setTimeout(resolve, LOSS_DELAY, false));
   return Promise.race([device.lost.then(() => true), late]);

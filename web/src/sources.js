@@ -41,7 +41,7 @@ export async function openSource(input, access, { what, headBytes }) {
   if (typeof input === 'string' || input instanceof URL) return openUrl(parseUrl(input), access, headBytes);
   if (input instanceof Blob) return new BlobSource(input, what, access);
   const bytes = bytesOf(input);
-  if (bytes) return memorySource(bytes, what);
+  if (bytes) return memorySource(bytes, what, access);
   throw mismatch('input', what, 'a Blob, a URL, an ArrayBuffer or a Uint8Array', kindOf(input));
 }
 
@@ -108,10 +108,15 @@ async function readBlob(blob, name) {
 /**
  * @param {Uint8Array} bytes
  * @param {string} what
+ * @param {Access} access
  * @returns {Source}
  */
-function memorySource(bytes, what) {
-  return { name: what, length: bytes.length, read: async (offset, length) => bytes.subarray(offset, offset + length) };
+function memorySource(bytes, what, access) {
+  const read = async (/** @type {number} */ offset, /** @type {number} */ length) => {
+    access.signal.throwIfAborted();
+    return bytes.subarray(offset, offset + length);
+  };
+  return { name: what, length: bytes.length, read };
 }
 
 /**

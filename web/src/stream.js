@@ -36,12 +36,16 @@ export async function openStream(url, response, again, access) {
   return /** @type {Source} */ (source);
 }
 
-/** @type {(response: Response) => number | undefined} */
-function lengthOf(response) {
-  const text = response.headers.get('Content-Length');
+/**
+ * How long the file is that an answer holds whole; undefined where it does not say so.
+ * @type {(response: Response) => number | undefined}
+ */
+export function lengthOf({ headers, type }) {
+  const text = headers.get('Content-Length');
+  // Another origin shows the length by itself, but how the answer is compressed only where it exposes that.
+  const encoding = headers.get('Content-Encoding') ?? (type === 'cors' ? 'unknown' : 'identity');
   // Of a compressed answer this is the compressed length.
-  const isCompressed = (response.headers.get('Content-Encoding') ?? 'identity') !== 'identity';
-  return text === null || isCompressed ? undefined : Number(text);
+  return text === null || encoding !== 'identity' ? undefined : Number(text);
 }
 
 /** @typedef {{ 'ETag': string | null, 'Last-Modified': string | null, length: number | undefined }} Told */

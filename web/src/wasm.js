@@ -1,16 +1,23 @@
 // @ts-check
-// The wasm module: compiled and started once, however many decoders there are.
+// The wasm module: compiled once and started once, however many decoders there are; and started again after it broke.
 
-import init, * as module from '../pkg/wgvae.js';
+import { makeInstance } from '../pkg/wgvae.js';
 import { WgvaeError, messageOf } from './errors.js';
+import { watchCalls } from './watch.js';
 
-/** @typedef {typeof module} Wasm */
+/**
+ * The module, started. `broken` is aborted when that instance of it breaks, with the error that everything asked of it ends with.
+ * @typedef {import('../pkg/wgvae.js').Wasm & { broken: AbortSignal }} Wasm
+ */
+
+/** @type {Promise<WebAssembly.Module> | undefined} */
+let compiled;
 
 /** @type {Promise<Wasm> | undefined} */
 let started;
 
 /**
- * The module, started. A start that failed is tried again by the next call.
+ * The module, started. What failed, or broke since, is done again by the next call.
  * @param {import('./index.js').WasmSource} [source] where the .wasm is, if not beside the package
  * @returns {Promise<Wasm>}
  */
@@ -27,12 +34,58 @@ export function startWasm(source) {
  * @returns {Promise<Wasm>}
  */
 async function start(source) {
-  // Written like this so that bundlers see the file and take it along.
-  const beside = new URL('../pkg/wgvae_bg.wasm', import.meta.url);
+  compiled ??= compile(source).catch((error) => {
+    compiled = undefined;
+    throw error;
+  });
+  const module = await compiled;
+  const breaking = new AbortController();
+  let panic = '';
+  const describe = (/** @type {unknown} */ cause) => {
+    started = undefined;
+    const what = panic || messageOf(cause);
+    return new WgvaeError('internal', `the wasm module broke, by a bug or for want of memory, and another decoder starts it again: ${what}`, { cause });
+  };
+  const instance = makeInstance((exports) => watchCalls(exports, breaking, describe));
   try {
-    await init({ module_or_path: source ?? beside });
+    await instance.init({ module_or_path: module });
   } catch (cause) {
-    throw new WgvaeError('network', `the wasm module could not be started: ${messageOf(cause)}`, { cause });
+    throw unusable(cause);
   }
-  return module;
+  instance.onPanic((/** @type {string} */ text) => { panic = text.replaceAll('\n', ' '); });
+  return { ...instance, broken: breaking.signal };
+}
+
+/**
+ * The compiled module, so that another instance needs no other download.
+ * @param {import('./index.js').WasmSource} [source]
+ * @returns {Promise<WebAssembly.Module>}
+ */
+async function compile(source) {
+  if (source instanceof WebAssembly.Module) return source;
+  try {
+    if (source instanceof ArrayBuffer || ArrayBuffer.isView(source)) return await WebAssembly.compile(source);
+    // Written like this so that bundlers see the file and take it along.
+    const response = source instanceof Response ? source : await fetch(source ?? new URL('../pkg/wgvae_bg.wasm', import.meta.url));
+    if (!response.ok) throw refused(response);
+    const isTyped = /^application\/wasm\b/.test(response.headers.get('Content-Type') ?? '');
+    // While it comes, where the server says what it is.
+    return await (isTyped ? WebAssembly.compileStreaming(response) : WebAssembly.compile(await response.arrayBuffer()));
+  } catch (cause) {
+    if (cause instanceof WgvaeError) throw cause;
+    if (cause instanceof WebAssembly.CompileError) throw unusable(cause);
+    throw new WgvaeError('network', `the wasm module could not be fetched: ${messageOf(cause)}`, { cause });
+  }
+}
+
+/** @param {Response} response */
+function refused({ status, statusText, url }) {
+  const found = `${status} ${statusText}`.trim();
+  return new WgvaeError('http', `the wasm module ${url}: expected status 200, found ${found}`, { expected: 'status 200', found, status });
+}
+
+/** @param {unknown} cause */
+function unusable(cause) {
+  const advice = 'where the page has a Content-Security-Policy, its script-src needs \'wasm-unsafe-eval\'';
+  return new WgvaeError('wasm', `the browser refuses the wasm module: ${messageOf(cause)}; ${advice}`, { cause });
 }

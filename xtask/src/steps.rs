@@ -81,6 +81,10 @@ fn test_devices(full: bool) -> Result<()> {
     let tests = || {
         let mut command = selected("test");
         command.args(["--test", "gpu", "--"]);
+        if full {
+            // Networks and sizes that take minutes on a CPU driver.
+            command.arg("--include-ignored");
+        }
         command
     };
     match newer_driver() {
@@ -117,7 +121,7 @@ fn selected(task: &str) -> Command {
     command
 }
 
-/// Tests read from this how far they go.
+/// Tests read from this how far sweeps go.
 fn in_full(tests: &mut Command, full: bool) -> &mut Command {
     if full { tests.env("WGVAE_FULL", "1") } else { tests }
 }

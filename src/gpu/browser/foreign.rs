@@ -1,9 +1,10 @@
 //! Latents in a `GPUBuffer` of the caller's.
 
-use js_sys::{Array, Reflect};
+use js_sys::Array;
 use wasm_bindgen::prelude::*;
 
-use super::call;
+use super::bindings::Buffer;
+use super::typed;
 use crate::error::{Error, Result};
 use crate::gpu::buffers::GpuBuffer;
 use crate::gpu::{Gpu, Input};
@@ -22,11 +23,13 @@ impl ForeignBuffer {
     /// [`Error::Input`] unless it is a `GPUBuffer` of that many bytes that may be copied from.
     pub fn new(buffer: JsValue, offset: u64, bytes: u64) -> Result<Self> {
         const COPY_SRC: u64 = 4;
-        let number = |name: &str| Reflect::get(&buffer, &name.into()).ok()?.as_f64();
+        // Not by its class: another frame has classes of its own.
+        let known = buffer.is_object().then(|| buffer.unchecked_ref::<Buffer>());
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a size or flags")]
-        let number = |name: &str| number(name).map(|number| number as u64);
+        let number = |number: Option<f64>| number.map(|number| number as u64);
         let wrong = |expected: String, found: String| Error::Input { what: "latents".to_owned(), expected, found };
-        let (Some(size), Some(usage)) = (number("size"), number("usage")) else {
+        let facts = known.map(|buffer| (number(buffer.size()), number(buffer.usage())));
+        let Some((Some(size), Some(usage))) = facts else {
             return Err(wrong("a GPUBuffer".to_owned(), "something else".to_owned()));
         };
         if usage & COPY_SRC == 0 {
@@ -54,19 +57,16 @@ impl ForeignBuffer {
         bytes: u64,
         (target, to): (&GpuBuffer, u64),
     ) -> std::result::Result<(), JsValue> {
-        let device = gpu.handle();
-        let encoder = call(&device, "createCommandEncoder", &Array::new())?;
-        let arguments = Array::of5(
+        let Some(device) = typed(&gpu.inner.device) else { return Ok(()) };
+        let encoder = device.create_command_encoder()?;
+        encoder.copy_buffer_to_buffer(
             &self.buffer,
-            &((self.offset + at) as f64).into(),
+            (self.offset + at) as f64,
             &target.handle(),
-            &(to as f64).into(),
-            &(bytes as f64).into(),
-        );
-        call(&encoder, "copyBufferToBuffer", &arguments)?;
-        let commands = Array::of1(&call(&encoder, "finish", &Array::new())?);
-        let queue = Reflect::get(&device, &"queue".into())?;
-        call(&queue, "submit", &Array::of1(&commands)).map(drop)
+            to as f64,
+            bytes as f64,
+        )?;
+        device.queue().submit(&Array::of1(&encoder.finish()?))
     }
 }
 

@@ -10,8 +10,15 @@ use crate::error::Result;
 /// The one network described here.
 const CLASS: &str = "AutoencoderKL";
 
+/// Longest text taken for a config, in bytes. Published ones have about a thousand; in memory text of many small parts takes a hundred times its
+/// length.
+const MAX_BYTES: usize = 256 << 10;
+
 /// Parses config.json. Ranges and combinations are checked by the caller.
 pub(super) fn parse(json: &str) -> Result<AutoencoderConfig> {
+    if json.len() > MAX_BYTES {
+        return Err(invalid("config.json", format!("at most {MAX_BYTES} bytes"), format!("{} bytes", json.len())));
+    }
     let object = match serde_json::from_str(json) {
         Ok(Value::Object(object)) => object,
         Ok(other) => return Err(invalid("config.json", "a JSON object".to_owned(), show(&other))),

@@ -5,6 +5,7 @@
 use crate::kernels::attention::{FinishParams, SoftmaxParams, finish, softmax};
 use crate::kernels::matmul::{Epilogue, Matmul, MatmulParams};
 use crate::model::graph::{Shape, TensorId};
+use crate::plan::partition::Partition;
 use crate::plan::{BufferId, Resource};
 use crate::tensor::Storage;
 
@@ -29,16 +30,20 @@ pub(super) struct Block {
     row_factors: BufferId,
 }
 
-/// Queries and keys of one block.
-fn block_size(shape: Shape) -> (u32, u32) {
-    let pixels = shape.width * shape.height;
-    let keys = (pixels / 64).next_multiple_of(4).clamp(*KEYS.start(), *KEYS.end());
-    (pixels.min(QUERIES), pixels.min(keys))
+/// Queries and keys of one block, no more than the largest chunk of either has.
+fn block_size(shape: Shape, queries: &Partition, keys: &Partition) -> (u32, u32) {
+    let chunk = |partition: &Partition| partition.rows * shape.width;
+    let wanted = (shape.width * shape.height / 64).next_multiple_of(4).clamp(*KEYS.start(), *KEYS.end());
+    (chunk(queries).min(QUERIES), chunk(keys).min(wanted))
 }
 
 /// Bytes of the scratch memory of one block.
-pub(in crate::plan) fn attention_scratch(shape: Shape, storage: Storage) -> u64 {
-    let (queries, keys) = block_size(shape);
+pub(in crate::plan) fn attention_scratch(
+    shape: Shape,
+    (queries, keys): (&Partition, &Partition),
+    storage: Storage,
+) -> u64 {
+    let (queries, keys) = block_size(shape, queries, keys);
     let row = u64::from(keys.div_ceil(4));
     u64::from(queries) * (row * 16 + row * storage.vec4_bytes() + u64::from(shape.channels4()) * 16 + 8 + 4)
 }
@@ -49,7 +54,7 @@ impl Lowering<'_> {
         let shape = self.fused.shape(output);
         let (query, key, value) = (self.tensor(query).clone(), self.tensor(key).clone(), self.tensor(value).clone());
         let target = self.place(chunk);
-        let block = self.pass.attention.unwrap_or_else(|| self.block(shape));
+        let block = self.pass.attention.unwrap_or_else(|| self.block(shape, &query.partition, &key.partition));
         self.pass.attention = Some(block);
         let chunk_pixels = query.partition.chunk(chunk).count() * shape.width;
         for first in (0..chunk_pixels).step_by(block.queries as usize) {
@@ -62,8 +67,8 @@ impl Lowering<'_> {
         }
     }
 
-    fn block(&mut self, shape: Shape) -> Block {
-        let (queries, keys) = block_size(shape);
+    fn block(&mut self, shape: Shape, queries: &Partition, keys: &Partition) -> Block {
+        let (queries, keys) = block_size(shape, queries, keys);
         let row = keys.div_ceil(4);
         let scores = u64::from(queries) * u64::from(row);
         Block {

@@ -12,6 +12,7 @@ use std::collections::BTreeMap;
 
 use rustc_hash::FxHashMap;
 
+use crate::error::Result;
 use crate::kernels::choice::Choice;
 use crate::kernels::weights::Layout;
 use crate::kernels::{Launch, Variant};
@@ -21,7 +22,9 @@ use crate::plan::fuse::{Fused, Stage};
 use crate::plan::nodes::Scratch;
 use crate::plan::partition::{Partition, Rows};
 use crate::plan::schedule::{Node, Schedule, Task};
-use crate::plan::{Action, BufferId, BufferUse, Plan, PlanOptions, Resource, SlotId, Step, WeightId, WeightUse};
+use crate::plan::{
+    Action, BufferId, BufferUse, Plan, PlanOptions, Resource, SlotId, Step, WeightId, WeightUse, bounds,
+};
 use crate::tensor::{Bytes, Storage};
 
 pub(super) use self::attention::attention_scratch;
@@ -32,22 +35,28 @@ use self::attention::Block;
 use self::conv2d::FilterPart;
 
 /// Lowers the tasks of `schedule`. Slots, lifetimes and memory are filled in by later passes.
+///
+/// # Errors
+/// [`crate::Error::Input`] when there would be too many steps.
 pub(super) fn lower(
     fused: &Fused,
     nodes: &[Node],
     schedule: &Schedule,
     limits: &DeviceLimits,
     options: &PlanOptions,
-) -> Plan {
+) -> Result<Plan> {
     let mut lowering = Lowering::new(fused, nodes, limits, options);
     for pass in &schedule.passes {
         lowering.begin_pass(&schedule.stages(pass, nodes.len()));
         for task in &schedule.tasks[pass.tasks.clone()] {
             lowering.task(*task, task.stage == pass.goal);
+            if lowering.is_full() {
+                return Err(bounds::too_many_steps());
+            }
         }
         lowering.finish_norm(pass.goal);
     }
-    lowering.plan
+    Ok(lowering.plan)
 }
 
 /// The output of a stage: the buffers of its chunks, and how they lie in memory.
@@ -243,7 +252,15 @@ impl<'a> Lowering<'a> {
         Resource::Weight(id)
     }
 
+    /// Whether there are so many steps that the plan is refused. One task of a huge image may have more: what it would add is not kept.
+    fn is_full(&self) -> bool {
+        self.plan.steps.len() > bounds::MOST_STEPS
+    }
+
     fn launch(&mut self, launch: Launch, bindings: &[Resource]) {
+        if self.is_full() {
+            return;
+        }
         let variant = self.variant(launch.variant);
         let length = launch.params.len();
         // Blocks of attention above all repeat themselves: equal parameters are kept once.

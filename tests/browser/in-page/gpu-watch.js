@@ -6,6 +6,9 @@ const devices = new Map();
 /** @type {WeakMap<GPUBuffer, GPUDevice>} */
 const owners = new WeakMap();
 let peak = 0;
+/** Contexts of canvases that have textures. @type {Set<GPUCanvasContext>} */
+const configured = new Set();
+let configurations = 0;
 
 /** Devices that have been asked for and not been destroyed. */
 export function liveDevices() {
@@ -24,6 +27,18 @@ export function takePeak() {
   const most = peak;
   peak = liveBytes();
   return most;
+}
+
+/** Canvases that have been configured and not been let go. The browser keeps textures for each, which are in no count of buffers. */
+export function liveCanvases() {
+  return configured.size;
+}
+
+/** How often canvases were configured since the last call. */
+export function takeConfigurations() {
+  const count = configurations;
+  configurations = 0;
+  return count;
 }
 
 /**
@@ -63,4 +78,9 @@ export function startWatching() {
     if (device) devices.get(device)?.delete(buffer);
   });
   watch(GPUDevice, 'destroy', (device) => devices.delete(device));
+  watch(GPUCanvasContext, 'configure', (context) => {
+    configured.add(context);
+    configurations += 1;
+  });
+  watch(GPUCanvasContext, 'unconfigure', (context) => configured.delete(context));
 }

@@ -3,9 +3,14 @@
 
 // @ts-ignore the server's address of it
 import * as served from '/web/src/index.js';
+// @ts-ignore the server's address of it
+import { startWasm as startServed } from '/web/src/wasm.js';
 import * as gpu from './gpu-watch.js';
 
 const wgvae = /** @type {typeof import('../../../web/src/index.js')} */ (served);
+
+/** The instance of the module that the package uses. */
+const startWasm = /** @type {typeof import('../../../web/src/wasm.js').startWasm} */ (startServed);
 
 /**
  * What became of a promise, with an error that can leave the page.
@@ -160,6 +165,6 @@ async function streamFolders() {
 
 gpu.startWatching();
 
-export const lab = { wgvae, gpu, outcome, describe, base64, pixels, filePixels, blob, levelsApart, isRight, open, shared, until, attempt, readAgain, streamFolders };
+export const lab = { wgvae, startWasm, gpu, outcome, describe, base64, pixels, filePixels, blob, levelsApart, isRight, open, shared, until, attempt, readAgain, streamFolders };
 
 Object.assign(globalThis, { lab });

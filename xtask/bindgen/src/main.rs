@@ -1,6 +1,8 @@
-//! Makes the JavaScript half of the wasm module, `wgvae.js`, and holds both halves to the size budget.
+//! Makes the JavaScript half of the wasm module, `wgvae.js`, a function that makes instances, and holds both halves to the size budget.
 //!
 //! `xtask-bindgen MODULE.wasm FOLDER`, called by `cargo xtask web`.
+
+mod instances;
 
 use std::fs;
 use std::io::Write as _;
@@ -51,7 +53,16 @@ fn bind(module: &Path, folder: &Path) -> Result<()> {
         .remove_name_section(true)
         .remove_producers_section(true);
     bindgen.web(true)?;
-    bindgen.generate(folder).with_context(|| format!("wasm-bindgen refused {}", module.display()))
+    bindgen.generate(folder).with_context(|| format!("wasm-bindgen refused {}", module.display()))?;
+    let [script, types] = ["wgvae.js", "wgvae.d.ts"].map(|name| folder.join(name));
+    let made = instances::make(&read(&script)?, &read(&types)?)?;
+    fs::write(&script, made.script)?;
+    fs::write(&types, made.types)?;
+    Ok(())
+}
+
+fn read(file: &Path) -> Result<String> {
+    fs::read_to_string(file).with_context(|| format!("could not read {}", file.display()))
 }
 
 /// The length of `content` after gzip -9.

@@ -1,0 +1,272 @@
+//! Plans: of any configuration, size, limits and options an error or a plan that is sound, and that gives the whole plan's picture where
+//! running it on the CPU takes no time.
+
+use arbitrary::{Result, Unstructured};
+use wgvae::internals::odd_network;
+use wgvae::model::autoencoder_kl;
+use wgvae::plan::{Plan, PlanOptions, Weights};
+use wgvae::{
+    AutoencoderConfig, Blend, BlendRule, Bytes, ChannelOrder, DecodeOptions, DeviceKind, DeviceLimits, Error, Output,
+    Parking, Size, Storage, Tiling, plan_decode,
+};
+
+use crate::formula;
+use crate::interpreter::interpret;
+use crate::plan_checks::check;
+
+/// Multiplications of a plan that is run, too.
+const MOST_MACS: u64 = 400_000;
+
+/// Latents beyond this are not planned here: the smallest limits cut them into more launches than there is time for.
+const MOST_LATENTS: u64 = 1 << 12;
+
+/// A small network that can be planned, on a device that may be too small for it.
+struct Sound {
+    config: AutoencoderConfig,
+    size: Size,
+    limits: DeviceLimits,
+    options: PlanOptions,
+}
+
+impl Sound {
+    fn new(input: &mut Unstructured<'_>) -> Result<Self> {
+        let groups = input.int_in_range(1..=6)?;
+        let levels = input.int_in_range(1..=3)?;
+        let mut channels = Vec::new();
+        for _ in 0..levels {
+            channels.push(input.int_in_range(1_u32..=4)? * groups * 2);
+        }
+        let config = AutoencoderConfig {
+            latent_channels: input.int_in_range(1..=17)?,
+            layers_per_block: input.int_in_range(1..=2)?,
+            use_post_quant_conv: input.arbitrary()?,
+            ..odd_network(&channels, groups, input.arbitrary()?)
+        };
+        let size = Size { width: input.int_in_range(1..=14)?, height: input.int_in_range(1..=14)? };
+        Ok(Self { config, size, limits: small_limits(input)?, options: small_options(input)? })
+    }
+
+    fn plan(&self, options: &PlanOptions) -> wgvae::Result<Plan> {
+        Plan::new(&autoencoder_kl::decoder(&self.config, self.size, false), &self.limits, options)
+    }
+}
+
+/// From a few KiB, where hardly a row fits, to hundreds of MiB.
+fn small_limits(input: &mut Unstructured<'_>) -> Result<DeviceLimits> {
+    let mut bytes =
+        || -> Result<Bytes> { Ok(Bytes((1 << input.int_in_range(15..=27)?) / 4 * input.int_in_range(4..=7)?)) };
+    let (binding, buffer) = (bytes()?, bytes()?);
+    Ok(DeviceLimits {
+        max_storage_buffer_binding_size: binding,
+        max_buffer_size: buffer,
+        min_uniform_buffer_offset_alignment: *input.choose(&[64, 256])?,
+        shader_f16: input.arbitrary()?,
+        timestamp_query: input.arbitrary()?,
+        kind: if input.arbitrary()? { DeviceKind::Cpu } else { DeviceKind::Gpu },
+        ..DeviceLimits::webgpu_default()
+    })
+}
+
+fn small_options(input: &mut Unstructured<'_>) -> Result<PlanOptions> {
+    let storage = *input.choose(&[Storage::F32, Storage::F16, Storage::PackedF16])?;
+    let output = if input.arbitrary()? { Output::Raw } else { Output::Rgba8 };
+    let budget = 1 << input.int_in_range(15..=23)?;
+    Ok(PlanOptions {
+        chunk_limit: Bytes(1 << input.int_in_range(10..=18)?),
+        keys_limit: Bytes(1 << input.int_in_range(10..=18)?),
+        profile: input.arbitrary()?,
+        memory_budget: input.arbitrary::<bool>()?.then_some(Bytes(budget)),
+        parking: input.arbitrary()?,
+        weights: if input.arbitrary()? { Weights::Host } else { Weights::Device },
+        ..PlanOptions::new(storage, output)
+    })
+}
+
+/// Plans of small networks: sound, within their budget, always the same, and with the picture of the whole plan.
+pub(super) fn sound(bytes: &[u8]) {
+    let Ok(case) = Sound::new(&mut Unstructured::new(bytes)) else { return };
+    match case.plan(&case.options) {
+        Ok(plan) => {
+            check(&plan, &case.limits);
+            assert!(case.options.memory_budget.is_none_or(|budget| plan.memory.peak() <= budget));
+            assert_eq!(case.plan(&case.options).expect("planned before"), plan);
+            if plan.output == Output::Raw && plan.macs() <= MOST_MACS {
+                check_picture(&case, &plan);
+            }
+        }
+        Err(error) => check_refusal(&error),
+    }
+}
+
+/// What a plan may be refused for, with numbers that say why.
+fn check_refusal(error: &Error) {
+    match error {
+        Error::TooLarge { needed, limit, .. } => assert!(needed > limit, "{error}"),
+        Error::Budget { budget, smallest, .. } => assert!(smallest > budget, "{error}"),
+        // More chunks or steps than anybody waits for.
+        Error::Input { what, .. } => assert_eq!(what, "size", "{error}"),
+        other => panic!("{other}"),
+    }
+}
+
+/// The picture of `plan` is that of a plan with room for everything.
+fn check_picture(case: &Sound, plan: &Plan) {
+    let options = PlanOptions { memory_budget: None, ..PlanOptions::new(plan.storage, Output::Raw) };
+    let limits = DeviceLimits { kind: case.limits.kind, shader_f16: true, ..DeviceLimits::webgpu_default() };
+    let whole = Plan::new(&autoencoder_kl::decoder(&case.config, case.size, false), &limits, &options);
+    let latents =
+        formula::latents(&[case.config.latent_channels, case.size.height, case.size.width].map(|axis| axis as usize));
+    let weights = formula::decoder(&case.config);
+    let found = interpret(plan, &weights, &latents.data);
+    let wanted = interpret(&whole.expect("a small plan on a large device"), &weights, &latents.data);
+    let largest = wanted.iter().fold(0.0_f32, |most, value| most.max(value.abs()));
+    // Sums of another order, in halves of another rounding: what is wrong is wrong by far, or NaN.
+    let bound = if plan.storage == Storage::F32 { 1e-3 } else { 0.1 };
+    for (index, (found, wanted)) in found.iter().zip(&wanted).enumerate() {
+        assert!((found - wanted).abs() <= bound * largest, "value {index}: {found}, in the whole plan {wanted}");
+    }
+}
+
+/// Every public field of what `plan_decode` takes, with any value.
+struct Anything {
+    /// Whether the next four numbers are those of a network that exists.
+    usual: bool,
+    out_channels: u32,
+    latent_channels: u32,
+    block_out_channels: Vec<u32>,
+    layers_per_block: u32,
+    norm_num_groups: u32,
+    flags: [bool; 8],
+    scaling_factor: f32,
+    shift_factor: f32,
+    latents_mean: Option<Vec<f32>>,
+    latents_std: Option<Vec<f32>>,
+    sample_size: Option<u32>,
+    width: u32,
+    height: u32,
+    bytes: [u64; 3],
+    counts: [u32; 4],
+    storage: u8,
+    output: u8,
+    budget: Option<u64>,
+    parking: u8,
+    tiling: u8,
+    tile: u32,
+    overlap: u32,
+}
+
+impl Anything {
+    fn new(input: &mut Unstructured<'_>) -> Result<Self> {
+        Ok(Self {
+            usual: input.arbitrary()?,
+            width: number(input)?,
+            height: number(input)?,
+            bytes: [large_number(input)?, large_number(input)?, large_number(input)?],
+            counts: [number(input)?, number(input)?, number(input)?, number(input)?],
+            flags: input.arbitrary()?,
+            storage: input.arbitrary()?,
+            output: input.arbitrary()?,
+            budget: if input.arbitrary()? { Some(large_number(input)?) } else { None },
+            parking: input.arbitrary()?,
+            tiling: input.arbitrary()?,
+            tile: number(input)?,
+            overlap: number(input)?,
+            out_channels: number(input)?,
+            latent_channels: number(input)?,
+            layers_per_block: number(input)?,
+            norm_num_groups: number(input)?,
+            scaling_factor: input.arbitrary()?,
+            shift_factor: input.arbitrary()?,
+            sample_size: input.arbitrary()?,
+            block_out_channels: (0..input.int_in_range(0..=9)?).map(|_| number(input)).collect::<Result<_>>()?,
+            latents_mean: input.arbitrary()?,
+            latents_std: input.arbitrary()?,
+        })
+    }
+
+    fn config(&self) -> AutoencoderConfig {
+        let usual = odd_network(&[8, 16], 4, self.flags[0]);
+        let network = if self.usual {
+            usual
+        } else {
+            AutoencoderConfig {
+                out_channels: self.out_channels,
+                latent_channels: self.latent_channels,
+                block_out_channels: self.block_out_channels.clone(),
+                layers_per_block: self.layers_per_block,
+                norm_num_groups: self.norm_num_groups,
+                ..usual
+            }
+        };
+        AutoencoderConfig {
+            use_post_quant_conv: self.flags[1],
+            scaling_factor: self.scaling_factor,
+            shift_factor: self.shift_factor,
+            latents_mean: self.latents_mean.clone(),
+            latents_std: self.latents_std.clone(),
+            force_upcast: self.flags[2],
+            sample_size: self.sample_size,
+            ..network
+        }
+    }
+
+    fn limits(&self) -> DeviceLimits {
+        let [binding, buffer, shared] = self.bytes.map(Bytes);
+        let [buffers, workgroups, invocations, alignment] = self.counts;
+        DeviceLimits {
+            max_storage_buffer_binding_size: binding,
+            max_buffer_size: buffer,
+            max_storage_buffers_per_shader_stage: buffers,
+            max_compute_workgroups_per_dimension: workgroups,
+            max_compute_invocations_per_workgroup: invocations,
+            max_compute_workgroup_storage_size: shared,
+            min_uniform_buffer_offset_alignment: alignment,
+            shader_f16: self.flags[3],
+            timestamp_query: self.flags[4],
+            kind: if self.flags[5] { DeviceKind::Cpu } else { DeviceKind::Gpu },
+            unified_memory: self.flags[6],
+        }
+    }
+
+    fn options(&self) -> DecodeOptions {
+        let output =
+            [Output::Rgba8, Output::Raw, Output::Picture(ChannelOrder::Rgba), Output::Picture(ChannelOrder::Bgra)];
+        let rule = if self.tiling.is_multiple_of(2) { BlendRule::Linear } else { BlendRule::Cosine };
+        let blend = Blend::new(rule, self.tile, self.overlap).map_or(Tiling::Exact, Tiling::Blend);
+        DecodeOptions {
+            output: output[usize::from(self.output % 4)],
+            profile: self.flags[7],
+            memory_budget: self.budget.map(Bytes),
+            parking: [Parking::Auto, Parking::On, Parking::Off][usize::from(self.parking % 3)],
+            tiling: [Tiling::Exact, Tiling::Estimate, blend, blend][usize::from(self.tiling / 2 % 4)],
+        }
+    }
+}
+
+/// A number of any magnitude: most are small, as most that mean something are.
+fn large_number(input: &mut Unstructured<'_>) -> Result<u64> {
+    let bits = input.int_in_range(0..=63)?;
+    Ok(input.arbitrary::<u64>()? >> bits)
+}
+
+fn number(input: &mut Unstructured<'_>) -> Result<u32> {
+    let bits = input.int_in_range(0..=31)?;
+    Ok(input.arbitrary::<u32>()? >> bits)
+}
+
+/// `plan_decode` of anything: an error, or a plan that is sound.
+pub(super) fn any(bytes: &[u8]) {
+    let Ok(case) = Anything::new(&mut Unstructured::new(bytes)) else { return };
+    let size = Size { width: case.width, height: case.height };
+    let area = u64::from(size.width) * u64::from(size.height);
+    // Sizes that are refused are of interest, too.
+    if (MOST_LATENTS + 1..=1 << 21).contains(&area) {
+        return;
+    }
+    let storage = [Storage::F32, Storage::F16, Storage::PackedF16][usize::from(case.storage % 3)];
+    let (config, limits) = (case.config(), case.limits());
+    if let Ok(plan) = plan_decode(&config, size, &limits, storage, case.flags[0], &case.options()) {
+        check(&plan, &limits);
+        assert!(case.budget.is_none_or(|budget| plan.memory.peak() <= Bytes(budget)));
+    }
+}

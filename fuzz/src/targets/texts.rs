@@ -1,0 +1,54 @@
+//! JSON of others: configs, indices of shards, memory reports.
+
+use wgvae::internals::shard_index::shard_names;
+use wgvae::report::MemoryReport;
+use wgvae::report::estimates::{Estimator, Work, im2col};
+use wgvae::{AutoencoderConfig, Blend, BlendRule, Size};
+
+/// A config.json: what is taken can be planned for.
+pub(super) fn config(bytes: &[u8]) {
+    let Ok(text) = str::from_utf8(bytes) else { return };
+    let Ok(config) = AutoencoderConfig::from_json(text) else { return };
+    config.validate().expect("what was taken is valid");
+    let side = config.spatial_factor();
+    assert_eq!(config.image_size(Size { width: 1, height: 3 }), Size { width: side, height: 3 * side });
+    config.image_size(Size { width: u32::MAX, height: u32::MAX });
+    for rule in [BlendRule::Linear, BlendRule::Cosine] {
+        if let Ok(blend) = Blend::for_model(rule, &config, None, None) {
+            assert!(blend.overlap() < blend.tile());
+        }
+    }
+}
+
+/// The index of a model in shards: names that stay in its folder.
+pub(super) fn shard_index(bytes: &[u8]) {
+    let Ok(text) = str::from_utf8(bytes) else { return };
+    let Ok(names) = shard_names("fuzzed", text) else { return };
+    assert!(!names.is_empty());
+    for name in names {
+        let inside = std::path::Path::new("folder").join(&name);
+        assert_eq!(inside.parent(), Some(std::path::Path::new("folder")), "{name:?}");
+        assert_eq!(inside.file_name(), Some(std::ffi::OsStr::new(&name)), "{name:?}");
+    }
+}
+
+/// A memory report: what is taken can be written, read again, and compared with the estimates.
+pub(super) fn memory_report(bytes: &[u8]) {
+    let Ok(text) = str::from_utf8(bytes) else { return };
+    let Ok(report) = MemoryReport::from_json("fuzzed", text) else { return };
+    let written = serde_json::to_string(&report).expect("a report");
+    assert_eq!(MemoryReport::from_json("written", &written).expect("what was written"), report);
+    for adapter in &report.adapters {
+        adapter.vendor();
+    }
+    for row in &report.measurements {
+        row.implied_constants();
+        row.reserve_ratio();
+        im2col(row.size(), 512, row.element_bytes());
+        let work =
+            Work { family: &row.model, operation: row.operation, size: row.size(), element_bytes: row.element_bytes() };
+        for estimator in Estimator::ALL {
+            estimator.bytes(&work);
+        }
+    }
+}

@@ -1,0 +1,114 @@
+// @ts-check
+// Faults at several points of loading and decoding: an allocation that fails, an abort, a lost device. What follows works, and all memory comes back.
+
+import assert from 'node:assert/strict';
+import { it } from 'node:test';
+
+import { inBrowsers } from './session.mjs';
+
+/** Of several submissions. */
+const MODEL = 'toy_wide';
+
+inBrowsers({ models: [MODEL] }, (session) => {
+  const folder = () => session.model(`${MODEL}/`);
+
+  it('says so or takes a smaller plan, whichever allocation fails', async (t) => {
+    const found = await session.run(async (folder) => {
+      const { device } = await lab.shared(folder);
+      const before = lab.gpu.liveBytes();
+      const { createBuffer, popErrorScope } = GPUDevice.prototype;
+      let [allocations, failing, isFailing] = [0, Infinity, false];
+      Object.assign(GPUDevice.prototype, {
+        createBuffer: /** @this {GPUDevice} */ function (/** @type {GPUBufferDescriptor} */ descriptor) {
+          isFailing ||= allocations === failing;
+          allocations += 1;
+          return createBuffer.call(this, descriptor);
+        },
+        popErrorScope: /** @this {GPUDevice} */ async function () {
+          const fails = isFailing;
+          isFailing = false;
+          const error = await popErrorScope.call(this);
+          return fails ? new GPUOutOfMemoryError('no room is left') : error;
+        },
+      });
+      /** @param {number} number of the allocation that fails */
+      const attempt = async (number) => {
+        [allocations, failing] = [0, number];
+        /** @type {string[]} */
+        const notices = [];
+        const { value, error } = await lab.outcome(async () => {
+          const decoder = await lab.open(folder, { device, onNotice: (/** @type {{ code: string }} */ { code }) => notices.push(code) });
+          const decoded = await lab.outcome(decoder.decode(`${folder}latents.safetensors`, { output: 'image-data' }));
+          await decoder.destroy();
+          if (decoded.error) throw Object.assign(new Error(decoded.error.message), decoded.error);
+          return lab.isRight(folder, /** @type {ImageData} */ (decoded.value));
+        });
+        return { value, code: error?.code, notices, freed: await lab.until(() => lab.gpu.liveBytes() === before) };
+      };
+      const whole = await attempt(Infinity);
+      const count = allocations;
+      const tries = [];
+      for (let point = 0; point < 6; point += 1) tries.push(await attempt(Math.floor((point * (count - 1)) / 5)));
+      Object.assign(GPUDevice.prototype, { createBuffer, popErrorScope });
+      return { whole, count, tries };
+    }, folder());
+    assert.deepEqual(found.whole, { value: true, notices: [], freed: true });
+    for (const { value, code, notices, freed } of found.tries) {
+      assert.equal(freed, true);
+      if (value === undefined) assert.equal(code, 'out-of-memory');
+      else assert.deepEqual([value, notices], [true, ['fallback']]);
+    }
+    t.diagnostic(`${found.count} allocations; ${found.tries.map(({ code }) => code ?? 'a smaller plan')}`);
+    assert.ok(found.tries.some(({ code }) => code === 'out-of-memory') && found.tries.some(({ value }) => value), 'one of each');
+  });
+
+  it('stops wherever it is aborted', async () => {
+    const found = await session.run(async (folder) => {
+      const decoder = await lab.shared(folder);
+      const latents = `${folder}latents.safetensors`;
+      const before = lab.gpu.liveBytes();
+      let steps = 0;
+      await decoder.decode(latents, { output: 'image-data', onProgress: () => (steps += 1) });
+      const aborts = [];
+      // After the last there is nothing to stop.
+      for (let step = 0; step < Math.min(steps - 1, 4); step += 1) {
+        const controller = new AbortController();
+        let told = 0;
+        const onProgress = () => {
+          if (told === step) controller.abort();
+          told += 1;
+        };
+        const { error } = await lab.outcome(decoder.decode(latents, { output: 'image-data', onProgress, signal: controller.signal }));
+        const image = await decoder.decode(latents, { output: 'image-data' });
+        aborts.push({ name: error?.name, right: await lab.isRight(folder, image) });
+      }
+      return { aborts, left: lab.gpu.liveBytes() - before };
+    }, folder());
+    assert.ok(found.aborts.length > 0, 'a decode of several steps');
+    for (const abort of found.aborts) assert.deepEqual(abort, { name: 'AbortError', right: true });
+    assert.equal(found.left, 0);
+  });
+
+  it('recovers wherever the device is lost', async () => {
+    const found = await session.run(async (folder) => {
+      const latents = `${folder}latents.safetensors`;
+      const losses = [];
+      for (const step of [0, 1]) {
+        /** @type {string[]} */
+        const notices = [];
+        const decoder = await lab.open(folder, { onNotice: (/** @type {{ code: string }} */ { code }) => notices.push(code) });
+        let told = 0;
+        const onProgress = (/** @type {{ phase: string }} */ { phase }) => {
+          if (phase !== 'decode') return;
+          if (told === step) decoder.device.destroy();
+          told += 1;
+        };
+        const image = await decoder.decode(latents, { output: 'image-data', onProgress });
+        losses.push({ right: await lab.isRight(folder, image), notices });
+        await decoder.destroy();
+      }
+      return losses;
+    }, folder());
+    assert.deepEqual(found, [0, 1].map(() => ({ right: true, notices: ['device-recovered'] })));
+  });
+});

@@ -1,0 +1,44 @@
+// @ts-check
+// What the package finds in a browser, in memory and under a case's control.
+
+import { createHash } from 'node:crypto';
+
+import { MemoryBlob, MemoryFile } from './blobs.mjs';
+import { Clock } from './clock.mjs';
+import { MemoryFolder, MemoryLocks } from './folders.mjs';
+
+/** The surroundings of one case. @typedef {{ random: import('./random.mjs').Random, clock: Clock, root: MemoryFolder, disk: import('./folders.mjs').Disk }} World */
+
+/**
+ * Puts stand-ins in place of what belongs to the browser.
+ * @param {import('./random.mjs').Random} random
+ * @returns {World}
+ */
+export function makeWorld(random) {
+  const clock = new Clock();
+  clock.install();
+  const disk = { random, clock, faults: random.pick([0, 0, 0.02, 0.2]), hasStreams: random.chance(0.8) };
+  const root = new MemoryFolder('', disk);
+  const hasFolders = random.chance(0.9);
+  const getDirectory = async () => {
+    if (!hasFolders) throw new DOMException('a private window', 'SecurityError');
+    return root;
+  };
+  replace('navigator', { storage: { getDirectory }, locks: random.chance(0.8) ? new MemoryLocks() : undefined });
+  replace('document', { baseURI: 'https://page.test/folder/index.html' });
+  replace('Blob', MemoryBlob);
+  replace('File', MemoryFile);
+  // Node's works on another thread: that would be time that the clock does not see.
+  replaceIn(crypto.subtle, 'digest', async (/** @type {string} */ _, /** @type {Uint8Array} */ bytes) => createHash('sha256').update(bytes).digest());
+  return { random, clock, root, disk };
+}
+
+/** @param {string} name @param {unknown} value */
+export function replace(name, value) {
+  replaceIn(globalThis, name, value);
+}
+
+/** @param {object} target @param {string} name @param {unknown} value */
+function replaceIn(target, name, value) {
+  Object.defineProperty(target, name, { value, configurable: true, writable: true });
+}

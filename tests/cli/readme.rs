@@ -1,0 +1,167 @@
+//! Every `wgvae` command that README.md and results/README.md show, run as it is written, where the files that it names are.
+//!
+//! The documents are read, so a new line cannot be forgotten. Models stand in for those that are named: files of a published network's tensors, all zero.
+//! Measurements of published models, which take minutes, are planned as written and run with the embedded model and small pictures.
+
+use std::path::Path;
+
+use regex::Regex;
+use wgvae::{DecodeOptions, DeviceLimits, Family, HostTensor, Size, Storage, plan_decode};
+
+use crate::commands::write_hollow;
+use crate::formula;
+use crate::tool::{Entry, Folder, safetensors};
+
+const DOCUMENTS: [&str; 2] = ["README.md", "results/README.md"];
+
+/// Flags whose value is a file that the command writes.
+const WRITTEN: [&str; 5] = ["-o", "--output", "--svg", "--html", "--report"];
+
+fn repository() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// The commands of a document: lines of its code blocks, with or without a prompt, and code within its text. A mere name of a command, within the text, is one
+/// that asks for its help.
+fn commands(document: &str) -> Vec<String> {
+    let text = std::fs::read_to_string(repository().join(document)).unwrap();
+    let (mut blocks, mut prose) = (Vec::new(), String::new());
+    for (index, part) in text.split("```").enumerate() {
+        if index % 2 == 0 {
+            prose.push_str(part);
+        } else {
+            blocks.extend(part.lines().map(|line| line.strip_prefix("$ ").unwrap_or(line).to_owned()));
+        }
+    }
+    let spans = Regex::new("`(wgvae [^`]+)`").unwrap();
+    let spans = spans.captures_iter(&prose).map(|found| found[1].split_whitespace().collect::<Vec<_>>().join(" "));
+    let spans = spans.map(|span| if span.contains(" -") { span } else { format!("{span} --help") });
+    blocks.into_iter().filter(|line| line.starts_with("wgvae ")).chain(spans).collect()
+}
+
+/// The repository's folders, and stand-ins for what the commands name and people bring.
+fn folder() -> Folder {
+    let folder = Folder::new();
+    for shipped in ["results", "assets/demo/model"] {
+        std::fs::create_dir_all(folder.path(shipped)).unwrap();
+        for entry in std::fs::read_dir(repository().join(shipped)).unwrap() {
+            let entry = entry.unwrap();
+            if entry.file_type().unwrap().is_file() {
+                std::fs::copy(entry.path(), folder.path(shipped).join(entry.file_name())).unwrap();
+            }
+        }
+    }
+    // A little larger than a tile of 256 pixels; those that are shipped take four times as long.
+    folder.write("assets/demo/latents.safetensors", &latents_file(&formula::latents(&[1, 16, 36, 33])));
+    std::fs::create_dir(folder.path("sd-vae-ft-mse")).unwrap();
+    write_hollow(&folder, "sd15.diffusers.json", "", "sd-vae-ft-mse/diffusion_pytorch_model.safetensors");
+    let config = repository().join("tests/fixtures/configs/sd15.json");
+    std::fs::copy(config, folder.path("sd-vae-ft-mse/config.json")).unwrap();
+    write_hollow(&folder, "sd15.diffusers.json", "", "sdxl_vae.safetensors");
+    write_hollow(&folder, "flux1.ae_safetensors.json", "", "ae.safetensors");
+    let latents = formula::latents(&[1, 4, 4, 6]);
+    folder.write("latents.safetensors", &latents_file(&latents));
+    folder.write("latents.npy", &npy(&latents));
+    folder
+}
+
+fn latents_file(latents: &HostTensor) -> Vec<u8> {
+    safetensors(&[("latents".to_owned(), Entry::f32(latents))].into())
+}
+
+fn npy(tensor: &HostTensor) -> Vec<u8> {
+    let shape: Vec<String> = tensor.shape.iter().map(ToString::to_string).collect();
+    let header = format!("{{'descr': '<f4', 'fortran_order': False, 'shape': ({}), }}", shape.join(", "));
+    // The header ends with a new line at a multiple of 64 bytes.
+    let length = (10 + header.len() + 1).next_multiple_of(64) - 10;
+    let mut file = b"\x93NUMPY\x01\x00".to_vec();
+    file.extend_from_slice(&u16::try_from(length).unwrap().to_le_bytes());
+    file.extend_from_slice(format!("{header:<width$}\n", width = length - 1).as_bytes());
+    file.extend(tensor.data.iter().flat_map(|value| value.to_le_bytes()));
+    file
+}
+
+/// The words of a command as a shell would split them, with the files that `*` stands for.
+fn words(folder: &Folder, command: &str) -> Vec<String> {
+    assert!(!command.contains(['"', '\'', '\\', '$', '|', '>', '?']), "a shell does more with {command}");
+    command.split_whitespace().skip(1).flat_map(|word| expanded(folder, word)).collect()
+}
+
+fn expanded(folder: &Folder, word: &str) -> Vec<String> {
+    let Some((before, after)) = word.split_once('*') else { return vec![word.to_owned()] };
+    let (directory, before) = before.rsplit_once('/').unwrap_or((".", before));
+    let names = std::fs::read_dir(folder.path(directory)).unwrap();
+    let names = names.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned());
+    let mut found: Vec<String> = names
+        .filter(|name| name.starts_with(before) && name.ends_with(after))
+        .map(|name| format!("{directory}/{name}"))
+        .collect();
+    found.sort();
+    assert!(!found.is_empty(), "{word} is no file");
+    found
+}
+
+/// The value of a flag.
+fn value<'a>(words: &'a mut [String], flag: &str) -> Option<&'a mut String> {
+    let at = words.iter().position(|word| word == flag)?;
+    words.get_mut(at + 1)
+}
+
+/// A measurement, planned for the models and sizes that it names, and with the embedded model and a small picture in their place.
+fn smaller(words: &mut [String]) {
+    let (Some(models), Some(sizes)) = (value(words, "--models").cloned(), value(words, "--sizes").cloned()) else {
+        return;
+    };
+    for model in models.split(',').filter(|model| *model != "demo") {
+        let config = Family::find(model).unwrap().config();
+        for size in sizes.split(',') {
+            let (width, height) = size.split_once('x').unwrap();
+            let [width, height] = [width, height].map(|side| side.parse::<u32>().unwrap());
+            let factor = config.spatial_factor();
+            assert_eq!((width % factor, height % factor), (0, 0), "{model} {size}");
+            let size = Size { width: width / factor, height: height / factor };
+            let limits = DeviceLimits::webgpu_default();
+            plan_decode(&config, size, &limits, Storage::F32, false, &DecodeOptions::default()).unwrap();
+        }
+    }
+    "demo".clone_into(value(words, "--models").unwrap());
+    "32x32".clone_into(value(words, "--sizes").unwrap());
+    // Anything that runs its arguments.
+    if let Some(program) = value(words, "--through") {
+        assert_eq!(program, "PROGRAM");
+        "env".clone_into(program);
+    }
+}
+
+/// The files that a command is told to write. The pictures of a comparison are named after its tilings.
+fn written(words: &[String]) -> Vec<String> {
+    let files = words.windows(2).filter(|pair| WRITTEN.contains(&pair[0].as_str())).map(|pair| pair[1].clone());
+    if words[0] != "compare-tiling" {
+        return files.collect();
+    }
+    files.flat_map(|file| ["blend", "cosine"].map(|tiling| file.replace(".png", &format!("-{tiling}.png")))).collect()
+}
+
+#[test]
+fn every_command_of_the_documents_does_what_it_says() {
+    let folder = folder();
+    for document in DOCUMENTS {
+        let commands = commands(document);
+        assert!(commands.len() >= 5, "{document}: {commands:?}");
+        for command in commands {
+            let mut words = words(&folder, &command.replace("COMMAND", "decode"));
+            smaller(&mut words);
+            let written = written(&words);
+            for file in written.iter().map(|file| folder.path(file)).filter(|file| file.exists()) {
+                std::fs::remove_file(file).unwrap();
+            }
+            let args: Vec<&str> = words.iter().map(String::as_str).collect();
+            let outcome = folder.run(&args);
+            println!("{document}: {command}");
+            assert_eq!(outcome.code, Some(0), "{document}: {command}\n{}", outcome.stderr);
+            assert!(!outcome.stdout.is_empty(), "{document}: {command} says nothing");
+            let missing: Vec<_> = written.iter().filter(|file| !folder.path(file).is_file()).collect();
+            assert!(missing.is_empty(), "{document}: {command} wrote no {missing:?}");
+        }
+    }
+}

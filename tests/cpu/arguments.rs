@@ -1,0 +1,320 @@
+//! Whatever a caller puts into what is public: an answer or an error that says what is wrong, never a panic, and never more than a plan may grow to.
+
+use proptest::prelude::*;
+use proptest::sample::select;
+use wgvae::internals::odd_network;
+use wgvae::report::Operation;
+use wgvae::report::estimates::{Estimator, Work};
+use wgvae::{
+    AutoencoderConfig, Blend, BlendRule, Bytes, ChannelOrder, DecodeOptions, DeviceKind, DeviceLimits, Error, FAMILIES,
+    HostTensor, Latents, Output, Parking, Precision, Size, Storage, Tiling, plan_decode,
+};
+
+/// Steps that no plan exceeds, and bytes of its parameters: 2^21 steps, each with parameters of its own of at most 256 bytes.
+const MOST_STEPS: usize = 1 << 21;
+const MOST_PARAMETERS: usize = 256 * MOST_STEPS;
+
+fn any_number() -> impl Strategy<Value = u32> {
+    prop_oneof![
+        4 => 0_u32..=64,
+        2 => (0_u32..32, -1_i64..=1)
+            .prop_map(|(power, beside)| u32::try_from((1_i64 << power) + beside).unwrap_or(u32::MAX)),
+        1 => select(vec![0, u32::MAX, u32::MAX - 1, 1 << 31]),
+        1 => any::<u32>(),
+    ]
+}
+
+fn any_bytes() -> impl Strategy<Value = Bytes> {
+    let number = prop_oneof![
+        4 => (0_u32..64, -1_i128..=1).prop_map(|(power, beside)| u64::try_from((1_i128 << power) + beside).unwrap_or(0)),
+        1 => select(vec![0, 1, u64::MAX, u64::MAX - 255]),
+        1 => any::<u64>(),
+    ];
+    number.prop_map(Bytes)
+}
+
+fn any_float() -> impl Strategy<Value = f32> {
+    let special =
+        vec![0.0, -0.0, 1.0, -1.0, f32::NAN, f32::INFINITY, f32::NEG_INFINITY, f32::MAX, f32::MIN_POSITIVE, 1e-45];
+    prop_oneof![select(special), any::<f32>()]
+}
+
+/// A network that could be: a published one, or a small one.
+fn sane_configs() -> impl Strategy<Value = AutoencoderConfig> {
+    let small = (prop::collection::vec(1_u32..=4, 1..=4), 1_u32..=6, any::<bool>()).prop_map(
+        |(multiples, groups, attention)| {
+            let channels: Vec<u32> = multiples.iter().map(|multiple| multiple * groups).collect();
+            odd_network(&channels, groups, attention)
+        },
+    );
+    prop_oneof![(0..FAMILIES.len()).prop_map(|index| FAMILIES[index].config()), small]
+}
+
+/// A change of one field of a configuration, to one of these values.
+type ConfigChange = fn(&mut AutoencoderConfig, u32, f32, &[u32]);
+
+fn config_changes() -> impl Strategy<Value = ConfigChange> {
+    let changes: Vec<ConfigChange> = vec![
+        |_, _, _, _| {},
+        |config, number, _, _| config.out_channels = number,
+        |config, number, _, _| config.latent_channels = number,
+        |config, _, _, list| config.block_out_channels = list.to_vec(),
+        |config, number, _, _| config.block_out_channels[0] = number,
+        |config, number, _, _| config.block_out_channels = vec![number; 20_000],
+        |config, _, _, list| config.block_out_channels.extend_from_slice(list),
+        |config, number, _, _| config.layers_per_block = number,
+        |config, number, _, _| config.norm_num_groups = number,
+        |config, _, number, _| config.scaling_factor = number,
+        |config, _, number, _| config.shift_factor = number,
+        |config, count, number, _| config.latents_mean = Some(vec![number; (count % 70_000) as usize]),
+        |config, count, number, _| config.latents_std = Some(vec![number; (count % 70_000) as usize]),
+        |config, _, number, _| {
+            config.latents_mean = Some(vec![number; config.latent_channels.min(1 << 16) as usize]);
+            config.latents_std = Some(vec![number.abs(); config.latent_channels.min(1 << 16) as usize]);
+        },
+        |config, number, _, _| config.sample_size = Some(number),
+        // As large as a configuration may be.
+        |config, _, _, _| {
+            *config = AutoencoderConfig {
+                latent_channels: 1024,
+                layers_per_block: 16,
+                ..odd_network(&[16_384; 8], 32, true)
+            };
+        },
+    ];
+    select(changes)
+}
+
+fn any_config() -> impl Strategy<Value = AutoencoderConfig> {
+    let list = prop::collection::vec(any_number(), 0..=9);
+    let change = (config_changes(), any_number(), any_float(), list);
+    (sane_configs(), prop::collection::vec(change, 0..=2)).prop_map(|(mut config, changes)| {
+        for (change, number, float, list) in changes {
+            if !config.block_out_channels.is_empty() {
+                change(&mut config, number, float, &list);
+            }
+        }
+        config
+    })
+}
+
+fn any_limits() -> impl Strategy<Value = DeviceLimits> {
+    let changes: Vec<fn(&mut DeviceLimits, Bytes, u32)> = vec![
+        |_, _, _| {},
+        |limits, bytes, _| limits.max_storage_buffer_binding_size = bytes,
+        |limits, bytes, _| limits.max_buffer_size = bytes,
+        |limits, bytes, _| (limits.max_buffer_size, limits.max_storage_buffer_binding_size) = (bytes, bytes),
+        |limits, _, number| limits.max_storage_buffers_per_shader_stage = number,
+        |limits, _, number| limits.max_compute_workgroups_per_dimension = number,
+        |limits, _, number| limits.max_compute_invocations_per_workgroup = number,
+        |limits, bytes, _| limits.max_compute_workgroup_storage_size = bytes,
+        |limits, _, number| limits.min_uniform_buffer_offset_alignment = number,
+    ];
+    let change = (select(changes), any_bytes(), any_number());
+    (prop::collection::vec(change, 0..=2), any::<[bool; 4]>()).prop_map(
+        |(changes, [shader_f16, timestamps, cpu, unified])| {
+            let mut limits = DeviceLimits {
+                shader_f16,
+                timestamp_query: timestamps,
+                kind: if cpu { DeviceKind::Cpu } else { DeviceKind::Gpu },
+                unified_memory: unified,
+                ..DeviceLimits::webgpu_default()
+            };
+            for (change, bytes, number) in changes {
+                change(&mut limits, bytes, number);
+            }
+            limits
+        },
+    )
+}
+
+fn any_tiling() -> impl Strategy<Value = Tiling> {
+    let blend = (select(vec![BlendRule::Linear, BlendRule::Cosine]), any_number(), any_number())
+        .prop_map(|(rule, tile, overlap)| Blend::new(rule, tile, overlap).map_or(Tiling::Exact, Tiling::Blend));
+    prop_oneof![2 => Just(Tiling::Exact), 1 => Just(Tiling::Estimate), 1 => blend]
+}
+
+fn any_options() -> impl Strategy<Value = DecodeOptions> {
+    let outputs =
+        vec![Output::Rgba8, Output::Raw, Output::Picture(ChannelOrder::Rgba), Output::Picture(ChannelOrder::Bgra)];
+    let parking = select(vec![Parking::Auto, Parking::On, Parking::Off]);
+    (select(outputs), any::<bool>(), prop::option::of(any_bytes()), parking, any_tiling()).prop_map(
+        |(output, profile, memory_budget, parking, tiling)| DecodeOptions {
+            output,
+            profile,
+            memory_budget,
+            parking,
+            tiling,
+        },
+    )
+}
+
+fn any_size() -> impl Strategy<Value = Size> {
+    (any_number(), any_number()).prop_map(|(width, height)| Size { width, height })
+}
+
+/// What a plan of anything may be.
+fn check_answer(answer: Result<wgvae::Plan, Error>) -> Result<(), TestCaseError> {
+    match answer {
+        Ok(plan) => {
+            prop_assert!(plan.steps.len() <= MOST_STEPS, "{} steps", plan.steps.len());
+            prop_assert!(plan.params.len() <= MOST_PARAMETERS, "{} bytes of parameters", plan.params.len());
+            prop_assert!(plan.latent_transform.iter().all(|value| !value.is_nan()));
+        }
+        Err(Error::Config { .. } | Error::Input { .. } | Error::TooLarge { .. } | Error::Budget { .. }) => {}
+        Err(other) => prop_assert!(false, "{other}"),
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn plans_of_anything_are_answers(
+        config in any_config(), size in any_size(), limits in any_limits(), options in any_options(),
+        storage in select(vec![Storage::F32, Storage::F16, Storage::PackedF16]), unscaled in any::<bool>(),
+    ) {
+        // Many plans are tried for a budget, which takes seconds where there are many chunks.
+        let side = |side: u32| if options.memory_budget.is_some() { side % 16 } else { side };
+        let size = Size { width: side(size.width), height: side(size.height) };
+        check_answer(plan_decode(&config, size, &limits, storage, unscaled, &options))?;
+    }
+
+    #[test]
+    fn latents_of_anything_are_answers(shape in prop::collection::vec(any_number(), 0..=5), data in prop::collection::vec(any_float(), 0..=16)) {
+        let shape: Vec<usize> = shape.into_iter().map(|extent| extent as usize).collect();
+        let elements = shape.iter().try_fold(1_usize, |product, extent| product.checked_mul(*extent));
+        let right = elements == Some(data.len()) && data.iter().all(|value| value.is_finite());
+        match Latents::new(HostTensor { shape: shape.clone(), data }) {
+            Ok(_) => prop_assert!(right && matches!(shape.len(), 3 | 4), "{shape:?}"),
+            Err(error) => prop_assert!(matches!(error, Error::Input { .. }), "{error}"),
+        }
+    }
+
+    #[test]
+    fn configurations_of_anything_are_answers(config in any_config(), size in any_size(), pixels in any_number(), overlap in any_number()) {
+        let _ = (config.validate(), config.spatial_factor(), config.image_size(size));
+        for rule in [BlendRule::Linear, BlendRule::Cosine] {
+            for (tile, overlap) in [(None, None), (Some(pixels), None), (None, Some(overlap)), (Some(pixels), Some(overlap))] {
+                if let Err(error) = Blend::for_model(rule, &config, tile, overlap) {
+                    prop_assert!(matches!(error, Error::Input { .. } | Error::Config { .. }), "{error}");
+                }
+            }
+        }
+        let _ = Tiling::Estimate.measured_size(size);
+    }
+
+    #[test]
+    fn estimates_of_anything_are_answers(family in 0..FAMILIES.len(), size in any_size(), Bytes(element_bytes) in any_bytes(), encode in any::<bool>()) {
+        let operation = if encode { Operation::Encode } else { Operation::Decode };
+        let work = Work { family: FAMILIES[family].name, operation, size, element_bytes };
+        for estimator in Estimator::ALL {
+            let _ = estimator.bytes(&work);
+        }
+    }
+
+    #[test]
+    fn limits_of_anything_are_answers(limits in any_limits(), bytes in any_bytes(), power in 0_u32..64) {
+        let _ = (limits.validate(), limits.within_webgpu_default(), limits.largest_bound_buffer());
+        let _ = (bytes.align_up(1 << power), bytes.align_up(0), bytes + bytes, [bytes, bytes].into_iter().sum::<Bytes>());
+        for precision in [Precision::Auto, Precision::F16, Precision::F32] {
+            let _ = precision.storage(&limits);
+        }
+    }
+}
+
+/// One field of a configuration, made wrong.
+type Wrong = (&'static str, fn(&mut AutoencoderConfig));
+
+/// Each field of a configuration by itself, as wrong as it can be.
+#[test]
+fn plans_of_impossible_networks_are_refused_by_name() {
+    let plan = |change: fn(&mut AutoencoderConfig)| {
+        let mut config = odd_network(&[16, 32], 4, true);
+        change(&mut config);
+        let size = Size { width: 8, height: 8 };
+        plan_decode(&config, size, &DeviceLimits::webgpu_default(), Storage::F32, false, &DecodeOptions::default())
+    };
+    let cases: [Wrong; 9] = [
+        ("block_out_channels", |config| config.block_out_channels.clear()),
+        ("block_out_channels", |config| config.block_out_channels[1] = 0),
+        ("norm_num_groups", |config| config.norm_num_groups = 0),
+        ("layers_per_block", |config| config.layers_per_block = u32::MAX),
+        ("latent_channels", |config| config.latent_channels = 0),
+        ("out_channels", |config| config.out_channels = 4),
+        ("scaling_factor", |config| config.scaling_factor = f32::NAN),
+        ("shift_factor", |config| config.shift_factor = f32::INFINITY),
+        ("latents_mean", |config| config.latents_std = Some(vec![1.0; 4])),
+    ];
+    assert!(plan(|_| {}).is_ok());
+    for (field, change) in cases {
+        match plan(change) {
+            Err(Error::Config { field: found, .. }) => assert_eq!(found, field),
+            other => panic!("{field}: {:?}", other.map(|plan| plan.steps.len())),
+        }
+    }
+}
+
+#[test]
+fn devices_that_cannot_be_are_refused_by_name() {
+    let plan = |limits: &DeviceLimits, storage| {
+        let (config, size) = (odd_network(&[16, 32], 4, true), Size { width: 8, height: 8 });
+        plan_decode(&config, size, limits, storage, false, &DecodeOptions::default()).map(|plan| plan.steps.len())
+    };
+    for alignment in [0, 3, 512, u32::MAX] {
+        let limits = DeviceLimits { min_uniform_buffer_offset_alignment: alignment, ..DeviceLimits::webgpu_default() };
+        let error = plan(&limits, Storage::F32).unwrap_err().to_string();
+        assert!(
+            error.contains("min_uniform_buffer_offset_alignment") && error.contains(&alignment.to_string()),
+            "{error}"
+        );
+    }
+    let error = plan(&DeviceLimits::webgpu_default(), Storage::F16).unwrap_err().to_string();
+    assert!(error.contains("shader-f16"), "{error}");
+    for bytes in [0, 1, 1 << 10] {
+        let limits = DeviceLimits { max_storage_buffer_binding_size: Bytes(bytes), ..DeviceLimits::webgpu_default() };
+        assert!(matches!(plan(&limits, Storage::F32), Err(Error::TooLarge { .. })), "bindings of {bytes} bytes");
+    }
+}
+
+/// The largest network that a configuration may describe, at the largest size: refused before anything of it is planned, and so is a small one whose tensors
+/// would be in millions of chunks.
+#[test]
+fn work_without_end_is_refused() {
+    let largest =
+        AutoencoderConfig { latent_channels: 1024, layers_per_block: 16, ..odd_network(&[16_384; 8], 32, true) };
+    let limits = DeviceLimits {
+        max_storage_buffer_binding_size: Bytes(u64::MAX),
+        max_buffer_size: Bytes(u64::MAX),
+        max_compute_workgroups_per_dimension: u32::MAX,
+        ..DeviceLimits::webgpu_default()
+    };
+    let plan = |config: &AutoencoderConfig, side, limits: &DeviceLimits| {
+        let size = Size { width: side, height: side };
+        plan_decode(config, size, limits, Storage::F32, false, &DecodeOptions::default()).map(|plan| plan.steps.len())
+    };
+    let error = plan(&largest, 256, &limits).unwrap_err();
+    assert!(matches!(&error, Error::Input { what, .. } if what == "size"), "{error}");
+    let small = AutoencoderConfig { layers_per_block: 16, ..odd_network(&[16, 16, 16, 16], 4, true) };
+    let tiny = DeviceLimits { max_storage_buffer_binding_size: Bytes(3 << 20), ..limits };
+    let error = plan(&small, 1448, &tiny).unwrap_err();
+    assert!(matches!(&error, Error::Input { what, .. } if what == "size"), "{error}");
+}
+
+/// All but one latent of every tile overlaps: each tile at the border has a size of its own, and would have a plan of its own.
+#[test]
+fn tiles_of_thousands_of_sizes_are_refused() {
+    let config = odd_network(&[4], 2, false);
+    let plan = |tile, overlap| {
+        let tiling = Tiling::Blend(Blend::new(BlendRule::Linear, tile, overlap).unwrap());
+        let options = DecodeOptions { tiling, ..DecodeOptions::default() };
+        let size = Size { width: 1024, height: 1024 };
+        plan_decode(&config, size, &DeviceLimits::webgpu_default(), Storage::F32, false, &options)
+    };
+    let error = plan(512, 511).unwrap_err().to_string();
+    assert!(error.contains("tile overlap") && error.contains("sizes"), "{error}");
+    for overlap in [0, 13, 32, 48, 56] {
+        assert!(plan(64, overlap).is_ok(), "{overlap} of 64");
+    }
+}

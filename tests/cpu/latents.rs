@@ -1,0 +1,60 @@
+//! Latents in files: which tensor, and whether the values are the VAE's own.
+
+use pollster::block_on;
+use wgvae::internals::safetensors::write_safetensors;
+use wgvae::{HostTensor, Latents, MemorySource, Result, StoredLatents, read_latents};
+
+fn values() -> HostTensor {
+    HostTensor { shape: vec![1, 1, 2, 2], data: vec![0.5, -1.0, 2.0, 3.25] }
+}
+
+fn scaled(factor: f32) -> Vec<f32> {
+    values().data.iter().map(|value| value * factor).collect()
+}
+
+/// What `ComfyUI`'s `SaveLatent` writes beside the values.
+fn nothing() -> HostTensor {
+    HostTensor { shape: vec![0], data: Vec::new() }
+}
+
+fn read(tensors: &[(&str, &HostTensor)], name: Option<&str>) -> Result<StoredLatents> {
+    let file = write_safetensors(tensors).unwrap();
+    block_on(read_latents(&MemorySource::new("a.latent", file), name))
+}
+
+#[test]
+fn a_file_of_comfyui_holds_the_vaes_own_values() {
+    let stored = read(&[("latent_tensor", &values()), ("latent_format_version_0", &nothing())], None).unwrap();
+    assert_eq!(stored, StoredLatents { tensor: values(), unscaled: true });
+    assert!(Latents::stored(stored).unwrap().are_unscaled());
+}
+
+/// Its `LoadLatent` multiplies those by the inverse of SD 1's factor, whatever the model.
+#[test]
+fn an_old_file_of_comfyui_has_them_times_the_factor_of_sd_1() {
+    let stored = read(&[("latent_tensor", &values())], None).unwrap();
+    assert_eq!(stored.tensor.data, scaled(1.0 / 0.18215));
+    assert!(stored.unscaled);
+    assert_eq!(read(&[("latent_tensor", &values())], Some("latent_tensor")).unwrap(), stored, "by its name");
+}
+
+#[test]
+fn other_names_are_as_the_diffusion_model_leaves_them() {
+    let plain = StoredLatents { tensor: values(), unscaled: false };
+    assert_eq!(read(&[("latents", &values())], None).unwrap(), plain);
+    assert_eq!(
+        read(&[("latent_tensor", &nothing()), ("latents", &values())], None).unwrap(),
+        plain,
+        "latents go first"
+    );
+    assert_eq!(read(&[("latent_tensor", &nothing()), ("z", &values())], Some("z")).unwrap(), plain);
+    assert!(!Latents::stored(plain).unwrap().are_unscaled());
+}
+
+#[test]
+fn a_file_without_latents_says_what_it_has() {
+    let message = read(&[("z", &values())], None).unwrap_err().to_string();
+    for part in ["a.latent", "\"latents\" or \"latent_tensor\"", "only \"z\""] {
+        assert!(message.contains(part), "{message}");
+    }
+}

@@ -1,0 +1,18 @@
+// @ts-check
+// Functions of callers that hear of something.
+
+/**
+ * `listener` as browsers call theirs: what it throws is reported as an error that nobody caught, and changes nothing here.
+ * @template {unknown[]} P
+ * @param {((...parameters: P) => void) | undefined} listener
+ * @returns {(...parameters: P) => void}
+ */
+export function guarded(listener) {
+  return (...parameters) => {
+    try {
+      listener?.(...parameters);
+    } catch (error) {
+      reportError(error);
+    }
+  };
+}

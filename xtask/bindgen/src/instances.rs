@@ -1,0 +1,133 @@
+//! Makes instances of the wasm module possible, one after the other.
+//!
+//! wasm-bindgen's glue is an ES module with one instance in its variables, for as long as the page lives. A panic ends that instance: nothing in it may be called
+//! again. (`Bindgen::reset_state_function` would put another into the same variables, where what is left of the old one, `free` above all, reaches into the new
+//! one's memory.) So the glue becomes the body of a function: each call has variables, classes and an instance of its own.
+
+use anyhow::{Context as _, Result, bail, ensure};
+
+/// The glue and its types with everything in `makeInstance`.
+pub(crate) struct Instances {
+    pub(crate) script: String,
+    pub(crate) types: String,
+}
+
+/// How the glue lets go of its start, and how it takes the instance: as wasm-bindgen writes them for the web.
+const EXPORTS_AT_THE_END: &str = "export { initSync, __wbg_init as default };";
+const INSTANCE: &str = "    wasm = instance.exports;";
+
+/// Tells other tools where the types are: at the head of a file.
+const SELF_TYPES: &str = "/* @ts-self-types=\"./wgvae.d.ts\" */";
+
+const MAKE_INSTANCE: &str = "/**
+ * The module's classes and functions, of an instance that `init` starts. What wasm exports is called as `watch` returns it.
+ */
+export function makeInstance(watch: (exports: InitOutput) => InitOutput): Wasm;
+";
+
+/// Rewrites wasm-bindgen's `script` and its `types`.
+pub(crate) fn make(script: &str, types: &str) -> Result<Instances> {
+    let mut names = Names::default();
+    let script = script.lines().map(|line| names.local(line)).collect::<Result<Vec<_>>>()?;
+    let end = script.iter().filter(|line| *line == EXPORTS_AT_THE_END).count();
+    let taken = script.iter().filter(|line| *line == INSTANCE).count();
+    ensure!(
+        [end, taken] == [1, 1],
+        "wasm-bindgen's glue has changed: \"{EXPORTS_AT_THE_END}\" {end} times, \"{INSTANCE}\" {taken} times"
+    );
+    let script = script.join("\n").replace(INSTANCE, "    wasm = watch(instance.exports);");
+    let all = [&names.classes[..], &names.functions].concat().join(", ");
+    let script = script.replace(EXPORTS_AT_THE_END, &format!("return {{ {all}, init: __wbg_init }};"));
+    let script = script.replacen(SELF_TYPES, "", 1);
+    Ok(Instances {
+        script: format!("{SELF_TYPES}\nexport function makeInstance(watch) {{\n{script}\n}}\n"),
+        types: names.types(types)?,
+    })
+}
+
+/// What the glue exports.
+#[derive(Default)]
+struct Names {
+    classes: Vec<String>,
+    functions: Vec<String>,
+}
+
+impl Names {
+    /// A line of the glue as one of a function's body, where nothing is exported.
+    fn local(&mut self, line: &str) -> Result<String> {
+        if let Some(class) = line.strip_prefix("export class ") {
+            self.classes.push(word(class)?);
+        } else if let Some(function) = line.strip_prefix("export function ") {
+            self.functions.push(word(function)?);
+        } else if line != EXPORTS_AT_THE_END && (line.starts_with("export ") || line.starts_with("import ")) {
+            bail!("wasm-bindgen's glue has changed: \"{line}\"");
+        } else {
+            return Ok(line.to_owned());
+        }
+        Ok(line.replacen("export ", "", 1))
+    }
+
+    fn types(&self, types: &str) -> Result<String> {
+        let mut types = types.to_owned();
+        let classes =
+            self.classes.iter().map(|name| (format!("export class {name} {{"), format!("declare class {name} {{")));
+        let functions =
+            self.functions.iter().map(|name| (format!("export function {name}("), format!("declare function {name}(")));
+        let start = ("export default function __wbg_init ".to_owned(), "declare function __wbg_init ".to_owned());
+        for (exported, declared) in classes.chain(functions).chain([start]) {
+            ensure!(types.contains(&exported), "the types of wasm-bindgen's glue have no \"{exported}\"");
+            types = types.replacen(&exported, &declared, 1);
+        }
+        let fields = self.classes.iter().chain(&self.functions).map(|name| format!("    {name}: typeof {name};\n"));
+        let fields: String = fields.collect();
+        let classes = self.classes.join(", ");
+        Ok(format!(
+            "{types}\nexport type {{ {classes} }};\n\nexport interface Wasm {{\n{fields}    init: typeof __wbg_init;\n}}\n\n{MAKE_INSTANCE}"
+        ))
+    }
+}
+
+/// The name that `text` begins with.
+fn word(text: &str) -> Result<String> {
+    let end = text.find(|letter: char| !letter.is_alphanumeric() && letter != '_').context("a name without an end")?;
+    Ok(text[..end].to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::make;
+
+    const SCRIPT: &str = "export class Gpu {\n    free() {}\n}\n/** doc */\nexport function version() {}\nfunction start(instance) {\n    wasm = instance.exports;\n}\n\
+                          export { initSync, __wbg_init as default };\n";
+    const TYPES: &str = "export class Gpu {\n}\nexport function version(): string;\nexport default function __wbg_init (a: any): Promise<any>;\n";
+
+    #[test]
+    fn the_glue_becomes_a_function() {
+        let made = make(SCRIPT, TYPES).unwrap();
+        assert_eq!(
+            made.script,
+            "/* @ts-self-types=\"./wgvae.d.ts\" */\nexport function makeInstance(watch) {\nclass Gpu {\n    free() {}\n}\n/** doc */\nfunction version() {}\nfunction start(instance) {\n\
+             \x20   wasm = watch(instance.exports);\n}\nreturn { Gpu, version, init: __wbg_init };\n}\n"
+        );
+        for part in [
+            "declare class Gpu {",
+            "declare function version()",
+            "export type { Gpu };",
+            "    version: typeof version;\n",
+        ] {
+            assert!(made.types.contains(part), "{}", made.types);
+        }
+    }
+
+    #[test]
+    fn glue_of_another_kind_is_refused() {
+        for (from, to) in [
+            ("wasm = instance.exports", "wasm = other"),
+            ("export { initSync,", "export {"),
+            ("/** doc */", "import 'a';"),
+        ] {
+            assert!(make(&SCRIPT.replace(from, to), TYPES).is_err(), "{to}");
+        }
+        assert!(make(SCRIPT, "").is_err());
+    }
+}
