@@ -3,6 +3,8 @@
 //! In a browser callbacks come from the event loop. Natively somebody has to poll the device: a thread does, from when work is
 //! submitted until it is done.
 
+use std::sync::{Arc, Mutex, PoisonError};
+
 use futures_channel::oneshot;
 
 use crate::error::{DeviceError, Error, Result};
@@ -11,7 +13,7 @@ use crate::error::{DeviceError, Error, Result};
 pub(super) struct Waiter {
     /// Taken when dropped: the thread ends when the sender is gone.
     #[cfg(not(target_arch = "wasm32"))]
-    jobs: Option<std::sync::mpsc::Sender<wgpu::PollType>>,
+    jobs: Option<std::sync::mpsc::Sender<Job>>,
     #[cfg(not(target_arch = "wasm32"))]
     thread: Option<std::thread::JoinHandle<()>>,
 }
@@ -19,13 +21,14 @@ pub(super) struct Waiter {
 impl Waiter {
     #[cfg(not(target_arch = "wasm32"))]
     pub(super) fn new(device: &wgpu::Device) -> Self {
-        let (jobs, received) = std::sync::mpsc::channel::<wgpu::PollType>();
+        let (jobs, received) = std::sync::mpsc::channel::<Job>();
         let device = device.clone();
         let poll = move || {
             while let Ok(job) = received.recv() {
-                // A lost device fails here; its callbacks have been called by then, and the next check reports it.
-                if let Err(error) = device.poll(job) {
+                // A lost device fails here. It may never have heard of what it is polled for, and then calls nobody back.
+                if let Err(error) = device.poll(job.poll) {
                     log::warn!("polling the device: {error}");
+                    (job.give_up)();
                 }
             }
         };
@@ -49,21 +52,38 @@ impl Waiter {
         register: impl FnOnce(Done<T>),
     ) -> Wait<T> {
         let (sender, receiver) = oneshot::channel();
-        register(Done { sender });
-        self.poll(wgpu::PollType::Wait { submission_index: submission, timeout: None });
+        let done = Done { sender: Arc::new(Mutex::new(Some(sender))) };
+        register(done.clone());
+        self.poll(submission, done);
         Wait { doing: doing.to_owned(), receiver }
     }
 
+    /// Has the device polled until `submission` is done, and ends the wait for `done` if that cannot be.
     #[cfg(not(target_arch = "wasm32"))]
-    fn poll(&self, job: wgpu::PollType) {
-        if self.jobs.as_ref().is_none_or(|jobs| jobs.send(job).is_err()) {
+    fn poll<T: Send + 'static>(&self, submission: Option<wgpu::SubmissionIndex>, done: Done<T>) {
+        let poll = wgpu::PollType::Wait { submission_index: submission, timeout: None };
+        let job = Job { poll, give_up: Box::new(move || drop(done.take())) };
+        let unsent = match &self.jobs {
+            Some(jobs) => jobs.send(job).err().map(|error| error.0),
+            None => Some(job),
+        };
+        if let Some(job) = unsent {
             log::error!("nobody polls the device");
+            (job.give_up)();
         }
     }
 
     #[cfg(target_arch = "wasm32")]
     #[expect(clippy::unused_self, reason = "the browser polls")]
-    fn poll(&self, _: wgpu::PollType) {}
+    fn poll<T>(&self, _: Option<wgpu::SubmissionIndex>, _: Done<T>) {}
+}
+
+/// What the thread is asked for.
+#[cfg(not(target_arch = "wasm32"))]
+struct Job {
+    poll: wgpu::PollType,
+    /// Ends the wait with an error.
+    give_up: Box<dyn FnOnce() + Send>,
 }
 
 // The thread holds the device. Left to itself it would destroy it while the process ends, when drivers' own data is gone: lavapipe
@@ -98,12 +118,24 @@ impl<T> Wait<T> {
 /// The other end of [`Waiter::wait`].
 #[derive(Debug)]
 pub(super) struct Done<T> {
-    sender: oneshot::Sender<T>,
+    sender: Arc<Mutex<Option<oneshot::Sender<T>>>>,
 }
 
 impl<T> Done<T> {
     /// Ends the wait. Nobody may be waiting any more; that is not an error.
     pub(super) fn with(self, value: T) {
-        drop(self.sender.send(value));
+        if let Some(sender) = self.take() {
+            drop(sender.send(value));
+        }
+    }
+
+    fn take(&self) -> Option<oneshot::Sender<T>> {
+        self.sender.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+impl<T> Clone for Done<T> {
+    fn clone(&self) -> Self {
+        Self { sender: Arc::clone(&self.sender) }
     }
 }
