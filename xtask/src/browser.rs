@@ -1,12 +1,13 @@
 //! Runs what is driven by Node: the tests in real browsers and the comparison with onnxruntime-web.
 
 use std::ffi::OsString;
+use std::io::Write as _;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
-use anyhow::{Result, ensure};
+use anyhow::{Result, anyhow, ensure};
 
-use crate::command::{output, run};
+use crate::command::{output, run, text};
 use crate::install::ensure_program;
 use crate::steps::wgvae;
 use crate::web;
@@ -30,11 +31,28 @@ pub(crate) fn test(names: &[String]) -> Result<()> {
     let chromium =
         ensure_program(&["chromium", "chromium-browser", "google-chrome"], "chromium", Some("WGVAE_CHROMIUM"))?;
     let firefox = ensure_program(&["firefox-esr", "firefox"], "firefox-esr", Some("WGVAE_FIREFOX"))?;
-    node.arg("--test-reporter=spec").arg(folder.join("run.mjs")).args(names);
-    run(node
+    node.arg("--test-reporter=spec")
+        .arg(folder.join("run.mjs"))
+        .args(names)
         .env("WGVAE_CLI", std::path::absolute(wgvae())?)
         .env("WGVAE_CHROMIUM", chromium)
-        .env("WGVAE_FIREFOX", firefox))
+        .env("WGVAE_FIREFOX", firefox);
+    match std::env::var_os("WGVAE_BROWSER") {
+        Some(_) => run(&mut node),
+        None => in_both(node),
+    }
+}
+
+/// The same tests in Chromium and in Firefox at once: the one compiles shaders on one core most of the time. What Firefox's print waits for Chromium's to end.
+fn in_both(mut node: Command) -> Result<()> {
+    eprintln!("xtask: {} in Firefox, besides", text(&node));
+    let firefox = node.env("WGVAE_BROWSER", "firefox").stdout(Stdio::piped()).stderr(Stdio::inherit()).spawn()?;
+    let printed = std::thread::spawn(move || firefox.wait_with_output());
+    let chromium = run(node.env("WGVAE_BROWSER", "chromium").stdout(Stdio::inherit()));
+    let firefox = printed.join().map_err(|_| anyhow!("the thread that reads what Firefox's tests print ended"))??;
+    std::io::stdout().write_all(&firefox.stdout)?;
+    ensure!(firefox.status.success(), "the tests in Firefox failed: {}", firefox.status);
+    chromium
 }
 
 /// The comparison in `benches/browser`, which looks for a browser by itself: any that has WebGPU will do.
