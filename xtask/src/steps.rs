@@ -70,7 +70,7 @@ pub(crate) fn test(full: bool) -> Result<()> {
 
 /// The browser tests alone: all, or those named.
 pub(crate) fn test_browser(names: &[String]) -> Result<()> {
-    cargo(&["build", "--release", "--features", "cli"])?;
+    run(selected("build").args(["--bins", "--tests"]))?;
     ensure_adapter(&wgvae())?;
     web::build()?;
     browser::test(names)
