@@ -11,7 +11,7 @@ import { areOnGpu, openLatents } from '../../web/src/latents.js';
 import { Access } from '../../web/src/sources.js';
 import { Random } from './fuzz/random.mjs';
 import { fuzz } from './fuzz/run.mjs';
-import { makeWorld, replace } from './fuzz/world.mjs';
+import { keepSurroundings, makeWorld, replace } from './fuzz/world.mjs';
 
 const access = new Access(new AbortController().signal, () => {}, false);
 
@@ -22,7 +22,8 @@ it('keeps its promises in random cases', async () => {
   assert.ok(Object.keys(counts).length >= 9, 'every kind of case is among them');
 });
 
-it('does not take a text for whole that ends before its length', async () => {
+it('does not take a text for whole that ends before its length', async (t) => {
+  t.after(keepSurroundings());
   const { clock } = makeWorld(new Random(1));
   replace('fetch', async () => new Response('{"half": ', { headers: { 'Content-Length': '20' } }));
   const text = fetchText(new URL('https://page.test/config.json'), access);
@@ -43,7 +44,8 @@ it('calls latents that are none an input error', async () => {
   assert.equal(areOnGpu(/** @type {any} */ (null)), false);
 });
 
-it('does not take infinity for a budget', () => {
+it('does not take infinity for a budget', (t) => {
+  t.after(keepSurroundings());
   replace('document', { baseURI: 'https://page.test/' });
   assert.deepEqual(['Infinity', '1e999', '-1', '640'].map((budget) => readQuery(`?budget=${budget}`).budget), [undefined, undefined, undefined, 640]);
 });

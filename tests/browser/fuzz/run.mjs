@@ -12,7 +12,7 @@ import { readsAhead } from './cases/read-ahead.mjs';
 import { readsOfAFile } from './cases/source.mjs';
 import { readsOfABlob, strangeArguments, textOfAnAddress } from './cases/text.mjs';
 import { Random } from './random.mjs';
-import { makeWorld } from './world.mjs';
+import { keepSurroundings, makeWorld } from './world.mjs';
 
 /** What cases are about. The first is most of them: most of the code is behind it. */
 const KINDS = [readsOfAFile, readsOfAFile, readsOfAFile, readsOfAFile, textOfAnAddress, readsOfABlob, strangeArguments, latentsOfAnyKind, halves, readsAhead, links, files];
@@ -30,8 +30,7 @@ export async function fuzz({ cases, seed }) {
   process.on('unhandledRejection', listen);
   /** @type {Record<string, number>} */
   const counts = {};
-  const names = ['setTimeout', 'clearTimeout', 'fetch', 'navigator', 'document', 'Blob', 'File'];
-  const before = names.map((name) => /** @type {const} */ ([name, Object.getOwnPropertyDescriptor(globalThis, name)]));
+  const putBack = keepSurroundings();
   try {
     for (let index = 0; index < cases; index += 1) {
       const name = await oneCase((seed + Math.imul(index, 0x9e3779b1)) >>> 0);
@@ -39,7 +38,7 @@ export async function fuzz({ cases, seed }) {
     }
   } finally {
     process.off('unhandledRejection', listen);
-    for (const [name, property] of before) property ? Object.defineProperty(globalThis, name, property) : Reflect.deleteProperty(globalThis, name);
+    putBack();
   }
   return counts;
 }

@@ -33,6 +33,20 @@ export function makeWorld(random) {
   return { random, clock, root, disk };
 }
 
+/** What stand-ins take the place of. @type {[object, string[]][]} */
+const PLACES = [[globalThis, ['setTimeout', 'clearTimeout', 'fetch', 'navigator', 'document', 'Blob', 'File']], [crypto.subtle, ['digest']]];
+
+/**
+ * Remembers what is there before stand-ins are. What is returned puts it back: other tests run in the same process.
+ * @returns {() => void}
+ */
+export function keepSurroundings() {
+  const kept = PLACES.flatMap(([target, names]) => names.map((name) => /** @type {const} */ ([target, name, Object.getOwnPropertyDescriptor(target, name)])));
+  return () => {
+    for (const [target, name, property] of kept) property ? Object.defineProperty(target, name, property) : Reflect.deleteProperty(target, name);
+  };
+}
+
 /** @param {string} name @param {unknown} value */
 export function replace(name, value) {
   replaceIn(globalThis, name, value);
