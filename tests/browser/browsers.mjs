@@ -63,7 +63,7 @@ export function hasF16(kind) {
   return kind === 'firefox' || process.env.WGVAE_CHROMIUM_F16 === '1';
 }
 
-/** @typedef {{ kind: Kind, browser: import('puppeteer-core').Browser, hasEnded: () => boolean, close: () => Promise<void> }} Running */
+/** @typedef {{ kind: Kind, browser: import('puppeteer-core').Browser, close: () => Promise<void> }} Running */
 
 /** @type {Map<Kind, Promise<Running>>} */
 const running = new Map();

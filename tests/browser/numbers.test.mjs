@@ -94,8 +94,8 @@ function decode(session, name, precision, picture) {
         const shape = await decoder.shapeOf(latents);
         const data = new Float32Array(shape.reduce((product, extent) => product * extent, 1)).fill(huge);
         const overflows = [];
-        for (const output of /** @type {const} */ (huge ? ['raw', 'image-data', 'bitmap'] : [])) {
-          const { error } = await lab.outcome(decoder.decode({ data, shape }, { output }));
+        for (const output of huge ? ['raw', 'image-data', 'bitmap'] : []) {
+          const { error } = await lab.outcome(decoder.decode({ data, shape }, { output: /** @type {any} */ (output) }));
           overflows.push(error?.code ?? `a picture as ${output}`);
         }
         const found = { raw: lab.base64(raw.data), shape: raw.shape, seconds, heap, overflows };
