@@ -338,7 +338,7 @@ inBrowsers({ models: [MODEL] }, (session) => {
       // Browsers that look at the file only now find it empty.
       [() => ({ files: /** @type {HTMLInputElement} */ (document.querySelector('#taken-up')).files }), ['changed', 'io', 'format'], /gone/],
       [() => ({ folder: (/** @type {any} */ _, /** @type {any} */ reject) => reject(new DOMException('no permission', 'NotReadableError')) }), ['io'], /no permission/],
-      [() => ({ folder: (/** @type {any} */ resolve) => resolve([]) }), ['input'], /no \.safetensors or \.npy file/],
+      [() => ({ folder: (/** @type {any} */ resolve) => resolve([]) }), ['input'], /no \.safetensors, \.latent or \.npy file/],
     ];
     for (const [made, codes, message] of drops) {
       await drop(page, made);

@@ -23,7 +23,7 @@ const IN_PAGE = fileURLToPath(new URL('in-page/', import.meta.url));
 /**
  * Milliseconds after which something that should have happened never will. Machines differ by more than ten times, so this is no measure of speed: it ends what hangs.
  */
-const PATIENCE = 600_000;
+const PATIENCE = 300_000;
 
 /** What a browser says by itself that is no failure of ours. */
 const HARMLESS = new RegExp(
