@@ -1,4 +1,4 @@
-//! A newer Mesa CPU driver than the system's, for tests: Debian 12's runs our kernels two to seven times slower than it, by the CPU. Nothing is installed: the packages are unpacked
+//! A newer Mesa CPU driver than the system's, for tests: Debian 12's runs our kernels two to five times slower, by the CPU. Nothing is installed: the packages are unpacked
 //! below `target/`, with their own C library, and their own loader starts the programs that use them.
 
 use std::ffi::OsString;
