@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use criterion::{Criterion, Throughput};
 use pollster::block_on;
-use wgvae::model::graph::{Graph, Shape};
+use wgvae::model::graph::{Graph, Shape, Transform};
 use wgvae::{Gpu, GpuOptions, Storage};
 
 mod support;
@@ -33,9 +33,8 @@ impl Layer {
     /// norm, SiLU, convolution, as in a resnet; upsamplers and shortcuts read the stream itself.
     fn graph(&self) -> Graph {
         let mut graph = Graph::default();
-        let channels = self.c_in as usize;
         let shape = Shape { height: self.side, width: self.side, channels: self.c_in };
-        let mut x = graph.latents(shape, vec![1.0; channels], vec![0.0; channels]);
+        let mut x = graph.input(shape, Transform::none(shape.channels));
         if self.upsample {
             x = graph.upsample(x);
         }

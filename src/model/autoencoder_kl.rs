@@ -4,7 +4,7 @@
 //! `conv_norm_out`, `conv_out`.
 
 use crate::model::config::AutoencoderConfig;
-use crate::model::graph::{Graph, Shape, TensorId};
+use crate::model::graph::{Ending, Graph, Shape, TensorId, Transform};
 use crate::tensor::Size;
 
 /// The eps of every group norm of the family (`resnet_eps=1e-6`; torch's default of 1e-5 is not used).
@@ -18,7 +18,7 @@ pub fn decoder(config: &AutoencoderConfig, latent_size: Size, unscaled: bool) ->
     let mut graph = Graph::default();
     let (factor, offset) = latent_transform(config, unscaled);
     let shape = Shape { height: latent_size.height, width: latent_size.width, channels: config.latent_channels };
-    let mut x = graph.latents(shape, factor, offset);
+    let mut x = graph.input(shape, Transform { factor, offset, squash: false, patch: 1 });
     if config.use_post_quant_conv {
         x = graph.conv2d("post_quant_conv", x, config.latent_channels, 1);
     }
@@ -48,7 +48,7 @@ pub fn decoder(config: &AutoencoderConfig, latent_size: Size, unscaled: bool) ->
     }
     x = blocks.norm_silu("decoder.conv_norm_out", x);
     x = graph.conv2d("decoder.conv_out", x, config.out_channels, 3);
-    graph.image(x);
+    graph.output(x, Ending::NONE);
     graph
 }
 

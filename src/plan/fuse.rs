@@ -6,7 +6,7 @@
 //! For half-precision storage the residual stream is kept at `stream_scale` times its value, a power of two. Group norms undo
 //! it exactly (eps is scaled with it), so models whose stream grows beyond 65504, SDXL's above all, decode without overflow.
 
-use crate::model::graph::{Graph, Op, Shape, TensorId};
+use crate::model::graph::{Activation, Doubling, Graph, Op, Shape, TensorId, Transform, Window};
 
 /// A group norm of a [`Fused`] graph, by index.
 pub type NormId = usize;
@@ -201,12 +201,13 @@ pub fn fuse(graph: &Graph, stream_scale: f32) -> Fused {
     for node in &graph.nodes {
         let output = node.output;
         match &node.op {
-            Op::Latents { factor, offset } => {
+            Op::Input(Transform { factor, offset, .. }) => {
                 fused.stages.push(Stage::Latents { factor: factor.clone(), offset: offset.clone(), output });
             }
-            Op::Conv2d { filter } => {
+            Op::Conv2d(conv) => {
+                assert_eq!(conv.window, Window::same(conv.window.side), "not yet");
                 let View { stored: input, prologue } = views[node.inputs[0].0];
-                let (name, filter) = (node.name.clone(), *filter);
+                let (name, filter) = (node.name.clone(), conv.window.side);
                 fused.stages.push(Stage::Conv(Conv {
                     name,
                     filter,
@@ -227,11 +228,11 @@ pub fn fuse(graph: &Graph, stream_scale: f32) -> Fused {
                     prologue: Prologue { norm: Some(fused.norms.len() - 1), ..Prologue::default() },
                 };
             }
-            Op::Silu => {
+            Op::Activate(Activation::Silu) => {
                 let view = views[node.inputs[0].0];
                 views[output.0] = View { prologue: Prologue { activate: true, ..view.prologue }, ..view };
             }
-            Op::Upsample => {
+            Op::Double(Doubling::Nearest) => {
                 let view = views[node.inputs[0].0];
                 views[output.0] = View { prologue: Prologue { upsample: true, ..view.prologue }, ..view };
             }
@@ -240,7 +241,8 @@ pub fn fuse(graph: &Graph, stream_scale: f32) -> Fused {
                 let inputs = [node.inputs[0], node.inputs[1], node.inputs[2]];
                 fused.stages.push(Stage::Attention { name: node.name.clone(), inputs, output });
             }
-            Op::Image => fused.stages.push(Stage::Image { input: node.inputs[0] }),
+            Op::Output(_) => fused.stages.push(Stage::Image { input: node.inputs[0] }),
+            Op::PixelNorm | Op::Activate(Activation::Relu) | Op::Double(Doubling::Shuffle) => todo!(),
         }
     }
     scale_stream(&mut fused, stream_scale);

@@ -84,7 +84,7 @@ impl Lowering<'_> {
 #[cfg(test)]
 mod tests {
     use crate::limits::DeviceLimits;
-    use crate::model::graph::{Graph, Shape};
+    use crate::model::graph::{Ending, Graph, Shape, Transform};
     use crate::plan::schedule::{Keep, Schedule};
     use crate::plan::{Output, PlanOptions, fuse, lower, nodes};
     use crate::tensor::{Bytes, Storage};
@@ -94,11 +94,11 @@ mod tests {
     fn latents_that_are_read_again_have_one_input() {
         let mut graph = Graph::default();
         let shape = Shape { height: 16, width: 8, channels: 16 };
-        let latents = graph.latents(shape, vec![1.0; 16], vec![0.0; 16]);
+        let latents = graph.input(shape, Transform::none(16));
         let x = graph.conv2d("conv_in", latents, 16, 3);
         let normed = graph.group_norm("norm", x, 4, 1e-6);
         let image = graph.conv2d("conv_out", normed, 3, 3);
-        graph.image(image);
+        graph.output(image, Ending::NONE);
         let limits = DeviceLimits::webgpu_default();
         let options = PlanOptions { chunk_limit: Bytes(1 << 11), ..PlanOptions::new(Storage::F32, Output::Raw) };
         let fused = fuse::fuse(&graph, 1.0);
