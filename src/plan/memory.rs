@@ -8,7 +8,6 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use crate::kernels::weights::Layout;
 use crate::kernels::{Access, interface};
 use crate::plan::{Action, BufferId, CHECK_BYTES, Memory, Plan, Resource, SlotId, Step, UNUSED_BYTES};
 use crate::tensor::Bytes;
@@ -146,7 +145,7 @@ impl Staging {
             Action::Fetch { to, .. } => Some(bytes(to)),
             Action::Park { .. } | Action::Output { .. } | Action::Dispatch { .. } | Action::Copy { .. } => None,
         });
-        let written = fetches.chain([bytes(&plan.input), Bytes(plan.params.len() as u64)]);
+        let written = fetches.chain([Bytes(plan.params.len() as u64)]);
         let read = plan.steps.iter().filter_map(|step| match &step.action {
             Action::Park { from, .. } => Some(bytes(from)),
             Action::Output { .. } if plan.output.stays() => Some(CHECK_BYTES),
@@ -179,7 +178,7 @@ fn predict(plan: &Plan, timestamps: bool) -> Memory {
         params: Bytes(plan.params.len() as u64 + UNUSED_BYTES),
         staging: Staging::of(plan).bytes(),
         timestamps: if timestamps { timestamp_bytes(plan) } else { Bytes(0) },
-        picture: if plan.output.stays() { Bytes(plan.row_bytes().0 * u64::from(plan.image.height)) } else { Bytes(0) },
+        picture: if plan.output.stays() { Bytes(plan.row_bytes().0 * u64::from(plan.result.size.height)) } else { Bytes(0) },
     }
 }
 
@@ -217,9 +216,4 @@ impl Plan {
             .collect();
         weights.into_iter()
     }
-}
-
-/// The factors of the latents, which the configuration gives and no file.
-pub fn latent_transform_layout(channels: u32) -> Layout {
-    Layout::Vector { channels: channels * 2 }
 }

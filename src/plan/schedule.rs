@@ -18,40 +18,7 @@
 //!
 //! Not done here: sizes of chunks ([`crate::plan::partition`]), how many to keep (`residence`, `budget`), launches (`lower`).
 
-use crate::plan::nodes::Scratch;
-use crate::plan::partition::Partition;
-
-/// What a stage reads of another.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Read {
-    /// The other stage.
-    pub stage: usize,
-    /// For each chunk of the reader, the chunks that it reads.
-    pub spans: Vec<std::ops::Range<usize>>,
-}
-
-/// A stage, as far as its schedule depends on it.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Node {
-    /// How its output is cut.
-    pub partition: Partition,
-    /// Bytes of one row of its output.
-    pub row_bytes: u64,
-    /// Multiply-adds of one row of its output.
-    pub row_macs: u64,
-    /// The outputs that it reads.
-    pub reads: Vec<Read>,
-    /// The stage whose output it replaces, chunk by chunk.
-    pub replaces: Option<usize>,
-    /// Whether all chunks must have been computed before anyone reads one.
-    pub barrier: bool,
-    /// Memory it takes while it runs.
-    pub scratch: Scratch,
-    /// Bytes of the moments of its output, where a norm reads it.
-    pub moments: u64,
-    /// Weights it needs while it runs, bytes.
-    pub weights: u64,
-}
+use crate::plan::node::Node;
 
 /// How many of each stage's first chunks are kept for later passes.
 #[derive(Debug, Clone, PartialEq, Eq)]

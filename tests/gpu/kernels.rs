@@ -82,7 +82,7 @@ async fn launch(gpu: &Gpu, problem: &Problem, read: usize) -> Vec<u8> {
         result = bytes.to_vec();
         Ok(())
     };
-    prepared.run(&Input::Host(before.as_slice().into()), &mut Control::default(), &mut keep).await.unwrap();
+    prepared.run(&Input::Host(vec![before.as_slice().into()]), &mut Control::default(), &mut keep).await.unwrap();
     result
 }
 
