@@ -159,7 +159,7 @@ fn check_answer(answer: Result<wgvae::Plan, Error>) -> Result<(), TestCaseError>
         Ok(plan) => {
             prop_assert!(plan.steps.len() <= MOST_STEPS, "{} steps", plan.steps.len());
             prop_assert!(plan.params.len() <= MOST_PARAMETERS, "{} bytes of parameters", plan.params.len());
-            prop_assert!(plan.latent_transform.iter().all(|value| !value.is_nan()));
+            prop_assert!(plan.transform.iter().all(|value| !value.is_nan()));
         }
         Err(Error::Config { .. } | Error::Input { .. } | Error::TooLarge { .. } | Error::Budget { .. }) => {}
         Err(other) => prop_assert!(false, "{other}"),

@@ -52,12 +52,9 @@ pub(crate) fn decoder(config: &wgvae::AutoencoderConfig) -> BTreeMap<String, Hos
     let size = wgvae::Size { width: 8, height: 8 };
     let plan =
         wgvae::plan_decode(config, size, &limits, wgvae::Storage::F32, true, &wgvae::DecodeOptions::default()).unwrap();
-    let in_file = plan.weights.iter().filter(|weight| weight.name != "latents.factor_offset");
-    in_file
-        .map(|used| {
-            let shape: Vec<usize> =
-                used.layout.file_shape().iter().map(|&extent| usize::try_from(extent).unwrap()).collect();
-            (used.name.clone(), weight(&used.name, &shape))
-        })
-        .collect()
+    let of = |used: &wgvae::plan::WeightUse| {
+        let shape: Vec<usize> = used.file_shape()?.iter().map(|&extent| usize::try_from(extent).unwrap()).collect();
+        Some((used.name.clone(), weight(&used.name, &shape)))
+    };
+    plan.weights.iter().filter_map(of).collect()
 }
