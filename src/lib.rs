@@ -51,8 +51,9 @@ pub use plan::{ChannelOrder, Memory, Output, Plan, PlanFacts, RunFacts, StageFac
 pub use tensor::{Bytes, DType, HostTensor, Size, Storage};
 pub use tiling::{Blend, BlendRule, Tiling};
 pub use vae::{
-    DecodeOptions, Decoded, DecodedRows, Fallback, Latents, LoadOptions, Parking, Pixels, Planner, Precision,
-    RowPixels, Rows, TilePlans, Vae, check_decoder, decoder_reads, plan_decode,
+    DecodeOptions, Decoded, DecodedRows, Directions, EncodeOptions, Encoded, Fallback, Images, Latents, LoadOptions,
+    Parking, Pixels, Planner, Precision, RowPixels, Rows, TilePlans, Vae, check_decoder, check_encoder, plan_decode,
+    plan_encode, weight_reads,
 };
 
 /// Readers and writers that the command line and the crate's own tests use. With the hidden modules `gpu`, `kernels`, `model`,

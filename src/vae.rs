@@ -111,6 +111,11 @@ impl Vae {
         self.load_seconds
     }
 
+    /// Size in pixels of the image that `latents` decode to.
+    pub fn image_size(&self, latents: &Latents) -> Size {
+        self.config().image_size(latents.size(), self.planner.unscaled() || latents.are_unscaled())
+    }
+
     /// Plans a decode of latents of `latent_size` on this device. Costs no GPU memory. In tiles: the plan of those that take the most
     /// memory, which is what the decode takes; see [`Self::plan_tiles`] for all.
     ///

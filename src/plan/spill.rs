@@ -148,7 +148,7 @@ impl<'a> Spilling<'a> {
             place.dirty = false;
             let parked = match place.host {
                 Some(HostSource::Parked(parked)) => parked,
-                Some(HostSource::Weight(_)) | None => {
+                Some(HostSource::Weight(_) | HostSource::Input(_)) | None => {
                     let bytes = item_bytes(self.plan, victim);
                     self.unused.get_mut(&bytes).and_then(Vec::pop).unwrap_or_else(|| {
                         self.spilled.parked.push(bytes);
@@ -215,7 +215,7 @@ impl Uses {
     /// Those of `plan`'s steps. Weights count where they come from the host.
     fn new(plan: &Plan, weights: Weights) -> Self {
         let mut uses = Self { items: Vec::with_capacity(plan.steps.len() * 4), ends: Vec::new() };
-        for (index, step) in plan.steps.iter().enumerate() {
+        for step in &plan.steps {
             let start = uses.items.len();
             uses.add(plan, &step.action, weights);
             uses.tidy(start);

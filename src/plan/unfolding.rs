@@ -13,9 +13,9 @@ const LEAST_PIXELS: u64 = 64;
 
 /// The output pixels of one convolution. Bands of whole rows where one fits the scratch memory, else parts of one row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Unfolding {
+pub(super) struct Unfolding {
     /// Bytes of what one output pixel sees.
-    pub pixel_bytes: u64,
+    pub(super) pixel_bytes: u64,
     /// Most output pixels of a band.
     most: u32,
     width: u32,
@@ -23,7 +23,7 @@ pub struct Unfolding {
 
 impl Unfolding {
     /// For a convolution from `input` to `output`, with intermediates that stay in cache and within one binding and launch.
-    pub fn new(input: Shape, output: Shape, storage: Storage, choice: &Choice, limits: &DeviceLimits) -> Self {
+    pub(super) fn new(input: Shape, output: Shape, storage: Storage, choice: &Choice, limits: &DeviceLimits) -> Self {
         let taps = u64::from(TAPS) * u64::from(input.channels4());
         let pixel_bytes = taps * storage.vec4_bytes();
         let wanted = (choice.winograd_scratch_bytes / pixel_bytes).max(LEAST_PIXELS);
@@ -34,7 +34,7 @@ impl Unfolding {
     }
 
     /// Rows of the output that are gathered together.
-    pub fn bands(self, rows: Rows) -> impl Iterator<Item = Rows> {
+    pub(super) fn bands(self, rows: Rows) -> impl Iterator<Item = Rows> {
         let step = (self.most / self.width).max(1);
         (rows.start..rows.end)
             .step_by(step as usize)
@@ -42,13 +42,13 @@ impl Unfolding {
     }
 
     /// The launches of one band: first output pixel of the whole output, and how many.
-    pub fn launches(self, band: Rows) -> impl Iterator<Item = (u32, u32)> {
+    pub(super) fn launches(self, band: Rows) -> impl Iterator<Item = (u32, u32)> {
         let (first, end) = (band.start * self.width, band.end * self.width);
         (first..end).step_by(self.most as usize).map(move |start| (start, self.most.min(end - start)))
     }
 
     /// Most output pixels of a launch in a chunk of `chunk_rows`.
-    pub fn most_pixels(self, chunk_rows: u32) -> u64 {
+    pub(super) fn most_pixels(self, chunk_rows: u32) -> u64 {
         let band = u64::from((self.most / self.width).max(1).min(chunk_rows)) * u64::from(self.width);
         band.min(u64::from(self.most))
     }

@@ -27,7 +27,8 @@ fn fill(name: &str, count: usize, offset: f32, scale: f32) -> Vec<f32> {
 /// The weight `name` of `shape`.
 pub(crate) fn weight(name: &str, shape: &[usize]) -> HostTensor {
     let count = shape.iter().product();
-    let is_norm = name.rsplit('.').nth(1).is_some_and(|module| module.contains("norm"));
+    // Norms.
+    let is_norm = shape.len() == 1 || name.ends_with(".gamma");
     let data = if name.ends_with(".bias") {
         fill(name, count, 0.0, 0.17)
     } else if is_norm {
@@ -35,7 +36,9 @@ pub(crate) fn weight(name: &str, shape: &[usize]) -> HostTensor {
     } else {
         let fan_in: usize = shape[1..].iter().product();
         #[expect(clippy::cast_possible_truncation, clippy::cast_precision_loss, reason = "the formula says so")]
-        let scale = (3.0 / fan_in as f64).sqrt() as f32;
+        let gain = if shape.len() == 5 && name == "decoder.conv_out.weight" { 2.0 } else { 1.0 };
+        #[expect(clippy::cast_possible_truncation, clippy::cast_precision_loss, reason = "the formula says so")]
+        let scale = (gain * (3.0 / fan_in as f64).sqrt()) as f32;
         fill(name, count, 0.0, scale)
     };
     HostTensor { shape: shape.to_vec(), data }
