@@ -240,8 +240,9 @@ impl Making<'_> {
         }
         let mut reachable = Bytes(row_bytes * (most_invocations / per_row));
         if given > 0 {
-            reachable = reachable.min(Bytes(hard_limit.0 / given * row_bytes));
-            wanted = wanted.min(Bytes(wanted.0 / given * row_bytes));
+            // The host's rows may be wider than the stored ones.
+            let stored = |bytes: Bytes| Bytes((bytes.0 / given).saturating_mul(row_bytes));
+            (reachable, wanted) = (reachable.min(stored(hard_limit)), wanted.min(stored(wanted)));
         }
         // A chunk is padded by up to three pixels.
         let padding = row_bytes / u64::from(shape.width) * 3;

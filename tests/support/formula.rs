@@ -29,7 +29,11 @@ pub(crate) fn weight(name: &str, shape: &[usize]) -> HostTensor {
     let count = shape.iter().product();
     // Norms.
     let is_norm = shape.len() == 1 || name.ends_with(".gamma");
-    let data = if name.ends_with(".bias") {
+    let data = if name == "bn.running_mean" {
+        fill(name, count, 0.0, 1.0)
+    } else if name == "bn.running_var" {
+        fill(name, count, 1.5, 1.2)
+    } else if name.ends_with(".bias") {
         fill(name, count, 0.0, 0.17)
     } else if is_norm {
         fill(name, count, 1.0, 0.35)
@@ -49,15 +53,25 @@ pub(crate) fn latents(shape: &[usize]) -> HostTensor {
     HostTensor { shape: shape.to_vec(), data: fill("latents", shape.iter().product(), 0.0, 1.7) }
 }
 
+/// The input `name` of `shape`.
+pub(crate) fn input(name: &str, shape: &[usize], scale: f32) -> HostTensor {
+    HostTensor { shape: shape.to_vec(), data: fill(name, shape.iter().product(), 0.0, scale) }
+}
+
 /// All weights of the decoder that `config` describes.
 pub(crate) fn decoder(config: &wgvae::AutoencoderConfig) -> BTreeMap<String, HostTensor> {
     let limits = wgvae::DeviceLimits::webgpu_default();
     let size = wgvae::Size { width: 8, height: 8 };
     let plan =
         wgvae::plan_decode(config, size, &limits, wgvae::Storage::F32, true, &wgvae::DecodeOptions::default()).unwrap();
-    let of = |used: &wgvae::plan::WeightUse| {
+    of(&plan.weights)
+}
+
+/// The tensors of files that `weights` take something of.
+pub(crate) fn of(weights: &[wgvae::plan::WeightUse]) -> BTreeMap<String, HostTensor> {
+    let tensor = |used: &wgvae::plan::WeightUse| {
         let shape: Vec<usize> = used.file_shape()?.iter().map(|&extent| usize::try_from(extent).unwrap()).collect();
         Some((used.name.clone(), weight(&used.name, &shape)))
     };
-    plan.weights.iter().filter_map(of).collect()
+    weights.iter().filter_map(tensor).collect()
 }
