@@ -13,6 +13,8 @@ mod checkpoint;
 mod config;
 #[path = "cpu/convert.rs"]
 mod convert;
+#[path = "cpu/families.rs"]
+mod families;
 #[path = "support/formula.rs"]
 mod formula;
 #[path = "cpu/fuzz_corpus.rs"]

@@ -98,9 +98,6 @@ pub struct Plan {
     pub kind: DeviceKind,
 }
 
-/// Chunks of a plan that measures nothing of the image, so that all of it is one pass.
-const STREAMED_CHUNK: Bytes = Bytes(4 << 20);
-
 /// What the host reads of each part of a picture that stays on the device: the words of `image_check`.
 pub const CHECK_BYTES: Bytes = Bytes(CHECK_WORDS as u64 * 4);
 
@@ -128,21 +125,36 @@ impl Plan {
     }
 
     fn of(fused: &fuse::Fused, limits: &DeviceLimits, options: &PlanOptions) -> Result<Self> {
-        let mut options = options;
-        let streamed = PlanOptions { chunk_limit: options.chunk_limit.min(STREAMED_CHUNK), ..options.clone() };
-        if fused.norms.is_empty() || fused.measuring > 0 {
-            // Behind attention everything streams: chunks only have to be large enough to keep the device busy.
-            options = &streamed;
-        }
-        let nodes = nodes::nodes(fused, limits, options)?;
-        let schedule = Schedule::new(&nodes, &Keep::whole(&nodes));
-        let whole = lower::lower(fused, &nodes, &schedule, limits, options)?.placed(limits, options);
+        let streams = schedule::streams(&nodes::nodes(fused, limits, options)?);
+        let whole = if streams { Self::streamed(fused, limits, options)? } else { Self::whole(fused, limits, options)? };
         let plan = match options.memory_budget {
             Some(budget) if whole.memory.peak() > budget => budget::within(fused, limits, options, &whole, budget)?,
             Some(_) | None => whole,
         };
         plan.check(limits)?;
         Ok(plan)
+    }
+
+    /// A plan that computes nothing twice.
+    fn whole(fused: &fuse::Fused, limits: &DeviceLimits, options: &PlanOptions) -> Result<Self> {
+        let nodes = nodes::nodes(fused, limits, options)?;
+        let schedule = Schedule::new(&nodes, &Keep::whole(&nodes));
+        Ok(lower::lower(fused, &nodes, &schedule, limits, options)?.placed(limits, options))
+    }
+
+    /// The same where one pass does nearly everything: of each tensor a few chunks exist at once, and the smaller they are, the less memory that takes and
+    /// the more launches. The smallest plan that is not much slower than the fastest.
+    fn streamed(fused: &fuse::Fused, limits: &DeviceLimits, options: &PlanOptions) -> Result<Self> {
+        const CHUNKS: [Bytes; 3] = [Bytes(4 << 20), Bytes(2 << 20), Bytes(1 << 20)];
+        const SLOWER: f64 = 1.5;
+        let within = |chunk| PlanOptions { chunk_limit: options.chunk_limit.min(chunk), ..options.clone() };
+        let plans: Result<Vec<Self>> =
+            CHUNKS.into_iter().map(|chunk| Self::whole(fused, limits, &within(chunk))).collect();
+        let mut plans = plans?;
+        let fastest = plans.iter().map(Self::predicted_seconds).fold(f64::INFINITY, f64::min);
+        plans.retain(|plan| plan.predicted_seconds() <= SLOWER * fastest);
+        // Never empty: the fastest is there.
+        plans.into_iter().min_by_key(|plan| plan.memory.peak()).ok_or_else(bounds::too_many_steps)
     }
 
     /// A plan of no steps.

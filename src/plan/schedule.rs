@@ -9,8 +9,7 @@
 //! goal conv2, conv1 kept                            conv2[0]           conv2[1]           conv2[2] ...
 //! ```
 //!
-//! [`Keep`] says how many of a stage's first chunks stay for later passes: all of them for a plan that computes nothing twice, in which case
-//! each stage is a pass of its own. The others are forgotten at the end of the pass that computed them, and computed again by the next that reads them.
+//! [`Keep`] says how many of a stage's first chunks stay for later passes: all of them for a plan that computes nothing twice, if a later pass reads them. The others are forgotten at the end of the pass that computed them, and computed again by the next that reads them.
 //! Nobody frees anything here: a chunk lives from its production to its last reader.
 //!
 //! A residual sum takes the place of its residual, chunk by chunk. Whoever reads the residual comes first within a pass, because the sum's
@@ -25,12 +24,43 @@ use crate::plan::node::Node;
 pub struct Keep(pub Vec<usize>);
 
 impl Keep {
-    /// As many as it takes to compute nothing twice: all chunks up to the last barrier. Behind it one pass does everything.
+    /// As many as it takes to compute nothing twice: all chunks of what a later pass reads. What only its own pass reads comes and goes within that.
     pub fn whole(nodes: &[Node]) -> Self {
-        let last = nodes.iter().rposition(|node| node.barrier).unwrap_or(0);
-        let kept = |(stage, node): (usize, &Node)| if stage <= last { node.partition.count() } else { 0 };
-        Self(nodes.iter().enumerate().map(kept).collect())
+        let goals = goals(nodes);
+        let mut kept = vec![0; nodes.len()];
+        for (reader, node) in nodes.iter().enumerate() {
+            for read in node.reads.iter().map(|read| read.stage).chain(node.replaces) {
+                if goals[read] != goals[reader] {
+                    kept[read] = nodes[read].partition.count();
+                }
+            }
+        }
+        Self(kept)
     }
+}
+
+/// For each stage, the goal of the pass that computes it first, where nothing is computed twice: the next barrier.
+fn goals(nodes: &[Node]) -> Vec<usize> {
+    let mut goal = nodes.len().saturating_sub(1);
+    let mut goals: Vec<usize> = (0..nodes.len()).rev().map(|stage| {
+        if nodes[stage].barrier {
+            goal = stage;
+        }
+        goal
+    }).collect();
+    goals.reverse();
+    goals
+}
+
+/// Whether one pass does most of the work of a plan that computes nothing twice.
+pub fn streams(nodes: &[Node]) -> bool {
+    let mut macs = vec![0_u64; nodes.len()];
+    for (node, goal) in nodes.iter().zip(goals(nodes)) {
+        let work = node.row_macs.saturating_mul(u64::from(node.partition.height));
+        macs[goal] = macs[goal].saturating_add(work);
+    }
+    let all = macs.iter().copied().fold(0, u64::saturating_add);
+    macs.into_iter().any(|macs| macs > all / 2)
 }
 
 /// One chunk of one stage, computed.
