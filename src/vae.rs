@@ -25,8 +25,8 @@ use crate::error::{Error, Result};
 use crate::gpu::{Control, Gpu, GpuBuffer, Input, Prepared, RunReport};
 use crate::io::Checkpoint;
 use crate::limits::DeviceLimits;
-use crate::model::autoencoder_kl;
 use crate::model::config::AutoencoderConfig;
+use crate::model::networks::decoder;
 use crate::plan::{ChannelOrder, Output, Plan, PlanOptions, Weights};
 use crate::tensor::{Bytes, Size, Storage};
 
@@ -85,13 +85,13 @@ fn plan_with(
     limits.validate()?;
     check_storage(storage, limits)?;
     check_size("size", latent_size)?;
-    check_image(config.image_size(latent_size))?;
+    check_image(config.image_size(latent_size, unscaled))?;
     if let Some(grid) = options.tiling.grid(latent_size) {
         let tile_options = tiled::tile_options(options);
         let plan = |size| plan_with(config, size, limits, storage, unscaled, &tile_options, weights);
         return TilePlans::new(&grid, plan).map(TilePlans::into_largest);
     }
-    let graph = |size| autoencoder_kl::decoder(config, size, unscaled);
+    let graph = |size| decoder(config, size, unscaled);
     let plan_options = PlanOptions {
         profile: options.profile,
         memory_budget: options.memory_budget,
@@ -212,6 +212,11 @@ impl Vae {
         self.planner.storage
     }
 
+    /// Size in pixels of the image that `latents` decode to.
+    pub fn image_size(&self, latents: &Latents) -> Size {
+        self.config().image_size(latents.size(), self.planner.unscaled || latents.are_unscaled())
+    }
+
     /// Seconds that [`Self::load`] took.
     pub fn load_seconds(&self) -> f64 {
         self.load_seconds
@@ -292,8 +297,9 @@ impl Vae {
         control: &mut Control<'_>,
         sink: &mut dyn FnMut(Rows<'_>) -> Result<()>,
     ) -> Result<DecodedRows> {
-        latents.check(self.config().latent_channels, index)?;
-        self.expect_latents(self.planner.unscaled || latents.are_unscaled()).await?;
+        let unscaled = self.planner.unscaled || latents.are_unscaled();
+        latents.check(self.config().channels(unscaled), index)?;
+        self.expect_latents(unscaled).await?;
         if let Some(grid) = options.tiling.grid(latents.size()) {
             return self.decode_tiles(latents, index, &grid, options, control, sink).await;
         }

@@ -6,8 +6,8 @@ use crate::error::Result;
 use crate::gpu::Gpu;
 use crate::kernels::Variant;
 use crate::limits::{DeviceKind, DeviceLimits};
-use crate::model::autoencoder_kl;
-use crate::model::config::{AutoencoderConfig, FAMILIES};
+use crate::model::config::{AutoencoderConfig, FAMILIES, Kl, Network};
+use crate::model::networks::decoder;
 use crate::plan::{ChannelOrder, Output, Plan, PlanOptions};
 use crate::tensor::{Bytes, Size, Storage};
 
@@ -27,7 +27,8 @@ const CASES: [(DeviceKind, Output, u64, u32); 6] = [
 /// None that a plan for a whole device can have.
 #[doc(hidden)]
 pub fn every_variant(storage: Storage) -> Result<BTreeSet<Variant>> {
-    let mut configs: Vec<AutoencoderConfig> = FAMILIES.iter().map(|family| family.config()).collect();
+    let mut configs: Vec<AutoencoderConfig> =
+        FAMILIES.iter().map(|family| family.config()).filter(AutoencoderConfig::is_plain).collect();
     configs.extend([
         odd_network(&[8], 4, true),
         odd_network(&[12, 24], 6, false),
@@ -37,7 +38,7 @@ pub fn every_variant(storage: Storage) -> Result<BTreeSet<Variant>> {
     let mut variants = BTreeSet::new();
     for config in &configs {
         for (kind, output, chunk, size) in CASES {
-            let graph = autoencoder_kl::decoder(config, Size { width: size, height: size }, false);
+            let graph = decoder(config, Size { width: size, height: size }, false);
             for limits in [DeviceLimits::webgpu_default(), roomy()] {
                 let limits = DeviceLimits { kind, shader_f16: storage == Storage::F16, ..limits };
                 let options = PlanOptions { chunk_limit: Bytes(chunk), ..PlanOptions::new(storage, output) };
@@ -62,21 +63,16 @@ pub async fn compile_all(gpu: &Gpu, storage: Storage) -> Result<Vec<&'static str
 /// A small network with what the published ones lack: uneven groups, few channels, one level.
 #[doc(hidden)]
 pub fn odd_network(channels: &[u32], groups: u32, attention: bool) -> AutoencoderConfig {
-    AutoencoderConfig {
-        out_channels: 3,
-        latent_channels: 4,
+    let network = Kl {
         block_out_channels: channels.to_vec(),
+        decoder_block_out_channels: None,
         layers_per_block: 1,
         norm_num_groups: groups,
         mid_block_add_attention: attention,
+        use_quant_conv: true,
         use_post_quant_conv: true,
-        scaling_factor: 1.0,
-        shift_factor: 0.0,
-        latents_mean: None,
-        latents_std: None,
-        force_upcast: true,
-        sample_size: None,
-    }
+    };
+    AutoencoderConfig { force_upcast: true, ..AutoencoderConfig::new(Network::Kl(network), 4) }
 }
 
 /// A device with much more than WebGPU's defaults.

@@ -74,7 +74,7 @@ impl Vae {
     /// See [`plan_decode`](super::plan_decode).
     pub fn plan_tiles(&self, latent_size: Size, options: &DecodeOptions) -> Result<TilePlans> {
         check_size("size", latent_size)?;
-        check_image(self.config().image_size(latent_size))?;
+        check_image(self.config().image_size(latent_size, self.planner.unscaled))?;
         match options.tiling.grid(latent_size) {
             Some(grid) => TilePlans::new(&grid, |size| self.plan(size, &tile_options(options))),
             None => Ok(TilePlans { plans: vec![(self.plan(latent_size, options)?, 1)] }),
@@ -109,7 +109,7 @@ impl Vae {
             });
         }
         let factor = self.config().spatial_factor();
-        let size = self.config().image_size(latents.size());
+        let size = self.image_size(latents);
         let tile_options = tile_options(options);
         let total = self.plan_tiles(latents.size(), options)?.macs();
         if let Some(first) = grid.tiles().next() {

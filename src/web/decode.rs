@@ -195,7 +195,7 @@ impl WebVae {
                 (self.vae.decode_picture(&latents.latents, index, options.format, &decode, &mut control).await?, None)
             }
             WebOutput::Rgba8 | WebOutput::Raw => {
-                let size = self.vae.config().image_size(latents.latents.size());
+                let size = self.vae.image_size(&latents.latents);
                 let mut rows = RowsForJs::new(size, options.output)?;
                 let mut sink = |part: Rows<'_>| {
                     rows.place(&part);
