@@ -38,6 +38,8 @@ mod layers;
 mod memory_report;
 #[path = "cpu/names.rs"]
 mod names;
+#[path = "support/networks.rs"]
+mod networks;
 #[path = "cpu/npy.rs"]
 mod npy;
 #[path = "support/plan_checks.rs"]

@@ -347,13 +347,17 @@ impl Fusing<'_> {
     fn activate(&mut self, input: TensorId, activation: Activation, output: TensorId) {
         let view = self.views[input.0];
         let alone = self.readers[input.0].len() == 1 && view.prologue == Prologue::default();
-        if activation == Activation::Relu && alone
+        if activation == Activation::Relu
+            && alone
             && let Some(conv) = self.producer(view.stored)
         {
             (conv.relu, conv.output) = (true, output);
             return;
         }
-        assert!(view.prologue.activation.is_none() && view.prologue.doubling.is_none(), "an activation of an activation");
+        assert!(
+            view.prologue.activation.is_none() && view.prologue.doubling.is_none(),
+            "an activation of an activation"
+        );
         self.views[output.0] = View { prologue: Prologue { activation: Some(activation), ..view.prologue }, ..view };
     }
 
@@ -366,7 +370,9 @@ impl Fusing<'_> {
             matches!(stage, Stage::Conv(conv) if is_shortcut && conv.output == residual && is_plain_product(conv))
         });
         let residual = match shortcut.map(|index| self.fused.stages.remove(index)) {
-            Some(Stage::Conv(Conv { weight, bias, input, .. })) => Residual::Shortcut { weight, bias, input, scale: 1.0 },
+            Some(Stage::Conv(Conv { weight, bias, input, .. })) => {
+                Residual::Shortcut { weight, bias, input, scale: 1.0 }
+            }
             _ => {
                 let last = self.readers[node.inputs[0].0].iter().max();
                 assert_eq!(last, Some(&index), "a residual of {:?} that is read after the sum", node.output);

@@ -178,7 +178,11 @@ fn predict(plan: &Plan, timestamps: bool) -> Memory {
         params: Bytes(plan.params.len() as u64 + UNUSED_BYTES),
         staging: Staging::of(plan).bytes(),
         timestamps: if timestamps { timestamp_bytes(plan) } else { Bytes(0) },
-        picture: if plan.output.stays() { Bytes(plan.row_bytes().0 * u64::from(plan.result.size.height)) } else { Bytes(0) },
+        picture: if plan.output.stays() {
+            Bytes(plan.row_bytes().0 * u64::from(plan.result.size.height))
+        } else {
+            Bytes(0)
+        },
     }
 }
 

@@ -126,7 +126,8 @@ impl Plan {
 
     fn of(fused: &fuse::Fused, limits: &DeviceLimits, options: &PlanOptions) -> Result<Self> {
         let streams = schedule::streams(&nodes::nodes(fused, limits, options)?);
-        let whole = if streams { Self::streamed(fused, limits, options)? } else { Self::whole(fused, limits, options)? };
+        let whole =
+            if streams { Self::streamed(fused, limits, options)? } else { Self::whole(fused, limits, options)? };
         let plan = match options.memory_budget {
             Some(budget) if whole.memory.peak() > budget => budget::within(fused, limits, options, &whole, budget)?,
             Some(_) | None => whole,

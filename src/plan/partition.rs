@@ -151,7 +151,8 @@ mod tests {
                 for start in 0..window.output(doubled) {
                     for end in start + 1..=window.output(doubled) {
                         let rows = Rows { start, end };
-                        let taps = (start..end).flat_map(|row| (0..window.side).map(move |tap| row * window.stride + tap));
+                        let taps =
+                            (start..end).flat_map(|row| (0..window.side).map(move |tap| row * window.stride + tap));
                         let touched = taps
                             .filter_map(|row| row.checked_sub(window.before()))
                             .filter(|row| *row < doubled)

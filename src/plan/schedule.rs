@@ -24,8 +24,18 @@ use crate::plan::node::Node;
 pub struct Keep(pub Vec<usize>);
 
 impl Keep {
-    /// As many as it takes to compute nothing twice: all chunks of what a later pass reads. What only its own pass reads comes and goes within that.
+    /// As many as it takes to compute nothing twice. Where one pass does most of the work: all chunks of what a later pass reads; what only its own pass reads
+    /// comes and goes within that. Else all chunks up to the last barrier, which gives each stage a pass, and its scratch memory, of its own.
     pub fn whole(nodes: &[Node]) -> Self {
+        if streams(nodes) {
+            return Self::read_later(nodes);
+        }
+        let last = nodes.iter().rposition(|node| node.barrier).unwrap_or(0);
+        let kept = |(stage, node): (usize, &Node)| if stage <= last { node.partition.count() } else { 0 };
+        Self(nodes.iter().enumerate().map(kept).collect())
+    }
+
+    fn read_later(nodes: &[Node]) -> Self {
         let goals = goals(nodes);
         let mut kept = vec![0; nodes.len()];
         for (reader, node) in nodes.iter().enumerate() {
@@ -42,12 +52,15 @@ impl Keep {
 /// For each stage, the goal of the pass that computes it first, where nothing is computed twice: the next barrier.
 fn goals(nodes: &[Node]) -> Vec<usize> {
     let mut goal = nodes.len().saturating_sub(1);
-    let mut goals: Vec<usize> = (0..nodes.len()).rev().map(|stage| {
-        if nodes[stage].barrier {
-            goal = stage;
-        }
-        goal
-    }).collect();
+    let mut goals: Vec<usize> = (0..nodes.len())
+        .rev()
+        .map(|stage| {
+            if nodes[stage].barrier {
+                goal = stage;
+            }
+            goal
+        })
+        .collect();
     goals.reverse();
     goals
 }

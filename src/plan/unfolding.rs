@@ -1,8 +1,8 @@
 //! How a convolution that goes by `unfold` is cut into bands.
 
+use crate::kernels::WORKGROUP;
 use crate::kernels::choice::Choice;
 use crate::kernels::unfold::TAPS;
-use crate::kernels::WORKGROUP;
 use crate::limits::DeviceLimits;
 use crate::model::graph::Shape;
 use crate::plan::partition::Rows;

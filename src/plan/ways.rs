@@ -35,16 +35,20 @@ fn check(way: Way, conv: &Conv) -> Result<(), &'static str> {
     let doubled = prologue.doubling.is_some();
     let shortcut = matches!(conv.residual, Some(Residual::Shortcut { .. }));
     let missing = match way {
-        Way::Winograd => [(normalises_before(way, conv) && doubled, "doubling of what was normalised before"), (false, "")],
+        Way::Winograd => {
+            [(normalises_before(way, conv) && doubled, "doubling of what was normalised before"), (false, "")]
+        }
         Way::Direct => [
             (bent || (normalised && doubled), "activation without a norm, and no doubling after one"),
             (prologue.doubling == Some(Doubling::Shuffle) || conv.residual.is_some(), "shuffle and no sum"),
         ],
-        Way::Unfold => [
-            (bent || normalised || doubled, "prologue"),
-            (conv.residual.is_some() || conv.relu, "sum and no ReLU"),
+        Way::Unfold => {
+            [(bent || normalised || doubled, "prologue"), (conv.residual.is_some() || conv.relu, "sum and no ReLU")]
+        }
+        Way::Product => [
+            (bent || doubled, "activation without a norm, and no doubling"),
+            (shortcut || conv.relu, "shortcut and no ReLU"),
         ],
-        Way::Product => [(bent || doubled, "activation without a norm, and no doubling"), (shortcut || conv.relu, "shortcut and no ReLU")],
     };
     missing.into_iter().find(|(missing, _)| *missing).map_or(Ok(()), |(_, what)| Err(what))
 }

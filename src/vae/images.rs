@@ -22,10 +22,13 @@ impl Images {
     /// # Errors
     /// [`Error::Input`] for another rank, an empty or absurd extent, or a value that is not finite, with its place.
     pub fn new(tensor: HostTensor) -> Result<Self> {
-        let wrong = |expected: &str, found: String| Error::Input { what: "image".to_owned(), expected: expected.to_owned(), found };
+        let wrong = |expected: &str, found: String| Error::Input {
+            what: "image".to_owned(),
+            expected: expected.to_owned(),
+            found,
+        };
         let shape = || format!("{:?}", tensor.shape);
-        let axes: Vec<u32> =
-            tensor.shape.iter().map_while(|extent| u32::try_from(*extent).ok()).collect();
+        let axes: Vec<u32> = tensor.shape.iter().map_while(|extent| u32::try_from(*extent).ok()).collect();
         let (count, channels, height, width) = match *axes.as_slice() {
             [n, c, h, w] => (n, c, h, w),
             [c, h, w] => (1, c, h, w),

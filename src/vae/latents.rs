@@ -6,9 +6,9 @@ use crate::error::{Error, Result};
 #[cfg(target_arch = "wasm32")]
 use crate::gpu::ForeignBuffer;
 use crate::gpu::Input;
+use crate::io::StoredLatents;
 use crate::model::config::AutoencoderConfig;
 use crate::plan::Planes;
-use crate::io::StoredLatents;
 use crate::tensor::{HostTensor, Size};
 
 /// Latents of one or more images, `[n, c, h, w]`, planar f32.

@@ -9,7 +9,9 @@ use wgvae::model::config::{Network, SeedVr};
 use wgvae::model::graph::Graph;
 use wgvae::model::networks::{decoder, encoder};
 use wgvae::plan::{Plan, PlanOptions};
-use wgvae::{AutoencoderConfig, Bytes, DeviceKind, DeviceLimits, Family, FileSource, HostTensor, Output, Size, Storage};
+use wgvae::{
+    AutoencoderConfig, Bytes, DeviceKind, DeviceLimits, Family, FileSource, HostTensor, Output, Size, Storage,
+};
 
 use crate::formula;
 use crate::interpret::{assert_same_bits, relative_error};

@@ -11,7 +11,8 @@ use wgvae::kernels::weights::Layout;
 use wgvae::kernels::{Access, interface};
 use wgvae::model::graph::Take;
 use wgvae::plan::{
-    Action, BufferId, BufferUse, HostSource, InputRows, Planes, Resource, SlotId, Step, UNUSED_BYTES, WeightId, WeightUse,
+    Action, BufferId, BufferUse, HostSource, InputRows, Planes, Resource, SlotId, Step, UNUSED_BYTES, WeightId,
+    WeightUse,
 };
 use wgvae::{Bytes, Control, Gpu, GpuOptions, Memory, Output, Plan, Size, Storage};
 

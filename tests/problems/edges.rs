@@ -56,7 +56,8 @@ fn planes_out_problem(pixels: u32, channels: u32, clamp: bool) -> Problem {
     let channels4 = channels.div_ceil(4);
     let params = PlanesOutParams { pixels, channels, channels4, factor: 2.0, offset: -1.0 };
     let mut x = noise(1, pixels * channels4 * 4, 1.5);
-    (x[0], x[x.len() / 2]) = (f32::INFINITY, f32::NAN);
+    let middle = x.len() / 2;
+    (x[0], x[middle]) = (f32::INFINITY, f32::NAN);
     let bytes = (pixels * channels * 4) as usize;
     Problem {
         name: format!("planes_out {pixels} pixels c{channels} clamp {clamp}"),

@@ -1,8 +1,8 @@
 //! The three transforms of Winograd convolutions.
 
 use wgvae::Storage;
-use wgvae::model::graph::{Activation, Doubling};
 use wgvae::kernels::winograd::{Epilogue, InParams, OutParams, Prologue, WeightsParams, input, output, weights};
+use wgvae::model::graph::{Activation, Doubling};
 
 use super::{Problem, STORAGES, random, room, tolerance};
 

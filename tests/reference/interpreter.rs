@@ -78,7 +78,7 @@ impl Drop for Named {
 
 impl Memory<'_> {
     fn poison(&mut self, step: usize) {
-        for (index, buffer) in self.plan.buffers.iter().enumerate() {
+        for buffer in &self.plan.buffers {
             if buffer.live.start == step {
                 let start = usize::try_from(buffer.offset.0).unwrap();
                 self.slots[buffer.slot.0][start..][..usize::try_from(buffer.bytes.0).unwrap()].fill(POISON);
@@ -182,8 +182,7 @@ impl Memory<'_> {
     /// Puts rows of the result into the image.
     fn output(&mut self, buffer: BufferId, (start, end): (u32, u32)) {
         let size = self.plan.result.size;
-        let (width, height, channels) =
-            (size.width as usize, size.height as usize, self.plan.result.channels as usize);
+        let (width, height, channels) = (size.width as usize, size.height as usize, self.plan.result.channels as usize);
         let rows = start as usize..end as usize;
         assert_eq!(rows.start, self.rows_out, "rows out of order");
         self.rows_out = rows.end;

@@ -14,7 +14,8 @@ pub(super) fn run(call: &mut Call<'_>) {
         let (row, column) = ((at(p.first) + pixel) / at(p.width), (at(p.first) + pixel) % at(p.width));
         for tap in 0..9 {
             let source_row = (row * stride + tap / 3).checked_sub(before).filter(|row| *row < at(p.x_height));
-            let source_column = (column * stride + tap % 3).checked_sub(before).filter(|column| *column < at(p.x_width));
+            let source_column =
+                (column * stride + tap % 3).checked_sub(before).filter(|column| *column < at(p.x_width));
             for channel in 0..at(p.channels4) {
                 let value = match (source_row, source_column) {
                     (Some(row), Some(column)) => {

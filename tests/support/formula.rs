@@ -50,7 +50,7 @@ pub(crate) fn weight(name: &str, shape: &[usize]) -> HostTensor {
 
 /// The latents of `shape`.
 pub(crate) fn latents(shape: &[usize]) -> HostTensor {
-    HostTensor { shape: shape.to_vec(), data: fill("latents", shape.iter().product(), 0.0, 1.7) }
+    input("latents", shape, 1.7)
 }
 
 /// The input `name` of `shape`.

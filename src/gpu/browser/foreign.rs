@@ -74,7 +74,12 @@ impl ForeignBuffer {
 impl Prepared {
     /// What lies in the caller's buffer, by way of a slot, which nobody uses before a run. A trip to the host: the plan fetches its input by rows, and latents are
     /// small.
-    pub(in crate::gpu) async fn read_foreign(&mut self, buffer: &ForeignBuffer, at: u64, bytes: u64) -> Result<Vec<f32>> {
+    pub(in crate::gpu) async fn read_foreign(
+        &mut self,
+        buffer: &ForeignBuffer,
+        at: u64,
+        bytes: u64,
+    ) -> Result<Vec<f32>> {
         let slot = self.slots.iter().max_by_key(|slot| slot.bytes());
         let slot = slot.ok_or_else(|| self.gpu.failure("reading the caller's buffer", &"a plan without slots"))?;
         let mut data = Vec::new();

@@ -24,10 +24,8 @@ impl Lowering<'_> {
         let weight = Weight { name: "input.factor_offset".to_owned(), take: Take::Transform };
         let factors = self.weight(&weight, Layout::Vector { channels: channels * 2 }, 1.0);
         self.plan.transform = [transform.factor.as_slice(), &transform.offset].concat();
-        let input = self.input_index(Planes {
-            size: Size { width: shape.width / patch, height: shape.height / patch },
-            channels,
-        });
+        let input = self
+            .input_index(Planes { size: Size { width: shape.width / patch, height: shape.height / patch }, channels });
         let bytes = self.pass.sizes.planes;
         let planes = self.pass.planes.unwrap_or_else(|| self.scratch("planes", bytes));
         self.pass.planes = Some(planes);
@@ -65,8 +63,7 @@ impl Lowering<'_> {
 
     pub(super) fn output(&mut self, input: TensorId, ending: Ending, chunk: usize) {
         let shape = self.fused.shape(input);
-        self.plan.result =
-            Planes { size: Size { width: shape.width, height: shape.height }, channels: shape.channels };
+        self.plan.result = Planes { size: Size { width: shape.width, height: shape.height }, channels: shape.channels };
         let source = self.tensor(input).chunk(chunk);
         let own = self.nodes[self.stage].partition.chunk(chunk);
         let pixels = own.count() * shape.width;

@@ -3,9 +3,9 @@
 use crate::kernels::group_norm::{
     ApplyParams, FinishParams, MOMENTS_VEC4_BYTES, NORM_VEC4_BYTES, StatsParams, apply, finish, stats,
 };
+use crate::kernels::pixel_norm::{self, PixelNormParams};
 use crate::kernels::weights::Layout;
 use crate::kernels::winograd::TILE;
-use crate::kernels::pixel_norm::{self, PixelNormParams};
 use crate::model::graph::{Shape, TensorId, Weight};
 use crate::plan::fuse::{Conv, Normalize};
 use crate::plan::partition::{Partition, Rows};
