@@ -41,7 +41,7 @@ pub use error::{DeviceError, Error, Result};
 pub use gpu::{AdapterReport, Control, Gpu, GpuOptions, Ledger, Progress, RunReport, Submission, adapters};
 pub use io::{
     ByteSource, Checkpoint, ElementType, LatentScale, Layout, MemorySource, Parameters, ReadFuture, StoredLatents,
-    StoredTensor, TensorInfo, read_latents,
+    StoredTensor, TensorInfo, read_images, read_latents,
 };
 #[cfg(not(target_arch = "wasm32"))]
 pub use io::{FileSource, Variant};
@@ -63,7 +63,7 @@ pub mod internals {
     pub use crate::io::shard_index;
     pub use crate::io::{convert, names, npy, safetensors};
     #[cfg(feature = "cli")]
-    pub use crate::io::{image_file, part_file};
+    pub use crate::io::{image_file, part_file, picture};
     pub use crate::model::config;
     pub use crate::vae::{compile_all, every_variant, odd_network};
 }

@@ -13,6 +13,8 @@ mod checkpoint;
 mod config;
 #[path = "cpu/convert.rs"]
 mod convert;
+#[path = "support/fixture.rs"]
+mod fixture;
 #[path = "support/formula.rs"]
 mod formula;
 #[path = "cpu/fuzz_corpus.rs"]
@@ -38,6 +40,9 @@ mod memory_report;
 mod names;
 #[path = "cpu/npy.rs"]
 mod npy;
+#[cfg(feature = "cli")]
+#[path = "cpu/pictures.rs"]
+mod pictures;
 #[path = "support/plan_checks.rs"]
 mod plan_checks;
 #[path = "cpu/plan_properties.rs"]
