@@ -51,8 +51,8 @@ pub use plan::{ChannelOrder, Memory, Output, Plan, PlanFacts, RunFacts, StageFac
 pub use tensor::{Bytes, DType, HostTensor, Size, Storage};
 pub use tiling::{Blend, BlendRule, Tiling};
 pub use vae::{
-    DecodeOptions, Decoded, DecodedRows, Fallback, Latents, LoadOptions, Parking, Pixels, Planner, Precision,
-    RowPixels, Rows, TilePlans, Vae, check_decoder, decoder_reads, plan_decode,
+    DecodeOptions, Decoded, DecodedRows, Fallback, Latents, LoadOptions, Parking, Pixels, Planner, Posterior,
+    Precision, RowPixels, Rows, TilePlans, Vae, check_decoder, decoder_reads, plan_decode,
 };
 
 /// Readers and writers that the command line and the crate's own tests use. With the hidden modules `gpu`, `kernels`, `model`,
@@ -65,7 +65,7 @@ pub mod internals {
     #[cfg(feature = "cli")]
     pub use crate::io::{image_file, part_file, picture};
     pub use crate::model::config;
-    pub use crate::vae::{compile_all, every_variant, odd_network};
+    pub use crate::vae::{compile_all, every_variant, odd_network, scale_latents};
 }
 
 /// Compiles the README's example.

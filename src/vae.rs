@@ -3,8 +3,11 @@
 mod every_kernel;
 mod fallback;
 mod latents;
+mod noise;
 mod options;
 mod pixels;
+mod posterior;
+mod scaling;
 mod tiled;
 mod weights;
 
@@ -15,6 +18,8 @@ pub use self::fallback::Fallback;
 pub use self::latents::Latents;
 pub use self::options::{DecodeOptions, LoadOptions, Parking, Precision};
 pub use self::pixels::{Pixels, RowPixels, Rows};
+pub use self::posterior::Posterior;
+pub use self::scaling::scale_latents;
 pub use self::tiled::TilePlans;
 pub use self::weights::{check_decoder, decoder_reads};
 

@@ -49,6 +49,8 @@ mod plan_checks;
 mod plan_properties;
 #[path = "cpu/plan_snapshots.rs"]
 mod plan_snapshots;
+#[path = "cpu/posterior.rs"]
+mod posterior;
 #[path = "reference/mod.rs"]
 mod reference;
 #[path = "cpu/safetensors.rs"]
