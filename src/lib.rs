@@ -29,6 +29,8 @@ mod limits;
 pub mod model;
 #[doc(hidden)]
 pub mod plan;
+#[doc(hidden)]
+pub mod quality;
 pub mod report;
 mod tensor;
 #[doc(hidden)]
@@ -41,7 +43,7 @@ pub use error::{DeviceError, Error, Result};
 pub use gpu::{AdapterReport, Control, Gpu, GpuOptions, Ledger, Progress, RunReport, Submission, adapters};
 pub use io::{
     ByteSource, Checkpoint, ElementType, LatentScale, Layout, MemorySource, Parameters, ReadFuture, StoredLatents,
-    StoredTensor, TensorInfo, read_images, read_latents,
+    StoredTensor, TensorInfo, read_images, read_latents, write_latents,
 };
 #[cfg(not(target_arch = "wasm32"))]
 pub use io::{FileSource, Variant};
@@ -65,6 +67,7 @@ pub mod internals {
     #[cfg(feature = "cli")]
     pub use crate::io::{image_file, part_file, picture};
     pub use crate::model::config;
+    pub use crate::quality;
     pub use crate::vae::{compile_all, every_variant, odd_network, scale_latents};
 }
 

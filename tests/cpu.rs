@@ -51,6 +51,8 @@ mod plan_properties;
 mod plan_snapshots;
 #[path = "cpu/posterior.rs"]
 mod posterior;
+#[path = "cpu/quality.rs"]
+mod quality;
 #[path = "reference/mod.rs"]
 mod reference;
 #[path = "cpu/safetensors.rs"]

@@ -1,6 +1,9 @@
-//! Latents in files: which format, which tensor.
+//! Latents in files: which format, which tensor, and whether they are the VAE's own.
+
+use std::collections::BTreeMap;
 
 use super::array_file::ArrayFile;
+use super::safetensors::write_with_metadata;
 use super::source::ByteSource;
 use crate::error::Result;
 use crate::tensor::HostTensor;
@@ -17,6 +20,9 @@ const COMFY_VERSION: &str = "latent_format_version_0";
 
 /// ... and that was SD 1's, whose scaling factor this is.
 const COMFY_FIRST_SCALE: f32 = 0.18215;
+
+/// The key of the metadata in files that are written here that says whether the values are the VAE's own, by `true` or `false`.
+const UNSCALED: &str = "unscaled";
 
 /// Latents as a file has them.
 #[derive(Debug, Clone, PartialEq)]
@@ -36,9 +42,20 @@ pub async fn read_latents(source: &dyn ByteSource, name: Option<&str>) -> Result
     let file = ArrayFile::find(source, "latents", name, &[TENSOR, COMFY_TENSOR]).await?;
     let mut tensor = file.read(source).await?;
     let ArrayFile::Safetensors { header, name } = file else { return Ok(StoredLatents { tensor, unscaled: false }) };
-    let unscaled = name == COMFY_TENSOR;
-    if unscaled && !header.tensors.contains_key(COMFY_VERSION) {
+    let is_comfy = name == COMFY_TENSOR;
+    let unscaled = is_comfy || header.metadata.get(UNSCALED).is_some_and(|said| said == "true");
+    if is_comfy && !header.tensors.contains_key(COMFY_VERSION) {
         tensor.data.iter_mut().for_each(|value| *value *= 1.0 / COMFY_FIRST_SCALE);
     }
     Ok(StoredLatents { tensor, unscaled })
+}
+
+/// A .safetensors file of `latents` that [`read_latents`] reads back, and tells whether they are the VAE's own. `facts` are written beside them, for people.
+///
+/// # Errors
+/// [`Error::Input`](crate::Error::Input) when there are not as many values as the shape says.
+pub fn write_latents(latents: &StoredLatents, facts: &[(&'static str, String)]) -> Result<Vec<u8>> {
+    let mut metadata: BTreeMap<&str, String> = facts.iter().cloned().collect();
+    metadata.insert(UNSCALED, latents.unscaled.to_string());
+    write_with_metadata(&[(TENSOR, &latents.tensor)], &metadata)
 }
