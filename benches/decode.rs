@@ -7,7 +7,7 @@ use std::time::Duration;
 use criterion::{BenchmarkId, Criterion, Throughput};
 use pollster::block_on;
 use wgvae::kernels::choice::Choice;
-use wgvae::model::autoencoder_kl::decoder;
+use wgvae::model::networks::decoder;
 use wgvae::plan::PlanOptions;
 use wgvae::{Bytes, FAMILIES, Gpu, GpuOptions, Output, RunReport, Size, Storage};
 

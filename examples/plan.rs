@@ -13,7 +13,7 @@ fn main() -> Result<()> {
         let plan = plan_decode(&config, latents, &limits, Storage::PackedF16, false, &DecodeOptions::default())?;
         println!(
             "{:>10}: {} GPU memory, of that {} weights; {} G multiply-adds in {} steps",
-            plan.image.to_string(),
+            plan.result.size.to_string(),
             plan.memory.peak(),
             plan.memory.weights,
             plan.macs() / 1_000_000_000,

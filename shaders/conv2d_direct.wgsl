@@ -1,15 +1,16 @@
-// conv2d_direct: y = 3x3 convolution of x, stride 1, zero padding 1, + bias. Register tile over pixels of a row.
+// conv2d_direct: y = relu?(3x3 convolution of x, stride 1, zero padding 1, + bias). Register tile over pixels of a row.
 //
 // For convolutions where Winograd does not pay: few input or output channels.
 // One invocation: TILE_X neighbouring pixels by 4 * TILE_N output channels.
 
-//#parts storage output
+//#parts storage output relu
 
 const WORKGROUP: u32 = 64u;       // invocations per workgroup
 const TILE_X: u32 = 4u;           // pixels of a row per invocation
 const TILE_N: u32 = 1u;           // vec4 output channels per invocation
 const TILE_X_HALO: u32 = 6u;      // TILE_X + 2
 const SHIFT: u32 = 0u;            // 1: the input is half the size of the image (nearest neighbour)
+const RELU: bool = false;         // max(y, 0)
 alias Stored = vec4<f32>;         // x and w as kept in memory
 alias Output = vec4<f32>;         // y as kept in memory
 
@@ -83,7 +84,10 @@ fn main(@builtin(global_invocation_id) global_id: vec3<u32>) {
             for (var j = 0u; j < TILE_N; j++) { //#unroll
                 let column = column0 + j;
                 if (column < params.c_out4) {
-                    let value = fma(acc[i * TILE_N + j], vec4<f32>(params.scale), bias[column]);
+                    var value = fma(acc[i * TILE_N + j], vec4<f32>(params.scale), bias[column]);
+                    if (RELU) {
+                        value = relu(value);
+                    }
                     y[(y_row + px) * params.c_out4 + column] = store_output(value);
                 }
             }

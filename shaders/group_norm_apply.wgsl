@@ -1,12 +1,12 @@
-// group_norm_apply: y = x * scale[c] + shift[c], then SiLU where asked.
+// group_norm_apply: y = x * scale[c] + shift[c], then the activation.
 //
 // For readers that cannot normalise as they load: direct convolutions and linear layers. Runs on one band at a time.
 // One invocation: four channels of one pixel.
 
-//#parts storage activation
+//#parts storage activation relu
 
 const WORKGROUP: u32 = 64u;    // invocations per workgroup
-const ACTIVATE: bool = true;   // SiLU after the norm
+const ACTIVATION: u32 = 1u;    // after the norm: 0 none, 1 SiLU, 2 ReLU
 alias Stored = vec4<f32>;      // x and y as kept in memory
 
 struct Params {
@@ -27,9 +27,6 @@ fn main(@builtin(global_invocation_id) global_id: vec3<u32>, @builtin(num_workgr
         return;
     }
     let channel = index % params.channels4;
-    var value = fma(load_stored(x[params.x_offset + index]), norm[channel * 2u], norm[channel * 2u + 1u]);
-    if (ACTIVATE) {
-        value = silu(value);
-    }
-    y[index] = store_stored(value);
+    let value = fma(load_stored(x[params.x_offset + index]), norm[channel * 2u], norm[channel * 2u + 1u]);
+    y[index] = store_stored(activate(value));
 }

@@ -1,23 +1,23 @@
-// image_out: the decoder's image to what is shown or read: RGBA8, or planar f32 before clamping.
+// image_out: the network's image to what is shown: RGBA8.
 //
-// RGBA8 (or BGRA8) = round(clamp(x * 0.5 + 0.5, 0, 1) * 255), half to even (diffusers' VaeImageProcessor.postprocess). Alpha is 255, and 0
-// where a colour is not finite: such a picture is refused. Rows of RGBA8 may be longer than the image is wide, as textures want them.
+// RGBA8 (or BGRA8) = round(clamp(x * 0.5 + 0.5, 0, 1) * 255), half to even (diffusers' VaeImageProcessor.postprocess), x = factor * input + offset.
+// Alpha is 255, and 0 where a colour is not finite: such a picture is refused. Rows may be longer than the image is wide, as textures want them.
 // One invocation: one pixel.
 
 const WORKGROUP: u32 = 64u;  // invocations per workgroup
-const RAW: bool = false;     // planar f32 instead of RGBA8
 const BGRA: bool = false;    // BGRA8 instead of RGBA8
 
 struct Params {
     pixels: u32,  // h * w of this chunk
     width: u32,   // w
-    stride: u32,  // pixels from one row of y to the next (not RAW)
-    plane: u32,   // pixels of one plane of y (RAW)
+    stride: u32,  // pixels from one row of y to the next
+    factor: f32,  // of what the network makes
+    offset: f32,  // added to that
 }
 
 @group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read> x: array<vec4<f32>>;        // [h, w]: r, g, b, unused
-@group(0) @binding(2) var<storage, read_write> y: array<u32>;        // [h, stride] RGBA8, or [3, h, w] bits of f32
+@group(0) @binding(2) var<storage, read_write> y: array<u32>;        // [h, stride] RGBA8
 
 @compute @workgroup_size(WORKGROUP)
 fn main(@builtin(global_invocation_id) global_id: vec3<u32>) {
@@ -25,17 +25,10 @@ fn main(@builtin(global_invocation_id) global_id: vec3<u32>) {
     if (pixel >= params.pixels) {
         return;
     }
-    let color = x[pixel].xyz;
-    if (RAW) {
-        let bits = bitcast<vec3<u32>>(color);
-        y[pixel] = bits.x;
-        y[params.plane + pixel] = bits.y;
-        y[2u * params.plane + pixel] = bits.z;
-    } else {
-        let level = vec3<u32>(round(clamp(fma(color, vec3<f32>(0.5), vec3<f32>(0.5)), vec3<f32>(0.0), vec3<f32>(1.0)) * 255.0));
-        // By its bits: compilers may take every float for finite.
-        let infinite = (bitcast<vec3<u32>>(color) & vec3<u32>(0x7f800000u)) == vec3<u32>(0x7f800000u);
-        let alpha = select(0xff000000u, 0u, any(infinite));
-        y[pixel / params.width * params.stride + pixel % params.width] = select(level.x, level.z, BGRA) | (level.y << 8u) | (select(level.z, level.x, BGRA) << 16u) | alpha;
-    }
+    let color = fma(x[pixel].xyz, vec3<f32>(params.factor), vec3<f32>(params.offset));
+    let level = vec3<u32>(round(clamp(fma(color, vec3<f32>(0.5), vec3<f32>(0.5)), vec3<f32>(0.0), vec3<f32>(1.0)) * 255.0));
+    // By its bits: compilers may take every float for finite.
+    let infinite = (bitcast<vec3<u32>>(color) & vec3<u32>(0x7f800000u)) == vec3<u32>(0x7f800000u);
+    let alpha = select(0xff000000u, 0u, any(infinite));
+    y[pixel / params.width * params.stride + pixel % params.width] = select(level.x, level.z, BGRA) | (level.y << 8u) | (select(level.z, level.x, BGRA) << 16u) | alpha;
 }

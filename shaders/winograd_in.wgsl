@@ -1,17 +1,18 @@
 // winograd_in: v = B^T d B of 6x6 input tiles, for Winograd F(4x4, 3x3), points 0, +-1/sqrt(2), +-sqrt(2), infinity.
 //
-// d is what the convolution reads: the input, group-normalised and passed through SiLU where asked, doubled in size by
-// nearest neighbour where asked (SHIFT 1), zero outside the image. Tiles step by 4 pixels.
+// d is what the convolution reads: the input, group-normalised and activated where asked, doubled in size where asked (SHIFT 1) by
+// nearest neighbour or from four times the channels (SHUFFLE), zero outside the image. Tiles step by 4 pixels.
 // One invocation: four channels of one tile. One workgroup: 16 neighbouring tiles by 16 channels, so that both its reads (channels
 // together) and its writes (tiles together) are runs of memory.
 
-//#parts storage activation
+//#parts storage activation relu
 
 const WORKGROUP: u32 = 64u;       // invocations per workgroup
 const WORKGROUP_TILES: u32 = 16u; // tiles of one workgroup
 const NORMALIZE: bool = true;     // x * scale[c] + shift[c] first
-const ACTIVATE: bool = true;      // then SiLU
+const ACTIVATION: u32 = 1u;       // then: 0 none, 1 SiLU, 2 ReLU
 const SHIFT: u32 = 0u;            // 1: the input is half the size of the image
+const SHUFFLE: bool = false;      // channel (2 py + px) c + k of the input is channel k of pixel (py, px) of four
 alias Stored = vec4<f32>;         // the input as kept in memory
 
 const A: f32 = 0.7071067811865476;
@@ -26,11 +27,11 @@ struct Params {
     height: u32,     // image height (after doubling), pixels
     x_width: u32,    // width of x, pixels
     x_row0: i32,     // image row (before doubling) that x starts with
-    channels4: u32,  // channels / 4
+    channels4: u32,  // channels of d / 4
 }
 
 @group(0) @binding(0) var<uniform> params: Params;
-@group(0) @binding(1) var<storage, read> x: array<Stored>;               // [rows, w, c / 4]
+@group(0) @binding(1) var<storage, read> x: array<Stored>;               // [rows, w, c / 4], 4 c where SHUFFLE
 @group(0) @binding(2) var<storage, read> norm: array<vec4<f32>>;         // [c / 4, 2]: scale, shift
 @group(0) @binding(3) var<storage, read_write> v: array<vec4<f32>>;      // [36, c / 4, tiles]
 
@@ -70,20 +71,21 @@ fn main(@builtin(workgroup_id) workgroup_id: vec3<u32>, @builtin(local_invocatio
     for (var column = 0; column < 6; column++) { //#unroll
         let px = image_x + column;
         let column_inside = px >= 0 && px < i32(params.width);
-        let source_x = clamp(px, 0, i32(params.width) - 1) >> SHIFT;
+        let inside_x = clamp(px, 0, i32(params.width) - 1);
         var d: array<vec4<f32>, 6>;
         for (var row = 0; row < 6; row++) { //#unroll
             let py = image_y + row;
-            let source_y = (clamp(py, 0, i32(params.height) - 1) >> SHIFT) - params.x_row0;
-            let index = u32(source_y * i32(params.x_width) + source_x) * params.channels4 + channel;
+            let inside_y = clamp(py, 0, i32(params.height) - 1);
+            let pixel = u32(((inside_y >> SHIFT) - params.x_row0) * i32(params.x_width) + (inside_x >> SHIFT));
+            var index = pixel * params.channels4 + channel;
+            if (SHUFFLE) {
+                index = (pixel * 4u + u32(inside_y & 1) * 2u + u32(inside_x & 1)) * params.channels4 + channel;
+            }
             var value = load_stored(x[index]);
             if (NORMALIZE) {
                 value = fma(value, scale, shift);
             }
-            if (ACTIVATE) {
-                value = silu(value);
-            }
-            d[row] = select(vec4<f32>(0.0), value, column_inside && py >= 0 && py < i32(params.height));
+            d[row] = select(vec4<f32>(0.0), activate(value), column_inside && py >= 0 && py < i32(params.height));
         }
         half_done[column] = transform(d[0], d[1], d[2], d[3], d[4], d[5]);
     }

@@ -1,12 +1,13 @@
 // winograd_out: y = A^T m A, 4x4 pixels of each tile, for Winograd F(4x4, 3x3), points 0, +-1/sqrt(2), +-sqrt(2), infinity.
 //
-// y = y_old? + scale * (A^T m A) + bias, and for the group norm that reads y next: moments of each run of tiles, per channel.
+// y = relu?(y_old? + scale * (A^T m A) + bias), and for the group norm that reads y next: moments of each run of tiles, per channel.
 // One invocation: four channels of a run of neighbouring tiles in one row of tiles.
 
-//#parts storage
+//#parts storage relu
 
 const WORKGROUP: u32 = 64u;         // invocations per workgroup
 const ACCUMULATE: bool = false;     // add what y holds: the residual
+const RELU: bool = false;           // max(y, 0)
 const MOMENTS: bool = true;         // write count, mean and M2 of what was stored
 alias Stored = vec4<f32>;           // the output as kept in memory
 
@@ -92,6 +93,9 @@ fn main(@builtin(global_invocation_id) global_id: vec3<u32>) {
                     var value = fma(values[column], vec4<f32>(params.scale), added);
                     if (ACCUMULATE) {
                         value += load_stored(y[index]);
+                    }
+                    if (RELU) {
+                        value = relu(value);
                     }
                     y[index] = store_stored(value);
                     if (MOMENTS) {

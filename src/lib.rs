@@ -48,13 +48,14 @@ pub use io::{
 #[cfg(not(target_arch = "wasm32"))]
 pub use io::{FileSource, Variant};
 pub use limits::{DeviceKind, DeviceLimits};
-pub use model::config::{AutoencoderConfig, FAMILIES, Family};
+pub use model::config::{AutoencoderConfig, FAMILIES, Family, Kl, Network, SeedVr, Tiny, Wan};
 pub use plan::{ChannelOrder, Memory, Output, Plan, PlanFacts, RunFacts, StageFacts};
 pub use tensor::{Bytes, DType, HostTensor, Size, Storage};
 pub use tiling::{Blend, BlendRule, Tiling};
 pub use vae::{
-    DecodeOptions, Decoded, DecodedRows, Fallback, Latents, LoadOptions, Parking, Pixels, Planner, Posterior,
-    Precision, RowPixels, Rows, TilePlans, Vae, check_decoder, decoder_reads, plan_decode,
+    DecodeOptions, Decoded, DecodedRows, Directions, EncodeOptions, Encoded, Fallback, Images, Latents, LoadOptions,
+    Parking, Pixels, Planner, Posterior, Precision, RowPixels, Rows, TilePlans, Vae, check_decoder, check_encoder, plan_decode,
+    plan_encode, weight_reads,
 };
 
 /// Readers and writers that the command line and the crate's own tests use. With the hidden modules `gpu`, `kernels`, `model`,

@@ -75,7 +75,7 @@ impl fmt::Display for DType {
 }
 
 /// Size of one image plane in pixels.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash, Serialize, Deserialize)]
 pub struct Size {
     /// Columns.
     pub width: u32,

@@ -13,6 +13,8 @@ mod checkpoint;
 mod config;
 #[path = "cpu/convert.rs"]
 mod convert;
+#[path = "cpu/families.rs"]
+mod families;
 #[path = "support/fixture.rs"]
 mod fixture;
 #[path = "support/formula.rs"]
@@ -38,6 +40,8 @@ mod layers;
 mod memory_report;
 #[path = "cpu/names.rs"]
 mod names;
+#[path = "support/networks.rs"]
+mod networks;
 #[path = "cpu/npy.rs"]
 mod npy;
 #[cfg(feature = "cli")]

@@ -39,7 +39,8 @@ impl Bench {
             .collect();
         let bound = weights.iter().map(Weight::Gpu).collect();
         let prepared = block_on(Prepared::new(gpu, Arc::clone(&plan), bound)).expect("a device");
-        let elements = plan.latents.width * plan.latents.height * plan.latent_channels;
+        let input = plan.input();
+        let elements = input.size.width * input.size.height * input.channels;
         let latents = (0..elements).map(|index| (index % 13) as f32 * 0.1 - 0.6).collect();
         Self { plan, prepared, latents, _weights: weights }
     }
@@ -47,7 +48,7 @@ impl Bench {
     /// Runs it once.
     pub(crate) fn run(&mut self) -> RunReport {
         block_on(self.prepared.run(
-            &Input::Host(self.latents.as_slice().into()),
+            &Input::Host(vec![self.latents.as_slice().into()]),
             &mut Control::default(),
             &mut |_, _| Ok(()),
         ))

@@ -1,5 +1,11 @@
-// activation: SiLU, x * sigmoid(x).
+// activation: the function of single numbers that `const ACTIVATION` names: 0 none, 1 SiLU, 2 ReLU. Uses `relu`.
 
-fn silu(x: vec4<f32>) -> vec4<f32> {
-    return x / (vec4<f32>(1.0) + exp(-x));
+fn activate(x: vec4<f32>) -> vec4<f32> {
+    if (ACTIVATION == 1u) {
+        return x / (vec4<f32>(1.0) + exp(-x));
+    }
+    if (ACTIVATION == 2u) {
+        return relu(x);
+    }
+    return x;
 }

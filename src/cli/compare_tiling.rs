@@ -65,7 +65,7 @@ pub(super) async fn run(args: &CompareTilingArgs) -> Result<String> {
     files.iter().try_for_each(|file| check_writable(file))?;
     let checkpoint = args.model.open().await?;
     args.check(&latents, &checkpoint)?;
-    let image = checkpoint.config().image_size(latents.size());
+    let image = checkpoint.config().image_size(latents.size(), args.takes_as_they_are(&latents));
     format.check_size(&args.output, image)?;
     let blends: Result<Vec<Tiling>> =
         tilings.iter().map(|&name| args.tiles.compared(name, checkpoint.config())).collect();
@@ -113,7 +113,7 @@ impl CompareTilingArgs {
     /// Whether the latents are one image's and the model can decode them.
     fn check(&self, latents: &Latents, checkpoint: &Checkpoint) -> Result<()> {
         let what = || format!("latents in {}", self.latents.display());
-        let channels = checkpoint.config().latent_channels;
+        let channels = checkpoint.config().channels(self.takes_as_they_are(latents));
         if latents.count() != 1 {
             return Err(input(what(), "one image", format!("{} images", latents.count())));
         }

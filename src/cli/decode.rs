@@ -20,7 +20,8 @@ pub(super) async fn run(args: &DecodeArgs) -> Result<String> {
     args.report.as_deref().map_or(Ok(()), check_writable)?;
     let checkpoint = args.model.open().await?;
     check_paths(args, &checkpoint, &files)?;
-    let channels = checkpoint.config().latent_channels;
+    let unscaled = args.unscaled || latents.are_unscaled();
+    let channels = checkpoint.config().channels(unscaled);
     if channels != latents.channels() {
         return Err(input(
             format!("latents in {}", args.latents.display()),
@@ -30,7 +31,6 @@ pub(super) async fn run(args: &DecodeArgs) -> Result<String> {
     }
     check_decoder(&checkpoint)?;
     let tiling = args.tiles.tiling(args.tiling, checkpoint.config())?;
-    let unscaled = args.unscaled || latents.are_unscaled();
     if !unscaled {
         checkpoint.scaled_config()?;
     }
@@ -41,8 +41,12 @@ pub(super) async fn run(args: &DecodeArgs) -> Result<String> {
         ..GpuOptions::default()
     })
     .await?;
-    let load =
-        LoadOptions { precision: args.precision.into(), unscaled, weights_on_host: args.memory_budget.is_some() };
+    let load = LoadOptions {
+        precision: args.precision.into(),
+        unscaled,
+        weights_on_host: args.memory_budget.is_some(),
+        ..LoadOptions::default()
+    };
     let mut vae = Vae::load(&gpu, &checkpoint, load).await?;
     let options = DecodeOptions {
         output: files.output(),

@@ -1,65 +1,94 @@
 //! `wgvae inspect`.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Value, json};
-use wgvae::{AutoencoderConfig, Bytes, Checkpoint, Error, LatentScale, Result};
+use wgvae::model::networks::{decoder_tensors, encoder_tensors};
+use wgvae::{AutoencoderConfig, Bytes, Checkpoint, Error, LatentScale, Network, Result};
 
 use super::InspectArgs;
 
 /// Reads the headers of a model's files.
 pub(super) async fn run(args: &InspectArgs) -> Result<String> {
     let checkpoint = args.model.open().await?;
-    let problems = problems(&checkpoint)?;
+    let problems = [problems(&checkpoint, Direction::Decode)?, problems(&checkpoint, Direction::Encode)?];
     Ok(if args.json { super::to_json(&facts(&checkpoint, &problems)) } else { text(&checkpoint, &problems) })
 }
 
-/// What stands in the way of a decode.
+#[derive(Debug, Clone, Copy)]
+enum Direction {
+    Decode,
+    Encode,
+}
+
+/// What stands in the way of a decode or an encode.
 #[derive(Debug, Default)]
 struct Problems {
     /// Tensors that are not there.
     missing: Vec<String>,
-    /// A tensor of a wrong shape or type.
+    /// A tensor of a wrong shape or type, or one that is not known.
     unusable: Option<String>,
 }
 
-fn problems(checkpoint: &Checkpoint) -> Result<Problems> {
-    match wgvae::check_decoder(checkpoint) {
+impl Problems {
+    fn none(&self) -> bool {
+        self.missing.is_empty() && self.unusable.is_none()
+    }
+}
+
+fn problems(checkpoint: &Checkpoint, direction: Direction) -> Result<Problems> {
+    let check = |tensors: &BTreeMap<String, Vec<u64>>| {
+        checkpoint.check(tensors.iter().map(|(name, shape)| (name.as_str(), shape.as_slice())))
+    };
+    let checked = match direction {
+        Direction::Decode => check(&decoder_tensors(checkpoint.config())),
+        Direction::Encode => {
+            checkpoint.check_encoder_names().and_then(|()| check(&encoder_tensors(checkpoint.config())))
+        }
+    };
+    match checked {
         Ok(()) => Ok(Problems::default()),
         Err(Error::MissingTensors { tensors, .. }) => Ok(Problems { missing: tensors, unusable: None }),
-        Err(error @ Error::Tensor { .. }) => Ok(Problems { missing: Vec::new(), unusable: Some(error.to_string()) }),
+        Err(error @ (Error::Tensor { .. } | Error::Format { .. })) => {
+            Ok(Problems { missing: Vec::new(), unusable: Some(error.to_string()) })
+        }
         Err(other) => Err(other),
     }
 }
 
-fn facts(checkpoint: &Checkpoint, problems: &Problems) -> Value {
+fn facts(checkpoint: &Checkpoint, [decode, encode]: &[Problems; 2]) -> Value {
     let mut facts = checkpoint.facts();
-    facts["missing"] = json!(problems.missing);
-    facts["unusable"] = json!(problems.unusable);
-    facts["can_decode"] = json!(problems.missing.is_empty() && problems.unusable.is_none());
+    facts["missing"] = json!(decode.missing);
+    facts["unusable"] = json!(decode.unusable);
+    facts["can_decode"] = json!(decode.none());
+    facts["missing_to_encode"] = json!(encode.missing);
+    facts["unusable_to_encode"] = json!(encode.unusable);
+    facts["can_encode"] = json!(encode.none());
     facts
 }
 
-fn text(checkpoint: &Checkpoint, problems: &Problems) -> String {
+fn text(checkpoint: &Checkpoint, [decode, encode]: &[Problems; 2]) -> String {
     let config = checkpoint.config();
     let parameters = checkpoint.parameters();
-    let yes = |flag: bool| if flag { "yes" } else { "no" };
     let types: Vec<String> =
         checkpoint.element_types().iter().map(|(dtype, count)| format!("{count} of {dtype}")).collect();
     let mut rows = vec![("model", checkpoint.name().to_owned())];
     rows.extend(checkpoint.files().map(|(name, bytes)| ("file", format!("{name}, {}", Bytes(bytes)))));
     rows.extend([
         ("names", format!("{} spelling", checkpoint.layout())),
-        ("latents", format!("{} channels, {} pixels a side each", config.latent_channels, config.spatial_factor())),
+        ("network", config.network.name().to_owned()),
+        ("latents", latents_text(config)),
         ("scale of latents", scale_text(checkpoint.scale(), config)),
-        ("levels", format!("{:?} channels, {} resnets each", config.block_out_channels, config.layers_per_block + 1)),
-        ("norm groups", config.norm_num_groups.to_string()),
-        ("attention in the middle", yes(config.mid_block_add_attention).to_owned()),
-        ("post_quant_conv", yes(config.use_post_quant_conv).to_owned()),
+    ]);
+    rows.extend(network_rows(&config.network));
+    rows.extend([
         ("tensors", types.join(", ")),
         (
             "parameters",
             format!("{} (decoder {}, encoder {})", parameters.total, parameters.decoder, parameters.encoder),
         ),
-        ("missing for a decode", missing_text(problems)),
+        ("missing for a decode", missing_text(checkpoint.has_decoder(), "decoder", decode)),
+        ("missing for an encode", missing_text(checkpoint.has_encoder(), "encoder", encode)),
     ]);
     let mut text = String::new();
     for (name, value) in rows {
@@ -68,10 +97,55 @@ fn text(checkpoint: &Checkpoint, problems: &Problems) -> String {
     text
 }
 
+fn latents_text(config: &AutoencoderConfig) -> String {
+    let describe = |unscaled| {
+        format!("{} channels, {} pixels a side each", config.channels(unscaled), config.latent_factor(unscaled))
+    };
+    if config.patch == 1 { describe(true) } else { format!("{} (the VAE's own: {})", describe(false), describe(true)) }
+}
+
+/// What is particular to one kind of network.
+fn network_rows(network: &Network) -> Vec<(&'static str, String)> {
+    let yes = |flag: bool| if flag { "yes" } else { "no" }.to_owned();
+    match network {
+        Network::Kl(kl) => vec![
+            ("levels of the encoder", levels_text(&kl.block_out_channels, kl.layers_per_block)),
+            ("levels of the decoder", levels_text(kl.decoder_channels(), kl.layers_per_block + 1)),
+            ("norm groups", kl.norm_num_groups.to_string()),
+            ("attention in the middle", yes(kl.mid_block_add_attention)),
+            ("quant_conv", yes(kl.use_quant_conv)),
+            ("post_quant_conv", yes(kl.use_post_quant_conv)),
+        ],
+        Network::Tiny(tiny) => vec![
+            ("channels", tiny.decoder_block_out_channels.first().copied().unwrap_or_default().to_string()),
+            ("blocks of the encoder", format!("{:?}", tiny.num_encoder_blocks)),
+            ("blocks of the decoder", format!("{:?}", tiny.num_decoder_blocks)),
+            ("norms in the middle", yes(tiny.use_midblock_gn)),
+        ],
+        Network::Wan(wan) => vec![
+            ("levels of the encoder", levels_text(&wan.channels(), wan.num_res_blocks)),
+            ("levels of the decoder", levels_text(&wan.channels(), wan.num_res_blocks + 1)),
+        ],
+        Network::SeedVr(seedvr) => vec![
+            ("levels of the encoder", levels_text(&seedvr.block_out_channels, seedvr.layers_per_block)),
+            ("levels of the decoder", levels_text(&seedvr.block_out_channels, seedvr.layers_per_block + 1)),
+            ("norm groups", seedvr.norm_num_groups.to_string()),
+        ],
+    }
+}
+
+fn levels_text(channels: &[u32], resnets: u32) -> String {
+    format!("{channels:?} channels, {resnets} resnets each")
+}
+
 fn scale_text(scale: &LatentScale, config: &AutoencoderConfig) -> String {
     match scale {
         LatentScale::Known { from } => {
-            let mean = if config.latents_mean.is_some() { ", with mean and deviation of each channel" } else { "" };
+            let mean = match (&config.latents_mean, config.batch_norm_eps) {
+                (_, Some(_)) => ", with mean and deviation of each channel by the batch norm among the weights",
+                (Some(_), None) => ", with mean and deviation of each channel",
+                (None, None) => "",
+            };
             format!("factor {}, shift {}{mean} (from {from})", config.scaling_factor, config.shift_factor)
         }
         LatentScale::Unknown { candidates } if candidates.is_empty() => {
@@ -84,10 +158,11 @@ fn scale_text(scale: &LatentScale, config: &AutoencoderConfig) -> String {
     }
 }
 
-fn missing_text(problems: &Problems) -> String {
+fn missing_text(has_half: bool, half: &str, problems: &Problems) -> String {
     match (&problems.unusable, problems.missing.as_slice()) {
         (Some(unusable), _) => unusable.clone(),
         (None, []) => "nothing".to_owned(),
+        (None, _) if !has_half => format!("the {half}: there is none in this model"),
         (None, missing) => format!("{} tensors: {}", missing.len(), missing.join(", ")),
     }
 }

@@ -36,7 +36,7 @@ impl Report {
         let measured = gpu.ledger().peak();
         let (kernels, compile_time) = gpu.compiled();
         let load_seconds = vae.load_seconds();
-        let image = vae.config().image_size(latents.size());
+        let image = vae.image_size(latents);
         let tiling = tiling_json(options.tiling, vae.config(), latents.size());
         let plan = vae.prepare(latents.size(), options).await?;
         let predicted = plan.memory.peak();

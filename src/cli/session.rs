@@ -38,7 +38,7 @@ pub(super) async fn decode_all(
     interrupt: &Interrupt,
     files: &mut OutputFiles,
 ) -> Result<Vec<Run>> {
-    let size = vae.config().image_size(latents.size());
+    let size = vae.image_size(latents);
     files.check_size(size)?;
     let bar = bar();
     let total = u64::from(latents.count()) * u64::from(repeat);

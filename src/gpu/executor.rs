@@ -26,11 +26,11 @@ const IN_FLIGHT: usize = 2;
 /// Receives rows of the result, first and after the last, and their content: `[rows, w, 4]` bytes or `[3, rows, w]` f32.
 pub type RowSink<'a> = dyn FnMut((u32, u32), &[u8]) -> Result<()> + 'a;
 
-/// The latents of one image.
+/// What a plan is run on.
 #[derive(Debug, Clone)]
 pub enum Input<'a> {
-    /// Planar f32 `[c, h, w]`.
-    Host(Cow<'a, [f32]>),
+    /// Each of the plan's inputs, planar f32 `[c, h, w]`.
+    Host(Vec<Cow<'a, [f32]>>),
     /// The same on the device, in a buffer of the caller's.
     #[cfg(target_arch = "wasm32")]
     Foreign {
@@ -55,31 +55,31 @@ struct Flight {
 }
 
 impl Prepared {
-    /// Runs the plan once on `latents` and hands the result to `sink` part by part, in order of rows.
+    /// Runs the plan once on `input` and hands the result to `sink` part by part, in order of rows.
     ///
     /// # Errors
     /// [`Error::Cancelled`], [`Error::Device`] naming the stage that was reached, or what `sink` returned.
     pub async fn run(
         &mut self,
-        latents: &Input<'_>,
+        input: &Input<'_>,
         control: &mut Control<'_>,
         sink: &mut RowSink<'_>,
     ) -> Result<RunReport> {
         let start = Instant::now();
+        #[cfg(target_arch = "wasm32")]
+        let read;
         // A run before may have been dropped at any point.
         self.uploads.reset(&self.gpu).await?;
         self.readbacks.reset(&self.gpu).await?;
         self.host.clear_all();
-        let input = &self.plan.buffers[self.plan.input.0];
-        let target = (&self.slots[input.slot.0], input.offset.0);
-        match latents {
-            Input::Host(latents) => {
-                self.uploads.upload(&self.gpu, "uploading latents", bytemuck::cast_slice(latents), target).await?;
-            }
+        let inputs: Vec<&[f32]> = match input {
+            Input::Host(inputs) => inputs.iter().map(|input| &**input).collect(),
             #[cfg(target_arch = "wasm32")]
-            Input::Foreign { buffer, at, bytes } => buffer.copy(&self.gpu, *at, *bytes, target).await?,
-        }
-        self.uploads.reset(&self.gpu).await?;
+            Input::Foreign { buffer, at, bytes } => {
+                read = self.read_foreign(buffer, *at, *bytes).await?;
+                vec![&read]
+            }
+        };
         let mut sink_time = Duration::ZERO;
         let mut timed = |rows: (u32, u32), data: &[u8]| {
             let start = Instant::now();
@@ -87,7 +87,7 @@ impl Prepared {
             sink_time += start.elapsed();
             result
         };
-        let submissions = self.submit_all(control, &mut timed).await?;
+        let submissions = self.submit_all(&inputs, control, &mut timed).await?;
         let (seconds, sink_seconds) = (start.elapsed().as_secs_f64(), sink_time.as_secs_f64());
         let stage_seconds = match &self.timestamps {
             Some(timestamps) => {
@@ -113,7 +113,12 @@ impl Prepared {
     }
 
     /// Submits all steps, at most [`IN_FLIGHT`] submissions ahead of the device. Returns how long each took.
-    async fn submit_all(&mut self, control: &mut Control<'_>, sink: &mut RowSink<'_>) -> Result<Vec<Submission>> {
+    async fn submit_all(
+        &mut self,
+        inputs: &[&[f32]],
+        control: &mut Control<'_>,
+        sink: &mut RowSink<'_>,
+    ) -> Result<Vec<Submission>> {
         let plan = Arc::clone(&self.plan);
         let target = control.target(plan.kind);
         let total = plan.macs();
@@ -125,7 +130,7 @@ impl Prepared {
         loop {
             if at.step < plan.steps.len() && under_way.len() < IN_FLIGHT {
                 control.check()?;
-                if let Some(flight) = self.submit(&mut at, self.pace.work(target)).await? {
+                if let Some(flight) = self.submit(inputs, &mut at, self.pace.work(target)).await? {
                     under_way.push_back(flight);
                     continue;
                 }
@@ -150,17 +155,23 @@ impl Prepared {
     }
 
     /// Records and submits what comes after `at`, of about so much `work`. `None` when staging has no room for any of it.
-    async fn submit(&mut self, at: &mut Position, work: u64) -> Result<Option<Flight>> {
+    async fn submit(&mut self, inputs: &[&[f32]], at: &mut Position, work: u64) -> Result<Option<Flight>> {
         let (gpu, plan) = (self.gpu.clone(), Arc::clone(&self.plan));
         let end = plan.submission_end(at.step, work);
         let doing = format!("running \"{}\"", plan.stages[plan.steps[end - 1].stage]);
-        gpu.scoped(&doing, || self.submit_up_to(&plan, at, end)).await?
+        gpu.scoped(&doing, || self.submit_up_to(&plan, inputs, at, end)).await?
     }
 
-    fn submit_up_to(&mut self, plan: &Plan, at: &mut Position, end: usize) -> Result<Option<Flight>> {
+    fn submit_up_to(
+        &mut self,
+        plan: &Plan,
+        inputs: &[&[f32]],
+        at: &mut Position,
+        end: usize,
+    ) -> Result<Option<Flight>> {
         let gpu = self.gpu.clone();
         let first = *at;
-        let mut recorder = Recorder::new(self, first, end, &plan.stages[plan.steps[first.step].stage]);
+        let mut recorder = Recorder::new(self, inputs, first, end);
         recorder.record()?;
         let (encoder, last) = recorder.end();
         if last == first {

@@ -33,7 +33,7 @@ impl HostMemory {
         let len = self.content(from)?.len();
         match from {
             HostSource::Weight(_) => Some(len),
-            HostSource::Parked(_) => (len >= bytes.0).then_some(len),
+            HostSource::Parked(_) | HostSource::Input(_) => (len >= bytes.0).then_some(len),
         }
     }
 
@@ -46,6 +46,8 @@ impl HostMemory {
         match from {
             HostSource::Weight(weight) => self.weights[weight].as_deref(),
             HostSource::Parked(place) => Some(&self.parked[place.0]),
+            // Not kept here: the recorder has it.
+            HostSource::Input(_) => None,
         }
     }
 

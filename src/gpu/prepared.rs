@@ -44,7 +44,7 @@ pub struct Prepared {
 impl std::fmt::Debug for Prepared {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Prepared")
-            .field("image", &self.plan.image)
+            .field("result", &self.plan.result)
             .field("steps", &self.plan.steps.len())
             .finish_non_exhaustive()
     }

@@ -6,7 +6,7 @@ use super::prepared::Prepared;
 use super::readback::Piece;
 use crate::error::Result;
 use crate::plan::memory::Staging;
-use crate::plan::{Action, BufferId, CHECK_BYTES, HostSource, Output, ParkedId};
+use crate::plan::{Action, BufferId, CHECK_BYTES, HostSource, InputRows, Output, ParkedId};
 
 /// How far a plan is recorded.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -20,6 +20,8 @@ pub(super) struct Position {
 /// A submission while it is recorded.
 pub(super) struct Recorder<'a> {
     prepared: &'a mut Prepared,
+    /// What the plan is run on.
+    inputs: &'a [&'a [f32]],
     encoder: wgpu::CommandEncoder,
     at: Position,
     end: usize,
@@ -27,10 +29,11 @@ pub(super) struct Recorder<'a> {
 
 impl<'a> Recorder<'a> {
     /// From `at` up to step `end`.
-    pub(super) fn new(prepared: &'a mut Prepared, at: Position, end: usize, label: &str) -> Self {
+    pub(super) fn new(prepared: &'a mut Prepared, inputs: &'a [&'a [f32]], at: Position, end: usize) -> Self {
+        let label = &prepared.plan.stages[prepared.plan.steps[at.step].stage];
         let descriptor = wgpu::CommandEncoderDescriptor { label: Some(label) };
         let encoder = prepared.gpu.inner.device.create_command_encoder(&descriptor);
-        Self { prepared, encoder, at, end }
+        Self { prepared, inputs, encoder, at, end }
     }
 
     /// What was recorded, and the position after it.
@@ -53,6 +56,7 @@ impl<'a> Recorder<'a> {
                     self.encoder.copy_buffer_to_buffer(source.raw(), from, target.raw(), to, Some(*bytes));
                     true
                 }
+                Action::Fetch { from: HostSource::Input(rows), to } => self.fetch_input(*rows, *to)?,
                 Action::Fetch { from, to } => self.fetch(*from, *to)?,
                 Action::Park { from, to } => self.park(*from, *to),
                 Action::Output { from, rows } => self.output(*from, *rows),
@@ -96,6 +100,26 @@ impl<'a> Recorder<'a> {
         Ok(true)
     }
 
+    /// Whether all of `rows`, one channel after the other, could be put into `to`.
+    fn fetch_input(&mut self, InputRows { input, rows }: InputRows, to: BufferId) -> Result<bool> {
+        let Prepared { gpu, plan, slots, uploads, .. } = &mut *self.prepared;
+        let (buffer, planes) = (&plan.buffers[to.0], plan.inputs[input]);
+        let content: &[u8] = bytemuck::cast_slice(self.inputs[input]);
+        let row = u64::from(planes.size.width) * 4;
+        let (plane, part) = (row * u64::from(planes.size.height), row * u64::from(rows.1 - rows.0));
+        while self.at.bytes < part * u64::from(planes.channels) {
+            let Some(room) = uploads.room() else { return Ok(false) };
+            let (channel, within) = (self.at.bytes / part, self.at.bytes % part);
+            let bytes = room.min(part - within);
+            let start = channel * plane + u64::from(rows.0) * row + within;
+            let index = |at: u64| usize::try_from(at).unwrap_or(usize::MAX);
+            let piece = &content[index(start)..index(start + bytes)];
+            uploads.write(gpu, &mut self.encoder, piece, &slots[buffer.slot.0], buffer.offset.0 + self.at.bytes)?;
+            self.at.bytes += bytes;
+        }
+        Ok(true)
+    }
+
     /// Whether all of `from` could be copied.
     fn park(&mut self, from: BufferId, to: ParkedId) -> bool {
         let Prepared { plan, slots, host, readbacks, .. } = &mut *self.prepared;
@@ -117,7 +141,7 @@ impl<'a> Recorder<'a> {
     fn output(&mut self, from: BufferId, rows: (u32, u32)) -> bool {
         match self.prepared.plan.output {
             Output::Rgba8 => self.output_rows(from, rows, 1),
-            Output::Raw => self.output_rows(from, rows, 3),
+            Output::Raw => self.output_rows(from, rows, u64::from(self.prepared.plan.result.channels)),
             Output::Picture(_) => self.output_picture(from, rows),
         }
     }

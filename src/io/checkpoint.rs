@@ -1,6 +1,7 @@
 //! Where a model's tensors are, under which name, and how to read them. Opens and checks headers; reads weights only
 //! when asked.
 
+mod batch_norm;
 mod facts;
 mod scale;
 
@@ -9,10 +10,11 @@ use std::fmt;
 
 use serde::Serialize;
 
+use self::batch_norm::BatchNorm;
 pub use self::scale::LatentScale;
-use self::scale::{decide, family_of_architecture, fitting};
+use self::scale::{decide, family_of_architecture, fitting, with_scale_of};
 use super::convert::first_non_finite;
-use super::names::{Layout, family_hint, translate};
+use super::names::{Layout, family_hint, half_prefix, translate};
 use super::safetensors::{ElementType, TensorInfo, read_header, read_tensor};
 use super::source::ByteSource;
 use crate::error::{Error, Result};
@@ -25,6 +27,10 @@ pub struct Checkpoint {
     sources: Vec<Box<dyn ByteSource>>,
     tensors: BTreeMap<String, StoredTensor>,
     layout: Layout,
+    /// Tensors inside the encoder that are none of the network's.
+    strange_in_encoder: Vec<String>,
+    derived: Derived,
+    batch_norm: Option<BatchNorm>,
     config: AutoencoderConfig,
     scale: LatentScale,
 }
@@ -66,18 +72,13 @@ impl Checkpoint {
 
     /// States which published model this is, where [`Self::scale`] does not know or is to be overruled. See `FAMILIES`
     /// for names.
+    ///
+    /// # Errors
+    /// [`Error::Input`] for an unknown name, or a family of another kind of network, naming those that fit; [`Error::MissingTensors`] when the family
+    /// has statistics of its latents among its weights and they are not there.
     pub fn with_family(mut self, name: &str) -> Result<Self> {
-        let family = Family::find(name)?;
-        if family.latent_channels != self.config.latent_channels {
-            return Err(Error::Input {
-                what: format!("family \"{name}\""),
-                expected: format!("a family with {} latent channels, as the weights have", self.config.latent_channels),
-                found: format!("{} latent channels", family.latent_channels),
-            });
-        }
-        let mut config = self.config.clone();
-        family.apply_scale(&mut config);
-        self.settle(config, format!("the caller: family {name}"));
+        let config = with_scale_of(Family::find(name)?, &self.config)?;
+        self.settle(config, format!("the caller: family {name}"))?;
         Ok(self)
     }
 
@@ -132,9 +133,30 @@ impl Checkpoint {
         self.tensors.get(name)
     }
 
-    /// Whether there are weights of an encoder, too.
+    /// Whether there are weights of an encoder.
     pub fn has_encoder(&self) -> bool {
-        self.tensors.contains_key("encoder.conv_in.weight")
+        self.names().any(|name| name.starts_with("encoder."))
+    }
+
+    /// Whether there are weights of a decoder.
+    pub fn has_decoder(&self) -> bool {
+        self.names().any(|name| name.starts_with("decoder."))
+    }
+
+    /// Checks that all tensors inside the encoder are known: one that is left out would change the latents. Those inside the decoder are known if
+    /// the checkpoint could be opened.
+    ///
+    /// # Errors
+    /// [`Error::Format`] naming the first.
+    pub fn check_encoder_names(&self) -> Result<()> {
+        match self.strange_in_encoder.first() {
+            None => Ok(()),
+            Some(name) => {
+                let network = self.config.network.name();
+                let problem = format!("not supported: tensor \"{name}\" is not part of the encoder of {network}");
+                Err(Error::Format { file: self.name.clone(), problem })
+            }
+        }
     }
 
     /// Numbers of weights.
@@ -196,44 +218,89 @@ impl Checkpoint {
         sources: Vec<Box<dyn ByteSource>>,
         config: Option<AutoencoderConfig>,
     ) -> Result<Self> {
-        let mut written: BTreeMap<String, (usize, TensorInfo)> = BTreeMap::new();
-        let mut architecture = None;
-        for (index, source) in sources.iter().enumerate() {
-            let mut header = read_header(source.as_ref()).await?;
-            architecture = architecture.or_else(|| header.metadata.remove("modelspec.architecture"));
-            for (tensor, info) in header.tensors {
-                if let Some((other, _)) = written.get(&tensor) {
-                    let problem = format!("tensor \"{tensor}\" is in {} too", sources[*other].name());
-                    return Err(Error::Format { file: source.name().to_owned(), problem });
-                }
-                written.insert(tensor, (index, info));
-            }
-        }
-        let shapes = written.iter().map(|(tensor, (_, info))| (tensor.clone(), info.shape.clone())).collect();
+        let Written { mut tensors, architecture } = Written::read(&sources).await?;
+        let shapes = tensors.iter().map(|(name, tensor)| (name.clone(), tensor.info.shape.clone())).collect();
         let names = translate(&name, &shapes)?;
-        let hint = family_hint(written.keys().map(String::as_str)).or_else(|| family_of_architecture(&architecture?));
-        let tensors: BTreeMap<String, StoredTensor> = names
-            .written
-            .into_iter()
-            .filter_map(|(tensor, file_name)| {
-                let (source, info) = written.remove(&file_name)?;
-                Some((tensor, StoredTensor { file_name, info, source }))
-            })
-            .collect();
+        let hint = family_hint(tensors.keys().map(String::as_str)).or_else(|| family_of_architecture(&architecture?));
+        let take = |(name, written): (String, String)| Some((name, tensors.remove(&written)?));
+        let tensors: BTreeMap<String, StoredTensor> = names.written.into_iter().filter_map(take).collect();
 
-        let shapes = tensors.iter().map(|(tensor, stored)| (tensor.clone(), stored.info.shape.clone())).collect();
+        let shapes = tensors.iter().map(|(name, tensor)| (name.clone(), tensor.info.shape.clone())).collect();
         let derived = Derived::from_shapes(&name, &shapes)?;
-        let (config, scale) = match config {
-            Some(config) => (fitting(config, &derived)?, LatentScale::Known { from: "config.json".to_owned() }),
-            None => decide(&derived, hint)?,
+        let (layout, strange_in_encoder) = (names.layout, names.strange_in_encoder);
+        let (unscaled, unknown) = (derived.unscaled().clone(), LatentScale::Unknown { candidates: Vec::new() });
+        let mut checkpoint = Self {
+            name,
+            sources,
+            tensors,
+            layout,
+            strange_in_encoder,
+            derived,
+            batch_norm: None,
+            config: unscaled,
+            scale: unknown,
         };
-        Ok(Self { name, sources, tensors, layout: names.layout, config, scale })
+        checkpoint.batch_norm = BatchNorm::read(&checkpoint).await?;
+        match config {
+            Some(config) => checkpoint.settle(fitting(config, &checkpoint.derived)?, "config.json".to_owned())?,
+            None => checkpoint.decide(hint)?,
+        }
+        Ok(checkpoint)
+    }
+
+    /// Takes over what the weights themselves tell.
+    fn decide(&mut self, hint: Option<&str>) -> Result<()> {
+        let (config, scale) = decide(&self.derived, hint)?;
+        if config.batch_norm_eps.is_some() && self.batch_norm.is_none() {
+            // The network of a family that has statistics of its latents among its weights, without them: good for the VAE's own latents.
+            self.scale = LatentScale::Unknown {
+                candidates: self.derived.candidates().iter().map(|family| family.name).collect(),
+            };
+            return Ok(());
+        }
+        self.config = self.with_statistics(config)?;
+        self.scale = scale;
+        Ok(())
+    }
+
+    /// Whether `config` is of the network that the weights show; if not, the field in which it differs.
+    pub(super) fn difference(&self, config: &AutoencoderConfig) -> Option<&'static str> {
+        self.derived.difference(config)
     }
 
     /// Takes over a config that was found to fit, known `from` somewhere.
-    pub(super) fn settle(&mut self, config: AutoencoderConfig, from: String) {
-        self.config = config;
+    pub(super) fn settle(&mut self, config: AutoencoderConfig, from: String) -> Result<()> {
+        self.config = self.with_statistics(config)?;
         self.scale = LatentScale::Known { from };
+        Ok(())
+    }
+}
+
+/// What the headers of all files say.
+struct Written {
+    /// By name as written, behind what tells the halves of TAESD's own files apart.
+    tensors: BTreeMap<String, StoredTensor>,
+    /// `modelspec.architecture` of the first file that has it.
+    architecture: Option<String>,
+}
+
+impl Written {
+    async fn read(sources: &[Box<dyn ByteSource>]) -> Result<Self> {
+        let mut written = Self { tensors: BTreeMap::new(), architecture: None };
+        for (index, source) in sources.iter().enumerate() {
+            let mut header = read_header(source.as_ref()).await?;
+            written.architecture = written.architecture.or_else(|| header.metadata.remove("modelspec.architecture"));
+            let prefix = half_prefix(header.tensors.keys().map(String::as_str));
+            for (file_name, info) in header.tensors {
+                let name = format!("{prefix}{file_name}");
+                if let Some(other) = written.tensors.get(&name) {
+                    let problem = format!("tensor \"{file_name}\" is in {} too", sources[other.source].name());
+                    return Err(Error::Format { file: source.name().to_owned(), problem });
+                }
+                written.tensors.insert(name, StoredTensor { file_name, info, source: index });
+            }
+        }
+        Ok(written)
     }
 }
 

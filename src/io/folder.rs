@@ -10,7 +10,7 @@ use super::file::FileSource;
 use super::shard_index::shard_names;
 use super::source::ByteSource;
 use crate::error::{Error, Result};
-use crate::model::config::AutoencoderConfig;
+use crate::model::config::{AutoencoderConfig, is_supported_class};
 
 /// Which of several precisions of the same weights to open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -31,8 +31,8 @@ impl Checkpoint {
             FoundConfig::Stated(config) => Self::assemble(name, sources, Some(config)).await,
             FoundConfig::Beside(config) => {
                 let mut checkpoint = Self::assemble(name, sources, None).await?;
-                match config.network_difference(checkpoint.config()) {
-                    None => checkpoint.settle(config, "config.json beside the file".to_owned()),
+                match checkpoint.difference(&config) {
+                    None => checkpoint.settle(config, "config.json beside the file".to_owned())?,
                     Some(field) => {
                         log::warn!("{}: config.json beside it describes another model ({field})", checkpoint.name());
                     }
@@ -88,7 +88,7 @@ fn find_file(path: &Path) -> Result<ModelFiles> {
         return Err(pickle(path));
     }
     let config = match path.parent().map(|folder| folder.join("config.json")) {
-        Some(config) if class_name(&config).as_deref() == Some("AutoencoderKL") => {
+        Some(config) if class_name(&config).is_some_and(|class| is_supported_class(&class)) => {
             FoundConfig::Beside(AutoencoderConfig::from_json(&read_text(&config)?)?)
         }
         _ => FoundConfig::None,

@@ -1,14 +1,18 @@
 //! What a checkpoint calls its tensors, translated to diffusers' names by tables. Other kinds of VAE are recognised and
 //! refused.
 //!
-//! Two spellings exist: diffusers' own, and that of the original LDM code (also used by FLUX's `ae.safetensors`, A1111
-//! and `ComfyUI`), either of them perhaps under a prefix in a file that holds a whole pipeline.
+//! Each network has a spelling in diffusers and one in the code that it was trained with ([`Layout`]), either of them perhaps under a prefix in a file
+//! that holds a whole pipeline.
 
+mod pattern;
+mod spellings;
 mod unsupported;
 
 use std::collections::BTreeMap;
 use std::fmt;
 
+use self::pattern::{Numbering, rewrite};
+use self::spellings::{SPELLINGS, Spelling};
 use crate::error::{Error, Result};
 
 /// Whose names a checkpoint uses.
@@ -18,6 +22,10 @@ pub enum Layout {
     Diffusers,
     /// `decoder.up.3.block.0.conv1.weight`; level 0 is the highest resolution.
     Ldm,
+    /// `3.conv.0.weight`, the encoder and the decoder in files of their own; in one file `taesd_decoder.3.conv.0.weight`.
+    Taesd,
+    /// `decoder.upsamples.0.residual.2.weight`; the levels' blocks are numbered through.
+    Wan,
 }
 
 impl fmt::Display for Layout {
@@ -25,6 +33,8 @@ impl fmt::Display for Layout {
         f.write_str(match self {
             Self::Diffusers => "diffusers",
             Self::Ldm => "LDM",
+            Self::Taesd => "TAESD",
+            Self::Wan => "Wan",
         })
     }
 }
@@ -36,14 +46,16 @@ pub struct Names {
     pub layout: Layout,
     /// Name in diffusers' spelling -> name as written.
     pub written: BTreeMap<String, String>,
+    /// Tensors inside the encoder, as written, that are none of the network's.
+    pub strange_in_encoder: Vec<String>,
 }
 
 /// Finds the VAE among the tensors `shapes` (name as written -> shape) of the checkpoint `file` and translates its
 /// names.
 ///
-/// Anything that is not an `AutoencoderKL` is an error that says what it looks like. Tensors of other parts of a
+/// Any other kind of VAE than this crate has is an error that says what it looks like. Tensors of other parts of a
 /// pipeline and leftovers of training are passed over, but an unknown tensor inside the decoder is an error: leaving it
-/// out would change the image.
+/// out would change the image. In the encoder it is noted, as there are decodes, too.
 pub fn translate(file: &str, shapes: &BTreeMap<String, Vec<u64>>) -> Result<Names> {
     let fail = |problem| Error::Format { file: file.to_owned(), problem };
     let prefix = find_prefix(shapes);
@@ -53,33 +65,46 @@ pub fn translate(file: &str, shapes: &BTreeMap<String, Vec<u64>>) -> Result<Name
         .filter(|(name, _)| !LEFTOVERS.iter().any(|leftover| name.starts_with(leftover)))
         .collect();
     unsupported::check(&inside).map_err(fail)?;
-    let layout = find_layout(&inside).map_err(fail)?;
+    let spelling = find_spelling(&inside).map_err(fail)?;
 
-    let levels = inside.keys().filter_map(|name| level(name)).max().map_or(0, |highest| highest + 1);
-    let mut written: BTreeMap<String, String> = BTreeMap::new();
+    let numbering = Numbering::of(inside.keys().copied());
+    let mut names = Names { layout: spelling.layout, written: BTreeMap::new(), strange_in_encoder: Vec::new() };
     for name in inside.keys() {
-        let translated = rewrite(
-            match layout {
-                Layout::Diffusers => DIFFUSERS,
-                Layout::Ldm => LDM,
-            },
-            name,
-            levels,
-        );
-        let Some(translated) = translated else {
-            if name.starts_with("decoder.") || name.starts_with("post_quant_conv.") {
-                return Err(fail(format!(
-                    "not supported: tensor \"{prefix}{name}\" is not part of an AutoencoderKL decoder"
-                )));
+        let as_written = format!("{prefix}{name}");
+        let Some(translated) = rewrite(spelling.table, name, &numbering) else {
+            if is_in(spelling.decoder, name) {
+                return Err(fail(not_part(&as_written, spelling.network, "decoder")));
+            }
+            if is_in(spelling.encoder, name) {
+                names.strange_in_encoder.push(as_written);
             }
             continue;
         };
-        if let Some(other) = written.get(&translated) {
-            return Err(fail(format!("tensors \"{other}\" and \"{prefix}{name}\" are both \"{translated}\"")));
+        if let Some(other) = names.written.get(&translated) {
+            return Err(fail(format!("tensors \"{other}\" and \"{as_written}\" are both \"{translated}\"")));
         }
-        written.insert(translated, format!("{prefix}{name}"));
+        names.written.insert(translated, as_written);
     }
-    Ok(Names { layout, written })
+    Ok(names)
+}
+
+/// What is put before the names of one file so that they tell encoder from decoder: nothing, but for TAESD's own files, in which both begin with a
+/// number.
+pub fn half_prefix<'a>(names: impl Iterator<Item = &'a str> + Clone) -> &'static str {
+    let is_block = |name: &str| {
+        name.split_once('.').is_some_and(|(number, rest)| number.parse::<u16>().is_ok() && rest.starts_with("conv."))
+    };
+    match (names.clone().any(is_block), names.clone().any(|name| name.starts_with("0."))) {
+        (false, _) => "",
+        (true, true) => "taesd_encoder.",
+        // Its first layer has no weights.
+        (true, false) => "taesd_decoder.",
+    }
+}
+
+/// Complains that the tensor `name` of a file has no place in the `half` of `network`.
+pub(super) fn not_part(name: &str, network: &str, half: &str) -> String {
+    format!("not supported: tensor \"{name}\" is not part of {network} {half}")
 }
 
 /// The family of the pipeline that `names` (as written) come from, as far as tensors outside the VAE tell.
@@ -104,72 +129,6 @@ const PREFIXES: &[&str] = &["first_stage_model.", "vae.", ""];
 /// Tensors that training left behind.
 const LEFTOVERS: &[&str] = &["loss", "model_ema"];
 
-/// Patterns of the names of diffusers' files -> the name used here. Both spellings of the attention exist in files.
-///
-/// In a pattern `#` is a number, `^` a level counted from the other end, `@` `%` `!` one of the words in `WORDS`; a
-/// placeholder stands for the same text on both sides, in order.
-const DIFFUSERS: &[(&str, &str)] = &[
-    ("@.conv_in.!", "@.conv_in.!"),
-    ("@.conv_out.!", "@.conv_out.!"),
-    ("@.conv_norm_out.!", "@.conv_norm_out.!"),
-    ("@.mid_block.resnets.#.%.!", "@.mid_block.resnets.#.%.!"),
-    ("@.mid_block.attentions.#.group_norm.!", "@.mid_block.attentions.#.group_norm.!"),
-    ("@.mid_block.attentions.#.to_q.!", "@.mid_block.attentions.#.to_q.!"),
-    ("@.mid_block.attentions.#.to_k.!", "@.mid_block.attentions.#.to_k.!"),
-    ("@.mid_block.attentions.#.to_v.!", "@.mid_block.attentions.#.to_v.!"),
-    ("@.mid_block.attentions.#.to_out.0.!", "@.mid_block.attentions.#.to_out.0.!"),
-    ("@.mid_block.attentions.#.query.!", "@.mid_block.attentions.#.to_q.!"),
-    ("@.mid_block.attentions.#.key.!", "@.mid_block.attentions.#.to_k.!"),
-    ("@.mid_block.attentions.#.value.!", "@.mid_block.attentions.#.to_v.!"),
-    ("@.mid_block.attentions.#.proj_attn.!", "@.mid_block.attentions.#.to_out.0.!"),
-    ("encoder.down_blocks.#.resnets.#.%.!", "encoder.down_blocks.#.resnets.#.%.!"),
-    ("encoder.down_blocks.#.downsamplers.0.conv.!", "encoder.down_blocks.#.downsamplers.0.conv.!"),
-    ("decoder.up_blocks.#.resnets.#.%.!", "decoder.up_blocks.#.resnets.#.%.!"),
-    ("decoder.up_blocks.#.upsamplers.0.conv.!", "decoder.up_blocks.#.upsamplers.0.conv.!"),
-    ("quant_conv.!", "quant_conv.!"),
-    ("post_quant_conv.!", "post_quant_conv.!"),
-];
-
-/// The same for the original names.
-const LDM: &[(&str, &str)] = &[
-    ("@.conv_in.!", "@.conv_in.!"),
-    ("@.conv_out.!", "@.conv_out.!"),
-    ("@.norm_out.!", "@.conv_norm_out.!"),
-    ("@.mid.block_1.%.!", "@.mid_block.resnets.0.%.!"),
-    ("@.mid.block_2.%.!", "@.mid_block.resnets.1.%.!"),
-    ("@.mid.attn_1.norm.!", "@.mid_block.attentions.0.group_norm.!"),
-    ("@.mid.attn_1.q.!", "@.mid_block.attentions.0.to_q.!"),
-    ("@.mid.attn_1.k.!", "@.mid_block.attentions.0.to_k.!"),
-    ("@.mid.attn_1.v.!", "@.mid_block.attentions.0.to_v.!"),
-    ("@.mid.attn_1.proj_out.!", "@.mid_block.attentions.0.to_out.0.!"),
-    ("encoder.down.#.block.#.%.!", "encoder.down_blocks.#.resnets.#.%.!"),
-    ("encoder.down.#.downsample.conv.!", "encoder.down_blocks.#.downsamplers.0.conv.!"),
-    ("decoder.up.^.block.#.%.!", "decoder.up_blocks.^.resnets.#.%.!"),
-    ("decoder.up.^.upsample.conv.!", "decoder.up_blocks.^.upsamplers.0.conv.!"),
-    ("quant_conv.!", "quant_conv.!"),
-    ("post_quant_conv.!", "post_quant_conv.!"),
-    // BFL's code of FLUX.2 has them inside.
-    ("encoder.quant_conv.!", "quant_conv.!"),
-    ("decoder.post_quant_conv.!", "post_quant_conv.!"),
-];
-
-/// Words that a placeholder of a pattern matches -> what they become.
-const WORDS: &[(&str, &[(&str, &str)])] = &[
-    ("@", &[("encoder", "encoder"), ("decoder", "decoder")]),
-    ("!", &[("weight", "weight"), ("bias", "bias")]),
-    (
-        "%",
-        &[
-            ("norm1", "norm1"),
-            ("conv1", "conv1"),
-            ("norm2", "norm2"),
-            ("conv2", "conv2"),
-            ("conv_shortcut", "conv_shortcut"),
-            ("nin_shortcut", "conv_shortcut"),
-        ],
-    ),
-];
-
 /// The first prefix under which there is an encoder or a decoder; else none.
 fn find_prefix(shapes: &BTreeMap<String, Vec<u64>>) -> &'static str {
     let holds_vae = |prefix: &str| {
@@ -179,61 +138,18 @@ fn find_prefix(shapes: &BTreeMap<String, Vec<u64>>) -> &'static str {
     PREFIXES.iter().find(|prefix| holds_vae(prefix)).unwrap_or(&"")
 }
 
-fn find_layout(inside: &BTreeMap<&str, &[u64]>) -> std::result::Result<Layout, String> {
-    let has = |start| inside.keys().any(|name: &&str| name.starts_with(start));
-    if has("decoder.up_blocks.") {
-        Ok(Layout::Diffusers)
-    } else if has("decoder.up.") {
-        Ok(Layout::Ldm)
-    } else if has("decoder.") {
-        Err("not supported: its decoder is not that of an AutoencoderKL".to_owned())
-    } else if has("encoder.") {
-        Err("it holds an encoder but no decoder".to_owned())
-    } else {
-        Err(format!("it holds no VAE: none of its {} tensors is named encoder.* or decoder.*", inside.len()))
-    }
-}
-
-/// The level that an original decoder name speaks of.
-fn level(name: &str) -> Option<u32> {
-    name.strip_prefix("decoder.up.")?.split('.').next()?.parse::<u16>().ok().map(u32::from)
-}
-
-/// `name` by the first row of `table` that fits.
-fn rewrite(table: &[(&str, &str)], name: &str, levels: u32) -> Option<String> {
-    table.iter().find_map(|(from, to)| {
-        let mut found = captures(from, name, levels)?.into_iter();
-        let segments =
-            to.split('.').map(|segment| if is_placeholder(segment) { found.next() } else { Some(segment.to_owned()) });
-        Some(segments.collect::<Option<Vec<_>>>()?.join("."))
+fn find_spelling(inside: &BTreeMap<&str, &[u64]>) -> std::result::Result<&'static Spelling, String> {
+    let has = |start: &str| inside.keys().any(|name| name.starts_with(start));
+    let spelled = |spelling: &&Spelling| spelling.signs.iter().any(|sign| has(sign));
+    SPELLINGS.iter().find(spelled).ok_or_else(|| match (has("decoder."), has("encoder.")) {
+        (true, _) => "not supported: its decoder is of no kind that is known".to_owned(),
+        (false, true) => "not supported: its encoder is of no kind that is known".to_owned(),
+        (false, false) => {
+            format!("it holds no VAE: none of its {} tensors is named encoder.* or decoder.*", inside.len())
+        }
     })
 }
 
-/// What the placeholders of `pattern` stand for in `name`, translated; `None` if the name does not fit.
-fn captures(pattern: &str, name: &str, levels: u32) -> Option<Vec<String>> {
-    if pattern.split('.').count() != name.split('.').count() {
-        return None;
-    }
-    let mut found = Vec::new();
-    for (wanted, segment) in pattern.split('.').zip(name.split('.')) {
-        if !is_placeholder(wanted) {
-            if wanted != segment {
-                return None;
-            }
-            continue;
-        }
-        found.push(match wanted {
-            "#" => segment.parse::<u32>().ok()?.to_string(),
-            "^" => levels.checked_sub(1)?.checked_sub(segment.parse().ok()?)?.to_string(),
-            _ => {
-                let (_, words) = WORDS.iter().find(|(placeholder, _)| *placeholder == wanted)?;
-                words.iter().find(|(from, _)| *from == segment)?.1.to_owned()
-            }
-        });
-    }
-    Some(found)
-}
-
-fn is_placeholder(segment: &str) -> bool {
-    matches!(segment, "#" | "^" | "@" | "%" | "!")
+fn is_in(starts: &[&str], name: &str) -> bool {
+    starts.iter().any(|start| name.starts_with(start))
 }

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::limits::{DeviceKind, DeviceLimits};
+use crate::model::graph::{Border, Window};
 
 /// The kernel of a product, and its tile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -50,14 +51,17 @@ pub struct DirectTile {
     pub columns4: u32,
 }
 
-/// How a 3x3 convolution is computed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Conv3x3 {
-    /// Three dispatches a band, a quarter of the multiplications.
+/// How a convolution is computed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Way {
+    /// 3x3, stride 1: three launches a band, a quarter of the multiplications.
     Winograd,
-    /// One dispatch a band.
+    /// 3x3, stride 1, few channels: one launch a band.
     Direct,
+    /// 3x3, any stride: what each output pixel sees is written out, then multiplied. Two launches a band.
+    Unfold,
+    /// 1x1: one product.
+    Product,
 }
 
 /// The kernels of a device.
@@ -95,8 +99,13 @@ impl Choice {
         }
     }
 
-    /// The way of a 3x3 convolution with these channel counts.
-    pub fn conv3x3(&self, c_in: u32, c_out: u32) -> Conv3x3 {
-        if c_in < WINOGRAD_MIN_CHANNELS || c_out < WINOGRAD_MIN_CHANNELS { Conv3x3::Direct } else { Conv3x3::Winograd }
+    /// The way of a convolution with this filter and these channel counts.
+    pub fn way(&self, window: Window, c_in: u32, c_out: u32) -> Way {
+        match window {
+            Window { side: 1, .. } => Way::Product,
+            Window { stride: 1, border: Border::Around, .. } if c_in.min(c_out) < WINOGRAD_MIN_CHANNELS => Way::Direct,
+            Window { stride: 1, border: Border::Around, .. } => Way::Winograd,
+            Window { .. } => Way::Unfold,
+        }
     }
 }

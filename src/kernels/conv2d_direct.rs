@@ -48,6 +48,8 @@ pub struct Conv2dDirect {
     pub output: Storage,
     /// Whether x is half the image's size.
     pub upsample: bool,
+    /// Whether the result is cut off at 0.
+    pub relu: bool,
     /// Register tile.
     pub tile: DirectTile,
     /// The numbers; `spans` is set by [`Self::launch`].
@@ -68,6 +70,7 @@ impl Conv2dDirect {
                     ("TILE_X_HALO", Value::U32(pixels + 2)),
                     ("TILE_N", Value::U32(columns4)),
                     ("SHIFT", Value::U32(u32::from(self.upsample))),
+                    ("RELU", Value::Bool(self.relu)),
                     ("Stored", Value::Type(self.input.wgsl_type())),
                     ("Output", Value::Type(self.output.wgsl_type())),
                 ],

@@ -1,38 +1,76 @@
-//! Where tensors enter and leave the decoder. Shaders: `latents_in.wgsl`, `image_out.wgsl`, `image_check.wgsl`.
+//! Where tensors enter and leave a network. Shaders: `planes_in.wgsl`, `planes_out.wgsl`, `image_out.wgsl`, `image_check.wgsl`.
 
-use crate::kernels::{Access, Interface, Launch, Value, Variant, groups, params};
+use crate::kernels::{Access, Interface, Launch, Value, Variant, groups, params, spread};
 use crate::tensor::Storage;
 
 params! {
-    /// Numbers of `latents_in`.
-    LatentsInParams, LATENTS_IN_PARAMS {
+    /// Numbers of `planes_in`.
+    PlanesInParams, PLANES_IN_PARAMS {
         /// Pixels of this chunk.
         pixels: u32,
-        /// Latent channels, not padded.
+        /// Pixels of one of its rows.
+        width: u32,
+        /// Channels, not padded.
         channels: u32,
         /// Channels / 4, rounded up.
         channels4: u32,
-        /// Pixels of the whole latent.
+        /// Pixels of one channel of x, which has the rows of this chunk alone.
         plane: u32,
-        /// First pixel of this chunk in x.
-        x_offset: u32,
-        /// First element of this chunk's own rows in y.
-        y_offset: u32,
+        /// Pixels of a row of x.
+        x_width: u32,
     }
 }
 
-/// `latents_in`: planar f32 to stored NHWC, scaled and shifted.
-pub const LATENTS_IN: Interface = Interface {
-    file: "latents_in",
+/// `planes_in`: planar f32 to stored NHWC, scaled and shifted.
+pub const PLANES_IN: Interface = Interface {
+    file: "planes_in",
     bindings: &[("x", Access::Read), ("factor_offset", Access::Read), ("y", Access::ReadWrite)],
-    params: LATENTS_IN_PARAMS,
+    params: PLANES_IN_PARAMS,
 };
 
-/// Launches `latents_in`.
-pub fn latents_in(storage: Storage, params: LatentsInParams) -> Launch {
+/// Launches `planes_in`: see [`crate::model::graph::Transform`] for `patch` and `squash`.
+pub fn planes_in(storage: Storage, patch: u32, squash: bool, params: PlanesInParams) -> Launch {
+    let values = vec![
+        ("PATCH", Value::U32(patch)),
+        ("SQUASH", Value::Bool(squash)),
+        ("Stored", Value::Type(storage.wgsl_type())),
+    ];
     Launch {
-        variant: Variant { file: "latents_in", values: vec![("Stored", Value::Type(storage.wgsl_type()))] },
+        variant: Variant { file: "planes_in", values },
         workgroups: [groups(u64::from(params.pixels) * u64::from(params.channels4)), 1, 1],
+        params: bytemuck::bytes_of(&params).to_vec(),
+        macs: 0,
+    }
+}
+
+params! {
+    /// Numbers of `planes_out`.
+    PlanesOutParams, PLANES_OUT_PARAMS {
+        /// Pixels of this chunk.
+        pixels: u32,
+        /// Channels, not padded.
+        channels: u32,
+        /// Channels / 4, rounded up.
+        channels4: u32,
+        /// Factor of what the network makes.
+        factor: f32,
+        /// Added to that.
+        offset: f32,
+    }
+}
+
+/// `planes_out`: f32 NHWC to planar f32.
+pub const PLANES_OUT: Interface = Interface {
+    file: "planes_out",
+    bindings: &[("x", Access::Read), ("y", Access::ReadWrite)],
+    params: PLANES_OUT_PARAMS,
+};
+
+/// Launches `planes_out`; with `clamp`, what lies beyond -1..1 is cut off.
+pub fn planes_out(clamp: bool, params: PlanesOutParams) -> Launch {
+    Launch {
+        variant: Variant { file: "planes_out", values: vec![("CLAMP", Value::Bool(clamp))] },
+        workgroups: spread(params.pixels * params.channels4),
         params: bytemuck::bytes_of(&params).to_vec(),
         macs: 0,
     }
@@ -45,36 +83,26 @@ params! {
         pixels: u32,
         /// Pixels of one of its rows.
         width: u32,
-        /// Pixels from one row of y to the next, where y is RGBA8.
+        /// Pixels from one row of y to the next.
         stride: u32,
-        /// Pixels of one plane of y, where y is planar.
-        plane: u32,
+        /// Factor of what the network makes.
+        factor: f32,
+        /// Added to that.
+        offset: f32,
     }
 }
 
-/// `image_out`: the image to RGBA8 or planar f32.
+/// `image_out`: the image to RGBA8.
 pub const IMAGE_OUT: Interface = Interface {
     file: "image_out",
     bindings: &[("x", Access::Read), ("y", Access::ReadWrite)],
     params: IMAGE_OUT_PARAMS,
 };
 
-/// What `image_out` makes of colours.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Colors {
-    /// Planar f32.
-    Raw,
-    /// Red, green, blue, alpha of 8 bits each.
-    Rgba,
-    /// Blue, green, red, alpha.
-    Bgra,
-}
-
-/// Launches `image_out`.
-pub fn image_out(colors: Colors, params: ImageOutParams) -> Launch {
-    let values = vec![("RAW", Value::Bool(colors == Colors::Raw)), ("BGRA", Value::Bool(colors == Colors::Bgra))];
+/// Launches `image_out`; with `bgra`, blue comes first.
+pub fn image_out(bgra: bool, params: ImageOutParams) -> Launch {
     Launch {
-        variant: Variant { file: "image_out", values },
+        variant: Variant { file: "image_out", values: vec![("BGRA", Value::Bool(bgra))] },
         workgroups: [groups(u64::from(params.pixels)), 1, 1],
         params: bytemuck::bytes_of(&params).to_vec(),
         macs: 0,

@@ -1,7 +1,9 @@
 //! Group normalisation in three kernels: moments of runs of pixels, their merge into one scale and shift per channel, and the
 //! application for readers that cannot apply it themselves. Shaders: `group_norm_{stats,finish,apply}.wgsl`.
 
-use crate::kernels::{Access, Interface, Launch, Value, Variant, WORKGROUP, groups, params};
+use crate::kernels::activation;
+use crate::kernels::{Access, Interface, Launch, Value, Variant, groups, params, spread};
+use crate::model::graph::Activation;
 use crate::tensor::Storage;
 
 /// Bytes of the moments of four channels of one run: count, mean, M2.
@@ -101,17 +103,14 @@ pub const APPLY: Interface = Interface {
     params: APPLY_PARAMS,
 };
 
-/// Launches `group_norm_apply`, with SiLU where `activate`.
-pub fn apply(storage: Storage, activate: bool, params: ApplyParams) -> Launch {
-    // Two axes: a band of a large picture has more workgroups than one axis may hold.
-    const ROW: u32 = 32_768;
-    let workgroups = params.elements.div_ceil(WORKGROUP);
+/// Launches `group_norm_apply`, with `activation` after it.
+pub fn apply(storage: Storage, activation: Option<Activation>, params: ApplyParams) -> Launch {
     Launch {
         variant: Variant {
             file: "group_norm_apply",
-            values: vec![("ACTIVATE", Value::Bool(activate)), ("Stored", Value::Type(storage.wgsl_type()))],
+            values: vec![activation::value(activation), ("Stored", Value::Type(storage.wgsl_type()))],
         },
-        workgroups: [workgroups.min(ROW), workgroups.div_ceil(ROW), 1],
+        workgroups: spread(params.elements),
         params: bytemuck::bytes_of(&params).to_vec(),
         macs: 0,
     }

@@ -3,13 +3,16 @@
 //! A kernel is a WGSL file, a list of bindings, a struct of parameters and a way to count workgroups. What changes the code is in
 //! its [`Variant`], what changes only numbers in its parameters. Nothing here knows a device or a buffer.
 
+pub mod activation;
 pub mod attention;
 pub mod choice;
 pub mod conv2d_direct;
 pub mod edges;
 pub mod group_norm;
 pub mod matmul;
+pub mod pixel_norm;
 pub mod source;
+pub mod unfold;
 pub mod weights;
 pub mod winograd;
 
@@ -46,11 +49,14 @@ pub const INTERFACES: &[Interface] = &[
     group_norm::STATS,
     group_norm::FINISH,
     group_norm::APPLY,
-    edges::LATENTS_IN,
+    edges::PLANES_IN,
+    edges::PLANES_OUT,
     edges::IMAGE_OUT,
     edges::IMAGE_CHECK,
     matmul::REGISTER,
     matmul::SHARED,
+    pixel_norm::INTERFACE,
+    unfold::INTERFACE,
     winograd::WEIGHTS,
     winograd::IN,
     winograd::OUT,
@@ -98,4 +104,11 @@ pub(crate) use params;
 /// Workgroups of [`WORKGROUP`] invocations for `invocations` in a row.
 pub fn groups(invocations: u64) -> u32 {
     u32::try_from(invocations.div_ceil(u64::from(WORKGROUP))).unwrap_or(u32::MAX)
+}
+
+/// Workgroups of [`WORKGROUP`] invocations each, on two axes: a band of a large picture has more than one axis may hold.
+pub fn spread(invocations: u32) -> [u32; 3] {
+    const ROW: u32 = 32_768;
+    let workgroups = invocations.div_ceil(WORKGROUP);
+    [workgroups.min(ROW), workgroups.div_ceil(ROW), 1]
 }

@@ -2,10 +2,11 @@
 
 use serde::Serialize;
 
+use crate::model::graph::Take;
 use crate::tensor::{Bytes, Storage};
 
 /// The layout that kernels read a weight in. Channels are padded with zeros to multiples of 4.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Layout {
     /// `[c_out, c_in, filter, filter]` as stored `[filter, filter, c_in, c_out / 4]`. A linear layer is a filter of 1.
@@ -25,12 +26,20 @@ pub enum Layout {
 }
 
 impl Layout {
-    /// The shape in the file, in torch's axis order.
-    pub fn file_shape(self) -> Vec<u64> {
-        match self {
-            Self::Filter { filter, c_in, c_out } => [c_out, c_in, filter, filter].map(u64::from).to_vec(),
-            Self::Vector { channels } => vec![u64::from(channels)],
+    /// The shape in the file of a tensor of which `take` is taken, in torch's axis order. `None` where nothing is taken of any file.
+    pub fn file_shape(self, take: Take) -> Option<Vec<u64>> {
+        let (rows, rest) = match self {
+            Self::Filter { filter, c_in, c_out } => (c_out, vec![c_in, filter, filter]),
+            Self::Vector { channels } => (channels, vec![]),
+        };
+        let mut shape = [vec![rows], rest].concat();
+        match take {
+            Take::All => {}
+            Take::Tap { taps, .. } | Take::SumOfTaps { taps } => shape.insert(2.min(shape.len()), taps),
+            Take::Rows { of, .. } => shape[0] = of,
+            Take::Zeros | Take::Transform => return None,
         }
+        Some(shape.into_iter().map(u64::from).collect())
     }
 
     /// Bytes on the GPU.
@@ -45,27 +54,50 @@ impl Layout {
     }
 }
 
-/// Packs `values`, as they stand in the file, times `factor`.
+/// The tensor's row, in the file, of output channel `out`.
+fn row(take: Take, out: usize) -> usize {
+    match take {
+        Take::Rows { start, block, step, .. } => {
+            let [start, block, step] = [start, block, step].map(|number| number as usize);
+            start + out / block * step + out % block
+        }
+        Take::All | Take::Tap { .. } | Take::SumOfTaps { .. } | Take::Zeros | Take::Transform => out,
+    }
+}
+
+/// Packs what `take` takes of `values`, which stand as they do in the file, times `factor`. Nothing is read of `values` where nothing is taken of a
+/// file, unless the caller has made them ([`Take::Transform`]).
 ///
 /// # Panics
 /// When `values` has not as many elements as the layout's shape: the reader has checked it.
-pub fn pack(values: &[f32], layout: Layout, storage: Storage, factor: f32) -> Vec<u8> {
+pub fn pack(values: &[f32], layout: Layout, take: Take, storage: Storage, factor: f32) -> Vec<u8> {
+    let wanted = match (take, layout, layout.file_shape(take)) {
+        (.., Some(shape)) => shape.iter().product(),
+        (Take::Transform, Layout::Vector { channels }, None) => u64::from(channels),
+        (.., None) => 0,
+    };
+    assert_eq!(values.len() as u64, wanted, "a tensor of another size");
     match layout {
         Layout::Vector { channels } => {
-            assert_eq!(values.len(), channels as usize, "a vector of another length");
-            let padded = values.iter().map(|value| value * factor).chain(std::iter::repeat(0.0));
-            padded.take(channels.next_multiple_of(4) as usize).flat_map(f32::to_le_bytes).collect()
+            let value = |out: usize| if take == Take::Zeros { 0.0 } else { values[row(take, out)] * factor };
+            let padding = (channels..channels.next_multiple_of(4)).map(|_| 0.0);
+            (0..channels as usize).map(value).chain(padding).flat_map(f32::to_le_bytes).collect()
         }
         Layout::Filter { filter, c_in, c_out } => {
             let (taps, c_in, c_out) = ((filter * filter) as usize, c_in as usize, c_out as usize);
-            assert_eq!(values.len(), taps * c_in * c_out, "a filter of another size");
             let (rows, columns) = (c_in.next_multiple_of(4), c_out.next_multiple_of(4));
+            let (first, count, in_time) = match take {
+                Take::Tap { taps, index } => (index as usize, 1, taps as usize),
+                Take::SumOfTaps { taps } => (0, taps as usize, taps as usize),
+                Take::All | Take::Rows { .. } | Take::Zeros | Take::Transform => (0, 1, 1),
+            };
             let mut packed = vec![0.0_f32; taps * rows * columns];
             for out in 0..c_out {
                 for input in 0..c_in {
                     for tap in 0..taps {
-                        packed[(tap * rows + input) * columns + out] =
-                            values[(out * c_in + input) * taps + tap] * factor;
+                        let start = ((row(take, out) * c_in + input) * in_time + first) * taps + tap;
+                        let taken = (0..count).map(|time| values[start + time * taps]).sum::<f32>();
+                        packed[(tap * rows + input) * columns + out] = taken * factor;
                     }
                 }
             }

@@ -1,7 +1,9 @@
 //! Winograd F(4x4, 3x3) around a batched product: filter, input and output transforms.
 //! Shaders: `winograd_{weights,in,out}.wgsl`; the 36 products are a [`crate::kernels::matmul`].
 
+use crate::kernels::activation;
 use crate::kernels::{Access, Interface, Launch, Value, Variant, WORKGROUP, groups, params};
+use crate::model::graph::{Activation, Doubling};
 use crate::tensor::Storage;
 
 /// Output pixels along one side of a tile.
@@ -79,10 +81,10 @@ pub const IN: Interface = Interface {
 pub struct Prologue {
     /// Scale and shift by the group norm.
     pub normalize: bool,
-    /// Then SiLU.
-    pub activate: bool,
-    /// Double the size by nearest neighbour.
-    pub upsample: bool,
+    /// Then this.
+    pub activation: Option<Activation>,
+    /// Double the size.
+    pub doubling: Option<Doubling>,
 }
 
 /// Tiles of one workgroup of `winograd_in`; the rest of the workgroup goes over channels.
@@ -96,8 +98,9 @@ pub fn input(storage: Storage, prologue: Prologue, params: InParams) -> Launch {
             values: vec![
                 ("WORKGROUP_TILES", Value::U32(IN_TILES)),
                 ("NORMALIZE", Value::Bool(prologue.normalize)),
-                ("ACTIVATE", Value::Bool(prologue.activate)),
-                ("SHIFT", Value::U32(u32::from(prologue.upsample))),
+                activation::value(prologue.activation),
+                ("SHIFT", Value::U32(u32::from(prologue.doubling.is_some()))),
+                ("SHUFFLE", Value::Bool(prologue.doubling == Some(Doubling::Shuffle))),
                 ("Stored", Value::Type(storage.wgsl_type())),
             ],
         },
@@ -151,6 +154,8 @@ pub const OUT: Interface = Interface {
 pub struct Epilogue {
     /// Add what y holds.
     pub accumulate: bool,
+    /// Then `max(y, 0)`.
+    pub relu: bool,
     /// Write moments for the next group norm.
     pub moments: bool,
 }
@@ -162,6 +167,7 @@ pub fn output(storage: Storage, epilogue: Epilogue, params: OutParams) -> Launch
             file: "winograd_out",
             values: vec![
                 ("ACCUMULATE", Value::Bool(epilogue.accumulate)),
+                ("RELU", Value::Bool(epilogue.relu)),
                 ("MOMENTS", Value::Bool(epilogue.moments)),
                 ("Stored", Value::Type(storage.wgsl_type())),
             ],

@@ -1,54 +1,52 @@
-//! What distinguishes one `AutoencoderKL` from another: the fields of diffusers' config.json, from that file, from a
-//! published family, or from the shapes of the weights. Never guesses a scale: shapes alone cannot tell SD from SDXL.
+//! What distinguishes one VAE from another: the fields of diffusers' config.json, from that file, from a published family, or from the shapes of
+//! the weights. Never guesses a scale: shapes alone cannot tell SD from SDXL.
 
+mod check;
+mod classes;
 mod families;
 mod json;
+mod network;
 mod shapes;
 
 pub use self::families::{FAMILIES, Family};
+pub use self::json::is_supported_class;
+pub(crate) use self::network::Halves;
+pub use self::network::{Kl, Network, SeedVr, Tiny, Wan};
 pub use self::shapes::Derived;
 
-use std::ops::RangeInclusive;
+use serde::Serialize;
 
 use crate::error::{Error, Result};
 use crate::tensor::Size;
 
-/// Sizes beyond which a config is taken for corrupt. The largest published values are 4, 1024, 3 and 64.
-const LEVELS: RangeInclusive<u32> = 1..=8;
-const CHANNELS: RangeInclusive<u32> = 1..=16_384;
-const LAYERS: RangeInclusive<u32> = 1..=16;
-const LATENT_CHANNELS: RangeInclusive<u32> = 1..=1024;
-// Red, green, blue: what a picture is made of.
-const OUT_CHANNELS: RangeInclusive<u32> = 3..=3;
-
-/// The shape of a decoder and what its latents mean. Field names are diffusers'.
-#[derive(Debug, Clone, PartialEq)]
+/// The network of a VAE and what its latents mean. Field names are diffusers'.
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct AutoencoderConfig {
-    /// Channels of the image, 3 for RGB.
+    /// The network.
+    #[serde(flatten)]
+    pub network: Network,
+    /// Channels of the images that are encoded, 3 for RGB.
+    pub in_channels: u32,
+    /// Channels of the images that are decoded, 3 for RGB.
     pub out_channels: u32,
-    /// Channels of the latents.
+    /// Channels of the VAE's own latents.
     pub latent_channels: u32,
-    /// Channels of the decoder's levels, highest resolution first (diffusers' `decoder_block_out_channels` where
-    /// given).
-    pub block_out_channels: Vec<u32>,
-    /// Resnets in a level of the encoder; the decoder has one more.
-    pub layers_per_block: u32,
-    /// Groups of every `GroupNorm`.
-    pub norm_num_groups: u32,
-    /// Whether there is attention between the two resnets of the middle.
-    pub mid_block_add_attention: bool,
-    /// Whether a 1x1 convolution comes before the decoder.
-    pub use_post_quant_conv: bool,
+    /// Side of the squares of the VAE's own latents that are one latent of the diffusion model, with as many times the channels: 2 for FLUX.2,
+    /// else 1.
+    pub patch: u32,
     /// Diffusion models see `(latents - shift_factor) * scaling_factor`.
     pub scaling_factor: f32,
     /// See `scaling_factor`. Zero where config.json says null.
     pub shift_factor: f32,
-    /// Mean of each latent channel, where diffusion models see `(latents - mean) / std * scaling_factor`.
+    /// Mean of each of the diffusion model's channels, where it sees `(latents - mean) / std * scaling_factor`.
     pub latents_mean: Option<Vec<f32>>,
-    /// Standard deviation of each latent channel; there if and only if `latents_mean` is.
+    /// Standard deviation of each of the diffusion model's channels; there if and only if `latents_mean` is.
     pub latents_std: Option<Vec<f32>>,
+    /// Where mean and deviation are the statistics of a batch norm among the weights (`bn.running_mean`, `bn.running_var`): what is added to the
+    /// variance. Then they are `None` until a checkpoint has read them.
+    pub batch_norm_eps: Option<f32>,
     /// Whether diffusers runs the whole model in f32 where its pipeline runs in f16: a hint that activations may
-    /// overflow f16. True unless config.json denies it.
+    /// overflow f16. For an `AutoencoderKL` true unless config.json denies it.
     pub force_upcast: bool,
     /// Side in pixels of the images it was trained on, from which diffusers takes the size of its tiles; `None` where neither
     /// the files nor a family say.
@@ -56,95 +54,135 @@ pub struct AutoencoderConfig {
 }
 
 impl AutoencoderConfig {
+    /// RGB images, and latents that are not scaled.
+    pub fn new(network: Network, latent_channels: u32) -> Self {
+        Self {
+            network,
+            in_channels: 3,
+            out_channels: 3,
+            latent_channels,
+            patch: 1,
+            scaling_factor: 1.0,
+            shift_factor: 0.0,
+            latents_mean: None,
+            latents_std: None,
+            batch_norm_eps: None,
+            force_upcast: false,
+            sample_size: None,
+        }
+    }
+
     /// Parses diffusers' config.json. Absent fields have the defaults of diffusers' class; what this crate cannot
-    /// decode is an error.
+    /// do is an error.
+    ///
+    /// # Errors
+    /// [`Error::Config`] naming the field.
     pub fn from_json(json: &str) -> Result<Self> {
         let config = json::parse(json)?;
         config.validate()?;
         Ok(config)
     }
 
-    /// Image pixels along one side of a latent pixel: a level doubles the size, except the last.
-    pub fn spatial_factor(&self) -> u32 {
-        1 << self.block_out_channels.len().saturating_sub(1).min(31)
+    /// Checks that the fields make sense together.
+    ///
+    /// # Errors
+    /// [`Error::Config`] naming the first that does not.
+    pub fn validate(&self) -> Result<()> {
+        check::check(self)
     }
 
-    /// Size in pixels of the image that latents of this size decode to.
-    pub fn image_size(&self, latents: Size) -> Size {
-        let pixels = |extent: u32| extent.saturating_mul(self.spatial_factor());
+    /// Image pixels along one side of a pixel of the VAE's own latents: a level doubles the size, except the last.
+    pub fn spatial_factor(&self) -> u32 {
+        1 << self.network.levels().saturating_sub(1).min(31)
+    }
+
+    /// Image pixels along one side of a pixel of the diffusion model's latents, or of the VAE's own (`unscaled`).
+    pub fn latent_factor(&self, unscaled: bool) -> u32 {
+        self.spatial_factor().saturating_mul(self.patch_side(unscaled))
+    }
+
+    /// Channels of the diffusion model's latents: the VAE's own, times those of a patch.
+    pub fn model_channels(&self) -> u32 {
+        self.channels(false)
+    }
+
+    /// Channels of the diffusion model's latents, or of the VAE's own (`unscaled`).
+    pub fn channels(&self, unscaled: bool) -> u32 {
+        self.latent_channels.saturating_mul(self.patch_side(unscaled).saturating_pow(2))
+    }
+
+    /// Size in pixels of the image that latents of this size decode to: the diffusion model's, or the VAE's own (`unscaled`).
+    pub fn image_size(&self, latents: Size, unscaled: bool) -> Size {
+        let factor = self.latent_factor(unscaled);
+        let pixels = |extent: u32| extent.saturating_mul(factor);
         Size { width: pixels(latents.width), height: pixels(latents.height) }
     }
 
-    /// Checks that the fields make sense together.
-    pub fn validate(&self) -> Result<()> {
-        let levels = u32::try_from(self.block_out_channels.len()).unwrap_or(u32::MAX);
-        check_range("block_out_channels", "levels", levels, &LEVELS)?;
-        check_range("out_channels", "channels", self.out_channels, &OUT_CHANNELS)?;
-        check_range("latent_channels", "channels", self.latent_channels, &LATENT_CHANNELS)?;
-        check_range("layers_per_block", "resnets", self.layers_per_block, &LAYERS)?;
-        check_range("norm_num_groups", "groups", self.norm_num_groups, &CHANNELS)?;
-        for &channels in &self.block_out_channels {
-            check_range("block_out_channels", "channels", channels, &CHANNELS)?;
-            if channels % self.norm_num_groups != 0 {
-                let expected = format!("multiples of norm_num_groups ({})", self.norm_num_groups);
-                return Err(invalid("block_out_channels", expected, channels.to_string()));
-            }
-        }
-        if !(self.scaling_factor.is_finite() && self.scaling_factor > 0.0) {
-            return Err(invalid("scaling_factor", "a positive number".to_owned(), self.scaling_factor.to_string()));
-        }
-        if !self.shift_factor.is_finite() {
-            return Err(invalid("shift_factor", "a finite number".to_owned(), self.shift_factor.to_string()));
-        }
-        self.validate_latents()
+    /// Size of the latents that an image of `image` pixels encodes to: the diffusion model's, or the VAE's own (`unscaled`). A side of none is
+    /// one of an image that is too small. Of the VAE's own latents those that fill no patch are no part of the diffusion model's.
+    pub fn latent_size(&self, image: Size, unscaled: bool) -> Size {
+        let factor = self.spatial_factor();
+        let own = |extent: u32| if self.network.rounds_up() { extent.div_ceil(factor) } else { extent / factor };
+        let side = |extent: u32| own(extent) / self.patch_side(unscaled).max(1);
+        Size { width: side(image.width), height: side(image.height) }
     }
 
-    fn validate_latents(&self) -> Result<()> {
-        if self.latents_mean.is_some() != self.latents_std.is_some() {
-            let found = if self.latents_mean.is_some() { "only latents_mean" } else { "only latents_std" };
-            return Err(invalid(
-                "latents_mean",
-                "latents_mean and latents_std, or neither".to_owned(),
-                found.to_owned(),
-            ));
-        }
-        for (field, values) in [("latents_mean", &self.latents_mean), ("latents_std", &self.latents_std)] {
-            let Some(values) = values else { continue };
-            if values.len() != self.latent_channels as usize {
-                let expected = format!("{} numbers, one for each latent channel", self.latent_channels);
-                return Err(invalid(field, expected, values.len().to_string()));
-            }
-            if let Some(bad) =
-                values.iter().find(|value| !value.is_finite() || (field == "latents_std" && **value <= 0.0))
-            {
-                let expected = if field == "latents_std" { "positive numbers" } else { "finite numbers" };
-                return Err(invalid(field, expected.to_owned(), bad.to_string()));
-            }
-        }
-        Ok(())
+    /// Factor and summand of each channel that turn the diffusion model's latents into the VAE's own, still in patches:
+    /// `z = latents / scaling_factor + shift_factor`, or `latents * std / scaling_factor + mean` where there are statistics of each channel.
+    pub fn latent_scale(&self) -> (Vec<f32>, Vec<f32>) {
+        let channels = self.model_channels() as usize;
+        let factor = match &self.latents_std {
+            Some(std) => std.iter().map(|std| std / self.scaling_factor).collect(),
+            None => vec![1.0 / self.scaling_factor; channels],
+        };
+        let offset = self.latents_mean.clone().unwrap_or_else(|| vec![self.shift_factor; channels]);
+        (factor, offset)
     }
 
-    /// The first field in which the networks (not the scales) of `self` and `other` differ.
-    pub(crate) fn network_difference(&self, other: &Self) -> Option<&'static str> {
+    /// Whether the decoder is an `AutoencoderKL`'s whose latents are not in patches: what can be planned today.
+    #[doc(hidden)]
+    pub fn is_plain(&self) -> bool {
+        self.network.kl().is_some() && self.patch == 1
+    }
+
+    /// The side of a patch of these latents.
+    fn patch_side(&self, unscaled: bool) -> u32 {
+        if unscaled { 1 } else { self.patch }
+    }
+
+    /// The first field in which the networks (not the scales) of `self` and `other` differ, as far as `halves` of them tell.
+    pub(crate) fn network_difference(&self, other: &Self, halves: Halves) -> Option<&'static str> {
+        let [mine, theirs] = [&self.network, &other.network].map(|network| network.clone().seen_in(halves));
         let same = [
-            ("out_channels", self.out_channels == other.out_channels),
+            ("_class_name", mine.name() == theirs.name()),
             ("latent_channels", self.latent_channels == other.latent_channels),
-            ("block_out_channels", self.block_out_channels == other.block_out_channels),
-            ("layers_per_block", self.layers_per_block == other.layers_per_block),
-            ("mid_block_add_attention", self.mid_block_add_attention == other.mid_block_add_attention),
-            ("use_post_quant_conv", self.use_post_quant_conv == other.use_post_quant_conv),
         ];
-        same.into_iter().find(|(_, same)| !same).map(|(field, _)| field)
+        let common = same.into_iter().find(|(_, same)| !same).map(|(field, _)| field);
+        common.or_else(|| mine.difference(&theirs))
+    }
+
+    /// Takes over what the latents of `other` mean, and its sample size if there is none. Leaves the network.
+    pub(crate) fn take_scale_of(&mut self, other: &Self) {
+        let Self { patch, scaling_factor, shift_factor, batch_norm_eps, .. } = *other;
+        *self = Self {
+            patch,
+            scaling_factor,
+            shift_factor,
+            batch_norm_eps,
+            latents_mean: other.latents_mean.clone(),
+            latents_std: other.latents_std.clone(),
+            sample_size: self.sample_size.or(other.sample_size),
+            ..self.clone()
+        };
+    }
+
+    /// Whether latents of both mean the same.
+    pub(crate) fn same_scale(&self, other: &Self) -> bool {
+        let scale = |config: &Self| (config.patch, config.scaling_factor, config.shift_factor, config.batch_norm_eps);
+        scale(self) == scale(other) && self.latents_mean == other.latents_mean && self.latents_std == other.latents_std
     }
 }
 
-fn check_range(field: &str, what: &str, value: u32, range: &RangeInclusive<u32>) -> Result<()> {
-    if range.contains(&value) {
-        return Ok(());
-    }
-    Err(invalid(field, format!("{} to {} {what}", range.start(), range.end()), value.to_string()))
-}
-
-fn invalid(field: &str, expected: String, found: String) -> Error {
-    Error::Config { field: field.to_owned(), expected, found }
+fn invalid(field: &str, expected: impl Into<String>, found: impl ToString) -> Error {
+    Error::Config { field: field.to_owned(), expected: expected.into(), found: found.to_string() }
 }

@@ -46,7 +46,12 @@ impl Transform {
 
     /// One factor and one summand for all `channels`.
     pub fn uniform(channels: u32, factor: f32, offset: f32) -> Self {
-        Self { factor: vec![factor; channels as usize], offset: vec![offset; channels as usize], squash: false, patch: 1 }
+        Self {
+            factor: vec![factor; channels as usize],
+            offset: vec![offset; channels as usize],
+            squash: false,
+            patch: 1,
+        }
     }
 }
 
@@ -285,7 +290,11 @@ impl Graph {
     /// When `transform` is for another number of channels.
     pub fn input(&mut self, shape: Shape, transform: Transform) -> TensorId {
         let channels = (shape.channels * transform.patch * transform.patch) as usize;
-        assert_eq!([transform.factor.len(), transform.offset.len()], [channels; 2], "factors of another number of channels");
+        assert_eq!(
+            [transform.factor.len(), transform.offset.len()],
+            [channels; 2],
+            "factors of another number of channels"
+        );
         self.push("input".to_owned(), Op::Input(transform), &[], shape)
     }
 
@@ -316,7 +325,7 @@ impl Graph {
         self.push("silu".to_owned(), Op::Activate(Activation::Silu), &[input], self.shape(input))
     }
 
-    /// Adds a ReLU.
+    /// Adds a `ReLU`.
     pub fn relu(&mut self, input: TensorId) -> TensorId {
         self.push("relu".to_owned(), Op::Activate(Activation::Relu), &[input], self.shape(input))
     }

@@ -1,5 +1,12 @@
 //! WHAT to compute: the graph of a VAE, built from its configuration. Pure data; knows nothing of devices, shaders or files.
 
-pub mod autoencoder_kl;
 pub mod config;
 pub mod graph;
+pub mod networks;
+pub mod tensors;
+
+mod blocks;
+mod kl;
+mod seedvr;
+mod tiny;
+mod wan;

@@ -3,7 +3,7 @@
 //! Twice and more what the largest published decoders need for the largest images allowed, 16384x8192 pixels: 1.0 million steps, 5e15 multiply-adds.
 
 use crate::error::{Error, Result};
-use crate::plan::schedule::Node;
+use crate::plan::node::Node;
 
 /// Chunks of all tensors together.
 const MOST_CHUNKS: usize = 1 << 16;

@@ -11,9 +11,10 @@ use crate::kernels::choice::Choice;
 use crate::kernels::winograd::TILE;
 use crate::limits::DeviceLimits;
 use crate::plan::fuse::{Fused, Stage};
+use crate::plan::node::Node;
 use crate::plan::nodes::nodes;
 use crate::plan::residence::{self, Residence};
-use crate::plan::schedule::{Keep, Node};
+use crate::plan::schedule::Keep;
 use crate::plan::spill::{self, May};
 use crate::plan::{Plan, PlanOptions, Weights, lower, pace};
 use crate::tensor::Bytes;
@@ -64,7 +65,7 @@ pub(super) fn within(
     let smallest =
         above.clone().find_map(|step| Some((*step, finest(fused, limits, options, *step)?.predicted_seconds())));
     let (smallest, seconds) = smallest.unwrap_or((whole.memory.peak(), whole.predicted_seconds()));
-    Err(Error::Budget { budget, image: whole.image, smallest, seconds })
+    Err(Error::Budget { budget, image: whole.result.size, smallest, seconds })
 }
 
 /// Budgets that are tried whatever was asked for, from that of the whole plan downwards.

@@ -9,11 +9,9 @@ impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             f,
-            "decode {}x{}x{} -> {}  {:?}  peak {}  ({} weights, {} in {} slots, {} parameters, {} staging)",
-            self.latents.width,
-            self.latents.height,
-            self.latent_channels,
-            self.image,
+            "{} -> {}  {:?}  peak {}  ({} weights, {} in {} slots, {} parameters, {} staging)",
+            self.input(),
+            self.result,
             self.storage,
             self.memory.peak(),
             self.memory.weights,

@@ -4,8 +4,8 @@ use serde::Serialize;
 
 use crate::kernels::choice::Choice;
 use crate::limits::DeviceKind;
-use crate::plan::{Output, Plan};
-use crate::tensor::{Bytes, Size, Storage};
+use crate::plan::{Output, Plan, Planes};
+use crate::tensor::{Bytes, Storage};
 
 /// Multiply-adds of one submission in [`PlanFacts::submissions`]: about what a modest GPU does in 50 ms. A decode starts near this and
 /// then goes by the speed it measures.
@@ -16,12 +16,10 @@ const CPU_SUBMISSION_MACS: u64 = 2_000_000_000;
 /// The facts about a plan. Field names are those of its JSON.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PlanFacts {
-    /// Size of the image, pixels.
-    pub image: Size,
-    /// Size of the latents, elements.
-    pub latents: Size,
-    /// Channels of the latents.
-    pub latent_channels: u32,
+    /// What goes in: latents to be decoded, or an image to be encoded.
+    pub input: Planes,
+    /// What comes out: an image, or moments.
+    pub result: Planes,
     /// How activations and weights are stored.
     pub storage: Storage,
     /// What the host gets.
@@ -98,9 +96,8 @@ impl Plan {
             DeviceKind::Cpu => CPU_SUBMISSION_MACS,
         };
         PlanFacts {
-            image: self.image,
-            latents: self.latents,
-            latent_channels: self.latent_channels,
+            input: self.input(),
+            result: self.result,
             storage: self.storage,
             output: self.output,
             predicted_peak_bytes: self.memory.peak(),

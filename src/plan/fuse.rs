@@ -1,15 +1,18 @@
-//! Graph rewrite: norms, SiLU and upsampling become what a convolution does as it reads, sums what it does as it writes.
+//! Graph rewrite: norms, activations and doublings become what a convolution does as it reads, sums and ReLUs what it does as it writes.
 //!
-//! What is left is a list of stages, each producing one tensor that is really stored. Norms become a table beside them: their
-//! statistics belong to the stage that produces the tensor, their application to the stages that read it.
-//!
-//! For half-precision storage the residual stream is kept at `stream_scale` times its value, a power of two. Group norms undo
-//! it exactly (eps is scaled with it), so models whose stream grows beyond 65504, SDXL's above all, decode without overflow.
+//! What is left is a list of stages, each producing one tensor that is really stored. Group norms become a table beside them: their
+//! statistics belong to the stage that produces the tensor, their application to the stages that read it. Which factor a tensor is stored at, in half
+//! precision, is `half`'s.
 
-use crate::model::graph::{Activation, Doubling, Graph, Op, Shape, TensorId, Transform, Window};
+use crate::model::graph::{Activation, Doubling, Ending, Graph, Op, Shape, TensorId, Transform, Weight, Window};
+use crate::plan::half;
+use crate::plan::readers::readers;
 
 /// A group norm of a [`Fused`] graph, by index.
 pub type NormId = usize;
+
+/// A norm of pixels of a [`Fused`] graph, by index.
+pub type PixelNormId = usize;
 
 /// A group norm: statistics of one tensor, and the affine weights `NAME.weight`, `NAME.bias`.
 #[derive(Debug, Clone, PartialEq)]
@@ -24,15 +27,33 @@ pub struct Norm {
     pub eps: f32,
 }
 
+/// A norm of each pixel, with the weights `NAME.gamma`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PixelNorm {
+    /// Prefix of its weights.
+    pub name: String,
+    /// The least length that a pixel is divided by, scaled like the tensor it reads.
+    pub least: f32,
+}
+
+/// How a convolution normalises what it reads.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Normalize {
+    /// By statistics of the whole image.
+    Group(NormId),
+    /// Each pixel by itself.
+    Pixel(PixelNormId),
+}
+
 /// How a convolution reads its input.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Prologue {
     /// Normalise first.
-    pub norm: Option<NormId>,
-    /// Then SiLU.
-    pub activate: bool,
-    /// Double the size by nearest neighbour.
-    pub upsample: bool,
+    pub norm: Option<Normalize>,
+    /// Then this.
+    pub activation: Option<Activation>,
+    /// Double the size.
+    pub doubling: Option<Doubling>,
 }
 
 /// What is added to a convolution's result.
@@ -42,26 +63,36 @@ pub enum Residual {
     InPlace(TensorId),
     /// A 1x1 convolution of a tensor.
     Shortcut {
-        /// Prefix of its weights.
-        name: String,
+        /// `[c_out, c_in, 1, 1]`.
+        weight: Weight,
+        /// `[c_out]`.
+        bias: Weight,
         /// What it reads.
         input: TensorId,
+        /// Factor of the product.
+        scale: f32,
     },
 }
 
 /// A convolution with everything around it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Conv {
-    /// Prefix of its weights.
+    /// diffusers' name of the module.
     pub name: String,
-    /// Side of the filter, pixels.
-    pub filter: u32,
+    /// The filter.
+    pub window: Window,
+    /// `[c_out, c_in, side, side]`.
+    pub weight: Weight,
+    /// `[c_out]`.
+    pub bias: Weight,
     /// What it reads.
     pub input: TensorId,
     /// How.
     pub prologue: Prologue,
     /// What is added.
     pub residual: Option<Residual>,
+    /// Whether everything below zero is cut off in the end.
+    pub relu: bool,
     /// What it produces.
     pub output: TensorId,
     /// Factor of the product.
@@ -70,15 +101,13 @@ pub struct Conv {
     pub bias_scale: f32,
 }
 
-/// A step of the decoder that produces one stored tensor.
+/// A step of the network that produces one stored tensor.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Stage {
     /// The input.
-    Latents {
-        /// One factor per channel.
-        factor: Vec<f32>,
-        /// One summand per channel.
-        offset: Vec<f32>,
+    Input {
+        /// What is done to it.
+        transform: Transform,
         /// What it produces.
         output: TensorId,
     },
@@ -94,9 +123,11 @@ pub enum Stage {
         output: TensorId,
     },
     /// The output.
-    Image {
+    Output {
         /// What it reads.
         input: TensorId,
+        /// What is done to it.
+        ending: Ending,
     },
 }
 
@@ -104,17 +135,17 @@ impl Stage {
     /// The module of the network that it is, in diffusers' spelling.
     pub fn name(&self) -> &str {
         match self {
-            Self::Latents { .. } => "latents",
+            Self::Input { .. } => "input",
             Self::Conv(conv) => &conv.name,
             Self::Attention { name, .. } => name,
-            Self::Image { .. } => "image",
+            Self::Output { .. } => "output",
         }
     }
 
     /// Gives all its tensors other names.
     fn rename_tensors(&mut self, rename: impl Fn(TensorId) -> TensorId) {
         match self {
-            Self::Latents { output, .. } => *output = rename(*output),
+            Self::Input { output, .. } => *output = rename(*output),
             Self::Conv(conv) => {
                 (conv.input, conv.output) = (rename(conv.input), rename(conv.output));
                 if let Some(Residual::InPlace(residual) | Residual::Shortcut { input: residual, .. }) =
@@ -127,16 +158,31 @@ impl Stage {
                 *inputs = inputs.map(&rename);
                 *output = rename(*output);
             }
-            Self::Image { input } => *input = rename(*input),
+            Self::Output { input, .. } => *input = rename(*input),
         }
     }
 
     /// The tensor that it stores.
     pub fn output(&self) -> Option<TensorId> {
         match self {
-            Self::Latents { output, .. } | Self::Attention { output, .. } => Some(*output),
+            Self::Input { output, .. } | Self::Attention { output, .. } => Some(*output),
             Self::Conv(conv) => Some(conv.output),
-            Self::Image { .. } => None,
+            Self::Output { .. } => None,
+        }
+    }
+
+    /// The tensors that it reads; of a sum in place also the residual.
+    pub fn inputs(&self) -> Vec<TensorId> {
+        match self {
+            Self::Input { .. } => Vec::new(),
+            Self::Conv(conv) => match &conv.residual {
+                None => vec![conv.input],
+                Some(Residual::InPlace(residual) | Residual::Shortcut { input: residual, .. }) => {
+                    vec![conv.input, *residual]
+                }
+            },
+            Self::Attention { inputs, .. } => inputs.to_vec(),
+            Self::Output { input, .. } => vec![*input],
         }
     }
 }
@@ -148,9 +194,11 @@ pub struct Fused {
     pub stages: Vec<Stage>,
     /// All group norms.
     pub norms: Vec<Norm>,
+    /// All norms of pixels.
+    pub pixel_norms: Vec<PixelNorm>,
     /// Shape of each tensor, by [`TensorId`]; those that are not stored keep theirs.
     pub shapes: Vec<Shape>,
-    /// Stages at the beginning that only measure: a smaller image's, whose group norms the others use. None in an exact decode.
+    /// Stages at the beginning that only measure: a smaller image's, whose group norms the others use. None in an exact run.
     pub measuring: usize,
 }
 
@@ -163,7 +211,7 @@ impl Fused {
     /// The same network for another image, with the group norms that `small` measures on its own. Both are of one model.
     ///
     /// `small` runs first and ends with the last tensor that a norm reads. What it measures is not what this image would give, so the result is an
-    /// estimate; but nothing has to wait for a whole tensor any more, except attention.
+    /// estimate; but nothing has to wait for a whole tensor any more, except attention. Without group norms nothing is measured, and nothing estimated.
     pub fn with_norms_of(mut self, mut small: Self) -> Self {
         let is_measured = |stage: &Stage| stage.output().is_some_and(|output| small.norm_of(output).is_some());
         let measuring = small.stages.iter().rposition(is_measured).map_or(0, |last| last + 1);
@@ -181,6 +229,14 @@ impl Fused {
     pub fn norm_of(&self, tensor: TensorId) -> Option<NormId> {
         self.norms.iter().position(|norm| norm.tensor == tensor)
     }
+
+    /// The tensor that the network hands out.
+    pub fn result(&self) -> Option<TensorId> {
+        self.stages.iter().rev().find_map(|stage| match stage {
+            Stage::Output { input, .. } => Some(*input),
+            Stage::Input { .. } | Stage::Conv(_) | Stage::Attention { .. } => None,
+        })
+    }
 }
 
 /// A tensor of the graph that is not stored: a stored one with a prologue.
@@ -190,110 +246,158 @@ struct View {
     prologue: Prologue,
 }
 
-/// Fuses `graph`. `stream_scale` is 1 for f32 storage.
+/// Fuses `graph`. `stream_scale` is 1 for f32 storage, see [`half`].
 ///
 /// # Panics
 /// When the graph has an operation where none of our models has one: a bug in its builder.
 pub fn fuse(graph: &Graph, stream_scale: f32) -> Fused {
-    let mut fused = Fused { stages: Vec::new(), norms: Vec::new(), shapes: graph.shapes.clone(), measuring: 0 };
-    let mut views: Vec<View> =
-        (0..graph.shapes.len()).map(|id| View { stored: TensorId(id), prologue: Prologue::default() }).collect();
-    for node in &graph.nodes {
-        let output = node.output;
+    let view = |id| View { stored: TensorId(id), prologue: Prologue::default() };
+    let mut fusing = Fusing {
+        graph,
+        readers: readers(graph),
+        views: (0..graph.shapes.len()).map(view).collect(),
+        fused: Fused {
+            stages: Vec::new(),
+            norms: Vec::new(),
+            pixel_norms: Vec::new(),
+            shapes: graph.shapes.clone(),
+            measuring: 0,
+        },
+    };
+    for index in 0..graph.nodes.len() {
+        fusing.node(index);
+    }
+    let mut fused = fusing.fused;
+    half::scale(&mut fused, stream_scale);
+    fused
+}
+
+struct Fusing<'a> {
+    graph: &'a Graph,
+    /// By tensor, the nodes that read it.
+    readers: Vec<Vec<usize>>,
+    /// By tensor.
+    views: Vec<View>,
+    fused: Fused,
+}
+
+impl Fusing<'_> {
+    fn node(&mut self, index: usize) {
+        let node = &self.graph.nodes[index];
+        let (name, output) = (&node.name, node.output);
         match &node.op {
-            Op::Input(Transform { factor, offset, .. }) => {
-                fused.stages.push(Stage::Latents { factor: factor.clone(), offset: offset.clone(), output });
-            }
+            Op::Input(transform) => self.fused.stages.push(Stage::Input { transform: transform.clone(), output }),
             Op::Conv2d(conv) => {
-                assert_eq!(conv.window, Window::same(conv.window.side), "not yet");
-                let View { stored: input, prologue } = views[node.inputs[0].0];
-                let (name, filter) = (node.name.clone(), conv.window.side);
-                fused.stages.push(Stage::Conv(Conv {
-                    name,
-                    filter,
+                let View { stored: input, prologue } = self.views[node.inputs[0].0];
+                self.fused.stages.push(Stage::Conv(Conv {
+                    name: name.clone(),
+                    window: conv.window,
+                    weight: conv.weight.clone(),
+                    bias: conv.bias.clone(),
                     input,
                     prologue,
                     residual: None,
+                    relu: false,
                     output,
                     scale: 1.0,
                     bias_scale: 1.0,
                 }));
             }
             Op::GroupNorm { groups, eps } => {
-                let tensor = node.inputs[0];
-                assert!(fused.norm_of(tensor).is_none(), "two norms read the same tensor at {}", node.name);
-                fused.norms.push(Norm { name: node.name.clone(), tensor, groups: *groups, eps: *eps });
-                views[output.0] = View {
-                    stored: tensor,
-                    prologue: Prologue { norm: Some(fused.norms.len() - 1), ..Prologue::default() },
-                };
+                let tensor = self.stored(node.inputs[0], name);
+                assert!(self.fused.norm_of(tensor).is_none(), "two norms read the same tensor at {name}");
+                self.fused.norms.push(Norm { name: name.clone(), tensor, groups: *groups, eps: *eps });
+                let norm = Some(Normalize::Group(self.fused.norms.len() - 1));
+                self.views[output.0] = View { stored: tensor, prologue: Prologue { norm, ..Prologue::default() } };
             }
-            Op::Activate(Activation::Silu) => {
-                let view = views[node.inputs[0].0];
-                views[output.0] = View { prologue: Prologue { activate: true, ..view.prologue }, ..view };
+            Op::PixelNorm => {
+                let tensor = self.stored(node.inputs[0], name);
+                // torch's `normalize` divides by no less than this.
+                self.fused.pixel_norms.push(PixelNorm { name: name.clone(), least: 1e-12 });
+                let norm = Some(Normalize::Pixel(self.fused.pixel_norms.len() - 1));
+                self.views[output.0] = View { stored: tensor, prologue: Prologue { norm, ..Prologue::default() } };
             }
-            Op::Double(Doubling::Nearest) => {
-                let view = views[node.inputs[0].0];
-                views[output.0] = View { prologue: Prologue { upsample: true, ..view.prologue }, ..view };
+            Op::Activate(activation) => self.activate(node.inputs[0], *activation, output),
+            Op::Double(doubling) => {
+                let view = self.views[node.inputs[0].0];
+                assert!(view.prologue.doubling.is_none(), "a doubling of a doubling: no model has one");
+                let prologue = Prologue { doubling: Some(*doubling), ..view.prologue };
+                self.views[output.0] = View { prologue, ..view };
             }
-            Op::Add => fuse_add(&mut fused, node.inputs[0], node.inputs[1], output),
+            Op::Add => self.add(index),
             Op::Attention => {
-                let inputs = [node.inputs[0], node.inputs[1], node.inputs[2]];
-                fused.stages.push(Stage::Attention { name: node.name.clone(), inputs, output });
+                let inputs = [0, 1, 2].map(|input| self.stored(node.inputs[input], name));
+                self.fused.stages.push(Stage::Attention { name: name.clone(), inputs, output });
             }
-            Op::Output(_) => fused.stages.push(Stage::Image { input: node.inputs[0] }),
-            Op::PixelNorm | Op::Activate(Activation::Relu) | Op::Double(Doubling::Shuffle) => todo!(),
-        }
-    }
-    scale_stream(&mut fused, stream_scale);
-    fused
-}
-
-/// Makes the stage that produces `branch` add `residual` and produce `output`.
-fn fuse_add(fused: &mut Fused, residual: TensorId, branch: TensorId, output: TensorId) {
-    // A shortcut is read by the sum alone; the stream itself is also read by a norm.
-    let is_stream = fused.norm_of(residual).is_some();
-    let shortcut = fused.stages.iter().position(
-        |stage| matches!(stage, Stage::Conv(conv) if !is_stream && conv.output == residual && conv.filter == 1),
-    );
-    let residual = match shortcut.map(|index| fused.stages.remove(index)) {
-        Some(Stage::Conv(conv)) => Residual::Shortcut { name: conv.name, input: conv.input },
-        _ => Residual::InPlace(residual),
-    };
-    let conv = fused.stages.iter_mut().rev().find_map(|stage| match stage {
-        Stage::Conv(conv) if conv.output == branch => Some(conv),
-        _ => None,
-    });
-    let conv = conv.unwrap_or_else(|| panic!("no convolution produces the branch of sum {output:?}"));
-    conv.residual = Some(residual);
-    conv.output = output;
-}
-
-/// Keeps every tensor that a norm or a sum reads at `scale` times its value. See the module's text.
-fn scale_stream(fused: &mut Fused, scale: f32) {
-    let mut factors = vec![1.0_f32; fused.shapes.len()];
-    for stage in &fused.stages {
-        if let Stage::Conv(conv) = stage {
-            let normed = fused.norm_of(conv.output).is_some();
-            let upsampled = fused.stages.iter().any(|reader| {
-                matches!(reader, Stage::Conv(reader) if reader.input == conv.output && reader.prologue.upsample)
-            });
-            if normed || upsampled {
-                factors[conv.output.0] = scale;
+            Op::Output(ending) => {
+                let input = self.stored(node.inputs[0], name);
+                self.fused.stages.push(Stage::Output { input, ending: *ending });
             }
         }
     }
-    for norm in &mut fused.norms {
-        let factor = factors[norm.tensor.0];
-        norm.eps *= factor * factor;
+
+    /// The stored tensor that `tensor` is.
+    fn stored(&self, tensor: TensorId, reader: &str) -> TensorId {
+        let View { stored, prologue } = self.views[tensor.0];
+        assert_eq!(prologue, Prologue::default(), "{reader} reads what only a convolution can");
+        stored
     }
-    for stage in &mut fused.stages {
-        if let Stage::Conv(conv) = stage {
-            let input = if conv.prologue.norm.is_some() { 1.0 } else { factors[conv.input.0] };
-            conv.scale = factors[conv.output.0] / input;
-            conv.bias_scale = factors[conv.output.0];
+
+    /// A ReLU that alone reads what a convolution makes is done as that is written; every other activation as its readers read.
+    fn activate(&mut self, input: TensorId, activation: Activation, output: TensorId) {
+        let view = self.views[input.0];
+        let alone = self.readers[input.0].len() == 1 && view.prologue == Prologue::default();
+        if activation == Activation::Relu
+            && alone
+            && let Some(conv) = self.producer(view.stored)
+        {
+            (conv.relu, conv.output) = (true, output);
+            return;
         }
+        assert!(
+            view.prologue.activation.is_none() && view.prologue.doubling.is_none(),
+            "an activation of an activation"
+        );
+        self.views[output.0] = View { prologue: Prologue { activation: Some(activation), ..view.prologue }, ..view };
     }
+
+    /// Makes the convolution that produces the branch of a sum add the residual, too.
+    fn add(&mut self, index: usize) {
+        let node = &self.graph.nodes[index];
+        let [residual, branch] = [0, 1].map(|input| self.stored(node.inputs[input], &node.name));
+        let is_shortcut = self.readers[node.inputs[0].0] == [index];
+        let shortcut = self.fused.stages.iter().position(|stage| {
+            matches!(stage, Stage::Conv(conv) if is_shortcut && conv.output == residual && is_plain_product(conv))
+        });
+        let residual = match shortcut.map(|index| self.fused.stages.remove(index)) {
+            Some(Stage::Conv(Conv { weight, bias, input, .. })) => {
+                Residual::Shortcut { weight, bias, input, scale: 1.0 }
+            }
+            _ => {
+                let last = self.readers[node.inputs[0].0].iter().max();
+                assert_eq!(last, Some(&index), "a residual of {:?} that is read after the sum", node.output);
+                Residual::InPlace(residual)
+            }
+        };
+        let output = node.output;
+        let conv = self.producer(branch);
+        let conv = conv.unwrap_or_else(|| panic!("no convolution produces the branch of sum {output:?}"));
+        assert!(conv.residual.is_none() && !conv.relu, "a branch of sum {output:?} that is a sum itself");
+        (conv.residual, conv.output) = (Some(residual), output);
+    }
+
+    /// The convolution that produces `tensor`.
+    fn producer(&mut self, tensor: TensorId) -> Option<&mut Conv> {
+        self.fused.stages.iter_mut().rev().find_map(|stage| match stage {
+            Stage::Conv(conv) if conv.output == tensor => Some(conv),
+            _ => None,
+        })
+    }
+}
+
+/// Whether `conv` is a product and nothing else.
+fn is_plain_product(conv: &Conv) -> bool {
+    conv.window == Window::same(1) && conv.prologue == Prologue::default() && conv.residual.is_none() && !conv.relu
 }
 
 impl Fused {

@@ -2,14 +2,13 @@
 
 use crate::plan::{Action, BufferId, Plan, Resource};
 
-/// Sets `live` of every buffer. The input is live from the first step.
+/// Sets `live` of every buffer.
 pub fn liveness(plan: &mut Plan) {
     let mut live = vec![None; plan.buffers.len()];
     let mut touch = |buffer: BufferId, step: usize| {
         let (first, last) = live[buffer.0].unwrap_or((step, step));
         live[buffer.0] = Some((step.min(first), step.max(last)));
     };
-    touch(plan.input, 0);
     for (index, step) in plan.steps.iter().enumerate() {
         for buffer in used(&step.action) {
             touch(buffer, index);

@@ -8,7 +8,6 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use crate::kernels::weights::Layout;
 use crate::kernels::{Access, interface};
 use crate::plan::{Action, BufferId, CHECK_BYTES, Memory, Plan, Resource, SlotId, Step, UNUSED_BYTES};
 use crate::tensor::Bytes;
@@ -16,8 +15,9 @@ use crate::tensor::Bytes;
 /// Sizes of buffers are rounded up to this many bytes.
 pub(super) const ALIGNMENT: u64 = 256;
 
-/// Sets `slot` and `offset` of every buffer, the sizes of all slots, and the predicted memory; with room for `timestamps` if asked.
-pub fn assign(plan: &mut Plan, timestamps: bool) {
+/// Sets `slot` and `offset` of every buffer, the sizes of all slots, and the predicted memory; with room for `timestamps` if asked, and `other_weights` beside
+/// the plan's own.
+pub fn assign(plan: &mut Plan, timestamps: bool, other_weights: Bytes) {
     let mut order: Vec<usize> = (0..plan.buffers.len()).collect();
     order.sort_by_key(|&index| {
         let buffer = &plan.buffers[index];
@@ -55,7 +55,7 @@ pub fn assign(plan: &mut Plan, timestamps: bool) {
         placed[index] = Some(*slot);
     }
     plan.slots = slots;
-    plan.memory = predict(plan, timestamps);
+    plan.memory = predict(plan, timestamps, other_weights);
 }
 
 /// A range of a slot, in the making.
@@ -146,7 +146,7 @@ impl Staging {
             Action::Fetch { to, .. } => Some(bytes(to)),
             Action::Park { .. } | Action::Output { .. } | Action::Dispatch { .. } | Action::Copy { .. } => None,
         });
-        let written = fetches.chain([bytes(&plan.input), Bytes(plan.params.len() as u64)]);
+        let written = fetches.chain([Bytes(plan.params.len() as u64)]);
         let read = plan.steps.iter().filter_map(|step| match &step.action {
             Action::Park { from, .. } => Some(bytes(from)),
             Action::Output { .. } if plan.output.stays() => Some(CHECK_BYTES),
@@ -172,14 +172,19 @@ impl Staging {
 }
 
 /// The memory of a plan whose slots are assigned.
-fn predict(plan: &Plan, timestamps: bool) -> Memory {
+fn predict(plan: &Plan, timestamps: bool, other_weights: Bytes) -> Memory {
+    let own: Bytes = plan.bound_weights().map(|weight| plan.weights[weight].bytes).sum();
     Memory {
-        weights: plan.bound_weights().map(|weight| plan.weights[weight].bytes).sum(),
+        weights: own + other_weights,
         slots: plan.slots.iter().copied().sum(),
         params: Bytes(plan.params.len() as u64 + UNUSED_BYTES),
         staging: Staging::of(plan).bytes(),
         timestamps: if timestamps { timestamp_bytes(plan) } else { Bytes(0) },
-        picture: if plan.output.stays() { Bytes(plan.row_bytes().0 * u64::from(plan.image.height)) } else { Bytes(0) },
+        picture: if plan.output.stays() {
+            Bytes(plan.row_bytes().0 * u64::from(plan.result.size.height))
+        } else {
+            Bytes(0)
+        },
     }
 }
 
@@ -217,9 +222,4 @@ impl Plan {
             .collect();
         weights.into_iter()
     }
-}
-
-/// The factors of the latents, which the configuration gives and no file.
-pub fn latent_transform_layout(channels: u32) -> Layout {
-    Layout::Vector { channels: channels * 2 }
 }

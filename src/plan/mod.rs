@@ -20,18 +20,23 @@ mod budget;
 pub mod display;
 mod facts;
 pub mod fuse;
+pub mod half;
 pub mod liveness;
 mod lower;
 pub mod memory;
+pub mod node;
 pub mod nodes;
 mod options;
 mod pace;
 pub mod partition;
 mod parts;
+mod readers;
 pub mod residence;
 pub mod schedule;
 pub mod spill;
 pub mod tiles;
+mod unfolding;
+mod ways;
 
 use std::ops::Range;
 
@@ -40,7 +45,8 @@ use serde::Serialize;
 pub use self::facts::{PlanFacts, RunFacts, StageFacts};
 pub use self::options::{ChannelOrder, Output, PlanOptions, Weights};
 pub use self::parts::{
-    Action, BufferId, BufferUse, HostSource, Memory, ParkedId, Resource, SlotId, Step, WeightId, WeightUse,
+    Action, BufferId, BufferUse, HostSource, InputRows, Memory, ParkedId, Planes, Resource, SlotId, Step, WeightId,
+    WeightKey, WeightUse,
 };
 
 use crate::error::{Error, Result};
@@ -50,17 +56,15 @@ use crate::kernels::{Variant, interface};
 use crate::limits::{DeviceKind, DeviceLimits};
 use crate::model::graph::Graph;
 use crate::plan::schedule::{Keep, Schedule};
-use crate::tensor::{Bytes, Size, Storage};
+use crate::tensor::{Bytes, Storage};
 
 /// Everything an executor needs to know. See the module's text.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Plan {
-    /// Size of the image, pixels.
-    pub image: Size,
-    /// Size of the latents, elements.
-    pub latents: Size,
-    /// Channels of the latents.
-    pub latent_channels: u32,
+    /// What it is run on: latents to be decoded, or an image to be encoded. Two for an estimate: first the copy that is measured.
+    pub inputs: Vec<Planes>,
+    /// What comes of it: an image, or moments.
+    pub result: Planes,
     /// How activations and weights are stored.
     pub storage: Storage,
     /// What the host gets.
@@ -83,11 +87,9 @@ pub struct Plan {
     pub params: Vec<u8>,
     /// Sizes of the copies that wait in host memory.
     pub parked: Vec<Bytes>,
-    /// Where the latents go, planar f32.
-    pub input: BufferId,
-    /// Factors and summands of the latents, `[2, c]`.
+    /// Factors and summands of the input, `[2, c]`.
     #[serde(skip)]
-    pub latent_transform: Vec<f32>,
+    pub transform: Vec<f32>,
     /// Predicted memory.
     pub memory: Memory,
     /// The kernels it was made with.
@@ -95,9 +97,6 @@ pub struct Plan {
     /// What runs it.
     pub kind: DeviceKind,
 }
-
-/// Chunks of a plan whose norms are given.
-const STREAMED_CHUNK: Bytes = Bytes(4 << 20);
 
 /// What the host reads of each part of a picture that stays on the device: the words of `image_check`.
 pub const CHECK_BYTES: Bytes = Bytes(CHECK_WORDS as u64 * 4);
@@ -116,21 +115,19 @@ impl Plan {
     }
 
     /// Plans `graph` with the group norms that `small` measures, the same network for a smaller image: an estimate in one pass, see
-    /// [`fuse::Fused::with_norms_of`]. The input is the latents of `small`, then those of `graph`.
+    /// [`fuse::Fused::with_norms_of`]. The inputs are those of `small` and of `graph`; of `graph` alone where there are no group norms.
     ///
     /// # Errors
     /// See [`Self::new`].
     pub fn estimated(graph: &Graph, small: &Graph, limits: &DeviceLimits, options: &PlanOptions) -> Result<Self> {
-        // Behind attention everything streams: chunks only have to be large enough to keep the device busy.
-        let options = &PlanOptions { chunk_limit: options.chunk_limit.min(STREAMED_CHUNK), ..options.clone() };
         let [small, fused] = [small, graph].map(|graph| fuse::fuse(graph, stream_scale(options.storage)));
         Self::of(&fused.with_norms_of(small), limits, options)
     }
 
     fn of(fused: &fuse::Fused, limits: &DeviceLimits, options: &PlanOptions) -> Result<Self> {
-        let nodes = nodes::nodes(fused, limits, options)?;
-        let schedule = Schedule::new(&nodes, &Keep::whole(&nodes));
-        let whole = lower::lower(fused, &nodes, &schedule, limits, options)?.placed(limits, options);
+        let streams = schedule::streams(&nodes::nodes(fused, limits, options)?);
+        let whole =
+            if streams { Self::streamed(fused, limits, options)? } else { Self::whole(fused, limits, options)? };
         let plan = match options.memory_budget {
             Some(budget) if whole.memory.peak() > budget => budget::within(fused, limits, options, &whole, budget)?,
             Some(_) | None => whole,
@@ -139,12 +136,33 @@ impl Plan {
         Ok(plan)
     }
 
+    /// A plan that computes nothing twice.
+    fn whole(fused: &fuse::Fused, limits: &DeviceLimits, options: &PlanOptions) -> Result<Self> {
+        let nodes = nodes::nodes(fused, limits, options)?;
+        let schedule = Schedule::new(&nodes, &Keep::whole(&nodes));
+        Ok(lower::lower(fused, &nodes, &schedule, limits, options)?.placed(limits, options))
+    }
+
+    /// The same where one pass does nearly everything: of each tensor a few chunks exist at once, and the smaller they are, the less memory that takes and
+    /// the more launches. The smallest plan that is not much slower than the fastest.
+    fn streamed(fused: &fuse::Fused, limits: &DeviceLimits, options: &PlanOptions) -> Result<Self> {
+        const CHUNKS: [Bytes; 3] = [Bytes(4 << 20), Bytes(2 << 20), Bytes(1 << 20)];
+        const SLOWER: f64 = 1.5;
+        let within = |chunk| PlanOptions { chunk_limit: options.chunk_limit.min(chunk), ..options.clone() };
+        let plans: Result<Vec<Self>> =
+            CHUNKS.into_iter().map(|chunk| Self::whole(fused, limits, &within(chunk))).collect();
+        let mut plans = plans?;
+        let fastest = plans.iter().map(Self::predicted_seconds).fold(f64::INFINITY, f64::min);
+        plans.retain(|plan| plan.predicted_seconds() <= SLOWER * fastest);
+        // Never empty: the fastest is there.
+        plans.into_iter().min_by_key(|plan| plan.memory.peak()).ok_or_else(bounds::too_many_steps)
+    }
+
     /// A plan of no steps.
     fn empty(stages: Vec<String>, limits: &DeviceLimits, options: &PlanOptions) -> Self {
         Self {
-            image: Size { width: 0, height: 0 },
-            latents: Size { width: 0, height: 0 },
-            latent_channels: 0,
+            inputs: Vec::new(),
+            result: Planes::default(),
             storage: options.storage,
             output: options.output,
             stages,
@@ -155,8 +173,7 @@ impl Plan {
             weights: Vec::new(),
             params: Vec::new(),
             parked: Vec::new(),
-            input: BufferId(0),
-            latent_transform: Vec::new(),
+            transform: Vec::new(),
             memory: Memory::default(),
             choice: options.choice(limits),
             kind: limits.kind,
@@ -166,7 +183,7 @@ impl Plan {
     /// The last two passes.
     pub(super) fn placed(mut self, limits: &DeviceLimits, options: &PlanOptions) -> Self {
         liveness::liveness(&mut self);
-        memory::assign(&mut self, options.profile && limits.timestamp_query);
+        memory::assign(&mut self, options.profile && limits.timestamp_query, options.other_weights);
         self
     }
 
@@ -185,6 +202,7 @@ impl Plan {
     /// Bytes that one decode moves between host and device because the budget is short.
     pub fn transferred(&self) -> Bytes {
         let moved = self.steps.iter().map(|step| match &step.action {
+            Action::Fetch { from: HostSource::Input(_), .. } => Bytes(0),
             Action::Fetch { to: buffer, .. } | Action::Park { from: buffer, .. } => self.buffers[buffer.0].bytes,
             Action::Dispatch { .. } | Action::Copy { .. } | Action::Output { .. } => Bytes(0),
         });
@@ -210,9 +228,14 @@ impl Plan {
         buffers.chain(self.weights.iter().map(|weight| weight.bytes)).max().unwrap_or_default()
     }
 
-    /// Bytes of one row of the image, as [`Action::Output`] hands it over.
+    /// Bytes of one row of the result, as [`Action::Output`] hands it over.
     pub fn row_bytes(&self) -> Bytes {
-        Bytes(self.output.row_bytes(u64::from(self.image.width)))
+        Bytes(self.output.row_bytes(self.result.size.width, self.result.channels))
+    }
+
+    /// What it is run on. Of an estimate: what comes after the copy that is measured.
+    pub fn input(&self) -> Planes {
+        self.inputs.last().copied().unwrap_or_default()
     }
 
     /// Ranges of steps to submit together so that each is at most `work`, or is a single step.

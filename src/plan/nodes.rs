@@ -1,58 +1,21 @@
-//! What a schedule needs to know of each fused stage: how its output is cut, what it reads, and what it takes while it runs.
+//! Makes the nodes of a schedule from fused stages.
 
 use std::collections::BTreeMap;
 
 use crate::error::{Error, Result};
 use crate::kernels::WORKGROUP;
-use crate::kernels::choice::{Choice, Conv3x3};
+use crate::kernels::choice::{Choice, Way};
 use crate::kernels::group_norm::MOMENTS_VEC4_BYTES;
 use crate::limits::DeviceLimits;
-use crate::model::graph::{Shape, TensorId};
+use crate::model::graph::{Doubling, Shape, TensorId, Transform, Window};
 use crate::plan::fuse::{Conv, Fused, Residual, Role, Stage};
-use crate::plan::partition::{Partition, filter_reach};
-use crate::plan::schedule::{Node, Read};
+use crate::plan::node::{Node, Read, Scratch};
+use crate::plan::partition::{self, Partition, Rows};
 use crate::plan::tiles::TileGrid;
-use crate::plan::{PlanOptions, bounds};
+use crate::plan::unfolding::Unfolding;
+use crate::plan::ways::normalises_before;
+use crate::plan::{PlanOptions, bounds, lower};
 use crate::tensor::{Bytes, Storage};
-
-/// Memory that a stage takes while it runs, bytes of each kind. Stages of one pass share the largest of each.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Scratch {
-    /// Transformed input of a Winograd convolution.
-    pub v: u64,
-    /// Its products with the filters.
-    pub m: u64,
-    /// Input rows of several chunks in one buffer.
-    pub gathered: u64,
-    /// Input rows after a group norm.
-    pub normed: u64,
-    /// Transformed filters.
-    pub filters: u64,
-    /// The largest buffer of those.
-    pub filter_part: u64,
-    /// Blocks of attention.
-    pub attention: u64,
-}
-
-impl Scratch {
-    /// The larger of each kind.
-    pub fn max(self, other: Self) -> Self {
-        Self {
-            v: self.v.max(other.v),
-            m: self.m.max(other.m),
-            gathered: self.gathered.max(other.gathered),
-            normed: self.normed.max(other.normed),
-            filters: self.filters.max(other.filters),
-            filter_part: self.filter_part.max(other.filter_part),
-            attention: self.attention.max(other.attention),
-        }
-    }
-
-    /// All of it but the filters.
-    pub fn without_filters(self) -> u64 {
-        self.v + self.m + self.gathered + self.normed + self.attention
-    }
-}
 
 /// The nodes of `fused`, one for each stage, in their order.
 ///
@@ -78,8 +41,8 @@ pub fn nodes(fused: &Fused, limits: &DeviceLimits, options: &PlanOptions) -> Res
 enum Reach {
     /// The same rows.
     Same,
-    /// One row more on either side; with `upsample`, of a tensor of half the height.
-    Filter { upsample: bool },
+    /// What a filter reads; with `doubled`, of a tensor of half the height.
+    Filter { window: Window, doubled: bool },
     /// All rows.
     All,
 }
@@ -88,7 +51,9 @@ enum Reach {
 fn read(reader: &Partition, source: &Partition, stage: usize, reach: Reach) -> Read {
     let span = |chunk: usize| match reach {
         Reach::Same => source.holding(reader.chunk(chunk)),
-        Reach::Filter { upsample } => source.holding(filter_reach(reader.chunk(chunk), source.height, upsample)),
+        Reach::Filter { window, doubled } => {
+            source.holding(partition::reach(reader.chunk(chunk), source.height, window, doubled))
+        }
         Reach::All => 0..source.count(),
     };
     Read { stage, spans: (0..reader.count()).map(span).collect() }
@@ -106,9 +71,12 @@ struct Making<'a> {
 impl Making<'_> {
     fn node(&self, stage: &Stage, before: &[Node]) -> Result<Node> {
         match stage {
-            Stage::Latents { output, .. } => {
-                let partition = self.partition(*output, None)?;
-                Ok(self.with_output(*output, partition, Vec::new()))
+            Stage::Input { transform, output } => {
+                let partition = self.partition(*output, None, self.planes_row_bytes(transform, *output))?;
+                let mut node = self.with_output(*output, partition, Vec::new());
+                let largest = node.partition.chunk(0).count();
+                node.scratch.planes = lower::planes_bytes(self.fused.shape(*output), transform, largest);
+                Ok(node)
             }
             Stage::Conv(conv) => self.conv(conv, before),
             Stage::Attention { inputs: [query, key, value], output, .. } => {
@@ -121,17 +89,17 @@ impl Making<'_> {
                 let shape = self.fused.shape(*output);
                 node.row_macs *= u64::from(shape.width) * u64::from(shape.height) * u64::from(shape.channels) * 2;
                 let partitions = (&before[query].partition, &before[key].partition);
-                node.scratch.attention = crate::plan::lower::attention_scratch(shape, partitions, self.options.storage);
+                node.scratch.attention = lower::attention_scratch(shape, partitions, self.options.storage);
                 Ok(node)
             }
-            Stage::Image { input } => {
+            Stage::Output { input, .. } => {
                 let source = self.stages[input];
-                let width = u64::from(self.fused.shape(*input).width);
+                let shape = self.fused.shape(*input);
                 let partition = before[source].partition.clone();
                 let reads = vec![read(&partition, &partition, source, Reach::Same)];
                 Ok(Node {
                     partition,
-                    row_bytes: self.options.output.row_bytes(width),
+                    row_bytes: self.options.output.row_bytes(shape.width, shape.channels),
                     row_macs: 0,
                     reads,
                     replaces: None,
@@ -153,12 +121,12 @@ impl Making<'_> {
         };
         let partition = match replaces {
             Some(replaced) => before[replaced].partition.clone(),
-            None => self.partition(conv.output, Some((&before[input].partition, conv.input)))?,
+            None => self.partition(conv.output, Some((&before[input].partition, conv.input)), 0)?,
         };
-        let filter = conv.filter == 3;
-        let reach = if filter { Reach::Filter { upsample: conv.prologue.upsample } } else { Reach::Same };
+        let reach = Reach::Filter { window: conv.window, doubled: conv.prologue.doubling.is_some() };
         let mut reads = vec![read(&partition, &before[input].partition, input, reach)];
-        let mut taps = u64::from(conv.filter * conv.filter) * u64::from(input_shape.channels4());
+        let read_shape = conv.read_shape(input_shape);
+        let mut taps = u64::from(conv.window.side * conv.window.side) * u64::from(read_shape.channels4());
         if let Some(Residual::Shortcut { input, .. }) = conv.residual {
             let stage = self.stages[&input];
             reads.push(read(&partition, &before[stage].partition, stage, Reach::Same));
@@ -170,8 +138,8 @@ impl Making<'_> {
         let weight_bytes = taps * u64::from(shape.channels4()) * 4 * self.options.storage.vec4_bytes();
         node.weights = weight_bytes;
         node.scratch = self.conv_scratch(conv, &node.partition, &before[input].partition);
-        if filter && self.choice.way(conv, input_shape, shape) == Conv3x3::Winograd && node.moments > 0 {
-            let grid = TileGrid::new(input_shape, shape, &self.choice, self.limits);
+        if self.choice.way_of(conv, read_shape, shape) == Way::Winograd && node.moments > 0 {
+            let grid = TileGrid::new(read_shape, shape, &self.choice, self.limits);
             node.moments = grid.runs() * u64::from(shape.channels4()) * MOMENTS_VEC4_BYTES;
         }
         Ok(node)
@@ -181,7 +149,7 @@ impl Making<'_> {
     fn with_output(&self, output: TensorId, partition: Partition, reads: Vec<Read>) -> Node {
         let shape = self.fused.shape(output);
         let measured = self.fused.norm_of(output).is_some();
-        let runs = if measured { crate::plan::lower::stats_runs(shape, &partition) } else { 0 };
+        let runs = if measured { lower::stats_runs(shape, &partition) } else { 0 };
         Node {
             partition,
             row_bytes: self.row_bytes(output),
@@ -197,40 +165,54 @@ impl Making<'_> {
 
     fn conv_scratch(&self, conv: &Conv, output: &Partition, input: &Partition) -> Scratch {
         let (input_shape, shape) = (self.fused.shape(conv.input), self.fused.shape(conv.output));
+        let read_shape = conv.read_shape(input_shape);
         let row_bytes = self.row_bytes(conv.input);
+        let chunks = (0..output.count()).map(|chunk| output.chunk(chunk));
         let mut scratch = Scratch::default();
-        if conv.filter == 3 {
-            let way = self.choice.way(conv, input_shape, shape);
-            let most = match way {
-                Conv3x3::Winograd => {
-                    let grid = TileGrid::new(input_shape, shape, &self.choice, self.limits);
-                    let tiles = u64::from(grid.most_tiles(output.rows));
-                    scratch.v = tiles * grid.tile_bytes(input_shape.channels4());
-                    scratch.m = tiles * grid.tile_bytes(shape.channels4());
-                    scratch.filters = grid.filter_bytes();
-                    scratch.filter_part = scratch.filters.min(grid.block_bytes() * u64::from(grid.filter_blocks));
-                    grid.band_rows
-                }
-                Conv3x3::Direct => self.choice.direct_rows(row_bytes),
-            };
-            let bands = (0..output.count()).flat_map(|chunk| output.chunk(chunk).bands(most));
-            let reached = bands.map(|band| filter_reach(band, input.height, conv.prologue.upsample));
-            let (mut all, mut straddling) = (0, 0);
-            for rows in reached {
-                all = all.max(rows.count());
-                if input.holding(rows).len() > 1 {
-                    straddling = straddling.max(rows.count());
-                }
+        let way = self.choice.way_of(conv, read_shape, shape);
+        let bands: Vec<Rows> = match way {
+            Way::Winograd => {
+                let grid = TileGrid::new(read_shape, shape, &self.choice, self.limits);
+                let tiles = u64::from(grid.most_tiles(output.rows));
+                scratch.v = tiles * grid.tile_bytes(read_shape.channels4());
+                scratch.m = tiles * grid.tile_bytes(shape.channels4());
+                scratch.filters = grid.filter_bytes();
+                scratch.filter_part = scratch.filters.min(grid.block_bytes() * u64::from(grid.filter_blocks));
+                chunks.flat_map(|chunk| chunk.bands(grid.band_rows)).collect()
             }
-            scratch.gathered = u64::from(straddling) * row_bytes;
-            if way == Conv3x3::Direct && conv.prologue.norm.is_some() {
-                scratch.normed = u64::from(all) * row_bytes;
+            Way::Direct => chunks.flat_map(|chunk| chunk.bands(self.choice.direct_rows(row_bytes))).collect(),
+            Way::Unfold => {
+                let unfolding = Unfolding::new(input_shape, shape, self.options.storage, &self.choice, self.limits);
+                scratch.v = unfolding.most_pixels(output.rows) * unfolding.pixel_bytes;
+                chunks.flat_map(|chunk| unfolding.bands(chunk)).collect()
             }
-        } else if conv.prologue.norm.is_some() {
-            let rows = crate::plan::lower::product_rows(input_shape, shape, self.options);
-            scratch.normed = u64::from(rows.min(output.rows).min(input.rows)) * row_bytes;
+            Way::Product => {
+                if conv.prologue.norm.is_some() {
+                    let rows = lower::product_rows(input_shape, shape, self.options);
+                    scratch.normed = u64::from(rows.min(output.rows).min(input.rows)) * row_bytes;
+                }
+                return scratch;
+            }
+        };
+        let doubled = conv.prologue.doubling.is_some();
+        let (mut all, mut straddling) = (0, 0);
+        for rows in bands.into_iter().map(|band| partition::reach(band, input.height, conv.window, doubled)) {
+            all = all.max(rows.count());
+            if input.holding(rows).len() > 1 {
+                straddling = straddling.max(rows.count());
+            }
+        }
+        scratch.gathered = u64::from(straddling) * row_bytes;
+        if normalises_before(way, conv) {
+            scratch.normed = u64::from(all) * row_bytes;
         }
         scratch
+    }
+
+    /// Bytes of the input that one row of `output` is made from.
+    fn planes_row_bytes(&self, transform: &Transform, output: TensorId) -> u64 {
+        let rows = lower::planes_bytes(self.fused.shape(output), transform, transform.patch);
+        rows / u64::from(transform.patch)
     }
 
     fn row_bytes(&self, tensor: TensorId) -> u64 {
@@ -239,8 +221,8 @@ impl Making<'_> {
         u64::from(shape.width) * u64::from(shape.channels4()) * storage.vec4_bytes()
     }
 
-    /// Cuts `tensor`, which is made of another tensor that is cut already.
-    fn partition(&self, tensor: TensorId, input: Option<(&Partition, TensorId)>) -> Result<Partition> {
+    /// Cuts `tensor`, which is made of another tensor that is cut already, or of what the host gives: `given` bytes a row.
+    fn partition(&self, tensor: TensorId, input: Option<(&Partition, TensorId)>, given: u64) -> Result<Partition> {
         let shape = self.fused.shape(tensor);
         let hard_limit = self.limits.largest_bound_buffer();
         let most_invocations = u64::from(self.limits.max_compute_workgroups_per_dimension) * u64::from(WORKGROUP);
@@ -252,11 +234,16 @@ impl Making<'_> {
             let source = self.fused.shape(source);
             // A tensor of few channels is cut like what it is made of, or one chunk of it would want many at once.
             if shape.channels * 4 < source.channels {
-                let rows = u64::from(partition.rows) * u64::from(shape.height / source.height);
+                let rows = u64::from(partition.rows) * u64::from(shape.height) / u64::from(source.height);
                 wanted = wanted.min(Bytes(row_bytes * rows));
             }
         }
-        let reachable = Bytes(row_bytes * (most_invocations / per_row));
+        let mut reachable = Bytes(row_bytes * (most_invocations / per_row));
+        if given > 0 {
+            // The host's rows may be wider than the stored ones.
+            let stored = |bytes: Bytes| Bytes((bytes.0 / given).saturating_mul(row_bytes));
+            (reachable, wanted) = (reachable.min(stored(hard_limit)), wanted.min(stored(wanted)));
+        }
         // A chunk is padded by up to three pixels.
         let padding = row_bytes / u64::from(shape.width) * 3;
         let limit = Bytes(hard_limit.0.saturating_sub(padding)).min(reachable);
@@ -270,21 +257,18 @@ impl Making<'_> {
 }
 
 impl Fused {
-    /// How `tensor` is stored: the image in f32, everything else as `storage` says.
+    /// How `tensor` is stored: the result in f32, everything else as `storage` says.
     pub fn storage_of(&self, tensor: TensorId, storage: Storage) -> Storage {
-        let is_image = self.stages.iter().any(|stage| matches!(stage, Stage::Image { input } if *input == tensor));
-        if is_image { Storage::F32 } else { storage }
+        if self.result() == Some(tensor) { Storage::F32 } else { storage }
     }
 }
 
-impl Choice {
-    /// The way of `conv`, whose filter is 3x3. Only Winograd adds a residual.
-    pub(super) fn way(&self, conv: &Conv, input: Shape, output: Shape) -> Conv3x3 {
-        if conv.residual.is_some() { Conv3x3::Winograd } else { self.conv3x3(input.channels, output.channels) }
-    }
-
-    /// Rows of a band of a direct convolution that reads rows of `row_bytes`.
-    pub(super) fn direct_rows(&self, row_bytes: u64) -> u32 {
-        u32::try_from(self.winograd_scratch_bytes * 2 / row_bytes).unwrap_or(u32::MAX)
+impl Conv {
+    /// What the filter sees of an input of `shape`: with a shuffle, a quarter of the channels.
+    pub(super) fn read_shape(&self, shape: Shape) -> Shape {
+        match self.prologue.doubling {
+            Some(Doubling::Shuffle) => Shape { channels: shape.channels / 4, ..shape },
+            Some(Doubling::Nearest) | None => shape,
+        }
     }
 }

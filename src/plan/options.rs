@@ -13,7 +13,7 @@ pub enum Output {
     /// RGBA8, clamped: a picture.
     #[default]
     Rgba8,
-    /// f32 `[3, h, w]`, not clamped.
+    /// f32 `[c, h, w]`, not clamped.
     Raw,
     /// 8 bits a channel, clamped, in one buffer that stays on the device: for a canvas. Rows are padded as textures want it, see [`Self::row_bytes`].
     Picture(ChannelOrder),
@@ -37,13 +37,14 @@ impl Output {
         matches!(self, Self::Picture(_))
     }
 
-    /// Bytes of a row of an image of `width` pixels, as [`super::Action::Output`] hands it over.
-    pub fn row_bytes(self, width: u64) -> u64 {
+    /// Bytes of a row of a result of `width` pixels and `channels`, as [`super::Action::Output`] hands it over.
+    pub fn row_bytes(self, width: u32, channels: u32) -> u64 {
         // WebGPU: bytesPerRow of a copy to a texture.
         const TEXTURE_ROW_ALIGNMENT: u64 = 256;
+        let width = u64::from(width);
         match self {
             Self::Rgba8 => width * 4,
-            Self::Raw => width * 12,
+            Self::Raw => width * 4 * u64::from(channels),
             Self::Picture(_) => (width * 4).next_multiple_of(TEXTURE_ROW_ALIGNMENT),
         }
     }
@@ -71,6 +72,8 @@ pub struct PlanOptions {
     pub parking: bool,
     /// Where the weights are before the plan runs.
     pub weights: Weights,
+    /// Weights that are on the device beside the plan's own: those of the other direction, where a model is loaded for both.
+    pub other_weights: Bytes,
 }
 
 /// Where weights are before a plan runs.
@@ -97,6 +100,7 @@ impl PlanOptions {
             memory_budget: None,
             parking: false,
             weights: Weights::Device,
+            other_weights: Bytes(0),
         }
     }
 

@@ -5,6 +5,7 @@
 
 use crate::error::{Error, Result};
 use crate::kernels::winograd;
+use crate::model::graph::Window;
 use crate::tensor::Bytes;
 
 /// Rows `start..end` of a tensor.
@@ -82,15 +83,19 @@ impl Partition {
     }
 }
 
-/// The rows of the input, `height` rows high, that a 3x3 filter reads for `rows` of its output; with `upsample`, of an output of twice the height.
-pub fn filter_reach(rows: Rows, height: u32, upsample: bool) -> Rows {
-    let factor = if upsample { 2 } else { 1 };
-    Rows { start: rows.start.saturating_sub(1) / factor, end: height.min(rows.end / factor + 1) }
+/// The rows of the input, `height` rows high, that `window` reads for `rows` of its output; with `doubled`, of an input that is doubled first.
+pub fn reach(rows: Rows, height: u32, window: Window, doubled: bool) -> Rows {
+    let factor = if doubled { 2 } else { 1 };
+    let first = |row: u32| row.saturating_mul(window.stride).saturating_sub(window.before());
+    let last = (rows.end - 1).saturating_mul(window.stride).saturating_add(window.side);
+    let end = last.saturating_sub(window.before()).min(height.saturating_mul(factor));
+    Rows { start: first(rows.start) / factor, end: end.div_ceil(factor) }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::graph::Border;
 
     #[test]
     fn chunks_cover_all_rows_once_and_fit() {
@@ -133,20 +138,28 @@ mod tests {
     }
 
     #[test]
-    fn a_filter_reaches_one_row_beyond_on_either_side() {
-        for height in [1, 2, 5, 8] {
-            for (upsample, factor) in [(false, 1), (true, 2)] {
-                for start in 0..height * factor {
-                    for end in start + 1..=height * factor {
+    fn a_filter_reaches_what_its_taps_touch() {
+        let halving = [Border::Around, Border::After].map(Window::halving);
+        let windows = [Window::same(1), Window::same(3), halving[0], halving[1]];
+        let cases = windows.into_iter().flat_map(|window| [(window, 1), (window, 2)]);
+        for (window, factor) in cases {
+            for height in [1, 2, 3, 5, 8] {
+                let doubled = height * factor;
+                if window.stride == 2 && (factor == 2 || doubled < 2) {
+                    continue;
+                }
+                for start in 0..window.output(doubled) {
+                    for end in start + 1..=window.output(doubled) {
                         let rows = Rows { start, end };
-                        let touched = (start..end)
-                            .flat_map(|row| [row.checked_sub(1), Some(row), Some(row + 1)])
-                            .flatten()
-                            .filter(|row| *row < height * factor)
+                        let taps =
+                            (start..end).flat_map(|row| (0..window.side).map(move |tap| row * window.stride + tap));
+                        let touched = taps
+                            .filter_map(|row| row.checked_sub(window.before()))
+                            .filter(|row| *row < doubled)
                             .map(|row| row / factor);
                         let (first, last) = touched.fold((u32::MAX, 0), |(a, b), row| (a.min(row), b.max(row)));
                         let wanted = Rows { start: first, end: last + 1 };
-                        assert_eq!(filter_reach(rows, height, upsample), wanted, "{rows:?} {upsample}");
+                        assert_eq!(reach(rows, height, window, factor == 2), wanted, "{rows:?} {window:?} {height}");
                     }
                 }
             }

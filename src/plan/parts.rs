@@ -5,7 +5,8 @@ use std::ops::Range;
 use serde::Serialize;
 
 use crate::kernels::weights::Layout;
-use crate::tensor::{Bytes, Storage};
+use crate::model::graph::{Take, Weight};
+use crate::tensor::{Bytes, Size, Storage};
 
 /// A buffer of a plan, by index into [`super::Plan::buffers`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -49,11 +50,40 @@ pub struct BufferUse {
     pub offset: Bytes,
 }
 
+/// Width, height and channels of what goes into a plan or comes out of it, planar `[c, h, w]`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+pub struct Planes {
+    /// Pixels; of latents, elements.
+    pub size: Size,
+    /// Not padded.
+    pub channels: u32,
+}
+
+/// Rows of one of a plan's inputs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+pub struct InputRows {
+    /// Index into [`super::Plan::inputs`].
+    pub input: usize,
+    /// First row, and row after the last.
+    pub rows: (u32, u32),
+}
+
+/// What two uses of a weight have to agree in to be one: everything that decides its bytes.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct WeightKey {
+    weight: Weight,
+    layout: Layout,
+    storage: Storage,
+    factor_bits: u32,
+}
+
 /// A weight that the plan needs on the GPU.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct WeightUse {
-    /// Name in diffusers' spelling; `latents.factor_offset` is made from the configuration.
+    /// Name in diffusers' spelling; of what no file has, what it is.
     pub name: String,
+    /// What is taken of the file's tensor.
+    pub take: Take,
     /// How it lies on the GPU.
     pub layout: Layout,
     /// Its elements' type; vectors are always f32.
@@ -62,6 +92,19 @@ pub struct WeightUse {
     pub factor: f32,
     /// Its size on the GPU.
     pub bytes: Bytes,
+}
+
+impl WeightUse {
+    /// See [`WeightKey`].
+    pub fn key(&self) -> WeightKey {
+        let weight = Weight { name: self.name.clone(), take: self.take };
+        WeightKey { weight, layout: self.layout, storage: self.storage, factor_bits: self.factor.to_bits() }
+    }
+
+    /// The shape of its tensor in the file, in torch's axis order. `None` for what no file has.
+    pub fn file_shape(&self) -> Option<Vec<u64>> {
+        self.layout.file_shape(self.take)
+    }
 }
 
 /// A copy of a buffer in host memory, by index into [`super::Plan::parked`].
@@ -77,6 +120,8 @@ pub enum HostSource {
     Weight(usize),
     /// What was parked.
     Parked(ParkedId),
+    /// Rows of what the plan is run on, one channel after the other.
+    Input(InputRows),
 }
 
 /// What a step does.
@@ -158,5 +203,11 @@ impl Memory {
     /// Everything together: the predicted peak.
     pub fn peak(self) -> Bytes {
         self.weights + self.slots + self.params + self.staging + self.timestamps + self.picture
+    }
+}
+
+impl std::fmt::Display for Planes {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}x{}", self.size, self.channels)
     }
 }

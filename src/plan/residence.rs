@@ -8,7 +8,8 @@ use std::collections::BTreeSet;
 
 use crate::kernels::group_norm::NORM_VEC4_BYTES;
 use crate::plan::lower::pass_scratch;
-use crate::plan::schedule::{Keep, Node, Schedule};
+use crate::plan::node::Node;
+use crate::plan::schedule::{Keep, Schedule};
 use crate::plan::{PlanOptions, Weights};
 
 /// A schedule and what it takes.

@@ -9,8 +9,7 @@
 //! goal conv2, conv1 kept                            conv2[0]           conv2[1]           conv2[2] ...
 //! ```
 //!
-//! [`Keep`] says how many of a stage's first chunks stay for later passes: all of them for a plan that computes nothing twice, in which case
-//! each stage is a pass of its own. The others are forgotten at the end of the pass that computed them, and computed again by the next that reads them.
+//! [`Keep`] says how many of a stage's first chunks stay for later passes: all of them for a plan that computes nothing twice, if a later pass reads them. The others are forgotten at the end of the pass that computed them, and computed again by the next that reads them.
 //! Nobody frees anything here: a chunk lives from its production to its last reader.
 //!
 //! A residual sum takes the place of its residual, chunk by chunk. Whoever reads the residual comes first within a pass, because the sum's
@@ -18,52 +17,63 @@
 //!
 //! Not done here: sizes of chunks ([`crate::plan::partition`]), how many to keep (`residence`, `budget`), launches (`lower`).
 
-use crate::plan::nodes::Scratch;
-use crate::plan::partition::Partition;
-
-/// What a stage reads of another.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Read {
-    /// The other stage.
-    pub stage: usize,
-    /// For each chunk of the reader, the chunks that it reads.
-    pub spans: Vec<std::ops::Range<usize>>,
-}
-
-/// A stage, as far as its schedule depends on it.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Node {
-    /// How its output is cut.
-    pub partition: Partition,
-    /// Bytes of one row of its output.
-    pub row_bytes: u64,
-    /// Multiply-adds of one row of its output.
-    pub row_macs: u64,
-    /// The outputs that it reads.
-    pub reads: Vec<Read>,
-    /// The stage whose output it replaces, chunk by chunk.
-    pub replaces: Option<usize>,
-    /// Whether all chunks must have been computed before anyone reads one.
-    pub barrier: bool,
-    /// Memory it takes while it runs.
-    pub scratch: Scratch,
-    /// Bytes of the moments of its output, where a norm reads it.
-    pub moments: u64,
-    /// Weights it needs while it runs, bytes.
-    pub weights: u64,
-}
+use crate::plan::node::Node;
 
 /// How many of each stage's first chunks are kept for later passes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Keep(pub Vec<usize>);
 
 impl Keep {
-    /// As many as it takes to compute nothing twice: all chunks up to the last barrier. Behind it one pass does everything.
+    /// As many as it takes to compute nothing twice. Where one pass does most of the work: all chunks of what a later pass reads; what only its own pass reads
+    /// comes and goes within that. Else all chunks up to the last barrier, which gives each stage a pass, and its scratch memory, of its own.
     pub fn whole(nodes: &[Node]) -> Self {
+        if streams(nodes) {
+            return Self::read_later(nodes);
+        }
         let last = nodes.iter().rposition(|node| node.barrier).unwrap_or(0);
         let kept = |(stage, node): (usize, &Node)| if stage <= last { node.partition.count() } else { 0 };
         Self(nodes.iter().enumerate().map(kept).collect())
     }
+
+    fn read_later(nodes: &[Node]) -> Self {
+        let goals = goals(nodes);
+        let mut kept = vec![0; nodes.len()];
+        for (reader, node) in nodes.iter().enumerate() {
+            for read in node.reads.iter().map(|read| read.stage).chain(node.replaces) {
+                if goals[read] != goals[reader] {
+                    kept[read] = nodes[read].partition.count();
+                }
+            }
+        }
+        Self(kept)
+    }
+}
+
+/// For each stage, the goal of the pass that computes it first, where nothing is computed twice: the next barrier.
+fn goals(nodes: &[Node]) -> Vec<usize> {
+    let mut goal = nodes.len().saturating_sub(1);
+    let mut goals: Vec<usize> = (0..nodes.len())
+        .rev()
+        .map(|stage| {
+            if nodes[stage].barrier {
+                goal = stage;
+            }
+            goal
+        })
+        .collect();
+    goals.reverse();
+    goals
+}
+
+/// Whether one pass does most of the work of a plan that computes nothing twice.
+pub fn streams(nodes: &[Node]) -> bool {
+    let mut macs = vec![0_u64; nodes.len()];
+    for (node, goal) in nodes.iter().zip(goals(nodes)) {
+        let work = node.row_macs.saturating_mul(u64::from(node.partition.height));
+        macs[goal] = macs[goal].saturating_add(work);
+    }
+    let all = macs.iter().copied().fold(0, u64::saturating_add);
+    macs.into_iter().any(|macs| macs > all / 2)
 }
 
 /// One chunk of one stage, computed.

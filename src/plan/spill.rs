@@ -34,17 +34,13 @@ pub fn spill(plan: &Plan, room: Bytes, may: May) -> Option<Plan> {
         spilling.copy_step(step);
         spilling.release(index);
     }
-    let mut spilled = spilling.spilled;
-    spilled.input = spilling.items[plan.input.0].first?;
-    Some(spilled)
+    Some(spilling.spilled)
 }
 
 #[derive(Debug, Clone, Default)]
 struct Place {
     /// Where it is now.
     current: Option<BufferId>,
-    /// The buffer it had first.
-    first: Option<BufferId>,
     /// Written since it was last in host memory.
     dirty: bool,
     /// Its copy in host memory.
@@ -79,8 +75,6 @@ impl<'a> Spilling<'a> {
         for (index, item) in items[plan.buffers.len()..].iter_mut().enumerate() {
             item.host = Some(HostSource::Weight(index));
         }
-        // The host writes the input before the first step.
-        items[plan.input.0].dirty = true;
         let spilled = Plan { steps: Vec::new(), buffers: Vec::new(), ..plan.clone() };
         Self {
             plan,
@@ -138,7 +132,6 @@ impl<'a> Spilling<'a> {
         let buffer = BufferId(self.spilled.buffers.len() - 1);
         let place = &mut self.items[item];
         place.current = Some(buffer);
-        place.first.get_or_insert(buffer);
         self.resident += item_bytes(self.plan, item).0;
         if let Some(from) = place.host {
             self.spilled.steps.push(Step { stage, action: Action::Fetch { from, to: buffer }, macs: 0 });
@@ -155,7 +148,7 @@ impl<'a> Spilling<'a> {
             place.dirty = false;
             let parked = match place.host {
                 Some(HostSource::Parked(parked)) => parked,
-                Some(HostSource::Weight(_)) | None => {
+                Some(HostSource::Weight(_) | HostSource::Input(_)) | None => {
                     let bytes = item_bytes(self.plan, victim);
                     self.unused.get_mut(&bytes).and_then(Vec::pop).unwrap_or_else(|| {
                         self.spilled.parked.push(bytes);
@@ -188,7 +181,8 @@ impl<'a> Spilling<'a> {
                 Action::Dispatch { variant: *variant, workgroups: *workgroups, params: params.clone(), bindings }
             }
             Action::Output { from, rows } => Action::Output { from: place(*from), rows: *rows },
-            Action::Fetch { .. } | Action::Park { .. } => unreachable!("a plan is spilled once"),
+            Action::Fetch { from, to } => Action::Fetch { from: *from, to: place(*to) },
+            Action::Park { .. } => unreachable!("a plan is spilled once"),
         };
         self.spilled.steps.push(Step { action, stage: step.stage, macs: step.macs });
     }
@@ -221,12 +215,9 @@ impl Uses {
     /// Those of `plan`'s steps. Weights count where they come from the host.
     fn new(plan: &Plan, weights: Weights) -> Self {
         let mut uses = Self { items: Vec::with_capacity(plan.steps.len() * 4), ends: Vec::new() };
-        for (index, step) in plan.steps.iter().enumerate() {
+        for step in &plan.steps {
             let start = uses.items.len();
             uses.add(plan, &step.action, weights);
-            if index == 0 {
-                uses.items.push((plan.input.0, false));
-            }
             uses.tidy(start);
             uses.ends.push(uses.items.len());
         }
@@ -249,6 +240,7 @@ impl Uses {
                 });
                 self.items.extend(used);
             }
+            Action::Fetch { from: HostSource::Input(_), to } => self.items.push((to.0, true)),
             Action::Fetch { .. } | Action::Park { .. } => unreachable!("a plan is spilled once"),
         }
     }

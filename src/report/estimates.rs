@@ -78,18 +78,20 @@ impl Estimator {
     /// The estimate for `work`; `None` for models that it was not made for.
     pub fn bytes(self, work: &Work<'_>) -> Option<Bytes> {
         let family = Family::find(work.family).ok()?;
+        let config = family.config();
+        let network = config.network.kl()?;
         match self {
             Self::InvokeAi => {
                 let linear = linear(work, match_operation(work, 2200, 1100))?;
-                let is_sd = family.latent_channels == 4;
+                let is_sd = config.latent_channels == 4;
                 let larger_model = if is_sd && work.element_bytes == 4 { 250 << 20 } else { 0 };
                 linear.checked_add(larger_model).map(Bytes)
             }
             Self::InvokeAiMeasured => linear(work, match_operation(work, 2136, 950)).map(Bytes),
             Self::VramCalculator => (family.name == "sd15").then(|| vram_calculator(work.size)),
             Self::Im2col => match work.operation {
-                Operation::Decode => im2col(work.size, *family.block_out_channels.get(1)?, work.element_bytes),
-                Operation::Encode => im2col(work.size, *family.block_out_channels.first()?, work.element_bytes),
+                Operation::Decode => im2col(work.size, *network.decoder_channels().get(1)?, work.element_bytes),
+                Operation::Encode => im2col(work.size, *network.block_out_channels.first()?, work.element_bytes),
             },
         }
     }

@@ -6,8 +6,8 @@ use crate::error::Result;
 use crate::gpu::Gpu;
 use crate::kernels::Variant;
 use crate::limits::{DeviceKind, DeviceLimits};
-use crate::model::autoencoder_kl;
-use crate::model::config::{AutoencoderConfig, FAMILIES};
+use crate::model::config::{AutoencoderConfig, FAMILIES, Kl, Network};
+use crate::model::networks::{decoder, encoder};
 use crate::plan::{ChannelOrder, Output, Plan, PlanOptions};
 use crate::tensor::{Bytes, Size, Storage};
 
@@ -37,11 +37,17 @@ pub fn every_variant(storage: Storage) -> Result<BTreeSet<Variant>> {
     let mut variants = BTreeSet::new();
     for config in &configs {
         for (kind, output, chunk, size) in CASES {
-            let graph = autoencoder_kl::decoder(config, Size { width: size, height: size }, false);
+            let latents = Size { width: size, height: size };
+            let mut graphs = vec![decoder(config, latents, false), decoder(config, latents, true)];
+            if output == Output::Raw {
+                graphs.push(encoder(config, config.image_size(latents, true)));
+            }
             for limits in [DeviceLimits::webgpu_default(), roomy()] {
                 let limits = DeviceLimits { kind, shader_f16: storage == Storage::F16, ..limits };
                 let options = PlanOptions { chunk_limit: Bytes(chunk), ..PlanOptions::new(storage, output) };
-                variants.extend(Plan::new(&graph, &limits, &options)?.variants);
+                for graph in &graphs {
+                    variants.extend(Plan::new(graph, &limits, &options)?.variants);
+                }
             }
         }
     }
@@ -62,21 +68,16 @@ pub async fn compile_all(gpu: &Gpu, storage: Storage) -> Result<Vec<&'static str
 /// A small network with what the published ones lack: uneven groups, few channels, one level.
 #[doc(hidden)]
 pub fn odd_network(channels: &[u32], groups: u32, attention: bool) -> AutoencoderConfig {
-    AutoencoderConfig {
-        out_channels: 3,
-        latent_channels: 4,
+    let network = Kl {
         block_out_channels: channels.to_vec(),
+        decoder_block_out_channels: None,
         layers_per_block: 1,
         norm_num_groups: groups,
         mid_block_add_attention: attention,
+        use_quant_conv: true,
         use_post_quant_conv: true,
-        scaling_factor: 1.0,
-        shift_factor: 0.0,
-        latents_mean: None,
-        latents_std: None,
-        force_upcast: true,
-        sample_size: None,
-    }
+    };
+    AutoencoderConfig { force_upcast: true, ..AutoencoderConfig::new(Network::Kl(network), 4) }
 }
 
 /// A device with much more than WebGPU's defaults.

@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use super::{DecodeOptions, Ready, Vae};
+use super::planner::Job;
+use super::{Ready, Vae};
 use crate::error::{DeviceError, Error, Result};
 use crate::gpu::Prepared;
 use crate::plan::Plan;
-use crate::tensor::{Bytes, Size};
+use crate::tensor::Bytes;
 
 /// A smaller plan that was used because the first one failed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -35,13 +36,13 @@ pub(super) fn is_out_of_memory(error: &Error) -> bool {
 
 impl Vae {
     /// Allocates all that `plan` needs; or, where the device has too little memory for it, all that a smaller one needs.
-    pub(super) async fn allocate(&mut self, latent_size: Size, options: &DecodeOptions, plan: Plan) -> Result<Ready> {
+    pub(super) async fn allocate(&mut self, job: Job, plan: Plan) -> Result<Ready> {
         let first_peak = plan.memory.peak();
         match self.try_plan(plan).await {
-            Ok(prepared) => Ok(Ready { latent_size, options: *options, prepared, fallback: None, complete: false }),
+            Ok(prepared) => Ok(Ready { job, prepared, fallback: None, complete: false }),
             Err(error) if is_out_of_memory(&error) => {
                 let held = self.gpu.ledger().held_at_failure();
-                self.fall_back(latent_size, options, first_peak, held, error).await
+                self.fall_back(job, first_peak, held, error).await
             }
             Err(error) => Err(error),
         }
@@ -49,24 +50,17 @@ impl Vae {
 
     /// A smaller plan in place of one that failed with `error` while it ran.
     pub(super) async fn fall_back_from(&mut self, failed: Ready, error: Error) -> Result<Ready> {
-        let Ready { latent_size, options, prepared, .. } = failed;
+        let Ready { job, prepared, .. } = failed;
         let (first_peak, held) = (prepared.plan().memory.peak(), self.gpu.ledger().current());
         drop(prepared);
-        self.fall_back(latent_size, &options, first_peak, held, error).await
+        self.fall_back(job, first_peak, held, error).await
     }
 
     /// Frees everything of a plan of `first_peak`, which failed with `error` when the device held `held`, and allocates a smaller one.
-    async fn fall_back(
-        &mut self,
-        latent_size: Size,
-        options: &DecodeOptions,
-        first_peak: Bytes,
-        held: Bytes,
-        error: Error,
-    ) -> Result<Ready> {
+    async fn fall_back(&mut self, job: Job, first_peak: Bytes, held: Bytes, error: Error) -> Result<Ready> {
         self.weights.free();
         self.gpu.idle().await?;
-        let plan = match self.smaller_plan(latent_size, options, first_peak, held) {
+        let plan = match self.smaller_plan(&job, first_peak, held) {
             Ok(plan) => plan,
             Err(why) => return Err(explain(error, first_peak, &why)),
         };
@@ -74,9 +68,7 @@ impl Vae {
             Fallback { failed: error.to_string(), first_peak_bytes: first_peak, peak_bytes: plan.memory.peak() };
         log::warn!("{fallback}");
         match self.try_plan(plan).await {
-            Ok(prepared) => {
-                Ok(Ready { latent_size, options: *options, prepared, fallback: Some(fallback), complete: false })
-            }
+            Ok(prepared) => Ok(Ready { job, prepared, fallback: Some(fallback), complete: false }),
             Err(second) if is_out_of_memory(&second) => {
                 Err(explain(error, first_peak, &format!("one of {} failed, too: {second}", fallback.peak_bytes)))
             }
@@ -98,16 +90,10 @@ impl Vae {
     }
 
     /// A plan that takes less than `first_peak`; or why there is none.
-    fn smaller_plan(
-        &self,
-        latent_size: Size,
-        options: &DecodeOptions,
-        first_peak: Bytes,
-        held: Bytes,
-    ) -> std::result::Result<Plan, String> {
+    fn smaller_plan(&self, job: &Job, first_peak: Bytes, held: Bytes) -> std::result::Result<Plan, String> {
         // The device certainly has what was held. Without a clear distance to what failed, the next plan may fail as well.
-        let budget = held.min(Bytes(first_peak.0 / 10 * 6)).min(options.memory_budget.unwrap_or(first_peak));
-        let within = |budget| self.plan(latent_size, &DecodeOptions { memory_budget: Some(budget), ..*options });
+        let budget = held.min(Bytes(first_peak.0 / 10 * 6)).min(job.memory_budget().unwrap_or(first_peak));
+        let within = |budget| self.planner.plan_job(&job.within(budget));
         let plan = match within(budget) {
             // The smallest there is may still fit: the device can have more than was held.
             Err(Error::Budget { smallest, .. }) if smallest < first_peak => within(smallest),

@@ -7,6 +7,8 @@ use crate::error::{Error, Result};
 use crate::gpu::ForeignBuffer;
 use crate::gpu::Input;
 use crate::io::StoredLatents;
+use crate::model::config::AutoencoderConfig;
+use crate::plan::Planes;
 use crate::tensor::{HostTensor, MAX_PIXELS, Size};
 
 /// Latents of one or more images, `[n, c, h, w]`, planar f32.
@@ -113,12 +115,19 @@ impl Latents {
         Ok(Self { count, channels, size, content: Content::Foreign(buffer), unscaled: false })
     }
 
-    /// An error unless they have `channels` and an image `index`.
-    pub(super) fn check(&self, channels: u32, index: u32) -> Result<()> {
+    /// An error unless they are latents of a model of this `config`, the VAE's own or not, and there is an image `index`.
+    pub(super) fn check(&self, config: &AutoencoderConfig, unscaled: bool, index: u32) -> Result<()> {
+        let channels = config.channels(unscaled);
         if self.channels != channels {
+            let other = config.channels(!unscaled);
+            let kind = match (self.channels == other, unscaled) {
+                (true, true) => " for the VAE's own latents; those of the diffusion model have another number",
+                (true, false) => " for the diffusion model's latents; the VAE's own are said to be unscaled",
+                (false, _) => ", as the model has",
+            };
             return Err(Error::Input {
                 what: "latents".to_owned(),
-                expected: format!("{channels} channels, as the model has"),
+                expected: format!("{channels} channels{kind}"),
                 found: format!("{} channels", self.channels),
             });
         }
@@ -147,27 +156,30 @@ impl Latents {
         self.size
     }
 
-    /// What a plan reads for image `index`: its latents `[c, h, w]`; with `measured`, first a copy of that size, of every so many latents one.
+    /// What a plan of `inputs` inputs reads for image `index`: its latents `[c, h, w]`; of two, first a smaller copy, of every so many latents one.
     /// Averages would not do: they vary less, and a norm would measure that.
-    pub(super) fn input(&self, index: u32, measured: Option<Size>) -> Result<Input<'_>> {
+    pub(super) fn input(&self, index: u32, inputs: &[Planes]) -> Result<Input<'_>> {
+        let measured = match inputs {
+            [small, _] => Some(small.size),
+            _ => None,
+        };
         #[cfg(target_arch = "wasm32")]
         if let (Content::Foreign(buffer), None) = (&self.content, measured) {
             let image = u64::from(self.channels) * u64::from(self.size.width) * u64::from(self.size.height);
             return Ok(Input::foreign(buffer, index, image * 4));
         }
         let image = self.image(index)?;
-        let Some(small) = measured else { return Ok(Input::Host(Cow::Borrowed(image))) };
+        let Some(small) = measured else { return Ok(Input::Host(vec![Cow::Borrowed(image)])) };
         // The middle of what the copy's latent stands for.
         let from = |at: u32, count: u32, of: u32| (2 * at + 1) as usize * of as usize / (2 * count as usize);
-        let mut input = Vec::new();
+        let mut copy = Vec::new();
         for plane in image.chunks_exact(self.size.width as usize * self.size.height as usize) {
             for row in 0..small.height {
                 let row = &plane[from(row, small.height, self.size.height) * self.size.width as usize..];
-                input.extend((0..small.width).map(|column| row[from(column, small.width, self.size.width)]));
+                copy.extend((0..small.width).map(|column| row[from(column, small.width, self.size.width)]));
             }
         }
-        input.extend_from_slice(image);
-        Ok(Input::Host(Cow::Owned(input)))
+        Ok(Input::Host(vec![Cow::Owned(copy), Cow::Borrowed(image)]))
     }
 
     /// The latents of image `index`, `[c, h, w]`.

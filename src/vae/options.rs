@@ -36,9 +36,36 @@ impl Precision {
     }
 }
 
+/// Which way a VAE is used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Directions {
+    /// Latents to images.
+    #[default]
+    Decode,
+    /// Images to latents.
+    Encode,
+    /// Both.
+    Both,
+}
+
+impl Directions {
+    /// Whether latents become images.
+    pub fn decodes(self) -> bool {
+        self != Self::Encode
+    }
+
+    /// Whether images become latents.
+    pub fn encodes(self) -> bool {
+        self != Self::Decode
+    }
+}
+
 /// How a VAE is loaded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct LoadOptions {
+    /// Which weights are loaded.
+    pub directions: Directions,
     /// Precision of weights and activations.
     pub precision: Precision,
     /// Latents are the VAE's own, already divided by the model's scaling factor, instead of as the diffusion model leaves them.
@@ -62,6 +89,17 @@ pub struct DecodeOptions {
     /// Whole, or in tiles to reproduce what another tool makes of the latents. In tiles, the submissions reported are those of all tiles,
     /// and count each tile's steps from 0.
     pub tiling: Tiling,
+}
+
+/// How images are encoded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct EncodeOptions {
+    /// Measure the GPU time of each stage, where the device can.
+    pub profile: bool,
+    /// The most GPU memory that the encode may take, weights included: see [`DecodeOptions::memory_budget`].
+    pub memory_budget: Option<Bytes>,
+    /// Whether a plan with a budget may leave activations in host memory.
+    pub parking: Parking,
 }
 
 /// Whether activations may wait in host memory while a budget leaves no room for them.

@@ -4,9 +4,12 @@ use std::borrow::Cow;
 
 use web_time::Instant;
 
-use super::{DecodeOptions, DecodedRows, Latents, Pixels, RowPixels, Rows, Vae, check_image, check_size};
+use super::latents::{check_image, check_size};
+use super::planner::Job;
+use super::{DecodeOptions, DecodedRows, Latents, Pixels, RowPixels, Rows, Vae};
 use crate::error::{Error, Result};
 use crate::gpu::{Control, Progress, RunReport};
+use crate::model::config::AutoencoderConfig;
 use crate::plan::{Output, Plan};
 use crate::tensor::{Bytes, HostTensor, Size};
 use crate::tiling::{Blender, Grid, Planes, Tile, Tiling};
@@ -62,6 +65,18 @@ impl TilePlans {
     }
 }
 
+/// Refuses tiles of latents that are patches of the VAE's own: other tools cut the latter.
+pub(super) fn check_patch(config: &AutoencoderConfig, unscaled: bool) -> Result<()> {
+    if config.patch == 1 || unscaled {
+        return Ok(());
+    }
+    Err(Error::Input {
+        what: "tiling".to_owned(),
+        expected: "the VAE's own latents (unscaled), which other tools cut into tiles".to_owned(),
+        found: format!("latents that are patches of {0}x{0}", config.patch),
+    })
+}
+
 /// The options that a tile is decoded with: tiles are blended as floats, before clamping.
 pub(super) fn tile_options(options: &DecodeOptions) -> DecodeOptions {
     DecodeOptions { output: Output::Raw, tiling: Tiling::Exact, ..*options }
@@ -73,19 +88,35 @@ impl Vae {
     /// # Errors
     /// See [`plan_decode`](super::plan_decode).
     pub fn plan_tiles(&self, latent_size: Size, options: &DecodeOptions) -> Result<TilePlans> {
+        self.plan_tiles_of(latent_size, self.planner.unscaled(), options)
+    }
+
+    fn plan_tiles_of(&self, latent_size: Size, unscaled: bool, options: &DecodeOptions) -> Result<TilePlans> {
         check_size("size", latent_size)?;
-        check_image(self.config().image_size(latent_size))?;
+        check_image(self.config().image_size(latent_size, unscaled))?;
+        let plan = |latent_size, options| self.planner.plan_job(&Job::Decode { latent_size, unscaled, options });
         match options.tiling.grid(latent_size) {
-            Some(grid) => TilePlans::new(&grid, |size| self.plan(size, &tile_options(options))),
-            None => Ok(TilePlans { plans: vec![(self.plan(latent_size, options)?, 1)] }),
+            Some(grid) => {
+                check_patch(self.config(), unscaled)?;
+                TilePlans::new(&grid, |size| plan(size, tile_options(options)))
+            }
+            None => Ok(TilePlans { plans: vec![(plan(latent_size, *options)?, 1)] }),
         }
     }
 
     /// The size and the options of what is decoded at once: everything, or the tile that takes the most memory.
-    pub(super) fn decoded_at_once(&self, latent_size: Size, options: &DecodeOptions) -> Result<(Size, DecodeOptions)> {
+    pub(super) fn decoded_at_once(
+        &self,
+        latent_size: Size,
+        unscaled: bool,
+        options: &DecodeOptions,
+    ) -> Result<(Size, DecodeOptions)> {
         check_size("size", latent_size)?;
         match options.tiling.grid(latent_size) {
-            Some(_) => Ok((self.plan(latent_size, options)?.latents, tile_options(options))),
+            Some(_) => {
+                let largest = self.plan_tiles_of(latent_size, unscaled, options)?.into_largest();
+                Ok((largest.input().size, tile_options(options)))
+            }
             None => Ok((latent_size, *options)),
         }
     }
@@ -108,12 +139,13 @@ impl Vae {
                 found: "picture".to_owned(),
             });
         }
-        let factor = self.config().spatial_factor();
-        let size = self.config().image_size(latents.size());
+        let unscaled = self.planner.unscaled() || latents.are_unscaled();
+        let factor = self.config().latent_factor(unscaled);
+        let size = self.config().image_size(latents.size(), unscaled);
         let tile_options = tile_options(options);
-        let total = self.plan_tiles(latents.size(), options)?.macs();
+        let total = self.plan_tiles_of(latents.size(), unscaled, options)?.macs();
         if let Some(first) = grid.tiles().next() {
-            self.prepare(first.size(), &tile_options).await?;
+            self.prepare_job(Job::Decode { latent_size: first.size(), unscaled, options: tile_options }).await?;
         }
         let start = Instant::now();
         let mut blender = Blender::new(grid, factor);

@@ -1,101 +1,108 @@
 //! A model's weights: read from its files, packed, and put where a plan wants them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::{DecodeOptions, LoadOptions, plan_decode};
+use super::options::{DecodeOptions, Directions, EncodeOptions, LoadOptions};
+use super::planner::{Planner, plan_decode, plan_encode};
 use crate::error::{Error, Result};
 use crate::gpu::{Gpu, GpuBuffer, HostBytes, Weight};
 use crate::io::{Checkpoint, StoredTensor};
 use crate::kernels::weights::{Layout, pack};
 use crate::limits::DeviceLimits;
 use crate::model::config::AutoencoderConfig;
-use crate::plan::{Plan, WeightUse};
+use crate::model::graph::Take;
+use crate::plan::{Plan, WeightKey, WeightUse};
 use crate::tensor::{Bytes, Size, Storage};
 
-/// Packed weights by name.
+/// Packed weights.
 #[derive(Debug)]
 pub(super) struct VaeWeights {
     /// On the GPU. With `host`, only those that the last plan binds.
-    gpu: BTreeMap<String, GpuBuffer>,
-    host: Option<BTreeMap<String, Arc<HostBytes>>>,
-    /// What is done to latents before all else, packed: where they are as the diffusion model leaves them, and where they are the VAE's own.
-    transforms: [Vec<u8>; 2],
-    /// Which of the two it is now.
-    unscaled: bool,
+    gpu: BTreeMap<WeightKey, GpuBuffer>,
+    host: Option<BTreeMap<WeightKey, Arc<HostBytes>>>,
+    /// What the last plan does to its input before all else, and where that is kept.
+    transform: Option<(Vec<f32>, WeightKey)>,
+    directions: Directions,
 }
 
-/// The name of the only weight that is made from the configuration instead of being read.
-const TRANSFORM: &str = "latents.factor_offset";
-
 impl VaeWeights {
-    /// Reads the decoder's weights, one tensor at a time, and uploads or keeps them.
+    /// Reads the weights that `options` ask for, one tensor at a time, and uploads or keeps them.
     pub(super) async fn load(
         gpu: &Gpu,
         checkpoint: &Checkpoint,
-        config: &AutoencoderConfig,
-        storage: Storage,
+        planner: &Planner,
         options: LoadOptions,
     ) -> Result<Self> {
-        let wanted = weights_of(config, gpu.limits(), storage, options.unscaled)?;
-        let shapes = file_shapes(&wanted);
-        checkpoint.check(shapes.iter().map(|(name, shape)| (*name, shape.as_slice())))?;
+        check(checkpoint, options.directions)?;
+        let wanted = weights_of(planner.config(), planner.limits(), planner.storage(), options.directions)?;
         let mut loaded = Self {
             gpu: BTreeMap::new(),
             host: options.weights_on_host.then(BTreeMap::new),
-            transforms: Default::default(),
-            unscaled: options.unscaled,
+            transform: None,
+            directions: options.directions,
         };
-        for weight in &wanted.weights {
-            let packed = if is_transform(weight) {
-                let packed = |values: &[f32]| pack(values, weight.layout, weight.storage, weight.factor);
-                loaded.transforms = [packed(&wanted.latent_transform), packed(&no_transform(config))];
-                loaded.transforms[0].clone()
-            } else {
-                let values = checkpoint.read_f32(&weight.name, &weight.layout.file_shape()).await?;
-                check_half_range(weight, &values)?;
-                pack(&values, weight.layout, weight.storage, weight.factor)
+        let needed = wanted.iter().map(|weight| weight.bytes).sum();
+        for same in wanted.chunk_by(|one, next| one.name == next.name && one.file_shape() == next.file_shape()) {
+            let values = match same[0].file_shape() {
+                Some(shape) => checkpoint.read_f32(&same[0].name, &shape).await?,
+                None => Vec::new(),
             };
-            if let Some(host) = &mut loaded.host {
-                let kept = HostBytes::copy_of(&packed).ok_or_else(|| no_memory(&wanted))?;
-                host.insert(weight.name.clone(), Arc::new(kept));
-            } else {
-                loaded.gpu.insert(weight.name.clone(), GpuBuffer::with_data(gpu, &weight.name, &packed).await?);
+            for weight in same {
+                check_half_range(weight, &values)?;
+                let packed = pack(&values, weight.layout, weight.take, weight.storage, weight.factor);
+                loaded.keep(gpu, weight, &packed, needed).await?;
             }
         }
         Ok(loaded)
     }
 
-    /// Whether latents are taken as the VAE's own.
-    pub(super) fn expect_unscaled(&self) -> bool {
-        self.unscaled
+    /// Which jobs it has the weights of.
+    pub(super) fn directions(&self) -> Directions {
+        self.directions
     }
 
-    /// Takes latents as the VAE's own from now on, or as the diffusion model leaves them. What was prepared before must be gone.
-    pub(super) async fn expect_latents(&mut self, gpu: &Gpu, unscaled: bool) -> Result<()> {
-        let packed = &self.transforms[usize::from(unscaled)];
+    /// Puts a packed weight where weights are kept. `needed`: bytes of all of them, for an error.
+    async fn keep(&mut self, gpu: &Gpu, weight: &WeightUse, packed: &[u8], needed: Bytes) -> Result<()> {
+        let key = weight.key();
         if let Some(host) = &mut self.host {
-            let needed = Bytes(packed.len() as u64);
-            let kept = HostBytes::copy_of(packed)
-                .ok_or_else(|| Error::HostMemory { what: "the factors of the latents".to_owned(), needed })?;
-            host.insert(TRANSFORM.to_owned(), Arc::new(kept));
-            self.gpu.remove(TRANSFORM);
+            let what = || "the weights, which a memory budget keeps there".to_owned();
+            let kept = HostBytes::copy_of(packed).ok_or_else(|| Error::HostMemory { what: what(), needed })?;
+            host.insert(key.clone(), Arc::new(kept));
+            self.gpu.remove(&key);
         } else {
-            self.gpu.insert(TRANSFORM.to_owned(), GpuBuffer::with_data(gpu, TRANSFORM, packed).await?);
+            self.gpu.insert(key, GpuBuffer::with_data(gpu, &weight.name, packed).await?);
         }
-        self.unscaled = unscaled;
         Ok(())
     }
 
-    /// With weights on the host: uploads those that `plan` binds, frees all others.
+    /// Makes what `plan` does to its input one of the weights, in place of that of the plan before, of which nothing may be left.
+    async fn place_transform(&mut self, gpu: &Gpu, plan: &Plan) -> Result<()> {
+        let Some(weight) = plan.weights.iter().find(|weight| weight.take == Take::Transform) else { return Ok(()) };
+        if self.transform.as_ref().is_some_and(|(values, key)| *values == plan.transform && *key == weight.key()) {
+            return Ok(());
+        }
+        if let Some((_, before)) = self.transform.take() {
+            self.gpu.remove(&before);
+            self.host.as_mut().map(|host| host.remove(&before));
+        }
+        let packed = pack(&plan.transform, weight.layout, weight.take, weight.storage, weight.factor);
+        self.keep(gpu, weight, &packed, weight.bytes).await?;
+        self.transform = Some((plan.transform.clone(), weight.key()));
+        Ok(())
+    }
+
+    /// Puts in place what `plan` does to its input. With weights on the host: uploads those that `plan` binds, frees all others.
     pub(super) async fn place(&mut self, gpu: &Gpu, plan: &Plan) -> Result<()> {
+        self.place_transform(gpu, plan).await?;
         let Some(host) = &self.host else { return Ok(()) };
-        let bound: Vec<&str> = plan.bound_weights().map(|weight| plan.weights[weight].name.as_str()).collect();
-        self.gpu.retain(|name, _| bound.contains(&name.as_str()));
-        for name in bound {
-            if !self.gpu.contains_key(name) {
-                let buffer = GpuBuffer::with_data(gpu, name, &host[name].all()).await?;
-                self.gpu.insert(name.to_owned(), buffer);
+        let bound: Vec<&WeightUse> = plan.bound_weights().map(|weight| &plan.weights[weight]).collect();
+        self.gpu.retain(|key, _| bound.iter().any(|weight| weight.key() == *key));
+        for weight in bound {
+            let key = weight.key();
+            if !self.gpu.contains_key(&key) {
+                let buffer = GpuBuffer::with_data(gpu, &weight.name, &host[&key].all()).await?;
+                self.gpu.insert(key, buffer);
             }
         }
         Ok(())
@@ -110,9 +117,12 @@ impl VaeWeights {
 
     /// Each weight of `plan`, from where it is.
     pub(super) fn of(&self, plan: &Plan) -> Vec<Weight<'_>> {
-        let place = |weight: &WeightUse| match (self.gpu.get(&weight.name), &self.host) {
-            (None, Some(host)) => Weight::Host(Arc::clone(&host[&weight.name])),
-            (found, _) => Weight::Gpu(found.unwrap_or_else(|| &self.gpu[&weight.name])),
+        let place = |weight: &WeightUse| {
+            let key = weight.key();
+            match (self.gpu.get(&key), &self.host) {
+                (None, Some(host)) => Weight::Host(Arc::clone(&host[&key])),
+                (found, _) => Weight::Gpu(found.unwrap_or_else(|| &self.gpu[&key])),
+            }
         };
         plan.weights.iter().map(place).collect()
     }
@@ -121,60 +131,110 @@ impl VaeWeights {
 /// Checks, from the headers of its files alone, that a model has all that a decode needs.
 ///
 /// # Errors
-/// [`Error::MissingTensors`] with all of them; [`Error::Tensor`] for the first of a wrong shape or type.
+/// [`Error::Input`] for a file of an encoder alone; [`Error::MissingTensors`] with all of them; [`Error::Tensor`] for the first of a wrong shape or type.
 pub fn check_decoder(checkpoint: &Checkpoint) -> Result<()> {
-    let wanted = weights_of(checkpoint.config(), &DeviceLimits::webgpu_default(), Storage::F32, true)?;
-    let shapes = file_shapes(&wanted);
-    checkpoint.check(shapes.iter().map(|(name, shape)| (*name, shape.as_slice())))
+    check(checkpoint, Directions::Decode)
 }
 
-/// The parts of a model's files that [`super::Vae::load`] reads, in its order: index of the file, first byte, bytes.
+/// Checks, from the headers of its files alone, that a model has all that an encode needs.
 ///
 /// # Errors
-/// See [`check_decoder`].
-pub fn decoder_reads(checkpoint: &Checkpoint) -> Result<Vec<(usize, u64, u64)>> {
-    check_decoder(checkpoint)?;
-    let wanted = weights_of(checkpoint.config(), &DeviceLimits::webgpu_default(), Storage::F32, true)?;
-    let names = file_shapes(&wanted).into_iter().map(|(name, _)| name);
-    Ok(names.filter_map(|name| checkpoint.tensor(name)).map(StoredTensor::place).collect())
+/// [`Error::Input`] for a file of a decoder alone; [`Error::MissingTensors`] with all of them; [`Error::Tensor`] for the first of a wrong shape or type.
+pub fn check_encoder(checkpoint: &Checkpoint) -> Result<()> {
+    check(checkpoint, Directions::Encode)
 }
 
-fn no_memory(wanted: &Plan) -> Error {
-    let needed = wanted.weights.iter().map(|weight| weight.bytes).sum();
-    Error::HostMemory { what: "the weights, which a memory budget keeps there".to_owned(), needed }
+fn check(checkpoint: &Checkpoint, directions: Directions) -> Result<()> {
+    for (wanted, has, half, other) in [
+        (directions.decodes(), checkpoint.has_decoder(), "decoder", "encoder"),
+        (directions.encodes(), checkpoint.has_encoder(), "encoder", "decoder"),
+    ] {
+        if wanted && !has {
+            return Err(Error::Input {
+                what: checkpoint.name().to_owned(),
+                expected: format!("a model with the weights of its {half}"),
+                found: format!("those of the {other} alone"),
+            });
+        }
+    }
+    let wanted = file_weights(checkpoint, directions)?;
+    checkpoint.check(wanted.iter().map(|(name, shape)| (name.as_str(), shape.as_slice())))
 }
 
-/// Name and shape of the tensors that the files must have.
-fn file_shapes(plan: &Plan) -> Vec<(&str, Vec<u64>)> {
-    let in_file = plan.weights.iter().filter(|weight| !is_transform(weight));
-    in_file.map(|weight| (weight.name.as_str(), weight.layout.file_shape())).collect()
+/// The parts of a model's files that [`super::Vae::load`] reads for `directions`, in its order: index of the file, first byte, bytes.
+///
+/// # Errors
+/// See [`check_decoder`] and [`check_encoder`].
+pub fn weight_reads(checkpoint: &Checkpoint, directions: Directions) -> Result<Vec<(usize, u64, u64)>> {
+    check(checkpoint, directions)?;
+    let wanted = file_weights(checkpoint, directions)?;
+    Ok(wanted.iter().filter_map(|(name, _)| checkpoint.tensor(name)).map(StoredTensor::place).collect())
 }
 
-/// The weights of a model do not depend on the image's size: those of a small plan are all.
-fn weights_of(config: &AutoencoderConfig, limits: &DeviceLimits, storage: Storage, unscaled: bool) -> Result<Plan> {
-    plan_decode(config, Size { width: 8, height: 8 }, limits, storage, unscaled, &DecodeOptions::default())
+/// Name and shape of the tensors that the files must have, each once.
+fn file_weights(checkpoint: &Checkpoint, directions: Directions) -> Result<Vec<(String, Vec<u64>)>> {
+    let limits = DeviceLimits::webgpu_default();
+    let wanted = weights_of(checkpoint.config(), &limits, Storage::F32, directions)?;
+    let mut tensors: Vec<_> =
+        wanted.into_iter().filter_map(|weight| Some((weight.name.clone(), weight.file_shape()?))).collect();
+    tensors.dedup();
+    Ok(tensors)
 }
 
-/// Whether a weight is made from the configuration instead of being read.
-fn is_transform(weight: &WeightUse) -> bool {
-    weight.name == TRANSFORM
+/// Bytes of the weights that only encodes use, and of those that only decodes use.
+pub(super) fn weights_of_one_direction(
+    config: &AutoencoderConfig,
+    limits: &DeviceLimits,
+    storage: Storage,
+) -> Result<[Bytes; 2]> {
+    let bytes = |directions| -> Result<Bytes> {
+        Ok(weights_of(config, limits, storage, directions)?.iter().map(|weight| weight.bytes).sum())
+    };
+    let [decode, encode, both] =
+        [bytes(Directions::Decode)?, bytes(Directions::Encode)?, bytes(Directions::Both)?];
+    Ok([Bytes(both.0 - decode.0), Bytes(both.0 - encode.0)])
 }
 
-/// Factors and summands that change nothing.
-fn no_transform(config: &AutoencoderConfig) -> Vec<f32> {
-    let channels = config.latent_channels as usize;
-    [vec![1.0; channels], vec![0.0; channels]].concat()
+/// What does not depend on sizes and inputs: all weights but what is done to the input. Uses of one tensor follow one another.
+fn weights_of(
+    config: &AutoencoderConfig,
+    limits: &DeviceLimits,
+    storage: Storage,
+    directions: Directions,
+) -> Result<Vec<WeightUse>> {
+    let latents = Size { width: 8, height: 8 };
+    let mut plans = Vec::new();
+    if directions.decodes() {
+        plans.push(plan_decode(config, latents, limits, storage, true, &DecodeOptions::default())?);
+    }
+    if directions.encodes() {
+        let image = config.image_size(latents, true);
+        plans.push(plan_encode(config, image, limits, storage, &EncodeOptions::default())?);
+    }
+    let (mut wanted, mut known): (Vec<WeightUse>, _) = (Vec::new(), BTreeSet::new());
+    let mut position: BTreeMap<String, usize> = BTreeMap::new();
+    for weight in plans.into_iter().flat_map(|plan| plan.weights) {
+        if weight.take != Take::Transform && known.insert(weight.key()) {
+            let next = position.len();
+            position.entry(weight.name.clone()).or_insert(next);
+            wanted.push(weight);
+        }
+    }
+    wanted.sort_by_key(|weight| position[&weight.name]);
+    Ok(wanted)
 }
 
 /// A filter beyond half precision's range would become infinite in silence.
 fn check_half_range(weight: &WeightUse, values: &[f32]) -> Result<()> {
     const HALF_MAX: f32 = 65_504.0;
     let is_half = weight.storage != Storage::F32 && matches!(weight.layout, Layout::Filter { .. });
-    match values.iter().position(|value| is_half && value.abs() > HALF_MAX) {
+    // Of a sum of three taps none may exceed a third.
+    let most = if matches!(weight.take, Take::SumOfTaps { .. }) { HALF_MAX / 3.0 } else { HALF_MAX };
+    match values.iter().position(|value| is_half && value.abs() > most) {
         None => Ok(()),
         Some(index) => Err(Error::Tensor {
             tensor: weight.name.clone(),
-            expected: format!("values within +-{HALF_MAX} for f16; use f32"),
+            expected: format!("values within +-{most} for f16; use f32"),
             found: format!("{} at element {index}", values[index]),
         }),
     }

@@ -43,7 +43,7 @@ impl WebCheckpoint {
 
     /// The parts of the files that loading reads, in its order.
     pub fn reads(&self) -> Result<JsValue> {
-        let reads = crate::vae::decoder_reads(&self.checkpoint)?;
+        let reads = crate::vae::weight_reads(&self.checkpoint, crate::vae::Directions::Decode)?;
         let reads = reads.into_iter().map(|(source, offset, length)| Read { source, offset, length });
         Ok(to_js(&reads.collect::<Vec<_>>()))
     }

@@ -17,7 +17,7 @@ use crate::gpu::{Control, Gpu, Progress, RunReport, new_array};
 use crate::plan::{ChannelOrder, Output, Plan, PlanFacts, RunFacts};
 use crate::tensor::{Bytes, Size};
 use crate::vae::{
-    DecodeOptions, DecodedRows, Fallback, LoadOptions, Parking, Planner, Precision, RowPixels, Rows, Vae,
+    DecodeOptions, DecodedRows, Directions, Fallback, LoadOptions, Parking, Planner, Precision, RowPixels, Rows, Vae,
 };
 
 #[derive(Debug, Default, Deserialize)]
@@ -26,6 +26,7 @@ struct WebLoadOptions {
     precision: Precision,
     unscaled: bool,
     weights_on_host: bool,
+    directions: Directions,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -142,20 +143,21 @@ pub struct WebVae {
 impl WebVae {
     /// Reads the decoder's weights, one tensor at a time, each straight to the device.
     pub async fn load(gpu: &WebGpu, checkpoint: &WebCheckpoint, options: JsValue) -> Result<Self> {
-        let WebLoadOptions { precision, unscaled, weights_on_host } = from_js("load options", &options)?;
-        let options = LoadOptions { precision, unscaled, weights_on_host };
+        let WebLoadOptions { precision, unscaled, weights_on_host, directions } = from_js("load options", &options)?;
+        let options = LoadOptions { precision, unscaled, weights_on_host, directions };
         let vae = Vae::load(&gpu.gpu, &checkpoint.checkpoint, options).await;
         Ok(Self { gpu: gpu.gpu.clone(), vae: checkpoint.rejection.pass_on(vae)? })
     }
 
     /// How it is stored, and how long it took to load.
     pub fn info(&self) -> JsValue {
+        let (config, unscaled) = (self.vae.config(), self.vae.planner().unscaled());
         let info = serde_json::json!({
             "storage": self.vae.storage(),
             "submission_target": Control::default_target(self.gpu.limits().kind).as_secs_f64() * 1000.0,
             "load_seconds": self.vae.load_seconds(),
-            "latent_channels": self.vae.config().latent_channels,
-            "pixels_per_latent": self.vae.config().spatial_factor(),
+            "latent_channels": config.channels(unscaled),
+            "pixels_per_latent": config.latent_factor(unscaled),
         });
         to_js(&info)
     }
@@ -195,7 +197,7 @@ impl WebVae {
                 (self.vae.decode_picture(&latents.latents, index, options.format, &decode, &mut control).await?, None)
             }
             WebOutput::Rgba8 | WebOutput::Raw => {
-                let size = self.vae.config().image_size(latents.latents.size());
+                let size = self.vae.image_size(&latents.latents);
                 let mut rows = RowsForJs::new(size, options.output)?;
                 let mut sink = |part: Rows<'_>| {
                     rows.place(&part);

@@ -5,9 +5,11 @@ use proptest::sample::select;
 use wgvae::internals::odd_network;
 use wgvae::report::Operation;
 use wgvae::report::estimates::{Estimator, Work};
+
+use crate::networks::with_kl;
 use wgvae::{
     AutoencoderConfig, Blend, BlendRule, Bytes, ChannelOrder, DecodeOptions, DeviceKind, DeviceLimits, Error, FAMILIES,
-    HostTensor, Latents, Output, Parking, Precision, Size, Storage, Tiling, plan_decode,
+    Family, HostTensor, Kl, Latents, Output, Parking, Precision, Size, Storage, Tiling, plan_decode,
 };
 
 /// Steps that no plan exceeds, and bytes of its parameters: 2^21 steps, each with parameters of its own of at most 256 bytes.
@@ -47,7 +49,8 @@ fn sane_configs() -> impl Strategy<Value = AutoencoderConfig> {
             odd_network(&channels, groups, attention)
         },
     );
-    prop_oneof![(0..FAMILIES.len()).prop_map(|index| FAMILIES[index].config()), small]
+    let families: Vec<_> = FAMILIES.iter().map(Family::config).filter(AutoencoderConfig::is_plain).collect();
+    prop_oneof![select(families), small]
 }
 
 /// A change of one field of a configuration, to one of these values.
@@ -58,12 +61,13 @@ fn config_changes() -> impl Strategy<Value = ConfigChange> {
         |_, _, _, _| {},
         |config, number, _, _| config.out_channels = number,
         |config, number, _, _| config.latent_channels = number,
-        |config, _, _, list| config.block_out_channels = list.to_vec(),
-        |config, number, _, _| config.block_out_channels[0] = number,
-        |config, number, _, _| config.block_out_channels = vec![number; 20_000],
-        |config, _, _, list| config.block_out_channels.extend_from_slice(list),
-        |config, number, _, _| config.layers_per_block = number,
-        |config, number, _, _| config.norm_num_groups = number,
+        |config, _, _, list| kl(config).block_out_channels = list.to_vec(),
+        |config, number, _, _| kl(config).block_out_channels[0] = number,
+        |config, number, _, _| kl(config).block_out_channels = vec![number; 20_000],
+        |config, _, _, list| kl(config).block_out_channels.extend_from_slice(list),
+        |config, _, _, list| kl(config).decoder_block_out_channels = Some(list.to_vec()),
+        |config, number, _, _| kl(config).layers_per_block = number,
+        |config, number, _, _| kl(config).norm_num_groups = number,
         |config, _, number, _| config.scaling_factor = number,
         |config, _, number, _| config.shift_factor = number,
         |config, count, number, _| config.latents_mean = Some(vec![number; (count % 70_000) as usize]),
@@ -75,14 +79,20 @@ fn config_changes() -> impl Strategy<Value = ConfigChange> {
         |config, number, _, _| config.sample_size = Some(number),
         // As large as a configuration may be.
         |config, _, _, _| {
-            *config = AutoencoderConfig {
-                latent_channels: 1024,
-                layers_per_block: 16,
-                ..odd_network(&[16_384; 8], 32, true)
-            };
+            *config = largest_network();
         },
     ];
     select(changes)
+}
+
+fn kl(config: &mut AutoencoderConfig) -> &mut Kl {
+    config.network.kl_mut().unwrap()
+}
+
+/// The largest network that a configuration may describe.
+fn largest_network() -> AutoencoderConfig {
+    let config = AutoencoderConfig { latent_channels: 1024, ..odd_network(&[16_384; 8], 32, true) };
+    with_kl(config, |kl| kl.layers_per_block = 16)
 }
 
 fn any_config() -> impl Strategy<Value = AutoencoderConfig> {
@@ -90,7 +100,7 @@ fn any_config() -> impl Strategy<Value = AutoencoderConfig> {
     let change = (config_changes(), any_number(), any_float(), list);
     (sane_configs(), prop::collection::vec(change, 0..=2)).prop_map(|(mut config, changes)| {
         for (change, number, float, list) in changes {
-            if !config.block_out_channels.is_empty() {
+            if !kl(&mut config).block_out_channels.is_empty() {
                 change(&mut config, number, float, &list);
             }
         }
@@ -159,7 +169,7 @@ fn check_answer(answer: Result<wgvae::Plan, Error>) -> Result<(), TestCaseError>
         Ok(plan) => {
             prop_assert!(plan.steps.len() <= MOST_STEPS, "{} steps", plan.steps.len());
             prop_assert!(plan.params.len() <= MOST_PARAMETERS, "{} bytes of parameters", plan.params.len());
-            prop_assert!(plan.latent_transform.iter().all(|value| !value.is_nan()));
+            prop_assert!(plan.transform.iter().all(|value| !value.is_nan()));
         }
         Err(Error::Config { .. } | Error::Input { .. } | Error::TooLarge { .. } | Error::Budget { .. }) => {}
         Err(other) => prop_assert!(false, "{other}"),
@@ -194,7 +204,7 @@ proptest! {
 
     #[test]
     fn configurations_of_anything_are_answers(config in any_config(), size in any_size(), pixels in any_number(), overlap in any_number()) {
-        let _ = (config.validate(), config.spatial_factor(), config.image_size(size));
+        let _ = (config.validate(), config.spatial_factor(), config.image_size(size, false), config.latent_size(size, false));
         for rule in [BlendRule::Linear, BlendRule::Cosine] {
             for (tile, overlap) in [(None, None), (Some(pixels), None), (None, Some(overlap)), (Some(pixels), Some(overlap))] {
                 if let Err(error) = Blend::for_model(rule, &config, tile, overlap) {
@@ -237,10 +247,10 @@ fn plans_of_impossible_networks_are_refused_by_name() {
         plan_decode(&config, size, &DeviceLimits::webgpu_default(), Storage::F32, false, &DecodeOptions::default())
     };
     let cases: [Wrong; 9] = [
-        ("block_out_channels", |config| config.block_out_channels.clear()),
-        ("block_out_channels", |config| config.block_out_channels[1] = 0),
-        ("norm_num_groups", |config| config.norm_num_groups = 0),
-        ("layers_per_block", |config| config.layers_per_block = u32::MAX),
+        ("block_out_channels", |config| kl(config).block_out_channels.clear()),
+        ("block_out_channels", |config| kl(config).block_out_channels[1] = 0),
+        ("norm_num_groups", |config| kl(config).norm_num_groups = 0),
+        ("layers_per_block", |config| kl(config).layers_per_block = u32::MAX),
         ("latent_channels", |config| config.latent_channels = 0),
         ("out_channels", |config| config.out_channels = 4),
         ("scaling_factor", |config| config.scaling_factor = f32::NAN),
@@ -282,8 +292,7 @@ fn devices_that_cannot_be_are_refused_by_name() {
 /// would be in millions of chunks.
 #[test]
 fn work_without_end_is_refused() {
-    let largest =
-        AutoencoderConfig { latent_channels: 1024, layers_per_block: 16, ..odd_network(&[16_384; 8], 32, true) };
+    let largest = largest_network();
     let limits = DeviceLimits {
         max_storage_buffer_binding_size: Bytes(u64::MAX),
         max_buffer_size: Bytes(u64::MAX),
@@ -296,7 +305,7 @@ fn work_without_end_is_refused() {
     };
     let error = plan(&largest, 256, &limits).unwrap_err();
     assert!(matches!(&error, Error::Input { what, .. } if what == "size"), "{error}");
-    let small = AutoencoderConfig { layers_per_block: 16, ..odd_network(&[16, 16, 16, 16], 4, true) };
+    let small = with_kl(odd_network(&[16, 16, 16, 16], 4, true), |kl| kl.layers_per_block = 16);
     let tiny = DeviceLimits { max_storage_buffer_binding_size: Bytes(3 << 20), ..limits };
     let error = plan(&small, 1448, &tiny).unwrap_err();
     assert!(matches!(&error, Error::Input { what, .. } if what == "size"), "{error}");

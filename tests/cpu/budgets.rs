@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use wgvae::internals::odd_network;
-use wgvae::model::autoencoder_kl;
+use wgvae::model::networks::decoder;
 use wgvae::plan::{Plan, PlanOptions, Weights};
 use wgvae::{
     AutoencoderConfig, Bytes, DecodeOptions, DeviceLimits, Error, Family, HostTensor, Output, Parking, Size, Storage,
@@ -12,6 +12,7 @@ use wgvae::{
 use crate::formula;
 use crate::interpret::assert_same_bits;
 use crate::interpreter::interpret;
+use crate::networks::with_kl;
 use crate::plan_checks::check;
 use crate::plan_properties::tight_limits;
 use crate::sweep::parts_of_twenty;
@@ -40,7 +41,7 @@ struct Decode {
 impl Decode {
     fn plan(&self, memory_budget: Option<Bytes>) -> Result<Plan, Error> {
         let [height, width] = [1, 2].map(|axis| u32::try_from(self.latents.shape[axis]).unwrap());
-        let graph = autoencoder_kl::decoder(&self.config, Size { width, height }, false);
+        let graph = decoder(&self.config, Size { width, height }, false);
         Plan::new(&graph, &self.limits, &PlanOptions { memory_budget, ..self.options.clone() })
     }
 
@@ -104,7 +105,7 @@ fn cases() -> impl Strategy<Value = (AutoencoderConfig, [usize; 2], u64, usize, 
     let channels = prop::collection::vec(1_u32..=3, 1..=3);
     let config = (channels, any::<bool>(), 1_u32..=2).prop_map(|(multiples, attention, layers_per_block)| {
         let channels: Vec<u32> = multiples.iter().map(|multiple| multiple * 12).collect();
-        AutoencoderConfig { layers_per_block, ..odd_network(&channels, 4, attention) }
+        with_kl(odd_network(&channels, 4, attention), |kl| kl.layers_per_block = layers_per_block)
     });
     let storage = prop_oneof![Just(Storage::F32), Just(Storage::F16), Just(Storage::PackedF16)];
     (config, [1_usize..=14, 1_usize..=9], 0_u64..=16, 0..MODES.len(), storage, 1_u64..=8)
@@ -122,7 +123,7 @@ proptest! {
         let weights = formula::decoder(&config);
         let options = PlanOptions { chunk_limit: Bytes(1 << 13), storage, ..options(parking, residence) };
         let [rows, columns] = [height, width].map(|extent| u32::try_from(extent).unwrap());
-        let graph = autoencoder_kl::decoder(&config, Size { width: columns, height: rows }, false);
+        let graph = decoder(&config, Size { width: columns, height: rows }, false);
         let limits = tight_limits(&graph, &options, times);
         let decode = Decode { config, latents, options, limits };
         let whole = decode.plan(None).unwrap();

@@ -5,8 +5,9 @@ use std::path::Path;
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use wgvae::internals::config::{AutoencoderConfig, Derived, FAMILIES, Family};
-use wgvae::internals::names::translate;
+use wgvae::Size;
+use wgvae::internals::config::{AutoencoderConfig, Derived, FAMILIES, Family, Kl, Network, Tiny};
+use wgvae::internals::names::{half_prefix, translate};
 
 const FIXTURES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures");
 
@@ -28,10 +29,32 @@ fn with_field(field: &str, value: Value) -> String {
 
 #[test]
 fn families_are_what_their_config_json_says() {
-    for name in ["sd15", "sdxl", "sd3", "flux1", "z_image", "cogview4"] {
-        let parsed = AutoencoderConfig::from_json(&fixture(&format!("configs/{name}.json"))).expect(name);
+    let files = [
+        ("sd15", "sd15"),
+        ("sd21", "sd21"),
+        ("sdxl", "sdxl"),
+        ("playground", "playground_v2_5"),
+        ("sd_x4_upscaler", "sd_x4_upscaler"),
+        ("sd3", "sd3"),
+        ("flux1", "flux1"),
+        ("z_image", "z_image"),
+        ("cogview4", "cogview4"),
+        ("flux2", "flux2"),
+        ("flux2_small_decoder", "flux2_small_decoder"),
+        ("taesd", "taesd"),
+        ("taesdxl", "taesdxl"),
+        ("taesd3", "taesd3"),
+        ("taef1", "taef1"),
+        ("qwen_image", "qwen_image"),
+        ("wan21", "wan21"),
+    ];
+    for (name, file) in files {
+        let parsed = AutoencoderConfig::from_json(&fixture(&format!("configs/{file}.json"))).expect(name);
         assert_eq!(parsed, Family::find(name).expect(name).config(), "{name}");
     }
+    // These have no class in diffusers, nor any other family.
+    let others = FAMILIES.iter().filter(|family| files.iter().all(|(name, _)| *name != family.name));
+    assert_eq!(others.map(|family| family.name).collect::<Vec<_>>(), ["taef2", "seedvr2"]);
 }
 
 #[test]
@@ -56,32 +79,74 @@ fn families_are_valid_and_named_once() {
 }
 
 #[test]
+fn latents_in_patches_have_two_sizes() {
+    let size = |width, height| Size { width, height };
+    for name in ["flux2", "flux2_small_decoder", "taef2"] {
+        let config = Family::find(name).expect(name).config();
+        assert_eq!((config.channels(true), config.channels(false), config.model_channels()), (32, 128, 128), "{name}");
+        assert_eq!((config.latent_factor(true), config.latent_factor(false)), (8, 16), "{name}");
+        assert_eq!(config.image_size(size(3, 5), true), size(24, 40), "{name}");
+        assert_eq!(config.image_size(size(3, 5), false), size(48, 80), "{name}");
+        assert_eq!(config.latent_size(size(48, 80), true), size(6, 10), "{name}");
+        assert_eq!(config.latent_size(size(48, 80), false), size(3, 5), "{name}");
+    }
+    let config = Family::find("sd15").expect("a family").config();
+    assert_eq!((config.channels(true), config.channels(false)), (4, 4));
+    assert_eq!(config.image_size(size(3, 5), false), config.image_size(size(3, 5), true));
+}
+
+#[test]
+fn what_fills_no_latent_counts_in_tiny_autoencoders_only() {
+    let image = Size { width: 135, height: 129 };
+    let latents = |family| Family::find(family).expect("a family").config().latent_size(image, true);
+    for family in ["sd15", "flux2", "wan21", "seedvr2"] {
+        assert_eq!(latents(family), Size { width: 16, height: 16 }, "{family}");
+    }
+    for family in ["taesd", "taef2"] {
+        assert_eq!(latents(family), Size { width: 17, height: 17 }, "{family}");
+    }
+}
+
+#[test]
 fn absent_fields_have_the_defaults_of_diffusers() {
-    let config = AutoencoderConfig::from_json(r#"{"_class_name": "AutoencoderKL"}"#).expect("all defaults");
-    let expected = AutoencoderConfig {
-        out_channels: 3,
-        latent_channels: 4,
+    let parse = |class: &str| AutoencoderConfig::from_json(&format!(r#"{{"_class_name": "{class}"}}"#)).expect(class);
+    let config = parse("AutoencoderKL");
+    let network = Kl {
         block_out_channels: vec![64],
+        decoder_block_out_channels: None,
         layers_per_block: 1,
         norm_num_groups: 32,
         mid_block_add_attention: true,
+        use_quant_conv: true,
         use_post_quant_conv: true,
+    };
+    let expected = AutoencoderConfig {
         scaling_factor: 0.18215,
-        shift_factor: 0.0,
-        latents_mean: None,
-        latents_std: None,
         force_upcast: true,
         sample_size: Some(32),
+        ..AutoencoderConfig::new(Network::Kl(network), 4)
     };
     assert_eq!(config, expected);
     assert_eq!(config.spatial_factor(), 1);
+    // The published models are the defaults of the other classes.
+    let classes = [
+        ("AutoencoderKLFlux2", "flux2"),
+        ("AutoencoderTiny", "taesd"),
+        ("AutoencoderKLQwenImage", "qwen_image"),
+        ("AutoencoderKLWan", "wan21"),
+    ];
+    for (class, family) in classes {
+        assert_eq!(parse(class), Family::find(family).expect(family).config(), "{class}");
+    }
 }
 
 #[test]
 fn a_decoder_of_its_own_width_counts() {
     let config = with_field("decoder_block_out_channels", json!([96, 192, 384, 384]));
     let config = AutoencoderConfig::from_json(&config).expect("valid");
-    assert_eq!(config.block_out_channels, [96, 192, 384, 384]);
+    let kl = config.network.kl().expect("an AutoencoderKL");
+    assert_eq!(kl.decoder_channels(), [96, 192, 384, 384]);
+    assert_eq!(kl.block_out_channels, [128, 256, 512, 512]);
 }
 
 #[test]
@@ -105,11 +170,18 @@ fn latent_statistics_are_read() {
 #[test]
 fn refuses_bad_fields() {
     let cases = [
-        ("_class_name", json!("AutoencoderTiny")),
+        ("_class_name", json!("AutoencoderDC")),
         ("_class_name", json!(null)),
         ("act_fn", json!("relu")),
         ("up_block_types", json!(["UpDecoderBlock2D", "AttnUpDecoderBlock2D", "UpDecoderBlock2D", "UpDecoderBlock2D"])),
         ("up_block_types", json!(["UpDecoderBlock2D"])),
+        (
+            "down_block_types",
+            json!(["DownEncoderBlock2D", "AttnDownEncoderBlock2D", "DownEncoderBlock2D", "DownEncoderBlock2D"]),
+        ),
+        ("decoder_block_out_channels", json!([128, 256, 512])),
+        ("decoder_block_out_channels", json!([128, 256, 512, 500])),
+        ("in_channels", json!(4)),
         ("out_channels", json!(0)),
         ("out_channels", json!(1)),
         ("out_channels", json!(4)),
@@ -177,74 +249,148 @@ fn refuses_what_is_no_config() {
     }
 }
 
+/// Each field, made wrong, of a published config.json.
+#[test]
+fn refuses_other_networks_of_known_classes() {
+    let cases = [
+        ("taesd", "act_fn", json!("silu")),
+        ("taesd", "upsample_fn", json!("bilinear")),
+        ("taesd", "upsampling_scaling_factor", json!(3)),
+        ("taesd", "encoder_block_out_channels", json!([64, 64, 64, 32])),
+        ("taesd", "decoder_block_out_channels", json!([64, 64, 64])),
+        ("taesd", "num_encoder_blocks", json!([1, 3, 3])),
+        ("taesd", "num_decoder_blocks", json!([3, 3, 0, 1])),
+        ("wan21", "is_residual", json!(true)),
+        ("wan21", "patch_size", json!(2)),
+        ("wan21", "in_channels", json!(12)),
+        ("wan21", "decoder_base_dim", json!(256)),
+        ("wan21", "attn_scales", json!([1.0])),
+        ("wan21", "dim_mult", json!([])),
+        ("wan21", "num_res_blocks", json!(0)),
+        ("wan21", "base_dim", json!(0)),
+        ("qwen_image", "input_channels", json!(4)),
+        ("flux2", "patch_size", json!([2, 1])),
+        ("flux2", "patch_size", json!([3, 3])),
+        ("flux2", "patch_size", json!([2])),
+        ("flux2", "batch_norm_eps", json!(0)),
+    ];
+    for (file, field, value) in cases {
+        let mut config: Value = serde_json::from_str(&fixture(&format!("configs/{file}.json"))).expect("valid JSON");
+        config[field] = value.clone();
+        let text = AutoencoderConfig::from_json(&config.to_string()).expect_err(field).to_string();
+        assert!(text.starts_with(&format!("config field \"{field}\": expected ")), "{file}, {field} = {value}: {text}");
+    }
+    for (file, field) in [("wan22_ti2v_5b", "is_residual"), ("dc_ae_f32c32_sana", "_class_name")] {
+        let text = AutoencoderConfig::from_json(&fixture(&format!("configs/{file}.json"))).expect_err(file).to_string();
+        assert!(text.starts_with(&format!("config field \"{field}\"")), "{file}: {text}");
+    }
+}
+
 /// The shapes of a key list, by name in diffusers' spelling.
 fn shapes(list: &str) -> BTreeMap<String, Vec<u64>> {
     let written: BTreeMap<String, Vec<u64>> =
         serde_json::from_str(&fixture(&format!("keys/{list}.json"))).expect("a key list");
+    // As a checkpoint does it: TAESD's own files begin with numbers.
+    let prefix = half_prefix(written.keys().map(String::as_str));
+    let written = written.into_iter().map(|(name, shape)| (format!("{prefix}{name}"), shape)).collect();
     let names = translate(list, &written).expect(list).written;
     names.into_iter().map(|(name, file_name)| (name, written[&file_name].clone())).collect()
 }
 
+fn names(families: &[&Family]) -> Vec<&'static str> {
+    families.iter().map(|family| family.name).collect()
+}
+
+/// Key list, the families that have these shapes, and whether their latents all mean the same.
+const LISTS: [(&str, &[&str], bool); 20] = [
+    ("sd15.diffusers", &["sd15", "sd21", "sdxl", "playground"], false),
+    ("sd15.diffusers_old_attn", &["sd15", "sd21", "sdxl", "playground"], false),
+    ("sd15.ldm", &["sd15", "sd21", "sdxl", "playground"], false),
+    ("sd_x4_upscaler.diffusers", &["sd_x4_upscaler"], true),
+    ("sd3.ldm", &["sd3", "flux1", "z_image"], false),
+    ("flux1.ae_safetensors", &["sd3", "flux1", "z_image"], false),
+    ("flux1.diffusers", &["sd3", "flux1", "z_image"], false),
+    ("cogview4.diffusers", &["cogview4"], true),
+    ("cogview4.ldm", &["cogview4"], true),
+    ("flux2.bfl", &["flux2"], true),
+    ("flux2.diffusers", &["flux2"], true),
+    ("flux2_small_decoder.diffusers", &["flux2_small_decoder"], true),
+    ("taesd.diffusers", &["taesd", "taesdxl"], true),
+    ("taesd.upstream_encoder", &["taesd", "taesdxl"], true),
+    ("taesd.upstream_decoder", &["taesd", "taesdxl"], true),
+    ("taef1.diffusers", &["taesd3", "taef1"], true),
+    ("taef2.upstream_encoder", &["taef2"], true),
+    ("taef2.upstream_decoder", &["taef2"], true),
+    ("qwen_image.diffusers", &["qwen_image", "wan21"], true),
+    ("wan21.original", &["qwen_image", "wan21"], true),
+];
+
 #[test]
 fn shapes_tell_the_network_but_not_the_scale() {
-    let sd = ["sd15", "sd21", "sdxl", "playground"].as_slice();
-    let flux = ["sd3", "flux1", "z_image"].as_slice();
-    let cases = [
-        ("sd15.diffusers", "sd15", sd, None),
-        ("sd15.diffusers_old_attn", "sd15", sd, None),
-        ("sd15.ldm", "sd15", sd, None),
-        ("sd3.ldm", "sd3", flux, None),
-        ("flux1.ae_safetensors", "flux1", flux, None),
-        ("flux1.diffusers", "flux1", flux, None),
-        ("cogview4.diffusers", "cogview4", ["cogview4"].as_slice(), Some("cogview4")),
-        ("cogview4.ldm", "cogview4", ["cogview4"].as_slice(), Some("cogview4")),
-    ];
-    for (list, family, candidates, decided) in cases {
+    for (list, candidates, decided) in LISTS.into_iter().chain([("seedvr2.original", ["seedvr2"].as_slice(), true)]) {
         let derived = Derived::from_shapes(list, &shapes(list)).expect(list);
+        let family = Family::find(candidates[0]).expect("a family").config();
         let expected = AutoencoderConfig {
-            scaling_factor: 1.0,
-            shift_factor: 0.0,
-            sample_size: None,
-            ..Family::find(family).expect("a family").config()
+            force_upcast: derived.unscaled().force_upcast,
+            ..AutoencoderConfig::new(family.network, family.latent_channels)
         };
         assert_eq!(derived.unscaled(), &expected, "{list}");
-        let names: Vec<_> = derived.candidates().iter().map(|family| family.name).collect();
-        assert_eq!(names, candidates, "{list}");
-        assert_eq!(derived.decided().map(|family| family.name), decided, "{list}");
+        assert_eq!(names(derived.candidates()), candidates, "{list}");
+        assert_eq!(names(derived.decided()), if decided { candidates } else { &[] }, "{list}");
     }
 }
 
+/// A file with one half of a model tells what the half tells.
 #[test]
-fn three_levels_are_the_upscaler() {
-    let mut shapes = shapes("sd15.diffusers");
-    // Levels 512 512 256 128 without the first: 512 256 128.
-    shapes.retain(|name, _| !name.starts_with("decoder.up_blocks.0."));
-    let shapes = shapes.into_iter().map(|(name, shape)| {
-        let renamed = (1..4).fold(name, |name, level| {
-            name.replace(&format!("decoder.up_blocks.{level}."), &format!("decoder.up_blocks.{}.", level - 1))
-        });
-        (renamed, shape)
-    });
-    let derived = Derived::from_shapes("x4", &shapes.collect()).expect("a decoder");
-    assert_eq!(derived.unscaled().spatial_factor(), 4);
-    assert_eq!(derived.decided().map(|family| family.name), Some("sd_x4_upscaler"));
-}
-
-#[test]
-fn incomplete_shapes_are_errors() {
-    let whole = shapes("sd15.diffusers");
-    for name in ["decoder.conv_in.weight", "decoder.conv_out.weight", "decoder.up_blocks.0.resnets.0.conv1.weight"] {
-        let mut shapes = whole.clone();
-        shapes.remove(name);
-        let text = Derived::from_shapes("part", &shapes).expect_err(name).to_string();
-        assert!(text.contains(name), "{text}");
-        for shape in [vec![], vec![512], vec![512, 4, 3], vec![512, 4, 3, 3, 3], vec![u64::MAX; 4]] {
-            shapes.insert(name.to_owned(), shape);
-            let text = Derived::from_shapes("part", &shapes).expect_err(name).to_string();
-            assert!(text.contains(name), "{text}");
+fn half_a_model_is_enough_to_tell_the_network() {
+    for (list, candidates, _) in LISTS.into_iter().chain([("seedvr2.original", ["seedvr2"].as_slice(), true)]) {
+        for (half, other) in [("encoder.", "decoder."), ("decoder.", "encoder.")] {
+            let mut shapes = shapes(list);
+            shapes.retain(|name, _| !name.starts_with(other));
+            if !shapes.keys().any(|name| name.starts_with(half)) {
+                continue;
+            }
+            let derived = Derived::from_shapes(list, &shapes).expect(list);
+            let found = names(derived.candidates());
+            assert!(candidates.iter().all(|family| found.contains(family)), "{list}, {half}: {found:?}");
+            derived.unscaled().validate().expect(list);
         }
     }
-    assert!(Derived::from_shapes("none", &BTreeMap::new()).is_err());
+}
+
+#[test]
+fn widths_of_one_half_that_the_other_lacks_are_told() {
+    let mut shapes = shapes("flux2_small_decoder.diffusers");
+    let derived = Derived::from_shapes("both", &shapes).expect("a VAE");
+    let kl = derived.unscaled().network.kl().expect("an AutoencoderKL");
+    assert_eq!(kl.decoder_block_out_channels.as_deref(), Some([96, 192, 384, 384].as_slice()));
+    shapes.retain(|name, _| !name.starts_with("encoder.") && !name.starts_with("quant_conv."));
+    let derived = Derived::from_shapes("decoder", &shapes).expect("a decoder");
+    assert_eq!(derived.unscaled().network.kl().expect("an AutoencoderKL").decoder_channels(), [96, 192, 384, 384]);
+    assert_eq!(names(derived.candidates()), ["flux2_small_decoder"]);
+}
+
+#[test]
+fn norms_in_the_middle_tell_taef2() {
+    let derived = Derived::from_shapes("x", &shapes("taef2.upstream_encoder")).expect("a VAE");
+    assert!(matches!(derived.unscaled().network, Network::Tiny(Tiny { use_midblock_gn: true, .. })));
+    // Latents are in patches, though the weights do not say so.
+    assert_eq!(derived.decided()[0].config().patch, 2);
+}
+
+#[test]
+fn nothing_can_be_told_of_nothing() {
+    let of = |names: &[&str]| {
+        let shapes = names.iter().map(|name| ((*name).to_owned(), vec![64, 64, 3, 3])).collect();
+        Derived::from_shapes("part", &shapes).expect_err("nothing to tell it by").to_string()
+    };
+    assert!(of(&[]).contains("1 missing tensor(s), first \"encoder.conv_out.weight\""));
+    assert!(of(&["decoder.mid_block.resnets.0.conv1.weight"]).contains("decoder.conv_in.weight"));
+    assert!(of(&["decoder.conv_in.weight"]).contains("decoder.up_blocks.0.resnets.0.conv1.weight"));
+    assert!(of(&["encoder.conv_out.weight"]).contains("encoder.down_blocks.0.resnets.0.conv1.weight"));
+    assert!(of(&["decoder.layers.0.weight"]).contains("decoder.layers.2.conv.0.weight"));
+    assert!(of(&["decoder.norm_out.gamma"]).contains("decoder.up_blocks.0.resnets.0.conv1.weight"));
+    assert!(of(&["encoder.norm_out.gamma"]).contains("encoder.down_blocks.0.conv1.weight"));
 }
 
 proptest! {

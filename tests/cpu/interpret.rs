@@ -5,12 +5,13 @@ use std::path::Path;
 use pollster::block_on;
 use wgvae::internals::odd_network;
 use wgvae::internals::safetensors::{read_header, read_tensor};
-use wgvae::model::autoencoder_kl;
+use wgvae::model::networks::decoder;
 use wgvae::plan::{Plan, PlanOptions};
 use wgvae::{AutoencoderConfig, Bytes, DeviceKind, DeviceLimits, FileSource, HostTensor, Output, Size, Storage};
 
 use crate::formula;
-use crate::interpreter::interpret;
+use crate::interpreter::{interpret, interpret_and_measure};
+use crate::networks::with_kl;
 
 /// Into which chunks a plan cuts its tensors at most, and the keys and values of attention.
 #[derive(Debug, Clone, Copy)]
@@ -24,7 +25,7 @@ const WHOLE: Chunks = Chunks { all: u64::MAX, keys: u64::MAX };
 /// A plan of `config` on a device of `kind`, cut into `chunks`.
 fn plan(config: &AutoencoderConfig, latents: &HostTensor, storage: Storage, chunks: Chunks, kind: DeviceKind) -> Plan {
     let [height, width] = [1, 2].map(|axis| u32::try_from(latents.shape[latents.shape.len() - 3 + axis]).unwrap());
-    let graph = autoencoder_kl::decoder(config, Size { width, height }, false);
+    let graph = decoder(config, Size { width, height }, false);
     let options = PlanOptions {
         chunk_limit: Bytes(chunks.all),
         keys_limit: Bytes(chunks.keys),
@@ -52,7 +53,7 @@ pub(crate) fn assert_same_bits(found: &[f32], wanted: &[f32], what: &str) {
 /// Bytes of `rows` rows of the widest tensor of full size: a chunk limit that cuts the larger resolutions.
 fn rows_of_image(config: &AutoencoderConfig, latents: &HostTensor, rows: u64, storage: Storage) -> u64 {
     let width = latents.shape[latents.shape.len() - 1] as u64 * u64::from(config.spatial_factor());
-    let channels = config.block_out_channels.iter().take(2).max().unwrap();
+    let channels = config.network.kl().unwrap().decoder_channels().iter().take(2).max().unwrap();
     rows * width * u64::from(channels.div_ceil(4)) * storage.vec4_bytes()
 }
 
@@ -102,21 +103,8 @@ fn toy_no_attention() {
 
 #[test]
 fn attention_over_many_chunks_of_an_odd_number_of_keys() {
-    let config = AutoencoderConfig {
-        out_channels: 3,
-        latent_channels: 4,
-        block_out_channels: vec![24],
-        layers_per_block: 1,
-        norm_num_groups: 6,
-        mid_block_add_attention: true,
-        use_post_quant_conv: false,
-        scaling_factor: 0.5,
-        shift_factor: 0.25,
-        latents_mean: None,
-        latents_std: None,
-        force_upcast: true,
-        sample_size: None,
-    };
+    let config = with_kl(odd_network(&[24], 6, true), |kl| kl.use_post_quant_conv = false);
+    let config = AutoencoderConfig { scaling_factor: 0.5, shift_factor: 0.25, ..config };
     // 23 x 101 = 2323 queries and keys: more than one block of each, none a multiple of four.
     let latents = formula::latents(&[4, 101, 23]);
     let weights = formula::decoder(&config);
@@ -145,13 +133,13 @@ fn an_estimate_with_the_images_own_norms_is_exact() {
         let config = odd_network(&channels, 8, attention);
         let latents = formula::latents(&[config.latent_channels as usize, 11, 9]);
         let weights = formula::decoder(&config);
-        let graph = autoencoder_kl::decoder(&config, Size { width: 9, height: 11 }, false);
+        let graph = decoder(&config, Size { width: 9, height: 11 }, false);
         let limits = DeviceLimits::webgpu_default();
         let options = PlanOptions { chunk_limit: Bytes(1 << 13), ..PlanOptions::new(Storage::F32, Output::Raw) };
         let exact = interpret(&Plan::new(&graph, &limits, &options).unwrap(), &weights, &latents.data);
         let plan = Plan::estimated(&graph, &graph, &limits, &options).unwrap();
         crate::plan_checks::check(&plan, &limits);
-        let twice = [latents.data.as_slice(), latents.data.as_slice()].concat();
-        assert_same_bits(&interpret(&plan, &weights, &twice), &exact, "an estimate");
+        let (estimate, _) = interpret_and_measure(&plan, &weights, &[&latents.data, &latents.data]);
+        assert_same_bits(&estimate, &exact, "an estimate");
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use wgvae::Layout;
-use wgvae::internals::names::{family_hint, translate};
+use wgvae::internals::names::{family_hint, half_prefix, translate};
 
 type Shapes = BTreeMap<String, Vec<u64>>;
 
@@ -25,10 +25,19 @@ fn refusal(shapes: &Shapes) -> String {
 
 /// Name in diffusers' spelling -> shape without trailing ones.
 fn translated(shapes: &Shapes) -> (Layout, Shapes) {
-    let names = translate("x.safetensors", shapes).expect("an AutoencoderKL");
+    // As a checkpoint does it: TAESD's own files begin with numbers.
+    let prefix = half_prefix(shapes.keys().map(String::as_str));
+    let shapes: Shapes = shapes.iter().map(|(name, shape)| (format!("{prefix}{name}"), shape.clone())).collect();
+    let names = translate("x.safetensors", &shapes).expect("a VAE");
     let trim =
         |shape: &[u64]| shape.iter().rposition(|&extent| extent != 1).map_or(vec![], |last| shape[..=last].to_vec());
     (names.layout, names.written.iter().map(|(name, written)| (name.clone(), trim(&shapes[written]))).collect())
+}
+
+/// Only what is of these halves.
+fn halves(mut shapes: Shapes, halves: &[&str]) -> Shapes {
+    shapes.retain(|name, _| halves.iter().any(|half| name.starts_with(half)));
+    shapes
 }
 
 #[test]
@@ -37,21 +46,63 @@ fn every_layout_of_a_model_gives_the_same_names() {
         ("sd15.diffusers", "sd15.diffusers", Layout::Diffusers),
         ("sd15.diffusers_old_attn", "sd15.diffusers", Layout::Diffusers),
         ("sd15.ldm", "sd15.diffusers", Layout::Ldm),
+        ("sd_x4_upscaler.diffusers", "sd_x4_upscaler.diffusers", Layout::Diffusers),
         ("flux1.diffusers", "flux1.diffusers", Layout::Diffusers),
         ("flux1.ae_safetensors", "flux1.diffusers", Layout::Ldm),
         ("sd3.ldm", "flux1.diffusers", Layout::Ldm),
         ("cogview4.diffusers", "cogview4.diffusers", Layout::Diffusers),
         ("cogview4.ldm", "cogview4.diffusers", Layout::Ldm),
+        ("flux2.diffusers", "flux2.diffusers", Layout::Diffusers),
+        ("flux2.bfl", "flux2.diffusers", Layout::Ldm),
+        ("flux2_small_decoder.diffusers", "flux2_small_decoder.diffusers", Layout::Diffusers),
+        ("taesd.diffusers", "taesd.diffusers", Layout::Diffusers),
+        ("taef1.diffusers", "taef1.diffusers", Layout::Diffusers),
+        ("qwen_image.diffusers", "qwen_image.diffusers", Layout::Diffusers),
+        ("wan21.original", "qwen_image.diffusers", Layout::Wan),
+        ("seedvr2.original", "seedvr2.original", Layout::Diffusers),
     ];
     for (list, wanted, layout) in cases {
-        let shapes = key_list(list);
+        let mut shapes = key_list(list);
         let (found_layout, found) = translated(&shapes);
         assert_eq!(found_layout, layout, "{list}");
+        // A counter, which nothing reads.
+        shapes.remove("bn.num_batches_tracked");
         assert_eq!(found.len(), shapes.len(), "{list}: every tensor is kept");
         // Shapes differ between models only where the reversed levels would show.
         assert_eq!(found, translated(&key_list(wanted)).1, "{list}");
-        assert!(found.keys().eq(key_list(wanted).keys()), "{list}");
+        if layout == Layout::Diffusers && list == wanted {
+            assert!(found.keys().eq(shapes.keys()), "{list}");
+        }
     }
+}
+
+#[test]
+fn taesds_own_files_have_half_a_model_each() {
+    let both = translated(&key_list("taesd.diffusers")).1;
+    for (list, half) in [("taesd.upstream_encoder", "encoder."), ("taesd.upstream_decoder", "decoder.")] {
+        let (layout, found) = translated(&key_list(list));
+        assert_eq!(layout, Layout::Taesd, "{list}");
+        assert_eq!(found, halves(both.clone(), &[half]), "{list}");
+    }
+    for (list, half) in [("taef2.upstream_encoder", "encoder."), ("taef2.upstream_decoder", "decoder.")] {
+        let found = translated(&key_list(list)).1;
+        assert_eq!(found.len(), key_list(list).len(), "{list}");
+        assert!(found.keys().all(|name| name.starts_with(half)), "{list}");
+    }
+}
+
+#[test]
+fn comfyui_puts_both_halves_of_taesd_into_one_file() {
+    let mut shapes: Shapes = [("encoder", "taesd.upstream_encoder"), ("decoder", "taesd.upstream_decoder")]
+        .into_iter()
+        .flat_map(|(half, list)| {
+            key_list(list).into_iter().map(move |(name, shape)| (format!("taesd_{half}.{name}"), shape))
+        })
+        .collect();
+    shapes.extend(["vae_scale", "vae_shift"].map(|name| (name.to_owned(), vec![])));
+    let (layout, found) = translated(&shapes);
+    assert_eq!(layout, Layout::Taesd);
+    assert_eq!(found, translated(&key_list("taesd.diffusers")).1);
 }
 
 #[test]
@@ -97,57 +148,77 @@ fn three_levels_are_reversed_as_three() {
 
 #[test]
 fn quant_convs_inside_are_moved_out() {
-    let mut shapes = key_list("flux1.ae_safetensors");
-    shapes.insert("decoder.post_quant_conv.weight".to_owned(), vec![32, 32, 1, 1]);
-    shapes.insert("encoder.quant_conv.bias".to_owned(), vec![64]);
-    let names = translate("x", &shapes).expect("a decoder").written;
+    let names = translate("x", &key_list("flux2.bfl")).expect("a VAE").written;
     assert_eq!(names["post_quant_conv.weight"], "decoder.post_quant_conv.weight");
     assert_eq!(names["quant_conv.bias"], "encoder.quant_conv.bias");
 }
 
 #[test]
+fn blocks_that_are_numbered_through_are_counted_by_what_changes_the_size() {
+    let names = translate("x", &key_list("wan21.original")).expect("a VAE").written;
+    assert_eq!(names["decoder.up_blocks.1.resnets.0.conv_shortcut.weight"], "decoder.upsamples.4.shortcut.weight");
+    assert_eq!(names["decoder.up_blocks.3.resnets.2.conv2.bias"], "decoder.upsamples.14.residual.6.bias");
+    assert_eq!(names["decoder.up_blocks.2.upsamplers.0.resample.1.weight"], "decoder.upsamples.11.resample.1.weight");
+    // One resnet less in each level.
+    let names = translate(
+        "x",
+        &named(&[
+            "decoder.middle.0.residual.0.gamma",
+            "decoder.upsamples.1.residual.2.weight",
+            "decoder.upsamples.2.resample.1.bias",
+            "decoder.upsamples.4.residual.2.weight",
+        ]),
+    );
+    let names = names.expect("a VAE").written;
+    assert!(names.contains_key("decoder.up_blocks.0.resnets.1.conv1.weight"), "{names:?}");
+    assert!(names.contains_key("decoder.up_blocks.1.resnets.1.conv1.weight"), "{names:?}");
+}
+
+#[test]
 fn other_models_are_refused_by_name() {
-    let cases: [(&[&str], &str); 17] = [
-        (
-            &["decoder.up_blocks.2.upsamplers.0.upscale_conv.weight", "decoder.up_blocks.0.resnets.0.conv1.weight"],
-            "SeedVR",
-        ),
+    let cases: [(&[&str], &str); 13] = [
         (&["decoder.middle.0.residual.0.gamma", "decoder.upsamples.0.upsamples.0.residual.2.weight"], "Wan 2.2"),
-        (&["decoder.middle.0.residual.0.gamma", "decoder.upsamples.0.residual.2.weight"], "Wan 2.1 or Qwen-Image"),
-        (&["vae.decoder.middle.0.residual.0.gamma"], "Wan 2.1 or Qwen-Image"),
-        (&["decoder.mid_block.attentions.0.to_qkv.weight"], "Wan or Qwen-Image"),
+        (&["encoder.middle.0.residual.0.gamma", "encoder.downsamples.0.downsamples.0.residual.2.weight"], "Wan 2.2"),
         (
             &["decoder.mid_block.attentions.0.to_qkv.weight", "decoder.up_blocks.0.upsampler.resample.1.weight"],
             "Wan 2.2",
         ),
-        (&["decoder.layers.0.weight", "encoder.layers.0.weight"], "TAESD"),
-        (&["taesd_decoder.1.weight"], "TAESD"),
-        (&["1.weight", "3.conv.0.weight", "19.weight"], "TAESD"),
-        (&["0.weight", "1.conv.0.weight", "14.weight"], "TAESD"),
         (&["decoder.22.bias", "decoder.1.weight"], "TAEHV"),
         (&["decoder.up_blocks.0.0.attn.to_qkv_multiscale.0.proj_in.weight"], "DC-AE"),
         (&["encoder.stages.0.op_list.0.main.conv.conv.weight", "decoder.stages.0.x"], "DC-AE"),
-        (&["bn.running_mean", "decoder.up.0.block.0.conv1.weight"], "FLUX.2"),
+        (&["decoder.stages.0.op_list.0.main.conv.conv.weight"], "DC-AE"),
         (&["quantize.embedding.weight", "decoder.up.0.block.0.conv1.weight"], "VQ"),
         (&["decoder.up_blocks.0.resnets.0.temporal_res_block.conv1.weight"], "Stable Video Diffusion"),
+        (&["decoder.up_blocks.0.resnets.0.time_stack.conv1.weight"], "Stable Video Diffusion"),
+        (&["decoder.time_conv_out.weight"], "Stable Video Diffusion"),
         (&["decoder.condition_encoder.layers.0.weight", "decoder.up_blocks.0.resnets.0.conv1.weight"], "Asymmetric"),
+        (&["decoder.up_blocks.0.resnets.0.conv1.conv.conv.weight"], "video VAE"),
     ];
     for (names, wanted) in cases {
         let text = refusal(&named(names));
         assert!(text.contains("not supported: looks like ") && text.contains(wanted), "{names:?}: {text}");
     }
     let mut video = key_list("sd15.diffusers");
-    video.insert("decoder.conv_in.weight".to_owned(), vec![512, 4, 3, 3, 3]);
+    for shape in video.values_mut().filter(|shape| shape.len() == 4) {
+        shape.insert(2, 3);
+    }
+    video.retain(|name, _| !name.contains("downsamplers"));
     assert!(refusal(&video).contains("video VAE"));
+    let sana = [("taesd_encoder.0.weight".to_owned(), vec![32, 3, 3, 3])].into();
+    assert!(refusal(&sana).contains("TAESANA"));
+    for list in ["wan22.diffusers", "dc_ae_f32c32_sana.diffusers"] {
+        let text = refusal(&key_list(list));
+        assert!(text.contains("not supported: looks like "), "{list}: {text}");
+    }
 }
 
 #[test]
-fn what_is_no_decoder_is_refused() {
+fn what_is_no_vae_is_refused() {
     let cases: [(&[&str], &str); 5] = [
         (&[], "it holds no VAE: none of its 0 tensors"),
         (&["model.diffusion_model.double_blocks.0.img_attn.proj.weight"], "it holds no VAE"),
-        (&["encoder.conv_in.weight"], "an encoder but no decoder"),
-        (&["decoder.something.weight"], "its decoder is not that of an AutoencoderKL"),
+        (&["encoder.conv_in.weight"], "its encoder is of no kind that is known"),
+        (&["decoder.something.weight"], "its decoder is of no kind that is known"),
         (&["text_model.encoder.layers.0.weight"], "it holds no VAE"),
     ];
     for (names, wanted) in cases {
@@ -157,12 +228,14 @@ fn what_is_no_decoder_is_refused() {
 }
 
 #[test]
-fn unknown_tensors_matter_in_the_decoder_only() {
-    for list in ["sd15.diffusers", "sd15.ldm"] {
+fn unknown_tensors_in_the_decoder_are_refused_and_in_the_encoder_noted() {
+    for list in ["sd15.diffusers", "sd15.ldm", "qwen_image.diffusers", "wan21.original", "taesd.diffusers"] {
         let mut shapes = key_list(list);
         shapes.insert("encoder.something.else".to_owned(), vec![1]);
         shapes.insert("scale_factor".to_owned(), vec![1]);
-        assert_eq!(translated(&shapes).1.len(), key_list(list).len());
+        let names = translate("x.safetensors", &shapes).expect(list);
+        assert_eq!(names.written.len(), key_list(list).len());
+        assert_eq!(names.strange_in_encoder, ["encoder.something.else"]);
         for name in
             ["decoder.conv_in.weight_scale", "decoder.up.0.attn.0.q.weight", "decoder.up.x.block.0.conv1.weight"]
         {
@@ -200,8 +273,8 @@ fn other_parts_of_a_pipeline_tell_the_family() {
 }
 
 /// Names almost like those of a VAE, with numbers of any size.
-const ALMOST: &str = "(first_stage_model\\.|vae\\.)?(encoder|decoder|bn)\\.(up|down|up_blocks|mid)\\.\
-    ([0-9]{1,22}|block_1)\\.(block|resnets|conv1)\\.[0-9]{1,3}\\.(conv1|nin_shortcut)\\.(weight|bias)";
+const ALMOST: &str = "(first_stage_model\\.|vae\\.|taesd_)?(encoder|decoder|bn)\\.(up|down|up_blocks|mid|upsamples|middle|layers)\\.\
+    ([0-9]{1,22}|block_1)\\.(block|resnets|conv1|residual|conv|resample)\\.[0-9]{1,3}\\.?(conv1|nin_shortcut)?\\.(weight|bias|gamma)";
 
 proptest! {
     #[test]

@@ -3,13 +3,13 @@
 use std::path::Path;
 
 use wgvae::internals::odd_network;
-use wgvae::model::autoencoder_kl;
+use wgvae::model::networks::decoder;
 use wgvae::plan::{Plan, PlanOptions};
 use wgvae::{AutoencoderConfig, DeviceLimits, Family, Output, Size, Storage};
 
 fn check(name: &str, config: &AutoencoderConfig, (width, height): (u32, u32), storage: Storage, output: Output) {
     let factor = config.spatial_factor();
-    let graph = autoencoder_kl::decoder(config, Size { width: width / factor, height: height / factor }, false);
+    let graph = decoder(config, Size { width: width / factor, height: height / factor }, false);
     let limits = DeviceLimits { shader_f16: storage == Storage::F16, ..DeviceLimits::webgpu_default() };
     let found = Plan::new(&graph, &limits, &PlanOptions::new(storage, output)).unwrap().to_string();
     let file = format!("tests/snapshots/{name}.txt");

@@ -208,7 +208,8 @@ fn latents_say_whether_they_are_the_vaes_own() {
         [(false, Tiling::Exact), (true, Tiling::Exact), (false, tiles), (false, Tiling::Estimate)]
     {
         let load = |unscaled| {
-            let options = LoadOptions { precision: Precision::F32, unscaled, weights_on_host };
+            let options =
+                LoadOptions { precision: Precision::F32, unscaled, weights_on_host, ..LoadOptions::default() };
             block_on(Vae::load(&gpu, &checkpoint(&fixture.config), options)).unwrap()
         };
         let decode = |vae: &mut Vae, latents: &Latents| {

@@ -9,7 +9,11 @@ use wgvae::gpu::{GpuBuffer, Input, Prepared, Weight};
 use wgvae::kernels::choice::Choice;
 use wgvae::kernels::weights::Layout;
 use wgvae::kernels::{Access, interface};
-use wgvae::plan::{Action, BufferId, BufferUse, Resource, SlotId, Step, UNUSED_BYTES, WeightId, WeightUse};
+use wgvae::model::graph::Take;
+use wgvae::plan::{
+    Action, BufferId, BufferUse, HostSource, InputRows, Planes, Resource, SlotId, Step, UNUSED_BYTES, WeightId,
+    WeightUse,
+};
 use wgvae::{Bytes, Control, Gpu, GpuOptions, Memory, Output, Plan, Size, Storage};
 
 use crate::problems::{Data, Elements, Problem, Tolerance, all};
@@ -82,7 +86,7 @@ async fn launch(gpu: &Gpu, problem: &Problem, read: usize) -> Vec<u8> {
         result = bytes.to_vec();
         Ok(())
     };
-    prepared.run(&Input::Host(before.as_slice().into()), &mut Control::default(), &mut keep).await.unwrap();
+    prepared.run(&Input::Host(vec![before.as_slice().into()]), &mut Control::default(), &mut keep).await.unwrap();
     result
 }
 
@@ -93,29 +97,32 @@ fn plan_of_one(gpu: &Gpu, problem: &Problem, bindings: Vec<Resource>, weights: u
     let size = Size { width: u32::try_from(bytes / 4).unwrap(), height: 1 };
     let weight = WeightUse {
         name: String::new(),
+        take: Take::All,
         layout: Layout::Vector { channels: 1 },
         storage: Storage::F32,
         factor: 1.0,
         bytes: Bytes(0),
     };
+    // What the result holds before.
+    let before = InputRows { input: 0, rows: (0, 1) };
     let action =
         Action::Dispatch { variant: 0, workgroups: problem.launch.workgroups, params: 0..params.len(), bindings };
     Plan {
-        image: size,
-        latents: size,
-        latent_channels: 1,
+        inputs: vec![Planes { size, channels: 1 }],
+        result: Planes { size, channels: 1 },
         storage: Storage::F32,
         output: Output::Rgba8,
         stages: vec![problem.name.clone()],
         variants: vec![problem.launch.variant.clone()],
         steps: vec![
+            Step { stage: 0, action: Action::Fetch { from: HostSource::Input(before), to: BufferId(0) }, macs: 0 },
             Step { stage: 0, action, macs: problem.launch.macs },
             Step { stage: 0, action: Action::Output { from: BufferId(0), rows: (0, 1) }, macs: 0 },
         ],
         buffers: vec![BufferUse {
             name: "result".to_owned(),
             bytes: Bytes(bytes),
-            live: 0..2,
+            live: 0..3,
             slot: SlotId(0),
             offset: Bytes(0),
         }],
@@ -124,8 +131,7 @@ fn plan_of_one(gpu: &Gpu, problem: &Problem, bindings: Vec<Resource>, weights: u
         memory: Memory { params: Bytes(params.len() as u64 + UNUSED_BYTES), ..Memory::default() },
         params,
         parked: Vec::new(),
-        input: BufferId(0),
-        latent_transform: Vec::new(),
+        transform: Vec::new(),
         choice: Choice::for_device(gpu.limits()),
         kind: gpu.limits().kind,
     }

@@ -57,9 +57,9 @@ fn problem(
             "conv2d_direct w{width} h{height} c{}->{}{} tile{pixels}x{columns4} {input:?} to {output:?}",
             c_in4 * 4,
             c_out4 * 4,
-            if upsample { " upsample" } else { "" }
+            if upsample { " upsample relu" } else { "" }
         ),
-        launch: Conv2dDirect { input, output, upsample, tile, params }.launch(),
+        launch: Conv2dDirect { input, output, upsample, relu: upsample, tile, params }.launch(),
         bindings: vec![
             random(1, input, (x_height - x_row0) * x_width * c_in4, 1.0),
             random(2, input, 9 * c_in4 * 4 * c_out4, 0.3),

@@ -1,8 +1,9 @@
-//! Latents in, image out.
+//! Planes in, planes and images out.
 
 use wgvae::Storage;
 use wgvae::kernels::edges::{
-    CHECK_WORDS, Colors, ImageCheckParams, ImageOutParams, LatentsInParams, image_check, image_out, latents_in,
+    CHECK_WORDS, ImageCheckParams, ImageOutParams, PlanesInParams, PlanesOutParams, image_check, image_out, planes_in,
+    planes_out,
 };
 
 use super::{Data, Elements, Problem, STORAGES, noise, numbers, random, room, tolerance};
@@ -10,15 +11,18 @@ use super::{Data, Elements, Problem, STORAGES, noise, numbers, random, room, tol
 pub(super) fn problems() -> Vec<Problem> {
     let mut problems = Vec::new();
     for storage in STORAGES {
-        for (pixels, channels) in [(64, 4), (55, 16), (7, 3), (1, 1)] {
-            problems.push(latents_problem(storage, pixels, channels));
+        for (width, height, channels) in [(16, 4, 4), (11, 5, 16), (7, 1, 3), (1, 1, 1)] {
+            for (patch, squash) in [(1, false), (1, true), (2, false)] {
+                problems.push(planes_in_problem(storage, (width * patch, height * patch, channels), patch, squash));
+            }
         }
     }
     problems.extend(STORAGES.map(limits_problem));
     for (width, height, stride) in [(1, 1, 1), (11, 7, 16), (64, 8, 64)] {
-        problems.extend(
-            [Colors::Raw, Colors::Rgba, Colors::Bgra].map(|colors| image_problem(colors, width, height, stride)),
-        );
+        problems.extend([false, true].map(|bgra| image_problem(bgra, width, height, stride)));
+    }
+    for (pixels, channels) in [(1, 1), (100, 3), (37, 32)] {
+        problems.extend([false, true].map(|clamp| planes_out_problem(pixels, channels, clamp)));
     }
     for (width, height, bad) in [(64, 4, None), (100, 90, None), (100, 90, Some((99, 89))), (5, 3, Some((0, 0)))] {
         problems.push(check_problem(width, height, bad));
@@ -26,18 +30,43 @@ pub(super) fn problems() -> Vec<Problem> {
     problems
 }
 
-fn latents_problem(storage: Storage, pixels: u32, channels: u32) -> Problem {
-    let (plane, channels4) = (pixels + 5, channels.div_ceil(4));
-    let params = LatentsInParams { pixels, channels, channels4, plane, x_offset: 4, y_offset: 3 };
+fn planes_in_problem(
+    storage: Storage,
+    (width, height, channels): (u32, u32, u32),
+    patch: u32,
+    squash: bool,
+) -> Problem {
+    let (pixels, channels4, planes) = (width * height, channels.div_ceil(4), channels * patch * patch);
+    let (plane, x_width) = (pixels / patch / patch + 5, width / patch);
+    let params = PlanesInParams { pixels, width, channels, channels4, plane, x_width };
     Problem {
-        name: format!("latents_in {pixels} pixels c{channels} {storage:?}"),
-        launch: latents_in(storage, params),
+        name: format!("planes_in {width}x{height} c{channels} patch {patch} squash {squash} {storage:?}"),
+        launch: planes_in(storage, patch, squash, params),
         bindings: vec![
-            numbers(Storage::F32, &noise(1, channels * plane, 3.0)),
-            numbers(Storage::F32, &noise(2, channels * 2, 2.0)),
-            room(storage, 3 + pixels * channels4),
+            numbers(Storage::F32, &noise(1, planes * plane, 6.0)),
+            numbers(Storage::F32, &noise(2, planes * 2, 2.0)),
+            room(storage, pixels * channels4),
         ],
         tolerance: tolerance(storage),
+    }
+}
+
+/// Values beyond -1..1, and some that are not finite.
+fn planes_out_problem(pixels: u32, channels: u32, clamp: bool) -> Problem {
+    let channels4 = channels.div_ceil(4);
+    let params = PlanesOutParams { pixels, channels, channels4, factor: 2.0, offset: -1.0 };
+    let mut x = noise(1, pixels * channels4 * 4, 1.5);
+    let middle = x.len() / 2;
+    (x[0], x[middle]) = (f32::INFINITY, f32::NAN);
+    let bytes = (pixels * channels * 4) as usize;
+    Problem {
+        name: format!("planes_out {pixels} pixels c{channels} clamp {clamp}"),
+        launch: planes_out(clamp, params),
+        bindings: vec![
+            numbers(Storage::F32, &x),
+            Some(Data { elements: Elements::Exact(Storage::F32), bytes: vec![0xff; bytes] }),
+        ],
+        tolerance: tolerance(Storage::F32),
     }
 }
 
@@ -53,12 +82,12 @@ fn limits_problem(storage: Storage) -> Problem {
     values.resize(values.len().next_multiple_of(4), 0.5);
     // One pixel, each of its channels a number.
     let channels = u32::try_from(values.len()).unwrap();
-    let params = LatentsInParams { pixels: 1, channels, channels4: channels / 4, plane: 1, x_offset: 0, y_offset: 0 };
+    let params = PlanesInParams { pixels: 1, width: 1, channels, channels4: channels / 4, plane: 1, x_width: 1 };
     let identity = [vec![1.0; values.len()], vec![0.0; values.len()]].concat();
     let bytes = room(storage, channels / 4).unwrap().bytes;
     Problem {
-        name: format!("latents_in at the ends of the range {storage:?}"),
-        launch: latents_in(storage, params),
+        name: format!("planes_in at the ends of the range {storage:?}"),
+        launch: planes_in(storage, 1, false, params),
         bindings: vec![
             numbers(Storage::F32, &values),
             numbers(Storage::F32, &identity),
@@ -68,18 +97,14 @@ fn limits_problem(storage: Storage) -> Problem {
     }
 }
 
-fn image_problem(colors: Colors, width: u32, height: u32, stride: u32) -> Problem {
-    let (pixels, raw) = (width * height, colors == Colors::Raw);
-    let params = ImageOutParams { pixels, width, stride, plane: pixels + 1 };
-    let elements = if raw { Elements::Numbers(Storage::F32) } else { Elements::Levels };
-    let bytes = if raw { (pixels + 1) * 12 } else { stride * height * 4 };
+fn image_problem(bgra: bool, width: u32, height: u32, stride: u32) -> Problem {
+    let pixels = width * height;
+    let params = ImageOutParams { pixels, width, stride, factor: 1.5, offset: 0.125 };
+    let bytes = vec![0xff; (stride * height * 4) as usize];
     Problem {
-        name: format!("image_out {width}x{height} stride {stride} {colors:?}"),
-        launch: image_out(colors, params),
-        bindings: vec![
-            random(1, Storage::F32, pixels, 1.5),
-            Some(Data { elements, bytes: vec![0xff; bytes as usize] }),
-        ],
+        name: format!("image_out {width}x{height} stride {stride} bgra {bgra}"),
+        launch: image_out(bgra, params),
+        bindings: vec![random(1, Storage::F32, pixels, 1.5), Some(Data { elements: Elements::Levels, bytes })],
         tolerance: tolerance(Storage::F32),
     }
 }

@@ -1,7 +1,10 @@
-//! Group norms: statistics (a mean far from zero included), their merge, the application.
+//! Group norms: statistics (a mean far from zero included), their merge, the application. Norms of pixels.
 
 use wgvae::Storage;
 use wgvae::kernels::group_norm::{ApplyParams, FinishParams, StatsParams, apply, finish, stats};
+
+use wgvae::kernels::pixel_norm::{self, PixelNormParams};
+use wgvae::model::graph::Activation;
 
 use super::{Problem, STORAGES, noise, numbers, random, room, tolerance};
 
@@ -13,8 +16,10 @@ pub(super) fn problems() -> Vec<Problem> {
     for storage in STORAGES {
         for shape in SHAPES {
             problems.push(stats_problem(storage, shape));
-            problems.push(apply_problem(storage, shape, false));
-            problems.push(apply_problem(storage, shape, true));
+            for activation in [None, Some(Activation::Silu), Some(Activation::Relu)] {
+                problems.push(apply_problem(storage, shape, activation));
+                problems.push(pixel_problem(storage, shape, activation));
+            }
         }
     }
     for (runs, channels, groups) in [(7, 128, 32), (3, 18, 6), (1, 4, 4), (100, 512, 32), (5, 24, 2)] {
@@ -36,14 +41,28 @@ fn stats_problem(storage: Storage, (pixels, channels4): (u32, u32)) -> Problem {
     }
 }
 
-fn apply_problem(storage: Storage, (pixels, channels4): (u32, u32), activate: bool) -> Problem {
+fn apply_problem(storage: Storage, (pixels, channels4): (u32, u32), activation: Option<Activation>) -> Problem {
     let params = ApplyParams { elements: pixels * channels4, channels4, x_offset: 3 };
     Problem {
-        name: format!("group_norm_apply {pixels} pixels c{} activate {activate} {storage:?}", channels4 * 4),
-        launch: apply(storage, activate, params),
+        name: format!("group_norm_apply {pixels} pixels c{} {activation:?} {storage:?}", channels4 * 4),
+        launch: apply(storage, activation, params),
         bindings: vec![
             random(1, storage, 3 + pixels * channels4, 4.0),
             random(2, Storage::F32, channels4 * 2, 1.0),
+            room(storage, pixels * channels4),
+        ],
+        tolerance: tolerance(storage),
+    }
+}
+
+fn pixel_problem(storage: Storage, (pixels, channels4): (u32, u32), activation: Option<Activation>) -> Problem {
+    let params = PixelNormParams { pixels, channels4, x_offset: 3, root: 7.5, least: 1e-12 };
+    Problem {
+        name: format!("pixel_norm_apply {pixels} pixels c{} {activation:?} {storage:?}", channels4 * 4),
+        launch: pixel_norm::apply(storage, activation, params),
+        bindings: vec![
+            random(1, storage, 3 + pixels * channels4, 4.0),
+            random(2, Storage::F32, channels4, 1.0),
             room(storage, pixels * channels4),
         ],
         tolerance: tolerance(storage),

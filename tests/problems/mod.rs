@@ -7,6 +7,7 @@ mod conv2d_direct;
 mod edges;
 mod group_norm;
 mod matmul;
+mod unfold;
 mod winograd;
 
 use regex::Regex;
@@ -62,6 +63,7 @@ pub(crate) fn all() -> Vec<Problem> {
     problems.extend(edges::problems());
     problems.extend(group_norm::problems());
     problems.extend(matmul::problems());
+    problems.extend(unfold::problems());
     problems.extend(winograd::problems());
     if let Some(filter) = std::env::var_os("WGVAE_PROBLEMS") {
         let filter = filter.to_string_lossy();

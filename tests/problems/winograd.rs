@@ -2,6 +2,7 @@
 
 use wgvae::Storage;
 use wgvae::kernels::winograd::{Epilogue, InParams, OutParams, Prologue, WeightsParams, input, output, weights};
+use wgvae::model::graph::{Activation, Doubling};
 
 use super::{Problem, STORAGES, random, room, tolerance};
 
@@ -12,15 +13,19 @@ pub(super) fn problems() -> Vec<Problem> {
     let mut problems = Vec::new();
     for storage in STORAGES {
         for shape in SHAPES {
-            for (normalize, activate) in [(false, false), (true, false), (true, true)] {
-                for upsample in [false, true] {
-                    if !upsample || (shape.0 % 2 == 0 && shape.1 % 2 == 0) {
-                        problems.push(input_problem(storage, shape, Prologue { normalize, activate, upsample }));
+            for (normalize, activation) in
+                [(false, None), (true, None), (true, Some(Activation::Silu)), (false, Some(Activation::Relu))]
+            {
+                for doubling in [None, Some(Doubling::Nearest), Some(Doubling::Shuffle)] {
+                    if doubling.is_none() || (shape.0 % 2 == 0 && shape.1 % 2 == 0) {
+                        problems.push(input_problem(storage, shape, Prologue { normalize, activation, doubling }));
                     }
                 }
             }
             for (accumulate, moments) in [(false, false), (false, true), (true, false), (true, true)] {
-                problems.push(output_problem(storage, shape, Epilogue { accumulate, moments }));
+                for relu in [false, true] {
+                    problems.push(output_problem(storage, shape, Epilogue { accumulate, relu, moments }));
+                }
             }
         }
         for (c_in, c_out4, column0, tile_n) in [(128, 32, 0, 4), (20, 5, 0, 4), (4, 7, 4, 2), (16, 16, 8, 8)] {
@@ -31,7 +36,8 @@ pub(super) fn problems() -> Vec<Problem> {
 }
 
 fn input_problem(storage: Storage, (width, height, channels4): (u32, u32, u32), prologue: Prologue) -> Problem {
-    let factor = 1 + u32::from(prologue.upsample);
+    let factor = 1 + u32::from(prologue.doubling.is_some());
+    let parts = if prologue.doubling == Some(Doubling::Shuffle) { 4 } else { 1 };
     let (tile_x0, tiles_x) = (width.div_ceil(4) / 3, width.div_ceil(4) - width.div_ceil(4) / 3);
     let tiles = tiles_x * height.div_ceil(4);
     let params =
@@ -40,7 +46,7 @@ fn input_problem(storage: Storage, (width, height, channels4): (u32, u32, u32), 
         name: format!("winograd_in w{width} h{height} c{} {prologue:?} {storage:?}", channels4 * 4),
         launch: input(storage, prologue, params),
         bindings: vec![
-            random(1, storage, width / factor * (height / factor) * channels4, 2.0),
+            random(1, storage, width / factor * (height / factor) * channels4 * parts, 2.0),
             if prologue.normalize { random(2, Storage::F32, channels4 * 2, 1.0) } else { None },
             room(Storage::F32, 36 * tiles * channels4),
         ],

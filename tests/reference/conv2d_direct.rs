@@ -3,7 +3,7 @@
 use wgvae::Storage;
 use wgvae::kernels::conv2d_direct::Conv2dDirectParams;
 
-use super::{Call, at, each};
+use super::{Call, RELU, activate, at, each};
 
 pub(super) fn run(call: &mut Call<'_>) {
     let p: Conv2dDirectParams = call.params();
@@ -34,7 +34,9 @@ pub(super) fn run(call: &mut Call<'_>) {
             }
             let target = at(image_y - i64::from(p.y_row0)) * at(p.width) + at(image_x);
             for (column, sum) in sums.iter().enumerate() {
-                let value = each(|lane| sum[lane] * f64::from(p.scale) + f64::from(bias[column][lane]));
+                let activation = if call.variant.flag("RELU") { RELU } else { 0 };
+                let value =
+                    each(|lane| activate(sum[lane] * f64::from(p.scale) + f64::from(bias[column][lane]), activation));
                 call.set(4, output, target * c_out4 + column, value);
             }
         }

@@ -1,4 +1,4 @@
-//! RGBA8 = round(clamp(x / 2 + 1/2) * 255), half to even, rows `stride` apart; or planar f32.
+//! RGBA8 = round(clamp(x / 2 + 1/2) * 255), half to even, rows `stride` apart, of x * factor + offset.
 
 use wgvae::Storage;
 use wgvae::kernels::edges::ImageOutParams;
@@ -10,17 +10,12 @@ pub(super) fn run(call: &mut Call<'_>) {
     call.assert_covers(p.pixels);
     let x = call.vec4s(1, Storage::F32);
     for (pixel, color) in x[..at(p.pixels)].iter().enumerate() {
-        if call.variant.flag("RAW") {
-            for (plane, value) in color[..3].iter().enumerate() {
-                call.set_float(2, plane * at(p.plane) + pixel, *value);
-            }
-        } else {
-            let level = color.map(level);
-            let red = if call.variant.flag("BGRA") { 2 } else { 0 };
-            let alpha = if color[..3].iter().all(|value| value.is_finite()) { 255 } else { 0 };
-            let target = pixel / at(p.width) * at(p.stride) + pixel % at(p.width);
-            call.bindings[1][target * 4..][..4].copy_from_slice(&[level[red], level[1], level[2 - red], alpha]);
-        }
+        let color = color.map(|value| value.mul_add(p.factor, p.offset));
+        let level = color.map(level);
+        let red = if call.variant.flag("BGRA") { 2 } else { 0 };
+        let alpha = if color[..3].iter().all(|value| value.is_finite()) { 255 } else { 0 };
+        let target = pixel / at(p.width) * at(p.stride) + pixel % at(p.width);
+        call.bindings[1][target * 4..][..4].copy_from_slice(&[level[red], level[1], level[2 - red], alpha]);
     }
 }
 

@@ -7,7 +7,8 @@ use std::collections::BTreeMap;
 
 use wgvae::kernels::weights::pack;
 use wgvae::kernels::{Access, interface};
-use wgvae::plan::{Action, BufferId, HostSource, ParkedId, Plan, Resource};
+use wgvae::model::graph::Take;
+use wgvae::plan::{Action, BufferId, HostSource, InputRows, ParkedId, Plan, Resource};
 use wgvae::{HostTensor, Output};
 
 use crate::reference::{Call, run};
@@ -21,41 +22,46 @@ struct Memory<'a> {
     /// For each buffer whose life is over, the byte after the last that was written.
     written: Vec<usize>,
     weights: Vec<Vec<u8>>,
+    inputs: &'a [&'a [f32]],
     parked: BTreeMap<ParkedId, Vec<u8>>,
     image: Vec<f32>,
     rows_out: usize,
 }
 
-/// The image, planar f32 `[3, h, w]`, that `plan` makes of `latents` `[c, h, w]`.
-pub(crate) fn interpret(plan: &Plan, weights: &BTreeMap<String, HostTensor>, latents: &[f32]) -> Vec<f32> {
-    interpret_and_measure(plan, weights, latents).0
+/// The result, planar f32 `[c, h, w]`, that `plan` makes of its one input `[c, h, w]`.
+pub(crate) fn interpret(plan: &Plan, weights: &BTreeMap<String, HostTensor>, input: &[f32]) -> Vec<f32> {
+    interpret_and_measure(plan, weights, &[input]).0
 }
 
-/// The image, and how many bytes of each buffer were written: up to the last that was.
+/// The result, and how many bytes of each buffer were written: up to the last that was.
 pub(crate) fn interpret_and_measure(
     plan: &Plan,
     weights: &BTreeMap<String, HostTensor>,
-    latents: &[f32],
+    inputs: &[&[f32]],
 ) -> (Vec<f32>, Vec<usize>) {
     assert_eq!(plan.output, Output::Raw);
+    assert_eq!(plan.inputs.len(), inputs.len(), "inputs of the plan");
     let packed = plan.weights.iter().map(|used| {
-        let values = weights.get(&used.name).map_or(&plan.latent_transform, |tensor| &tensor.data);
-        pack(values, used.layout, used.storage, used.factor)
+        let values = match used.take {
+            Take::Transform => &plan.transform,
+            Take::Zeros => &Vec::new(),
+            Take::All | Take::Tap { .. } | Take::SumOfTaps { .. } | Take::Rows { .. } => &weights[&used.name].data,
+        };
+        pack(values, used.layout, used.take, used.storage, used.factor)
     });
     let slots = plan.slots.iter().map(|bytes| vec![POISON; usize::try_from(bytes.0).unwrap()]).collect();
-    let image = vec![f32::NAN; 3 * plan.image.width as usize * plan.image.height as usize];
+    let (size, channels) = (plan.result.size, plan.result.channels);
+    let image = vec![f32::NAN; channels as usize * size.width as usize * size.height as usize];
     let written = vec![0; plan.buffers.len()];
     let mut memory =
-        Memory { plan, slots, written, weights: packed.collect(), parked: BTreeMap::new(), image, rows_out: 0 };
-    let (slot, range) = memory.range(plan.input);
-    memory.slots[slot][range].copy_from_slice(bytemuck::cast_slice(latents));
+        Memory { plan, slots, written, weights: packed.collect(), inputs, parked: BTreeMap::new(), image, rows_out: 0 };
     for index in 0..plan.steps.len() {
         let _named = Named(format!("step {index}, {}", plan.stages[plan.steps[index].stage]));
         memory.poison(index);
         memory.step(index);
         memory.measure(index);
     }
-    assert_eq!(memory.rows_out, plan.image.height as usize, "rows are missing");
+    assert_eq!(memory.rows_out, plan.result.size.height as usize, "rows are missing");
     (memory.image, memory.written)
 }
 
@@ -72,8 +78,8 @@ impl Drop for Named {
 
 impl Memory<'_> {
     fn poison(&mut self, step: usize) {
-        for (index, buffer) in self.plan.buffers.iter().enumerate() {
-            if buffer.live.start == step && index != self.plan.input.0 {
+        for buffer in &self.plan.buffers {
+            if buffer.live.start == step {
                 let start = usize::try_from(buffer.offset.0).unwrap();
                 self.slots[buffer.slot.0][start..][..usize::try_from(buffer.bytes.0).unwrap()].fill(POISON);
             }
@@ -98,6 +104,7 @@ impl Memory<'_> {
                 let content = match from {
                     HostSource::Weight(weight) => self.weights[*weight].clone(),
                     HostSource::Parked(place) => self.parked[place].clone(),
+                    HostSource::Input(rows) => self.input(*rows),
                 };
                 let (slot, range) = self.range(*to);
                 let length = content.len().min(range.len());
@@ -143,6 +150,16 @@ impl Memory<'_> {
         self.slots[target][to].copy_from_slice(&copied);
     }
 
+    /// Rows of an input, one channel after the other.
+    fn input(&self, InputRows { input, rows }: InputRows) -> Vec<u8> {
+        let planes = self.plan.inputs[input];
+        let (width, height) = (planes.size.width as usize, planes.size.height as usize);
+        assert_eq!(self.inputs[input].len(), width * height * planes.channels as usize, "an input of another size");
+        let rows = rows.0 as usize * width..rows.1 as usize * width;
+        let part = self.inputs[input].chunks_exact(width * height).flat_map(|plane| &plane[rows.clone()]);
+        part.flat_map(|value| value.to_le_bytes()).collect()
+    }
+
     /// The slot of a buffer, and the bytes of it that are the buffer's.
     fn range(&self, buffer: BufferId) -> (usize, std::ops::Range<usize>) {
         let buffer = &self.plan.buffers[buffer.0];
@@ -164,14 +181,15 @@ impl Memory<'_> {
 
     /// Puts rows of the result into the image.
     fn output(&mut self, buffer: BufferId, (start, end): (u32, u32)) {
-        let (width, height) = (self.plan.image.width as usize, self.plan.image.height as usize);
+        let size = self.plan.result.size;
+        let (width, height, channels) = (size.width as usize, size.height as usize, self.plan.result.channels as usize);
         let rows = start as usize..end as usize;
         assert_eq!(rows.start, self.rows_out, "rows out of order");
         self.rows_out = rows.end;
         let pixels = rows.len() * width;
-        assert_eq!(self.plan.buffers[buffer.0].bytes.0, pixels as u64 * 12);
+        assert_eq!(self.plan.buffers[buffer.0].bytes.0, (pixels * channels * 4) as u64);
         let values: Vec<f32> = bytemuck::pod_collect_to_vec(&self.bytes(&Resource::Buffer(buffer)));
-        for plane in 0..3 {
+        for plane in 0..channels {
             let target = (plane * height + rows.start) * width;
             self.image[target..target + pixels].copy_from_slice(&values[plane * pixels..(plane + 1) * pixels]);
         }

@@ -11,8 +11,11 @@ mod group_norm_finish;
 mod group_norm_stats;
 mod image_check;
 mod image_out;
-mod latents_in;
 mod matmul;
+mod pixel_norm_apply;
+mod planes_in;
+mod planes_out;
+mod unfold;
 mod winograd_in;
 mod winograd_out;
 mod winograd_weights;
@@ -40,7 +43,10 @@ pub(crate) fn run(call: &mut Call<'_>) {
         "group_norm_stats" => group_norm_stats::run(call),
         "image_check" => image_check::run(call),
         "image_out" => image_out::run(call),
-        "latents_in" => latents_in::run(call),
+        "pixel_norm_apply" => pixel_norm_apply::run(call),
+        "planes_in" => planes_in::run(call),
+        "planes_out" => planes_out::run(call),
+        "unfold" => unfold::run(call),
         "matmul" | "matmul_shared" => matmul::run(call),
         "winograd_in" => winograd_in::run(call),
         "winograd_out" => winograd_out::run(call),
@@ -133,8 +139,19 @@ fn round(value: f64) -> f32 {
     value as f32
 }
 
-fn silu(value: f64) -> f64 {
-    value / (1.0 + (-value).exp())
+/// What kernels call ReLU.
+const RELU: u32 = 2;
+
+/// The function that a kernel's `ACTIVATION` names.
+fn activate(value: f64, activation: u32) -> f64 {
+    match activation {
+        0 => value,
+        1 => value / (1.0 + (-value).exp()),
+        // What is not finite stays.
+        RELU if value.is_finite() => value.max(0.0),
+        RELU => value,
+        other => panic!("activation {other}"),
+    }
 }
 
 /// An index from what parameters hold. Negative or absurd numbers panic.

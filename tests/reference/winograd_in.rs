@@ -4,7 +4,7 @@ use wgvae::Storage;
 use wgvae::kernels::WORKGROUP;
 use wgvae::kernels::winograd::InParams;
 
-use super::{A, B, Call, at, round, silu, times_both};
+use super::{A, B, Call, activate, at, round, times_both};
 
 /// As in the shader.
 const WORKGROUP_TILES: u32 = 16;
@@ -24,19 +24,22 @@ pub(super) fn run(call: &mut Call<'_>) {
     assert!(groups_x * WORKGROUP_TILES >= p.tiles, "{groups_x} workgroups: {p:?}");
     assert!(groups_y * (WORKGROUP / WORKGROUP_TILES) >= p.channels4, "{groups_y} workgroups along y: {p:?}");
     let x = call.vec4s(1, call.storage("Stored"));
-    let (normalize, activate, shift) =
-        (call.variant.flag("NORMALIZE"), call.variant.flag("ACTIVATE"), call.variant.number("SHIFT"));
+    let (normalize, activation) = (call.variant.flag("NORMALIZE"), call.variant.number("ACTIVATION"));
+    let (shift, shuffle) = (call.variant.number("SHIFT"), call.variant.flag("SHUFFLE"));
     let norm = if normalize { call.vec4s(2, Storage::F32) } else { Vec::new() };
     let pixel = |py: i64, px: i64, channel: usize, lane: usize| {
         if py < 0 || py >= i64::from(p.height) || px < 0 || px >= i64::from(p.width) {
             return 0.0;
         }
         let row = at((py >> shift) - i64::from(p.x_row0));
-        let mut value = f64::from(x[(row * at(p.x_width) + at(px >> shift)) * at(p.channels4) + channel][lane]);
+        let source = row * at(p.x_width) + at(px >> shift);
+        // Which of the four pixels that a pixel holds in its channels.
+        let (parts, part) = if shuffle { (4, at(py % 2) * 2 + at(px % 2)) } else { (1, 0) };
+        let mut value = f64::from(x[(source * parts + part) * at(p.channels4) + channel][lane]);
         if normalize {
             value = value * f64::from(norm[channel * 2][lane]) + f64::from(norm[channel * 2 + 1][lane]);
         }
-        if activate { silu(value) } else { value }
+        activate(value, activation)
     };
     for tile in 0..at(p.tiles) {
         // A band's last tiles may reach beyond the rows that x stores; what they compute there is not used.

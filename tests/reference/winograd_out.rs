@@ -1,10 +1,10 @@
-//! `y = y_old? + scale * (A^T m A) + bias`, and the moments of each run of tiles.
+//! `y = relu?(y_old? + scale * (A^T m A) + bias)`, and the moments of each run of tiles.
 
 use wgvae::Storage;
 use wgvae::kernels::winograd::OutParams;
 
 use super::group_norm_stats::write_moments;
-use super::{A, B, Call, at, each, times_both};
+use super::{A, B, Call, RELU, activate, at, each, times_both};
 
 const A_T: [[f64; 6]; 4] = [
     [1.0, 1.0, 1.0, 1.0, 1.0, 0.0],
@@ -61,8 +61,11 @@ fn write_tile(
         let row = at(i64::try_from(image_y).unwrap_or(i64::MAX) - i64::from(p.y_row0));
         let index = (row * at(p.width) + image_x) * at(p.channels4) + channel;
         let old = if call.variant.flag("ACCUMULATE") { call.get(3, storage, index) } else { [0.0; 4] };
-        let value =
-            each(|lane| lanes[lane][y][x] * f64::from(p.scale) + f64::from(bias[channel][lane]) + f64::from(old[lane]));
+        let activation = if call.variant.flag("RELU") { RELU } else { 0 };
+        let value = each(|lane| {
+            let sum = lanes[lane][y][x] * f64::from(p.scale) + f64::from(bias[channel][lane]) + f64::from(old[lane]);
+            activate(sum, activation)
+        });
         call.set(3, storage, index, value);
         values.push(value);
     }

@@ -27,15 +27,22 @@ fn fill(name: &str, count: usize, offset: f32, scale: f32) -> Vec<f32> {
 /// The weight `name` of `shape`.
 pub(crate) fn weight(name: &str, shape: &[usize]) -> HostTensor {
     let count = shape.iter().product();
-    let is_norm = name.rsplit('.').nth(1).is_some_and(|module| module.contains("norm"));
-    let data = if name.ends_with(".bias") {
+    // Norms.
+    let is_norm = shape.len() == 1 || name.ends_with(".gamma");
+    let data = if name == "bn.running_mean" {
+        fill(name, count, 0.0, 1.0)
+    } else if name == "bn.running_var" {
+        fill(name, count, 1.5, 1.2)
+    } else if name.ends_with(".bias") {
         fill(name, count, 0.0, 0.17)
     } else if is_norm {
         fill(name, count, 1.0, 0.35)
     } else {
         let fan_in: usize = shape[1..].iter().product();
         #[expect(clippy::cast_possible_truncation, clippy::cast_precision_loss, reason = "the formula says so")]
-        let scale = (3.0 / fan_in as f64).sqrt() as f32;
+        let gain = if shape.len() == 5 && name == "decoder.conv_out.weight" { 2.0 } else { 1.0 };
+        #[expect(clippy::cast_possible_truncation, clippy::cast_precision_loss, reason = "the formula says so")]
+        let scale = (gain * (3.0 / fan_in as f64).sqrt()) as f32;
         fill(name, count, 0.0, scale)
     };
     HostTensor { shape: shape.to_vec(), data }
@@ -43,7 +50,12 @@ pub(crate) fn weight(name: &str, shape: &[usize]) -> HostTensor {
 
 /// The latents of `shape`.
 pub(crate) fn latents(shape: &[usize]) -> HostTensor {
-    HostTensor { shape: shape.to_vec(), data: fill("latents", shape.iter().product(), 0.0, 1.7) }
+    input("latents", shape, 1.7)
+}
+
+/// The input `name` of `shape`.
+pub(crate) fn input(name: &str, shape: &[usize], scale: f32) -> HostTensor {
+    HostTensor { shape: shape.to_vec(), data: fill(name, shape.iter().product(), 0.0, scale) }
 }
 
 /// All weights of the decoder that `config` describes.
@@ -52,12 +64,14 @@ pub(crate) fn decoder(config: &wgvae::AutoencoderConfig) -> BTreeMap<String, Hos
     let size = wgvae::Size { width: 8, height: 8 };
     let plan =
         wgvae::plan_decode(config, size, &limits, wgvae::Storage::F32, true, &wgvae::DecodeOptions::default()).unwrap();
-    let in_file = plan.weights.iter().filter(|weight| weight.name != "latents.factor_offset");
-    in_file
-        .map(|used| {
-            let shape: Vec<usize> =
-                used.layout.file_shape().iter().map(|&extent| usize::try_from(extent).unwrap()).collect();
-            (used.name.clone(), weight(&used.name, &shape))
-        })
-        .collect()
+    of(&plan.weights)
+}
+
+/// The tensors of files that `weights` take something of.
+pub(crate) fn of(weights: &[wgvae::plan::WeightUse]) -> BTreeMap<String, HostTensor> {
+    let tensor = |used: &wgvae::plan::WeightUse| {
+        let shape: Vec<usize> = used.file_shape()?.iter().map(|&extent| usize::try_from(extent).unwrap()).collect();
+        Some((used.name.clone(), weight(&used.name, &shape)))
+    };
+    weights.iter().filter_map(tensor).collect()
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use wgvae::kernels::{Access, interface};
 use wgvae::plan::memory::Staging;
-use wgvae::plan::{Action, BufferUse, Plan, Resource, UNUSED_BYTES};
+use wgvae::plan::{Action, BufferUse, HostSource, InputRows, Plan, Resource, UNUSED_BYTES};
 use wgvae::{Bytes, DeviceLimits};
 
 /// The buffers that a step reads, and those that it writes (and may read).
@@ -46,7 +46,7 @@ fn check_slots(plan: &Plan) {
 
 /// Reads follow writes, within the life of a buffer; and no launch binds one slot in two ways, which WebGPU refuses.
 fn check_steps(plan: &Plan) {
-    let mut written = BTreeSet::from([plan.input.0]);
+    let mut written = BTreeSet::new();
     for (index, step) in plan.steps.iter().enumerate() {
         let (reads, writes) = reads_and_writes(plan, &step.action);
         let name = &plan.stages[step.stage];
@@ -89,7 +89,7 @@ fn check_layout(plan: &Plan, limits: &DeviceLimits) {
         assert_eq!(rows.0, row);
         row = rows.1;
     }
-    assert_eq!(row, plan.image.height);
+    assert_eq!(row, plan.result.size.height);
 }
 
 fn bound_weights(action: &Action) -> Vec<usize> {
@@ -98,17 +98,24 @@ fn bound_weights(action: &Action) -> Vec<usize> {
     bindings.iter().filter_map(weight).collect()
 }
 
-/// The host fills one buffer, whatever is computed from it how often.
-fn check_input(plan: &Plan) {
-    let inputs = plan.buffers.iter().filter(|buffer| buffer.name == "latents.planar");
-    let parked =
-        plan.parked.len() + plan.steps.iter().filter(|step| matches!(step.action, Action::Fetch { .. })).count();
-    assert!(inputs.count() == 1 || parked > 0, "several buffers of latents");
+/// Every row of every input is fetched, into buffers that hold it.
+fn check_inputs(plan: &Plan) {
+    let mut fetched: Vec<BTreeSet<u32>> = vec![BTreeSet::new(); plan.inputs.len()];
+    for step in &plan.steps {
+        let Action::Fetch { from: HostSource::Input(InputRows { input, rows }), to } = &step.action else { continue };
+        let planes = plan.inputs[*input];
+        let bytes = u64::from(rows.1 - rows.0) * u64::from(planes.size.width) * u64::from(planes.channels) * 4;
+        assert!(bytes <= plan.buffers[to.0].bytes.0, "rows {rows:?} of input {input} do not fit");
+        fetched[*input].extend(rows.0..rows.1);
+    }
+    for (rows, planes) in fetched.iter().zip(&plan.inputs) {
+        assert!(rows.iter().copied().eq(0..planes.size.height), "rows of an input that nobody reads");
+    }
 }
 
 /// Everything that holds for every plan.
 pub(crate) fn check(plan: &Plan, limits: &DeviceLimits) {
-    check_input(plan);
+    check_inputs(plan);
     check_slots(plan);
     check_steps(plan);
     check_layout(plan, limits);
@@ -134,7 +141,7 @@ fn check_memory(plan: &Plan, limits: &DeviceLimits) {
         );
     }
     assert_eq!(plan.memory.staging, staging.bytes());
-    let picture = if plan.output.stays() { plan.row_bytes().0 * u64::from(plan.image.height) } else { 0 };
+    let picture = if plan.output.stays() { plan.row_bytes().0 * u64::from(plan.result.size.height) } else { 0 };
     let small = plan.params.len() as u64 + UNUSED_BYTES + plan.memory.timestamps.0;
     assert_eq!(plan.memory.peak(), Bytes(slots + weights + staging.bytes().0 + small + picture));
 }

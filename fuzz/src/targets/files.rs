@@ -4,7 +4,8 @@ use pollster::block_on;
 use wgvae::internals::npy::{read_npy, write_npy};
 use wgvae::internals::safetensors::{Header, parse_header, read_header, read_tensor, write_safetensors};
 use wgvae::{
-    Checkpoint, Error, FAMILIES, HostTensor, Latents, MemorySource, check_decoder, decoder_reads, read_latents,
+    Checkpoint, Directions, Error, FAMILIES, HostTensor, Latents, MemorySource, check_decoder, read_latents,
+    weight_reads,
 };
 
 fn source(bytes: &[u8]) -> MemorySource {
@@ -77,7 +78,7 @@ fn check_checkpoint(bytes: &[u8], config: Option<&str>) {
         }
     }
     if check_decoder(&checkpoint).is_ok() {
-        for (_, offset, length) in decoder_reads(&checkpoint).expect("a decoder that is whole") {
+        for (_, offset, length) in weight_reads(&checkpoint, Directions::Decode).expect("a decoder that is whole") {
             assert!(offset.checked_add(length).is_some_and(|end| end <= bytes.len() as u64), "a read beyond the file");
         }
     }

@@ -3,11 +3,11 @@
 
 use arbitrary::{Result, Unstructured};
 use wgvae::internals::odd_network;
-use wgvae::model::autoencoder_kl;
+use wgvae::model::networks::decoder;
 use wgvae::plan::{Plan, PlanOptions, Weights};
 use wgvae::{
-    AutoencoderConfig, Blend, BlendRule, Bytes, ChannelOrder, DecodeOptions, DeviceKind, DeviceLimits, Error, Output,
-    Parking, Size, Storage, Tiling, plan_decode,
+    AutoencoderConfig, Blend, BlendRule, Bytes, ChannelOrder, DecodeOptions, DeviceKind, DeviceLimits, Error, Kl,
+    Output, Parking, Size, Storage, Tiling, plan_decode,
 };
 
 use crate::formula;
@@ -36,19 +36,22 @@ impl Sound {
         for _ in 0..levels {
             channels.push(input.int_in_range(1_u32..=4)? * groups * 2);
         }
-        let config = AutoencoderConfig {
-            latent_channels: input.int_in_range(1..=17)?,
-            layers_per_block: input.int_in_range(1..=2)?,
-            use_post_quant_conv: input.arbitrary()?,
-            ..odd_network(&channels, groups, input.arbitrary()?)
-        };
+        let latent_channels = input.int_in_range(1..=17)?;
+        let (layers_per_block, use_post_quant_conv) = (input.int_in_range(1..=2)?, input.arbitrary()?);
+        let mut config = AutoencoderConfig { latent_channels, ..odd_network(&channels, groups, input.arbitrary()?) };
+        let kl = kl(&mut config);
+        (kl.layers_per_block, kl.use_post_quant_conv) = (layers_per_block, use_post_quant_conv);
         let size = Size { width: input.int_in_range(1..=14)?, height: input.int_in_range(1..=14)? };
         Ok(Self { config, size, limits: small_limits(input)?, options: small_options(input)? })
     }
 
     fn plan(&self, options: &PlanOptions) -> wgvae::Result<Plan> {
-        Plan::new(&autoencoder_kl::decoder(&self.config, self.size, false), &self.limits, options)
+        Plan::new(&decoder(&self.config, self.size, false), &self.limits, options)
     }
+}
+
+fn kl(config: &mut AutoencoderConfig) -> &mut Kl {
+    config.network.kl_mut().expect("an AutoencoderKL")
 }
 
 /// From a few KiB, where hardly a row fits, to hundreds of MiB.
@@ -113,7 +116,7 @@ fn check_refusal(error: &Error) {
 fn check_picture(case: &Sound, plan: &Plan) {
     let options = PlanOptions { memory_budget: None, ..PlanOptions::new(plan.storage, Output::Raw) };
     let limits = DeviceLimits { kind: case.limits.kind, shader_f16: true, ..DeviceLimits::webgpu_default() };
-    let whole = Plan::new(&autoencoder_kl::decoder(&case.config, case.size, false), &limits, &options);
+    let whole = Plan::new(&decoder(&case.config, case.size, false), &limits, &options);
     let latents =
         formula::latents(&[case.config.latent_channels, case.size.height, case.size.width].map(|axis| axis as usize));
     let weights = formula::decoder(&case.config);
@@ -185,21 +188,15 @@ impl Anything {
     }
 
     fn config(&self) -> AutoencoderConfig {
-        let usual = odd_network(&[8, 16], 4, self.flags[0]);
-        let network = if self.usual {
-            usual
-        } else {
-            AutoencoderConfig {
-                out_channels: self.out_channels,
-                latent_channels: self.latent_channels,
-                block_out_channels: self.block_out_channels.clone(),
-                layers_per_block: self.layers_per_block,
-                norm_num_groups: self.norm_num_groups,
-                ..usual
-            }
-        };
+        let mut network = odd_network(&[8, 16], 4, self.flags[0]);
+        if !self.usual {
+            (network.out_channels, network.latent_channels) = (self.out_channels, self.latent_channels);
+            let kl = kl(&mut network);
+            kl.block_out_channels = self.block_out_channels.clone();
+            (kl.layers_per_block, kl.norm_num_groups) = (self.layers_per_block, self.norm_num_groups);
+        }
+        kl(&mut network).use_post_quant_conv = self.flags[1];
         AutoencoderConfig {
-            use_post_quant_conv: self.flags[1],
             scaling_factor: self.scaling_factor,
             shift_factor: self.shift_factor,
             latents_mean: self.latents_mean.clone(),

@@ -11,8 +11,8 @@ pub(super) fn config(bytes: &[u8]) {
     let Ok(config) = AutoencoderConfig::from_json(text) else { return };
     config.validate().expect("what was taken is valid");
     let side = config.spatial_factor();
-    assert_eq!(config.image_size(Size { width: 1, height: 3 }), Size { width: side, height: 3 * side });
-    config.image_size(Size { width: u32::MAX, height: u32::MAX });
+    assert_eq!(config.image_size(Size { width: 1, height: 3 }, true), Size { width: side, height: 3 * side });
+    config.image_size(Size { width: u32::MAX, height: u32::MAX }, false);
     for rule in [BlendRule::Linear, BlendRule::Cosine] {
         if let Ok(blend) = Blend::for_model(rule, &config, None, None) {
             assert!(blend.overlap() < blend.tile());

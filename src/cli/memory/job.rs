@@ -84,7 +84,8 @@ async fn decode(job: &Job) -> Result<Measured> {
     let checkpoint = Model::find(&job.model)?.open().await?;
     let gpu = Gpu::request(&GpuOptions { adapter: Some(job.adapter.to_string()), ..GpuOptions::default() }).await?;
     let precision: Precision = job.precision.into();
-    let load = LoadOptions { precision, unscaled: true, weights_on_host: job.budget.is_some() };
+    let load =
+        LoadOptions { precision, unscaled: true, weights_on_host: job.budget.is_some(), ..LoadOptions::default() };
     let mut vae = Vae::load(&gpu, &checkpoint, load).await?;
     let latents = latents(vae.config().latent_channels, job.latents)?;
     let options = DecodeOptions { memory_budget: job.budget, ..DecodeOptions::default() };

@@ -37,8 +37,11 @@ impl MadeUp {
         let limits = DeviceLimits::webgpu_default();
         let plan = plan_decode(&family.config(), size, &limits, Storage::F32, true, &DecodeOptions::default())?;
         let (mut header, mut tensors, mut elements) = (Map::new(), Vec::new(), 0);
-        for weight in plan.weights.iter().filter(|weight| weight.name != "latents.factor_offset") {
-            let shape = weight.layout.file_shape();
+        for weight in &plan.weights {
+            let Some(shape) = weight.file_shape() else { continue };
+            if header.contains_key(&weight.name) {
+                continue;
+            }
             let (offset, scale) = spread(&weight.name, &shape);
             tensors.push(Tensor { begin: elements, offset, scale });
             let begin = elements;

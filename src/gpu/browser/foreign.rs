@@ -7,7 +7,8 @@ use super::bindings::Buffer;
 use super::typed;
 use crate::error::{Error, Result};
 use crate::gpu::buffers::GpuBuffer;
-use crate::gpu::{Gpu, Input};
+use crate::gpu::{Gpu, Input, Prepared};
+use crate::tensor::Bytes;
 
 /// A `GPUBuffer` of the caller's, made on the device that decodes, and the byte that counts as its first.
 #[derive(Debug, Clone, PartialEq)]
@@ -67,6 +68,28 @@ impl ForeignBuffer {
             bytes as f64,
         )?;
         device.queue().submit(&Array::of1(&encoder.finish()?))
+    }
+}
+
+impl Prepared {
+    /// What lies in the caller's buffer, by way of a slot, which nobody uses before a run. A trip to the host: the plan fetches its input by rows, and latents are
+    /// small.
+    pub(in crate::gpu) async fn read_foreign(
+        &mut self,
+        buffer: &ForeignBuffer,
+        at: u64,
+        bytes: u64,
+    ) -> Result<Vec<f32>> {
+        let slot = self.slots.iter().max_by_key(|slot| slot.bytes());
+        let slot = slot.ok_or_else(|| self.gpu.failure("reading the caller's buffer", &"a plan without slots"))?;
+        let mut data = Vec::new();
+        while (data.len() as u64) < bytes {
+            let done = data.len() as u64;
+            let piece = slot.bytes().0.min(bytes - done);
+            buffer.copy(&self.gpu, at + done, piece, (slot, 0)).await?;
+            data.extend(self.readbacks.read_all(&self.gpu, slot, Bytes(piece)).await?);
+        }
+        Ok(bytemuck::pod_collect_to_vec(&data))
     }
 }
 

@@ -2,7 +2,7 @@
 //! guess.
 
 use crate::error::{Error, Result};
-use crate::model::config::{AutoencoderConfig, Derived};
+use crate::model::config::{AutoencoderConfig, Derived, FAMILIES, Family, Network};
 
 /// Whether it is known what the latents mean (scale, shift, mean, deviation).
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,7 +37,7 @@ pub(super) fn family_of_architecture(architecture: &str) -> Option<&'static str>
 
 /// `config` if it describes the network that the shapes show.
 pub(super) fn fitting(config: AutoencoderConfig, derived: &Derived) -> Result<AutoencoderConfig> {
-    match config.network_difference(derived.unscaled()) {
+    match derived.difference(&config) {
         None => Ok(config),
         Some(field) => Err(Error::Config {
             field: field.to_owned(),
@@ -50,39 +50,63 @@ pub(super) fn fitting(config: AutoencoderConfig, derived: &Derived) -> Result<Au
 /// Config and scale of weights without config.json. `hint` holds only if its family has these shapes.
 pub(super) fn decide(derived: &Derived, hint: Option<&str>) -> Result<(AutoencoderConfig, LatentScale)> {
     let mut config = derived.unscaled().clone();
-    let groups = config.norm_num_groups;
-    if let Some(channels) = config.block_out_channels.iter().find(|channels| !channels.is_multiple_of(groups)) {
-        return Err(Error::Config {
+    check_groups(&config)?;
+    config.validate()?;
+    let candidates = derived.candidates();
+    let hinted = candidates.iter().find(|family| Some(family.name) == hint);
+    let (families, evidence) = match hinted {
+        Some(family) => (std::slice::from_ref(family), "the file's other contents"),
+        None => (derived.decided(), "the shapes"),
+    };
+    let Some(family) = families.first() else {
+        return Ok((config, LatentScale::Unknown { candidates: names(candidates) }));
+    };
+    config.take_scale_of(&family.config());
+    Ok((config, LatentScale::Known { from: format!("{evidence}: family {}", names(families).join(" or ")) }))
+}
+
+/// The config of `family`'s latents and these weights' network, which must be of the same kind.
+pub(super) fn with_scale_of(family: &Family, config: &AutoencoderConfig) -> Result<AutoencoderConfig> {
+    let kind = |config: &AutoencoderConfig| (config.network.name(), config.latent_channels);
+    let fits = |family: &&Family| kind(&family.config()) == kind(config);
+    if !fits(&family) {
+        let describe = |config: &AutoencoderConfig| {
+            format!("{} with {} latent channels", config.network.name(), config.latent_channels)
+        };
+        let others: Vec<&str> = FAMILIES.iter().filter(fits).map(|family| family.name).collect();
+        let others = if others.is_empty() { String::new() } else { format!(": one of {}", others.join(", ")) };
+        return Err(Error::Input {
+            what: format!("family \"{}\"", family.name),
+            expected: format!("a family of the weights' kind ({}){others}", describe(config)),
+            found: describe(&family.config()),
+        });
+    }
+    let mut config = config.clone();
+    config.take_scale_of(&family.config());
+    Ok(config)
+}
+
+/// Weights do not tell how many groups norms have. All published models have 32, which must be possible.
+fn check_groups(config: &AutoencoderConfig) -> Result<()> {
+    let (groups, channels) = match &config.network {
+        Network::Kl(kl) => (kl.norm_num_groups, [kl.block_out_channels.as_slice(), kl.decoder_channels()].concat()),
+        Network::SeedVr(seedvr) => (seedvr.norm_num_groups, seedvr.block_out_channels.clone()),
+        Network::Tiny(_) | Network::Wan(_) => return Ok(()),
+    };
+    match channels.iter().find(|channels| !channels.is_multiple_of(groups)) {
+        None => Ok(()),
+        Some(channels) => Err(Error::Config {
             field: "norm_num_groups".to_owned(),
             expected: "a config.json that tells it: weights do not".to_owned(),
             found: format!("{channels} channels, which the usual {groups} groups do not divide"),
-        });
+        }),
     }
-    config.validate()?;
-    let candidates = derived.candidates();
-    let hinted = candidates.iter().find(|family| Some(family.name) == hint).copied();
-    let scale = match (hinted, derived.decided()) {
-        (Some(family), _) => {
-            family.apply_scale(&mut config);
-            LatentScale::Known { from: format!("the file's other contents: family {}", family.name) }
-        }
-        (None, Some(family)) => {
-            family.apply_scale(&mut config);
-            LatentScale::Known { from: format!("the shapes: family {}", family.name) }
-        }
-        (None, None) => LatentScale::Unknown { candidates: candidates.iter().map(|family| family.name).collect() },
-    };
-    Ok((config, scale))
+}
+
+fn names(families: &[&Family]) -> Vec<&'static str> {
+    families.iter().map(|family| family.name).collect()
 }
 
 fn summary(config: &AutoencoderConfig) -> String {
-    format!(
-        "{} latent channels, levels {:?}, {} layers, attention {}, post_quant_conv {}, {} image channels",
-        config.latent_channels,
-        config.block_out_channels,
-        config.layers_per_block,
-        config.mid_block_add_attention,
-        config.use_post_quant_conv,
-        config.out_channels
-    )
+    format!("{} latent channels, {:?}", config.latent_channels, config.network)
 }

@@ -1,8 +1,8 @@
-//! Recognises VAEs that are not an `AutoencoderKL` by tensors that only they have, to refuse them by name.
+//! Recognises VAEs that this crate does not have by tensors that only they have, to refuse them by name.
 
 use std::collections::BTreeMap;
 
-use self::Sign::{All, Contains, Starts};
+use self::Sign::{All, Contains, Shape, Starts};
 
 /// What gives a kind of VAE away.
 enum Sign {
@@ -12,47 +12,56 @@ enum Sign {
     Starts(&'static str),
     /// The name of some tensor contains this.
     Contains(&'static str),
+    /// The tensor of this name has this shape.
+    Shape(&'static str, &'static [u64]),
 }
 
 /// Tell-tale -> what it is. The first row that fits wins: many names of one kind occur in others too.
 const KINDS: &[(Sign, &str)] = &[
-    (All(&["decoder.up_blocks.2.upsamplers.0.upscale_conv.weight"]), "SeedVR's video VAE"),
-    (All(&["decoder.upsamples.0.upsamples.0.residual.2.weight"]), "the VAE of Wan 2.2 or Qwen-Image 2.1"),
-    (All(&["decoder.middle.0.residual.0.gamma"]), "the VAE of Wan 2.1 or Qwen-Image (original names)"),
-    (Starts("decoder.up_blocks.0.upsampler."), "the VAE of Wan 2.2 (diffusers names)"),
-    (All(&["decoder.mid_block.attentions.0.to_qkv.weight"]), "the VAE of Wan or Qwen-Image (diffusers names)"),
+    (Starts("decoder.upsamples.0.upsamples."), "the VAE of Wan 2.2 5B or Qwen-Image 2.1"),
+    (Starts("encoder.downsamples.0.downsamples."), "the VAE of Wan 2.2 5B or Qwen-Image 2.1"),
+    (Starts("decoder.up_blocks.0.upsampler."), "the VAE of Wan 2.2 5B (diffusers names)"),
+    (Starts("encoder.down_blocks.0.downsampler."), "the VAE of Wan 2.2 5B (diffusers names)"),
     (All(&["decoder.22.bias"]), "TAEHV, a tiny video autoencoder"),
-    (Starts("taesd_"), "TAESD, a tiny autoencoder (ComfyUI names)"),
-    (Starts("decoder.layers."), "TAESD, a tiny autoencoder (diffusers names)"),
-    (Starts("encoder.layers."), "TAESD, a tiny autoencoder (diffusers names)"),
-    (All(&["1.weight", "19.weight"]), "the decoder of TAESD, a tiny autoencoder"),
-    (All(&["0.weight", "14.weight"]), "the encoder of TAESD, a tiny autoencoder"),
+    (Shape("taesd_encoder.0.weight", &[32, 3, 3, 3]), "the encoder of TAESANA, a tiny autoencoder of DC-AE's latents"),
     (Contains("to_qkv_multiscale"), "DC-AE (AutoencoderDC)"),
     (Starts("encoder.project_in"), "DC-AE (AutoencoderDC)"),
     (Starts("encoder.stages."), "DC-AE (AutoencoderDC)"),
-    (Starts("bn.running_mean"), "the VAE of FLUX.2 (AutoencoderKLFlux2)"),
+    (Starts("decoder.stages."), "DC-AE (AutoencoderDC)"),
     (Starts("quantize."), "a VQ model"),
     (Starts("decoder.condition_encoder."), "an AsymmetricAutoencoderKL"),
     (Contains(".temporal_res_block."), "the temporal decoder of Stable Video Diffusion"),
     (Contains(".time_stack."), "the temporal decoder of Stable Video Diffusion"),
     (Starts("decoder.time_conv_out."), "the temporal decoder of Stable Video Diffusion"),
+    // Hunyuan Video, LTX, Cosmos and others.
+    (Contains(".conv.conv."), "a video VAE (its convolutions are 3-D)"),
 ];
 
-/// Complains if the tensors `inside` the VAE (name without prefix -> shape) are not of a kind this crate decodes.
+/// Complains if the tensors `inside` the VAE (name without prefix -> shape) are of a kind that is known and not supported.
 pub(super) fn check(inside: &BTreeMap<&str, &[u64]>) -> Result<(), String> {
     let fits = |sign: &Sign| match sign {
         All(names) => names.iter().all(|name| inside.contains_key(name)),
         Starts(start) => inside.keys().any(|name| name.starts_with(start)),
         Contains(part) => inside.keys().any(|name| name.contains(part)),
+        Shape(name, shape) => inside.get(name) == Some(shape),
     };
-    if let Some((_, kind)) = KINDS.iter().find(|(sign, _)| fits(sign)) {
-        return Err(format!("not supported: looks like {kind}; only AutoencoderKL is"));
+    let kind = KINDS.iter().find(|(sign, _)| fits(sign)).map(|(_, kind)| *kind);
+    match kind.or_else(|| is_other_video(inside).then_some("a video VAE (its convolutions are 3-D)")) {
+        None => Ok(()),
+        Some(kind) => Err(format!(
+            "not supported: looks like {kind}; AutoencoderKL, AutoencoderTiny and the VAEs of FLUX.2, Wan 2.1, Qwen-Image and SeedVR are"
+        )),
     }
-    // Hunyuan Video, LTX, Cosmos and others.
-    match inside.get("decoder.conv_in.weight") {
-        Some(shape) if shape.len() == 5 => {
-            Err("not supported: looks like a video VAE (its convolutions are 3-D)".to_owned())
-        }
-        _ => Ok(()),
-    }
+}
+
+/// Whether most resnets with `AutoencoderKL`'s names have 3-D convolutions, and nothing is there that only `SeedVR` has.
+fn is_other_video(inside: &BTreeMap<&str, &[u64]>) -> bool {
+    let filters: Vec<_> =
+        inside.iter().filter(|(name, _)| name.contains(".resnets.") && name.ends_with(".conv1.weight")).collect();
+    let in_time = filters.iter().filter(|(_, shape)| shape.len() == 5).count();
+    let seedvr = inside.iter().any(|(name, shape)| {
+        name.contains(".upscale_conv.") || (name.ends_with(".downsamplers.0.conv.weight") && shape.len() == 5)
+    });
+    let wan = inside.keys().any(|name| name.ends_with(".gamma"));
+    in_time * 2 > filters.len() && !seedvr && !wan
 }

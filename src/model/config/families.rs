@@ -1,100 +1,47 @@
-//! Published models as rows of a table. Numbers are from each repository's vae/config.json.
+//! Published models as rows of a table. Numbers are from each repository's vae/config.json; where there is none (TAEF2, `SeedVR`), from its code.
 
-use super::AutoencoderConfig;
+use super::{AutoencoderConfig, Kl, Network, SeedVr, Tiny, Wan};
 use crate::error::{Error, Result};
 
-/// One published model: its network and the scale of its latents. Fields are those of [`AutoencoderConfig`].
-#[derive(Debug, Clone, Copy, PartialEq)]
+/// One published model: its network and what its latents mean.
+#[derive(Debug, Clone, Copy)]
 pub struct Family {
     /// Name to ask for it by.
     pub name: &'static str,
-    /// Channels of the latents.
-    pub latent_channels: u32,
-    /// Channels of the decoder's levels, highest resolution first.
-    pub block_out_channels: &'static [u32],
-    /// Resnets in a level of the encoder; the decoder has one more.
-    pub layers_per_block: u32,
-    /// Whether there is attention in the middle.
-    pub mid_block_add_attention: bool,
-    /// Whether a 1x1 convolution comes before the decoder.
-    pub use_post_quant_conv: bool,
-    /// Factor of the latents.
-    pub scaling_factor: f32,
-    /// Offset of the latents.
-    pub shift_factor: f32,
-    /// Mean and standard deviation of each latent channel.
-    pub latents_mean_std: Option<(&'static [f32], &'static [f32])>,
-    /// Side in pixels of the images it was trained on, which decides the tiles of diffusers; `None` where it is not known.
-    pub sample_size: Option<u32>,
+    config: fn() -> AutoencoderConfig,
 }
 
-/// Stable Diffusion 1.x, which most others vary.
-const SD15: Family = Family {
-    name: "sd15",
-    latent_channels: 4,
-    block_out_channels: &[128, 256, 512, 512],
-    layers_per_block: 2,
-    mid_block_add_attention: true,
-    use_post_quant_conv: true,
-    scaling_factor: 0.18215,
-    shift_factor: 0.0,
-    latents_mean_std: None,
-    sample_size: Some(512),
-};
-
-/// SDXL: the network of SD 1.x with other weights.
-const SDXL: Family = Family { name: "sdxl", scaling_factor: 0.13025, sample_size: Some(1024), ..SD15 };
-
-/// SD 3 and 3.5: 16 latent channels.
-const SD3: Family = Family {
-    name: "sd3",
-    latent_channels: 16,
-    use_post_quant_conv: false,
-    scaling_factor: 1.5305,
-    shift_factor: 0.0609,
-    sample_size: Some(1024),
-    ..SD15
-};
-
-/// FLUX.1: the network of SD 3 with other weights.
-const FLUX1: Family = Family { name: "flux1", scaling_factor: 0.3611, shift_factor: 0.1159, ..SD3 };
-
-/// Every family known by name.
+/// Every family known by name. A row that varies another says only in what.
 pub const FAMILIES: &[Family] = &[
-    SD15,
-    Family { name: "sd21", sample_size: Some(768), ..SD15 },
-    SDXL,
-    Family {
-        name: "playground",
-        scaling_factor: 0.5,
-        latents_mean_std: Some((&[-1.6574, 1.886, -1.383, 2.5155], &[8.4927, 5.9022, 6.5498, 5.2299])),
-        ..SDXL
-    },
-    Family {
-        name: "sd_x4_upscaler",
-        block_out_channels: &[128, 256, 512],
-        scaling_factor: 0.08333,
-        sample_size: None,
-        ..SD15
-    },
-    SD3,
-    FLUX1,
+    Family { name: "sd15", config: sd15 },
+    Family { name: "sd21", config: || AutoencoderConfig { sample_size: Some(768), ..sd15() } },
+    Family { name: "sdxl", config: sdxl },
+    Family { name: "playground", config: playground },
+    Family { name: "sd_x4_upscaler", config: sd_x4_upscaler },
+    Family { name: "sd3", config: sd3 },
+    Family { name: "flux1", config: flux1 },
     // The same weights as FLUX.1's.
-    Family { name: "z_image", ..FLUX1 },
+    Family { name: "z_image", config: flux1 },
     // CogView3-Plus too.
-    Family {
-        name: "cogview4",
-        block_out_channels: &[128, 512, 1024, 1024],
-        layers_per_block: 3,
-        mid_block_add_attention: false,
-        scaling_factor: 1.0,
-        shift_factor: 0.0,
-        ..SD3
-    },
+    Family { name: "cogview4", config: cogview4 },
+    Family { name: "flux2", config: flux2 },
+    Family { name: "flux2_small_decoder", config: flux2_small_decoder },
+    // Tiny autoencoders speak their diffusion model's latents, so that there is no scale.
+    Family { name: "taesd", config: || AutoencoderConfig::new(tiny(), 4) },
+    Family { name: "taesdxl", config: || AutoencoderConfig::new(tiny(), 4) },
+    Family { name: "taesd3", config: || AutoencoderConfig::new(tiny(), 16) },
+    Family { name: "taef1", config: || AutoencoderConfig::new(tiny(), 16) },
+    Family { name: "taef2", config: taef2 },
+    Family { name: "qwen_image", config: wan21 },
+    Family { name: "wan21", config: wan21 },
+    Family { name: "seedvr2", config: seedvr2 },
 ];
 
 impl Family {
     /// The family of this name. An unknown name is an error that lists the known ones.
+    ///
+    /// # Errors
+    /// [`Error::Input`].
     pub fn find(name: &str) -> Result<&'static Self> {
         FAMILIES.iter().find(|family| family.name == name).ok_or_else(|| Error::Input {
             what: "family".to_owned(),
@@ -105,37 +52,155 @@ impl Family {
 
     /// The family's config.
     pub fn config(&self) -> AutoencoderConfig {
-        let mut config = AutoencoderConfig {
-            out_channels: 3,
-            latent_channels: self.latent_channels,
-            block_out_channels: self.block_out_channels.to_vec(),
-            layers_per_block: self.layers_per_block,
-            norm_num_groups: 32,
-            mid_block_add_attention: self.mid_block_add_attention,
-            use_post_quant_conv: self.use_post_quant_conv,
-            scaling_factor: 1.0,
-            shift_factor: 0.0,
-            latents_mean: None,
-            latents_std: None,
-            force_upcast: true,
-            sample_size: None,
-        };
-        self.apply_scale(&mut config);
-        config
+        (self.config)()
     }
+}
 
-    /// Replaces in `config` what concerns the latents' scale, adds the sample size if there is none, and leaves the network.
-    pub(crate) fn apply_scale(&self, config: &mut AutoencoderConfig) {
-        config.scaling_factor = self.scaling_factor;
-        config.shift_factor = self.shift_factor;
-        config.latents_mean = self.latents_mean_std.map(|(mean, _)| mean.to_vec());
-        config.latents_std = self.latents_mean_std.map(|(_, std)| std.to_vec());
-        config.sample_size = config.sample_size.or(self.sample_size);
+/// The network of SD 1.x, which most others vary.
+fn kl() -> Kl {
+    Kl {
+        block_out_channels: vec![128, 256, 512, 512],
+        decoder_block_out_channels: None,
+        layers_per_block: 2,
+        norm_num_groups: 32,
+        mid_block_add_attention: true,
+        use_quant_conv: true,
+        use_post_quant_conv: true,
     }
+}
 
-    /// Whether latents of both families mean the same.
-    pub(crate) fn same_scale(&self, other: &Self) -> bool {
-        (self.scaling_factor, self.shift_factor, self.latents_mean_std)
-            == (other.scaling_factor, other.shift_factor, other.latents_mean_std)
+/// Stable Diffusion 1.x.
+fn sd15() -> AutoencoderConfig {
+    AutoencoderConfig {
+        scaling_factor: 0.18215,
+        force_upcast: true,
+        sample_size: Some(512),
+        ..AutoencoderConfig::new(Network::Kl(kl()), 4)
     }
+}
+
+/// The network of SD 1.x with other weights.
+fn sdxl() -> AutoencoderConfig {
+    AutoencoderConfig { scaling_factor: 0.13025, sample_size: Some(1024), ..sd15() }
+}
+
+/// Playground 2.5: SDXL's network and weights of its own, with statistics of each channel.
+fn playground() -> AutoencoderConfig {
+    AutoencoderConfig {
+        scaling_factor: 0.5,
+        latents_mean: Some(vec![-1.6574, 1.886, -1.383, 2.5155]),
+        latents_std: Some(vec![8.4927, 5.9022, 6.5498, 5.2299]),
+        ..sdxl()
+    }
+}
+
+fn sd_x4_upscaler() -> AutoencoderConfig {
+    AutoencoderConfig {
+        network: Network::Kl(Kl { block_out_channels: vec![128, 256, 512], ..kl() }),
+        scaling_factor: 0.08333,
+        sample_size: Some(256),
+        ..sd15()
+    }
+}
+
+/// SD 3 and 3.5: 16 latent channels.
+fn sd3() -> AutoencoderConfig {
+    AutoencoderConfig {
+        network: Network::Kl(Kl { use_quant_conv: false, use_post_quant_conv: false, ..kl() }),
+        latent_channels: 16,
+        scaling_factor: 1.5305,
+        shift_factor: 0.0609,
+        sample_size: Some(1024),
+        ..sd15()
+    }
+}
+
+/// The network of SD 3 with other weights.
+fn flux1() -> AutoencoderConfig {
+    AutoencoderConfig { scaling_factor: 0.3611, shift_factor: 0.1159, ..sd3() }
+}
+
+fn cogview4() -> AutoencoderConfig {
+    let network = Kl {
+        block_out_channels: vec![128, 512, 1024, 1024],
+        layers_per_block: 3,
+        mid_block_add_attention: false,
+        use_quant_conv: false,
+        use_post_quant_conv: false,
+        ..kl()
+    };
+    AutoencoderConfig { network: Network::Kl(network), scaling_factor: 1.0, shift_factor: 0.0, ..sd3() }
+}
+
+/// The diffusion model sees patches of 2x2 latents, normalised by a batch norm among the weights.
+fn flux2() -> AutoencoderConfig {
+    AutoencoderConfig {
+        patch: 2,
+        batch_norm_eps: Some(1e-4),
+        force_upcast: true,
+        sample_size: Some(1024),
+        ..AutoencoderConfig::new(Network::Kl(kl()), 32)
+    }
+}
+
+fn flux2_small_decoder() -> AutoencoderConfig {
+    let decoder_block_out_channels = Some(vec![96, 192, 384, 384]);
+    AutoencoderConfig { network: Network::Kl(Kl { decoder_block_out_channels, ..kl() }), ..flux2() }
+}
+
+/// The network of TAESD.
+fn tiny_network() -> Tiny {
+    Tiny {
+        encoder_block_out_channels: vec![64; 4],
+        decoder_block_out_channels: vec![64; 4],
+        num_encoder_blocks: vec![1, 3, 3, 3],
+        num_decoder_blocks: vec![3, 3, 3, 1],
+        use_midblock_gn: false,
+    }
+}
+
+fn tiny() -> Network {
+    Network::Tiny(tiny_network())
+}
+
+/// FLUX.2's patches, but not its batch norm: latents stay normalised.
+fn taef2() -> AutoencoderConfig {
+    let network = Network::Tiny(Tiny { use_midblock_gn: true, ..tiny_network() });
+    AutoencoderConfig { patch: 2, ..AutoencoderConfig::new(network, 32) }
+}
+
+/// Wan 2.1; Qwen-Image has the same network and statistics, and other weights.
+fn wan21() -> AutoencoderConfig {
+    let network = Wan { base_dim: 96, dim_mult: vec![1, 2, 4, 4], num_res_blocks: 2 };
+    AutoencoderConfig {
+        latents_mean: Some(WAN_MEAN.to_vec()),
+        latents_std: Some(WAN_STD.to_vec()),
+        sample_size: Some(WAN_TILE),
+        ..AutoencoderConfig::new(Network::Wan(network), 16)
+    }
+}
+
+/// Mean of each latent channel of Wan 2.1, the default of its class.
+pub(super) const WAN_MEAN: &[f32] = &[
+    -0.7571, -0.7089, -0.9113, 0.1075, -0.1745, 0.9653, -0.1517, 1.5508, 0.4134, -0.0715, 0.5517, -0.3632, -0.1922,
+    -0.9497, 0.2503, -0.2921,
+];
+
+/// Standard deviation of each latent channel of Wan 2.1, the default of its class.
+pub(super) const WAN_STD: &[f32] = &[
+    2.8184, 1.4541, 2.3275, 2.6558, 1.2196, 1.7708, 2.6052, 2.0743, 3.2687, 2.1526, 2.8652, 1.5579, 1.6382, 1.1253,
+    2.8251, 1.916,
+];
+
+/// Side in pixels of diffusers' tiles for Wan, which its config.json does not have. A quarter of them overlaps, as for others.
+pub(super) const WAN_TILE: u32 = 256;
+
+fn seedvr2() -> AutoencoderConfig {
+    let network = SeedVr {
+        block_out_channels: vec![128, 256, 512, 512],
+        layers_per_block: 2,
+        norm_num_groups: 32,
+        temporal_scale_num: 2,
+    };
+    AutoencoderConfig { scaling_factor: 0.9152, ..AutoencoderConfig::new(Network::SeedVr(network), 16) }
 }

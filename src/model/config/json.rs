@@ -4,11 +4,9 @@ use std::fmt;
 
 use serde_json::{Map, Value};
 
+use super::classes::CLASSES;
 use super::{AutoencoderConfig, invalid};
 use crate::error::Result;
-
-/// The one network described here.
-const CLASS: &str = "AutoencoderKL";
 
 /// Longest text taken for a config, in bytes. Published ones have about a thousand; in memory text of many small parts takes a hundred times its
 /// length.
@@ -21,39 +19,28 @@ pub(super) fn parse(json: &str) -> Result<AutoencoderConfig> {
     }
     let object = match serde_json::from_str(json) {
         Ok(Value::Object(object)) => object,
-        Ok(other) => return Err(invalid("config.json", "a JSON object".to_owned(), show(&other))),
-        Err(error) => return Err(invalid("config.json", "a JSON object".to_owned(), error.to_string())),
+        Ok(other) => return Err(invalid("config.json", "a JSON object", show(&other))),
+        Err(error) => return Err(invalid("config.json", "a JSON object", error)),
     };
     let fields = Fields(&object);
-    match fields.get("_class_name") {
-        Some(Value::String(class)) if class == CLASS => {}
-        other => return Err(invalid("_class_name", format!("\"{CLASS}\""), other.map_or("nothing".to_owned(), show))),
+    let class = fields.get("_class_name");
+    match CLASSES.iter().find(|(name, _)| class.and_then(Value::as_str) == Some(name)) {
+        Some((_, read)) => read(&fields),
+        None => {
+            let names: Vec<String> = CLASSES.iter().map(|(name, _)| format!("\"{name}\"")).collect();
+            let found = class.map_or("nothing".to_owned(), show);
+            Err(invalid("_class_name", format!("one of {}", names.join(", ")), found))
+        }
     }
-    fields.all_are("act_fn", "silu", 1)?;
-    let block_out_channels = fields.list("block_out_channels", "whole numbers", whole)?.unwrap_or_else(|| vec![64]);
-    fields.all_are("up_block_types", "UpDecoderBlock2D", block_out_channels.len())?;
-    let decoder_channels = fields.list("decoder_block_out_channels", "whole numbers", whole)?;
-    Ok(AutoencoderConfig {
-        out_channels: fields.one("out_channels", "a whole number", whole)?.unwrap_or(3),
-        latent_channels: fields.one("latent_channels", "a whole number", whole)?.unwrap_or(4),
-        block_out_channels: decoder_channels.unwrap_or(block_out_channels),
-        layers_per_block: fields.one("layers_per_block", "a whole number", whole)?.unwrap_or(1),
-        norm_num_groups: fields.one("norm_num_groups", "a whole number", whole)?.unwrap_or(32),
-        mid_block_add_attention: fields
-            .one("mid_block_add_attention", "true or false", Value::as_bool)?
-            .unwrap_or(true),
-        use_post_quant_conv: fields.one("use_post_quant_conv", "true or false", Value::as_bool)?.unwrap_or(true),
-        scaling_factor: fields.one("scaling_factor", "a number", number)?.unwrap_or(0.18215),
-        shift_factor: fields.one("shift_factor", "a number", number)?.unwrap_or(0.0),
-        latents_mean: fields.list("latents_mean", "numbers", number)?,
-        latents_std: fields.list("latents_std", "numbers", number)?,
-        force_upcast: fields.one("force_upcast", "true or false", Value::as_bool)?.unwrap_or(true),
-        sample_size: Some(fields.one("sample_size", "a whole number or two", first_whole)?.unwrap_or(32)),
-    })
+}
+
+/// Whether config.json of a model of diffusers' class `name` can be read.
+pub fn is_supported_class(name: &str) -> bool {
+    CLASSES.iter().any(|(class, _)| *class == name)
 }
 
 /// The fields by name. Null counts as absent, as in Python's `None`.
-struct Fields<'a>(&'a Map<String, Value>);
+pub(super) struct Fields<'a>(&'a Map<String, Value>);
 
 impl Fields<'_> {
     fn get(&self, field: &str) -> Option<&Value> {
@@ -62,7 +49,7 @@ impl Fields<'_> {
 
     fn one<T>(&self, field: &str, expected: &str, read: fn(&Value) -> Option<T>) -> Result<Option<T>> {
         let Some(value) = self.get(field) else { return Ok(None) };
-        let read = read(value).ok_or_else(|| invalid(field, expected.to_owned(), show(value)))?;
+        let read = read(value).ok_or_else(|| invalid(field, expected, show(value)))?;
         Ok(Some(read))
     }
 
@@ -73,8 +60,40 @@ impl Fields<'_> {
         Ok(Some(items))
     }
 
+    /// A whole number.
+    pub(super) fn whole(&self, field: &str) -> Result<Option<u32>> {
+        self.one(field, "a whole number", whole)
+    }
+
+    /// A whole number, or the first of several, as diffusers reads `sample_size`.
+    pub(super) fn first_whole(&self, field: &str) -> Result<Option<u32>> {
+        self.one(field, "a whole number or two", |value| {
+            whole(value.as_array().and_then(|items| items.first()).unwrap_or(value))
+        })
+    }
+
+    /// True or false.
+    pub(super) fn flag(&self, field: &str) -> Result<Option<bool>> {
+        self.one(field, "true or false", Value::as_bool)
+    }
+
+    /// A number.
+    pub(super) fn number(&self, field: &str) -> Result<Option<f32>> {
+        self.one(field, "a number", number)
+    }
+
+    /// Whole numbers.
+    pub(super) fn wholes(&self, field: &str) -> Result<Option<Vec<u32>>> {
+        self.list(field, "whole numbers", whole)
+    }
+
+    /// Numbers.
+    pub(super) fn numbers(&self, field: &str) -> Result<Option<Vec<f32>>> {
+        self.list(field, "numbers", number)
+    }
+
     /// Checks that a field, where there is one, is `wanted`, or a list of `count` times that.
-    fn all_are(&self, field: &str, wanted: &str, count: usize) -> Result<()> {
+    pub(super) fn all_are(&self, field: &str, wanted: &str, count: usize) -> Result<()> {
         let Some(value) = self.get(field) else { return Ok(()) };
         let fits = match value {
             Value::Array(items) => items.len() == count && items.iter().all(|item| item == wanted),
@@ -83,15 +102,18 @@ impl Fields<'_> {
         let expected = if count == 1 { format!("\"{wanted}\"") } else { format!("{count} times \"{wanted}\"") };
         if fits { Ok(()) } else { Err(invalid(field, expected, show(value))) }
     }
+
+    /// Checks that a field, where there is one, is `wanted`: all else is another network.
+    pub(super) fn only(&self, field: &str, wanted: &Value) -> Result<()> {
+        match self.get(field) {
+            Some(value) if value != wanted => Err(invalid(field, show(wanted), show(value))),
+            _ => Ok(()),
+        }
+    }
 }
 
 fn whole(value: &Value) -> Option<u32> {
     value.as_u64().and_then(|value| u32::try_from(value).ok())
-}
-
-/// A whole number, or the first of several, as diffusers reads `sample_size`.
-fn first_whole(value: &Value) -> Option<u32> {
-    whole(value.as_array().and_then(|items| items.first()).unwrap_or(value))
 }
 
 #[expect(

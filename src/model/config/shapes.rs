@@ -1,61 +1,51 @@
-//! Derives a config from the names and shapes of a decoder's weights, for files that come without config.json.
+//! Derives a config from the names and shapes of a VAE's weights, for files that come without config.json.
+//!
+//! Every number is what most of the tensors that show it say. So one that is missing, or of a wrong shape, is found later, by its name, when all
+//! tensors of the network are looked for; it does not make another network of this one.
+
+mod kl;
+mod tiny;
+mod votes;
+mod wan;
 
 use std::collections::BTreeMap;
 
-use super::{AutoencoderConfig, FAMILIES, Family};
+use self::votes::Shapes;
+use super::{AutoencoderConfig, FAMILIES, Family, Halves};
 use crate::error::{Error, Result};
 
-/// What the shapes of a decoder tell: its network, but not the scale of its latents.
-#[derive(Debug, Clone, PartialEq)]
+/// What the shapes of a VAE's weights tell: its network, but not the scale of its latents.
+#[derive(Debug, Clone)]
 pub struct Derived {
     unscaled: AutoencoderConfig,
+    halves: Halves,
     candidates: Vec<&'static Family>,
 }
 
 impl Derived {
-    /// Derives from `shapes`: tensor name in diffusers' spelling -> shape. `source` is for errors.
+    /// Derives from `shapes`: tensor name in diffusers' spelling -> shape. `source` is for errors. Either half may be missing.
+    ///
+    /// # Errors
+    /// [`Error::MissingTensors`] naming a tensor of those without which nothing can be told.
     pub fn from_shapes(source: &str, shapes: &BTreeMap<String, Vec<u64>>) -> Result<Self> {
-        let extent = |name: &str, axis: usize| {
-            let shape = shapes
-                .get(name)
-                .ok_or_else(|| Error::MissingTensors { file: source.to_owned(), tensors: vec![name.to_owned()] })?;
-            let extent = shape.get(axis).filter(|_| shape.len() == 4).and_then(|&extent| u32::try_from(extent).ok());
-            extent.ok_or_else(|| Error::Tensor {
-                tensor: name.to_owned(),
-                expected: "a 2-D convolution's weight (4 axes)".to_owned(),
-                found: format!("{shape:?}"),
-            })
+        let shapes = Shapes::new(shapes);
+        let has = |half: &str| shapes.any(|name| name.starts_with(half));
+        let halves = Halves { encoder: has("encoder."), decoder: has("decoder.") };
+        let unscaled = if shapes.any(|name| name.contains("coder.layers.")) {
+            tiny::derive(&shapes, halves)
+        } else if shapes.any(|name| name.ends_with(".gamma")) {
+            wan::derive(&shapes, halves)
+        } else {
+            kl::derive(&shapes, halves)
         };
-        let conv1 = |level: usize, resnet: usize| format!("decoder.up_blocks.{level}.resnets.{resnet}.conv1.weight");
-        let count =
-            |name: &dyn Fn(usize) -> String| (0..).take_while(|&index| shapes.contains_key(&name(index))).count();
-
-        // up_blocks.0 has the lowest resolution, block_out_channels starts with the highest.
-        let levels = count(&|level| conv1(level, 0)).max(1);
-        let block_out_channels: Result<Vec<u32>> = (0..levels).rev().map(|level| extent(&conv1(level, 0), 0)).collect();
-        let resnets = u32::try_from(count(&|resnet| conv1(0, resnet))).unwrap_or(u32::MAX);
-        let unscaled = AutoencoderConfig {
-            out_channels: extent("decoder.conv_out.weight", 0)?,
-            latent_channels: extent("decoder.conv_in.weight", 1)?,
-            block_out_channels: block_out_channels?,
-            layers_per_block: resnets.saturating_sub(1),
-            // Not to be seen in shapes, and 32 in every published model.
-            norm_num_groups: 32,
-            mid_block_add_attention: shapes.contains_key("decoder.mid_block.attentions.0.to_q.weight"),
-            use_post_quant_conv: shapes.contains_key("post_quant_conv.weight"),
-            scaling_factor: 1.0,
-            shift_factor: 0.0,
-            latents_mean: None,
-            latents_std: None,
-            force_upcast: true,
-            sample_size: None,
-        };
-        let fits = |family: &&Family| family.config().network_difference(&unscaled).is_none();
+        let unscaled = unscaled
+            .map_err(|name| Error::MissingTensors { file: source.to_owned(), tensors: vec![name.to_owned()] })?;
+        let fits = |family: &&Family| family.config().network_difference(&unscaled, halves).is_none();
         let candidates = FAMILIES.iter().filter(fits).collect();
-        Ok(Self { unscaled, candidates })
+        Ok(Self { unscaled, halves, candidates })
     }
 
-    /// The config with scale 1 and shift 0: latents are what the decoder itself takes.
+    /// The config with scale 1 and shift 0: latents are what the VAE itself has. What a half tells that is missing is as in the other.
     pub fn unscaled(&self) -> &AutoencoderConfig {
         &self.unscaled
     }
@@ -65,9 +55,15 @@ impl Derived {
         &self.candidates
     }
 
-    /// The one candidate, or the first of several whose latents mean the same. `None` if the shapes do not decide.
-    pub fn decided(&self) -> Option<&'static Family> {
-        let first = self.candidates.first()?;
-        self.candidates.iter().all(|family| family.same_scale(first)).then_some(first)
+    /// All candidates, if their latents mean the same. Empty if the shapes do not decide.
+    pub fn decided(&self) -> &[&'static Family] {
+        let Some((first, others)) = self.candidates.split_first() else { return &[] };
+        let first = first.config();
+        if others.iter().all(|family| family.config().same_scale(&first)) { &self.candidates } else { &[] }
+    }
+
+    /// The first field in which `config` describes another network than the weights show.
+    pub(crate) fn difference(&self, config: &AutoencoderConfig) -> Option<&'static str> {
+        config.network_difference(&self.unscaled, self.halves)
     }
 }

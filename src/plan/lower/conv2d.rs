@@ -1,15 +1,16 @@
 //! Lowers 3x3 convolutions: Winograd in three launches a band, or one direct launch.
 
-use crate::kernels::choice::Conv3x3;
+use crate::kernels::choice::Way;
 use crate::kernels::conv2d_direct::{Conv2dDirect, Conv2dDirectParams};
 use crate::kernels::matmul::{Epilogue as MatmulEpilogue, Matmul, MatmulParams};
 use crate::kernels::weights::Layout;
 use crate::kernels::winograd::{self, InParams, OutParams, POINTS, TILE, WeightsParams};
 use crate::model::graph::Shape;
-use crate::plan::fuse::{Conv, Residual};
+use crate::plan::fuse::{Conv, Normalize, Residual};
 use crate::plan::lower::pointwise::Product;
-use crate::plan::partition::{Rows, filter_reach};
+use crate::plan::partition::{Rows, reach};
 use crate::plan::tiles::{TileBand, TileGrid};
+use crate::plan::ways::normalises_before;
 use crate::plan::{BufferId, Resource};
 use crate::tensor::Storage;
 
@@ -46,26 +47,21 @@ pub(super) struct FilterPart {
 }
 
 impl Lowering<'_> {
-    pub(super) fn conv2d(&mut self, conv: &Conv, chunk: usize, measure: bool) {
-        let (input, output) = self.shapes(conv);
-        match self.choice.way(conv, input, output) {
-            Conv3x3::Winograd => self.winograd(conv, chunk, measure),
-            Conv3x3::Direct => self.direct(conv, chunk, measure),
-        }
-    }
-
+    /// Shapes of what the filter sees, and of the output. The height and width are the stored input's.
     fn shapes(&self, conv: &Conv) -> (Shape, Shape) {
-        (self.fused.shape(conv.input), self.fused.shape(conv.output))
+        (conv.read_shape(self.fused.shape(conv.input)), self.fused.shape(conv.output))
     }
 
-    fn filter(&mut self, conv: &Conv) -> (Resource, Resource) {
-        let (c_in, c_out) = (self.fused.shape(conv.input).channels, self.fused.shape(conv.output).channels);
-        let weight = self.weight(format!("{}.weight", conv.name), Layout::Filter { filter: 3, c_in, c_out }, 1.0);
-        let bias = self.weight(format!("{}.bias", conv.name), Layout::Vector { channels: c_out }, conv.bias_scale);
+    /// The filter and the bias of a 3x3 convolution.
+    pub(super) fn filter(&mut self, conv: &Conv) -> (Resource, Resource) {
+        let (input, output) = self.shapes(conv);
+        let (c_in, c_out) = (input.channels, output.channels);
+        let weight = self.weight(&conv.weight, Layout::Filter { filter: 3, c_in, c_out }, 1.0);
+        let bias = self.weight(&conv.bias, Layout::Vector { channels: c_out }, conv.bias_scale);
         (weight, bias)
     }
 
-    fn winograd(&mut self, conv: &Conv, chunk: usize, measure: bool) {
+    pub(super) fn winograd(&mut self, conv: &Conv, chunk: usize, measure: bool) {
         let (input_shape, shape) = self.shapes(conv);
         let grid = TileGrid::new(input_shape, shape, &self.choice, self.limits);
         let (weight, bias) = self.filter(conv);
@@ -78,13 +74,14 @@ impl Lowering<'_> {
         (self.pass.v, self.pass.m) = (Some(v), Some(m));
         let measured = measure && self.fused.norm_of(conv.output).is_some();
         let moments = measured.then(|| self.moments(grid.runs(), shape.channels4()));
-        if let Some(Residual::Shortcut { name, input }) = &conv.residual {
+        if let Some(Residual::Shortcut { weight, bias, input, scale }) = &conv.residual {
             let product = Product {
-                name,
+                weight,
+                bias,
                 input: *input,
                 output: conv.output,
                 bias_scale: conv.bias_scale,
-                scale: 1.0,
+                scale: *scale,
                 epilogue: MatmulEpilogue::Bias,
             };
             self.product_of_chunk(&product, chunk, None);
@@ -93,8 +90,10 @@ impl Lowering<'_> {
         let mut source = None;
         for tiles in grid.bands(own) {
             if tiles.tile_x0 == 0 {
-                let reach = filter_reach(tiles.rows, input_shape.height, conv.prologue.upsample);
-                source = Some(self.source(conv.input, reach));
+                let reach = reach(tiles.rows, input_shape.height, conv.window, conv.prologue.doubling.is_some());
+                let rows = self.source(conv.input, reach);
+                let before = normalises_before(Way::Winograd, conv);
+                source = Some(if before { self.normalised(conv, rows, reach) } else { rows });
             }
             if let Some(source) = source {
                 self.winograd_band(&winograd, &tiles, source);
@@ -153,11 +152,14 @@ impl Lowering<'_> {
     fn winograd_in(&mut self, winograd: &Winograd<'_>, tiles: &TileBand, (source, row0): (BufferId, u32)) {
         let conv = winograd.conv;
         let (input_shape, shape) = self.shapes(conv);
-        let prologue = winograd::Prologue {
-            normalize: conv.prologue.norm.is_some(),
-            activate: conv.prologue.activate,
-            upsample: conv.prologue.upsample,
+        let (norm, activation) = match conv.prologue.norm {
+            Some(Normalize::Group(norm)) => (Some(norm), conv.prologue.activation),
+            // Done already, with the activation.
+            Some(Normalize::Pixel(_)) => (None, None),
+            None => (None, conv.prologue.activation),
         };
+        let doubling = conv.prologue.doubling;
+        let prologue = winograd::Prologue { normalize: norm.is_some(), activation, doubling };
         let params = InParams {
             tiles: tiles.tiles(),
             tiles_x: tiles.tiles_x,
@@ -169,7 +171,7 @@ impl Lowering<'_> {
             x_row0: signed(row0),
             channels4: input_shape.channels4(),
         };
-        let norm = conv.prologue.norm.map_or(Resource::Unused, |norm| Resource::Buffer(self.norms[&norm]));
+        let norm = norm.map_or(Resource::Unused, |norm| Resource::Buffer(self.norms[&norm]));
         let storage = self.tensor(conv.input).storage;
         let bindings = [Resource::Buffer(source), norm, Resource::Buffer(winograd.v)];
         self.launch(winograd::input(storage, prologue, params), &bindings);
@@ -219,7 +221,11 @@ impl Lowering<'_> {
     fn winograd_out(&mut self, winograd: &Winograd<'_>, tiles: &TileBand) {
         let conv = winograd.conv;
         let shape = self.fused.shape(conv.output);
-        let epilogue = winograd::Epilogue { accumulate: conv.residual.is_some(), moments: winograd.moments.is_some() };
+        let epilogue = winograd::Epilogue {
+            accumulate: conv.residual.is_some(),
+            relu: conv.relu,
+            moments: winograd.moments.is_some(),
+        };
         let params = OutParams {
             tiles: tiles.tiles(),
             tiles_x: tiles.tiles_x,
@@ -246,7 +252,7 @@ impl Lowering<'_> {
     }
 
     /// One launch a band. A norm is applied to the band's rows and their neighbours first.
-    fn direct(&mut self, conv: &Conv, chunk: usize, measure: bool) {
+    pub(super) fn direct(&mut self, conv: &Conv, chunk: usize, measure: bool) {
         let (input_shape, shape) = self.shapes(conv);
         let (weight, bias) = self.filter(conv);
         let storage = self.tensor(conv.input).storage;
@@ -254,17 +260,15 @@ impl Lowering<'_> {
         let target = self.place(chunk);
         let own = self.stored[self.stage].partition.chunk(chunk);
         for rows in own.bands(self.choice.direct_rows(row_bytes)) {
-            let reach = filter_reach(rows, input_shape.height, conv.prologue.upsample);
-            let (mut source, mut row0) = self.source(conv.input, reach);
-            if let Some(norm) = conv.prologue.norm {
-                assert!(!conv.prologue.upsample, "a norm before an upsample: no model has one");
-                source = self.apply_norm(conv.input, (source, row0), reach, (norm, conv.prologue.activate));
-                row0 = reach.start;
-            }
+            let upsample = conv.prologue.doubling.is_some();
+            let reach = reach(rows, input_shape.height, conv.window, upsample);
+            let source = self.source(conv.input, reach);
+            let (source, row0) = self.normalised(conv, source, reach);
             let launch = Conv2dDirect {
                 input: storage,
                 output: self.stored[self.stage].storage,
-                upsample: conv.prologue.upsample,
+                upsample,
+                relu: conv.relu,
                 tile: self.choice.direct_tile,
                 params: Conv2dDirectParams {
                     spans: 0,

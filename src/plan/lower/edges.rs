@@ -1,77 +1,87 @@
 //! Lowers the first and the last stage.
 
 use crate::kernels::edges::{
-    Colors, ImageCheckParams, ImageOutParams, LatentsInParams, image_check, image_out, latents_in,
+    ImageCheckParams, ImageOutParams, PlanesInParams, PlanesOutParams, image_check, image_out, planes_in, planes_out,
 };
-use crate::model::graph::TensorId;
+use crate::kernels::weights::Layout;
+use crate::model::graph::{Ending, Shape, Take, TensorId, Transform, Weight};
 use crate::plan::fuse::Stage;
-use crate::plan::memory::latent_transform_layout;
-use crate::plan::{Action, CHECK_BYTES, ChannelOrder, Output, Resource};
-use crate::tensor::{Bytes, Size};
+use crate::plan::{Action, CHECK_BYTES, ChannelOrder, HostSource, InputRows, Output, Planes, Resource};
+use crate::tensor::Size;
 
 use super::Lowering;
 
+/// Bytes of the input that `rows` rows of a tensor of `shape` are made from.
+pub(in crate::plan) fn planes_bytes(shape: Shape, transform: &Transform, rows: u32) -> u64 {
+    let (patch, channels) = (transform.patch, transform.factor.len() as u64);
+    u64::from(rows.div_ceil(patch)) * u64::from(shape.width / patch) * channels * 4
+}
+
 impl Lowering<'_> {
-    pub(super) fn latents(&mut self, factor: &[f32], offset: &[f32], output: TensorId, chunk: usize) {
+    pub(super) fn input(&mut self, transform: &Transform, output: TensorId, chunk: usize) {
         let shape = self.fused.shape(output);
-        let plane = shape.width * shape.height;
-        let transform = self.weight("latents.factor_offset".to_owned(), latent_transform_layout(shape.channels), 1.0);
-        self.plan.latents = Size { width: shape.width, height: shape.height };
-        self.plan.latent_channels = shape.channels;
-        self.plan.latent_transform = [factor, offset].concat();
-        let first = self.latents_before(self.stage);
-        let all = self.latents_before(self.fused.stages.len());
-        let input = self.input.unwrap_or_else(|| self.buffer("latents.planar".to_owned(), Bytes(u64::from(all) * 4)));
-        (self.input, self.plan.input) = (Some(input), input);
+        let (patch, channels) = (transform.patch, u32::try_from(transform.factor.len()).unwrap_or(u32::MAX));
+        let weight = Weight { name: "input.factor_offset".to_owned(), take: Take::Transform };
+        let factors = self.weight(&weight, Layout::Vector { channels: channels * 2 }, 1.0);
+        self.plan.transform = [transform.factor.as_slice(), &transform.offset].concat();
+        let input = self
+            .input_index(Planes { size: Size { width: shape.width / patch, height: shape.height / patch }, channels });
+        let bytes = self.pass.sizes.planes;
+        let planes = self.pass.planes.unwrap_or_else(|| self.scratch("planes", bytes));
+        self.pass.planes = Some(planes);
         let target = self.place(chunk);
         let stored = &self.stored[self.stage];
         let (storage, own) = (stored.storage, stored.partition.chunk(chunk));
-        let params = LatentsInParams {
+        let rows = (own.start / patch, own.end.div_ceil(patch));
+        self.step(Action::Fetch { from: HostSource::Input(InputRows { input, rows }), to: planes }, 0);
+        let params = PlanesInParams {
             pixels: own.count() * shape.width,
+            width: shape.width,
             channels: shape.channels,
             channels4: shape.channels4(),
-            plane,
-            x_offset: first + own.start * shape.width,
-            y_offset: 0,
+            plane: (rows.1 - rows.0) * (shape.width / patch),
+            x_width: shape.width / patch,
         };
-        let bindings = [Resource::Buffer(input), transform, Resource::Buffer(target)];
-        self.launch(latents_in(storage, params), &bindings);
+        let launch = planes_in(storage, patch, transform.squash, params);
+        self.launch(launch, &[Resource::Buffer(planes), factors, Resource::Buffer(target)]);
     }
 
-    /// Latents, in elements, that the stages before `stage` read.
-    fn latents_before(&self, stage: usize) -> u32 {
-        let elements = |stage: &Stage| match stage {
-            Stage::Latents { output, .. } => {
-                let shape = self.fused.shape(*output);
-                shape.width * shape.height * shape.channels
-            }
-            Stage::Conv(_) | Stage::Attention { .. } | Stage::Image { .. } => 0,
-        };
-        self.fused.stages[..stage].iter().map(elements).sum()
+    /// Which of the plan's inputs the current stage reads: they stand in the order of their stages.
+    fn input_index(&mut self, planes: Planes) -> usize {
+        let before = self.fused.stages[..self.stage].iter();
+        let index = before.filter(|stage| matches!(stage, Stage::Input { .. })).count();
+        if self.plan.inputs.len() == index {
+            self.plan.inputs.push(planes);
+        }
+        index
     }
 
-    /// Bytes after the rows of a chunk of the image: what `image_check` found.
+    /// Bytes after the rows of a chunk of the result: what `image_check` found.
     pub(super) fn check_bytes(&self) -> u64 {
         if self.options.output.stays() { CHECK_BYTES.0 } else { 0 }
     }
 
-    pub(super) fn image(&mut self, input: TensorId, chunk: usize) {
+    pub(super) fn output(&mut self, input: TensorId, ending: Ending, chunk: usize) {
         let shape = self.fused.shape(input);
-        self.plan.image = Size { width: shape.width, height: shape.height };
-        let output = self.options.output;
+        self.plan.result = Planes { size: Size { width: shape.width, height: shape.height }, channels: shape.channels };
         let source = self.tensor(input).chunk(chunk);
         let own = self.nodes[self.stage].partition.chunk(chunk);
         let pixels = own.count() * shape.width;
         let result = self.place(chunk);
-        let width = shape.width;
-        let stride = u32::try_from(output.row_bytes(u64::from(width)) / 4).unwrap_or(u32::MAX);
-        let params = ImageOutParams { pixels, width, stride, plane: pixels };
-        let order = match output {
-            Output::Raw => Colors::Raw,
-            Output::Rgba8 | Output::Picture(ChannelOrder::Rgba) => Colors::Rgba,
-            Output::Picture(ChannelOrder::Bgra) => Colors::Bgra,
+        let (width, output) = (shape.width, self.options.output);
+        let stride = u32::try_from(output.row_bytes(width, shape.channels) / 4).unwrap_or(u32::MAX);
+        let Ending { factor, offset, clamp } = ending;
+        let launch = match output {
+            Output::Raw => {
+                let (channels, channels4) = (shape.channels, shape.channels4());
+                planes_out(clamp, PlanesOutParams { pixels, channels, channels4, factor, offset })
+            }
+            // A picture is cut off at -1 and 1 anyway.
+            Output::Rgba8 | Output::Picture(_) => {
+                let bgra = output == Output::Picture(ChannelOrder::Bgra);
+                image_out(bgra, ImageOutParams { pixels, width, stride, factor, offset })
+            }
         };
-        let launch = image_out(order, params);
         self.launch(launch, &[Resource::Buffer(source), Resource::Buffer(result)]);
         if output.stays() {
             let params = ImageCheckParams { pixels, width, stride, check: own.count() * stride };
@@ -86,12 +96,12 @@ mod tests {
     use crate::limits::DeviceLimits;
     use crate::model::graph::{Ending, Graph, Shape, Transform};
     use crate::plan::schedule::{Keep, Schedule};
-    use crate::plan::{Output, PlanOptions, fuse, lower, nodes};
+    use crate::plan::{Action, Output, PlanOptions, fuse, lower, nodes};
     use crate::tensor::{Bytes, Storage};
 
-    /// The host fills one buffer; a second one, made when the latents are read again, would hold nothing.
+    /// What is not kept of the input is fetched again.
     #[test]
-    fn latents_that_are_read_again_have_one_input() {
+    fn an_input_that_is_read_again_is_fetched_again() {
         let mut graph = Graph::default();
         let shape = Shape { height: 16, width: 8, channels: 16 };
         let latents = graph.input(shape, Transform::none(16));
@@ -105,9 +115,8 @@ mod tests {
         let nodes = nodes::nodes(&fused, &limits, &options).expect("it fits");
         let schedule = Schedule::new(&nodes, &Keep(vec![0; nodes.len()]));
         let plan = lower::lower(&fused, &nodes, &schedule, &limits, &options).expect("few steps");
-        let read = schedule.tasks.iter().filter(|task| task.stage == 0).count();
-        assert!(read > nodes[0].partition.count(), "latents are read {read} times");
-        let inputs = plan.buffers.iter().filter(|buffer| buffer.name == "latents.planar").count();
-        assert_eq!(inputs, 1);
+        let fetched = plan.steps.iter().filter(|step| matches!(step.action, Action::Fetch { .. })).count();
+        assert!(fetched > nodes[0].partition.count(), "fetched {fetched} times");
+        assert_eq!(plan.inputs.len(), 1);
     }
 }

@@ -7,27 +7,29 @@ mod conv2d;
 mod edges;
 mod norm;
 mod pointwise;
+mod unfold;
 
 use std::collections::BTreeMap;
 
 use rustc_hash::FxHashMap;
 
 use crate::error::Result;
-use crate::kernels::choice::Choice;
+use crate::kernels::choice::{Choice, Way};
 use crate::kernels::weights::Layout;
 use crate::kernels::{Launch, Variant};
 use crate::limits::DeviceLimits;
-use crate::model::graph::TensorId;
-use crate::plan::fuse::{Fused, Stage};
-use crate::plan::nodes::Scratch;
+use crate::model::graph::{Take, TensorId, Weight};
+use crate::plan::fuse::{Conv, Fused, Stage};
+use crate::plan::node::{Node, Scratch};
 use crate::plan::partition::{Partition, Rows};
-use crate::plan::schedule::{Node, Schedule, Task};
+use crate::plan::schedule::{Schedule, Task};
 use crate::plan::{
-    Action, BufferId, BufferUse, Plan, PlanOptions, Resource, SlotId, Step, WeightId, WeightUse, bounds,
+    Action, BufferId, BufferUse, Plan, PlanOptions, Resource, SlotId, Step, WeightId, WeightKey, WeightUse, bounds,
 };
 use crate::tensor::{Bytes, Storage};
 
 pub(super) use self::attention::attention_scratch;
+pub(super) use self::edges::planes_bytes;
 pub(super) use self::norm::stats_runs;
 pub(super) use self::pointwise::product_rows;
 
@@ -81,6 +83,7 @@ impl Stored {
 #[derive(Debug, Default)]
 struct PassScratch {
     sizes: Scratch,
+    planes: Option<BufferId>,
     v: Option<BufferId>,
     m: Option<BufferId>,
     gathered: Option<BufferId>,
@@ -108,12 +111,10 @@ struct Lowering<'a> {
     producers: BTreeMap<TensorId, usize>,
     /// The finished norms: scale and shift of each channel.
     norms: BTreeMap<usize, BufferId>,
-    weights: BTreeMap<String, WeightId>,
+    weights: BTreeMap<WeightKey, WeightId>,
     variants: FxHashMap<Variant, usize>,
     /// Where parameters lie that some launch has already.
     params: FxHashMap<Vec<u8>, usize>,
-    /// Where the host puts the latents. Made once, however often they are read.
-    input: Option<BufferId>,
     /// The stage whose launches are made.
     stage: usize,
     pass: PassScratch,
@@ -143,7 +144,6 @@ impl<'a> Lowering<'a> {
             weights: BTreeMap::new(),
             variants: FxHashMap::default(),
             params: FxHashMap::default(),
-            input: None,
             stage: 0,
             pass: PassScratch::default(),
             plan: Plan::empty(fused.stages.iter().map(|stage| stage.name().to_owned()).collect(), limits, options),
@@ -161,11 +161,20 @@ impl<'a> Lowering<'a> {
         let fused = self.fused;
         self.stage = task.stage;
         match &fused.stages[task.stage] {
-            Stage::Latents { factor, offset, output } => self.latents(factor, offset, *output, task.chunk),
-            Stage::Conv(conv) if conv.filter == 3 => self.conv2d(conv, task.chunk, measure),
-            Stage::Conv(conv) => self.pointwise(conv, task.chunk, measure),
+            Stage::Input { transform, output } => self.input(transform, *output, task.chunk),
+            Stage::Conv(conv) => self.conv(conv, task.chunk, measure),
             Stage::Attention { inputs, output, .. } => self.attention(*inputs, *output, task.chunk),
-            Stage::Image { input } => self.image(*input, task.chunk),
+            Stage::Output { input, ending } => self.output(*input, *ending, task.chunk),
+        }
+    }
+
+    fn conv(&mut self, conv: &Conv, chunk: usize, measure: bool) {
+        let (input, output) = (conv.read_shape(self.fused.shape(conv.input)), self.fused.shape(conv.output));
+        match self.choice.way_of(conv, input, output) {
+            Way::Winograd => self.winograd(conv, chunk, measure),
+            Way::Direct => self.direct(conv, chunk, measure),
+            Way::Unfold => self.unfold(conv, chunk, measure),
+            Way::Product => self.pointwise(conv, chunk, measure),
         }
     }
 
@@ -239,15 +248,24 @@ impl<'a> Lowering<'a> {
         self.buffer(name, Bytes(bytes))
     }
 
-    fn weight(&mut self, name: String, layout: Layout, factor: f32) -> Resource {
+    fn weight(&mut self, weight: &Weight, layout: Layout, factor: f32) -> Resource {
         let storage = match layout {
             Layout::Filter { .. } => self.options.storage,
             Layout::Vector { .. } => Storage::F32,
         };
+        let name = match weight.take {
+            Take::Zeros => "zeros".to_owned(),
+            Take::All | Take::Tap { .. } | Take::SumOfTaps { .. } | Take::Rows { .. } | Take::Transform => {
+                weight.name.clone()
+            }
+        };
+        // Zeros are zeros at any factor.
+        let factor = if weight.take == Take::Zeros { 1.0 } else { factor };
+        let used = WeightUse { name, take: weight.take, layout, storage, factor, bytes: layout.bytes(storage) };
         let next = WeightId(self.plan.weights.len());
-        let id = *self.weights.entry(name.clone()).or_insert(next);
+        let id = *self.weights.entry(used.key()).or_insert(next);
         if id == next {
-            self.plan.weights.push(WeightUse { name, layout, storage, factor, bytes: layout.bytes(storage) });
+            self.plan.weights.push(used);
         }
         Resource::Weight(id)
     }

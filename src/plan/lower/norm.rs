@@ -3,9 +3,11 @@
 use crate::kernels::group_norm::{
     ApplyParams, FinishParams, MOMENTS_VEC4_BYTES, NORM_VEC4_BYTES, StatsParams, apply, finish, stats,
 };
+use crate::kernels::pixel_norm::{self, PixelNormParams};
 use crate::kernels::weights::Layout;
 use crate::kernels::winograd::TILE;
-use crate::model::graph::{Shape, TensorId};
+use crate::model::graph::{Shape, TensorId, Weight};
+use crate::plan::fuse::{Conv, Normalize};
 use crate::plan::partition::{Partition, Rows};
 use crate::plan::{BufferId, Resource};
 
@@ -73,8 +75,8 @@ impl Lowering<'_> {
         let norm = &self.fused.norms[id];
         let shape = self.fused.shape(tensor);
         let layout = Layout::Vector { channels: shape.channels };
-        let weight = self.weight(format!("{}.weight", norm.name), layout, 1.0);
-        let bias = self.weight(format!("{}.bias", norm.name), layout, 1.0);
+        let weight = self.weight(&Weight::all(format!("{}.weight", norm.name)), layout, 1.0);
+        let bias = self.weight(&Weight::all(format!("{}.bias", norm.name)), layout, 1.0);
         let table = self.scratch("norm", u64::from(shape.channels4()) * NORM_VEC4_BYTES);
         let params = FinishParams {
             runs: u32::try_from(runs).unwrap_or(u32::MAX),
@@ -87,26 +89,49 @@ impl Lowering<'_> {
         self.norms.insert(id, table);
     }
 
-    /// Normalises `rows` of `tensor`, which are in a buffer that starts with another row, into scratch memory that starts with `rows`.
-    pub(super) fn apply_norm(
-        &mut self,
-        tensor: TensorId,
-        (source, row0): (BufferId, u32),
-        rows: Rows,
-        (norm, activate): (usize, bool),
-    ) -> BufferId {
-        let shape = self.fused.shape(tensor);
+    /// Normalises and activates `rows` of what `conv` reads, if they are to be: `source` holds them and starts with row `row0`. Returns where they are then.
+    pub(super) fn normalised(&mut self, conv: &Conv, (source, row0): (BufferId, u32), rows: Rows) -> (BufferId, u32) {
+        let (Some(norm), activation) = (conv.prologue.norm, conv.prologue.activation) else { return (source, row0) };
+        let shape = self.fused.shape(conv.input);
         let bytes = self.pass.sizes.normed;
         let target = self.pass.normed.unwrap_or_else(|| self.scratch("normed", bytes));
         self.pass.normed = Some(target);
-        let params = ApplyParams {
-            elements: rows.count() * shape.width * shape.channels4(),
+        let x_offset = (rows.start - row0) * shape.width * shape.channels4();
+        match norm {
+            Normalize::Group(norm) => {
+                let elements = rows.count() * shape.width * shape.channels4();
+                let params = ApplyParams { elements, channels4: shape.channels4(), x_offset };
+                let launch = apply(self.tensor(conv.input).storage, activation, params);
+                let table = Resource::Buffer(self.norms[&norm]);
+                self.launch(launch, &[Resource::Buffer(source), table, Resource::Buffer(target)]);
+            }
+            Normalize::Pixel(norm) => self.pixel_norm(conv, norm, (source, x_offset), rows, target),
+        }
+        (target, rows.start)
+    }
+
+    fn pixel_norm(
+        &mut self,
+        conv: &Conv,
+        norm: usize,
+        (source, x_offset): (BufferId, u32),
+        rows: Rows,
+        target: BufferId,
+    ) {
+        let shape = self.fused.shape(conv.input);
+        let norm = &self.fused.pixel_norms[norm];
+        let gamma = Weight::all(format!("{}.gamma", norm.name));
+        #[expect(clippy::cast_precision_loss, reason = "channel counts are small")]
+        let root = (shape.channels as f32).sqrt();
+        let params = PixelNormParams {
+            pixels: rows.count() * shape.width,
             channels4: shape.channels4(),
-            x_offset: (rows.start - row0) * shape.width * shape.channels4(),
+            x_offset,
+            root,
+            least: norm.least,
         };
-        let launch = apply(self.tensor(tensor).storage, activate, params);
-        let bindings = [Resource::Buffer(source), Resource::Buffer(self.norms[&norm]), Resource::Buffer(target)];
-        self.launch(launch, &bindings);
-        target
+        let gamma = self.weight(&gamma, Layout::Vector { channels: shape.channels }, 1.0);
+        let launch = pixel_norm::apply(self.tensor(conv.input).storage, conv.prologue.activation, params);
+        self.launch(launch, &[Resource::Buffer(source), gamma, Resource::Buffer(target)]);
     }
 }

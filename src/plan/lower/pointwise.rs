@@ -3,7 +3,7 @@
 use crate::kernels::matmul::{Epilogue, Matmul, MatmulParams};
 use crate::kernels::weights::Layout;
 use crate::kernels::winograd::TILE;
-use crate::model::graph::{Shape, TensorId};
+use crate::model::graph::{Shape, TensorId, Weight};
 use crate::plan::fuse::{Conv, Residual, Role};
 use crate::plan::partition::Rows;
 use crate::plan::{PlanOptions, Resource};
@@ -15,8 +15,10 @@ const MACS_PER_LAUNCH: u64 = 1 << 30;
 
 /// A product of one band: which weights, from where to where.
 pub(super) struct Product<'a> {
-    /// Prefix of the weights.
-    pub(super) name: &'a str,
+    /// `[c_out, c_in, 1, 1]`.
+    pub(super) weight: &'a Weight,
+    /// `[c_out]`.
+    pub(super) bias: &'a Weight,
     /// What it reads.
     pub(super) input: TensorId,
     /// What it produces; its shape counts, its place is `target`.
@@ -45,32 +47,33 @@ impl Lowering<'_> {
             Some(Residual::InPlace(_)) => Epilogue::BiasAccumulate,
             None if keys => Epilogue::BiasTransposed,
             None => Epilogue::Bias,
-            Some(Residual::Shortcut { .. }) => unreachable!("a 1x1 convolution with a shortcut: no model has one"),
+            Some(Residual::Shortcut { .. }) => unreachable!("`ways` refuses a product with a shortcut"),
         };
         let product = Product {
-            name: &conv.name,
+            weight: &conv.weight,
+            bias: &conv.bias,
             input: conv.input,
             output: conv.output,
             bias_scale: conv.bias_scale,
             scale: conv.scale,
             epilogue,
         };
-        self.product_of_chunk(&product, chunk, conv.prologue.norm.map(|norm| (norm, conv.prologue.activate)));
+        self.product_of_chunk(&product, chunk, Some(conv));
         if measure {
             self.measure(conv.output, chunk);
         }
     }
 
-    /// The product of all rows of chunk `chunk` of the current stage, with the input after `norm` if there is one.
-    pub(super) fn product_of_chunk(&mut self, product: &Product<'_>, chunk: usize, norm: Option<(usize, bool)>) {
+    /// The product of all rows of chunk `chunk` of the current stage, with the input as `conv` normalises it, if there is one.
+    pub(super) fn product_of_chunk(&mut self, product: &Product<'_>, chunk: usize, conv: Option<&Conv>) {
         let most = product_rows(self.fused.shape(product.input), self.fused.shape(product.output), self.options);
         let own = self.stored[self.stage].partition.chunk(chunk);
         let input = self.tensor(product.input).partition.clone();
         for index in input.holding(own) {
             for rows in own.intersect(input.chunk(index)).bands(most) {
                 let (mut source, mut row0) = self.source(product.input, rows);
-                if let Some(norm) = norm {
-                    (source, row0) = (self.apply_norm(product.input, (source, row0), rows, norm), rows.start);
+                if let Some(conv) = conv {
+                    (source, row0) = self.normalised(conv, (source, row0), rows);
                 }
                 let shape = self.fused.shape(product.input);
                 let offset = (rows.start - row0) * shape.width * shape.channels4();
@@ -83,13 +86,9 @@ impl Lowering<'_> {
         let shape = self.fused.shape(product.input);
         let c_out = self.fused.shape(product.output).channels;
         let (k4, n4) = (shape.channels4(), c_out.div_ceil(4));
-        let weight = self.weight(
-            format!("{}.weight", product.name),
-            Layout::Filter { filter: 1, c_in: shape.channels, c_out },
-            1.0,
-        );
-        let bias =
-            self.weight(format!("{}.bias", product.name), Layout::Vector { channels: c_out }, product.bias_scale);
+        let layout = Layout::Filter { filter: 1, c_in: shape.channels, c_out };
+        let weight = self.weight(product.weight, layout, 1.0);
+        let bias = self.weight(product.bias, Layout::Vector { channels: c_out }, product.bias_scale);
         let tile = self.choice.matmul_tile;
         let output = &self.stored[self.stage];
         let own = output.partition.chunk(chunk);

@@ -1,0 +1,106 @@
+//! Patterns of tensor names: how a table's left side becomes its right side.
+//!
+//! Names are compared between dots. A placeholder stands for the same text on both sides, in order:
+//!
+//! | placeholder | in the file | in diffusers |
+//! |---|---|---|
+//! | `#` | a number | the same |
+//! | `^` | a level | counted from the other end |
+//! | `-` | a number | one less |
+//! | `&` | a block among those numbered through | `LEVEL.resnets.NUMBER` |
+//! | `~` | what changes the size, numbered through with them | its level |
+//! | `@` `!` `?` `%` `$` | a word of `WORDS` | that word's translation |
+
+/// Words that a placeholder of a pattern matches -> what they become.
+const WORDS: &[(&str, &[(&str, &str)])] = &[
+    ("@", &[("encoder", "encoder"), ("decoder", "decoder")]),
+    ("!", &[("weight", "weight"), ("bias", "bias")]),
+    ("?", &[("weight", "weight"), ("bias", "bias"), ("gamma", "gamma")]),
+    (
+        "%",
+        &[
+            ("norm1", "norm1"),
+            ("conv1", "conv1"),
+            ("norm2", "norm2"),
+            ("conv2", "conv2"),
+            ("conv_shortcut", "conv_shortcut"),
+            ("nin_shortcut", "conv_shortcut"),
+        ],
+    ),
+    ("$", &[("0", "norm1"), ("2", "conv1"), ("3", "norm2"), ("6", "conv2")]),
+];
+
+/// How one file numbers its levels.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Numbering {
+    /// Levels of an LDM decoder.
+    levels: u32,
+    /// Blocks of a level of Wan's decoder, the one that changes the size included.
+    blocks: u32,
+}
+
+impl Numbering {
+    /// Looks at the names of a file.
+    pub(super) fn of<'a>(names: impl Iterator<Item = &'a str> + Clone) -> Self {
+        let number = |name: &str, list: &str| {
+            let (number, rest) = name.strip_prefix(list)?.split_once('.')?;
+            Some((number.parse::<u16>().ok()?, rest.to_owned()))
+        };
+        let levels = names.clone().filter_map(|name| number(name, "decoder.up.")).map(|(level, _)| level).max();
+        let resamplers = names
+            .filter_map(|name| number(name, "decoder.upsamples."))
+            .filter(|(_, rest)| rest.starts_with("resample.") || rest.starts_with("time_conv."));
+        let first = resamplers.map(|(block, _)| block).min();
+        Self {
+            levels: levels.map_or(0, |highest| u32::from(highest) + 1),
+            blocks: first.map_or(u32::MAX, |block| u32::from(block) + 1),
+        }
+    }
+}
+
+/// `name` by the first row of `table` that fits.
+pub(super) fn rewrite(table: &[(&str, &str)], name: &str, numbering: &Numbering) -> Option<String> {
+    table.iter().find_map(|(from, to)| {
+        let mut found = captures(from, name, numbering)?.into_iter();
+        let segments =
+            to.split('.').map(|segment| if is_placeholder(segment) { found.next() } else { Some(segment.to_owned()) });
+        Some(segments.collect::<Option<Vec<_>>>()?.join("."))
+    })
+}
+
+/// What the placeholders of `pattern` stand for in `name`, translated; `None` if the name does not fit.
+fn captures(pattern: &str, name: &str, numbering: &Numbering) -> Option<Vec<String>> {
+    if pattern.split('.').count() != name.split('.').count() {
+        return None;
+    }
+    let mut found = Vec::new();
+    for (wanted, segment) in pattern.split('.').zip(name.split('.')) {
+        if !is_placeholder(wanted) {
+            if wanted != segment {
+                return None;
+            }
+            continue;
+        }
+        found.push(translated(wanted, segment, numbering)?);
+    }
+    Some(found)
+}
+
+fn translated(placeholder: &str, segment: &str, numbering: &Numbering) -> Option<String> {
+    let number = || segment.parse::<u32>().ok();
+    Some(match placeholder {
+        "#" => number()?.to_string(),
+        "^" => numbering.levels.checked_sub(1)?.checked_sub(number()?)?.to_string(),
+        "-" => number()?.checked_sub(1)?.to_string(),
+        "&" => format!("{}.resnets.{}", number()? / numbering.blocks, number()? % numbering.blocks),
+        "~" => (number()? / numbering.blocks).to_string(),
+        _ => {
+            let (_, words) = WORDS.iter().find(|(name, _)| *name == placeholder)?;
+            words.iter().find(|(from, _)| *from == segment)?.1.to_owned()
+        }
+    })
+}
+
+fn is_placeholder(segment: &str) -> bool {
+    matches!(segment, "#" | "^" | "-" | "&" | "~" | "@" | "!" | "?" | "%" | "$")
+}

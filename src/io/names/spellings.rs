@@ -1,0 +1,184 @@
+//! The names of each network in each code that writes files of it.
+
+use super::Layout;
+
+/// What one code calls the tensors of one kind of network.
+pub(super) struct Spelling {
+    pub(super) layout: Layout,
+    /// What the network is called where something is wrong with it.
+    pub(super) network: &'static str,
+    /// A name that starts with one of these gives the spelling away.
+    pub(super) signs: &'static [&'static str],
+    /// How names start that belong to the encoder.
+    pub(super) encoder: &'static [&'static str],
+    /// How names start that belong to the decoder.
+    pub(super) decoder: &'static [&'static str],
+    /// Patterns of names -> the name used here, see `pattern`.
+    pub(super) table: &'static [(&'static str, &'static str)],
+}
+
+/// The first whose sign is seen counts: names of one occur in others too.
+pub(super) const SPELLINGS: &[Spelling] = &[
+    Spelling {
+        layout: Layout::Wan,
+        network: "Wan's or Qwen-Image's",
+        signs: &["decoder.middle.", "encoder.middle."],
+        encoder: &["encoder.", "conv1."],
+        decoder: &["decoder.", "conv2."],
+        table: WAN,
+    },
+    Spelling {
+        layout: Layout::Diffusers,
+        network: "an AutoencoderKLWan's",
+        signs: &[
+            "decoder.mid_block.attentions.0.to_qkv.",
+            "encoder.mid_block.attentions.0.to_qkv.",
+            "decoder.mid_block.resnets.0.norm1.gamma",
+            "encoder.mid_block.resnets.0.norm1.gamma",
+        ],
+        encoder: &["encoder.", "quant_conv."],
+        decoder: &["decoder.", "post_quant_conv."],
+        table: WAN_DIFFUSERS,
+    },
+    Spelling {
+        layout: Layout::Taesd,
+        network: "TAESD's",
+        signs: &["taesd_decoder.", "taesd_encoder."],
+        encoder: &["taesd_encoder."],
+        decoder: &["taesd_decoder."],
+        table: TAESD,
+    },
+    Spelling {
+        layout: Layout::Diffusers,
+        network: "an AutoencoderTiny",
+        signs: &["decoder.layers.", "encoder.layers."],
+        encoder: &["encoder."],
+        decoder: &["decoder."],
+        table: TINY,
+    },
+    Spelling {
+        layout: Layout::Diffusers,
+        network: "an AutoencoderKL",
+        signs: &["decoder.up_blocks.", "encoder.down_blocks."],
+        encoder: &["encoder.", "quant_conv."],
+        decoder: &["decoder.", "post_quant_conv."],
+        table: KL,
+    },
+    Spelling {
+        layout: Layout::Ldm,
+        network: "an AutoencoderKL",
+        signs: &["decoder.up.", "encoder.down."],
+        encoder: &["encoder.", "quant_conv."],
+        decoder: &["decoder.", "post_quant_conv."],
+        table: LDM,
+    },
+];
+
+/// diffusers' `AutoencoderKL` and `AutoencoderKLFlux2`, with both spellings of attention that exist in files, and `SeedVR`.
+const KL: &[(&str, &str)] = &[
+    ("@.conv_in.!", "@.conv_in.!"),
+    ("@.conv_out.!", "@.conv_out.!"),
+    ("@.conv_norm_out.!", "@.conv_norm_out.!"),
+    ("@.mid_block.resnets.#.%.!", "@.mid_block.resnets.#.%.!"),
+    ("@.mid_block.attentions.#.group_norm.!", "@.mid_block.attentions.#.group_norm.!"),
+    ("@.mid_block.attentions.#.to_q.!", "@.mid_block.attentions.#.to_q.!"),
+    ("@.mid_block.attentions.#.to_k.!", "@.mid_block.attentions.#.to_k.!"),
+    ("@.mid_block.attentions.#.to_v.!", "@.mid_block.attentions.#.to_v.!"),
+    ("@.mid_block.attentions.#.to_out.0.!", "@.mid_block.attentions.#.to_out.0.!"),
+    ("@.mid_block.attentions.#.query.!", "@.mid_block.attentions.#.to_q.!"),
+    ("@.mid_block.attentions.#.key.!", "@.mid_block.attentions.#.to_k.!"),
+    ("@.mid_block.attentions.#.value.!", "@.mid_block.attentions.#.to_v.!"),
+    ("@.mid_block.attentions.#.proj_attn.!", "@.mid_block.attentions.#.to_out.0.!"),
+    ("encoder.down_blocks.#.resnets.#.%.!", "encoder.down_blocks.#.resnets.#.%.!"),
+    ("encoder.down_blocks.#.downsamplers.0.conv.!", "encoder.down_blocks.#.downsamplers.0.conv.!"),
+    ("decoder.up_blocks.#.resnets.#.%.!", "decoder.up_blocks.#.resnets.#.%.!"),
+    ("decoder.up_blocks.#.upsamplers.0.conv.!", "decoder.up_blocks.#.upsamplers.0.conv.!"),
+    ("decoder.up_blocks.#.upsamplers.0.upscale_conv.!", "decoder.up_blocks.#.upsamplers.0.upscale_conv.!"),
+    ("quant_conv.!", "quant_conv.!"),
+    ("post_quant_conv.!", "post_quant_conv.!"),
+    ("bn.running_mean", "bn.running_mean"),
+    ("bn.running_var", "bn.running_var"),
+];
+
+/// The same network in the original code of LDM, also used for FLUX's `ae.safetensors`, by A1111 and `ComfyUI`.
+const LDM: &[(&str, &str)] = &[
+    ("@.conv_in.!", "@.conv_in.!"),
+    ("@.conv_out.!", "@.conv_out.!"),
+    ("@.norm_out.!", "@.conv_norm_out.!"),
+    ("@.mid.block_1.%.!", "@.mid_block.resnets.0.%.!"),
+    ("@.mid.block_2.%.!", "@.mid_block.resnets.1.%.!"),
+    ("@.mid.attn_1.norm.!", "@.mid_block.attentions.0.group_norm.!"),
+    ("@.mid.attn_1.q.!", "@.mid_block.attentions.0.to_q.!"),
+    ("@.mid.attn_1.k.!", "@.mid_block.attentions.0.to_k.!"),
+    ("@.mid.attn_1.v.!", "@.mid_block.attentions.0.to_v.!"),
+    ("@.mid.attn_1.proj_out.!", "@.mid_block.attentions.0.to_out.0.!"),
+    ("encoder.down.#.block.#.%.!", "encoder.down_blocks.#.resnets.#.%.!"),
+    ("encoder.down.#.downsample.conv.!", "encoder.down_blocks.#.downsamplers.0.conv.!"),
+    ("decoder.up.^.block.#.%.!", "decoder.up_blocks.^.resnets.#.%.!"),
+    ("decoder.up.^.upsample.conv.!", "decoder.up_blocks.^.upsamplers.0.conv.!"),
+    ("quant_conv.!", "quant_conv.!"),
+    ("post_quant_conv.!", "post_quant_conv.!"),
+    // BFL's code of FLUX.2 has them inside.
+    ("encoder.quant_conv.!", "quant_conv.!"),
+    ("decoder.post_quant_conv.!", "post_quant_conv.!"),
+    ("bn.running_mean", "bn.running_mean"),
+    ("bn.running_var", "bn.running_var"),
+];
+
+/// diffusers' `AutoencoderTiny`, and TAEF2's branches.
+const TINY: &[(&str, &str)] = &[
+    ("@.layers.#.!", "@.layers.#.!"),
+    ("@.layers.#.conv.#.!", "@.layers.#.conv.#.!"),
+    ("@.layers.#.pool.#.!", "@.layers.#.pool.#.!"),
+];
+
+/// The same networks in TAESD's own code, where the decoder's first layer is the one that limits latents.
+const TAESD: &[(&str, &str)] = &[
+    ("taesd_encoder.#.!", "encoder.layers.#.!"),
+    ("taesd_encoder.#.conv.#.!", "encoder.layers.#.conv.#.!"),
+    ("taesd_encoder.#.pool.#.!", "encoder.layers.#.pool.#.!"),
+    ("taesd_decoder.-.!", "decoder.layers.-.!"),
+    ("taesd_decoder.-.conv.#.!", "decoder.layers.-.conv.#.!"),
+    ("taesd_decoder.-.pool.#.!", "decoder.layers.-.pool.#.!"),
+];
+
+/// diffusers' `AutoencoderKLWan` and `AutoencoderKLQwenImage`.
+const WAN_DIFFUSERS: &[(&str, &str)] = &[
+    ("@.conv_in.!", "@.conv_in.!"),
+    ("@.conv_out.!", "@.conv_out.!"),
+    ("@.norm_out.gamma", "@.norm_out.gamma"),
+    ("@.mid_block.resnets.#.%.?", "@.mid_block.resnets.#.%.?"),
+    ("@.mid_block.attentions.#.norm.gamma", "@.mid_block.attentions.#.norm.gamma"),
+    ("@.mid_block.attentions.#.to_qkv.!", "@.mid_block.attentions.#.to_qkv.!"),
+    ("@.mid_block.attentions.#.proj.!", "@.mid_block.attentions.#.proj.!"),
+    ("encoder.down_blocks.#.%.?", "encoder.down_blocks.#.%.?"),
+    ("encoder.down_blocks.#.resample.1.!", "encoder.down_blocks.#.resample.1.!"),
+    ("encoder.down_blocks.#.time_conv.!", "encoder.down_blocks.#.time_conv.!"),
+    ("decoder.up_blocks.#.resnets.#.%.?", "decoder.up_blocks.#.resnets.#.%.?"),
+    ("decoder.up_blocks.#.upsamplers.0.resample.1.!", "decoder.up_blocks.#.upsamplers.0.resample.1.!"),
+    ("decoder.up_blocks.#.upsamplers.0.time_conv.!", "decoder.up_blocks.#.upsamplers.0.time_conv.!"),
+    ("quant_conv.!", "quant_conv.!"),
+    ("post_quant_conv.!", "post_quant_conv.!"),
+];
+
+/// The same networks in Wan's own code, also used by `ComfyUI`.
+const WAN: &[(&str, &str)] = &[
+    ("@.conv1.!", "@.conv_in.!"),
+    ("@.head.0.gamma", "@.norm_out.gamma"),
+    ("@.head.2.!", "@.conv_out.!"),
+    ("@.middle.0.residual.$.?", "@.mid_block.resnets.0.$.?"),
+    ("@.middle.1.norm.gamma", "@.mid_block.attentions.0.norm.gamma"),
+    ("@.middle.1.to_qkv.!", "@.mid_block.attentions.0.to_qkv.!"),
+    ("@.middle.1.proj.!", "@.mid_block.attentions.0.proj.!"),
+    ("@.middle.2.residual.$.?", "@.mid_block.resnets.1.$.?"),
+    ("encoder.downsamples.#.residual.$.?", "encoder.down_blocks.#.$.?"),
+    ("encoder.downsamples.#.shortcut.!", "encoder.down_blocks.#.conv_shortcut.!"),
+    ("encoder.downsamples.#.resample.1.!", "encoder.down_blocks.#.resample.1.!"),
+    ("encoder.downsamples.#.time_conv.!", "encoder.down_blocks.#.time_conv.!"),
+    ("decoder.upsamples.&.residual.$.?", "decoder.up_blocks.&.$.?"),
+    ("decoder.upsamples.&.shortcut.!", "decoder.up_blocks.&.conv_shortcut.!"),
+    ("decoder.upsamples.~.resample.1.!", "decoder.up_blocks.~.upsamplers.0.resample.1.!"),
+    ("decoder.upsamples.~.time_conv.!", "decoder.up_blocks.~.upsamplers.0.time_conv.!"),
+    ("conv1.!", "quant_conv.!"),
+    ("conv2.!", "post_quant_conv.!"),
+];

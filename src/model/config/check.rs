@@ -1,0 +1,156 @@
+//! Which configurations make sense: ranges of the fields, and what they must be to one another.
+
+use std::ops::RangeInclusive;
+
+use super::{AutoencoderConfig, Kl, Network, SeedVr, Tiny, Wan, invalid};
+use crate::error::Result;
+
+/// Sizes beyond which a config is taken for corrupt. The largest published values are 4, 1024, 3 and 64.
+const LEVELS: RangeInclusive<u32> = 1..=8;
+const CHANNELS: RangeInclusive<u32> = 1..=16_384;
+const LAYERS: RangeInclusive<u32> = 1..=16;
+const LATENT_CHANNELS: RangeInclusive<u32> = 1..=1024;
+const PATCH: RangeInclusive<u32> = 1..=2;
+// Red, green, blue: what a picture is made of.
+const IMAGE_CHANNELS: RangeInclusive<u32> = 3..=3;
+
+/// Checks all fields of `config`.
+pub(super) fn check(config: &AutoencoderConfig) -> Result<()> {
+    check_range("in_channels", "channels", config.in_channels, &IMAGE_CHANNELS)?;
+    check_range("out_channels", "channels", config.out_channels, &IMAGE_CHANNELS)?;
+    check_range("latent_channels", "channels", config.latent_channels, &LATENT_CHANNELS)?;
+    check_range("patch_size", "latents", config.patch, &PATCH)?;
+    match &config.network {
+        Network::Kl(kl) => check_kl(kl)?,
+        Network::Tiny(tiny) => check_tiny(tiny)?,
+        Network::Wan(wan) => check_wan(wan)?,
+        Network::SeedVr(seedvr) => check_seedvr(seedvr)?,
+    }
+    check_scale(config)?;
+    check_statistics(config)
+}
+
+fn check_kl(kl: &Kl) -> Result<()> {
+    check_levels("block_out_channels", &kl.block_out_channels)?;
+    check_range("layers_per_block", "resnets", kl.layers_per_block, &LAYERS)?;
+    check_groups("block_out_channels", &kl.block_out_channels, kl.norm_num_groups)?;
+    let Some(decoder) = &kl.decoder_block_out_channels else { return Ok(()) };
+    check_same_levels(("decoder_block_out_channels", decoder), ("block_out_channels", &kl.block_out_channels))?;
+    check_groups("decoder_block_out_channels", decoder, kl.norm_num_groups)
+}
+
+fn check_tiny(tiny: &Tiny) -> Result<()> {
+    let encoder = ("num_encoder_blocks", tiny.num_encoder_blocks.as_slice());
+    let decoder = ("num_decoder_blocks", tiny.num_decoder_blocks.as_slice());
+    check_levels("encoder_block_out_channels", &tiny.encoder_block_out_channels)?;
+    check_same_levels(encoder, ("encoder_block_out_channels", &tiny.encoder_block_out_channels))?;
+    check_same_levels(decoder, encoder)?;
+    check_same_levels(("decoder_block_out_channels", &tiny.decoder_block_out_channels), decoder)?;
+    for (field, counts) in [encoder, decoder] {
+        counts.iter().try_for_each(|count| check_range(field, "blocks", *count, &LAYERS))?;
+    }
+    for (field, channels) in [
+        ("encoder_block_out_channels", &tiny.encoder_block_out_channels),
+        ("decoder_block_out_channels", &tiny.decoder_block_out_channels),
+    ] {
+        channels.iter().try_for_each(|count| check_range(field, "channels", *count, &CHANNELS))?;
+        if let Some(other) = channels.iter().find(|count| **count != channels[0]) {
+            return Err(invalid(field, format!("{} channels in every level", channels[0]), other));
+        }
+    }
+    Ok(())
+}
+
+fn check_wan(wan: &Wan) -> Result<()> {
+    check_levels("dim_mult", &wan.dim_mult)?;
+    check_range("base_dim", "channels", wan.base_dim, &CHANNELS)?;
+    check_range("num_res_blocks", "resnets", wan.num_res_blocks, &LAYERS)?;
+    let channels = wan.channels();
+    channels.iter().try_for_each(|count| check_range("dim_mult", "channels", *count, &CHANNELS))?;
+    // Where the size is doubled, the channels are halved.
+    match channels.iter().skip(1).find(|count| !count.is_multiple_of(2)) {
+        Some(odd) => Err(invalid("dim_mult", "even numbers of channels", odd)),
+        None => Ok(()),
+    }
+}
+
+fn check_seedvr(seedvr: &SeedVr) -> Result<()> {
+    let channels = &seedvr.block_out_channels;
+    check_levels("block_out_channels", channels)?;
+    check_range("layers_per_block", "resnets", seedvr.layers_per_block, &LAYERS)?;
+    check_groups("block_out_channels", channels, seedvr.norm_num_groups)?;
+    let changes = u32::try_from(channels.len() - 1).unwrap_or(u32::MAX);
+    check_range("temporal_scale_num", "changes of size", seedvr.temporal_scale_num, &(0..=changes))?;
+    // Where the size is doubled, groups of four channels stay together.
+    match channels.iter().skip(1).find(|count| !count.is_multiple_of(4)) {
+        Some(odd) => Err(invalid("block_out_channels", "multiples of 4", odd)),
+        None => Ok(()),
+    }
+}
+
+fn check_scale(config: &AutoencoderConfig) -> Result<()> {
+    if !(config.scaling_factor.is_finite() && config.scaling_factor > 0.0) {
+        return Err(invalid("scaling_factor", "a positive number", config.scaling_factor));
+    }
+    if !config.shift_factor.is_finite() {
+        return Err(invalid("shift_factor", "a finite number", config.shift_factor));
+    }
+    match config.batch_norm_eps {
+        Some(eps) if !(eps.is_finite() && eps > 0.0) => Err(invalid("batch_norm_eps", "a positive number", eps)),
+        _ => Ok(()),
+    }
+}
+
+fn check_statistics(config: &AutoencoderConfig) -> Result<()> {
+    if config.latents_mean.is_some() != config.latents_std.is_some() {
+        let found = if config.latents_mean.is_some() { "only latents_mean" } else { "only latents_std" };
+        return Err(invalid("latents_mean", "latents_mean and latents_std, or neither", found));
+    }
+    for (field, values) in [("latents_mean", &config.latents_mean), ("latents_std", &config.latents_std)] {
+        let Some(values) = values else { continue };
+        if values.len() != config.model_channels() as usize {
+            let expected = format!("{} numbers, one for each latent channel", config.model_channels());
+            return Err(invalid(field, expected, values.len()));
+        }
+        if let Some(bad) = values.iter().find(|value| !value.is_finite() || (field == "latents_std" && **value <= 0.0))
+        {
+            let expected = if field == "latents_std" { "positive numbers" } else { "finite numbers" };
+            return Err(invalid(field, expected, bad));
+        }
+    }
+    Ok(())
+}
+
+fn check_levels(field: &str, levels: &[u32]) -> Result<()> {
+    check_range(field, "levels", count(levels), &LEVELS)
+}
+
+/// Checks that two lists have an entry for each level.
+fn check_same_levels((field, levels): (&str, &[u32]), (other_field, other): (&str, &[u32])) -> Result<()> {
+    if levels.len() == other.len() {
+        return Ok(());
+    }
+    Err(invalid(field, format!("{} levels, as in {other_field}", other.len()), levels.len()))
+}
+
+fn check_groups(field: &str, channels: &[u32], groups: u32) -> Result<()> {
+    check_range("norm_num_groups", "groups", groups, &CHANNELS)?;
+    for &count in channels {
+        check_range(field, "channels", count, &CHANNELS)?;
+        if count % groups != 0 {
+            return Err(invalid(field, format!("multiples of norm_num_groups ({groups})"), count));
+        }
+    }
+    Ok(())
+}
+
+fn check_range(field: &str, what: &str, value: u32, range: &RangeInclusive<u32>) -> Result<()> {
+    if range.contains(&value) {
+        return Ok(());
+    }
+    Err(invalid(field, format!("{} to {} {what}", range.start(), range.end()), value))
+}
+
+fn count(values: &[u32]) -> u32 {
+    u32::try_from(values.len()).unwrap_or(u32::MAX)
+}

@@ -1,0 +1,128 @@
+//! What config.json of each of diffusers' classes says. Absent fields have the class's defaults.
+
+use serde_json::json;
+
+use super::families::{WAN_MEAN, WAN_STD, WAN_TILE};
+use super::json::Fields;
+use super::{AutoencoderConfig, Kl, Network, Tiny, Wan, invalid};
+use crate::error::Result;
+
+/// Reads the fields of one class.
+type Reader = fn(&Fields<'_>) -> Result<AutoencoderConfig>;
+
+/// The classes that are known, by `_class_name`.
+pub(super) const CLASSES: &[(&str, Reader)] = &[
+    ("AutoencoderKL", autoencoder_kl),
+    ("AutoencoderKLFlux2", autoencoder_kl_flux2),
+    ("AutoencoderTiny", autoencoder_tiny),
+    ("AutoencoderKLQwenImage", autoencoder_kl_qwen_image),
+    ("AutoencoderKLWan", autoencoder_kl_wan),
+];
+
+fn autoencoder_kl(fields: &Fields<'_>) -> Result<AutoencoderConfig> {
+    let network = kl(fields, &[64], 1)?;
+    Ok(AutoencoderConfig {
+        scaling_factor: fields.number("scaling_factor")?.unwrap_or(0.18215),
+        shift_factor: fields.number("shift_factor")?.unwrap_or(0.0),
+        latents_mean: fields.numbers("latents_mean")?,
+        latents_std: fields.numbers("latents_std")?,
+        force_upcast: fields.flag("force_upcast")?.unwrap_or(true),
+        sample_size: Some(fields.first_whole("sample_size")?.unwrap_or(32)),
+        ..rgb(fields, Network::Kl(network), "latent_channels", 4)?
+    })
+}
+
+fn autoencoder_kl_flux2(fields: &Fields<'_>) -> Result<AutoencoderConfig> {
+    let network = kl(fields, &[128, 256, 512, 512], 2)?;
+    let patch = fields.wholes("patch_size")?.unwrap_or_else(|| vec![2, 2]);
+    let &[rows, columns] = patch.as_slice() else {
+        return Err(invalid("patch_size", "two whole numbers", format!("{patch:?}")));
+    };
+    if rows != columns {
+        return Err(invalid("patch_size", "squares", format!("{patch:?}")));
+    }
+    Ok(AutoencoderConfig {
+        patch: rows,
+        batch_norm_eps: Some(fields.number("batch_norm_eps")?.unwrap_or(1e-4)),
+        force_upcast: fields.flag("force_upcast")?.unwrap_or(true),
+        sample_size: Some(fields.first_whole("sample_size")?.unwrap_or(1024)),
+        ..rgb(fields, Network::Kl(network), "latent_channels", 32)?
+    })
+}
+
+fn autoencoder_tiny(fields: &Fields<'_>) -> Result<AutoencoderConfig> {
+    fields.all_are("act_fn", "relu", 1)?;
+    fields.all_are("upsample_fn", "nearest", 1)?;
+    fields.only("upsampling_scaling_factor", &json!(2))?;
+    let list =
+        |field, default: &[u32]| -> Result<Vec<u32>> { Ok(fields.wholes(field)?.unwrap_or_else(|| default.to_vec())) };
+    let network = Tiny {
+        encoder_block_out_channels: list("encoder_block_out_channels", &[64; 4])?,
+        decoder_block_out_channels: list("decoder_block_out_channels", &[64; 4])?,
+        num_encoder_blocks: list("num_encoder_blocks", &[1, 3, 3, 3])?,
+        num_decoder_blocks: list("num_decoder_blocks", &[3, 3, 3, 1])?,
+        use_midblock_gn: false,
+    };
+    Ok(AutoencoderConfig {
+        scaling_factor: fields.number("scaling_factor")?.unwrap_or(1.0),
+        shift_factor: fields.number("shift_factor")?.unwrap_or(0.0),
+        force_upcast: fields.flag("force_upcast")?.unwrap_or(false),
+        ..rgb(fields, Network::Tiny(network), "latent_channels", 4)?
+    })
+}
+
+fn autoencoder_kl_qwen_image(fields: &Fields<'_>) -> Result<AutoencoderConfig> {
+    // What Qwen-Image-Layered has in place of `in_channels`: red, green, blue and how opaque.
+    fields.only("input_channels", &json!(3))?;
+    wan(fields)
+}
+
+fn autoencoder_kl_wan(fields: &Fields<'_>) -> Result<AutoencoderConfig> {
+    // Wan 2.2 5B: another network.
+    fields.only("is_residual", &json!(false))?;
+    fields.only("patch_size", &json!(1))?;
+    wan(fields)
+}
+
+/// The fields of a network of Wan's kind. `temperal_downsample` says nothing about single images.
+fn wan(fields: &Fields<'_>) -> Result<AutoencoderConfig> {
+    fields.only("attn_scales", &json!([]))?;
+    let network = Wan {
+        base_dim: fields.whole("base_dim")?.unwrap_or(96),
+        dim_mult: fields.wholes("dim_mult")?.unwrap_or_else(|| vec![1, 2, 4, 4]),
+        num_res_blocks: fields.whole("num_res_blocks")?.unwrap_or(2),
+    };
+    fields.only("decoder_base_dim", &json!(network.base_dim))?;
+    Ok(AutoencoderConfig {
+        latents_mean: Some(fields.numbers("latents_mean")?.unwrap_or_else(|| WAN_MEAN.to_vec())),
+        latents_std: Some(fields.numbers("latents_std")?.unwrap_or_else(|| WAN_STD.to_vec())),
+        sample_size: Some(WAN_TILE),
+        ..rgb(fields, Network::Wan(network), "z_dim", 16)?
+    })
+}
+
+/// The fields of a network of `AutoencoderKL`'s kind.
+fn kl(fields: &Fields<'_>, default_channels: &[u32], default_layers: u32) -> Result<Kl> {
+    fields.all_are("act_fn", "silu", 1)?;
+    let block_out_channels = fields.wholes("block_out_channels")?.unwrap_or_else(|| default_channels.to_vec());
+    fields.all_are("down_block_types", "DownEncoderBlock2D", block_out_channels.len())?;
+    fields.all_are("up_block_types", "UpDecoderBlock2D", block_out_channels.len())?;
+    Ok(Kl {
+        block_out_channels,
+        decoder_block_out_channels: fields.wholes("decoder_block_out_channels")?,
+        layers_per_block: fields.whole("layers_per_block")?.unwrap_or(default_layers),
+        norm_num_groups: fields.whole("norm_num_groups")?.unwrap_or(32),
+        mid_block_add_attention: fields.flag("mid_block_add_attention")?.unwrap_or(true),
+        use_quant_conv: fields.flag("use_quant_conv")?.unwrap_or(true),
+        use_post_quant_conv: fields.flag("use_post_quant_conv")?.unwrap_or(true),
+    })
+}
+
+/// What all classes have: channels of image and latents.
+fn rgb(fields: &Fields<'_>, network: Network, latents: &str, default: u32) -> Result<AutoencoderConfig> {
+    Ok(AutoencoderConfig {
+        in_channels: fields.whole("in_channels")?.unwrap_or(3),
+        out_channels: fields.whole("out_channels")?.unwrap_or(3),
+        ..AutoencoderConfig::new(network, fields.whole(latents)?.unwrap_or(default))
+    })
+}

@@ -1,0 +1,77 @@
+//! Networks of `AutoencoderKL`'s kind, and `SeedVR`'s, which has its names.
+
+use super::votes::{Needed, Shapes, shows_channels};
+use crate::model::config::{AutoencoderConfig, Halves, Kl, Network, SeedVr};
+
+/// Groups of every norm: not to be seen in shapes, and 32 in every published model.
+const NORM_NUM_GROUPS: u32 = 32;
+
+/// The config of the network that `shapes` show.
+pub(super) fn derive(shapes: &Shapes<'_>, halves: Halves) -> Result<AutoencoderConfig, Needed> {
+    let latent_channels = shapes.latent_channels()?;
+    let encoder = if halves.encoder { Some(encoder_channels(shapes)?) } else { None };
+    let decoder = if halves.decoder { Some(decoder_channels(shapes)?) } else { None };
+    let layers_per_block = if halves.decoder {
+        shapes.count("decoder.up_blocks.0.resnets").saturating_sub(1)
+    } else {
+        shapes.count("encoder.down_blocks.0.resnets")
+    };
+    let block_out_channels = encoder.as_ref().or(decoder.as_ref()).ok_or("decoder.conv_in.weight")?.clone();
+    let network = if is_video(shapes) {
+        let temporal_scale_num = temporal_scale_num(shapes, &block_out_channels);
+        Network::SeedVr(SeedVr {
+            block_out_channels,
+            layers_per_block,
+            norm_num_groups: NORM_NUM_GROUPS,
+            temporal_scale_num,
+        })
+    } else {
+        Network::Kl(Kl {
+            decoder_block_out_channels: decoder.filter(|channels| *channels != block_out_channels),
+            block_out_channels,
+            layers_per_block,
+            norm_num_groups: NORM_NUM_GROUPS,
+            mid_block_add_attention: shapes.any(|name| name.contains(".mid_block.attentions.")),
+            use_quant_conv: shapes.any(|name| name.starts_with("quant_conv.")),
+            use_post_quant_conv: shapes.any(|name| name.starts_with("post_quant_conv.")),
+        })
+    };
+    Ok(AutoencoderConfig { force_upcast: true, ..AutoencoderConfig::new(network, latent_channels) })
+}
+
+/// Channels of the levels, highest resolution first.
+fn encoder_channels(shapes: &Shapes<'_>) -> Result<Vec<u32>, Needed> {
+    channels(shapes, "encoder.down_blocks").ok_or("encoder.down_blocks.0.resnets.0.conv1.weight")
+}
+
+/// Channels of the levels, highest resolution first: `up_blocks.0` has the lowest.
+fn decoder_channels(shapes: &Shapes<'_>) -> Result<Vec<u32>, Needed> {
+    let channels = channels(shapes, "decoder.up_blocks").ok_or("decoder.up_blocks.0.resnets.0.conv1.weight")?;
+    Ok(channels.into_iter().rev().collect())
+}
+
+fn channels(shapes: &Shapes<'_>, blocks: &str) -> Option<Vec<u32>> {
+    let level = |level: u32| {
+        let prefix = format!("{blocks}.{level}.resnets.");
+        shapes.most_common_first_extent(|name| name.starts_with(&prefix) && shows_channels(name))
+    };
+    (0..shapes.count(blocks).max(1)).map(level).collect()
+}
+
+/// Whether convolutions have an axis of time.
+fn is_video(shapes: &Shapes<'_>) -> bool {
+    shapes.most_common_rank(|name| name.ends_with(".conv1.weight")) == Some(5)
+}
+
+/// Changes of size that change time, too: their `upscale_conv` has twice the channels, their downsampler three taps in time.
+fn temporal_scale_num(shapes: &Shapes<'_>, channels: &[u32]) -> u32 {
+    let up = |(level, channels): (usize, &u32)| {
+        let name = |part: &str| format!("decoder.up_blocks.{level}.upsamplers.0.upscale_conv.{part}");
+        ["weight", "bias"].iter().any(|part| shapes.extent(&name(part), 0) == channels.checked_mul(8))
+    };
+    let down =
+        |level: &usize| shapes.extent(&format!("encoder.down_blocks.{level}.downsamplers.0.conv.weight"), 2) == Some(3);
+    let ups = channels.iter().rev().enumerate().filter(|level| up(*level)).count();
+    let downs = (0..channels.len()).filter(down).count();
+    ups.max(downs).try_into().unwrap_or(u32::MAX)
+}

@@ -1,0 +1,66 @@
+//! Networks of `AutoencoderTiny`'s kind: layers numbered through, of which blocks have a `conv`.
+
+use super::votes::{Needed, Shapes, most_common};
+use crate::model::config::{AutoencoderConfig, Halves, Network, Tiny};
+
+/// The config of the network that `shapes` show.
+pub(super) fn derive(shapes: &Shapes<'_>, halves: Halves) -> Result<AutoencoderConfig, Needed> {
+    let encoder = Half::of(shapes, "encoder.layers").ok_or("encoder.layers.1.conv.0.weight");
+    let decoder = Half::of(shapes, "decoder.layers").ok_or("decoder.layers.2.conv.0.weight");
+    let (encoder, decoder) = match (halves.encoder, halves.decoder) {
+        (true, true) => (encoder?, decoder?),
+        (true, false) => (encoder.clone()?, encoder?.mirrored()),
+        (false, _) => (decoder.clone()?.mirrored(), decoder?),
+    };
+    let network = Tiny {
+        encoder_block_out_channels: vec![encoder.channels; encoder.blocks.len()],
+        decoder_block_out_channels: vec![decoder.channels; decoder.blocks.len()],
+        num_encoder_blocks: encoder.blocks,
+        num_decoder_blocks: decoder.blocks,
+        use_midblock_gn: shapes.any(|name| name.contains(".pool.")),
+    };
+    Ok(AutoencoderConfig::new(Network::Tiny(network), latent_channels(shapes, halves)?))
+}
+
+/// One half of the network.
+#[derive(Clone)]
+struct Half {
+    channels: u32,
+    /// How many there are in each level.
+    blocks: Vec<u32>,
+}
+
+impl Half {
+    fn of(shapes: &Shapes<'_>, layers: &str) -> Option<Self> {
+        let is_block = |name: &str| name.starts_with(layers) && name.contains(".conv.");
+        let channels = shapes.most_common_first_extent(is_block)?;
+        let mut blocks: Vec<u32> = Vec::new();
+        let mut last = None;
+        for number in shapes.numbers(layers, |rest| rest.starts_with("conv.")) {
+            match blocks.last_mut() {
+                Some(count) if last.and_then(|last: u32| last.checked_add(1)) == Some(number) => *count += 1,
+                _ => blocks.push(1),
+            }
+            last = Some(number);
+        }
+        Some(Self { channels, blocks })
+    }
+
+    /// The other half, if it is like this one.
+    fn mirrored(mut self) -> Self {
+        self.blocks.reverse();
+        self
+    }
+}
+
+/// The decoder's first layer reads latents, the encoder's last makes them.
+fn latent_channels(shapes: &Shapes<'_>, halves: Halves) -> Result<u32, Needed> {
+    let last = shapes.numbers("encoder.layers", |_| true).last().copied().unwrap_or_default();
+    let made = ["weight", "bias"].map(|part| shapes.extent(&format!("encoder.layers.{last}.{part}"), 0));
+    let witnesses = made.into_iter().chain([shapes.extent("decoder.layers.0.weight", 1)]);
+    most_common(witnesses.flatten()).ok_or(if halves.decoder {
+        "decoder.layers.0.weight"
+    } else {
+        "encoder.layers.14.weight"
+    })
+}

@@ -1,0 +1,89 @@
+//! Numbers that several tensors show: what most of them say.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A tensor without which a number cannot be told.
+pub(super) type Needed = &'static str;
+
+/// Names and shapes of a VAE's tensors.
+pub(super) struct Shapes<'a>(&'a BTreeMap<String, Vec<u64>>);
+
+impl<'a> Shapes<'a> {
+    pub(super) fn new(shapes: &'a BTreeMap<String, Vec<u64>>) -> Self {
+        Self(shapes)
+    }
+
+    /// Whether there is a tensor with such a name.
+    pub(super) fn any(&self, fits: impl Fn(&str) -> bool) -> bool {
+        self.0.keys().any(|name| fits(name))
+    }
+
+    /// How many of `PREFIX.0.`, `PREFIX.1.` and so on there are, without a gap.
+    pub(super) fn count(&self, prefix: &str) -> u32 {
+        let numbers = self.numbers(prefix, |_| true);
+        (0..).take_while(|number| numbers.contains(number)).count().try_into().unwrap_or(u32::MAX)
+    }
+
+    /// Numbers after `prefix` in the names whose rest after the number `fits`.
+    pub(super) fn numbers(&self, prefix: &str, fits: impl Fn(&str) -> bool) -> BTreeSet<u32> {
+        let number = |name: &String| {
+            let (number, rest) = name.strip_prefix(prefix)?.strip_prefix('.')?.split_once('.')?;
+            number.parse().ok().filter(|_| fits(rest))
+        };
+        self.0.keys().filter_map(number).collect()
+    }
+
+    /// Extent of an axis of one tensor.
+    pub(super) fn extent(&self, name: &str, axis: usize) -> Option<u32> {
+        u32::try_from(*self.0.get(name)?.get(axis)?).ok()
+    }
+
+    /// The first extent that most of the tensors have whose names fit.
+    pub(super) fn most_common_first_extent(&self, fits: impl Fn(&str) -> bool) -> Option<u32> {
+        let names = self.0.keys().filter(|name| fits(name));
+        most_common(names.filter_map(|name| self.extent(name, 0)))
+    }
+
+    /// The number of axes that most of the tensors have whose names fit.
+    pub(super) fn most_common_rank(&self, fits: impl Fn(&str) -> bool) -> Option<u32> {
+        let shapes = self.0.iter().filter(|(name, _)| fits(name));
+        most_common(shapes.map(|(_, shape)| u32::try_from(shape.len()).unwrap_or(u32::MAX)))
+    }
+
+    /// The channels of the latents, by the tensors next to them: their name, an axis, and how many times the channels it has.
+    pub(super) fn latent_channels(&self) -> Result<u32, Needed> {
+        const WITNESSES: [(&str, usize, u32); 7] = [
+            ("decoder.conv_in.weight", 1, 1),
+            ("post_quant_conv.weight", 0, 1),
+            ("post_quant_conv.bias", 0, 1),
+            ("encoder.conv_out.weight", 0, 2),
+            ("encoder.conv_out.bias", 0, 2),
+            ("quant_conv.weight", 0, 2),
+            ("quant_conv.bias", 0, 2),
+        ];
+        let channels = |&(name, axis, times): &(&str, usize, u32)| {
+            self.extent(name, axis).filter(|extent| extent.is_multiple_of(times)).map(|extent| extent / times)
+        };
+        let has_decoder = self.any(|name| name.starts_with("decoder."));
+        let needed = if has_decoder { "decoder.conv_in.weight" } else { "encoder.conv_out.weight" };
+        most_common(WITNESSES.iter().filter_map(channels)).ok_or(needed)
+    }
+}
+
+/// Whether `name` is that of a tensor of a resnet whose first extent is the resnet's output channels.
+pub(super) fn shows_channels(name: &str) -> bool {
+    name.rsplit('.').nth(1).is_some_and(|module| matches!(module, "conv1" | "conv2" | "norm2"))
+}
+
+/// The value that occurs most often; of several the first.
+pub(super) fn most_common(values: impl Iterator<Item = u32>) -> Option<u32> {
+    let mut counts: Vec<(u32, usize)> = Vec::new();
+    for value in values {
+        match counts.iter_mut().find(|(known, _)| *known == value) {
+            Some((_, count)) => *count += 1,
+            None => counts.push((value, 1)),
+        }
+    }
+    let most = counts.iter().map(|(_, count)| *count).max()?;
+    counts.into_iter().find(|(_, count)| *count == most).map(|(value, _)| value)
+}

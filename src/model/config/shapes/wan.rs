@@ -1,0 +1,63 @@
+//! Networks of `AutoencoderKLWan`'s kind.
+
+use std::collections::BTreeSet;
+
+use super::votes::{Needed, Shapes, most_common, shows_channels};
+use crate::model::config::{AutoencoderConfig, Halves, Network, Wan};
+
+/// The config of the network that `shapes` show.
+pub(super) fn derive(shapes: &Shapes<'_>, halves: Halves) -> Result<AutoencoderConfig, Needed> {
+    let (channels, num_res_blocks) = if halves.decoder { decoder_levels(shapes) } else { encoder_levels(shapes) }
+        .ok_or(if halves.decoder {
+            "decoder.up_blocks.0.resnets.0.conv1.weight"
+        } else {
+            "encoder.down_blocks.0.conv1.weight"
+        })?;
+    let base_dim = base_dim(shapes).filter(|base| *base > 0).ok_or("encoder.conv_in.weight")?;
+    let dim_mult = channels.iter().map(|channels| channels / base_dim).collect();
+    let network = Wan { base_dim, dim_mult, num_res_blocks };
+    Ok(AutoencoderConfig::new(Network::Wan(network), shapes.latent_channels()?))
+}
+
+/// Channels of the levels, highest resolution first, and resnets in a level of the encoder.
+fn decoder_levels(shapes: &Shapes<'_>) -> Option<(Vec<u32>, u32)> {
+    let level = |level: u32| {
+        let prefix = format!("decoder.up_blocks.{level}.resnets.");
+        shapes.most_common_first_extent(|name| name.starts_with(&prefix) && shows_channels(name))
+    };
+    let levels = shapes.count("decoder.up_blocks").max(1);
+    let channels = (0..levels).rev().map(level).collect::<Option<_>>()?;
+    Some((channels, shapes.count("decoder.up_blocks.0.resnets").saturating_sub(1)))
+}
+
+/// The same, from blocks numbered through: resnets, and what halves the size between the levels.
+fn encoder_levels(shapes: &Shapes<'_>) -> Option<(Vec<u32>, u32)> {
+    let blocks = "encoder.down_blocks";
+    let halvings = shapes.numbers(blocks, |rest| rest.starts_with("resample."));
+    let resnets: BTreeSet<u32> = shapes.numbers(blocks, |_| true).difference(&halvings).copied().collect();
+    let channels = |first: u32, end: u32| {
+        let numbers: Vec<String> = resnets.range(first..end).map(|number| format!("{blocks}.{number}.")).collect();
+        shapes.most_common_first_extent(|name| {
+            shows_channels(name) && numbers.iter().any(|number| name.starts_with(number))
+        })
+    };
+    let mut first = 0;
+    let mut levels = Vec::new();
+    for end in halvings.iter().copied().chain([u32::MAX]) {
+        levels.push(channels(first, end)?);
+        first = end.saturating_add(1);
+    }
+    let in_first_level = resnets.range(..halvings.first().copied().unwrap_or(u32::MAX)).count();
+    Some((levels, in_first_level.try_into().unwrap_or(u32::MAX)))
+}
+
+/// Channels at full resolution, by the tensors there.
+fn base_dim(shapes: &Shapes<'_>) -> Option<u32> {
+    let witnesses = [
+        ("encoder.conv_in.weight", 0),
+        ("encoder.conv_in.bias", 0),
+        ("decoder.norm_out.gamma", 0),
+        ("decoder.conv_out.weight", 1),
+    ];
+    most_common(witnesses.into_iter().filter_map(|(name, axis)| shapes.extent(name, axis)))
+}

@@ -1,0 +1,43 @@
+//! The tensors that a file must have for a graph.
+
+use std::collections::BTreeMap;
+
+use super::graph::{Conv2d, Graph, Node, Op, Take, Weight};
+
+/// Name in diffusers' spelling -> shape in the file, but for trailing axes of extent 1, of every tensor that something in `graph` takes a part of.
+pub fn file_tensors(graph: &Graph) -> BTreeMap<String, Vec<u64>> {
+    let mut tensors = BTreeMap::new();
+    for node in &graph.nodes {
+        let channels = graph.shape(node.output).channels;
+        match &node.op {
+            Op::Conv2d(conv) => tensors.extend(conv_tensors(graph, node, conv)),
+            Op::GroupNorm { .. } => tensors.extend(norm_tensors(node, channels, &["weight", "bias"])),
+            Op::PixelNorm => tensors.extend(norm_tensors(node, channels, &["gamma"])),
+            Op::Input(_) | Op::Activate(_) | Op::Double(_) | Op::Add | Op::Attention | Op::Output(_) => {}
+        }
+    }
+    tensors
+}
+
+fn conv_tensors(graph: &Graph, node: &Node, conv: &Conv2d) -> Vec<(String, Vec<u64>)> {
+    let [c_out, c_in] = [node.output, node.inputs[0]].map(|tensor| u64::from(graph.shape(tensor).channels));
+    let side = u64::from(conv.window.side);
+    let filter = (&conv.weight, vec![c_out, c_in, side, side]);
+    let parts = [filter, (&conv.bias, vec![c_out])];
+    parts.into_iter().filter_map(|(weight, shape)| Some((weight.name.clone(), stored(weight, shape)?))).collect()
+}
+
+/// The shape of the tensor of which something of `shape` is taken.
+fn stored(weight: &Weight, mut shape: Vec<u64>) -> Option<Vec<u64>> {
+    match weight.take {
+        Take::All => {}
+        Take::Tap { taps, .. } | Take::SumOfTaps { taps } => shape.insert(2, u64::from(taps)),
+        Take::Rows { of, .. } => shape[0] = u64::from(of),
+        Take::Zeros | Take::Transform => return None,
+    }
+    Some(shape)
+}
+
+fn norm_tensors<'a>(node: &'a Node, channels: u32, parts: &'a [&str]) -> impl Iterator<Item = (String, Vec<u64>)> + 'a {
+    parts.iter().map(move |part| (format!("{}.{part}", node.name), vec![u64::from(channels)]))
+}

@@ -1,0 +1,79 @@
+//! The VAE of Wan 2.1 and Qwen-Image as graphs, for single images: diffusers' `AutoencoderKLWan` and `AutoencoderKLQwenImage`.
+//!
+//! A video VAE whose convolutions look back in time, where zeros come before the first frame. So of a single image's kernels only the last of three
+//! taps in time meets anything, and what changes time (`time_conv`) leaves the first frame as it is.
+
+use super::blocks::{Blocks, Norm};
+use super::config::Wan;
+use super::graph::{Border, Conv2d, Ending, Graph, Shape, Take, TensorId, Transform, Window};
+
+/// The tap that meets the image.
+const NOW: Take = Take::Tap { taps: 3, index: 2 };
+
+/// The decoder of latents of `shape`.
+pub(super) fn decoder(network: &Wan, shape: Shape, transform: Transform, out_channels: u32) -> Graph {
+    let mut blocks = blocks();
+    let mut x = blocks.graph.input(shape, transform);
+    x = blocks.graph.conv2d("post_quant_conv", x, shape.channels, 1);
+    let channels: Vec<u32> = network.channels().into_iter().rev().collect();
+    x = blocks.conv3("decoder.conv_in", x, channels[0]);
+    x = blocks.middle("decoder.mid_block", x, Some(attention));
+    for (level, &level_channels) in channels.iter().enumerate() {
+        let name = format!("decoder.up_blocks.{level}");
+        x = blocks.resnets(&name, x, level_channels, network.num_res_blocks + 1);
+        if level + 1 < channels.len() {
+            let doubled = blocks.graph.upsample(x);
+            x = blocks.graph.conv2d(&format!("{name}.upsamplers.0.resample.1"), doubled, level_channels / 2, 3);
+        }
+    }
+    x = blocks.norm_silu("decoder.norm_out", x);
+    x = blocks.conv3("decoder.conv_out", x, out_channels);
+    blocks.graph.output(x, Ending { clamp: true, ..Ending::NONE });
+    blocks.graph
+}
+
+/// The encoder of images of `shape`, with `channels` of mean and variance.
+pub(super) fn encoder(network: &Wan, shape: Shape, channels: u32) -> Graph {
+    let mut blocks = blocks();
+    let mut x = blocks.graph.input(shape, Transform::none(shape.channels));
+    x = blocks.conv3("encoder.conv_in", x, network.base_dim);
+    let levels = network.channels();
+    // Resnets and what comes between levels are numbered through.
+    let mut names = (0..).map(|index| format!("encoder.down_blocks.{index}"));
+    let mut next = || names.next().unwrap_or_default();
+    for (level, &level_channels) in levels.iter().enumerate() {
+        for _ in 0..network.num_res_blocks {
+            x = blocks.resnet(&next(), x, level_channels);
+        }
+        if level + 1 < levels.len() {
+            let conv = format!("{}.resample.1", next());
+            x = blocks.graph.convolution(&conv, x, level_channels, Conv2d::of(&conv, Window::halving(Border::After)));
+        }
+    }
+    x = blocks.middle("encoder.mid_block", x, Some(attention));
+    x = blocks.norm_silu("encoder.norm_out", x);
+    x = blocks.conv3("encoder.conv_out", x, channels);
+    x = blocks.graph.conv2d("quant_conv", x, channels, 1);
+    blocks.graph.output(x, Ending::NONE);
+    blocks.graph
+}
+
+fn blocks() -> Blocks {
+    Blocks { graph: Graph::default(), norm: Norm::Pixel, kernel: NOW }
+}
+
+/// `WanAttentionBlock`: `x + proj(attention(q, k, v))`, where `q`, `k` and `v` are thirds of `to_qkv(norm(x))`.
+fn attention(blocks: &mut Blocks, name: &str, x: TensorId) -> TensorId {
+    let channels = blocks.graph.shape(x).channels;
+    let normed = blocks.norm(&format!("{name}.norm"), x);
+    let [query, key, value] = [0, 1, 2].map(|third| {
+        let of = channels * 3;
+        let rows = Take::Rows { start: third * channels, block: channels, step: of, of };
+        let mut conv = Conv2d::of(&format!("{name}.to_qkv"), Window::same(1)).taking(rows);
+        conv.bias.take = rows;
+        blocks.graph.convolution(&format!("{name}.to_qkv.{third}"), normed, channels, conv)
+    });
+    let mixed = blocks.graph.attention(name, query, key, value);
+    let branch = blocks.graph.conv2d(&format!("{name}.proj"), mixed, channels, 1);
+    blocks.graph.add(x, branch)
+}

@@ -1,0 +1,93 @@
+//! At which factor each tensor is stored, so that half precision holds what would overflow it.
+//!
+//! Half precision ends at 65504, and there are models whose residual stream grows beyond that, SDXL's above all. A tensor may be stored at any power of
+//! two times its value as long as every reader undoes it: convolutions by a factor of the product, exactly; group norms by their own division, with eps scaled
+//! too; ReLU and sums do not mind, where all of a sum has one factor. So everything is stored at the stream's factor, but for what cannot be undone
+//! for nothing: queries, keys, values and what attention makes of them; what goes through a SiLU without a norm; the input and the result.
+
+use crate::model::graph::{Activation, TensorId};
+use crate::plan::fuse::{Fused, Normalize, Residual, Stage};
+
+/// Stores tensors at `scale` times their value.
+///
+/// # Panics
+/// When a sum would have two factors: a bug in a builder, or here.
+pub(super) fn scale(fused: &mut Fused, scale: f32) {
+    let factors = factors(fused, scale);
+    let factor = |tensor: TensorId| factors[tensor.0];
+    for norm in &mut fused.norms {
+        norm.eps *= factor(norm.tensor) * factor(norm.tensor);
+    }
+    let pixel_norms = &mut fused.pixel_norms;
+    for stage in &mut fused.stages {
+        let Stage::Conv(conv) = stage else { continue };
+        if let Some(Normalize::Pixel(norm)) = conv.prologue.norm {
+            // Several convolutions may read one norm.
+            pixel_norms[norm].least = 1e-12 * factor(conv.input);
+        }
+        let input = if conv.prologue.norm.is_some() { 1.0 } else { factor(conv.input) };
+        conv.scale = factor(conv.output) / input;
+        conv.bias_scale = factor(conv.output);
+        match &mut conv.residual {
+            None => {}
+            Some(Residual::InPlace(residual)) => {
+                assert_eq!(factor(*residual).to_bits(), factor(conv.output).to_bits(), "two factors at {}", conv.name);
+            }
+            Some(Residual::Shortcut { input, scale, .. }) => *scale = factor(conv.output) / factor(*input),
+        }
+    }
+}
+
+/// The factor of each tensor.
+fn factors(fused: &Fused, scale: f32) -> Vec<f32> {
+    let mut streams = Streams::new(fused.shapes.len());
+    for stage in &fused.stages {
+        match stage {
+            Stage::Conv(conv) => {
+                if let Some(Residual::InPlace(residual)) = conv.residual {
+                    streams.join(residual, conv.output);
+                }
+            }
+            Stage::Input { .. } | Stage::Attention { .. } | Stage::Output { .. } => {}
+        }
+    }
+    let unscaled: Vec<usize> = fused.stages.iter().flat_map(must_stay).map(|tensor| streams.of(tensor)).collect();
+    let factor = |tensor| if unscaled.contains(&streams.of(TensorId(tensor))) { 1.0 } else { scale };
+    (0..fused.shapes.len()).map(factor).collect()
+}
+
+/// Tensors that `stage` reads or makes and that have to be stored as they are.
+fn must_stay(stage: &Stage) -> Vec<TensorId> {
+    match stage {
+        Stage::Input { output, .. } => vec![*output],
+        Stage::Attention { inputs: [query, key, value], output, .. } => vec![*query, *key, *value, *output],
+        Stage::Conv(conv) => {
+            let bent = conv.prologue.norm.is_none() && conv.prologue.activation == Some(Activation::Silu);
+            if bent { vec![conv.input] } else { Vec::new() }
+        }
+        Stage::Output { input, .. } => vec![*input],
+    }
+}
+
+/// Tensors that have to have one factor, because one takes the place of the other.
+struct Streams(Vec<usize>);
+
+impl Streams {
+    fn new(tensors: usize) -> Self {
+        Self((0..tensors).collect())
+    }
+
+    /// The tensor that stands for the stream of `tensor`.
+    fn of(&self, tensor: TensorId) -> usize {
+        let mut at = tensor.0;
+        while self.0[at] != at {
+            at = self.0[at];
+        }
+        at
+    }
+
+    fn join(&mut self, left: TensorId, right: TensorId) {
+        let (left, right) = (self.of(left), self.of(right));
+        self.0[left] = right;
+    }
+}

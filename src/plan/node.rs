@@ -1,0 +1,77 @@
+//! What a schedule knows of a stage: how its output is cut, what it reads, and what it takes while it runs.
+
+use crate::plan::partition::Partition;
+
+/// Memory that a stage takes while it runs, bytes of each kind. Stages of one pass share the largest of each.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Scratch {
+    /// Part of the model's input, as the host gives it.
+    pub planes: u64,
+    /// Transformed input of a Winograd convolution; or what each output pixel of another sees.
+    pub v: u64,
+    /// Its products with the filters.
+    pub m: u64,
+    /// Input rows of several chunks in one buffer.
+    pub gathered: u64,
+    /// Input rows after a norm.
+    pub normed: u64,
+    /// Transformed filters.
+    pub filters: u64,
+    /// The largest buffer of those.
+    pub filter_part: u64,
+    /// Blocks of attention.
+    pub attention: u64,
+}
+
+impl Scratch {
+    /// The larger of each kind.
+    pub fn max(self, other: Self) -> Self {
+        Self {
+            planes: self.planes.max(other.planes),
+            v: self.v.max(other.v),
+            m: self.m.max(other.m),
+            gathered: self.gathered.max(other.gathered),
+            normed: self.normed.max(other.normed),
+            filters: self.filters.max(other.filters),
+            filter_part: self.filter_part.max(other.filter_part),
+            attention: self.attention.max(other.attention),
+        }
+    }
+
+    /// All of it but the filters.
+    pub fn without_filters(self) -> u64 {
+        self.planes + self.v + self.m + self.gathered + self.normed + self.attention
+    }
+}
+
+/// What a stage reads of another.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Read {
+    /// The other stage.
+    pub stage: usize,
+    /// For each chunk of the reader, the chunks that it reads.
+    pub spans: Vec<std::ops::Range<usize>>,
+}
+
+/// A stage, as far as its schedule depends on it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Node {
+    /// How its output is cut.
+    pub partition: Partition,
+    /// Bytes of one row of its output.
+    pub row_bytes: u64,
+    /// Multiply-adds of one row of its output.
+    pub row_macs: u64,
+    /// The outputs that it reads.
+    pub reads: Vec<Read>,
+    /// The stage whose output it replaces, chunk by chunk.
+    pub replaces: Option<usize>,
+    /// Whether all chunks must have been computed before anyone reads one.
+    pub barrier: bool,
+    /// Memory it takes while it runs.
+    pub scratch: Scratch,
+    /// Bytes of the moments of its output, where a norm reads it.
+    pub moments: u64,
+    /// Weights it needs while it runs, bytes.
+    pub weights: u64,
+}

@@ -1,0 +1,77 @@
+//! How a convolution that goes by `unfold` is cut into bands.
+
+use crate::kernels::WORKGROUP;
+use crate::kernels::choice::Choice;
+use crate::kernels::unfold::TAPS;
+use crate::limits::DeviceLimits;
+use crate::model::graph::Shape;
+use crate::plan::partition::Rows;
+use crate::tensor::Storage;
+
+/// Fewer output pixels than this in a launch waste its product.
+const LEAST_PIXELS: u64 = 64;
+
+/// The output pixels of one convolution. Bands of whole rows where one fits the scratch memory, else parts of one row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Unfolding {
+    /// Bytes of what one output pixel sees.
+    pub(super) pixel_bytes: u64,
+    /// Most output pixels of a band.
+    most: u32,
+    width: u32,
+}
+
+impl Unfolding {
+    /// For a convolution from `input` to `output`, with intermediates that stay in cache and within one binding and launch.
+    pub(super) fn new(input: Shape, output: Shape, storage: Storage, choice: &Choice, limits: &DeviceLimits) -> Self {
+        let taps = u64::from(TAPS) * u64::from(input.channels4());
+        let pixel_bytes = taps * storage.vec4_bytes();
+        let wanted = (choice.winograd_scratch_bytes / pixel_bytes).max(LEAST_PIXELS);
+        let bound = limits.largest_bound_buffer().0 / pixel_bytes;
+        let launched = u64::from(limits.max_compute_workgroups_per_dimension).pow(2) * u64::from(WORKGROUP) / taps;
+        let most = wanted.min(bound).min(launched).min(u64::from(u32::MAX) / taps).max(1);
+        Self { pixel_bytes, most: u32::try_from(most).unwrap_or(u32::MAX), width: output.width }
+    }
+
+    /// Rows of the output that are gathered together.
+    pub(super) fn bands(self, rows: Rows) -> impl Iterator<Item = Rows> {
+        let step = (self.most / self.width).max(1);
+        (rows.start..rows.end)
+            .step_by(step as usize)
+            .map(move |start| Rows { start, end: rows.end.min(start.saturating_add(step)) })
+    }
+
+    /// The launches of one band: first output pixel of the whole output, and how many.
+    pub(super) fn launches(self, band: Rows) -> impl Iterator<Item = (u32, u32)> {
+        let (first, end) = (band.start * self.width, band.end * self.width);
+        (first..end).step_by(self.most as usize).map(move |start| (start, self.most.min(end - start)))
+    }
+
+    /// Most output pixels of a launch in a chunk of `chunk_rows`.
+    pub(super) fn most_pixels(self, chunk_rows: u32) -> u64 {
+        let band = u64::from((self.most / self.width).max(1).min(chunk_rows)) * u64::from(self.width);
+        band.min(u64::from(self.most))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn launches_cover_every_pixel_once() {
+        for (most, width) in [(64, 7), (5, 9), (9, 9), (1, 3), (100, 1)] {
+            let unfolding = Unfolding { pixel_bytes: 1, most, width };
+            let mut next = 4 * width;
+            for band in unfolding.bands(Rows { start: 4, end: 21 }) {
+                for (first, count) in unfolding.launches(band) {
+                    assert_eq!(first, next);
+                    assert!(count > 0 && u64::from(count) <= unfolding.most_pixels(17), "{most} {width} {count}");
+                    next = first + count;
+                }
+                assert_eq!(next, band.end * width);
+            }
+            assert_eq!(next, 21 * width);
+        }
+    }
+}

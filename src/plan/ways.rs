@@ -1,0 +1,63 @@
+//! Which way each convolution of a fused graph goes, and that it can do what is asked of it there.
+
+use crate::kernels::choice::{Choice, Way};
+use crate::model::graph::{Doubling, Shape};
+use crate::plan::fuse::{Conv, Normalize, Residual};
+
+impl Choice {
+    /// The way of `conv`, whose filter sees `input`.
+    ///
+    /// # Panics
+    /// When no way does all of it: a network that is new here needs a kernel.
+    pub(super) fn way_of(&self, conv: &Conv, input: Shape, output: Shape) -> Way {
+        let way = match self.way(conv.window, input.channels, output.channels) {
+            // Only these two add.
+            Way::Direct if conv.residual.is_some() => Way::Winograd,
+            way => way,
+        };
+        if let Err(missing) = check(way, conv) {
+            panic!("{}: {way:?} has no {missing}", conv.name);
+        }
+        way
+    }
+
+    /// Rows of a band of a direct convolution that reads rows of `row_bytes`.
+    pub(super) fn direct_rows(&self, row_bytes: u64) -> u32 {
+        u32::try_from(self.winograd_scratch_bytes * 2 / row_bytes).unwrap_or(u32::MAX)
+    }
+}
+
+/// What `way` cannot do of `conv`, if anything.
+fn check(way: Way, conv: &Conv) -> Result<(), &'static str> {
+    let prologue = conv.prologue;
+    let bent = prologue.activation.is_some() && prologue.norm.is_none();
+    let normalised = prologue.norm.is_some();
+    let doubled = prologue.doubling.is_some();
+    let shortcut = matches!(conv.residual, Some(Residual::Shortcut { .. }));
+    let missing = match way {
+        Way::Winograd => {
+            [(normalises_before(way, conv) && doubled, "doubling of what was normalised before"), (false, "")]
+        }
+        Way::Direct => [
+            (bent || (normalised && doubled), "activation without a norm, and no doubling after one"),
+            (prologue.doubling == Some(Doubling::Shuffle) || conv.residual.is_some(), "shuffle and no sum"),
+        ],
+        Way::Unfold => {
+            [(bent || normalised || doubled, "prologue"), (conv.residual.is_some() || conv.relu, "sum and no ReLU")]
+        }
+        Way::Product => [
+            (bent || doubled, "activation without a norm, and no doubling"),
+            (shortcut || conv.relu, "shortcut and no ReLU"),
+        ],
+    };
+    missing.into_iter().find(|(missing, _)| *missing).map_or(Ok(()), |(_, what)| Err(what))
+}
+
+/// Whether a norm has to be applied to the input rows of `conv` before they are read.
+pub(super) fn normalises_before(way: Way, conv: &Conv) -> bool {
+    match conv.prologue.norm {
+        None => false,
+        Some(Normalize::Group(_)) => way != Way::Winograd,
+        Some(Normalize::Pixel(_)) => true,
+    }
+}

@@ -1,0 +1,69 @@
+//! Encodes: an image to what its latents are made of.
+
+use super::options::EncodeOptions;
+use super::planner::Job;
+use super::{Fallback, Images, RowPixels, Rows, Vae};
+use crate::error::Result;
+use crate::gpu::{Control, RunReport};
+use crate::plan::Plan;
+use crate::tensor::{HostTensor, Size};
+
+/// One encoded image and what it took.
+#[derive(Debug, Clone)]
+pub struct Encoded {
+    /// `[c, h, w]` of the VAE's own latents: of most networks their mean and then the logarithm of their variance, twice the latents' channels; of
+    /// the tiny ones the latents. Neither scaled nor in patches.
+    pub moments: HostTensor,
+    /// Times.
+    pub run: RunReport,
+    /// The smaller plan that was used, where the device had too little memory for the first.
+    pub fallback: Option<Fallback>,
+}
+
+impl Vae {
+    /// Plans an encode of an image of `image_size` pixels on this device. Costs no GPU memory.
+    ///
+    /// # Errors
+    /// See [`super::plan_encode`].
+    pub fn plan_encode(&self, image_size: Size, options: &EncodeOptions) -> Result<Plan> {
+        self.planner.plan_encode(image_size, options)
+    }
+
+    /// Allocates and compiles for images of `image_size` pixels, unless that is what is ready. Encoding does this itself.
+    ///
+    /// # Errors
+    /// See [`Vae::prepare`].
+    pub async fn prepare_encode(&mut self, image_size: Size, options: &EncodeOptions) -> Result<&Plan> {
+        self.prepare_job(Job::Encode { image_size, options: *options }).await
+    }
+
+    /// Encodes image `index` of `images`. Rows and columns that fill no latent are left out, or filled up with zeros, as the network does.
+    ///
+    /// # Errors
+    /// [`crate::Error::Input`] when there is no such image, it is too small, or the encoder was not loaded; [`crate::Error::Cancelled`], [`crate::Error::TooLarge`],
+    /// [`crate::Error::NotFinite`], [`crate::Error::Device`], [`crate::Error::HostMemory`].
+    pub async fn encode(
+        &mut self,
+        images: &Images,
+        index: u32,
+        options: &EncodeOptions,
+        control: &mut Control<'_>,
+    ) -> Result<Encoded> {
+        let input = images.input(index, self.config().in_channels)?;
+        let result = self.prepare_encode(images.size(), options).await?.result;
+        let (width, height, channels) =
+            (result.size.width as usize, result.size.height as usize, result.channels as usize);
+        let mut data = vec![0.0; channels * height * width];
+        let mut place = |rows: Rows<'_>| {
+            let RowPixels::Raw(part) = rows.pixels else { unreachable!("an encode is planned for floats") };
+            let count = rows.rows.len() * width;
+            for (channel, plane) in part.chunks_exact(count).enumerate() {
+                let start = (channel * height + rows.rows.start as usize) * width;
+                data[start..start + count].copy_from_slice(plane);
+            }
+            Ok(())
+        };
+        let (run, fallback) = self.run_ready(&input, control, &mut place).await?;
+        Ok(Encoded { moments: HostTensor { shape: vec![channels, height, width], data }, run, fallback })
+    }
+}

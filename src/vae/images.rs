@@ -1,0 +1,81 @@
+//! The images of an encode.
+
+use std::borrow::Cow;
+
+use super::latents::check_image;
+use crate::error::{Error, Result};
+use crate::gpu::Input;
+use crate::tensor::{HostTensor, Size};
+
+/// One image or several of one size, f32 `[n, c, h, w]`, -1 to 1.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Images {
+    count: u32,
+    channels: u32,
+    size: Size,
+    data: Vec<f32>,
+}
+
+impl Images {
+    /// Takes a tensor `[n, c, h, w]` or `[c, h, w]`.
+    ///
+    /// # Errors
+    /// [`Error::Input`] for another rank, an empty or absurd extent, or a value that is not finite, with its place.
+    pub fn new(tensor: HostTensor) -> Result<Self> {
+        let wrong = |expected: &str, found: String| Error::Input {
+            what: "image".to_owned(),
+            expected: expected.to_owned(),
+            found,
+        };
+        let shape = || format!("{:?}", tensor.shape);
+        let axes: Vec<u32> = tensor.shape.iter().map_while(|extent| u32::try_from(*extent).ok()).collect();
+        let (count, channels, height, width) = match *axes.as_slice() {
+            [n, c, h, w] => (n, c, h, w),
+            [c, h, w] => (1, c, h, w),
+            _ => return Err(wrong("a shape [n, c, h, w] or [c, h, w]", shape())),
+        };
+        if axes.contains(&0) {
+            return Err(wrong("no axis of extent 0", shape()));
+        }
+        let size = Size { width, height };
+        check_image(size)?;
+        let elements = tensor.shape.iter().try_fold(1_usize, |product, &extent| product.checked_mul(extent));
+        if elements != Some(tensor.data.len()) {
+            return Err(wrong(&format!("a shape of {} elements", tensor.data.len()), shape()));
+        }
+        if let Some(index) = tensor.data.iter().position(|value| !value.is_finite()) {
+            return Err(wrong("finite values", format!("{} at element {index}", tensor.data[index])));
+        }
+        Ok(Self { count, channels, size, data: tensor.data })
+    }
+
+    /// Number of images.
+    pub fn count(&self) -> u32 {
+        self.count
+    }
+
+    /// Width and height in pixels.
+    pub fn size(&self) -> Size {
+        self.size
+    }
+
+    /// What a plan for images of `channels` reads for image `index`.
+    pub(super) fn input(&self, index: u32, channels: u32) -> Result<Input<'_>> {
+        if self.channels != channels {
+            return Err(Error::Input {
+                what: "image".to_owned(),
+                expected: format!("{channels} channels, as the model has"),
+                found: format!("{} channels", self.channels),
+            });
+        }
+        if index >= self.count {
+            return Err(Error::Input {
+                what: "image index".to_owned(),
+                expected: format!("below {}", self.count),
+                found: index.to_string(),
+            });
+        }
+        let length = self.data.len() / self.count as usize;
+        Ok(Input::Host(vec![Cow::Borrowed(&self.data[index as usize * length..][..length])]))
+    }
+}

@@ -1,0 +1,26 @@
+//! y = x / max(|x|, least) * root * gamma, |x| over the channels of a pixel; then the activation.
+
+use wgvae::Storage;
+use wgvae::kernels::pixel_norm::PixelNormParams;
+
+use super::{Call, activate, at, each};
+
+pub(super) fn run(call: &mut Call<'_>) {
+    let p: PixelNormParams = call.params();
+    let storage = call.storage("Stored");
+    call.assert_covers(p.pixels);
+    let (x, gamma) = (call.vec4s(1, storage), call.vec4s(2, Storage::F32));
+    let activation = call.variant.number("ACTIVATION");
+    for pixel in 0..at(p.pixels) {
+        let first = at(p.x_offset) + pixel * at(p.channels4);
+        let pixel_x = &x[first..first + at(p.channels4)];
+        let squares: f64 = pixel_x.iter().flatten().map(|value| f64::from(*value).powi(2)).sum();
+        let factor = f64::from(p.root) / squares.sqrt().max(f64::from(p.least));
+        for channel in 0..at(p.channels4) {
+            let value = each(|lane| {
+                activate(f64::from(pixel_x[channel][lane]) * factor * f64::from(gamma[channel][lane]), activation)
+            });
+            call.set(3, storage, pixel * at(p.channels4) + channel, value);
+        }
+    }
+}
