@@ -43,6 +43,11 @@ impl Posterior {
         &self.mean
     }
 
+    /// As [`Self::mode`].
+    pub fn into_mode(self) -> HostTensor {
+        self.mean
+    }
+
     /// The standard deviation of each latent, `[c, h, w]`; none where the encoder gives latents themselves.
     pub fn deviation(&self) -> Option<HostTensor> {
         let data = self.log_variance.as_ref()?.iter().map(|&value| rounded(deviation(value))).collect();

@@ -224,6 +224,22 @@ fn webp_and_jpeg_whatever_they_are_called() {
     assert_eq!(read(&files.write("a", &grey)).1, [Remark::Grey]);
 }
 
+/// The levels are those that Pillow makes of it: two squares of one colour each.
+#[test]
+fn cmyk_becomes_rgb_as_by_pillow() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/cmyk.jpg");
+    let (picture, remarks) = read(&path);
+    assert_eq!((picture.size, remarks), (size(16, 8), vec![Remark::Cmyk]));
+    let Levels::Eight(levels) = picture.levels else { panic!("8 bits") };
+    for (pixel, wanted) in [(3 * 16 + 3, [245, 122, 0]), (3 * 16 + 12, [42, 172, 195])] {
+        let found = &levels[pixel * 3..][..3];
+        assert!(
+            found.iter().zip(wanted).all(|(found, wanted)| found.abs_diff(wanted) <= 1),
+            "{found:?}, not {wanted:?}"
+        );
+    }
+}
+
 /// Of a picture `ABCDE` over two more rows: where its first row goes, by EXIF's number.
 #[test]
 fn orientations_of_exif_are_undone() {
