@@ -67,15 +67,6 @@ pub(crate) fn decoder(config: &wgvae::AutoencoderConfig) -> BTreeMap<String, Hos
     of(&plan.weights)
 }
 
-/// All weights of the encoder that `config` describes.
-pub(crate) fn encoder(config: &wgvae::AutoencoderConfig) -> BTreeMap<String, HostTensor> {
-    let limits = wgvae::DeviceLimits::webgpu_default();
-    let size = wgvae::Size { width: 64, height: 64 };
-    let plan =
-        wgvae::plan_encode(config, size, &limits, wgvae::Storage::F32, &wgvae::EncodeOptions::default()).unwrap();
-    of(&plan.weights)
-}
-
 /// The tensors of files that `weights` take something of.
 pub(crate) fn of(weights: &[wgvae::plan::WeightUse]) -> BTreeMap<String, HostTensor> {
     let tensor = |used: &wgvae::plan::WeightUse| {
