@@ -15,8 +15,9 @@ use crate::tensor::Bytes;
 /// Sizes of buffers are rounded up to this many bytes.
 pub(super) const ALIGNMENT: u64 = 256;
 
-/// Sets `slot` and `offset` of every buffer, the sizes of all slots, and the predicted memory; with room for `timestamps` if asked.
-pub fn assign(plan: &mut Plan, timestamps: bool) {
+/// Sets `slot` and `offset` of every buffer, the sizes of all slots, and the predicted memory; with room for `timestamps` if asked, and `other_weights` beside
+/// the plan's own.
+pub fn assign(plan: &mut Plan, timestamps: bool, other_weights: Bytes) {
     let mut order: Vec<usize> = (0..plan.buffers.len()).collect();
     order.sort_by_key(|&index| {
         let buffer = &plan.buffers[index];
@@ -54,7 +55,7 @@ pub fn assign(plan: &mut Plan, timestamps: bool) {
         placed[index] = Some(*slot);
     }
     plan.slots = slots;
-    plan.memory = predict(plan, timestamps);
+    plan.memory = predict(plan, timestamps, other_weights);
 }
 
 /// A range of a slot, in the making.
@@ -171,9 +172,10 @@ impl Staging {
 }
 
 /// The memory of a plan whose slots are assigned.
-fn predict(plan: &Plan, timestamps: bool) -> Memory {
+fn predict(plan: &Plan, timestamps: bool, other_weights: Bytes) -> Memory {
+    let own: Bytes = plan.bound_weights().map(|weight| plan.weights[weight].bytes).sum();
     Memory {
-        weights: plan.bound_weights().map(|weight| plan.weights[weight].bytes).sum(),
+        weights: own + other_weights,
         slots: plan.slots.iter().copied().sum(),
         params: Bytes(plan.params.len() as u64 + UNUSED_BYTES),
         staging: Staging::of(plan).bytes(),

@@ -183,7 +183,7 @@ impl Plan {
     /// The last two passes.
     pub(super) fn placed(mut self, limits: &DeviceLimits, options: &PlanOptions) -> Self {
         liveness::liveness(&mut self);
-        memory::assign(&mut self, options.profile && limits.timestamp_query);
+        memory::assign(&mut self, options.profile && limits.timestamp_query, options.other_weights);
         self
     }
 

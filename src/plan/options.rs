@@ -72,6 +72,8 @@ pub struct PlanOptions {
     pub parking: bool,
     /// Where the weights are before the plan runs.
     pub weights: Weights,
+    /// Weights that are on the device beside the plan's own: those of the other direction, where a model is loaded for both.
+    pub other_weights: Bytes,
 }
 
 /// Where weights are before a plan runs.
@@ -98,6 +100,7 @@ impl PlanOptions {
             memory_budget: None,
             parking: false,
             weights: Weights::Device,
+            other_weights: Bytes(0),
         }
     }
 

@@ -1,7 +1,8 @@
 //! Plans decodes and encodes. Needs neither weights nor a device.
 
 use super::latents::{check_image, check_size};
-use super::options::{DecodeOptions, EncodeOptions, LoadOptions};
+use super::options::{DecodeOptions, Directions, EncodeOptions, LoadOptions};
+use super::weights::weights_of_one_direction;
 use super::tiled::{self, TilePlans};
 use crate::error::{Error, Result};
 use crate::gpu::Gpu;
@@ -67,7 +68,7 @@ pub fn plan_decode(
     options: &DecodeOptions,
 ) -> Result<Plan> {
     let job = Job::Decode { latent_size, unscaled, options: *options };
-    plan(config, &job, limits, storage, Weights::Host)
+    plan(config, &job, limits, &base(storage, Weights::Host))
 }
 
 /// Plans an encode of an image of `image_size` pixels, without a device. What comes of it are moments of the VAE's own latents, see [`super::Encoded`].
@@ -81,19 +82,14 @@ pub fn plan_encode(
     storage: Storage,
     options: &EncodeOptions,
 ) -> Result<Plan> {
-    plan(config, &Job::Encode { image_size, options: *options }, limits, storage, Weights::Host)
+    plan(config, &Job::Encode { image_size, options: *options }, limits, &base(storage, Weights::Host))
 }
 
-fn plan(
-    config: &AutoencoderConfig,
-    job: &Job,
-    limits: &DeviceLimits,
-    storage: Storage,
-    weights: Weights,
-) -> Result<Plan> {
+/// `base`: storage, and where the weights are.
+fn plan(config: &AutoencoderConfig, job: &Job, limits: &DeviceLimits, base: &PlanOptions) -> Result<Plan> {
     config.validate()?;
     limits.validate()?;
-    check_storage(storage, limits)?;
+    check_storage(base.storage, limits)?;
     match *job {
         Job::Decode { latent_size, unscaled, options } => {
             check_size("size", latent_size)?;
@@ -102,16 +98,16 @@ fn plan(
                 tiled::check_patch(config, unscaled)?;
                 let options = tiled::tile_options(&options);
                 let tile = |latent_size| Job::Decode { latent_size, unscaled, options };
-                let plan = |size| plan(config, &tile(size), limits, storage, weights);
+                let plan = |size| plan(config, &tile(size), limits, base);
                 return TilePlans::new(&grid, plan).map(TilePlans::into_largest);
             }
             let graph = |size| networks::decoder(config, size, unscaled);
             let plan_options = PlanOptions {
+                output: options.output,
                 profile: options.profile,
                 memory_budget: options.memory_budget,
                 parking: options.parking.allowed(limits),
-                weights,
-                ..PlanOptions::new(storage, options.output)
+                ..base.clone()
             };
             match options.tiling.measured_size(latent_size) {
                 Some(small) => Plan::estimated(&graph(latent_size), &graph(small), limits, &plan_options),
@@ -125,12 +121,15 @@ fn plan(
                 profile: options.profile,
                 memory_budget: options.memory_budget,
                 parking: options.parking.allowed(limits),
-                weights,
-                ..PlanOptions::new(storage, Output::Raw)
+                ..base.clone()
             };
             Plan::new(&networks::encoder(config, image_size), limits, &plan_options)
         }
     }
+}
+
+fn base(storage: Storage, weights: Weights) -> PlanOptions {
+    PlanOptions { weights, ..PlanOptions::new(storage, Output::Raw) }
 }
 
 /// Refuses images that no latent comes of, and those of more latents than anyone means.
@@ -167,6 +166,8 @@ pub struct Planner {
     storage: Storage,
     unscaled: bool,
     weights: Weights,
+    /// Weights on the device that a decode does not need, and those that an encode does not.
+    others: [Bytes; 2],
 }
 
 impl Planner {
@@ -176,13 +177,11 @@ impl Planner {
     /// [`Error::Config`] when the scaling factor cannot be told from the files and is needed.
     pub fn new(gpu: &Gpu, checkpoint: &Checkpoint, options: LoadOptions) -> Result<Self> {
         let config = if options.unscaled { checkpoint.config() } else { checkpoint.scaled_config()? }.clone();
-        Ok(Self {
-            config,
-            limits: gpu.limits().clone(),
-            storage: options.precision.storage(gpu.limits()),
-            unscaled: options.unscaled,
-            weights: if options.weights_on_host { Weights::Host } else { Weights::Device },
-        })
+        let storage = options.precision.storage(gpu.limits());
+        let weights = if options.weights_on_host { Weights::Host } else { Weights::Device };
+        let both = options.directions == Directions::Both && weights == Weights::Device;
+        let others = if both { weights_of_one_direction(&config, gpu.limits(), storage)? } else { [Bytes(0); 2] };
+        Ok(Self { config, limits: gpu.limits().clone(), storage, unscaled: options.unscaled, weights, others })
     }
 
     /// The model's configuration.
@@ -222,6 +221,11 @@ impl Planner {
     }
 
     pub(super) fn plan_job(&self, job: &Job) -> Result<Plan> {
-        plan(&self.config, job, &self.limits, self.storage, self.weights)
+        let other_weights = match job {
+            Job::Decode { .. } => self.others[0],
+            Job::Encode { .. } => self.others[1],
+        };
+        let base = PlanOptions { other_weights, ..base(self.storage, self.weights) };
+        plan(&self.config, job, &self.limits, &base)
     }
 }

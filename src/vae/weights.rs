@@ -181,6 +181,20 @@ fn file_weights(checkpoint: &Checkpoint, directions: Directions) -> Result<Vec<(
     Ok(tensors)
 }
 
+/// Bytes of the weights that only encodes use, and of those that only decodes use.
+pub(super) fn weights_of_one_direction(
+    config: &AutoencoderConfig,
+    limits: &DeviceLimits,
+    storage: Storage,
+) -> Result<[Bytes; 2]> {
+    let bytes = |directions| -> Result<Bytes> {
+        Ok(weights_of(config, limits, storage, directions)?.iter().map(|weight| weight.bytes).sum())
+    };
+    let [decode, encode, both] =
+        [bytes(Directions::Decode)?, bytes(Directions::Encode)?, bytes(Directions::Both)?];
+    Ok([Bytes(both.0 - decode.0), Bytes(both.0 - encode.0)])
+}
+
 /// What does not depend on sizes and inputs: all weights but what is done to the input. Uses of one tensor follow one another.
 fn weights_of(
     config: &AutoencoderConfig,

@@ -1,0 +1,118 @@
+//! Every network on a device, both directions, against what its own class makes of it in f64. Files are in the network's own layout.
+
+use pollster::block_on;
+use wgvae::{
+    Bytes, Checkpoint, Control, DecodeOptions, Directions, EncodeOptions, Error, Gpu, GpuOptions, HostTensor, Images,
+    Latents, LoadOptions, Output, Pixels, Precision, Vae,
+};
+
+use crate::golden::Golden;
+
+/// max |a - b| / max |b|; NaN if any is.
+fn relative_error(found: &[f32], wanted: &[f32]) -> f32 {
+    assert_eq!(found.len(), wanted.len());
+    let largest = wanted.iter().fold(0.0_f32, |most, value| most.max(value.abs()));
+    let differences = found.iter().zip(wanted).map(|(a, b)| (a - b).abs());
+    differences.fold(0.0_f32, |most, value| if value <= most { most } else { value }) / largest
+}
+
+const PRECISIONS: [(Precision, bool); 3] = [(Precision::F32, false), (Precision::F16, false), (Precision::F16, true)];
+
+/// A model for both directions, in a precision, on a device that may be without `shader-f16`.
+fn load(golden: &Golden, (precision, packed): (Precision, bool)) -> (Gpu, Vae) {
+    let options = GpuOptions { without_shader_f16: packed, ..GpuOptions::default() };
+    let gpu = block_on(Gpu::request(&options)).unwrap();
+    let checkpoint: Checkpoint = golden.checkpoint();
+    let load = LoadOptions { precision, directions: Directions::Both, ..LoadOptions::default() };
+    let vae = block_on(Vae::load(&gpu, &checkpoint, load)).unwrap();
+    (gpu, vae)
+}
+
+fn check(golden: &Golden, tensor: &str, found: &[f32], precision: (Precision, bool)) {
+    let (wanted, f16_error) = golden.tensor(tensor);
+    let error = relative_error(found, &wanted.data);
+    println!("{} {tensor} {precision:?}: {error:.1e}, torch in f16 {f16_error:.1e}", golden.name());
+    let most = if precision.0 == Precision::F32 { 1e-5 } else { 2.0 * f16_error };
+    assert!(error <= most, "{} {tensor} {precision:?}: {error:.1e}, at most {most:.1e}", golden.name());
+}
+
+fn decode(vae: &mut Vae, latents: &Latents, budget: Option<Bytes>) -> Vec<f32> {
+    let options = DecodeOptions { output: Output::Raw, memory_budget: budget, ..DecodeOptions::default() };
+    let decoded = block_on(vae.decode(latents, 0, &options, &mut Control::default())).unwrap();
+    let Pixels::Raw(values) = decoded.pixels else { panic!("asked for floats") };
+    values
+}
+
+fn encode(vae: &mut Vae, image: &Images, budget: Option<Bytes>) -> HostTensor {
+    let options = EncodeOptions { memory_budget: budget, ..EncodeOptions::default() };
+    block_on(vae.encode(image, 0, &options, &mut Control::default())).unwrap().moments
+}
+
+/// Decodes and encodes what fixture `name` holds: the model's latents, its own, the image. Whole, and within a smaller budget to the bit.
+fn family(name: &'static str) {
+    let golden = Golden::open(name);
+    for precision in PRECISIONS {
+        let (gpu, mut vae) = load(&golden, precision);
+        let latents = Latents::new(golden.input("latents")).unwrap();
+        let whole = decode(&mut vae, &latents, None);
+        check(&golden, "image", &whole, precision);
+        let peak = vae.predicted_peak().unwrap();
+        assert_eq!(gpu.ledger().peak(), peak, "{name}: measured and predicted peak of a decode");
+        if golden.has("image_own") {
+            let own = Latents::new(golden.input("own_latents")).unwrap().unscaled();
+            check(&golden, "image_own", &decode(&mut vae, &own, None), precision);
+        }
+        let image = Images::new(golden.input("image")).unwrap();
+        let moments = encode(&mut vae, &image, None);
+        let tensor = golden.encoded();
+        assert_eq!([&[1], moments.shape.as_slice()].concat(), golden.tensor(tensor).0.shape);
+        check(&golden, tensor, &moments.data, precision);
+        assert_eq!(gpu.ledger().current(), vae.predicted_peak().unwrap(), "{name}: held and predicted for an encode");
+        within_a_budget(name, &mut vae, &image, &moments);
+    }
+}
+
+/// The smallest budget that is found gives the same bits.
+fn within_a_budget(name: &str, vae: &mut Vae, image: &Images, whole: &HostTensor) {
+    let tiny = EncodeOptions { memory_budget: Some(Bytes(1)), ..EncodeOptions::default() };
+    let Err(Error::Budget { smallest, .. }) = vae.plan_encode(image.size(), &tiny) else { panic!("one byte is no budget") };
+    let within = encode(vae, image, Some(smallest));
+    assert!(vae.predicted_peak().unwrap() <= smallest);
+    let same = within.data.iter().zip(&whole.data).all(|(one, other)| one.to_bits() == other.to_bits());
+    assert!(same, "{name}: an encode within {smallest} has other bits");
+}
+
+#[test]
+fn kl() {
+    family("toy_odd");
+    family("toy_no_attention");
+}
+
+#[test]
+fn flux2() {
+    family("toy_flux2");
+    family("toy_flux2_small_decoder");
+}
+
+#[test]
+fn tiny() {
+    family("taesd");
+    family("taesd3");
+    family("toy_tiny");
+}
+
+#[test]
+fn taef2() {
+    family("taef2");
+}
+
+#[test]
+fn wan() {
+    family("toy_wan");
+    family("toy_wan_one_block");
+}
+
+#[test]
+fn seedvr() {
+    family("toy_seedvr");
+}
