@@ -19,6 +19,12 @@ mod formula;
 mod fuzz_corpus;
 #[path = "../fuzz/src/targets/mod.rs"]
 mod fuzz_targets;
+#[path = "support/golden.rs"]
+mod golden;
+#[path = "reference/graph.rs"]
+mod graph;
+#[path = "cpu/graphs.rs"]
+mod graphs;
 #[cfg(feature = "cli")]
 #[path = "cpu/image_files.rs"]
 mod image_files;

@@ -19,26 +19,29 @@ fn fnv1a64(name: &str) -> u64 {
     name.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
-fn fill(name: &str, count: usize, offset: f32, scale: f32) -> Vec<f32> {
+/// `count` values of the tensor `name`, around `offset`.
+pub(crate) fn fill(name: &str, count: usize, offset: f32, scale: f32) -> Vec<f32> {
     let seed = fnv1a64(name);
     (0..count as u64).map(|index| offset + scale * unit(seed, index)).collect()
 }
 
-/// The weight `name` of `shape`.
+/// The weight `name` of `shape`, that in the file.
 pub(crate) fn weight(name: &str, shape: &[usize]) -> HostTensor {
-    let count = shape.iter().product();
-    let is_norm = name.rsplit('.').nth(1).is_some_and(|module| module.contains("norm"));
-    let data = if name.ends_with(".bias") {
-        fill(name, count, 0.0, 0.17)
-    } else if is_norm {
-        fill(name, count, 1.0, 0.35)
-    } else {
-        let fan_in: usize = shape[1..].iter().product();
-        #[expect(clippy::cast_possible_truncation, clippy::cast_precision_loss, reason = "the formula says so")]
-        let scale = (3.0 / fan_in as f64).sqrt() as f32;
-        fill(name, count, 0.0, scale)
+    let (offset, scale) = match name.rsplit('.').next() {
+        Some("bias") => (0.0, 0.17),
+        Some("running_mean") => (0.0, 1.0),
+        Some("running_var") => (1.5, 1.2),
+        Some("gamma") => (1.0, 0.35),
+        _ if shape.len() == 1 => (1.0, 0.35),
+        _ => {
+            let fan_in: usize = shape[1..].iter().product();
+            let times = if name == "decoder.conv_out.weight" && shape.len() == 5 { 2.0 } else { 1.0 };
+            #[expect(clippy::cast_possible_truncation, clippy::cast_precision_loss, reason = "the formula says so")]
+            let scale = (times * (3.0 / fan_in as f64).sqrt()) as f32;
+            (0.0, scale)
+        }
     };
-    HostTensor { shape: shape.to_vec(), data }
+    HostTensor { shape: shape.to_vec(), data: fill(name, shape.iter().product(), offset, scale) }
 }
 
 /// The latents of `shape`.
@@ -48,16 +51,13 @@ pub(crate) fn latents(shape: &[usize]) -> HostTensor {
 
 /// All weights of the decoder that `config` describes.
 pub(crate) fn decoder(config: &wgvae::AutoencoderConfig) -> BTreeMap<String, HostTensor> {
-    let limits = wgvae::DeviceLimits::webgpu_default();
-    let size = wgvae::Size { width: 8, height: 8 };
-    let plan =
-        wgvae::plan_decode(config, size, &limits, wgvae::Storage::F32, true, &wgvae::DecodeOptions::default()).unwrap();
-    let in_file = plan.weights.iter().filter(|weight| weight.name != "latents.factor_offset");
-    in_file
-        .map(|used| {
-            let shape: Vec<usize> =
-                used.layout.file_shape().iter().map(|&extent| usize::try_from(extent).unwrap()).collect();
-            (used.name.clone(), weight(&used.name, &shape))
-        })
-        .collect()
+    weights(&wgvae::model::networks::decoder_tensors(config))
+}
+
+/// The weights of these names and shapes.
+pub(crate) fn weights(tensors: &BTreeMap<String, Vec<u64>>) -> BTreeMap<String, HostTensor> {
+    let shape = |shape: &Vec<u64>| -> Vec<usize> {
+        shape.iter().map(|&extent| usize::try_from(extent).expect("a small shape")).collect()
+    };
+    tensors.iter().map(|(name, extents)| (name.clone(), weight(name, &shape(extents)))).collect()
 }
