@@ -25,6 +25,8 @@ mod golden;
 mod graph;
 #[path = "cpu/graphs.rs"]
 mod graphs;
+#[path = "support/hollow.rs"]
+mod hollow;
 #[cfg(feature = "cli")]
 #[path = "cpu/image_files.rs"]
 mod image_files;
@@ -34,6 +36,8 @@ mod interface;
 mod interpret;
 #[path = "reference/interpreter.rs"]
 mod interpreter;
+#[path = "cpu/key_lists.rs"]
+mod key_lists;
 #[path = "cpu/latents.rs"]
 mod latents;
 #[path = "cpu/layers.rs"]
