@@ -40,7 +40,10 @@ fn checkpoint(golden: &Golden) -> Checkpoint {
         Network::Kl(_) | Network::Tiny(_) | Network::Wan(_) => (Some(golden.metadata["config"].as_str()), None),
     };
     let checkpoint = block_on(Checkpoint::from_source(Box::new(source), json)).unwrap();
-    family.map_or(Ok(checkpoint), |family| checkpoint.with_family(family)).unwrap()
+    match family {
+        Some(family) => checkpoint.with_family(family).unwrap(),
+        None => checkpoint,
+    }
 }
 
 /// A model for both directions, in a precision, on a device that may be without `shader-f16`.
