@@ -7,13 +7,18 @@ mod comparison;
 mod decode;
 mod demo;
 mod difference;
+mod encode;
+mod images;
 mod inspect;
 mod interrupt;
 mod latents;
+mod latents_output;
 mod memory;
 mod output;
+mod paths;
 mod plan;
 mod report;
+mod roundtrip;
 mod session;
 mod tiling;
 
@@ -56,6 +61,17 @@ Examples:
   wgvae decode --model sd-vae-ft-mse --latents latents.safetensors -o picture.png
   wgvae decode --model pipeline/ --latents latents.npy -o raw.npy --limits webgpu-default --report report.json")]
     Decode(DecodeArgs),
+    /// Encode pictures to latents
+    #[command(after_help = "\
+Examples:
+  wgvae encode --model sd-vae-ft-mse --image photo.jpg -o latents.safetensors
+  wgvae encode --model vae/ --image a.png b.png --resize 512x512 -o latents.npy --sample --seed 7
+
+What is not encoded as the file has it (transparency, grey, 16 bits, EXIF orientation, a size that the model cannot have) is said on stderr.")]
+    Encode(encode::EncodeArgs),
+    /// Encode a picture, decode it again, and say how much is lost
+    #[command(after_help = "Example:\n  wgvae roundtrip photo.png --model sd-vae-ft-mse -o again.png")]
+    Roundtrip(roundtrip::RoundtripArgs),
     /// Decode in tiles as other tools do and say how far that is from the exact picture, and what it takes
     #[command(after_help = "\
 Examples:
@@ -99,6 +115,8 @@ pub(crate) async fn run(cli: Cli) -> Result<String> {
     match cli.command {
         Command::Demo(args) => demo::run(&args).await,
         Command::Decode(args) => decode::run(&args).await,
+        Command::Encode(args) => encode::run(&args).await,
+        Command::Roundtrip(args) => roundtrip::run(&args).await,
         Command::CompareTiling(args) => compare_tiling::run(&args).await,
         Command::Inspect(args) => inspect::run(&args).await,
         Command::Plan(args) => plan::run(&args).await,

@@ -29,6 +29,8 @@ mod limits;
 pub mod model;
 #[doc(hidden)]
 pub mod plan;
+#[doc(hidden)]
+pub mod quality;
 pub mod report;
 mod tensor;
 #[doc(hidden)]
@@ -41,7 +43,7 @@ pub use error::{DeviceError, Error, Result};
 pub use gpu::{AdapterReport, Control, Gpu, GpuOptions, Ledger, Progress, RunReport, Submission, adapters};
 pub use io::{
     ByteSource, Checkpoint, ElementType, LatentScale, Layout, MemorySource, Parameters, ReadFuture, StoredLatents,
-    StoredTensor, TensorInfo, read_latents,
+    StoredTensor, TensorInfo, read_images, read_latents, write_latents,
 };
 #[cfg(not(target_arch = "wasm32"))]
 pub use io::{FileSource, Variant};
@@ -52,8 +54,8 @@ pub use tensor::{Bytes, DType, HostTensor, Size, Storage};
 pub use tiling::{Blend, BlendRule, Tiling};
 pub use vae::{
     DecodeOptions, Decoded, DecodedRows, Directions, EncodeOptions, Encoded, Fallback, Images, Latents, LoadOptions,
-    Parking, Pixels, Planner, Precision, RowPixels, Rows, TilePlans, Vae, check_decoder, check_encoder, plan_decode,
-    plan_encode, weight_reads,
+    Parking, Pixels, Planner, Posterior, Precision, RowPixels, Rows, TilePlans, Vae, check_decoder, check_encoder,
+    plan_decode, plan_encode, weight_reads,
 };
 
 /// Readers and writers that the command line and the crate's own tests use. With the hidden modules `gpu`, `kernels`, `model`,
@@ -64,9 +66,10 @@ pub mod internals {
     pub use crate::io::shard_index;
     pub use crate::io::{convert, names, npy, safetensors};
     #[cfg(feature = "cli")]
-    pub use crate::io::{image_file, part_file};
+    pub use crate::io::{image_file, part_file, picture};
     pub use crate::model::config;
-    pub use crate::vae::{compile_all, every_variant, odd_network};
+    pub use crate::quality;
+    pub use crate::vae::{compile_all, every_variant, odd_network, scale_latents};
 }
 
 /// Compiles the README's example.

@@ -83,6 +83,16 @@ pub struct Size {
     pub height: u32,
 }
 
+/// An image of more pixels than this is taken for a mistake: 32768 by 32768.
+pub(crate) const MAX_PIXELS: u64 = 1 << 30;
+
+impl Size {
+    /// Number of pixels.
+    pub fn pixels(self) -> u64 {
+        u64::from(self.width) * u64::from(self.height)
+    }
+}
+
 impl fmt::Display for Size {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}x{}", self.width, self.height)

@@ -5,9 +5,12 @@ mod every_kernel;
 mod fallback;
 mod images;
 mod latents;
+mod noise;
 mod options;
 mod pixels;
 mod planner;
+mod posterior;
+mod scaling;
 mod tiled;
 mod weights;
 
@@ -21,6 +24,8 @@ pub use self::latents::Latents;
 pub use self::options::{DecodeOptions, Directions, EncodeOptions, LoadOptions, Parking, Precision};
 pub use self::pixels::{Pixels, RowPixels, Rows};
 pub use self::planner::{Planner, plan_decode, plan_encode};
+pub use self::posterior::Posterior;
+pub use self::scaling::scale_latents;
 pub use self::tiled::TilePlans;
 pub use self::weights::{check_decoder, check_encoder, weight_reads};
 

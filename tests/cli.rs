@@ -7,6 +7,10 @@ mod bad_input;
 mod commands;
 #[path = "cli/decode.rs"]
 mod decode;
+#[path = "cli/encode.rs"]
+mod encode;
+#[path = "cli/encode_input.rs"]
+mod encode_input;
 #[path = "support/formula.rs"]
 mod formula;
 #[path = "cli/interrupt.rs"]
@@ -15,6 +19,8 @@ mod interrupt;
 mod memory;
 #[path = "cli/readme.rs"]
 mod readme;
+#[path = "cli/roundtrip.rs"]
+mod roundtrip;
 #[path = "cli/tiling.rs"]
 mod tiling;
 #[path = "cli/tool.rs"]

@@ -15,6 +15,8 @@ mod config;
 mod convert;
 #[path = "cpu/families.rs"]
 mod families;
+#[path = "support/fixture.rs"]
+mod fixture;
 #[path = "support/formula.rs"]
 mod formula;
 #[path = "cpu/fuzz_corpus.rs"]
@@ -52,12 +54,19 @@ mod names;
 mod networks;
 #[path = "cpu/npy.rs"]
 mod npy;
+#[cfg(feature = "cli")]
+#[path = "cpu/pictures.rs"]
+mod pictures;
 #[path = "support/plan_checks.rs"]
 mod plan_checks;
 #[path = "cpu/plan_properties.rs"]
 mod plan_properties;
 #[path = "cpu/plan_snapshots.rs"]
 mod plan_snapshots;
+#[path = "cpu/posterior.rs"]
+mod posterior;
+#[path = "cpu/quality.rs"]
+mod quality;
 #[path = "reference/mod.rs"]
 mod reference;
 #[path = "cpu/safetensors.rs"]

@@ -1,13 +1,13 @@
 //! `wgvae decode`.
 
 use std::io::Write as _;
-use std::path::Path;
 
 use wgvae::internals::part_file::check_writable;
 use wgvae::{Checkpoint, DecodeOptions, Gpu, GpuOptions, LoadOptions, Result, Vae, check_decoder};
 
 use super::interrupt::Interrupt;
 use super::output::OutputFiles;
+use super::paths::{check_replaced, model_files};
 use super::report::Report;
 use super::session::decode_all;
 use super::{DecodeArgs, DecodeLimits, input, latents};
@@ -56,7 +56,7 @@ pub(super) async fn run(args: &DecodeArgs) -> Result<String> {
         tiling,
     };
     let runs = decode_all(&gpu, &mut vae, &latents, &options, args.repeat, &interrupt, &mut files).await?;
-    let report = Report::new(&gpu, &mut vae, &latents, &options, &runs, &files.names()).await?;
+    let report = Report::of_decode(&gpu, &mut vae, &latents, &options, &runs, &files.names()).await?;
     let mut written = files.finish();
     if let Some(path) = &args.report {
         let mut file = interrupt.create(path)?;
@@ -70,20 +70,8 @@ pub(super) async fn run(args: &DecodeArgs) -> Result<String> {
 /// Fails if one file of the command line would replace another.
 fn check_paths(args: &DecodeArgs, checkpoint: &Checkpoint, files: &OutputFiles) -> Result<()> {
     let names = files.names();
-    let inputs = [("--latents", args.latents.as_path())].into_iter();
-    let inputs = inputs.chain(checkpoint.files().map(|(name, _)| ("--model", Path::new(name))));
-    let outputs: Vec<(&str, &Path)> = names.iter().map(|name| ("--output", name.as_path())).collect();
-    let taken: Vec<(&str, &Path)> = inputs.chain(outputs.iter().copied()).collect();
-    for (flag, path) in outputs.into_iter().chain(args.report.iter().map(|path| ("--report", path.as_path()))) {
-        if let Some((other, _)) = taken.iter().find(|(other, taken)| *other != flag && same(taken, path)) {
-            return Err(input(flag, format!("another file than that of {other}"), path.display().to_string()));
-        }
-    }
-    Ok(())
-}
-
-/// Whether both paths lead to one file, which need not exist yet.
-fn same(left: &Path, right: &Path) -> bool {
-    let whole = |path: &Path| path.canonicalize().or_else(|_| std::path::absolute(path)).ok();
-    left == right || whole(left).is_some_and(|left| Some(left) == whole(right))
+    let inputs: Vec<_> = model_files(checkpoint).chain([("--latents", args.latents.as_path())]).collect();
+    let mut outputs: Vec<_> = names.iter().map(|name| ("--output", name.as_path())).collect();
+    outputs.extend(args.report.iter().map(|path| ("--report", path.as_path())));
+    check_replaced(&inputs, &outputs)
 }

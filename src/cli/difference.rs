@@ -1,6 +1,7 @@
 //! How far one decoded image is from another, in numbers and as a picture.
 
 use wgvae::Size;
+use wgvae::internals::quality::psnr;
 
 /// Levels of an 8-bit channel, less one.
 const LEVELS: f64 = 255.0;
@@ -29,7 +30,7 @@ pub(super) fn measure(image: &[f32], exact: &[f32]) -> Difference {
     }
     #[expect(clippy::cast_precision_loss, reason = "a count of pixels")]
     let count = image.len() as f64;
-    let psnr = (squares > 0.0).then(|| 10.0 * (LEVELS * LEVELS * count / squares).log10());
+    let psnr = (squares > 0.0).then(|| psnr(squares, image.len()));
     Difference { max, mean: sum / count, psnr }
 }
 

@@ -1,10 +1,11 @@
-//! The facts about a plan and about decodes, as JSON and as text.
+//! The facts about a plan and about decodes and encodes, as JSON and as text.
 
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
-use wgvae::{Bytes, DecodeOptions, DeviceLimits, Gpu, Latents, Plan, Result, Vae};
+use wgvae::{Bytes, DecodeOptions, DeviceLimits, EncodeOptions, Gpu, Latents, Plan, Result, Size, Vae};
 
+use super::images::Source;
 use super::session::Run;
 use super::tiling::{tiles_text, tiling_json};
 
@@ -15,16 +16,28 @@ pub(super) fn plan_json(plan: &Plan, limits: &DeviceLimits) -> Value {
     facts
 }
 
-/// What was decoded, on what, and what it took.
+/// What was decoded or encoded, on what, and what it took.
 #[derive(Debug)]
 pub(super) struct Report {
     facts: Value,
     text: String,
 }
 
+/// What a report is of.
+struct Subject {
+    /// `decoded` or `encoded`.
+    done: &'static str,
+    /// The name of the list of runs.
+    runs: &'static str,
+    /// What follows the files' names.
+    what: String,
+    /// Facts that only such a report has.
+    facts: Value,
+}
+
 impl Report {
-    /// Collects the facts. To be called while the buffers of the decode exist: the allocator is asked now.
-    pub(super) async fn new(
+    /// Collects the facts of decodes. To be called while the buffers of the last exist: the allocator is asked now.
+    pub(super) async fn of_decode(
         gpu: &Gpu,
         vae: &mut Vae,
         latents: &Latents,
@@ -32,17 +45,52 @@ impl Report {
         runs: &[Run],
         files: &[PathBuf],
     ) -> Result<Self> {
+        let load_seconds = vae.load_seconds();
+        let subject = Subject {
+            done: "decoded",
+            runs: "decodes",
+            what: format!("({}){}", vae.image_size(latents), tiles_text(options.tiling, latents.size())),
+            facts: json!({ "tiling": tiling_json(options.tiling, vae.config(), latents.size()) }),
+        };
+        let plan = vae.prepare(latents.size(), options).await?;
+        Ok(Self::new(gpu, load_seconds, plan, &subject, runs, files))
+    }
+
+    /// Collects the facts of encodes, the plan being that of the last. To be called while the buffers of that exist.
+    pub(super) async fn of_encode(
+        gpu: &Gpu,
+        vae: &mut Vae,
+        images: &[Source],
+        options: &EncodeOptions,
+        runs: &[Run],
+        files: &[PathBuf],
+    ) -> Result<Self> {
+        let load_seconds = vae.load_seconds();
+        let size = images.last().map_or(Size { width: 0, height: 0 }, |image| image.size);
+        let same = images.iter().all(|image| image.size == size);
+        let count: u32 = images.iter().map(|image| image.count).sum();
+        let subject = Subject {
+            done: "encoded",
+            runs: "encodes",
+            what: format!(
+                "(of {count} image{}{})",
+                if count == 1 { "" } else { "s" },
+                if same { format!(", {size}") } else { String::new() }
+            ),
+            facts: json!({ "images": images }),
+        };
+        let plan = vae.prepare_encode(size, options).await?;
+        Ok(Self::new(gpu, load_seconds, plan, &subject, runs, files))
+    }
+
+    fn new(gpu: &Gpu, load_seconds: f64, plan: &Plan, subject: &Subject, runs: &[Run], files: &[PathBuf]) -> Self {
         let allocator = gpu.allocator_bytes();
         let measured = gpu.ledger().peak();
         let (kernels, compile_time) = gpu.compiled();
-        let load_seconds = vae.load_seconds();
-        let image = vae.image_size(latents);
-        let tiling = tiling_json(options.tiling, vae.config(), latents.size());
-        let plan = vae.prepare(latents.size(), options).await?;
         let predicted = plan.memory.peak();
         let seconds = median(runs);
         let adapter = gpu.adapter();
-        let facts = json!({
+        let mut facts = json!({
             "files": files,
             "predicted_peak_bytes": predicted,
             "fallback": runs.iter().find_map(|run| run.fallback.as_ref()),
@@ -55,23 +103,26 @@ impl Report {
             "kernels_compiled": kernels,
             "driver": adapter.driver,
             "adapter": adapter,
-            "tiling": tiling,
             "plan": plan_json(plan, gpu.limits()),
             "stages": stages_json(plan, runs),
-            "decodes": runs,
         });
+        facts[subject.runs] = json!(runs);
+        if let (Value::Object(facts), Value::Object(own)) = (&mut facts, &subject.facts) {
+            facts.extend(own.clone());
+        }
         let text = format!(
-            "wrote {} ({image}){}\n\
-             decoded in {seconds:.2} s{} on {} ({}); loaded in {load_seconds:.2} s, compiled {kernels} kernels in {:.2} s\n\
+            "wrote {} {}\n\
+             {} in {seconds:.2} s{} on {} ({}); loaded in {load_seconds:.2} s, compiled {kernels} kernels in {:.2} s\n\
              GPU memory at its peak: {predicted} predicted, {measured} measured",
             names(files),
-            tiles_text(options.tiling, latents.size()),
+            subject.what,
+            subject.done,
             if runs.len() > 1 { format!(" (median of {})", runs.len()) } else { String::new() },
             adapter.name,
             adapter.backend,
             compile_time.as_secs_f64(),
         );
-        Ok(Self { facts, text })
+        Self { facts, text }
     }
 
     /// For a file.
@@ -85,7 +136,7 @@ impl Report {
     }
 }
 
-/// GPU time of each stage in the last decode, where it was measured.
+/// GPU time of each stage in the last run, where it was measured.
 fn stages_json(plan: &Plan, runs: &[Run]) -> Value {
     let seconds = runs.last().and_then(|run| run.times.stage_seconds.as_ref());
     let stages = |seconds: &Vec<f64>| {

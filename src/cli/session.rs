@@ -1,20 +1,23 @@
-//! Decodes all images of a file, with progress, and keeps what each decode took.
+//! Decodes and encodes all images of a file, with progress, and keeps what each took.
 
 use std::io::Write as _;
 
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
-use wgvae::{Control, DecodeOptions, Fallback, Gpu, Latents, Progress, Result, Rows, RunReport, Vae};
+use wgvae::{
+    Control, DecodeOptions, EncodeOptions, Fallback, Gpu, HostTensor, Images, Latents, Progress, Result, Rows,
+    RunReport, Vae,
+};
 
 use super::interrupt::Interrupt;
 use super::output::{ImageSink, OutputFiles};
 
-/// One decode of one image.
+/// One decode or encode of one image.
 #[derive(Debug, Serialize)]
 pub(super) struct Run {
     /// Index of the image, from 0.
     pub(super) image: u32,
-    /// Times this image was decoded before.
+    /// Times this image was decoded, or encoded, before.
     pub(super) repeat: u32,
     /// Kernels that had to be compiled for it.
     pub(super) kernels_compiled: usize,
@@ -26,6 +29,109 @@ pub(super) struct Run {
     /// Times.
     #[serde(flatten)]
     pub(super) times: RunReport,
+}
+
+/// Decodes and encodes on a device, with progress and Ctrl-C, and what each took.
+pub(super) struct Session<'a> {
+    gpu: &'a Gpu,
+    interrupt: &'a Interrupt,
+    bar: ProgressBar,
+    /// How many runs there will be.
+    total: u64,
+    runs: Vec<Run>,
+}
+
+/// Counters before a run.
+#[derive(Debug, Clone, Copy)]
+struct Before {
+    kernels: usize,
+    buffers: u64,
+}
+
+impl<'a> Session<'a> {
+    /// For `total` runs.
+    pub(super) fn new(gpu: &'a Gpu, interrupt: &'a Interrupt, total: u64) -> Self {
+        Self { gpu, interrupt, bar: bar(), total, runs: Vec::new() }
+    }
+
+    /// Decodes image `image` of `latents` and hands its rows to `sink`.
+    pub(super) async fn decode(
+        &mut self,
+        vae: &mut Vae,
+        latents: &Latents,
+        image: u32,
+        options: &DecodeOptions,
+        sink: &mut dyn FnMut(Rows<'_>) -> Result<()>,
+    ) -> Result<()> {
+        let before = self.before();
+        let mut show = self.progress();
+        let mut control = self.control(&mut show);
+        let decoded = vae.decode_rows(latents, image, options, &mut control, sink).await?;
+        self.add(before, image, decoded.run, decoded.fallback);
+        Ok(())
+    }
+
+    /// Encodes image `image` of `images`, `repeat` times: `[c, h, w]`, the encoder's output. For the report it is the next image.
+    pub(super) async fn encode(
+        &mut self,
+        vae: &mut Vae,
+        images: &Images,
+        image: u32,
+        options: &EncodeOptions,
+        repeat: u32,
+    ) -> Result<HostTensor> {
+        let number = self.runs.last().map_or(0, |run| run.image + 1);
+        loop {
+            let before = self.before();
+            let mut show = self.progress();
+            let mut control = self.control(&mut show);
+            let encoded = vae.encode(images, image, options, &mut control).await?;
+            self.add(before, number, encoded.run, encoded.fallback);
+            if self.runs.last().is_none_or(|run| run.repeat + 1 >= repeat) {
+                return Ok(encoded.moments);
+            }
+        }
+    }
+
+    /// What each took.
+    pub(super) fn finish(self) -> Vec<Run> {
+        self.bar.finish_and_clear();
+        self.runs
+    }
+
+    fn before(&self) -> Before {
+        Before { kernels: self.gpu.compiled().0, buffers: self.gpu.ledger().created() }
+    }
+
+    /// Shows how far the next run is.
+    fn progress(&self) -> impl FnMut(Progress<'_>) + use<> {
+        let (bar, total, done) = (self.bar.clone(), self.total, self.runs.len() as u64);
+        move |progress: Progress<'_>| {
+            bar.set_length(progress.total * total);
+            bar.set_position(progress.total * done + progress.done);
+            bar.set_message(progress.stage.to_owned());
+        }
+    }
+
+    fn control<'b>(&self, show: &'b mut dyn FnMut(Progress<'_>)) -> Control<'b> {
+        Control { progress: Some(show), cancel: Some(self.interrupt.cancel()), ..Control::default() }
+    }
+
+    fn add(&mut self, before: Before, image: u32, times: RunReport, fallback: Option<Fallback>) {
+        if let (Some(fallback), true) = (&fallback, self.runs.is_empty()) {
+            self.bar.suspend(|| drop(writeln!(std::io::stderr(), "warning: {fallback}")));
+        }
+        let after = self.before();
+        let repeat = self.runs.iter().rev().take_while(|run| run.image == image).count();
+        self.runs.push(Run {
+            image,
+            repeat: u32::try_from(repeat).unwrap_or(u32::MAX),
+            kernels_compiled: after.kernels - before.kernels,
+            buffers_created: after.buffers - before.buffers,
+            fallback,
+            times,
+        });
+    }
 }
 
 /// Decodes every image `repeat` times; the rows of the last of each go to `files`.
@@ -40,39 +146,16 @@ pub(super) async fn decode_all(
 ) -> Result<Vec<Run>> {
     let size = vae.image_size(latents);
     files.check_size(size)?;
-    let bar = bar();
-    let total = u64::from(latents.count()) * u64::from(repeat);
-    let mut runs: Vec<Run> = Vec::new();
+    let mut session = Session::new(gpu, interrupt, u64::from(latents.count()) * u64::from(repeat));
     for image in 0..latents.count() {
         for repeat_index in 0..repeat {
-            let (kernels, buffers) = (gpu.compiled().0, gpu.ledger().created());
-            let before = runs.len() as u64;
-            let mut show = |progress: Progress<'_>| {
-                bar.set_length(progress.total * total);
-                bar.set_position(progress.total * before + progress.done);
-                bar.set_message(progress.stage.to_owned());
-            };
-            let mut control =
-                Control { progress: Some(&mut show), cancel: Some(interrupt.cancel()), ..Control::default() };
             let mut sink = if repeat_index + 1 == repeat { Some(files.image(size, interrupt)?) } else { None };
             let mut add = |rows: Rows<'_>| sink.as_mut().map_or(Ok(()), |sink| sink.add(&rows));
-            let decoded = vae.decode_rows(latents, image, options, &mut control, &mut add).await?;
+            session.decode(vae, latents, image, options, &mut add).await?;
             sink.map_or(Ok(()), ImageSink::finish)?;
-            if let (Some(fallback), true) = (&decoded.fallback, runs.is_empty()) {
-                bar.suspend(|| drop(writeln!(std::io::stderr(), "warning: {fallback}")));
-            }
-            runs.push(Run {
-                image,
-                repeat: repeat_index,
-                kernels_compiled: gpu.compiled().0 - kernels,
-                buffers_created: gpu.ledger().created() - buffers,
-                fallback: decoded.fallback,
-                times: decoded.run,
-            });
         }
     }
-    bar.finish_and_clear();
-    Ok(runs)
+    Ok(session.finish())
 }
 
 /// A bar on stderr, which shows nothing where stderr is not a terminal.

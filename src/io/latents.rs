@@ -1,12 +1,14 @@
-//! Latents in files: which format, which tensor.
+//! Latents in files: which format, which tensor, and whether they are the VAE's own.
 
-use super::npy::read_npy;
-use super::safetensors::{read_header, read_tensor};
+use std::collections::BTreeMap;
+
+use super::array_file::ArrayFile;
+use super::safetensors::write_with_metadata;
 use super::source::ByteSource;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::tensor::HostTensor;
 
-/// Name of the tensor where none is given.
+/// Name of the tensor where none is given, and of the one that is written.
 const TENSOR: &str = "latents";
 
 /// The name that `ComfyUI` gives it in its .latent files, and ours where a file has no `latents`. Its values are the VAE's own: the sampler has divided them by
@@ -19,8 +21,8 @@ const COMFY_VERSION: &str = "latent_format_version_0";
 /// ... and that was SD 1's, whose scaling factor this is.
 const COMFY_FIRST_SCALE: f32 = 0.18215;
 
-/// How every .npy file begins.
-const NPY_MAGIC: &[u8] = b"\x93NUMPY";
+/// The key of the metadata in files that are written here that says whether the values are the VAE's own, by `true` or `false`.
+const UNSCALED: &str = "unscaled";
 
 /// Latents as a file has them.
 #[derive(Debug, Clone, PartialEq)]
@@ -35,41 +37,25 @@ pub struct StoredLatents {
 /// as `ComfyUI` calls it. Which of the formats it is shows in the file's first bytes.
 ///
 /// # Errors
-/// [`Error::Format`], [`Error::Io`], or [`Error::Input`] where there is no such tensor.
+/// [`Error::Format`](crate::Error::Format), [`Error::Io`](crate::Error::Io), or [`Error::Input`](crate::Error::Input) where there is no such tensor.
 pub async fn read_latents(source: &dyn ByteSource, name: Option<&str>) -> Result<StoredLatents> {
-    let start = source.read_at(0, source.len().min(NPY_MAGIC.len() as u64)).await?;
-    if start != NPY_MAGIC {
-        return read_safetensors(source, name).await;
-    }
-    match name {
-        None => Ok(StoredLatents { tensor: read_npy(source).await?, unscaled: false }),
-        Some(name) => Err(Error::Input {
-            what: format!("tensor of {}", source.name()),
-            expected: "none: a .npy file has one array".to_owned(),
-            found: format!("\"{name}\""),
-        }),
-    }
-}
-
-async fn read_safetensors(source: &dyn ByteSource, name: Option<&str>) -> Result<StoredLatents> {
-    let header = read_header(source).await?;
-    let names = name.map_or(vec![TENSOR, COMFY_TENSOR], |name| vec![name]);
-    let Some((name, info)) = names.iter().find_map(|name| header.tensors.get_key_value(*name)) else {
-        let found: Vec<&str> = header.tensors.keys().map(String::as_str).take(8).collect();
-        return Err(Error::Input {
-            what: format!("latents in {}", source.name()),
-            expected: format!("a tensor \"{}\"", names.join("\" or \"")),
-            found: if found.is_empty() {
-                "no tensors".to_owned()
-            } else {
-                format!("only \"{}\"", found.join("\", \""))
-            },
-        });
-    };
-    let mut tensor = read_tensor(source, name, info).await?;
-    let unscaled = name == COMFY_TENSOR;
-    if unscaled && !header.tensors.contains_key(COMFY_VERSION) {
+    let file = ArrayFile::find(source, "latents", name, &[TENSOR, COMFY_TENSOR]).await?;
+    let mut tensor = file.read(source).await?;
+    let ArrayFile::Safetensors { header, name } = file else { return Ok(StoredLatents { tensor, unscaled: false }) };
+    let is_comfy = name == COMFY_TENSOR;
+    let unscaled = is_comfy || header.metadata.get(UNSCALED).is_some_and(|said| said == "true");
+    if is_comfy && !header.tensors.contains_key(COMFY_VERSION) {
         tensor.data.iter_mut().for_each(|value| *value *= 1.0 / COMFY_FIRST_SCALE);
     }
     Ok(StoredLatents { tensor, unscaled })
+}
+
+/// A .safetensors file of `latents` that [`read_latents`] reads back, and tells whether they are the VAE's own. `facts` are written beside them, for people.
+///
+/// # Errors
+/// [`Error::Input`](crate::Error::Input) when there are not as many values as the shape says.
+pub fn write_latents(latents: &StoredLatents, facts: &[(&'static str, String)]) -> Result<Vec<u8>> {
+    let mut metadata: BTreeMap<&str, String> = facts.iter().cloned().collect();
+    metadata.insert(UNSCALED, latents.unscaled.to_string());
+    write_with_metadata(&[(TENSOR, &latents.tensor)], &metadata)
 }

@@ -7,13 +7,17 @@ pub mod names;
 pub mod npy;
 #[cfg(feature = "cli")]
 pub mod part_file;
+#[cfg(feature = "cli")]
+pub mod picture;
 pub mod safetensors;
 
+mod array_file;
 mod checkpoint;
 #[cfg(not(target_arch = "wasm32"))]
 mod file;
 #[cfg(not(target_arch = "wasm32"))]
 mod folder;
+mod images;
 mod latents;
 #[cfg(not(target_arch = "wasm32"))]
 pub mod shard_index;
@@ -24,7 +28,8 @@ pub use self::checkpoint::{Checkpoint, LatentScale, Parameters, StoredTensor};
 pub use self::file::FileSource;
 #[cfg(not(target_arch = "wasm32"))]
 pub use self::folder::Variant;
-pub use self::latents::{StoredLatents, read_latents};
+pub use self::images::read_images;
+pub use self::latents::{StoredLatents, read_latents, write_latents};
 pub use self::names::Layout;
 pub use self::safetensors::{ElementType, TensorInfo};
 pub use self::source::{ByteSource, MemorySource, ReadFuture};

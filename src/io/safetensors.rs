@@ -106,6 +106,11 @@ pub async fn read_tensor(source: &dyn ByteSource, name: &str, info: &TensorInfo)
 
 /// A whole file with these tensors as F32, data in the order given. Doubled or reserved names are refused.
 pub fn write_safetensors(tensors: &[(&str, &HostTensor)]) -> Result<Vec<u8>> {
+    write_with_metadata(tensors, &BTreeMap::new())
+}
+
+/// As [`write_safetensors`], with the free-form `metadata` in the header.
+pub fn write_with_metadata(tensors: &[(&str, &HostTensor)], metadata: &BTreeMap<&str, String>) -> Result<Vec<u8>> {
     for (name, tensor) in tensors {
         if tensor.shape.iter().try_fold(1_usize, |product, &extent| product.checked_mul(extent))
             != Some(tensor.data.len())
@@ -115,7 +120,7 @@ pub fn write_safetensors(tensors: &[(&str, &HostTensor)]) -> Result<Vec<u8>> {
         }
     }
     let shapes: Vec<(&str, &[usize])> = tensors.iter().map(|(name, tensor)| (*name, tensor.shape.as_slice())).collect();
-    let mut file = safetensors_header(&shapes)?;
+    let mut file = header_with_metadata(&shapes, metadata)?;
     for (_, tensor) in tensors {
         file.extend_from_slice(&convert::to_bytes(&tensor.data));
     }
@@ -124,7 +129,14 @@ pub fn write_safetensors(tensors: &[(&str, &HostTensor)]) -> Result<Vec<u8>> {
 
 /// What comes before the data in a file with these tensors as F32. Doubled or reserved names are refused.
 pub fn safetensors_header(tensors: &[(&str, &[usize])]) -> Result<Vec<u8>> {
+    header_with_metadata(tensors, &BTreeMap::new())
+}
+
+fn header_with_metadata(tensors: &[(&str, &[usize])], metadata: &BTreeMap<&str, String>) -> Result<Vec<u8>> {
     let mut entries = serde_json::Map::new();
+    if !metadata.is_empty() {
+        entries.insert(header::METADATA.to_owned(), json!(metadata));
+    }
     let mut end = 0;
     for (name, shape) in tensors {
         let begin = end;

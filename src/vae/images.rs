@@ -59,6 +59,12 @@ impl Images {
         self.size
     }
 
+    /// Image `index`, `[c, h, w]`; none where there are fewer.
+    pub fn image(&self, index: u32) -> Option<&[f32]> {
+        let length = self.data.len() / self.count as usize;
+        self.data.chunks_exact(length).nth(index as usize)
+    }
+
     /// What a plan for images of `channels` reads for image `index`.
     pub(super) fn input(&self, index: u32, channels: u32) -> Result<Input<'_>> {
         if self.channels != channels {

@@ -9,7 +9,7 @@ use crate::gpu::Input;
 use crate::io::StoredLatents;
 use crate::model::config::AutoencoderConfig;
 use crate::plan::Planes;
-use crate::tensor::{HostTensor, Size};
+use crate::tensor::{HostTensor, MAX_PIXELS, Size};
 
 /// Latents of one or more images, `[n, c, h, w]`, planar f32.
 #[derive(Debug, Clone, PartialEq)]
@@ -220,12 +220,9 @@ pub(super) fn check_size(what: &str, size: Size) -> Result<()> {
     Ok(())
 }
 
-/// An image of more pixels than this is taken for a mistake: 32768 by 32768.
-const MAX_PIXELS: u64 = 1 << 30;
-
 /// Refuses images that nobody means. Models differ in how many pixels a latent becomes.
 pub(super) fn check_image(size: Size) -> Result<()> {
-    if u64::from(size.width) * u64::from(size.height) > MAX_PIXELS {
+    if size.pixels() > MAX_PIXELS {
         return Err(Error::Input {
             what: "size".to_owned(),
             expected: format!("at most {MAX_PIXELS} pixels"),

@@ -59,19 +59,41 @@ pub(crate) fn with_header(header: &str, data: &[u8]) -> Vec<u8> {
     file
 }
 
+/// A file of `tests/fixtures`.
+fn fixture_path(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(name)
+}
+
+/// The content of a file of `tests/fixtures`.
+pub(crate) fn fixture_bytes(name: &str) -> Vec<u8> {
+    std::fs::read(fixture_path(name)).unwrap()
+}
+
+/// A tensor of a fixture.
+pub(crate) fn fixture(name: &str, tensor: &str) -> HostTensor {
+    let source = FileSource::open(fixture_path(&format!("{name}.safetensors"))).unwrap();
+    let header = block_on(read_header(&source)).unwrap();
+    block_on(read_tensor(&source, tensor, &header.tensors[tensor])).unwrap()
+}
+
 /// Config of the small model, and its golden image `[1, 3, 18, 20]`.
 pub(crate) fn golden() -> (String, HostTensor) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/toy_two_levels.safetensors");
-    let source = FileSource::open(path).unwrap();
+    let source = FileSource::open(fixture_path("toy_two_levels.safetensors")).unwrap();
     let header = block_on(read_header(&source)).unwrap();
-    let image = block_on(read_tensor(&source, "image", &header.tensors["image"])).unwrap();
-    (header.metadata["config"].clone(), image)
+    (header.metadata["config"].clone(), fixture("toy_two_levels", "image"))
 }
 
 /// The small model's weights.
 pub(crate) fn weights() -> Entries {
     let config = AutoencoderConfig::from_json(&golden().0).unwrap();
     formula::decoder(&config).iter().map(|(name, tensor)| (name.clone(), Entry::f32(tensor))).collect()
+}
+
+/// The small model's weights, those of its encoder among them.
+pub(crate) fn weights_of_both() -> Entries {
+    let config = AutoencoderConfig::from_json(&golden().0).unwrap();
+    let encoder = formula::weights(&wgvae::model::networks::encoder_tensors(&config));
+    weights().into_iter().chain(encoder.iter().map(|(name, tensor)| (name.clone(), Entry::f32(tensor)))).collect()
 }
 
 /// A folder of its own for each test.

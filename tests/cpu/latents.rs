@@ -1,8 +1,9 @@
 //! Latents in files: which tensor, and whether the values are the VAE's own.
 
 use pollster::block_on;
-use wgvae::internals::safetensors::write_safetensors;
-use wgvae::{HostTensor, Latents, MemorySource, Result, StoredLatents, read_latents};
+use wgvae::internals::npy::write_npy;
+use wgvae::internals::safetensors::{read_header, write_safetensors};
+use wgvae::{HostTensor, Latents, MemorySource, Result, StoredLatents, read_images, read_latents, write_latents};
 
 fn values() -> HostTensor {
     HostTensor { shape: vec![1, 1, 2, 2], data: vec![0.5, -1.0, 2.0, 3.25] }
@@ -49,6 +50,35 @@ fn other_names_are_as_the_diffusion_model_leaves_them() {
     );
     assert_eq!(read(&[("latent_tensor", &nothing()), ("z", &values())], Some("z")).unwrap(), plain);
     assert!(!Latents::stored(plain).unwrap().are_unscaled());
+}
+
+#[test]
+fn what_is_written_is_read_back_with_its_scale() {
+    for unscaled in [false, true] {
+        let latents = StoredLatents { tensor: values(), unscaled };
+        let file = write_latents(&latents, &[("family", "sd15".to_owned())]).unwrap();
+        assert_eq!(block_on(read_latents(&MemorySource::new("a.safetensors", file.clone()), None)).unwrap(), latents);
+        let header = block_on(read_header(&MemorySource::new("a.safetensors", file))).unwrap();
+        assert_eq!(header.metadata["family"], "sd15");
+        assert_eq!(header.metadata["unscaled"], unscaled.to_string());
+    }
+    let short = StoredLatents { tensor: HostTensor { shape: vec![5], data: vec![0.0; 4] }, unscaled: false };
+    let text = write_latents(&short, &[]).unwrap_err().to_string();
+    assert!(text.contains("data of shape [5]") && text.contains("4 elements"), "{text}");
+}
+
+#[test]
+fn images_are_the_tensor_of_that_name_or_a_whole_npy_file() {
+    let images = |file: Vec<u8>, name| block_on(read_images(&MemorySource::new("a", file), name));
+    let file = |name: &str| write_safetensors(&[(name, &values()), ("other", &nothing())]).unwrap();
+    assert_eq!(images(file("image"), None).unwrap(), values());
+    assert_eq!(images(file("images"), None).unwrap(), values());
+    assert_eq!(images(file("z"), Some("z")).unwrap(), values());
+    assert_eq!(images(write_npy(&values()), None).unwrap(), values());
+    let text = images(file("z"), None).unwrap_err().to_string();
+    assert!(text.contains("images in a") && text.contains("\"image\" or \"images\""), "{text}");
+    let text = images(write_npy(&values()), Some("z")).unwrap_err().to_string();
+    assert!(text.contains("a .npy file has one array"), "{text}");
 }
 
 #[test]

@@ -15,8 +15,9 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("io", &["tensor", "error", "model::config"]),
     ("report", &["tensor", "limits", "error", "model::config"]),
     ("tiling", &["tensor", "error", "model::config"]),
+    ("quality", &["tensor"]),
     ("vae", &["io", "gpu", "plan", "kernels", "model", "tiling", "limits", "tensor", "error"]),
-    ("lib", &["io", "gpu", "plan", "kernels", "model", "tiling", "limits", "tensor", "error", "vae"]),
+    ("lib", &["io", "gpu", "plan", "kernels", "model", "tiling", "quality", "limits", "tensor", "error", "vae"]),
     ("web", &["vae", "gpu", "plan", "io", "model::config", "limits", "tensor", "error"]),
     // These faces use the crate from outside, as `wgvae::...`.
     ("main", &["cli", "demo"]),

@@ -20,7 +20,7 @@ fn fnv1a64(name: &str) -> u64 {
 }
 
 /// `count` values of the tensor `name`, around `offset`.
-pub(crate) fn fill(name: &str, count: usize, offset: f32, scale: f32) -> Vec<f32> {
+fn fill(name: &str, count: usize, offset: f32, scale: f32) -> Vec<f32> {
     let seed = fnv1a64(name);
     (0..count as u64).map(|index| offset + scale * unit(seed, index)).collect()
 }
@@ -46,7 +46,12 @@ pub(crate) fn weight(name: &str, shape: &[usize]) -> HostTensor {
 
 /// The latents of `shape`.
 pub(crate) fn latents(shape: &[usize]) -> HostTensor {
-    HostTensor { shape: shape.to_vec(), data: fill("latents", shape.iter().product(), 0.0, 1.7) }
+    input("latents", shape, 1.7)
+}
+
+/// The input `name` of `shape`, within -`scale` and `scale`.
+pub(crate) fn input(name: &str, shape: &[usize], scale: f32) -> HostTensor {
+    HostTensor { shape: shape.to_vec(), data: fill(name, shape.iter().product(), 0.0, scale) }
 }
 
 /// All weights of the decoder that `config` describes.

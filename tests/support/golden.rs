@@ -65,9 +65,7 @@ impl Golden {
     }
 
     fn given(&self, name: &str, shape: &str, scale: f32) -> Option<HostTensor> {
-        let shape = self.shape(shape)?;
-        let data = formula::fill(name, shape.iter().product(), 0.0, scale);
-        Some(HostTensor { shape, data })
+        Some(formula::input(name, &self.shape(shape)?, scale))
     }
 
     fn shape(&self, name: &str) -> Option<Vec<usize>> {

@@ -1,0 +1,256 @@
+//! `wgvae encode`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use wgvae::internals::part_file::check_writable;
+use wgvae::{
+    Bytes, Checkpoint, Directions, EncodeOptions, Gpu, GpuOptions, HostTensor, LatentScale, LoadOptions, Posterior,
+    Result, Size, StoredLatents, Vae, check_encoder,
+};
+
+use super::images::{ImageFile, SizeArgs, Source, in_file};
+use super::interrupt::Interrupt;
+use super::latents_output::{Encoding, LatentsOutput};
+use super::paths::{Named, check_replaced, model_files};
+use super::report::Report;
+use super::session::Session;
+use super::{DecodeLimits, ModelArgs, ParkingArg, PrecisionArg, input};
+
+#[derive(Debug, Args)]
+pub(super) struct EncodeArgs {
+    #[command(flatten)]
+    model: ModelArgs,
+    /// Pictures (PNG, JPEG, WebP) or floats `[n, 3, h, w]` or `[3, h, w]` of -1 to 1 (.npy, .safetensors); all of one size, unless --each is given
+    #[arg(long, value_name = "FILE", required = true, num_args = 1..)]
+    image: Vec<PathBuf>,
+    /// Latents `[n, c, h, w]` to write: .safetensors (tensor `latents`, or `moments`) or .npy
+    #[arg(short, long, value_name = "FILE")]
+    output: PathBuf,
+    #[command(flatten)]
+    size: SizeArgs,
+    /// Write a file for each file of images instead of one of all: out.npy becomes out-1.npy and so on
+    #[arg(long)]
+    each: bool,
+    /// Draw from the distribution that the encoder gives, instead of taking its middle; the same on every machine
+    #[arg(long)]
+    sample: bool,
+    /// Which noise to draw. The images of a file have different noise; the first image of every file has the same
+    #[arg(long, value_name = "N", default_value_t = 0, requires = "sample")]
+    seed: u64,
+    /// Write the distribution itself, `[n, 2c, h, w]`: means, then logarithms of variances, without the diffusion model's scale
+    #[arg(long, conflicts_with_all = ["sample", "unscaled"])]
+    moments: bool,
+    /// Write the VAE's own latents, without the diffusion model's scale and patches
+    #[arg(long)]
+    unscaled: bool,
+    /// Element type of weights and activations; auto: f16 on a GPU, f32 on a CPU driver
+    #[arg(long, value_enum, default_value_t = PrecisionArg::Auto)]
+    precision: PrecisionArg,
+    /// Limits to keep within: the device's own, or those that every WebGPU browser has
+    #[arg(long, value_enum, default_value_t = DecodeLimits::Device)]
+    limits: DecodeLimits,
+    /// The most GPU memory to take, such as 512MiB; the latents stay the same to rounding, the time does not
+    #[arg(long, value_name = "BYTES", value_parser = super::parse_bytes)]
+    memory_budget: Option<Bytes>,
+    /// Whether what does not fit the budget may wait in host memory; auto: not on devices whose memory is the host's
+    #[arg(long, value_enum, default_value_t = ParkingArg::Auto)]
+    parking: ParkingArg,
+    /// Adapter to use: part of its name, or its index in `wgvae adapters`
+    #[arg(long, value_name = "NAME|INDEX")]
+    adapter: Option<String>,
+    /// JSON file for the adapter, the plan, memory and the time of each step
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
+    /// Encode every image so many times; the reported `seconds` are the median of all
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    repeat: u32,
+    /// Print the facts as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Checks everything that can be checked without a GPU first, then loads, encodes and writes.
+pub(super) async fn run(args: &EncodeArgs) -> Result<String> {
+    let interrupt = Interrupt::install();
+    let output = LatentsOutput::new(&args.output, if args.each { args.image.len() } else { 1 })?;
+    args.report.as_deref().map_or(Ok(()), check_writable)?;
+    let checkpoint = args.model.open().await?;
+    args.check_paths(&checkpoint, &output)?;
+    check_encoder(&checkpoint)?;
+    if !args.leaves_scale() {
+        checkpoint.scaled_config()?;
+    }
+    let files = args.open_images(checkpoint.config().latent_factor(args.leaves_scale())).await?;
+    let images: Vec<Source> = files.iter().map(ImageFile::source).collect();
+
+    let gpu = Gpu::request(&GpuOptions {
+        adapter: args.adapter.clone(),
+        webgpu_default_limits: args.limits == DecodeLimits::WebgpuDefault,
+        ..GpuOptions::default()
+    })
+    .await?;
+    let mut vae = Vae::load(&gpu, &checkpoint, args.load_options()).await?;
+    let options = EncodeOptions {
+        profile: args.report.is_some(),
+        memory_budget: args.memory_budget,
+        parking: args.parking.into(),
+    };
+    args.check_plans(&vae, &images, &options)?;
+    let total = images.iter().map(|image| u64::from(image.count) * u64::from(args.repeat)).sum();
+    let mut session = Session::new(&gpu, &interrupt, total);
+    let mut written = Vec::new();
+    for (name, group) in output.names().into_iter().zip(args.groups(files)) {
+        let encoding = args.encode(group, &mut vae, &options, &mut session).await?;
+        written.push((name, output.bytes(&encoding, &args.facts(&checkpoint))?));
+    }
+    let report = Report::of_encode(&gpu, &mut vae, &images, &options, &session.finish(), &output.names()).await?;
+    written.extend(args.report.iter().map(|path| (path.clone(), report.to_bytes())));
+    interrupt.write_all(&written)?;
+    Ok(report.show(args.json))
+}
+
+impl EncodeArgs {
+    /// Whether what is written is the VAE's own.
+    fn leaves_scale(&self) -> bool {
+        self.unscaled || self.moments
+    }
+
+    fn load_options(&self) -> LoadOptions {
+        LoadOptions {
+            directions: Directions::Encode,
+            precision: self.precision.into(),
+            unscaled: self.leaves_scale(),
+            weights_on_host: self.memory_budget.is_some(),
+        }
+    }
+
+    /// Fails if one file of the command line would replace another.
+    fn check_paths(&self, checkpoint: &Checkpoint, output: &LatentsOutput) -> Result<()> {
+        let images = self.image.iter().map(|path| ("--image", path.as_path()));
+        let inputs: Vec<Named<'_>> = images.chain(model_files(checkpoint)).collect();
+        let names = output.names();
+        let mut outputs: Vec<Named<'_>> = names.iter().map(|name| ("--output", name.as_path())).collect();
+        outputs.extend(self.report.iter().map(|path| ("--report", path.as_path())));
+        check_replaced(&inputs, &outputs)
+    }
+
+    /// Opens all files, for images with sides that are multiples of `factor`. What becomes one file has to have one size.
+    async fn open_images(&self, factor: u32) -> Result<Vec<ImageFile>> {
+        let mut files: Vec<ImageFile> = Vec::new();
+        for path in &self.image {
+            files.push(self.size.open(path, factor).await?);
+        }
+        let images: Vec<Source> = files.iter().map(ImageFile::source).collect();
+        let other = images.iter().find(|image| !self.each && image.size != images[0].size);
+        let described = |image: &Source| format!("{} of {}", image.file.display(), image.size);
+        match other {
+            None => Ok(files),
+            Some(other) => Err(input(
+                "--image",
+                "images of one size, for one file of latents (or --each, or --resize)",
+                format!("{} and {}", described(&images[0]), described(other)),
+            )),
+        }
+    }
+
+    /// Plans for every size, so that what is too large is known before anything is encoded, and what the model cannot say.
+    fn check_plans(&self, vae: &Vae, images: &[Source], options: &EncodeOptions) -> Result<()> {
+        let mut known: Vec<Size> = Vec::new();
+        for Source { file, size, .. } in images {
+            if known.contains(size) {
+                continue;
+            }
+            known.push(*size);
+            let plan = vae.plan_encode(*size, options);
+            let channels = plan.map_err(|error| in_file(error, &file.display().to_string()))?.result.channels;
+            if channels == vae.config().latent_channels && (self.sample || self.moments) {
+                let flag = if self.sample { "--sample" } else { "--moments" };
+                let model = self.model.model.display();
+                return Err(input(
+                    flag,
+                    "a model whose encoder gives a distribution",
+                    format!("{model}, whose encoder gives the latents themselves"),
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// What each file is made of.
+    fn groups(&self, files: Vec<ImageFile>) -> Vec<Vec<ImageFile>> {
+        if self.each { files.into_iter().map(|file| vec![file]).collect() } else { vec![files] }
+    }
+
+    /// Encodes what becomes one file. Pictures are read one at a time.
+    async fn encode(
+        &self,
+        files: Vec<ImageFile>,
+        vae: &mut Vae,
+        options: &EncodeOptions,
+        session: &mut Session<'_>,
+    ) -> Result<Encoding> {
+        let mut stack = Stack::default();
+        for file in files {
+            let images = file.read()?;
+            for index in 0..images.count() {
+                let moments = session.encode(vae, &images, index, options, self.repeat).await?;
+                stack.add(self.wanted(vae, moments, stack.count)?);
+            }
+        }
+        let tensor = stack.into_tensor();
+        Ok(if self.moments {
+            Encoding::Moments(tensor)
+        } else {
+            Encoding::Latents(StoredLatents { tensor, unscaled: self.unscaled })
+        })
+    }
+
+    /// What is written of an encoder's output for image `index` of a file.
+    fn wanted(&self, vae: &Vae, moments: HostTensor, index: u32) -> Result<HostTensor> {
+        if self.moments {
+            return Ok(moments);
+        }
+        let posterior = Posterior::new(moments, vae.config().latent_channels)?;
+        let own = if self.sample { posterior.sample(self.seed, index)? } else { posterior.into_mode() };
+        if self.unscaled { Ok(own) } else { vae.scale_latents(&own) }
+    }
+
+    /// What a file says beside its values.
+    fn facts(&self, checkpoint: &Checkpoint) -> Vec<(&'static str, String)> {
+        let mut facts = vec![("producer", concat!("wgvae ", env!("CARGO_PKG_VERSION")).to_owned())];
+        facts.extend(self.model.family.clone().map(|family| ("family", family)));
+        if let LatentScale::Known { from } = checkpoint.scale() {
+            facts.push(("scale", format!("by {from}")));
+        }
+        let posterior = match (self.moments, self.sample) {
+            (true, _) => return facts,
+            (false, true) => "sample",
+            (false, false) => "mode",
+        };
+        facts.push(("posterior", posterior.to_owned()));
+        facts.extend(self.sample.then(|| ("seed", self.seed.to_string())));
+        facts
+    }
+}
+
+/// Tensors of one shape, one after the other.
+#[derive(Debug, Default)]
+struct Stack {
+    count: u32,
+    shape: Vec<usize>,
+    data: Vec<f32>,
+}
+
+impl Stack {
+    fn add(&mut self, tensor: HostTensor) {
+        self.count += 1;
+        self.shape = tensor.shape;
+        self.data.extend(tensor.data);
+    }
+
+    /// `[n, ...]`.
+    fn into_tensor(self) -> HostTensor {
+        HostTensor { shape: [&[self.count as usize], self.shape.as_slice()].concat(), data: self.data }
+    }
+}

@@ -1,0 +1,32 @@
+//! Which files a command reads and writes: none may replace another.
+
+use std::path::Path;
+
+use wgvae::{Checkpoint, Result};
+
+use super::input;
+
+/// A file of the command line, and the flag that named it.
+pub(super) type Named<'a> = (&'static str, &'a Path);
+
+/// The files of a model.
+pub(super) fn model_files(checkpoint: &Checkpoint) -> impl Iterator<Item = Named<'_>> {
+    checkpoint.files().map(|(name, _)| ("--model", Path::new(name)))
+}
+
+/// Fails if a file of `outputs` would replace one of `inputs`, or another of `outputs`.
+pub(super) fn check_replaced(inputs: &[Named<'_>], outputs: &[Named<'_>]) -> Result<()> {
+    for (index, (flag, path)) in outputs.iter().enumerate() {
+        let taken = inputs.iter().chain(&outputs[..index]);
+        if let Some((other, _)) = taken.into_iter().find(|(_, taken)| same(taken, path)) {
+            return Err(input(*flag, format!("another file than that of {other}"), path.display().to_string()));
+        }
+    }
+    Ok(())
+}
+
+/// Whether both paths lead to one file, which need not exist yet.
+fn same(left: &Path, right: &Path) -> bool {
+    let whole = |path: &Path| path.canonicalize().or_else(|_| std::path::absolute(path)).ok();
+    left == right || whole(left).is_some_and(|left| Some(left) == whole(right))
+}

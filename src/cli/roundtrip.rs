@@ -1,0 +1,185 @@
+//! `wgvae roundtrip`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use serde_json::json;
+use wgvae::internals::image_file::{ImageFormat, Pixels, encode_image};
+use wgvae::internals::part_file::check_writable;
+use wgvae::internals::quality::{psnr, squared_differences, ssim};
+use wgvae::{
+    Bytes, DecodeOptions, Directions, EncodeOptions, Gpu, GpuOptions, HostTensor, Images, Latents, LoadOptions,
+    Posterior, Result, RowPixels, Rows, Size, Vae, check_decoder, check_encoder,
+};
+
+use super::images::SizeArgs;
+use super::interrupt::Interrupt;
+use super::paths::{check_replaced, model_files};
+use super::session::{Run, Session};
+use super::{DecodeLimits, ModelArgs, ParkingArg, PrecisionArg, input};
+
+#[derive(Debug, Args)]
+pub(super) struct RoundtripArgs {
+    /// Picture (PNG, JPEG, WebP), or floats `[3, h, w]` of -1 to 1 (.npy, .safetensors)
+    #[arg(value_name = "IMAGE")]
+    image: PathBuf,
+    #[command(flatten)]
+    model: ModelArgs,
+    /// Picture to write: .png, .jpg or .webp
+    #[arg(short, long, value_name = "FILE")]
+    output: PathBuf,
+    #[command(flatten)]
+    size: SizeArgs,
+    /// Element type of weights and activations; auto: f16 on a GPU, f32 on a CPU driver
+    #[arg(long, value_enum, default_value_t = PrecisionArg::Auto)]
+    precision: PrecisionArg,
+    /// Limits to keep within: the device's own, or those that every WebGPU browser has
+    #[arg(long, value_enum, default_value_t = DecodeLimits::Device)]
+    limits: DecodeLimits,
+    /// The most GPU memory to take, such as 512MiB
+    #[arg(long, value_name = "BYTES", value_parser = super::parse_bytes)]
+    memory_budget: Option<Bytes>,
+    /// Whether what does not fit the budget may wait in host memory; auto: not on devices whose memory is the host's
+    #[arg(long, value_enum, default_value_t = ParkingArg::Auto)]
+    parking: ParkingArg,
+    /// Adapter to use: part of its name, or its index in `wgvae adapters`
+    #[arg(long, value_name = "NAME|INDEX")]
+    adapter: Option<String>,
+    /// Print the facts as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Encodes, takes the middle of what the encoder says, decodes, writes and compares.
+pub(super) async fn run(args: &RoundtripArgs) -> Result<String> {
+    let interrupt = Interrupt::install();
+    let format = ImageFormat::from_path(&args.output)?;
+    check_writable(&args.output)?;
+    let checkpoint = args.model.open().await?;
+    let inputs: Vec<_> = model_files(&checkpoint).chain([("IMAGE", args.image.as_path())]).collect();
+    check_replaced(&inputs, &[("--output", &args.output)])?;
+    check_encoder(&checkpoint)?;
+    check_decoder(&checkpoint)?;
+    let file = args.size.open(&args.image, checkpoint.config().latent_factor(true)).await?;
+    let (count, size) = (file.source().count, file.source().size);
+    if count != 1 {
+        return Err(input(format!("image in {}", args.image.display()), "one image", format!("{count} images")));
+    }
+    format.check_size(&args.output, size)?;
+    let images = file.read()?;
+
+    let gpu = Gpu::request(&GpuOptions {
+        adapter: args.adapter.clone(),
+        webgpu_default_limits: args.limits == DecodeLimits::WebgpuDefault,
+        ..GpuOptions::default()
+    })
+    .await?;
+    let mut vae = Vae::load(&gpu, &checkpoint, args.load_options()).await?;
+    let mut session = Session::new(&gpu, &interrupt, 2);
+    let (data, predicted) = args.there_and_back(&images, &mut vae, &mut session).await?;
+    let encoded = encode_image(format, &Pixels { size, data: &data })?;
+    interrupt.write_all(&[(args.output.clone(), encoded)])?;
+    Ok(args.answer(&gpu, size, &compared(&images, &data, size), &session.finish(), predicted))
+}
+
+impl RoundtripArgs {
+    /// The VAE's own latents: what they mean to a diffusion model does not matter.
+    fn load_options(&self) -> LoadOptions {
+        LoadOptions {
+            directions: Directions::Both,
+            precision: self.precision.into(),
+            unscaled: true,
+            weights_on_host: self.memory_budget.is_some(),
+        }
+    }
+
+    /// The image as it comes back, RGB `[h, w, 3]`, and the memory that was predicted.
+    async fn there_and_back(
+        &self,
+        images: &Images,
+        vae: &mut Vae,
+        session: &mut Session<'_>,
+    ) -> Result<(Vec<u8>, Bytes)> {
+        let (memory_budget, parking) = (self.memory_budget, self.parking.into());
+        let there = EncodeOptions { memory_budget, parking, ..EncodeOptions::default() };
+        let moments = session.encode(vae, images, 0, &there, 1).await?;
+        let predicted = vae.predicted_peak();
+        let HostTensor { shape, data } = Posterior::new(moments, vae.config().latent_channels)?.into_mode();
+        let latents = Latents::new(HostTensor { shape, data })?.unscaled();
+        let back = DecodeOptions { memory_budget, parking, ..DecodeOptions::default() };
+        let mut pixels = Vec::new();
+        let mut add = |rows: Rows<'_>| {
+            let RowPixels::Rgba8(rows) = rows.pixels else { unreachable!("a picture was asked for") };
+            pixels.extend(rows.as_chunks::<4>().0.iter().flat_map(|[r, g, b, _]| [*r, *g, *b]));
+            Ok(())
+        };
+        session.decode(vae, &latents, 0, &back, &mut add).await?;
+        Ok((pixels, predicted.max(vae.predicted_peak()).unwrap_or_default()))
+    }
+
+    fn answer(&self, gpu: &Gpu, size: Size, quality: &Quality, runs: &[Run], predicted: Bytes) -> String {
+        let seconds: Vec<f64> = runs.iter().map(|run| run.times.seconds).collect();
+        let measured = gpu.ledger().peak();
+        if self.json {
+            return super::to_json(&json!({
+                "file": self.output,
+                "image": size,
+                "psnr_db": Some(quality.psnr).filter(|psnr| psnr.is_finite()),
+                "ssim": quality.ssim,
+                "encode_seconds": seconds.first(),
+                "decode_seconds": seconds.last(),
+                "predicted_peak_bytes": predicted,
+                "measured_peak_bytes": measured,
+                "adapter": gpu.adapter(),
+            }));
+        }
+        format!(
+            "wrote {} ({size})\n\
+             {quality}, to the picture as it was encoded\n\
+             encoded in {:.2} s, decoded in {:.2} s on {} ({})\n\
+             GPU memory at its peak: {predicted} predicted, {measured} measured",
+            self.output.display(),
+            seconds.first().copied().unwrap_or_default(),
+            seconds.last().copied().unwrap_or_default(),
+            gpu.adapter().name,
+            gpu.adapter().backend,
+        )
+    }
+}
+
+/// How alike two pictures are.
+struct Quality {
+    /// In dB, infinite for equal ones.
+    psnr: f64,
+    /// None for pictures smaller than its window.
+    ssim: Option<f64>,
+}
+
+impl std::fmt::Display for Quality {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if self.psnr.is_finite() {
+            write!(f, "PSNR {:.2} dB, ", self.psnr)?;
+        } else {
+            f.write_str("PSNR infinite (equal), ")?;
+        }
+        match self.ssim {
+            Some(ssim) => write!(f, "SSIM {ssim:.4}"),
+            None => f.write_str("SSIM n/a (below 11 pixels a side)"),
+        }
+    }
+}
+
+/// What was encoded, as a picture of 8 bits, and what came back.
+fn compared(images: &Images, back: &[u8], size: Size) -> Quality {
+    let plane = size.width as usize * size.height as usize;
+    let values = images.image(0).unwrap_or_default();
+    let before: Vec<u8> =
+        (0..plane).flat_map(|pixel| [0, 1, 2].map(|channel| level(values[channel * plane + pixel]))).collect();
+    Quality { psnr: psnr(squared_differences(&before, back), back.len()), ssim: ssim(&before, back, size) }
+}
+
+/// The level of a value, as a decode rounds it.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "0 to 255")]
+fn level(value: f32) -> u8 {
+    ((value * 0.5 + 0.5).clamp(0.0, 1.0) * 255.0).round_ties_even() as u8
+}

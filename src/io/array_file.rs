@@ -1,0 +1,56 @@
+//! One array of a file: the only one of a .npy file, or one of a .safetensors file by its name. Which of the formats it is shows in the file's first bytes.
+
+use super::npy::read_npy;
+use super::safetensors::{Header, read_header, read_tensor};
+use super::source::ByteSource;
+use crate::error::{Error, Result};
+use crate::tensor::HostTensor;
+
+/// How every .npy file begins.
+const NPY_MAGIC: &[u8] = b"\x93NUMPY";
+
+/// An array that is there, not yet read.
+pub(super) enum ArrayFile {
+    Npy,
+    Safetensors { header: Header, name: String },
+}
+
+impl ArrayFile {
+    /// Looks for the tensor `name`, or where no name is given for the first there is of `usual`. `what` is for errors: `latents`, `images`.
+    pub(super) async fn find(source: &dyn ByteSource, what: &str, name: Option<&str>, usual: &[&str]) -> Result<Self> {
+        let start = source.read_at(0, source.len().min(NPY_MAGIC.len() as u64)).await?;
+        if start == NPY_MAGIC {
+            return match name {
+                None => Ok(Self::Npy),
+                Some(name) => Err(Error::Input {
+                    what: format!("tensor of {}", source.name()),
+                    expected: "none: a .npy file has one array".to_owned(),
+                    found: format!("\"{name}\""),
+                }),
+            };
+        }
+        let header = read_header(source).await?;
+        let names = name.as_ref().map_or(usual, std::slice::from_ref);
+        match names.iter().find(|name| header.tensors.contains_key(**name)) {
+            Some(name) => Ok(Self::Safetensors { name: (*name).to_owned(), header }),
+            None => Err(missing(source, what, names, &header)),
+        }
+    }
+
+    /// Reads it.
+    pub(super) async fn read(&self, source: &dyn ByteSource) -> Result<HostTensor> {
+        match self {
+            Self::Npy => read_npy(source).await,
+            Self::Safetensors { header, name } => read_tensor(source, name, &header.tensors[name]).await,
+        }
+    }
+}
+
+fn missing(source: &dyn ByteSource, what: &str, names: &[&str], header: &Header) -> Error {
+    let found: Vec<&str> = header.tensors.keys().map(String::as_str).take(8).collect();
+    Error::Input {
+        what: format!("{what} in {}", source.name()),
+        expected: format!("a tensor \"{}\"", names.join("\" or \"")),
+        found: if found.is_empty() { "no tensors".to_owned() } else { format!("only \"{}\"", found.join("\", \"")) },
+    }
+}

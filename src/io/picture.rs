@@ -1,0 +1,79 @@
+//! Pictures to be encoded: read as they are (`read`), brought to a size (`fit`, `lanczos`), and turned into the floats that an encoder takes.
+//!
+//! Together that is diffusers' `load_image` and `VaeImageProcessor.preprocess`.
+
+mod fit;
+mod jpeg;
+mod lanczos;
+mod read;
+
+pub use self::fit::{Fit, Fitted, Resize};
+pub use self::read::{PictureFile, Remark};
+
+use self::lanczos::{Level, resize};
+use crate::tensor::Size;
+
+/// A picture in host memory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Picture {
+    /// Extent in pixels.
+    pub size: Size,
+    /// RGB levels, `[h, w, 3]`.
+    pub levels: Levels,
+}
+
+/// Levels of a picture as precise as its file has them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Levels {
+    /// 0 to 255.
+    Eight(Vec<u8>),
+    /// 0 to 65535.
+    Sixteen(Vec<u16>),
+}
+
+impl Picture {
+    /// The picture at another size, by PIL's Lanczos.
+    #[must_use]
+    pub fn resized(self, size: Size) -> Self {
+        let levels = match self.levels {
+            Levels::Eight(levels) => Levels::Eight(resize(levels, self.size, size)),
+            Levels::Sixteen(levels) => Levels::Sixteen(resize(levels, self.size, size)),
+        };
+        Self { size, levels }
+    }
+
+    /// The middle of the picture, no larger than it is.
+    #[must_use]
+    pub fn middle(self, size: Size) -> Self {
+        if size == self.size {
+            return self;
+        }
+        let levels = match self.levels {
+            Levels::Eight(levels) => Levels::Eight(middle(&levels, self.size, size)),
+            Levels::Sixteen(levels) => Levels::Sixteen(middle(&levels, self.size, size)),
+        };
+        Self { size, levels }
+    }
+
+    /// What an encoder takes: `[3, h, w]`, -1 to 1.
+    pub fn to_floats(&self) -> Vec<f32> {
+        match &self.levels {
+            Levels::Eight(levels) => floats(levels),
+            Levels::Sixteen(levels) => floats(levels),
+        }
+    }
+}
+
+/// The middle of `levels`. Where it cannot be quite in the middle it begins where diffusers begins it.
+fn middle<L: Level>(levels: &[L], from: Size, size: Size) -> Vec<L> {
+    let skipped = |from: u32, side: u32| (from / 2 - side / 2) as usize;
+    let rows = levels.chunks_exact(from.width as usize * 3).skip(skipped(from.height, size.height));
+    let columns = skipped(from.width, size.width) * 3;
+    rows.take(size.height as usize).flat_map(|row| &row[columns..columns + size.width as usize * 3]).copied().collect()
+}
+
+/// `2 v - 1` of `v` in 0 to 1, each step rounded as diffusers has it, planes one after the other.
+fn floats<L: Level>(levels: &[L]) -> Vec<f32> {
+    let pixels = levels.as_chunks::<3>().0;
+    (0..3).flat_map(|channel| pixels.iter().map(move |pixel| 2.0 * pixel[channel].fraction() - 1.0)).collect()
+}

@@ -1,0 +1,195 @@
+//! Picture files: PNG, JPEG and WebP, told apart by their content. The header first, so that sizes can be checked before anything large is made.
+
+use std::fmt;
+use std::fs::File;
+use std::io::{Cursor, ErrorKind, Read as _};
+use std::path::{Path, PathBuf};
+
+use image::metadata::Orientation;
+use image::{ColorType, DynamicImage, ImageDecoder, ImageError, ImageFormat, ImageReader};
+
+use super::jpeg::JpegMarkers;
+use super::{Levels, Picture};
+use crate::error::{Error, Result};
+use crate::tensor::{Bytes, MAX_PIXELS, Size};
+
+/// Something about a picture that is not encoded as the file has it, or not as other tools would.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Remark {
+    /// It has transparency.
+    Alpha,
+    /// It has 16 bits a channel.
+    SixteenBits,
+    /// It has no colours.
+    Grey,
+    /// It is meant for print.
+    Cmyk,
+    /// It is to be turned or mirrored, by this number of EXIF's.
+    Orientation(u8),
+}
+
+impl fmt::Display for Remark {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Alpha => f.write_str("transparency is dropped, not blended: the colours below it are encoded"),
+            Self::SixteenBits => f.write_str("all 16 bits of each level are used, where PIL keeps 8"),
+            Self::Grey => f.write_str("a grey picture: red, green and blue are made equal"),
+            Self::Cmyk => f.write_str("a CMYK picture, made RGB without its colour profile"),
+            Self::Orientation(number) => write!(f, "turned or mirrored as its EXIF orientation {number} says"),
+        }
+    }
+}
+
+/// A picture file of which the header is known.
+#[derive(Debug, Clone)]
+pub struct PictureFile {
+    path: PathBuf,
+    format: ImageFormat,
+    size: Size,
+    orientation: Orientation,
+    remarks: Vec<Remark>,
+}
+
+/// First bytes that are enough to tell formats apart.
+const MAGIC_BYTES: u64 = 12;
+
+impl PictureFile {
+    /// Whether the file at `path` begins as a PNG, JPEG or WebP file does.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn is_picture(path: &Path) -> Result<bool> {
+        format_of(path).map(|format| format.is_some())
+    }
+
+    /// Reads the header of the file at `path`.
+    ///
+    /// # Errors
+    /// [`Error::Io`], [`Error::Format`], or [`Error::Input`] when it has no pixels or more than anybody means.
+    pub fn open(path: &Path) -> Result<Self> {
+        let name = || path.display().to_string();
+        let format = format_of(path)?.ok_or_else(|| Error::Format {
+            file: name(),
+            problem: "not a picture of a kind that is read: PNG, JPEG and WebP are".to_owned(),
+        })?;
+        let bytes = read_file(path)?;
+        let mut decoder = decoder(path, format, &bytes)?;
+        let orientation = decoder.orientation().unwrap_or(Orientation::NoTransforms);
+        let (width, height) = decoder.dimensions();
+        let size =
+            if swaps_sides(orientation) { Size { width: height, height: width } } else { Size { width, height } };
+        if size.pixels() == 0 || size.pixels() > MAX_PIXELS {
+            return Err(Error::Input {
+                what: format!("size of {}", name()),
+                expected: format!("1 to {MAX_PIXELS} pixels"),
+                found: size.to_string(),
+            });
+        }
+        let mut remarks = Vec::new();
+        if format == ImageFormat::Jpeg {
+            let JpegMarkers { components, complete } = JpegMarkers::of(&bytes);
+            if !complete {
+                return Err(cut_short(path));
+            }
+            remarks.extend((components == 4).then_some(Remark::Cmyk));
+        }
+        remarks.extend(color_remarks(decoder.color_type()));
+        if orientation != Orientation::NoTransforms {
+            remarks.push(Remark::Orientation(orientation.to_exif()));
+        }
+        Ok(Self { path: path.to_owned(), format, size, orientation, remarks })
+    }
+
+    /// Its extent in pixels, the right way up.
+    pub fn size(&self) -> Size {
+        self.size
+    }
+
+    /// What is to be said about it.
+    pub fn remarks(&self) -> &[Remark] {
+        &self.remarks
+    }
+
+    /// Reads the picture: RGB, the right way up. Colour profiles and gamma are left aside, as by PIL; of an animation it is the first frame.
+    ///
+    /// # Errors
+    /// [`Error::Io`], [`Error::Format`], [`Error::HostMemory`].
+    pub fn read(&self) -> Result<Picture> {
+        let bytes = read_file(&self.path)?;
+        let decoder = decoder(&self.path, self.format, &bytes)?;
+        check_memory(&self.path, decoder.total_bytes())?;
+        let mut image = DynamicImage::from_decoder(decoder).map_err(|error| unreadable(&self.path, error))?;
+        image.apply_orientation(self.orientation);
+        let size = Size { width: image.width(), height: image.height() };
+        if size != self.size {
+            let problem = format!("it changed while it was read: {} at first, then {size} pixels", self.size);
+            return Err(Error::Format { file: self.path.display().to_string(), problem });
+        }
+        let levels = if self.remarks.contains(&Remark::SixteenBits) {
+            Levels::Sixteen(image.into_rgb16().into_raw())
+        } else {
+            Levels::Eight(image.into_rgb8().into_raw())
+        };
+        Ok(Picture { size, levels })
+    }
+}
+
+/// The format by the file's first bytes; `None` for others.
+fn format_of(path: &Path) -> Result<Option<ImageFormat>> {
+    let mut start = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(MAGIC_BYTES).read_to_end(&mut start));
+    read.map_err(|source| io_error(path, source))?;
+    let known = |format: &ImageFormat| matches!(format, ImageFormat::Png | ImageFormat::Jpeg | ImageFormat::WebP);
+    Ok(image::guess_format(&start).ok().filter(known))
+}
+
+fn read_file(path: &Path) -> Result<Vec<u8>> {
+    std::fs::read(path).map_err(|source| io_error(path, source))
+}
+
+fn decoder<'a>(path: &Path, format: ImageFormat, bytes: &'a [u8]) -> Result<impl ImageDecoder + 'a> {
+    ImageReader::with_format(Cursor::new(bytes), format).into_decoder().map_err(|error| unreadable(path, error))
+}
+
+fn color_remarks(color: ColorType) -> impl Iterator<Item = Remark> {
+    let remarks = [
+        (!color.has_color(), Remark::Grey),
+        (color.has_alpha(), Remark::Alpha),
+        (color.bytes_per_pixel() > color.channel_count(), Remark::SixteenBits),
+    ];
+    remarks.into_iter().filter_map(|(is_so, remark)| is_so.then_some(remark))
+}
+
+fn swaps_sides(orientation: Orientation) -> bool {
+    matches!(
+        orientation,
+        Orientation::Rotate90 | Orientation::Rotate270 | Orientation::Rotate90FlipH | Orientation::Rotate270FlipH
+    )
+}
+
+/// Decoders end the process where there is no memory. Here it is an error, unless somebody else takes it in between.
+fn check_memory(path: &Path, bytes: u64) -> Result<()> {
+    let enough = usize::try_from(bytes).is_ok_and(|bytes| Vec::<u8>::new().try_reserve_exact(bytes).is_ok());
+    if enough {
+        return Ok(());
+    }
+    Err(Error::HostMemory { what: format!("the picture {}", path.display()), needed: Bytes(bytes) })
+}
+
+fn cut_short(path: &Path) -> Error {
+    Error::Format { file: path.display().to_string(), problem: "the picture is cut short".to_owned() }
+}
+
+fn unreadable(path: &Path, error: ImageError) -> Error {
+    let failed = |problem| Error::Format { file: path.display().to_string(), problem };
+    match error {
+        ImageError::Limits(_) => failed("its rows or its metadata are larger than is read".to_owned()),
+        ImageError::IoError(error) if error.kind() == ErrorKind::UnexpectedEof => cut_short(path),
+        ImageError::IoError(source) => io_error(path, source),
+        other => failed(format!("unreadable: {other}")),
+    }
+}
+
+fn io_error(path: &Path, source: std::io::Error) -> Error {
+    Error::Io { path: path.display().to_string(), source }
+}

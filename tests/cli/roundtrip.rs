@@ -1,0 +1,63 @@
+//! `wgvae roundtrip`: what is written and what is said of it.
+
+use image::ExtendedColorType;
+use wgvae::Size;
+use wgvae::internals::quality::{psnr, squared_differences, ssim};
+
+use crate::encode::{levels, png};
+use crate::tool::{Folder, Outcome};
+
+fn roundtrip(folder: &Folder, more: &[&str]) -> Outcome {
+    folder.run(&[&["roundtrip", "--model", "model", "--precision", "f32"], more].concat())
+}
+
+#[test]
+fn the_reconstruction_is_written_and_compared() {
+    let folder = Folder::of_both();
+    folder.write("a.png", &png(&levels(), 20, 18, ExtendedColorType::Rgb8));
+    let said = roundtrip(&folder, &["a.png", "-o", "again.png"]).ok().stdout;
+    let again = image::load_from_memory(&folder.read("again.png")).unwrap().into_rgb8();
+    assert_eq!((again.width(), again.height()), (20, 18));
+    let loss = psnr(squared_differences(&levels(), again.as_raw()), levels().len());
+    let alike = ssim(&levels(), again.as_raw(), Size { width: 20, height: 18 }).unwrap();
+    assert!(said.contains(&format!("PSNR {loss:.2} dB, SSIM {alike:.4}")), "{said}, not {loss} and {alike}");
+
+    let json = roundtrip(&folder, &["a.png", "-o", "b.png", "--json", "--memory-budget", "2MiB"]).json();
+    assert_eq!([&json["psnr_db"], &json["ssim"]].map(|value| value.as_f64()), [Some(loss), Some(alike)]);
+    assert_eq!(json["image"]["width"], 20);
+    assert!(json["measured_peak_bytes"].as_u64() <= json["predicted_peak_bytes"].as_u64());
+
+    // An encode and a decode by hand give the same.
+    folder.encode(&["--image", "a.png", "-o", "latents.safetensors"]).ok();
+    folder.decode(&["-o", "by-hand.png"]).ok();
+    let by_hand = image::load_from_memory(&folder.read("by-hand.png")).unwrap().into_rgb8();
+    let furthest = by_hand.as_raw().iter().zip(again.as_raw()).map(|(a, b)| a.abs_diff(*b)).max();
+    assert!(furthest <= Some(1), "{furthest:?}");
+}
+
+#[test]
+fn a_picture_too_small_for_ssim_has_a_psnr() {
+    let folder = Folder::of_both();
+    folder.write("a.png", &png(&levels()[..10 * 10 * 3], 10, 10, ExtendedColorType::Rgb8));
+    let said = roundtrip(&folder, &["a.png", "-o", "b.jpg"]).ok().stdout;
+    assert!(said.contains(" dB, SSIM n/a (below 11 pixels a side)"), "{said}");
+    let json = roundtrip(&folder, &["a.png", "-o", "b.webp", "--json"]).json();
+    assert!(json["ssim"].is_null() && json["psnr_db"].is_number(), "{json}");
+}
+
+#[test]
+fn roundtrips_that_cannot_be() {
+    let folder = Folder::of_both();
+    folder.write("a.png", &png(&levels(), 20, 18, ExtendedColorType::Rgb8));
+    let refused = |more: &[&str], code, words: &[&str]| roundtrip(&folder, more).failed(&more.join(" "), code, words);
+    refused(&["a.png", "-o", "a.png"], 1, &["--output", "IMAGE", "a.png"]);
+    refused(&["a.png", "-o", "b.npy"], 1, &["b.npy", "png, jpg, jpeg, webp"]);
+    refused(&["-o", "b.png"], 2, &["IMAGE"]);
+    refused(&["missing.png", "-o", "b.png"], 1, &["missing.png", "No such file"]);
+    folder.write("two.npy", &wgvae::internals::npy::write_npy(&crate::formula::input("image", &[2, 3, 8, 8], 1.0)));
+    refused(&["two.npy", "-o", "b.png"], 1, &["two.npy", "one image", "2 images"]);
+    let half = Folder::new();
+    half.write("a.png", &png(&levels(), 20, 18, ExtendedColorType::Rgb8));
+    roundtrip(&half, &["a.png", "-o", "b.png"]).failed("no encoder", 1, &["model", "encoder"]);
+    assert!(!folder.path("b.png").exists() && !half.path("b.png").exists());
+}

@@ -1,0 +1,337 @@
+//! Pictures to be encoded: resizing against Pillow, preprocessing against diffusers, and files of every kind.
+
+use std::path::{Path, PathBuf};
+
+use image::codecs::jpeg::JpegEncoder;
+use image::codecs::png::PngEncoder;
+use image::codecs::webp::WebPEncoder;
+use image::{ExtendedColorType, ImageEncoder};
+use tempfile::TempDir;
+use wgvae::Size;
+use wgvae::internals::picture::{Fit, Levels, Picture, PictureFile, Remark, Resize};
+
+use crate::fixture::Fixture;
+
+fn size(width: u32, height: u32) -> Size {
+    Size { width, height }
+}
+
+fn parsed(text: &str) -> Size {
+    let (width, height) = text.split_once('x').unwrap();
+    size(width.parse().unwrap(), height.parse().unwrap())
+}
+
+fn picture((size, levels): (Size, Vec<u8>)) -> Picture {
+    Picture { size, levels: Levels::Eight(levels) }
+}
+
+/// Those that end in `.down` are of Pillow 13, where it takes the passes in the other order.
+#[test]
+fn lanczos_is_pillows_to_the_bit() {
+    let fixture = Fixture::open("lanczos");
+    let resized: Vec<&str> = fixture.names().filter(|name| name.contains('.') && !name.ends_with(".down")).collect();
+    assert!(resized.len() > 25);
+    for name in resized {
+        let (from, to) = name.split_once('.').unwrap();
+        let found = picture(fixture.picture(from)).resized(parsed(to));
+        assert!(found == picture(fixture.picture(name)), "{name}");
+    }
+}
+
+#[test]
+fn sixteen_bits_are_resized_as_eight_are() {
+    let fixture = Fixture::open("lanczos");
+    let (from, levels) = fixture.picture("noise_33x20");
+    let sixteen = Picture {
+        size: from,
+        levels: Levels::Sixteen(levels.into_iter().map(|level| u16::from(level) * 257).collect()),
+    };
+    for name in ["32x16", "8x40", "34x21"] {
+        let Levels::Sixteen(found) = sixteen.clone().resized(parsed(name)).levels else { panic!("16 bits stay") };
+        let (_, eight) = fixture.picture(&format!("noise_33x20.{name}"));
+        // 8 bits are rounded and clipped between the passes, by half a level of 255 and by what the filter overshoots.
+        let furthest = found.iter().zip(&eight).map(|(&a, &b)| (f64::from(a) / 257.0 - f64::from(b)).abs());
+        assert!(furthest.fold(0.0, f64::max) < 1.5, "{name}");
+    }
+}
+
+#[test]
+fn preprocessing_is_that_of_diffusers_to_the_bit() {
+    let fixture = Fixture::open("preprocess");
+    let sizes: Vec<[u32; 5]> = serde_json::from_str(&fixture.metadata()["sizes"]).unwrap();
+    assert_eq!(sizes.len(), 8);
+    for [width, height, factor, new_width, new_height] in sizes {
+        let name = format!("noise_{width}x{height}");
+        let fitted = Resize::default().fit(&name, size(width, height), factor).unwrap();
+        assert_eq!((fitted.scaled, fitted.size), (size(new_width, new_height), size(new_width, new_height)));
+        assert_eq!(fitted.wanted, size(width, height));
+        let found = fitted.apply(picture(fixture.picture(&name))).to_floats();
+        assert!(found == fixture.floats(&format!("{name}.{factor}")).data, "{name} for multiples of {factor}");
+    }
+}
+
+#[test]
+fn levels_become_floats() {
+    let of = |levels| Picture { size: size(2, 1), levels }.to_floats();
+    assert_eq!(of(Levels::Eight(vec![0, 255, 0, 255, 0, 0])), [-1.0, 1.0, 1.0, -1.0, -1.0, -1.0]);
+    let sixteen = of(Levels::Sixteen(vec![0, 65_535, 257 * 100, 1, 2, 3]));
+    assert_eq!(sixteen[..3], [-1.0, 2.0 * (1.0 / 65_535.0) - 1.0, 1.0]);
+    assert_eq!(sixteen[4], of(Levels::Eight(vec![100; 6]))[0]);
+}
+
+#[test]
+fn pictures_are_fitted_into_a_size() {
+    let fit = |from: &str, to: &str, fit, factor| {
+        let fitted = Resize { to: Some(parsed(to)), fit, exact: false }.fit("a.png", parsed(from), factor).unwrap();
+        [fitted.scaled, fitted.size, fitted.wanted].map(|size| size.to_string())
+    };
+    // Cover: the middle of what covers it. The last two of each: what is encoded, and what was wanted.
+    assert_eq!(fit("100x50", "64x64", Fit::Cover, 8), ["128x64", "64x64", "64x64"]);
+    assert_eq!(fit("50x100", "64x64", Fit::Cover, 8), ["64x128", "64x64", "64x64"]);
+    assert_eq!(fit("333x200", "100x100", Fit::Cover, 8), ["159x96", "96x96", "100x100"]);
+    assert_eq!(fit("64x64", "64x64", Fit::Cover, 8), ["64x64"; 3]);
+    // Contain: one side may end below, at the next multiple.
+    assert_eq!(fit("100x50", "64x64", Fit::Contain, 8), ["64x32", "64x32", "64x32"]);
+    assert_eq!(fit("50x99", "64x64", Fit::Contain, 8), ["32x64", "32x64", "32x64"]);
+    assert_eq!(fit("100x70", "64x64", Fit::Contain, 8), ["64x40", "64x40", "64x45"]);
+    assert_eq!(fit("100x70", "70x70", Fit::Stretch, 8), ["64x64", "64x64", "70x70"]);
+    let largest = size(u32::MAX, u32::MAX);
+    for fit in [Fit::Cover, Fit::Contain, Fit::Stretch] {
+        for from in [size(1, u32::MAX), size(u32::MAX, 1), largest] {
+            drop(Resize { to: Some(largest), fit, exact: false }.fit("a.png", from, 8));
+        }
+    }
+}
+
+#[test]
+fn sizes_that_the_model_cannot_have() {
+    let own = Resize::default();
+    let fails = |resize: Resize, from: Size, words: &[&str]| {
+        let text = resize.fit("a.png", from, 8).expect_err("no such size").to_string();
+        assert!(words.iter().all(|word| text.contains(word)), "{text}");
+    };
+    fails(own, size(1, 1), &["size of a.png", "at least one of 8 pixels", "found 1x1"]);
+    fails(own, size(7, 640), &["found 7x640"]);
+    fails(Resize { exact: true, ..own }, size(100, 96), &["size of a.png", "multiples of 8 pixels", "found 100x96"]);
+    assert!(Resize { exact: true, ..own }.fit("a.png", size(96, 8), 8).is_ok());
+    let to = Resize { to: Some(size(100, 64)), exact: true, fit: Fit::Cover };
+    fails(to, size(640, 640), &["--resize of a.png", "found 100x64"]);
+    let thin = Resize { to: Some(size(64, 64)), fit: Fit::Contain, exact: false };
+    fails(thin, size(1000, 10), &["--resize of a.png", "found 64x1"]);
+}
+
+/// The middle is where `VaeImageProcessor` with `resize_mode="crop"` takes it.
+#[test]
+fn the_middle_of_a_picture() {
+    let levels: Vec<u8> = (0..7 * 5).flat_map(|pixel| [pixel, 100 + pixel, 200]).collect();
+    let whole = Picture { size: size(7, 5), levels: Levels::Eight(levels) };
+    let Levels::Eight(found) = whole.clone().middle(size(2, 3)).levels else { panic!("8 bits stay") };
+    let red: Vec<u8> = found.chunks(3).map(|pixel| pixel[0]).collect();
+    assert_eq!(red, [9, 10, 16, 17, 23, 24]);
+    assert_eq!(whole.clone().middle(size(7, 5)), whole);
+}
+
+/// Files in a folder of their own.
+struct Files(TempDir);
+
+impl Files {
+    fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    fn write(&self, name: &str, bytes: &[u8]) -> PathBuf {
+        let path = self.0.path().join(name);
+        std::fs::write(&path, bytes).unwrap();
+        path
+    }
+}
+
+const SIZE: Size = Size { width: 5, height: 3 };
+
+fn png(data: &[u8], color: ExtendedColorType) -> Vec<u8> {
+    let mut file = Vec::new();
+    PngEncoder::new(&mut file).write_image(data, SIZE.width, SIZE.height, color).unwrap();
+    file
+}
+
+fn rgb() -> Vec<u8> {
+    (0..45).map(|index| index * 5).collect()
+}
+
+/// A TIFF header with one entry: the orientation.
+fn exif(orientation: u8) -> Vec<u8> {
+    let start: &[u8] = b"MM\0\x2a\0\0\0\x08\0\x01\x01\x12\0\x03\0\0\0\x01\0";
+    [start, &[orientation], &[0; 6]].concat()
+}
+
+fn jpeg_with_exif(orientation: u8) -> Vec<u8> {
+    let mut file = Vec::new();
+    let mut encoder = JpegEncoder::new_with_quality(&mut file, 100);
+    encoder.set_exif_metadata(exif(orientation)).unwrap();
+    encoder.write_image(&rgb(), SIZE.width, SIZE.height, ExtendedColorType::Rgb8).unwrap();
+    file
+}
+
+fn read(path: &Path) -> (Picture, Vec<Remark>) {
+    let file = PictureFile::open(path).unwrap();
+    let picture = file.read().unwrap();
+    assert_eq!(picture.size, file.size());
+    (picture, file.remarks().to_vec())
+}
+
+#[test]
+fn every_kind_of_png() {
+    let files = Files::new();
+    let read = |data: &[u8], color| read(&files.write("a.png", &png(data, color)));
+    let eight = |levels: Vec<u8>| Picture { size: SIZE, levels: Levels::Eight(levels) };
+    assert_eq!(read(&rgb(), ExtendedColorType::Rgb8), (eight(rgb()), vec![]));
+
+    let with_alpha: Vec<u8> =
+        rgb().chunks(3).enumerate().flat_map(|(index, rgb)| [rgb[0], rgb[1], rgb[2], index as u8]).collect();
+    assert_eq!(read(&with_alpha, ExtendedColorType::Rgba8), (eight(rgb()), vec![Remark::Alpha]));
+
+    let grey: Vec<u8> = (0..15).map(|index| index * 17).collect();
+    let thrice = |grey: &[u8]| grey.iter().flat_map(|&level| [level; 3]).collect();
+    assert_eq!(read(&grey, ExtendedColorType::L8), (eight(thrice(&grey)), vec![Remark::Grey]));
+    let with_alpha: Vec<u8> = grey.iter().flat_map(|&level| [level, 9]).collect();
+    assert_eq!(read(&with_alpha, ExtendedColorType::La8), (eight(thrice(&grey)), vec![Remark::Grey, Remark::Alpha]));
+
+    let deep: Vec<u16> = (0..45).map(|index| index * 1456).collect();
+    let bytes: Vec<u8> = deep.iter().flat_map(|level| level.to_ne_bytes()).collect();
+    let sixteen = Picture { size: SIZE, levels: Levels::Sixteen(deep) };
+    assert_eq!(read(&bytes, ExtendedColorType::Rgb16), (sixteen, vec![Remark::SixteenBits]));
+    let (picture, remarks) = read(&bytes[..30], ExtendedColorType::L16);
+    assert!(matches!(picture.levels, Levels::Sixteen(levels) if levels[3..6] == [1456; 3]));
+    assert_eq!(remarks, [Remark::Grey, Remark::SixteenBits]);
+}
+
+#[test]
+fn webp_and_jpeg_whatever_they_are_called() {
+    let files = Files::new();
+    let mut webp = Vec::new();
+    WebPEncoder::new_lossless(&mut webp).write_image(&rgb(), 5, 3, ExtendedColorType::Rgb8).unwrap();
+    let (picture, remarks) = read(&files.write("a.png", &webp));
+    assert_eq!((picture.levels, remarks), (Levels::Eight(rgb()), vec![]));
+
+    let mut jpeg = Vec::new();
+    let flat = [200; 45];
+    JpegEncoder::new_with_quality(&mut jpeg, 100).write_image(&flat, 5, 3, ExtendedColorType::Rgb8).unwrap();
+    let (picture, remarks) = read(&files.write("a", &jpeg));
+    assert_eq!(remarks, []);
+    assert!(matches!(picture.levels, Levels::Eight(levels) if levels.iter().all(|level| level.abs_diff(200) <= 1)));
+    let mut grey = Vec::new();
+    JpegEncoder::new_with_quality(&mut grey, 100).write_image(&flat[..15], 5, 3, ExtendedColorType::L8).unwrap();
+    assert_eq!(read(&files.write("a", &grey)).1, [Remark::Grey]);
+}
+
+/// The levels are those that Pillow makes of it: two squares of one colour each.
+#[test]
+fn cmyk_becomes_rgb_as_by_pillow() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/cmyk.jpg");
+    let (picture, remarks) = read(&path);
+    assert_eq!((picture.size, remarks), (size(16, 8), vec![Remark::Cmyk]));
+    let Levels::Eight(levels) = picture.levels else { panic!("8 bits") };
+    for (pixel, wanted) in [(3 * 16 + 3, [245, 122, 0]), (3 * 16 + 12, [42, 172, 195])] {
+        let found = &levels[pixel * 3..][..3];
+        assert!(
+            found.iter().zip(wanted).all(|(found, wanted)| found.abs_diff(wanted) <= 1),
+            "{found:?}, not {wanted:?}"
+        );
+    }
+}
+
+/// Of a picture `ABCDE` over two more rows: where its first row goes, by EXIF's number.
+#[test]
+fn orientations_of_exif_are_undone() {
+    let files = Files::new();
+    let upright = match read(&files.write("a.jpg", &jpeg_with_exif(1))) {
+        (Picture { levels: Levels::Eight(levels), .. }, remarks) if remarks.is_empty() => levels,
+        other => panic!("{other:?}"),
+    };
+    let stored = |column: u32, row: u32| &upright[(row * 5 + column) as usize * 3..][..3];
+    for number in 2..=8 {
+        let (picture, remarks) = read(&files.write("a.jpg", &jpeg_with_exif(number)));
+        assert_eq!(remarks, [Remark::Orientation(number)]);
+        assert_eq!(picture.size, if number < 5 { size(5, 3) } else { size(3, 5) }, "{number}");
+        let Levels::Eight(levels) = &picture.levels else { panic!("8 bits") };
+        for row in 0..picture.size.height {
+            for column in 0..picture.size.width {
+                // By the standard: which row and column of the stored picture each side shows.
+                let from = match number {
+                    2 => (4 - column, row),
+                    3 => (4 - column, 2 - row),
+                    4 => (column, 2 - row),
+                    5 => (row, column),
+                    6 => (row, 2 - column),
+                    7 => (4 - row, 2 - column),
+                    _ => (4 - row, column),
+                };
+                let found = &levels[(row * picture.size.width + column) as usize * 3..][..3];
+                assert_eq!(found, stored(from.0, from.1), "{number}: {column}, {row}");
+            }
+        }
+    }
+    // Nobody knows 9.
+    assert_eq!(read(&files.write("a.jpg", &jpeg_with_exif(9))).1, []);
+}
+
+#[track_caller]
+fn refused(path: &Path, words: &[&str]) {
+    let read = PictureFile::open(path).and_then(|file| file.read());
+    let text = read.expect_err("not a picture").to_string();
+    let name = path.file_name().unwrap().to_str().unwrap();
+    assert!(text.contains(name) && words.iter().all(|word| text.contains(word)), "{text}");
+}
+
+#[test]
+fn pictures_cut_anywhere_are_errors() {
+    let files = Files::new();
+    let mut webp = Vec::new();
+    WebPEncoder::new_lossless(&mut webp).write_image(&rgb(), 5, 3, ExtendedColorType::Rgb8).unwrap();
+    for whole in [png(&rgb(), ExtendedColorType::Rgb8), jpeg_with_exif(6), webp] {
+        for length in 0..whole.len() {
+            let path = files.write("cut", &whole[..length]);
+            let read = PictureFile::open(&path).and_then(|file| file.read());
+            // A PNG's end marker and checksums may be missing.
+            if let Ok(read) = read {
+                assert!(whole.starts_with(b"\x89PNG") && length + 16 >= whole.len(), "{length} of {}", whole.len());
+                assert_eq!(read.levels, Levels::Eight(rgb()));
+            }
+        }
+    }
+}
+
+#[test]
+fn what_is_no_picture_is_an_error() {
+    let files = Files::new();
+    refused(&files.0.path().join("missing.png"), &["No such file"]);
+    refused(&files.write("empty.png", b""), &["PNG, JPEG and WebP"]);
+    refused(&files.write("a.gif", b"GIF89a\x01\0\x01\0\0\0\0;"), &["PNG, JPEG and WebP"]);
+    refused(&files.write("text.png", b"not a picture at all"), &["PNG, JPEG and WebP"]);
+    assert!(!PictureFile::is_picture(&files.write("a.npy", b"\x93NUMPY")).unwrap());
+    assert!(PictureFile::is_picture(&files.write("a.npy", &png(&rgb(), ExtendedColorType::Rgb8))).unwrap());
+    refused(files.0.path(), &[]);
+}
+
+/// A PNG that ends where its pixels would begin. The header's checksum is right.
+fn png_header(width: u32, height: u32) -> Vec<u8> {
+    let mut header = b"IHDR".to_vec();
+    header.extend([width, height].iter().flat_map(|side| side.to_be_bytes()));
+    header.extend([8, 2, 0, 0, 0]);
+    let crc = header.iter().fold(!0_u32, |crc, &byte| {
+        (0..8).fold(crc ^ u32::from(byte), |crc, _| (crc >> 1) ^ (0xEDB8_8320 & (crc & 1).wrapping_neg()))
+    });
+    [b"\x89PNG\r\n\x1a\n\0\0\0\x0d", &header[..], &(!crc).to_be_bytes(), b"\0\x10\0\0IDAT"].concat()
+}
+
+#[test]
+fn absurd_sizes_are_refused_before_memory_is_taken() {
+    let files = Files::new();
+    crate::allowance::within(1 << 20, "a header", || {
+        refused(&files.write("a.png", &png_header(65_536, 65_536)), &["1 to 1073741824 pixels", "65536x65536"]);
+        refused(&files.write("a.png", &png_header(i32::MAX as u32, 1)), &["larger than is read"]);
+        refused(&files.write("a.png", &png_header(0, 5)), &[]);
+    });
+    // No more than the pixels that there could be, and those only where there are any.
+    refused(&files.write("a.png", &png_header(16_384, 16_384)), &["cut short"]);
+}

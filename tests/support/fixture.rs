@@ -1,0 +1,43 @@
+//! Fixtures whose tensors are not all floats: pictures are U8.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use pollster::block_on;
+use wgvae::internals::safetensors::{Header, read_header, read_tensor};
+use wgvae::{ByteSource as _, FileSource, HostTensor, Size};
+
+/// A file of `tests/fixtures`.
+pub(crate) struct Fixture {
+    source: FileSource,
+    header: Header,
+}
+
+impl Fixture {
+    pub(crate) fn open(name: &str) -> Self {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/fixtures/{name}.safetensors"));
+        let source = FileSource::open(path).unwrap();
+        let header = block_on(read_header(&source)).unwrap();
+        Self { source, header }
+    }
+
+    pub(crate) fn metadata(&self) -> &BTreeMap<String, String> {
+        &self.header.metadata
+    }
+
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        self.header.tensors.keys().map(String::as_str)
+    }
+
+    pub(crate) fn floats(&self, name: &str) -> HostTensor {
+        block_on(read_tensor(&self.source, name, &self.header.tensors[name])).unwrap()
+    }
+
+    /// A picture `[h, w, 3]` of U8.
+    pub(crate) fn picture(&self, name: &str) -> (Size, Vec<u8>) {
+        let info = &self.header.tensors[name];
+        let [height, width, 3] = info.shape[..] else { panic!("{name} is {:?}", info.shape) };
+        let size = Size { width: width.try_into().unwrap(), height: height.try_into().unwrap() };
+        (size, block_on(self.source.read_at(info.offset, info.bytes)).unwrap())
+    }
+}
