@@ -8,7 +8,7 @@ use pollster::block_on;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use wgvae::internals::safetensors::{read_header, read_tensor};
-use wgvae::{AutoencoderConfig, DeviceLimits, EncodeOptions, FileSource, HostTensor, Size, Storage, plan_encode};
+use wgvae::{AutoencoderConfig, FileSource, HostTensor};
 
 use crate::formula;
 
@@ -91,16 +91,9 @@ pub(crate) fn weights() -> Entries {
 
 /// The small model's weights, those of its encoder among them.
 pub(crate) fn weights_of_both() -> Entries {
-    let mut weights = weights();
-    weights.extend(encoder_weights(&AutoencoderConfig::from_json(&golden().0).unwrap()));
-    weights
-}
-
-/// All weights of the encoder that `config` describes.
-pub(crate) fn encoder_weights(config: &AutoencoderConfig) -> Entries {
-    let (limits, size) = (DeviceLimits::webgpu_default(), Size { width: 64, height: 64 });
-    let plan = plan_encode(config, size, &limits, Storage::F32, &EncodeOptions::default()).unwrap();
-    formula::of(&plan.weights).iter().map(|(name, tensor)| (name.clone(), Entry::f32(tensor))).collect()
+    let config = AutoencoderConfig::from_json(&golden().0).unwrap();
+    let encoder = formula::weights(&wgvae::model::networks::encoder_tensors(&config));
+    weights().into_iter().chain(encoder.iter().map(|(name, tensor)| (name.clone(), Entry::f32(tensor)))).collect()
 }
 
 /// A folder of its own for each test.
