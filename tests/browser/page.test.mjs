@@ -110,7 +110,7 @@ function goldenPicture(page, url) {
 /** Pixels of the page's canvas on the screen, as base64 of a PNG. @param {Page} page */
 async function screenshot(page) {
   // Fades in where motion is not reduced.
-  await page.waitForFunction(() => getComputedStyle(/** @type {Element} */ (document.querySelector('#picture'))).opacity === '1');
+  await page.waitForFunction(() => getComputedStyle(/** @type {Element} */ (document.querySelector('#compare'))).opacity === '1');
   const canvas = await page.$('#picture');
   return String(await canvas?.screenshot({ encoding: 'base64' }));
 }
@@ -120,9 +120,10 @@ async function screenshot(page) {
  * @param {Page} page
  * @param {string} a a data URL or one of the same site
  * @param {string} b
+ * @param {number} [power] of each difference
  */
-function apart(page, a, b) {
-  return page.evaluate(async (a, b) => {
+function apart(page, a, b, power = 1) {
+  return page.evaluate(async (a, b, power) => {
     const pixels = async (/** @type {string} */ url) => {
       const image = new Image();
       image.src = url;
@@ -134,8 +135,8 @@ function apart(page, a, b) {
     };
     const [first, second] = await Promise.all([pixels(a), pixels(b)]);
     if (first.width !== second.width || first.height !== second.height) return Infinity;
-    return first.data.reduce((sum, value, index) => sum + Math.abs(value - second.data[index]), 0) / first.data.length;
-  }, a, b);
+    return first.data.reduce((sum, value, index) => sum + Math.abs(value - second.data[index]) ** power, 0) / first.data.length;
+  }, a, b, power);
 }
 
 /**
@@ -179,7 +180,7 @@ inBrowsers({ models: [MODEL] }, (session) => {
     await choose(page, 'model-file', join(folder(), FILE), join(folder(), 'config.json'));
     await page.waitForFunction((name) => document.querySelector('#model-name')?.textContent === name, {}, FILE);
     assert.equal(await reach(page, 'ready', 'failed'), 'ready', await text(page, 'problem'));
-    await choose(page, 'latents-file', join(folder(), 'latents.safetensors'));
+    await choose(page, 'input-file', join(folder(), 'latents.safetensors'));
     await reach(page, 'ready', 'failed');
     const plan = await text(page, 'plan');
     assert.match(plan, /Peak memory\s+\d.*iB\s+Largest binding\s+\d.*iB\s+Submissions\s+about \d+/);
@@ -202,7 +203,7 @@ inBrowsers({ models: [MODEL] }, (session) => {
     await choose(page, 'model-file', join(folder(), FILE), join(folder(), 'config.json'));
     const unread = join(session.folder, 'unread.npy');
     await writeFile(unread, 'no latents');
-    await choose(page, 'latents-file', unread);
+    await choose(page, 'input-file', unread);
     await page.waitForFunction(() => document.body.dataset.problem === 'format');
     await checkSaved();
     assert.deepEqual(session.complaints(), []);
@@ -226,10 +227,10 @@ inBrowsers({ models: [MODEL] }, (session) => {
     };
     const singles = [];
     for (const [name, data] of Object.entries({ first: latents.data, second })) {
-      await choose(page, 'latents-file', await write(`${name}.safetensors`, data));
+      await choose(page, 'input-file', await write(`${name}.safetensors`, data));
       // The shape is told when the file has been read: it is not ready before.
       const isRead = (/** @type {string} */ name) => {
-        const [found, shape] = ['#latents-name', '#latents-facts'].map((id) => document.querySelector(id)?.textContent);
+        const [found, shape] = ['#input-name', '#input-facts'].map((id) => document.querySelector(id)?.textContent);
         return found === name && shape !== '';
       };
       await page.waitForFunction(isRead, {}, `${name}.safetensors`);
@@ -238,7 +239,7 @@ inBrowsers({ models: [MODEL] }, (session) => {
       singles.push(await decode());
     }
     assert.ok((await apart(page, singles[0], singles[1])) > 10, 'two pictures that can be told apart');
-    await choose(page, 'latents-file', await write('both.safetensors', latents.data, second));
+    await choose(page, 'input-file', await write('both.safetensors', latents.data, second));
     await page.waitForFunction(() => document.querySelector('#index-count')?.textContent === 'of 2');
     await reach(page, 'ready', 'failed');
     assert.ok((await apart(page, await decode(), singles[0])) < 1, 'the first, if nobody says which');
@@ -264,7 +265,7 @@ inBrowsers({ models: [MODEL] }, (session) => {
     await page.click('#cancel');
     assert.equal(await reach(page, 'ready', 'failed', 'done'), 'ready');
     t.diagnostic(`${(performance.now() - start).toFixed(0)} ms until the page said so`);
-    await choose(page, 'latents-file', join(folder(), 'latents.safetensors'));
+    await choose(page, 'input-file', join(folder(), 'latents.safetensors'));
     await page.waitForFunction(() => document.querySelector('#status')?.textContent?.includes('88 × 40'));
     await page.click('#decode');
     assert.equal(await reach(page, 'done', 'failed'), 'done', await text(page, 'problem'));
@@ -298,9 +299,9 @@ inBrowsers({ models: [MODEL] }, (session) => {
     await writeFile(wrong, Buffer.concat([Buffer.from('\x93NUMPY\x01\x00\x76\x00', 'latin1'), Buffer.from(header), Buffer.alloc(48)]));
     /** @type {[() => Promise<void>, string, RegExp][]} */
     const wrongs = [
-      [() => choose(page, 'latents-file', wrong), 'input', /3 channels/],
-      [() => choose(page, 'latents-file', broken), 'format', /broken/],
-      [() => choose(page, 'latents-file', letter), 'format', /letter/],
+      [() => choose(page, 'input-file', wrong), 'input', /3 channels/],
+      [() => choose(page, 'input-file', broken), 'format', /broken/],
+      [() => choose(page, 'input-file', letter), 'format', /letter/],
       [() => choose(page, 'model-file', broken), 'format', /broken/],
       [() => openAddress(page, 'model', '/nothing.safetensors'), 'http', /404/],
       [() => openAddress(page, 'model', '/'), 'http', /web page/],
@@ -314,12 +315,12 @@ inBrowsers({ models: [MODEL] }, (session) => {
     // Wider than a texture.
     const wide = join(session.folder, 'wide.safetensors');
     await writeFile(wide, latentsFile({ shape: [1, 4, 1, 2100], data: new Float32Array(4 * 2100) }));
-    await choose(page, 'latents-file', wide);
+    await choose(page, 'input-file', wide);
     await page.waitForFunction(() => document.querySelector('#status')?.textContent?.includes('16800 × 8'));
     await page.click('#decode');
     await page.waitForFunction(() => document.body.dataset.problem === 'canvas');
     assert.match(await text(page, 'problem'), /too large to be shown: expected at most \d+ pixels/);
-    await choose(page, 'latents-file', join(folder(), 'latents.safetensors'));
+    await choose(page, 'input-file', join(folder(), 'latents.safetensors'));
     await page.waitForFunction(() => document.querySelector('#status')?.textContent?.includes('88 × 40'));
     assert.equal(await text(page, 'problem'), '', 'the problem is gone');
   });
@@ -338,7 +339,7 @@ inBrowsers({ models: [MODEL] }, (session) => {
       // Browsers that look at the file only now find it empty.
       [() => ({ files: /** @type {HTMLInputElement} */ (document.querySelector('#taken-up')).files }), ['changed', 'io', 'format'], /gone/],
       [() => ({ folder: (/** @type {any} */ _, /** @type {any} */ reject) => reject(new DOMException('no permission', 'NotReadableError')) }), ['io'], /no permission/],
-      [() => ({ folder: (/** @type {any} */ resolve) => resolve([]) }), ['input'], /no \.safetensors, \.latent or \.npy file/],
+      [() => ({ folder: (/** @type {any} */ resolve) => resolve([]) }), ['input'], /no \.safetensors, \.latent or \.npy file and no picture/],
     ];
     for (const [made, codes, message] of drops) {
       await drop(page, made);
@@ -354,6 +355,76 @@ inBrowsers({ models: [MODEL] }, (session) => {
       files: await Promise.all(names.map(async (name) => new File([await (await fetch(name)).blob()], name.split('/').at(-1) ?? ''))),
     }), [FILE, 'config.json', 'latents.safetensors'].map((name) => session.model(`${MODEL}/${name}`)));
     assert.equal(await reach(page, 'ready'), 'ready');
+    assert.equal(await text(page, 'problem'), '', 'the problem is gone');
+  });
+
+  it('encodes a picture that is dropped, decodes it, and wipes between both', async () => {
+    const page = await openSmall(session, { model: session.model(`${MODEL}/both.safetensors`) });
+    await keepDownloads(page);
+    // 61x42 of which 56x40 are whole latents.
+    await drop(page, async () => {
+      const canvas = new OffscreenCanvas(61, 42);
+      const context = /** @type {OffscreenCanvasRenderingContext2D} */ (canvas.getContext('2d'));
+      for (let column = 0; column < 61; column += 1) {
+        context.fillStyle = `rgb(${4 * column} 90 ${255 - 4 * column})`;
+        context.fillRect(column, 0, 1, 42);
+      }
+      return { files: [new File([await canvas.convertToBlob()], 'stripes.png')] };
+    });
+    await page.waitForFunction(() => document.querySelector('#status')?.textContent === 'Ready to encode and decode 56 × 40 pixels');
+    assert.match(await text(page, 'input-facts'), /61 × 42 pixels/);
+    assert.match(await text(page, 'plan-of'), /^\d.*iB to encode, \d.*iB to decode; the chart shows how to encode$/);
+    assert.equal(await text(page, 'wipe-row'), '', 'nothing to compare yet');
+    assert.match(await page.$eval('#original', (canvas) => canvas.getAttribute('aria-label') ?? ''), /stripes\.png, 56 by 40 pixels/);
+    const before = await screenshot(page);
+    await page.click('#decode');
+    assert.equal(await reach(page, 'done', 'failed'), 'done', await text(page, 'problem'));
+    assert.match(await text(page, 'status'), /^Encoded and decoded 56 × 40 pixels in /);
+    assert.match(await text(page, 'notices'), /61x42 pixels is encoded without its borders, as 56x40/);
+    assert.match(await text(page, 'report'), /Measured peak\s+\d.*iB, then \d.*iB, equal to the byte/);
+    const { name, data } = await save(page);
+    assert.equal(name, 'stripes-decoded.png');
+    // By keyboard: all of the one, all of the other.
+    const original = `data:image/png;base64,${before}`;
+    await page.focus('#wipe');
+    await page.keyboard.press('End');
+    assert.equal(await page.$eval('#wipe', (range) => range.getAttribute('aria-valuetext')), '100 % original');
+    const shown = async () => `data:image/png;base64,${await screenshot(page)}`;
+    // But for the line between both, at the border.
+    const [line, other] = [5, await apart(page, original, data)];
+    assert.ok(other > 2 * line, `${other} levels: two pictures that can be told apart`);
+    assert.ok((await apart(page, await shown(), original)) < line, 'the original');
+    await page.keyboard.press('Home');
+    assert.ok((await apart(page, await shown(), data)) < line, 'what was decoded');
+    // Alpha is the same, and not counted.
+    const psnr = 10 * Math.log10((255 ** 2 * 0.75) / (await apart(page, original, data, 2)));
+    const said = await text(page, 'psnr');
+    assert.ok(Math.abs(Number(/^PSNR (-?[\d.]+) dB$/.exec(said)?.[1]) - psnr) < 0.06, `${said}, not ${psnr}`);
+    // By dragging on the picture.
+    const box = await (await page.$('#compare'))?.boundingBox();
+    assert.ok(box);
+    await page.mouse.move(box.x + 0.25 * box.width, box.y + 5);
+    await page.mouse.down();
+    await page.mouse.move(box.x + 0.75 * box.width, box.y + 5);
+    await page.mouse.up();
+    assert.ok(Math.abs(Number(await page.$eval('#wipe', (range) => /** @type {HTMLInputElement} */ (range).value)) - 75) <= 2);
+    // Latents take the original away.
+    await choose(page, 'input-file', join(folder(), 'latents.safetensors'));
+    await page.waitForFunction(() => document.querySelector('#status')?.textContent?.includes('decode 88 × 40'));
+    await page.click('#decode');
+    assert.equal(await reach(page, 'done', 'failed'), 'done', await text(page, 'problem'));
+    assert.equal(await text(page, 'wipe-row'), '');
+    assert.equal(await page.$eval('#original', (canvas) => /** @type {HTMLElement} */ (canvas).hidden), true);
+  });
+
+  it('says that a model has no encoder, and decodes with it', async () => {
+    const page = await openSmall(session);
+    const picture = session.server.route('/picture', { file: join(ROOT, 'assets', 'demo.png') });
+    await openAddress(page, 'input', picture);
+    await page.waitForFunction(() => document.body.dataset.problem === 'input');
+    assert.match(await text(page, 'problem'), /no encoder/);
+    await choose(page, 'input-file', join(folder(), 'latents.safetensors'));
+    await page.waitForFunction(() => document.querySelector('#status')?.textContent === 'Ready to decode 88 × 40 pixels');
     assert.equal(await text(page, 'problem'), '', 'the problem is gone');
   });
 
@@ -392,7 +463,7 @@ inBrowsers({ models: [MODEL] }, (session) => {
   it('lets any file be chosen, for devices that know no other kinds', async () => {
     const page = await session.open('/tests/blank.html');
     await page.goto(session.server.url('/?model=none'));
-    assert.deepEqual(await page.$$eval('#model-file, #latents-file', (inputs) => inputs.map((input) => input.getAttribute('accept'))), [null, null]);
+    assert.deepEqual(await page.$$eval('#model-file, #input-file', (inputs) => inputs.map((input) => input.getAttribute('accept'))), [null, null]);
   });
 
   it('keeps choices that are made while it is busy', async (t) => {
@@ -408,7 +479,7 @@ inBrowsers({ models: [MODEL] }, (session) => {
     await page.select('#precision', 'f32');
     const latents = join(session.folder, 'chosen.safetensors');
     await copyFile(join(folder(), 'latents.safetensors'), latents);
-    await choose(page, 'latents-file', latents);
+    await choose(page, 'input-file', latents);
     await page.select('#family', '');
     const begun = await page.waitForFunction(() => {
       // Until it hears.
@@ -417,7 +488,7 @@ inBrowsers({ models: [MODEL] }, (session) => {
     });
     assert.equal(await begun.jsonValue(), 'ready', await text(page, 'problem'));
     assert.match(await text(page, 'model-facts'), /, f32$/);
-    assert.equal(await text(page, 'latents-name'), 'chosen.safetensors');
+    assert.equal(await text(page, 'input-name'), 'chosen.safetensors');
   });
 
   it('recovers from a lost device, says so, and asks for latents only once', async (t) => {
@@ -479,7 +550,7 @@ inBrowsers({ models: [MODEL] }, (session) => {
 
 /**
  * @param {Page} page
- * @param {'model' | 'latents'} kind
+ * @param {'model' | 'input'} kind
  * @param {string} address
  */
 async function openAddress(page, kind, address) {

@@ -42,12 +42,15 @@ function receive(message) {
       own.version = message.version;
       view.module(message, query.family);
       break;
-    case 'outcome':
-      own.add(message.outcome);
-      view.outcome(message.outcome);
+    case 'outcomes':
+      message.outcomes.forEach((outcome) => own.add(outcome));
+      view.outcomes(message.outcomes);
+      break;
+    case 'original':
+      picture.showOriginal(message.bitmap, message.name);
       break;
     case 'picture':
-      picture.show(message.bitmap, message.name);
+      picture.show(message.bitmap, message.name, message.psnr);
       break;
     default:
       view.receive(message);
@@ -98,10 +101,10 @@ function listenToButtons() {
 
 function listenToInputs() {
   listenToPicker('model-file', (files) => openFiles(files, 'model'));
-  listenToPicker('latents-file', (files) => openFiles(files, 'latents'));
+  listenToPicker('input-file', (files) => openFiles(files, 'input'));
   listenToPicker('reports-file', (files) => reports.add(files));
   listenToAddress('model', (url) => tell({ type: 'open', model: { urls: [url] } }));
-  listenToAddress('latents', (url) => tell({ type: 'open', latents: { url } }));
+  listenToAddress('input', (url) => tell({ type: 'open', input: { url } }));
   acceptDrops(element('drop'), openDropped, (error) => fail('io', `what was dropped cannot be read: ${error instanceof Error ? error.message : error}`));
 }
 
@@ -125,7 +128,7 @@ function openDropped(files) {
 
 /**
  * @param {File[]} files
- * @param {'model' | 'latents'} [kind]
+ * @param {'model' | 'input'} [kind]
  */
 function openFiles(files, kind) {
   view.clearProblem();
@@ -148,7 +151,7 @@ function listenToPicker(id, onFiles) {
 }
 
 /**
- * @param {'model' | 'latents'} kind
+ * @param {'model' | 'input'} kind
  * @param {(url: string) => void} onUrl
  */
 function listenToAddress(kind, onUrl) {
@@ -169,7 +172,7 @@ function openFirst() {
   const demo = { urls: [absolute(DEMO.model) ?? ''], config: absolute(DEMO.config), isDemo };
   const model = isDemo ? demo : { urls: query.model, config: query.config };
   const url = query.latents ?? (isDemo ? absolute(DEMO.latents) : undefined);
-  tell({ type: 'open', model, latents: url ? { url } : undefined, decode: isDemo && !query.latents });
+  tell({ type: 'open', model, input: url ? { url } : undefined, decode: isDemo && !query.latents });
 }
 
 function start() {

@@ -43,12 +43,12 @@ function adapterFacts({ name, backend, device_type, driver, pci_id, limits }) {
  * @param {Outcome} outcome
  * @param {number} adapter
  */
-function measurement({ width, height, report, plan, info, budget, isDemo }, adapter) {
+function measurement({ operation, width, height, report, plan, info, budget, isDemo }, adapter) {
   return {
     adapter,
     model: isDemo ? 'demo' : info.model,
     weights: isDemo ? 'embedded' : 'file',
-    operation: 'decode',
+    operation,
     width,
     height,
     storage: info.storage,

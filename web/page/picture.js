@@ -1,34 +1,89 @@
 // @ts-check
-// The picture on the page. It comes as an ImageBitmap, so that no canvas here belongs to a GPU device: it stays whatever becomes of that, and repaints of the
-// page ask nothing of it. Firefox 153 ends on repaints of such a canvas: tests/browser/upstream.
+// The picture on the page, and the original of one that was encoded. They come as ImageBitmaps, so that no canvas here belongs to a GPU device: they stay whatever
+// becomes of that, and repaints of the page ask nothing of it. Firefox 153 ends on repaints of such a canvas: tests/browser/upstream.
 
 import { element } from './view.js';
+import { Wipe } from './wipe.js';
 
 export class Picture {
-  #canvas = element('picture', HTMLCanvasElement);
-  #context = this.#canvas.getContext('bitmaprenderer');
+  #shown = new Shown('picture');
+  #original = new Shown('original');
+  #wipe = new Wipe();
   /** Of the file that it was made of. */
   #name = '';
+  /** Whether that was a picture, too. */
+  #isRoundTrip = false;
 
   /**
+   * What will be encoded, in place of what was there.
    * @param {ImageBitmap} bitmap is taken
-   * @param {string} name of its latents
+   * @param {string} name
    */
-  show(bitmap, name) {
-    const { width, height } = bitmap;
-    Object.assign(this.#canvas, { width, height });
-    this.#context?.transferFromImageBitmap(bitmap);
+  showOriginal(bitmap, name) {
+    this.#shown.clear(bitmap);
+    this.#original.show(bitmap, `The original of ${name}`);
+    this.#wipe.showOriginal();
+    element('download', HTMLButtonElement).disabled = true;
+  }
+
+  /**
+   * What was decoded.
+   * @param {ImageBitmap} bitmap is taken
+   * @param {string} name of what it was made of
+   * @param {number} [psnr] dB, if that is the original that is shown
+   */
+  show(bitmap, name, psnr) {
+    this.#isRoundTrip = psnr !== undefined;
     this.#name = name;
-    this.#canvas.setAttribute('aria-label', `The picture of ${name}, ${width} by ${height} pixels`);
+    this.#shown.show(bitmap, this.#isRoundTrip ? `What the model made of ${name}` : `The picture of ${name}`);
+    if (psnr === undefined) this.#wipe.hide();
+    else this.#wipe.show(psnr);
     element('download', HTMLButtonElement).disabled = false;
   }
 
   /** @returns {Promise<File>} a PNG of it */
   async file() {
+    const name = this.#name.replace(/\.[^.]*$/, '') || 'picture';
+    // Not what the original may be called.
+    return new File([await this.#shown.png()], this.#isRoundTrip ? `${name}-decoded.png` : `${name}.png`, { type: 'image/png' });
+  }
+}
+
+/** A canvas that shows a bitmap. */
+class Shown {
+  #canvas;
+  #context;
+
+  /** @param {string} id */
+  constructor(id) {
+    this.#canvas = element(id, HTMLCanvasElement);
+    this.#context = this.#canvas.getContext('bitmaprenderer');
+  }
+
+  /**
+   * @param {ImageBitmap} bitmap is taken
+   * @param {string} label what it is
+   */
+  show(bitmap, label) {
+    const { width, height } = bitmap;
+    Object.assign(this.#canvas, { width, height });
+    this.#context?.transferFromImageBitmap(bitmap);
+    this.#canvas.setAttribute('aria-label', `${label}, ${width} by ${height} pixels`);
+  }
+
+  /** Leaves nothing, of this size. @param {{ width: number, height: number }} size */
+  clear({ width, height }) {
+    this.#context?.transferFromImageBitmap(null);
+    Object.assign(this.#canvas, { width, height });
+    this.#canvas.setAttribute('aria-label', 'No picture yet');
+  }
+
+  /** @returns {Promise<Blob>} */
+  async png() {
     const { width, height } = this.#canvas;
     /** @type {Blob | null} */
     const blob = await new Promise((resolve) => this.#canvas.toBlob(resolve, 'image/png'));
     if (!blob) throw new Error(`the browser makes no PNG of a picture of ${width}x${height} pixels`);
-    return new File([blob], `${this.#name.replace(/\.[^.]*$/, '') || 'picture'}.png`, { type: blob.type });
+    return blob;
   }
 }

@@ -12,16 +12,20 @@ import { formatBytes, formatSeconds } from './format.js';
 /** @type {Record<State, string>} */
 const STATUS = {
   starting: 'Starting',
-  idle: 'Choose a model and latents',
+  idle: 'Choose a model, and latents or a picture',
   loading: 'Loading the model',
   planning: 'Planning',
   ready: 'Ready to decode',
+  encoding: 'Encoding',
   decoding: 'Decoding',
   done: 'Done',
   failed: 'Stopped',
 };
 
-const BUSY = ['starting', 'loading', 'planning', 'decoding'];
+const BUSY = ['starting', 'loading', 'planning', 'encoding', 'decoding'];
+
+/** Those that can be stopped. */
+const STOPPABLE = ['loading', 'encoding', 'decoding'];
 
 /**
  * The page's element with this id.
@@ -38,9 +42,11 @@ export function element(id, type) {
 
 export class View {
   #chart = new MemoryChart(element('plan-chart'));
-  /** @type {Plan | undefined} */
-  #plan;
-  /** Seconds of the last decode, for the status. @type {number | undefined} */
+  /** @type {import('./protocol.js').Plans} */
+  #plans = [];
+  /** Which of them is shown. */
+  #current = 0;
+  /** Seconds of what was done last, for the status. @type {number | undefined} */
   #seconds;
 
   constructor() {
@@ -48,13 +54,13 @@ export class View {
     element('plan-more').addEventListener('toggle', () => this.#fillTable());
   }
 
-  /** @param {Exclude<FromWorker, { type: 'module' | 'outcome' | 'picture' }>} message */
+  /** @param {Exclude<FromWorker, { type: 'module' | 'outcomes' | 'original' | 'picture' }>} message */
   receive(message) {
     switch (message.type) {
       case 'state': return this.#state(message);
       case 'model': return this.#model(message);
-      case 'latents': return this.#latents(message);
-      case 'plan': return this.#showPlan(message.plan);
+      case 'input': return this.#input(message);
+      case 'plans': return this.#showPlans(message.plans);
       case 'progress': return this.#progress(message.progress);
       case 'notice': return this.#notice(message.notice);
       case 'problem': return this.problem(message.problem);
@@ -105,18 +111,14 @@ export class View {
     }
   }
 
-  /** @param {import('./protocol.js').Outcome} outcome */
-  outcome({ report, info }) {
-    this.#seconds = report.seconds;
-    const isEqual = report.measured_peak_bytes === report.predicted_peak_bytes;
-    const longest = Math.max(0, ...report.submissions.map((one) => one.seconds));
+  /** @param {import('./protocol.js').Outcome[]} outcomes of what was done, in order */
+  outcomes(outcomes) {
+    this.#seconds = outcomes.reduce((sum, { report }) => sum + report.seconds, 0);
+    const [last] = outcomes.slice(-1);
+    const { info } = last;
     fillParts('report-parts', [
-      ['Time', formatSeconds(report.seconds)],
-      ['Predicted peak', formatBytes(report.predicted_peak_bytes)],
-      ['Measured peak', `${formatBytes(report.measured_peak_bytes)}${isEqual ? ', equal to the byte' : ''}`],
-      ['Submissions', `${report.submissions.length}, the longest ${formatSeconds(longest)}`],
+      ...partsOf(outcomes.map(({ report }) => report)),
       ['Model loaded in', formatSeconds(info.load_seconds)],
-      ['Shaders compiled', `${report.compiled} in ${formatSeconds(report.compile_seconds)}`],
       ['Stored as', info.storage],
       ['GPU', [info.adapter.name, info.adapter.driver].filter(Boolean).join(', ') || 'the browser does not say'],
     ]);
@@ -129,14 +131,15 @@ export class View {
     const focused = document.activeElement?.id;
     const [decode, cancel] = [element('decode', HTMLButtonElement), element('cancel', HTMLButtonElement)];
     decode.disabled = isBusy || !canDecode;
-    cancel.disabled = !(state === 'loading' || state === 'decoding');
+    cancel.disabled = !STOPPABLE.includes(state);
     // A button that is disabled loses the focus; whoever uses the keyboard goes on with the other.
     if (focused === 'decode' && decode.disabled && !cancel.disabled) cancel.focus();
     if (focused === 'cancel' && cancel.disabled && !decode.disabled) decode.focus();
     element('progress').hidden = !isBusy;
     element('step').hidden = !isBusy;
-    if (state === 'loading' || state === 'decoding') this.#busy(state);
-    if (state !== 'decoding') this.#chart.mark(0);
+    if (STOPPABLE.includes(state)) this.#busy(state);
+    if (state === 'encoding' || state === 'decoding') this.#showPlanOf(state === 'encoding' ? 'encode' : 'decode');
+    else this.#chart.mark(0);
     setText('status', this.#status(state));
     document.body.dataset.state = state;
   }
@@ -152,29 +155,33 @@ export class View {
 
   /** @param {State} state */
   #status(state) {
-    const { width, height } = this.#plan?.result.size ?? {};
-    const size = width ? `${width} × ${height}` : '';
-    if (state === 'ready' && this.#plan) return `Ready to decode ${size} pixels`;
-    if (state === 'decoding') return `Decoding ${size} pixels`;
-    if (state === 'done' && this.#seconds !== undefined) return `Decoded ${size} pixels in ${formatSeconds(this.#seconds)}`;
+    const { width, height } = this.#plans.at(-1)?.plan.result.size ?? {};
+    if (!width) return STATUS[state];
+    const isRoundTrip = this.#plans.length > 1;
+    const pixels = `${width} × ${height} pixels`;
+    if (state === 'ready') return `Ready to ${isRoundTrip ? 'encode and decode' : 'decode'} ${pixels}`;
+    if (state === 'encoding' || state === 'decoding') return `${STATUS[state]} ${pixels}`;
+    if (state === 'done' && this.#seconds !== undefined) return `${isRoundTrip ? 'Encoded and decoded' : 'Decoded'} ${pixels} in ${formatSeconds(this.#seconds)}`;
     return STATUS[state];
   }
 
   /** @param {Extract<FromWorker, { type: 'model' }>} message */
   #model({ name, info }) {
     setText('model-name', name);
+    const millions = (/** @type {number} */ count) => (count / 1e6).toFixed(1);
+    const encoder = info?.parameters.encoder ? `${millions(info.parameters.encoder)} M in its encoder` : 'no encoder';
     const facts = info && [
-      `${(info.parameters.decoder / 1e6).toFixed(1)} M weights in the decoder`,
+      `${millions(info.parameters.decoder)} M weights in the decoder, ${encoder}`,
       `${info.latent_channels} channels`,
       info.storage,
     ];
     setText('model-facts', facts?.join(', ') ?? '');
   }
 
-  /** @param {Extract<FromWorker, { type: 'latents' }>} message */
-  #latents({ name, shape }) {
-    setText('latents-name', name);
-    setText('latents-facts', shape ? shape.join(' × ') : '');
+  /** @param {Extract<FromWorker, { type: 'input' }>} message */
+  #input({ name, shape, size }) {
+    setText('input-name', name);
+    setText('input-facts', shape?.join(' × ') ?? (size ? `${size.width} × ${size.height} pixels` : ''));
     const count = shape?.length === 4 ? shape[0] : 1;
     element('index-row').hidden = count < 2;
     element('index', HTMLInputElement).max = String(count);
@@ -182,16 +189,31 @@ export class View {
     setText('index-count', `of ${count}`);
   }
 
-  /** @param {Plan | undefined} plan */
-  #showPlan(plan) {
-    this.#plan = plan;
-    element('plan').hidden = !plan;
+  /** @param {import('./protocol.js').Plans} plans */
+  #showPlans(plans) {
+    this.#plans = plans;
+    setText('decode', plans.length > 1 ? 'Encode and decode' : 'Decode');
+    element('plan').hidden = plans.length === 0;
+    if (plans.length > 0) this.#showPlanOf(plans[0].operation);
+  }
+
+  /** @param {import('./protocol.js').Operation} operation */
+  #showPlanOf(operation) {
+    this.#current = Math.max(0, this.#plans.findIndex((planned) => planned.operation === operation));
+    const plan = this.#plan;
     if (!plan) return;
-    setText('plan-peak', formatBytes(plan.predicted_peak_bytes));
+    const peaks = this.#plans.map(({ operation, plan }) => `${formatBytes(plan.predicted_peak_bytes)} to ${operation}`);
+    setText('plan-of', peaks.length > 1 ? `${peaks.join(', ')}; the chart shows how to ${operation}` : '');
+    setText('plan-peak', formatBytes(Math.max(...this.#plans.map(({ plan }) => plan.predicted_peak_bytes))));
     setText('plan-binding', formatBytes(plan.largest_binding_bytes));
     setText('plan-submissions', `about ${plan.submissions}`);
     this.#chart.show(plan);
     this.#fillTable();
+  }
+
+  /** The one that is shown. */
+  get #plan() {
+    return this.#plans[this.#current]?.plan;
   }
 
   #fillTable() {
@@ -217,7 +239,7 @@ export class View {
     else bar.removeAttribute('value');
     const amount = phase === 'load' ? `${formatBytes(done)} of ${formatBytes(total)}` : `step ${done} of ${total}`;
     setText('step', total > 0 ? `${step}, ${amount}` : step);
-    if (phase === 'decode') this.#chart.mark(done);
+    if (phase !== 'load') this.#chart.mark(done);
   }
 
   /** @param {import('./protocol.js').Notice} notice */
@@ -232,6 +254,24 @@ export class View {
     setText('cache-size', entries === 0 ? 'nothing' : formatBytes(bytes));
     element('cache-clear', HTMLButtonElement).disabled = entries === 0;
   }
+}
+
+/**
+ * What was done one after the other, each value in that order.
+ * @param {import('./protocol.js').Report[]} reports
+ * @returns {[string, string][]}
+ */
+function partsOf(reports) {
+  const each = (/** @type {(report: import('./protocol.js').Report) => string} */ show) => reports.map(show).join(', then ');
+  const isEqual = reports.every((report) => report.measured_peak_bytes === report.predicted_peak_bytes);
+  const longest = Math.max(0, ...reports.flatMap(({ submissions }) => submissions.map((one) => one.seconds)));
+  return [
+    ['Time', each((report) => formatSeconds(report.seconds))],
+    ['Predicted peak', each((report) => formatBytes(report.predicted_peak_bytes))],
+    ['Measured peak', `${each((report) => formatBytes(report.measured_peak_bytes))}${isEqual ? ', equal to the byte' : ''}`],
+    ['Submissions', `${each((report) => String(report.submissions.length))}, the longest ${formatSeconds(longest)}`],
+    ['Shaders compiled', each((report) => `${report.compiled} in ${formatSeconds(report.compile_seconds)}`)],
+  ];
 }
 
 /**

@@ -2,14 +2,17 @@
 // The page's worker: owns the package and the GPU device. What the user wants is noted as soon as it is said; then what is there is made to fit it, one step
 // after the other. A newer wish stops the steps for an older one.
 
-import { cacheUsage, clearCache, createDecoder, families, version, WgvaeError } from '../src/index.js';
+import { cacheUsage, clearCache, createDecoder, createVae, families, version, WgvaeError } from '../src/index.js';
 import { fetchFile, nameOf } from './fetch-file.js';
-import { sortFiles } from './sort-files.js';
+import { Original } from './original.js';
+import { psnr } from './psnr.js';
+import { isPicture, sortFiles } from './sort-files.js';
 
 /** @typedef {import('./protocol.js').ToWorker} ToWorker */
 /** @typedef {import('./protocol.js').FromWorker} FromWorker */
 /** @typedef {import('./protocol.js').State} State */
 /** @typedef {import('../src/index.js').Decoder} Decoder */
+/** @typedef {import('../src/index.js').Vae} Vae */
 
 /** Progress is told this often, milliseconds. */
 const PROGRESS_EVERY = 50;
@@ -31,14 +34,19 @@ let state = 'starting';
 let isIntroduced = false;
 /** @type {import('./protocol.js').ModelChoice | undefined} */
 let model;
-/** `file`: where they are read from, once they are there. @type {{ choice: import('./protocol.js').LatentsChoice, file?: File, shape?: number[] } | undefined} */
-let latents;
+/**
+ * Latents or a picture. `file`: where they are read from, once they are there, and what they are.
+ * @type {{ choice: import('./protocol.js').InputChoice, file?: File, isPicture?: boolean, shape?: number[], original?: Original } | undefined}
+ */
+let input;
 /** @type {Decoder | undefined} */
 let decoder;
+/** The same, if it can encode, too. @type {Vae | undefined} */
+let vae;
 /** What `decoder` was opened with. */
 let openedWith = '';
-/** For what is wanted; undefined until that is known. @type {import('../src/index.js').Plan | undefined} */
-let plan;
+/** For what is wanted; none until that is known. @type {import('./protocol.js').Plans} */
+let plans = [];
 /** Stops what is going on. */
 let running = new AbortController();
 /** What is going on. @type {Promise<void>} */
@@ -57,12 +65,12 @@ function receive(message) {
     case 'files':
       choices.push(message);
       wantsDecode = message.type === 'open' && message.decode === true;
-      plan = undefined;
+      plans = [];
       begin();
       break;
     case 'settings':
       settings = message.settings;
-      plan = undefined;
+      plans = [];
       begin();
       break;
     case 'decode':
@@ -105,8 +113,8 @@ async function fulfil(signal) {
   if (!isIntroduced) await introduce();
   signal.throwIfAborted();
   while (choices.length > 0) await choose(choices[0], signal);
-  if (!plan) await prepare(signal);
-  if (wantsDecode && plan) await decode(signal);
+  if (plans.length === 0) await prepare(signal);
+  if (wantsDecode && plans.length > 0) await make(signal);
 }
 
 async function introduce() {
@@ -132,11 +140,12 @@ async function choose(choice, signal) {
     tell({ type: 'model', name: nameOfModel(model), info: undefined });
     await closeModel();
   }
-  if (sorted.latents) {
-    latents = { choice: sorted.latents };
+  if (sorted.input) {
+    input?.original?.close();
+    input = { choice: sorted.input };
     // As the view does: the first of them.
     settings = { ...settings, index: 0 };
-    tell({ type: 'latents', name: nameOfLatents(latents.choice), shape: undefined });
+    tell({ type: 'input', name: nameOfInput(input.choice) });
   }
 }
 
@@ -145,24 +154,74 @@ async function choose(choice, signal) {
  * @param {AbortSignal} signal
  */
 async function prepare(signal) {
+  if (input?.choice.file) await identify(signal);
   if (model) await openModel(model, signal);
-  if (decoder && latents && !latents.shape) {
+  if (decoder && input) {
     setState('loading');
-    // Once: a link may work no second time.
-    latents.file ??= latents.choice.file ?? (await fetchFile(latents.choice.url ?? '', signal));
-    latents.shape = await decoder.shapeOf(latents.file, { signal });
-    tell({ type: 'latents', name: nameOfLatents(latents.choice), shape: latents.shape });
+    await identify(signal);
+    // An address that led to a picture.
+    if (model) await openModel(model, signal);
+    await openInput(signal);
   }
   signal.throwIfAborted();
-  if (decoder && latents?.shape) {
+  if (decoder && input) {
     setState('planning');
-    checkChannels(latents.shape, decoder);
-    const [rows, columns] = latents.shape.slice(-2);
-    const scale = decoder.info.pixels_per_latent;
-    plan = decoder.plan({ width: columns * scale, height: rows * scale, memoryBudget: settings.budget });
+    plans = planned();
   }
-  tell({ type: 'plan', plan });
+  tell({ type: 'plans', plans });
   setState(restState());
+}
+
+/**
+ * Gets the file of the input, and finds out what it is.
+ * @param {AbortSignal} signal
+ */
+async function identify(signal) {
+  if (!input) return;
+  // Once: a link may work no second time.
+  input.file ??= input.choice.file ?? (await fetchFile(input.choice.url ?? '', signal));
+  input.isPicture ??= await isPicture(input.file);
+  signal.throwIfAborted();
+}
+
+/**
+ * Finds out how large the input is, and shows a picture.
+ * @param {AbortSignal} signal
+ */
+async function openInput(signal) {
+  if (!decoder || !input?.file) return;
+  const name = nameOfInput(input.choice);
+  if (!input.isPicture && !input.shape) {
+    input.shape = await decoder.shapeOf(input.file, { signal });
+    tell({ type: 'input', name, shape: input.shape });
+  }
+  if (input.isPicture && !input.original) {
+    const original = await Original.open(input.file);
+    if (signal.aborted) original.close();
+    signal.throwIfAborted();
+    input.original = original;
+    tell({ type: 'input', name, size: original.size });
+    const bitmap = await original.bitmap(decoder.info.pixels_per_latent);
+    tell({ type: 'original', bitmap, name }, [bitmap]);
+  }
+}
+
+/** What will be done with the input. @returns {import('./protocol.js').Plans} */
+function planned() {
+  const memoryBudget = settings.budget;
+  if (decoder && input?.shape) {
+    checkChannels(input.shape, decoder);
+    const [rows, columns] = input.shape.slice(-2);
+    const scale = decoder.info.pixels_per_latent;
+    return [{ operation: 'decode', plan: decoder.plan({ width: columns * scale, height: rows * scale, memoryBudget }) }];
+  }
+  if (!vae || !input?.original) return [];
+  const { width, height } = input.original.part(vae.info.pixels_per_latent);
+  return [
+    { operation: 'encode', plan: vae.planEncode({ width, height, memoryBudget }) },
+    // Its pixels are compared, in memory.
+    { operation: 'decode', plan: vae.plan({ width, height, memoryBudget, output: 'image-data' }) },
+  ];
 }
 
 /**
@@ -171,12 +230,17 @@ async function prepare(signal) {
  */
 async function openModel(choice, signal) {
   const { precision, family, unscaled, budget } = settings;
+  const encodes = input?.isPicture === true;
   // A budget needs the weights on the host, so that they can make way.
   const wanted = JSON.stringify([precision, family, unscaled, budget !== undefined]);
-  if (decoder && openedWith === wanted) return;
+  if (decoder && openedWith === wanted && (vae || !encodes)) return;
+  if (encodes && decoder?.info.parameters.encoder === 0) {
+    throw new WgvaeError('input', 'this model has no encoder: it turns latents into pictures, and no picture into latents');
+  }
   await closeModel();
   setState('loading');
-  decoder = await createDecoder({
+  /** @type {import('../src/index.js').ModelOptions} */
+  const options = {
     model: choice.files ?? choice.urls ?? [],
     config: choice.config,
     family: family ?? undefined,
@@ -187,7 +251,9 @@ async function openModel(choice, signal) {
     onProgress: throttle((progress) => tell({ type: 'progress', progress })),
     onNotice: (notice) => tell({ type: 'notice', notice }),
     signal,
-  });
+  };
+  if (encodes) decoder = vae = await createVae(options);
+  else decoder = await createDecoder(options);
   openedWith = wanted;
   tell({ type: 'model', name: nameOfModel(choice), info: decoder.info });
   await tellCache();
@@ -195,24 +261,58 @@ async function openModel(choice, signal) {
 
 async function closeModel() {
   const closing = decoder;
-  decoder = undefined;
+  decoder = vae = undefined;
   await closing?.destroy();
 }
 
 /** @param {AbortSignal} signal */
-async function decode(signal) {
+async function make(signal) {
   wantsDecode = false;
-  if (!decoder || !latents?.file || !plan) return;
-  const { size } = plan.result;
-  checkSides(size, decoder.device);
-  const outcome = { ...size, plan, budget: settings.budget, isDemo: Boolean(model?.isDemo) };
-  const name = nameOfLatents(latents.choice);
+  if (input?.original) await encodeAndDecode(input.original, signal);
+  else await decode(signal);
+}
+
+/** @param {AbortSignal} signal */
+async function decode(signal) {
+  if (!decoder || !input?.file) return;
+  checkSides(plans[0].plan.result.size, decoder.device);
   setState('decoding');
-  const bitmap = await decoder.decode(latents.file, { index: settings.index, memoryBudget: settings.budget, signal });
-  tell({ type: 'picture', bitmap, name }, [bitmap]);
-  const { report, info } = decoder;
-  if (report) tell({ type: 'outcome', outcome: { ...outcome, report, info } });
+  const bitmap = await decoder.decode(input.file, { index: settings.index, memoryBudget: settings.budget, signal });
+  tell({ type: 'picture', bitmap, name: nameOfInput(input.choice) }, [bitmap]);
+  tell({ type: 'outcomes', outcomes: outcomeOf(0) });
   setState('done');
+}
+
+/**
+ * @param {Original} original
+ * @param {AbortSignal} signal
+ */
+async function encodeAndDecode(original, signal) {
+  if (!vae || !input?.file) return;
+  const memoryBudget = settings.budget;
+  setState('encoding');
+  const latents = await vae.encode(input.file, { memoryBudget, signal });
+  const encoded = outcomeOf(0);
+  setState('decoding');
+  const image = await vae.decode(latents, { output: 'image-data', memoryBudget, signal });
+  const likeness = psnr(original.pixels(vae.info.pixels_per_latent), image.data);
+  const bitmap = await createImageBitmap(image);
+  tell({ type: 'picture', bitmap, name: nameOfInput(input.choice), psnr: likeness }, [bitmap]);
+  tell({ type: 'outcomes', outcomes: [...encoded, ...outcomeOf(1)] });
+  setState('done');
+}
+
+/**
+ * What was done last, which was planned as one of `plans`.
+ * @param {number} index
+ * @returns {import('./protocol.js').Outcome[]}
+ */
+function outcomeOf(index) {
+  const { operation, plan } = plans[index];
+  const { size } = operation === 'encode' ? plan.input : plan.result;
+  if (!decoder?.report) return [];
+  const { report, info } = decoder;
+  return [{ operation, ...size, plan, report, info, budget: settings.budget, isDemo: Boolean(model?.isDemo) }];
 }
 
 /**
@@ -239,13 +339,13 @@ function checkSides({ width, height }, { limits }) {
 
 /** What the page can do next. @returns {State} */
 function restState() {
-  return plan ? 'ready' : 'idle';
+  return plans.length > 0 ? 'ready' : 'idle';
 }
 
 /** @param {State} next */
 function setState(next) {
   state = next;
-  tell({ type: 'state', state, canDecode: plan !== undefined });
+  tell({ type: 'state', state, canDecode: plans.length > 0 });
 }
 
 /** @param {unknown} error */
@@ -255,11 +355,11 @@ function fail(error) {
   wantsDecode = false;
   // The module is gone, and the decoder with it: whoever chooses the model again, or another setting, gets a new one.
   if (code === 'internal') {
-    plan = undefined;
+    plans = [];
     closeModel();
   }
   if (!('code' in Object(error))) console.error(error);
-  tell({ type: 'plan', plan });
+  tell({ type: 'plans', plans });
   setState('failed');
   tell({ type: 'problem', problem });
 }
@@ -301,8 +401,8 @@ function throttle(listener) {
   };
 }
 
-/** @param {import('./protocol.js').LatentsChoice} choice */
-function nameOfLatents({ file, url }) {
+/** @param {import('./protocol.js').InputChoice} choice */
+function nameOfInput({ file, url }) {
   return file?.name ?? nameOf(url ?? '');
 }
 

@@ -31,7 +31,7 @@ export async function links({ random }) {
 
 /** @param {World} world */
 export async function files({ random, clock }) {
-  const headers = ['{"latents":{}}', '{"a":1,"b":2,"c":3,"d":4,"e":5}', '{}', 'null', '[]', '7', '"text"', '{', '\u0093NUMPY', '{"__proto__":1}'];
+  const headers = ['{"latents":{}}', '{"a":1,"b":2,"c":3,"d":4,"e":5}', '{}', 'null', '[]', '7', '"text"', '{', '\u0093NUMPY', '{"__proto__":1}', 'GIF89a'];
   const file = () => {
     const header = new TextEncoder().encode(random.pick(headers));
     const length = new Uint8Array(8);
@@ -41,11 +41,11 @@ export async function files({ random, clock }) {
     return made;
   };
   const chosen = Array.from({ length: random.below(5) }, file);
-  const found = sortFiles(/** @type {any} */ (chosen), random.pick([undefined, 'model', 'latents'])).then((value) => ({ value }), (error) => ({ error }));
+  const found = sortFiles(/** @type {any} */ (chosen), random.pick([undefined, 'model', 'input'])).then((value) => ({ value }), (error) => ({ error }));
   assert.ok(await clock.runUntil(found), 'files are never sorted');
   const outcome = await found;
   if ('error' in outcome) return checkError(outcome.error);
-  const { model, latents } = /** @type {any} */ (outcome.value);
-  assert.ok(model || latents, 'nothing was found, and nobody is told');
-  for (const one of [...(model?.files ?? []), latents?.file]) assert.ok(one === undefined || chosen.includes(one));
+  const { model, input } = /** @type {any} */ (outcome.value);
+  assert.ok(model || input, 'nothing was found, and nobody is told');
+  for (const one of [...(model?.files ?? []), input?.file]) assert.ok(one === undefined || chosen.includes(one));
 }

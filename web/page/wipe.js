@@ -1,0 +1,66 @@
+// @ts-check
+// The wipe between an original, on the left, and what a model made of it: by the range below, and by dragging on the picture itself.
+
+import { element } from './view.js';
+
+export class Wipe {
+  #compare = element('compare');
+  #range = element('wipe', HTMLInputElement);
+
+  constructor() {
+    this.#range.addEventListener('input', () => this.#move());
+    this.#compare.addEventListener('pointerdown', (event) => this.#drag(event, true));
+    this.#compare.addEventListener('pointermove', (event) => this.#drag(event, event.buttons > 0));
+  }
+
+  /** The original alone. */
+  showOriginal() {
+    this.#set({ original: true, wiped: false });
+    this.#at(100);
+  }
+
+  /**
+   * Both, half of each.
+   * @param {number} psnr dB
+   */
+  show(psnr) {
+    element('psnr').textContent = psnr === Infinity ? 'the same picture' : `PSNR ${psnr.toFixed(1)} dB`;
+    this.#set({ original: true, wiped: true });
+    this.#at(50);
+  }
+
+  /** No original. */
+  hide() {
+    this.#set({ original: false, wiped: false });
+  }
+
+  /** @param {{ original: boolean, wiped: boolean }} shown */
+  #set({ original, wiped }) {
+    element('original').hidden = !original;
+    element('divider').hidden = !wiped;
+    element('wipe-row').hidden = !wiped;
+    this.#compare.classList.toggle('is-wiped', wiped);
+  }
+
+  /** @param {number} percent */
+  #at(percent) {
+    this.#range.value = String(percent);
+    this.#move();
+  }
+
+  #move() {
+    this.#compare.style.setProperty('--wipe', `${this.#range.value}%`);
+    this.#range.setAttribute('aria-valuetext', `${this.#range.value} % original`);
+  }
+
+  /**
+   * @param {PointerEvent} event
+   * @param {boolean} isDown
+   */
+  #drag(event, isDown) {
+    if (!isDown || element('divider').hidden) return;
+    const { left, width } = this.#compare.getBoundingClientRect();
+    this.#compare.setPointerCapture(event.pointerId);
+    this.#at((100 * (event.clientX - left)) / width);
+  }
+}
