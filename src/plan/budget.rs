@@ -118,7 +118,7 @@ fn fit(fused: &Fused, nodes: &[Node], limits: &DeviceLimits, cut: &PlanOptions, 
         let lowered = lower::lower(fused, nodes, &residence.schedule, limits, cut).ok()?;
         let spilled = if cut.parking || cut.weights == Weights::Host {
             let may = May { park: cut.parking, weights: cut.weights };
-            spill::spill(&lowered, Bytes(room), may)
+            spill::spill(lowered, Bytes(room), may)
         } else {
             Some(lowered)
         };
