@@ -129,7 +129,8 @@ impl Plan {
 
     fn of(fused: &fuse::Fused, limits: &DeviceLimits, options: &PlanOptions) -> Result<Self> {
         let nodes = nodes::nodes(fused, limits, options)?;
-        let schedule = Schedule::new(&nodes, &Keep::whole(&nodes));
+        let schedule =
+            Schedule::new(&nodes, &Keep::whole(&nodes), bounds::MOST_LOOKS).ok_or_else(bounds::too_many_steps)?;
         let whole = lower::lower(fused, &nodes, &schedule, limits, options)?.placed(limits, options);
         let plan = match options.memory_budget {
             Some(budget) if whole.memory.peak() > budget => budget::within(fused, limits, options, &whole, budget)?,
