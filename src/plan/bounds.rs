@@ -16,7 +16,7 @@ pub(super) const MOST_STEPS: usize = 1 << 21;
 pub(super) const MOST_LOOKS: u64 = MOST_STEPS as u64 * 2;
 /// What a search for a plan within a budget may do in any case, and besides for each step of the whole plan, and at most. In looks at chunks.
 const WORK: u64 = 1 << 25;
-const WORK_PER_STEP: u64 = 1 << 10;
+const WORK_PER_STEP: u64 = 1 << 9;
 const MOST_WORK: u64 = 1 << 27;
 /// A step that is lowered, spilled and placed takes as long as so many looks.
 const STEP_LOOKS: u64 = 24;
