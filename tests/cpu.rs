@@ -23,6 +23,14 @@ mod formula;
 mod fuzz_corpus;
 #[path = "../fuzz/src/targets/mod.rs"]
 mod fuzz_targets;
+#[path = "support/golden.rs"]
+mod golden;
+#[path = "reference/graph.rs"]
+mod graph;
+#[path = "cpu/graphs.rs"]
+mod graphs;
+#[path = "support/hollow.rs"]
+mod hollow;
 #[cfg(feature = "cli")]
 #[path = "cpu/image_files.rs"]
 mod image_files;
@@ -32,6 +40,8 @@ mod interface;
 mod interpret;
 #[path = "reference/interpreter.rs"]
 mod interpreter;
+#[path = "cpu/key_lists.rs"]
+mod key_lists;
 #[path = "cpu/latents.rs"]
 mod latents;
 #[path = "cpu/layers.rs"]

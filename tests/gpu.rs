@@ -5,10 +5,14 @@
 mod budgets;
 #[path = "gpu/decode.rs"]
 mod decode;
+#[path = "gpu/families.rs"]
+mod families;
 #[path = "gpu/faults.rs"]
 mod faults;
 #[path = "support/formula.rs"]
 mod formula;
+#[path = "support/golden.rs"]
+mod golden;
 #[path = "gpu/kernels.rs"]
 mod kernels;
 #[path = "gpu/memory.rs"]

@@ -26,20 +26,18 @@ pub enum Layout {
 }
 
 impl Layout {
-    /// The shape in the file of a tensor of which `take` is taken, in torch's axis order. `None` where nothing is taken of any file.
-    pub fn file_shape(self, take: Take) -> Option<Vec<u64>> {
+    /// Elements of the tensor of which `take` is taken. None where nothing is taken of any file.
+    fn file_elements(self, take: Take) -> Option<u64> {
         let (rows, rest) = match self {
-            Self::Filter { filter, c_in, c_out } => (c_out, vec![c_in, filter, filter]),
-            Self::Vector { channels } => (channels, vec![]),
+            Self::Filter { filter, c_in, c_out } => (c_out, u64::from(c_in) * u64::from(filter * filter)),
+            Self::Vector { channels } => (channels, 1),
         };
-        let mut shape = [vec![rows], rest].concat();
         match take {
-            Take::All => {}
-            Take::Tap { taps, .. } | Take::SumOfTaps { taps } => shape.insert(2.min(shape.len()), taps),
-            Take::Rows { of, .. } => shape[0] = of,
-            Take::Zeros | Take::Transform => return None,
+            Take::All => Some(u64::from(rows) * rest),
+            Take::Tap { taps, .. } | Take::SumOfTaps { taps } => Some(u64::from(rows) * rest * u64::from(taps)),
+            Take::Rows { of, .. } => Some(u64::from(of) * rest),
+            Take::Zeros | Take::Transform => None,
         }
-        Some(shape.into_iter().map(u64::from).collect())
     }
 
     /// Bytes on the GPU.
@@ -69,10 +67,10 @@ fn row(take: Take, out: usize) -> usize {
 /// file, unless the caller has made them ([`Take::Transform`]).
 ///
 /// # Panics
-/// When `values` has not as many elements as the layout's shape: the reader has checked it.
+/// When `values` has not as many elements as the file's tensor must have: the reader has checked it.
 pub fn pack(values: &[f32], layout: Layout, take: Take, storage: Storage, factor: f32) -> Vec<u8> {
-    let wanted = match (take, layout, layout.file_shape(take)) {
-        (.., Some(shape)) => shape.iter().product(),
+    let wanted = match (take, layout, layout.file_elements(take)) {
+        (.., Some(elements)) => elements,
         (Take::Transform, Layout::Vector { channels }, None) => u64::from(channels),
         (.., None) => 0,
     };

@@ -100,11 +100,6 @@ impl WeightUse {
         let weight = Weight { name: self.name.clone(), take: self.take };
         WeightKey { weight, layout: self.layout, storage: self.storage, factor_bits: self.factor.to_bits() }
     }
-
-    /// The shape of its tensor in the file, in torch's axis order. `None` for what no file has.
-    pub fn file_shape(&self) -> Option<Vec<u64>> {
-        self.layout.file_shape(self.take)
-    }
 }
 
 /// A copy of a buffer in host memory, by index into [`super::Plan::parked`].

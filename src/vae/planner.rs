@@ -2,8 +2,8 @@
 
 use super::latents::{check_image, check_size};
 use super::options::{DecodeOptions, Directions, EncodeOptions, LoadOptions};
-use super::weights::weights_of_one_direction;
 use super::tiled::{self, TilePlans};
+use super::weights::weights_of_one_direction;
 use crate::error::{Error, Result};
 use crate::gpu::Gpu;
 use crate::io::Checkpoint;

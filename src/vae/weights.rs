@@ -12,6 +12,7 @@ use crate::kernels::weights::{Layout, pack};
 use crate::limits::DeviceLimits;
 use crate::model::config::AutoencoderConfig;
 use crate::model::graph::Take;
+use crate::model::networks;
 use crate::plan::{Plan, WeightKey, WeightUse};
 use crate::tensor::{Bytes, Size, Storage};
 
@@ -43,9 +44,11 @@ impl VaeWeights {
             directions: options.directions,
         };
         let needed = wanted.iter().map(|weight| weight.bytes).sum();
-        for same in wanted.chunk_by(|one, next| one.name == next.name && one.file_shape() == next.file_shape()) {
-            let values = match same[0].file_shape() {
-                Some(shape) => checkpoint.read_f32(&same[0].name, &shape).await?,
+        let shapes = file_tensors(planner.config(), options.directions);
+        for same in wanted.chunk_by(|one, next| one.name == next.name) {
+            let values = match shapes.get(&same[0].name) {
+                Some(shape) => checkpoint.read_f32(&same[0].name, shape).await?,
+                // Zeros.
                 None => Vec::new(),
             };
             for weight in same {
@@ -157,7 +160,7 @@ fn check(checkpoint: &Checkpoint, directions: Directions) -> Result<()> {
             });
         }
     }
-    let wanted = file_weights(checkpoint, directions)?;
+    let wanted = file_tensors(checkpoint.config(), directions);
     checkpoint.check(wanted.iter().map(|(name, shape)| (name.as_str(), shape.as_slice())))
 }
 
@@ -167,18 +170,22 @@ fn check(checkpoint: &Checkpoint, directions: Directions) -> Result<()> {
 /// See [`check_decoder`] and [`check_encoder`].
 pub fn weight_reads(checkpoint: &Checkpoint, directions: Directions) -> Result<Vec<(usize, u64, u64)>> {
     check(checkpoint, directions)?;
-    let wanted = file_weights(checkpoint, directions)?;
-    Ok(wanted.iter().filter_map(|(name, _)| checkpoint.tensor(name)).map(StoredTensor::place).collect())
-}
-
-/// Name and shape of the tensors that the files must have, each once.
-fn file_weights(checkpoint: &Checkpoint, directions: Directions) -> Result<Vec<(String, Vec<u64>)>> {
     let limits = DeviceLimits::webgpu_default();
     let wanted = weights_of(checkpoint.config(), &limits, Storage::F32, directions)?;
-    let mut tensors: Vec<_> =
-        wanted.into_iter().filter_map(|weight| Some((weight.name.clone(), weight.file_shape()?))).collect();
-    tensors.dedup();
-    Ok(tensors)
+    let tensors = wanted.chunk_by(|one, next| one.name == next.name).map(|same| &same[0].name);
+    Ok(tensors.filter_map(|name| checkpoint.tensor(name)).map(StoredTensor::place).collect())
+}
+
+/// Name and shape of the tensors that the files must have.
+fn file_tensors(config: &AutoencoderConfig, directions: Directions) -> BTreeMap<String, Vec<u64>> {
+    let mut tensors = BTreeMap::new();
+    if directions.decodes() {
+        tensors.extend(networks::decoder_tensors(config));
+    }
+    if directions.encodes() {
+        tensors.extend(networks::encoder_tensors(config));
+    }
+    tensors
 }
 
 /// Bytes of the weights that only encodes use, and of those that only decodes use.
@@ -190,8 +197,7 @@ pub(super) fn weights_of_one_direction(
     let bytes = |directions| -> Result<Bytes> {
         Ok(weights_of(config, limits, storage, directions)?.iter().map(|weight| weight.bytes).sum())
     };
-    let [decode, encode, both] =
-        [bytes(Directions::Decode)?, bytes(Directions::Encode)?, bytes(Directions::Both)?];
+    let [decode, encode, both] = [bytes(Directions::Decode)?, bytes(Directions::Encode)?, bytes(Directions::Both)?];
     Ok([Bytes(both.0 - decode.0), Bytes(both.0 - encode.0)])
 }
 

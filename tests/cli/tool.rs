@@ -8,7 +8,8 @@ use pollster::block_on;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use wgvae::internals::safetensors::{read_header, read_tensor};
-use wgvae::{AutoencoderConfig, DeviceLimits, EncodeOptions, FileSource, HostTensor, Size, Storage, plan_encode};
+use wgvae::model::networks::encoder_tensors;
+use wgvae::{AutoencoderConfig, FileSource, HostTensor};
 
 use crate::formula;
 
@@ -60,7 +61,7 @@ pub(crate) fn with_header(header: &str, data: &[u8]) -> Vec<u8> {
 }
 
 /// A file of `tests/fixtures`.
-fn fixture_path(name: &str) -> PathBuf {
+pub(crate) fn fixture_path(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(name)
 }
 
@@ -98,9 +99,8 @@ pub(crate) fn weights_of_both() -> Entries {
 
 /// All weights of the encoder that `config` describes.
 pub(crate) fn encoder_weights(config: &AutoencoderConfig) -> Entries {
-    let (limits, size) = (DeviceLimits::webgpu_default(), Size { width: 64, height: 64 });
-    let plan = plan_encode(config, size, &limits, Storage::F32, &EncodeOptions::default()).unwrap();
-    formula::of(&plan.weights).iter().map(|(name, tensor)| (name.clone(), Entry::f32(tensor))).collect()
+    let weights = formula::weights(&encoder_tensors(config));
+    weights.iter().map(|(name, tensor)| (name.clone(), Entry::f32(tensor))).collect()
 }
 
 /// A folder of its own for each test.

@@ -6,60 +6,16 @@ use std::path::Path;
 use pollster::block_on;
 use wgvae::internals::safetensors::write_safetensors;
 use wgvae::{
-    ByteSource, Checkpoint, Error, FileSource, HostTensor, LatentScale, Layout, MemorySource, Parameters, ReadFuture,
-    Variant,
+    ByteSource, Checkpoint, Error, FileSource, HostTensor, LatentScale, Layout, MemorySource, Parameters, Variant,
 };
+
+use crate::hollow::{self, Hollow, key_list};
 
 /// Files of a folder: name -> content.
 type Files<'a> = Vec<(&'a str, &'a [u8])>;
 
-const FIXTURES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures");
-
-/// A file whose header is there and whose data is all zeros, so that the largest models cost nothing.
-struct Hollow {
-    header: Vec<u8>,
-    len: u64,
-}
-
-impl Hollow {
-    fn new(tensors: &BTreeMap<String, Vec<u64>>, metadata: serde_json::Value) -> Box<Self> {
-        let mut end = 0;
-        let mut entries = serde_json::Map::from_iter([("__metadata__".to_owned(), metadata)]);
-        for (name, shape) in tensors {
-            let begin = end;
-            end += shape.iter().product::<u64>() * 2;
-            entries.insert(
-                name.clone(),
-                serde_json::json!({"dtype": "F16", "shape": shape, "data_offsets": [begin, end]}),
-            );
-        }
-        let json = serde_json::Value::Object(entries).to_string();
-        let header = [&(json.len() as u64).to_le_bytes(), json.as_bytes()].concat();
-        let len = header.len() as u64 + end;
-        Box::new(Self { header, len })
-    }
-}
-
-impl ByteSource for Hollow {
-    fn name(&self) -> &str {
-        "hollow.safetensors"
-    }
-    fn len(&self) -> u64 {
-        self.len
-    }
-    fn read_at(&self, offset: u64, len: u64) -> ReadFuture<'_> {
-        let byte = |at: u64| usize::try_from(at).ok().and_then(|at| self.header.get(at).copied()).unwrap_or(0);
-        Box::pin(std::future::ready(Ok((offset..offset + len).map(byte).collect())))
-    }
-}
-
-fn key_list(list: &str) -> BTreeMap<String, Vec<u64>> {
-    let text = std::fs::read_to_string(format!("{FIXTURES}/keys/{list}.json")).expect(list);
-    serde_json::from_str(&text).expect("a key list")
-}
-
 fn open_hollow(tensors: &BTreeMap<String, Vec<u64>>) -> Checkpoint {
-    block_on(Checkpoint::from_source(Hollow::new(tensors, serde_json::json!({})), None)).expect("a VAE")
+    hollow::open(tensors).expect("a VAE")
 }
 
 /// A decoder of one level, with 32 channels and 4 latent channels, and its config.json.
@@ -191,7 +147,7 @@ fn metadata_tells_the_scale() {
     for (list, architecture, scaling_factor) in cases {
         let metadata = serde_json::json!({"modelspec.architecture": architecture});
         let checkpoint =
-            block_on(Checkpoint::from_source(Hollow::new(&key_list(list), metadata), None)).expect("a VAE");
+            block_on(Checkpoint::from_source(Box::new(Hollow::new(&key_list(list), metadata)), None)).expect("a VAE");
         assert_eq!(
             checkpoint.scaled_config().ok().map(|config| config.scaling_factor),
             scaling_factor,

@@ -1,18 +1,10 @@
 //! Translation of tensor names: whole key lists of published models, every refusal, and edge cases of the tables.
 
-use std::collections::BTreeMap;
-
 use proptest::prelude::*;
 use wgvae::Layout;
 use wgvae::internals::names::{family_hint, half_prefix, translate};
 
-type Shapes = BTreeMap<String, Vec<u64>>;
-
-fn key_list(list: &str) -> Shapes {
-    let path = format!("{}/tests/fixtures/keys/{list}.json", env!("CARGO_MANIFEST_DIR"));
-    let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"));
-    serde_json::from_str(&text).expect("a key list")
-}
+use crate::hollow::{Shapes, key_list};
 
 /// Tensors with these names and a convolution's shape.
 fn named(names: &[&str]) -> Shapes {

@@ -1,11 +1,14 @@
 //! Every network on a device, both directions, against what its own class makes of it in f64. Files are in the network's own layout.
 
 use pollster::block_on;
+use wgvae::internals::safetensors::write_safetensors;
+use wgvae::model::networks;
 use wgvae::{
     Bytes, Checkpoint, Control, DecodeOptions, Directions, EncodeOptions, Error, Gpu, GpuOptions, HostTensor, Images,
-    Latents, LoadOptions, Output, Pixels, Precision, Vae,
+    Latents, LoadOptions, MemorySource, Network, Output, Pixels, Precision, Vae,
 };
 
+use crate::formula;
 use crate::golden::Golden;
 
 /// max |a - b| / max |b|; NaN if any is.
@@ -18,22 +21,47 @@ fn relative_error(found: &[f32], wanted: &[f32]) -> f32 {
 
 const PRECISIONS: [(Precision, bool); 3] = [(Precision::F32, false), (Precision::F16, false), (Precision::F16, true)];
 
+/// The formula's weights in a file, with the fixture's config or of the family it is of.
+fn checkpoint(golden: &Golden) -> Checkpoint {
+    let config = &golden.config;
+    let mut tensors = networks::decoder_tensors(config);
+    tensors.extend(networks::encoder_tensors(config));
+    if config.batch_norm_eps.is_some() {
+        let channels = vec![u64::from(config.model_channels())];
+        tensors.extend(["mean", "var"].map(|part| (format!("bn.running_{part}"), channels.clone())));
+    }
+    let weights = formula::weights(&tensors);
+    let tensors: Vec<(&str, &HostTensor)> = weights.iter().map(|(name, tensor)| (name.as_str(), tensor)).collect();
+    let source = MemorySource::new("formula", write_safetensors(&tensors).unwrap());
+    // Where diffusers has no class there is no config.json.
+    let (json, family) = match &config.network {
+        Network::SeedVr(_) => (None, Some("seedvr2")),
+        Network::Tiny(tiny) if tiny.use_midblock_gn => (None, None),
+        Network::Kl(_) | Network::Tiny(_) | Network::Wan(_) => (Some(golden.metadata["config"].as_str()), None),
+    };
+    let checkpoint = block_on(Checkpoint::from_source(Box::new(source), json)).unwrap();
+    match family {
+        Some(family) => checkpoint.with_family(family).unwrap(),
+        None => checkpoint,
+    }
+}
+
 /// A model for both directions, in a precision, on a device that may be without `shader-f16`.
 fn load(golden: &Golden, (precision, packed): (Precision, bool)) -> (Gpu, Vae) {
     let options = GpuOptions { without_shader_f16: packed, ..GpuOptions::default() };
     let gpu = block_on(Gpu::request(&options)).unwrap();
-    let checkpoint: Checkpoint = golden.checkpoint();
+    let checkpoint = checkpoint(golden);
     let load = LoadOptions { precision, directions: Directions::Both, ..LoadOptions::default() };
     let vae = block_on(Vae::load(&gpu, &checkpoint, load)).unwrap();
     (gpu, vae)
 }
 
-fn check(golden: &Golden, tensor: &str, found: &[f32], precision: (Precision, bool)) {
-    let (wanted, f16_error) = golden.tensor(tensor);
+fn check(golden: &Golden, name: &str, output: &str, found: &[f32], precision: (Precision, bool)) {
+    let (wanted, f16_error) = (golden.output(output).unwrap(), golden.f16_error(output));
     let error = relative_error(found, &wanted.data);
-    println!("{} {tensor} {precision:?}: {error:.1e}, torch in f16 {f16_error:.1e}", golden.name());
+    println!("{name} {output} {precision:?}: {error:.1e}, torch in f16 {f16_error:.1e}");
     let most = if precision.0 == Precision::F32 { 1e-5 } else { 2.0 * f16_error };
-    assert!(error <= most, "{} {tensor} {precision:?}: {error:.1e}, at most {most:.1e}", golden.name());
+    assert!(error <= most, "{name} {output} {precision:?}: {error:.1e}, at most {most:.1e}");
 }
 
 fn decode(vae: &mut Vae, latents: &Latents, budget: Option<Bytes>) -> Vec<f32> {
@@ -49,24 +77,24 @@ fn encode(vae: &mut Vae, image: &Images, budget: Option<Bytes>) -> HostTensor {
 }
 
 /// Decodes and encodes what fixture `name` holds: the model's latents, its own, the image. Whole, and within a smaller budget to the bit.
-fn family(name: &'static str) {
+fn family(name: &str) {
     let golden = Golden::open(name);
     for precision in PRECISIONS {
         let (gpu, mut vae) = load(&golden, precision);
-        let latents = Latents::new(golden.input("latents")).unwrap();
+        let latents = Latents::new(golden.latents()).unwrap();
         let whole = decode(&mut vae, &latents, None);
-        check(&golden, "image", &whole, precision);
+        check(&golden, name, "image", &whole, precision);
         let peak = vae.predicted_peak().unwrap();
         assert_eq!(gpu.ledger().peak(), peak, "{name}: measured and predicted peak of a decode");
-        if golden.has("image_own") {
-            let own = Latents::new(golden.input("own_latents")).unwrap().unscaled();
-            check(&golden, "image_own", &decode(&mut vae, &own, None), precision);
+        if let Some(own) = golden.own_latents() {
+            let own = Latents::new(own).unwrap().unscaled();
+            check(&golden, name, "image_own", &decode(&mut vae, &own, None), precision);
         }
-        let image = Images::new(golden.input("image")).unwrap();
+        let image = Images::new(golden.image().unwrap()).unwrap();
         let moments = encode(&mut vae, &image, None);
-        let tensor = golden.encoded();
-        assert_eq!([&[1], moments.shape.as_slice()].concat(), golden.tensor(tensor).0.shape);
-        check(&golden, tensor, &moments.data, precision);
+        let output = golden.encoded();
+        assert_eq!([&[1], moments.shape.as_slice()].concat(), golden.output(output).unwrap().shape);
+        check(&golden, name, output, &moments.data, precision);
         assert_eq!(gpu.ledger().current(), vae.predicted_peak().unwrap(), "{name}: held and predicted for an encode");
         within_a_budget(name, &mut vae, &image, &moments);
     }
@@ -75,7 +103,9 @@ fn family(name: &'static str) {
 /// The smallest budget that is found gives the same bits.
 fn within_a_budget(name: &str, vae: &mut Vae, image: &Images, whole: &HostTensor) {
     let tiny = EncodeOptions { memory_budget: Some(Bytes(1)), ..EncodeOptions::default() };
-    let Err(Error::Budget { smallest, .. }) = vae.plan_encode(image.size(), &tiny) else { panic!("one byte is no budget") };
+    let Err(Error::Budget { smallest, .. }) = vae.plan_encode(image.size(), &tiny) else {
+        panic!("one byte is no budget")
+    };
     let within = encode(vae, image, Some(smallest));
     assert!(vae.predicted_peak().unwrap() <= smallest);
     let same = within.data.iter().zip(&whole.data).all(|(one, other)| one.to_bits() == other.to_bits());

@@ -219,6 +219,7 @@ fn pixels_are_limited_in_tiles_too() {
     config["layers_per_block"] = 1.into();
     config["norm_num_groups"] = 2.into();
     config["up_block_types"] = ["UpDecoderBlock2D"; 8].into();
+    config["down_block_types"] = ["DownEncoderBlock2D"; 8].into();
     let gpu = block_on(Gpu::request(&GpuOptions::default())).unwrap();
     let vae = block_on(Vae::load(&gpu, &checkpoint(&config.to_string()), LoadOptions::default())).unwrap();
     let options = raw(Tiling::Blend(Blend::new(BlendRule::Linear, 2, 1).unwrap()));

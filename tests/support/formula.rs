@@ -19,33 +19,29 @@ fn fnv1a64(name: &str) -> u64 {
     name.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
+/// `count` values of the tensor `name`, around `offset`.
 fn fill(name: &str, count: usize, offset: f32, scale: f32) -> Vec<f32> {
     let seed = fnv1a64(name);
     (0..count as u64).map(|index| offset + scale * unit(seed, index)).collect()
 }
 
-/// The weight `name` of `shape`.
+/// The weight `name` of `shape`, that in the file.
 pub(crate) fn weight(name: &str, shape: &[usize]) -> HostTensor {
-    let count = shape.iter().product();
-    // Norms.
-    let is_norm = shape.len() == 1 || name.ends_with(".gamma");
-    let data = if name == "bn.running_mean" {
-        fill(name, count, 0.0, 1.0)
-    } else if name == "bn.running_var" {
-        fill(name, count, 1.5, 1.2)
-    } else if name.ends_with(".bias") {
-        fill(name, count, 0.0, 0.17)
-    } else if is_norm {
-        fill(name, count, 1.0, 0.35)
-    } else {
-        let fan_in: usize = shape[1..].iter().product();
-        #[expect(clippy::cast_possible_truncation, clippy::cast_precision_loss, reason = "the formula says so")]
-        let gain = if shape.len() == 5 && name == "decoder.conv_out.weight" { 2.0 } else { 1.0 };
-        #[expect(clippy::cast_possible_truncation, clippy::cast_precision_loss, reason = "the formula says so")]
-        let scale = (gain * (3.0 / fan_in as f64).sqrt()) as f32;
-        fill(name, count, 0.0, scale)
+    let (offset, scale) = match name.rsplit('.').next() {
+        Some("bias") => (0.0, 0.17),
+        Some("running_mean") => (0.0, 1.0),
+        Some("running_var") => (1.5, 1.2),
+        Some("gamma") => (1.0, 0.35),
+        _ if shape.len() == 1 => (1.0, 0.35),
+        _ => {
+            let fan_in: usize = shape[1..].iter().product();
+            let times = if name == "decoder.conv_out.weight" && shape.len() == 5 { 2.0 } else { 1.0 };
+            #[expect(clippy::cast_possible_truncation, clippy::cast_precision_loss, reason = "the formula says so")]
+            let scale = (times * (3.0 / fan_in as f64).sqrt()) as f32;
+            (0.0, scale)
+        }
     };
-    HostTensor { shape: shape.to_vec(), data }
+    HostTensor { shape: shape.to_vec(), data: fill(name, shape.iter().product(), offset, scale) }
 }
 
 /// The latents of `shape`.
@@ -53,25 +49,20 @@ pub(crate) fn latents(shape: &[usize]) -> HostTensor {
     input("latents", shape, 1.7)
 }
 
-/// The input `name` of `shape`.
+/// The input `name` of `shape`, within -`scale` and `scale`.
 pub(crate) fn input(name: &str, shape: &[usize], scale: f32) -> HostTensor {
     HostTensor { shape: shape.to_vec(), data: fill(name, shape.iter().product(), 0.0, scale) }
 }
 
 /// All weights of the decoder that `config` describes.
 pub(crate) fn decoder(config: &wgvae::AutoencoderConfig) -> BTreeMap<String, HostTensor> {
-    let limits = wgvae::DeviceLimits::webgpu_default();
-    let size = wgvae::Size { width: 8, height: 8 };
-    let plan =
-        wgvae::plan_decode(config, size, &limits, wgvae::Storage::F32, true, &wgvae::DecodeOptions::default()).unwrap();
-    of(&plan.weights)
+    weights(&wgvae::model::networks::decoder_tensors(config))
 }
 
-/// The tensors of files that `weights` take something of.
-pub(crate) fn of(weights: &[wgvae::plan::WeightUse]) -> BTreeMap<String, HostTensor> {
-    let tensor = |used: &wgvae::plan::WeightUse| {
-        let shape: Vec<usize> = used.file_shape()?.iter().map(|&extent| usize::try_from(extent).unwrap()).collect();
-        Some((used.name.clone(), weight(&used.name, &shape)))
+/// The weights of these names and shapes.
+pub(crate) fn weights(tensors: &BTreeMap<String, Vec<u64>>) -> BTreeMap<String, HostTensor> {
+    let shape = |shape: &Vec<u64>| -> Vec<usize> {
+        shape.iter().map(|&extent| usize::try_from(extent).expect("a small shape")).collect()
     };
-    weights.iter().filter_map(tensor).collect()
+    tensors.iter().map(|(name, extents)| (name.clone(), weight(name, &shape(extents)))).collect()
 }

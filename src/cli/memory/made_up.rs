@@ -2,9 +2,8 @@
 //! as a whole, so it adds nothing to what a process is seen to take. Same family, same weights, on every machine.
 
 use serde_json::{Map, Value, json};
-use wgvae::{
-    ByteSource, Checkpoint, DecodeOptions, DeviceLimits, Error, Family, ReadFuture, Result, Size, Storage, plan_decode,
-};
+use wgvae::model::networks::decoder_tensors;
+use wgvae::{ByteSource, Checkpoint, Error, Family, ReadFuture, Result};
 
 /// Bytes of an element in the file: f32.
 const ELEMENT: u64 = 4;
@@ -32,22 +31,14 @@ struct Tensor {
 
 impl MadeUp {
     fn new(family: &Family) -> Result<Self> {
-        // The weights of a model do not depend on the size of the picture.
-        let size = Size { width: 8, height: 8 };
-        let limits = DeviceLimits::webgpu_default();
-        let plan = plan_decode(&family.config(), size, &limits, Storage::F32, true, &DecodeOptions::default())?;
         let (mut header, mut tensors, mut elements) = (Map::new(), Vec::new(), 0);
-        for weight in &plan.weights {
-            let Some(shape) = weight.file_shape() else { continue };
-            if header.contains_key(&weight.name) {
-                continue;
-            }
-            let (offset, scale) = spread(&weight.name, &shape);
+        for (name, shape) in decoder_tensors(&family.config()) {
+            let (offset, scale) = spread(&name, &shape);
             tensors.push(Tensor { begin: elements, offset, scale });
             let begin = elements;
             elements += shape.iter().product::<u64>();
             let offsets = [begin * ELEMENT, elements * ELEMENT];
-            header.insert(weight.name.clone(), json!({ "dtype": "F32", "shape": shape, "data_offsets": offsets }));
+            header.insert(name, json!({ "dtype": "F32", "shape": shape, "data_offsets": offsets }));
         }
         let text = Value::Object(header).to_string();
         let header = [(text.len() as u64).to_le_bytes().as_slice(), text.as_bytes()].concat();

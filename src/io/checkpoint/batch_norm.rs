@@ -7,9 +7,6 @@ use crate::model::config::AutoencoderConfig;
 const MEAN: &str = "bn.running_mean";
 const VARIANCE: &str = "bn.running_var";
 
-/// Longest list of statistics that is read. The published one has 128.
-const MOST: u64 = 4096;
-
 /// Mean and variance of each channel of the diffusion model's latents.
 #[derive(Debug)]
 pub(super) struct BatchNorm {
@@ -20,16 +17,13 @@ pub(super) struct BatchNorm {
 impl BatchNorm {
     /// Reads the statistics of `checkpoint`, if it has any.
     pub(super) async fn read(checkpoint: &Checkpoint) -> Result<Option<Self>> {
-        let found = [MEAN, VARIANCE].into_iter().find_map(|name| checkpoint.tensor(name));
-        let Some(found) = found else { return Ok(None) };
-        let &[channels @ 1..=MOST] = found.info.shape.as_slice() else {
-            return Err(Error::Tensor {
-                tensor: found.file_name.clone(),
-                expected: format!("shape [channels], 1 to {MOST}"),
-                found: format!("{:?}", found.info.shape),
-            });
-        };
-        let wanted = [channels];
+        let found: Vec<_> = [MEAN, VARIANCE].into_iter().filter_map(|name| checkpoint.tensor(name)).collect();
+        if found.is_empty() {
+            return Ok(None);
+        }
+        // Of latents in patches of 2x2, as FLUX.2's are, unless both are of latents as they are.
+        let own = u64::from(checkpoint.derived.unscaled().latent_channels);
+        let wanted = if found.iter().all(|tensor| tensor.info.shape == [own]) { [own] } else { [own * 4] };
         checkpoint.check([(MEAN, wanted.as_slice()), (VARIANCE, wanted.as_slice())])?;
         Ok(Some(Self {
             mean: checkpoint.read_f32(MEAN, &wanted).await?,

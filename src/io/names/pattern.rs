@@ -70,20 +70,18 @@ pub(super) fn rewrite(table: &[(&str, &str)], name: &str, numbering: &Numbering)
 
 /// What the placeholders of `pattern` stand for in `name`, translated; `None` if the name does not fit.
 fn captures(pattern: &str, name: &str, numbering: &Numbering) -> Option<Vec<String>> {
-    if pattern.split('.').count() != name.split('.').count() {
-        return None;
-    }
+    let (mut wanted, mut segments) = (pattern.split('.'), name.split('.'));
     let mut found = Vec::new();
-    for (wanted, segment) in pattern.split('.').zip(name.split('.')) {
-        if !is_placeholder(wanted) {
-            if wanted != segment {
-                return None;
+    loop {
+        match (wanted.next(), segments.next()) {
+            (None, None) => return Some(found),
+            (Some(wanted), Some(segment)) if is_placeholder(wanted) => {
+                found.push(translated(wanted, segment, numbering)?);
             }
-            continue;
+            (wanted, segment) if wanted == segment => {}
+            _ => return None,
         }
-        found.push(translated(wanted, segment, numbering)?);
     }
-    Some(found)
 }
 
 fn translated(placeholder: &str, segment: &str, numbering: &Numbering) -> Option<String> {

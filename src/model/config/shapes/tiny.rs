@@ -1,7 +1,7 @@
 //! Networks of `AutoencoderTiny`'s kind: layers numbered through, of which blocks have a `conv`.
 
 use super::votes::{Needed, Shapes, most_common};
-use crate::model::config::{AutoencoderConfig, Halves, Network, Tiny};
+use crate::model::config::{AutoencoderConfig, FAMILIES, Halves, Network, Tiny};
 
 /// The config of the network that `shapes` show.
 pub(super) fn derive(shapes: &Shapes<'_>, halves: Halves) -> Result<AutoencoderConfig, Needed> {
@@ -53,14 +53,12 @@ impl Half {
     }
 }
 
-/// The decoder's first layer reads latents, the encoder's last makes them.
+/// The decoder's first layer reads latents, the encoder's last makes them. Where they are at odds, those of a published model are believed.
 fn latent_channels(shapes: &Shapes<'_>, halves: Halves) -> Result<u32, Needed> {
     let last = shapes.numbers("encoder.layers", |_| true).last().copied().unwrap_or_default();
     let made = ["weight", "bias"].map(|part| shapes.extent(&format!("encoder.layers.{last}.{part}"), 0));
-    let witnesses = made.into_iter().chain([shapes.extent("decoder.layers.0.weight", 1)]);
-    most_common(witnesses.flatten()).ok_or(if halves.decoder {
-        "decoder.layers.0.weight"
-    } else {
-        "encoder.layers.14.weight"
-    })
+    let witnesses = made.into_iter().chain([shapes.extent("decoder.layers.0.weight", 1)]).flatten();
+    let published = |channels: &u32| FAMILIES.iter().any(|family| family.config().latent_channels == *channels);
+    let needed = if halves.decoder { "decoder.layers.0.weight" } else { "encoder.layers.14.weight" };
+    most_common(witnesses.clone().chain(witnesses.filter(published))).ok_or(needed)
 }

@@ -1,0 +1,127 @@
+//! The graphs of all networks, run in f64 by their definition, against what diffusers gives: builders and what is taken of weights, apart from plans.
+
+use wgvae::model::graph::Graph;
+use wgvae::model::networks::{decoder, encoder};
+use wgvae::model::tensors::file_tensors;
+use wgvae::{AutoencoderConfig, HostTensor, Size};
+
+use crate::formula;
+use crate::golden::Golden;
+use crate::graph::evaluate;
+use crate::sweep::is_full;
+
+/// What f32 leaves of the fixtures and of the factors of latents.
+const MOST: f64 = 1e-6;
+
+fn size_of(tensor: &HostTensor) -> Size {
+    let [height, width] = [2, 3].map(|axis| u32::try_from(tensor.shape[axis]).unwrap());
+    Size { width, height }
+}
+
+fn run(graph: &Graph, input: &HostTensor) -> Vec<f64> {
+    evaluate(graph, &formula::weights(&file_tensors(graph)), &input.data)
+}
+
+fn check(what: &str, found: &[f64], wanted: &HostTensor) {
+    assert_eq!(found.len(), wanted.data.len(), "{what}: values");
+    let largest = wanted.data.iter().fold(0.0_f64, |most, value| most.max(f64::from(value.abs())));
+    let differences = found.iter().zip(&wanted.data).map(|(found, wanted)| (found - f64::from(*wanted)).abs());
+    let error =
+        differences.fold(0.0_f64, |most, value| if value.is_nan() { f64::NAN } else { most.max(value) }) / largest;
+    println!("{what}: {error:.1e}");
+    assert!(error <= MOST, "{what}: {error:.1e} from diffusers");
+}
+
+/// Decodes and encodes all that fixture `name` has.
+fn check_fixture(name: &str) {
+    let golden = Golden::open(name);
+    let config = &golden.config;
+    config.validate().unwrap();
+    let latents = golden.latents();
+    assert_eq!(latents.shape[1], config.channels(false) as usize, "{name}");
+    let decoded = run(&decoder(config, size_of(&latents), false), &latents);
+    check(&format!("{name} image"), &decoded, golden.output("image").unwrap());
+    if let Some(own) = golden.own_latents() {
+        assert_eq!(own.shape[1], config.channels(true) as usize, "{name}");
+        let decoded = run(&decoder(config, size_of(&own), true), &own);
+        check(&format!("{name} image_own"), &decoded, golden.output("image_own").unwrap());
+    }
+    let Some(image) = golden.image() else { return };
+    let graph = encoder(config, size_of(&image));
+    let encoded = run(&graph, &image);
+    if let Some(moments) = golden.output("moments") {
+        check(&format!("{name} moments"), &encoded, moments);
+    }
+    if let Some(own) = golden.output("encoded_own") {
+        check(&format!("{name} encoded_own"), &encoded, own);
+    }
+    if let Some(scaled) = golden.output("encoded") {
+        let own = config.latent_size(size_of(&image), true);
+        assert_eq!(config.latent_size(size_of(&image), false), size_of(scaled), "{name}");
+        check(&format!("{name} encoded"), &as_the_model_takes_it(config, &encoded, own), scaled);
+    }
+}
+
+/// The mode of what an encoder gives, in patches and scaled: what is undone where a decoder begins.
+fn as_the_model_takes_it(config: &AutoencoderConfig, encoded: &[f64], own: Size) -> Vec<f64> {
+    let (factor, offset) = config.latent_scale();
+    let patch = config.patch as usize;
+    let (width, height) = (own.width as usize, own.height as usize);
+    let mut packed = Vec::new();
+    for channel in 0..factor.len() {
+        let (c, py, px) = (channel / (patch * patch), channel / patch % patch, channel % patch);
+        for row in 0..height / patch {
+            for column in 0..width / patch {
+                let z = encoded[(c * height + row * patch + py) * width + column * patch + px];
+                packed.push((z - f64::from(offset[channel])) / f64::from(factor[channel]));
+            }
+        }
+    }
+    packed
+}
+
+#[test]
+fn autoencoder_kl() {
+    for name in ["toy_odd", "toy_no_attention", "toy_two_levels"] {
+        check_fixture(name);
+    }
+}
+
+#[test]
+fn flux2() {
+    check_fixture("toy_flux2");
+    check_fixture("toy_flux2_small_decoder");
+}
+
+#[test]
+fn autoencoder_tiny() {
+    check_fixture("toy_tiny");
+    check_fixture("taesd");
+    check_fixture("taesd3");
+}
+
+#[test]
+fn taef2() {
+    check_fixture("taef2");
+}
+
+#[test]
+fn wan() {
+    check_fixture("toy_wan");
+    check_fixture("toy_wan_one_block");
+}
+
+#[test]
+fn seedvr() {
+    check_fixture("toy_seedvr");
+}
+
+/// Larger images and networks: minutes.
+#[test]
+fn published_networks() {
+    if is_full() {
+        for name in ["toy_small_decoder", "toy_wide", "sd3_odd", "flux1_64x96"] {
+            check_fixture(name);
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! Whole published checkpoints: each is recognised and maps completely, and whatever is missing, misshapen or unknown in it is reported by its name.
+
+use std::collections::BTreeMap;
+
+use wgvae::model::networks::{decoder_tensors, encoder_tensors};
+use wgvae::{Checkpoint, Error, Result};
+
+use crate::hollow::{Shapes, key_list, open};
+use crate::sweep::is_full;
+
+/// Key list, the network, and whether it has an encoder and a decoder.
+const LISTS: [(&str, &str, [bool; 2]); 21] = [
+    ("sd15.diffusers", "AutoencoderKL", [true, true]),
+    ("sd15.diffusers_old_attn", "AutoencoderKL", [true, true]),
+    ("sd15.ldm", "AutoencoderKL", [true, true]),
+    ("sd_x4_upscaler.diffusers", "AutoencoderKL", [true, true]),
+    ("sd3.ldm", "AutoencoderKL", [true, true]),
+    ("flux1.ae_safetensors", "AutoencoderKL", [true, true]),
+    ("flux1.diffusers", "AutoencoderKL", [true, true]),
+    ("cogview4.diffusers", "AutoencoderKL", [true, true]),
+    ("cogview4.ldm", "AutoencoderKL", [true, true]),
+    ("flux2.bfl", "AutoencoderKL", [true, true]),
+    ("flux2.diffusers", "AutoencoderKL", [true, true]),
+    ("flux2_small_decoder.diffusers", "AutoencoderKL", [true, true]),
+    ("taesd.diffusers", "AutoencoderTiny", [true, true]),
+    ("taesd.upstream_encoder", "AutoencoderTiny", [true, false]),
+    ("taesd.upstream_decoder", "AutoencoderTiny", [false, true]),
+    ("taef1.diffusers", "AutoencoderTiny", [true, true]),
+    ("taef2.upstream_encoder", "AutoencoderTiny", [true, false]),
+    ("taef2.upstream_decoder", "AutoencoderTiny", [false, true]),
+    ("qwen_image.diffusers", "AutoencoderKLWan", [true, true]),
+    ("wan21.original", "AutoencoderKLWan", [true, true]),
+    ("seedvr2.original", "SeedVR", [true, true]),
+];
+
+/// These say something about video, or nothing.
+const UNUSED: [&str; 2] = [".time_conv.", "bn.num_batches_tracked"];
+
+/// What a model must have for all that its files can do: name in diffusers' spelling -> shape.
+fn needed(checkpoint: &Checkpoint) -> BTreeMap<String, Vec<u64>> {
+    let mut tensors = BTreeMap::new();
+    if checkpoint.has_encoder() {
+        tensors.extend(encoder_tensors(checkpoint.config()));
+    }
+    if checkpoint.has_decoder() {
+        tensors.extend(decoder_tensors(checkpoint.config()));
+    }
+    tensors
+}
+
+/// Opens a model and checks that it has all that it needs.
+fn check(shapes: &Shapes) -> Result<Checkpoint> {
+    let checkpoint = open(shapes)?;
+    checkpoint.check_encoder_names()?;
+    checkpoint.check(needed(&checkpoint).iter().map(|(name, shape)| (name.as_str(), shape.as_slice())))?;
+    Ok(checkpoint)
+}
+
+/// The name in the file of each tensor that something needs, by its name in diffusers' spelling.
+fn used(checkpoint: &Checkpoint) -> BTreeMap<String, String> {
+    let statistics = ["bn.running_mean", "bn.running_var"].into_iter().filter(|name| checkpoint.tensor(name).is_some());
+    let names = needed(checkpoint).into_keys().chain(statistics.map(str::to_owned));
+    names.map(|name| (name.clone(), checkpoint.tensor(&name).unwrap().file_name.clone())).collect()
+}
+
+#[test]
+fn every_list_is_recognised_and_maps_completely() {
+    for (list, network, [encoder, decoder]) in LISTS {
+        let shapes = key_list(list);
+        let checkpoint = check(&shapes).unwrap_or_else(|error| panic!("{list}: {error}"));
+        assert_eq!(checkpoint.config().network.name(), network, "{list}");
+        assert_eq!([checkpoint.has_encoder(), checkpoint.has_decoder()], [encoder, decoder], "{list}");
+        let used = used(&checkpoint);
+        let written: Vec<&String> =
+            shapes.keys().filter(|name| !UNUSED.iter().any(|unused| name.contains(unused))).collect();
+        let mut found: Vec<&String> = used.values().collect();
+        found.sort();
+        assert_eq!(found, written, "{list}: all tensors are used");
+    }
+}
+
+#[test]
+fn a_missing_tensor_is_reported_by_its_name() {
+    for (list, ..) in LISTS {
+        let whole = key_list(list);
+        for (name, file_name) in used(&open(&whole).unwrap()) {
+            let mut shapes = whole.clone();
+            shapes.remove(&file_name);
+            match check(&shapes).map(|_| ()) {
+                Err(Error::MissingTensors { tensors, .. }) => assert_eq!(tensors, [name], "{list}"),
+                other => panic!("{list} without {file_name}: {other:?}"),
+            }
+        }
+    }
+}
+
+/// Shapes that are not `shape`.
+fn wrong_shapes(shape: &[u64]) -> [Vec<u64>; 4] {
+    let (mut first, mut last) = (shape.to_vec(), shape.to_vec());
+    first[0] += 1;
+    *last.last_mut().unwrap() *= 2;
+    [first, last, [shape, &[2]].concat(), vec![shape.iter().product::<u64>(), 2]]
+}
+
+#[test]
+fn a_tensor_of_a_wrong_shape_is_reported_by_its_name() {
+    for (list, ..) in LISTS {
+        let whole = key_list(list);
+        for (index, (_, file_name)) in used(&open(&whole).unwrap()).into_iter().enumerate() {
+            // Each tensor in one way, or in all ways.
+            for (way, shape) in wrong_shapes(&whole[&file_name]).into_iter().enumerate() {
+                if !is_full() && index % 4 != way {
+                    continue;
+                }
+                let mut shapes = whole.clone();
+                shapes.insert(file_name.clone(), shape.clone());
+                match check(&shapes).map(|_| ()) {
+                    Err(Error::Tensor { tensor, .. }) => assert_eq!(tensor, file_name, "{list}, {shape:?}"),
+                    other => panic!("{list} with {file_name} of {shape:?}: {other:?}"),
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn an_unknown_tensor_is_reported_by_its_name() {
+    for (list, _, halves) in LISTS {
+        let whole = key_list(list);
+        let bare = list.contains("upstream");
+        for (half, _) in ["encoder", "decoder"].into_iter().zip(halves).filter(|(_, there)| *there) {
+            let name = if bare { "3.conv.9.scale".to_owned() } else { format!("{half}.mid.conv_mystery.weight") };
+            let mut shapes = whole.clone();
+            shapes.insert(name.clone(), vec![7]);
+            let text = check(&shapes).expect_err(list).to_string();
+            assert!(text.contains(&name) && text.contains("not part of"), "{list}: {text}");
+            // Nobody needs an encoder to decode.
+            assert_eq!(open(&shapes).is_ok(), half == "encoder", "{list}, {half}");
+        }
+    }
+}
+
+#[test]
+fn half_a_model_does_half_the_work() {
+    for (list, ..) in LISTS {
+        for half in ["encoder", "decoder"] {
+            let whole = open(&key_list(list)).unwrap();
+            let other = if half == "encoder" { "decoder." } else { "encoder." };
+            let theirs = whole.names().filter(|name| name.starts_with(other));
+            let theirs: Vec<String> = theirs.map(|name| whole.tensor(name).unwrap().file_name.clone()).collect();
+            let mut shapes = key_list(list);
+            shapes.retain(|name, _| !theirs.contains(name));
+            let there = if half == "encoder" { whole.has_encoder() } else { whole.has_decoder() };
+            if !there {
+                continue;
+            }
+            let checkpoint = check(&shapes).unwrap_or_else(|error| panic!("{list}, {half}: {error}"));
+            assert_eq!([checkpoint.has_encoder(), checkpoint.has_decoder()], [half == "encoder", half == "decoder"]);
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! Golden decodes and encodes: see `tests/fixtures/make_fixtures.py` and `make_families.py`.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use pollster::block_on;
+use serde_json::Value;
+use wgvae::internals::safetensors::{read_header, read_tensor};
+use wgvae::{AutoencoderConfig, Family, FileSource, HostTensor, Network, SeedVr};
+
+use crate::formula;
+
+/// A fixture.
+pub(crate) struct Golden {
+    /// What was run, with the statistics of its latents.
+    pub(crate) config: AutoencoderConfig,
+    pub(crate) metadata: BTreeMap<String, String>,
+    tensors: BTreeMap<String, HostTensor>,
+}
+
+impl Golden {
+    /// Reads the fixture `name`.
+    pub(crate) fn open(name: &str) -> Self {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(format!("{name}.safetensors"));
+        let source = FileSource::open(path).expect(name);
+        let header = block_on(read_header(&source)).expect(name);
+        let read = |(name, info): (&String, _)| {
+            let tensor = block_on(read_tensor(&source, name, info)).expect(name);
+            (name.clone(), tensor)
+        };
+        let tensors = header.tensors.iter().map(read).collect();
+        Self { config: config(&header.metadata["config"]), metadata: header.metadata, tensors }
+    }
+
+    /// What came out: `image`, `image_own`, `moments`, `encoded`, `encoded_own`.
+    pub(crate) fn output(&self, name: &str) -> Option<&HostTensor> {
+        self.tensors.get(name)
+    }
+
+    /// The output that an encoder gives as it is: moments, or what a tiny one makes in their place.
+    pub(crate) fn encoded(&self) -> &'static str {
+        let outputs = ["moments", "encoded_own", "encoded"];
+        outputs.into_iter().find(|output| self.tensors.contains_key(*output)).expect("every family encodes")
+    }
+
+    /// max |torch in f16 - f64| / max |f64| of output `name`.
+    pub(crate) fn f16_error(&self, name: &str) -> f32 {
+        let key = if name == "image" { "f16_error".to_owned() } else { format!("{name}_f16_error") };
+        self.metadata[&key].parse().expect("a number")
+    }
+
+    /// Latents as the diffusion model leaves them.
+    pub(crate) fn latents(&self) -> HostTensor {
+        formula::latents(&self.shape("latent_shape").expect("every fixture decodes"))
+    }
+
+    /// Latents as the autoencoder itself has them.
+    pub(crate) fn own_latents(&self) -> Option<HostTensor> {
+        self.given("own_latents", "own_latent_shape", 1.7)
+    }
+
+    /// The image that is encoded.
+    pub(crate) fn image(&self) -> Option<HostTensor> {
+        self.given("image", "image_shape", 1.0)
+    }
+
+    fn given(&self, name: &str, shape: &str, scale: f32) -> Option<HostTensor> {
+        Some(formula::input(name, &self.shape(shape)?, scale))
+    }
+
+    fn shape(&self, name: &str) -> Option<Vec<usize>> {
+        Some(serde_json::from_str(self.metadata.get(name)?).expect("a shape"))
+    }
+}
+
+/// The config of a fixture. Some are of networks that diffusers has no class for.
+fn config(json: &str) -> AutoencoderConfig {
+    let fields: Value = serde_json::from_str(json).expect("JSON");
+    let class = fields["_class_name"].as_str().expect("a class");
+    let mut config = match class {
+        _ if class.starts_with("TAEF2") => Family::find("taef2").expect("a family").config(),
+        _ if class.contains("SeedVR") => seedvr(&fields),
+        _ => AutoencoderConfig::from_json(json).expect("a config"),
+    };
+    if let Some(eps) = config.batch_norm_eps {
+        let channels = config.model_channels() as usize;
+        let variance = formula::weight("bn.running_var", &[channels]).data;
+        config.latents_mean = Some(formula::weight("bn.running_mean", &[channels]).data);
+        config.latents_std = Some(variance.iter().map(|variance| (variance + eps).sqrt()).collect());
+    }
+    config
+}
+
+fn seedvr(fields: &Value) -> AutoencoderConfig {
+    let list: Vec<u32> = serde_json::from_value(fields["block_out_channels"].clone()).expect("channels");
+    let number = |field: &str| serde_json::from_value(fields[field].clone()).expect("a number");
+    let network = SeedVr {
+        block_out_channels: list,
+        layers_per_block: number("layers_per_block"),
+        norm_num_groups: number("norm_num_groups"),
+        temporal_scale_num: number("temporal_scale_num"),
+    };
+    AutoencoderConfig { network: Network::SeedVr(network), ..Family::find("seedvr2").expect("a family").config() }
+}
