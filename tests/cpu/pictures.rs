@@ -187,7 +187,7 @@ fn every_kind_of_png() {
     assert_eq!(read(&rgb(), ExtendedColorType::Rgb8), (eight(rgb()), vec![]));
 
     let with_alpha: Vec<u8> =
-        rgb().chunks(3).enumerate().flat_map(|(index, rgb)| [rgb[0], rgb[1], rgb[2], index as u8]).collect();
+        (0_u8..).zip(rgb().chunks(3)).flat_map(|(index, rgb)| [rgb[0], rgb[1], rgb[2], index]).collect();
     assert_eq!(read(&with_alpha, ExtendedColorType::Rgba8), (eight(rgb()), vec![Remark::Alpha]));
 
     let grey: Vec<u8> = (0..15).map(|index| index * 17).collect();
