@@ -30,7 +30,7 @@ const FINEST: u64 = 1024;
 /// The fastest plan found that takes at most `budget`.
 ///
 /// # Errors
-/// [`Error::Budget`] with the smallest budget for which a plan was found.
+/// [`Error::Budget`] with the smallest budget for which a plan was found. Those of [`Plan::new`] when there is none without a budget, either.
 pub(super) fn within(
     fused: &Fused,
     limits: &DeviceLimits,
@@ -55,6 +55,9 @@ pub(super) fn within(
             Ok(between.find_map(|step| search.finest(step)).unwrap_or(smallest))
         }
         smallest => {
+            if smallest.is_none() {
+                whole.check(limits)?;
+            }
             let least = smallest.as_ref().unwrap_or(whole);
             let (smallest, seconds) = (least.memory.peak(), least.predicted_seconds());
             Err(Error::Budget { budget, image: whole.result.size, smallest, seconds })
@@ -145,7 +148,7 @@ impl Search<'_> {
             self.allowance.count_places(&plan);
             let peak = plan.memory.peak();
             if peak <= budget {
-                return Some(plan);
+                return plan.check(self.limits).is_ok().then_some(plan);
             }
             let excess = peak.0 - budget.0;
             room = room.checked_sub(excess + excess / 8)?;
