@@ -103,7 +103,7 @@ export interface Decoder {
 
 /**
  * Latents of shape [n, c, h, w] or [c, h, w]: values in memory as floats, half floats or the bits of half floats; f32 values in a buffer of the decoder's device, from
- * `offset` bytes; a tensor of onnxruntime-web, in its memory or on the decoder's device; or a .safetensors, .latent or .npy file.
+ * `offset` bytes, which are read from there once: latents are small; a tensor of onnxruntime-web, in its memory or on the decoder's device; or a .safetensors, .latent or .npy file.
  */
 export type LatentsInput =
   | FileInput
@@ -218,8 +218,17 @@ export interface AdapterInfo {
   [more: string]: unknown;
 }
 
+/** Numbers in planes, one for each channel. */
+export interface Planes {
+  size: { width: number; height: number };
+  channels: number;
+}
+
 export interface Plan {
-  image: { width: number; height: number };
+  /** What goes in: latents. */
+  input: Planes;
+  /** What comes out: the picture. */
+  result: Planes;
   /** The most GPU memory at once: weights, slots, parameters and staging. */
   predicted_peak_bytes: number;
   weight_bytes: number;
