@@ -6,9 +6,12 @@
 mod checkpoint;
 mod decode;
 mod device;
+mod encode;
 mod error;
+mod images;
 mod latents;
 mod source;
+mod vae;
 
 use std::alloc::{Layout, handle_alloc_error};
 use std::cell::RefCell;

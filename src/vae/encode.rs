@@ -37,6 +37,12 @@ impl Vae {
         self.prepare_job(Job::Encode { image_size, options: *options }).await
     }
 
+    /// Frees what was prepared, unless it was for images of `image_size` pixels and these options. Preparing does this itself.
+    pub fn free_unless_encoding(&mut self, image_size: Size, options: &EncodeOptions) {
+        let kept = Job::Encode { image_size, options: *options };
+        self.ready.take_if(|ready| ready.job != kept);
+    }
+
     /// Encodes image `index` of `images`. Rows and columns that fill no latent are left out, or filled up with zeros, as the network does.
     ///
     /// # Errors

@@ -5,7 +5,9 @@ use wasm_bindgen::prelude::*;
 
 use super::source::{JsSource, Rejection, Source};
 use super::{Result, to_js};
+use crate::error::Error;
 use crate::io::{ByteSource, Checkpoint};
+use crate::vae::{Directions, weight_reads};
 
 /// A part of one of a model's files.
 #[derive(Serialize)]
@@ -21,12 +23,21 @@ struct Read {
 pub struct WebCheckpoint {
     pub(super) checkpoint: Checkpoint,
     pub(super) rejection: Rejection,
+    /// What it was opened for.
+    pub(super) directions: Directions,
 }
 
 #[wasm_bindgen(js_class = Checkpoint)]
 impl WebCheckpoint {
-    /// Reads the headers of one file, or of all its shards. `config` is the text of config.json.
-    pub async fn open(sources: Vec<Source>, config: Option<String>, family: Option<String>) -> Result<Self> {
+    /// Reads the headers of one file, or of all its shards. `config` is the text of config.json, `directions` is what weights are wanted for:
+    /// `decode`, `encode` or `both`.
+    pub async fn open(
+        sources: Vec<Source>,
+        config: Option<String>,
+        family: Option<String>,
+        directions: &str,
+    ) -> Result<Self> {
+        let directions = parsed(directions)?;
         let rejection = Rejection::default();
         let sources: Vec<Box<dyn ByteSource>> = sources
             .into_iter()
@@ -37,13 +48,14 @@ impl WebCheckpoint {
         if let Some(family) = family {
             checkpoint = checkpoint.with_family(&family)?;
         }
-        crate::vae::check_decoder(&checkpoint)?;
-        Ok(Self { checkpoint, rejection })
+        // Says what is missing before anything is loaded.
+        weight_reads(&checkpoint, directions)?;
+        Ok(Self { checkpoint, rejection, directions })
     }
 
     /// The parts of the files that loading reads, in its order.
     pub fn reads(&self) -> Result<JsValue> {
-        let reads = crate::vae::weight_reads(&self.checkpoint, crate::vae::Directions::Decode)?;
+        let reads = weight_reads(&self.checkpoint, self.directions)?;
         let reads = reads.into_iter().map(|(source, offset, length)| Read { source, offset, length });
         Ok(to_js(&reads.collect::<Vec<_>>()))
     }
@@ -52,4 +64,11 @@ impl WebCheckpoint {
     pub fn info(&self) -> JsValue {
         to_js(&self.checkpoint.facts())
     }
+}
+
+fn parsed(directions: &str) -> Result<Directions> {
+    serde_json::from_value(directions.into()).map_err(|problem| {
+        let expected = "decode, encode or both".to_owned();
+        Error::Input { what: "directions".to_owned(), expected, found: problem.to_string() }.into()
+    })
 }

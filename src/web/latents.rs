@@ -51,6 +51,12 @@ impl WebLatents {
         Ok(Self { latents: Latents::foreign(buffer, offset, &extents(shape))? })
     }
 
+    /// The same, as the VAE's own: without the diffusion model's scale.
+    #[wasm_bindgen(js_name = asUnscaled)]
+    pub fn into_unscaled(self) -> Self {
+        Self { latents: self.latents.unscaled() }
+    }
+
     /// `[n, c, h, w]`.
     pub fn shape(&self) -> Vec<u32> {
         let size = self.latents.size();
@@ -58,6 +64,6 @@ impl WebLatents {
     }
 }
 
-fn extents(shape: &[u32]) -> Vec<usize> {
+pub(super) fn extents(shape: &[u32]) -> Vec<usize> {
     shape.iter().map(|&extent| extent as usize).collect()
 }

@@ -1,5 +1,5 @@
 // @ts-check
-// The golden decodes of tests/fixtures: diffusers' pictures in f64, and the models that they were made with, whose weights come from a formula.
+// The golden decodes and encodes of tests/fixtures: diffusers' pictures and moments in f64, and the models that they were made with, whose weights come from a formula.
 // make_fixtures.py states it; here it is a third time, beside numpy and Rust, so that a browser can be given the same model.
 
 import { readFile } from 'node:fs/promises';
@@ -13,14 +13,16 @@ import { readSafetensors, writeSafetensors } from './safetensors.mjs';
  * @typedef {object} Config
  * @property {number[]} block_out_channels
  * @property {number} latent_channels
+ * @property {number} in_channels
  * @property {number} layers_per_block
  * @property {number} out_channels
  * @property {boolean} [mid_block_add_attention]
  * @property {boolean} [use_post_quant_conv]
+ * @property {boolean} [use_quant_conv]
  */
 
 /**
- * A golden decode: the model, its latents, and diffusers' picture [1, 3, h, w] of them.
+ * A golden decode: the model, its latents, and diffusers' picture [1, 3, h, w] of them. Some have a golden encode: a picture, and diffusers' moments of it.
  * @param {string} name
  */
 export async function fixture(name) {
@@ -33,21 +35,33 @@ export async function fixture(name) {
     image: tensor('image'),
     /** max |torch f16 - f64| / max |f64| */
     f16Error: Number(metadata.f16_error),
+    encode: metadata.image_shape ? encode(JSON.parse(metadata.image_shape), tensor('moments'), Number(metadata.moments_f16_error)) : undefined,
   };
 }
 
 /** @typedef {Awaited<ReturnType<typeof fixture>>} Fixture */
 
 /**
+ * @param {number[]} shape
+ * @param {Tensor} moments
+ * @param {number} f16Error as above
+ */
+function encode(shape, moments, f16Error) {
+  return { image: { shape, data: fill('image', count(shape), 0, 1) }, moments, f16Error };
+}
+
+/**
  * The decoder's weights as a .safetensors file.
  * @param {string} config config.json
  * @param {object} [options]
+ * @param {boolean} [options.encoder] the encoder's, too
  * @param {string} [options.prefix] before every name: `first_stage_model.` and the like
  * @param {number} [options.hole] bytes of something else before them
  * @param {(name: string) => boolean} [options.keep] which tensors are in the file
  */
-export function modelFile(config, { prefix = '', hole = 0, keep = () => true } = {}) {
-  const kept = decoderShapes(JSON.parse(config)).filter(([name]) => keep(name));
+export function modelFile(config, { encoder = false, prefix = '', hole = 0, keep = () => true } = {}) {
+  const parsed = JSON.parse(config);
+  const kept = [...decoderShapes(parsed), ...(encoder ? encoderShapes(parsed) : [])].filter(([name]) => keep(name));
   return writeSafetensors(kept.map(([name, shape]) => [prefix + name, weight(name, shape)]), { hole });
 }
 
@@ -81,6 +95,33 @@ export function decoderShapes(config) {
     ...blocks,
     ...norm('decoder.conv_norm_out', widths[0]),
     ...convolution('decoder.conv_out', widths[0], config.out_channels, 3),
+  ];
+}
+
+/**
+ * Names and shapes of the tensors that it encodes with.
+ * @param {Config} config
+ * @returns {[string, number[]][]}
+ */
+export function encoderShapes(config) {
+  const { block_out_channels: widths, latent_channels: z, layers_per_block: layers } = config;
+  const top = /** @type {number} */ (widths.at(-1));
+  const blocks = widths.flatMap((width, level) => {
+    const path = `encoder.down_blocks.${level}`;
+    const first = resnet(`${path}.resnets.0`, widths[Math.max(0, level - 1)], width);
+    const more = Array.from({ length: layers - 1 }, (_, index) => resnet(`${path}.resnets.${index + 1}`, width, width)).flat();
+    const isLast = level === widths.length - 1;
+    return [...first, ...more, ...(isLast ? [] : convolution(`${path}.downsamplers.0.conv`, width, width, 3))];
+  });
+  return [
+    ...convolution('encoder.conv_in', config.in_channels, widths[0], 3),
+    ...blocks,
+    ...resnet('encoder.mid_block.resnets.0', top, top),
+    ...(config.mid_block_add_attention === false ? [] : attention('encoder.mid_block.attentions.0', top)),
+    ...resnet('encoder.mid_block.resnets.1', top, top),
+    ...norm('encoder.conv_norm_out', top),
+    ...convolution('encoder.conv_out', top, 2 * z, 3),
+    ...(config.use_quant_conv === false ? [] : convolution('quant_conv', 2 * z, 2 * z, 1)),
   ];
 }
 

@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { readFile } from 'node:fs/promises';
 
-import { decoderShapes, fill, fixture, fnv1a64 } from './fixtures.mjs';
+import { decoderShapes, encoderShapes, fill, fixture, fnv1a64 } from './fixtures.mjs';
 import { startServer } from './server.mjs';
 
 test('the formula gives the values of tests/fixtures/README.md', async () => {
@@ -29,17 +29,17 @@ test('the formula is the same in exact integers', () => {
   values.forEach((value, index) => assert.equal(value, exact(BigInt(index)), `value ${index}`));
 });
 
-test('names and shapes are those of the published decoder', async () => {
+test('names and shapes are those of the published model', async () => {
   const folder = new URL('../fixtures/', import.meta.url);
   const published = JSON.parse(await readFile(new URL('keys/sd15.diffusers.json', folder), 'utf8'));
   const config = JSON.parse(await readFile(new URL('configs/sd15.json', folder), 'utf8'));
-  const wanted = Object.entries(published).filter(([name]) => /^(decoder|post_quant_conv)\./.test(name));
   const sorted = (/** @type {[string, unknown][]} */ entries) => entries.sort(([a], [b]) => (a < b ? -1 : 1));
-  assert.deepEqual(sorted(decoderShapes(config)), sorted(wanted));
+  assert.deepEqual(sorted([...decoderShapes(config), ...encoderShapes(config)]), sorted(Object.entries(published)));
 });
 
-test('a fixture has its latents and its picture', async () => {
-  const { latents, image, f16Error } = await fixture('toy_odd');
+test('a fixture has its latents and its picture, and the moments of another', async () => {
+  const { latents, image, f16Error, encode } = await fixture('toy_odd');
+  assert.deepEqual([encode?.image.shape, encode?.moments.shape], [[1, 3, 43, 94], [1, 8, 5, 11]]);
   assert.deepEqual(latents.shape, [1, 4, 5, 11]);
   assert.deepEqual(image.shape, [1, 3, 40, 88]);
   assert.equal(image.data.length, 3 * 40 * 88);

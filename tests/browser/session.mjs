@@ -9,6 +9,7 @@ import { fileURLToPath } from 'node:url';
 
 import { KINDS, shared } from './browsers.mjs';
 import { fixture, latentsFile, modelFile } from './fixtures.mjs';
+import { writeSafetensors } from './safetensors.mjs';
 import { startServer } from './server.mjs';
 
 export const ROOT = fileURLToPath(new URL('../../', import.meta.url));
@@ -185,16 +186,19 @@ export class Session {
 }
 
 /**
- * A model folder as diffusers writes it, and its latents.
+ * A model folder as diffusers writes it, with the decoder alone, and its latents. With a golden encode: the model with its encoder, and the image.
  * @param {string} folder
  * @param {import('./fixtures.mjs').Fixture} fixture
  */
-async function writeModel(folder, { config, latents, image }) {
+async function writeModel(folder, { config, latents, image, encode }) {
   await mkdir(folder);
   await writeFile(join(folder, 'golden.json'), JSON.stringify(picture(image)));
   await writeFile(join(folder, 'config.json'), config);
   await writeFile(join(folder, 'diffusion_pytorch_model.safetensors'), modelFile(config));
   await writeFile(join(folder, 'latents.safetensors'), latentsFile(latents));
+  if (!encode) return;
+  await writeFile(join(folder, 'both.safetensors'), modelFile(config, { encoder: true }));
+  await writeFile(join(folder, 'image.safetensors'), writeSafetensors([['image', encode.image]]));
 }
 
 /**

@@ -5,7 +5,7 @@ import { Canvases } from './canvas.js';
 import { deviceLost, isLoss } from './loss.js';
 
 /** @typedef {import('./wasm.js').Wasm} Wasm */
-/** @typedef {import('./index.js').DecoderOptions} DecoderOptions */
+/** @typedef {import('./index.js').ModelOptions} ModelOptions */
 /** @typedef {import('./index.js').Progress} Progress */
 
 export class Engine {
@@ -61,7 +61,7 @@ function close({ gpu, device, isOurs }) {
 /**
  * Gets a device and loads the weights onto it.
  * @param {Wasm} wasm
- * @param {DecoderOptions} options
+ * @param {ModelOptions} options
  * @param {import('./model.js').Model} model
  * @param {(progress: Progress) => void} onProgress
  */
@@ -88,7 +88,7 @@ export async function startEngine(wasm, options, model, onProgress) {
 
 /**
  * @param {Wasm} wasm
- * @param {DecoderOptions} options
+ * @param {ModelOptions} options
  * @returns {Promise<Opened>}
  */
 async function openGpu(wasm, { device, powerPreference, defaultLimits }) {

@@ -8,14 +8,20 @@ export type FileInput = Blob | URL | string | ArrayBuffer | Uint8Array;
 export type WasmSource = URL | string | Request | Response | BufferSource | WebAssembly.Module;
 
 /**
- * Opens a model, gets a GPU device and loads the weights onto it.
+ * Opens a model to decode with, gets a GPU device and loads the decoder's weights onto it.
  *
- * Rejects with a {@link WgvaeError}, or with `signal.reason`.
+ * Rejects with a {@link WgvaeError}, or with `signal.reason`: `input` for a model without a decoder.
  */
-export function createDecoder(options: DecoderOptions): Promise<Decoder>;
+export function createDecoder(options: ModelOptions): Promise<Decoder>;
 
-export interface DecoderOptions {
-  /** A .safetensors file of a VAE or of a whole model, in diffusers' or in the original layout, or its shards. Only what the decoder needs is read. */
+/** The same to encode with: loads the encoder's weights. Rejects with `input` for a model without an encoder. */
+export function createEncoder(options: ModelOptions): Promise<Encoder>;
+
+/** The same for both, on one device. Decodes and encodes wait for one another. */
+export function createVae(options: ModelOptions): Promise<Vae>;
+
+export interface ModelOptions {
+  /** A .safetensors file of a VAE or of a whole model, in diffusers' or in the original layout, or its shards. Only what is needed of it is read. */
   model: FileInput | readonly FileInput[];
   /** The model's config.json: its text, the object, or a file. A text that begins with `{` is not taken for an address. */
   config?: FileInput | object;
@@ -28,7 +34,7 @@ export interface DecoderOptions {
    * (a tensor `latent_tensor`), which always are.
    */
   unscaled?: boolean;
-  /** The most GPU memory that a decode may take, bytes, weights included. With it, packed weights stay in host memory. Default: no budget. */
+  /** The most GPU memory that a decode or an encode may take, bytes, weights included. With it, packed weights stay in host memory. Default: no budget. */
   memoryBudget?: number;
   /**
    * Whether a budget may leave activations in host memory for a while. `auto` (default): where the device has memory of its own, for which only GPUs that the browser
@@ -47,11 +53,11 @@ export interface DecoderOptions {
    */
   cache?: boolean;
   /**
-   * Where the .wasm is. Default: `../pkg/wgvae_bg.wasm` from this module, which bundlers find. It is compiled once: the first call of this function, {@link families} or
-   * {@link version} decides, later ones are not asked.
+   * Where the .wasm is. Default: `../pkg/wgvae_bg.wasm` from this module, which bundlers find. It is compiled once: the first call of any function that takes this
+   * decides, later ones are not asked.
    */
   wasm?: WasmSource;
-  /** Hears of loading, and of decodes that have no listener of their own. What a listener throws is reported as an uncaught error, and stops nothing. */
+  /** Hears of loading, and of decodes and encodes that have no listener of their own. What a listener throws is reported as an uncaught error, and stops nothing. */
   onProgress?: (progress: Progress) => void;
   /** Hears of what is worth knowing and no error. */
   onNotice?: (notice: Notice) => void;
@@ -59,14 +65,29 @@ export interface DecoderOptions {
   signal?: AbortSignal;
 }
 
+/** The options under the name that they had while there was no encoder. */
+export type DecoderOptions = ModelOptions;
+
 /** One model on one device. */
-export interface Decoder {
+export interface LoadedModel {
   /** The model, and the adapter that it is on. */
-  readonly info: DecoderInfo;
+  readonly info: ModelInfo;
   /** The device in use: yours, or its own. Another one after a loss. */
   readonly device: GPUDevice;
-  /** What the last decode took; undefined before. */
+  /** What the last decode or encode took; undefined before. */
   readonly report: Report | undefined;
+  /** GPU memory that this model's buffers take. Adopted devices: its own buffers only. Throws `internal` when a bug has ended the module. */
+  ledger(): Ledger;
+  /**
+   * Cancels what runs, rejects what waits with `destroyed`, and frees all GPU memory. Resolves when it is free. May be called again. Canvases that it drew on
+   * go blank with its own device; on a device of yours they stay as they are. After a bug has ended the module its own device is destroyed all the same; what
+   * was on a device of yours goes when the browser collects garbage.
+   */
+  destroy(): Promise<void>;
+}
+
+/** A model that turns latents into pictures. */
+export interface Decoder extends LoadedModel {
   /**
    * What decoding a picture of this size will take, before anything is allocated. Takes milliseconds without a budget, up to a second with one.
    * Throws `input` if the sides are no multiples of `info.pixels_per_latent`, `budget` if no plan keeps the budget, `too-large`.
@@ -91,23 +112,30 @@ export interface Decoder {
    * `device-lost` if the device is lost: decode again. In Firefox up to 153, submit something (`device.queue.submit([])`) directly before you read an OffscreenCanvas.
    */
   present(canvas: HTMLCanvasElement | OffscreenCanvas): Promise<void>;
-  /** GPU memory that this decoder's buffers take. Adopted devices: its own buffers only. Throws `internal` when a bug has ended the module. */
-  ledger(): Ledger;
-  /**
-   * Cancels what runs, rejects what waits with `destroyed`, and frees all GPU memory. Resolves when it is free. May be called again. Canvases that it drew on
-   * go blank with its own device; on a device of yours they stay as they are. After a bug has ended the module its own device is destroyed all the same; what
-   * was on a device of yours goes when the browser collects garbage.
-   */
-  destroy(): Promise<void>;
 }
+
+/** A model that turns pictures into latents. */
+export interface Encoder extends LoadedModel {
+  /**
+   * What encoding a picture of this size will take, before anything is allocated. `encode` crops pictures to sides that are multiples of `info.pixels_per_latent`; give
+   * these. Throws `input` for a picture that is smaller than a latent, `budget` if no plan keeps the budget, `too-large`.
+   */
+  planEncode(options: EncodePlanOptions): Plan;
+  /** Encodes one picture. What is asked while something runs is queued. Rejects with a {@link WgvaeError}, or at once with `signal.reason`. */
+  encode(image: ImageInput, options?: EncodeOptions): Promise<Encoded>;
+}
+
+/** A model that does both. */
+export interface Vae extends Decoder, Encoder {}
 
 /**
  * Latents of shape [n, c, h, w] or [c, h, w]: values in memory as floats, half floats or the bits of half floats; f32 values in a buffer of the decoder's device, from
- * `offset` bytes, which are read from there once: latents are small; a tensor of onnxruntime-web, in its memory or on the decoder's device; or a .safetensors, .latent or .npy file.
+ * `offset` bytes, which are read from there once, as latents are small; a tensor of onnxruntime-web, in its memory or on the decoder's device; or a .safetensors, .latent
+ * or .npy file. `unscaled`: whatever the decoder was created with, these are already divided by the model's scaling factor, as `encode` says of what it gives.
  */
 export type LatentsInput =
   | FileInput
-  | { data: Float32Array | Uint16Array | HalfArray; shape: readonly number[] }
+  | { data: Float32Array | Uint16Array | HalfArray; shape: readonly number[]; unscaled?: boolean }
   | { buffer: GPUBuffer; shape: readonly number[]; offset?: number }
   | OnnxTensor;
 
@@ -125,6 +153,20 @@ export interface OnnxTensor {
   readonly data: unknown;
   readonly gpuBuffer: unknown;
 }
+
+/**
+ * A picture: whatever can be drawn; a file that the browser decodes, PNG, JPEG and WebP in all of them; or values -1 to 1 of shape [n, 3, h, w] or [3, h, w], in memory
+ * as latents may be, in a tensor of onnxruntime-web in its memory, or in a .safetensors (a tensor `image`) or .npy file.
+ *
+ * Pictures are taken the right way up, with the colours that their file has: no colour profile is applied, and transparency is left out (where nothing of a pixel can be
+ * seen, browsers give black). They are not resized: what sides have beyond a multiple of `info.pixels_per_latent` is cut off, in equal parts, and `onNotice` says so. Values
+ * in memory are encoded as they are: what fills no latent at the right and below, the model leaves out, or fills up.
+ */
+export type ImageInput =
+  | FileInput
+  | ImageBitmapSource
+  | { data: Float32Array | Uint16Array | HalfArray; shape: readonly number[] }
+  | OnnxTensor;
 
 /** `bitmap`: an ImageBitmap. `image-data`: RGBA8 in memory. `raw`: floats before clamping. */
 export type Output = 'bitmap' | 'image-data' | 'raw';
@@ -154,6 +196,46 @@ export interface PlanOptions {
   memoryBudget?: number;
 }
 
+export interface EncodeOptions {
+  /**
+   * An encoder gives a distribution of latents. `mode` (default): its middle. `sample`: drawn from it; the same for the same `seed` in every browser and on every machine,
+   * and as `wgvae encode --sample` draws. `moments`: the distribution, [1, 2c, h, w]: means, then logarithms of variances. Tiny autoencoders give latents and no
+   * distribution: there `sample` is refused.
+   */
+  output?: 'mode' | 'sample' | 'moments';
+  /** Of a sample: a whole number. Default: 0. */
+  seed?: number;
+  /** The VAE's own latents, without the diffusion model's scale. Default: as the model was created. Moments never have it. */
+  unscaled?: boolean;
+  /** Which of the n images of a tensor. Default: 0. */
+  index?: number;
+  /** For this encode instead of the model's. Weights can only make way if it was created with a budget. */
+  memoryBudget?: number;
+  /** Instead of the model's. */
+  onProgress?: (progress: Progress) => void;
+  signal?: AbortSignal;
+}
+
+export interface EncodePlanOptions {
+  /** Columns of the picture, pixels. */
+  width: number;
+  /** Rows of the picture, pixels. */
+  height: number;
+  /** Instead of the model's. */
+  memoryBudget?: number;
+}
+
+/** Latents of one picture, which `decode` takes as they are; or their moments. */
+export interface Encoded {
+  data: Float32Array;
+  shape: [1, number, number, number];
+  /** Whether they are the VAE's own, without the diffusion model's scale. */
+  unscaled: boolean;
+  /** Columns and rows of what was encoded, pixels. */
+  width: number;
+  height: number;
+}
+
 /** Values of one picture, [3, h, w], about -1 to 1: red, green, blue. */
 export interface RawImage {
   data: Float32Array;
@@ -161,8 +243,8 @@ export interface RawImage {
 }
 
 export interface Progress {
-  /** Bytes of weights are counted in `load`, steps of the plan in `decode`. */
-  phase: 'load' | 'decode';
+  /** Bytes of weights are counted in `load`, steps of the plan in the others. */
+  phase: 'load' | 'decode' | 'encode';
   done: number;
   /** 0 where it is not known yet. */
   total: number;
@@ -174,11 +256,13 @@ export interface Progress {
  * - `no-ranges`: the server has no HTTP Range, so a whole file is downloaded.
  * - `waiting`: the server asks to be asked again later, and is.
  * - `cache-full`: there is no room, or no permission; what is fetched from now on is not kept.
- * - `device-recovered`: the device was lost; the decode goes on with a new one.
+ * - `device-recovered`: the device was lost; what ran goes on with a new one.
  * - `fallback`: an allocation failed, and a plan that needs less memory was used.
+ * - `cropped`: borders of a picture are not encoded.
+ * - `transparent`: transparency of a picture is not encoded.
  */
 export interface Notice {
-  code: 'no-ranges' | 'waiting' | 'cache-full' | 'device-recovered' | 'fallback';
+  code: 'no-ranges' | 'waiting' | 'cache-full' | 'device-recovered' | 'fallback' | 'cropped' | 'transparent';
   message: string;
 }
 
@@ -189,7 +273,10 @@ export interface Ledger {
   created: number;
 }
 
-export interface DecoderInfo {
+/** What is known of a model, under the name that it had while there was no encoder. */
+export type DecoderInfo = ModelInfo;
+
+export interface ModelInfo {
   /** The file, or the first of its shards. */
   model: string;
   files: { name: string; bytes: number }[];
@@ -225,9 +312,9 @@ export interface Planes {
 }
 
 export interface Plan {
-  /** What goes in: latents. */
+  /** What goes in: latents, or the picture. */
   input: Planes;
-  /** What comes out: the picture. */
+  /** What comes out: the picture, or moments. */
   result: Planes;
   /** The most GPU memory at once: weights, slots, parameters and staging. */
   predicted_peak_bytes: number;
@@ -261,7 +348,7 @@ export interface Report {
   seconds: number;
   /** Each with its steps of the plan, from `start` to before `end`. */
   submissions: { seconds: number; steps: { start: number; end: number } }[];
-  /** Pipelines compiled for this decode. */
+  /** Pipelines compiled for it. */
   compiled: number;
   compile_seconds: number;
   /** Why a smaller plan was used, if one was. */
@@ -280,13 +367,13 @@ export interface Report {
  * | `format`, `tensor`, `missing-tensors`, `config` | a file is not what it should be |
  * | `input`, `canvas` | an argument is not what it should be |
  * | `budget`, `too-large`, `host-memory` | it does not fit; `smallest` is the smallest budget found to do |
- * | `not-finite` | the picture overflowed the precision |
+ * | `not-finite` | the picture, or the latents, overflowed the precision |
  * | `http`, `network`, `truncated` | the server's answer is wrong, missing, or broke off; asked for three times before |
  * | `changed` | a file is not the one that was opened |
  * | `io` | a file could not be read |
- * | `destroyed` | the decoder is |
+ * | `destroyed` | the model is |
  * | `wasm` | the browser refuses the module: a Content-Security-Policy without `wasm-unsafe-eval`, or another file |
- * | `internal` | a bug in wgvae, or no memory left for its module: all its decoders end so; `destroy` them and create another |
+ * | `internal` | a bug in wgvae, or no memory left for its module: all its models end so; `destroy` them and create another |
  *
  * An abort rejects with `signal.reason` instead, as fetch does.
  */
@@ -304,7 +391,7 @@ export class WgvaeError extends Error {
   readonly limit?: number | string;
   /** The smallest memory budget that was found to do, bytes. */
   readonly smallest?: number;
-  /** What the decode would take with that, seconds. */
+  /** What it would take with that, seconds. */
   readonly seconds?: number;
   /** Names of missing tensors. */
   readonly tensors?: string[];

@@ -3,6 +3,7 @@
 
 import { mismatch } from './errors.js';
 import { kindOf, openSource } from './sources.js';
+import { checkedFloats, elements } from './tensors.js';
 
 /** A latent file of usual size comes with the first request. */
 const HEAD_BYTES = 1 << 20;
@@ -27,7 +28,10 @@ export async function openLatents(wasm, input, access) {
   if (typeof input !== 'object' || input === null) throw mismatch('input', 'latents', 'a file, a tensor or a GPU buffer', kindOf(input));
   if ('dims' in input) return fromTensor(wasm, input);
   if ('buffer' in input) return fromBuffer(wasm, input);
-  if ('data' in input) return fromArray(wasm, input.data, input.shape);
+  if ('data' in input) {
+    const latents = fromArray(wasm, input.data, input.shape);
+    return input.unscaled ? latents.asUnscaled() : latents;
+  }
   throw mismatch('input', 'latents', '{ data, shape }, { buffer, shape }, a tensor or a file', kindOf(input));
 }
 
@@ -67,7 +71,7 @@ function fromTensor(wasm, tensor) {
  * @param {{ buffer: GPUBuffer, shape: readonly number[], offset?: number }} latents
  */
 function fromBuffer(wasm, { buffer, shape, offset = 0 }) {
-  const bytes = 4 * elements(shape);
+  const bytes = 4 * elements(shape, 'latents');
   // Not by instanceof: it may be of another frame.
   if (typeof buffer?.size !== 'number') throw mismatch('input', 'buffer of the latents', 'a GPUBuffer', kindOf(buffer));
   if (!Number.isSafeInteger(offset) || offset % 4 !== 0 || offset < 0) {
@@ -85,54 +89,5 @@ function fromBuffer(wasm, { buffer, shape, offset = 0 }) {
  * @param {readonly number[]} shape
  */
 function fromArray(wasm, data, shape) {
-  const floats = toFloats(data);
-  if (!floats) throw mismatch('input', 'latents', 'a Float32Array, a Float16Array or a Uint16Array of half floats', kindOf(data));
-  const expected = elements(shape);
-  if (floats.length !== expected) throw mismatch('input', 'latents', `${expected} values for the shape [${shape}]`, `${floats.length}`);
-  return wasm.Latents.fromArray(floats, Uint32Array.from(shape));
-}
-
-/** @param {readonly number[]} shape */
-function elements(shape) {
-  const isShape = Array.isArray(shape) && (shape.length === 3 || shape.length === 4) && shape.every((side) => Number.isInteger(side) && side > 0);
-  if (!isShape) {
-    const found = Array.isArray(shape) ? `[${shape.map((side) => (typeof side === 'number' ? side : kindOf(side)))}]` : kindOf(shape);
-    throw mismatch('input', 'shape of the latents', '[n, c, h, w] or [c, h, w]', found);
-  }
-  return shape.reduce((product, side) => product * side, 1);
-}
-
-/**
- * @param {unknown} data
- * @returns {Float32Array | undefined}
- */
-function toFloats(data) {
-  if (data instanceof Float32Array) return data;
-  // Not in every browser that has WebGPU.
-  const halves = /** @type {any} */ (globalThis).Float16Array;
-  if (halves && data instanceof halves) return Float32Array.from(/** @type {any} */ (data));
-  return data instanceof Uint16Array ? halvesToFloats(data) : undefined;
-}
-
-/**
- * IEEE 754 half floats, given by their bits, as single floats.
- * @param {Uint16Array} halves
- */
-export function halvesToFloats(halves) {
-  const floats = new Float32Array(halves.length);
-  const bits = new Uint32Array(floats.buffer);
-  for (let index = 0; index < halves.length; index += 1) {
-    const half = halves[index];
-    const sign = (half & 0x8000) << 16;
-    const exponent = (half >> 10) & 0x1f;
-    const fraction = half & 0x3ff;
-    if (exponent === 0) {
-      // Zero and subnormals: the fraction counts 2^-24ths.
-      floats[index] = (sign ? -1 : 1) * fraction * 2 ** -24;
-    } else {
-      const wide = exponent === 0x1f ? 0xff : exponent + 112;
-      bits[index] = sign | (wide << 23) | (fraction << 13);
-    }
-  }
-  return floats;
+  return wasm.Latents.fromArray(checkedFloats(data, shape, 'latents'), Uint32Array.from(shape));
 }

@@ -7,6 +7,7 @@ import { mismatch } from './errors.js';
 /** @typedef {import('./wasm.js').Wasm} Wasm */
 /** @typedef {import('./sources.js').Source} Source */
 /** @typedef {import('./read-ahead.js').Range & { source: number }} Read */
+/** What a model's weights are wanted for. @typedef {'decode' | 'encode' | 'both'} Directions */
 
 /** An opened checkpoint and the sources that it reads from. */
 export class Model {
@@ -51,17 +52,18 @@ export class Model {
 /**
  * Opens the files and reads their headers.
  * @param {Wasm} wasm
- * @param {Pick<import('./index.js').DecoderOptions, 'model' | 'config' | 'family'>} options
+ * @param {Pick<import('./index.js').ModelOptions, 'model' | 'config' | 'family'>} options
+ * @param {Directions} directions
  * @param {Access} access
  */
-export async function openModel(wasm, { model, config, family }, access) {
+export async function openModel(wasm, { model, config, family }, directions, access) {
   const inputs = Array.isArray(model) ? model : [model];
   if (inputs.length === 0) throw mismatch('input', 'model', 'at least one file', 'none');
   const opening = inputs.map((input, index) => openSource(input, access, { what: inputs.length > 1 ? `model ${index + 1}` : 'model' }));
   try {
     const [text, ...opened] = await Promise.all([config === undefined ? undefined : readText(config, access, 'config'), ...opening]);
     const sources = opened.map((source) => new CountedSource(source));
-    return new Model(await wasm.Checkpoint.open(sources, text, family), sources);
+    return new Model(await wasm.Checkpoint.open(sources, text, family, directions), sources);
   } catch (error) {
     // Those that open only now, too; the failure does not wait for them.
     for (const source of opening) source.then((opened) => opened.release?.(), () => {});

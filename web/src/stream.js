@@ -145,7 +145,7 @@ class StreamSource {
     this.#position = 0;
     if (this.#isAnnounced) return;
     this.#isAnnounced = true;
-    const what = this.#cached ? 'what the decoder needs of it is kept for next time' : 'nothing of it is kept for next time';
+    const what = this.#cached ? 'what is needed of it is kept for next time' : 'nothing of it is kept for next time';
     this.#access.notify({ code: 'no-ranges', message: `the server of ${this.name} gives whole files only: all of it is downloaded, and ${what}` });
   }
 

@@ -79,6 +79,15 @@ function open(folder, options = {}) {
   return wgvae.createDecoder({ model: `${folder}diffusion_pytorch_model.safetensors`, config: `${folder}config.json`, ...options });
 }
 
+/**
+ * The same model with its encoder.
+ * @param {string} folder
+ * @param {Partial<import('../../../web/src/index.js').ModelOptions>} [options]
+ */
+function openVae(folder, options = {}) {
+  return wgvae.createVae({ model: `${folder}both.safetensors`, config: `${folder}config.json`, ...options });
+}
+
 /** Waits until `condition` holds; false if it never does. @param {() => boolean | Promise<boolean>} condition @param {number} [seconds] */
 async function until(condition, seconds = 120) {
   for (const end = performance.now() + 1000 * seconds; performance.now() < end; ) {
@@ -116,6 +125,57 @@ function shared(folder) {
   };
   if (!decoders.has(folder)) decoders.set(folder, start());
   return /** @type {Promise<import('../../../web/src/index.js').Decoder>} */ (decoders.get(folder));
+}
+
+/** @type {Map<string, Promise<import('../../../web/src/index.js').Vae>>} */
+const vaes = new Map();
+
+/**
+ * A model with its encoder that stays, in f32, and has encoded before.
+ * @param {string} folder
+ */
+function sharedVae(folder) {
+  const start = async () => {
+    const vae = await openVae(folder, { precision: 'f32' });
+    await vae.encode(`${folder}image.safetensors`);
+    return vae;
+  };
+  if (!vaes.has(folder)) vaes.set(folder, start());
+  return /** @type {Promise<import('../../../web/src/index.js').Vae>} */ (vaes.get(folder));
+}
+
+/**
+ * A picture of noise, opaque unless `alpha` is less.
+ * @param {number} width
+ * @param {number} height
+ */
+function noise(width, height, alpha = 255) {
+  let state = 1;
+  const next = () => (state = (state * 48271) % 2147483647);
+  const data = Uint8ClampedArray.from({ length: 4 * width * height }, (_, index) => (index % 4 === 3 ? alpha : next() % 256));
+  return new ImageData(data, width, height);
+}
+
+/** It on a canvas of its own. @param {ImageData} image */
+function canvasOf(image) {
+  const canvas = new OffscreenCanvas(image.width, image.height);
+  canvas.getContext('2d')?.putImageData(image, 0, 0);
+  return canvas;
+}
+
+/** Values [3, h, w] of a part of a picture, as an encoder takes them. @param {ImageData} image */
+function valuesOf({ data, width }, x = 0, y = 0, columns = width, rows = data.length / 4 / width) {
+  const values = new Float32Array(3 * columns * rows);
+  for (let index = 0; index < values.length; index += 1) {
+    const [channel, row, column] = [Math.floor(index / columns / rows), Math.floor(index / columns) % rows, index % columns];
+    values[index] = Math.fround(2 * Math.fround(data[4 * ((y + row) * width + x + column) + channel] / 255)) - 1;
+  }
+  return { data: values, shape: [3, rows, columns] };
+}
+
+/** Whether two arrays are the same to the last bit. @param {ArrayLike<number>} a @param {ArrayLike<number>} b */
+function isSame(a, b) {
+  return a.length === b.length && Array.prototype.every.call(a, (value, index) => Object.is(value, b[index]));
 }
 
 /**
@@ -165,6 +225,6 @@ async function streamFolders() {
 
 gpu.startWatching();
 
-export const lab = { wgvae, startWasm, gpu, outcome, describe, base64, pixels, filePixels, blob, levelsApart, isRight, open, shared, until, attempt, readAgain, streamFolders };
+export const lab = { wgvae, startWasm, gpu, outcome, describe, base64, pixels, filePixels, blob, levelsApart, isRight, open, openVae, shared, sharedVae, noise, canvasOf, valuesOf, isSame, until, attempt, readAgain, streamFolders };
 
 Object.assign(globalThis, { lab });

@@ -3,7 +3,8 @@
 
 import assert from 'node:assert/strict';
 
-import { areOnGpu, halvesToFloats, openLatents } from '../../../../web/src/latents.js';
+import { areOnGpu, openLatents } from '../../../../web/src/latents.js';
+import { halvesToFloats } from '../../../../web/src/tensors.js';
 import { Access } from '../../../../web/src/sources.js';
 import { checkError } from '../outcome.mjs';
 import { anything } from './text.mjs';

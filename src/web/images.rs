@@ -1,0 +1,122 @@
+//! Images from JavaScript: arrays, files of floats, pixels.
+
+use js_sys::{Float32Array, Uint8ClampedArray};
+use wasm_bindgen::prelude::*;
+
+use super::Result;
+use super::latents::extents;
+use super::source::{JsSource, MOST_BYTES, Rejection, Source};
+use crate::error::Error;
+use crate::io::read_images;
+use crate::tensor::{Bytes, HostTensor};
+use crate::vae::Images;
+
+/// One image or several.
+#[wasm_bindgen(js_name = Images)]
+#[derive(Debug)]
+pub struct WebImages {
+    pub(super) images: Images,
+}
+
+#[wasm_bindgen(js_class = Images)]
+impl WebImages {
+    /// Of `[n, 3, h, w]` or `[3, h, w]`, -1 to 1.
+    #[wasm_bindgen(js_name = fromArray)]
+    pub fn from_array(data: &Float32Array, shape: &[u32]) -> Result<Self> {
+        let bytes = u64::from(data.length()) * 4;
+        if bytes > MOST_BYTES {
+            return Err(no_memory(bytes).into());
+        }
+        Ok(Self { images: Images::new(HostTensor { shape: extents(shape), data: data.to_vec() })? })
+    }
+
+    /// Of a .safetensors or .npy file of such floats.
+    #[wasm_bindgen(js_name = fromFile)]
+    pub async fn from_file(source: Source) -> Result<Self> {
+        let rejection = Rejection::default();
+        let source = JsSource::new(source, &rejection);
+        let tensor = rejection.pass_on(read_images(&source, None).await)?;
+        Ok(Self { images: Images::new(tensor)? })
+    }
+
+    /// Width and height.
+    pub fn size(&self) -> Vec<u32> {
+        let size = self.images.size();
+        vec![size.width, size.height]
+    }
+}
+
+/// A picture that comes by rows of RGBA8.
+#[wasm_bindgen(js_name = Picture)]
+#[derive(Debug)]
+pub struct WebPicture {
+    width: usize,
+    height: usize,
+    /// Planes `[3, h, w]`.
+    data: Vec<f32>,
+    /// Pixels that have come.
+    done: usize,
+    transparent: bool,
+}
+
+#[wasm_bindgen(js_class = Picture)]
+impl WebPicture {
+    /// One that nothing has come of yet.
+    #[wasm_bindgen(constructor)]
+    pub fn new(width: u32, height: u32) -> Result<Self> {
+        let values = 3 * u64::from(width) * u64::from(height);
+        let mut data = Vec::new();
+        let reserved =
+            usize::try_from(values).ok().and_then(|values| data.try_reserve_exact(values).ok().map(|()| values));
+        data.resize(reserved.ok_or_else(|| no_memory(values * 4))?, 0.0);
+        Ok(Self { width: width as usize, height: height as usize, data, done: 0, transparent: false })
+    }
+
+    /// The next rows. Alpha is left out.
+    pub fn add(&mut self, rows: &Uint8ClampedArray) -> Result<()> {
+        let area = self.width * self.height;
+        let pixels = rows.to_vec();
+        let pixels = pixels.as_chunks::<4>().0;
+        if pixels.len() > area - self.done {
+            return Err(self.wrong(self.done + pixels.len()).into());
+        }
+        self.transparent |= pixels.iter().any(|pixel| pixel[3] < u8::MAX);
+        for (channel, plane) in self.data.chunks_exact_mut(area).enumerate() {
+            for (value, pixel) in plane[self.done..].iter_mut().zip(pixels) {
+                // Rounded as diffusers does.
+                *value = 2.0 * (f32::from(pixel[channel]) / 255.0) - 1.0;
+            }
+        }
+        self.done += pixels.len();
+        Ok(())
+    }
+
+    /// Whether any pixel lets through what is behind it.
+    #[wasm_bindgen(js_name = isTransparent)]
+    pub fn is_transparent(&self) -> bool {
+        self.transparent
+    }
+
+    /// The image, of which all rows have come.
+    pub fn finish(self) -> Result<WebImages> {
+        if self.done != self.width * self.height {
+            return Err(self.wrong(self.done).into());
+        }
+        let tensor = HostTensor { shape: vec![3, self.height, self.width], data: self.data };
+        Ok(WebImages { images: Images::new(tensor)? })
+    }
+}
+
+impl WebPicture {
+    fn wrong(&self, found: usize) -> Error {
+        Error::Input {
+            what: "picture".to_owned(),
+            expected: format!("{}x{} pixels", self.width, self.height),
+            found: format!("{found} pixels"),
+        }
+    }
+}
+
+fn no_memory(bytes: u64) -> Error {
+    Error::HostMemory { what: "an image".to_owned(), needed: Bytes(bytes) }
+}

@@ -1,0 +1,207 @@
+//! Models on a device for JavaScript: loading, planning, and what decodes and encodes share.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use js_sys::{Function, Object, Reflect};
+use serde::{Deserialize, Serialize};
+use wasm_bindgen::prelude::*;
+
+use super::checkpoint::WebCheckpoint;
+use super::decode::WebDecodeOptions;
+use super::device::WebGpu;
+use super::encode::WebEncodeOptions;
+use super::{Result, from_js, to_js};
+use crate::gpu::{Control, Gpu, Progress, RunReport};
+use crate::plan::{Plan, PlanFacts, RunFacts};
+use crate::tensor::{Bytes, Size};
+use crate::vae::{Fallback, LoadOptions, Planner, Precision, Vae};
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+struct WebLoadOptions {
+    precision: Precision,
+    unscaled: bool,
+    weights_on_host: bool,
+}
+
+/// Stops a decode or an encode between two submissions.
+#[wasm_bindgen]
+#[derive(Debug, Default)]
+pub struct Cancel {
+    flag: Arc<AtomicBool>,
+}
+
+#[wasm_bindgen]
+impl Cancel {
+    /// One that was not used yet.
+    #[wasm_bindgen(constructor)]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Stops what it was given to.
+    pub fn cancel(&self) {
+        self.flag.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Plans decodes and encodes, also while one runs.
+#[wasm_bindgen(js_name = Planner)]
+#[derive(Debug)]
+pub struct WebPlanner {
+    planner: Planner,
+}
+
+#[derive(Serialize)]
+struct PlanWithTimeline {
+    #[serde(flatten)]
+    facts: PlanFacts,
+    timeline: Vec<RunFacts>,
+}
+
+fn plan_js(plan: &Plan) -> JsValue {
+    to_js(&PlanWithTimeline { facts: plan.facts(), timeline: plan.timeline() })
+}
+
+#[wasm_bindgen(js_class = Planner)]
+impl WebPlanner {
+    /// Plans a decode of so many latents across and down.
+    pub fn plan(&self, width: u32, height: u32, options: &JsValue) -> Result<JsValue> {
+        let options: WebDecodeOptions = from_js("plan options", options)?;
+        Ok(plan_js(&self.planner.plan(Size { width, height }, &options.options())?))
+    }
+
+    /// Plans an encode of an image of so many pixels across and down.
+    #[wasm_bindgen(js_name = planEncode)]
+    pub fn plan_encode(&self, width: u32, height: u32, options: &JsValue) -> Result<JsValue> {
+        let options: WebEncodeOptions = from_js("plan options", options)?;
+        Ok(plan_js(&self.planner.plan_encode(Size { width, height }, &options.options())?))
+    }
+}
+
+/// What a decode or an encode took.
+#[derive(Serialize)]
+struct Report {
+    predicted_peak_bytes: Option<Bytes>,
+    /// Of all buffers that were on the device at once, other models' included.
+    measured_peak_bytes: Bytes,
+    compiled: usize,
+    compile_seconds: f64,
+    fallback: Option<Fallback>,
+    fallback_text: Option<String>,
+    #[serde(flatten)]
+    run: RunReport,
+}
+
+/// A model whose weights are on a device.
+#[wasm_bindgen(js_name = Vae)]
+#[derive(Debug)]
+pub struct WebVae {
+    gpu: Gpu,
+    pub(super) vae: Vae,
+}
+
+#[wasm_bindgen(js_class = Vae)]
+impl WebVae {
+    /// Reads the weights of what the checkpoint was opened for, one tensor at a time, each straight to the device.
+    pub async fn load(gpu: &WebGpu, checkpoint: &WebCheckpoint, options: JsValue) -> Result<Self> {
+        let WebLoadOptions { precision, unscaled, weights_on_host } = from_js("load options", &options)?;
+        let directions = checkpoint.directions;
+        let options = LoadOptions { precision, unscaled, weights_on_host, directions };
+        let vae = Vae::load(&gpu.gpu, &checkpoint.checkpoint, options).await;
+        Ok(Self { gpu: gpu.gpu.clone(), vae: checkpoint.rejection.pass_on(vae)? })
+    }
+
+    /// How it is stored, and how long it took to load.
+    pub fn info(&self) -> JsValue {
+        let (config, unscaled) = (self.vae.config(), self.vae.planner().unscaled());
+        let info = serde_json::json!({
+            "storage": self.vae.storage(),
+            "submission_target": Control::default_target(self.gpu.limits().kind).as_secs_f64() * 1000.0,
+            "load_seconds": self.vae.load_seconds(),
+            "latent_channels": config.channels(unscaled),
+            "pixels_per_latent": config.latent_factor(unscaled),
+        });
+        to_js(&info)
+    }
+
+    /// What plans its decodes and encodes.
+    pub fn planner(&self) -> WebPlanner {
+        WebPlanner { planner: self.vae.planner().clone() }
+    }
+}
+
+/// The pipelines that there were before something, and the time they had taken.
+pub(super) type Compiled = (usize, Duration);
+
+impl WebVae {
+    /// Starts to count what is taken from now on.
+    pub(super) fn begin(&self) -> Compiled {
+        self.gpu.ledger().restart_peak();
+        self.gpu.compiled()
+    }
+
+    /// What was taken since [`Self::begin`] gave `before`.
+    pub(super) fn report(&self, before: Compiled, run: RunReport, fallback: Option<Fallback>) -> JsValue {
+        let (compiled, time) = self.gpu.compiled();
+        to_js(&Report {
+            predicted_peak_bytes: self.vae.predicted_peak(),
+            measured_peak_bytes: self.gpu.ledger().peak(),
+            compiled: compiled - before.0,
+            compile_seconds: time.saturating_sub(before.1).as_secs_f64(),
+            fallback_text: fallback.as_ref().map(ToString::to_string),
+            fallback,
+            run,
+        })
+    }
+}
+
+/// Tells a function of JavaScript's how far something is.
+pub(super) struct Listener<'a>(Box<dyn FnMut(Progress<'_>) + 'a>);
+
+impl<'a> Listener<'a> {
+    pub(super) fn new(listener: Option<Function>) -> Self {
+        Self(Box::new(move |now| {
+            if let Some(listener) = &listener {
+                // What a listener throws is the listener's own affair.
+                let _ = listener.call1(&JsValue::NULL, &progress_js(now));
+            }
+        }))
+    }
+
+    /// With `target` milliseconds for a submission.
+    pub(super) fn control<'b>(&'b mut self, cancel: &Cancel, target: Option<f64>) -> Control<'b>
+    where
+        'a: 'b,
+    {
+        Control {
+            progress: Some(&mut *self.0),
+            cancel: Some(Arc::clone(&cancel.flag)),
+            submission_target: target.and_then(|milliseconds| Duration::try_from_secs_f64(milliseconds / 1000.0).ok()),
+        }
+    }
+}
+
+fn progress_js(progress: Progress<'_>) -> JsValue {
+    object(&[
+        ("done", count(progress.step as u64)),
+        ("total", count(progress.steps as u64)),
+        ("stage", progress.stage.into()),
+    ])
+}
+
+pub(super) fn object(entries: &[(&str, JsValue)]) -> JsValue {
+    let object = Object::new();
+    for (name, value) in entries {
+        // Setting a property of a new object cannot fail.
+        let _ = Reflect::set(&object, &(*name).into(), value);
+    }
+    object.into()
+}
+
+#[expect(clippy::cast_precision_loss, reason = "JavaScript's numbers")]
+pub(super) fn count(value: u64) -> JsValue {
+    (value as f64).into()
+}

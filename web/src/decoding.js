@@ -1,0 +1,181 @@
+// @ts-check
+// Latents to pictures: on a canvas, as a bitmap, or in memory.
+
+import { bitmapOf, canvasFormat, checkCanvas, fitsCanvas } from './canvas.js';
+import { mismatch, wgvaeError } from './errors.js';
+import { areOnGpu, isFile, openLatents } from './latents.js';
+import { deviceLost, isLoss } from './loss.js';
+import { orAborted } from './queue.js';
+import { kindOf } from './sources.js';
+
+/** @typedef {import('./index.js').DecodeOptions} DecodeOptions */
+/** @typedef {import('./index.js').LatentsInput} LatentsInput */
+
+/** What the module calls each kind of result. */
+const OUTPUTS = /** @type {const} */ ({ bitmap: 'canvas', 'image-data': 'rgba8', raw: 'raw' });
+
+/** What a model that can decode does. */
+export class Decoding {
+  #loaded;
+  /** What `shapeOf` has read, for the next decode of the same file. @type {{ input: LatentsInput, latents: import('../pkg/wgvae.js').Latents } | undefined} */
+  #opened;
+
+  /** @param {import('./loaded.js').Loaded} loaded */
+  constructor(loaded) {
+    this.#loaded = loaded;
+    loaded.whenFreed(() => this.#keep(undefined));
+  }
+
+  /** @param {import('./index.js').PlanOptions} options */
+  plan({ width, height, ...options }) {
+    this.#loaded.throwIfDestroyed();
+    const scale = this.#loaded.info.pixels_per_latent;
+    for (const [side, pixels] of Object.entries({ width, height })) {
+      if (pixels > 0 && Number.isInteger(pixels / scale)) continue;
+      throw mismatch('input', `${side} of the picture`, `a multiple of ${scale} pixels`, `${pixels}`);
+    }
+    try {
+      return this.#loaded.engine.planner.plan(width / scale, height / scale, this.#moduleOptions(options));
+    } catch (error) {
+      throw wgvaeError(error);
+    }
+  }
+
+  /**
+   * @param {LatentsInput} input
+   * @param {{ signal?: AbortSignal }} [options]
+   * @returns {Promise<any>}
+   */
+  async shapeOf(input, options = {}) {
+    this.#loaded.throwIfDestroyed();
+    const signal = this.#loaded.signalOf(options.signal);
+    try {
+      return await orAborted(this.#readShape(input, signal), signal);
+    } catch (error) {
+      throw wgvaeError(error);
+    }
+  }
+
+  /**
+   * @param {LatentsInput} latents
+   * @param {DecodeOptions} [options]
+   * @returns {Promise<any>}
+   */
+  async decode(latents, options = {}) {
+    this.#loaded.throwIfDestroyed();
+    const { output = 'bitmap', canvas } = options;
+    if (!(output in OUTPUTS)) throw mismatch('input', 'output', Object.keys(OUTPUTS).join(', '), `${output}`);
+    if (canvas && !isCanvas(canvas)) throw mismatch('canvas', 'canvas', 'an HTMLCanvasElement or an OffscreenCanvas', kindOf(canvas));
+    return this.#loaded.run(options, !areOnGpu(latents), (signal) => this.#attempt(latents, options, signal));
+  }
+
+  /** @param {HTMLCanvasElement | OffscreenCanvas} canvas */
+  async present(canvas) {
+    this.#loaded.throwIfDestroyed();
+    const { shown, engine } = this.#loaded;
+    if (!shown) throw mismatch('input', 'picture to present', 'that of a decode into a canvas or a bitmap just before', 'none');
+    try {
+      await engine.canvases.present(canvas, shown.picture, shown.size);
+    } catch (error) {
+      throw (await isLoss(error, engine.device)) ? deviceLost(error) : error;
+    }
+  }
+
+  /**
+   * @param {LatentsInput} input
+   * @param {DecodeOptions} options
+   * @param {AbortSignal} signal
+   */
+  async #attempt(input, options, signal) {
+    const { vae, canvases } = this.#loaded.engine;
+    const latents = await this.#openLatents(input, signal);
+    try {
+      const moduleOptions = this.#moduleOptions(options, this.#outputFor(options, latents.shape()));
+      const listener = this.#loaded.listener('decode', options.onProgress);
+      const result = await this.#loaded.cancellable(signal, (cancel) => vae.decode(latents, moduleOptions, cancel, listener));
+      return await this.#deliver(canvases, options, result);
+    } finally {
+      latents.free();
+    }
+  }
+
+  /**
+   * @param {LatentsInput} input
+   * @param {AbortSignal} signal
+   */
+  async #readShape(input, signal) {
+    const latents = await this.#openLatents(input, signal);
+    const shape = [...latents.shape()];
+    if (isFile(input) && !signal.aborted) this.#keep({ input, latents });
+    else latents.free();
+    return shape;
+  }
+
+  /** @param {{ input: LatentsInput, latents: import('../pkg/wgvae.js').Latents } | undefined} opened */
+  #keep(opened) {
+    this.#opened?.latents.free();
+    this.#opened = opened;
+  }
+
+  /**
+   * @param {LatentsInput} input
+   * @param {AbortSignal} signal
+   */
+  async #openLatents(input, signal) {
+    if (this.#opened?.input === input) {
+      const { latents } = this.#opened;
+      this.#opened = undefined;
+      return latents;
+    }
+    return openLatents(this.#loaded.wasm, input, this.#loaded.accessOf(signal));
+  }
+
+  /**
+   * What the module is asked for, after a look at whether the canvas can take it: before the work, not after.
+   * @param {DecodeOptions} options
+   * @param {Uint32Array} shape [n, c, h, w] or [c, h, w]
+   */
+  #outputFor({ canvas, output = 'bitmap' }, shape) {
+    const { info, engine } = this.#loaded;
+    const scale = info.pixels_per_latent;
+    const size = { width: scale * shape[shape.length - 1], height: scale * shape[shape.length - 2] };
+    if (canvas) {
+      checkCanvas(engine.device, canvas, size);
+      return 'canvas';
+    }
+    if (output === 'bitmap' && (!globalThis.OffscreenCanvas || !fitsCanvas(engine.device, size))) return 'rgba8';
+    return OUTPUTS[output];
+  }
+
+  /**
+   * @param {import('./canvas.js').Canvases} canvases of the device that it was decoded on
+   * @param {DecodeOptions} options
+   * @param {any} result of the module
+   */
+  async #deliver(canvases, { canvas, output = 'bitmap' }, { width, height, data, picture }) {
+    if (picture) {
+      const shown = { picture: { ...picture, format: canvasFormat() }, size: { width, height } };
+      this.#loaded.shown = shown;
+      if (!canvas) return canvases.toBitmap(shown.picture, shown.size);
+      await canvases.present(canvas, shown.picture, shown.size);
+      return undefined;
+    }
+    if (output === 'raw') return { data, shape: [3, height, width] };
+    const image = new ImageData(data, width, height);
+    return output === 'bitmap' ? bitmapOf(image) : image;
+  }
+
+  /**
+   * @param {{ memoryBudget?: number, index?: number, output?: import('./index.js').Output }} options
+   * @param {'canvas' | 'rgba8' | 'raw'} [output]
+   */
+  #moduleOptions({ output: asked = 'bitmap', ...options }, output = OUTPUTS[asked]) {
+    return { ...this.#loaded.moduleOptions(options), output, format: canvasFormat() };
+  }
+}
+
+/** @param {unknown} value */
+function isCanvas(value) {
+  const kinds = [globalThis.HTMLCanvasElement, globalThis.OffscreenCanvas];
+  return kinds.some((kind) => kind && value instanceof kind);
+}

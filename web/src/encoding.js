@@ -1,0 +1,66 @@
+// @ts-check
+// Pictures to latents.
+
+import { mismatch, wgvaeError } from './errors.js';
+import { openImages } from './images.js';
+
+/** @typedef {import('./index.js').EncodeOptions} EncodeOptions */
+/** @typedef {import('./index.js').ImageInput} ImageInput */
+
+/** What of the distribution that an encoder gives can be had. */
+const OUTPUTS = ['mode', 'sample', 'moments'];
+
+/** What a model that can encode does. */
+export class Encoding {
+  #loaded;
+
+  /** @param {import('./loaded.js').Loaded} loaded */
+  constructor(loaded) {
+    this.#loaded = loaded;
+  }
+
+  /** @param {import('./index.js').EncodePlanOptions} options */
+  planEncode({ width, height, memoryBudget }) {
+    this.#loaded.throwIfDestroyed();
+    for (const [side, pixels] of Object.entries({ width, height })) {
+      if (!(pixels > 0 && Number.isInteger(pixels))) throw mismatch('input', `${side} of the picture`, 'a number of pixels', `${pixels}`);
+    }
+    try {
+      return this.#loaded.engine.planner.planEncode(width, height, this.#loaded.moduleOptions({ memoryBudget }));
+    } catch (error) {
+      throw wgvaeError(error);
+    }
+  }
+
+  /**
+   * @param {ImageInput} input
+   * @param {EncodeOptions} [options]
+   * @returns {Promise<import('./index.js').Encoded>}
+   */
+  async encode(input, options = {}) {
+    this.#loaded.throwIfDestroyed();
+    const { output = 'mode', seed = 0 } = options;
+    if (!OUTPUTS.includes(output)) throw mismatch('input', 'output', OUTPUTS.join(', '), `${output}`);
+    if (!(Number.isSafeInteger(seed) && seed >= 0)) throw mismatch('input', 'seed', `a whole number from 0 to ${Number.MAX_SAFE_INTEGER}`, `${seed}`);
+    return this.#loaded.run(options, true, (signal) => this.#attempt(input, options, signal));
+  }
+
+  /**
+   * @param {ImageInput} input
+   * @param {EncodeOptions} options
+   * @param {AbortSignal} signal
+   */
+  async #attempt(input, { output, seed, unscaled, onProgress, ...options }, signal) {
+    const { wasm, engine, info } = this.#loaded;
+    const images = await openImages(wasm, input, this.#loaded.accessOf(signal), info.pixels_per_latent);
+    try {
+      const [width, height] = images.size();
+      const moduleOptions = { ...this.#loaded.moduleOptions(options), output, seed, unscaled };
+      const listener = this.#loaded.listener('encode', onProgress);
+      const result = await this.#loaded.cancellable(signal, (cancel) => engine.vae.encode(images, moduleOptions, cancel, listener));
+      return { data: result.data, shape: result.shape, unscaled: result.unscaled, width, height };
+    } finally {
+      images.free();
+    }
+  }
+}

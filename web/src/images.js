@@ -1,0 +1,159 @@
+// @ts-check
+// Every kind of image that a caller may have, as the wasm module's.
+
+import { messageOf, mismatch, WgvaeError } from './errors.js';
+import { isFloats, isWhole } from './picture-file.js';
+import { stripsOf, stripsOfData } from './pixels.js';
+import { bytesOf, kindOf, openSource } from './sources.js';
+import { checkedFloats } from './tensors.js';
+
+/** @typedef {import('./wasm.js').Wasm} Wasm */
+/** @typedef {import('./sources.js').Access} Access */
+/** @typedef {import('../pkg/wgvae.js').Images} Images */
+
+/** Most pictures of usual size come with the first request. */
+const HEAD_BYTES = 1 << 20;
+
+/** First bytes that tell pictures and arrays apart. */
+const MARK_BYTES = 16;
+
+/** Colours as the file has them: no profile is applied, and nothing multiplied by alpha. Turned as its EXIF says, which is the default. @type {ImageBitmapOptions} */
+const AS_IT_IS = { colorSpaceConversion: 'none', premultiplyAlpha: 'none' };
+
+/**
+ * @param {Wasm} wasm
+ * @param {import('./index.js').ImageInput} input
+ * @param {Access} access
+ * @param {number} factor pixels: pictures are cropped to sides that are multiples of it
+ * @returns {Promise<Images>}
+ */
+export async function openImages(wasm, input, access, factor) {
+  const open = new Opening(wasm, access, factor);
+  if (typeof input === 'string' || input instanceof URL || input instanceof Blob || bytesOf(input)) return open.file(/** @type {any} */ (input));
+  if (typeof input !== 'object' || input === null) throw mismatch('input', 'picture', 'something to draw, a file or a tensor', kindOf(input));
+  if (input instanceof ImageData) return open.imageData(input);
+  if ('shape' in input) return open.array(input.data, input.shape);
+  if ('dims' in input) return open.tensor(input);
+  // What is being decoded already, or never was a file.
+  if (isOneOf(input, ['ImageBitmap', 'HTMLCanvasElement', 'OffscreenCanvas'])) return open.drawable(/** @type {any} */ (input));
+  if (!isOneOf(input, ['HTMLImageElement', 'SVGImageElement', 'HTMLVideoElement', 'VideoFrame'])) {
+    throw mismatch('input', 'picture', 'something to draw, a file or { data, shape }', kindOf(input));
+  }
+  return open.drawn(/** @type {any} */ (input), (cause) => new WgvaeError('input', `the picture cannot be drawn: ${messageOf(cause)}`, { cause }));
+}
+
+/**
+ * @param {object} value
+ * @param {string[]} classes some of which browsers do not have everywhere
+ */
+function isOneOf(value, classes) {
+  return classes.some((name) => name in globalThis && value instanceof /** @type {any} */ (globalThis)[name]);
+}
+
+/** One way for each kind. */
+class Opening {
+  #wasm;
+  #access;
+  #factor;
+
+  /**
+   * @param {Wasm} wasm
+   * @param {Access} access
+   * @param {number} factor
+   */
+  constructor(wasm, access, factor) {
+    this.#wasm = wasm;
+    this.#access = access;
+    this.#factor = factor;
+  }
+
+  /** @param {import('./index.js').FileInput} input */
+  async file(input) {
+    const source = await openSource(input, this.#access, { what: 'picture', headBytes: HEAD_BYTES });
+    try {
+      const mark = await source.read(0, Math.min(MARK_BYTES, source.length));
+      if (isFloats(mark)) return await this.#wasm.Images.fromFile(source);
+      const bytes = /** @type {Uint8Array<ArrayBuffer>} */ (await source.read(0, source.length));
+      if (!isWhole(bytes)) throw mismatch('format', source.name, 'a whole picture', `one that is cut short after ${bytes.length} bytes`);
+      const unreadable = (/** @type {unknown} */ cause) => mismatch('format', source.name, 'a picture that this browser reads', messageOf(cause), cause);
+      return await this.drawn(new Blob([bytes]), unreadable);
+    } finally {
+      source.release?.();
+    }
+  }
+
+  /**
+   * @param {unknown} data
+   * @param {readonly number[]} shape
+   */
+  array(data, shape) {
+    return this.#wasm.Images.fromArray(checkedFloats(data, shape, 'image'), Uint32Array.from(shape));
+  }
+
+  /** @param {import('./index.js').OnnxTensor} tensor */
+  tensor({ dims, type, location, data }) {
+    if (type !== 'float32' && type !== 'float16') throw mismatch('input', 'image', 'a tensor of float32 or float16', `one of ${type}`);
+    if (location === 'gpu-buffer') throw mismatch('input', 'image', 'a tensor in memory', 'one on the GPU: await its getData() first');
+    return this.array(data, dims);
+  }
+
+  /**
+   * What has to be decoded before it can be drawn.
+   * @param {ImageBitmapSource} source
+   * @param {(cause: unknown) => Error} unreadable the error if it cannot be
+   */
+  async drawn(source, unreadable) {
+    const bitmap = await createImageBitmap(source, AS_IT_IS).catch((cause) => {
+      throw unreadable(cause);
+    });
+    try {
+      this.#access.signal.throwIfAborted();
+      return this.drawable(bitmap);
+    } finally {
+      bitmap.close();
+    }
+  }
+
+  /** @param {ImageBitmap | HTMLCanvasElement | OffscreenCanvas} source */
+  drawable(source) {
+    return this.#fromStrips(source, (part) => stripsOf(source, part));
+  }
+
+  /** @param {ImageData} image */
+  imageData(image) {
+    if (!(image.data instanceof Uint8ClampedArray)) throw mismatch('input', 'ImageData', 'one of bytes', `one of ${kindOf(image.data)}`);
+    return this.#fromStrips(image, (part) => stripsOfData(image, part));
+  }
+
+  /**
+   * @param {{ width: number, height: number }} whole
+   * @param {(part: import('./pixels.js').Part) => Iterable<Uint8ClampedArray>} strips
+   */
+  #fromStrips(whole, strips) {
+    const part = this.#cropped(whole);
+    const picture = new this.#wasm.Picture(part.width, part.height);
+    try {
+      for (const strip of strips(part)) picture.add(strip);
+    } catch (error) {
+      picture.free();
+      throw error;
+    }
+    if (picture.isTransparent()) this.#access.notify({ code: 'transparent', message: 'the picture lets through what is behind it: that is left out' });
+    return picture.finish();
+  }
+
+  /**
+   * The middle, with sides that are multiples of the factor.
+   * @param {{ width: number, height: number }} whole
+   */
+  #cropped({ width, height }) {
+    const factor = this.#factor;
+    const [columns, rows] = [width, height].map((side) => side - (side % factor));
+    if (columns === 0 || rows === 0) throw mismatch('input', 'picture', `at least ${factor}x${factor} pixels`, `${width}x${height}`);
+    if (columns !== width || rows !== height) {
+      const message = `the picture of ${width}x${height} pixels is encoded without its borders, as ${columns}x${rows}: the model takes multiples of ${factor}`;
+      this.#access.notify({ code: 'cropped', message });
+    }
+    return { x: (width >> 1) - (columns >> 1), y: (height >> 1) - (rows >> 1), width: columns, height: rows };
+  }
+}

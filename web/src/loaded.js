@@ -1,0 +1,268 @@
+// @ts-check
+// One model on one device: its tasks one after the other, and what happens when a caller aborts or the device is lost. What a task does is decoding.js's and
+// encoding.js's.
+
+import { startEngine } from './engine.js';
+import { mismatch, WgvaeError, wgvaeError } from './errors.js';
+import { guarded } from './listener.js';
+import { deviceLost, isLoss } from './loss.js';
+import { openModel } from './model.js';
+import { orAborted, Queue } from './queue.js';
+import { Access } from './sources.js';
+import { startWasm } from './wasm.js';
+
+/** @typedef {import('./index.js').ModelOptions} ModelOptions */
+/** @typedef {import('./canvas.js').Size} Size */
+/** @typedef {import('./wasm.js').Wasm} Wasm */
+/** @typedef {import('./model.js').Directions} Directions */
+
+/** A submission after a lost device takes this part of what it took before. */
+const RECOVERY_PART = 1 / 4;
+
+/**
+ * Opens a model and loads it onto a GPU.
+ * @param {ModelOptions} options
+ * @param {Directions} directions
+ * @returns {Promise<Loaded>}
+ */
+export async function loadModel(options, directions) {
+  checkBrowser(options);
+  const lifetime = new AbortController();
+  const signal = either(options.signal, lifetime.signal);
+  signal.throwIfAborted();
+  const loading = load(options, directions, lifetime, signal);
+  try {
+    return await orAborted(loading, signal);
+  } catch (error) {
+    // An abort does not wait for the load, which may end well after it.
+    loading.then((loaded) => loaded.destroy(), () => {});
+    lifetime.abort(error);
+    throw wgvaeError(error);
+  }
+}
+
+/** @param {ModelOptions} options */
+function checkBrowser({ device }) {
+  if (!device && !globalThis.navigator?.gpu) {
+    throw new WgvaeError('no-webgpu', 'this browser has no WebGPU (navigator.gpu), or the page is not served over https or from localhost');
+  }
+  // The module asks every adapter for it. Chrome and Edge have it since 127.
+  if (globalThis.GPUAdapter && !('info' in GPUAdapter.prototype)) {
+    throw mismatch('no-webgpu', 'WebGPU of this browser', 'one with GPUAdapter.info', 'an older one');
+  }
+}
+
+/**
+ * @param {ModelOptions} options
+ * @param {Directions} directions
+ * @param {AbortController} lifetime
+ * @param {AbortSignal} signal
+ */
+async function load(options, directions, lifetime, signal) {
+  const wasm = await startWasm(options.wasm);
+  // What breaks the module ends everything that this model has under way, and whatever is asked of it later.
+  wasm.broken.addEventListener('abort', () => lifetime.abort(wasm.broken.reason), { signal: lifetime.signal });
+  const access = new Access(signal, guarded(options.onNotice), options.cache ?? false);
+  const model = await openModel(wasm, options, directions, access);
+  try {
+    signal.throwIfAborted();
+    const engine = await startEngine(wasm, options, model, guarded(options.onProgress));
+    return new Loaded(wasm, options, { access, model, engine, lifetime });
+  } catch (error) {
+    model.free();
+    throw error;
+  }
+}
+
+export class Loaded {
+  #access;
+  #model;
+  #lifetime;
+  #queue = new Queue();
+  /** Milliseconds; undefined for the module's own choice. @type {number | undefined} */
+  #submissionTarget;
+  /** @type {Promise<void> | undefined} */
+  #destroyed;
+  /** What was left at the end. @type {import('./index.js').Ledger | undefined} */
+  #lastLedger;
+  /** Told when all is freed. @type {(() => void)[]} */
+  #freed = [];
+  /** Of the last task. @type {import('./index.js').Report | undefined} */
+  report;
+  /** Of the last task, while it is still in GPU memory. @type {{ picture: import('./canvas.js').Picture, size: Size } | undefined} */
+  shown;
+
+  /**
+   * @param {Wasm} wasm
+   * @param {ModelOptions} options
+   * @param {{ access: Access, model: import('./model.js').Model, engine: import('./engine.js').Engine, lifetime: AbortController }} parts
+   */
+  constructor(wasm, options, { access, model, engine, lifetime }) {
+    this.wasm = wasm;
+    this.options = options;
+    this.#access = access;
+    this.#model = model;
+    this.engine = engine;
+    this.#lifetime = lifetime;
+    /** Kept here, so that it outlives the module's part. @type {import('./index.js').ModelInfo} */
+    this.info = infoOf(model, engine);
+  }
+
+  get notify() {
+    return this.#access.notify;
+  }
+
+  ledger() {
+    if (this.#lastLedger) return this.#lastLedger;
+    this.wasm.broken.throwIfAborted();
+    return this.engine.gpu.ledger();
+  }
+
+  throwIfDestroyed() {
+    this.#lifetime.signal.throwIfAborted();
+  }
+
+  /** Aborted with `signal`, or with all that the model does. @param {AbortSignal | undefined} signal */
+  signalOf(signal) {
+    return either(signal, this.#lifetime.signal);
+  }
+
+  /** Reads a caller's files: not from the cache, they are small, and others the next time. @param {AbortSignal} signal */
+  accessOf(signal) {
+    return new Access(signal, this.notify, false);
+  }
+
+  /**
+   * Does `task` when those before it are over, and again if the device was lost meanwhile.
+   * @template T
+   * @param {{ onProgress?: ModelOptions['onProgress'], signal?: AbortSignal }} options
+   * @param {boolean} isRepeatable whether what it takes survives the device
+   * @param {(signal: AbortSignal) => Promise<T>} task
+   * @returns {Promise<T>}
+   */
+  async run({ onProgress, signal: callers }, isRepeatable, task) {
+    const signal = this.signalOf(callers);
+    try {
+      return await this.#queue.run(() => this.#runNow(onProgress, isRepeatable, signal, task), signal);
+    } catch (error) {
+      throw wgvaeError(error);
+    }
+  }
+
+  /**
+   * @template T
+   * @param {ModelOptions['onProgress']} onProgress
+   * @param {boolean} isRepeatable
+   * @param {AbortSignal} signal
+   * @param {(signal: AbortSignal) => Promise<T>} task
+   */
+  async #runNow(onProgress, isRepeatable, signal, task) {
+    this.#access.signal = signal;
+    this.shown = undefined;
+    try {
+      return await task(signal);
+    } catch (error) {
+      if (signal.aborted || !(await isLoss(error, this.engine.device))) throw error;
+      // A caller's device, and what was on the lost one, are not ours to make again.
+      if (this.options.device || !isRepeatable) throw deviceLost(error);
+    }
+    await this.#recover(onProgress);
+    signal.throwIfAborted();
+    try {
+      return await task(signal);
+    } catch (error) {
+      throw (await isLoss(error, this.engine.device)) ? deviceLost(error) : error;
+    }
+  }
+
+  /**
+   * Calls the module with what stops it when `signal` is aborted, and keeps the report that it gives.
+   * @template {{ report: import('./index.js').Report }} R
+   * @param {AbortSignal} signal
+   * @param {(cancel: import('../pkg/wgvae.js').Cancel) => Promise<R>} call
+   */
+  async cancellable(signal, call) {
+    const cancel = new this.wasm.Cancel();
+    const abort = () => cancel.cancel();
+    try {
+      signal.throwIfAborted();
+      signal.addEventListener('abort', abort);
+      const result = await call(cancel);
+      this.report = result.report;
+      const { fallback_text: fallback } = result.report;
+      if (fallback) this.notify({ code: 'fallback', message: fallback });
+      return result;
+    } finally {
+      signal.removeEventListener('abort', abort);
+      cancel.free();
+    }
+  }
+
+  /** @param {ModelOptions['onProgress']} [onProgress] */
+  async #recover(onProgress) {
+    this.notify({ code: 'device-recovered', message: 'the GPU device was lost: loading the weights onto a new one and starting again, in smaller submissions' });
+    const target = (this.#submissionTarget ?? this.engine.submissionTarget) * RECOVERY_PART;
+    const engine = await startEngine(this.wasm, this.options, this.#model, guarded(onProgress ?? this.options.onProgress));
+    this.engine.free();
+    this.engine = engine;
+    this.info = infoOf(this.#model, engine);
+    this.#submissionTarget = target;
+  }
+
+  /**
+   * What the module calls while it works.
+   * @param {'decode' | 'encode'} phase
+   * @param {ModelOptions['onProgress']} onProgress
+   * @returns {(progress: { done: number, total: number, stage: string }) => void}
+   */
+  listener(phase, onProgress = this.options.onProgress) {
+    const listener = guarded(onProgress);
+    return ({ done, total, stage }) => listener({ phase, done, total, step: stage });
+  }
+
+  /**
+   * Options that the module has for both directions.
+   * @param {{ memoryBudget?: number, index?: number }} options
+   */
+  moduleOptions({ memoryBudget = this.options.memoryBudget, index }) {
+    return { memoryBudget, parking: this.options.parking, submissionTarget: this.#submissionTarget, index };
+  }
+
+  /** @param {() => void} free */
+  whenFreed(free) {
+    this.#freed.push(free);
+  }
+
+  destroy() {
+    this.#destroyed ??= this.#destroy();
+    return this.#destroyed;
+  }
+
+  async #destroy() {
+    this.#lifetime.abort(new WgvaeError('destroyed', 'the model was destroyed'));
+    await this.#queue.idle();
+    this.shown = undefined;
+    for (const free of this.#freed) free();
+    const ledger = this.engine.free();
+    // A broken module counts nothing.
+    if (!this.wasm.broken.aborted) this.#lastLedger = ledger;
+    this.#model.free();
+  }
+}
+
+/**
+ * @param {import('./model.js').Model} model
+ * @param {import('./engine.js').Engine} engine
+ * @returns {import('./index.js').ModelInfo}
+ */
+function infoOf(model, { vae, adapter }) {
+  return { ...model.checkpoint.info(), ...vae.info(), adapter };
+}
+
+/**
+ * @param {AbortSignal | undefined} first
+ * @param {AbortSignal} second
+ */
+function either(first, second) {
+  return first ? AbortSignal.any([first, second]) : second;
+}

@@ -1,0 +1,70 @@
+// @ts-check
+// What can be told of a file before a browser decodes it. Browsers show as much of a picture as there is: an encode of that would be of another picture.
+
+/**
+ * Whether the file is of floats, .npy or .safetensors, by its first 16 bytes.
+ * @param {Uint8Array} mark
+ */
+export function isFloats(mark) {
+  // A header's length in 64 bits, and the header, which is JSON.
+  const isSafetensors = mark.length > 8 && mark[8] === 0x7b && mark[7] === 0 && mark[6] === 0 && mark[5] === 0;
+  return isSafetensors || text(mark, 1, 6) === 'NUMPY';
+}
+
+/**
+ * Whether a PNG, JPEG or WebP file has its end. Others are left to the browser.
+ * @param {Uint8Array} bytes
+ */
+export function isWhole(bytes) {
+  if (text(bytes, 1, 4) === 'PNG') return hasEndOfPng(bytes);
+  if (bytes[0] === 0xff && bytes[1] === 0xd8) return hasEndOfJpeg(bytes);
+  if (text(bytes, 0, 4) === 'RIFF' && text(bytes, 8, 12) === 'WEBP') return view(bytes).getUint32(4, true) + 8 <= bytes.length;
+  return true;
+}
+
+/**
+ * A chunk is its length, its name, that many bytes and a checksum.
+ * @param {Uint8Array} bytes
+ */
+function hasEndOfPng(bytes) {
+  const numbers = view(bytes);
+  for (let at = 8; at + 12 <= bytes.length; at += 12 + numbers.getUint32(at)) {
+    if (text(bytes, at + 4, at + 8) === 'IEND') return true;
+  }
+  return false;
+}
+
+/**
+ * A segment is its mark and its length, which spans pictures inside it; between segments are the pixels, in which a 0xff is followed by 0 or by a number that is no mark.
+ * Cameras put more behind the end.
+ * @param {Uint8Array} bytes
+ */
+function hasEndOfJpeg(bytes) {
+  const numbers = view(bytes);
+  let at = bytes.indexOf(0xff, 2);
+  while (at >= 0 && at + 1 < bytes.length) {
+    const mark = bytes[at + 1];
+    if (mark === 0xd9) return true;
+    const isAlone = mark === 0 || mark === 1 || (mark >= 0xd0 && mark <= 0xd7);
+    if (mark === 0xff) at += 1;
+    else if (isAlone) at += 2;
+    else if (at + 4 > bytes.length) return false;
+    else at += 2 + numbers.getUint16(at + 2);
+    at = bytes.indexOf(0xff, at);
+  }
+  return false;
+}
+
+/**
+ * @param {Uint8Array} bytes
+ * @param {number} from
+ * @param {number} to
+ */
+function text(bytes, from, to) {
+  return String.fromCharCode(...bytes.subarray(from, to));
+}
+
+/** @param {Uint8Array} bytes */
+function view({ buffer, byteOffset, byteLength }) {
+  return new DataView(buffer, byteOffset, byteLength);
+}

@@ -1,0 +1,68 @@
+// @ts-check
+// Arrays of numbers and their shapes, as callers have them.
+
+import { mismatch } from './errors.js';
+import { kindOf } from './sources.js';
+
+/**
+ * The number of values in `[n, c, h, w]` or `[c, h, w]`.
+ * @param {readonly number[]} shape
+ * @param {string} what it is the shape of
+ */
+export function elements(shape, what) {
+  const isShape = Array.isArray(shape) && (shape.length === 3 || shape.length === 4) && shape.every((side) => Number.isInteger(side) && side > 0);
+  if (!isShape) {
+    const found = Array.isArray(shape) ? `[${shape.map((side) => (typeof side === 'number' ? side : kindOf(side)))}]` : kindOf(shape);
+    throw mismatch('input', `shape of the ${what}`, '[n, c, h, w] or [c, h, w]', found);
+  }
+  return shape.reduce((product, side) => product * side, 1);
+}
+
+/**
+ * The values of a caller's array, as many as its shape says.
+ * @param {unknown} data
+ * @param {readonly number[]} shape
+ * @param {string} what it is
+ */
+export function checkedFloats(data, shape, what) {
+  const floats = toFloats(data);
+  if (!floats) throw mismatch('input', what, 'a Float32Array, a Float16Array or a Uint16Array of half floats', kindOf(data));
+  const expected = elements(shape, what);
+  if (floats.length !== expected) throw mismatch('input', what, `${expected} values for the shape [${shape}]`, `${floats.length}`);
+  return floats;
+}
+
+/**
+ * @param {unknown} data
+ * @returns {Float32Array | undefined}
+ */
+function toFloats(data) {
+  if (data instanceof Float32Array) return data;
+  // Not in every browser that has WebGPU.
+  const halves = /** @type {any} */ (globalThis).Float16Array;
+  if (halves && data instanceof halves) return Float32Array.from(/** @type {any} */ (data));
+  return data instanceof Uint16Array ? halvesToFloats(data) : undefined;
+}
+
+/**
+ * IEEE 754 half floats, given by their bits, as single floats.
+ * @param {Uint16Array} halves
+ */
+export function halvesToFloats(halves) {
+  const floats = new Float32Array(halves.length);
+  const bits = new Uint32Array(floats.buffer);
+  for (let index = 0; index < halves.length; index += 1) {
+    const half = halves[index];
+    const sign = (half & 0x8000) << 16;
+    const exponent = (half >> 10) & 0x1f;
+    const fraction = half & 0x3ff;
+    if (exponent === 0) {
+      // Zero and subnormals: the fraction counts 2^-24ths.
+      floats[index] = (sign ? -1 : 1) * fraction * 2 ** -24;
+    } else {
+      const wide = exponent === 0x1f ? 0xff : exponent + 112;
+      bits[index] = sign | (wide << 23) | (fraction << 13);
+    }
+  }
+  return floats;
+}

@@ -1,0 +1,139 @@
+// @ts-check
+// What callers hold: a model on a device that decodes, encodes, or does both.
+
+import { Decoding } from './decoding.js';
+import { Encoding } from './encoding.js';
+import { loadModel } from './loaded.js';
+
+/** @typedef {import('./index.js').ModelOptions} ModelOptions */
+/** @typedef {import('./loaded.js').Loaded} Loaded */
+
+/** @param {ModelOptions} options */
+export async function createDecoder(options) {
+  return new Decoder(await loadModel(options, 'decode'));
+}
+
+/** @param {ModelOptions} options */
+export async function createEncoder(options) {
+  return new Encoder(await loadModel(options, 'encode'));
+}
+
+/** @param {ModelOptions} options */
+export async function createVae(options) {
+  return new Vae(await loadModel(options, 'both'));
+}
+
+/** @implements {PublicModel} @typedef {import('./index.js').LoadedModel} PublicModel */
+class Model {
+  #loaded;
+
+  /** @param {Loaded} loaded */
+  constructor(loaded) {
+    this.#loaded = loaded;
+  }
+
+  get info() {
+    return this.#loaded.info;
+  }
+
+  get device() {
+    return this.#loaded.engine.device;
+  }
+
+  get report() {
+    return this.#loaded.report;
+  }
+
+  ledger() {
+    return this.#loaded.ledger();
+  }
+
+  destroy() {
+    return this.#loaded.destroy();
+  }
+}
+
+/** @implements {PublicDecoder} @typedef {import('./index.js').Decoder} PublicDecoder */
+class Decoder extends Model {
+  #decoding;
+
+  /** @param {Loaded} loaded */
+  constructor(loaded) {
+    super(loaded);
+    this.#decoding = new Decoding(loaded);
+  }
+
+  /** @param {import('./index.js').PlanOptions} options */
+  plan(options) {
+    return this.#decoding.plan(options);
+  }
+
+  /**
+   * @param {import('./index.js').LatentsInput} latents
+   * @param {{ signal?: AbortSignal }} [options]
+   */
+  shapeOf(latents, options) {
+    return this.#decoding.shapeOf(latents, options);
+  }
+
+  /**
+   * @param {import('./index.js').LatentsInput} latents
+   * @param {import('./index.js').DecodeOptions} [options]
+   */
+  decode(latents, options) {
+    return this.#decoding.decode(latents, options);
+  }
+
+  /** @param {HTMLCanvasElement | OffscreenCanvas} canvas */
+  present(canvas) {
+    return this.#decoding.present(canvas);
+  }
+}
+
+/** @implements {PublicEncoder} @typedef {import('./index.js').Encoder} PublicEncoder */
+class Encoder extends Model {
+  #encoding;
+
+  /** @param {Loaded} loaded */
+  constructor(loaded) {
+    super(loaded);
+    this.#encoding = new Encoding(loaded);
+  }
+
+  /** @param {import('./index.js').EncodePlanOptions} options */
+  planEncode(options) {
+    return this.#encoding.planEncode(options);
+  }
+
+  /**
+   * @param {import('./index.js').ImageInput} image
+   * @param {import('./index.js').EncodeOptions} [options]
+   */
+  encode(image, options) {
+    return this.#encoding.encode(image, options);
+  }
+}
+
+/** @implements {PublicVae} @typedef {import('./index.js').Vae} PublicVae */
+class Vae extends Decoder {
+  #encoding;
+
+  /** @param {Loaded} loaded */
+  constructor(loaded) {
+    super(loaded);
+    this.#encoding = new Encoding(loaded);
+  }
+
+  /** @param {import('./index.js').EncodePlanOptions} options */
+  planEncode(options) {
+    return this.#encoding.planEncode(options);
+  }
+
+  /**
+   * @param {import('./index.js').ImageInput} image
+   * @param {import('./index.js').EncodeOptions} [options]
+   */
+  encode(image, options) {
+    return this.#encoding.encode(image, options);
+  }
+}
