@@ -4,6 +4,7 @@
 mod check;
 mod classes;
 mod families;
+mod fields;
 mod json;
 mod network;
 mod shapes;

@@ -139,7 +139,8 @@ impl Plan {
     /// A plan that computes nothing twice.
     fn whole(fused: &fuse::Fused, limits: &DeviceLimits, options: &PlanOptions) -> Result<Self> {
         let nodes = nodes::nodes(fused, limits, options)?;
-        let schedule = Schedule::new(&nodes, &Keep::whole(&nodes));
+        let keep = Keep::whole(&nodes);
+        let schedule = Schedule::new(&nodes, &keep, bounds::MOST_LOOKS).ok_or_else(bounds::too_many_steps)?;
         Ok(lower::lower(fused, &nodes, &schedule, limits, options)?.placed(limits, options))
     }
 
@@ -149,12 +150,13 @@ impl Plan {
         const CHUNKS: [Bytes; 3] = [Bytes(4 << 20), Bytes(2 << 20), Bytes(1 << 20)];
         const SLOWER: f64 = 1.5;
         let within = |chunk| PlanOptions { chunk_limit: options.chunk_limit.min(chunk), ..options.clone() };
-        let plans: Result<Vec<Self>> =
-            CHUNKS.into_iter().map(|chunk| Self::whole(fused, limits, &within(chunk))).collect();
-        let mut plans = plans?;
+        let plan = |chunk| Self::whole(fused, limits, &within(chunk));
+        let [coarse, finer @ ..] = CHUNKS.map(plan);
+        // Smaller chunks may be too many.
+        let mut plans = vec![coarse?];
+        plans.extend(finer.into_iter().filter_map(Result::ok));
         let fastest = plans.iter().map(Self::predicted_seconds).fold(f64::INFINITY, f64::min);
         plans.retain(|plan| plan.predicted_seconds() <= SLOWER * fastest);
-        // Never empty: the fastest is there.
         plans.into_iter().min_by_key(|plan| plan.memory.peak()).ok_or_else(bounds::too_many_steps)
     }
 

@@ -1,5 +1,6 @@
 //! A model's weights: read from its files, packed, and put where a plan wants them.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -103,9 +104,9 @@ impl VaeWeights {
         self.gpu.retain(|key, _| bound.iter().any(|weight| weight.key() == *key));
         for weight in bound {
             let key = weight.key();
-            if !self.gpu.contains_key(&key) {
-                let buffer = GpuBuffer::with_data(gpu, &weight.name, &host[&key].all()).await?;
-                self.gpu.insert(key, buffer);
+            let content = Arc::clone(&host[&key]);
+            if let Entry::Vacant(place) = self.gpu.entry(key) {
+                place.insert(GpuBuffer::with_data(gpu, &weight.name, &content.all()).await?);
             }
         }
         Ok(())

@@ -116,7 +116,8 @@ const attention = (name, width) => [
  */
 export function weight(name, shape) {
   if (name.endsWith('.bias')) return { shape, data: fill(name, count(shape), 0, 0.17) };
-  if (name.split('.').at(-2)?.includes('norm')) return { shape, data: fill(name, count(shape), 1, 0.35) };
+  // Of a norm.
+  if (shape.length === 1) return { shape, data: fill(name, count(shape), 1, 0.35) };
   return { shape, data: fill(name, count(shape), 0, Math.sqrt(3 / count(shape.slice(1)))) };
 }
 

@@ -104,6 +104,29 @@ fn inspect_says_what_a_model_is() {
 }
 
 #[test]
+fn inspect_says_what_a_model_can_do() {
+    let folder = Folder::new();
+    let cases = [
+        ("sd15.ldm.json", "kl", [true, true]),
+        ("flux2.bfl.json", "kl", [true, true]),
+        ("taesd.diffusers.json", "tiny", [true, true]),
+        ("taesd.upstream_encoder.json", "tiny", [false, true]),
+        ("taef2.upstream_decoder.json", "tiny", [true, false]),
+        ("wan21.original.json", "wan", [true, true]),
+        ("seedvr2.original.json", "seedvr", [true, true]),
+    ];
+    for (keys, network, [decode, encode]) in cases {
+        write_hollow(&folder, keys, "", "hollow.safetensors");
+        let facts = folder.run_without_adapter(&["inspect", "--json", "--model", "hollow.safetensors"]).json();
+        assert_eq!(facts["config"]["network"], network, "{keys}");
+        assert_eq!((&facts["can_decode"], &facts["can_encode"]), (&json!(decode), &json!(encode)), "{keys}");
+        let text = folder.run_without_adapter(&["inspect", "--model", "hollow.safetensors"]).ok().stdout;
+        assert_eq!(text.contains("the encoder: there is none in this model"), !encode, "{text}");
+        assert_eq!(text.contains("the decoder: there is none in this model"), !decode, "{text}");
+    }
+}
+
+#[test]
 fn inspect_says_what_is_missing_and_what_is_unknown() {
     let folder = Folder::new();
     let mut weights = crate::tool::weights();

@@ -152,7 +152,7 @@ export class View {
 
   /** @param {State} state */
   #status(state) {
-    const { width, height } = this.#plan?.image ?? {};
+    const { width, height } = this.#plan?.result.size ?? {};
     const size = width ? `${width} × ${height}` : '';
     if (state === 'ready' && this.#plan) return `Ready to decode ${size} pixels`;
     if (state === 'decoding') return `Decoding ${size} pixels`;

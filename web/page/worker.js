@@ -203,9 +203,9 @@ async function closeModel() {
 async function decode(signal) {
   wantsDecode = false;
   if (!decoder || !latents?.file || !plan) return;
-  const { image } = plan;
-  checkSides(image, decoder.device);
-  const outcome = { width: image.width, height: image.height, plan, budget: settings.budget, isDemo: Boolean(model?.isDemo) };
+  const { size } = plan.result;
+  checkSides(size, decoder.device);
+  const outcome = { ...size, plan, budget: settings.budget, isDemo: Boolean(model?.isDemo) };
   const name = nameOfLatents(latents.choice);
   setState('decoding');
   const bitmap = await decoder.decode(latents.file, { index: settings.index, memoryBudget: settings.budget, signal });
@@ -228,7 +228,7 @@ function checkChannels(shape, { info }) {
 
 /**
  * Canvases that are wider or higher than a texture stay blank in Chromium.
- * @param {{ width: number, height: number }} image
+ * @param {{ width: number, height: number }} size of the picture
  * @param {GPUDevice} device
  */
 function checkSides({ width, height }, { limits }) {

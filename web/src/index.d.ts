@@ -103,7 +103,7 @@ export interface Decoder {
 
 /**
  * Latents of shape [n, c, h, w] or [c, h, w]: values in memory as floats, half floats or the bits of half floats; f32 values in a buffer of the decoder's device, from
- * `offset` bytes; a tensor of onnxruntime-web, in its memory or on the decoder's device; or a .safetensors, .latent or .npy file.
+ * `offset` bytes, which are read from there once: latents are small; a tensor of onnxruntime-web, in its memory or on the decoder's device; or a .safetensors, .latent or .npy file.
  */
 export type LatentsInput =
   | FileInput
@@ -218,8 +218,17 @@ export interface AdapterInfo {
   [more: string]: unknown;
 }
 
+/** Numbers in planes, one for each channel. */
+export interface Planes {
+  size: { width: number; height: number };
+  channels: number;
+}
+
 export interface Plan {
-  image: { width: number; height: number };
+  /** What goes in: latents. */
+  input: Planes;
+  /** What comes out: the picture. */
+  result: Planes;
   /** The most GPU memory at once: weights, slots, parameters and staging. */
   predicted_peak_bytes: number;
   weight_bytes: number;
@@ -270,7 +279,7 @@ export interface Report {
  * | `device-lost`, `device-failed`, `out-of-memory` | the device gave up, after a second try where that makes sense |
  * | `format`, `tensor`, `missing-tensors`, `config` | a file is not what it should be |
  * | `input`, `canvas` | an argument is not what it should be |
- * | `budget`, `too-large`, `host-memory` | it does not fit; `smallest` is the smallest budget that does |
+ * | `budget`, `too-large`, `host-memory` | it does not fit; `smallest` is the smallest budget found to do |
  * | `not-finite` | the picture overflowed the precision |
  * | `http`, `network`, `truncated` | the server's answer is wrong, missing, or broke off; asked for three times before |
  * | `changed` | a file is not the one that was opened |
@@ -293,7 +302,7 @@ export class WgvaeError extends Error {
   /** Bytes, or the value of a limit. */
   readonly needed?: number;
   readonly limit?: number | string;
-  /** The smallest memory budget that would do, bytes. */
+  /** The smallest memory budget that was found to do, bytes. */
   readonly smallest?: number;
   /** What the decode would take with that, seconds. */
   readonly seconds?: number;
