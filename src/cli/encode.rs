@@ -104,7 +104,7 @@ pub(super) async fn run(args: &EncodeArgs) -> Result<String> {
         let encoding = args.encode(group, &mut vae, &options, &mut session).await?;
         written.push((name, output.bytes(&encoding, &args.facts(&checkpoint))?));
     }
-    let report = Report::of_encode(&gpu, &mut vae, &images, &options, &session.finish(), &output.names()).await?;
+    let report = Report::of_encode(&gpu, &mut vae, &images, &options, session, &output.names()).await?;
     written.extend(args.report.iter().map(|path| (path.clone(), report.to_bytes())));
     interrupt.write_all(&written)?;
     Ok(report.show(args.json))
