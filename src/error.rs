@@ -82,7 +82,7 @@ pub enum Error {
     },
     /// The decoded image has values that are not finite: the latents or the weights outgrew the precision.
     #[error(
-        "the decoded image is not finite, first at column {column}, row {row}: try f32, and check the latents' range"
+        "the result is not finite, first at column {column}, row {row}: try f32, and check the range of what goes in"
     )]
     NotFinite {
         /// Column of the first such pixel.

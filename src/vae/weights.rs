@@ -161,8 +161,12 @@ fn check(checkpoint: &Checkpoint, directions: Directions) -> Result<()> {
             });
         }
     }
-    let wanted = file_tensors(checkpoint.config(), directions);
-    checkpoint.check(wanted.iter().map(|(name, shape)| (name.as_str(), shape.as_slice())))
+    let shapes = file_tensors(checkpoint.config(), directions);
+    let limits = DeviceLimits::webgpu_default();
+    // In the order of the network, so that an error names the first of it.
+    let wanted = weights_of(checkpoint.config(), &limits, Storage::F32, directions)?;
+    let tensors = wanted.chunk_by(|one, next| one.name == next.name).map(|same| &same[0].name);
+    checkpoint.check(tensors.filter_map(|name| Some((name.as_str(), shapes.get(name)?.as_slice()))))
 }
 
 /// The parts of a model's files that [`super::Vae::load`] reads for `directions`, in its order: index of the file, first byte, bytes.
