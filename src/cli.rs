@@ -367,6 +367,14 @@ fn input(what: impl Into<String>, expected: impl Into<String>, found: impl Into<
     Error::Input { what: what.into(), expected: expected.into(), found: found.into() }
 }
 
+/// The same error about what is in a file.
+fn in_file(error: Error, file: impl std::fmt::Display) -> Error {
+    match error {
+        Error::Input { what, expected, found } => input(format!("{what} in {file}"), expected, found),
+        other => other,
+    }
+}
+
 /// JSON as the commands print it.
 fn to_json(value: &serde_json::Value) -> String {
     format!("{value:#}")

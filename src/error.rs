@@ -57,7 +57,7 @@ pub enum Error {
     },
     /// No plan for this size keeps the memory budget.
     #[error(
-        "a memory budget of {budget} is too small for {image}: the smallest that will do is {}MiB, which takes about {seconds:.1} s on a device of this kind",
+        "a memory budget of {budget} is too small for {image}: the smallest found that will do is {}MiB, which takes about {seconds:.1} s on a device of this kind",
         .smallest.0.div_ceil(1 << 20)
     )]
     Budget {
@@ -65,7 +65,7 @@ pub enum Error {
         budget: Bytes,
         /// Size of the image, pixels.
         image: Size,
-        /// The smallest budget that would do, all GPU memory included.
+        /// The smallest budget that was found to do, all GPU memory included. The search is no proof that there is none below.
         smallest: Bytes,
         /// What a decode would take with that budget, by [`crate::plan::Plan::predicted_seconds`].
         seconds: f64,
@@ -82,7 +82,7 @@ pub enum Error {
     },
     /// The decoded image has values that are not finite: the latents or the weights outgrew the precision.
     #[error(
-        "the decoded image is not finite, first at column {column}, row {row}: try f32, and check the latents' range"
+        "the result is not finite, first at column {column}, row {row}: try f32, and check the range of what goes in"
     )]
     NotFinite {
         /// Column of the first such pixel.

@@ -11,6 +11,8 @@ mod decode;
 mod encode;
 #[path = "cli/encode_input.rs"]
 mod encode_input;
+#[path = "cli/families.rs"]
+mod families;
 #[path = "support/formula.rs"]
 mod formula;
 #[path = "cli/interrupt.rs"]

@@ -15,7 +15,7 @@ use super::difference::{measure, picture};
 use super::interrupt::Interrupt;
 use super::session::bar;
 use super::tiling::{TileArgs, TilingArg, tiling_json};
-use super::{DecodeLimits, ModelArgs, PrecisionArg, input, latents};
+use super::{DecodeLimits, ModelArgs, PrecisionArg, in_file, input, latents};
 
 #[derive(Debug, Args)]
 pub(super) struct CompareTilingArgs {
@@ -113,14 +113,11 @@ impl CompareTilingArgs {
     /// Whether the latents are one image's and the model can decode them.
     fn check(&self, latents: &Latents, checkpoint: &Checkpoint) -> Result<()> {
         let what = || format!("latents in {}", self.latents.display());
-        let channels = checkpoint.config().channels(self.takes_as_they_are(latents));
         if latents.count() != 1 {
             return Err(input(what(), "one image", format!("{} images", latents.count())));
         }
-        if latents.channels() != channels {
-            let expected = format!("{channels} channels, as the model in {} has", self.model.model.display());
-            return Err(input(what(), expected, format!("{} channels", latents.channels())));
-        }
+        let fits = latents.check_channels(checkpoint.config(), self.takes_as_they_are(latents));
+        fits.map_err(|error| in_file(error, self.latents.display()))?;
         check_decoder(checkpoint)?;
         if self.takes_as_they_are(latents) { Ok(()) } else { checkpoint.scaled_config().map(drop) }
     }

@@ -10,7 +10,7 @@ use super::output::OutputFiles;
 use super::paths::{check_replaced, model_files};
 use super::report::Report;
 use super::session::decode_all;
-use super::{DecodeArgs, DecodeLimits, input, latents};
+use super::{DecodeArgs, DecodeLimits, in_file, latents};
 
 /// Checks everything that can be checked without a GPU first, then loads, decodes and writes.
 pub(super) async fn run(args: &DecodeArgs) -> Result<String> {
@@ -21,14 +21,8 @@ pub(super) async fn run(args: &DecodeArgs) -> Result<String> {
     let checkpoint = args.model.open().await?;
     check_paths(args, &checkpoint, &files)?;
     let unscaled = args.unscaled || latents.are_unscaled();
-    let channels = checkpoint.config().channels(unscaled);
-    if channels != latents.channels() {
-        return Err(input(
-            format!("latents in {}", args.latents.display()),
-            format!("{channels} channels, as the model in {} has", args.model.model.display()),
-            format!("{} channels", latents.channels()),
-        ));
-    }
+    let fits = latents.check_channels(checkpoint.config(), unscaled);
+    fits.map_err(|error| in_file(error, args.latents.display()))?;
     check_decoder(&checkpoint)?;
     let tiling = args.tiles.tiling(args.tiling, checkpoint.config())?;
     if !unscaled {

@@ -9,13 +9,13 @@ use wgvae::{
     Result, Size, StoredLatents, Vae, check_encoder,
 };
 
-use super::images::{ImageFile, SizeArgs, Source, in_file};
+use super::images::{ImageFile, SizeArgs, Source};
 use super::interrupt::Interrupt;
 use super::latents_output::{Encoding, LatentsOutput};
 use super::paths::{Named, check_replaced, model_files};
 use super::report::Report;
 use super::session::Session;
-use super::{DecodeLimits, ModelArgs, ParkingArg, PrecisionArg, input};
+use super::{DecodeLimits, ModelArgs, ParkingArg, PrecisionArg, in_file, input};
 
 #[derive(Debug, Args)]
 pub(super) struct EncodeArgs {
@@ -104,7 +104,7 @@ pub(super) async fn run(args: &EncodeArgs) -> Result<String> {
         let encoding = args.encode(group, &mut vae, &options, &mut session).await?;
         written.push((name, output.bytes(&encoding, &args.facts(&checkpoint))?));
     }
-    let report = Report::of_encode(&gpu, &mut vae, &images, &options, &session.finish(), &output.names()).await?;
+    let report = Report::of_encode(&gpu, &mut vae, &images, &options, session, &output.names()).await?;
     written.extend(args.report.iter().map(|path| (path.clone(), report.to_bytes())));
     interrupt.write_all(&written)?;
     Ok(report.show(args.json))
@@ -163,7 +163,7 @@ impl EncodeArgs {
             }
             known.push(*size);
             let plan = vae.plan_encode(*size, options);
-            let channels = plan.map_err(|error| in_file(error, &file.display().to_string()))?.result.channels;
+            let channels = plan.map_err(|error| in_file(error, file.display()))?.result.channels;
             if channels == vae.config().latent_channels && (self.sample || self.moments) {
                 let flag = if self.sample { "--sample" } else { "--moments" };
                 let model = self.model.model.display();

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 use wgvae::internals::picture::{Fit, Fitted, PictureFile, Resize};
-use wgvae::{Error, FileSource, HostTensor, Images, Result, Size, read_images};
+use wgvae::{FileSource, HostTensor, Images, Result, Size, read_images};
 
-use super::input;
+use super::{in_file, input};
 
 /// How images get the size that is encoded.
 #[derive(Debug, Args)]
@@ -113,7 +113,7 @@ impl SizeArgs {
         let tensor = read_images(&FileSource::open(path)?, self.tensor.as_deref()).await?;
         check_shape(&tensor, &name)?;
         say_range(&tensor, path);
-        let images = Images::new(tensor).map_err(|error| in_file(error, &name))?;
+        let images = Images::new(tensor).map_err(|error| in_file(error, path.display()))?;
         self.check_multiple(images.size(), path, factor)?;
         Ok(images)
     }
@@ -179,14 +179,6 @@ fn say_range(tensor: &HostTensor, path: &Path) {
         tensor.data.iter().fold((f32::MAX, f32::MIN), |(least, most), &value| (least.min(value), most.max(value)));
     if (least < -1.0 || most > 1.0) && least.is_finite() && most.is_finite() {
         note(path, &format!("values of {least} to {most}, where pictures have -1 to 1"));
-    }
-}
-
-/// The same error with the file's name.
-pub(super) fn in_file(error: Error, name: &str) -> Error {
-    match error {
-        Error::Input { what, expected, found } => input(format!("{what} in {name}"), expected, found),
-        other => other,
     }
 }
 

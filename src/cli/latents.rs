@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use wgvae::{ByteSource, Error, FileSource, Latents, Result, StoredLatents, read_latents};
+use wgvae::{ByteSource, FileSource, Latents, Result, read_latents};
 
-use super::input;
+use super::{in_file, input};
 
 /// Reads the latents in the .safetensors, .latent or .npy file at `path`.
 pub(super) async fn read(path: &Path, tensor: Option<&str>) -> Result<Latents> {
@@ -26,13 +26,5 @@ pub(super) async fn read(path: &Path, tensor: Option<&str>) -> Result<Latents> {
 
 /// Reads the latents in `source`, a .safetensors or .latent file's tensor `name`.
 pub(super) async fn from_source(source: &dyn ByteSource, name: Option<&str>) -> Result<Latents> {
-    latents_of(read_latents(source, name).await?, source.name())
-}
-
-/// Checks the values, with the file's name in complaints.
-fn latents_of(stored: StoredLatents, file: &str) -> Result<Latents> {
-    Latents::stored(stored).map_err(|error| match error {
-        Error::Input { what, expected, found } => input(format!("{what} in {file}"), expected, found),
-        other => other,
-    })
+    Latents::stored(read_latents(source, name).await?).map_err(|error| in_file(error, source.name()))
 }

@@ -12,7 +12,7 @@ use super::{PlanArgs, PrecisionArg, input, open, report};
 /// Plans without opening a device, unless an adapter is named.
 pub(super) async fn run(args: &PlanArgs) -> Result<String> {
     let config = config(args).await?;
-    let latent_size = latent_size("--size", args.size, config.spatial_factor())?;
+    let latent_size = latent_size("--size", args.size, config.latent_factor(false))?;
     let limits = limits(args).await?;
     let precision = match (args.precision, &args.adapter) {
         // Without a device nothing is known against half precision.

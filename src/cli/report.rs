@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use wgvae::{Bytes, DecodeOptions, DeviceLimits, EncodeOptions, Gpu, Latents, Plan, Result, Size, Vae};
 
 use super::images::Source;
-use super::session::Run;
+use super::session::{Run, Session};
 use super::tiling::{tiles_text, tiling_json};
 
 /// The facts about a plan, and the limits it was made for.
@@ -53,19 +53,20 @@ impl Report {
             facts: json!({ "tiling": tiling_json(options.tiling, vae.config(), latents.size()) }),
         };
         let plan = vae.prepare(latents.size(), options).await?;
-        Ok(Self::new(gpu, load_seconds, plan, &subject, runs, files))
+        Ok(Self::new(gpu, load_seconds, plan, plan.memory.peak(), &subject, runs, files))
     }
 
-    /// Collects the facts of encodes, the plan being that of the last. To be called while the buffers of that exist.
+    /// Collects the facts of encodes, the plan being that of the last, the memory that of the largest. To be called while the buffers of that exist.
     pub(super) async fn of_encode(
         gpu: &Gpu,
         vae: &mut Vae,
         images: &[Source],
         options: &EncodeOptions,
-        runs: &[Run],
+        session: Session<'_>,
         files: &[PathBuf],
     ) -> Result<Self> {
         let load_seconds = vae.load_seconds();
+        let predicted = session.predicted();
         let size = images.last().map_or(Size { width: 0, height: 0 }, |image| image.size);
         let same = images.iter().all(|image| image.size == size);
         let count: u32 = images.iter().map(|image| image.count).sum();
@@ -80,14 +81,21 @@ impl Report {
             facts: json!({ "images": images }),
         };
         let plan = vae.prepare_encode(size, options).await?;
-        Ok(Self::new(gpu, load_seconds, plan, &subject, runs, files))
+        Ok(Self::new(gpu, load_seconds, plan, predicted, &subject, &session.finish(), files))
     }
 
-    fn new(gpu: &Gpu, load_seconds: f64, plan: &Plan, subject: &Subject, runs: &[Run], files: &[PathBuf]) -> Self {
+    fn new(
+        gpu: &Gpu,
+        load_seconds: f64,
+        plan: &Plan,
+        predicted: Bytes,
+        subject: &Subject,
+        runs: &[Run],
+        files: &[PathBuf],
+    ) -> Self {
         let allocator = gpu.allocator_bytes();
         let measured = gpu.ledger().peak();
         let (kernels, compile_time) = gpu.compiled();
-        let predicted = plan.memory.peak();
         let seconds = median(runs);
         let adapter = gpu.adapter();
         let mut facts = json!({

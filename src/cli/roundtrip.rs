@@ -76,9 +76,10 @@ pub(super) async fn run(args: &RoundtripArgs) -> Result<String> {
     .await?;
     let mut vae = Vae::load(&gpu, &checkpoint, args.load_options()).await?;
     let mut session = Session::new(&gpu, &interrupt, 2);
-    let (data, predicted) = args.there_and_back(&images, &mut vae, &mut session).await?;
+    let data = args.there_and_back(&images, &mut vae, &mut session).await?;
     let encoded = encode_image(format, &Pixels { size, data: &data })?;
     interrupt.write_all(&[(args.output.clone(), encoded)])?;
+    let predicted = session.predicted();
     Ok(args.answer(&gpu, size, &compared(&images, &data, size), &session.finish(), predicted))
 }
 
@@ -93,17 +94,11 @@ impl RoundtripArgs {
         }
     }
 
-    /// The image as it comes back, RGB `[h, w, 3]`, and the memory that was predicted.
-    async fn there_and_back(
-        &self,
-        images: &Images,
-        vae: &mut Vae,
-        session: &mut Session<'_>,
-    ) -> Result<(Vec<u8>, Bytes)> {
+    /// The image as it comes back, RGB `[h, w, 3]`.
+    async fn there_and_back(&self, images: &Images, vae: &mut Vae, session: &mut Session<'_>) -> Result<Vec<u8>> {
         let (memory_budget, parking) = (self.memory_budget, self.parking.into());
         let there = EncodeOptions { memory_budget, parking, ..EncodeOptions::default() };
         let moments = session.encode(vae, images, 0, &there, 1).await?;
-        let predicted = vae.predicted_peak();
         let HostTensor { shape, data } = Posterior::new(moments, vae.config().latent_channels)?.into_mode();
         let latents = Latents::new(HostTensor { shape, data })?.unscaled();
         let back = DecodeOptions { memory_budget, parking, ..DecodeOptions::default() };
@@ -114,7 +109,7 @@ impl RoundtripArgs {
             Ok(())
         };
         session.decode(vae, &latents, 0, &back, &mut add).await?;
-        Ok((pixels, predicted.max(vae.predicted_peak()).unwrap_or_default()))
+        Ok(pixels)
     }
 
     fn answer(&self, gpu: &Gpu, size: Size, quality: &Quality, runs: &[Run], predicted: Bytes) -> String {

@@ -5,7 +5,7 @@ use std::io::Write as _;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 use wgvae::{
-    Control, DecodeOptions, EncodeOptions, Fallback, Gpu, HostTensor, Images, Latents, Progress, Result, Rows,
+    Bytes, Control, DecodeOptions, EncodeOptions, Fallback, Gpu, HostTensor, Images, Latents, Progress, Result, Rows,
     RunReport, Vae,
 };
 
@@ -39,6 +39,7 @@ pub(super) struct Session<'a> {
     /// How many runs there will be.
     total: u64,
     runs: Vec<Run>,
+    predicted: Bytes,
 }
 
 /// Counters before a run.
@@ -51,7 +52,7 @@ struct Before {
 impl<'a> Session<'a> {
     /// For `total` runs.
     pub(super) fn new(gpu: &'a Gpu, interrupt: &'a Interrupt, total: u64) -> Self {
-        Self { gpu, interrupt, bar: bar(), total, runs: Vec::new() }
+        Self { gpu, interrupt, bar: bar(), total, runs: Vec::new(), predicted: Bytes(0) }
     }
 
     /// Decodes image `image` of `latents` and hands its rows to `sink`.
@@ -67,7 +68,7 @@ impl<'a> Session<'a> {
         let mut show = self.progress();
         let mut control = self.control(&mut show);
         let decoded = vae.decode_rows(latents, image, options, &mut control, sink).await?;
-        self.add(before, image, decoded.run, decoded.fallback);
+        self.add(before, image, decoded.run, decoded.fallback, vae);
         Ok(())
     }
 
@@ -86,11 +87,16 @@ impl<'a> Session<'a> {
             let mut show = self.progress();
             let mut control = self.control(&mut show);
             let encoded = vae.encode(images, image, options, &mut control).await?;
-            self.add(before, number, encoded.run, encoded.fallback);
+            self.add(before, number, encoded.run, encoded.fallback, vae);
             if self.runs.last().is_none_or(|run| run.repeat + 1 >= repeat) {
                 return Ok(encoded.moments);
             }
         }
+    }
+
+    /// The most GPU memory that the plan of any run was predicted to take.
+    pub(super) fn predicted(&self) -> Bytes {
+        self.predicted
     }
 
     /// What each took.
@@ -117,7 +123,8 @@ impl<'a> Session<'a> {
         Control { progress: Some(show), cancel: Some(self.interrupt.cancel()), ..Control::default() }
     }
 
-    fn add(&mut self, before: Before, image: u32, times: RunReport, fallback: Option<Fallback>) {
+    fn add(&mut self, before: Before, image: u32, times: RunReport, fallback: Option<Fallback>, vae: &Vae) {
+        self.predicted = self.predicted.max(vae.predicted_peak().unwrap_or_default());
         if let (Some(fallback), true) = (&fallback, self.runs.is_empty()) {
             self.bar.suspend(|| drop(writeln!(std::io::stderr(), "warning: {fallback}")));
         }

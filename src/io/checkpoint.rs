@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use self::batch_norm::BatchNorm;
 pub use self::scale::LatentScale;
-use self::scale::{decide, family_of_architecture, fitting, with_scale_of};
+use self::scale::{decide, family_of_architecture, other_network, with_scale_of};
 use super::convert::first_non_finite;
 use super::names::{Layout, family_hint, half_prefix, translate};
 use super::safetensors::{ElementType, TensorInfo, read_header, read_tensor};
@@ -242,7 +242,10 @@ impl Checkpoint {
         };
         checkpoint.batch_norm = BatchNorm::read(&checkpoint).await?;
         match config {
-            Some(config) => checkpoint.settle(fitting(config, &checkpoint.derived)?, "config.json".to_owned())?,
+            Some(config) => match checkpoint.difference(&config) {
+                None => checkpoint.settle(config, "config.json".to_owned())?,
+                Some(field) => return Err(other_network(field, &config, &checkpoint.derived)),
+            },
             None => checkpoint.decide(hint)?,
         }
         Ok(checkpoint)

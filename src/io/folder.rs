@@ -7,6 +7,7 @@ use serde::Deserialize;
 
 use super::checkpoint::Checkpoint;
 use super::file::FileSource;
+use super::safetensors::how_to_convert;
 use super::shard_index::shard_names;
 use super::source::ByteSource;
 use crate::error::{Error, Result};
@@ -93,7 +94,7 @@ fn find_file(path: &Path) -> Result<ModelFiles> {
         }
         _ => FoundConfig::None,
     };
-    Ok(ModelFiles { name: path.display().to_string(), sources: open_weights(path)?, config })
+    Ok(ModelFiles { name: path.display().to_string(), sources: open_weights(&[path.to_owned()])?, config })
 }
 
 fn find_in_folder(folder: &Path, variant: Variant) -> Result<ModelFiles> {
@@ -119,8 +120,8 @@ fn find_in_vae(folder: &Path, variant: Variant) -> Result<ModelFiles> {
     Ok(ModelFiles { name: folder.display().to_string(), sources: open_weights(&weights)?, config })
 }
 
-/// The weight file or index in `folder` to open.
-fn find_weights(folder: &Path, variant: Variant) -> Result<PathBuf> {
+/// The weight files or the index in `folder` to open.
+fn find_weights(folder: &Path, variant: Variant) -> Result<Vec<PathBuf>> {
     let standard = |endings: &[&str]| {
         let paths = endings.iter().map(|ending| folder.join(format!("{STEM}{ending}")));
         paths.into_iter().find(|path| path.is_file())
@@ -129,11 +130,12 @@ fn find_weights(folder: &Path, variant: Variant) -> Result<PathBuf> {
         Variant::Default => standard(PLAIN).or_else(|| standard(FP16)),
         Variant::Fp16 => {
             return standard(FP16)
+                .map(|path| vec![path])
                 .ok_or_else(|| format_error(folder, &format!("no {STEM}.fp16.safetensors in this folder")));
         }
     };
     if let Some(path) = found {
-        return Ok(path);
+        return Ok(vec![path]);
     }
 
     let mut files = Vec::new();
@@ -143,7 +145,8 @@ fn find_weights(folder: &Path, variant: Variant) -> Result<PathBuf> {
     files.sort();
     let weights: Vec<&PathBuf> = files.iter().filter(|path| has_ending(path, &["safetensors"])).collect();
     match *weights {
-        [only] => Ok(only.clone()),
+        [only] => Ok(vec![only.clone()]),
+        [decoder, encoder] if are_halves(encoder, decoder) => Ok(vec![encoder.clone(), decoder.clone()]),
         [] => Err(match files.iter().find(|path| has_ending(path, PICKLES)) {
             Some(path) => pickle(path),
             None if files.is_empty() => format_error(folder, "the folder is empty"),
@@ -161,11 +164,26 @@ fn find_weights(folder: &Path, variant: Variant) -> Result<PathBuf> {
     }
 }
 
-/// Opens a weight file, or all the shards that an index lists.
-fn open_weights(path: &Path) -> Result<Vec<Box<dyn ByteSource>>> {
-    if !has_ending(path, &["json"]) {
-        return Ok(vec![Box::new(FileSource::open(path)?)]);
+/// Whether two files are the halves of one model, as TAESD's are: `taesd_encoder.safetensors` and `taesd_decoder.safetensors`.
+fn are_halves(encoder: &Path, decoder: &Path) -> bool {
+    let (encoder, decoder) = (file_name(encoder), file_name(decoder));
+    encoder.contains("encoder") && encoder.replace("encoder", "decoder") == decoder
+}
+
+/// Opens weight files, or of an index all the shards that it lists.
+fn open_weights(paths: &[PathBuf]) -> Result<Vec<Box<dyn ByteSource>>> {
+    let mut sources: Vec<Box<dyn ByteSource>> = Vec::new();
+    for path in paths {
+        if has_ending(path, &["json"]) {
+            sources.extend(open_shards(path)?);
+        } else {
+            sources.push(Box::new(FileSource::open(path)?));
+        }
     }
+    Ok(sources)
+}
+
+fn open_shards(path: &Path) -> Result<Vec<Box<dyn ByteSource>>> {
     let mut sources: Vec<Box<dyn ByteSource>> = Vec::new();
     for shard in shard_names(&path.display().to_string(), &read_text(path)?)? {
         let file = path.with_file_name(&shard);
@@ -203,7 +221,10 @@ fn file_name(path: &Path) -> String {
 }
 
 fn pickle(path: &Path) -> Error {
-    format_error(path, "a Python pickle, which can run code when opened: convert it to .safetensors")
+    let converted = path.with_extension("safetensors");
+    let problem = "a Python pickle, which can run code when opened: convert it to .safetensors, in Python with torch and safetensors";
+    let code = how_to_convert(&path.display().to_string(), &converted.display().to_string());
+    format_error(path, &format!("{problem}: {code}"))
 }
 
 fn format_error(path: &Path, problem: &str) -> Error {

@@ -68,6 +68,11 @@ impl fmt::Display for ElementType {
 pub async fn read_header(source: &dyn ByteSource) -> Result<Header> {
     let fail = |problem| Err(Error::Format { file: source.name().to_owned(), problem });
     let prefix = source.read_at(0, source.len().min(PREFIX_BYTES)).await?;
+    if PICKLES.iter().any(|magic| prefix.starts_with(magic)) {
+        let problem = "not a safetensors file but a zip archive or a Python pickle, perhaps a PyTorch checkpoint: convert it to safetensors";
+        let code = how_to_convert(source.name(), "model.safetensors");
+        return fail(format!("{problem}, in Python with torch and safetensors: {code}"));
+    }
     if let Some(&(_, other)) = OTHER_FORMATS.iter().find(|(magic, _)| prefix.starts_with(magic)) {
         return fail(format!("not a safetensors file but {other}"));
     }
@@ -159,10 +164,19 @@ fn unwritable(name: &str, expected: String, found: String) -> Error {
     Error::Input { what: format!("tensor \"{name}\" to be written"), expected, found }
 }
 
+/// Python code that makes a safetensors file of the checkpoint `from`, without running what is in it.
+pub fn how_to_convert(from: &str, to: &str) -> String {
+    format!(
+        "import torch, safetensors.torch; d = torch.load({from:?}, map_location=\"cpu\", weights_only=True); d = d.get(\"state_dict\", d); \
+        safetensors.torch.save_file({{k: v.contiguous() for k, v in d.items() if torch.is_tensor(v)}}, {to:?})"
+    )
+}
+
+/// First bytes of `PyTorch`'s own files: zip archives, and pickles of older versions.
+const PICKLES: &[&[u8]] = &[b"PK\x03\x04", b"\x80\x02"];
+
 /// What people hand over instead: the first bytes, and what that is.
 const OTHER_FORMATS: &[(&[u8], &str)] = &[
-    (b"PK\x03\x04", "a zip archive, perhaps a PyTorch checkpoint: convert it to safetensors"),
-    (b"\x80\x02", "a Python pickle, perhaps a PyTorch checkpoint: convert it to safetensors"),
     (b"GGUF", "a GGUF file: convert it to safetensors"),
     (b"\x93NUMPY", "a NumPy array (.npy)"),
     (b"version ", "a Git LFS pointer: the real file was not downloaded (git lfs pull)"),

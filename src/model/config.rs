@@ -4,6 +4,7 @@
 mod check;
 mod classes;
 mod families;
+mod fields;
 mod json;
 mod network;
 mod shapes;
@@ -138,13 +139,6 @@ impl AutoencoderConfig {
         let offset = self.latents_mean.clone().unwrap_or_else(|| vec![self.shift_factor; channels]);
         (factor, offset)
     }
-
-    /// Whether the decoder is an `AutoencoderKL`'s whose latents are not in patches: what can be planned today.
-    #[doc(hidden)]
-    pub fn is_plain(&self) -> bool {
-        self.network.kl().is_some() && self.patch == 1
-    }
-
     /// The side of a patch of these latents.
     fn patch_side(&self, unscaled: bool) -> u32 {
         if unscaled { 1 } else { self.patch }

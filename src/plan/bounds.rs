@@ -3,6 +3,7 @@
 //! Twice and more what the largest published decoders need for the largest images allowed, 16384x8192 pixels: 1.0 million steps, 5e15 multiply-adds.
 
 use crate::error::{Error, Result};
+use crate::plan::Plan;
 use crate::plan::node::Node;
 
 /// Chunks of all tensors together.
@@ -11,6 +12,47 @@ const MOST_CHUNKS: usize = 1 << 16;
 const MOST_MACS: u64 = 1 << 57;
 /// Commands.
 pub(super) const MOST_STEPS: usize = 1 << 21;
+/// Looks at chunks, to make a schedule: one that takes more has more steps than that.
+pub(super) const MOST_LOOKS: u64 = MOST_STEPS as u64 * 2;
+/// What a search for a plan within a budget may do in any case, and besides for each step of the whole plan, and at most. In looks at chunks.
+const WORK: u64 = 1 << 25;
+const WORK_PER_STEP: u64 = 1 << 9;
+const MOST_WORK: u64 = 1 << 27;
+/// A step that is lowered, spilled and placed takes as long as so many looks.
+const STEP_LOOKS: u64 = 24;
+/// As long as one look takes it to see whether a buffer fits into so many slots.
+const SLOTS_PER_LOOK: u64 = 8;
+
+/// What a search may still do. Counted and not timed: the same search always ends at the same place.
+#[derive(Debug)]
+pub struct Allowance(pub(super) u64);
+
+impl Allowance {
+    /// For plans of what takes `whole` without a budget.
+    pub(super) fn new(whole: &Plan) -> Self {
+        Self((WORK + whole.steps.len() as u64 * WORK_PER_STEP).min(MOST_WORK))
+    }
+
+    /// Looks that the next schedule may take.
+    pub(super) fn most_looks(&self) -> u64 {
+        self.0.min(MOST_LOOKS)
+    }
+
+    /// Counts `looks` at chunks.
+    pub(super) fn count_looks(&mut self, looks: u64) {
+        self.0 = self.0.saturating_sub(looks);
+    }
+
+    /// Counts the steps of a plan that was lowered.
+    pub(super) fn count_steps(&mut self, steps: usize) {
+        self.count_looks(steps as u64 * STEP_LOOKS);
+    }
+
+    /// Counts the placing of a plan's buffers.
+    pub(super) fn count_places(&mut self, plan: &Plan) {
+        self.count_looks(plan.buffers.len() as u64 * plan.slots.len() as u64 / SLOTS_PER_LOOK);
+    }
+}
 
 /// Checks what there is of the nodes so far.
 ///

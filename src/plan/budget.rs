@@ -3,6 +3,9 @@
 //! For some sizes of chunks, [`crate::plan::residence`] is told to fill the budget. Where activations may be parked it is also told to fill more than
 //! there is: what does not fit then waits in host memory ([`crate::plan::spill`]). Schedules are compared by the time that they predict, which is cheap;
 //! only the best is lowered. What slots and parameters take beside chunks is known after that, and room is given back until the plan fits.
+//!
+//! All of it has an [`Allowance`], counted in chunks looked at and steps lowered, so that a budget that cannot be kept, or an odd network, ends as soon as any.
+//! Where no plan was found, the smallest budget that has one is looked for with another: an error names what that finds.
 
 use std::collections::BTreeSet;
 
@@ -10,6 +13,7 @@ use crate::error::{Error, Result};
 use crate::kernels::choice::Choice;
 use crate::kernels::winograd::TILE;
 use crate::limits::DeviceLimits;
+use crate::plan::bounds::{self, Allowance};
 use crate::plan::fuse::{Fused, Stage};
 use crate::plan::node::Node;
 use crate::plan::nodes::nodes;
@@ -26,7 +30,7 @@ const FINEST: u64 = 1024;
 /// The fastest plan found that takes at most `budget`.
 ///
 /// # Errors
-/// [`Error::Budget`] with the smallest budget that would do.
+/// [`Error::Budget`] with the smallest budget for which a plan was found. Those of [`Plan::new`] when there is none without a budget, either.
 pub(super) fn within(
     fused: &Fused,
     limits: &DeviceLimits,
@@ -34,38 +38,31 @@ pub(super) fn within(
     whole: &Plan,
     budget: Bytes,
 ) -> Result<Plan> {
-    // A plan this much slower than the whole one is as good as any.
-    const NEAR: f64 = 1.15;
-    let mut best: Option<Plan> = None;
-    let mut tried_after = 0;
-    for cut in cuts(fused, limits, options, budget) {
-        // Smaller chunks leave more choice and cost more steps: after the first cut that fits one more is tried.
-        tried_after += usize::from(best.is_some());
-        let near = |best: &Plan| best.predicted_seconds() <= NEAR * whole.predicted_seconds();
-        if tried_after > 1 || best.as_ref().is_some_and(near) {
-            break;
-        }
-        let Ok(nodes) = nodes(fused, limits, &cut) else { continue };
-        if let Some(plan) = fit(fused, &nodes, limits, &cut, budget)
-            && best.as_ref().is_none_or(|best| plan.predicted_seconds() < best.predicted_seconds())
-        {
-            best = Some(plan);
-        }
-    }
-    if let Some(plan) = best {
-        return Ok(plan);
-    }
-    // The search is no proof: it may find a plan for a smaller budget, and always the same ones.
+    // The search is no proof: where it finds nothing it may find a plan for a smaller budget.
+    const NEXT: usize = 2;
     let ladder = ladder(whole);
-    let below = ladder.iter().filter(|step| **step < budget);
-    if let Some(plan) = below.clone().find_map(|step| finest(fused, limits, options, *step)) {
+    let below = || ladder.iter().copied().filter(|step| *step < budget);
+    let mut search = Search { fused, limits, options, allowance: Allowance::new(whole) };
+    let found = search.fastest(whole, budget);
+    if let Some(plan) = found.or_else(|| below().take(NEXT).find_map(|step| search.finest(step))) {
         return Ok(plan);
     }
-    let above = ladder.iter().rev().filter(|step| **step >= budget);
-    let smallest =
-        above.clone().find_map(|step| Some((*step, finest(fused, limits, options, *step)?.predicted_seconds())));
-    let (smallest, seconds) = smallest.unwrap_or((whole.memory.peak(), whole.predicted_seconds()));
-    Err(Error::Budget { budget, image: whole.result.size, smallest, seconds })
+    // With an allowance of its own, so that it does not depend on what was asked for.
+    let mut search = Search { fused, limits, options, allowance: Allowance::new(whole) };
+    match search.smallest(&ladder) {
+        Some(smallest) if smallest.memory.peak() <= budget => {
+            let mut between = below().skip(NEXT).filter(|step| *step >= smallest.memory.peak());
+            Ok(between.find_map(|step| search.finest(step)).unwrap_or(smallest))
+        }
+        smallest => {
+            if smallest.is_none() {
+                whole.check(limits)?;
+            }
+            let least = smallest.as_ref().unwrap_or(whole);
+            let (smallest, seconds) = (least.memory.peak(), least.predicted_seconds());
+            Err(Error::Budget { budget, image: whole.result.size, smallest, seconds })
+        }
+    }
 }
 
 /// Budgets that are tried whatever was asked for, from that of the whole plan downwards.
@@ -74,10 +71,123 @@ fn ladder(whole: &Plan) -> Vec<Bytes> {
     std::iter::successors(Some(whole.memory.peak()), |step| Some(Bytes(step.0 - step.0 / 10))).take(STEPS).collect()
 }
 
-/// The plan for `budget` with the smallest chunks that has one.
-fn finest(fused: &Fused, limits: &DeviceLimits, options: &PlanOptions, budget: Bytes) -> Option<Plan> {
-    let finest = cuts(fused, limits, options, budget).into_iter().rev().take(2);
-    finest.into_iter().find_map(|cut| fit(fused, &nodes(fused, limits, &cut).ok()?, limits, &cut, budget))
+/// A search for plans of one decode. Ends when it has done what it may: what it has found by then counts.
+struct Search<'a> {
+    fused: &'a Fused,
+    limits: &'a DeviceLimits,
+    options: &'a PlanOptions,
+    allowance: Allowance,
+}
+
+impl Search<'_> {
+    /// The fastest plan found for `budget`.
+    fn fastest(&mut self, whole: &Plan, budget: Bytes) -> Option<Plan> {
+        // A plan this much slower than the whole one is as good as any.
+        const NEAR: f64 = 1.15;
+        let mut best: Option<Plan> = None;
+        let mut tried_after = 0;
+        for cut in cuts(self.fused, self.limits, self.options, budget) {
+            // Smaller chunks leave more choice and cost more steps: after the first cut that fits one more is tried.
+            tried_after += usize::from(best.is_some());
+            let near = |best: &Plan| best.predicted_seconds() <= NEAR * whole.predicted_seconds();
+            if tried_after > 1 || best.as_ref().is_some_and(near) {
+                break;
+            }
+            if let Some(plan) = self.fit(&cut, budget)
+                && best.as_ref().is_none_or(|best| plan.predicted_seconds() < best.predicted_seconds())
+            {
+                best = Some(plan);
+            }
+        }
+        best
+    }
+
+    /// The plan for the smallest step of `ladder` that was found to have one, by bisection: larger steps mostly have one, too.
+    fn smallest(&mut self, ladder: &[Bytes]) -> Option<Plan> {
+        let (mut found, mut above, mut below) = (None, 0, ladder.len());
+        while below - above > 1 {
+            let middle = usize::midpoint(above, below);
+            match self.finest(ladder[middle]) {
+                Some(plan) => (found, above) = (Some(plan), middle),
+                None => below = middle,
+            }
+        }
+        // Between steps with a plan there may be one without.
+        let beyond = ladder.iter().skip(below + 1).take(2).find_map(|step| self.finest(*step));
+        beyond.or(found)
+    }
+
+    /// The plan for `budget` with the smallest chunks that has one.
+    fn finest(&mut self, budget: Bytes) -> Option<Plan> {
+        let finest = cuts(self.fused, self.limits, self.options, budget).into_iter().rev().take(2);
+        finest.into_iter().find_map(|cut| self.fit(&cut, budget))
+    }
+
+    /// The plan of one cut that keeps `budget`, if there is one.
+    fn fit(&mut self, cut: &PlanOptions, budget: Bytes) -> Option<Plan> {
+        const TRIES: usize = 5;
+        let nodes = &nodes(self.fused, self.limits, cut).ok()?;
+        // Parameters, staging, and what slots lose: the first plan says how much it is.
+        let mut room = budget.0 - budget.0 / 16;
+        if cut.weights == Weights::Device {
+            room = room.checked_sub(nodes.iter().map(|node| node.weights).sum())?;
+        }
+        // What the schedule may take. Less than `room`, where something that must stay would exceed that.
+        let mut scheduled = room;
+        for _ in 0..TRIES {
+            if scheduled < least_room(nodes, cut) {
+                return None;
+            }
+            let residence = self.cheapest(nodes, cut, scheduled)?;
+            let lowered = self.lower(nodes, &residence, cut)?;
+            let Some(plan) = spilled(lowered, cut, room) else {
+                scheduled -= scheduled / 32;
+                continue;
+            };
+            let plan = plan.placed(self.limits, cut);
+            self.allowance.count_places(&plan);
+            let peak = plan.memory.peak();
+            if peak <= budget {
+                return plan.check(self.limits).is_ok().then_some(plan);
+            }
+            let excess = peak.0 - budget.0;
+            room = room.checked_sub(excess + excess / 8)?;
+            scheduled = scheduled.min(room);
+        }
+        None
+    }
+
+    /// The schedule that promises to be fastest with `room` bytes; where parking is allowed, one that takes more may be.
+    fn cheapest(&mut self, nodes: &[Node], cut: &PlanOptions, room: u64) -> Option<Residence> {
+        let whole = Keep::whole(nodes);
+        let mut within = |room| residence::within(nodes, whole.clone(), cut, room, &mut self.allowance);
+        let own = within(room);
+        if !cut.parking {
+            return own;
+        }
+        let more = [room + room / 2, room * 3].map(within);
+        let all = Residence::new(nodes, &whole, cut, &mut self.allowance);
+        let seconds = |residence: &Residence| {
+            // What exceeds the room in a pass goes to the host and comes back.
+            let moved = residence.excess(room) * 2;
+            let steps = residence.schedule.tasks.len() * STEPS_PER_TASK;
+            pace::seconds(self.limits.kind, residence.schedule.macs, steps, Bytes(moved))
+        };
+        let ways = own.into_iter().chain(more.into_iter().flatten()).chain(all);
+        ways.min_by(|left, right| seconds(left).total_cmp(&seconds(right)))
+    }
+
+    fn lower(&mut self, nodes: &[Node], residence: &Residence, cut: &PlanOptions) -> Option<Plan> {
+        let lowered = lower::lower(self.fused, nodes, &residence.schedule, self.limits, cut);
+        self.allowance.count_steps(lowered.as_ref().map_or(bounds::MOST_STEPS, |plan| plan.steps.len()));
+        lowered.ok()
+    }
+}
+
+/// `plan` with everything on the host that has to be there to keep `room` bytes. `None` if that is not enough.
+fn spilled(plan: Plan, cut: &PlanOptions, room: u64) -> Option<Plan> {
+    let may = May { park: cut.parking, weights: cut.weights };
+    if may.park || may.weights == Weights::Host { spill::spill(plan, Bytes(room), may) } else { Some(plan) }
 }
 
 /// Ways to cut: ever smaller chunks, with as much scratch. None smaller than the fewest rows of the widest tensor, so that all chunks are of about one
@@ -103,41 +213,6 @@ fn cuts(fused: &Fused, limits: &DeviceLimits, options: &PlanOptions, budget: Byt
     cuts
 }
 
-/// The plan of one cut that keeps `budget`, if there is one.
-fn fit(fused: &Fused, nodes: &[Node], limits: &DeviceLimits, cut: &PlanOptions, budget: Bytes) -> Option<Plan> {
-    const TRIES: usize = 5;
-    // Parameters, staging, and what slots lose: the first plan says how much it is.
-    let mut room = budget.0 - budget.0 / 16;
-    if cut.weights == Weights::Device {
-        room = room.checked_sub(nodes.iter().map(|node| node.weights).sum())?;
-    }
-    for _ in 0..TRIES {
-        if room < least_room(nodes, cut) {
-            return None;
-        }
-        let residence = cheapest(nodes, limits, cut, room)?;
-        let lowered = lower::lower(fused, nodes, &residence.schedule, limits, cut).ok()?;
-        let spilled = if cut.parking || cut.weights == Weights::Host {
-            let may = May { park: cut.parking, weights: cut.weights };
-            spill::spill(&lowered, Bytes(room), may)
-        } else {
-            Some(lowered)
-        };
-        let Some(plan) = spilled else {
-            // Something that must stay exceeds the room by an unknown amount.
-            room -= room / 32;
-            continue;
-        };
-        let plan = plan.placed(limits, cut);
-        let peak = plan.memory.peak();
-        if peak <= budget {
-            return Some(plan);
-        }
-        room = room.checked_sub((peak.0 - budget.0) + (peak.0 - budget.0) / 8)?;
-    }
-    None
-}
-
 /// Bytes that no plan of `nodes` does without, so that nobody searches for one with less. Where activations may be parked, what one launch binds; where they
 /// may not, what a stage takes while it computes its first chunk.
 fn least_room(nodes: &[Node], cut: &PlanOptions) -> u64 {
@@ -158,24 +233,36 @@ fn least_room(nodes: &[Node], cut: &PlanOptions) -> u64 {
     nodes.iter().enumerate().map(least).max().unwrap_or_default()
 }
 
-/// The schedule that promises to be fastest with `room` bytes; where parking is allowed, one that takes more may be.
-fn cheapest(nodes: &[Node], limits: &DeviceLimits, cut: &PlanOptions, room: u64) -> Option<Residence> {
-    let whole = Keep::whole(nodes);
-    let own = residence::within(nodes, whole.clone(), cut, room);
-    if !cut.parking {
-        return own;
-    }
-    let more =
-        [room + room / 2, room * 3].into_iter().filter_map(|room| residence::within(nodes, whole.clone(), cut, room));
-    let all = Residence::new(nodes, &whole, cut);
-    let seconds = |residence: &Residence| {
-        // What exceeds the room in a pass goes to the host and comes back.
-        let moved = residence.excess(room) * 2;
-        pace::seconds(limits.kind, residence.macs, residence.schedule.tasks.len() * STEPS_PER_TASK, Bytes(moved))
-    };
-    let ways = own.into_iter().chain(more).chain([all]);
-    ways.min_by(|left, right| seconds(left).total_cmp(&seconds(right)))
-}
-
 /// About so many steps compute a chunk.
 const STEPS_PER_TASK: usize = 6;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::config::Family;
+    use crate::model::networks::decoder;
+    use crate::plan::{Output, fuse};
+    use crate::tensor::{Size, Storage};
+
+    #[test]
+    fn a_search_ends_when_it_has_done_what_it_may() {
+        let config = Family::find("sd15").expect("a published one").config();
+        let graph = decoder(&config, Size { width: 32, height: 32 }, false);
+        let (fused, limits) = (fuse::fuse(&graph, 1.0), DeviceLimits::webgpu_default());
+        let options = PlanOptions { weights: Weights::Host, ..PlanOptions::new(Storage::F32, Output::Rgba8) };
+        let whole = Plan::of(&fused, &limits, &options).expect("without a budget");
+        let budget = Bytes(whole.memory.peak().0 / 3 * 2);
+        let found = |allowance| {
+            let mut search =
+                Search { fused: &fused, limits: &limits, options: &options, allowance: Allowance(allowance) };
+            let plan = search.fastest(&whole, budget);
+            assert!(plan.as_ref().is_none_or(|plan| plan.memory.peak() <= budget), "beyond {budget}");
+            (plan.is_some(), allowance - search.allowance.0)
+        };
+        let (is_found, needed) = found(u64::MAX);
+        assert!(is_found && needed < Allowance::new(&whole).0 / 4, "{needed} looks");
+        // Fewer than one schedule takes.
+        assert_eq!(found(64), (false, 64));
+        assert_eq!(found(needed), (true, needed));
+    }
+}

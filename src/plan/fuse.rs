@@ -1,4 +1,4 @@
-//! Graph rewrite: norms, activations and doublings become what a convolution does as it reads, sums and ReLUs what it does as it writes.
+//! Graph rewrite: norms, activations and doublings become what a convolution does as it reads, sums and `ReLU`s what it does as it writes.
 //!
 //! What is left is a list of stages, each producing one tensor that is really stored. Group norms become a table beside them: their
 //! statistics belong to the stage that produces the tensor, their application to the stages that read it. Which factor a tensor is stored at, in half
@@ -112,7 +112,7 @@ pub enum Stage {
         output: TensorId,
     },
     /// A convolution or linear layer.
-    Conv(Conv),
+    Conv(Box<Conv>),
     /// Attention over all pixels.
     Attention {
         /// Name of the module.
@@ -289,7 +289,7 @@ impl Fusing<'_> {
             Op::Input(transform) => self.fused.stages.push(Stage::Input { transform: transform.clone(), output }),
             Op::Conv2d(conv) => {
                 let View { stored: input, prologue } = self.views[node.inputs[0].0];
-                self.fused.stages.push(Stage::Conv(Conv {
+                self.fused.stages.push(Stage::Conv(Box::new(Conv {
                     name: name.clone(),
                     window: conv.window,
                     weight: conv.weight.clone(),
@@ -301,7 +301,7 @@ impl Fusing<'_> {
                     output,
                     scale: 1.0,
                     bias_scale: 1.0,
-                }));
+                })));
             }
             Op::GroupNorm { groups, eps } => {
                 let tensor = self.stored(node.inputs[0], name);
@@ -343,7 +343,7 @@ impl Fusing<'_> {
         stored
     }
 
-    /// A ReLU that alone reads what a convolution makes is done as that is written; every other activation as its readers read.
+    /// A `ReLU` that alone reads what a convolution makes is done as that is written; every other activation as its readers read.
     fn activate(&mut self, input: TensorId, activation: Activation, output: TensorId) {
         let view = self.views[input.0];
         let alone = self.readers[input.0].len() == 1 && view.prologue == Prologue::default();
@@ -370,7 +370,8 @@ impl Fusing<'_> {
             matches!(stage, Stage::Conv(conv) if is_shortcut && conv.output == residual && is_plain_product(conv))
         });
         let residual = match shortcut.map(|index| self.fused.stages.remove(index)) {
-            Some(Stage::Conv(Conv { weight, bias, input, .. })) => {
+            Some(Stage::Conv(conv)) => {
+                let Conv { weight, bias, input, .. } = *conv;
                 Residual::Shortcut { weight, bias, input, scale: 1.0 }
             }
             _ => {
@@ -389,7 +390,7 @@ impl Fusing<'_> {
     /// The convolution that produces `tensor`.
     fn producer(&mut self, tensor: TensorId) -> Option<&mut Conv> {
         self.fused.stages.iter_mut().rev().find_map(|stage| match stage {
-            Stage::Conv(conv) if conv.output == tensor => Some(conv),
+            Stage::Conv(conv) if conv.output == tensor => Some(&mut **conv),
             _ => None,
         })
     }

@@ -32,17 +32,23 @@ pub fn assign(plan: &mut Plan, timestamps: bool, other_weights: Bytes) {
         let (bytes, live) = (plan.buffers[index].bytes.align_up(ALIGNMENT), plan.buffers[index].live.clone());
         if bytes != size_before {
             // Buffers of one size come in the order of time; another size starts over.
-            lanes.iter_mut().for_each(|lane| lane.next = 0);
+            lanes.iter_mut().for_each(|lane| (lane.next, lane.busy) = (0, 0));
             size_before = bytes;
         }
+        let meets = |slot: SlotId| apart[index].iter().any(|other| placed[*other] == Some(slot));
         // The smallest that is free, and of those the one that was left last.
-        let free = lanes.iter_mut().enumerate().filter_map(|(at, lane)| Some((lane.bytes, lane.idle(&live)?, at)));
-        let mut free: Vec<_> = free.filter(|(size, ..)| *size >= bytes).collect();
-        free.sort_unstable();
-        let meets = |lane: usize| apart[index].iter().any(|other| placed[*other] == Some(lanes[lane].slot));
-        let lane = free.into_iter().map(|(.., at)| at).find(|at| !meets(*at)).unwrap_or_else(|| {
+        let mut best: Option<(Bytes, usize, usize)> = None;
+        for (at, lane) in lanes.iter_mut().enumerate().filter(|(_, lane)| lane.bytes >= bytes) {
+            if let Some(idle) = lane.idle(&live)
+                && best.is_none_or(|best| (lane.bytes, idle, at) < best)
+                && !meets(lane.slot)
+            {
+                best = Some((lane.bytes, idle, at));
+            }
+        }
+        let lane = best.map(|(.., at)| at).unwrap_or_else(|| {
             slots.push(bytes);
-            lanes.push(Lane { slot: SlotId(slots.len() - 1), offset: Bytes(0), bytes, tenants: Vec::new(), next: 0 });
+            lanes.push(Lane::new(SlotId(slots.len() - 1), bytes));
             lanes.len() - 1
         });
         if lanes[lane].bytes > bytes {
@@ -68,18 +74,33 @@ struct Lane {
     tenants: Vec<Range<usize>>,
     /// The first tenant that ends after the life asked for last began.
     next: usize,
+    /// Somebody lives here up to this step, as far as is known.
+    busy: usize,
 }
 
 impl Lane {
-    /// If nobody lives here during `live`: for how many steps nobody has by then. Lives are asked for in the order of their starts, or `next` is
-    /// set back first.
+    /// A slot that nobody has lived in.
+    fn new(slot: SlotId, bytes: Bytes) -> Self {
+        Self { slot, offset: Bytes(0), bytes, tenants: Vec::new(), next: 0, busy: 0 }
+    }
+
+    /// If nobody lives here during `live`: for how many steps nobody has by then. Lives are asked for in the order of their starts, or `next` and
+    /// `busy` are set back first.
     fn idle(&mut self, live: &Range<usize>) -> Option<usize> {
+        if live.start < self.busy {
+            return None;
+        }
         while self.tenants.get(self.next).is_some_and(|tenant| tenant.end <= live.start) {
             self.next += 1;
         }
-        let free = self.tenants.get(self.next).is_none_or(|tenant| live.end <= tenant.start);
+        if let Some(tenant) = self.tenants.get(self.next)
+            && tenant.start < live.end
+        {
+            self.busy = if tenant.start <= live.start { tenant.end } else { 0 };
+            return None;
+        }
         let left = self.next.checked_sub(1).map_or(0, |before| self.tenants[before].end);
-        free.then_some(live.start - left)
+        Some(live.start - left)
     }
 
     /// Keeps the first `bytes`, and returns the rest. Who lives here lives in both.
@@ -100,15 +121,16 @@ fn apart(plan: &Plan) -> Vec<Vec<usize>> {
             apart[written].push(other);
         }
     };
+    let declared: Vec<_> = plan.variants.iter().map(|variant| interface(variant.file).bindings).collect();
     for step in &plan.steps {
         match &step.action {
             Action::Copy { from, to, .. } => add(to.0.0, from.0.0),
             Action::Dispatch { variant, bindings, .. } => {
-                let declared = interface(plan.variants[*variant].file).bindings;
-                let buffers = bindings.iter().zip(declared).filter_map(|(binding, (_, access))| match binding {
-                    Resource::Buffer(buffer) => Some((buffer.0, *access)),
-                    Resource::Weight(_) | Resource::Unused => None,
-                });
+                let buffers =
+                    bindings.iter().zip(declared[*variant]).filter_map(|(binding, (_, access))| match binding {
+                        Resource::Buffer(buffer) => Some((buffer.0, *access)),
+                        Resource::Weight(_) | Resource::Unused => None,
+                    });
                 for (written, _) in buffers.clone().filter(|(_, access)| *access == Access::ReadWrite) {
                     buffers.clone().for_each(|(other, _)| add(written, other));
                 }

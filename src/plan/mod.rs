@@ -139,23 +139,35 @@ impl Plan {
     /// A plan that computes nothing twice.
     fn whole(fused: &fuse::Fused, limits: &DeviceLimits, options: &PlanOptions) -> Result<Self> {
         let nodes = nodes::nodes(fused, limits, options)?;
-        let schedule = Schedule::new(&nodes, &Keep::whole(&nodes));
+        let keep = Keep::whole(&nodes);
+        let schedule = Schedule::new(&nodes, &keep, bounds::MOST_LOOKS).ok_or_else(bounds::too_many_steps)?;
         Ok(lower::lower(fused, &nodes, &schedule, limits, options)?.placed(limits, options))
     }
 
     /// The same where one pass does nearly everything: of each tensor a few chunks exist at once, and the smaller they are, the less memory that takes and
     /// the more launches. The smallest plan that is not much slower than the fastest.
     fn streamed(fused: &fuse::Fused, limits: &DeviceLimits, options: &PlanOptions) -> Result<Self> {
-        const CHUNKS: [Bytes; 3] = [Bytes(4 << 20), Bytes(2 << 20), Bytes(1 << 20)];
+        const COARSEST: Bytes = Bytes(4 << 20);
+        const FINER: [Bytes; 2] = [Bytes(2 << 20), Bytes(1 << 20)];
         const SLOWER: f64 = 1.5;
+        // Beyond this a finer plan takes long to make, and too many steps to run.
+        const MOST_STEPS: usize = 1 << 17;
         let within = |chunk| PlanOptions { chunk_limit: options.chunk_limit.min(chunk), ..options.clone() };
-        let plans: Result<Vec<Self>> =
-            CHUNKS.into_iter().map(|chunk| Self::whole(fused, limits, &within(chunk))).collect();
-        let mut plans = plans?;
-        let fastest = plans.iter().map(Self::predicted_seconds).fold(f64::INFINITY, f64::min);
-        plans.retain(|plan| plan.predicted_seconds() <= SLOWER * fastest);
-        // Never empty: the fastest is there.
-        plans.into_iter().min_by_key(|plan| plan.memory.peak()).ok_or_else(bounds::too_many_steps)
+        let mut best = Self::whole(fused, limits, &within(COARSEST))?;
+        let most = SLOWER * best.predicted_seconds();
+        for chunk in FINER {
+            if best.steps.len() > MOST_STEPS {
+                break;
+            }
+            let Ok(finer) = Self::whole(fused, limits, &within(chunk)) else { break };
+            if finer.predicted_seconds() > most {
+                break;
+            }
+            if finer.memory.peak() < best.memory.peak() {
+                best = finer;
+            }
+        }
+        Ok(best)
     }
 
     /// A plan of no steps.

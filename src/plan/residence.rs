@@ -7,6 +7,7 @@
 use std::collections::BTreeSet;
 
 use crate::kernels::group_norm::NORM_VEC4_BYTES;
+use crate::plan::bounds::Allowance;
 use crate::plan::lower::pass_scratch;
 use crate::plan::node::Node;
 use crate::plan::schedule::{Keep, Schedule};
@@ -19,21 +20,21 @@ pub struct Residence {
     pub schedule: Schedule,
     /// Bytes that each pass takes at most: chunks, scratch, and the weights where they come and go.
     pub taken: Vec<u64>,
-    /// Multiply-adds.
-    pub macs: u64,
 }
 
 impl Residence {
-    /// The residence of `keep`.
-    pub fn new(nodes: &[Node], keep: &Keep, options: &PlanOptions) -> Self {
-        let schedule = Schedule::new(nodes, keep);
+    /// The residence of `keep`. `None` if nothing may be scheduled any more.
+    pub fn new(nodes: &[Node], keep: &Keep, options: &PlanOptions, allowance: &mut Allowance) -> Option<Self> {
+        let most = allowance.most_looks();
+        let schedule = Schedule::new(nodes, keep, most);
+        allowance.count_looks(schedule.as_ref().map_or(most, |schedule| schedule.looks));
+        let schedule = schedule?;
         let peaks = schedule.peaks();
         let taken = schedule.passes.iter().zip(peaks);
         let taken =
             taken.map(|(pass, chunks)| chunks + beside(nodes, &schedule.stages(pass, nodes.len()), pass.goal, options));
         let taken = taken.collect();
-        let macs = schedule.macs(nodes);
-        Self { schedule, taken, macs }
+        Some(Self { schedule, taken })
     }
 
     /// By how much all passes together exceed `room`.
@@ -56,18 +57,23 @@ fn beside(nodes: &[Node], stages: &[usize], goal: usize, options: &PlanOptions) 
     sizes.without_filters() + filters + weights + norms + nodes[goal].moments
 }
 
-/// The cheapest residence that was found whose passes take at most `room` bytes each, starting with `keep`. `None` when there seems to be none.
-pub fn within(nodes: &[Node], mut keep: Keep, options: &PlanOptions, room: u64) -> Option<Residence> {
-    let mut best = Residence::new(nodes, &keep, options);
+/// The cheapest residence that was found whose passes take at most `room` bytes each, starting with `keep`. `None` when there seems to be none, or the
+/// search has done what it may.
+pub fn within(
+    nodes: &[Node],
+    mut keep: Keep,
+    options: &PlanOptions,
+    room: u64,
+    allowance: &mut Allowance,
+) -> Option<Residence> {
+    let mut best = Residence::new(nodes, &keep, options, allowance)?;
     while best.excess(room) > 0 {
         let worst = (0..best.taken.len()).max_by_key(|pass| (best.taken[*pass], std::cmp::Reverse(*pass)))?;
         let excess = best.taken[worst] - room;
         let mut cheapest: Option<(f64, Keep, Residence)> = None;
         for stage in candidates(nodes, &keep, &best.schedule, worst) {
-            let Some((score, tried, residence)) = drop_chunks(nodes, options, room, &keep, &best, (stage, excess))
-            else {
-                continue;
-            };
+            let tried = drop_chunks(nodes, options, room, &keep, &best, (stage, excess), allowance);
+            let Some((score, tried, residence)) = tried else { continue };
             if cheapest.as_ref().is_none_or(|(least, ..)| score < *least) {
                 cheapest = Some((score, tried, residence));
             }
@@ -87,6 +93,7 @@ fn drop_chunks(
     keep: &Keep,
     best: &Residence,
     (stage, excess): (usize, u64),
+    allowance: &mut Allowance,
 ) -> Option<(f64, Keep, Residence)> {
     let chunk = nodes[stage].row_bytes * u64::from(nodes[stage].partition.rows);
     let mut fewer = usize::try_from(excess.div_ceil(chunk)).unwrap_or(usize::MAX);
@@ -101,10 +108,13 @@ fn drop_chunks(
         for other in (0..nodes.len()).filter(|other| root(nodes, *other) == root(nodes, stage)) {
             chain.0[other] = chain.0[other].min(left);
         }
-        let tried = [alone, chain].into_iter().map(|keep| (Residence::new(nodes, &keep, options), keep));
+        let chain = (chain != alone).then_some(chain);
+        let ways = std::iter::once(alone).chain(chain);
+        let tried = ways.filter_map(|keep| Some((Residence::new(nodes, &keep, options, allowance)?, keep)));
         let scored = tried.filter(|(residence, _)| helps(residence)).map(|(residence, keep)| {
             #[expect(clippy::cast_precision_loss, reason = "a score")]
-            let score = (residence.macs as f64 - best.macs as f64) / (before - residence.excess(room)) as f64;
+            let score =
+                (residence.schedule.macs as f64 - best.schedule.macs as f64) / (before - residence.excess(room)) as f64;
             (score, keep, residence)
         });
         let cheapest = scored.min_by(|left, right| left.0.total_cmp(&right.0));

@@ -116,17 +116,21 @@ pub struct Schedule {
     pub passes: Vec<Pass>,
     /// The memory of all chunks.
     pub places: Vec<Place>,
+    /// Multiply-adds.
+    pub macs: u64,
+    /// What it took to make: chunks computed, and chunks that those read.
+    pub looks: u64,
 }
 
 impl Schedule {
-    /// Schedules `nodes`, which are in an order in which they could run one after the other. The last one is the goal of all.
-    pub fn new(nodes: &[Node], keep: &Keep) -> Self {
-        let mut building = Building {
-            nodes,
-            present: nodes.iter().map(|node| vec![None; node.partition.count()]).collect(),
-            made: Vec::new(),
-            schedule: Self { tasks: Vec::new(), passes: Vec::new(), places: Vec::new() },
-        };
+    /// Schedules `nodes`, which are in an order in which they could run one after the other. The last one is the goal of all. `None` if that takes
+    /// more than `most` looks.
+    pub fn new(nodes: &[Node], keep: &Keep, most: u64) -> Option<Self> {
+        let present: Vec<Vec<_>> = nodes.iter().map(|node| vec![None; node.partition.count()]).collect();
+        let chunks = present.iter().map(Vec::len).sum();
+        let (tasks, places) = (Vec::with_capacity(chunks), Vec::with_capacity(chunks));
+        let schedule = Self { tasks, passes: Vec::new(), places, macs: 0, looks: 0 };
+        let mut building = Building { nodes, most, present, schedule };
         for (goal, node) in nodes.iter().enumerate() {
             let all = node.barrier || goal + 1 == nodes.len();
             let chunks = if all { node.partition.count() } else { keep.0[goal] };
@@ -134,16 +138,7 @@ impl Schedule {
                 building.pass(goal, chunks, keep);
             }
         }
-        building.schedule
-    }
-
-    /// Multiply-adds of all tasks.
-    pub fn macs(&self, nodes: &[Node]) -> u64 {
-        let macs = |task: &Task| {
-            let node = &nodes[task.stage];
-            u64::from(node.partition.chunk(task.chunk).count()) * node.row_macs
-        };
-        self.tasks.iter().map(macs).sum()
+        (!building.is_full()).then_some(building.schedule)
     }
 
     /// The stages that `pass` computes chunks of, of `count` altogether, in their order.
@@ -199,14 +194,18 @@ impl Schedule {
 
 struct Building<'a> {
     nodes: &'a [Node],
+    /// Looks after which nothing more is scheduled.
+    most: u64,
     /// The place of each chunk of each stage, while it can be read.
     present: Vec<Vec<Option<usize>>>,
-    /// What this pass computed.
-    made: Vec<Task>,
     schedule: Schedule,
 }
 
 impl Building<'_> {
+    fn is_full(&self) -> bool {
+        self.schedule.looks > self.most
+    }
+
     fn pass(&mut self, goal: usize, chunks: usize, keep: &Keep) {
         let start = self.schedule.tasks.len();
         for chunk in 0..chunks {
@@ -214,7 +213,7 @@ impl Building<'_> {
                 self.demand(goal, chunk);
             }
         }
-        for task in std::mem::take(&mut self.made) {
+        for task in &self.schedule.tasks[start..] {
             if task.chunk >= keep.0[task.stage] {
                 self.present[task.stage][task.chunk] = None;
             }
@@ -225,9 +224,14 @@ impl Building<'_> {
 
     /// Computes chunk `chunk` of `stage`, and first what it reads and is not there.
     fn demand(&mut self, stage: usize, chunk: usize) {
+        if self.is_full() {
+            return;
+        }
         let nodes = self.nodes;
         let node = &nodes[stage];
+        self.schedule.looks += 1;
         for read in &node.reads {
+            self.schedule.looks += read.spans[chunk].len() as u64;
             for chunk in read.spans[chunk].clone() {
                 if self.present[read.stage][chunk].is_none() {
                     self.demand(read.stage, chunk);
@@ -239,7 +243,7 @@ impl Building<'_> {
         {
             self.demand(replaced, chunk);
         }
-        let task = self.schedule.tasks.len();
+        let (task, rows) = (self.schedule.tasks.len(), u64::from(node.partition.chunk(chunk).count()));
         for read in &node.reads {
             for place in self.present[read.stage][read.spans[chunk].clone()].iter().flatten() {
                 self.schedule.places[*place].last = task;
@@ -252,14 +256,13 @@ impl Building<'_> {
                 place
             }
             None => {
-                let bytes = u64::from(node.partition.chunk(chunk).count()) * node.row_bytes;
+                let bytes = rows * node.row_bytes;
                 self.schedule.places.push(Place { bytes, born: task, last: task, stage });
                 self.schedule.places.len() - 1
             }
         };
         self.present[stage][chunk] = Some(place);
-        let task = Task { stage, chunk };
-        self.schedule.tasks.push(task);
-        self.made.push(task);
+        self.schedule.tasks.push(Task { stage, chunk });
+        self.schedule.macs = self.schedule.macs.saturating_add(rows * node.row_macs);
     }
 }

@@ -27,11 +27,12 @@ pub struct May {
 
 /// Rewrites a lowered plan so that at no step more than `room` bytes of its buffers, and of its weights where those come from the host, exist.
 /// `None` when something that must stay needs more.
-pub fn spill(plan: &Plan, room: Bytes, may: May) -> Option<Plan> {
-    let mut spilling = Spilling::new(plan, room, may);
-    for (index, step) in plan.steps.iter().enumerate() {
-        spilling.make_resident(index)?;
-        spilling.copy_step(step);
+pub fn spill(mut plan: Plan, room: Bytes, may: May) -> Option<Plan> {
+    let steps = std::mem::take(&mut plan.steps);
+    let mut spilling = Spilling::new(plan, &steps, room, may);
+    for (index, step) in steps.into_iter().enumerate() {
+        spilling.make_resident(index, step.stage)?;
+        spilling.move_step(step);
         spilling.release(index);
     }
     Some(spilling.spilled)
@@ -39,18 +40,21 @@ pub fn spill(plan: &Plan, room: Bytes, may: May) -> Option<Plan> {
 
 #[derive(Debug, Clone, Default)]
 struct Place {
+    /// What it takes.
+    bytes: Bytes,
     /// Where it is now.
     current: Option<BufferId>,
     /// Written since it was last in host memory.
     dirty: bool,
     /// Its copy in host memory.
     host: Option<HostSource>,
-    /// Steps that use it, last first.
-    uses: Vec<usize>,
+    /// The next step that uses it.
+    next: Option<usize>,
 }
 
-struct Spilling<'a> {
-    plan: &'a Plan,
+struct Spilling {
+    /// The buffers of the plan before: the first items. Weights follow.
+    buffers: Vec<BufferUse>,
     room: u64,
     may: May,
     resident: u64,
@@ -63,21 +67,26 @@ struct Spilling<'a> {
     spilled: Plan,
 }
 
-impl<'a> Spilling<'a> {
-    fn new(plan: &'a Plan, room: Bytes, may: May) -> Self {
-        let uses = Uses::new(plan, may.weights);
-        let mut items = vec![Place::default(); plan.buffers.len() + plan.weights.len()];
-        for step in (0..plan.steps.len()).rev() {
-            for (item, _) in uses.of(step) {
-                items[*item].uses.push(step);
+impl Spilling {
+    /// Begins to rewrite `steps` of `plan`, which has none any more.
+    fn new(mut plan: Plan, steps: &[Step], room: Bytes, may: May) -> Self {
+        let uses = Uses::new(&plan, steps, may.weights);
+        let aligned = |bytes: Bytes| Place { bytes: bytes.align_up(super::memory::ALIGNMENT), ..Place::default() };
+        let buffers = std::mem::take(&mut plan.buffers);
+        let activations = buffers.iter().map(|buffer| aligned(buffer.bytes));
+        let weights = plan.weights.iter().enumerate();
+        let weights =
+            weights.map(|(index, weight)| Place { host: Some(HostSource::Weight(index)), ..aligned(weight.bytes) });
+        let mut items: Vec<Place> = activations.chain(weights).collect();
+        for step in (0..steps.len()).rev() {
+            for (item, _) in &uses.items[uses.range(step)] {
+                items[*item].next = Some(step);
             }
         }
-        for (index, item) in items[plan.buffers.len()..].iter_mut().enumerate() {
-            item.host = Some(HostSource::Weight(index));
-        }
-        let spilled = Plan { steps: Vec::new(), buffers: Vec::new(), ..plan.clone() };
+        plan.steps.reserve(steps.len());
+        plan.buffers.reserve(buffers.len());
         Self {
-            plan,
+            buffers,
             room: room.0,
             may,
             resident: 0,
@@ -85,14 +94,13 @@ impl<'a> Spilling<'a> {
             uses,
             evictable: BTreeSet::new(),
             unused: BTreeMap::new(),
-            spilled,
+            spilled: plan,
         }
     }
 
-    /// Gives everything that step `index` uses a buffer, and its content where it has one.
-    fn make_resident(&mut self, index: usize) -> Option<()> {
+    /// Gives everything that step `index`, which is of `stage`, uses a buffer, and its content where it has one.
+    fn make_resident(&mut self, index: usize, stage: usize) -> Option<()> {
         let used = self.uses.range(index);
-        let stage = self.plan.steps[index].stage;
         for at in used.clone() {
             if let Some(key) = self.key(self.uses.items[at].0) {
                 self.evictable.remove(&key);
@@ -101,7 +109,7 @@ impl<'a> Spilling<'a> {
         for at in used {
             let (item, writes) = self.uses.items[at];
             if self.items[item].current.is_none() {
-                let bytes = item_bytes(self.plan, item).0;
+                let bytes = self.items[item].bytes.0;
                 while self.resident + bytes > self.room {
                     self.evict(stage)?;
                 }
@@ -115,16 +123,16 @@ impl<'a> Spilling<'a> {
     /// Where `item` stands among what can be evicted. `None` if it cannot.
     fn key(&self, item: Item) -> Option<(usize, bool, Bytes, Item)> {
         let place = &self.items[item];
-        let next = *place.uses.last()?;
+        let next = place.next?;
         let may = place.current.is_some() && (self.may.park || !place.dirty);
-        may.then(|| (next, !place.dirty, item_bytes(self.plan, item), item))
+        may.then_some((next, !place.dirty, place.bytes, item))
     }
 
     fn allocate(&mut self, item: Item, stage: usize) {
-        let (name, bytes) = match self.plan.buffers.get(item) {
+        let (name, bytes) = match self.buffers.get(item) {
             Some(buffer) => (buffer.name.clone(), buffer.bytes),
             None => {
-                let weight = &self.plan.weights[item - self.plan.buffers.len()];
+                let weight = &self.spilled.weights[item - self.buffers.len()];
                 (weight.name.clone(), weight.bytes)
             }
         };
@@ -132,7 +140,7 @@ impl<'a> Spilling<'a> {
         let buffer = BufferId(self.spilled.buffers.len() - 1);
         let place = &mut self.items[item];
         place.current = Some(buffer);
-        self.resident += item_bytes(self.plan, item).0;
+        self.resident += place.bytes.0;
         if let Some(from) = place.host {
             self.spilled.steps.push(Step { stage, action: Action::Fetch { from, to: buffer }, macs: 0 });
         }
@@ -149,9 +157,8 @@ impl<'a> Spilling<'a> {
             let parked = match place.host {
                 Some(HostSource::Parked(parked)) => parked,
                 Some(HostSource::Weight(_) | HostSource::Input(_)) | None => {
-                    let bytes = item_bytes(self.plan, victim);
-                    self.unused.get_mut(&bytes).and_then(Vec::pop).unwrap_or_else(|| {
-                        self.spilled.parked.push(bytes);
+                    self.unused.get_mut(&place.bytes).and_then(Vec::pop).unwrap_or_else(|| {
+                        self.spilled.parked.push(place.bytes);
                         ParkedId(self.spilled.parked.len() - 1)
                     })
                 }
@@ -159,32 +166,29 @@ impl<'a> Spilling<'a> {
             place.host = Some(HostSource::Parked(parked));
             self.spilled.steps.push(Step { stage, action: Action::Park { from: buffer, to: parked }, macs: 0 });
         }
-        self.resident -= item_bytes(self.plan, victim).0;
+        self.resident -= place.bytes.0;
         Some(())
     }
 
-    fn copy_step(&mut self, step: &Step) {
-        let place = |buffer: BufferId| self.items[buffer.0].current.unwrap_or(buffer);
-        let action = match &step.action {
-            Action::Copy { from, to, bytes } => {
-                Action::Copy { from: (place(from.0), from.1), to: (place(to.0), to.1), bytes: *bytes }
-            }
-            Action::Dispatch { variant, workgroups, params, bindings } => {
-                let moved = |binding: &Resource| match (binding, self.may.weights) {
-                    (Resource::Buffer(buffer), _) => Resource::Buffer(place(*buffer)),
-                    (Resource::Weight(weight), Weights::Host) => {
-                        Resource::Buffer(place(BufferId(self.plan.buffers.len() + weight.0)))
-                    }
-                    (Resource::Weight(_) | Resource::Unused, _) => *binding,
-                };
-                let bindings = bindings.iter().map(moved).collect();
-                Action::Dispatch { variant: *variant, workgroups: *workgroups, params: params.clone(), bindings }
-            }
-            Action::Output { from, rows } => Action::Output { from: place(*from), rows: *rows },
-            Action::Fetch { from, to } => Action::Fetch { from: *from, to: place(*to) },
+    /// The same step, with its buffers where they are now.
+    fn move_step(&mut self, mut step: Step) {
+        let place = |buffer: &mut BufferId| *buffer = self.items[buffer.0].current.unwrap_or(*buffer);
+        match &mut step.action {
+            Action::Copy { from, to, .. } => [from, to].into_iter().for_each(|end| place(&mut end.0)),
+            Action::Dispatch { bindings, .. } => bindings.iter_mut().for_each(|binding| match binding {
+                Resource::Buffer(buffer) => place(buffer),
+                Resource::Weight(weight) if self.may.weights == Weights::Host => {
+                    let mut buffer = BufferId(self.buffers.len() + weight.0);
+                    place(&mut buffer);
+                    *binding = Resource::Buffer(buffer);
+                }
+                Resource::Weight(_) | Resource::Unused => {}
+            }),
+            Action::Output { from, .. } => place(from),
+            Action::Fetch { to, .. } => place(to),
             Action::Park { .. } => unreachable!("a plan is spilled once"),
-        };
-        self.spilled.steps.push(Step { action, stage: step.stage, macs: step.macs });
+        }
+        self.spilled.steps.push(step);
     }
 
     /// Frees what step `index` was the last to use; the rest of what it used may be evicted again.
@@ -192,9 +196,9 @@ impl<'a> Spilling<'a> {
         for at in self.uses.range(index) {
             let item = self.uses.items[at].0;
             let place = &mut self.items[item];
-            place.uses.pop();
-            if place.uses.is_empty() && place.current.take().is_some() {
-                self.resident -= item_bytes(self.plan, item).0;
+            place.next = self.uses.next[at];
+            if place.next.is_none() && place.current.take().is_some() {
+                self.resident -= place.bytes.0;
                 if let Some(HostSource::Parked(parked)) = place.host.take() {
                     self.unused.entry(self.spilled.parked[parked.0]).or_default().push(parked);
                 }
@@ -207,34 +211,50 @@ impl<'a> Spilling<'a> {
 /// What each step uses, and whether it writes it.
 struct Uses {
     items: Vec<(Item, bool)>,
+    /// For each of those, the next step that uses the same.
+    next: Vec<Option<usize>>,
     /// Where those of each step end.
     ends: Vec<usize>,
 }
 
 impl Uses {
-    /// Those of `plan`'s steps. Weights count where they come from the host.
-    fn new(plan: &Plan, weights: Weights) -> Self {
-        let mut uses = Self { items: Vec::with_capacity(plan.steps.len() * 4), ends: Vec::new() };
-        for step in &plan.steps {
+    /// Those of `steps` of `plan`. Weights count where they come from the host.
+    fn new(plan: &Plan, steps: &[Step], weights: Weights) -> Self {
+        let (items, ends) = (Vec::with_capacity(steps.len() * 4), Vec::with_capacity(steps.len()));
+        let mut uses = Self { items, next: Vec::new(), ends };
+        let declared: Vec<_> = plan.variants.iter().map(|variant| interface(variant.file).bindings).collect();
+        for step in steps {
             let start = uses.items.len();
-            uses.add(plan, &step.action, weights);
+            uses.add(plan.buffers.len(), &declared, &step.action, weights);
             uses.tidy(start);
             uses.ends.push(uses.items.len());
         }
+        uses.link(plan.buffers.len() + plan.weights.len());
         uses
     }
 
-    fn add(&mut self, plan: &Plan, action: &Action, weights: Weights) {
+    /// Fills in `next`, for so many items.
+    fn link(&mut self, items: usize) {
+        self.next = vec![None; self.items.len()];
+        let mut next = vec![None; items];
+        for step in (0..self.ends.len()).rev() {
+            for at in self.range(step) {
+                self.next[at] = next[self.items[at].0].replace(step);
+            }
+        }
+    }
+
+    /// What `action` of a plan with so many buffers uses, as often as it is bound. `declared` are the bindings of each variant.
+    fn add(&mut self, buffers: usize, declared: &[&[(&str, Access)]], action: &Action, weights: Weights) {
         match action {
             Action::Copy { from, to, .. } => self.items.extend([(from.0.0, false), (to.0.0, true)]),
             Action::Output { from, .. } => self.items.push((from.0, false)),
             Action::Dispatch { variant, bindings, .. } => {
-                let declared = interface(plan.variants[*variant].file).bindings;
-                let used = bindings.iter().zip(declared).filter_map(|(binding, (_, access))| {
+                let used = bindings.iter().zip(declared[*variant]).filter_map(|(binding, (_, access))| {
                     let writes = *access == Access::ReadWrite;
                     match (binding, weights) {
                         (Resource::Buffer(buffer), _) => Some((buffer.0, writes)),
-                        (Resource::Weight(weight), Weights::Host) => Some((plan.buffers.len() + weight.0, false)),
+                        (Resource::Weight(weight), Weights::Host) => Some((buffers + weight.0, false)),
                         (Resource::Weight(_), Weights::Device) | (Resource::Unused, _) => None,
                     }
                 });
@@ -262,16 +282,5 @@ impl Uses {
 
     fn range(&self, step: usize) -> std::ops::Range<usize> {
         step.checked_sub(1).map_or(0, |before| self.ends[before])..self.ends[step]
-    }
-
-    fn of(&self, step: usize) -> &[(Item, bool)] {
-        &self.items[self.range(step)]
-    }
-}
-
-fn item_bytes(plan: &Plan, item: Item) -> Bytes {
-    match plan.buffers.get(item) {
-        Some(buffer) => buffer.bytes.align_up(super::memory::ALIGNMENT),
-        None => plan.weights[item - plan.buffers.len()].bytes.align_up(super::memory::ALIGNMENT),
     }
 }

@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::gpu::ForeignBuffer;
 use crate::gpu::Input;
 use crate::io::StoredLatents;
-use crate::model::config::AutoencoderConfig;
+use crate::model::config::{AutoencoderConfig, FAMILIES};
 use crate::plan::Planes;
 use crate::tensor::{HostTensor, MAX_PIXELS, Size};
 
@@ -115,10 +115,15 @@ impl Latents {
         Ok(Self { count, channels, size, content: Content::Foreign(buffer), unscaled: false })
     }
 
-    /// An error unless they are latents of a model of this `config`, the VAE's own or not, and there is an image `index`.
-    pub(super) fn check(&self, config: &AutoencoderConfig, unscaled: bool, index: u32) -> Result<()> {
+    /// Fails unless they are latents of a model of this `config`: the VAE's own (`unscaled`), or the diffusion model's.
+    ///
+    /// # Errors
+    /// [`Error::Input`] for another number of channels, with the families that have it.
+    pub fn check_channels(&self, config: &AutoencoderConfig, unscaled: bool) -> Result<()> {
         let channels = config.channels(unscaled);
         if self.channels != channels {
+            let fitting = FAMILIES.iter().filter(|family| family.config().channels(unscaled) == self.channels);
+            let names: Vec<&str> = fitting.map(|family| family.name).collect();
             let other = config.channels(!unscaled);
             let kind = match (self.channels == other, unscaled) {
                 (true, true) => " for the VAE's own latents; those of the diffusion model have another number",
@@ -128,9 +133,18 @@ impl Latents {
             return Err(Error::Input {
                 what: "latents".to_owned(),
                 expected: format!("{channels} channels{kind}"),
-                found: format!("{} channels", self.channels),
+                found: match names.as_slice() {
+                    [] => format!("{} channels", self.channels),
+                    names => format!("{} channels, which those of {} have", self.channels, names.join(", ")),
+                },
             });
         }
+        Ok(())
+    }
+
+    /// An error unless they are latents of a model of this `config`, the VAE's own or not, and there is an image `index`.
+    pub(super) fn check(&self, config: &AutoencoderConfig, unscaled: bool, index: u32) -> Result<()> {
+        self.check_channels(config, unscaled)?;
         if index >= self.count {
             return Err(Error::Input {
                 what: "image index".to_owned(),

@@ -1,5 +1,6 @@
 //! A model's weights: read from its files, packed, and put where a plan wants them.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -103,9 +104,9 @@ impl VaeWeights {
         self.gpu.retain(|key, _| bound.iter().any(|weight| weight.key() == *key));
         for weight in bound {
             let key = weight.key();
-            if !self.gpu.contains_key(&key) {
-                let buffer = GpuBuffer::with_data(gpu, &weight.name, &host[&key].all()).await?;
-                self.gpu.insert(key, buffer);
+            let content = Arc::clone(&host[&key]);
+            if let Entry::Vacant(place) = self.gpu.entry(key) {
+                place.insert(GpuBuffer::with_data(gpu, &weight.name, &content.all()).await?);
             }
         }
         Ok(())
@@ -160,8 +161,12 @@ fn check(checkpoint: &Checkpoint, directions: Directions) -> Result<()> {
             });
         }
     }
-    let wanted = file_tensors(checkpoint.config(), directions);
-    checkpoint.check(wanted.iter().map(|(name, shape)| (name.as_str(), shape.as_slice())))
+    let shapes = file_tensors(checkpoint.config(), directions);
+    let limits = DeviceLimits::webgpu_default();
+    // In the order of the network, so that an error names the first of it.
+    let wanted = weights_of(checkpoint.config(), &limits, Storage::F32, directions)?;
+    let tensors = wanted.chunk_by(|one, next| one.name == next.name).map(|same| &same[0].name);
+    checkpoint.check(tensors.filter_map(|name| Some((name.as_str(), shapes.get(name)?.as_slice()))))
 }
 
 /// The parts of a model's files that [`super::Vae::load`] reads for `directions`, in its order: index of the file, first byte, bytes.

@@ -444,7 +444,7 @@ inBrowsers({ models: [MODEL] }, (session) => {
   it('takes precision and budget from the link, and says which budget would do', async () => {
     const page = await openSmall(session, { precision: 'f32', budget: '0.001' });
     await page.waitForFunction(() => document.body.dataset.problem === 'budget');
-    assert.match(await text(page, 'problem'), /smallest that will do is \d/);
+    assert.match(await text(page, 'problem'), /smallest found that will do is \d/);
     assert.match(await text(page, 'settings-facts'), /f32, budget/);
   });
 

@@ -305,7 +305,7 @@ fn a_plan_that_does_not_fit() {
 fn a_budget_that_no_plan_keeps_names_the_smallest() {
     let folder = Folder::new();
     let args = ["plan", "--family", "sd15", "--size", "256x256", "--memory-budget", "1MiB"];
-    folder.run(&args).failed("one MiB", 1, &["the smallest that will do is", "1.0 MiB"]);
+    folder.run(&args).failed("one MiB", 1, &["the smallest found that will do is", "1.0 MiB"]);
     // More than any device has changes nothing.
     let peak = |more: &[&str]| {
         let plan = ["plan", "--family", "sd15", "--size", "256x256", "--json"];

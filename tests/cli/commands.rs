@@ -26,7 +26,7 @@ fn plans_need_no_gpu() {
     }
     assert!(sd15["largest_binding_bytes"].as_u64() <= Some(128 << 20));
     assert_eq!(sd15["storage"], "f16");
-    assert_eq!(sd15["image"], json!({ "width": 512, "height": 512 }));
+    assert_eq!(sd15["result"], json!({ "size": { "width": 512, "height": 512 }, "channels": 3 }));
 
     let floats = plan(&["--family", "sd15", "--size", "512x512", "--precision", "f32"]);
     assert!(floats["predicted_peak_bytes"].as_u64() > sd15["predicted_peak_bytes"].as_u64());
@@ -38,9 +38,9 @@ fn plans_need_no_gpu() {
     assert_eq!(from_file, sd15);
 
     let model = plan(&["--model", "model", "--size", "20x18", "--output", "raw"]);
-    assert_eq!(model["latents"], json!({ "width": 10, "height": 9 }));
+    assert_eq!(model["input"], json!({ "size": { "width": 10, "height": 9 }, "channels": 8 }));
     let text = folder.run_without_adapter(&["plan", "--model", "model", "--size", "20x18"]).ok().stdout;
-    assert!(text.starts_with("decode 10x9x8 -> 20x18") && text.contains("decoder.conv_in"), "{text}");
+    assert!(text.starts_with("10x9x8 -> 20x18x3") && text.contains("decoder.conv_in"), "{text}");
 }
 
 #[test]
@@ -100,6 +100,29 @@ fn inspect_says_what_a_model_is() {
         assert_eq!(facts["can_decode"], true, "{keys}");
         assert_eq!(facts["element_types"]["F16"], facts["tensors"], "{keys}");
         assert!(facts["parameters"]["decoder"].as_u64() > Some(40_000_000), "{keys}: {}", facts["parameters"]);
+    }
+}
+
+#[test]
+fn inspect_says_what_a_model_can_do() {
+    let folder = Folder::new();
+    let cases = [
+        ("sd15.ldm.json", "kl", [true, true]),
+        ("flux2.bfl.json", "kl", [true, true]),
+        ("taesd.diffusers.json", "tiny", [true, true]),
+        ("taesd.upstream_encoder.json", "tiny", [false, true]),
+        ("taef2.upstream_decoder.json", "tiny", [true, false]),
+        ("wan21.original.json", "wan", [true, true]),
+        ("seedvr2.original.json", "seedvr", [true, true]),
+    ];
+    for (keys, network, [decode, encode]) in cases {
+        write_hollow(&folder, keys, "", "hollow.safetensors");
+        let facts = folder.run_without_adapter(&["inspect", "--json", "--model", "hollow.safetensors"]).json();
+        assert_eq!(facts["config"]["network"], network, "{keys}");
+        assert_eq!((&facts["can_decode"], &facts["can_encode"]), (&json!(decode), &json!(encode)), "{keys}");
+        let text = folder.run_without_adapter(&["inspect", "--model", "hollow.safetensors"]).ok().stdout;
+        assert_eq!(text.contains("the encoder: there is none in this model"), !encode, "{text}");
+        assert_eq!(text.contains("the decoder: there is none in this model"), !decode, "{text}");
     }
 }
 

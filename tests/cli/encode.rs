@@ -175,8 +175,9 @@ fn several_files_become_one_batch_or_one_file_each() {
 
     // Each may have its own size.
     folder.write("c.png", &png(&levels()[..10 * 18 * 3], 10, 18, ExtendedColorType::Rgb8));
-    folder.encode(&["--image", "c.png", "a.png", "-o", "sizes.npy", "--each"]).ok();
-    assert_eq!([folder.npy("sizes-1.npy").shape, folder.npy("sizes-2.npy").shape], [[1, 8, 9, 5], [1, 8, 9, 10]]);
+    let report = folder.encode(&["--image", "a.png", "c.png", "-o", "sizes.npy", "--each", "--json"]).json();
+    assert_eq!(report["measured_peak_bytes"], report["predicted_peak_bytes"], "those of the larger");
+    assert_eq!([folder.npy("sizes-1.npy").shape, folder.npy("sizes-2.npy").shape], [[1, 8, 9, 10], [1, 8, 9, 5]]);
     // Or get the same.
     folder.encode(&["--image", "c.png", "a.png", "-o", "resized.npy", "--resize", "16x16"]).ok();
     assert_eq!(folder.npy("resized.npy").shape, [2, 8, 8, 8]);

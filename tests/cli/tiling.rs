@@ -30,7 +30,7 @@ fn decodes_in_tiles_say_so() {
         let report = folder.decode(&args).json();
         let wanted = json!({ "name": tiling, "tile_pixels": 8, "overlap_pixels": 2, "tiles": tiles });
         assert_eq!(report["tiling"], wanted);
-        assert_eq!(report["plan"]["latents"], json!({ "width": 4, "height": 4 }), "{tiling}");
+        assert_eq!(report["plan"]["input"]["size"], json!({ "width": 4, "height": 4 }), "{tiling}");
         assert_eq!(report["measured_peak_bytes"], report["predicted_peak_bytes"], "{tiling}");
         assert_eq!(folder.read("tiles.npy").len(), folder.read("exact.npy").len());
         assert_ne!(folder.read("tiles.npy"), folder.read("exact.npy"), "{tiling}");

@@ -8,6 +8,7 @@ use pollster::block_on;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use wgvae::internals::safetensors::{read_header, read_tensor};
+use wgvae::model::networks::encoder_tensors;
 use wgvae::{AutoencoderConfig, FileSource, HostTensor};
 
 use crate::formula;
@@ -60,7 +61,7 @@ pub(crate) fn with_header(header: &str, data: &[u8]) -> Vec<u8> {
 }
 
 /// A file of `tests/fixtures`.
-fn fixture_path(name: &str) -> PathBuf {
+pub(crate) fn fixture_path(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(name)
 }
 
@@ -91,9 +92,15 @@ pub(crate) fn weights() -> Entries {
 
 /// The small model's weights, those of its encoder among them.
 pub(crate) fn weights_of_both() -> Entries {
-    let config = AutoencoderConfig::from_json(&golden().0).unwrap();
-    let encoder = formula::weights(&wgvae::model::networks::encoder_tensors(&config));
-    weights().into_iter().chain(encoder.iter().map(|(name, tensor)| (name.clone(), Entry::f32(tensor)))).collect()
+    let mut weights = weights();
+    weights.extend(encoder_weights(&AutoencoderConfig::from_json(&golden().0).unwrap()));
+    weights
+}
+
+/// All weights of the encoder that `config` describes.
+pub(crate) fn encoder_weights(config: &AutoencoderConfig) -> Entries {
+    let weights = formula::weights(&encoder_tensors(config));
+    weights.iter().map(|(name, tensor)| (name.clone(), Entry::f32(tensor))).collect()
 }
 
 /// A folder of its own for each test.

@@ -49,7 +49,7 @@ fn sane_configs() -> impl Strategy<Value = AutoencoderConfig> {
             odd_network(&channels, groups, attention)
         },
     );
-    let families: Vec<_> = FAMILIES.iter().map(Family::config).filter(AutoencoderConfig::is_plain).collect();
+    let families: Vec<_> = FAMILIES.iter().map(Family::config).collect();
     prop_oneof![select(families), small]
 }
 

@@ -6,9 +6,11 @@ use std::path::Path;
 use pollster::block_on;
 use wgvae::internals::safetensors::write_safetensors;
 use wgvae::{
-    ByteSource, Checkpoint, Error, FileSource, HostTensor, LatentScale, Layout, MemorySource, Parameters, Variant,
+    AutoencoderConfig, ByteSource, Checkpoint, Error, FileSource, HostTensor, LatentScale, Layout, MemorySource,
+    Parameters, Variant,
 };
 
+use crate::formula;
 use crate::hollow::{self, Hollow, key_list};
 
 /// Files of a folder: name -> content.
@@ -109,6 +111,113 @@ fn the_scale_is_known_only_with_evidence() {
     let cogview = open_hollow(&key_list("cogview4.diffusers"));
     assert!(known(&cogview));
     assert_eq!(cogview.config().scaling_factor, 1.0);
+}
+
+#[test]
+fn families_of_another_network_are_refused_with_those_that_fit() {
+    let refuse = |list: &str, family: &str, wanted: &str| {
+        let text = open_hollow(&key_list(list)).with_family(family).expect_err("another network").to_string();
+        assert!(text.contains(&format!("family \"{family}\"")) && text.ends_with(wanted), "{text}");
+    };
+    let tiny =
+        "AutoencoderTiny with 4 latent channels): one of taesd, taesdxl, found AutoencoderKL with 4 latent channels";
+    refuse("taesd.diffusers", "sdxl", tiny);
+    let kl = "one of sd3, flux1, z_image, cogview4, found AutoencoderKLWan with 16 latent channels";
+    refuse("flux1.diffusers", "wan21", kl);
+    refuse("wan21.original", "seedvr2", "one of qwen_image, wan21, found SeedVR with 16 latent channels");
+}
+
+#[test]
+fn families_whose_latents_mean_the_same_need_no_choice() {
+    for (list, from) in [
+        ("taesd.diffusers", "the shapes: family taesd or taesdxl"),
+        ("taesd.upstream_decoder", "the shapes: family taesd or taesdxl"),
+        ("taef1.diffusers", "the shapes: family taesd3 or taef1"),
+        ("qwen_image.diffusers", "the shapes: family qwen_image or wan21"),
+        ("wan21.original", "the shapes: family qwen_image or wan21"),
+        ("taef2.upstream_decoder", "the shapes: family taef2"),
+        ("seedvr2.original", "the shapes: family seedvr2"),
+        ("flux2.bfl", "the shapes: family flux2"),
+        ("flux2_small_decoder.diffusers", "the shapes: family flux2_small_decoder"),
+    ] {
+        let checkpoint = open_hollow(&key_list(list));
+        assert_eq!(checkpoint.scale(), &LatentScale::Known { from: from.to_owned() }, "{list}");
+        checkpoint.scaled_config().expect(list).validate().expect(list);
+    }
+    assert_eq!(open_hollow(&key_list("taef2.upstream_decoder")).config().model_channels(), 128);
+    assert_eq!(open_hollow(&key_list("seedvr2.original")).config().scaling_factor, 0.9152);
+}
+
+#[test]
+fn both_of_taesds_own_files_are_one_model() {
+    let half = |list| -> Box<dyn ByteSource> { Box::new(Hollow::new(&key_list(list), serde_json::json!({}))) };
+    for [encoder, decoder] in
+        [["taesd.upstream_encoder", "taesd.upstream_decoder"], ["taef2.upstream_encoder", "taef2.upstream_decoder"]]
+    {
+        let checkpoint = block_on(Checkpoint::from_sources(vec![half(encoder), half(decoder)], None)).expect("a VAE");
+        assert!(checkpoint.has_encoder() && checkpoint.has_decoder());
+        // What a file calls it, and what diffusers does.
+        assert_eq!(checkpoint.tensor("decoder.layers.0.weight").expect("there").file_name, "1.weight");
+        assert_eq!(checkpoint.tensor("encoder.layers.0.weight").expect("there").file_name, "0.weight");
+    }
+    let twice = vec![half("taesd.upstream_decoder"), half("taesd.upstream_decoder")];
+    let text = block_on(Checkpoint::from_sources(twice, None)).expect_err("the same half").to_string();
+    assert!(text.contains("tensor \"1.bias\" is in hollow.safetensors too"), "{text}");
+}
+
+/// A decoder whose latents are normalised by a batch norm among the weights, and its config.json.
+fn batch_normed() -> (BTreeMap<String, HostTensor>, String) {
+    let config = r#"{"_class_name": "AutoencoderKLFlux2", "block_out_channels": [32], "layers_per_block": 1, "latent_channels": 2,
+        "down_block_types": ["DownEncoderBlock2D"], "up_block_types": ["UpDecoderBlock2D"]}"#;
+    let mut tensors = formula::decoder(&AutoencoderConfig::from_json(config).expect("a config"));
+    for name in ["bn.running_mean", "bn.running_var"] {
+        tensors.insert(name.to_owned(), formula::weight(name, &[8]));
+    }
+    tensors.insert("bn.num_batches_tracked".to_owned(), HostTensor { shape: vec![], data: vec![7.0] });
+    (tensors, config.to_owned())
+}
+
+#[test]
+fn statistics_of_latents_are_read_from_the_weights() {
+    let (tensors, config) = batch_normed();
+    let checkpoint = open_memory(&tensors, Some(&config)).expect("a VAE");
+    let config = checkpoint.scaled_config().expect("stated");
+    assert_eq!(config.latents_mean.as_ref(), Some(&tensors["bn.running_mean"].data));
+    let std = tensors["bn.running_var"].data.iter().map(|variance| (variance + 1e-4).sqrt()).collect();
+    assert_eq!(config.latents_std, Some(std));
+    assert_eq!(checkpoint.names().filter(|name| name.starts_with("bn.")).count(), 2);
+}
+
+#[test]
+fn bad_statistics_of_latents_are_refused_by_name() {
+    let refusal = |change: &dyn Fn(&mut BTreeMap<String, HostTensor>)| {
+        let (mut tensors, config) = batch_normed();
+        change(&mut tensors);
+        open_memory(&tensors, Some(&config)).expect_err("bad statistics").to_string()
+    };
+    for name in ["bn.running_mean", "bn.running_var"] {
+        let text = refusal(&|tensors| drop(tensors.remove(name)));
+        assert!(text.contains(&format!("1 missing tensor(s), first \"{name}\"")), "{text}");
+        let text = refusal(&|tensors| drop(tensors.insert(name.to_owned(), formula::weight(name, &[9]))));
+        assert_eq!(text, format!("tensor \"{name}\": expected shape [8], found [9]"));
+        let text = refusal(&|tensors| tensors.get_mut(name).expect("there").data[3] = f32::NAN);
+        assert!(text.contains(&format!("tensor \"{name}\": expected finite values")), "{text}");
+    }
+    let text = refusal(&|tensors| tensors.get_mut("bn.running_var").expect("there").data[3] = -1.0);
+    assert_eq!(text, "tensor \"bn.running_var\": expected variances of 0 or more, found -1 at element 3");
+    let text = refusal(&|tensors| tensors.retain(|name, _| !name.starts_with("bn.")));
+    assert!(text.contains("2 missing tensor(s), first \"bn.running_mean\""), "{text}");
+}
+
+#[test]
+fn without_its_statistics_flux2_decodes_its_own_latents() {
+    let mut keys = key_list("flux2.diffusers");
+    keys.retain(|name, _| !name.starts_with("bn."));
+    let checkpoint = open_hollow(&keys);
+    assert_eq!(checkpoint.scale(), &LatentScale::Unknown { candidates: vec!["flux2"] });
+    assert_eq!(checkpoint.config().patch, 1);
+    let text = checkpoint.with_family("flux2").expect_err("no statistics").to_string();
+    assert!(text.contains("2 missing tensor(s), first \"bn.running_mean\""), "{text}");
 }
 
 #[test]
@@ -285,6 +394,24 @@ fn opens_files_and_folders() {
 }
 
 #[test]
+fn a_folder_may_hold_the_two_halves_of_a_model() {
+    let file = |shapes: &[(&str, &[usize])]| {
+        let zeros = |shape: &[usize]| HostTensor { shape: shape.to_vec(), data: vec![0.0; shape.iter().product()] };
+        file_of(&shapes.iter().map(|(name, shape)| ((*name).to_owned(), zeros(shape))).collect())
+    };
+    let encoder: [(&str, &[usize]); 3] =
+        [("0.weight", &[8, 3, 3, 3]), ("1.conv.0.weight", &[8, 8, 3, 3]), ("2.weight", &[4, 8, 3, 3])];
+    let decoder: [(&str, &[usize]); 3] =
+        [("1.weight", &[8, 4, 3, 3]), ("3.conv.0.weight", &[8, 8, 3, 3]), ("4.weight", &[3, 8, 3, 3])];
+    let files = [("my_encoder.safetensors", file(&encoder)), ("my_decoder.safetensors", file(&decoder))];
+    let halves = folder(&files.each_ref().map(|(name, bytes)| (*name, bytes.as_slice())));
+    let checkpoint = open(halves.path()).expect("a VAE in two files");
+    assert!(checkpoint.has_encoder() && checkpoint.has_decoder());
+    let checkpoint = open(&halves.path().join("my_decoder.safetensors")).expect("a decoder");
+    assert!(!checkpoint.has_encoder() && checkpoint.has_decoder());
+}
+
+#[test]
 fn a_config_of_another_model_beside_a_file_is_passed_over() {
     let (tensors, config) = tiny();
     let config = config.replace("[32]", "[64]");
@@ -387,7 +514,7 @@ fn refuses_folders_without_weights() {
             Variant::Default,
             "convert it to .safetensors",
         ),
-        ("ckpt", vec![("model.ckpt", b"x")], Variant::Default, "convert it to .safetensors"),
+        ("ckpt", vec![("model.ckpt", b"x")], Variant::Default, "weights_only=True"),
         ("several", vec![("a.safetensors", b"x"), ("b.safetensors", b"x")], Variant::Default, "2 .safetensors files"),
         (
             "no fp16",
@@ -403,7 +530,7 @@ fn refuses_folders_without_weights() {
         ),
         (
             "another class",
-            vec![(plain, &weights), ("config.json", b"{\"_class_name\": \"AutoencoderTiny\"}")],
+            vec![(plain, &weights), ("config.json", b"{\"_class_name\": \"AutoencoderDC\"}")],
             Variant::Default,
             "_class_name",
         ),

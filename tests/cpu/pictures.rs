@@ -332,6 +332,37 @@ fn absurd_sizes_are_refused_before_memory_is_taken() {
         refused(&files.write("a.png", &png_header(i32::MAX as u32, 1)), &["larger than is read"]);
         refused(&files.write("a.png", &png_header(0, 5)), &[]);
     });
+    // Two bytes each of height and width, after the marker, the length and the precision.
+    let mut jpeg = jpeg_with_exif(1);
+    let frame = jpeg.windows(2).position(|pair| pair == [0xFF, 0xC0]).unwrap();
+    jpeg[frame + 5..frame + 9].copy_from_slice(&[0x75, 0x30, 0x75, 0x30]);
+    let path = files.write("a.jpg", &jpeg);
+    crate::allowance::within(1 << 20, "a JPEG file", || refused(&path, &["cut short"]));
     // No more than the pixels that there could be, and those only where there are any.
     refused(&files.write("a.png", &png_header(16_384, 16_384)), &["cut short"]);
+}
+
+/// Whatever is wrong with it, a file is a picture or an error.
+#[test]
+fn damaged_pictures_are_pictures_or_errors() {
+    let files = Files::new();
+    let mut webp = Vec::new();
+    WebPEncoder::new_lossless(&mut webp).write_image(&rgb(), 5, 3, ExtendedColorType::Rgb8).unwrap();
+    let mut state = 1_u32;
+    let mut random = |below: usize| {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (state >> 8) as usize % below
+    };
+    for whole in [png(&rgb(), ExtendedColorType::Rgb8), jpeg_with_exif(6), webp] {
+        let mut read = 0;
+        for _ in 0..400 {
+            let mut damaged = whole.clone();
+            for _ in 0..=random(3) {
+                damaged[random(whole.len())] = u8::try_from(random(256)).unwrap();
+            }
+            let path = files.write("damaged", &damaged);
+            read += usize::from(PictureFile::open(&path).and_then(|file| file.read()).is_ok());
+        }
+        assert!(read < 400);
+    }
 }

@@ -139,7 +139,7 @@ fn round(value: f64) -> f32 {
     value as f32
 }
 
-/// What kernels call ReLU.
+/// What kernels call `ReLU`.
 const RELU: u32 = 2;
 
 /// The function that a kernel's `ACTIVATION` names.

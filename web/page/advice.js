@@ -58,7 +58,7 @@ export function explain({ code, message, smallest, seconds }) {
   const sentence = /^[a-z]+( |,)/.test(message) ? message.charAt(0).toUpperCase() + message.slice(1) : message;
   if (code === 'budget' && smallest !== undefined) {
     const time = seconds === undefined ? '' : `, which takes about ${formatSeconds(seconds)}`;
-    return { title, message: sentence, advice: [`The smallest that will do is ${formatBytes(smallest)}${time}.`] };
+    return { title, message: sentence, advice: [`The smallest found that will do is ${formatBytes(smallest)}${time}.`] };
   }
   return { title, message: sentence, advice };
 }

@@ -366,7 +366,7 @@ export interface Report {
  * | `device-lost`, `device-failed`, `out-of-memory` | the device gave up, after a second try where that makes sense |
  * | `format`, `tensor`, `missing-tensors`, `config` | a file is not what it should be |
  * | `input`, `canvas` | an argument is not what it should be |
- * | `budget`, `too-large`, `host-memory` | it does not fit; `smallest` is the smallest budget that does |
+ * | `budget`, `too-large`, `host-memory` | it does not fit; `smallest` is the smallest budget found to do |
  * | `not-finite` | the picture, or the latents, overflowed the precision |
  * | `http`, `network`, `truncated` | the server's answer is wrong, missing, or broke off; asked for three times before |
  * | `changed` | a file is not the one that was opened |
@@ -389,7 +389,7 @@ export class WgvaeError extends Error {
   /** Bytes, or the value of a limit. */
   readonly needed?: number;
   readonly limit?: number | string;
-  /** The smallest memory budget that would do, bytes. */
+  /** The smallest memory budget that was found to do, bytes. */
   readonly smallest?: number;
   /** What it would take with that, seconds. */
   readonly seconds?: number;

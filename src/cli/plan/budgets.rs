@@ -27,7 +27,7 @@ struct Cost {
 /// Plans once for each budget and once without.
 ///
 /// # Errors
-/// When not even the largest budget has a plan: its error, with the smallest that would do.
+/// When not even the largest budget has a plan: its error, with the smallest that was found to do.
 pub(super) fn compare(
     args: &PlanArgs,
     options: &DecodeOptions,
@@ -71,7 +71,7 @@ fn cost(plan: &Plan) -> Cost {
     }
 }
 
-/// The smallest budget that would do, where the error knows it.
+/// The smallest budget found to do, where the error knows it.
 fn smallest(error: &Error) -> Option<Bytes> {
     match error {
         Error::Budget { smallest: bytes, .. } | Error::TooLarge { needed: bytes, .. } => Some(*bytes),

@@ -35,15 +35,12 @@ pub(super) fn family_of_architecture(architecture: &str) -> Option<&'static str>
     ARCHITECTURES.iter().find(|(start, _)| architecture.starts_with(start)).map(|(_, family)| *family)
 }
 
-/// `config` if it describes the network that the shapes show.
-pub(super) fn fitting(config: AutoencoderConfig, derived: &Derived) -> Result<AutoencoderConfig> {
-    match derived.difference(&config) {
-        None => Ok(config),
-        Some(field) => Err(Error::Config {
-            field: field.to_owned(),
-            expected: format!("the network of the weights ({})", summary(derived.unscaled())),
-            found: summary(&config),
-        }),
+/// Complains that `config` describes another network than the weights show, first in `field`.
+pub(super) fn other_network(field: &str, config: &AutoencoderConfig, derived: &Derived) -> Error {
+    Error::Config {
+        field: field.to_owned(),
+        expected: format!("the network of the weights ({})", summary(derived.unscaled())),
+        found: summary(config),
     }
 }
 

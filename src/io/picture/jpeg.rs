@@ -1,6 +1,8 @@
 //! What a JPEG file's markers say that its decoder does not: how many components it has, and whether all of it is there. The decoder paints what is missing grey and
 //! reports no error.
 
+use crate::tensor::Size;
+
 /// What the markers say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct JpegMarkers {
@@ -8,6 +10,14 @@ pub(super) struct JpegMarkers {
     pub(super) components: u8,
     /// Whether the file goes on to its end marker.
     pub(super) complete: bool,
+}
+
+/// Pixels that a byte can hold at most: there is at least one bit for every block of 8 by 8.
+const PIXELS_PER_BYTE: u64 = 8 * 64;
+
+/// Whether a file of `bytes` is too short for `size`, whatever is in it.
+pub(super) fn is_too_short(bytes: usize, size: Size) -> bool {
+    size.pixels() / PIXELS_PER_BYTE > bytes as u64
 }
 
 const START_OF_SCAN: u8 = 0xDA;

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use image::metadata::Orientation;
 use image::{ColorType, DynamicImage, ImageDecoder, ImageError, ImageFormat, ImageReader};
 
-use super::jpeg::JpegMarkers;
+use super::jpeg::{JpegMarkers, is_too_short};
 use super::{Levels, Picture};
 use crate::error::{Error, Result};
 use crate::tensor::{Bytes, MAX_PIXELS, Size};
@@ -88,7 +88,7 @@ impl PictureFile {
         let mut remarks = Vec::new();
         if format == ImageFormat::Jpeg {
             let JpegMarkers { components, complete } = JpegMarkers::of(&bytes);
-            if !complete {
+            if !complete || is_too_short(bytes.len(), size) {
                 return Err(cut_short(path));
             }
             remarks.extend((components == 4).then_some(Remark::Cmyk));

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::families::{WAN_MEAN, WAN_STD, WAN_TILE};
-use super::json::Fields;
+use super::fields::Fields;
 use super::{AutoencoderConfig, Kl, Network, Tiny, Wan, invalid};
 use crate::error::Result;
 

@@ -1,10 +1,9 @@
-//! Reads the fields of config.json one by one, so that a complaint can name the field.
+//! Parses config.json: finds its class, which reads the fields.
 
-use std::fmt;
-
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::classes::CLASSES;
+use super::fields::{Fields, show};
 use super::{AutoencoderConfig, invalid};
 use crate::error::Result;
 
@@ -22,7 +21,7 @@ pub(super) fn parse(json: &str) -> Result<AutoencoderConfig> {
         Ok(other) => return Err(invalid("config.json", "a JSON object", show(&other))),
         Err(error) => return Err(invalid("config.json", "a JSON object", error)),
     };
-    let fields = Fields(&object);
+    let fields = Fields::new(&object);
     let class = fields.get("_class_name");
     match CLASSES.iter().find(|(name, _)| class.and_then(Value::as_str) == Some(name)) {
         Some((_, read)) => read(&fields),
@@ -37,94 +36,4 @@ pub(super) fn parse(json: &str) -> Result<AutoencoderConfig> {
 /// Whether config.json of a model of diffusers' class `name` can be read.
 pub fn is_supported_class(name: &str) -> bool {
     CLASSES.iter().any(|(class, _)| *class == name)
-}
-
-/// The fields by name. Null counts as absent, as in Python's `None`.
-pub(super) struct Fields<'a>(&'a Map<String, Value>);
-
-impl Fields<'_> {
-    fn get(&self, field: &str) -> Option<&Value> {
-        self.0.get(field).filter(|value| !value.is_null())
-    }
-
-    fn one<T>(&self, field: &str, expected: &str, read: fn(&Value) -> Option<T>) -> Result<Option<T>> {
-        let Some(value) = self.get(field) else { return Ok(None) };
-        let read = read(value).ok_or_else(|| invalid(field, expected, show(value)))?;
-        Ok(Some(read))
-    }
-
-    fn list<T>(&self, field: &str, expected: &str, read: fn(&Value) -> Option<T>) -> Result<Option<Vec<T>>> {
-        let Some(value) = self.get(field) else { return Ok(None) };
-        let items = value.as_array().and_then(|items| items.iter().map(read).collect());
-        let items = items.ok_or_else(|| invalid(field, format!("a list of {expected}"), show(value)))?;
-        Ok(Some(items))
-    }
-
-    /// A whole number.
-    pub(super) fn whole(&self, field: &str) -> Result<Option<u32>> {
-        self.one(field, "a whole number", whole)
-    }
-
-    /// A whole number, or the first of several, as diffusers reads `sample_size`.
-    pub(super) fn first_whole(&self, field: &str) -> Result<Option<u32>> {
-        self.one(field, "a whole number or two", |value| {
-            whole(value.as_array().and_then(|items| items.first()).unwrap_or(value))
-        })
-    }
-
-    /// True or false.
-    pub(super) fn flag(&self, field: &str) -> Result<Option<bool>> {
-        self.one(field, "true or false", Value::as_bool)
-    }
-
-    /// A number.
-    pub(super) fn number(&self, field: &str) -> Result<Option<f32>> {
-        self.one(field, "a number", number)
-    }
-
-    /// Whole numbers.
-    pub(super) fn wholes(&self, field: &str) -> Result<Option<Vec<u32>>> {
-        self.list(field, "whole numbers", whole)
-    }
-
-    /// Numbers.
-    pub(super) fn numbers(&self, field: &str) -> Result<Option<Vec<f32>>> {
-        self.list(field, "numbers", number)
-    }
-
-    /// Checks that a field, where there is one, is `wanted`, or a list of `count` times that.
-    pub(super) fn all_are(&self, field: &str, wanted: &str, count: usize) -> Result<()> {
-        let Some(value) = self.get(field) else { return Ok(()) };
-        let fits = match value {
-            Value::Array(items) => items.len() == count && items.iter().all(|item| item == wanted),
-            other => count == 1 && other == wanted,
-        };
-        let expected = if count == 1 { format!("\"{wanted}\"") } else { format!("{count} times \"{wanted}\"") };
-        if fits { Ok(()) } else { Err(invalid(field, expected, show(value))) }
-    }
-
-    /// Checks that a field, where there is one, is `wanted`: all else is another network.
-    pub(super) fn only(&self, field: &str, wanted: &Value) -> Result<()> {
-        match self.get(field) {
-            Some(value) if value != wanted => Err(invalid(field, show(wanted), show(value))),
-            _ => Ok(()),
-        }
-    }
-}
-
-fn whole(value: &Value) -> Option<u32> {
-    value.as_u64().and_then(|value| u32::try_from(value).ok())
-}
-
-#[expect(
-    clippy::cast_possible_truncation,
-    reason = "f32 is the precision used; what overflows it becomes infinite and is refused"
-)]
-fn number(value: &Value) -> Option<f32> {
-    value.as_f64().map(|value| value as f32)
-}
-
-/// The value for a message: as JSON, at most a line.
-fn show(value: &(impl fmt::Display + ?Sized)) -> String {
-    value.to_string().chars().take(120).collect()
 }

@@ -13,6 +13,7 @@ pub enum Network {
     /// `AutoencoderKLWan` and `AutoencoderKLQwenImage`, for single images.
     Wan(Wan),
     /// `SeedVR`'s video VAE, for single images.
+    #[serde(rename = "seedvr")]
     SeedVr(SeedVr),
 }
 

@@ -113,7 +113,7 @@ mod tests {
         let options = PlanOptions { chunk_limit: Bytes(1 << 11), ..PlanOptions::new(Storage::F32, Output::Raw) };
         let fused = fuse::fuse(&graph, 1.0);
         let nodes = nodes::nodes(&fused, &limits, &options).expect("it fits");
-        let schedule = Schedule::new(&nodes, &Keep(vec![0; nodes.len()]));
+        let schedule = Schedule::new(&nodes, &Keep(vec![0; nodes.len()]), u64::MAX).expect("without bounds");
         let plan = lower::lower(&fused, &nodes, &schedule, &limits, &options).expect("few steps");
         let fetched = plan.steps.iter().filter(|step| matches!(step.action, Action::Fetch { .. })).count();
         assert!(fetched > nodes[0].partition.count(), "fetched {fetched} times");

@@ -1,6 +1,6 @@
 //! Networks of `AutoencoderKL`'s kind, and `SeedVR`'s, which has its names.
 
-use super::votes::{Needed, Shapes, shows_channels};
+use super::votes::{Needed, Shapes, most_common, shows_channels};
 use crate::model::config::{AutoencoderConfig, Halves, Kl, Network, SeedVr};
 
 /// Groups of every norm: not to be seen in shapes, and 32 in every published model.
@@ -63,15 +63,22 @@ fn is_video(shapes: &Shapes<'_>) -> bool {
     shapes.most_common_rank(|name| name.ends_with(".conv1.weight")) == Some(5)
 }
 
-/// Changes of size that change time, too: their `upscale_conv` has twice the channels, their downsampler three taps in time.
+/// Changes of size that change time, too: their `upscale_conv` has eight times the channels, not four, their downsampler three taps in time.
 fn temporal_scale_num(shapes: &Shapes<'_>, channels: &[u32]) -> u32 {
-    let up = |(level, channels): (usize, &u32)| {
-        let name = |part: &str| format!("decoder.up_blocks.{level}.upsamplers.0.upscale_conv.{part}");
-        ["weight", "bias"].iter().any(|part| shapes.extent(&name(part), 0) == channels.checked_mul(8))
+    let levels = channels.len().max(2);
+    let is_temporal = |(level, channels): (usize, &u32)| {
+        let up = |part: &str| {
+            let name = format!("decoder.up_blocks.{level}.upsamplers.0.upscale_conv.{part}");
+            let extent = shapes.extent(&name, 0)?;
+            [4, 8].into_iter().find(|times| channels.checked_mul(*times) == Some(extent))
+        };
+        let down = || {
+            let level = (levels - 2).checked_sub(level)?;
+            let name = format!("encoder.down_blocks.{level}.downsamplers.0.conv.weight");
+            Some(if shapes.extent(&name, 2)? == 3 { 8 } else { 4 })
+        };
+        most_common([up("weight"), up("bias"), down()].into_iter().flatten()) == Some(8)
     };
-    let down =
-        |level: &usize| shapes.extent(&format!("encoder.down_blocks.{level}.downsamplers.0.conv.weight"), 2) == Some(3);
-    let ups = channels.iter().rev().enumerate().filter(|level| up(*level)).count();
-    let downs = (0..channels.len()).filter(down).count();
-    ups.max(downs).try_into().unwrap_or(u32::MAX)
+    let changes = channels.iter().rev().enumerate().take(channels.len().saturating_sub(1));
+    changes.filter(|level| is_temporal(*level)).count().try_into().unwrap_or(u32::MAX)
 }
