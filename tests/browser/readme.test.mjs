@@ -53,6 +53,10 @@ const BLOCKS = {
       after: `if (new Set(lab.pixels(canvas).data).size < 3) throw new Error('the canvas is of one colour');`,
     },
     {
+      before: `${CANVAS} const picture = lab.noise(64, 48); const file = await lab.blob('/models/${TOY}/both.safetensors');`,
+      after: `if (canvas.width !== 64 || String(latents.shape) !== '1,4,6,8') throw new Error(canvas.width + ' pixels wide, of latents ' + latents.shape);`,
+    },
+    {
       before: `${CANVAS} const latents = 'small.safetensors'; let said = '';
         const decoder = await lab.open('/models/${TOY}/', { memoryBudget: 1 });
         console.log = (text) => { said = text; };`,
