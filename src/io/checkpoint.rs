@@ -267,7 +267,6 @@ impl Checkpoint {
     }
 
     /// Whether `config` is of the network that the weights show; if not, the field in which it differs.
-    #[cfg(not(target_arch = "wasm32"))]
     pub(super) fn difference(&self, config: &AutoencoderConfig) -> Option<&'static str> {
         self.derived.difference(config)
     }
