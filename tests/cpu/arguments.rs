@@ -8,8 +8,9 @@ use wgvae::report::estimates::{Estimator, Work};
 
 use crate::networks::with_kl;
 use wgvae::{
-    AutoencoderConfig, Blend, BlendRule, Bytes, ChannelOrder, DecodeOptions, DeviceKind, DeviceLimits, Error, FAMILIES,
-    Family, HostTensor, Kl, Latents, Output, Parking, Precision, Size, Storage, Tiling, plan_decode,
+    AutoencoderConfig, Blend, BlendRule, Bytes, ChannelOrder, DecodeOptions, DeviceKind, DeviceLimits, EncodeOptions,
+    Error, FAMILIES, Family, HostTensor, Kl, Latents, Network, Output, Parking, Precision, Size, Storage, Tiling,
+    plan_decode, plan_encode,
 };
 
 /// Steps that no plan exceeds, and bytes of its parameters: 2^21 steps, each with parameters of its own of at most 256 bytes.
@@ -61,13 +62,38 @@ fn config_changes() -> impl Strategy<Value = ConfigChange> {
         |_, _, _, _| {},
         |config, number, _, _| config.out_channels = number,
         |config, number, _, _| config.latent_channels = number,
-        |config, _, _, list| kl(config).block_out_channels = list.to_vec(),
-        |config, number, _, _| kl(config).block_out_channels[0] = number,
-        |config, number, _, _| kl(config).block_out_channels = vec![number; 20_000],
-        |config, _, _, list| kl(config).block_out_channels.extend_from_slice(list),
-        |config, _, _, list| kl(config).decoder_block_out_channels = Some(list.to_vec()),
-        |config, number, _, _| kl(config).layers_per_block = number,
-        |config, number, _, _| kl(config).norm_num_groups = number,
+        |config, number, _, _| config.patch = number,
+        |config, number, _, _| config.in_channels = number,
+        |config, number, _, list| match &mut config.network {
+            Network::Kl(kl) => kl.block_out_channels = list.to_vec(),
+            Network::Tiny(tiny) => tiny.encoder_block_out_channels = list.to_vec(),
+            Network::Wan(wan) => wan.dim_mult = list.to_vec(),
+            Network::SeedVr(seedvr) => (seedvr.block_out_channels, seedvr.temporal_scale_num) = (list.to_vec(), number),
+        },
+        |config, number, _, _| match &mut config.network {
+            Network::Kl(kl) => kl.block_out_channels = vec![number; 20_000],
+            Network::Tiny(tiny) => tiny.num_decoder_blocks = vec![number; 20_000],
+            Network::Wan(wan) => wan.dim_mult = vec![number; 20_000],
+            Network::SeedVr(seedvr) => seedvr.block_out_channels = vec![number; 20_000],
+        },
+        |config, number, _, list| match &mut config.network {
+            Network::Kl(kl) => kl.decoder_block_out_channels = Some(list.to_vec()),
+            Network::Tiny(tiny) => tiny.decoder_block_out_channels = list.to_vec(),
+            Network::Wan(wan) => wan.base_dim = number,
+            Network::SeedVr(seedvr) => seedvr.temporal_scale_num = number,
+        },
+        |config, number, _, list| match &mut config.network {
+            Network::Kl(kl) => kl.layers_per_block = number,
+            Network::Tiny(tiny) => (tiny.num_encoder_blocks, tiny.num_decoder_blocks) = (list.to_vec(), list.to_vec()),
+            Network::Wan(wan) => wan.num_res_blocks = number,
+            Network::SeedVr(seedvr) => seedvr.layers_per_block = number,
+        },
+        |config, number, _, list| match &mut config.network {
+            Network::Kl(kl) => kl.norm_num_groups = number,
+            Network::Tiny(tiny) => tiny.num_decoder_blocks = list.to_vec(),
+            Network::Wan(wan) => wan.dim_mult.extend_from_slice(list),
+            Network::SeedVr(seedvr) => seedvr.norm_num_groups = number,
+        },
         |config, _, number, _| config.scaling_factor = number,
         |config, _, number, _| config.shift_factor = number,
         |config, count, number, _| config.latents_mean = Some(vec![number; (count % 70_000) as usize]),
@@ -85,10 +111,6 @@ fn config_changes() -> impl Strategy<Value = ConfigChange> {
     select(changes)
 }
 
-fn kl(config: &mut AutoencoderConfig) -> &mut Kl {
-    config.network.kl_mut().unwrap()
-}
-
 /// The largest network that a configuration may describe.
 fn largest_network() -> AutoencoderConfig {
     let config = AutoencoderConfig { latent_channels: 1024, ..odd_network(&[16_384; 8], 32, true) };
@@ -100,9 +122,7 @@ fn any_config() -> impl Strategy<Value = AutoencoderConfig> {
     let change = (config_changes(), any_number(), any_float(), list);
     (sane_configs(), prop::collection::vec(change, 0..=2)).prop_map(|(mut config, changes)| {
         for (change, number, float, list) in changes {
-            if !kl(&mut config).block_out_channels.is_empty() {
-                change(&mut config, number, float, &list);
-            }
+            change(&mut config, number, float, &list);
         }
         config
     })
@@ -189,6 +209,9 @@ proptest! {
         let side = |side: u32| if options.memory_budget.is_some() { side % 16 } else { side };
         let size = Size { width: side(size.width), height: side(size.height) };
         check_answer(plan_decode(&config, size, &limits, storage, unscaled, &options))?;
+        let (profile, parking) = (options.profile, options.parking);
+        let options = EncodeOptions { profile, parking, memory_budget: options.memory_budget };
+        check_answer(plan_encode(&config, size, &limits, storage, &options))?;
     }
 
     #[test]
@@ -232,6 +255,10 @@ proptest! {
             let _ = precision.storage(&limits);
         }
     }
+}
+
+fn kl(config: &mut AutoencoderConfig) -> &mut Kl {
+    config.network.kl_mut().unwrap()
 }
 
 /// One field of a configuration, made wrong.
