@@ -28,7 +28,8 @@ impl Unfolding {
         let pixel_bytes = taps * storage.vec4_bytes();
         let wanted = (choice.winograd_scratch_bytes / pixel_bytes).max(LEAST_PIXELS);
         let bound = limits.largest_bound_buffer().0 / pixel_bytes;
-        let launched = u64::from(limits.max_compute_workgroups_per_dimension).pow(2) * u64::from(WORKGROUP) / taps;
+        let workgroups = u64::from(limits.max_compute_workgroups_per_dimension).saturating_pow(2);
+        let launched = workgroups.saturating_mul(u64::from(WORKGROUP)) / taps;
         let most = wanted.min(bound).min(launched).min(u64::from(u32::MAX) / taps).max(1);
         Self { pixel_bytes, most: u32::try_from(most).unwrap_or(u32::MAX), width: output.width }
     }
