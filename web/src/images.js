@@ -87,7 +87,8 @@ class Opening {
    * @param {readonly number[]} shape
    */
   array(data, shape) {
-    return this.#wasm.Images.fromArray(checkedFloats(data, shape, 'image'), Uint32Array.from(shape));
+    const floats = checkedFloats(data, shape, 'image');
+    return this.#wasm.Images.fromArray(floats, Uint32Array.from(shape));
   }
 
   /** @param {import('./index.js').OnnxTensor} tensor */

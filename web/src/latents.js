@@ -89,5 +89,6 @@ function fromBuffer(wasm, { buffer, shape, offset = 0 }) {
  * @param {readonly number[]} shape
  */
 function fromArray(wasm, data, shape) {
-  return wasm.Latents.fromArray(checkedFloats(data, shape, 'latents'), Uint32Array.from(shape));
+  const floats = checkedFloats(data, shape, 'latents');
+  return wasm.Latents.fromArray(floats, Uint32Array.from(shape));
 }
