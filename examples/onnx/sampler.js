@@ -1,5 +1,5 @@
 // @ts-check
-// The half of ONNX Runtime: latents from noise, step by step, that never leave the GPU.
+// The half of ONNX Runtime: latents from noise, step by step, on the GPU.
 import * as ort from 'onnxruntime-web/webgpu';
 
 /** @typedef {{ data: Float32Array, shape: number[] }} HostLatents */

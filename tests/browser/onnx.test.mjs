@@ -8,10 +8,13 @@ import { inBrowsers } from './session.mjs';
 
 const EXAMPLE = '/examples/onnx/index.html?steps=1';
 
+/** The demo's latents, f32: they are read once. */
+const LATENT_BYTES = 4 * 16 * 64 * 64;
+
 const ENDED = () => /^(Done|Error)/.test(document.querySelector('#status')?.textContent ?? '');
 
 inBrowsers({ kinds: ['chromium'] }, (session) => {
-  it('shows on the canvas what the same latents give as an array, and reads nothing back', async (t) => {
+  it('shows on the canvas what the same latents give as an array, and reads no more than these back', async (t) => {
     const page = await session.open('/tests/blank.html');
     await page.evaluateOnNewDocument(countReadbacks);
     await page.goto(session.server.url(EXAMPLE));
@@ -22,7 +25,7 @@ inBrowsers({ kinds: ['chromium'] }, (session) => {
     const levels = await session.run(compareWithArray, await photograph(page, '#canvas'));
     t.diagnostic(`${levels} levels apart, ${readback} bytes read back`);
     assert.ok(levels <= 1, `${levels} levels apart`);
-    assert.ok(readback < 4096, `${readback} bytes read back: more than reports take, and a picture has ${4 * 512 * 512}`);
+    assert.ok(readback < LATENT_BYTES + 4096, `${readback} bytes read back: more than latents and reports take, and a picture has ${4 * 512 * 512}`);
   });
 
   it('decodes every step, where each is the input of the next', async (t) => {
