@@ -268,7 +268,21 @@ impl Checkpoint {
 
     /// Whether `config` is of the network that the weights show; if not, the field in which it differs.
     pub(super) fn difference(&self, config: &AutoencoderConfig) -> Option<&'static str> {
-        self.derived.difference(config)
+        let field = self.derived.difference(config)?;
+        (!self.is_part_of(config)).then_some(field)
+    }
+
+    /// Whether these are some of the tensors of `config` and no whole network: one shard of several. Which are missing is said when they are wanted.
+    fn is_part_of(&self, config: &AutoencoderConfig) -> bool {
+        let shown = self.derived.unscaled();
+        if shown.validate().is_ok() && shown.tensors().keys().all(|name| self.tensors.contains_key(name)) {
+            return false;
+        }
+        let wanted = config.tensors();
+        let is_wanted = |(name, stored): (&String, &StoredTensor)| {
+            wanted.get(name).is_some_and(|shape| same_shape(&stored.info.shape, shape))
+        };
+        self.tensors.iter().all(is_wanted)
     }
 
     /// Takes over a config that was found to fit, known `from` somewhere.

@@ -62,6 +62,15 @@ pub fn encoder_tensors(config: &AutoencoderConfig) -> BTreeMap<String, Vec<u64>>
     file_tensors(&encoder(config, Size { width: side, height: side }))
 }
 
+impl AutoencoderConfig {
+    /// Name and shape of the tensors of both halves. The configuration must be valid.
+    pub(crate) fn tensors(&self) -> BTreeMap<String, Vec<u64>> {
+        let mut tensors = decoder_tensors(self);
+        tensors.extend(encoder_tensors(self));
+        tensors
+    }
+}
+
 /// Channels of the encoder's output: the latents' for a tiny autoencoder; else twice as many, their mean and then the logarithm of their variance.
 pub fn encoded_channels(config: &AutoencoderConfig) -> u32 {
     match config.network {
