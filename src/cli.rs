@@ -20,6 +20,7 @@ mod plan;
 mod report;
 mod roundtrip;
 mod session;
+mod task;
 mod tiling;
 
 use std::path::PathBuf;
@@ -92,11 +93,12 @@ Examples:
 
 A limits file is the \"limits\" object of one adapter in `wgvae adapters --json`, in a file of its own.")]
     Plan(PlanArgs),
-    /// Measure what decodes take on each adapter, or put the results of several machines side by side
+    /// Measure what decodes or encodes take on each adapter, or put the results of several machines side by side
     #[command(after_help = "\
 Examples:
   wgvae memory -o report.json
   wgvae memory --models sd15,flux1 --sizes 512x512,1024x1024 --precisions f16 -o report.json --html report.html
+  wgvae memory --encode --models sd15 --sizes 512x512 -o encodes.json
   wgvae memory --merge results/*.json --html report.html
 
 Each measurement runs in a process of its own. One that fails is a row with its error. Models and sizes that a CPU driver needs minutes for
