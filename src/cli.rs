@@ -20,6 +20,7 @@ mod plan;
 mod report;
 mod roundtrip;
 mod session;
+mod task;
 mod tiling;
 
 use std::path::PathBuf;
@@ -83,20 +84,23 @@ With several tilings the pictures are named after them: difference-blend.png, di
     /// Say what a model is and whether it can be decoded with; needs no GPU
     #[command(after_help = "Example:\n  wgvae inspect --model vae/diffusion_pytorch_model.safetensors")]
     Inspect(InspectArgs),
-    /// Say what a decode would do and how much GPU memory it would take; needs no GPU
+    /// Say what a decode or an encode would do and how much GPU memory it would take; needs no GPU
     #[command(after_help = "\
 Examples:
   wgvae plan --family sd15 --size 1024x1024
   wgvae plan --model vae/ --size 512x768 --precision f32 --json
   wgvae plan --family sd15 --size 1024x1024 --budgets 256MiB,512MiB,768MiB --svg budgets.svg
+  wgvae plan --family sd15 --size 1024x1024 --encode --memory-budget 256MiB
 
+An encode is planned for the size as it is given. `wgvae encode` brings pictures to a size that the model takes before; floats it takes as they are.
 A limits file is the \"limits\" object of one adapter in `wgvae adapters --json`, in a file of its own.")]
     Plan(PlanArgs),
-    /// Measure what decodes take on each adapter, or put the results of several machines side by side
+    /// Measure what decodes or encodes take on each adapter, or put the results of several machines side by side
     #[command(after_help = "\
 Examples:
   wgvae memory -o report.json
   wgvae memory --models sd15,flux1 --sizes 512x512,1024x1024 --precisions f16 -o report.json --html report.html
+  wgvae memory --encode --models sd15 --sizes 512x512 -o encodes.json
   wgvae memory --merge results/*.json --html report.html
 
 Each measurement runs in a process of its own. One that fails is a row with its error. Models and sizes that a CPU driver needs minutes for
@@ -211,6 +215,9 @@ struct PlanArgs {
     /// Size of the picture in pixels
     #[arg(long, value_name = "WxH", value_parser = parse_size)]
     size: Size,
+    /// Plan the encode of a picture of that size, not the decode that makes it
+    #[arg(long, conflicts_with = "output")]
+    encode: bool,
     /// The most GPU memory to take, such as 512MiB
     #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
     memory_budget: Option<Bytes>,

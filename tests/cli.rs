@@ -19,6 +19,8 @@ mod formula;
 mod interrupt;
 #[path = "cli/memory.rs"]
 mod memory;
+#[path = "cli/plan.rs"]
+mod plan;
 #[path = "cli/readme.rs"]
 mod readme;
 #[path = "cli/roundtrip.rs"]

@@ -1,4 +1,4 @@
-//! `wgvae memory`: measures what decodes take on the adapters of this machine, and puts the results of several machines side by side.
+//! `wgvae memory`: measures what decodes or encodes take on the adapters of this machine, and puts the results of several machines side by side.
 
 mod child;
 mod html;
@@ -24,12 +24,15 @@ use super::{PrecisionArg, input, parse_bytes, parse_size};
 
 #[derive(Debug, Args)]
 pub(super) struct MemoryArgs {
-    /// Models: names of published ones, decoded with made-up weights (sd15, flux1 and others), demo, files or folders
+    /// Models: names of published ones, run with made-up weights (sd15, flux1 and others), demo, files or folders
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "demo,sd15")]
     models: Vec<String>,
     /// Sizes of the picture in pixels
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse_size, default_value = "256x256,512x512")]
     sizes: Vec<Size>,
+    /// Measure the encodes of pictures of these sizes, not the decodes that make them
+    #[arg(long)]
+    encode: bool,
     /// Element types of weights and activations
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_enum, default_value = "f16,f32")]
     precisions: Vec<PrecisionArg>,
@@ -50,7 +53,7 @@ pub(super) struct MemoryArgs {
         long,
         value_name = "FILE",
         num_args = 1..,
-        conflicts_with_all = ["models", "sizes", "precisions", "budgets", "adapter", "through", "output"]
+        conflicts_with_all = ["models", "sizes", "encode", "precisions", "budgets", "adapter", "through", "output"]
     )]
     merge: Vec<PathBuf>,
     /// Page to write: tables and plots, with the estimates in use today, in one file

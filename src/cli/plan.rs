@@ -2,62 +2,57 @@
 
 mod budgets;
 
+use wgvae::report::Operation;
 use wgvae::{
-    AutoencoderConfig, DecodeOptions, DeviceLimits, Error, Family, Gpu, GpuOptions, Precision, Result, Size,
-    plan_decode,
+    AutoencoderConfig, Bytes, DecodeOptions, DeviceLimits, EncodeOptions, Error, Family, Gpu, GpuOptions, Precision,
+    Result, plan_decode, plan_encode,
 };
 
+use super::task::{Task, check_weights};
 use super::{PlanArgs, PrecisionArg, input, open, report};
 
 /// Plans without opening a device, unless an adapter is named.
 pub(super) async fn run(args: &PlanArgs) -> Result<String> {
-    let config = config(args).await?;
-    let latent_size = latent_size("--size", args.size, config.latent_factor(false))?;
+    let operation = if args.encode { Operation::Encode } else { Operation::Decode };
+    let config = config(args, operation).await?;
+    let task = Task::new(operation, "--size", args.size, &config, false)?;
     let limits = limits(args).await?;
     let precision = match (args.precision, &args.adapter) {
         // Without a device nothing is known against half precision.
         (PrecisionArg::Auto, None) => Precision::F16,
         (given, _) => given.into(),
     };
-    let options = DecodeOptions {
-        output: args.output.into(),
-        memory_budget: args.memory_budget,
-        parking: args.parking.into(),
-        ..DecodeOptions::default()
-    };
-    let plan = |options: &DecodeOptions| {
-        plan_decode(&config, latent_size, &limits, precision.storage(&limits), false, options)
+    let storage = precision.storage(&limits);
+    let plan = |memory_budget: Option<Bytes>| match task {
+        Task::Decode(latents) => {
+            let (output, parking) = (args.output.into(), args.parking.into());
+            let options = DecodeOptions { output, memory_budget, parking, ..DecodeOptions::default() };
+            plan_decode(&config, latents, &limits, storage, false, &options)
+        }
+        Task::Encode(image) => {
+            let parking = args.parking.into();
+            let options = EncodeOptions { memory_budget, parking, ..EncodeOptions::default() };
+            plan_encode(&config, image, &limits, storage, &options)
+        }
     };
     if !args.budgets.is_empty() {
-        return budgets::compare(args, &options, plan);
+        return budgets::compare(args, plan);
     }
-    let plan = plan(&options)?;
+    let plan = plan(args.memory_budget)?;
     if args.json { Ok(super::to_json(&report::plan_json(&plan, &limits))) } else { Ok(plan.to_string()) }
 }
 
-/// The network. A plan does not depend on the scale of the latents, so it need not be known.
-async fn config(args: &PlanArgs) -> Result<AutoencoderConfig> {
+/// The network, of a model that has the weights for `operation`. A plan does not depend on the scale of the latents, so it need not be known.
+async fn config(args: &PlanArgs, operation: Operation) -> Result<AutoencoderConfig> {
     match (&args.model, &args.family) {
-        (Some(model), family) => Ok(open(model, family.as_deref(), args.variant).await?.config().clone()),
+        (Some(model), family) => {
+            let checkpoint = open(model, family.as_deref(), args.variant).await?;
+            check_weights(&checkpoint, operation)?;
+            Ok(checkpoint.config().clone())
+        }
         (None, Some(family)) => Ok(Family::find(family)?.config()),
         (None, None) => Err(input("plan", "--model or --family", "neither")),
     }
-}
-
-/// The latents of a picture of `size` pixels.
-pub(super) fn latent_size(flag: &str, size: Size, factor: u32) -> Result<Size> {
-    if size.width == 0 || size.height == 0 {
-        return Err(input(flag, "at least one pixel each way", size.to_string()));
-    }
-    if !size.width.is_multiple_of(factor) || !size.height.is_multiple_of(factor) {
-        let below = |extent: u32| (extent / factor).max(1) * factor;
-        let above = |extent: u32| extent.div_ceil(factor).saturating_mul(factor);
-        let smaller = Size { width: below(size.width), height: below(size.height) };
-        let larger = Size { width: above(size.width), height: above(size.height) };
-        let nearest = if smaller == larger { smaller.to_string() } else { format!("{smaller} or {larger}") };
-        return Err(input(flag, format!("multiples of {factor} pixels, such as {nearest}"), size.to_string()));
-    }
-    Ok(Size { width: size.width / factor, height: size.height / factor })
 }
 
 async fn limits(args: &PlanArgs) -> Result<DeviceLimits> {

@@ -55,7 +55,7 @@ impl Estimator {
                 "1.2 · (2 · parameters + latent + output + 3 · output), in f16: latent = 2 · 4 · H/8 · W/8, output = 2 · 3 · H · W"
             }
             Self::Im2col => {
-                "9 · C · H · W · E, where C is the input channels of the largest convolution: 256 in the decoders of SD and FLUX.1"
+                "9 · C · H · W · E, where C is the input channels of the largest convolution: 256 in the decoders of SD and FLUX.1, 128 in their encoders"
             }
         }
     }
@@ -82,12 +82,12 @@ impl Estimator {
         let network = config.network.kl()?;
         match self {
             Self::InvokeAi => {
-                let linear = linear(work, match_operation(work, 2200, 1100))?;
+                let linear = linear(work, invokeai_constant(work.operation))?;
                 let is_sd = config.latent_channels == 4;
                 let larger_model = if is_sd && work.element_bytes == 4 { 250 << 20 } else { 0 };
                 linear.checked_add(larger_model).map(Bytes)
             }
-            Self::InvokeAiMeasured => linear(work, match_operation(work, 2136, 950)).map(Bytes),
+            Self::InvokeAiMeasured => linear(work, by_operation(work.operation, 2136, 950)).map(Bytes),
             Self::VramCalculator => (family.name == "sd15").then(|| vram_calculator(work.size)),
             Self::Im2col => match work.operation {
                 Operation::Decode => im2col(work.size, *network.decoder_channels().get(1)?, work.element_bytes),
@@ -97,8 +97,13 @@ impl Estimator {
     }
 }
 
-fn match_operation(work: &Work<'_>, decode: u64, encode: u64) -> u64 {
-    match work.operation {
+/// What `InvokeAI`'s formula multiplies pixels and bytes of an element with, as it is in use.
+pub fn invokeai_constant(operation: Operation) -> u32 {
+    by_operation(operation, 2200, 1100)
+}
+
+fn by_operation(operation: Operation, decode: u32, encode: u32) -> u32 {
+    match operation {
         Operation::Decode => decode,
         Operation::Encode => encode,
     }
@@ -108,8 +113,8 @@ fn pixels(size: Size) -> u64 {
     u64::from(size.width) * u64::from(size.height)
 }
 
-fn linear(work: &Work<'_>, constant: u64) -> Option<u64> {
-    pixels(work.size).checked_mul(work.element_bytes)?.checked_mul(constant)
+fn linear(work: &Work<'_>, constant: u32) -> Option<u64> {
+    pixels(work.size).checked_mul(work.element_bytes)?.checked_mul(constant.into())
 }
 
 /// Parameters of Stable Diffusion 1.x's VAE, encoder included.

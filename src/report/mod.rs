@@ -1,4 +1,4 @@
-//! The memory report: what decodes were predicted to take and what they took, as one file per machine that programs can read; and
+//! The memory report: what decodes and encodes were predicted to take and what they took, as one file per machine that programs can read; and
 //! the estimates that people use today, to hold beside it. Measures nothing and draws nothing: the faces do.
 
 pub mod estimates;
@@ -30,7 +30,7 @@ pub struct MemoryReport {
     pub machine: Machine,
     /// The adapters measured.
     pub adapters: Vec<Adapter>,
-    /// One row for each adapter, model, size, precision and budget.
+    /// One row for each adapter, model, operation, size, precision and budget.
     pub measurements: Vec<Measurement>,
 }
 
@@ -90,6 +90,19 @@ pub enum Operation {
     Decode,
     /// Pixels to latents.
     Encode,
+}
+
+impl Operation {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::Decode, Self::Encode];
+
+    /// What one run of it is called.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Decode => "decode",
+            Self::Encode => "encode",
+        }
+    }
 }
 
 /// Where the weights of a measurement came from. Memory does not depend on it.

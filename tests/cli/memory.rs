@@ -56,6 +56,43 @@ fn made_up_weights_are_decoded_with_and_without_a_budget() {
     assert!(rows[2]["error"].as_str().unwrap().contains("1.0 KiB"), "{}", rows[2]);
 }
 
+/// A tiny network, one with statistics of its latents among its weights, and one of sides that are no multiple of its 8 pixels.
+#[test]
+fn encodes_are_measured_with_made_up_weights() {
+    let folder = Folder::new();
+    let args = ["memory", "--encode", "--models", "taesd,flux2,sd15", "--sizes", "20x17", "--precisions", "f16"];
+    let report = folder.run(&[&args[..], &["--adapter", "0", "--budgets", "64MiB", "--json"]].concat()).json();
+    let rows = report["measurements"].as_array().unwrap();
+    assert_eq!(rows.len(), 6);
+    for row in rows {
+        assert_eq!((&row["operation"], &row["weights"]), (&json!("encode"), &json!("random")), "{row}");
+        assert_eq!((&row["width"], &row["height"], &row["error"]), (&json!(20), &json!(17), &Value::Null), "{row}");
+        assert_eq!(row["measured"]["ledger_peak"], row["predicted"]["peak"], "{row}");
+        assert!(row["budget"].is_null() || row["predicted"]["peak"].as_u64() <= Some(64 << 20), "{row}");
+    }
+}
+
+#[test]
+fn encodes_stand_apart_from_decodes() {
+    let folder = Folder::of_both();
+    measured(&folder);
+    let text = folder.run(&[&QUICK[..], &["--encode", "-o", "encodes.json"]].concat()).ok().stdout;
+    assert!(text.starts_with("encodes on ") && !text.contains("decodes on "), "{text}");
+    let args = ["memory", "--merge", "report.json", "encodes.json", "--html", "page.html"];
+    let text = folder.run_without_adapter(&args).ok().stdout;
+    assert!(text.starts_with("decodes on ") && text.contains("\nencodes on "), "{text}");
+    let page = String::from_utf8(folder.read("page.html")).unwrap();
+    let named = ["2 decodes and 2 encodes measured", ": decodes</h3>", ": encodes</h3>"];
+    let plotted = ["Peak of GPU memory, decodes in f32", "Peak of GPU memory, encodes in f32"];
+    for words in named.iter().chain(&plotted) {
+        assert!(page.contains(words), "{words} is not in the page");
+    }
+    // What others estimate is drawn for each.
+    for estimate in ["InvokeAI, in use: 2200", "InvokeAI, in use: 1100"] {
+        assert!(page.contains(estimate), "{estimate} is not in the page");
+    }
+}
+
 #[test]
 fn reports_are_put_side_by_side() {
     let folder = Folder::new();
@@ -117,9 +154,13 @@ fn bad_reports_and_arguments_are_refused_and_nothing_is_written() {
     folder.run_without_adapter(&merge).failed("onto itself", 1, &["--html", "another file than that of --merge"]);
     folder.run(&["memory", "--models", "sd99"]).failed("model", 1, &["--models", "demo, sd15", "found sd99"]);
     folder.run(&["memory", "--sizes", "100x100"]).failed("size", 1, &["--sizes", "multiples of 8", "100x100"]);
+    quick(&["--encode"]).failed("no encoder", 1, &["model", "weights of its encoder"]);
+    let small = ["memory", "--encode", "--models", "sd15", "--sizes", "4x64"];
+    folder.run(&small).failed("too small", 1, &["--sizes", "at least 8x8 pixels", "4x64"]);
     let none = folder.run_without_adapter(&["memory", "-o", "x.json"]);
     none.failed("no driver", 1, &["no usable GPU adapter", "install a driver"]);
     assert_eq!(folder.run(&["memory", "--merge", "a.json", "--sizes", "8x8"]).code, Some(2));
+    assert_eq!(folder.run(&["memory", "--merge", "a.json", "--encode"]).code, Some(2));
     assert_eq!(folder.names(), before, "files changed");
 }
 

@@ -6,7 +6,7 @@
 use std::path::Path;
 
 use regex::Regex;
-use wgvae::{DecodeOptions, DeviceLimits, Family, HostTensor, Size, Storage, plan_decode};
+use wgvae::{DecodeOptions, DeviceLimits, EncodeOptions, Family, HostTensor, Size, Storage, plan_decode, plan_encode};
 
 use crate::commands::write_hollow;
 use crate::formula;
@@ -119,9 +119,14 @@ fn smaller(words: &mut [String]) {
             let [width, height] = [width, height].map(|side| side.parse::<u32>().unwrap());
             let factor = config.spatial_factor();
             assert_eq!((width % factor, height % factor), (0, 0), "{model} {size}");
-            let size = Size { width: width / factor, height: height / factor };
             let limits = DeviceLimits::webgpu_default();
-            plan_decode(&config, size, &limits, Storage::F32, false, &DecodeOptions::default()).unwrap();
+            if words.iter().any(|word| word == "--encode") {
+                let size = Size { width, height };
+                plan_encode(&config, size, &limits, Storage::F32, &EncodeOptions::default()).unwrap();
+            } else {
+                let size = Size { width: width / factor, height: height / factor };
+                plan_decode(&config, size, &limits, Storage::F32, true, &DecodeOptions::default()).unwrap();
+            }
         }
     }
     "demo".clone_into(value(words, "--models").unwrap());

@@ -73,6 +73,8 @@ fn im2col_takes_what_its_analysis_says() {
     assert_eq!(im2col(size, 128, 4).unwrap().to_string(), "15.2 GiB");
     // 256 channels at 1024x1024, f16: 2,415,919,104 elements.
     assert_eq!(estimate(Estimator::Im2col, "sdxl", Decode, 1024, 2), Some(2 * 2_415_919_104));
+    // Of an encoder's 128 half as many.
+    assert_eq!(estimate(Estimator::Im2col, "sdxl", Encode, 1024, 2), Some(2_415_919_104));
     let huge = Size { width: u32::MAX, height: u32::MAX };
     assert_eq!(im2col(huge, 128, 2), None);
 }
@@ -92,6 +94,7 @@ fn example() -> Value {
     });
     let mut failed = row.clone();
     (failed["measured"], failed["error"], failed["budget"]) = (Value::Null, json!("out of memory"), json!(4096));
+    failed["operation"] = json!("encode");
     json!({
         "schema": "wgvae-memory-report", "version": VERSION, "wgvae": "0.1.0",
         "machine": { "os": "linux", "arch": "x86_64", "cpus": 2 },
@@ -113,7 +116,7 @@ fn a_report_survives_reading_and_writing() {
     assert_eq!((row.pixels(), row.element_bytes()), (512 * 256, 2));
     assert_eq!(row.implied_constants(), (Some(1000.0 / 262_144.0), Some(1700.0 / 262_144.0)));
     assert_eq!(report.measurements[1].implied_constants(), (None, None));
-    assert_eq!(report.measurements[1].budget, Some(Bytes(4096)));
+    assert_eq!((report.measurements[1].operation, report.measurements[1].budget), (Encode, Some(Bytes(4096))));
 }
 
 #[test]

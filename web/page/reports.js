@@ -84,7 +84,7 @@ function summary(rows) {
   const exact = measured.filter((row) => row.predicted?.peak === row.measured?.ledger_peak);
   const failed = rows.length - measured.length;
   const failures = failed > 0 ? ` ${failed} failed.` : '';
-  const textContent = `In ${exact.length} of ${measured.length} measured decodes the measured peak equals the predicted one to the byte.${failures}`;
+  const textContent = `In ${exact.length} of ${measured.length} runs the measured peak equals the predicted one to the byte.${failures}`;
   return Object.assign(document.createElement('p'), { textContent });
 }
 
@@ -94,16 +94,16 @@ function table(rows) {
   scroll.setAttribute('role', 'region');
   scroll.setAttribute('aria-label', 'All measurements');
   const all = document.createElement('table');
-  all.append(tableRow('th', ['adapter', 'model', 'picture', 'stored as', 'budget', 'predicted', 'counted', 'reserved', 'time']));
+  all.append(tableRow('th', ['adapter', 'model', 'direction', 'picture', 'stored as', 'budget', 'predicted', 'counted', 'reserved', 'time']));
   for (const row of rows) all.append(tableRow('td', cells(row)));
   scroll.append(all);
   return scroll;
 }
 
 /** @param {Row} row */
-function cells({ adapter, model, width, height, storage, budget, predicted, measured, error }) {
+function cells({ adapter, model, operation, width, height, storage, budget, predicted, measured, error }) {
   const bytes = (/** @type {number | null | undefined} */ value) => (value === null || value === undefined ? '' : formatBytes(value));
   const counted = measured ? bytes(measured.ledger_peak) : `failed: ${error}`;
   const time = measured ? formatSeconds(measured.seconds) : '';
-  return [adapter, model, `${width} × ${height}`, storage, bytes(budget), bytes(predicted?.peak), counted, bytes(measured?.allocator_reserved), time];
+  return [adapter, model, operation, `${width} × ${height}`, storage, bytes(budget), bytes(predicted?.peak), counted, bytes(measured?.allocator_reserved), time];
 }

@@ -7,7 +7,7 @@ use plotters::style::RGBColor;
 use wgvae::Result;
 use wgvae::report::estimates::Estimator;
 use wgvae::report::published::{DEVICE, SOURCE};
-use wgvae::report::{Measurement, MemoryReport};
+use wgvae::report::{Measurement, MemoryReport, Operation};
 
 use super::labels::labels;
 use super::plots::{self, Entry, Figure};
@@ -47,7 +47,7 @@ pub(super) fn page(reports: &[MemoryReport]) -> Result<String> {
                 style { (PreEscaped(STYLE)) }
             }
             body {
-                h1 { "Memory of VAE decodes: predicted, measured, and estimated" }
+                h1 { "Memory of VAEs: predicted, measured, and estimated" }
                 (introduction(&rows))
                 (tables::adapters(reports, &labels))
                 h2 { "Memory against pixels" }
@@ -83,11 +83,18 @@ pub(super) fn page(reports: &[MemoryReport]) -> Result<String> {
 }
 
 fn introduction(rows: &[Row<'_>]) -> Markup {
-    let measured = rows.iter().filter(|row| row.measurement.measured.is_some()).count();
+    let is_measured = |row: &&Row<'_>| row.measurement.measured.is_some();
+    let measured = rows.iter().filter(is_measured).count();
+    let of = |operation: Operation| {
+        let count = rows.iter().filter(is_measured).filter(|row| row.measurement.operation == operation).count();
+        (count > 0).then(|| format!("{count} {}{}", operation.name(), if count == 1 { "" } else { "s" }))
+    };
+    let counts: Vec<String> = Operation::ALL.into_iter().filter_map(of).collect();
     let exact = rows.iter().filter(|row| is_exact(row.measurement)).count();
     html! {
         p.lead {
-            (measured) " decodes measured, each in a process of its own; "
+            @if counts.is_empty() { "Nothing" } @else { (counts.join(" and ")) }
+            " measured, each in a process of its own; "
             @if rows.len() > measured { (rows.len() - measured) " failed; " }
             "in " (exact) " of " (measured) " the measured peak equals the predicted one to the byte."
         }

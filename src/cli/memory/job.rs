@@ -1,4 +1,4 @@
-//! One measurement, in a process of its own: what it took is then that of this decode alone, and a driver that crashes takes nothing else
+//! One measurement, in a process of its own: what it took is then that of this decode or encode alone, and a driver that crashes takes nothing else
 //! with it. The parent sends a [`Request`] as an argument and reads an [`Answer`] from stdout.
 
 use std::time::Instant;
@@ -7,13 +7,14 @@ use clap::Args;
 use serde::{Deserialize, Serialize};
 use wgvae::report::{Adapter, Measured};
 use wgvae::{
-    AdapterReport, Bytes, Control, DecodeOptions, DeviceError, Error, Gpu, GpuOptions, HostTensor, Latents,
-    LoadOptions, Precision, Result, Size, Vae,
+    AdapterReport, Bytes, Control, DecodeOptions, DeviceError, Directions, EncodeOptions, Error, Gpu, GpuOptions,
+    HostTensor, Images, Latents, LoadOptions, Result, Size, Vae,
 };
 
 use super::made_up::unit;
 use super::model::Model;
 use crate::cli::PrecisionArg;
+use crate::cli::task::Task;
 
 /// What a child process is to do.
 #[derive(Debug, Serialize, Deserialize)]
@@ -21,19 +22,19 @@ use crate::cli::PrecisionArg;
 pub(super) enum Request {
     /// List the adapters that this means, or all.
     Adapters(Option<String>),
-    /// Decode once and say what that took.
-    Decode(Job),
+    /// Run this once and say what that took.
+    Measure(Job),
 }
 
-/// One decode.
+/// One decode or encode.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Job {
     /// Number of the adapter, as listed.
     pub(super) adapter: usize,
     /// Model, as given on the command line.
     pub(super) model: String,
-    /// Size in latents.
-    pub(super) latents: Size,
+    /// What to do, of which size.
+    pub(super) task: Task,
     /// Precision, as given on the command line.
     pub(super) precision: PrecisionArg,
     /// Memory budget.
@@ -48,7 +49,7 @@ pub(super) enum Answer {
     Adapters(Vec<(usize, Adapter)>),
     /// There is none, for this reason.
     NoAdapter(String),
-    /// What the decode took.
+    /// What it took.
     Measured(Measured),
     /// Why it failed.
     Failed(String),
@@ -71,7 +72,7 @@ pub(in crate::cli) async fn run(args: &JobArgs) -> Result<String> {
             Err(Error::Device(DeviceError::NoAdapter(reason))) => Answer::NoAdapter(reason),
             Err(error) => Answer::Failed(error.to_string()),
         },
-        Request::Decode(job) => match decode(&job).await {
+        Request::Measure(job) => match measure(&job).await {
             Ok(measured) => Answer::Measured(measured),
             Err(error) => Answer::Failed(error.to_string()),
         },
@@ -80,19 +81,23 @@ pub(in crate::cli) async fn run(args: &JobArgs) -> Result<String> {
         .map_err(|error| Error::Format { file: "answer".to_owned(), problem: error.to_string() })
 }
 
-async fn decode(job: &Job) -> Result<Measured> {
+async fn measure(job: &Job) -> Result<Measured> {
     let checkpoint = Model::find(&job.model)?.open().await?;
     let gpu = Gpu::request(&GpuOptions { adapter: Some(job.adapter.to_string()), ..GpuOptions::default() }).await?;
-    let precision: Precision = job.precision.into();
-    let load =
-        LoadOptions { precision, unscaled: true, weights_on_host: job.budget.is_some(), ..LoadOptions::default() };
+    let load = LoadOptions {
+        directions: match job.task {
+            Task::Decode(_) => Directions::Decode,
+            Task::Encode(_) => Directions::Encode,
+        },
+        precision: job.precision.into(),
+        unscaled: true,
+        weights_on_host: job.budget.is_some(),
+    };
     let mut vae = Vae::load(&gpu, &checkpoint, load).await?;
-    let latents = latents(vae.config().latent_channels, job.latents)?;
-    let options = DecodeOptions { memory_budget: job.budget, ..DecodeOptions::default() };
-    let start = Instant::now();
-    vae.prepare(job.latents, &options).await?;
-    let prepare_seconds = start.elapsed().as_secs_f64();
-    let decoded = vae.decode(&latents, 0, &options, &mut Control::default()).await?;
+    let (prepare_seconds, seconds) = match job.task {
+        Task::Decode(latents) => decode(&mut vae, latents, job.budget).await?,
+        Task::Encode(image) => encode(&mut vae, image, job.budget).await?,
+    };
     // While the buffers exist: the allocator is asked now.
     let allocator = gpu.allocator_bytes();
     Ok(Measured {
@@ -102,15 +107,38 @@ async fn decode(job: &Job) -> Result<Measured> {
         peak_rss: peak_rss(),
         load_seconds: vae.load_seconds(),
         prepare_seconds,
-        seconds: decoded.run.seconds,
+        seconds,
     })
 }
 
-/// Made-up latents of one picture, about as large as a VAE's own.
-fn latents(channels: u32, size: Size) -> Result<Latents> {
+/// Decodes latents of this size. Seconds to prepare and to decode.
+async fn decode(vae: &mut Vae, size: Size, memory_budget: Option<Bytes>) -> Result<(f64, f64)> {
+    // About as large as a VAE's own.
+    let latents = Latents::new(made_up(vae.config().latent_channels, size, 1.5))?;
+    let options = DecodeOptions { memory_budget, ..DecodeOptions::default() };
+    let start = Instant::now();
+    vae.prepare(size, &options).await?;
+    let prepare_seconds = start.elapsed().as_secs_f64();
+    let decoded = vae.decode(&latents, 0, &options, &mut Control::default()).await?;
+    Ok((prepare_seconds, decoded.run.seconds))
+}
+
+/// Encodes an image of this size. Seconds to prepare and to encode.
+async fn encode(vae: &mut Vae, size: Size, memory_budget: Option<Bytes>) -> Result<(f64, f64)> {
+    let images = Images::new(made_up(vae.config().in_channels, size, 1.0))?;
+    let options = EncodeOptions { memory_budget, ..EncodeOptions::default() };
+    let start = Instant::now();
+    vae.prepare_encode(size, &options).await?;
+    let prepare_seconds = start.elapsed().as_secs_f64();
+    let encoded = vae.encode(&images, 0, &options, &mut Control::default()).await?;
+    Ok((prepare_seconds, encoded.run.seconds))
+}
+
+/// Made-up values of up to `scale` more or less than 0, for one run.
+fn made_up(channels: u32, size: Size, scale: f32) -> HostTensor {
     let shape = vec![1, channels as usize, size.height as usize, size.width as usize];
     let elements: usize = shape.iter().product();
-    Latents::new(HostTensor { shape, data: (0..elements as u64).map(|index| 1.5 * unit(index)).collect() })
+    HostTensor { shape, data: (0..elements as u64).map(|index| scale * unit(index)).collect() }
 }
 
 /// The most memory that this process ever had resident, where the system tells: Linux.

@@ -1,9 +1,11 @@
-//! A published model's decoder with made-up weights, as a .safetensors file that is computed where it is read: none of it is in memory
+//! A published model, decoder and encoder, with made-up weights, as a .safetensors file that is computed where it is read: none of it is in memory
 //! as a whole, so it adds nothing to what a process is seen to take. Same family, same weights, on every machine.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Map, Value, json};
-use wgvae::model::networks::decoder_tensors;
-use wgvae::{ByteSource, Checkpoint, Error, Family, ReadFuture, Result};
+use wgvae::model::networks::{decoder_tensors, encoder_tensors};
+use wgvae::{AutoencoderConfig, ByteSource, Checkpoint, Error, Family, ReadFuture, Result};
 
 /// Bytes of an element in the file: f32.
 const ELEMENT: u64 = 4;
@@ -32,7 +34,7 @@ struct Tensor {
 impl MadeUp {
     fn new(family: &Family) -> Result<Self> {
         let (mut header, mut tensors, mut elements) = (Map::new(), Vec::new(), 0);
-        for (name, shape) in decoder_tensors(&family.config()) {
+        for (name, shape) in all_tensors(&family.config()) {
             let (offset, scale) = spread(&name, &shape);
             tensors.push(Tensor { begin: elements, offset, scale });
             let begin = elements;
@@ -71,6 +73,17 @@ impl MadeUp {
         }
         Some(bytes)
     }
+}
+
+/// Name and shape of all that a model's file has.
+fn all_tensors(config: &AutoencoderConfig) -> BTreeMap<String, Vec<u64>> {
+    let mut tensors = decoder_tensors(config);
+    tensors.extend(encoder_tensors(config));
+    if config.batch_norm_eps.is_some() {
+        let statistics = ["bn.running_mean", "bn.running_var"];
+        tensors.extend(statistics.map(|name| (name.to_owned(), vec![u64::from(config.model_channels())])));
+    }
+    tensors
 }
 
 impl ByteSource for MadeUp {

@@ -1,15 +1,18 @@
-//! Goes through adapters, models, precisions, sizes and budgets: predicts each decode here, and has it measured in a child process.
+//! Goes through adapters, models, precisions, sizes and budgets: predicts each decode or encode here, and has it measured in a child process.
 
 use indicatif::{ProgressBar, ProgressStyle};
 use wgvae::report::{Adapter, Machine, Measured, Measurement, MemoryReport, Operation, Predicted, SCHEMA, VERSION};
-use wgvae::{AutoencoderConfig, Bytes, DecodeOptions, Plan, Precision, Result, Size, check_decoder, plan_decode};
+use wgvae::{
+    AutoencoderConfig, Bytes, DecodeOptions, DeviceLimits, EncodeOptions, Plan, Precision, Result, Size, Storage,
+    plan_decode, plan_encode,
+};
 
 use super::MemoryArgs;
 use super::child::{adapters, ask};
 use super::job::{Answer, Job, Request};
 use super::model::Model;
 use crate::cli::interrupt::Interrupt;
-use crate::cli::plan::latent_size;
+use crate::cli::task::{Task, check_weights};
 use crate::cli::{PrecisionArg, input};
 
 /// A model of the command line, looked at.
@@ -19,25 +22,26 @@ struct Candidate {
     config: AutoencoderConfig,
 }
 
-/// One decode to predict and measure.
+/// One decode or encode to predict and measure.
 struct Case<'a> {
     candidate: &'a Candidate,
     precision: PrecisionArg,
     size: Size,
-    latents: Size,
+    task: Task,
     budget: Option<Bytes>,
 }
 
 /// Measures all that `args` ask for. What fails becomes a row that says so; only wrong arguments and Ctrl-C end it.
 pub(super) async fn measure(args: &MemoryArgs, interrupt: &Interrupt) -> Result<MemoryReport> {
+    let operation = if args.encode { Operation::Encode } else { Operation::Decode };
     let mut candidates = Vec::new();
     for argument in &args.models {
         let model = Model::find(argument)?;
         let checkpoint = model.open().await?;
-        check_decoder(&checkpoint)?;
+        check_weights(&checkpoint, operation)?;
         candidates.push(Candidate { argument: argument.clone(), model, config: checkpoint.config().clone() });
     }
-    let cases = cases(args, &candidates)?;
+    let cases = cases(args, operation, &candidates)?;
     let found = adapters(args.adapter.as_deref(), args.through.as_deref(), interrupt)?;
     let bar = bar((cases.len() * found.len()) as u64);
     let mut measurements = Vec::new();
@@ -64,14 +68,14 @@ pub(super) async fn measure(args: &MemoryArgs, interrupt: &Interrupt) -> Result<
 }
 
 /// Every combination, smallest pictures first.
-fn cases<'a>(args: &MemoryArgs, candidates: &'a [Candidate]) -> Result<Vec<Case<'a>>> {
+fn cases<'a>(args: &MemoryArgs, operation: Operation, candidates: &'a [Candidate]) -> Result<Vec<Case<'a>>> {
     let mut cases = Vec::new();
     for candidate in candidates {
         for &precision in &args.precisions {
             for &size in &args.sizes {
-                let latents = latent_size("--sizes", size, candidate.config.spatial_factor())?;
+                let task = Task::new(operation, "--sizes", size, &candidate.config, true)?;
                 let budgets = std::iter::once(None).chain(args.budgets.iter().copied().map(Some));
-                cases.extend(budgets.map(|budget| Case { candidate, precision, size, latents, budget }));
+                cases.extend(budgets.map(|budget| Case { candidate, precision, size, task, budget }));
             }
         }
     }
@@ -91,9 +95,7 @@ fn row(
 ) -> Result<Measurement> {
     let precision: Precision = case.precision.into();
     let storage = precision.storage(&adapter.limits);
-    let options = DecodeOptions { memory_budget: case.budget, ..DecodeOptions::default() };
-    let plan = plan_decode(&case.candidate.config, case.latents, &adapter.limits, storage, true, &options);
-    let (predicted, outcome) = match plan {
+    let (predicted, outcome) = match plan(case, &adapter.limits, storage) {
         Err(error) => (None, Err(error.to_string())),
         Ok(plan) => (Some(predicted(&plan)), run(number, case, through, interrupt)?),
     };
@@ -105,7 +107,7 @@ fn row(
         adapter: index,
         model: case.candidate.model.name(),
         weights: case.candidate.model.weights(),
-        operation: Operation::Decode,
+        operation: case.task.operation(),
         width: case.size.width,
         height: case.size.height,
         storage,
@@ -114,6 +116,21 @@ fn row(
         measured,
         error,
     })
+}
+
+/// The plan that a child process will follow.
+fn plan(case: &Case<'_>, limits: &DeviceLimits, storage: Storage) -> Result<Plan> {
+    let (config, memory_budget) = (&case.candidate.config, case.budget);
+    match case.task {
+        Task::Decode(latents) => {
+            let options = DecodeOptions { memory_budget, ..DecodeOptions::default() };
+            plan_decode(config, latents, limits, storage, true, &options)
+        }
+        Task::Encode(image) => {
+            let options = EncodeOptions { memory_budget, ..EncodeOptions::default() };
+            plan_encode(config, image, limits, storage, &options)
+        }
+    }
 }
 
 /// What a child process measures, or why it could not.
@@ -126,11 +143,11 @@ fn run(
     let job = Job {
         adapter,
         model: case.candidate.argument.clone(),
-        latents: case.latents,
+        task: case.task,
         precision: case.precision,
         budget: case.budget,
     };
-    Ok(match ask(&Request::Decode(job), through, interrupt)? {
+    Ok(match ask(&Request::Measure(job), through, interrupt)? {
         Answer::Measured(measured) => Ok(measured),
         Answer::Failed(reason) | Answer::NoAdapter(reason) => Err(reason),
         Answer::Adapters(_) => Err("the process listed adapters instead of measuring".to_owned()),

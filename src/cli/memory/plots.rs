@@ -2,7 +2,7 @@
 
 use plotters::style::RGBColor;
 use wgvae::report::Operation;
-use wgvae::report::estimates::{Estimator, Work};
+use wgvae::report::estimates::{Estimator, Work, invokeai_constant};
 use wgvae::report::published::{Published, RTX_4090};
 use wgvae::{Bytes, Result, Size};
 
@@ -13,11 +13,28 @@ use crate::cli::chart::{Axis, COLORS, Chart, GREY, Line, Marks, Shape, log2_byte
 /// Pixels of a plot.
 const SIZE: (u32, u32) = (760, 460);
 
-/// Bytes of an element, and what that is called.
-const ELEMENTS: [(u64, &str); 2] = [(2, "f16"), (4, "f32")];
-
 /// Name of the axis of pixels.
 const SIDES: &str = "pixels of the picture, as a square";
+
+/// Runs that are drawn together.
+#[derive(Debug, Clone, Copy)]
+struct Kind {
+    operation: Operation,
+    /// Bytes of an element.
+    element_bytes: u64,
+}
+
+impl Kind {
+    fn all() -> impl Iterator<Item = Self> {
+        let both = |operation| [2, 4].map(|element_bytes| Self { operation, element_bytes });
+        Operation::ALL.into_iter().flat_map(both)
+    }
+
+    /// What the runs are called.
+    fn name(self) -> String {
+        format!("{}s in {}", self.operation.name(), if self.element_bytes == 2 { "f16" } else { "f32" })
+    }
+}
 
 /// A plot with what its marks mean.
 #[derive(Debug)]
@@ -100,17 +117,18 @@ fn all_points(marks: &[Marks], lines: &[Line]) -> Vec<(f64, f64)> {
     marked.chain(lines.iter().flat_map(|line| line.points.iter().copied())).collect()
 }
 
-/// What succeeded without a budget, with elements of so many bytes.
-fn measured_whole<'a>(rows: &[Row<'a>], element_bytes: u64) -> Vec<Row<'a>> {
+/// What of this kind succeeded without a budget.
+fn measured_whole<'a>(rows: &[Row<'a>], kind: Kind) -> Vec<Row<'a>> {
     let is_whole = |row: &&Row<'_>| {
         let one = row.measurement;
-        one.element_bytes() == element_bytes && one.budget.is_none() && one.measured.is_some()
+        let is_kind = one.operation == kind.operation && one.element_bytes() == kind.element_bytes;
+        is_kind && one.budget.is_none() && one.measured.is_some()
     };
     rows.iter().filter(is_whole).copied().collect()
 }
 
-fn published_decodes() -> impl Iterator<Item = &'static Published> {
-    RTX_4090.iter().filter(|row| row.operation == Operation::Decode)
+fn published(operation: Operation) -> impl Iterator<Item = &'static Published> {
+    RTX_4090.iter().filter(move |row| row.operation == operation)
 }
 
 fn published_entry() -> Entry {
@@ -122,11 +140,11 @@ fn figure(title: String, chart: Chart, legend: Vec<Entry>) -> Result<Figure> {
     Ok(Figure { title, svg: svg(&[chart], SIZE, None)?, legend })
 }
 
-/// The peak over the picture's size, for each size of an element that was measured, with the estimates.
+/// The peak over the picture's size, for each kind that was measured, with the estimates.
 pub(super) fn against_pixels(rows: &[Row<'_>]) -> Result<Vec<Figure>> {
     let mut figures = Vec::new();
-    for (element_bytes, name) in ELEMENTS {
-        let own = measured_whole(rows, element_bytes);
+    for kind in Kind::all() {
+        let own = measured_whole(rows, kind);
         if own.is_empty() {
             continue;
         }
@@ -136,14 +154,14 @@ pub(super) fn against_pixels(rows: &[Row<'_>]) -> Result<Vec<Figure>> {
         let mut lines = lines(&marks);
         let mut legend = series.legend();
         let mut pixels: Vec<u64> = own.iter().map(|row| row.measurement.pixels()).collect();
-        pixels.extend(published_decodes().map(|row| u64::from(row.side) * u64::from(row.side)));
-        if element_bytes == 2 {
+        pixels.extend(published(kind.operation).map(|row| u64::from(row.side) * u64::from(row.side)));
+        if kind.element_bytes == 2 {
             let points =
-                published_decodes().map(|row| (f64::from(row.side).log2(), log2_bytes(row.reserved()))).collect();
+                published(kind.operation).map(|row| (f64::from(row.side).log2(), log2_bytes(row.reserved()))).collect();
             marks.push(Marks { points, color: GREY, shape: Shape::Ring });
             legend.push(published_entry());
         }
-        lines.extend(estimate_lines(element_bytes, &pixels));
+        lines.extend(estimate_lines(kind, &pixels));
         legend.push(Entry { color: GREY, symbol: '┄', text: "estimates, for SD 1.5".to_owned() });
         let points = all_points(&marks, &lines);
         let chart = Chart {
@@ -152,13 +170,14 @@ pub(super) fn against_pixels(rows: &[Row<'_>]) -> Result<Vec<Figure>> {
             lines,
             marks,
         };
-        figures.push(figure(format!("Peak of GPU memory, {name}"), chart, legend)?);
+        figures.push(figure(format!("Peak of GPU memory, {}", kind.name()), chart, legend)?);
     }
     Ok(figures)
 }
 
 /// What the estimators say about SD 1.5 between the smallest and the largest picture.
-fn estimate_lines(element_bytes: u64, pixels: &[u64]) -> Vec<Line> {
+fn estimate_lines(kind: Kind, pixels: &[u64]) -> Vec<Line> {
+    let Kind { operation, element_bytes } = kind;
     let low = pixels.iter().copied().min().unwrap_or(1).isqrt();
     let high = pixels.iter().copied().max().unwrap_or(1).isqrt();
     let sides: Vec<u32> = (0..=8).filter_map(|step| u32::try_from(low + (high - low) * step / 8).ok()).collect();
@@ -166,7 +185,7 @@ fn estimate_lines(element_bytes: u64, pixels: &[u64]) -> Vec<Line> {
     let line = |estimator: Estimator| {
         let point = |&side: &u32| {
             let size = Size { width: side, height: side };
-            let work = Work { family: "sd15", operation: Operation::Decode, size, element_bytes };
+            let work = Work { family: "sd15", operation, size, element_bytes };
             Some((f64::from(side).log2(), log2_bytes(estimator.bytes(&work)?)))
         };
         let points = sides.iter().filter_map(point).collect();
@@ -205,12 +224,12 @@ pub(super) fn predicted_against_measured(rows: &[Row<'_>]) -> Result<Vec<Figure>
     Ok(vec![figure("Measured memory over the prediction; on the line they are equal".to_owned(), chart, legend)?])
 }
 
-/// Bytes per pixel and element over the picture's size, as wgvae counts them, for each size of an element that was measured.
+/// Bytes per pixel and element over the picture's size, as wgvae counts them, for each kind that was measured.
 pub(super) fn implied_constants(rows: &[Row<'_>]) -> Result<Vec<Figure>> {
-    const IN_USE: f64 = 2200.0;
     let mut figures = Vec::new();
-    for (element_bytes, name) in ELEMENTS {
-        let whole = measured_whole(rows, element_bytes);
+    for kind in Kind::all() {
+        let in_use = f64::from(invokeai_constant(kind.operation));
+        let whole = measured_whole(rows, kind);
         if whole.is_empty() {
             continue;
         }
@@ -218,27 +237,28 @@ pub(super) fn implied_constants(rows: &[Row<'_>]) -> Result<Vec<Figure>> {
         let mut legend = series.legend();
         let mut marks = series.marks(&whole, |row| row.measurement.implied_constants().0);
         let mut lines = lines(&marks);
-        if element_bytes == 2 {
-            let points = published_decodes().map(|row| (f64::from(row.side).log2(), row.implied_constant())).collect();
+        if kind.element_bytes == 2 {
+            let points =
+                published(kind.operation).map(|row| (f64::from(row.side).log2(), row.implied_constant())).collect();
             marks.push(Marks { points, color: GREY, shape: Shape::Ring });
             legend.push(published_entry());
         }
         let at = all_points(&marks, &[]);
         let ends = at.iter().fold((f64::MAX, f64::MIN), |(low, high), at| (low.min(at.0), high.max(at.0)));
         lines.push(Line {
-            points: vec![(ends.0, IN_USE), (ends.1, IN_USE)],
+            points: vec![(ends.0, in_use), (ends.1, in_use)],
             color: GREY,
             dashed: true,
-            name: Some(format!("{}: {IN_USE}", Estimator::InvokeAi.name())),
+            name: Some(format!("{}: {in_use}", Estimator::InvokeAi.name())),
         });
         let chart = Chart {
             x: Axis::sides(SIDES, at.iter().map(|point| point.0)).with_room_for_names(),
-            y: Axis::linear("bytes per pixel and element", at.iter().map(|point| point.1).chain([IN_USE])),
+            y: Axis::linear("bytes per pixel and element", at.iter().map(|point| point.1).chain([in_use])),
             lines,
             marks,
         };
         figures.push(figure(
-            format!("Bytes besides the weights, per pixel and byte of an element, {name}"),
+            format!("Bytes besides the weights, per pixel and byte of an element, {}", kind.name()),
             chart,
             legend,
         )?);

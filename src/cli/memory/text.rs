@@ -1,32 +1,43 @@
 //! The measurements as a table for stdout.
 
 use wgvae::Bytes;
-use wgvae::report::{Measurement, MemoryReport};
+use wgvae::report::{Measurement, MemoryReport, Operation};
 
 use super::labels::labels;
 
 const HEADER: [&str; 9] =
     ["model", "size", "stored as", "budget", "predicted", "measured", "allocator reserved", "process peak", "seconds"];
 
-/// One block of rows for each adapter of each report.
+/// A block of rows for the decodes and one for the encodes of each adapter of each report.
 pub(super) fn table(reports: &[MemoryReport]) -> String {
     let mut text = String::new();
     for (report, labels) in reports.iter().zip(labels(reports)) {
         for (adapter, label) in labels.iter().enumerate() {
-            text.push_str(&format!("{label} ({} {})\n", report.machine.os, report.machine.arch));
-            let rows: Vec<&Measurement> = report.measurements.iter().filter(|row| row.adapter == adapter).collect();
-            let cells: Vec<[String; 9]> =
-                std::iter::once(HEADER.map(str::to_owned)).chain(rows.iter().map(|row| cells(row))).collect();
-            let width = |column: usize| cells.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
-            let widths: Vec<usize> = (0..HEADER.len()).map(width).collect();
-            for (index, row) in cells.iter().enumerate() {
-                let padded: Vec<String> =
-                    row.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}")).collect();
-                text.push_str(&format!("  {}", padded.join("  ").trim_end()));
-                let error = index.checked_sub(1).and_then(|index| rows[index].error.as_ref());
-                text.push_str(&error.map_or("\n".to_owned(), |error| format!("  error: {error}\n")));
+            for operation in Operation::ALL {
+                let is_own = |row: &&Measurement| row.adapter == adapter && row.operation == operation;
+                let rows: Vec<&Measurement> = report.measurements.iter().filter(is_own).collect();
+                if !rows.is_empty() {
+                    let (name, machine) = (operation.name(), &report.machine);
+                    text.push_str(&format!("{name}s on {label} ({} {})\n", machine.os, machine.arch));
+                    text.push_str(&block(&rows));
+                }
             }
         }
+    }
+    text
+}
+
+fn block(rows: &[&Measurement]) -> String {
+    let cells: Vec<[String; 9]> =
+        std::iter::once(HEADER.map(str::to_owned)).chain(rows.iter().map(|row| cells(row))).collect();
+    let width = |column: usize| cells.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..HEADER.len()).map(width).collect();
+    let mut text = String::new();
+    for (index, row) in cells.iter().enumerate() {
+        let padded: Vec<String> = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}")).collect();
+        text.push_str(&format!("  {}", padded.join("  ").trim_end()));
+        let error = index.checked_sub(1).and_then(|index| rows[index].error.as_ref());
+        text.push_str(&error.map_or("\n".to_owned(), |error| format!("  error: {error}\n")));
     }
     text
 }

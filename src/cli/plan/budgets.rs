@@ -3,7 +3,7 @@
 use plotters::style::WHITE;
 use serde_json::{Value, json};
 use wgvae::internals::part_file::{check_writable, write_atomically};
-use wgvae::{Bytes, DecodeOptions, Error, Plan, Result};
+use wgvae::{Bytes, Error, Plan, Result};
 
 use crate::cli::chart::{Axis, COLORS, Chart, Line, Marks, Shape, log2_bytes, svg};
 use crate::cli::{PlanArgs, input, to_json};
@@ -28,11 +28,7 @@ struct Cost {
 ///
 /// # Errors
 /// When not even the largest budget has a plan: its error, with the smallest that was found to do.
-pub(super) fn compare(
-    args: &PlanArgs,
-    options: &DecodeOptions,
-    plan: impl Fn(&DecodeOptions) -> Result<Plan>,
-) -> Result<String> {
+pub(super) fn compare(args: &PlanArgs, plan: impl Fn(Option<Bytes>) -> Result<Plan>) -> Result<String> {
     if let Some(path) = &args.svg {
         if path.extension().is_none_or(|ending| !ending.eq_ignore_ascii_case("svg")) {
             return Err(input("--svg", "a file name that ends in .svg", path.display().to_string()));
@@ -42,11 +38,11 @@ pub(super) fn compare(
     let mut budgets = args.budgets.clone();
     budgets.sort_unstable_by(|a, b| b.cmp(a));
     budgets.dedup();
-    let whole = cost(&plan(options)?);
+    let whole = cost(&plan(None)?);
     let whole_macs = whole.macs;
     let mut rows = vec![Row { budget: None, outcome: Ok(whole) }];
     for budget in budgets {
-        let outcome = plan(&DecodeOptions { memory_budget: Some(budget), ..*options }).map(|plan| cost(&plan));
+        let outcome = plan(Some(budget)).map(|plan| cost(&plan));
         // The largest comes first: if it does not fit, none does.
         if rows.len() == 1 {
             rows.push(Row { budget: Some(budget), outcome: Ok(outcome?) });
@@ -137,7 +133,7 @@ fn table(rows: &[Row], whole: u64) -> String {
     text
 }
 
-/// Three charts over the peak: about how long a decode takes, how much work there is, and what goes over the host's link.
+/// Three charts over the peak: about how long it takes, how much work there is, and what goes over the host's link.
 #[expect(clippy::cast_precision_loss, reason = "for a plot")]
 fn picture(rows: &[Row], whole: u64) -> Result<String> {
     let costs: Vec<&Cost> = rows.iter().filter_map(|row| row.outcome.as_ref().ok()).collect();

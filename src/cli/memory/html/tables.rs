@@ -34,24 +34,38 @@ pub(super) fn adapters(reports: &[MemoryReport], labels: &[Vec<String>]) -> Mark
     } } }
 }
 
-/// Every row, with a table for each adapter.
+/// Every row, with a table for each adapter and operation.
 pub(super) fn measurements(rows: &[Row<'_>], labels: &[Vec<String>]) -> Markup {
     html! {
         p { "Memory in MiB, times in seconds. The last two columns are bytes per pixel and element, as counted and as reserved. The process's "
             "peak includes GPU memory on CPU drivers." }
         @for label in distinct(labels.iter().flatten()) {
-            h3 { (label) }
-            div.scroll { table {
-                thead { tr {
-                    th { "model" } th { "size" } th { "stored as" } th.num { "budget" }
-                    th.num { "predicted" } th.num { "measured" } th { "equal" } th.num { "allocated" } th.num { "reserved" }
-                    th.num { "process" } th.num { "load" } th.num { "prepare" } th.num { "decode" }
-                    th.num { "counted" } th.num { "reserved" }
-                } }
-                tbody { @for row in rows.iter().filter(|row| row.adapter == label) { (measurement(row.measurement)) } }
-            } }
+            @for operation in Operation::ALL {
+                @let own = of(rows, label, operation);
+                @if !own.is_empty() {
+                    h3 { (label) ": " (operation.name()) "s" }
+                    (measurements_of(operation, &own))
+                }
+            }
         }
     }
+}
+
+fn of<'a>(rows: &[Row<'a>], adapter: &str, operation: Operation) -> Vec<&'a Measurement> {
+    let own = rows.iter().filter(|row| row.adapter == adapter && row.measurement.operation == operation);
+    own.map(|row| row.measurement).collect()
+}
+
+fn measurements_of(operation: Operation, rows: &[&Measurement]) -> Markup {
+    html! { div.scroll { table {
+        thead { tr {
+            th { "model" } th { "size" } th { "stored as" } th.num { "budget" }
+            th.num { "predicted" } th.num { "measured" } th { "equal" } th.num { "allocated" } th.num { "reserved" }
+            th.num { "process" } th.num { "load" } th.num { "prepare" } th.num { (operation.name()) }
+            th.num { "counted" } th.num { "reserved" }
+        } }
+        tbody { @for row in rows { (measurement(row)) } }
+    } } }
 }
 
 fn measurement(row: &Measurement) -> Markup {
@@ -98,6 +112,7 @@ struct Ratios<'a> {
     vendor: &'a str,
     adapter: &'a str,
     model: &'a str,
+    operation: Operation,
     values: Vec<f64>,
 }
 
@@ -113,10 +128,11 @@ pub(super) fn reserve_ratios(rows: &[Row<'_>]) -> Markup {
     let mut groups: Vec<Ratios<'_>> = Vec::new();
     for row in rows {
         let Some(ratio) = row.measurement.reserve_ratio() else { continue };
-        let (vendor, adapter, model) = (row.vendor, row.adapter, row.measurement.model.as_str());
-        match groups.iter_mut().find(|group| (group.adapter, group.model) == (adapter, model)) {
+        let Row { vendor, adapter, measurement: Measurement { model, operation, .. } } = *row;
+        let own = (adapter, model.as_str(), *operation);
+        match groups.iter_mut().find(|group| (group.adapter, group.model, group.operation) == own) {
             Some(group) => group.values.push(ratio),
-            None => groups.push(Ratios { vendor, adapter, model, values: vec![ratio] }),
+            None => groups.push(Ratios { vendor, adapter, model, operation: *operation, values: vec![ratio] }),
         }
     }
     let published = RESERVE_RATIOS.iter().map(|(_, _, ratio)| *ratio);
@@ -131,24 +147,24 @@ pub(super) fn reserve_ratios(rows: &[Row<'_>]) -> Markup {
         thead { tr { th { "vendor" } th { "adapter" } th { "model" } th.num { "ratio" } th {} } }
         tbody {
             @for group in &groups { tr {
-                td { (group.vendor) } td { (group.adapter) } td { (group.model) }
+                td { (group.vendor) } td { (group.adapter) } td { (group.model) " " (group.operation.name()) }
                 (bar(group.mean(), "bar"))
             } }
             @for (model, operation, ratio) in RESERVE_RATIOS { tr {
-                td { "NVIDIA" } td { "RTX 4090, PyTorch (published)" } td { (model) " " (operation_name(*operation)) }
+                td { "NVIDIA" } td { "RTX 4090, PyTorch (published)" } td { (model) " " (operation.name()) }
                 (bar(*ratio, "bar other"))
             } }
         }
     } } }
 }
 
-/// The estimates for every picture that was measured whole, once for each model, size and storage.
+/// The estimates for every picture that was measured whole, once for each model, operation, size and storage.
 pub(super) fn estimates(rows: &[Row<'_>]) -> Markup {
     let mut seen = Vec::new();
     let mut unique = Vec::new();
     for row in rows {
         let one = row.measurement;
-        let key = (&one.model, one.width, one.height, one.element_bytes());
+        let key = (&one.model, one.operation, one.width, one.height, one.element_bytes());
         if one.budget.is_none() && one.measured.is_some() && !seen.contains(&key) {
             seen.push(key);
             unique.push(one);
@@ -156,13 +172,14 @@ pub(super) fn estimates(rows: &[Row<'_>]) -> Markup {
     }
     html! { div.scroll { table {
         thead { tr {
-            th { "model" } th { "size" } th { "stored as" } th.num { "wgvae, measured" }
+            th { "model" } th { "size" } th { "direction" } th { "stored as" } th.num { "wgvae, measured" }
             @for estimator in Estimator::ALL { th.num { (estimator.name()) } }
         } }
         tbody { @for one in unique { tr {
             @let took = one.measured.map_or(Bytes(0), |measured| measured.ledger_peak);
             th scope="row" { (one.model) }
             td { (one.size()) }
+            td { (one.operation.name()) }
             td { (storage_name(one)) }
             td.num { (mib(took)) }
             @let work = Work { family: &one.model, operation: one.operation, size: one.size(), element_bytes: one.element_bytes() };
@@ -181,7 +198,7 @@ pub(super) fn published() -> Markup {
         tbody { @for row in RTX_4090 { tr {
             th scope="row" { (row.model) }
             td { (row.side) "x" (row.side) }
-            td { (operation_name(row.operation)) }
+            td { (row.operation.name()) }
             td.num { (mib(row.reserved())) }
             td.num { (shown(row.seconds, seconds)) }
             td.num { (whole(row.implied_constant())) }
@@ -196,13 +213,6 @@ pub(super) fn published() -> Markup {
 fn estimate(estimated: Option<Bytes>, took: Bytes) -> String {
     let ratio = |bytes: Bytes| bytes.0 as f64 / took.0.max(1) as f64;
     shown(estimated, |bytes| format!("{} ({:.2})", mib(bytes), ratio(bytes)))
-}
-
-fn operation_name(operation: Operation) -> &'static str {
-    match operation {
-        Operation::Decode => "decode",
-        Operation::Encode => "encode",
-    }
 }
 
 /// Bytes in MiB, one digit after the point.

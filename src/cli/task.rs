@@ -1,0 +1,78 @@
+//! What is planned and measured for a picture of some size: the decode that makes it, or the encode of it.
+
+use serde::{Deserialize, Serialize};
+use wgvae::report::Operation;
+use wgvae::{AutoencoderConfig, Checkpoint, Result, Size, check_decoder, check_encoder};
+
+use super::input;
+
+/// One decode or encode.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Task {
+    /// Of latents of this size.
+    Decode(Size),
+    /// Of an image of this size.
+    Encode(Size),
+}
+
+impl Task {
+    /// Of a picture of `size` pixels, which `flag` gave. A decode is of the VAE's own latents (`unscaled`), or of the diffusion model's.
+    ///
+    /// # Errors
+    /// For a size that no latents make, or that makes none.
+    pub(super) fn new(
+        operation: Operation,
+        flag: &str,
+        size: Size,
+        config: &AutoencoderConfig,
+        unscaled: bool,
+    ) -> Result<Self> {
+        if size.width == 0 || size.height == 0 {
+            return Err(input(flag, "at least one pixel each way", size.to_string()));
+        }
+        match operation {
+            Operation::Decode => latent_size(flag, size, config.latent_factor(unscaled)).map(Self::Decode),
+            Operation::Encode => check_encoded(flag, size, config).map(|()| Self::Encode(size)),
+        }
+    }
+
+    /// Which way it goes.
+    pub(super) fn operation(self) -> Operation {
+        match self {
+            Self::Decode(_) => Operation::Decode,
+            Self::Encode(_) => Operation::Encode,
+        }
+    }
+}
+
+/// Fails for a model without the weights that `operation` needs.
+pub(super) fn check_weights(checkpoint: &Checkpoint, operation: Operation) -> Result<()> {
+    match operation {
+        Operation::Decode => check_decoder(checkpoint),
+        Operation::Encode => check_encoder(checkpoint),
+    }
+}
+
+/// The latents of a picture of `size` pixels.
+fn latent_size(flag: &str, size: Size, factor: u32) -> Result<Size> {
+    if !size.width.is_multiple_of(factor) || !size.height.is_multiple_of(factor) {
+        let below = |extent: u32| (extent / factor).max(1) * factor;
+        let above = |extent: u32| extent.div_ceil(factor).saturating_mul(factor);
+        let smaller = Size { width: below(size.width), height: below(size.height) };
+        let larger = Size { width: above(size.width), height: above(size.height) };
+        let nearest = if smaller == larger { smaller.to_string() } else { format!("{smaller} or {larger}") };
+        return Err(input(flag, format!("multiples of {factor} pixels, such as {nearest}"), size.to_string()));
+    }
+    Ok(Size { width: size.width / factor, height: size.height / factor })
+}
+
+/// An image may have any size of which a latent comes.
+fn check_encoded(flag: &str, size: Size, config: &AutoencoderConfig) -> Result<()> {
+    let latents = config.latent_size(size, true);
+    if latents.width == 0 || latents.height == 0 {
+        let least = config.spatial_factor();
+        return Err(input(flag, format!("at least {least}x{least} pixels, for one latent"), size.to_string()));
+    }
+    Ok(())
+}

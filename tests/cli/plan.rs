@@ -1,0 +1,72 @@
+//! `wgvae plan`: encodes, and what cannot be planned.
+
+use serde_json::json;
+
+use crate::commands::write_hollow;
+use crate::tool::Folder;
+
+#[test]
+fn encodes_are_planned_with_and_without_a_budget() {
+    let folder = Folder::new();
+    let plan = |more: &[&str]| {
+        folder.run_without_adapter(&[&["plan", "--encode", "--family", "sd15", "--size", "256x192"], more].concat())
+    };
+    let whole = plan(&["--json"]).json();
+    assert_eq!(whole["input"], json!({ "size": { "width": 256, "height": 192 }, "channels": 3 }));
+    assert_eq!(whole["result"], json!({ "size": { "width": 32, "height": 24 }, "channels": 8 }));
+    let text = plan(&[]).ok().stdout;
+    assert!(text.starts_with("256x192x3 -> 32x24x8 ") && text.contains("encoder.conv_in"), "{text}");
+
+    let peak = whole["predicted_peak_bytes"].as_u64().unwrap();
+    let half = (peak / 2).to_string();
+    let within = plan(&["--memory-budget", &half, "--json"]).json();
+    assert!(within["predicted_peak_bytes"].as_u64() <= Some(peak / 2), "{}", within["predicted_peak_bytes"]);
+    assert_eq!(within["result"], whole["result"]);
+
+    let rows = plan(&["--budgets", &half, "--json", "--svg", "budgets.svg"]).json();
+    assert_eq!(rows["plans"][0]["predicted_peak_bytes"], whole["predicted_peak_bytes"]);
+    assert_eq!(rows["plans"][1]["predicted_peak_bytes"], within["predicted_peak_bytes"]);
+    assert!(folder.read("budgets.svg").starts_with(b"<svg"));
+    plan(&["--memory-budget", "1KiB"]).failed("1 KiB", 1, &["smallest found that will do", "1.0 KiB"]);
+}
+
+#[test]
+fn a_plan_predicts_what_an_encode_takes() {
+    let folder = Folder::of_both();
+    let adapter = folder.run(&["adapters", "--json"]).json()[0]["limits"].clone();
+    folder.write("limits.json", adapter.to_string().as_bytes());
+    // Floats of a size that is no multiple of the model's 2 pixels are encoded as they are.
+    let args = ["plan", "--encode", "--model", "model", "--size", "20x19", "--precision", "f32", "--json"];
+    let plan = folder.run_without_adapter(&[&args[..], &["--limits", "limits.json"]].concat()).json();
+    let encode = folder.encode(&["--image", "image.npy", "-o", "out.npy", "--json"]).json();
+    assert_eq!(encode["images"][0]["size"], json!({ "width": 20, "height": 19 }));
+    assert_eq!(plan["predicted_peak_bytes"], encode["measured_peak_bytes"]);
+}
+
+/// FLUX.2's diffusion model has latents of 16 pixels a side each, packed of the VAE's own of 8.
+#[test]
+fn the_size_is_that_of_the_picture_where_latents_are_packed() {
+    let folder = Folder::new();
+    let plan = |args: &[&str]| folder.run_without_adapter(&[&["plan", "--family", "flux2", "--json"], args].concat());
+    let size = json!({ "width": 64, "height": 32 });
+    assert_eq!(plan(&["--size", "64x32"]).json()["result"]["size"], size);
+    assert_eq!(plan(&["--size", "64x32", "--encode"]).json()["input"]["size"], size);
+    plan(&["--size", "24x32"]).failed("half a latent", 1, &["--size", "multiples of 16 pixels", "24x32"]);
+}
+
+#[test]
+fn what_cannot_be_encoded_or_decoded_is_not_planned() {
+    let folder = Folder::new();
+    let plan = |args: &[&str]| folder.run_without_adapter(&[&["plan"], args].concat());
+    let sd15 = |size: &str| plan(&["--encode", "--family", "sd15", "--size", size]);
+    sd15("7x64").failed("too small", 1, &["--size", "at least 8x8 pixels", "7x64"]);
+    sd15("0x64").failed("nothing", 1, &["--size", "at least one pixel", "0x64"]);
+    sd15("4000000x8").failed("too large", 1, &["16384 latents each way", "500000x1 latents"]);
+    assert_eq!(plan(&["--encode", "--family", "sd15", "--size", "64x64", "--output", "raw"]).code, Some(2));
+
+    plan(&["--encode", "--model", "model", "--size", "20x18"]).failed("a decoder", 1, &["model", "encoder"]);
+    write_hollow(&folder, "taesd.upstream_encoder.json", "", "encoder.safetensors");
+    let of_encoder = ["--model", "encoder.safetensors", "--size", "64x64"];
+    plan(&of_encoder).failed("an encoder", 1, &["encoder.safetensors", "weights of its decoder"]);
+    plan(&[&of_encoder[..], &["--encode"]].concat()).ok();
+}
