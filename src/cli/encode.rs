@@ -50,7 +50,7 @@ pub(super) struct EncodeArgs {
     /// Limits to keep within: the device's own, or those that every WebGPU browser has
     #[arg(long, value_enum, default_value_t = DecodeLimits::Device)]
     limits: DecodeLimits,
-    /// The most GPU memory to take, such as 512MiB; the latents stay the same to rounding, the time does not
+    /// The most GPU memory to take, such as 512MiB; the latents stay the same to the bit, the time does not
     #[arg(long, value_name = "BYTES", value_parser = super::parse_bytes)]
     memory_budget: Option<Bytes>,
     /// Whether what does not fit the budget may wait in host memory; auto: not on devices whose memory is the host's

@@ -5,10 +5,12 @@
 
 use std::path::Path;
 
+use image::ExtendedColorType;
 use regex::Regex;
 use wgvae::{DecodeOptions, DeviceLimits, EncodeOptions, Family, HostTensor, Size, Storage, plan_decode, plan_encode};
 
 use crate::commands::write_hollow;
+use crate::encode::png;
 use crate::formula;
 use crate::tool::{Entry, Folder, safetensors};
 
@@ -59,6 +61,7 @@ fn folder() -> Folder {
     std::fs::copy(config, folder.path("sd-vae-ft-mse/config.json")).unwrap();
     write_hollow(&folder, "sd15.diffusers.json", "", "sdxl_vae.safetensors");
     write_hollow(&folder, "flux1.ae_safetensors.json", "", "ae.safetensors");
+    folder.write("photo.png", &png(&[128; 32 * 24 * 3], 32, 24, ExtendedColorType::Rgb8));
     let latents = formula::latents(&[1, 4, 4, 6]);
     folder.write("latents.safetensors", &latents_file(&latents));
     folder.write("latents.npy", &npy(&latents));
