@@ -8,6 +8,7 @@ use wgvae::{Bytes, DeviceKind, DeviceLimits, HostTensor, Output, Size, Storage};
 
 use crate::formula;
 use crate::golden::Golden;
+use crate::graph::evaluate_and_measure;
 use crate::interpret::{assert_same_bits, relative_error};
 use crate::interpreter::interpret_and_measure;
 use crate::plan_properties::check_scratch;
@@ -54,6 +55,49 @@ fn family(name: &str) {
     let image = golden.image().expect("every family encodes");
     let graph = encoder(&golden.config, size_of(&image));
     check(&golden, name, golden.encoded(), &graph, &image);
+}
+
+/// Runs `graph` on `input` with a first convolution whose result is far beyond half precision: in halves it gives what it gives in f64.
+fn check_beyond_halves(name: &str, first: &str, graph: &Graph, input: &HostTensor, f16_error: f32) {
+    let mut weights = formula::weights(&file_tensors(graph));
+    let (_, before) = evaluate_and_measure(graph, &weights, &input.data);
+    #[expect(clippy::cast_possible_truncation, reason = "a factor")]
+    let growth = (4e5 / before) as f32;
+    for part in ["weight", "bias"] {
+        let tensor = weights.get_mut(&format!("{first}.{part}")).unwrap();
+        tensor.data.iter_mut().for_each(|value| *value *= growth);
+    }
+    let (wanted, largest) = evaluate_and_measure(graph, &weights, &input.data);
+    assert!(largest > 65_504.0 && largest < 1e6, "{name}: {largest:e} is not what this is for");
+    #[expect(clippy::cast_possible_truncation, reason = "compared in f32")]
+    let wanted: Vec<f32> = wanted.iter().map(|value| *value as f32).collect();
+    for storage in [Storage::F16, Storage::PackedF16] {
+        let limits = DeviceLimits { shader_f16: true, ..DeviceLimits::webgpu_default() };
+        let plan = Plan::new(graph, &limits, &PlanOptions::new(storage, Output::Raw)).unwrap();
+        let (found, _) = interpret_and_measure(&plan, &weights, &[&input.data]);
+        let error = relative_error(&found, &wanted);
+        println!("{name} {first} {storage:?}: up to {largest:.0}, {error:.1e}");
+        assert!(error <= 3.0 * f16_error, "{name} {first} {storage:?}: {error:.1e}, torch's own {f16_error:.1e}");
+    }
+}
+
+#[test]
+fn streams_beyond_half_precision() {
+    for (name, first) in [
+        ("toy_flux2", "conv_in"),
+        ("taesd", "layers.0"),
+        ("taef2", "layers.0"),
+        ("toy_wan", "conv_in"),
+        ("toy_seedvr", "conv_in"),
+    ] {
+        let golden = Golden::open(name);
+        let (latents, image) = (golden.latents(), golden.image().unwrap());
+        let graph = decoder(&golden.config, size_of(&latents), false);
+        check_beyond_halves(name, &format!("decoder.{first}"), &graph, &latents, golden.f16_error("image"));
+        let graph = encoder(&golden.config, size_of(&image));
+        let f16_error = golden.f16_error(golden.encoded());
+        check_beyond_halves(name, &format!("encoder.{first}"), &graph, &image, f16_error);
+    }
 }
 
 #[test]

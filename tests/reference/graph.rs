@@ -22,6 +22,11 @@ struct Tensor {
 
 /// The output of `graph` for `input`, with the weights of a file.
 pub(crate) fn evaluate(graph: &Graph, weights: &Weights, input: &[f32]) -> Vec<f64> {
+    evaluate_and_measure(graph, weights, input).0
+}
+
+/// The output, and the largest magnitude of anything on the way there.
+pub(crate) fn evaluate_and_measure(graph: &Graph, weights: &Weights, input: &[f32]) -> (Vec<f64>, f64) {
     let mut tensors: Vec<Tensor> = Vec::new();
     for node in &graph.nodes {
         let inputs: Vec<&Tensor> = node.inputs.iter().map(|id| &tensors[id.0]).collect();
@@ -36,7 +41,9 @@ pub(crate) fn evaluate(graph: &Graph, weights: &Weights, input: &[f32]) -> Vec<f
         assert_eq!(node.output.0, tensors.len(), "{} is out of order", node.name);
         tensors.push(tensor);
     }
-    planar(tensors.last().expect("an output"))
+    let values = tensors.iter().flat_map(|tensor| &tensor.data);
+    let largest = values.fold(0.0_f64, |most, value| most.max(value.abs()));
+    (planar(tensors.last().expect("an output")), largest)
 }
 
 fn run(node: &Node, shape: Shape, inputs: &[&Tensor], weights: &Weights, input: &[f32]) -> Tensor {
