@@ -144,7 +144,7 @@ impl Plan {
         Ok(lower::lower(fused, &nodes, &schedule, limits, options)?.placed(limits, options))
     }
 
-    /// The same where one pass does nearly everything: of each tensor a few chunks exist at once, and the smaller they are, the less memory that takes and
+    /// The same where one pass makes nearly everything: of each tensor a few chunks exist at once, and the smaller they are, the less memory that takes and
     /// the more launches. The smallest plan that is not much slower than the fastest.
     fn streamed(fused: &fuse::Fused, limits: &DeviceLimits, options: &PlanOptions) -> Result<Self> {
         const COARSEST: Bytes = Bytes(4 << 20);

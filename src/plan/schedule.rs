@@ -24,7 +24,7 @@ use crate::plan::node::Node;
 pub struct Keep(pub Vec<usize>);
 
 impl Keep {
-    /// As many as it takes to compute nothing twice. Where one pass does most of the work: all chunks of what a later pass reads; what only its own pass reads
+    /// As many as it takes to compute nothing twice. Where one pass makes most of what is stored: all chunks of what a later pass reads; what only its own pass reads
     /// comes and goes within that. Else all chunks up to the last barrier, which gives each stage a pass, and its scratch memory, of its own.
     pub fn whole(nodes: &[Node]) -> Self {
         if streams(nodes) {
@@ -65,15 +65,14 @@ fn goals(nodes: &[Node]) -> Vec<usize> {
     goals
 }
 
-/// Whether one pass does most of the work of a plan that computes nothing twice.
+/// Whether one pass makes most of what a plan that computes nothing twice stores. Not most of the work: attention over a large image is that in any network.
 pub fn streams(nodes: &[Node]) -> bool {
-    let mut macs = vec![0_u64; nodes.len()];
+    let mut bytes = vec![0_u64; nodes.len()];
     for (node, goal) in nodes.iter().zip(goals(nodes)) {
-        let work = node.row_macs.saturating_mul(u64::from(node.partition.height));
-        macs[goal] = macs[goal].saturating_add(work);
+        bytes[goal] = bytes[goal].saturating_add(node.row_bytes.saturating_mul(u64::from(node.partition.height)));
     }
-    let all = macs.iter().copied().fold(0, u64::saturating_add);
-    macs.into_iter().any(|macs| macs > all / 2)
+    let all = bytes.iter().copied().fold(0, u64::saturating_add);
+    bytes.into_iter().any(|bytes| bytes > all / 2)
 }
 
 /// One chunk of one stage, computed.

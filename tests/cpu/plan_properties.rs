@@ -164,6 +164,18 @@ fn sd15_at_1024_takes_at_most_1200_mib() {
     }
 }
 
+/// Attention over a large image is most of the work, in one pass: that is no reason to cut an `AutoencoderKL` into the small chunks of what streams.
+#[test]
+fn large_images_of_networks_with_norms_are_in_large_chunks() {
+    let config = Family::find("sd15").unwrap().config();
+    let limits = DeviceLimits { shader_f16: true, ..DeviceLimits::webgpu_default() };
+    let size = Size { width: 512, height: 512 };
+    let plan = plan_decode(&config, size, &limits, Storage::F16, false, &DecodeOptions::default()).unwrap();
+    assert!(plan.buffers.len() < 20_000, "{} buffers", plan.buffers.len());
+    let smallest = plan.slots.iter().filter(|slot| **slot >= Bytes(1 << 20)).count();
+    assert!(smallest < 500, "{smallest} slots");
+}
+
 /// Few channels make small rows: chunks must be cut by what one launch can reach as well as by bytes.
 #[test]
 fn narrow_networks_plan_at_large_sizes() {
