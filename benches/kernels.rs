@@ -33,7 +33,7 @@ impl Layer {
     /// norm, SiLU, convolution, as in a resnet; upsamplers and shortcuts read the stream itself.
     fn graph(&self) -> Graph {
         let mut graph = Graph::default();
-        let shape = Shape { height: self.side, width: self.side, channels: self.c_in };
+        let shape = Shape::image(self.side, self.side, self.c_in);
         let mut x = graph.input(shape, Transform::none(shape.channels));
         if self.upsample {
             x = graph.upsample(x);

@@ -33,7 +33,7 @@ impl Layout {
             Self::Vector { channels } => (channels, 1),
         };
         match take {
-            Take::All => Some(u64::from(rows) * rest),
+            Take::All | Take::Frames { .. } => Some(u64::from(rows) * rest),
             Take::Tap { taps, .. } | Take::SumOfTaps { taps } => Some(u64::from(rows) * rest * u64::from(taps)),
             Take::Rows { of, .. } => Some(u64::from(of) * rest),
             Take::Zeros | Take::Transform => None,
@@ -58,6 +58,11 @@ fn row(take: Take, out: usize) -> usize {
         Take::Rows { start, block, step, .. } => {
             let [start, block, step] = [start, block, step].map(|number| number as usize);
             start + out / block * step + out % block
+        }
+        Take::Frames { frames, parts, block } => {
+            let [frames, parts, block] = [frames, parts, block].map(|number| number as usize);
+            let (frame, part, channel) = (out / block / parts, out / block % parts, out % block);
+            (part * frames + frame) * block + channel
         }
         Take::All | Take::Tap { .. } | Take::SumOfTaps { .. } | Take::Zeros | Take::Transform => out,
     }
@@ -87,7 +92,7 @@ pub fn pack(values: &[f32], layout: Layout, take: Take, storage: Storage, factor
             let (first, count, in_time) = match take {
                 Take::Tap { taps, index } => (index as usize, 1, taps as usize),
                 Take::SumOfTaps { taps } => (0, taps as usize, taps as usize),
-                Take::All | Take::Rows { .. } | Take::Zeros | Take::Transform => (0, 1, 1),
+                Take::All | Take::Rows { .. } | Take::Frames { .. } | Take::Zeros | Take::Transform => (0, 1, 1),
             };
             let mut packed = vec![0.0_f32; taps * rows * columns];
             for out in 0..c_out {

@@ -1,6 +1,6 @@
 //! What several networks are made of: resnets, attention, and the middle of both.
 
-use super::graph::{Conv2d, Graph, Take, TensorId, Window};
+use super::graph::{Conv2d, Graph, Past, Take, TensorId, Time, Window};
 
 /// The eps of every group norm (`resnet_eps=1e-6`; torch's default of 1e-5 is not used).
 const NORM_EPS: f32 = 1e-6;
@@ -14,19 +14,53 @@ pub(super) enum Norm {
     Pixel,
 }
 
+/// Which part of a clip a graph is for. Each frame sees those before it, so that a clip is run part by part.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    /// All of it: one frame, a single image.
+    Image,
+    /// One latent, or one frame, of a clip that goes on.
+    First,
+    /// What comes after that: a latent, or the frames that one latent is made of.
+    Next,
+}
+
+/// What 3x3 convolutions are.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Kernel {
+    /// Filters of one image, of which something is taken.
+    Image(Take),
+    /// Filters of three frames.
+    Frames(Past),
+}
+
+impl Kernel {
+    /// Of `name`, moving over pixels as `window` and over frames by `stride`.
+    pub(super) fn conv(self, name: &str, window: Window, stride: u32) -> Conv2d {
+        let conv = Conv2d::of(name, window);
+        match self {
+            Self::Image(take) => conv.taking(take),
+            Self::Frames(past) => conv.over(Time { taps: 3, stride, past }),
+        }
+    }
+}
+
 /// Adds blocks to a graph.
 #[derive(Debug)]
 pub(super) struct Blocks {
     pub(super) graph: Graph,
     pub(super) norm: Norm,
-    /// What is taken of the weights of 3x3 convolutions.
-    pub(super) kernel: Take,
+    pub(super) kernel: Kernel,
 }
 
 impl Blocks {
+    pub(super) fn new(norm: Norm, kernel: Kernel) -> Self {
+        Self { graph: Graph::default(), norm, kernel }
+    }
+
     /// A 3x3 convolution to `channels` channels.
     pub(super) fn conv3(&mut self, name: &str, x: TensorId, channels: u32) -> TensorId {
-        let conv = Conv2d::of(name, Window::same(3)).taking(self.kernel);
+        let conv = self.kernel.conv(name, Window::same(3), 1);
         self.graph.convolution(name, x, channels, conv)
     }
 

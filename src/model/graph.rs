@@ -6,9 +6,11 @@
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TensorId(pub usize);
 
-/// Extents of a tensor `[h, w, c]`.
+/// Extents of a tensor `[h, w, frames, c]`. An image has one frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Shape {
+    /// Frames.
+    pub frames: u32,
     /// Rows, pixels.
     pub height: u32,
     /// Columns, pixels.
@@ -18,9 +20,19 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// Channels in groups of four, rounded up: how they lie in memory.
+    /// Of one frame.
+    pub const fn image(height: u32, width: u32, channels: u32) -> Self {
+        Self { frames: 1, height, width, channels }
+    }
+
+    /// Channels of one frame in groups of four, rounded up: how they lie in memory.
     pub fn channels4(self) -> u32 {
         self.channels.div_ceil(4)
+    }
+
+    /// Groups of four channels of all frames: what one pixel holds.
+    pub fn pixel4(self) -> u32 {
+        self.frames * self.channels4()
     }
 }
 
@@ -120,6 +132,46 @@ pub enum Border {
     After,
 }
 
+/// How a filter moves over frames. Its output has the frames that it can be put on, those of the past in front.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Time {
+    /// Frames that it sees.
+    pub taps: u32,
+    /// Frames from one output to the next.
+    pub stride: u32,
+    /// What comes before the first frame.
+    pub past: Past,
+}
+
+/// What comes before the first frame of a block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Past {
+    /// The last [`Time::kept`] frames of what it read in the block before: zeros before the first block.
+    Kept,
+    /// The first frame again, as often as the filter needs to be put on it.
+    Copies,
+}
+
+impl Time {
+    /// Frames of the past that it sees.
+    pub fn before(self) -> u32 {
+        match self.past {
+            Past::Kept => self.kept(),
+            Past::Copies => self.taps - 1,
+        }
+    }
+
+    /// Frames of its input that it wants to see again with the next block.
+    pub fn kept(self) -> u32 {
+        self.taps - self.stride
+    }
+
+    /// Frames of the output for so many of the input.
+    pub fn output(self, frames: u32) -> u32 {
+        (self.before() + frames - self.taps) / self.stride + 1
+    }
+}
+
 /// Weights as a network wants them: a tensor of the file, and what is taken of it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Weight {
@@ -165,6 +217,15 @@ pub enum Take {
         /// All that the file has.
         of: u32,
     },
+    /// All output channels, brought from the order part, frame, channel to the order frame, part, channel.
+    Frames {
+        /// Frames.
+        frames: u32,
+        /// Parts of each frame.
+        parts: u32,
+        /// Channels of each part.
+        block: u32,
+    },
     /// Nothing of any file: zeros, for a bias that the network does not have.
     Zeros,
     /// Nothing of any file: factors and summands of the input, which the configuration gives ([`Transform`]).
@@ -180,13 +241,23 @@ pub struct Conv2d {
     pub weight: Weight,
     /// `[c_out]`.
     pub bias: Weight,
+    /// How it moves over frames; each frame by itself where it is none. With it the weights are `[c_out, c_in, taps, side, side]`.
+    pub time: Option<Time>,
+    /// Frames that come of one: the output channels are first those of the first, and so on.
+    pub phases: u32,
 }
 
 impl Conv2d {
     /// Of a module `name`: all of `NAME.weight` and `NAME.bias`.
     pub fn of(name: &str, window: Window) -> Self {
         let part = |part: &str| Weight::all(format!("{name}.{part}"));
-        Self { window, weight: part("weight"), bias: part("bias") }
+        Self { window, weight: part("weight"), bias: part("bias"), time: None, phases: 1 }
+    }
+
+    /// The same, moving over frames.
+    #[must_use]
+    pub fn over(self, time: Time) -> Self {
+        Self { time: Some(time), ..self }
     }
 
     /// The same without a bias.
@@ -239,11 +310,18 @@ pub enum Op {
     PixelNorm,
     /// A function of each number.
     Activate(Activation),
+    /// The same; its last frames are kept for a convolution of the block after this one, as if that had read them here.
+    Keep {
+        /// The convolution.
+        by: String,
+        /// How many frames.
+        frames: u32,
+    },
     /// Twice the size.
     Double(Doubling),
     /// Inputs: residual, branch. Their sum.
     Add,
-    /// Inputs: query, key, value. `softmax(q k^T / sqrt(c)) v` over all pixels, one head.
+    /// Inputs: query, key, value. `softmax(q k^T / sqrt(c)) v` over all pixels of a frame, one head.
     Attention,
     /// The model's output.
     Output(Ending),
@@ -303,11 +381,12 @@ impl Graph {
         self.convolution(name, input, channels, Conv2d::of(name, Window::same(side)))
     }
 
-    /// Adds a convolution to `channels` output channels.
+    /// Adds a convolution to `channels` output channels of each frame.
     pub fn convolution(&mut self, name: &str, input: TensorId, channels: u32, conv: Conv2d) -> TensorId {
         let shape = self.shape(input);
         let [height, width] = [shape.height, shape.width].map(|extent| conv.window.output(extent));
-        self.push(name.to_owned(), Op::Conv2d(conv), &[input], Shape { height, width, channels })
+        let frames = conv.phases * conv.time.map_or(shape.frames, |time| time.output(shape.frames));
+        self.push(name.to_owned(), Op::Conv2d(conv), &[input], Shape { frames, height, width, channels })
     }
 
     /// Adds a group norm.
@@ -330,6 +409,11 @@ impl Graph {
         self.push("relu".to_owned(), Op::Activate(Activation::Relu), &[input], self.shape(input))
     }
 
+    /// Keeps the last `frames` frames for the convolution `by` of the block after this one.
+    pub fn keep(&mut self, input: TensorId, by: String, frames: u32) -> TensorId {
+        self.push("keep".to_owned(), Op::Keep { by, frames }, &[input], self.shape(input))
+    }
+
     /// Adds a doubling of height and width by nearest neighbour.
     pub fn upsample(&mut self, input: TensorId) -> TensorId {
         let shape = self.shape(input);
@@ -344,7 +428,7 @@ impl Graph {
     pub fn shuffle(&mut self, input: TensorId) -> TensorId {
         let shape = self.shape(input);
         assert!(shape.channels.is_multiple_of(16), "a shuffle of {} channels", shape.channels);
-        let doubled = Shape { height: shape.height * 2, width: shape.width * 2, channels: shape.channels / 4 };
+        let doubled = Shape { height: shape.height * 2, width: shape.width * 2, channels: shape.channels / 4, ..shape };
         self.push("shuffle".to_owned(), Op::Double(Doubling::Shuffle), &[input], doubled)
     }
 
@@ -357,7 +441,7 @@ impl Graph {
         self.push("add".to_owned(), Op::Add, &[residual, branch], self.shape(residual))
     }
 
-    /// Adds single-head attention over all pixels.
+    /// Adds single-head attention over all pixels of each frame.
     pub fn attention(&mut self, name: &str, query: TensorId, key: TensorId, value: TensorId) -> TensorId {
         self.push(name.to_owned(), Op::Attention, &[query, key, value], self.shape(value))
     }

@@ -2,7 +2,7 @@
 //!
 //! Structure and names follow `diffusers.models.autoencoders`: `conv_in`, `down_blocks`, `mid_block`, `up_blocks`, `conv_norm_out`, `conv_out`.
 
-use super::blocks::{Attention, Blocks, Norm};
+use super::blocks::{Attention, Blocks, Kernel, Norm};
 use super::config::Kl;
 use super::graph::{Border, Conv2d, Ending, Graph, Shape, Take, Transform, Window};
 
@@ -55,7 +55,7 @@ pub(super) fn encoder(network: &Kl, shape: Shape, channels: u32) -> Graph {
 }
 
 fn blocks(network: &Kl) -> Blocks {
-    Blocks { graph: Graph::default(), norm: Norm::Group(network.norm_num_groups), kernel: Take::All }
+    Blocks::new(Norm::Group(network.norm_num_groups), Kernel::Image(Take::All))
 }
 
 fn attention(network: &Kl) -> Option<Attention> {

@@ -5,7 +5,7 @@ pub mod graph;
 pub mod networks;
 pub mod tensors;
 
-mod blocks;
+pub mod blocks;
 mod kl;
 mod seedvr;
 mod tiny;

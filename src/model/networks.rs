@@ -2,22 +2,30 @@
 
 use std::collections::BTreeMap;
 
+use super::blocks::Part;
 use super::config::{AutoencoderConfig, Network};
 use super::graph::{Graph, Shape, Transform};
 use super::tensors::file_tensors;
 use super::{kl, seedvr, tiny, wan};
 use crate::tensor::Size;
 
-/// The decoder's graph for latents of `latent_size`, with an image `[h, w, out_channels]`, -1 to 1 and beyond, as its output.
+/// The decoder's graph for latents of `latent_size`, one frame of them, with an image `[h, w, out_channels]`, -1 to 1 and beyond, as its output.
 ///
 /// With `unscaled`, latents are taken as the VAE's own; otherwise as the diffusion model leaves them, and undone first:
 /// [`AutoencoderConfig::latent_scale`], then patches are laid out.
 ///
 /// The configuration must be valid.
 pub fn decoder(config: &AutoencoderConfig, latent_size: Size, unscaled: bool) -> Graph {
+    part_of_decoder(config, Part::Image, latent_size, unscaled)
+}
+
+/// The same for a part of a clip: one frame of latents, and as many frames of an image as are made of it, [`frames`].
+///
+/// The configuration must be valid and its network's frames see one another, see [`AutoencoderConfig::has_time`], but for a single image.
+pub fn part_of_decoder(config: &AutoencoderConfig, part: Part, latent_size: Size, unscaled: bool) -> Graph {
     let patch = if unscaled { 1 } else { config.patch };
     let channels = config.latent_channels;
-    let shape = Shape { height: latent_size.height * patch, width: latent_size.width * patch, channels };
+    let shape = Shape::image(latent_size.height * patch, latent_size.width * patch, channels);
     let transform = if unscaled {
         Transform::none(channels)
     } else {
@@ -27,8 +35,8 @@ pub fn decoder(config: &AutoencoderConfig, latent_size: Size, unscaled: bool) ->
     match &config.network {
         Network::Kl(network) => kl::decoder(network, shape, transform, config.out_channels),
         Network::Tiny(network) => tiny::decoder(network, shape, transform, config.out_channels),
-        Network::Wan(network) => wan::decoder(network, shape, transform, config.out_channels),
-        Network::SeedVr(network) => seedvr::decoder(network, shape, transform, config.out_channels),
+        Network::Wan(network) => wan::decoder(network, part, shape, transform, config.out_channels),
+        Network::SeedVr(network) => seedvr::decoder(network, part, shape, transform, config.out_channels),
     }
 }
 
@@ -37,13 +45,29 @@ pub fn decoder(config: &AutoencoderConfig, latent_size: Size, unscaled: bool) ->
 ///
 /// The configuration must be valid and the image large enough: [`AutoencoderConfig::latent_size`] of it is not empty.
 pub fn encoder(config: &AutoencoderConfig, image_size: Size) -> Graph {
-    let shape = Shape { height: image_size.height, width: image_size.width, channels: config.in_channels };
+    part_of_encoder(config, Part::Image, image_size)
+}
+
+/// The same for a part of a clip: as many frames as one frame of latents is made of, [`frames`].
+///
+/// See [`part_of_decoder`].
+pub fn part_of_encoder(config: &AutoencoderConfig, part: Part, image_size: Size) -> Graph {
+    let frames = frames(config, part);
+    let shape = Shape { frames, ..Shape::image(image_size.height, image_size.width, config.in_channels) };
     let channels = encoded_channels(config);
     match &config.network {
         Network::Kl(network) => kl::encoder(network, shape, channels),
         Network::Tiny(network) => tiny::encoder(network, shape, channels),
-        Network::Wan(network) => wan::encoder(network, shape, channels),
-        Network::SeedVr(network) => seedvr::encoder(network, shape, channels),
+        Network::Wan(network) => wan::encoder(network, part, shape, channels),
+        Network::SeedVr(network) => seedvr::encoder(network, part, shape, channels),
+    }
+}
+
+/// Frames of an image in a part of a clip that has one frame of latents.
+pub fn frames(config: &AutoencoderConfig, part: Part) -> u32 {
+    match part {
+        Part::Image | Part::First => 1,
+        Part::Next => config.temporal_factor(),
     }
 }
 
@@ -63,6 +87,23 @@ pub fn encoder_tensors(config: &AutoencoderConfig) -> BTreeMap<String, Vec<u64>>
 }
 
 impl AutoencoderConfig {
+    /// Whether it is for video: frames after the first depend on those before.
+    pub fn has_time(&self) -> bool {
+        matches!(self.network, Network::Wan(_) | Network::SeedVr(_))
+    }
+
+    /// Frames of an image that one frame of latents after the first stands for.
+    pub fn temporal_factor(&self) -> u32 {
+        let changes = match &self.network {
+            Network::Kl(_) | Network::Tiny(_) => 0,
+            Network::Wan(wan) => {
+                (0..self.network.levels().saturating_sub(1)).filter(|index| wan.changes_time(*index)).count()
+            }
+            Network::SeedVr(seedvr) => seedvr.temporal_scale_num as usize,
+        };
+        1 << changes.min(8)
+    }
+
     /// Name and shape of the tensors of both halves. The configuration must be valid.
     pub(crate) fn tensors(&self) -> BTreeMap<String, Vec<u64>> {
         let mut tensors = decoder_tensors(self);

@@ -1,18 +1,15 @@
-//! `SeedVR`'s video VAE as graphs, for single images.
+//! `SeedVR`'s VAE as graphs.
 //!
 //! SD 3's network with an axis of time. Its convolutions look back in time, where the first frame is repeated before the first: a single image meets
-//! all three taps of a kernel, which are therefore summed. Of what doubles time, the first half is the image's.
+//! all three taps of a kernel, which are therefore summed. Of what doubles time, the first half is the first frame's: 1 + 4 n frames are 1 + n latents.
 
-use super::blocks::{Blocks, Norm};
+use super::blocks::{Blocks, Kernel, Norm, Part};
 use super::config::SeedVr;
-use super::graph::{Border, Conv2d, Ending, Graph, Shape, Take, TensorId, Transform, Window};
-
-/// All taps meet the same image.
-const EVERY_TAP: Take = Take::SumOfTaps { taps: 3 };
+use super::graph::{Border, Conv2d, Ending, Graph, Past, Shape, Take, TensorId, Transform, Window};
 
 /// The decoder of latents of `shape`.
-pub(super) fn decoder(network: &SeedVr, shape: Shape, transform: Transform, out_channels: u32) -> Graph {
-    let mut blocks = blocks(network);
+pub(super) fn decoder(network: &SeedVr, part: Part, shape: Shape, transform: Transform, out_channels: u32) -> Graph {
+    let mut blocks = blocks(network, part);
     let mut x = blocks.graph.input(shape, transform);
     let channels: Vec<u32> = network.block_out_channels.iter().rev().copied().collect();
     x = blocks.conv3("decoder.conv_in", x, channels[0]);
@@ -22,7 +19,7 @@ pub(super) fn decoder(network: &SeedVr, shape: Shape, transform: Transform, out_
         x = blocks.resnets(&name, x, level_channels, network.layers_per_block + 1);
         if (level as usize) + 1 < channels.len() {
             let times = if level < network.temporal_scale_num { 2 } else { 1 };
-            x = upsample(&mut blocks, &format!("{name}.upsamplers.0"), x, times);
+            x = upsample(&mut blocks, &format!("{name}.upsamplers.0"), x, times, part);
         }
     }
     x = blocks.norm_silu("decoder.conv_norm_out", x);
@@ -32,9 +29,9 @@ pub(super) fn decoder(network: &SeedVr, shape: Shape, transform: Transform, out_
 }
 
 /// The encoder of images of `shape`, with `channels` of mean and variance.
-pub(super) fn encoder(network: &SeedVr, shape: Shape, channels: u32) -> Graph {
+pub(super) fn encoder(network: &SeedVr, part: Part, shape: Shape, channels: u32) -> Graph {
     let levels = &network.block_out_channels;
-    let mut blocks = blocks(network);
+    let mut blocks = blocks(network, part);
     let mut x = blocks.graph.input(shape, Transform::none(shape.channels));
     x = blocks.conv3("encoder.conv_in", x, levels[0]);
     for (level, &level_channels) in levels.iter().enumerate() {
@@ -44,9 +41,9 @@ pub(super) fn encoder(network: &SeedVr, shape: Shape, channels: u32) -> Graph {
         if to_come > 0 {
             // The last changes of size are those that change time, too.
             let temporal = to_come <= network.temporal_scale_num as usize;
-            let kernel = if temporal { EVERY_TAP } else { Take::Tap { taps: 1, index: 0 } };
+            let kernel = if temporal { blocks.kernel } else { Kernel::Image(Take::Tap { taps: 1, index: 0 }) };
             let conv = format!("{name}.downsamplers.0.conv");
-            let halving = Conv2d::of(&conv, Window::halving(Border::After)).taking(kernel);
+            let halving = kernel.conv(&conv, Window::halving(Border::After), 2);
             x = blocks.graph.convolution(&conv, x, level_channels, halving);
         }
     }
@@ -57,21 +54,28 @@ pub(super) fn encoder(network: &SeedVr, shape: Shape, channels: u32) -> Graph {
     blocks.graph
 }
 
-fn blocks(network: &SeedVr) -> Blocks {
-    Blocks { graph: Graph::default(), norm: Norm::Group(network.norm_num_groups), kernel: EVERY_TAP }
+fn blocks(network: &SeedVr, part: Part) -> Blocks {
+    let kernel = match part {
+        // All taps meet the same image.
+        Part::Image => Kernel::Image(Take::SumOfTaps { taps: 3 }),
+        Part::First => Kernel::Frames(Past::Copies),
+        Part::Next => Kernel::Frames(Past::Kept),
+    };
+    Blocks::new(Norm::Group(network.norm_num_groups), kernel)
 }
 
-/// `upscale_conv` to the channels of four pixels, `times` as many frames of them, of which the first is taken; then a convolution.
-fn upsample(blocks: &mut Blocks, name: &str, x: TensorId, times: u32) -> TensorId {
+/// `upscale_conv` to the channels of four pixels, `times` as many frames of them, where the first frame of all stays one; then a convolution.
+fn upsample(blocks: &mut Blocks, name: &str, x: TensorId, times: u32, part: Part) -> TensorId {
     let channels = blocks.graph.shape(x).channels;
     let upscale = format!("{name}.upscale_conv");
     // Channel ((sy * 2 + sx) * times + frame) * channels + c of the file.
-    let first = match times {
-        1 => Take::All,
-        _ => Take::Rows { start: 0, block: channels, step: times * channels, of: 4 * times * channels },
+    let (take, phases) = match (times, part) {
+        (1, _) => (Take::All, 1),
+        (_, Part::Next) => (Take::Frames { frames: times, parts: 4, block: channels }, times),
+        _ => (Take::Rows { start: 0, block: channels, step: times * channels, of: 4 * times * channels }, 1),
     };
-    let mut conv = Conv2d::of(&upscale, Window::same(1)).taking(first);
-    conv.bias.take = first;
+    let mut conv = Conv2d { phases, ..Conv2d::of(&upscale, Window::same(1)).taking(take) };
+    conv.bias.take = take;
     let wide = blocks.graph.convolution(&upscale, x, 4 * channels, conv);
     let doubled = blocks.graph.shuffle(wide);
     blocks.conv3(&format!("{name}.conv"), doubled, channels)

@@ -13,7 +13,13 @@ pub fn file_tensors(graph: &Graph) -> BTreeMap<String, Vec<u64>> {
             Op::Conv2d(conv) => tensors.extend(conv_tensors(graph, node, conv)),
             Op::GroupNorm { .. } => tensors.extend(norm_tensors(node, channels, &["weight", "bias"])),
             Op::PixelNorm => tensors.extend(norm_tensors(node, channels, &["gamma"])),
-            Op::Input(_) | Op::Activate(_) | Op::Double(_) | Op::Add | Op::Attention | Op::Output(_) => {}
+            Op::Input(_)
+            | Op::Activate(_)
+            | Op::Keep { .. }
+            | Op::Double(_)
+            | Op::Add
+            | Op::Attention
+            | Op::Output(_) => {}
         }
     }
     tensors
@@ -21,8 +27,12 @@ pub fn file_tensors(graph: &Graph) -> BTreeMap<String, Vec<u64>> {
 
 fn conv_tensors(graph: &Graph, node: &Node, conv: &Conv2d) -> Vec<(String, Vec<u64>)> {
     let [c_out, c_in] = [node.output, node.inputs[0]].map(|tensor| u64::from(graph.shape(tensor).channels));
-    let side = u64::from(conv.window.side);
-    let filter = (&conv.weight, vec![c_out, c_in, side, side]);
+    let (side, c_out) = (u64::from(conv.window.side), c_out * u64::from(conv.phases));
+    let mut filter = vec![c_out, c_in, side, side];
+    if let Some(time) = conv.time {
+        filter.insert(2, u64::from(time.taps));
+    }
+    let filter = (&conv.weight, filter);
     let parts = [filter, (&conv.bias, vec![c_out])];
     parts.into_iter().filter_map(|(weight, shape)| Some((weight.name.clone(), stored(weight, shape)?))).collect()
 }
@@ -30,7 +40,7 @@ fn conv_tensors(graph: &Graph, node: &Node, conv: &Conv2d) -> Vec<(String, Vec<u
 /// The shape of the tensor of which something of `shape` is taken.
 fn stored(weight: &Weight, mut shape: Vec<u64>) -> Option<Vec<u64>> {
     match weight.take {
-        Take::All => {}
+        Take::All | Take::Frames { .. } => {}
         Take::Tap { taps, .. } | Take::SumOfTaps { taps } => shape.insert(2, u64::from(taps)),
         Take::Rows { of, .. } => shape[0] = u64::from(of),
         Take::Zeros | Take::Transform => return None,

@@ -1,18 +1,18 @@
-//! The VAE of Wan 2.1 and Qwen-Image as graphs, for single images: diffusers' `AutoencoderKLWan` and `AutoencoderKLQwenImage`.
+//! The VAE of Wan 2.1 and Qwen-Image as graphs: diffusers' `AutoencoderKLWan` and `AutoencoderKLQwenImage`.
 //!
 //! A video VAE whose convolutions look back in time, where zeros come before the first frame. So of a single image's kernels only the last of three
-//! taps in time meets anything, and what changes time (`time_conv`) leaves the first frame as it is.
+//! taps in time meets anything, and what changes time (`time_conv`) leaves the first frame as it is: 1 + 4 n frames are 1 + n latents.
 
-use super::blocks::{Blocks, Norm};
+use super::blocks::{Blocks, Kernel, Norm, Part};
 use super::config::Wan;
-use super::graph::{Border, Conv2d, Ending, Graph, Shape, Take, TensorId, Transform, Window};
+use super::graph::{Border, Conv2d, Ending, Graph, Past, Shape, Take, TensorId, Time, Transform, Window};
 
 /// The tap that meets the image.
 const NOW: Take = Take::Tap { taps: 3, index: 2 };
 
 /// The decoder of latents of `shape`.
-pub(super) fn decoder(network: &Wan, shape: Shape, transform: Transform, out_channels: u32) -> Graph {
-    let mut blocks = blocks();
+pub(super) fn decoder(network: &Wan, part: Part, shape: Shape, transform: Transform, out_channels: u32) -> Graph {
+    let mut blocks = blocks(part);
     let mut x = blocks.graph.input(shape, transform);
     x = blocks.graph.conv2d("post_quant_conv", x, shape.channels, 1);
     let channels: Vec<u32> = network.channels().into_iter().rev().collect();
@@ -22,6 +22,9 @@ pub(super) fn decoder(network: &Wan, shape: Shape, transform: Transform, out_cha
         let name = format!("decoder.up_blocks.{level}");
         x = blocks.resnets(&name, x, level_channels, network.num_res_blocks + 1);
         if level + 1 < channels.len() {
+            if part == Part::Next && network.changes_time(channels.len() - 2 - level) {
+                x = double_time(&mut blocks, &format!("{name}.upsamplers.0.time_conv"), x);
+            }
             let doubled = blocks.graph.upsample(x);
             x = blocks.graph.conv2d(&format!("{name}.upsamplers.0.resample.1"), doubled, level_channels / 2, 3);
         }
@@ -33,8 +36,8 @@ pub(super) fn decoder(network: &Wan, shape: Shape, transform: Transform, out_cha
 }
 
 /// The encoder of images of `shape`, with `channels` of mean and variance.
-pub(super) fn encoder(network: &Wan, shape: Shape, channels: u32) -> Graph {
-    let mut blocks = blocks();
+pub(super) fn encoder(network: &Wan, part: Part, shape: Shape, channels: u32) -> Graph {
+    let mut blocks = blocks(part);
     let mut x = blocks.graph.input(shape, Transform::none(shape.channels));
     x = blocks.conv3("encoder.conv_in", x, network.base_dim);
     let levels = network.channels();
@@ -46,8 +49,12 @@ pub(super) fn encoder(network: &Wan, shape: Shape, channels: u32) -> Graph {
             x = blocks.resnet(&next(), x, level_channels);
         }
         if level + 1 < levels.len() {
-            let conv = format!("{}.resample.1", next());
+            let name = next();
+            let conv = format!("{name}.resample.1");
             x = blocks.graph.convolution(&conv, x, level_channels, Conv2d::of(&conv, Window::halving(Border::After)));
+            if network.changes_time(level) {
+                x = halve_time(&mut blocks, format!("{name}.time_conv"), x, part);
+            }
         }
     }
     x = blocks.middle("encoder.mid_block", x, Some(attention));
@@ -58,8 +65,33 @@ pub(super) fn encoder(network: &Wan, shape: Shape, channels: u32) -> Graph {
     blocks.graph
 }
 
-fn blocks() -> Blocks {
-    Blocks { graph: Graph::default(), norm: Norm::Pixel, kernel: NOW }
+fn blocks(part: Part) -> Blocks {
+    let kernel = match part {
+        Part::Image => Kernel::Image(NOW),
+        Part::First | Part::Next => Kernel::Frames(Past::Kept),
+    };
+    Blocks::new(Norm::Pixel, kernel)
+}
+
+/// Twice the frames: what `time_conv` makes of each. The frame before the first that it sees is not the first of all, which stays one.
+fn double_time(blocks: &mut Blocks, name: &str, x: TensorId) -> TensorId {
+    let time = Time { taps: 3, stride: 1, past: Past::Kept };
+    let conv = Conv2d { phases: 2, ..Conv2d::of(name, Window::same(1)).over(time) };
+    let channels = blocks.graph.shape(x).channels;
+    blocks.graph.convolution(name, x, channels, conv)
+}
+
+/// Half the frames. The first of all stays as it is, and the next ones see it.
+fn halve_time(blocks: &mut Blocks, name: String, x: TensorId, part: Part) -> TensorId {
+    let time = Time { taps: 3, stride: 2, past: Past::Kept };
+    match part {
+        Part::Image => x,
+        Part::First => blocks.graph.keep(x, name, time.kept()),
+        Part::Next => {
+            let channels = blocks.graph.shape(x).channels;
+            blocks.graph.convolution(&name, x, channels, Conv2d::of(&name, Window::same(1)).over(time))
+        }
+    }
 }
 
 /// `WanAttentionBlock`: `x + proj(attention(q, k, v))`, where `q`, `k` and `v` are thirds of `to_qkv(norm(x))`.

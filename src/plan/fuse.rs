@@ -318,6 +318,8 @@ impl Fusing<'_> {
                 self.views[output.0] = View { stored: tensor, prologue: Prologue { norm, ..Prologue::default() } };
             }
             Op::Activate(activation) => self.activate(node.inputs[0], *activation, output),
+            // For the convolution that reads it first.
+            Op::Keep { .. } => self.views[output.0] = self.views[node.inputs[0].0],
             Op::Double(doubling) => {
                 let view = self.views[node.inputs[0].0];
                 assert!(view.prologue.doubling.is_none(), "a doubling of a doubling: no model has one");

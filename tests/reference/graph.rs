@@ -1,21 +1,26 @@
 //! What a graph means: every operation in f64, by loops over its definition.
 //!
-//! Knows nothing of plans. Tensors are `[h, w, c]`; what goes in and what comes out is planar, `[c, h, w]`.
+//! Knows nothing of plans. Tensors are `[h, w, frames, c]`; what goes in and what comes out is planar, `[frames, c, h, w]`.
 
 use std::collections::BTreeMap;
 
 use wgvae::HostTensor;
 use wgvae::model::graph::{
-    Activation, Border, Conv2d, Doubling, Ending, Graph, Node, Op, Shape, Take, Transform, Weight,
+    Activation, Border, Conv2d, Doubling, Ending, Graph, Node, Op, Past, Shape, Take, Transform, Weight,
 };
 
 /// Tensors of a file, in diffusers' names.
 pub(crate) type Weights = BTreeMap<String, HostTensor>;
 
+/// What was kept of the parts of a clip before: frames of what each convolution reads, by its name.
+pub(crate) type States = BTreeMap<String, Tensor>;
+
 /// One tensor.
-struct Tensor {
+#[derive(Debug, Clone)]
+pub(crate) struct Tensor {
     height: usize,
     width: usize,
+    frames: usize,
     channels: usize,
     data: Vec<f64>,
 }
@@ -25,38 +30,53 @@ pub(crate) fn evaluate(graph: &Graph, weights: &Weights, input: &[f32]) -> Vec<f
     evaluate_and_measure(graph, weights, input).0
 }
 
+/// The output of a part of a clip, with what was kept of those before.
+pub(crate) fn evaluate_part(graph: &Graph, weights: &Weights, input: &[f32], states: &mut States) -> Vec<f64> {
+    planar(tensors(graph, weights, input, states).last().expect("an output"))
+}
+
 /// The output, and the largest magnitude of anything on the way there.
 pub(crate) fn evaluate_and_measure(graph: &Graph, weights: &Weights, input: &[f32]) -> (Vec<f64>, f64) {
+    let tensors = tensors(graph, weights, input, &mut States::new());
+    let values = tensors.iter().flat_map(|tensor| &tensor.data);
+    let largest = values.fold(0.0_f64, |most, value| most.max(value.abs()));
+    (planar(tensors.last().expect("an output")), largest)
+}
+
+fn tensors(graph: &Graph, weights: &Weights, input: &[f32], states: &mut States) -> Vec<Tensor> {
     let mut tensors: Vec<Tensor> = Vec::new();
     for node in &graph.nodes {
         let inputs: Vec<&Tensor> = node.inputs.iter().map(|id| &tensors[id.0]).collect();
-        let tensor = run(node, graph.shape(node.output), &inputs, weights, input);
-        let Shape { height, width, channels } = graph.shape(node.output);
+        let tensor = run(node, graph.shape(node.output), &inputs, weights, input, states);
+        let Shape { frames, height, width, channels } = graph.shape(node.output);
         assert_eq!(
-            [tensor.height, tensor.width, tensor.channels],
-            [height, width, channels].map(size),
+            [tensor.frames, tensor.height, tensor.width, tensor.channels],
+            [frames, height, width, channels].map(size),
             "{}",
             node.name
         );
         assert_eq!(node.output.0, tensors.len(), "{} is out of order", node.name);
         tensors.push(tensor);
     }
-    let values = tensors.iter().flat_map(|tensor| &tensor.data);
-    let largest = values.fold(0.0_f64, |most, value| most.max(value.abs()));
-    (planar(tensors.last().expect("an output")), largest)
+    tensors
 }
 
-fn run(node: &Node, shape: Shape, inputs: &[&Tensor], weights: &Weights, input: &[f32]) -> Tensor {
+fn run(node: &Node, shape: Shape, inputs: &[&Tensor], weights: &Weights, input: &[f32], states: &mut States) -> Tensor {
     let weight = |part: &str| values(&weights[&format!("{}.{part}", node.name)]);
     match (&node.op, inputs) {
         (Op::Input(transform), []) => read(transform, shape, input),
-        (Op::Conv2d(conv), [x]) => convolution(conv, size(shape.channels), x, weights),
+        (Op::Conv2d(conv), [x]) => over_frames(conv, &node.name, size(shape.channels), x, weights, states),
         (Op::GroupNorm { groups, eps }, [x]) => {
             group_norm(x, size(*groups), f64::from(*eps), &weight("weight"), &weight("bias"))
         }
         (Op::PixelNorm, [x]) => pixel_norm(x, &weight("gamma")),
         (Op::Activate(Activation::Silu), [x]) => map(x, |value| value / (1.0 + (-value).exp())),
         (Op::Activate(Activation::Relu), [x]) => map(x, |value| value.max(0.0)),
+        (Op::Keep { by, frames }, [x]) => {
+            let last = (x.frames - size(*frames)..x.frames).map(|frame| x.frame(frame));
+            states.insert(by.clone(), Tensor::of_frames(&last.collect::<Vec<_>>()));
+            (*x).clone()
+        }
         (Op::Double(doubling), [x]) => double(*doubling, x),
         (Op::Add, [residual, branch]) => add(residual, branch),
         (Op::Attention, [query, key, value]) => attention(query, key, value),
@@ -66,40 +86,126 @@ fn run(node: &Node, shape: Shape, inputs: &[&Tensor], weights: &Weights, input: 
 }
 
 impl Tensor {
-    fn zeros(height: usize, width: usize, channels: usize) -> Self {
-        Self { height, width, channels, data: vec![0.0; height * width * channels] }
+    fn zeros([height, width]: [usize; 2], frames: usize, channels: usize) -> Self {
+        Self { height, width, frames, channels, data: vec![0.0; height * width * frames * channels] }
     }
 
-    fn at(&self, row: usize, column: usize) -> usize {
-        (row * self.width + column) * self.channels
+    fn size(&self) -> [usize; 2] {
+        [self.height, self.width]
     }
 
-    fn pixel(&self, row: usize, column: usize) -> &[f64] {
-        &self.data[self.at(row, column)..][..self.channels]
+    fn at(&self, row: usize, column: usize, frame: usize) -> usize {
+        ((row * self.width + column) * self.frames + frame) * self.channels
     }
 
-    fn pixel_mut(&mut self, row: usize, column: usize) -> &mut [f64] {
-        let at = self.at(row, column);
+    fn pixel(&self, row: usize, column: usize, frame: usize) -> &[f64] {
+        &self.data[self.at(row, column, frame)..][..self.channels]
+    }
+
+    fn pixel_mut(&mut self, row: usize, column: usize, frame: usize) -> &mut [f64] {
+        let at = self.at(row, column, frame);
         &mut self.data[at..][..self.channels]
+    }
+
+    /// One frame of it.
+    fn frame(&self, frame: usize) -> Self {
+        let pixels = self.data.chunks(self.frames * self.channels);
+        let data = pixels.flat_map(|pixel| pixel[frame * self.channels..][..self.channels].to_vec()).collect();
+        Self { data, frames: 1, ..*self }
+    }
+
+    /// Frames, one after the other.
+    fn of_frames(frames: &[Self]) -> Self {
+        let mut all = Self::zeros(frames[0].size(), frames.len(), frames[0].channels);
+        for (index, frame) in frames.iter().enumerate() {
+            for pixel in 0..all.height * all.width {
+                let at = (pixel * all.frames + index) * all.channels;
+                all.data[at..][..all.channels].copy_from_slice(&frame.data[pixel * all.channels..][..all.channels]);
+            }
+        }
+        all
+    }
+
+    /// What `of` makes of each frame.
+    fn each_frame(&self, of: impl Fn(&Self) -> Self) -> Self {
+        Self::of_frames(&(0..self.frames).map(|frame| of(&self.frame(frame))).collect::<Vec<_>>())
     }
 }
 
 fn read(transform: &Transform, shape: Shape, input: &[f32]) -> Tensor {
-    let mut tensor = Tensor::zeros(size(shape.height), size(shape.width), size(shape.channels));
+    let mut tensor = Tensor::zeros([shape.height, shape.width].map(size), size(shape.frames), size(shape.channels));
     let patch = size(transform.patch);
+    let planes = transform.factor.len();
     let (rows, columns) = (tensor.height / patch, tensor.width / patch);
     assert_eq!(input.len(), tensor.data.len(), "values of the input");
     for (index, &value) in input.iter().enumerate() {
-        let (column, row, channel) = (index % columns, index / columns % rows, index / columns / rows);
+        let (column, row, plane) = (index % columns, index / columns % rows, index / columns / rows);
+        let (frame, channel) = (plane / planes, plane % planes);
         let scaled = f64::from(transform.factor[channel]) * f64::from(value) + f64::from(transform.offset[channel]);
         let value = if transform.squash { 3.0 * (scaled / 3.0).tanh() } else { scaled };
         let (own, place) = (channel / (patch * patch), channel % (patch * patch));
-        tensor.pixel_mut(row * patch + place / patch, column * patch + place % patch)[own] = value;
+        tensor.pixel_mut(row * patch + place / patch, column * patch + place % patch, frame)[own] = value;
     }
     tensor
 }
 
-fn convolution(conv: &Conv2d, c_out: usize, x: &Tensor, weights: &Weights) -> Tensor {
+/// A convolution of what `x` and the frames before it are, and what it keeps of them.
+fn over_frames(
+    conv: &Conv2d,
+    name: &str,
+    channels: usize,
+    x: &Tensor,
+    weights: &Weights,
+    states: &mut States,
+) -> Tensor {
+    let own = (0..x.frames).map(|frame| x.frame(frame));
+    let past: Vec<Tensor> = match conv.time {
+        None => Vec::new(),
+        Some(time) => match time.past {
+            Past::Copies => (0..time.before()).map(|_| x.frame(0)).collect(),
+            Past::Kept => (0..size(time.before()))
+                .map(|frame| {
+                    states.get(name).map_or(Tensor::zeros(x.size(), 1, x.channels), |state| state.frame(frame))
+                })
+                .collect(),
+        },
+    };
+    let seen: Vec<Tensor> = past.into_iter().chain(own).collect();
+    if let Some(time) = conv.time {
+        states.insert(name.to_owned(), Tensor::of_frames(&seen[seen.len() - size(time.kept())..]));
+    }
+    let phases = size(conv.phases);
+    let (taps, stride) = conv.time.map_or((1, 1), |time| (size(time.taps), size(time.stride)));
+    let filters = taken(&conv.weight, weights, channels * phases * x.channels * taps * size(conv.window.side).pow(2));
+    let bias = taken(&conv.bias, weights, channels * phases);
+    let mut frames = Vec::new();
+    for first in (0..=seen.len() - taps).step_by(stride) {
+        let mut sum = convolution(conv, &in_tap(&filters, conv, taps, 0), &bias, &seen[first]);
+        for tap in 1..taps {
+            let part =
+                convolution(conv, &in_tap(&filters, conv, taps, tap), &vec![0.0; bias.len()], &seen[first + tap]);
+            sum = add(&sum, &part);
+        }
+        // The channels of one phase after those of another are frames.
+        frames.extend((0..phases).map(|phase| {
+            let pixels = sum.data.chunks(sum.channels);
+            let data = pixels.flat_map(|pixel| pixel[phase * channels..][..channels].to_vec()).collect();
+            Tensor { data, channels, ..sum }
+        }));
+    }
+    Tensor::of_frames(&frames)
+}
+
+/// One tap in time of a filter `[c_out, c_in, taps, side, side]`.
+fn in_tap(filter: &[f64], conv: &Conv2d, taps: usize, tap: usize) -> Vec<f64> {
+    let area = size(conv.window.side).pow(2);
+    let filters = filter.chunks(taps * area);
+    filters.flat_map(|filter| filter[tap * area..][..area].to_vec()).collect()
+}
+
+/// Of one frame.
+fn convolution(conv: &Conv2d, filter: &[f64], bias: &[f64], x: &Tensor) -> Tensor {
+    let c_out = bias.len();
     let (side, stride) = (size(conv.window.side), size(conv.window.stride));
     let before = match conv.window.border {
         Border::Around => side / 2,
@@ -110,13 +216,12 @@ fn convolution(conv: &Conv2d, c_out: usize, x: &Tensor, weights: &Weights) -> Te
         Border::After => 1,
     };
     let extent = |extent: usize| (extent + before + after - side) / stride + 1;
-    let filter = by_output(&taken(&conv.weight, weights, c_out * x.channels * side * side), c_out);
-    let bias = taken(&conv.bias, weights, c_out);
-    let mut y = Tensor::zeros(extent(x.height), extent(x.width), c_out);
+    let filter = by_output(filter, c_out);
+    let mut y = Tensor::zeros(x.size().map(extent), 1, c_out);
     for row in 0..y.height {
         for column in 0..y.width {
-            let sums = y.pixel_mut(row, column);
-            sums.copy_from_slice(&bias);
+            let sums = y.pixel_mut(row, column, 0);
+            sums.copy_from_slice(bias);
             for (tap, (dy, dx)) in (0..side).flat_map(|dy| (0..side).map(move |dx| (dy, dx))).enumerate() {
                 let (from_row, from_column) = (row * stride + dy, column * stride + dx);
                 let inside = (before..before + x.height).contains(&from_row)
@@ -124,7 +229,7 @@ fn convolution(conv: &Conv2d, c_out: usize, x: &Tensor, weights: &Weights) -> Te
                 if !inside {
                     continue;
                 }
-                for (channel, &value) in x.pixel(from_row - before, from_column - before).iter().enumerate() {
+                for (channel, &value) in x.pixel(from_row - before, from_column - before, 0).iter().enumerate() {
                     let factors = &filter[(channel * side * side + tap) * c_out..][..c_out];
                     sums.iter_mut().zip(factors).for_each(|(sum, factor)| *sum += value * factor);
                 }
@@ -155,6 +260,15 @@ fn taken(weight: &Weight, weights: &Weights, count: usize) -> Vec<f64> {
                 .filter(|index| index.checked_sub(size(start)).is_some_and(|index| index % size(step) < size(block)));
             rows.flat_map(|index| stored[index * row..][..row].to_vec()).collect()
         }
+        Take::Frames { frames, parts, block } => {
+            let [frames, parts, block] = [frames, parts, block].map(size);
+            let stored = stored();
+            let row = stored.len() / (frames * parts * block);
+            let rows = (0..frames).flat_map(|frame| {
+                (0..parts).flat_map(move |part| (0..block).map(move |c| (part * frames + frame) * block + c))
+            });
+            rows.flat_map(|index| stored[index * row..][..row].to_vec()).collect()
+        }
         Take::Zeros => vec![0.0; count],
         Take::Transform => panic!("the transform of the input is no weight of a convolution"),
     };
@@ -177,6 +291,10 @@ fn in_time(weight: &Weight, weights: &Weights, taps: u32, of: impl Fn(&[f64]) ->
 }
 
 fn group_norm(x: &Tensor, groups: usize, eps: f64, weight: &[f64], bias: &[f64]) -> Tensor {
+    x.each_frame(|x| group_norm_of_frame(x, groups, eps, weight, bias))
+}
+
+fn group_norm_of_frame(x: &Tensor, groups: usize, eps: f64, weight: &[f64], bias: &[f64]) -> Tensor {
     let each = x.channels / groups;
     let mut moments = vec![(0.0, 0.0); groups];
     for (index, value) in x.data.iter().enumerate() {
@@ -209,19 +327,23 @@ fn pixel_norm(x: &Tensor, gamma: &[f64]) -> Tensor {
 }
 
 fn double(doubling: Doubling, x: &Tensor) -> Tensor {
+    x.each_frame(|x| double_frame(doubling, x))
+}
+
+fn double_frame(doubling: Doubling, x: &Tensor) -> Tensor {
     let channels = match doubling {
         Doubling::Nearest => x.channels,
         Doubling::Shuffle => x.channels / 4,
     };
-    let mut y = Tensor::zeros(x.height * 2, x.width * 2, channels);
+    let mut y = Tensor::zeros(x.size().map(|extent| extent * 2), 1, channels);
     for row in 0..y.height {
         for column in 0..y.width {
-            let from = x.pixel(row / 2, column / 2);
+            let from = x.pixel(row / 2, column / 2, 0);
             let first = match doubling {
                 Doubling::Nearest => 0,
                 Doubling::Shuffle => (row % 2 * 2 + column % 2) * channels,
             };
-            y.pixel_mut(row, column).copy_from_slice(&from[first..][..channels]);
+            y.pixel_mut(row, column, 0).copy_from_slice(&from[first..][..channels]);
         }
     }
     y
@@ -233,9 +355,14 @@ fn add(residual: &Tensor, branch: &Tensor) -> Tensor {
 }
 
 fn attention(query: &Tensor, key: &Tensor, value: &Tensor) -> Tensor {
+    let frame = |frame| attention_of_frame(&query.frame(frame), &key.frame(frame), &value.frame(frame));
+    Tensor::of_frames(&(0..value.frames).map(frame).collect::<Vec<_>>())
+}
+
+fn attention_of_frame(query: &Tensor, key: &Tensor, value: &Tensor) -> Tensor {
     #[expect(clippy::cast_precision_loss, reason = "few channels")]
     let scale = 1.0 / (query.channels as f64).sqrt();
-    let mut y = Tensor::zeros(value.height, value.width, value.channels);
+    let mut y = Tensor::zeros(value.size(), 1, value.channels);
     for (query, sums) in query.data.chunks(query.channels).zip(y.data.chunks_mut(value.channels)) {
         let dot = |key: &[f64]| query.iter().zip(key).map(|(q, k)| q * k).sum::<f64>() * scale;
         let scores: Vec<f64> = key.data.chunks(key.channels).map(dot).collect();
@@ -266,8 +393,8 @@ fn with_channels(x: &Tensor, of: impl Fn(usize, f64) -> f64) -> Tensor {
 }
 
 fn planar(x: &Tensor) -> Vec<f64> {
-    let pixels = x.height * x.width;
-    (0..x.data.len()).map(|index| x.data[index % pixels * x.channels + index / pixels]).collect()
+    let (pixels, pixel) = (x.height * x.width, x.frames * x.channels);
+    (0..x.data.len()).map(|index| x.data[index % pixels * pixel + index / pixels]).collect()
 }
 
 fn values(tensor: &HostTensor) -> Vec<f64> {

@@ -64,6 +64,11 @@ impl Golden {
         self.given("image", "image_shape", 1.0)
     }
 
+    /// The frames that are encoded.
+    pub(crate) fn pixels(&self) -> Option<HostTensor> {
+        self.given("pixels", "pixels_shape", 1.0)
+    }
+
     fn given(&self, name: &str, shape: &str, scale: f32) -> Option<HostTensor> {
         Some(formula::input(name, &self.shape(shape)?, scale))
     }

@@ -84,13 +84,14 @@ fn autoencoder_kl_wan(fields: &Fields<'_>) -> Result<AutoencoderConfig> {
     wan(fields)
 }
 
-/// The fields of a network of Wan's kind. `temperal_downsample` says nothing about single images.
+/// The fields of a network of Wan's kind.
 fn wan(fields: &Fields<'_>) -> Result<AutoencoderConfig> {
     fields.only("attn_scales", &json!([]))?;
     let network = Wan {
         base_dim: fields.whole("base_dim")?.unwrap_or(96),
         dim_mult: fields.wholes("dim_mult")?.unwrap_or_else(|| vec![1, 2, 4, 4]),
         num_res_blocks: fields.whole("num_res_blocks")?.unwrap_or(2),
+        temperal_downsample: fields.flags("temperal_downsample")?.unwrap_or_else(|| vec![false, true, true]),
     };
     fields.only("decoder_base_dim", &json!(network.base_dim))?;
     Ok(AutoencoderConfig {

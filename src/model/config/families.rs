@@ -171,7 +171,12 @@ fn taef2() -> AutoencoderConfig {
 
 /// Wan 2.1; Qwen-Image has the same network and statistics, and other weights.
 fn wan21() -> AutoencoderConfig {
-    let network = Wan { base_dim: 96, dim_mult: vec![1, 2, 4, 4], num_res_blocks: 2 };
+    let network = Wan {
+        base_dim: 96,
+        dim_mult: vec![1, 2, 4, 4],
+        num_res_blocks: 2,
+        temperal_downsample: vec![false, true, true],
+    };
     AutoencoderConfig {
         latents_mean: Some(WAN_MEAN.to_vec()),
         latents_std: Some(WAN_STD.to_vec()),

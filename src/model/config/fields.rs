@@ -60,6 +60,11 @@ impl<'a> Fields<'a> {
         self.list(field, "whole numbers", whole)
     }
 
+    /// True or false, several times.
+    pub(super) fn flags(&self, field: &str) -> Result<Option<Vec<bool>>> {
+        self.list(field, "true or false", Value::as_bool)
+    }
+
     /// Numbers.
     pub(super) fn numbers(&self, field: &str) -> Result<Option<Vec<f32>>> {
         self.list(field, "numbers", number)

@@ -10,9 +10,9 @@ pub enum Network {
     Kl(Kl),
     /// `AutoencoderTiny`: TAESD and its kin.
     Tiny(Tiny),
-    /// `AutoencoderKLWan` and `AutoencoderKLQwenImage`, for single images.
+    /// `AutoencoderKLWan` and `AutoencoderKLQwenImage`: images and video.
     Wan(Wan),
-    /// `SeedVR`'s video VAE, for single images.
+    /// `SeedVR`'s VAE: images and video.
     #[serde(rename = "seedvr")]
     SeedVr(SeedVr),
 }
@@ -58,7 +58,7 @@ pub struct Tiny {
     pub use_midblock_gn: bool,
 }
 
-/// What distinguishes one `AutoencoderKLWan` from another, as far as single images go.
+/// What distinguishes one `AutoencoderKLWan` from another.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Wan {
     /// Channels that `dim_mult` counts in.
@@ -67,12 +67,19 @@ pub struct Wan {
     pub dim_mult: Vec<u32>,
     /// Resnets in a level of the encoder; the decoder has one more.
     pub num_res_blocks: u32,
+    /// Which of the encoder's changes of size change time, too, highest resolution first; the decoder's the other way round. Single images have no time.
+    pub temperal_downsample: Vec<bool>,
 }
 
 impl Wan {
     /// Channels of the levels, highest resolution first.
     pub fn channels(&self) -> Vec<u32> {
         self.dim_mult.iter().map(|multiple| multiple.saturating_mul(self.base_dim)).collect()
+    }
+
+    /// Whether change of size `index` changes time, too, highest resolution first.
+    pub(crate) fn changes_time(&self, index: usize) -> bool {
+        self.temperal_downsample.get(index).copied().unwrap_or(false)
     }
 }
 

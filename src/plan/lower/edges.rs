@@ -103,7 +103,7 @@ mod tests {
     #[test]
     fn an_input_that_is_read_again_is_fetched_again() {
         let mut graph = Graph::default();
-        let shape = Shape { height: 16, width: 8, channels: 16 };
+        let shape = Shape::image(16, 8, 16);
         let latents = graph.input(shape, Transform::none(16));
         let x = graph.conv2d("conv_in", latents, 16, 3);
         let normed = graph.group_norm("norm", x, 4, 1e-6);

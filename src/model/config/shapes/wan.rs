@@ -15,7 +15,8 @@ pub(super) fn derive(shapes: &Shapes<'_>, halves: Halves) -> Result<AutoencoderC
         })?;
     let base_dim = base_dim(shapes).filter(|base| *base > 0).ok_or("encoder.conv_in.weight")?;
     let dim_mult = channels.iter().map(|channels| channels / base_dim).collect();
-    let network = Wan { base_dim, dim_mult, num_res_blocks };
+    let temperal_downsample = changes_of_time(shapes, halves, channels.len());
+    let network = Wan { base_dim, dim_mult, num_res_blocks, temperal_downsample };
     Ok(AutoencoderConfig::new(Network::Wan(network), shapes.latent_channels()?))
 }
 
@@ -49,6 +50,18 @@ fn encoder_levels(shapes: &Shapes<'_>) -> Option<(Vec<u32>, u32)> {
     }
     let in_first_level = resnets.range(..halvings.first().copied().unwrap_or(u32::MAX)).count();
     Some((levels, in_first_level.try_into().unwrap_or(u32::MAX)))
+}
+
+/// Which of the changes of size between `levels` levels have weights that change time, highest resolution first.
+fn changes_of_time(shapes: &Shapes<'_>, halves: Halves, levels: usize) -> Vec<bool> {
+    let changes = u32::try_from(levels.saturating_sub(1)).unwrap_or(u32::MAX);
+    if halves.decoder {
+        let changed = shapes.numbers("decoder.up_blocks", |rest| rest.starts_with("upsamplers.0.time_conv."));
+        return (0..changes).rev().map(|level| changed.contains(&level)).collect();
+    }
+    let blocks = "encoder.down_blocks";
+    let changed = shapes.numbers(blocks, |rest| rest.starts_with("time_conv."));
+    shapes.numbers(blocks, |rest| rest.starts_with("resample.")).iter().map(|number| changed.contains(number)).collect()
 }
 
 /// Channels at full resolution, by the tensors there.
