@@ -9,6 +9,7 @@ mod measure;
 mod merge;
 mod model;
 mod plots;
+mod rows;
 mod text;
 
 use std::path::{Path, PathBuf};

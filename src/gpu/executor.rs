@@ -4,7 +4,6 @@
 //! measured on the submissions before. Between two of them it reports progress and honours a cancel. Transfers are part of
 //! submissions; the host copies in and out of staging while the device works on the next one.
 
-use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
@@ -13,6 +12,7 @@ use std::time::Duration;
 use web_time::Instant;
 
 use super::control::{Control, Progress, RunReport, Submission};
+use super::input::Input;
 use super::prepared::Prepared;
 use super::readback::Piece;
 use super::recorder::{Position, Recorder};
@@ -25,23 +25,6 @@ const IN_FLIGHT: usize = 2;
 
 /// Receives rows of the result, first and after the last, and their content: `[rows, w, 4]` bytes or `[3, rows, w]` f32.
 pub type RowSink<'a> = dyn FnMut((u32, u32), &[u8]) -> Result<()> + 'a;
-
-/// What a plan is run on.
-#[derive(Debug, Clone)]
-pub enum Input<'a> {
-    /// Each of the plan's inputs, planar f32 `[c, h, w]`.
-    Host(Vec<Cow<'a, [f32]>>),
-    /// The same on the device, in a buffer of the caller's.
-    #[cfg(target_arch = "wasm32")]
-    Foreign {
-        /// The buffer.
-        buffer: &'a super::ForeignBuffer,
-        /// The image's first byte in it.
-        at: u64,
-        /// Its length.
-        bytes: u64,
-    },
-}
 
 /// A submission that the device may still be working on.
 struct Flight {

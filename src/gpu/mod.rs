@@ -9,6 +9,7 @@ mod control;
 mod executor;
 mod host;
 mod host_bytes;
+mod input;
 mod ledger;
 mod pipelines;
 mod prepared;
@@ -28,13 +29,18 @@ pub use self::browser::ForeignBuffer;
 pub(crate) use self::browser::new_array;
 pub use self::buffers::GpuBuffer;
 pub use self::control::{Control, Progress, RunReport, Submission};
-pub use self::executor::{Input, RowSink};
+pub use self::executor::RowSink;
 pub use self::host_bytes::HostBytes;
+pub use self::input::Input;
 pub use self::ledger::Ledger;
 pub use self::prepared::{Prepared, Weight};
 
+#[cfg(target_arch = "wasm32")]
+use self::browser::Scopes;
 use self::pipelines::Pipelines;
-use self::scopes::{Caught, Scopes};
+use self::scopes::Caught;
+#[cfg(not(target_arch = "wasm32"))]
+use self::scopes::Scopes;
 use self::wait::Waiter;
 use crate::error::{DeviceError, Error, Result};
 use crate::kernels::Variant;

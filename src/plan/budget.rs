@@ -14,7 +14,7 @@ use crate::kernels::choice::Choice;
 use crate::kernels::winograd::TILE;
 use crate::limits::DeviceLimits;
 use crate::plan::bounds::{self, Allowance};
-use crate::plan::fuse::{Fused, Stage};
+use crate::plan::fused::{Fused, Stage};
 use crate::plan::node::Node;
 use crate::plan::nodes::nodes;
 use crate::plan::residence::{self, Residence};

@@ -6,7 +6,7 @@
 //! for nothing: queries, keys, values and what attention makes of them; what goes through a SiLU without a norm; the input and the result.
 
 use crate::model::graph::{Activation, TensorId};
-use crate::plan::fuse::{Fused, Normalize, Residual, Stage};
+use crate::plan::fused::{Fused, Normalize, Residual, Stage};
 
 /// Stores tensors at `scale` times their value.
 ///

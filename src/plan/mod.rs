@@ -20,6 +20,7 @@ mod budget;
 pub mod display;
 mod facts;
 pub mod fuse;
+pub mod fused;
 pub mod half;
 pub mod liveness;
 mod lower;
@@ -55,6 +56,7 @@ use crate::kernels::edges::CHECK_WORDS;
 use crate::kernels::{Variant, interface};
 use crate::limits::{DeviceKind, DeviceLimits};
 use crate::model::graph::Graph;
+use crate::plan::fused::Fused;
 use crate::plan::schedule::{Keep, Schedule};
 use crate::tensor::{Bytes, Storage};
 
@@ -115,7 +117,7 @@ impl Plan {
     }
 
     /// Plans `graph` with the group norms that `small` measures, the same network for a smaller image: an estimate in one pass, see
-    /// [`fuse::Fused::with_norms_of`]. The inputs are those of `small` and of `graph`; of `graph` alone where there are no group norms.
+    /// [`Fused::with_norms_of`]. The inputs are those of `small` and of `graph`; of `graph` alone where there are no group norms.
     ///
     /// # Errors
     /// See [`Self::new`].
@@ -124,7 +126,7 @@ impl Plan {
         Self::of(&fused.with_norms_of(small), limits, options)
     }
 
-    fn of(fused: &fuse::Fused, limits: &DeviceLimits, options: &PlanOptions) -> Result<Self> {
+    fn of(fused: &Fused, limits: &DeviceLimits, options: &PlanOptions) -> Result<Self> {
         let streams = schedule::streams(&nodes::nodes(fused, limits, options)?);
         let whole =
             if streams { Self::streamed(fused, limits, options)? } else { Self::whole(fused, limits, options)? };
@@ -137,7 +139,7 @@ impl Plan {
     }
 
     /// A plan that computes nothing twice.
-    fn whole(fused: &fuse::Fused, limits: &DeviceLimits, options: &PlanOptions) -> Result<Self> {
+    fn whole(fused: &Fused, limits: &DeviceLimits, options: &PlanOptions) -> Result<Self> {
         let nodes = nodes::nodes(fused, limits, options)?;
         let keep = Keep::whole(&nodes);
         let schedule = Schedule::new(&nodes, &keep, bounds::MOST_LOOKS).ok_or_else(bounds::too_many_steps)?;
@@ -146,7 +148,7 @@ impl Plan {
 
     /// The same where one pass makes nearly everything: of each tensor a few chunks exist at once, and the smaller they are, the less memory that takes and
     /// the more launches. The smallest plan that is not much slower than the fastest.
-    fn streamed(fused: &fuse::Fused, limits: &DeviceLimits, options: &PlanOptions) -> Result<Self> {
+    fn streamed(fused: &Fused, limits: &DeviceLimits, options: &PlanOptions) -> Result<Self> {
         const COARSEST: Bytes = Bytes(4 << 20);
         const FINER: [Bytes; 2] = [Bytes(2 << 20), Bytes(1 << 20)];
         const SLOWER: f64 = 1.5;

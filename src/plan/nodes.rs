@@ -7,15 +7,15 @@ use crate::kernels::WORKGROUP;
 use crate::kernels::choice::{Choice, Way};
 use crate::kernels::group_norm::MOMENTS_VEC4_BYTES;
 use crate::limits::DeviceLimits;
-use crate::model::graph::{Doubling, Shape, TensorId, Transform, Window};
-use crate::plan::fuse::{Conv, Fused, Residual, Role, Stage};
+use crate::model::graph::{TensorId, Transform, Window};
+use crate::plan::fused::{Conv, Fused, Residual, Role, Stage};
 use crate::plan::node::{Node, Read, Scratch};
 use crate::plan::partition::{self, Partition, Rows};
 use crate::plan::tiles::TileGrid;
 use crate::plan::unfolding::Unfolding;
 use crate::plan::ways::normalises_before;
 use crate::plan::{PlanOptions, bounds, lower};
-use crate::tensor::{Bytes, Storage};
+use crate::tensor::Bytes;
 
 /// The nodes of `fused`, one for each stage, in their order.
 ///
@@ -253,22 +253,5 @@ impl Making<'_> {
             }
             other => other,
         })
-    }
-}
-
-impl Fused {
-    /// How `tensor` is stored: the result in f32, everything else as `storage` says.
-    pub fn storage_of(&self, tensor: TensorId, storage: Storage) -> Storage {
-        if self.result() == Some(tensor) { Storage::F32 } else { storage }
-    }
-}
-
-impl Conv {
-    /// What the filter sees of an input of `shape`: with a shuffle, a quarter of the channels.
-    pub(super) fn read_shape(&self, shape: Shape) -> Shape {
-        match self.prologue.doubling {
-            Some(Doubling::Shuffle) => Shape { channels: shape.channels / 4, ..shape },
-            Some(Doubling::Nearest) | None => shape,
-        }
     }
 }

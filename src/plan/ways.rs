@@ -2,7 +2,7 @@
 
 use crate::kernels::choice::{Choice, Way};
 use crate::model::graph::{Doubling, Shape};
-use crate::plan::fuse::{Conv, Normalize, Residual};
+use crate::plan::fused::{Conv, Normalize, Residual};
 
 impl Choice {
     /// The way of `conv`, whose filter sees `input`.

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use super::cosine::Cosine;
+use super::grid::Place;
 use super::linear::Linear;
 use super::{BlendRule, Grid, Planes};
 use crate::tensor::Size;
@@ -82,18 +83,5 @@ impl Blender {
     fn finished_by(&self, row: usize) -> Range<u32> {
         let start = |row: usize| self.grid.rows().get(row).map_or(self.grid.latents().height, |span| span.start);
         start(row) * self.factor..start(row + 1) * self.factor
-    }
-}
-
-/// Where a tile lies, in pixels.
-#[derive(Debug)]
-pub(super) struct Place {
-    pub(super) columns: Range<u32>,
-    pub(super) rows: Range<u32>,
-}
-
-impl Place {
-    pub(super) fn size(&self) -> Size {
-        Size { width: self.columns.end - self.columns.start, height: self.rows.end - self.rows.start }
     }
 }

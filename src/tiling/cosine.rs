@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use super::Planes;
-use super::blender::Place;
+use super::grid::Place;
 use crate::tensor::Size;
 
 /// The least that the sum of weights counts for.

@@ -21,6 +21,19 @@ impl Tile {
     }
 }
 
+/// Where a tile lies, in pixels.
+#[derive(Debug)]
+pub(super) struct Place {
+    pub(super) columns: Range<u32>,
+    pub(super) rows: Range<u32>,
+}
+
+impl Place {
+    pub(super) fn size(&self) -> Size {
+        Size { width: self.columns.end - self.columns.start, height: self.rows.end - self.rows.start }
+    }
+}
+
 /// All tiles of an image: every combination of `columns` and `rows`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Grid {

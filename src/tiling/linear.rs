@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use super::Planes;
-use super::blender::Place;
+use super::grid::Place;
 use crate::tensor::Size;
 
 /// What a row of tiles leaves behind for the next tile and the next row.

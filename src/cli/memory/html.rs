@@ -11,29 +11,14 @@ use wgvae::report::{Measurement, MemoryReport, Operation};
 
 use super::labels::labels;
 use super::plots::{self, Entry, Figure};
+use super::rows::{Row, rows};
 
 const STYLE: &str = include_str!("html/style.css");
-
-/// A measurement and where it was made.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Row<'a> {
-    /// The adapter's short name.
-    pub(super) adapter: &'a str,
-    pub(super) vendor: &'a str,
-    pub(super) measurement: &'a Measurement,
-}
 
 /// The page about `reports`.
 pub(super) fn page(reports: &[MemoryReport]) -> Result<String> {
     let labels = labels(reports);
-    let mut rows = Vec::new();
-    for (report, labels) in reports.iter().zip(&labels) {
-        rows.extend(report.measurements.iter().filter_map(|measurement| {
-            let (adapter, vendor) =
-                (labels.get(measurement.adapter)?, report.adapters.get(measurement.adapter)?.vendor());
-            Some(Row { adapter, vendor, measurement })
-        }));
-    }
+    let rows = rows(reports, &labels);
     let pixels = plots::against_pixels(&rows)?;
     let predicted = plots::predicted_against_measured(&rows)?;
     let implied = plots::implied_constants(&rows)?;

@@ -6,8 +6,8 @@ use wgvae::report::estimates::{Estimator, Work, invokeai_constant};
 use wgvae::report::published::{Published, RTX_4090};
 use wgvae::{Bytes, Result, Size};
 
-use super::html::Row;
 use super::labels::distinct;
+use super::rows::Row;
 use crate::cli::chart::{Axis, COLORS, Chart, GREY, Line, Marks, Shape, log2_bytes, log2_side, svg};
 
 /// Pixels of a plot.

@@ -7,7 +7,7 @@ use super::bindings::Buffer;
 use super::typed;
 use crate::error::{Error, Result};
 use crate::gpu::buffers::GpuBuffer;
-use crate::gpu::{Gpu, Input, Prepared};
+use crate::gpu::{Gpu, Prepared};
 use crate::tensor::Bytes;
 
 /// A `GPUBuffer` of the caller's, made on the device that decodes, and the byte that counts as its first.
@@ -90,12 +90,5 @@ impl Prepared {
             data.extend(self.readbacks.read_all(&self.gpu, slot, Bytes(piece)).await?);
         }
         Ok(bytemuck::pod_collect_to_vec(&data))
-    }
-}
-
-impl<'a> Input<'a> {
-    /// Image `index` of several in the caller's buffer, of `bytes` each.
-    pub(crate) fn foreign(buffer: &'a ForeignBuffer, index: u32, bytes: u64) -> Self {
-        Self::Foreign { buffer, at: u64::from(index) * bytes, bytes }
     }
 }

@@ -6,7 +6,7 @@ use crate::kernels::matmul::{Epilogue as MatmulEpilogue, Matmul, MatmulParams};
 use crate::kernels::weights::Layout;
 use crate::kernels::winograd::{self, InParams, OutParams, POINTS, TILE, WeightsParams};
 use crate::model::graph::Shape;
-use crate::plan::fuse::{Conv, Normalize, Residual};
+use crate::plan::fused::{Conv, Normalize, Residual};
 use crate::plan::lower::pointwise::Product;
 use crate::plan::partition::{Rows, reach};
 use crate::plan::tiles::{TileBand, TileGrid};

@@ -5,7 +5,7 @@ use crate::kernels::edges::{
 };
 use crate::kernels::weights::Layout;
 use crate::model::graph::{Ending, Shape, Take, TensorId, Transform, Weight};
-use crate::plan::fuse::Stage;
+use crate::plan::fused::Stage;
 use crate::plan::{Action, CHECK_BYTES, ChannelOrder, HostSource, InputRows, Output, Planes, Resource};
 use crate::tensor::Size;
 

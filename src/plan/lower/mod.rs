@@ -19,7 +19,7 @@ use crate::kernels::weights::Layout;
 use crate::kernels::{Launch, Variant};
 use crate::limits::DeviceLimits;
 use crate::model::graph::{Take, TensorId, Weight};
-use crate::plan::fuse::{Conv, Fused, Stage};
+use crate::plan::fused::{Conv, Fused, Stage};
 use crate::plan::node::{Node, Scratch};
 use crate::plan::partition::{Partition, Rows};
 use crate::plan::schedule::{Schedule, Task};

@@ -7,7 +7,7 @@ use crate::kernels::pixel_norm::{self, PixelNormParams};
 use crate::kernels::weights::Layout;
 use crate::kernels::winograd::TILE;
 use crate::model::graph::{Shape, TensorId, Weight};
-use crate::plan::fuse::{Conv, Normalize};
+use crate::plan::fused::{Conv, Normalize};
 use crate::plan::partition::{Partition, Rows};
 use crate::plan::{BufferId, Resource};
 

@@ -4,7 +4,7 @@ use crate::kernels::matmul::{Epilogue, Matmul, MatmulParams};
 use crate::kernels::weights::Layout;
 use crate::kernels::winograd::TILE;
 use crate::model::graph::{Shape, TensorId, Weight};
-use crate::plan::fuse::{Conv, Residual, Role};
+use crate::plan::fused::{Conv, Residual, Role};
 use crate::plan::partition::Rows;
 use crate::plan::{PlanOptions, Resource};
 

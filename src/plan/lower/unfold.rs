@@ -3,7 +3,7 @@
 use crate::kernels::matmul::{Epilogue, Matmul, MatmulParams};
 use crate::kernels::unfold::{TAPS, UnfoldParams, unfold};
 use crate::plan::Resource;
-use crate::plan::fuse::Conv;
+use crate::plan::fused::Conv;
 use crate::plan::partition::reach;
 use crate::plan::unfolding::Unfolding;
 

@@ -6,8 +6,9 @@ use wgvae::report::estimates::{Estimator, Work};
 use wgvae::report::published::{RESERVE_RATIOS, RTX_4090};
 use wgvae::report::{Adapter, Measurement, MemoryReport, Operation};
 
-use super::{Row, is_exact};
+use super::is_exact;
 use crate::cli::memory::labels::distinct;
+use crate::cli::memory::rows::Row;
 use crate::cli::memory::text::storage_name;
 
 /// The machines and their adapters.

@@ -1,0 +1,25 @@
+//! The measurements of several reports in one list.
+
+use wgvae::report::{Measurement, MemoryReport};
+
+/// A measurement and where it was made.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Row<'a> {
+    /// The adapter's short name.
+    pub(super) adapter: &'a str,
+    pub(super) vendor: &'a str,
+    pub(super) measurement: &'a Measurement,
+}
+
+/// All measurements of `reports`, whose adapters are called `labels`.
+pub(super) fn rows<'a>(reports: &'a [MemoryReport], labels: &'a [Vec<String>]) -> Vec<Row<'a>> {
+    let mut rows = Vec::new();
+    for (report, labels) in reports.iter().zip(labels) {
+        rows.extend(report.measurements.iter().filter_map(|measurement| {
+            let (adapter, vendor) =
+                (labels.get(measurement.adapter)?, report.adapters.get(measurement.adapter)?.vendor());
+            Some(Row { adapter, vendor, measurement })
+        }));
+    }
+    rows
+}
