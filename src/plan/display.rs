@@ -92,6 +92,8 @@ impl Plan {
             }
             Action::Fetch { to: buffer, .. } => format!("fetch s{}", self.buffers[buffer.0].slot.0),
             Action::Park { from: buffer, .. } => format!("park s{}", self.buffers[buffer.0].slot.0),
+            Action::Recall { to: buffer, .. } => format!("recall s{}", self.buffers[buffer.0].slot.0),
+            Action::Keep { from: buffer, .. } => format!("keep s{}", self.buffers[buffer.0].slot.0),
             Action::Output { from: buffer, .. } => format!("output s{}", self.buffers[buffer.0].slot.0),
             Action::Dispatch { variant, bindings, .. } => {
                 let mut text = self.variants[*variant].file.to_owned();

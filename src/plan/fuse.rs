@@ -2,8 +2,8 @@
 //!
 //! What is left is a [`Fused`] graph. Which factor a tensor is stored at, in half precision, is `half`'s.
 
-use crate::model::graph::{Activation, Graph, Op, TensorId, Window};
-use crate::plan::fused::{Conv, Fused, Norm, Normalize, PixelNorm, Prologue, Residual, Stage};
+use crate::model::graph::{Activation, Conv2d, Graph, Node, Op, Past, Shape, TensorId, Window};
+use crate::plan::fused::{Conv, Fused, Keep, Norm, Normalize, PixelNorm, Prologue, Residual, Stage};
 use crate::plan::half;
 use crate::plan::readers::readers;
 
@@ -24,6 +24,7 @@ pub fn fuse(graph: &Graph, stream_scale: f32) -> Fused {
         graph,
         readers: readers(graph),
         views: (0..graph.shapes.len()).map(view).collect(),
+        keeps: vec![Vec::new(); graph.shapes.len()],
         fused: Fused {
             stages: Vec::new(),
             norms: Vec::new(),
@@ -46,6 +47,8 @@ struct Fusing<'a> {
     readers: Vec<Vec<usize>>,
     /// By tensor.
     views: Vec<View>,
+    /// By stored tensor, what the first convolution that reads it shall keep.
+    keeps: Vec<Vec<Keep>>,
     fused: Fused,
 }
 
@@ -55,22 +58,7 @@ impl Fusing<'_> {
         let (name, output) = (&node.name, node.output);
         match &node.op {
             Op::Input(transform) => self.fused.stages.push(Stage::Input { transform: transform.clone(), output }),
-            Op::Conv2d(conv) => {
-                let View { stored: input, prologue } = self.views[node.inputs[0].0];
-                self.fused.stages.push(Stage::Conv(Box::new(Conv {
-                    name: name.clone(),
-                    window: conv.window,
-                    weight: conv.weight.clone(),
-                    bias: conv.bias.clone(),
-                    input,
-                    prologue,
-                    residual: None,
-                    relu: false,
-                    output,
-                    scale: 1.0,
-                    bias_scale: 1.0,
-                })));
-            }
+            Op::Conv2d(conv) => self.conv(node, conv),
             Op::GroupNorm { groups, eps } => {
                 let tensor = self.stored(node.inputs[0], name);
                 assert!(self.fused.norm_of(tensor).is_none(), "two norms read the same tensor at {name}");
@@ -86,8 +74,11 @@ impl Fusing<'_> {
                 self.views[output.0] = View { stored: tensor, prologue: Prologue { norm, ..Prologue::default() } };
             }
             Op::Activate(activation) => self.activate(node.inputs[0], *activation, output),
-            // For the convolution that reads it first.
-            Op::Keep { .. } => self.views[output.0] = self.views[node.inputs[0].0],
+            Op::Keep { by, frames } => {
+                let tensor = self.stored(node.inputs[0], name);
+                self.keeps[tensor.0].push(Keep { by: by.clone(), frames: *frames });
+                self.views[output.0] = View { stored: tensor, prologue: Prologue::default() };
+            }
             Op::Double(doubling) => {
                 let view = self.views[node.inputs[0].0];
                 assert!(view.prologue.doubling.is_none(), "a doubling of a doubling: no model has one");
@@ -97,6 +88,7 @@ impl Fusing<'_> {
             Op::Add => self.add(index),
             Op::Attention => {
                 let inputs = [0, 1, 2].map(|input| self.stored(node.inputs[input], name));
+                assert_eq!(self.fused.shape(output).frames, 1, "{name} is of one frame");
                 self.fused.stages.push(Stage::Attention { name: name.clone(), inputs, output });
             }
             Op::Output(ending) => {
@@ -104,6 +96,44 @@ impl Fusing<'_> {
                 self.fused.stages.push(Stage::Output { input, ending: *ending });
             }
         }
+    }
+
+    fn conv(&mut self, node: &Node, conv: &Conv2d) {
+        let View { stored: input, prologue } = self.views[node.inputs[0].0];
+        let mut keeps = std::mem::take(&mut self.keeps[input.0]);
+        let mut past = None;
+        if let Some(time) = conv.time {
+            keeps.push(Keep { by: node.name.clone(), frames: time.kept() });
+            match time.past {
+                Past::Copies => assert_eq!(self.fused.shape(input).frames, 1, "copies of one frame at {}", node.name),
+                Past::Kept => past = Some(self.past(&node.name, input, time.before())),
+            }
+        }
+        self.fused.stages.push(Stage::Conv(Box::new(Conv {
+            name: node.name.clone(),
+            window: conv.window,
+            weight: conv.weight.clone(),
+            bias: conv.bias.clone(),
+            input,
+            prologue,
+            time: conv.time,
+            past,
+            keeps,
+            phases: conv.phases,
+            residual: None,
+            relu: false,
+            output: node.output,
+            scale: 1.0,
+            bias_scale: 1.0,
+        })));
+    }
+
+    /// `frames` frames before those of `like`, for the convolution `by`.
+    fn past(&mut self, by: &str, like: TensorId, frames: u32) -> TensorId {
+        let output = TensorId(self.fused.shapes.len());
+        self.fused.shapes.push(Shape { frames, ..self.fused.shape(like) });
+        self.fused.stages.push(Stage::Past { by: by.to_owned(), like, output });
+        output
     }
 
     /// The stored tensor that `tensor` is.
@@ -168,5 +198,6 @@ impl Fusing<'_> {
 
 /// Whether `conv` is a product and nothing else.
 fn is_plain_product(conv: &Conv) -> bool {
-    conv.window == Window::same(1) && conv.prologue == Prologue::default() && conv.residual.is_none() && !conv.relu
+    let plain = conv.window == Window::same(1) && conv.time.is_none() && conv.phases == 1;
+    plain && conv.prologue == Prologue::default() && conv.residual.is_none() && !conv.relu
 }

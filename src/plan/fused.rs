@@ -71,6 +71,15 @@ pub enum Residual {
     },
 }
 
+/// The last frames of what a convolution reads, as it is stored, those of the past in front: kept for the next block.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Keep {
+    /// The convolution that they are for.
+    pub by: String,
+    /// How many.
+    pub frames: u32,
+}
+
 /// A convolution with everything around it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Conv {
@@ -86,6 +95,14 @@ pub struct Conv {
     pub input: TensorId,
     /// How.
     pub prologue: Prologue,
+    /// How it moves over frames, where it does.
+    pub time: Option<Time>,
+    /// Frames before the first of the input, read likewise: [`Stage::Past`]'s. None where they are copies of the first.
+    pub past: Option<TensorId>,
+    /// What is kept of the input for the next block.
+    pub keeps: Vec<Keep>,
+    /// Frames that come of one: the filter's output channels are first those of the first, and so on.
+    pub phases: u32,
     /// What is added.
     pub residual: Option<Residual>,
     /// Whether everything below zero is cut off in the end.
@@ -118,6 +135,15 @@ pub enum Stage {
         /// What it produces.
         output: TensorId,
     },
+    /// What was kept of the block before.
+    Past {
+        /// The convolution that reads it.
+        by: String,
+        /// The tensor that its frames are like.
+        like: TensorId,
+        /// What it produces.
+        output: TensorId,
+    },
     /// A convolution or linear layer.
     Conv(Box<Conv>),
     /// Attention over all pixels.
@@ -143,6 +169,7 @@ impl Stage {
     pub fn name(&self) -> &str {
         match self {
             Self::Input { .. } => "input",
+            Self::Past { by, .. } => by,
             Self::Conv(conv) => &conv.name,
             Self::Attention { name, .. } => name,
             Self::Output { .. } => "output",
@@ -153,8 +180,10 @@ impl Stage {
     fn rename_tensors(&mut self, rename: impl Fn(TensorId) -> TensorId) {
         match self {
             Self::Input { output, .. } => *output = rename(*output),
+            Self::Past { like, output, .. } => (*like, *output) = (rename(*like), rename(*output)),
             Self::Conv(conv) => {
                 (conv.input, conv.output) = (rename(conv.input), rename(conv.output));
+                conv.past = conv.past.map(&rename);
                 if let Some(Residual::InPlace(residual) | Residual::Shortcut { input: residual, .. }) =
                     &mut conv.residual
                 {
@@ -172,7 +201,7 @@ impl Stage {
     /// The tensor that it stores.
     pub fn output(&self) -> Option<TensorId> {
         match self {
-            Self::Input { output, .. } | Self::Attention { output, .. } => Some(*output),
+            Self::Input { output, .. } | Self::Past { output, .. } | Self::Attention { output, .. } => Some(*output),
             Self::Conv(conv) => Some(conv.output),
             Self::Output { .. } => None,
         }
@@ -181,13 +210,13 @@ impl Stage {
     /// The tensors that it reads; of a sum in place also the residual.
     pub fn inputs(&self) -> Vec<TensorId> {
         match self {
-            Self::Input { .. } => Vec::new(),
-            Self::Conv(conv) => match &conv.residual {
-                None => vec![conv.input],
-                Some(Residual::InPlace(residual) | Residual::Shortcut { input: residual, .. }) => {
-                    vec![conv.input, *residual]
-                }
-            },
+            Self::Input { .. } | Self::Past { .. } => Vec::new(),
+            Self::Conv(conv) => {
+                let residual = conv.residual.as_ref().map(|residual| match residual {
+                    Residual::InPlace(residual) | Residual::Shortcut { input: residual, .. } => *residual,
+                });
+                [Some(conv.input), conv.past, residual].into_iter().flatten().collect()
+            }
             Self::Attention { inputs, .. } => inputs.to_vec(),
             Self::Output { input, .. } => vec![*input],
         }
@@ -241,7 +270,7 @@ impl Fused {
     pub fn result(&self) -> Option<TensorId> {
         self.stages.iter().rev().find_map(|stage| match stage {
             Stage::Output { input, .. } => Some(*input),
-            Stage::Input { .. } | Stage::Conv(_) | Stage::Attention { .. } => None,
+            Stage::Input { .. } | Stage::Past { .. } | Stage::Conv(_) | Stage::Attention { .. } => None,
         })
     }
     /// How `tensor` is stored: the result in f32, everything else as `storage` says.

@@ -48,6 +48,7 @@ fn factors(fused: &Fused, scale: f32) -> Vec<f32> {
                     streams.join(residual, conv.output);
                 }
             }
+            Stage::Past { like, output, .. } => streams.join(*like, *output),
             Stage::Input { .. } | Stage::Attention { .. } | Stage::Output { .. } => {}
         }
     }
@@ -60,6 +61,7 @@ fn factors(fused: &Fused, scale: f32) -> Vec<f32> {
 fn must_stay(stage: &Stage) -> Vec<TensorId> {
     match stage {
         Stage::Input { output, .. } => vec![*output],
+        Stage::Past { .. } => Vec::new(),
         Stage::Attention { inputs: [query, key, value], output, .. } => vec![*query, *key, *value, *output],
         Stage::Conv(conv) => {
             let bent = conv.prologue.norm.is_none() && conv.prologue.activation == Some(Activation::Silu);

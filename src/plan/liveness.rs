@@ -31,8 +31,10 @@ pub fn used(action: &Action) -> Vec<BufferId> {
             })
             .collect(),
         Action::Copy { from, to, .. } => vec![from.0, to.0],
-        Action::Fetch { to: buffer, .. } | Action::Park { from: buffer, .. } | Action::Output { from: buffer, .. } => {
-            vec![*buffer]
-        }
+        Action::Fetch { to: buffer, .. }
+        | Action::Park { from: buffer, .. }
+        | Action::Recall { to: buffer, .. }
+        | Action::Keep { from: buffer, .. }
+        | Action::Output { from: buffer, .. } => vec![*buffer],
     }
 }

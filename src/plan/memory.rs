@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 
 use crate::kernels::{Access, interface};
-use crate::plan::{Action, BufferId, CHECK_BYTES, Memory, Plan, Resource, SlotId, Step, UNUSED_BYTES};
+use crate::plan::{Action, BufferId, CHECK_BYTES, Home, Memory, Plan, Resource, SlotId, StateUse, Step, UNUSED_BYTES};
 use crate::tensor::Bytes;
 
 /// Sizes of buffers are rounded up to this many bytes.
@@ -135,7 +135,11 @@ fn apart(plan: &Plan) -> Vec<Vec<usize>> {
                     buffers.clone().for_each(|(other, _)| add(written, other));
                 }
             }
-            Action::Fetch { .. } | Action::Park { .. } | Action::Output { .. } => {}
+            Action::Fetch { .. }
+            | Action::Park { .. }
+            | Action::Recall { .. }
+            | Action::Keep { .. }
+            | Action::Output { .. } => {}
         }
     }
     for others in &mut apart {
@@ -166,14 +170,16 @@ impl Staging {
         let bytes = |buffer: &BufferId| plan.buffers[buffer.0].bytes;
         let fetches = plan.steps.iter().filter_map(|step| match &step.action {
             Action::Fetch { to, .. } => Some(bytes(to)),
-            Action::Park { .. } | Action::Output { .. } | Action::Dispatch { .. } | Action::Copy { .. } => None,
+            Action::Recall { state, part, to } if plan.is_on_host(*state, *part) => Some(bytes(to)),
+            _ => None,
         });
         let written = fetches.chain([Bytes(plan.params.len() as u64)]);
         let read = plan.steps.iter().filter_map(|step| match &step.action {
             Action::Park { from, .. } => Some(bytes(from)),
+            Action::Keep { state, part, bytes, .. } if plan.is_on_host(*state, *part) => Some(Bytes(*bytes)),
             Action::Output { .. } if plan.output.stays() => Some(CHECK_BYTES),
             Action::Output { rows, .. } => Some(Bytes(u64::from(rows.1 - rows.0) * plan.row_bytes().0)),
-            Action::Fetch { .. } | Action::Dispatch { .. } | Action::Copy { .. } => None,
+            _ => None,
         });
         let slot = |largest: Option<Bytes>, least: Bytes| {
             largest.unwrap_or_default().align_up(Self::ALIGNMENT).min(Self::PIECE.max(least.align_up(Self::ALIGNMENT)))
@@ -199,6 +205,7 @@ fn predict(plan: &Plan, timestamps: bool, other_weights: Bytes) -> Memory {
     Memory {
         weights: own + other_weights,
         slots: plan.slots.iter().copied().sum(),
+        states: plan.states.iter().map(on_device).sum(),
         params: Bytes(plan.params.len() as u64 + UNUSED_BYTES),
         staging: Staging::of(plan).bytes(),
         timestamps: if timestamps { timestamp_bytes(plan) } else { Bytes(0) },
@@ -207,6 +214,14 @@ fn predict(plan: &Plan, timestamps: bool, other_weights: Bytes) -> Memory {
         } else {
             Bytes(0)
         },
+    }
+}
+
+/// What of a state is on the device.
+fn on_device(state: &StateUse) -> Bytes {
+    match state.home {
+        Home::Device => state.bytes() + state.table,
+        Home::Host => state.table,
     }
 }
 
@@ -234,7 +249,7 @@ impl Plan {
     pub fn bound_weights(&self) -> impl Iterator<Item = usize> {
         let bindings = self.steps.iter().flat_map(|step| match &step.action {
             Action::Dispatch { bindings, .. } => bindings.as_slice(),
-            Action::Copy { .. } | Action::Fetch { .. } | Action::Park { .. } | Action::Output { .. } => &[],
+            _ => &[],
         });
         let weights: BTreeSet<usize> = bindings
             .filter_map(|binding| match binding {

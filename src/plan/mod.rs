@@ -46,8 +46,8 @@ use serde::Serialize;
 pub use self::facts::{PlanFacts, RunFacts, StageFacts};
 pub use self::options::{ChannelOrder, Output, PlanOptions, Weights};
 pub use self::parts::{
-    Action, BufferId, BufferUse, HostSource, InputRows, Memory, ParkedId, Planes, Resource, SlotId, Step, WeightId,
-    WeightKey, WeightUse,
+    Action, BufferId, BufferUse, Home, HostSource, InputRows, Memory, ParkedId, Planes, Resource, SlotId, StateId,
+    StatePart, StateUse, Step, WeightId, WeightKey, WeightUse,
 };
 
 use crate::error::{Error, Result};
@@ -87,6 +87,8 @@ pub struct Plan {
     /// Parameters of all dispatches, each aligned as the device wants uniform offsets.
     #[serde(skip)]
     pub params: Vec<u8>,
+    /// What outlives a run.
+    pub states: Vec<StateUse>,
     /// Sizes of the copies that wait in host memory.
     pub parked: Vec<Bytes>,
     /// Factors and summands of the input, `[2, c]`.
@@ -176,7 +178,7 @@ impl Plan {
     fn empty(stages: Vec<String>, limits: &DeviceLimits, options: &PlanOptions) -> Self {
         Self {
             inputs: Vec::new(),
-            result: Planes::default(),
+            result: Planes::NONE,
             storage: options.storage,
             output: options.output,
             stages,
@@ -186,6 +188,7 @@ impl Plan {
             slots: Vec::new(),
             weights: Vec::new(),
             params: Vec::new(),
+            states: Vec::new(),
             parked: Vec::new(),
             transform: Vec::new(),
             memory: Memory::default(),
@@ -201,7 +204,7 @@ impl Plan {
         self
     }
 
-    /// Host memory that one decode takes for what waits there: copies of buffers, and the packed weights it fetches.
+    /// Host memory that one decode takes for what waits there: copies of buffers, what outlives a run, and the packed weights it fetches.
     pub fn host_bytes(&self) -> Bytes {
         let parked: Bytes = self.parked.iter().copied().sum();
         let fetches = |step: &Step| matches!(step.action, Action::Fetch { from: HostSource::Weight(_), .. });
@@ -210,7 +213,8 @@ impl Plan {
         } else {
             Bytes(0)
         };
-        parked + weights
+        let states = self.states.iter().filter(|state| state.home == Home::Host).map(StateUse::bytes);
+        parked + weights + states.sum()
     }
 
     /// Bytes that one decode moves between host and device because the budget is short.
@@ -218,16 +222,32 @@ impl Plan {
         let moved = self.steps.iter().map(|step| match &step.action {
             Action::Fetch { from: HostSource::Input(_), .. } => Bytes(0),
             Action::Fetch { to: buffer, .. } | Action::Park { from: buffer, .. } => self.buffers[buffer.0].bytes,
-            Action::Dispatch { .. } | Action::Copy { .. } | Action::Output { .. } => Bytes(0),
+            Action::Recall { state, part, to } if self.is_on_host(*state, *part) => self.buffers[to.0].bytes,
+            Action::Keep { state, part, bytes, .. } if self.is_on_host(*state, *part) => Bytes(*bytes),
+            Action::Dispatch { .. }
+            | Action::Copy { .. }
+            | Action::Recall { .. }
+            | Action::Keep { .. }
+            | Action::Output { .. } => Bytes(0),
         });
         moved.sum()
+    }
+
+    /// Whether `part` of `state` is in host memory between two runs.
+    pub fn is_on_host(&self, state: StateId, part: StatePart) -> bool {
+        matches!(part, StatePart::Frames(_)) && self.states[state.0].home == Home::Host
     }
 
     /// The parts of the result: where each is when it is handed out, first row and row after the last. In order of rows.
     pub fn outputs(&self) -> impl Iterator<Item = (BufferId, (u32, u32))> {
         self.steps.iter().filter_map(|step| match &step.action {
             Action::Output { from, rows } => Some((*from, *rows)),
-            Action::Dispatch { .. } | Action::Copy { .. } | Action::Fetch { .. } | Action::Park { .. } => None,
+            Action::Dispatch { .. }
+            | Action::Copy { .. }
+            | Action::Fetch { .. }
+            | Action::Park { .. }
+            | Action::Recall { .. }
+            | Action::Keep { .. } => None,
         })
     }
 
@@ -242,14 +262,15 @@ impl Plan {
         buffers.chain(self.weights.iter().map(|weight| weight.bytes)).max().unwrap_or_default()
     }
 
-    /// Bytes of one row of the result, as [`Action::Output`] hands it over.
+    /// Bytes of one row of the result, of all frames, as [`Action::Output`] hands it over.
     pub fn row_bytes(&self) -> Bytes {
-        Bytes(self.output.row_bytes(self.result.size.width, self.result.channels))
+        let frame = self.output.row_bytes(self.result.size.width, self.result.channels);
+        Bytes(frame * u64::from(self.result.frames))
     }
 
     /// What it is run on. Of an estimate: what comes after the copy that is measured.
     pub fn input(&self) -> Planes {
-        self.inputs.last().copied().unwrap_or_default()
+        self.inputs.last().copied().unwrap_or(Planes::NONE)
     }
 
     /// Ranges of steps to submit together so that each is at most `work`, or is a single step.
@@ -284,7 +305,9 @@ impl Plan {
             Action::Fetch { to: buffer, .. }
             | Action::Park { from: buffer, .. }
             | Action::Output { from: buffer, .. } => self.buffers[buffer.0].bytes.0,
-            Action::Dispatch { .. } | Action::Copy { .. } => 0,
+            Action::Recall { state, part, to } if self.is_on_host(*state, *part) => self.buffers[to.0].bytes.0,
+            Action::Keep { state, part, bytes, .. } if self.is_on_host(*state, *part) => *bytes,
+            Action::Dispatch { .. } | Action::Copy { .. } | Action::Recall { .. } | Action::Keep { .. } => 0,
         };
         step.macs + STEP_MACS + self.transfer_work(moved)
     }

@@ -50,13 +50,25 @@ pub struct BufferUse {
     pub offset: Bytes,
 }
 
-/// Width, height and channels of what goes into a plan or comes out of it, planar `[c, h, w]`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+/// Extents of what goes into a plan or comes out of it, planar `[frames, c, h, w]`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Planes {
     /// Pixels; of latents, elements.
     pub size: Size,
-    /// Not padded.
+    /// Of each frame, not padded.
     pub channels: u32,
+    /// One of an image.
+    pub frames: u32,
+}
+
+impl Planes {
+    /// Nothing yet.
+    pub const NONE: Self = Self { size: Size { width: 0, height: 0 }, channels: 0, frames: 1 };
+
+    /// Channels of all frames.
+    pub fn planes(self) -> u32 {
+        self.channels * self.frames
+    }
 }
 
 /// Rows of one of a plan's inputs.
@@ -106,6 +118,55 @@ impl WeightUse {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(transparent)]
 pub struct ParkedId(pub usize);
+
+/// What a part of a clip keeps for the next one, by index into [`super::Plan::states`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(transparent)]
+pub struct StateId(pub usize);
+
+/// Memory that outlives a run of a plan: the last frames of what a convolution reads, as they are stored, and where a group norm is applied to them, its
+/// factors and summands. Plans of one clip share it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct StateUse {
+    /// The convolution, in diffusers' spelling.
+    pub name: String,
+    /// Rows of its input.
+    pub rows: u32,
+    /// Bytes of one row of the frames that are kept.
+    pub row_bytes: Bytes,
+    /// Bytes of the factors and summands of the norm of those frames; none without one.
+    pub table: Bytes,
+    /// Factor that the frames are stored at.
+    pub factor: f32,
+    /// Where it is kept.
+    pub home: Home,
+}
+
+impl StateUse {
+    /// Bytes of the frames.
+    pub fn bytes(&self) -> Bytes {
+        Bytes(self.row_bytes.0 * u64::from(self.rows))
+    }
+}
+
+/// Where a state is between two runs. Norms' factors and summands, a few kilobytes each, always stay on the device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Home {
+    /// On the device.
+    Device,
+    /// In host memory.
+    Host,
+}
+
+/// A part of a state.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+pub enum StatePart {
+    /// Bytes of the frames, from this one on.
+    Frames(u64),
+    /// What a norm makes of them.
+    Table,
+}
 
 /// What comes from host memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -157,6 +218,26 @@ pub enum Action {
         /// Where it goes.
         to: ParkedId,
     },
+    /// Fills a buffer with what was kept by the part of the clip before.
+    Recall {
+        /// The state.
+        state: StateId,
+        /// What of it.
+        part: StatePart,
+        /// The buffer, as long as it is.
+        to: BufferId,
+    },
+    /// Keeps what a buffer holds for the next part of the clip.
+    Keep {
+        /// The buffer, from its start.
+        from: BufferId,
+        /// The state.
+        state: StateId,
+        /// Which part of it.
+        part: StatePart,
+        /// How many bytes.
+        bytes: u64,
+    },
     /// Hands rows of the result to whoever asked for it. Plans do so in order of rows.
     Output {
         /// The buffer, as long as the rows are.
@@ -186,6 +267,8 @@ pub struct Memory {
     pub slots: Bytes,
     /// Parameters of all steps, and the buffer bound where a variant uses none.
     pub params: Bytes,
+    /// What outlives a run, as far as it is on the device.
+    pub states: Bytes,
     /// What the host writes to and reads from while the plan runs, see [`super::memory::Staging`].
     pub staging: Bytes,
     /// Timestamps of each stage, where asked for.
@@ -197,12 +280,13 @@ pub struct Memory {
 impl Memory {
     /// Everything together: the predicted peak.
     pub fn peak(self) -> Bytes {
-        self.weights + self.slots + self.params + self.staging + self.timestamps + self.picture
+        self.weights + self.slots + self.params + self.states + self.staging + self.timestamps + self.picture
     }
 }
 
 impl std::fmt::Display for Planes {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}x{}", self.size, self.channels)
+        write!(f, "{}x{}", self.size, self.channels)?;
+        if self.frames > 1 { write!(f, "x{} frames", self.frames) } else { Ok(()) }
     }
 }

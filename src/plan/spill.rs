@@ -184,8 +184,8 @@ impl Spilling {
                 }
                 Resource::Weight(_) | Resource::Unused => {}
             }),
-            Action::Output { from, .. } => place(from),
-            Action::Fetch { to, .. } => place(to),
+            Action::Keep { from, .. } | Action::Output { from, .. } => place(from),
+            Action::Fetch { to, .. } | Action::Recall { to, .. } => place(to),
             Action::Park { .. } => unreachable!("a plan is spilled once"),
         }
         self.spilled.steps.push(step);
@@ -248,7 +248,7 @@ impl Uses {
     fn add(&mut self, buffers: usize, declared: &[&[(&str, Access)]], action: &Action, weights: Weights) {
         match action {
             Action::Copy { from, to, .. } => self.items.extend([(from.0.0, false), (to.0.0, true)]),
-            Action::Output { from, .. } => self.items.push((from.0, false)),
+            Action::Keep { from, .. } | Action::Output { from, .. } => self.items.push((from.0, false)),
             Action::Dispatch { variant, bindings, .. } => {
                 let used = bindings.iter().zip(declared[*variant]).filter_map(|(binding, (_, access))| {
                     let writes = *access == Access::ReadWrite;
@@ -260,7 +260,9 @@ impl Uses {
                 });
                 self.items.extend(used);
             }
-            Action::Fetch { from: HostSource::Input(_), to } => self.items.push((to.0, true)),
+            Action::Fetch { from: HostSource::Input(_), to } | Action::Recall { to, .. } => {
+                self.items.push((to.0, true))
+            }
             Action::Fetch { .. } | Action::Park { .. } => unreachable!("a plan is spilled once"),
         }
     }
