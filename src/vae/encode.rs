@@ -1,7 +1,7 @@
 //! Encodes: an image to what its latents are made of.
 
+use super::job::Job;
 use super::options::EncodeOptions;
-use super::planner::Job;
 use super::{Fallback, Images, RowPixels, Rows, Vae};
 use crate::error::Result;
 use crate::gpu::{Control, RunReport};

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use super::planner::Job;
+use super::job::Job;
 use super::{Ready, Vae};
 use crate::error::{DeviceError, Error, Result};
 use crate::gpu::Prepared;

@@ -1,0 +1,120 @@
+//! Plans of decodes and encodes. Needs neither weights nor a device.
+
+use super::job::Job;
+use super::latents::{check_image, check_size};
+use super::options::{DecodeOptions, EncodeOptions};
+use super::tile_plans::{self, TilePlans};
+use crate::error::{Error, Result};
+use crate::limits::DeviceLimits;
+use crate::model::config::AutoencoderConfig;
+use crate::model::networks;
+use crate::plan::{Output, Plan, PlanOptions, Weights};
+use crate::tensor::{Size, Storage};
+
+/// Plans a decode of latents of `latent_size`, without a device. In tiles: the plan of those that take the most memory. With `unscaled`, latents are the VAE's
+/// own; else as the diffusion model leaves them.
+///
+/// A plan with a budget takes its weights from the host: see [`super::LoadOptions::weights_on_host`].
+///
+/// # Errors
+/// [`Error::Config`] naming a field of `config` that makes no sense; [`Error::TooLarge`] when something does not fit `limits`; [`Error::Budget`] when no plan
+/// keeps the budget; [`Error::Input`] for an empty size or one that nobody means, for limits that no device has, and for f16 on a device without `shader-f16`.
+pub fn plan_decode(
+    config: &AutoencoderConfig,
+    latent_size: Size,
+    limits: &DeviceLimits,
+    storage: Storage,
+    unscaled: bool,
+    options: &DecodeOptions,
+) -> Result<Plan> {
+    let job = Job::Decode { latent_size, unscaled, options: *options };
+    plan(config, &job, limits, &base(storage, Weights::Host))
+}
+
+/// Plans an encode of an image of `image_size` pixels, without a device. What comes of it are moments of the VAE's own latents, see [`super::Encoded`].
+///
+/// # Errors
+/// See [`plan_decode`]; [`Error::Input`] for an image that is smaller than one latent.
+pub fn plan_encode(
+    config: &AutoencoderConfig,
+    image_size: Size,
+    limits: &DeviceLimits,
+    storage: Storage,
+    options: &EncodeOptions,
+) -> Result<Plan> {
+    plan(config, &Job::Encode { image_size, options: *options }, limits, &base(storage, Weights::Host))
+}
+
+/// Plans `job`. `base`: storage, and where the weights are.
+pub(super) fn plan(config: &AutoencoderConfig, job: &Job, limits: &DeviceLimits, base: &PlanOptions) -> Result<Plan> {
+    config.validate()?;
+    limits.validate()?;
+    check_storage(base.storage, limits)?;
+    match *job {
+        Job::Decode { latent_size, unscaled, options } => {
+            check_size("size", latent_size)?;
+            check_image(config.image_size(latent_size, unscaled))?;
+            if let Some(grid) = options.tiling.grid(latent_size) {
+                tile_plans::check_patch(config, unscaled)?;
+                let options = tile_plans::tile_options(&options);
+                let tile = |latent_size| Job::Decode { latent_size, unscaled, options };
+                let plan = |size| plan(config, &tile(size), limits, base);
+                return TilePlans::new(&grid, plan).map(TilePlans::into_largest);
+            }
+            let graph = |size| networks::decoder(config, size, unscaled);
+            let plan_options = PlanOptions {
+                output: options.output,
+                profile: options.profile,
+                memory_budget: options.memory_budget,
+                parking: options.parking.allowed(limits),
+                ..base.clone()
+            };
+            match options.tiling.measured_size(latent_size) {
+                Some(small) => Plan::estimated(&graph(latent_size), &graph(small), limits, &plan_options),
+                None => Plan::new(&graph(latent_size), limits, &plan_options),
+            }
+        }
+        Job::Encode { image_size, options } => {
+            check_image(image_size)?;
+            check_encoded(config, image_size)?;
+            let plan_options = PlanOptions {
+                profile: options.profile,
+                memory_budget: options.memory_budget,
+                parking: options.parking.allowed(limits),
+                ..base.clone()
+            };
+            Plan::new(&networks::encoder(config, image_size), limits, &plan_options)
+        }
+    }
+}
+
+/// What all plans of one model have in common.
+pub(super) fn base(storage: Storage, weights: Weights) -> PlanOptions {
+    PlanOptions { weights, ..PlanOptions::new(storage, Output::Raw) }
+}
+
+/// Refuses images that no latent comes of, and those of more latents than anyone means.
+fn check_encoded(config: &AutoencoderConfig, image_size: Size) -> Result<()> {
+    let latents = config.latent_size(image_size, true);
+    if latents.width == 0 || latents.height == 0 {
+        let least = config.spatial_factor();
+        return Err(Error::Input {
+            what: "image".to_owned(),
+            expected: format!("at least {least}x{least} pixels"),
+            found: format!("{image_size}"),
+        });
+    }
+    check_size("image", latents)
+}
+
+/// Halves of the hardware's own type need a device that has them.
+fn check_storage(storage: Storage, limits: &DeviceLimits) -> Result<()> {
+    if storage != Storage::F16 || limits.shader_f16 {
+        return Ok(());
+    }
+    Err(Error::Input {
+        what: "storage".to_owned(),
+        expected: "f32 or packed_f16, on a device without shader-f16".to_owned(),
+        found: "f16".to_owned(),
+    })
+}

@@ -1,0 +1,81 @@
+//! What decodes in tiles take.
+
+use super::options::DecodeOptions;
+use crate::error::{Error, Result};
+use crate::model::config::AutoencoderConfig;
+use crate::plan::{Output, Plan};
+use crate::tensor::{Bytes, Size};
+use crate::tiling::{Grid, Tiling};
+
+/// What a decode in tiles takes: a plan for each size of tile. One is prepared at a time.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TilePlans {
+    /// Never empty. With the number of tiles of that size.
+    plans: Vec<(Plan, usize)>,
+}
+
+impl TilePlans {
+    /// Plans each size of tile with `plan`.
+    pub(super) fn new(grid: &Grid, plan: impl Fn(Size) -> Result<Plan>) -> Result<Self> {
+        // Up to half a tile of overlap leaves four, seven eighths at most 81, and all but a latent as many as there are tiles.
+        const MOST_SIZES: usize = 100;
+        let sizes = grid.sizes();
+        if sizes.len() > MOST_SIZES {
+            return Err(Error::Input {
+                what: "tile overlap".to_owned(),
+                expected: format!("one that leaves tiles of at most {MOST_SIZES} sizes, as seven eighths of a tile do"),
+                found: format!("{} latents of {}, {} sizes", grid.blend().overlap(), grid.blend().tile(), sizes.len()),
+            });
+        }
+        let plans: Result<Vec<_>> = sizes.into_iter().map(|(size, count)| Ok((plan(size)?, count))).collect();
+        Ok(Self { plans: plans? })
+    }
+
+    /// Of a decode that is not in tiles.
+    pub(super) fn whole(plan: Plan) -> Self {
+        Self { plans: vec![(plan, 1)] }
+    }
+
+    /// Each plan and the number of tiles that are decoded with it.
+    pub fn plans(&self) -> &[(Plan, usize)] {
+        &self.plans
+    }
+
+    /// Number of tiles.
+    pub fn count(&self) -> usize {
+        self.plans.iter().map(|(_, count)| count).sum()
+    }
+
+    /// GPU memory at the peak of the whole decode, weights included.
+    pub fn peak(&self) -> Bytes {
+        self.plans.iter().map(|(plan, _)| plan.memory.peak()).max().unwrap_or_default()
+    }
+
+    /// Multiply-adds of all tiles.
+    pub fn macs(&self) -> u64 {
+        self.plans.iter().map(|(plan, count)| plan.macs() * *count as u64).sum()
+    }
+
+    /// The plan that takes the most memory.
+    pub(super) fn into_largest(self) -> Plan {
+        let largest = self.plans.into_iter().map(|(plan, _)| plan).max_by_key(|plan| plan.memory.peak());
+        largest.expect("an image has at least one tile")
+    }
+}
+
+/// Refuses tiles of latents that are patches of the VAE's own: other tools cut the latter.
+pub(super) fn check_patch(config: &AutoencoderConfig, unscaled: bool) -> Result<()> {
+    if config.patch == 1 || unscaled {
+        return Ok(());
+    }
+    Err(Error::Input {
+        what: "tiling".to_owned(),
+        expected: "the VAE's own latents (unscaled), which other tools cut into tiles".to_owned(),
+        found: format!("latents that are patches of {0}x{0}", config.patch),
+    })
+}
+
+/// The options that a tile is decoded with: tiles are blended as floats, before clamping.
+pub(super) fn tile_options(options: &DecodeOptions) -> DecodeOptions {
+    DecodeOptions { output: Output::Raw, tiling: Tiling::Exact, ..*options }
+}
