@@ -10,6 +10,7 @@ mod encode;
 mod error;
 mod images;
 mod latents;
+mod planner;
 mod source;
 mod vae;
 

@@ -1,4 +1,4 @@
-//! Models on a device for JavaScript: loading, planning, and what decodes and encodes share.
+//! Models on a device for JavaScript: loading, and what decodes and encodes share.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,14 +9,11 @@ use serde::{Deserialize, Serialize};
 use wasm_bindgen::prelude::*;
 
 use super::checkpoint::WebCheckpoint;
-use super::decode::WebDecodeOptions;
 use super::device::WebGpu;
-use super::encode::WebEncodeOptions;
 use super::{Result, from_js, to_js};
 use crate::gpu::{Control, Gpu, Progress, RunReport};
-use crate::plan::{Plan, PlanFacts, RunFacts};
-use crate::tensor::{Bytes, Size};
-use crate::vae::{Fallback, LoadOptions, Planner, Precision, Vae};
+use crate::tensor::Bytes;
+use crate::vae::{Fallback, LoadOptions, Precision, Vae};
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
@@ -44,40 +41,6 @@ impl Cancel {
     /// Stops what it was given to.
     pub fn cancel(&self) {
         self.flag.store(true, Ordering::Relaxed);
-    }
-}
-
-/// Plans decodes and encodes, also while one runs.
-#[wasm_bindgen(js_name = Planner)]
-#[derive(Debug)]
-pub struct WebPlanner {
-    planner: Planner,
-}
-
-#[derive(Serialize)]
-struct PlanWithTimeline {
-    #[serde(flatten)]
-    facts: PlanFacts,
-    timeline: Vec<RunFacts>,
-}
-
-fn plan_js(plan: &Plan) -> JsValue {
-    to_js(&PlanWithTimeline { facts: plan.facts(), timeline: plan.timeline() })
-}
-
-#[wasm_bindgen(js_class = Planner)]
-impl WebPlanner {
-    /// Plans a decode of so many latents across and down.
-    pub fn plan(&self, width: u32, height: u32, options: &JsValue) -> Result<JsValue> {
-        let options: WebDecodeOptions = from_js("plan options", options)?;
-        Ok(plan_js(&self.planner.plan(Size { width, height }, &options.options())?))
-    }
-
-    /// Plans an encode of an image of so many pixels across and down.
-    #[wasm_bindgen(js_name = planEncode)]
-    pub fn plan_encode(&self, width: u32, height: u32, options: &JsValue) -> Result<JsValue> {
-        let options: WebEncodeOptions = from_js("plan options", options)?;
-        Ok(plan_js(&self.planner.plan_encode(Size { width, height }, &options.options())?))
     }
 }
 
@@ -125,11 +88,6 @@ impl WebVae {
             "pixels_per_latent": config.latent_factor(unscaled),
         });
         to_js(&info)
-    }
-
-    /// What plans its decodes and encodes.
-    pub fn planner(&self) -> WebPlanner {
-        WebPlanner { planner: self.vae.planner().clone() }
     }
 }
 
