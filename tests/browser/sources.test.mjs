@@ -6,7 +6,7 @@ import { readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { it } from 'node:test';
 
-import { nameOf } from '../../web/src/http.js';
+import { nameOf } from '../../web/src/answers.js';
 import { decoderShapes, count, fixture, modelFile } from './fixtures.mjs';
 import { writeSafetensors } from './safetensors.mjs';
 import { startServer } from './server.mjs';

@@ -2,11 +2,12 @@
 // Files at a URL, read by ranges. Every answer is checked before its bytes are believed: status, type, range, length, and that the file is
 // still the one that was opened. Servers without ranges are stream.js's.
 
+import { body, checkRange, checkType, contentRange, lengthOf, nameOf, refused, validators } from './answers.js';
 import { openCachedFile } from './cache.js';
 import { messageOf, mismatch, WgvaeError } from './errors.js';
 import { ReadAhead } from './read-ahead.js';
-import { secondsToWait, withRetries } from './retry.js';
-import { lengthOf, openStream } from './stream.js';
+import { withRetries } from './retry.js';
+import { openStream } from './stream.js';
 
 /** Asked with the first request: the header of most files. Those of large checkpoints take one more. */
 const HEAD_BYTES = 64 << 10;
@@ -204,63 +205,6 @@ async function requestWhole(url, access) {
 
 /**
  * @param {URL} url
- * @param {Response} response
- * @param {string} expected
- */
-async function refused(url, response, expected) {
-  await response.body?.cancel().catch(() => {});
-  const { status, statusText, headers } = response;
-  const found = `${status} ${statusText}`.trim();
-  // Other origins have to expose it.
-  const retryAfter = secondsToWait(headers.get('Retry-After'), Date.now());
-  const limit = status === 429 ? ', a limit on how often it may be asked' : '';
-  const wait = retryAfter === undefined ? '' : `, to be asked again in ${Math.ceil(retryAfter)} s`;
-  const message = `${url}: expected status ${expected}, found ${found}${limit}${wait}`;
-  return new WgvaeError('http', message, { expected: `status ${expected}`, found, status, ...(retryAfter !== undefined && { retryAfter }) });
-}
-
-/**
- * A page instead of a file: a login, or a server that answers every address with its start page.
- * @param {URL} url
- * @param {Response} response
- */
-export function checkType(url, response) {
-  const type = response.headers.get('Content-Type') ?? '';
-  if (!/^text\/html\b/i.test(type)) return;
-  response.body?.cancel().catch(() => {});
-  throw mismatch('http', `${url}`, 'a file', `a web page (Content-Type: ${type})`);
-}
-
-/**
- * @param {URL} url
- * @param {Response} response
- * @returns {{ first: number, last: number, total: number | undefined } | undefined} undefined where the header may not be read
- */
-function contentRange(url, response) {
-  checkType(url, response);
-  const text = response.headers.get('Content-Range');
-  // Other origins have to expose it.
-  if (text === null) return undefined;
-  const match = /^bytes (\d+)-(\d+)\/(\d+|\*)$/.exec(text.trim());
-  if (!match) throw mismatch('http', `Content-Range of ${url}`, '"bytes FIRST-LAST/LENGTH"', `"${text}"`);
-  return { first: Number(match[1]), last: Number(match[2]), total: match[3] === '*' ? undefined : Number(match[3]) };
-}
-
-/**
- * @param {URL} url
- * @param {Response} response
- * @param {{ first: number, last: number }} range what it says that it is
- * @param {number} offset
- * @param {number} length
- */
-async function checkRange(url, response, { first, last }, offset, length) {
-  if (first === offset && last === offset + length - 1) return;
-  await response.body?.cancel().catch(() => {});
-  throw mismatch('http', `Content-Range of ${url}`, `bytes ${offset}-${offset + length - 1}`, `bytes ${first}-${last}`);
-}
-
-/**
- * @param {URL} url
  * @param {Access} access
  */
 async function lengthByHead(url, access) {
@@ -268,40 +212,4 @@ async function lengthByHead(url, access) {
   const length = Number(response.headers.get('Content-Length') ?? NaN);
   if (response.ok && Number.isSafeInteger(length)) return length;
   throw mismatch('http', `${url}`, 'an answer that tells the length of the file', 'none');
-}
-
-/** @param {Response} response */
-function validators(response) {
-  return { etag: response.headers.get('ETag'), modified: response.headers.get('Last-Modified') };
-}
-
-/**
- * The answer's bytes; as many as expected, if that is known.
- * @param {URL} url
- * @param {Response} response
- * @param {number} [expected]
- */
-async function body(url, response, expected) {
-  const told = response.headers.get('Content-Length');
-  const whole = expected === undefined ? (told ? `${told} bytes` : 'a whole answer') : `${expected} bytes`;
-  let bytes;
-  try {
-    bytes = new Uint8Array(await response.arrayBuffer());
-  } catch (cause) {
-    if (cause instanceof DOMException && cause.name === 'AbortError') throw cause;
-    throw mismatch('truncated', `${url}`, whole, `one that broke off (${messageOf(cause)})`, cause);
-  }
-  if (expected === undefined || bytes.length === expected) return bytes;
-  throw mismatch(bytes.length < expected ? 'truncated' : 'http', `${url}`, whole, `${bytes.length} bytes`);
-}
-
-/** @param {URL} url */
-export function nameOf(url) {
-  const part = url.pathname.split('/').at(-1) ?? '';
-  try {
-    return decodeURIComponent(part) || url.host;
-  } catch {
-    // A % that stands for itself.
-    return part;
-  }
 }

@@ -2,10 +2,10 @@
 // A file whose server has no ranges: the whole of it comes in order, once. What is wanted is put aside while it passes, and kept in the cache
 // when it is read; the rest is let go. The stream waits until somebody wants more of it.
 
+import { checkType, lengthOf, nameOf } from './answers.js';
 import { Aside } from './aside.js';
 import { openCachedFile } from './cache.js';
 import { mismatch, messageOf, WgvaeError } from './errors.js';
-import { checkType, nameOf } from './http.js';
 import { groupReads, ReadAhead } from './read-ahead.js';
 
 /** @typedef {import('./sources.js').Access} Access */
@@ -34,18 +34,6 @@ export async function openStream(url, response, again, access) {
     throw error;
   }
   return /** @type {Source} */ (source);
-}
-
-/**
- * How long the file is that an answer holds whole; undefined where it does not say so.
- * @type {(response: Response) => number | undefined}
- */
-export function lengthOf({ headers, type }) {
-  const text = headers.get('Content-Length');
-  // Another origin shows the length by itself, but how the answer is compressed only where it exposes that.
-  const encoding = headers.get('Content-Encoding') ?? (type === 'cors' ? 'unknown' : 'identity');
-  // Of a compressed answer this is the compressed length.
-  return text === null || encoding !== 'identity' ? undefined : Number(text);
 }
 
 /** @typedef {{ 'ETag': string | null, 'Last-Modified': string | null, length: number | undefined }} Told */

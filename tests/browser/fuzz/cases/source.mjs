@@ -1,5 +1,5 @@
 // @ts-check
-// Files behind addresses: sources.js, http.js, stream.js, read-ahead.js, cache.js, aside.js, temporary.js, files.js, retry.js.
+// Files behind addresses: sources.js, http.js, stream.js, answers.js, read-ahead.js, cache.js, aside.js, temporary.js, files.js, retry.js.
 
 import assert from 'node:assert/strict';
 

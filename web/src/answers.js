@@ -1,0 +1,110 @@
+// @ts-check
+// What servers answer: how long a file is, which version of it and which part, and what is not to be believed.
+
+import { messageOf, mismatch, WgvaeError } from './errors.js';
+import { secondsToWait } from './retry.js';
+
+/**
+ * @param {URL} url
+ * @param {Response} response
+ * @param {string} expected
+ */
+export async function refused(url, response, expected) {
+  await response.body?.cancel().catch(() => {});
+  const { status, statusText, headers } = response;
+  const found = `${status} ${statusText}`.trim();
+  // Other origins have to expose it.
+  const retryAfter = secondsToWait(headers.get('Retry-After'), Date.now());
+  const limit = status === 429 ? ', a limit on how often it may be asked' : '';
+  const wait = retryAfter === undefined ? '' : `, to be asked again in ${Math.ceil(retryAfter)} s`;
+  const message = `${url}: expected status ${expected}, found ${found}${limit}${wait}`;
+  return new WgvaeError('http', message, { expected: `status ${expected}`, found, status, ...(retryAfter !== undefined && { retryAfter }) });
+}
+
+/**
+ * A page instead of a file: a login, or a server that answers every address with its start page.
+ * @param {URL} url
+ * @param {Response} response
+ */
+export function checkType(url, response) {
+  const type = response.headers.get('Content-Type') ?? '';
+  if (!/^text\/html\b/i.test(type)) return;
+  response.body?.cancel().catch(() => {});
+  throw mismatch('http', `${url}`, 'a file', `a web page (Content-Type: ${type})`);
+}
+
+/**
+ * How long the file is that an answer holds whole; undefined where it does not say so.
+ * @type {(response: Response) => number | undefined}
+ */
+export function lengthOf({ headers, type }) {
+  const text = headers.get('Content-Length');
+  // Another origin shows the length by itself, but how the answer is compressed only where it exposes that.
+  const encoding = headers.get('Content-Encoding') ?? (type === 'cors' ? 'unknown' : 'identity');
+  // Of a compressed answer this is the compressed length.
+  return text === null || encoding !== 'identity' ? undefined : Number(text);
+}
+
+/**
+ * @param {URL} url
+ * @param {Response} response
+ * @returns {{ first: number, last: number, total: number | undefined } | undefined} undefined where the header may not be read
+ */
+export function contentRange(url, response) {
+  checkType(url, response);
+  const text = response.headers.get('Content-Range');
+  // Other origins have to expose it.
+  if (text === null) return undefined;
+  const match = /^bytes (\d+)-(\d+)\/(\d+|\*)$/.exec(text.trim());
+  if (!match) throw mismatch('http', `Content-Range of ${url}`, '"bytes FIRST-LAST/LENGTH"', `"${text}"`);
+  return { first: Number(match[1]), last: Number(match[2]), total: match[3] === '*' ? undefined : Number(match[3]) };
+}
+
+/**
+ * @param {URL} url
+ * @param {Response} response
+ * @param {{ first: number, last: number }} range what it says that it is
+ * @param {number} offset
+ * @param {number} length
+ */
+export async function checkRange(url, response, { first, last }, offset, length) {
+  if (first === offset && last === offset + length - 1) return;
+  await response.body?.cancel().catch(() => {});
+  throw mismatch('http', `Content-Range of ${url}`, `bytes ${offset}-${offset + length - 1}`, `bytes ${first}-${last}`);
+}
+
+/** @param {Response} response */
+export function validators(response) {
+  return { etag: response.headers.get('ETag'), modified: response.headers.get('Last-Modified') };
+}
+
+/**
+ * The answer's bytes; as many as expected, if that is known.
+ * @param {URL} url
+ * @param {Response} response
+ * @param {number} [expected]
+ */
+export async function body(url, response, expected) {
+  const told = response.headers.get('Content-Length');
+  const whole = expected === undefined ? (told ? `${told} bytes` : 'a whole answer') : `${expected} bytes`;
+  let bytes;
+  try {
+    bytes = new Uint8Array(await response.arrayBuffer());
+  } catch (cause) {
+    if (cause instanceof DOMException && cause.name === 'AbortError') throw cause;
+    throw mismatch('truncated', `${url}`, whole, `one that broke off (${messageOf(cause)})`, cause);
+  }
+  if (expected === undefined || bytes.length === expected) return bytes;
+  throw mismatch(bytes.length < expected ? 'truncated' : 'http', `${url}`, whole, `${bytes.length} bytes`);
+}
+
+/** @param {URL} url */
+export function nameOf(url) {
+  const part = url.pathname.split('/').at(-1) ?? '';
+  try {
+    return decodeURIComponent(part) || url.host;
+  } catch {
+    // A % that stands for itself.
+    return part;
+  }
+}
