@@ -9,7 +9,7 @@ use anyhow::{Result, anyhow, ensure};
 
 use crate::command::{output, run, text};
 use crate::install::ensure_program;
-use crate::steps::wgvae;
+use crate::paths::wgvae;
 use crate::web;
 
 /// The oldest Node whose test runner and `fetch` the tests are written for.

@@ -10,7 +10,7 @@ use anyhow::{Context, Result, ensure};
 
 use crate::command::{output, run, succeeds};
 use crate::install::has_apt;
-use crate::steps::target;
+use crate::paths::target;
 
 /// Debian's next release: newer than any stable one, and its packages have been tried in unstable before.
 const SUITE: &str = "testing";

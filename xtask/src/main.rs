@@ -5,6 +5,7 @@ mod browser;
 mod command;
 mod install;
 mod lavapipe;
+mod paths;
 mod steps;
 mod times;
 mod wasm;

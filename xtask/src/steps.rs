@@ -1,6 +1,6 @@
 //! What `demo` and `test` are made of. A step says what it runs, and fails when that fails.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use anyhow::Result;
@@ -8,6 +8,7 @@ use anyhow::Result;
 use crate::command::{cargo, output, run};
 use crate::install::{ensure_adapter, ensure_component};
 use crate::lavapipe::Lavapipe;
+use crate::paths::wgvae;
 use crate::times::Times;
 use crate::{browser, wasm, web};
 
@@ -16,16 +17,6 @@ const SELECTION: [&str; 6] = ["--release", "--workspace", "--exclude", "xtask", 
 
 /// Tests of devices that also run on the system's own CPU driver where most run on a newer one, as do all of the command line: each kernel alone, and small decodes in both precisions.
 const ON_ANY_DRIVER: [&str; 3] = ["kernels::", "pictures_are_within_one_level", "a_stream_beyond_half_precision"];
-
-/// Where cargo builds.
-pub(crate) fn target() -> PathBuf {
-    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| PathBuf::from("target"), PathBuf::from)
-}
-
-/// The built command line.
-pub(crate) fn wgvae() -> PathBuf {
-    target().join("release").join(format!("wgvae{}", std::env::consts::EXE_SUFFIX))
-}
 
 pub(crate) fn demo(output: &Path) -> Result<()> {
     cargo(&["build", "--release", "--features", "cli"])?;

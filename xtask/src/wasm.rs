@@ -7,7 +7,7 @@ use anyhow::{Context, Result, ensure};
 
 use crate::command::{output, run, succeeds};
 use crate::install::{apt_install, has_apt};
-use crate::steps::target;
+use crate::paths::target;
 
 const TARGET: &str = "wasm32-unknown-unknown";
 

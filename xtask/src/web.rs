@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, ensure};
 
 use crate::command::{cargo, run, succeeds, text};
-use crate::steps::target;
+use crate::paths::target;
 use crate::wasm;
 
 /// What a visitor's browser fetches, at the same relative places as in the repository.
