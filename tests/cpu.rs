@@ -9,6 +9,8 @@ mod arguments;
 mod budgets;
 #[path = "cpu/checkpoint.rs"]
 mod checkpoint;
+#[path = "cpu/circles.rs"]
+mod circles;
 #[path = "cpu/config.rs"]
 mod config;
 #[path = "cpu/convert.rs"]
@@ -69,6 +71,8 @@ mod posterior;
 mod quality;
 #[path = "reference/mod.rs"]
 mod reference;
+#[path = "support/rust_uses.rs"]
+mod rust_uses;
 #[path = "cpu/safetensors.rs"]
 mod safetensors;
 #[path = "cpu/shaders.rs"]
