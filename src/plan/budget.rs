@@ -11,12 +11,12 @@ use std::collections::BTreeSet;
 
 use crate::error::{Error, Result};
 use crate::kernels::choice::Choice;
-use crate::kernels::winograd::TILE;
 use crate::limits::DeviceLimits;
 use crate::plan::bounds::{self, Allowance};
 use crate::plan::fused::{Fused, Stage};
 use crate::plan::node::Node;
 use crate::plan::nodes::nodes;
+use crate::plan::partition::ROW_STEP;
 use crate::plan::residence::{self, Residence};
 use crate::plan::schedule::Keep;
 use crate::plan::spill::{self, May};
@@ -194,7 +194,7 @@ fn spilled(plan: Plan, cut: &PlanOptions, room: u64) -> Option<Plan> {
 /// size and can take each other's place.
 fn cuts(fused: &Fused, limits: &DeviceLimits, options: &PlanOptions, budget: Bytes) -> Vec<PlanOptions> {
     let outputs = fused.stages.iter().filter_map(Stage::output).map(|output| fused.shape(output));
-    let rows = outputs.map(|shape| u64::from(shape.width) * u64::from(shape.channels4()) * u64::from(TILE));
+    let rows = outputs.map(|shape| u64::from(shape.width) * u64::from(shape.channels4()) * u64::from(ROW_STEP));
     let least = rows.max().unwrap_or_default() * options.storage.vec4_bytes();
     let choice = options.choice(limits);
     let mut cuts = Vec::new();

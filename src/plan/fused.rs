@@ -117,7 +117,7 @@ pub struct Conv {
 
 impl Conv {
     /// What the filter sees of an input of `shape`: with a shuffle, a quarter of the channels.
-    pub(super) fn read_shape(&self, shape: Shape) -> Shape {
+    fn read_shape(&self, shape: Shape) -> Shape {
         match self.prologue.doubling {
             Some(Doubling::Shuffle) => Shape { channels: shape.channels / 4, ..shape },
             Some(Doubling::Nearest) | None => shape,
@@ -273,9 +273,21 @@ impl Fused {
             Stage::Input { .. } | Stage::Past { .. } | Stage::Conv(_) | Stage::Attention { .. } => None,
         })
     }
+    /// Shapes of what the filter of `conv` sees, and of its output. The first is as high and wide as the stored input.
+    pub(super) fn shapes_of(&self, conv: &Conv) -> (Shape, Shape) {
+        (conv.read_shape(self.shape(conv.input)), self.shape(conv.output))
+    }
+
     /// How `tensor` is stored: the result in f32, everything else as `storage` says.
     pub fn storage_of(&self, tensor: TensorId, storage: Storage) -> Storage {
         if self.result() == Some(tensor) { Storage::F32 } else { storage }
+    }
+
+    /// Bytes of one row of `tensor`, where others are stored as `storage`.
+    pub fn row_bytes(&self, tensor: TensorId, storage: Storage) -> u64 {
+        let shape = self.shape(tensor);
+        let storage = self.storage_of(tensor, storage);
+        u64::from(shape.width) * u64::from(shape.channels4()) * storage.vec4_bytes()
     }
 
     /// What attention takes `tensor` for.

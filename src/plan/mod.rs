@@ -5,7 +5,8 @@
 //! 1. [`fuse`]: norms, SiLU, upsampling and sums become part of the convolutions around them;
 //! 2. [`nodes`] and [`partition`]: every tensor is cut into chunks of rows, and what computing one takes is added up;
 //! 3. [`schedule`]: in which order chunks are computed; under a budget [`residence`] decides which are computed again;
-//! 4. `lower`: each scheduled chunk becomes kernel launches on buffers that are not yet placed;
+//! 4. `lower`: each scheduled chunk becomes kernel launches on buffers that are not yet placed. What an operation takes and what it launches stand
+//!    side by side in `ops`;
 //! 5. [`spill`], under a budget: what waits in host memory;
 //! 6. [`liveness`]: first and last use of each buffer;
 //! 7. [`memory`]: buffers that are never live together share memory.
@@ -27,6 +28,7 @@ mod lower;
 pub mod memory;
 pub mod node;
 pub mod nodes;
+mod ops;
 mod options;
 mod pace;
 pub mod partition;
@@ -35,8 +37,6 @@ mod readers;
 pub mod residence;
 pub mod schedule;
 pub mod spill;
-pub mod tiles;
-mod unfolding;
 mod ways;
 
 use std::ops::Range;

@@ -1,5 +1,6 @@
 //! What a schedule knows of a stage: how its output is cut, what it reads, and what it takes while it runs.
 
+use crate::plan::PlanOptions;
 use crate::plan::partition::Partition;
 
 /// Memory that a stage takes while it runs, bytes of each kind. Stages of one pass share the largest of each.
@@ -74,4 +75,12 @@ pub struct Node {
     pub moments: u64,
     /// Weights it needs while it runs, bytes.
     pub weights: u64,
+}
+
+/// The scratch memory of a pass over `stages`, and whether each has transformed filters of its own. Where those would take too much, stages use
+/// the same memory in turn and transform their filters for every chunk, which costs little.
+pub(super) fn pass_scratch(nodes: &[Node], stages: &[usize], options: &PlanOptions) -> (Scratch, bool) {
+    let sizes = stages.iter().fold(Scratch::default(), |sizes, stage| sizes.max(nodes[*stage].scratch));
+    let filters: u64 = stages.iter().map(|stage| nodes[*stage].scratch.filters).sum();
+    (sizes, filters <= sizes.filters.max(options.chunk_limit.0.saturating_mul(2)))
 }

@@ -8,6 +8,9 @@ use crate::kernels::winograd;
 use crate::model::graph::Window;
 use crate::tensor::Bytes;
 
+/// Chunks and bands have a multiple of so many rows, but for the last: those of a Winograd tile.
+pub const ROW_STEP: u32 = winograd::TILE;
+
 /// Rows `start..end` of a tensor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rows {
@@ -28,16 +31,16 @@ impl Rows {
         Self { start: self.start.max(other.start), end: self.end.min(other.end) }
     }
 
-    /// Cut into pieces of at most `most` rows, each but the last a multiple of the Winograd tile.
+    /// Cut into pieces of at most `most` rows, each but the last a multiple of [`ROW_STEP`].
     pub fn bands(self, most: u32) -> impl Iterator<Item = Self> {
-        let step = (most / winograd::TILE * winograd::TILE).max(winograd::TILE);
+        let step = (most / ROW_STEP * ROW_STEP).max(ROW_STEP);
         (self.start..self.end)
             .step_by(step as usize)
             .map(move |start| Self { start, end: self.end.min(start.saturating_add(step)) })
     }
 }
 
-/// How a tensor is cut. All chunks have the same number of rows, a multiple of the Winograd tile, but for the last.
+/// How a tensor is cut. All chunks have the same number of rows, a multiple of [`ROW_STEP`], but for the last.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Partition {
     /// Rows of the tensor.
@@ -52,18 +55,17 @@ impl Partition {
     /// # Errors
     /// [`Error::TooLarge`] when even the fewest rows exceed `limit`.
     pub fn new(height: u32, row_bytes: Bytes, wanted: Bytes, limit: Bytes) -> Result<Self> {
-        let tile = winograd::TILE;
-        let least = Bytes(row_bytes.0 * u64::from(tile.min(height)));
+        let least = Bytes(row_bytes.0 * u64::from(ROW_STEP.min(height)));
         if least > limit {
-            return Err(Error::TooLarge { what: format!("a chunk of {tile} rows"), needed: least, limit });
+            return Err(Error::TooLarge { what: format!("a chunk of {ROW_STEP} rows"), needed: least, limit });
         }
         let fitting = wanted.min(limit).0 / row_bytes.0;
         let fitting = u32::try_from(fitting).unwrap_or(u32::MAX);
         if fitting >= height {
             return Ok(Self { height, rows: height });
         }
-        let count = height.div_ceil((fitting / tile * tile).max(tile));
-        Ok(Self { height, rows: height.div_ceil(count).next_multiple_of(tile).min(height) })
+        let count = height.div_ceil((fitting / ROW_STEP * ROW_STEP).max(ROW_STEP));
+        Ok(Self { height, rows: height.div_ceil(count).next_multiple_of(ROW_STEP).min(height) })
     }
 
     /// Number of chunks.
@@ -106,7 +108,7 @@ mod tests {
                 for index in 0..partition.count() {
                     let chunk = partition.chunk(index);
                     assert_eq!(chunk.start, next);
-                    assert_eq!(chunk.start % winograd::TILE, 0);
+                    assert_eq!(chunk.start % ROW_STEP, 0);
                     assert!(u64::from(chunk.count()) <= limit, "{height} {limit} {chunk:?}");
                     assert_eq!(partition.holding(chunk), index..index + 1);
                     next = chunk.end;
@@ -129,8 +131,8 @@ mod tests {
             let rows = Rows { start, end };
             let mut next = start;
             for band in rows.bands(most) {
-                assert_eq!((band.start, band.start % winograd::TILE), (next, 0));
-                assert!(band.count() <= most.max(winograd::TILE));
+                assert_eq!((band.start, band.start % ROW_STEP), (next, 0));
+                assert!(band.count() <= most.max(ROW_STEP));
                 next = band.end;
             }
             assert_eq!(next, end);

@@ -8,8 +8,7 @@ use std::collections::BTreeSet;
 
 use crate::kernels::group_norm::NORM_VEC4_BYTES;
 use crate::plan::bounds::Allowance;
-use crate::plan::lower::pass_scratch;
-use crate::plan::node::Node;
+use crate::plan::node::{Node, pass_scratch};
 use crate::plan::schedule::{Keep, Schedule};
 use crate::plan::{PlanOptions, Weights};
 

@@ -20,11 +20,6 @@ impl Choice {
         }
         way
     }
-
-    /// Rows of a band of a direct convolution that reads rows of `row_bytes`.
-    pub(super) fn direct_rows(&self, row_bytes: u64) -> u32 {
-        u32::try_from(self.winograd_scratch_bytes * 2 / row_bytes).unwrap_or(u32::MAX)
-    }
 }
 
 /// What `way` cannot do of `conv`, if anything.

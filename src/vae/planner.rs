@@ -28,7 +28,7 @@ impl Planner {
     /// Plans for a model as it will be after [`super::Vae::load`] with the same options.
     ///
     /// # Errors
-    /// [`Error::Config`] when the scaling factor cannot be told from the files and is needed.
+    /// [`crate::Error::Config`] when the scaling factor cannot be told from the files and is needed.
     pub fn new(gpu: &Gpu, checkpoint: &Checkpoint, options: LoadOptions) -> Result<Self> {
         let config = if options.unscaled { checkpoint.config() } else { checkpoint.scaled_config()? }.clone();
         let storage = options.precision.storage(gpu.limits());

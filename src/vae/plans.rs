@@ -14,7 +14,7 @@ use crate::tensor::{Size, Storage};
 /// Plans a decode of latents of `latent_size`, without a device. In tiles: the plan of those that take the most memory. With `unscaled`, latents are the VAE's
 /// own; else as the diffusion model leaves them.
 ///
-/// A plan with a budget takes its weights from the host: see [`LoadOptions::weights_on_host`].
+/// A plan with a budget takes its weights from the host: see [`super::LoadOptions::weights_on_host`].
 ///
 /// # Errors
 /// [`Error::Config`] naming a field of `config` that makes no sense; [`Error::TooLarge`] when something does not fit `limits`; [`Error::Budget`] when no plan

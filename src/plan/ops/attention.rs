@@ -1,33 +1,30 @@
-//! Lowers attention: blocks of queries by blocks of keys, two products and one step of a streaming softmax each.
+//! Attention: blocks of queries by blocks of keys, two products and one step of a streaming softmax each.
 //!
 //! The n x n matrix of scores never exists; one block of it does, `QUERIES` by at most the end of `KEYS`.
 
 use crate::kernels::attention::{FinishParams, SoftmaxParams, finish, softmax};
 use crate::kernels::matmul::{Epilogue, Matmul, MatmulParams};
 use crate::model::graph::{Shape, TensorId};
+use crate::plan::node::{Node, Scratch};
 use crate::plan::partition::Partition;
 use crate::plan::{BufferId, Resource};
 use crate::tensor::Storage;
 
-use super::{Lowering, Stored};
+use super::lowering::{Lowering, Stored};
+use super::pass::Block;
+use super::sizing::{Reach, Sizing};
 
 /// Queries of one block.
 const QUERIES: u32 = 1024;
 /// Keys of one block: a 64th of all, so that the number of blocks stays in hand, but no fewer and no more than these.
 const KEYS: std::ops::RangeInclusive<u32> = 2048..=16_384;
 
-/// The scratch memory of one block.
+/// Some pixels of a chunk of queries, keys or values.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Block {
-    /// Most queries.
-    queries: u32,
-    /// Most keys / 4.
-    row: u32,
-    scores: BufferId,
-    probabilities: BufferId,
-    accumulated: BufferId,
-    state: BufferId,
-    row_factors: BufferId,
+struct Pixels {
+    chunk: BufferId,
+    first: u32,
+    count: u32,
 }
 
 /// Queries and keys of one block, no more than the largest chunk of either has.
@@ -37,12 +34,24 @@ fn block_size(shape: Shape, queries: &Partition, keys: &Partition) -> (u32, u32)
     (chunk(queries).min(QUERIES), chunk(keys).min(wanted))
 }
 
-/// Bytes of the scratch memory of one block.
-pub(in crate::plan) fn attention_scratch(
-    shape: Shape,
-    (queries, keys): (&Partition, &Partition),
-    storage: Storage,
-) -> u64 {
+/// What it takes.
+pub(super) fn node(sizing: &Sizing<'_>, [query, key, value]: [TensorId; 3], output: TensorId) -> Node {
+    let shape = sizing.fused.shape(output);
+    let partition = sizing.partition(query).clone();
+    let inputs = [(query, Reach::Same), (key, Reach::All), (value, Reach::All)];
+    let reads = inputs.map(|(input, reach)| sizing.read(&partition, input, reach)).to_vec();
+    let (width, height, channels) = (u64::from(shape.width), u64::from(shape.height), u64::from(shape.channels));
+    let attention = block_bytes(shape, (&partition, sizing.partition(key)), sizing.options.storage);
+    Node {
+        // Scores, and what they weigh.
+        row_macs: width * (width * height * channels * 2),
+        scratch: Scratch { attention, ..Scratch::default() },
+        ..sizing.storing(output, partition, reads)
+    }
+}
+
+/// Bytes of the scratch memory of one block, by what [`Lowering::block`] makes.
+fn block_bytes(shape: Shape, (queries, keys): (&Partition, &Partition), storage: Storage) -> u64 {
     let (queries, keys) = block_size(shape, queries, keys);
     let row = u64::from(keys.div_ceil(4));
     u64::from(queries) * (row * 16 + row * storage.vec4_bytes() + u64::from(shape.channels4()) * 16 + 8 + 4)
@@ -53,15 +62,15 @@ impl Lowering<'_> {
     pub(super) fn attention(&mut self, [query, key, value]: [TensorId; 3], output: TensorId, chunk: usize) {
         let shape = self.fused.shape(output);
         let (query, key, value) = (self.tensor(query).clone(), self.tensor(key).clone(), self.tensor(value).clone());
-        let target = self.place(chunk);
+        let target = self.place(output, chunk);
         let block = self.pass.attention.unwrap_or_else(|| self.block(shape, &query.partition, &key.partition));
         self.pass.attention = Some(block);
         let chunk_pixels = query.partition.chunk(chunk).count() * shape.width;
         for first in (0..chunk_pixels).step_by(block.queries as usize) {
-            let rows = block.queries.min(chunk_pixels - first);
-            self.attend(shape, &block, (query.chunk(chunk), first, rows), &key, &value);
-            let params =
-                FinishParams { queries: rows, channels4: shape.channels4(), y_offset: first * shape.channels4() };
+            let queries = block.queries.min(chunk_pixels - first);
+            let pixels = Pixels { chunk: query.chunk(chunk), first, count: queries };
+            self.attend(shape, &block, pixels, &key, &value);
+            let params = FinishParams { queries, channels4: shape.channels4(), y_offset: first * shape.channels4() };
             let bindings = [block.accumulated, block.state, target].map(Resource::Buffer);
             self.launch(finish(self.options.storage, params), &bindings);
         }
@@ -83,34 +92,28 @@ impl Lowering<'_> {
     }
 
     /// Accumulates all keys for one block of queries.
-    fn attend(&mut self, shape: Shape, block: &Block, queries: (BufferId, u32, u32), key: &Stored, value: &Stored) {
+    fn attend(&mut self, shape: Shape, block: &Block, queries: Pixels, key: &Stored, value: &Stored) {
         let mut first_block = true;
         for chunk in 0..key.partition.count() {
             let chunk_pixels = key.partition.chunk(chunk).count() * shape.width;
             for first in (0..chunk_pixels).step_by((block.row * 4) as usize) {
                 let keys = (block.row * 4).min(chunk_pixels - first);
-                self.scores(shape, block, queries, (key.chunk(chunk), first, keys), chunk_pixels.div_ceil(4));
+                let key = Pixels { chunk: key.chunk(chunk), first, count: keys };
+                self.scores(shape, block, queries, key, chunk_pixels.div_ceil(4));
                 #[expect(clippy::cast_precision_loss, reason = "channel counts are small")]
                 let scale = 1.0 / (shape.channels as f32).sqrt();
                 let params = SoftmaxParams { keys, row: block.row, scale, first: u32::from(first_block) };
                 let bindings =
                     [block.scores, block.probabilities, block.state, block.row_factors].map(Resource::Buffer);
-                self.launch(softmax(self.options.storage, queries.2, params), &bindings);
-                self.weigh(shape, block, queries.2, (value.chunk(chunk), first, keys));
+                self.launch(softmax(self.options.storage, queries.count, params), &bindings);
+                self.weigh(shape, block, queries.count, Pixels { chunk: value.chunk(chunk), first, count: keys });
                 first_block = false;
             }
         }
     }
 
     /// `scores = queries keys^T`
-    fn scores(
-        &mut self,
-        shape: Shape,
-        block: &Block,
-        (query, first_query, queries): (BufferId, u32, u32),
-        (key, first_key, keys): (BufferId, u32, u32),
-        key_row: u32,
-    ) {
+    fn scores(&mut self, shape: Shape, block: &Block, queries: Pixels, keys: Pixels, key_row: u32) {
         let tile = self.choice.matmul_tile;
         let launch = Matmul {
             input: self.options.storage,
@@ -119,15 +122,15 @@ impl Lowering<'_> {
             tile,
             batch: 1,
             params: MatmulParams {
-                m: queries,
-                m_stored: queries,
-                n4: keys.div_ceil(4),
+                m: queries.count,
+                m_stored: queries.count,
+                n4: keys.count.div_ceil(4),
                 k4: shape.channels4(),
-                a_offset: first_query * shape.channels4(),
+                a_offset: queries.first * shape.channels4(),
                 a_row: shape.channels4(),
                 a_column: 1,
                 a_batch: 0,
-                b_offset: first_key / 4,
+                b_offset: keys.first / 4,
                 b_row: key_row,
                 b_block: tile.columns4(),
                 b_batch: 0,
@@ -138,12 +141,12 @@ impl Lowering<'_> {
             },
         }
         .launch();
-        let (query, key) = (Resource::Buffer(query), Resource::Buffer(key));
+        let (query, key) = (Resource::Buffer(queries.chunk), Resource::Buffer(keys.chunk));
         self.launch(launch, &[query, key, Resource::Unused, Resource::Unused, Resource::Buffer(block.scores)]);
     }
 
     /// `accumulated = row_factors * accumulated + probabilities values`
-    fn weigh(&mut self, shape: Shape, block: &Block, queries: u32, (value, first_key, keys): (BufferId, u32, u32)) {
+    fn weigh(&mut self, shape: Shape, block: &Block, queries: u32, values: Pixels) {
         let tile = self.choice.matmul_tile;
         let launch = Matmul {
             input: self.options.storage,
@@ -155,12 +158,12 @@ impl Lowering<'_> {
                 m: queries,
                 m_stored: queries,
                 n4: shape.channels4(),
-                k4: keys.div_ceil(4),
+                k4: values.count.div_ceil(4),
                 a_offset: 0,
                 a_row: block.row,
                 a_column: 1,
                 a_batch: 0,
-                b_offset: first_key * shape.channels4(),
+                b_offset: values.first * shape.channels4(),
                 b_row: shape.channels4(),
                 b_block: tile.columns4(),
                 b_batch: 0,
@@ -173,7 +176,7 @@ impl Lowering<'_> {
         .launch();
         let bindings = [
             Resource::Buffer(block.probabilities),
-            Resource::Buffer(value),
+            Resource::Buffer(values.chunk),
             Resource::Unused,
             Resource::Buffer(block.row_factors),
             Resource::Buffer(block.accumulated),

@@ -1,18 +1,30 @@
-//! Lowers the first and the last stage.
+//! The first stage: rows that the host gives become a stored tensor.
 
-use crate::kernels::edges::{
-    ImageCheckParams, ImageOutParams, PlanesInParams, PlanesOutParams, image_check, image_out, planes_in, planes_out,
-};
+use crate::error::Result;
+use crate::kernels::edges::{PlanesInParams, planes_in};
 use crate::kernels::weights::Layout;
-use crate::model::graph::{Ending, Shape, Take, TensorId, Transform, Weight};
+use crate::model::graph::{Shape, Take, TensorId, Transform, Weight};
 use crate::plan::fused::Stage;
-use crate::plan::{Action, CHECK_BYTES, ChannelOrder, HostSource, InputRows, Output, Planes, Resource};
+use crate::plan::node::{Node, Scratch};
+use crate::plan::{Action, HostSource, InputRows, Planes, Resource};
 use crate::tensor::Size;
 
-use super::Lowering;
+use super::lowering::Lowering;
+use super::pass::Shared;
+use super::sizing::Sizing;
+
+/// What it takes.
+pub(super) fn node(sizing: &Sizing<'_>, transform: &Transform, output: TensorId) -> Result<Node> {
+    let shape = sizing.fused.shape(output);
+    let row_bytes = planes_bytes(shape, transform, transform.patch) / u64::from(transform.patch);
+    let partition = sizing.cut(output, None, row_bytes)?;
+    let planes = planes_bytes(shape, transform, partition.chunk(0).count());
+    let scratch = Scratch { planes, ..Scratch::default() };
+    Ok(Node { scratch, ..sizing.storing(output, partition, Vec::new()) })
+}
 
 /// Bytes of the input that `rows` rows of a tensor of `shape` are made from.
-pub(in crate::plan) fn planes_bytes(shape: Shape, transform: &Transform, rows: u32) -> u64 {
+fn planes_bytes(shape: Shape, transform: &Transform, rows: u32) -> u64 {
     let (patch, channels) = (transform.patch, transform.factor.len() as u64);
     u64::from(rows.div_ceil(patch)) * u64::from(shape.width / patch) * channels * 4
 }
@@ -26,12 +38,9 @@ impl Lowering<'_> {
         self.plan.transform = [transform.factor.as_slice(), &transform.offset].concat();
         let input = self
             .input_index(Planes { size: Size { width: shape.width / patch, height: shape.height / patch }, channels });
-        let bytes = self.pass.sizes.planes;
-        let planes = self.pass.planes.unwrap_or_else(|| self.scratch("planes", bytes));
-        self.pass.planes = Some(planes);
-        let target = self.place(chunk);
-        let stored = &self.stored[self.stage];
-        let (storage, own) = (stored.storage, stored.partition.chunk(chunk));
+        let planes = self.shared(Shared::Planes);
+        let target = self.place(output, chunk);
+        let (storage, own) = (self.output_of_stage().storage, self.rows(chunk));
         let rows = (own.start / patch, own.end.div_ceil(patch));
         self.step(Action::Fetch { from: HostSource::Input(InputRows { input, rows }), to: planes }, 0);
         let params = PlanesInParams {
@@ -54,40 +63,6 @@ impl Lowering<'_> {
             self.plan.inputs.push(planes);
         }
         index
-    }
-
-    /// Bytes after the rows of a chunk of the result: what `image_check` found.
-    pub(super) fn check_bytes(&self) -> u64 {
-        if self.options.output.stays() { CHECK_BYTES.0 } else { 0 }
-    }
-
-    pub(super) fn output(&mut self, input: TensorId, ending: Ending, chunk: usize) {
-        let shape = self.fused.shape(input);
-        self.plan.result = Planes { size: Size { width: shape.width, height: shape.height }, channels: shape.channels };
-        let source = self.tensor(input).chunk(chunk);
-        let own = self.nodes[self.stage].partition.chunk(chunk);
-        let pixels = own.count() * shape.width;
-        let result = self.place(chunk);
-        let (width, output) = (shape.width, self.options.output);
-        let stride = u32::try_from(output.row_bytes(width, shape.channels) / 4).unwrap_or(u32::MAX);
-        let Ending { factor, offset, clamp } = ending;
-        let launch = match output {
-            Output::Raw => {
-                let (channels, channels4) = (shape.channels, shape.channels4());
-                planes_out(clamp, PlanesOutParams { pixels, channels, channels4, factor, offset })
-            }
-            // A picture is cut off at -1 and 1 anyway.
-            Output::Rgba8 | Output::Picture(_) => {
-                let bgra = output == Output::Picture(ChannelOrder::Bgra);
-                image_out(bgra, ImageOutParams { pixels, width, stride, factor, offset })
-            }
-        };
-        self.launch(launch, &[Resource::Buffer(source), Resource::Buffer(result)]);
-        if output.stays() {
-            let params = ImageCheckParams { pixels, width, stride, check: own.count() * stride };
-            self.launch(image_check(params), &[Resource::Buffer(result)]);
-        }
-        self.step(Action::Output { from: result, rows: (own.start, own.end) }, 0);
     }
 }
 

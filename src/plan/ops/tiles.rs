@@ -17,7 +17,7 @@ const LEAST_TILES: u64 = 64;
 
 /// The tiles of one convolution's output. Bands of whole rows of tiles where one fits the scratch memory, else parts of one row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct TileGrid {
+pub(super) struct TileGrid {
     /// Tiles in a row.
     columns: u32,
     /// Rows of tiles.
@@ -25,44 +25,44 @@ pub struct TileGrid {
     /// Tiles in a row of a band.
     band_columns: u32,
     /// Image rows of a band.
-    pub band_rows: u32,
+    pub(super) band_rows: u32,
     /// Tiles of one run of moments.
-    pub run: u32,
+    pub(super) run: u32,
     /// Groups of filters that one buffer of transformed filters holds.
-    pub filter_blocks: u32,
+    pub(super) filter_blocks: u32,
     /// vec4 output channels of one such group.
-    pub block_columns4: u32,
+    pub(super) block_columns4: u32,
     c_in4: u32,
     c_out4: u32,
 }
 
 /// Tiles that are transformed and multiplied together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct TileBand {
+pub(super) struct TileBand {
     /// Rows of the output.
-    pub rows: Rows,
+    pub(super) rows: Rows,
     /// First tile column, and how many.
-    pub tile_x0: u32,
+    pub(super) tile_x0: u32,
     /// Tiles in a row.
-    pub tiles_x: u32,
+    pub(super) tiles_x: u32,
     /// First run of moments.
-    pub moments_offset: u32,
+    pub(super) moments_offset: u32,
     /// Runs in a row of tiles.
-    pub runs_x: u32,
+    pub(super) runs_x: u32,
     /// Runs.
-    pub runs: u32,
+    pub(super) runs: u32,
 }
 
 impl TileBand {
     /// All its tiles.
-    pub fn tiles(&self) -> u32 {
+    pub(super) fn tiles(&self) -> u32 {
         self.tiles_x * self.rows.count().div_ceil(TILE)
     }
 }
 
 impl TileGrid {
     /// The grid of a convolution from `input` to `output`, with intermediates that stay in cache and within one binding.
-    pub fn new(input: Shape, output: Shape, choice: &Choice, limits: &DeviceLimits) -> Self {
+    pub(super) fn new(input: Shape, output: Shape, choice: &Choice, limits: &DeviceLimits) -> Self {
         let (c_in4, c_out4) = (input.channels4(), output.channels4());
         let (columns, rows) = (output.width.div_ceil(TILE), output.height.div_ceil(TILE));
         let tile_bytes = u64::from(POINTS) * u64::from(c_in4.max(c_out4)) * 16;
@@ -83,7 +83,7 @@ impl TileGrid {
     }
 
     /// The bands of `rows`, which start at a multiple of the tile.
-    pub fn bands(&self, rows: Rows) -> Vec<TileBand> {
+    pub(super) fn bands(&self, rows: Rows) -> Vec<TileBand> {
         let mut result = Vec::new();
         for band in rows.bands(self.band_rows) {
             let tile_rows = band.count().div_ceil(TILE);
@@ -105,27 +105,27 @@ impl TileGrid {
     }
 
     /// Runs of moments of the whole output.
-    pub fn runs(&self) -> u64 {
+    pub(super) fn runs(&self) -> u64 {
         u64::from(self.row_runs()) * u64::from(self.rows)
     }
 
     /// The most tiles of a band in a chunk of `chunk_rows`.
-    pub fn most_tiles(&self, chunk_rows: u32) -> u32 {
+    pub(super) fn most_tiles(&self, chunk_rows: u32) -> u32 {
         self.band_columns * self.band_rows.min(chunk_rows).div_ceil(TILE)
     }
 
     /// Bytes of one transformed tile of `channels4` groups of channels.
-    pub fn tile_bytes(&self, channels4: u32) -> u64 {
+    pub(super) fn tile_bytes(&self, channels4: u32) -> u64 {
         u64::from(POINTS) * u64::from(channels4) * 16
     }
 
     /// Bytes of one group of transformed filters.
-    pub fn block_bytes(&self) -> u64 {
+    pub(super) fn block_bytes(&self) -> u64 {
         u64::from(POINTS * self.block_columns4) * u64::from(self.c_in4 * 4) * 16
     }
 
     /// Bytes of all transformed filters.
-    pub fn filter_bytes(&self) -> u64 {
+    pub(super) fn filter_bytes(&self) -> u64 {
         self.block_bytes() * u64::from(self.c_out4.div_ceil(self.block_columns4))
     }
 }

@@ -1,14 +1,15 @@
-//! Lowers 1x1 convolutions and linear layers: one product per band.
+//! 1x1 convolutions and linear layers: one product a band.
 
 use crate::kernels::matmul::{Epilogue, Matmul, MatmulParams};
 use crate::kernels::weights::Layout;
-use crate::kernels::winograd::TILE;
 use crate::model::graph::{Shape, TensorId, Weight};
 use crate::plan::fused::{Conv, Residual, Role};
-use crate::plan::partition::Rows;
+use crate::plan::node::Scratch;
+use crate::plan::partition::{Partition, ROW_STEP, Rows};
 use crate::plan::{PlanOptions, Resource};
 
-use super::Lowering;
+use super::lowering::Lowering;
+use super::sizing::Sizing;
 
 /// A launch of more multiply-adds than this is cut, so that no submission runs long.
 const MACS_PER_LAUNCH: u64 = 1 << 30;
@@ -32,16 +33,26 @@ pub(super) struct Product<'a> {
 }
 
 /// Rows of a band of a product from `input` to `output`, cut so that no launch runs long.
-pub(in crate::plan) fn product_rows(input: Shape, output: Shape, options: &PlanOptions) -> u32 {
+fn band_rows(input: Shape, output: Shape, options: &PlanOptions) -> u32 {
     let row_macs = u64::from(input.width) * u64::from(input.channels) * u64::from(output.channels);
     let row_bytes = u64::from(input.width) * u64::from(input.channels4()) * options.storage.vec4_bytes();
-    let rows = (MACS_PER_LAUNCH / row_macs).min(options.chunk_limit.0 / row_bytes).max(u64::from(TILE));
-    u32::try_from(rows).unwrap_or(u32::MAX) / TILE * TILE
+    let rows = (MACS_PER_LAUNCH / row_macs).min(options.chunk_limit.0 / row_bytes).max(u64::from(ROW_STEP));
+    u32::try_from(rows).unwrap_or(u32::MAX) / ROW_STEP * ROW_STEP
+}
+
+/// What it takes: normalised rows. A band lies in one chunk of its input.
+pub(super) fn scratch(sizing: &Sizing<'_>, conv: &Conv, output: &Partition) -> Scratch {
+    if conv.prologue.norm.is_none() {
+        return Scratch::default();
+    }
+    let most = band_rows(sizing.fused.shape(conv.input), sizing.fused.shape(conv.output), sizing.options);
+    let rows = most.min(output.rows).min(sizing.partition(conv.input).rows);
+    Scratch { normed: u64::from(rows) * sizing.row_bytes(conv.input), ..Scratch::default() }
 }
 
 impl Lowering<'_> {
-    pub(super) fn pointwise(&mut self, conv: &Conv, chunk: usize, measure: bool) {
-        self.place(chunk);
+    pub(super) fn product(&mut self, conv: &Conv, chunk: usize, measure: bool) {
+        self.place(conv.output, chunk);
         let keys = self.fused.attention_role(conv.output) == Some(Role::Key);
         let epilogue = match &conv.residual {
             Some(Residual::InPlace(_)) => Epilogue::BiasAccumulate,
@@ -66,8 +77,8 @@ impl Lowering<'_> {
 
     /// The product of all rows of chunk `chunk` of the current stage, with the input as `conv` normalises it, if there is one.
     pub(super) fn product_of_chunk(&mut self, product: &Product<'_>, chunk: usize, conv: Option<&Conv>) {
-        let most = product_rows(self.fused.shape(product.input), self.fused.shape(product.output), self.options);
-        let own = self.stored[self.stage].partition.chunk(chunk);
+        let most = band_rows(self.fused.shape(product.input), self.fused.shape(product.output), self.options);
+        let own = self.rows(chunk);
         let input = self.tensor(product.input).partition.clone();
         for index in input.holding(own) {
             for rows in own.intersect(input.chunk(index)).bands(most) {
@@ -77,12 +88,17 @@ impl Lowering<'_> {
                 }
                 let shape = self.fused.shape(product.input);
                 let offset = (rows.start - row0) * shape.width * shape.channels4();
-                self.product(product, (rows, chunk), (Resource::Buffer(source), offset));
+                self.product_of_rows(product, (rows, chunk), (Resource::Buffer(source), offset));
             }
         }
     }
 
-    fn product(&mut self, product: &Product<'_>, (rows, chunk): (Rows, usize), (source, a_offset): (Resource, u32)) {
+    fn product_of_rows(
+        &mut self,
+        product: &Product<'_>,
+        (rows, chunk): (Rows, usize),
+        (source, a_offset): (Resource, u32),
+    ) {
         let shape = self.fused.shape(product.input);
         let c_out = self.fused.shape(product.output).channels;
         let (k4, n4) = (shape.channels4(), c_out.div_ceil(4));
@@ -90,7 +106,7 @@ impl Lowering<'_> {
         let weight = self.weight(product.weight, layout, 1.0);
         let bias = self.weight(product.bias, Layout::Vector { channels: c_out }, product.bias_scale);
         let tile = self.choice.matmul_tile;
-        let output = &self.stored[self.stage];
+        let output = self.output_of_stage();
         let own = output.partition.chunk(chunk);
         let m = rows.count() * shape.width;
         let first_pixel = (rows.start - own.start) * shape.width;

@@ -1,25 +1,35 @@
-//! Lowers 3x3 convolutions that move by more than a pixel: what each output pixel sees is written out, and multiplied.
+//! 3x3 convolutions that move by more than a pixel: what each output pixel sees is written out, and multiplied.
 
+use crate::kernels::choice::Way;
 use crate::kernels::matmul::{Epilogue, Matmul, MatmulParams};
 use crate::kernels::unfold::{TAPS, UnfoldParams, unfold};
 use crate::plan::Resource;
 use crate::plan::fused::Conv;
-use crate::plan::partition::reach;
-use crate::plan::unfolding::Unfolding;
+use crate::plan::node::Scratch;
+use crate::plan::partition::{Partition, reach};
 
-use super::Lowering;
+use super::filter::input_rows;
+use super::lowering::Lowering;
+use super::pass::Shared;
+use super::sizing::Sizing;
+use super::unfolding::Unfolding;
+
+/// What it takes.
+pub(super) fn scratch(sizing: &Sizing<'_>, conv: &Conv, output: &Partition) -> Scratch {
+    let (input, shape) = sizing.fused.shapes_of(conv);
+    let unfolding = Unfolding::new(input, shape, sizing.options.storage, &sizing.choice, sizing.limits);
+    let seen = unfolding.most_pixels(output.rows) * unfolding.pixel_bytes;
+    Scratch { v: seen, ..input_rows(sizing, conv, Way::Unfold, output, |chunk| unfolding.bands(chunk)) }
+}
 
 impl Lowering<'_> {
     pub(super) fn unfold(&mut self, conv: &Conv, chunk: usize, measure: bool) {
-        let (input, output) = (self.fused.shape(conv.input), self.fused.shape(conv.output));
+        let (input, output) = self.fused.shapes_of(conv);
         let unfolding = Unfolding::new(input, output, self.options.storage, &self.choice, self.limits);
         let (weight, bias) = self.filter(conv);
-        let target = Resource::Buffer(self.place(chunk));
-        let own = self.stored[self.stage].partition.chunk(chunk);
-        let bytes = self.pass.sizes.v;
-        let seen = self.pass.v.unwrap_or_else(|| self.scratch("v", bytes));
-        self.pass.v = Some(seen);
-        let seen = Resource::Buffer(seen);
+        let target = Resource::Buffer(self.place(conv.output, chunk));
+        let own = self.rows(chunk);
+        let seen = Resource::Buffer(self.shared(Shared::V));
         let storage = self.tensor(conv.input).storage;
         for band in unfolding.bands(own) {
             let (source, row0) = self.source(conv.input, reach(band, input.height, conv.window, false));
@@ -45,12 +55,12 @@ impl Lowering<'_> {
 
     /// The product of `pixels` output pixels with the filter, from pixel `first` of the chunk on.
     fn unfolded_product(&self, conv: &Conv, pixels: u32, first: u32) -> Matmul {
-        let (input, output) = (self.fused.shape(conv.input), self.fused.shape(conv.output));
+        let (input, output) = self.fused.shapes_of(conv);
         let (k4, n4) = (TAPS * input.channels4(), output.channels4());
         let tile = self.choice.matmul_tile;
         Matmul {
             input: self.options.storage,
-            output: self.stored[self.stage].storage,
+            output: self.output_of_stage().storage,
             epilogue: Epilogue::Bias,
             tile,
             batch: 1,

@@ -1,20 +1,22 @@
-//! Lowers 3x3 convolutions: Winograd in three launches a band, or one direct launch.
+//! 3x3 convolutions by Winograd's algorithm: three launches a band of tiles.
 
-use crate::kernels::choice::Way;
-use crate::kernels::conv2d_direct::{Conv2dDirect, Conv2dDirectParams};
+use crate::kernels::choice::{Choice, Way};
 use crate::kernels::matmul::{Epilogue as MatmulEpilogue, Matmul, MatmulParams};
-use crate::kernels::weights::Layout;
 use crate::kernels::winograd::{self, InParams, OutParams, POINTS, TILE, WeightsParams};
-use crate::model::graph::Shape;
-use crate::plan::fused::{Conv, Normalize, Residual};
-use crate::plan::lower::pointwise::Product;
-use crate::plan::partition::{Rows, reach};
-use crate::plan::tiles::{TileBand, TileGrid};
+use crate::limits::DeviceLimits;
+use crate::plan::fused::{Conv, Fused, Normalize, Residual};
+use crate::plan::node::Scratch;
+use crate::plan::partition::{Partition, Rows, reach};
 use crate::plan::ways::normalises_before;
 use crate::plan::{BufferId, Resource};
 use crate::tensor::Storage;
 
-use super::Lowering;
+use super::filter::input_rows;
+use super::lowering::Lowering;
+use super::pass::{FilterPart, Shared};
+use super::product::Product;
+use super::sizing::Sizing;
+use super::tiles::{TileBand, TileGrid};
 
 /// One chunk of a Winograd convolution in the making.
 struct Winograd<'a> {
@@ -34,58 +36,43 @@ struct Winograd<'a> {
     moments: Option<BufferId>,
 }
 
-/// The transformed filters of some output channels.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct FilterPart {
-    buffer: BufferId,
-    /// First output channel / 4.
-    column0: u32,
-    /// Output channels / 4.
-    columns4: u32,
-    /// Blocks of columns, as the product's tile is wide.
-    blocks: u32,
+/// What it takes.
+pub(super) fn scratch(sizing: &Sizing<'_>, conv: &Conv, output: &Partition) -> Scratch {
+    let grid = grid(sizing.fused, conv, &sizing.choice, sizing.limits);
+    let (input, shape) = sizing.fused.shapes_of(conv);
+    let tiles = u64::from(grid.most_tiles(output.rows));
+    let filters = grid.filter_bytes();
+    Scratch {
+        v: tiles * grid.tile_bytes(input.channels4()),
+        m: tiles * grid.tile_bytes(shape.channels4()),
+        filters,
+        filter_part: filters.min(grid.block_bytes() * u64::from(grid.filter_blocks)),
+        ..input_rows(sizing, conv, Way::Winograd, output, |chunk| chunk.bands(grid.band_rows))
+    }
+}
+
+/// Runs of the moments that it takes of its output.
+pub(super) fn runs(sizing: &Sizing<'_>, conv: &Conv) -> u64 {
+    grid(sizing.fused, conv, &sizing.choice, sizing.limits).runs()
+}
+
+fn grid(fused: &Fused, conv: &Conv, choice: &Choice, limits: &DeviceLimits) -> TileGrid {
+    let (input, output) = fused.shapes_of(conv);
+    TileGrid::new(input, output, choice, limits)
 }
 
 impl Lowering<'_> {
-    /// Shapes of what the filter sees, and of the output. The height and width are the stored input's.
-    fn shapes(&self, conv: &Conv) -> (Shape, Shape) {
-        (conv.read_shape(self.fused.shape(conv.input)), self.fused.shape(conv.output))
-    }
-
-    /// The filter and the bias of a 3x3 convolution.
-    pub(super) fn filter(&mut self, conv: &Conv) -> (Resource, Resource) {
-        let (input, output) = self.shapes(conv);
-        let (c_in, c_out) = (input.channels, output.channels);
-        let weight = self.weight(&conv.weight, Layout::Filter { filter: 3, c_in, c_out }, 1.0);
-        let bias = self.weight(&conv.bias, Layout::Vector { channels: c_out }, conv.bias_scale);
-        (weight, bias)
-    }
-
     pub(super) fn winograd(&mut self, conv: &Conv, chunk: usize, measure: bool) {
-        let (input_shape, shape) = self.shapes(conv);
-        let grid = TileGrid::new(input_shape, shape, &self.choice, self.limits);
+        let (input_shape, shape) = self.fused.shapes_of(conv);
+        let grid = grid(self.fused, conv, &self.choice, self.limits);
         let (weight, bias) = self.filter(conv);
         let filters = self.transformed_filters(weight, &grid, (input_shape.channels4(), shape.channels4()));
-        let target = self.place(chunk);
-        let own = self.stored[self.stage].partition.chunk(chunk);
-        let sizes = self.pass.sizes;
-        let v = self.pass.v.unwrap_or_else(|| self.scratch("v", sizes.v));
-        let m = self.pass.m.unwrap_or_else(|| self.scratch("m", sizes.m));
-        (self.pass.v, self.pass.m) = (Some(v), Some(m));
+        let target = self.place(conv.output, chunk);
+        let own = self.rows(chunk);
+        let (v, m) = (self.shared(Shared::V), self.shared(Shared::M));
         let measured = measure && self.fused.norm_of(conv.output).is_some();
-        let moments = measured.then(|| self.moments(grid.runs(), shape.channels4()));
-        if let Some(Residual::Shortcut { weight, bias, input, scale }) = &conv.residual {
-            let product = Product {
-                weight,
-                bias,
-                input: *input,
-                output: conv.output,
-                bias_scale: conv.bias_scale,
-                scale: *scale,
-                epilogue: MatmulEpilogue::Bias,
-            };
-            self.product_of_chunk(&product, chunk, None);
-        }
+        let moments = measured.then(|| self.moments(grid.runs(), shape));
+        self.shortcut(conv, chunk);
         let winograd = Winograd { conv, grid, target, own, bias, filters, v, m, moments };
         let mut source = None;
         for tiles in grid.bands(own) {
@@ -99,6 +86,21 @@ impl Lowering<'_> {
                 self.winograd_band(&winograd, &tiles, source);
             }
         }
+    }
+
+    /// What the sum is added to, where that is a product of its own.
+    fn shortcut(&mut self, conv: &Conv, chunk: usize) {
+        let Some(Residual::Shortcut { weight, bias, input, scale }) = &conv.residual else { return };
+        let product = Product {
+            weight,
+            bias,
+            input: *input,
+            output: conv.output,
+            bias_scale: conv.bias_scale,
+            scale: *scale,
+            epilogue: MatmulEpilogue::Bias,
+        };
+        self.product_of_chunk(&product, chunk, None);
     }
 
     /// The transformed filters of the current stage, in as many buffers as the device's bindings need.
@@ -136,7 +138,7 @@ impl Lowering<'_> {
         if let Some(buffer) = self.pass.shared_filters.get(index) {
             return *buffer;
         }
-        let buffer = self.scratch("u", self.pass.sizes.filter_part);
+        let buffer = self.scratch("u", self.pass.filter_part_bytes());
         self.pass.shared_filters.push(buffer);
         buffer
     }
@@ -151,7 +153,7 @@ impl Lowering<'_> {
 
     fn winograd_in(&mut self, winograd: &Winograd<'_>, tiles: &TileBand, (source, row0): (BufferId, u32)) {
         let conv = winograd.conv;
-        let (input_shape, shape) = self.shapes(conv);
+        let (input_shape, shape) = self.fused.shapes_of(conv);
         let (norm, activation) = match conv.prologue.norm {
             Some(Normalize::Group(norm)) => (Some(norm), conv.prologue.activation),
             // Done already, with the activation.
@@ -168,7 +170,7 @@ impl Lowering<'_> {
             width: shape.width,
             height: shape.height,
             x_width: input_shape.width,
-            x_row0: signed(row0),
+            x_row0: row0.cast_signed(),
             channels4: input_shape.channels4(),
         };
         let norm = norm.map_or(Resource::Unused, |norm| Resource::Buffer(self.norms[&norm]));
@@ -178,7 +180,7 @@ impl Lowering<'_> {
     }
 
     fn winograd_product(&mut self, winograd: &Winograd<'_>, tiles: &TileBand, part: &FilterPart) {
-        let (input_shape, shape) = self.shapes(winograd.conv);
+        let (input_shape, shape) = self.fused.shapes_of(winograd.conv);
         let (k4, n4) = (input_shape.channels4(), shape.channels4());
         let tile = self.choice.winograd_tile;
         let m = tiles.tiles();
@@ -236,7 +238,7 @@ impl Lowering<'_> {
             y0: tiles.rows.start,
             width: shape.width,
             height: tiles.rows.end,
-            y_row0: signed(winograd.own.start),
+            y_row0: winograd.own.start.cast_signed(),
             channels4: shape.channels4(),
             moments_offset: tiles.moments_offset,
             scale: conv.scale,
@@ -247,53 +249,7 @@ impl Lowering<'_> {
             Resource::Buffer(winograd.target),
             winograd.moments.map_or(Resource::Unused, Resource::Buffer),
         ];
-        let storage = self.stored[self.stage].storage;
+        let storage = self.output_of_stage().storage;
         self.launch(winograd::output(storage, epilogue, params), &bindings);
     }
-
-    /// One launch a band. A norm is applied to the band's rows and their neighbours first.
-    pub(super) fn direct(&mut self, conv: &Conv, chunk: usize, measure: bool) {
-        let (input_shape, shape) = self.shapes(conv);
-        let (weight, bias) = self.filter(conv);
-        let storage = self.tensor(conv.input).storage;
-        let row_bytes = u64::from(input_shape.width) * u64::from(input_shape.channels4()) * storage.vec4_bytes();
-        let target = self.place(chunk);
-        let own = self.stored[self.stage].partition.chunk(chunk);
-        for rows in own.bands(self.choice.direct_rows(row_bytes)) {
-            let upsample = conv.prologue.doubling.is_some();
-            let reach = reach(rows, input_shape.height, conv.window, upsample);
-            let source = self.source(conv.input, reach);
-            let (source, row0) = self.normalised(conv, source, reach);
-            let launch = Conv2dDirect {
-                input: storage,
-                output: self.stored[self.stage].storage,
-                upsample,
-                relu: conv.relu,
-                tile: self.choice.direct_tile,
-                params: Conv2dDirectParams {
-                    spans: 0,
-                    rows: rows.count(),
-                    y0: rows.start,
-                    width: shape.width,
-                    height: shape.height,
-                    x_width: input_shape.width,
-                    x_row0: signed(row0),
-                    y_row0: signed(own.start),
-                    c_in4: input_shape.channels4(),
-                    c_out4: shape.channels4(),
-                    scale: conv.scale,
-                },
-            }
-            .launch();
-            self.launch(launch, &[Resource::Buffer(source), weight, bias, Resource::Buffer(target)]);
-        }
-        if measure {
-            self.measure(conv.output, chunk);
-        }
-    }
-}
-
-/// Rows are far below 2^31.
-fn signed(row: u32) -> i32 {
-    i32::try_from(row).unwrap_or(i32::MAX)
 }

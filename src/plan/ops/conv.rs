@@ -1,0 +1,75 @@
+//! Convolutions and linear layers, each by its way.
+
+use crate::error::Result;
+use crate::kernels::choice::Way;
+use crate::model::graph::TensorId;
+use crate::plan::fused::{Conv, Residual};
+use crate::plan::node::{Node, Scratch};
+use crate::plan::partition::Partition;
+
+use super::lowering::Lowering;
+use super::sizing::{Reach, Sizing};
+use super::{direct, moments, product, unfold, winograd};
+
+/// What a convolution takes.
+pub(super) fn node(sizing: &Sizing<'_>, conv: &Conv) -> Result<Node> {
+    let (input, output) = sizing.fused.shapes_of(conv);
+    let way = sizing.choice.way_of(conv, input, output);
+    let partition = match replaced(conv) {
+        Some(residual) => sizing.partition(residual).clone(),
+        None => sizing.cut(conv.output, Some(conv.input), 0)?,
+    };
+    let filter = Reach::Filter { window: conv.window, doubled: conv.prologue.doubling.is_some() };
+    let mut reads = vec![sizing.read(&partition, conv.input, filter)];
+    let mut taps = u64::from(conv.window.side * conv.window.side) * u64::from(input.channels4());
+    if let Some(Residual::Shortcut { input, .. }) = conv.residual {
+        reads.push(sizing.read(&partition, input, Reach::Same));
+        taps += u64::from(sizing.fused.shape(input).channels4());
+    }
+    // Of vec4s: 16 numbers each.
+    let products = taps * u64::from(output.channels4());
+    let scratch = scratch(sizing, conv, way, &partition);
+    let node = sizing.storing(conv.output, partition, reads);
+    let moments = match way {
+        Way::Winograd if node.barrier => moments::bytes(winograd::runs(sizing, conv), output),
+        _ => node.moments,
+    };
+    Ok(Node {
+        row_macs: u64::from(output.width) * products * 16,
+        replaces: replaced(conv).map(|residual| sizing.producer(residual)),
+        scratch,
+        moments,
+        // Bias and the like are not worth counting.
+        weights: products * 4 * sizing.options.storage.vec4_bytes(),
+        ..node
+    })
+}
+
+/// The tensor whose place the sum takes.
+fn replaced(conv: &Conv) -> Option<TensorId> {
+    match conv.residual {
+        Some(Residual::InPlace(residual)) => Some(residual),
+        Some(Residual::Shortcut { .. }) | None => None,
+    }
+}
+
+fn scratch(sizing: &Sizing<'_>, conv: &Conv, way: Way, output: &Partition) -> Scratch {
+    match way {
+        Way::Winograd => winograd::scratch(sizing, conv, output),
+        Way::Direct => direct::scratch(sizing, conv, output),
+        Way::Unfold => unfold::scratch(sizing, conv, output),
+        Way::Product => product::scratch(sizing, conv, output),
+    }
+}
+
+impl Lowering<'_> {
+    pub(super) fn conv(&mut self, conv: &Conv, chunk: usize, measure: bool) {
+        let (input, output) = self.fused.shapes_of(conv);
+        match self.choice.way_of(conv, input, output) {
+            Way::Winograd => self.winograd(conv, chunk, measure),
+            Way::Direct => self.direct(conv, chunk, measure),
+            Way::Unfold => self.unfold(conv, chunk, measure),
+            Way::Product => self.product(conv, chunk, measure),
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! 3x3 convolutions in one launch a band. A norm is applied to the band's rows and their neighbours first.
+
+use crate::kernels::choice::{Choice, Way};
+use crate::kernels::conv2d_direct::{Conv2dDirect, Conv2dDirectParams};
+use crate::plan::fused::Conv;
+use crate::plan::node::Scratch;
+use crate::plan::partition::{Partition, Rows, reach};
+use crate::plan::{BufferId, Resource};
+
+use super::filter::input_rows;
+use super::lowering::Lowering;
+use super::sizing::Sizing;
+
+/// Rows of a band that reads rows of `row_bytes`.
+fn band_rows(choice: &Choice, row_bytes: u64) -> u32 {
+    u32::try_from(choice.winograd_scratch_bytes * 2 / row_bytes).unwrap_or(u32::MAX)
+}
+
+/// What it takes.
+pub(super) fn scratch(sizing: &Sizing<'_>, conv: &Conv, output: &Partition) -> Scratch {
+    let most = band_rows(&sizing.choice, sizing.row_bytes(conv.input));
+    input_rows(sizing, conv, Way::Direct, output, |chunk| chunk.bands(most))
+}
+
+impl Lowering<'_> {
+    pub(super) fn direct(&mut self, conv: &Conv, chunk: usize, measure: bool) {
+        let height = self.fused.shape(conv.input).height;
+        let weights = self.filter(conv);
+        let most = band_rows(&self.choice, self.fused.row_bytes(conv.input, self.options.storage));
+        let target = self.place(conv.output, chunk);
+        let own = self.rows(chunk);
+        for rows in own.bands(most) {
+            let reach = reach(rows, height, conv.window, conv.prologue.doubling.is_some());
+            let source = self.source(conv.input, reach);
+            let source = self.normalised(conv, source, reach);
+            self.direct_band(conv, rows, source, weights, (target, own.start));
+        }
+        if measure {
+            self.measure(conv.output, chunk);
+        }
+    }
+
+    fn direct_band(
+        &mut self,
+        conv: &Conv,
+        rows: Rows,
+        (source, x_row0): (BufferId, u32),
+        (weight, bias): (Resource, Resource),
+        (target, y_row0): (BufferId, u32),
+    ) {
+        let (input, output) = self.fused.shapes_of(conv);
+        let launch = Conv2dDirect {
+            input: self.tensor(conv.input).storage,
+            output: self.output_of_stage().storage,
+            upsample: conv.prologue.doubling.is_some(),
+            relu: conv.relu,
+            tile: self.choice.direct_tile,
+            params: Conv2dDirectParams {
+                spans: 0,
+                rows: rows.count(),
+                y0: rows.start,
+                width: output.width,
+                height: output.height,
+                x_width: input.width,
+                x_row0: x_row0.cast_signed(),
+                y_row0: y_row0.cast_signed(),
+                c_in4: input.channels4(),
+                c_out4: output.channels4(),
+                scale: conv.scale,
+            },
+        }
+        .launch();
+        self.launch(launch, &[Resource::Buffer(source), weight, bias, Resource::Buffer(target)]);
+    }
+}

@@ -1,0 +1,46 @@
+//! 3x3 filters: what all ways of computing them share.
+
+use crate::kernels::choice::Way;
+use crate::kernels::weights::Layout;
+use crate::plan::Resource;
+use crate::plan::fused::Conv;
+use crate::plan::node::Scratch;
+use crate::plan::partition::{Partition, Rows, reach};
+use crate::plan::ways::normalises_before;
+
+use super::lowering::Lowering;
+use super::sizing::Sizing;
+
+/// What the input rows take that each band of the output is made from: where several chunks hold them, and where they are normalised first. Bands of a chunk
+/// are what `bands` makes of it.
+pub(super) fn input_rows<B: Iterator<Item = Rows>>(
+    sizing: &Sizing<'_>,
+    conv: &Conv,
+    way: Way,
+    output: &Partition,
+    bands: impl Fn(Rows) -> B,
+) -> Scratch {
+    let (input, row_bytes) = (sizing.partition(conv.input), sizing.row_bytes(conv.input));
+    let doubled = conv.prologue.doubling.is_some();
+    let (mut all, mut straddling) = (0, 0);
+    for band in (0..output.count()).flat_map(|chunk| bands(output.chunk(chunk))) {
+        let rows = reach(band, input.height, conv.window, doubled);
+        all = all.max(rows.count());
+        if input.holding(rows).len() > 1 {
+            straddling = straddling.max(rows.count());
+        }
+    }
+    let normed = if normalises_before(way, conv) { u64::from(all) * row_bytes } else { 0 };
+    Scratch { gathered: u64::from(straddling) * row_bytes, normed, ..Scratch::default() }
+}
+
+impl Lowering<'_> {
+    /// The filter and the bias of a 3x3 convolution.
+    pub(super) fn filter(&mut self, conv: &Conv) -> (Resource, Resource) {
+        let (input, output) = self.fused.shapes_of(conv);
+        let (c_in, c_out) = (input.channels, output.channels);
+        let weight = self.weight(&conv.weight, Layout::Filter { filter: 3, c_in, c_out }, 1.0);
+        let bias = self.weight(&conv.bias, Layout::Vector { channels: c_out }, conv.bias_scale);
+        (weight, bias)
+    }
+}

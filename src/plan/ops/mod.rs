@@ -1,0 +1,54 @@
+//! The operations of a fused graph, one file each: what it takes, by which it is scheduled, beside what it launches.
+//!
+//! Both have to agree: scratch memory is as large as [`node`] said when [`Lowering::task`] uses it. `sizing` has what all need for the one, `lowering`
+//! and `pass` for the other.
+
+mod attention;
+mod conv;
+mod direct;
+mod filter;
+mod input;
+mod lowering;
+mod moments;
+mod norm;
+mod output;
+mod pass;
+mod product;
+mod sizing;
+mod tiles;
+mod unfold;
+mod unfolding;
+mod winograd;
+
+pub(super) use self::lowering::Lowering;
+pub(super) use self::sizing::Sizing;
+
+use crate::error::Result;
+use crate::plan::fused::Stage;
+use crate::plan::node::Node;
+use crate::plan::schedule::Task;
+
+/// What `stage` takes.
+///
+/// # Errors
+/// [`crate::Error::TooLarge`] when four rows of its output exceed a binding.
+pub(super) fn node(sizing: &Sizing<'_>, stage: &Stage) -> Result<Node> {
+    match stage {
+        Stage::Input { transform, output } => input::node(sizing, transform, *output),
+        Stage::Conv(conv) => conv::node(sizing, conv),
+        Stage::Attention { inputs, output, .. } => Ok(attention::node(sizing, *inputs, *output)),
+        Stage::Output { input, .. } => Ok(output::node(sizing, *input)),
+    }
+}
+
+impl Lowering<'_> {
+    /// Launches what computes one chunk of one stage; with `measure`, for the norm that reads the stage's output.
+    pub(super) fn task(&mut self, task: Task, measure: bool) {
+        match self.begin_stage(task.stage) {
+            Stage::Input { transform, output } => self.input(transform, *output, task.chunk),
+            Stage::Conv(conv) => self.conv(conv, task.chunk, measure),
+            Stage::Attention { inputs, output, .. } => self.attention(*inputs, *output, task.chunk),
+            Stage::Output { input, ending } => self.output(*input, *ending, task.chunk),
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! The scratch memory of a pass: buffers made when they are first wanted, as large as any stage of the pass wants them.
+
+use std::collections::BTreeMap;
+
+use crate::plan::node::{Node, Scratch, pass_scratch};
+use crate::plan::{BufferId, PlanOptions};
+
+/// What the stages of a pass use in turn.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Shared {
+    Planes,
+    V,
+    M,
+    Gathered,
+    Normed,
+}
+
+impl Shared {
+    const COUNT: usize = 5;
+
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Planes => "planes",
+            Self::V => "v",
+            Self::M => "m",
+            Self::Gathered => "gathered",
+            Self::Normed => "normed",
+        }
+    }
+
+    fn bytes(self, sizes: &Scratch) -> u64 {
+        match self {
+            Self::Planes => sizes.planes,
+            Self::V => sizes.v,
+            Self::M => sizes.m,
+            Self::Gathered => sizes.gathered,
+            Self::Normed => sizes.normed,
+        }
+    }
+}
+
+/// The transformed filters of some output channels.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct FilterPart {
+    pub(super) buffer: BufferId,
+    /// First output channel / 4.
+    pub(super) column0: u32,
+    /// Output channels / 4.
+    pub(super) columns4: u32,
+    /// Blocks of columns, as the product's tile is wide.
+    pub(super) blocks: u32,
+}
+
+/// The scratch memory of one block of attention.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Block {
+    /// Most queries.
+    pub(super) queries: u32,
+    /// Most keys / 4.
+    pub(super) row: u32,
+    pub(super) scores: BufferId,
+    pub(super) probabilities: BufferId,
+    pub(super) accumulated: BufferId,
+    pub(super) state: BufferId,
+    pub(super) row_factors: BufferId,
+}
+
+/// What there is of it so far.
+#[derive(Debug, Default)]
+pub(super) struct Pass {
+    sizes: Scratch,
+    pub(super) shared: [Option<BufferId>; Shared::COUNT],
+    /// Whether each stage has filters of its own, or one after the other uses the same memory.
+    pub(super) own_filters: bool,
+    /// The transformed filters of each stage; where the memory is shared, of the last.
+    pub(super) filters: BTreeMap<usize, Vec<FilterPart>>,
+    /// What stages have used in turn.
+    pub(super) shared_filters: Vec<BufferId>,
+    pub(super) attention: Option<Block>,
+    /// Moments of the goal, and how many runs.
+    pub(super) moments: Option<(BufferId, u64)>,
+}
+
+impl Pass {
+    /// Of a pass over `stages`.
+    pub(super) fn new(nodes: &[Node], stages: &[usize], options: &PlanOptions) -> Self {
+        let (sizes, own_filters) = pass_scratch(nodes, stages, options);
+        Self { sizes, own_filters, ..Self::default() }
+    }
+
+    /// Bytes of what is shared as `kind`.
+    pub(super) fn shared_bytes(&self, kind: Shared) -> u64 {
+        kind.bytes(&self.sizes)
+    }
+
+    /// Bytes of a buffer of transformed filters that stages use in turn.
+    pub(super) fn filter_part_bytes(&self) -> u64 {
+        self.sizes.filter_part
+    }
+}

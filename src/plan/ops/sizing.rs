@@ -1,0 +1,144 @@
+//! What the nodes of stages are made from: the stages before, and how the next one's output is cut.
+
+use std::collections::BTreeMap;
+
+use crate::error::{Error, Result};
+use crate::kernels::WORKGROUP;
+use crate::kernels::choice::Choice;
+use crate::limits::DeviceLimits;
+use crate::model::graph::{TensorId, Window};
+use crate::plan::PlanOptions;
+use crate::plan::fused::{Fused, Role, Stage};
+use crate::plan::node::{Node, Read, Scratch};
+use crate::plan::partition::{self, Partition};
+use crate::tensor::Bytes;
+
+use super::moments;
+
+/// How far a stage reads beyond the rows it writes.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Reach {
+    /// The same rows.
+    Same,
+    /// What a filter reads; with `doubled`, of a tensor of half the height.
+    Filter { window: Window, doubled: bool },
+    /// All rows.
+    All,
+}
+
+/// Stages that are sized up one after the other.
+#[derive(Debug)]
+pub(in crate::plan) struct Sizing<'a> {
+    pub(super) fused: &'a Fused,
+    pub(super) limits: &'a DeviceLimits,
+    pub(super) options: &'a PlanOptions,
+    pub(super) choice: Choice,
+    /// Of the stages so far.
+    nodes: Vec<Node>,
+    /// The stage that produces each tensor.
+    producers: BTreeMap<TensorId, usize>,
+}
+
+impl<'a> Sizing<'a> {
+    pub(in crate::plan) fn new(fused: &'a Fused, limits: &'a DeviceLimits, options: &'a PlanOptions) -> Self {
+        let choice = options.choice(limits);
+        Self { fused, limits, options, choice, nodes: Vec::new(), producers: BTreeMap::new() }
+    }
+
+    /// Adds the node of `stage`, the next one.
+    pub(in crate::plan) fn push(&mut self, stage: &Stage, node: Node) {
+        if let Some(output) = stage.output() {
+            self.producers.insert(output, self.nodes.len());
+        }
+        self.nodes.push(node);
+    }
+
+    /// Those so far.
+    pub(in crate::plan) fn nodes(&self) -> &[Node] {
+        &self.nodes
+    }
+
+    pub(in crate::plan) fn into_nodes(self) -> Vec<Node> {
+        self.nodes
+    }
+
+    /// The stage that produces `tensor`.
+    pub(super) fn producer(&self, tensor: TensorId) -> usize {
+        self.producers[&tensor]
+    }
+
+    /// How `tensor` is cut.
+    pub(super) fn partition(&self, tensor: TensorId) -> &Partition {
+        &self.nodes[self.producer(tensor)].partition
+    }
+
+    /// Bytes of one row of `tensor`.
+    pub(super) fn row_bytes(&self, tensor: TensorId) -> u64 {
+        self.fused.row_bytes(tensor, self.options.storage)
+    }
+
+    /// What chunks of a tensor cut like `reader` read of `tensor`.
+    pub(super) fn read(&self, reader: &Partition, tensor: TensorId, reach: Reach) -> Read {
+        let source = self.partition(tensor);
+        let span = |chunk: usize| match reach {
+            Reach::Same => source.holding(reader.chunk(chunk)),
+            Reach::Filter { window, doubled } => {
+                source.holding(partition::reach(reader.chunk(chunk), source.height, window, doubled))
+            }
+            Reach::All => 0..source.count(),
+        };
+        Read { stage: self.producer(tensor), spans: (0..reader.count()).map(span).collect() }
+    }
+
+    /// A node that stores `output`, and so far computes nothing. Where a norm reads that, its moments are taken in a pass of their own.
+    pub(super) fn storing(&self, output: TensorId, partition: Partition, reads: Vec<Read>) -> Node {
+        let shape = self.fused.shape(output);
+        let measured = self.fused.norm_of(output).is_some();
+        let moments = if measured { moments::bytes(moments::runs(shape, &partition), shape) } else { 0 };
+        Node {
+            partition,
+            row_bytes: self.row_bytes(output),
+            row_macs: 0,
+            reads,
+            replaces: None,
+            barrier: measured,
+            scratch: Scratch::default(),
+            moments,
+            weights: 0,
+        }
+    }
+
+    /// Cuts `tensor`, which is made of `input`, or of what the host gives: `given` bytes a row.
+    pub(super) fn cut(&self, tensor: TensorId, input: Option<TensorId>, given: u64) -> Result<Partition> {
+        let shape = self.fused.shape(tensor);
+        let hard_limit = self.limits.largest_bound_buffer();
+        let most_invocations = u64::from(self.limits.max_compute_workgroups_per_dimension) * u64::from(WORKGROUP);
+        let per_row = u64::from(shape.width) * if input.is_none() { u64::from(shape.channels4()) } else { 1 };
+        let row_bytes = self.row_bytes(tensor);
+        let keys = matches!(self.fused.attention_role(tensor), Some(Role::Key | Role::Value));
+        let mut wanted = if keys { self.options.keys_limit } else { self.options.chunk_limit };
+        if let Some(input) = input {
+            let source = self.fused.shape(input);
+            // A tensor of few channels is cut like what it is made of, or one chunk of it would want many at once.
+            if shape.channels * 4 < source.channels {
+                let rows = u64::from(self.partition(input).rows) * u64::from(shape.height) / u64::from(source.height);
+                wanted = wanted.min(Bytes(row_bytes * rows));
+            }
+        }
+        let mut reachable = Bytes(row_bytes * (most_invocations / per_row));
+        if given > 0 {
+            // The host's rows may be wider than the stored ones.
+            let stored = |bytes: Bytes| Bytes((bytes.0 / given).saturating_mul(row_bytes));
+            (reachable, wanted) = (reachable.min(stored(hard_limit)), wanted.min(stored(wanted)));
+        }
+        // A chunk is padded by up to three pixels.
+        let padding = row_bytes / u64::from(shape.width) * 3;
+        let limit = Bytes(hard_limit.0.saturating_sub(padding)).min(reachable);
+        Partition::new(shape.height, Bytes(row_bytes), wanted, limit).map_err(|error| match error {
+            Error::TooLarge { what, needed, .. } => {
+                Error::TooLarge { what, needed: Bytes(needed.0 + padding), limit: hard_limit.min(reachable) }
+            }
+            other => other,
+        })
+    }
+}
