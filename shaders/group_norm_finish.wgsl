@@ -1,7 +1,7 @@
 // group_norm_finish: merges the moments of all runs and channels of a group and writes, for each channel,
 // scale = weight / sqrt(variance + eps) and shift = bias - mean * scale. Biased variance, as torch's GroupNorm.
 //
-// One workgroup: one group. Merges are pairwise and exact, the between-run term included.
+// One workgroup: one group of one frame. Merges are pairwise and exact, the between-run term included.
 
 //#parts moments
 
@@ -12,24 +12,27 @@ struct Params {
     channels: u32,            // channels, not padded
     channels4: u32,           // channels / 4, rounded up
     channels_per_group: u32,  // channels of one group
+    frames: u32,              // frames, each with statistics of its own
     eps: f32,
 }
 
 @group(0) @binding(0) var<uniform> params: Params;
-@group(0) @binding(1) var<storage, read> moments: array<f32>;            // [runs, c / 4, 3, 4]: count, mean, M2
+@group(0) @binding(1) var<storage, read> moments: array<f32>;            // [runs, frames, c / 4, 3, 4]: count, mean, M2
 @group(0) @binding(2) var<storage, read> weight: array<f32>;             // [c]
 @group(0) @binding(3) var<storage, read> bias: array<f32>;               // [c]
-@group(0) @binding(4) var<storage, read_write> norm: array<f32>;         // [c / 4, 2, 4]: scale, shift
+@group(0) @binding(4) var<storage, read_write> norm: array<f32>;         // [frames, c / 4, 2, 4]: scale, shift
 
 var<workgroup> partial: array<Moments, WORKGROUP>;
 
 @compute @workgroup_size(WORKGROUP)
 fn main(@builtin(workgroup_id) workgroup_id: vec3<u32>, @builtin(local_invocation_index) local_index: u32) {
     let first_channel = workgroup_id.x * params.channels_per_group;
+    let frame = workgroup_id.y;
     var mine = Moments(0.0, 0.0, 0.0);
     for (var i = local_index; i < params.runs * params.channels_per_group; i += WORKGROUP) {
         let channel = first_channel + i % params.channels_per_group;
-        let source = (i / params.channels_per_group * params.channels4 + channel / 4u) * 12u + channel % 4u;
+        let run = i / params.channels_per_group;
+        let source = ((run * params.frames + frame) * params.channels4 + channel / 4u) * 12u + channel % 4u;
         mine = merge_moments(mine, Moments(moments[source], moments[source + 4u], moments[source + 8u]));
     }
     partial[local_index] = mine;
@@ -45,14 +48,15 @@ fn main(@builtin(workgroup_id) workgroup_id: vec3<u32>, @builtin(local_invocatio
     for (var i = local_index; i < params.channels_per_group; i += WORKGROUP) {
         let channel = first_channel + i;
         let scale = weight[channel] * inverse_deviation;
-        let target_index = channel / 4u * 8u + channel % 4u;
+        let target_index = (frame * params.channels4 + channel / 4u) * 8u + channel % 4u;
         norm[target_index] = scale;
         norm[target_index + 4u] = fma(-total.mean, scale, bias[channel]);
     }
     // The padding channels of the last vec4 belong to nobody: they must stay zero.
     let channel = params.channels + local_index;
     if (workgroup_id.x == 0u && channel < params.channels4 * 4u) {
-        norm[channel / 4u * 8u + channel % 4u] = 0.0;
-        norm[channel / 4u * 8u + channel % 4u + 4u] = 0.0;
+        let target_index = (frame * params.channels4 + channel / 4u) * 8u + channel % 4u;
+        norm[target_index] = 0.0;
+        norm[target_index + 4u] = 0.0;
     }
 }

@@ -2,6 +2,7 @@
 //
 // d is what the convolution reads: the input, group-normalised and activated where asked, doubled in size where asked (SHIFT 1) by
 // nearest neighbour or from four times the channels (SHUFFLE), zero outside the image. Tiles step by 4 pixels.
+// The channels of all frames lie one after the other, here and in v, which may hold more than this launch writes.
 // One invocation: four channels of one tile. One workgroup: 16 neighbouring tiles by 16 channels, so that both its reads (channels
 // together) and its writes (tiles together) are runs of memory.
 
@@ -12,28 +13,31 @@ const WORKGROUP_TILES: u32 = 16u; // tiles of one workgroup
 const NORMALIZE: bool = true;     // x * scale[c] + shift[c] first
 const ACTIVATION: u32 = 1u;       // then: 0 none, 1 SiLU, 2 ReLU
 const SHIFT: u32 = 0u;            // 1: the input is half the size of the image
-const SHUFFLE: bool = false;      // channel (2 py + px) c + k of the input is channel k of pixel (py, px) of four
+const SHUFFLE: bool = false;      // channel (2 py + px) c + k of a frame of the input is channel k of pixel (py, px) of four
 alias Stored = vec4<f32>;         // the input as kept in memory
 
 const A: f32 = 0.7071067811865476;
 const B: f32 = 1.4142135623730951;
 
 struct Params {
-    tiles: u32,      // tiles of this band
-    tiles_x: u32,    // tiles in a row of this band
-    tile_x0: u32,    // first tile column
-    y0: u32,         // first image row of this band
-    width: u32,      // image width (after doubling), pixels
-    height: u32,     // image height (after doubling), pixels
-    x_width: u32,    // width of x, pixels
-    x_row0: i32,     // image row (before doubling) that x starts with
-    channels4: u32,  // channels of d / 4
+    tiles: u32,        // tiles of this band
+    tiles_x: u32,      // tiles in a row of this band
+    tile_x0: u32,      // first tile column
+    y0: u32,           // first image row of this band
+    width: u32,        // image width (after doubling), pixels
+    height: u32,       // image height (after doubling), pixels
+    x_width: u32,      // width of x, pixels
+    x_row0: i32,       // image row (before doubling) that x starts with
+    channels4: u32,    // channels of d / 4, all frames
+    frame4: u32,       // channels of one frame of d / 4
+    v_channels4: u32,  // channels of v / 4
+    v_channel0: u32,   // first of them that this launch writes, / 4
 }
 
 @group(0) @binding(0) var<uniform> params: Params;
-@group(0) @binding(1) var<storage, read> x: array<Stored>;               // [rows, w, c / 4], 4 c where SHUFFLE
-@group(0) @binding(2) var<storage, read> norm: array<vec4<f32>>;         // [c / 4, 2]: scale, shift
-@group(0) @binding(3) var<storage, read_write> v: array<vec4<f32>>;      // [36, c / 4, tiles]
+@group(0) @binding(1) var<storage, read> x: array<Stored>;               // [rows, w, t, c / 4], 4 c where SHUFFLE
+@group(0) @binding(2) var<storage, read> norm: array<vec4<f32>>;         // [t, c / 4, 2]: scale, shift
+@group(0) @binding(3) var<storage, read_write> v: array<vec4<f32>>;      // [36, v_channels4, tiles]
 
 fn transform(d0: vec4<f32>, d1: vec4<f32>, d2: vec4<f32>, d3: vec4<f32>, d4: vec4<f32>, d5: vec4<f32>) -> array<vec4<f32>, 6> {
     let near_even = d4 - 2.0 * d2;
@@ -67,6 +71,9 @@ fn main(@builtin(workgroup_id) workgroup_id: vec3<u32>, @builtin(local_invocatio
         shift = norm[channel * 2u + 1u];
     }
 
+    // A frame of x holds four of d where SHUFFLE.
+    let shuffled = channel / params.frame4 * 4u * params.frame4 + channel % params.frame4;
+
     var half_done: array<array<vec4<f32>, 6>, 6>;
     for (var column = 0; column < 6; column++) { //#unroll
         let px = image_x + column;
@@ -79,7 +86,7 @@ fn main(@builtin(workgroup_id) workgroup_id: vec3<u32>, @builtin(local_invocatio
             let pixel = u32(((inside_y >> SHIFT) - params.x_row0) * i32(params.x_width) + (inside_x >> SHIFT));
             var index = pixel * params.channels4 + channel;
             if (SHUFFLE) {
-                index = (pixel * 4u + u32(inside_y & 1) * 2u + u32(inside_x & 1)) * params.channels4 + channel;
+                index = pixel * 4u * params.channels4 + (u32(inside_y & 1) * 2u + u32(inside_x & 1)) * params.frame4 + shuffled;
             }
             var value = load_stored(x[index]);
             if (NORMALIZE) {
@@ -89,11 +96,12 @@ fn main(@builtin(workgroup_id) workgroup_id: vec3<u32>, @builtin(local_invocatio
         }
         half_done[column] = transform(d[0], d[1], d[2], d[3], d[4], d[5]);
     }
-    let batch = params.tiles * params.channels4;
+    let batch = params.tiles * params.v_channels4;
+    let target_index = (params.v_channel0 + channel) * params.tiles + tile;
     for (var y = 0u; y < 6u; y++) { //#unroll
         let row = transform(half_done[0][y], half_done[1][y], half_done[2][y], half_done[3][y], half_done[4][y], half_done[5][y]);
         for (var x = 0u; x < 6u; x++) { //#unroll
-            v[(y * 6u + x) * batch + channel * params.tiles + tile] = row[x];
+            v[(y * 6u + x) * batch + target_index] = row[x];
         }
     }
 }

@@ -27,16 +27,17 @@ struct Params {
     width: u32,        // image width, pixels
     height: u32,       // first image row after this band's chunk: rows from here on are not written
     y_row0: i32,       // image row that y starts with
-    channels4: u32,    // channels / 4
+    channels4: u32,    // channels / 4, all frames
+    bias4: u32,        // channels of one frame / 4
     moments_offset: u32, // first run of this band in moments
     scale: f32,        // factor of the product
 }
 
 @group(0) @binding(0) var<uniform> params: Params;
-@group(0) @binding(1) var<storage, read> m: array<vec4<f32>>;                // [36, tiles, c / 4]
+@group(0) @binding(1) var<storage, read> m: array<vec4<f32>>;                // [36, tiles, t, c / 4]
 @group(0) @binding(2) var<storage, read> bias: array<vec4<f32>>;             // [c / 4]
-@group(0) @binding(3) var<storage, read_write> y: array<Stored>;             // [rows, w, c / 4]
-@group(0) @binding(4) var<storage, read_write> moments: array<vec4<f32>>;    // [runs, c / 4, 3]: count, mean, M2
+@group(0) @binding(3) var<storage, read_write> y: array<Stored>;             // [rows, w, t, c / 4]
+@group(0) @binding(4) var<storage, read_write> moments: array<vec4<f32>>;    // [runs, t, c / 4, 3]: count, mean, M2
 
 fn transform(m0: vec4<f32>, m1: vec4<f32>, m2: vec4<f32>, m3: vec4<f32>, m4: vec4<f32>, m5: vec4<f32>) -> array<vec4<f32>, 4> {
     let near_sum = m1 + m2;
@@ -62,7 +63,7 @@ fn main(@builtin(global_invocation_id) global_id: vec3<u32>) {
     let first = run % params.runs_x * params.run;
     let last = min(first + params.run, params.tiles_x);
     let batch = params.tiles * params.channels4;
-    let added = bias[channel];
+    let added = bias[channel % params.bias4];
 
     // Sums are taken of the difference to the run's first pixel: no digits are lost when |mean| >> deviation.
     var count = 0.0;

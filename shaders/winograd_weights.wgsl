@@ -1,6 +1,7 @@
 // winograd_weights: u = G w G^T of a 3x3 filter, for Winograd F(4x4, 3x3).
 //
 // Points 0, +-1/sqrt(2), +-sqrt(2), infinity: half the rounding error of the textbook points 0, +-1, +-2 at the same cost.
+// A filter with taps in time is several launches, one for each: u then holds their rows one after the other.
 // One invocation: four output channels of one input channel. Column blocks beyond the weights are written as zeros.
 
 //#parts storage
@@ -16,11 +17,14 @@ struct Params {
     column0: u32,    // first vec4 column of w that u covers
     tile_n: u32,     // vec4 columns of one block of u
     blocks: u32,     // column blocks of u
+    k: u32,          // rows of u: input channels of all taps in time
+    k0: u32,         // first row that this launch writes
+    w_offset: u32,   // first element of w
 }
 
 @group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read> w: array<Stored>;               // [3, 3, c_in, c_out / 4]
-@group(0) @binding(2) var<storage, read_write> u: array<vec4<f32>>;      // [36, blocks, c_in, tile_n]
+@group(0) @binding(2) var<storage, read_write> u: array<vec4<f32>>;      // [36, blocks, k, tile_n]
 
 fn transform(x0: vec4<f32>, x1: vec4<f32>, x2: vec4<f32>) -> array<vec4<f32>, 6> {
     let even = x0 * (2.0 / 3.0) + x2 / 3.0;
@@ -39,8 +43,8 @@ fn main(@builtin(global_invocation_id) global_id: vec3<u32>) {
     let channel_in = global_id.x / columns;
     let column = global_id.x % columns;
     let block = column / params.tile_n;
-    let target_index = (block * params.c_in + channel_in) * params.tile_n + column % params.tile_n;
-    let batch = columns * params.c_in;
+    let target_index = (block * params.k + params.k0 + channel_in) * params.tile_n + column % params.tile_n;
+    let batch = columns * params.k;
     if (params.column0 + column >= params.c_out4) {
         for (var i = 0u; i < 36u; i++) {
             u[i * batch + target_index] = vec4<f32>(0.0);
@@ -48,7 +52,7 @@ fn main(@builtin(global_invocation_id) global_id: vec3<u32>) {
         return;
     }
 
-    let source = channel_in * params.c_out4 + params.column0 + column;
+    let source = params.w_offset + channel_in * params.c_out4 + params.column0 + column;
     let tap = params.c_in * params.c_out4;
     var half_done: array<array<vec4<f32>, 6>, 3>;
     for (var x = 0u; x < 3u; x++) { //#unroll

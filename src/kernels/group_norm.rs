@@ -57,6 +57,8 @@ params! {
         channels4: u32,
         /// Channels of one group.
         channels_per_group: u32,
+        /// Frames, each with statistics of its own.
+        frames: u32,
         /// Added to the variance.
         eps: f32,
     }
@@ -74,11 +76,11 @@ pub const FINISH: Interface = Interface {
     params: FINISH_PARAMS,
 };
 
-/// Launches `group_norm_finish`: one workgroup per group.
+/// Launches `group_norm_finish`: one workgroup per group and frame.
 pub fn finish(params: FinishParams) -> Launch {
     Launch {
         variant: Variant { file: "group_norm_finish", values: vec![] },
-        workgroups: [params.channels / params.channels_per_group, 1, 1],
+        workgroups: [params.channels / params.channels_per_group, params.frames, 1],
         params: bytemuck::bytes_of(&params).to_vec(),
         macs: 0,
     }

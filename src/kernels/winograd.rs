@@ -24,6 +24,12 @@ params! {
         tile_n: u32,
         /// Column blocks of u.
         blocks: u32,
+        /// Rows of u: input channels of all taps in time.
+        k: u32,
+        /// First row that this launch writes.
+        k0: u32,
+        /// First element of w.
+        w_offset: u32,
     }
 }
 
@@ -34,7 +40,7 @@ pub const WEIGHTS: Interface = Interface {
     params: WEIGHTS_PARAMS,
 };
 
-/// Launches `winograd_weights`.
+/// Launches `winograd_weights` for one tap in time.
 pub fn weights(storage: Storage, params: WeightsParams) -> Launch {
     let columns = u64::from(params.blocks) * u64::from(params.tile_n);
     Launch {
@@ -64,8 +70,14 @@ params! {
         x_width: u32,
         /// Image row before doubling that x starts with.
         x_row0: i32,
-        /// Channels / 4.
+        /// Channels of all frames / 4.
         channels4: u32,
+        /// Channels of one frame / 4.
+        frame4: u32,
+        /// Channels of v / 4.
+        v_channels4: u32,
+        /// First of them that this launch writes, / 4.
+        v_channel0: u32,
     }
 }
 
@@ -133,8 +145,10 @@ params! {
         height: u32,
         /// Image row that y starts with.
         y_row0: i32,
-        /// Channels / 4.
+        /// Channels of all frames / 4.
         channels4: u32,
+        /// Channels of one frame / 4.
+        bias4: u32,
         /// First run of this band in moments.
         moments_offset: u32,
         /// Factor of the product.

@@ -23,7 +23,10 @@ pub(super) fn problems() -> Vec<Problem> {
         }
     }
     for (runs, channels, groups) in [(7, 128, 32), (3, 18, 6), (1, 4, 4), (100, 512, 32), (5, 24, 2)] {
-        problems.push(finish_problem(runs, channels, groups));
+        problems.push(finish_problem(runs, 1, (channels, groups)));
+    }
+    for (runs, frames, channels, groups) in [(7, 4, 128, 32), (3, 3, 18, 6), (1, 3, 7, 7)] {
+        problems.push(finish_problem(runs, frames, (channels, groups)));
     }
     problems
 }
@@ -69,10 +72,11 @@ fn pixel_problem(storage: Storage, (pixels, channels4): (u32, u32), activation: 
     }
 }
 
-fn finish_problem(runs: u32, channels: u32, groups: u32) -> Problem {
+fn finish_problem(runs: u32, frames: u32, (channels, groups): (u32, u32)) -> Problem {
     let channels4 = channels.div_ceil(4);
-    let params = FinishParams { runs, channels, channels4, channels_per_group: channels / groups, eps: 1e-6 };
-    let mut moments = noise(1, runs * channels4 * 12, 1.0);
+    let channels_per_group = channels / groups;
+    let params = FinishParams { runs, channels, channels4, channels_per_group, frames, eps: 1e-6 };
+    let mut moments = noise(1, runs * frames * channels4 * 12, 1.0);
     for (index, value) in moments.iter_mut().enumerate() {
         match index % 12 {
             // Counts are whole numbers.
@@ -82,13 +86,13 @@ fn finish_problem(runs: u32, channels: u32, groups: u32) -> Problem {
         }
     }
     Problem {
-        name: format!("group_norm_finish {runs} runs c{channels} groups{groups}"),
+        name: format!("group_norm_finish {runs} runs c{channels} groups{groups} frames {frames}"),
         launch: finish(params),
         bindings: vec![
             numbers(Storage::F32, &moments),
             random(2, Storage::F32, channels4, 1.0),
             random(3, Storage::F32, channels4, 1.0),
-            room(Storage::F32, channels4 * 2),
+            room(Storage::F32, frames * channels4 * 2),
         ],
         tolerance: tolerance(Storage::F32),
     }

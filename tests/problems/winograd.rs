@@ -8,6 +8,9 @@ use super::{Problem, STORAGES, random, room, tolerance};
 
 /// Width, height of the image, channels / 4: whole tiles, odd sizes, less than a tile.
 const SHAPES: [(u32, u32, u32); 4] = [(32, 16, 32), (18, 10, 5), (13, 7, 2), (2, 2, 1)];
+/// Frames, frames before them where v has room for those, and a shape.
+const FRAMES: [(u32, u32, (u32, u32, u32)); 4] =
+    [(3, 0, (18, 10, 3)), (4, 2, (18, 10, 5)), (1, 2, (32, 16, 8)), (3, 1, (13, 7, 2))];
 
 pub(super) fn problems() -> Vec<Problem> {
     let mut problems = Vec::new();
@@ -18,43 +21,97 @@ pub(super) fn problems() -> Vec<Problem> {
             {
                 for doubling in [None, Some(Doubling::Nearest), Some(Doubling::Shuffle)] {
                     if doubling.is_none() || (shape.0 % 2 == 0 && shape.1 % 2 == 0) {
-                        problems.push(input_problem(storage, shape, Prologue { normalize, activation, doubling }));
+                        let prologue = Prologue { normalize, activation, doubling };
+                        problems.push(input_problem(storage, shape, (1, 0), prologue));
                     }
                 }
             }
             for (accumulate, moments) in [(false, false), (false, true), (true, false), (true, true)] {
                 for relu in [false, true] {
-                    problems.push(output_problem(storage, shape, Epilogue { accumulate, relu, moments }));
+                    problems.push(output_problem(storage, shape, 1, Epilogue { accumulate, relu, moments }));
                 }
             }
         }
         for (c_in, c_out4, column0, tile_n) in [(128, 32, 0, 4), (20, 5, 0, 4), (4, 7, 4, 2), (16, 16, 8, 8)] {
-            problems.push(weights_problem(storage, c_in, c_out4, column0, tile_n));
+            problems.push(weights_problem(storage, (c_in, c_out4, column0, tile_n), (1, 0)));
+        }
+        for tap in 0..3 {
+            problems.push(weights_problem(storage, (20, 5, 0, 4), (3, tap)));
+            problems.push(weights_problem(storage, (4, 7, 4, 2), (3, tap)));
+        }
+        problems.extend(problems_of_frames(storage));
+    }
+    problems
+}
+
+fn problems_of_frames(storage: Storage) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    for (frames, past, shape) in FRAMES {
+        for (normalize, activation) in [(false, None), (true, Some(Activation::Silu))] {
+            for doubling in [None, Some(Doubling::Nearest), Some(Doubling::Shuffle)] {
+                if doubling.is_none() || shape.0 % 2 == 0 {
+                    let prologue = Prologue { normalize, activation, doubling };
+                    problems.push(input_problem(storage, shape, (frames, past), prologue));
+                }
+            }
+        }
+        for accumulate in [false, true] {
+            let epilogue = Epilogue { accumulate, relu: false, moments: true };
+            problems.push(output_problem(storage, shape, frames, epilogue));
         }
     }
     problems
 }
 
-fn input_problem(storage: Storage, (width, height, channels4): (u32, u32, u32), prologue: Prologue) -> Problem {
+/// `frames` frames, which come after `past` others in v.
+fn input_problem(
+    storage: Storage,
+    (width, height, frame4): (u32, u32, u32),
+    (frames, past): (u32, u32),
+    prologue: Prologue,
+) -> Problem {
+    let channels4 = frames * frame4;
+    let (v_channels4, v_channel0) = ((past + frames) * frame4, past * frame4);
     let factor = 1 + u32::from(prologue.doubling.is_some());
     let parts = if prologue.doubling == Some(Doubling::Shuffle) { 4 } else { 1 };
     let (tile_x0, tiles_x) = (width.div_ceil(4) / 3, width.div_ceil(4) - width.div_ceil(4) / 3);
     let tiles = tiles_x * height.div_ceil(4);
-    let params =
-        InParams { tiles, tiles_x, tile_x0, y0: 0, width, height, x_width: width / factor, x_row0: 0, channels4 };
+    let params = InParams {
+        tiles,
+        tiles_x,
+        tile_x0,
+        y0: 0,
+        width,
+        height,
+        x_width: width / factor,
+        x_row0: 0,
+        channels4,
+        frame4,
+        v_channels4,
+        v_channel0,
+    };
     Problem {
-        name: format!("winograd_in w{width} h{height} c{} {prologue:?} {storage:?}", channels4 * 4),
+        name: format!(
+            "winograd_in w{width} h{height} c{} frames {frames} after {past} {prologue:?} {storage:?}",
+            frame4 * 4
+        ),
         launch: input(storage, prologue, params),
         bindings: vec![
             random(1, storage, width / factor * (height / factor) * channels4 * parts, 2.0),
             if prologue.normalize { random(2, Storage::F32, channels4 * 2, 1.0) } else { None },
-            room(Storage::F32, 36 * tiles * channels4),
+            room(Storage::F32, 36 * tiles * v_channels4),
         ],
         tolerance: tolerance(Storage::F32),
     }
 }
 
-fn output_problem(storage: Storage, (width, height, channels4): (u32, u32, u32), epilogue: Epilogue) -> Problem {
+fn output_problem(
+    storage: Storage,
+    (width, height, bias4): (u32, u32, u32),
+    frames: u32,
+    epilogue: Epilogue,
+) -> Problem {
+    let channels4 = frames * bias4;
     let (tiles_x, run) = (width.div_ceil(4), 3);
     let rows = height.div_ceil(4);
     let runs_x = tiles_x.div_ceil(run);
@@ -70,16 +127,17 @@ fn output_problem(storage: Storage, (width, height, channels4): (u32, u32, u32),
         height: 4 + height,
         y_row0: 3,
         channels4,
+        bias4,
         moments_offset: 2,
         scale: 0.5,
     };
     let y = (height + 1) * width * channels4;
     Problem {
-        name: format!("winograd_out w{width} h{height} c{} {epilogue:?} {storage:?}", channels4 * 4),
+        name: format!("winograd_out w{width} h{height} c{} frames {frames} {epilogue:?} {storage:?}", bias4 * 4),
         launch: output(storage, epilogue, params),
         bindings: vec![
             random(1, Storage::F32, 36 * params.tiles * channels4, 1.0),
-            random(2, Storage::F32, channels4, 1.0),
+            random(2, Storage::F32, bias4, 1.0),
             if epilogue.accumulate { random(3, storage, y, 1.0) } else { room(storage, y) },
             if epilogue.moments { room(Storage::F32, (2 + params.runs) * channels4 * 3) } else { None },
         ],
@@ -87,18 +145,27 @@ fn output_problem(storage: Storage, (width, height, channels4): (u32, u32, u32),
     }
 }
 
-fn weights_problem(storage: Storage, c_in: u32, c_out4: u32, column0: u32, tile_n: u32) -> Problem {
+/// Tap `tap` in time of `times`.
+fn weights_problem(
+    storage: Storage,
+    (c_in, c_out4, column0, tile_n): (u32, u32, u32, u32),
+    (times, tap): (u32, u32),
+) -> Problem {
     let blocks = (c_out4 - column0).div_ceil(tile_n);
-    let params = WeightsParams { c_in, c_out4, column0, tile_n, blocks };
+    let (k, k0, w_offset) = (times * c_in, tap * c_in, tap * 9 * c_in * c_out4);
+    let params = WeightsParams { c_in, c_out4, column0, tile_n, blocks, k, k0, w_offset };
     Problem {
         name: format!(
-            "winograd_weights c{c_in}->{} from {} blocks of {} {storage:?}",
+            "winograd_weights c{c_in}->{} from {} blocks of {} tap {tap} of {times} {storage:?}",
             c_out4 * 4,
             column0 * 4,
             tile_n * 4
         ),
         launch: weights(storage, params),
-        bindings: vec![random(1, storage, 9 * c_in * c_out4, 1.0), room(Storage::F32, 36 * blocks * c_in * tile_n)],
+        bindings: vec![
+            random(1, storage, times * 9 * c_in * c_out4, 1.0),
+            room(Storage::F32, 36 * blocks * k * tile_n),
+        ],
         tolerance: tolerance(Storage::F32),
     }
 }

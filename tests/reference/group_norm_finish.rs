@@ -1,4 +1,4 @@
-//! Moments of all runs to scale and shift of each channel.
+//! Moments of all runs to scale and shift of each channel, frame by frame.
 
 use wgvae::kernels::group_norm::FinishParams;
 
@@ -9,18 +9,17 @@ pub(super) fn run(call: &mut Call<'_>) {
     let moments = call.floats(1);
     let (weight, bias) = (call.floats(2), call.floats(3));
     assert_eq!(call.workgroups[0] * p.channels_per_group, p.channels, "{p:?}");
-    // Runs of each channel: count, mean, M2.
-    let runs = |channel: usize| {
-        let moments = &moments;
-        (0..at(p.runs)).map(move |run| {
-            let source = (run * at(p.channels4) + channel / 4) * 12 + channel % 4;
-            [0, 4, 8].map(|part| f64::from(moments[source + part]))
-        })
-    };
-    for channel in at(p.channels)..at(p.channels4) * 4 {
-        set(call, channel, 0.0, 0.0);
-    }
-    for group in 0..at(call.workgroups[0]) {
+    assert_eq!(call.workgroups[1], p.frames, "{p:?}");
+    let groups = at(call.workgroups[0]);
+    for (frame, group) in (0..at(p.frames)).flat_map(|frame| (0..groups).map(move |group| (frame, group))) {
+        // Runs of each channel: count, mean, M2.
+        let runs = |channel: usize| {
+            let moments = &moments;
+            (0..at(p.runs)).map(move |run| {
+                let source = ((run * at(p.frames) + frame) * at(p.channels4) + channel / 4) * 12 + channel % 4;
+                [0, 4, 8].map(|part| f64::from(moments[source + part]))
+            })
+        };
         let channels = group * at(p.channels_per_group)..(group + 1) * at(p.channels_per_group);
         let all = || channels.clone().flat_map(runs);
         let count: f64 = all().map(|[count, ..]| count).sum();
@@ -29,13 +28,18 @@ pub(super) fn run(call: &mut Call<'_>) {
         let inverse_deviation = 1.0 / (m2 / count + f64::from(p.eps)).sqrt();
         for channel in channels.clone() {
             let scale = f64::from(weight[channel]) * inverse_deviation;
-            set(call, channel, scale, f64::from(bias[channel]) - mean * scale);
+            set(call, &p, [frame, channel], scale, f64::from(bias[channel]) - mean * scale);
+        }
+    }
+    for frame in 0..at(p.frames) {
+        for channel in at(p.channels)..at(p.channels4) * 4 {
+            set(call, &p, [frame, channel], 0.0, 0.0);
         }
     }
 }
 
-fn set(call: &mut Call<'_>, channel: usize, scale: f64, shift: f64) {
-    let target = channel / 4 * 8 + channel % 4;
+fn set(call: &mut Call<'_>, p: &FinishParams, [frame, channel]: [usize; 2], scale: f64, shift: f64) {
+    let target = (frame * at(p.channels4) + channel / 4) * 8 + channel % 4;
     call.set_float(4, target, round(scale));
     call.set_float(4, target + 4, round(shift));
 }

@@ -23,6 +23,8 @@ pub(super) fn run(call: &mut Call<'_>) {
     let [groups_x, groups_y, _] = call.workgroups;
     assert!(groups_x * WORKGROUP_TILES >= p.tiles, "{groups_x} workgroups: {p:?}");
     assert!(groups_y * (WORKGROUP / WORKGROUP_TILES) >= p.channels4, "{groups_y} workgroups along y: {p:?}");
+    assert_eq!(p.channels4 % p.frame4, 0, "{p:?}");
+    assert!(p.v_channel0 + p.channels4 <= p.v_channels4, "{p:?}");
     let x = call.vec4s(1, call.storage("Stored"));
     let (normalize, activation) = (call.variant.flag("NORMALIZE"), call.variant.number("ACTIVATION"));
     let (shift, shuffle) = (call.variant.number("SHIFT"), call.variant.flag("SHUFFLE"));
@@ -33,9 +35,11 @@ pub(super) fn run(call: &mut Call<'_>) {
         }
         let row = at((py >> shift) - i64::from(p.x_row0));
         let source = row * at(p.x_width) + at(px >> shift);
-        // Which of the four pixels that a pixel holds in its channels.
+        // Which of the four pixels that a frame of a pixel holds in its channels.
         let (parts, part) = if shuffle { (4, at(py % 2) * 2 + at(px % 2)) } else { (1, 0) };
-        let mut value = f64::from(x[(source * parts + part) * at(p.channels4) + channel][lane]);
+        let (frames, frame) = (at(p.channels4 / p.frame4), channel / at(p.frame4));
+        let place = ((source * frames + frame) * parts + part) * at(p.frame4) + channel % at(p.frame4);
+        let mut value = f64::from(x[place][lane]);
         if normalize {
             value = value * f64::from(norm[channel * 2][lane]) + f64::from(norm[channel * 2 + 1][lane]);
         }
@@ -53,7 +57,7 @@ pub(super) fn run(call: &mut Call<'_>) {
                 times_both(&B_T, &d)
             });
             for index in 0..36 {
-                let target = (index * at(p.channels4) + channel) * at(p.tiles) + tile;
+                let target = (index * at(p.v_channels4) + at(p.v_channel0) + channel) * at(p.tiles) + tile;
                 call.set(3, Storage::F32, target, lanes.map(|lane| round(lane[index / 6][index % 6])));
             }
         }

@@ -63,7 +63,9 @@ fn write_tile(
         let old = if call.variant.flag("ACCUMULATE") { call.get(3, storage, index) } else { [0.0; 4] };
         let activation = if call.variant.flag("RELU") { RELU } else { 0 };
         let value = each(|lane| {
-            let sum = lanes[lane][y][x] * f64::from(p.scale) + f64::from(bias[channel][lane]) + f64::from(old[lane]);
+            let sum = lanes[lane][y][x] * f64::from(p.scale)
+                + f64::from(bias[channel % at(p.bias4)][lane])
+                + f64::from(old[lane]);
             activate(sum, activation)
         });
         call.set(3, storage, index, value);

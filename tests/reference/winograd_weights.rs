@@ -16,6 +16,7 @@ const G: [[f64; 3]; 6] = [
 
 pub(super) fn run(call: &mut Call<'_>) {
     let p: WeightsParams = call.params();
+    assert!(p.k0 + p.c_in <= p.k, "{p:?}");
     let w = call.vec4s(1, call.storage("Stored"));
     let columns = at(p.blocks * p.tile_n);
     call.assert_covers(p.blocks * p.tile_n * p.c_in);
@@ -25,16 +26,16 @@ pub(super) fn run(call: &mut Call<'_>) {
             let point = |lane: usize| {
                 let tap = |y: usize, x: usize| {
                     let index = ((y * 3 + x) * at(p.c_in) + input) * at(p.c_out4) + at(p.column0) + column;
-                    if inside { f64::from(w[index][lane]) } else { 0.0 }
+                    if inside { f64::from(w[at(p.w_offset) + index][lane]) } else { 0.0 }
                 };
                 times_both(&G, &std::array::from_fn(|y| std::array::from_fn(|x| tap(y, x))))
             };
             let lanes = [0, 1, 2, 3].map(point);
             let block = column / at(p.tile_n);
-            let target = (block * at(p.c_in) + input) * at(p.tile_n) + column % at(p.tile_n);
+            let target = (block * at(p.k) + at(p.k0) + input) * at(p.tile_n) + column % at(p.tile_n);
             for index in 0..36 {
                 let value = lanes.map(|lane| round(lane[index / 6][index % 6]));
-                call.set(2, Storage::F32, index * columns * at(p.c_in) + target, value);
+                call.set(2, Storage::F32, index * columns * at(p.k) + target, value);
             }
         }
     }

@@ -84,6 +84,7 @@ impl Lowering<'_> {
             channels: shape.channels,
             channels4: shape.channels4(),
             channels_per_group: shape.channels / norm.groups,
+            frames: 1,
             eps: norm.eps,
         };
         self.launch(finish(params), &[Resource::Buffer(moments), weight, bias, Resource::Buffer(table)]);

@@ -122,7 +122,17 @@ impl Lowering<'_> {
             let columns4 = (c_out4 - column0).min(most);
             let blocks = columns4.div_ceil(grid.block_columns4);
             let buffer = self.filter_memory(parts.len(), grid.block_bytes() * u64::from(blocks));
-            let params = WeightsParams { c_in: c_in4 * 4, c_out4, column0, tile_n: grid.block_columns4, blocks };
+            let c_in = c_in4 * 4;
+            let params = WeightsParams {
+                c_in,
+                c_out4,
+                column0,
+                tile_n: grid.block_columns4,
+                blocks,
+                k: c_in,
+                k0: 0,
+                w_offset: 0,
+            };
             self.launch(winograd::weights(self.options.storage, params), &[weight, Resource::Buffer(buffer)]);
             parts.push(FilterPart { buffer, column0, columns4, blocks });
         }
@@ -172,6 +182,9 @@ impl Lowering<'_> {
             x_width: input_shape.width,
             x_row0: row0.cast_signed(),
             channels4: input_shape.channels4(),
+            frame4: input_shape.channels4(),
+            v_channels4: input_shape.channels4(),
+            v_channel0: 0,
         };
         let norm = norm.map_or(Resource::Unused, |norm| Resource::Buffer(self.norms[&norm]));
         let storage = self.tensor(conv.input).storage;
@@ -240,6 +253,7 @@ impl Lowering<'_> {
             height: tiles.rows.end,
             y_row0: winograd.own.start.cast_signed(),
             channels4: shape.channels4(),
+            bias4: shape.channels4(),
             moments_offset: tiles.moments_offset,
             scale: conv.scale,
         };
