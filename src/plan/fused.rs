@@ -2,7 +2,7 @@
 //!
 //! Group norms are a table beside them: their statistics belong to the stage that produces the tensor, their application to the stages that read it.
 
-use crate::model::graph::{Activation, Doubling, Ending, Shape, TensorId, Transform, Weight, Window};
+use crate::model::graph::{Activation, Doubling, Ending, Shape, TensorId, Time, Transform, Weight, Window};
 use crate::tensor::Storage;
 
 /// A group norm of a [`Fused`] graph, by index.
@@ -116,6 +116,21 @@ pub struct Conv {
 }
 
 impl Conv {
+    /// Frames of the past that its filter sees.
+    pub(super) fn before(&self) -> u32 {
+        self.time.map_or(0, Time::before)
+    }
+
+    /// Frames that its filter sees at once.
+    pub(super) fn taps(&self) -> u32 {
+        self.time.map_or(1, |time| time.taps)
+    }
+
+    /// Frames from one that it computes to the next.
+    pub(super) fn step(&self) -> u32 {
+        self.time.map_or(1, |time| time.stride)
+    }
+
     /// What the filter sees of an input of `shape`: with a shuffle, a quarter of the channels.
     fn read_shape(&self, shape: Shape) -> Shape {
         match self.prologue.doubling {
@@ -234,6 +249,8 @@ pub struct Fused {
     pub pixel_norms: Vec<PixelNorm>,
     /// Shape of each tensor, by [`TensorId`]; those that are not stored keep theirs.
     pub shapes: Vec<Shape>,
+    /// Factor that each tensor is stored at.
+    pub factors: Vec<f32>,
     /// Stages at the beginning that only measure: a smaller image's, whose group norms the others use. None in an exact run.
     pub measuring: usize,
 }
@@ -258,6 +275,7 @@ impl Fused {
         }
         small.stages.append(&mut self.stages);
         small.shapes.append(&mut self.shapes);
+        small.factors.append(&mut self.factors);
         Self { measuring, ..small }
     }
 
@@ -283,11 +301,11 @@ impl Fused {
         if self.result() == Some(tensor) { Storage::F32 } else { storage }
     }
 
-    /// Bytes of one row of `tensor`, where others are stored as `storage`.
+    /// Bytes of one row of `tensor`, of all its frames, where others are stored as `storage`.
     pub fn row_bytes(&self, tensor: TensorId, storage: Storage) -> u64 {
         let shape = self.shape(tensor);
         let storage = self.storage_of(tensor, storage);
-        u64::from(shape.width) * u64::from(shape.channels4()) * storage.vec4_bytes()
+        u64::from(shape.width) * u64::from(shape.pixel4()) * storage.vec4_bytes()
     }
 
     /// What attention takes `tensor` for.

@@ -13,7 +13,8 @@ use crate::plan::fused::{Fused, Normalize, Residual, Stage};
 /// # Panics
 /// When a sum would have two factors: a bug in a builder, or here.
 pub(super) fn scale(fused: &mut Fused, scale: f32) {
-    let factors = factors(fused, scale);
+    fused.factors = factors(fused, scale);
+    let factors = fused.factors.clone();
     let factor = |tensor: TensorId| factors[tensor.0];
     for norm in &mut fused.norms {
         norm.eps *= factor(norm.tensor) * factor(norm.tensor);

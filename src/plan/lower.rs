@@ -1,8 +1,10 @@
 //! Turns the scheduled chunks of fused stages into kernel launches on buffers that are not yet placed.
 
+use std::collections::BTreeMap;
+
 use crate::error::Result;
 use crate::limits::DeviceLimits;
-use crate::plan::fused::Fused;
+use crate::plan::fused::{Fused, Stage};
 use crate::plan::node::Node;
 use crate::plan::ops::Lowering;
 use crate::plan::schedule::Schedule;
@@ -19,11 +21,16 @@ pub(super) fn lower(
     limits: &DeviceLimits,
     options: &PlanOptions,
 ) -> Result<Plan> {
+    let kept = last_reads(fused, nodes, schedule);
     let mut lowering = Lowering::new(fused, nodes, limits, options);
     for pass in &schedule.passes {
         lowering.begin_pass(&schedule.stages(pass, nodes.len()));
-        for task in &schedule.tasks[pass.tasks.clone()] {
-            lowering.task(*task, task.stage == pass.goal);
+        for index in pass.tasks.clone() {
+            let task = schedule.tasks[index];
+            lowering.task(task, task.stage == pass.goal);
+            for (stage, chunk) in kept.get(&index).into_iter().flatten() {
+                lowering.keep(*stage, *chunk);
+            }
             if lowering.is_full() {
                 return Err(bounds::too_many_steps());
             }
@@ -31,4 +38,19 @@ pub(super) fn lower(
         lowering.finish_norm(pass.goal);
     }
     Ok(lowering.into_plan())
+}
+
+/// By task: the convolutions that keep something of what they read, and the chunks of that which they read there for the last time.
+fn last_reads(fused: &Fused, nodes: &[Node], schedule: &Schedule) -> BTreeMap<usize, Vec<(usize, usize)>> {
+    let keeps = |stage: usize| matches!(&fused.stages[stage], Stage::Conv(conv) if !conv.keeps.is_empty());
+    let mut last = BTreeMap::new();
+    for (index, task) in schedule.tasks.iter().enumerate().filter(|(_, task)| keeps(task.stage)) {
+        let input = &nodes[task.stage].reads[0];
+        last.extend(input.spans[task.chunk].clone().map(|chunk| ((task.stage, chunk), index)));
+    }
+    let mut reads: BTreeMap<usize, Vec<(usize, usize)>> = BTreeMap::new();
+    for (read, index) in last {
+        reads.entry(index).or_default().push(read);
+    }
+    reads
 }

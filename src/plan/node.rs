@@ -14,8 +14,12 @@ pub struct Scratch {
     pub m: u64,
     /// Input rows of several chunks in one buffer.
     pub gathered: u64,
-    /// Input rows after a norm.
+    /// The same of the frames before the input's.
+    pub gathered_past: u64,
+    /// Input rows after a norm, or the past's and those in one buffer.
     pub normed: u64,
+    /// Frames of a chunk that are kept for the next block.
+    pub kept: u64,
     /// Transformed filters.
     pub filters: u64,
     /// The largest buffer of those.
@@ -32,6 +36,8 @@ impl Scratch {
             v: self.v.max(other.v),
             m: self.m.max(other.m),
             gathered: self.gathered.max(other.gathered),
+            gathered_past: self.gathered_past.max(other.gathered_past),
+            kept: self.kept.max(other.kept),
             normed: self.normed.max(other.normed),
             filters: self.filters.max(other.filters),
             filter_part: self.filter_part.max(other.filter_part),
@@ -41,7 +47,8 @@ impl Scratch {
 
     /// All of it but the filters.
     pub fn without_filters(self) -> u64 {
-        self.planes + self.v + self.m + self.gathered + self.normed + self.attention
+        let gathered = self.gathered + self.gathered_past;
+        self.planes + self.v + self.m + gathered + self.normed + self.kept + self.attention
     }
 }
 

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::kernels::choice::Choice;
 use crate::limits::DeviceLimits;
+use crate::plan::parts::Home;
 use crate::tensor::{Bytes, Storage};
 
 /// What the host wants back.
@@ -72,6 +73,8 @@ pub struct PlanOptions {
     pub parking: bool,
     /// Where the weights are before the plan runs.
     pub weights: Weights,
+    /// Where what outlives a run is kept.
+    pub states: Home,
     /// Weights that are on the device beside the plan's own: those of the other direction, where a model is loaded for both.
     pub other_weights: Bytes,
 }
@@ -100,6 +103,7 @@ impl PlanOptions {
             memory_budget: None,
             parking: false,
             weights: Weights::Device,
+            states: Home::Device,
             other_weights: Bytes(0),
         }
     }

@@ -9,7 +9,7 @@ use crate::plan::partition::Partition;
 
 use super::lowering::Lowering;
 use super::sizing::{Reach, Sizing};
-use super::{direct, moments, product, unfold, winograd};
+use super::{direct, moments, past, product, unfold, winograd};
 
 /// What a convolution takes.
 pub(super) fn node(sizing: &Sizing<'_>, conv: &Conv) -> Result<Node> {
@@ -21,26 +21,29 @@ pub(super) fn node(sizing: &Sizing<'_>, conv: &Conv) -> Result<Node> {
     };
     let filter = Reach::Filter { window: conv.window, doubled: conv.prologue.doubling.is_some() };
     let mut reads = vec![sizing.read(&partition, conv.input, filter)];
-    let mut taps = u64::from(conv.window.side * conv.window.side) * u64::from(input.channels4());
+    reads.extend(conv.past.map(|past| sizing.read(&partition, past, filter)));
+    let taps_of_frame = u64::from(conv.window.side * conv.window.side) * u64::from(input.channels4());
+    let mut taps = taps_of_frame * u64::from(conv.taps());
     if let Some(Residual::Shortcut { input, .. }) = conv.residual {
         reads.push(sizing.read(&partition, input, Reach::Same));
         taps += u64::from(sizing.fused.shape(input).channels4());
     }
     // Of vec4s: 16 numbers each.
     let products = taps * u64::from(output.channels4());
-    let scratch = scratch(sizing, conv, way, &partition);
+    let kept = past::kept_bytes(sizing, conv);
+    let scratch = Scratch { kept, ..scratch(sizing, conv, way, &partition) };
     let node = sizing.storing(conv.output, partition, reads);
     let moments = match way {
         Way::Winograd if node.barrier => moments::bytes(winograd::runs(sizing, conv), output),
         _ => node.moments,
     };
     Ok(Node {
-        row_macs: u64::from(output.width) * products * 16,
+        row_macs: u64::from(output.width) * u64::from(output.frames) * products * 16,
         replaces: replaced(conv).map(|residual| sizing.producer(residual)),
         scratch,
         moments,
         // Bias and the like are not worth counting.
-        weights: products * 4 * sizing.options.storage.vec4_bytes(),
+        weights: products * u64::from(conv.phases) * 4 * sizing.options.storage.vec4_bytes(),
         ..node
     })
 }

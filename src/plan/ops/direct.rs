@@ -9,6 +9,7 @@ use crate::plan::{BufferId, Resource};
 
 use super::filter::input_rows;
 use super::lowering::Lowering;
+use super::seen;
 use super::sizing::Sizing;
 
 /// Rows of a band that reads rows of `row_bytes`.
@@ -18,7 +19,7 @@ fn band_rows(choice: &Choice, row_bytes: u64) -> u32 {
 
 /// What it takes.
 pub(super) fn scratch(sizing: &Sizing<'_>, conv: &Conv, output: &Partition) -> Scratch {
-    let most = band_rows(&sizing.choice, sizing.row_bytes(conv.input));
+    let most = band_rows(&sizing.choice, seen::row_bytes(sizing.fused, conv, sizing.options));
     input_rows(sizing, conv, Way::Direct, output, |chunk| chunk.bands(most))
 }
 
@@ -26,13 +27,12 @@ impl Lowering<'_> {
     pub(super) fn direct(&mut self, conv: &Conv, chunk: usize, measure: bool) {
         let height = self.fused.shape(conv.input).height;
         let weights = self.filter(conv);
-        let most = band_rows(&self.choice, self.fused.row_bytes(conv.input, self.options.storage));
+        let most = band_rows(&self.choice, seen::row_bytes(self.fused, conv, self.options));
         let target = self.place(conv.output, chunk);
         let own = self.rows(chunk);
         for rows in own.bands(most) {
             let reach = reach(rows, height, conv.window, conv.prologue.doubling.is_some());
-            let source = self.source(conv.input, reach);
-            let source = self.normalised(conv, source, reach);
+            let source = self.seen(conv, reach);
             self.direct_band(conv, rows, source, weights, (target, own.start));
         }
         if measure {
@@ -55,6 +55,7 @@ impl Lowering<'_> {
             upsample: conv.prologue.doubling.is_some(),
             relu: conv.relu,
             tile: self.choice.direct_tile,
+            times: conv.taps(),
             params: Conv2dDirectParams {
                 spans: 0,
                 rows: rows.count(),
@@ -66,6 +67,8 @@ impl Lowering<'_> {
                 y_row0: y_row0.cast_signed(),
                 c_in4: input.channels4(),
                 c_out4: output.channels4(),
+                frames_in: seen::frames(self.fused, conv),
+                frames: output.frames,
                 scale: conv.scale,
             },
         }

@@ -6,9 +6,9 @@ use crate::plan::Resource;
 use crate::plan::fused::Conv;
 use crate::plan::node::Scratch;
 use crate::plan::partition::{Partition, Rows, reach};
-use crate::plan::ways::normalises_before;
 
 use super::lowering::Lowering;
+use super::seen;
 use super::sizing::Sizing;
 
 /// What the input rows take that each band of the output is made from: where several chunks hold them, and where they are normalised first. Bands of a chunk
@@ -21,6 +21,7 @@ pub(super) fn input_rows<B: Iterator<Item = Rows>>(
     bands: impl Fn(Rows) -> B,
 ) -> Scratch {
     let (input, row_bytes) = (sizing.partition(conv.input), sizing.row_bytes(conv.input));
+    let past_bytes = conv.past.map_or(0, |past| sizing.row_bytes(past));
     let doubled = conv.prologue.doubling.is_some();
     let (mut all, mut straddling) = (0, 0);
     for band in (0..output.count()).flat_map(|chunk| bands(output.chunk(chunk))) {
@@ -30,16 +31,17 @@ pub(super) fn input_rows<B: Iterator<Item = Rows>>(
             straddling = straddling.max(rows.count());
         }
     }
-    let normed = if normalises_before(way, conv) { u64::from(all) * row_bytes } else { 0 };
-    Scratch { gathered: u64::from(straddling) * row_bytes, normed, ..Scratch::default() }
+    let normed = if seen::is_made(way, conv) { u64::from(all) * seen::row_bytes(sizing.fused, conv, sizing.options) } else { 0 };
+    let straddling = u64::from(straddling);
+    Scratch { gathered: straddling * row_bytes, gathered_past: straddling * past_bytes, normed, ..Scratch::default() }
 }
 
 impl Lowering<'_> {
     /// The filter and the bias of a 3x3 convolution.
     pub(super) fn filter(&mut self, conv: &Conv) -> (Resource, Resource) {
         let (input, output) = self.fused.shapes_of(conv);
-        let (c_in, c_out) = (input.channels, output.channels);
-        let weight = self.weight(&conv.weight, Layout::Filter { filter: 3, c_in, c_out }, 1.0);
+        let (times, c_in, c_out) = (conv.taps(), input.channels, output.channels);
+        let weight = self.weight(&conv.weight, Layout::Filter { times, filter: 3, c_in, c_out }, 1.0);
         let bias = self.weight(&conv.bias, Layout::Vector { channels: c_out }, conv.bias_scale);
         (weight, bias)
     }

@@ -26,7 +26,7 @@ pub(super) fn node(sizing: &Sizing<'_>, transform: &Transform, output: TensorId)
 /// Bytes of the input that `rows` rows of a tensor of `shape` are made from.
 fn planes_bytes(shape: Shape, transform: &Transform, rows: u32) -> u64 {
     let (patch, channels) = (transform.patch, transform.factor.len() as u64);
-    u64::from(rows.div_ceil(patch)) * u64::from(shape.width / patch) * channels * 4
+    u64::from(rows.div_ceil(patch)) * u64::from(shape.width / patch) * u64::from(shape.frames) * channels * 4
 }
 
 impl Lowering<'_> {
@@ -37,7 +37,7 @@ impl Lowering<'_> {
         let factors = self.weight(&weight, Layout::Vector { channels: channels * 2 }, 1.0);
         self.plan.transform = [transform.factor.as_slice(), &transform.offset].concat();
         let input = self
-            .input_index(Planes { size: Size { width: shape.width / patch, height: shape.height / patch }, channels });
+            .input_index(Planes { size: Size { width: shape.width / patch, height: shape.height / patch }, channels, frames: shape.frames });
         let planes = self.shared(Shared::Planes);
         let target = self.place(output, chunk);
         let (storage, own) = (self.output_of_stage().storage, self.rows(chunk));
@@ -50,6 +50,7 @@ impl Lowering<'_> {
             channels4: shape.channels4(),
             plane: (rows.1 - rows.0) * (shape.width / patch),
             x_width: shape.width / patch,
+            frames: shape.frames,
         };
         let launch = planes_in(storage, patch, transform.squash, params);
         self.launch(launch, &[Resource::Buffer(planes), factors, Resource::Buffer(target)]);

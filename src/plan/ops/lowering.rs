@@ -13,7 +13,8 @@ use crate::plan::fused::{Fused, Stage};
 use crate::plan::node::Node;
 use crate::plan::partition::{Partition, Rows};
 use crate::plan::{
-    Action, BufferId, BufferUse, Plan, PlanOptions, Resource, SlotId, Step, WeightId, WeightKey, WeightUse, bounds,
+    Action, BufferId, BufferUse, Plan, PlanOptions, Resource, SlotId, StateId, Step, WeightId, WeightKey, WeightUse,
+    bounds,
 };
 use crate::tensor::{Bytes, Storage};
 
@@ -51,6 +52,10 @@ pub(in crate::plan) struct Lowering<'a> {
     producers: BTreeMap<TensorId, usize>,
     /// The finished norms: scale and shift of each channel.
     pub(super) norms: BTreeMap<usize, BufferId>,
+    /// The same of the frames before those.
+    pub(super) past_norms: BTreeMap<usize, BufferId>,
+    /// What outlives the run, by the convolution that reads it.
+    pub(super) states: BTreeMap<String, StateId>,
     weights: BTreeMap<WeightKey, WeightId>,
     variants: FxHashMap<Variant, usize>,
     /// Where parameters lie that some launch has already.
@@ -86,6 +91,8 @@ impl<'a> Lowering<'a> {
             stored: stored.collect(),
             producers,
             norms: BTreeMap::new(),
+            past_norms: BTreeMap::new(),
+            states: BTreeMap::new(),
             weights: BTreeMap::new(),
             variants: FxHashMap::default(),
             params: FxHashMap::default(),
@@ -146,8 +153,8 @@ impl<'a> Lowering<'a> {
         buffer
     }
 
-    /// Rows `rows` of `tensor` in one buffer, and the row that it starts with: a chunk, or a copy of what several hold.
-    pub(super) fn source(&mut self, tensor: TensorId, rows: Rows) -> (BufferId, u32) {
+    /// Rows `rows` of `tensor` in one buffer, and the row that it starts with: a chunk, or a copy of what several hold, as `gathered`.
+    pub(super) fn source(&mut self, tensor: TensorId, rows: Rows, gathered: Shared) -> (BufferId, u32) {
         let stored = self.tensor(tensor);
         let holding = stored.partition.holding(rows);
         if holding.len() == 1 {
@@ -156,7 +163,7 @@ impl<'a> Lowering<'a> {
         let pieces: Vec<(BufferId, Rows)> =
             holding.map(|index| (stored.chunk(index), stored.partition.chunk(index))).collect();
         let row_bytes = self.fused.row_bytes(tensor, self.options.storage);
-        let target = self.shared(Shared::Gathered);
+        let target = self.shared(gathered);
         for (buffer, own) in pieces {
             let piece = own.intersect(rows);
             let offset = |from: u32| u64::from(piece.start - from) * row_bytes;
@@ -197,9 +204,12 @@ impl<'a> Lowering<'a> {
         };
         let name = match weight.take {
             Take::Zeros => "zeros".to_owned(),
-            Take::All | Take::Tap { .. } | Take::SumOfTaps { .. } | Take::Rows { .. } | Take::Transform => {
-                weight.name.clone()
-            }
+            Take::All
+            | Take::Tap { .. }
+            | Take::SumOfTaps { .. }
+            | Take::Rows { .. }
+            | Take::Frames { .. }
+            | Take::Transform => weight.name.clone(),
         };
         // Zeros are zeros at any factor.
         let factor = if weight.take == Take::Zeros { 1.0 } else { factor };

@@ -10,10 +10,11 @@ mod filter;
 mod input;
 mod lowering;
 mod moments;
-mod norm;
 mod output;
 mod pass;
+mod past;
 mod product;
+mod seen;
 mod sizing;
 mod tiles;
 mod unfold;
@@ -35,6 +36,7 @@ use crate::plan::schedule::Task;
 pub(super) fn node(sizing: &Sizing<'_>, stage: &Stage) -> Result<Node> {
     match stage {
         Stage::Input { transform, output } => input::node(sizing, transform, *output),
+        Stage::Past { like, output, .. } => Ok(past::node(sizing, *like, *output)),
         Stage::Conv(conv) => conv::node(sizing, conv),
         Stage::Attention { inputs, output, .. } => Ok(attention::node(sizing, *inputs, *output)),
         Stage::Output { input, .. } => Ok(output::node(sizing, *input)),
@@ -46,6 +48,7 @@ impl Lowering<'_> {
     pub(super) fn task(&mut self, task: Task, measure: bool) {
         match self.begin_stage(task.stage) {
             Stage::Input { transform, output } => self.input(transform, *output, task.chunk),
+            Stage::Past { by, output, .. } => self.past(by, *output, task.chunk),
             Stage::Conv(conv) => self.conv(conv, task.chunk, measure),
             Stage::Attention { inputs, output, .. } => self.attention(*inputs, *output, task.chunk),
             Stage::Output { input, ending } => self.output(*input, *ending, task.chunk),

@@ -37,7 +37,7 @@ pub(super) fn runs(shape: Shape, partition: &Partition) -> u64 {
 
 /// Bytes of the moments of `runs` runs of a tensor of `shape`.
 pub(super) fn bytes(runs: u64, shape: Shape) -> u64 {
-    runs * u64::from(shape.channels4()) * MOMENTS_VEC4_BYTES
+    runs * u64::from(shape.pixel4()) * MOMENTS_VEC4_BYTES
 }
 
 impl Lowering<'_> {
@@ -61,7 +61,7 @@ impl Lowering<'_> {
             run: stats_run(shape),
             runs: runs_before(shape, partition, index + 1) - runs_before(shape, partition, index),
             x_offset: 0,
-            channels4: shape.channels4(),
+            channels4: shape.pixel4(),
             moments_offset: runs_before(shape, partition, index),
         };
         let moments = self.moments(runs(shape, partition), shape);
@@ -78,16 +78,17 @@ impl Lowering<'_> {
         let layout = Layout::Vector { channels: shape.channels };
         let weight = self.weight(&Weight::all(format!("{}.weight", norm.name)), layout, 1.0);
         let bias = self.weight(&Weight::all(format!("{}.bias", norm.name)), layout, 1.0);
-        let table = self.scratch("norm", u64::from(shape.channels4()) * NORM_VEC4_BYTES);
+        let table = self.scratch("norm", u64::from(shape.pixel4()) * NORM_VEC4_BYTES);
         let params = FinishParams {
             runs: u32::try_from(runs).unwrap_or(u32::MAX),
             channels: shape.channels,
             channels4: shape.channels4(),
             channels_per_group: shape.channels / norm.groups,
-            frames: 1,
+            frames: shape.frames,
             eps: norm.eps,
         };
         self.launch(finish(params), &[Resource::Buffer(moments), weight, bias, Resource::Buffer(table)]);
         self.norms.insert(id, table);
+        self.keep_norm(id, table, shape);
     }
 }

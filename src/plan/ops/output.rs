@@ -16,7 +16,7 @@ pub(super) fn node(sizing: &Sizing<'_>, input: TensorId) -> Node {
     let reads = vec![sizing.read(&partition, input, Reach::Same)];
     Node {
         partition,
-        row_bytes: sizing.options.output.row_bytes(shape.width, shape.channels),
+        row_bytes: sizing.options.output.row_bytes(shape.width, shape.channels) * u64::from(shape.frames),
         row_macs: 0,
         reads,
         replaces: None,
@@ -35,7 +35,8 @@ fn check_bytes(output: Output) -> u64 {
 impl Lowering<'_> {
     pub(super) fn output(&mut self, input: TensorId, ending: Ending, chunk: usize) {
         let shape = self.fused.shape(input);
-        self.plan.result = Planes { size: Size { width: shape.width, height: shape.height }, channels: shape.channels };
+        let (size, frames) = (Size { width: shape.width, height: shape.height }, shape.frames);
+        self.plan.result = Planes { size, channels: shape.channels, frames };
         let source = self.tensor(input).chunk(chunk);
         let own = self.rows(chunk);
         let pixels = own.count() * shape.width;
@@ -47,17 +48,17 @@ impl Lowering<'_> {
         let launch = match output {
             Output::Raw => {
                 let (channels, channels4) = (shape.channels, shape.channels4());
-                planes_out(clamp, PlanesOutParams { pixels, channels, channels4, factor, offset })
+                planes_out(clamp, PlanesOutParams { pixels, channels, channels4, frames, factor, offset })
             }
             // A picture is cut off at -1 and 1 anyway.
             Output::Rgba8 | Output::Picture(_) => {
                 let bgra = output == Output::Picture(ChannelOrder::Bgra);
-                image_out(bgra, ImageOutParams { pixels, width, stride, factor, offset })
+                image_out(bgra, ImageOutParams { pixels, width, stride, frames, factor, offset })
             }
         };
         self.launch(launch, &[Resource::Buffer(source), Resource::Buffer(result)]);
         if output.stays() {
-            let params = ImageCheckParams { pixels, width, stride, check: own.count() * stride };
+            let params = ImageCheckParams { pixels: pixels * frames, width, stride, check: own.count() * frames * stride };
             self.launch(image_check(params), &[Resource::Buffer(result)]);
         }
         self.step(Action::Output { from: result, rows: (own.start, own.end) }, 0);

@@ -12,11 +12,13 @@ pub(super) enum Shared {
     V,
     M,
     Gathered,
+    GatheredPast,
     Normed,
+    Kept,
 }
 
 impl Shared {
-    const COUNT: usize = 5;
+    const COUNT: usize = 7;
 
     pub(super) fn name(self) -> &'static str {
         match self {
@@ -24,6 +26,8 @@ impl Shared {
             Self::V => "v",
             Self::M => "m",
             Self::Gathered => "gathered",
+            Self::GatheredPast => "gathered_past",
+            Self::Kept => "kept",
             Self::Normed => "normed",
         }
     }
@@ -34,6 +38,8 @@ impl Shared {
             Self::V => sizes.v,
             Self::M => sizes.m,
             Self::Gathered => sizes.gathered,
+            Self::GatheredPast => sizes.gathered_past,
+            Self::Kept => sizes.kept,
             Self::Normed => sizes.normed,
         }
     }

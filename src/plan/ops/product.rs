@@ -1,5 +1,6 @@
 //! 1x1 convolutions and linear layers: one product a band.
 
+use crate::kernels::choice::Way;
 use crate::kernels::matmul::{Epilogue, Matmul, MatmulParams};
 use crate::kernels::weights::Layout;
 use crate::model::graph::{Shape, TensorId, Weight};
@@ -9,6 +10,8 @@ use crate::plan::partition::{Partition, ROW_STEP, Rows};
 use crate::plan::{PlanOptions, Resource};
 
 use super::lowering::Lowering;
+use super::pass::Shared;
+use super::seen;
 use super::sizing::Sizing;
 
 /// A launch of more multiply-adds than this is cut, so that no submission runs long.
@@ -24,6 +27,8 @@ pub(super) struct Product<'a> {
     pub(super) input: TensorId,
     /// What it produces; its shape counts, its place is `target`.
     pub(super) output: TensorId,
+    /// Frames that come of one.
+    pub(super) phases: u32,
     /// Factor of the bias.
     pub(super) bias_scale: f32,
     /// Factor of the product.
@@ -34,20 +39,21 @@ pub(super) struct Product<'a> {
 
 /// Rows of a band of a product from `input` to `output`, cut so that no launch runs long.
 fn band_rows(input: Shape, output: Shape, options: &PlanOptions) -> u32 {
-    let row_macs = u64::from(input.width) * u64::from(input.channels) * u64::from(output.channels);
-    let row_bytes = u64::from(input.width) * u64::from(input.channels4()) * options.storage.vec4_bytes();
+    let row_macs = u64::from(input.width) * u64::from(input.channels) * u64::from(output.channels * output.frames);
+    let row_bytes = u64::from(input.width) * u64::from(input.pixel4()) * options.storage.vec4_bytes();
     let rows = (MACS_PER_LAUNCH / row_macs).min(options.chunk_limit.0 / row_bytes).max(u64::from(ROW_STEP));
     u32::try_from(rows).unwrap_or(u32::MAX) / ROW_STEP * ROW_STEP
 }
 
 /// What it takes: normalised rows. A band lies in one chunk of its input.
 pub(super) fn scratch(sizing: &Sizing<'_>, conv: &Conv, output: &Partition) -> Scratch {
-    if conv.prologue.norm.is_none() {
+    if !seen::is_made(Way::Product, conv) {
         return Scratch::default();
     }
     let most = band_rows(sizing.fused.shape(conv.input), sizing.fused.shape(conv.output), sizing.options);
     let rows = most.min(output.rows).min(sizing.partition(conv.input).rows);
-    Scratch { normed: u64::from(rows) * sizing.row_bytes(conv.input), ..Scratch::default() }
+    let normed = u64::from(rows) * seen::row_bytes(sizing.fused, conv, sizing.options);
+    Scratch { normed, ..Scratch::default() }
 }
 
 impl Lowering<'_> {
@@ -65,6 +71,7 @@ impl Lowering<'_> {
             bias: &conv.bias,
             input: conv.input,
             output: conv.output,
+            phases: conv.phases,
             bias_scale: conv.bias_scale,
             scale: conv.scale,
             epilogue,
@@ -82,12 +89,16 @@ impl Lowering<'_> {
         let input = self.tensor(product.input).partition.clone();
         for index in input.holding(own) {
             for rows in own.intersect(input.chunk(index)).bands(most) {
-                let (mut source, mut row0) = self.source(product.input, rows);
-                if let Some(conv) = conv {
-                    (source, row0) = self.normalised(conv, (source, row0), rows);
+                if let Some(conv) = conv.filter(|conv| conv.time.is_some()) {
+                    self.product_over_frames(conv, product, rows, chunk);
+                    continue;
                 }
+                let (source, row0) = match conv {
+                    Some(conv) => self.seen(conv, rows),
+                    None => self.source(product.input, rows, Shared::Gathered),
+                };
                 let shape = self.fused.shape(product.input);
-                let offset = (rows.start - row0) * shape.width * shape.channels4();
+                let offset = (rows.start - row0) * shape.width * shape.pixel4();
                 self.product_of_rows(product, (rows, chunk), (Resource::Buffer(source), offset));
             }
         }
@@ -100,18 +111,17 @@ impl Lowering<'_> {
         (source, a_offset): (Resource, u32),
     ) {
         let shape = self.fused.shape(product.input);
-        let c_out = self.fused.shape(product.output).channels;
-        let (k4, n4) = (shape.channels4(), c_out.div_ceil(4));
-        let layout = Layout::Filter { filter: 1, c_in: shape.channels, c_out };
-        let weight = self.weight(product.weight, layout, 1.0);
-        let bias = self.weight(product.bias, Layout::Vector { channels: c_out }, product.bias_scale);
+        let (weight, bias) = self.product_weights(product, 1);
+        let (k4, n4) = (shape.channels4(), self.fused.shape(product.output).channels4() * product.phases);
         let tile = self.choice.matmul_tile;
         let output = self.output_of_stage();
         let own = output.partition.chunk(chunk);
-        let m = rows.count() * shape.width;
-        let first_pixel = (rows.start - own.start) * shape.width;
+        // Frames of pixels, each by itself.
+        let row = shape.width * shape.frames;
+        let m = rows.count() * row;
+        let first_pixel = (rows.start - own.start) * row;
         let transposed = product.epilogue == Epilogue::BiasTransposed;
-        let own_pixels = own.count() * shape.width;
+        let own_pixels = own.count() * row;
         let (c_offset, c_row) =
             if transposed { (first_pixel / 4, own_pixels.div_ceil(4)) } else { (first_pixel * n4, n4) };
         let launch = Matmul {
@@ -142,5 +152,56 @@ impl Lowering<'_> {
         .launch();
         let target = Resource::Buffer(output.chunk(chunk));
         self.launch(launch, &[source, weight, bias, Resource::Unused, target]);
+    }
+
+    /// The weights of `product`, with so many taps in time.
+    fn product_weights(&mut self, product: &Product<'_>, times: u32) -> (Resource, Resource) {
+        let c_in = self.fused.shape(product.input).channels;
+        let c_out = self.fused.shape(product.output).channels * product.phases;
+        let weight = self.weight(product.weight, Layout::Filter { times, filter: 1, c_in, c_out }, 1.0);
+        let bias = self.weight(product.bias, Layout::Vector { channels: c_out }, product.bias_scale);
+        (weight, bias)
+    }
+
+    /// Of `rows`: a product for each frame that the filter is put on, with the frames that it sees there, which lie next to each other.
+    fn product_over_frames(&mut self, conv: &Conv, product: &Product<'_>, rows: Rows, chunk: usize) {
+        let (source, _) = self.seen(conv, rows);
+        let (weight, bias) = self.product_weights(product, conv.taps());
+        let (input, shape) = self.fused.shapes_of(conv);
+        let (frame4, n4) = (input.channels4(), shape.channels4() * conv.phases);
+        let output = self.output_of_stage();
+        let (storage, target) = (output.storage, Resource::Buffer(output.chunk(chunk)));
+        let first_pixel = (rows.start - output.partition.chunk(chunk).start) * shape.width;
+        let m = rows.count() * shape.width;
+        let tile = self.choice.matmul_tile;
+        for frame in 0..shape.frames / conv.phases {
+            let launch = Matmul {
+                input: self.options.storage,
+                output: storage,
+                epilogue: product.epilogue,
+                tile,
+                batch: 1,
+                params: MatmulParams {
+                    m,
+                    m_stored: m,
+                    n4,
+                    k4: conv.taps() * frame4,
+                    a_offset: frame * conv.step() * frame4,
+                    a_row: seen::frames(self.fused, conv) * frame4,
+                    a_column: 1,
+                    a_batch: 0,
+                    b_offset: 0,
+                    b_row: n4,
+                    b_block: tile.columns4(),
+                    b_batch: 0,
+                    c_offset: first_pixel * shape.pixel4() + frame * n4,
+                    c_row: shape.pixel4(),
+                    c_batch: 0,
+                    scale: product.scale,
+                },
+            }
+            .launch();
+            self.launch(launch, &[Resource::Buffer(source), weight, bias, Resource::Unused, target]);
+        }
     }
 }

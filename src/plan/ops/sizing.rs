@@ -113,7 +113,7 @@ impl<'a> Sizing<'a> {
         let shape = self.fused.shape(tensor);
         let hard_limit = self.limits.largest_bound_buffer();
         let most_invocations = u64::from(self.limits.max_compute_workgroups_per_dimension) * u64::from(WORKGROUP);
-        let per_row = u64::from(shape.width) * if input.is_none() { u64::from(shape.channels4()) } else { 1 };
+        let per_row = u64::from(shape.width) * u64::from(if input.is_none() { shape.pixel4() } else { shape.frames });
         let row_bytes = self.row_bytes(tensor);
         let keys = matches!(self.fused.attention_role(tensor), Some(Role::Key | Role::Value));
         let mut wanted = if keys { self.options.keys_limit } else { self.options.chunk_limit };

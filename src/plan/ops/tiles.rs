@@ -32,8 +32,21 @@ pub(super) struct TileGrid {
     pub(super) filter_blocks: u32,
     /// vec4 output channels of one such group.
     pub(super) block_columns4: u32,
-    c_in4: u32,
-    c_out4: u32,
+    /// What it transforms and multiplies.
+    pub channels: Channels,
+}
+
+/// Groups of four channels of a convolution.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Channels {
+    /// Of all frames that are seen: what is transformed.
+    pub v4: u32,
+    /// Of the frames that a filter sees at once.
+    pub k4: u32,
+    /// Of one frame of the output.
+    pub n4: u32,
+    /// Of all its frames.
+    pub m4: u32,
 }
 
 /// Tiles that are transformed and multiplied together.
@@ -61,25 +74,29 @@ impl TileBand {
 }
 
 impl TileGrid {
-    /// The grid of a convolution from `input` to `output`, with intermediates that stay in cache and within one binding.
-    pub(super) fn new(input: Shape, output: Shape, choice: &Choice, limits: &DeviceLimits) -> Self {
-        let (c_in4, c_out4) = (input.channels4(), output.channels4());
+    /// The grid of a convolution to `output`, with intermediates that stay in cache and within one binding.
+    pub fn new(channels: Channels, output: Shape, choice: &Choice, limits: &DeviceLimits) -> Self {
+        // Parts of clips have up to four frames: what is transformed or multiplied is at most four times that of one frame that is computed.
+        const FRAMES: u32 = 4;
+        let Channels { v4, k4, n4, m4 } = channels;
         let (columns, rows) = (output.width.div_ceil(TILE), output.height.div_ceil(TILE));
-        let tile_bytes = u64::from(POINTS) * u64::from(c_in4.max(c_out4)) * 16;
-        let wanted = choice.winograd_scratch_bytes / tile_bytes;
-        let most = u32::try_from(limits.largest_bound_buffer().0 / tile_bytes).unwrap_or(u32::MAX).max(1);
+        let tile_bytes = |channels4: u32| u64::from(POINTS) * u64::from(channels4) * 16;
+        let fitting = |bytes: u64| u32::try_from(limits.largest_bound_buffer().0 / bytes).unwrap_or(u32::MAX).max(1);
+        let wanted = choice.winograd_scratch_bytes / tile_bytes(v4.max(m4));
+        let most = fitting(tile_bytes(v4.max(m4)));
         let at_once = u32::try_from(wanted.max(LEAST_TILES)).unwrap_or(u32::MAX).min(most);
-        // Runs do not depend on how a tensor is cut, so that its statistics are the same to the bit however that is.
-        let runs = (MOST_MOMENTS / (u64::from(c_out4) * MOMENTS_VEC4_BYTES)).clamp(1, MOST_RUNS);
+        // Runs do not depend on how a tensor is cut, nor on how many frames there are, so that its statistics are the same to the bit however that is.
+        let runs = (MOST_MOMENTS / (u64::from(n4) * MOMENTS_VEC4_BYTES)).clamp(1, MOST_RUNS);
         let run = u32::try_from(u64::from(columns) * u64::from(rows) / runs).unwrap_or(u32::MAX);
-        let run = run.clamp(LEAST_RUN, columns.max(LEAST_RUN)).min(most);
+        let longest = fitting(tile_bytes(k4.max(n4) * FRAMES)).min(most);
+        let run = run.clamp(LEAST_RUN, columns.max(LEAST_RUN)).min(longest);
         let band_columns = if at_once >= columns { columns } else { (at_once / run * run).max(run).min(columns) };
         let block_columns4 = choice.winograd_tile.columns4();
-        let block_bytes = u64::from(POINTS * block_columns4) * u64::from(c_in4 * 4) * 16;
+        let block_bytes = u64::from(POINTS * block_columns4) * u64::from(k4 * 4) * 16;
         let most_filters = limits.largest_bound_buffer().0.min(choice.winograd_scratch_bytes * 4);
         let filter_blocks = u32::try_from(most_filters / block_bytes).unwrap_or(u32::MAX).max(1);
         let band_rows = (at_once / columns).max(1).saturating_mul(TILE);
-        Self { columns, rows, band_columns, band_rows, run, filter_blocks, block_columns4, c_in4, c_out4 }
+        Self { columns, rows, band_columns, band_rows, run, filter_blocks, block_columns4, channels }
     }
 
     /// The bands of `rows`, which start at a multiple of the tile.
@@ -121,11 +138,11 @@ impl TileGrid {
 
     /// Bytes of one group of transformed filters.
     pub(super) fn block_bytes(&self) -> u64 {
-        u64::from(POINTS * self.block_columns4) * u64::from(self.c_in4 * 4) * 16
+        u64::from(POINTS * self.block_columns4) * u64::from(self.channels.k4 * 4) * 16
     }
 
     /// Bytes of all transformed filters.
     pub(super) fn filter_bytes(&self) -> u64 {
-        self.block_bytes() * u64::from(self.c_out4.div_ceil(self.block_columns4))
+        self.block_bytes() * u64::from(self.channels.n4.div_ceil(self.block_columns4))
     }
 }

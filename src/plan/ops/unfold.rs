@@ -11,13 +11,15 @@ use crate::plan::partition::{Partition, reach};
 use super::filter::input_rows;
 use super::lowering::Lowering;
 use super::pass::Shared;
+use super::seen;
 use super::sizing::Sizing;
 use super::unfolding::Unfolding;
 
 /// What it takes.
 pub(super) fn scratch(sizing: &Sizing<'_>, conv: &Conv, output: &Partition) -> Scratch {
     let (input, shape) = sizing.fused.shapes_of(conv);
-    let unfolding = Unfolding::new(input, shape, sizing.options.storage, &sizing.choice, sizing.limits);
+    let frames = seen::frames(sizing.fused, conv);
+    let unfolding = Unfolding::new(frames * input.channels4(), shape, sizing.options.storage, &sizing.choice, sizing.limits);
     let seen = unfolding.most_pixels(output.rows) * unfolding.pixel_bytes;
     Scratch { v: seen, ..input_rows(sizing, conv, Way::Unfold, output, |chunk| unfolding.bands(chunk)) }
 }
@@ -25,14 +27,15 @@ pub(super) fn scratch(sizing: &Sizing<'_>, conv: &Conv, output: &Partition) -> S
 impl Lowering<'_> {
     pub(super) fn unfold(&mut self, conv: &Conv, chunk: usize, measure: bool) {
         let (input, output) = self.fused.shapes_of(conv);
-        let unfolding = Unfolding::new(input, output, self.options.storage, &self.choice, self.limits);
+        let frames = seen::frames(self.fused, conv);
+        let unfolding = Unfolding::new(frames * input.channels4(), output, self.options.storage, &self.choice, self.limits);
         let (weight, bias) = self.filter(conv);
         let target = Resource::Buffer(self.place(conv.output, chunk));
         let own = self.rows(chunk);
         let seen = Resource::Buffer(self.shared(Shared::V));
         let storage = self.tensor(conv.input).storage;
         for band in unfolding.bands(own) {
-            let (source, row0) = self.source(conv.input, reach(band, input.height, conv.window, false));
+            let (source, row0) = self.seen(conv, reach(band, input.height, conv.window, false));
             for (first, pixels) in unfolding.launches(band) {
                 let params = UnfoldParams {
                     pixels,
@@ -42,10 +45,15 @@ impl Lowering<'_> {
                     x_height: input.height,
                     x_row0: row0,
                     channels4: input.channels4(),
+                    frames,
+                    frames_y: frames,
+                    frame0: 0,
                 };
                 self.launch(unfold(storage, conv.window, params), &[Resource::Buffer(source), seen]);
-                let product = self.unfolded_product(conv, pixels, first - own.start * output.width);
-                self.launch(product.launch(), &[seen, weight, bias, Resource::Unused, target]);
+                for frame in 0..output.frames {
+                    let product = self.unfolded_product(conv, pixels, first - own.start * output.width, frame);
+                    self.launch(product.launch(), &[seen, weight, bias, Resource::Unused, target]);
+                }
             }
         }
         if measure {
@@ -53,10 +61,10 @@ impl Lowering<'_> {
         }
     }
 
-    /// The product of `pixels` output pixels with the filter, from pixel `first` of the chunk on.
-    fn unfolded_product(&self, conv: &Conv, pixels: u32, first: u32) -> Matmul {
+    /// The product of frame `frame` of `pixels` output pixels with the filter, from pixel `first` of the chunk on.
+    fn unfolded_product(&self, conv: &Conv, pixels: u32, first: u32, frame: u32) -> Matmul {
         let (input, output) = self.fused.shapes_of(conv);
-        let (k4, n4) = (TAPS * input.channels4(), output.channels4());
+        let (frame4, n4) = (TAPS * input.channels4(), output.channels4());
         let tile = self.choice.matmul_tile;
         Matmul {
             input: self.options.storage,
@@ -68,17 +76,17 @@ impl Lowering<'_> {
                 m: pixels,
                 m_stored: pixels,
                 n4,
-                k4,
-                a_offset: 0,
-                a_row: k4,
+                k4: conv.taps() * frame4,
+                a_offset: frame * conv.step() * frame4,
+                a_row: seen::frames(self.fused, conv) * frame4,
                 a_column: 1,
                 a_batch: 0,
                 b_offset: 0,
                 b_row: n4,
                 b_block: tile.columns4(),
                 b_batch: 0,
-                c_offset: first * n4,
-                c_row: n4,
+                c_offset: (first * output.frames + frame) * n4,
+                c_row: output.frames * n4,
                 c_batch: 0,
                 scale: conv.scale,
             },

@@ -22,9 +22,10 @@ pub(super) struct Unfolding {
 }
 
 impl Unfolding {
-    /// For a convolution from `input` to `output`, with intermediates that stay in cache and within one binding and launch.
-    pub(super) fn new(input: Shape, output: Shape, storage: Storage, choice: &Choice, limits: &DeviceLimits) -> Self {
-        let taps = u64::from(TAPS) * u64::from(input.channels4());
+    /// For a convolution of pixels of `input4` groups of channels, of all frames, to `output`, with intermediates that stay in cache and within one binding
+    /// and launch.
+    pub(super) fn new(input4: u32, output: Shape, storage: Storage, choice: &Choice, limits: &DeviceLimits) -> Self {
+        let taps = u64::from(TAPS) * u64::from(input4);
         let pixel_bytes = taps * storage.vec4_bytes();
         let wanted = (choice.winograd_scratch_bytes / pixel_bytes).max(LEAST_PIXELS);
         let bound = limits.largest_bound_buffer().0 / pixel_bytes;

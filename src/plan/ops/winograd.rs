@@ -4,7 +4,7 @@ use crate::kernels::choice::{Choice, Way};
 use crate::kernels::matmul::{Epilogue as MatmulEpilogue, Matmul, MatmulParams};
 use crate::kernels::winograd::{self, InParams, OutParams, POINTS, TILE, WeightsParams};
 use crate::limits::DeviceLimits;
-use crate::plan::fused::{Conv, Fused, Normalize, Residual};
+use crate::plan::fused::{Conv, Fused, NormId, Normalize, Residual};
 use crate::plan::node::Scratch;
 use crate::plan::partition::{Partition, Rows, reach};
 use crate::plan::ways::normalises_before;
@@ -15,8 +15,9 @@ use super::filter::input_rows;
 use super::lowering::Lowering;
 use super::pass::{FilterPart, Shared};
 use super::product::Product;
+use super::seen;
 use super::sizing::Sizing;
-use super::tiles::{TileBand, TileGrid};
+use super::tiles::{Channels, TileBand, TileGrid};
 
 /// One chunk of a Winograd convolution in the making.
 struct Winograd<'a> {
@@ -28,7 +29,7 @@ struct Winograd<'a> {
     bias: Resource,
     /// Transformed filters, by output channels: together they may exceed one binding.
     filters: Vec<FilterPart>,
-    /// Transformed input.
+    /// Transformed input, of all frames that are seen.
     v: BufferId,
     /// Its products with the filters.
     m: BufferId,
@@ -36,15 +37,27 @@ struct Winograd<'a> {
     moments: Option<BufferId>,
 }
 
+/// Rows of some of the frames that a convolution sees.
+#[derive(Debug, Clone, Copy)]
+struct Source {
+    buffer: BufferId,
+    /// Row that it starts with.
+    row0: u32,
+    /// Which of all frames that are seen is the first.
+    frame0: u32,
+    frames: u32,
+    /// What a group norm makes of them.
+    norm: Option<BufferId>,
+}
+
 /// What it takes.
 pub(super) fn scratch(sizing: &Sizing<'_>, conv: &Conv, output: &Partition) -> Scratch {
     let grid = grid(sizing.fused, conv, &sizing.choice, sizing.limits);
-    let (input, shape) = sizing.fused.shapes_of(conv);
     let tiles = u64::from(grid.most_tiles(output.rows));
     let filters = grid.filter_bytes();
     Scratch {
-        v: tiles * grid.tile_bytes(input.channels4()),
-        m: tiles * grid.tile_bytes(shape.channels4()),
+        v: tiles * grid.tile_bytes(grid.channels.v4),
+        m: tiles * grid.tile_bytes(grid.channels.m4),
         filters,
         filter_part: filters.min(grid.block_bytes() * u64::from(grid.filter_blocks)),
         ..input_rows(sizing, conv, Way::Winograd, output, |chunk| chunk.bands(grid.band_rows))
@@ -58,7 +71,13 @@ pub(super) fn runs(sizing: &Sizing<'_>, conv: &Conv) -> u64 {
 
 fn grid(fused: &Fused, conv: &Conv, choice: &Choice, limits: &DeviceLimits) -> TileGrid {
     let (input, output) = fused.shapes_of(conv);
-    TileGrid::new(input, output, choice, limits)
+    let channels = Channels {
+        v4: seen::frames(fused, conv) * input.channels4(),
+        k4: conv.taps() * input.channels4(),
+        n4: output.channels4(),
+        m4: output.pixel4(),
+    };
+    TileGrid::new(channels, output, choice, limits)
 }
 
 impl Lowering<'_> {
@@ -66,7 +85,7 @@ impl Lowering<'_> {
         let (input_shape, shape) = self.fused.shapes_of(conv);
         let grid = grid(self.fused, conv, &self.choice, self.limits);
         let (weight, bias) = self.filter(conv);
-        let filters = self.transformed_filters(weight, &grid, (input_shape.channels4(), shape.channels4()));
+        let filters = self.transformed_filters(weight, &grid, conv.taps());
         let target = self.place(conv.output, chunk);
         let own = self.rows(chunk);
         let (v, m) = (self.shared(Shared::V), self.shared(Shared::M));
@@ -74,18 +93,41 @@ impl Lowering<'_> {
         let moments = measured.then(|| self.moments(grid.runs(), shape));
         self.shortcut(conv, chunk);
         let winograd = Winograd { conv, grid, target, own, bias, filters, v, m, moments };
-        let mut source = None;
+        let mut sources = Vec::new();
         for tiles in grid.bands(own) {
             if tiles.tile_x0 == 0 {
                 let reach = reach(tiles.rows, input_shape.height, conv.window, conv.prologue.doubling.is_some());
-                let rows = self.source(conv.input, reach);
-                let before = normalises_before(Way::Winograd, conv);
-                source = Some(if before { self.normalised(conv, rows, reach) } else { rows });
+                sources = self.winograd_sources(conv, reach);
             }
-            if let Some(source) = source {
-                self.winograd_band(&winograd, &tiles, source);
-            }
+            self.winograd_band(&winograd, &tiles, &sources);
         }
+    }
+
+    /// What the frames that `conv` sees are read from, in rows `rows`.
+    fn winograd_sources(&mut self, conv: &Conv, rows: Rows) -> Vec<Source> {
+        let frames = self.fused.shape(conv.input).frames;
+        if normalises_before(Way::Winograd, conv) {
+            let (buffer, row0) = self.seen(conv, rows);
+            return vec![Source { buffer, row0, frame0: 0, frames: conv.before() + frames, norm: None }];
+        }
+        let norm = match conv.prologue.norm {
+            Some(Normalize::Group(norm)) => Some(norm),
+            Some(Normalize::Pixel(_)) | None => None,
+        };
+        let (buffer, row0) = self.source(conv.input, rows, Shared::Gathered);
+        let table = norm.map(|norm: NormId| self.norms[&norm]);
+        let own = Source { buffer, row0, frame0: conv.before(), frames, norm: table };
+        let mut sources = match conv.past {
+            Some(past) => {
+                let (buffer, row0) = self.source(past, rows, Shared::GatheredPast);
+                let table = norm.map(|norm: NormId| self.past_norms[&norm]);
+                vec![Source { buffer, row0, frame0: 0, frames: self.fused.shape(past).frames, norm: table }]
+            }
+            // Copies of the first frame, which is the only one.
+            None => (0..conv.before()).map(|frame0| Source { frame0, ..own }).collect(),
+        };
+        sources.push(own);
+        sources
     }
 
     /// What the sum is added to, where that is a product of its own.
@@ -96,6 +138,7 @@ impl Lowering<'_> {
             bias,
             input: *input,
             output: conv.output,
+            phases: 1,
             bias_scale: conv.bias_scale,
             scale: *scale,
             epilogue: MatmulEpilogue::Bias,
@@ -108,7 +151,7 @@ impl Lowering<'_> {
         &mut self,
         weight: Resource,
         grid: &TileGrid,
-        (c_in4, c_out4): (u32, u32),
+        taps: u32,
     ) -> Vec<FilterPart> {
         if let Some(parts) = self.pass.filters.get(&self.stage) {
             return parts.clone();
@@ -116,6 +159,8 @@ impl Lowering<'_> {
         if !self.pass.own_filters {
             self.pass.filters.clear();
         }
+        let Channels { k4, n4: c_out4, .. } = grid.channels;
+        let c_in = k4 / taps * 4;
         let most = grid.filter_blocks.saturating_mul(grid.block_columns4);
         let mut parts = Vec::new();
         for column0 in (0..c_out4).step_by(most as usize) {
@@ -123,17 +168,19 @@ impl Lowering<'_> {
             let blocks = columns4.div_ceil(grid.block_columns4);
             let buffer = self.filter_memory(parts.len(), grid.block_bytes() * u64::from(blocks));
             let c_in = c_in4 * 4;
-            let params = WeightsParams {
-                c_in,
-                c_out4,
-                column0,
-                tile_n: grid.block_columns4,
-                blocks,
-                k: c_in,
-                k0: 0,
-                w_offset: 0,
-            };
-            self.launch(winograd::weights(self.options.storage, params), &[weight, Resource::Buffer(buffer)]);
+            for tap in 0..taps {
+                let params = WeightsParams {
+                    c_in,
+                    c_out4,
+                    column0,
+                    tile_n: grid.block_columns4,
+                    blocks,
+                    k: k4 * 4,
+                    k0: tap * c_in,
+                    w_offset: tap * 9 * c_in * c_out4,
+                };
+                self.launch(winograd::weights(self.options.storage, params), &[weight, Resource::Buffer(buffer)]);
+            }
             parts.push(FilterPart { buffer, column0, columns4, blocks });
         }
         self.pass.filters.insert(self.stage, parts.clone());
@@ -153,25 +200,26 @@ impl Lowering<'_> {
         buffer
     }
 
-    fn winograd_band(&mut self, winograd: &Winograd<'_>, tiles: &TileBand, source: (BufferId, u32)) {
-        self.winograd_in(winograd, tiles, source);
+    fn winograd_band(&mut self, winograd: &Winograd<'_>, tiles: &TileBand, sources: &[Source]) {
+        for source in sources {
+            self.winograd_in(winograd, tiles, source);
+        }
         for part in &winograd.filters {
-            self.winograd_product(winograd, tiles, part);
+            for frame in 0..self.fused.shape(winograd.conv.output).frames {
+                self.winograd_product(winograd, tiles, part, frame);
+            }
         }
         self.winograd_out(winograd, tiles);
     }
 
-    fn winograd_in(&mut self, winograd: &Winograd<'_>, tiles: &TileBand, (source, row0): (BufferId, u32)) {
+    fn winograd_in(&mut self, winograd: &Winograd<'_>, tiles: &TileBand, source: &Source) {
         let conv = winograd.conv;
         let (input_shape, shape) = self.fused.shapes_of(conv);
-        let (norm, activation) = match conv.prologue.norm {
-            Some(Normalize::Group(norm)) => (Some(norm), conv.prologue.activation),
-            // Done already, with the activation.
-            Some(Normalize::Pixel(_)) => (None, None),
-            None => (None, conv.prologue.activation),
-        };
+        // With the norm, where that is done already.
+        let activation = conv.prologue.activation.filter(|_| !normalises_before(Way::Winograd, conv));
         let doubling = conv.prologue.doubling;
-        let prologue = winograd::Prologue { normalize: norm.is_some(), activation, doubling };
+        let prologue = winograd::Prologue { normalize: source.norm.is_some(), activation, doubling };
+        let frame4 = input_shape.channels4();
         let params = InParams {
             tiles: tiles.tiles(),
             tiles_x: tiles.tiles_x,
@@ -180,21 +228,22 @@ impl Lowering<'_> {
             width: shape.width,
             height: shape.height,
             x_width: input_shape.width,
-            x_row0: row0.cast_signed(),
-            channels4: input_shape.channels4(),
-            frame4: input_shape.channels4(),
-            v_channels4: input_shape.channels4(),
-            v_channel0: 0,
+            x_row0: source.row0.cast_signed(),
+            channels4: source.frames * frame4,
+            frame4,
+            v_channels4: winograd.grid.channels.v4,
+            v_channel0: source.frame0 * frame4,
         };
-        let norm = norm.map_or(Resource::Unused, |norm| Resource::Buffer(self.norms[&norm]));
+        let norm = source.norm.map_or(Resource::Unused, Resource::Buffer);
         let storage = self.tensor(conv.input).storage;
-        let bindings = [Resource::Buffer(source), norm, Resource::Buffer(winograd.v)];
+        let bindings = [Resource::Buffer(source.buffer), norm, Resource::Buffer(winograd.v)];
         self.launch(winograd::input(storage, prologue, params), &bindings);
     }
 
-    fn winograd_product(&mut self, winograd: &Winograd<'_>, tiles: &TileBand, part: &FilterPart) {
+    /// What the filter makes of the frames that it sees for frame `frame` of the output: they follow one another in what was transformed.
+    fn winograd_product(&mut self, winograd: &Winograd<'_>, tiles: &TileBand, part: &FilterPart, frame: u32) {
         let (input_shape, shape) = self.fused.shapes_of(winograd.conv);
-        let (k4, n4) = (input_shape.channels4(), shape.channels4());
+        let Channels { v4, k4, n4, m4 } = winograd.grid.channels;
         let tile = self.choice.winograd_tile;
         let m = tiles.tiles();
         let mut launch = Matmul {
@@ -208,17 +257,17 @@ impl Lowering<'_> {
                 m_stored: m,
                 n4: part.columns4,
                 k4,
-                a_offset: 0,
+                a_offset: frame * winograd.conv.step() * input_shape.channels4() * m,
                 a_row: 1,
                 a_column: m,
-                a_batch: m * k4,
+                a_batch: m * v4,
                 b_offset: 0,
                 b_row: tile.columns4(),
                 b_block: k4 * 4 * tile.columns4(),
                 b_batch: part.blocks * k4 * 4 * tile.columns4(),
-                c_offset: part.column0,
-                c_row: n4,
-                c_batch: m * n4,
+                c_offset: frame * n4 + part.column0,
+                c_row: m4,
+                c_batch: m * m4,
                 scale: 1.0,
             },
         }
@@ -252,7 +301,7 @@ impl Lowering<'_> {
             width: shape.width,
             height: tiles.rows.end,
             y_row0: winograd.own.start.cast_signed(),
-            channels4: shape.channels4(),
+            channels4: shape.pixel4(),
             bias4: shape.channels4(),
             moments_offset: tiles.moments_offset,
             scale: conv.scale,

@@ -1,0 +1,158 @@
+//! Frames of the part of a clip before: recalled where a convolution reads them, and those that the next part will see kept.
+//!
+//! A chunk is kept after the last task that reads it: recomputing it later, in any pass, still finds what the part before had kept.
+
+use crate::kernels::frames::{self, CopyFramesParams};
+use crate::kernels::group_norm::NORM_VEC4_BYTES;
+use crate::model::graph::{Shape, TensorId};
+use crate::plan::fused::{Conv, Keep, Normalize, Stage};
+use crate::plan::node::Node;
+use crate::plan::{Action, BufferId, Resource, StateId, StatePart, StateUse};
+use crate::tensor::Bytes;
+
+use super::lowering::Lowering;
+use super::pass::Shared;
+use super::sizing::Sizing;
+
+/// What recalling frames like those of `like` takes.
+pub(super) fn node(sizing: &Sizing<'_>, like: TensorId, output: TensorId) -> Node {
+    // Cut alike: where a chunk of the one can be freed, that of the other can, too.
+    sizing.storing(output, sizing.partition(like).clone(), Vec::new())
+}
+
+/// Bytes of the frames of a chunk that `conv` keeps, where they are brought together first.
+pub(super) fn kept_bytes(sizing: &Sizing<'_>, conv: &Conv) -> u64 {
+    let shape = sizing.fused.shape(conv.input);
+    let rows = u64::from(sizing.partition(conv.input).rows);
+    let frame = sizing.row_bytes(conv.input) / u64::from(shape.frames);
+    let frames = conv.keeps.iter().map(|keep| keep.frames).filter(|frames| *frames != shape.frames);
+    rows * frame * u64::from(frames.max().unwrap_or(0))
+}
+
+/// Of a chunk, or of the factors and summands of a norm: `count` frames of `from`, from frame `first` on, as those of the target from frame `to` on.
+#[derive(Debug, Clone, Copy)]
+struct Piece {
+    from: BufferId,
+    /// Frames that `from` has.
+    frames: u32,
+    first: u32,
+    count: u32,
+    to: u32,
+}
+
+/// The last `kept` of the frames of `own`, with those of `past` in front; without one, copies of the first.
+fn last(kept: u32, own: (BufferId, u32), past: Option<(BufferId, u32)>) -> Vec<Piece> {
+    let count = own.1.min(kept);
+    let missing = kept - count;
+    let mut pieces = match past {
+        Some((from, frames)) if missing > 0 => {
+            vec![Piece { from, frames, first: frames - missing, count: missing, to: 0 }]
+        }
+        _ => (0..missing).map(|to| Piece { from: own.0, frames: own.1, first: 0, count: 1, to }).collect(),
+    };
+    pieces.push(Piece { from: own.0, frames: own.1, first: own.1 - count, count, to: missing });
+    pieces
+}
+
+impl Lowering<'_> {
+    /// Recalls chunk `chunk` of the frames that the convolution `by` reads.
+    pub(super) fn past(&mut self, by: &str, output: TensorId, chunk: usize) {
+        let Some(conv) = self.conv_named(by) else { return };
+        let state = self.state(conv, conv.name.as_str(), self.fused.shape(output).frames);
+        let (rows, row_bytes) = (self.rows(chunk), self.nodes[self.stage].row_bytes);
+        let to = self.new_chunk(chunk, u64::from(rows.count()) * row_bytes);
+        let part = StatePart::Frames(u64::from(rows.start) * row_bytes);
+        self.step(Action::Recall { state, part, to }, 0);
+    }
+
+    /// Keeps what stage `index`, a convolution, is to keep of chunk `chunk` of its input, which it has read for the last time.
+    pub(in crate::plan) fn keep(&mut self, index: usize, chunk: usize) {
+        let Stage::Conv(conv) = self.begin_stage(index) else { return };
+        for keep in &conv.keeps {
+            self.keep_chunk(conv, keep, chunk);
+        }
+    }
+
+    fn keep_chunk(&mut self, conv: &Conv, keep: &Keep, chunk: usize) {
+        let shape = self.fused.shape(conv.input);
+        let stored = self.tensor(conv.input);
+        let (own, rows, storage) = (stored.chunk(chunk), stored.partition.chunk(chunk), stored.storage);
+        let past = conv.past.map(|past| (self.tensor(past).chunk(chunk), self.fused.shape(past).frames));
+        let pixels = rows.count() * shape.width;
+        let mut from = own;
+        if keep.frames != shape.frames {
+            from = self.shared(Shared::Kept);
+            for piece in last(keep.frames, (own, shape.frames), past) {
+                let params = CopyFramesParams {
+                    pixels,
+                    vec4s: piece.count * shape.channels4(),
+                    x_offset: piece.first * shape.channels4(),
+                    x_pixel4: piece.frames * shape.channels4(),
+                    y_offset: piece.to * shape.channels4(),
+                    y_pixel4: keep.frames * shape.channels4(),
+                };
+                let bindings = [Resource::Buffer(piece.from), Resource::Buffer(from)];
+                self.launch(frames::copy(storage, params), &bindings);
+            }
+        }
+        let state = self.state(conv, &keep.by, keep.frames);
+        let row_bytes = self.plan.states[state.0].row_bytes.0;
+        let part = StatePart::Frames(u64::from(rows.start) * row_bytes);
+        self.step(Action::Keep { from, state, part, bytes: u64::from(rows.count()) * row_bytes }, 0);
+    }
+
+    /// The factors and summands of norm `id` are in `table`, of a tensor of `shape`: recalls those of the frames before, where a convolution reads them, and
+    /// keeps those that the next part will want.
+    pub(super) fn keep_norm(&mut self, id: usize, table: BufferId, shape: Shape) {
+        let reader = self.fused.stages.iter().find_map(|stage| match stage {
+            Stage::Conv(conv) if conv.prologue.norm == Some(Normalize::Group(id)) => conv.time.map(|time| (conv, time)),
+            _ => None,
+        });
+        let Some((conv, time)) = reader else { return };
+        let state = self.state(conv, &conv.name, time.kept());
+        let frame_bytes = u64::from(shape.channels4()) * NORM_VEC4_BYTES;
+        let past = conv.past.map(|past| {
+            let frames = self.fused.shape(past).frames;
+            let to = self.scratch("past_norm", u64::from(frames) * frame_bytes);
+            self.step(Action::Recall { state, part: StatePart::Table, to }, 0);
+            self.past_norms.insert(id, to);
+            (to, frames)
+        });
+        let bytes = u64::from(time.kept()) * frame_bytes;
+        let from = self.scratch("kept_norm", bytes);
+        for piece in last(time.kept(), (table, shape.frames), past) {
+            let [first, to, count] = [piece.first, piece.to, piece.count].map(|frames| u64::from(frames) * frame_bytes);
+            self.step(Action::Copy { from: (piece.from, first), to: (from, to), bytes: count }, 0);
+        }
+        self.step(Action::Keep { from, state, part: StatePart::Table, bytes }, 0);
+    }
+
+    fn conv_named(&self, name: &str) -> Option<&'_ Conv> {
+        self.fused.stages.iter().find_map(|stage| match stage {
+            Stage::Conv(conv) if conv.name == name => Some(&**conv),
+            _ => None,
+        })
+    }
+
+    /// What `frames` frames like those that `conv` reads are kept as, for the convolution `by`.
+    fn state(&mut self, conv: &Conv, by: &str, frames: u32) -> StateId {
+        if let Some(state) = self.states.get(by) {
+            return *state;
+        }
+        let shape = self.fused.shape(conv.input);
+        let frame = self.fused.row_bytes(conv.input, self.options.storage) / u64::from(shape.frames);
+        let normed = matches!(conv.prologue.norm, Some(Normalize::Group(_))) && conv.name == by;
+        let table = if normed { u64::from(frames * shape.channels4()) * NORM_VEC4_BYTES } else { 0 };
+        self.plan.states.push(StateUse {
+            name: by.to_owned(),
+            rows: shape.height,
+            row_bytes: Bytes(frame * u64::from(frames)),
+            table: Bytes(table),
+            factor: self.fused.factors[conv.input.0],
+            home: self.options.states,
+        });
+        let state = StateId(self.plan.states.len() - 1);
+        self.states.insert(by.to_owned(), state);
+        state
+    }
+}

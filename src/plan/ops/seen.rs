@@ -1,0 +1,142 @@
+//! What a convolution sees where that is made before it is read: rows after a norm, and rows of several frames with those of the past in front.
+
+use crate::kernels::choice::Way;
+use crate::kernels::frames::{self, CopyFramesParams};
+use crate::kernels::group_norm::{ApplyParams, apply};
+use crate::kernels::pixel_norm::{self, PixelNormParams};
+use crate::kernels::weights::Layout;
+use crate::model::graph::Weight;
+use crate::plan::fused::{Conv, Fused, NormId, Normalize, PixelNormId};
+use crate::plan::partition::Rows;
+use crate::plan::ways::normalises_before;
+use crate::plan::{BufferId, PlanOptions, Resource};
+
+use super::lowering::Lowering;
+use super::pass::Shared;
+
+/// Whether `conv` reads something that has to be made first.
+pub(super) fn is_made(way: Way, conv: &Conv) -> bool {
+    normalises_before(way, conv) || (conv.time.is_some() && way != Way::Winograd)
+}
+
+/// Bytes of a row of that, of all frames.
+pub(super) fn row_bytes(fused: &Fused, conv: &Conv, options: &PlanOptions) -> u64 {
+    let frame = fused.row_bytes(conv.input, options.storage) / u64::from(fused.shape(conv.input).frames);
+    frame * u64::from(frames(fused, conv))
+}
+
+/// Frames that `conv` sees.
+pub(super) fn frames(fused: &Fused, conv: &Conv) -> u32 {
+    conv.before() + fused.shape(conv.input).frames
+}
+
+/// Rows of some frames in a buffer.
+#[derive(Debug, Clone, Copy)]
+struct Source {
+    buffer: BufferId,
+    /// First element of the rows.
+    offset: u32,
+    frames: u32,
+    pixels: u32,
+    /// What a group norm makes of these frames.
+    table: Option<BufferId>,
+}
+
+/// Where those frames go.
+#[derive(Debug, Clone, Copy)]
+struct Target {
+    buffer: BufferId,
+    /// First element of the first pixel.
+    offset: u32,
+    /// Elements from pixel to pixel.
+    pixel4: u32,
+}
+
+impl Lowering<'_> {
+    /// Rows `rows` of what `conv` reads, as it reads them, in one buffer, and the row that it starts with.
+    pub(super) fn seen(&mut self, conv: &Conv, rows: Rows) -> (BufferId, u32) {
+        let (buffer, row0) = self.source(conv.input, rows, Shared::Gathered);
+        if conv.time.is_none() && conv.prologue.norm.is_none() {
+            return (buffer, row0);
+        }
+        let shape = self.fused.shape(conv.input);
+        let frame4 = shape.channels4();
+        let group = match conv.prologue.norm {
+            Some(Normalize::Group(norm)) => Some(norm),
+            Some(Normalize::Pixel(_)) | None => None,
+        };
+        let target = self.shared(Shared::Normed);
+        let pixel4 = frames(self.fused, conv) * frame4;
+        let pixels = rows.count() * shape.width;
+        let to = |frame: u32| Target { buffer: target, offset: frame * frame4, pixel4 };
+        let offset = (rows.start - row0) * shape.width * shape.pixel4();
+        let table = group.map(|norm: NormId| self.norms[&norm]);
+        let own = Source { buffer, offset, frames: shape.frames, pixels, table };
+        match conv.past {
+            Some(past) => {
+                let (buffer, row0) = self.source(past, rows, Shared::GatheredPast);
+                let shape = self.fused.shape(past);
+                let offset = (rows.start - row0) * shape.width * shape.pixel4();
+                let table = group.map(|norm: NormId| self.past_norms[&norm]);
+                self.bring(conv, Source { buffer, offset, frames: shape.frames, pixels, table }, to(0));
+            }
+            // Copies of the first frame, which is the only one.
+            None => (0..conv.before()).for_each(|frame| self.bring(conv, own, to(frame))),
+        }
+        self.bring(conv, own, to(conv.before()));
+        (target, rows.start)
+    }
+
+    /// Normalises and activates what `conv` reads of `source`, or just copies it.
+    fn bring(&mut self, conv: &Conv, source: Source, target: Target) {
+        let (storage, channels4) = (self.tensor(conv.input).storage, self.fused.shape(conv.input).channels4());
+        let pixel4 = source.frames * channels4;
+        let (from, to) = (Resource::Buffer(source.buffer), Resource::Buffer(target.buffer));
+        match (conv.prologue.norm, source.table) {
+            (Some(Normalize::Pixel(norm)), _) => self.pixel_norm(conv, norm, source, target),
+            (Some(Normalize::Group(_)), Some(table)) => {
+                let params = ApplyParams {
+                    elements: source.pixels * pixel4,
+                    channels4: pixel4,
+                    x_offset: source.offset,
+                    y_offset: target.offset,
+                    y_pixel4: target.pixel4,
+                };
+                let launch = apply(storage, conv.prologue.activation, params);
+                self.launch(launch, &[from, Resource::Buffer(table), to]);
+            }
+            _ => {
+                let params = CopyFramesParams {
+                    pixels: source.pixels,
+                    vec4s: pixel4,
+                    x_offset: source.offset,
+                    x_pixel4: pixel4,
+                    y_offset: target.offset,
+                    y_pixel4: target.pixel4,
+                };
+                self.launch(frames::copy(storage, params), &[from, to]);
+            }
+        }
+    }
+
+    fn pixel_norm(&mut self, conv: &Conv, norm: PixelNormId, source: Source, target: Target) {
+        let shape = self.fused.shape(conv.input);
+        let norm = &self.fused.pixel_norms[norm];
+        let gamma = Weight::all(format!("{}.gamma", norm.name));
+        #[expect(clippy::cast_precision_loss, reason = "channel counts are small")]
+        let root = (shape.channels as f32).sqrt();
+        let params = PixelNormParams {
+            pixels: source.pixels,
+            frames: source.frames,
+            channels4: shape.channels4(),
+            x_offset: source.offset,
+            y_offset: target.offset,
+            y_pixel4: target.pixel4,
+            root,
+            least: norm.least,
+        };
+        let gamma = self.weight(&gamma, Layout::Vector { channels: shape.channels }, 1.0);
+        let launch = pixel_norm::apply(self.tensor(conv.input).storage, conv.prologue.activation, params);
+        self.launch(launch, &[Resource::Buffer(source.buffer), gamma, Resource::Buffer(target.buffer)]);
+    }
+}
