@@ -22,6 +22,8 @@ pub(super) enum Usage {
     Timestamps,
     /// A picture that stays on the device.
     Picture,
+    /// What a clip keeps from one part to the next.
+    Kept,
 }
 
 /// A buffer on the ledger. Destroyed when dropped: on the web, dropping alone frees nothing.
@@ -88,6 +90,6 @@ fn flags(usage: Usage) -> wgpu::BufferUsages {
         Usage::Upload => Flags::MAP_WRITE | Flags::COPY_SRC,
         Usage::Readback => Flags::MAP_READ | Flags::COPY_DST,
         Usage::Timestamps => Flags::QUERY_RESOLVE | Flags::COPY_SRC,
-        Usage::Picture => Flags::COPY_SRC | Flags::COPY_DST,
+        Usage::Picture | Usage::Kept => Flags::COPY_SRC | Flags::COPY_DST,
     }
 }

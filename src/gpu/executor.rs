@@ -179,11 +179,17 @@ impl Prepared {
 
     /// Takes what `flight`, which is done, left in staging.
     async fn receive(&mut self, flight: &Flight, sink: &mut RowSink<'_>) -> Result<()> {
-        let host = &mut self.host;
+        let (host, states, of) = (&mut self.host, &mut self.states, &self.states_of_plan);
         let mut deliver = |piece: Piece, data: &[u8]| match piece {
             Piece::Rows(rows) => sink(rows, data),
             Piece::Parked(place) => {
                 host.append(place, data);
+                Ok(())
+            }
+            Piece::Kept(state, at) => {
+                if let Some(frames) = states.on_host(of[state.0]) {
+                    frames.set(at, data);
+                }
                 Ok(())
             }
             Piece::Other => Ok(()),

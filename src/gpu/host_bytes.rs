@@ -23,6 +23,19 @@ impl HostBytes {
         Some(Self(content))
     }
 
+    /// So many zeros. `None` if there is not that much memory.
+    pub(super) fn zeros(bytes: Bytes) -> Option<Self> {
+        let mut zeros = Self::with_capacity(bytes)?;
+        zeros.0.resize(usize::try_from(bytes.0).ok()?, 0);
+        Some(zeros)
+    }
+
+    /// Puts `content` in the place of what is there from byte `at` on.
+    pub(super) fn set(&mut self, at: u64, content: &[u8]) {
+        let start = usize::try_from(at).unwrap_or(usize::MAX);
+        self.0[start..start + content.len()].copy_from_slice(content);
+    }
+
     /// A copy of `content`. `None` if there is not that much memory.
     pub fn copy_of(content: &[u8]) -> Option<Self> {
         let mut copy = Self::with_capacity(Bytes(content.len() as u64))?;

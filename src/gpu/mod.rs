@@ -16,6 +16,7 @@ mod prepared;
 mod readback;
 mod recorder;
 mod scopes;
+mod states;
 mod timestamps;
 mod upload;
 mod wait;

@@ -7,6 +7,7 @@ use super::commands::{Commands, Resources};
 use super::control::Pace;
 use super::host::HostMemory;
 use super::readback::Readbacks;
+use super::states::States;
 use super::timestamps::Timestamps;
 use super::upload::Uploads;
 use super::{Gpu, HostBytes};
@@ -35,6 +36,10 @@ pub struct Prepared {
     pub(super) timestamps: Option<Timestamps>,
     pub(super) host: HostMemory,
     pub(super) picture: Option<GpuBuffer>,
+    /// Those of the clip that the plan is for.
+    pub(super) states: States,
+    /// Which of them each of the plan's is.
+    pub(super) states_of_plan: Vec<usize>,
     pub(super) pace: Pace,
     // Bound by the bind groups.
     _params: GpuBuffer,
@@ -96,6 +101,8 @@ impl Prepared {
             timestamps,
             host,
             picture,
+            states: States::default(),
+            states_of_plan: Vec::new(),
             _params: params,
             _unused: unused,
         })
@@ -104,6 +111,21 @@ impl Prepared {
     /// The picture that runs leave on the device, if they leave one.
     pub fn picture(&self) -> Option<&GpuBuffer> {
         self.picture.as_ref()
+    }
+
+    /// What a clip keeps is `states` from now on.
+    ///
+    /// # Panics
+    /// When they lack one of the plan's: a bug of ours.
+    pub fn put_states(&mut self, states: States) {
+        self.states_of_plan = states.find(&self.plan.states);
+        assert!(!self.states_of_plan.contains(&usize::MAX), "states of another clip");
+        self.states = states;
+    }
+
+    /// What a clip has kept.
+    pub fn take_states(&mut self) -> States {
+        std::mem::take(&mut self.states)
     }
 
     /// The plan.

@@ -9,7 +9,7 @@ use super::Gpu;
 use super::buffers::{GpuBuffer, Usage};
 use super::upload::Mapping;
 use crate::error::Result;
-use crate::plan::ParkedId;
+use crate::plan::{ParkedId, StateId};
 use crate::plan::memory::Staging;
 use crate::tensor::Bytes;
 
@@ -34,6 +34,8 @@ struct Slot {
 pub(super) enum Piece {
     /// To the end of what is parked there.
     Parked(ParkedId),
+    /// To a state of the clip, from this byte of its frames on.
+    Kept(StateId, u64),
     /// Image rows: first, and after the last.
     Rows((u32, u32)),
     /// To whoever is waiting for it.

@@ -6,7 +6,7 @@ use super::prepared::Prepared;
 use super::readback::Piece;
 use crate::error::Result;
 use crate::plan::memory::Staging;
-use crate::plan::{Action, BufferId, CHECK_BYTES, HostSource, InputRows, Output, ParkedId};
+use crate::plan::{Action, BufferId, CHECK_BYTES, HostSource, InputRows, Output, ParkedId, StateId, StatePart};
 
 /// How far a plan is recorded.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -59,6 +59,8 @@ impl<'a> Recorder<'a> {
                 Action::Fetch { from: HostSource::Input(rows), to } => self.fetch_input(*rows, *to)?,
                 Action::Fetch { from, to } => self.fetch(*from, *to)?,
                 Action::Park { from, to } => self.park(*from, *to),
+                Action::Recall { state, part, to } => self.recall(*state, *part, *to)?,
+                Action::Keep { from, state, part, bytes } => self.keep(*from, *state, *part, *bytes),
                 Action::Output { from, rows } => self.output(*from, *rows),
             };
             if !whole {
@@ -107,7 +109,7 @@ impl<'a> Recorder<'a> {
         let content: &[u8] = bytemuck::cast_slice(self.inputs[input]);
         let row = u64::from(planes.size.width) * 4;
         let (plane, part) = (row * u64::from(planes.size.height), row * u64::from(rows.1 - rows.0));
-        while self.at.bytes < part * u64::from(planes.channels) {
+        while self.at.bytes < part * u64::from(planes.planes()) {
             let Some(room) = uploads.room() else { return Ok(false) };
             let (channel, within) = (self.at.bytes / part, self.at.bytes % part);
             let bytes = room.min(part - within);
@@ -137,11 +139,76 @@ impl<'a> Recorder<'a> {
         true
     }
 
+    /// Whether all of `to` could be filled.
+    fn recall(&mut self, state: StateId, part: StatePart, to: BufferId) -> Result<bool> {
+        let Prepared { gpu, plan, slots, states, states_of_plan, uploads, .. } = &mut *self.prepared;
+        let (buffer, state) = (&plan.buffers[to.0], states_of_plan[state.0]);
+        let (target, bytes) = (&slots[buffer.slot.0], buffer.bytes.0);
+        let start = match part {
+            StatePart::Frames(start) => start,
+            StatePart::Table => {
+                if let Some(table) = states.table(state) {
+                    self.encoder.copy_buffer_to_buffer(table.raw(), 0, target.raw(), buffer.offset.0, Some(bytes));
+                }
+                return Ok(true);
+            }
+        };
+        if let Some(frames) = states.on_host(state) {
+            while self.at.bytes < bytes {
+                let Some(room) = uploads.room() else { return Ok(false) };
+                let end = bytes.min(self.at.bytes + room);
+                let piece = frames.read(start + self.at.bytes..start + end);
+                uploads.write(gpu, &mut self.encoder, &piece, target, buffer.offset.0 + self.at.bytes)?;
+                self.at.bytes = end;
+            }
+            return Ok(true);
+        }
+        let mut offset = buffer.offset.0;
+        for (source, at, bytes) in states.on_device(state, start..start + bytes) {
+            self.encoder.copy_buffer_to_buffer(source.raw(), at, target.raw(), offset, Some(bytes));
+            offset += bytes;
+        }
+        Ok(true)
+    }
+
+    /// Whether all of the first `bytes` of `from` could be copied.
+    fn keep(&mut self, from: BufferId, state: StateId, part: StatePart, bytes: u64) -> bool {
+        let Prepared { plan, slots, states, states_of_plan, readbacks, .. } = &mut *self.prepared;
+        let (buffer, index) = (&plan.buffers[from.0], states_of_plan[state.0]);
+        let source = &slots[buffer.slot.0];
+        let start = match part {
+            StatePart::Frames(start) => start,
+            StatePart::Table => {
+                if let Some(table) = states.table(index) {
+                    self.encoder.copy_buffer_to_buffer(source.raw(), buffer.offset.0, table.raw(), 0, Some(bytes));
+                }
+                return true;
+            }
+        };
+        if states.on_host(index).is_some() {
+            while self.at.bytes < bytes {
+                let Some(room) = readbacks.room(Staging::ALIGNMENT) else { return false };
+                let end = bytes.min(self.at.bytes + room);
+                let range = buffer.offset.0 + self.at.bytes..buffer.offset.0 + end;
+                let piece = Piece::Kept(state, start + self.at.bytes);
+                readbacks.copy(&mut self.encoder, source, std::iter::once(range), piece);
+                self.at.bytes = end;
+            }
+            return true;
+        }
+        let mut offset = buffer.offset.0;
+        for (target, at, bytes) in states.on_device(index, start..start + bytes) {
+            self.encoder.copy_buffer_to_buffer(source.raw(), offset, target.raw(), at, Some(bytes));
+            offset += bytes;
+        }
+        true
+    }
+
     /// Whether all of `rows` could be copied.
     fn output(&mut self, from: BufferId, rows: (u32, u32)) -> bool {
         match self.prepared.plan.output {
-            Output::Rgba8 => self.output_rows(from, rows, 1),
-            Output::Raw => self.output_rows(from, rows, u64::from(self.prepared.plan.result.channels)),
+            Output::Rgba8 => self.output_rows(from, rows, u64::from(self.prepared.plan.result.frames)),
+            Output::Raw => self.output_rows(from, rows, u64::from(self.prepared.plan.result.planes())),
             Output::Picture(_) => self.output_picture(from, rows),
         }
     }

@@ -284,6 +284,14 @@ impl Fused {
         self.norms.iter().position(|norm| norm.tensor == tensor)
     }
 
+    /// The convolution of this name.
+    pub(super) fn conv_named(&self, name: &str) -> Option<&Conv> {
+        self.stages.iter().find_map(|stage| match stage {
+            Stage::Conv(conv) if conv.name == name => Some(&**conv),
+            _ => None,
+        })
+    }
+
     /// The tensor that the network hands out.
     pub fn result(&self) -> Option<TensorId> {
         self.stages.iter().rev().find_map(|stage| match stage {

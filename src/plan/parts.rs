@@ -5,6 +5,7 @@ use std::ops::Range;
 use serde::Serialize;
 
 use crate::kernels::weights::Layout;
+use crate::limits::DeviceLimits;
 use crate::model::graph::{Take, Weight};
 use crate::tensor::{Bytes, Size, Storage};
 
@@ -143,6 +144,12 @@ pub struct StateUse {
 }
 
 impl StateUse {
+    /// Bytes of each buffer that holds some of the frames on a device with `limits`: whole rows.
+    pub fn piece_bytes(&self, limits: &DeviceLimits) -> Bytes {
+        let rows = (limits.max_buffer_size.0 / self.row_bytes.0.max(1)).max(1);
+        Bytes((self.row_bytes.0 * rows).min(self.bytes().0).max(1))
+    }
+
     /// Bytes of the frames.
     pub fn bytes(&self) -> Bytes {
         Bytes(self.row_bytes.0 * u64::from(self.rows))

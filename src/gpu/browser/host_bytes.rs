@@ -23,6 +23,18 @@ impl HostBytes {
         Some(Self { array: array.unchecked_into(), used: 0 })
     }
 
+    /// So many zeros. `None` if there is not that much memory.
+    pub(in crate::gpu) fn zeros(bytes: Bytes) -> Option<Self> {
+        let zeros = Self::with_capacity(bytes)?;
+        Some(Self { used: zeros.array.length(), ..zeros })
+    }
+
+    /// Puts `content` in the place of what is there from byte `at` on.
+    pub(in crate::gpu) fn set(&mut self, at: u64, content: &[u8]) {
+        let index = |at: u64| u32::try_from(at).unwrap_or(u32::MAX);
+        self.array.subarray(index(at), index(at + content.len() as u64)).copy_from(content);
+    }
+
     /// A copy of `content`. `None` if there is not that much memory.
     pub fn copy_of(content: &[u8]) -> Option<Self> {
         let mut copy = Self::with_capacity(Bytes(content.len() as u64))?;

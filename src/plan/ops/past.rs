@@ -57,7 +57,7 @@ fn last(kept: u32, own: (BufferId, u32), past: Option<(BufferId, u32)>) -> Vec<P
 impl Lowering<'_> {
     /// Recalls chunk `chunk` of the frames that the convolution `by` reads.
     pub(super) fn past(&mut self, by: &str, output: TensorId, chunk: usize) {
-        let Some(conv) = self.conv_named(by) else { return };
+        let Some(conv) = self.fused.conv_named(by) else { return };
         let state = self.state(conv, conv.name.as_str(), self.fused.shape(output).frames);
         let (rows, row_bytes) = (self.rows(chunk), self.nodes[self.stage].row_bytes);
         let to = self.new_chunk(chunk, u64::from(rows.count()) * row_bytes);
@@ -125,13 +125,6 @@ impl Lowering<'_> {
             self.step(Action::Copy { from: (piece.from, first), to: (from, to), bytes: count }, 0);
         }
         self.step(Action::Keep { from, state, part: StatePart::Table, bytes }, 0);
-    }
-
-    fn conv_named(&self, name: &str) -> Option<&'_ Conv> {
-        self.fused.stages.iter().find_map(|stage| match stage {
-            Stage::Conv(conv) if conv.name == name => Some(&**conv),
-            _ => None,
-        })
     }
 
     /// What `frames` frames like those that `conv` reads are kept as, for the convolution `by`.

@@ -38,7 +38,7 @@ pub(super) struct TileGrid {
 
 /// Groups of four channels of a convolution.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Channels {
+pub(super) struct Channels {
     /// Of all frames that are seen: what is transformed.
     pub v4: u32,
     /// Of the frames that a filter sees at once.
@@ -75,7 +75,7 @@ impl TileBand {
 
 impl TileGrid {
     /// The grid of a convolution to `output`, with intermediates that stay in cache and within one binding.
-    pub fn new(channels: Channels, output: Shape, choice: &Choice, limits: &DeviceLimits) -> Self {
+    pub(super) fn new(channels: Channels, output: Shape, choice: &Choice, limits: &DeviceLimits) -> Self {
         // Parts of clips have up to four frames: what is transformed or multiplied is at most four times that of one frame that is computed.
         const FRAMES: u32 = 4;
         let Channels { v4, k4, n4, m4 } = channels;

@@ -167,7 +167,6 @@ impl Lowering<'_> {
             let columns4 = (c_out4 - column0).min(most);
             let blocks = columns4.div_ceil(grid.block_columns4);
             let buffer = self.filter_memory(parts.len(), grid.block_bytes() * u64::from(blocks));
-            let c_in = c_in4 * 4;
             for tap in 0..taps {
                 let params = WeightsParams {
                     c_in,

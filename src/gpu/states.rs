@@ -1,0 +1,102 @@
+//! What a clip keeps from one of its parts to the next: frames on the device or in host memory, as the plan says, and what norms make of them.
+
+use std::ops::Range;
+
+use super::buffers::{GpuBuffer, Usage};
+use super::{Gpu, HostBytes};
+use crate::error::{Error, Result};
+use crate::limits::DeviceLimits;
+use crate::plan::{Home, StateUse};
+use crate::tensor::Bytes;
+
+/// Where the frames of one state are.
+#[derive(Debug)]
+enum Frames {
+    /// In buffers of so many bytes each, but for the last: no device has buffers of any size.
+    Device(Vec<GpuBuffer>, u64),
+    Host(HostBytes),
+}
+
+#[derive(Debug)]
+struct State {
+    name: String,
+    frames: Frames,
+    table: Option<GpuBuffer>,
+}
+
+/// The states of a clip, zeros at first.
+#[derive(Debug, Default)]
+pub struct States(Vec<State>);
+
+impl States {
+    /// Allocates what plans of a clip keep: `states` are those of any of them, by name.
+    ///
+    /// # Errors
+    /// [`Error::Device`], [`Error::HostMemory`].
+    pub async fn new(gpu: &Gpu, states: &[StateUse]) -> Result<Self> {
+        let mut kept = Vec::new();
+        for state in states {
+            let frames = match state.home {
+                Home::Host => Frames::Host(zeros(states, state.bytes())?),
+                Home::Device => on_device(gpu, state, gpu.limits()).await?,
+            };
+            let table = match state.table {
+                Bytes(0) => None,
+                bytes => Some(GpuBuffer::new(gpu, &format!("kept norm of {}", state.name), bytes, Usage::Kept).await?),
+            };
+            kept.push(State { name: state.name.clone(), frames, table });
+        }
+        Ok(Self(kept))
+    }
+
+    /// Which of them each of `states` is.
+    pub(super) fn find(&self, states: &[StateUse]) -> Vec<usize> {
+        let index = |state: &StateUse| self.0.iter().position(|kept| kept.name == state.name);
+        states.iter().map(|state| index(state).unwrap_or(usize::MAX)).collect()
+    }
+
+    /// The buffer of the norm of state `index`.
+    pub(super) fn table(&self, index: usize) -> Option<&GpuBuffer> {
+        self.0.get(index)?.table.as_ref()
+    }
+
+    /// Where bytes `range` of the frames of state `index` are on the device: buffer, first byte there, how many. Nowhere, if they are on the host.
+    pub(super) fn on_device(&self, index: usize, range: Range<u64>) -> impl Iterator<Item = (&GpuBuffer, u64, u64)> {
+        let (buffers, size) = match self.0.get(index).map(|state| &state.frames) {
+            Some(Frames::Device(buffers, size)) => (buffers.as_slice(), *size),
+            Some(Frames::Host(_)) | None => (&[][..], 1),
+        };
+        (0..).zip(buffers).filter_map(move |(number, buffer)| {
+            let first: u64 = number * size;
+            let (start, end) = (range.start.max(first), range.end.min(first + size));
+            (start < end).then(|| (buffer, start - first, end - start))
+        })
+    }
+
+    /// The frames of state `index`, if they are on the host.
+    pub(super) fn on_host(&mut self, index: usize) -> Option<&mut HostBytes> {
+        match &mut self.0.get_mut(index)?.frames {
+            Frames::Host(bytes) => Some(bytes),
+            Frames::Device(..) => None,
+        }
+    }
+}
+
+async fn on_device(gpu: &Gpu, state: &StateUse, limits: &DeviceLimits) -> Result<Frames> {
+    let size = state.piece_bytes(limits).0;
+    let mut buffers = Vec::new();
+    let mut left = state.bytes().0;
+    while left > 0 {
+        let bytes = Bytes(left.min(size));
+        buffers.push(GpuBuffer::new(gpu, &format!("kept of {}", state.name), bytes, Usage::Kept).await?);
+        left -= bytes.0;
+    }
+    Ok(Frames::Device(buffers, size))
+}
+
+fn zeros(states: &[StateUse], bytes: Bytes) -> Result<HostBytes> {
+    HostBytes::zeros(bytes).ok_or_else(|| Error::HostMemory {
+        what: "what a clip keeps there from one part to the next".to_owned(),
+        needed: states.iter().filter(|state| state.home == Home::Host).map(StateUse::bytes).sum(),
+    })
+}
