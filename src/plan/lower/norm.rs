@@ -103,7 +103,8 @@ impl Lowering<'_> {
         match norm {
             Normalize::Group(norm) => {
                 let elements = rows.count() * shape.width * shape.channels4();
-                let params = ApplyParams { elements, channels4: shape.channels4(), x_offset };
+                let channels4 = shape.channels4();
+                let params = ApplyParams { elements, channels4, x_offset, y_offset: 0, y_pixel4: channels4 };
                 let launch = apply(self.tensor(conv.input).storage, activation, params);
                 let table = Resource::Buffer(self.norms[&norm]);
                 self.launch(launch, &[Resource::Buffer(source), table, Resource::Buffer(target)]);
@@ -129,7 +130,10 @@ impl Lowering<'_> {
         let params = PixelNormParams {
             pixels: rows.count() * shape.width,
             channels4: shape.channels4(),
+            frames: 1,
             x_offset,
+            y_offset: 0,
+            y_pixel4: shape.channels4(),
             root,
             least: norm.least,
         };
