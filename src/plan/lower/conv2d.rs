@@ -282,6 +282,7 @@ impl Lowering<'_> {
                 input: storage,
                 output: self.stored[self.stage].storage,
                 upsample,
+                times: 1,
                 relu: conv.relu,
                 tile: self.choice.direct_tile,
                 params: Conv2dDirectParams {
@@ -295,6 +296,8 @@ impl Lowering<'_> {
                     y_row0: signed(own.start),
                     c_in4: input_shape.channels4(),
                     c_out4: shape.channels4(),
+                    frames_in: 1,
+                    frames: 1,
                     scale: conv.scale,
                 },
             }
