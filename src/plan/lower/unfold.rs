@@ -32,6 +32,9 @@ impl Lowering<'_> {
                     x_height: input.height,
                     x_row0: row0,
                     channels4: input.channels4(),
+                    frames: 1,
+                    frames_y: 1,
+                    frame0: 0,
                 };
                 self.launch(unfold(storage, conv.window, params), &[Resource::Buffer(source), seen]);
                 let product = self.unfolded_product(conv, pixels, first - own.start * output.width);
