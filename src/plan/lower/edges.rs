@@ -41,6 +41,7 @@ impl Lowering<'_> {
             channels4: shape.channels4(),
             plane: (rows.1 - rows.0) * (shape.width / patch),
             x_width: shape.width / patch,
+            frames: 1,
         };
         let launch = planes_in(storage, patch, transform.squash, params);
         self.launch(launch, &[Resource::Buffer(planes), factors, Resource::Buffer(target)]);
@@ -74,12 +75,12 @@ impl Lowering<'_> {
         let launch = match output {
             Output::Raw => {
                 let (channels, channels4) = (shape.channels, shape.channels4());
-                planes_out(clamp, PlanesOutParams { pixels, channels, channels4, factor, offset })
+                planes_out(clamp, PlanesOutParams { pixels, channels, channels4, frames: 1, factor, offset })
             }
             // A picture is cut off at -1 and 1 anyway.
             Output::Rgba8 | Output::Picture(_) => {
                 let bgra = output == Output::Picture(ChannelOrder::Bgra);
-                image_out(bgra, ImageOutParams { pixels, width, stride, factor, offset })
+                image_out(bgra, ImageOutParams { pixels, width, stride, frames: 1, factor, offset })
             }
         };
         self.launch(launch, &[Resource::Buffer(source), Resource::Buffer(result)]);
