@@ -165,6 +165,15 @@ pub enum Take {
         /// All that the file has.
         of: u32,
     },
+    /// All of it, in another order: output channel `(f * parts + s) * block + c` is that of the file's `(s * frames + f) * block + c`.
+    Frames {
+        /// Frames that the output channels make.
+        frames: u32,
+        /// Parts of a frame.
+        parts: u32,
+        /// Channels of each.
+        block: u32,
+    },
     /// Nothing of any file: zeros, for a bias that the network does not have.
     Zeros,
     /// Nothing of any file: factors and summands of the input, which the configuration gives ([`Transform`]).

@@ -30,7 +30,7 @@ fn conv_tensors(graph: &Graph, node: &Node, conv: &Conv2d) -> Vec<(String, Vec<u
 /// The shape of the tensor of which something of `shape` is taken.
 fn stored(weight: &Weight, mut shape: Vec<u64>) -> Option<Vec<u64>> {
     match weight.take {
-        Take::All => {}
+        Take::All | Take::Frames { .. } => {}
         Take::Tap { taps, .. } | Take::SumOfTaps { taps } => shape.insert(2, u64::from(taps)),
         Take::Rows { of, .. } => shape[0] = u64::from(of),
         Take::Zeros | Take::Transform => return None,

@@ -155,6 +155,13 @@ fn taken(weight: &Weight, weights: &Weights, count: usize) -> Vec<f64> {
                 .filter(|index| index.checked_sub(size(start)).is_some_and(|index| index % size(step) < size(block)));
             rows.flat_map(|index| stored[index * row..][..row].to_vec()).collect()
         }
+        Take::Frames { frames, parts, block } => {
+            let stored = stored();
+            let [frames, parts, block] = [frames, parts, block].map(size);
+            let row = stored.len() / (frames * parts * block);
+            let blocks = (0..frames).flat_map(|frame| (0..parts).map(move |part| part * frames + frame));
+            blocks.flat_map(|from| stored[from * block * row..][..block * row].to_vec()).collect()
+        }
         Take::Zeros => vec![0.0; count],
         Take::Transform => panic!("the transform of the input is no weight of a convolution"),
     };

@@ -45,7 +45,9 @@ pub(crate) fn interpret_and_measure(
         let values = match used.take {
             Take::Transform => &plan.transform,
             Take::Zeros => &Vec::new(),
-            Take::All | Take::Tap { .. } | Take::SumOfTaps { .. } | Take::Rows { .. } => &weights[&used.name].data,
+            Take::All | Take::Tap { .. } | Take::SumOfTaps { .. } | Take::Rows { .. } | Take::Frames { .. } => {
+                &weights[&used.name].data
+            }
         };
         pack(values, used.layout, used.take, used.storage, used.factor)
     });

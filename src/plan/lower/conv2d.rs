@@ -56,7 +56,7 @@ impl Lowering<'_> {
     pub(super) fn filter(&mut self, conv: &Conv) -> (Resource, Resource) {
         let (input, output) = self.shapes(conv);
         let (c_in, c_out) = (input.channels, output.channels);
-        let weight = self.weight(&conv.weight, Layout::Filter { filter: 3, c_in, c_out }, 1.0);
+        let weight = self.weight(&conv.weight, Layout::Filter { times: 1, filter: 3, c_in, c_out }, 1.0);
         let bias = self.weight(&conv.bias, Layout::Vector { channels: c_out }, conv.bias_scale);
         (weight, bias)
     }

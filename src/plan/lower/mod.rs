@@ -255,9 +255,12 @@ impl<'a> Lowering<'a> {
         };
         let name = match weight.take {
             Take::Zeros => "zeros".to_owned(),
-            Take::All | Take::Tap { .. } | Take::SumOfTaps { .. } | Take::Rows { .. } | Take::Transform => {
-                weight.name.clone()
-            }
+            Take::All
+            | Take::Tap { .. }
+            | Take::SumOfTaps { .. }
+            | Take::Rows { .. }
+            | Take::Frames { .. }
+            | Take::Transform => weight.name.clone(),
         };
         // Zeros are zeros at any factor.
         let factor = if weight.take == Take::Zeros { 1.0 } else { factor };

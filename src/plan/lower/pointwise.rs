@@ -86,7 +86,7 @@ impl Lowering<'_> {
         let shape = self.fused.shape(product.input);
         let c_out = self.fused.shape(product.output).channels;
         let (k4, n4) = (shape.channels4(), c_out.div_ceil(4));
-        let layout = Layout::Filter { filter: 1, c_in: shape.channels, c_out };
+        let layout = Layout::Filter { times: 1, filter: 1, c_in: shape.channels, c_out };
         let weight = self.weight(product.weight, layout, 1.0);
         let bias = self.weight(product.bias, Layout::Vector { channels: c_out }, product.bias_scale);
         let tile = self.choice.matmul_tile;
