@@ -1,7 +1,8 @@
 // conv2d_direct: y = relu?(3x3 convolution of x, stride 1, zero padding 1, + bias). Register tile over pixels of a row.
 //
-// For convolutions where Winograd does not pay: few input or output channels.
-// One invocation: TILE_X neighbouring pixels by 4 * TILE_N output channels.
+// For convolutions where Winograd does not pay: few input or output channels. With taps in time frame t of y is made of frames t to
+// t + TAPS_T - 1 of x.
+// One invocation: TILE_X neighbouring pixels of one frame by 4 * TILE_N output channels.
 
 //#parts storage output relu
 
@@ -9,6 +10,7 @@ const WORKGROUP: u32 = 64u;       // invocations per workgroup
 const TILE_X: u32 = 4u;           // pixels of a row per invocation
 const TILE_N: u32 = 1u;           // vec4 output channels per invocation
 const TILE_X_HALO: u32 = 6u;      // TILE_X + 2
+const TAPS_T: u32 = 1u;           // taps in time
 const SHIFT: u32 = 0u;            // 1: the input is half the size of the image (nearest neighbour)
 const RELU: bool = false;         // max(y, 0)
 alias Stored = vec4<f32>;         // x and w as kept in memory
@@ -25,14 +27,16 @@ struct Params {
     y_row0: i32,     // image row that y starts with
     c_in4: u32,      // input channels / 4
     c_out4: u32,     // output channels / 4
+    frames_in: u32,  // frames of x: at least those of y and TAPS_T - 1
+    frames: u32,     // frames of y
     scale: f32,      // factor of the product
 }
 
 @group(0) @binding(0) var<uniform> params: Params;
-@group(0) @binding(1) var<storage, read> x: array<Stored>;               // [rows, w, c_in / 4]
-@group(0) @binding(2) var<storage, read> w: array<Stored>;               // [3, 3, c_in, c_out / 4]
+@group(0) @binding(1) var<storage, read> x: array<Stored>;               // [rows, w, frames_in, c_in / 4]
+@group(0) @binding(2) var<storage, read> w: array<Stored>;               // [TAPS_T, 3, 3, c_in, c_out / 4]
 @group(0) @binding(3) var<storage, read> bias: array<vec4<f32>>;         // [c_out / 4]
-@group(0) @binding(4) var<storage, read_write> y: array<Output>;         // [rows, w, c_out / 4]
+@group(0) @binding(4) var<storage, read_write> y: array<Output>;         // [rows, w, frames, c_out / 4]
 
 @compute @workgroup_size(WORKGROUP)
 fn main(@builtin(global_invocation_id) global_id: vec3<u32>) {
@@ -42,33 +46,37 @@ fn main(@builtin(global_invocation_id) global_id: vec3<u32>) {
     let image_y = i32(params.y0 + global_id.x / params.spans);
     let image_x = i32(global_id.x % params.spans * TILE_X);
     let column0 = global_id.y * TILE_N;
+    let frame = global_id.z;
+    let x_pixel4 = params.frames_in * params.c_in4;
     // A last block that is only partly there reads its last column again; what it computes from that is not stored.
     let last_column = min(TILE_N, params.c_out4 - column0) - 1u;
 
     var acc: array<vec4<f32>, TILE_X * TILE_N>;
-    for (var ky = 0u; ky < 3u; ky++) {
-        let py = image_y + i32(ky) - 1;
-        if (py >= 0 && py < i32(params.height)) {
-            let row = ((py >> SHIFT) - params.x_row0) * i32(params.x_width);
-            var source: array<u32, TILE_X_HALO>;
-            var inside: array<bool, TILE_X_HALO>;
-            for (var i = 0u; i < TILE_X_HALO; i++) { //#unroll
-                let px = image_x + i32(i) - 1;
-                inside[i] = px >= 0 && px < i32(params.width);
-                source[i] = u32(row + (clamp(px, 0, i32(params.width) - 1) >> SHIFT)) * params.c_in4;
-            }
-            for (var k = 0u; k < params.c_in4; k++) {
-                var pixels: array<vec4<f32>, TILE_X_HALO>;
+    for (var dt = 0u; dt < TAPS_T; dt++) {
+        for (var ky = 0u; ky < 3u; ky++) {
+            let py = image_y + i32(ky) - 1;
+            if (py >= 0 && py < i32(params.height)) {
+                let row = ((py >> SHIFT) - params.x_row0) * i32(params.x_width);
+                var source: array<u32, TILE_X_HALO>;
+                var inside: array<bool, TILE_X_HALO>;
                 for (var i = 0u; i < TILE_X_HALO; i++) { //#unroll
-                    pixels[i] = select(vec4<f32>(0.0), load_stored(x[source[i] + k]), inside[i]);
+                    let px = image_x + i32(i) - 1;
+                    inside[i] = px >= 0 && px < i32(params.width);
+                    source[i] = u32(row + (clamp(px, 0, i32(params.width) - 1) >> SHIFT)) * x_pixel4 + (frame + dt) * params.c_in4;
                 }
-                for (var kx = 0u; kx < 3u; kx++) { //#unroll
-                    let w_index = ((ky * 3u + kx) * params.c_in4 + k) * 4u * params.c_out4 + column0;
-                    for (var s = 0u; s < 4u; s++) { //#unroll
-                        for (var j = 0u; j < TILE_N; j++) { //#unroll
-                            let weight = load_stored(w[w_index + s * params.c_out4 + min(j, last_column)]);
-                            for (var i = 0u; i < TILE_X; i++) { //#unroll
-                                acc[i * TILE_N + j] = fma(vec4<f32>(pixels[i + kx][s]), weight, acc[i * TILE_N + j]);
+                for (var k = 0u; k < params.c_in4; k++) {
+                    var pixels: array<vec4<f32>, TILE_X_HALO>;
+                    for (var i = 0u; i < TILE_X_HALO; i++) { //#unroll
+                        pixels[i] = select(vec4<f32>(0.0), load_stored(x[source[i] + k]), inside[i]);
+                    }
+                    for (var kx = 0u; kx < 3u; kx++) { //#unroll
+                        let w_index = (((dt * 3u + ky) * 3u + kx) * params.c_in4 + k) * 4u * params.c_out4 + column0;
+                        for (var s = 0u; s < 4u; s++) { //#unroll
+                            for (var j = 0u; j < TILE_N; j++) { //#unroll
+                                let weight = load_stored(w[w_index + s * params.c_out4 + min(j, last_column)]);
+                                for (var i = 0u; i < TILE_X; i++) { //#unroll
+                                    acc[i * TILE_N + j] = fma(vec4<f32>(pixels[i + kx][s]), weight, acc[i * TILE_N + j]);
+                                }
                             }
                         }
                     }
@@ -88,7 +96,7 @@ fn main(@builtin(global_invocation_id) global_id: vec3<u32>) {
                     if (RELU) {
                         value = relu(value);
                     }
-                    y[(y_row + px) * params.c_out4 + column] = store_output(value);
+                    y[((y_row + px) * params.frames + frame) * params.c_out4 + column] = store_output(value);
                 }
             }
         }

@@ -1,6 +1,7 @@
 // group_norm_apply: y = x * scale[c] + shift[c], then the activation.
 //
-// For readers that cannot normalise as they load: direct convolutions and linear layers. Runs on one band at a time.
+// For readers that cannot normalise as they load: direct convolutions and linear layers. Runs on one band at a time. A pixel of y may hold more
+// than one of x: other frames.
 // One invocation: four channels of one pixel.
 
 //#parts storage activation relu
@@ -11,14 +12,16 @@ alias Stored = vec4<f32>;      // x and y as kept in memory
 
 struct Params {
     elements: u32,   // pixels of this band * channels / 4
-    channels4: u32,  // channels / 4
+    channels4: u32,  // channels / 4, all frames
     x_offset: u32,   // first element of the band in x
+    y_offset: u32,   // first element of the band in y
+    y_pixel4: u32,   // elements from pixel to pixel of y
 }
 
 @group(0) @binding(0) var<uniform> params: Params;
-@group(0) @binding(1) var<storage, read> x: array<Stored>;               // [pixels, c / 4]
-@group(0) @binding(2) var<storage, read> norm: array<vec4<f32>>;         // [c / 4, 2]: scale, shift
-@group(0) @binding(3) var<storage, read_write> y: array<Stored>;         // [pixels of the band, c / 4]
+@group(0) @binding(1) var<storage, read> x: array<Stored>;               // [pixels, t, c / 4]
+@group(0) @binding(2) var<storage, read> norm: array<vec4<f32>>;         // [t, c / 4, 2]: scale, shift
+@group(0) @binding(3) var<storage, read_write> y: array<Stored>;         // [pixels of the band, y_pixel4]
 
 @compute @workgroup_size(WORKGROUP)
 fn main(@builtin(global_invocation_id) global_id: vec3<u32>, @builtin(num_workgroups) workgroups: vec3<u32>) {
@@ -28,5 +31,5 @@ fn main(@builtin(global_invocation_id) global_id: vec3<u32>, @builtin(num_workgr
     }
     let channel = index % params.channels4;
     let value = fma(load_stored(x[params.x_offset + index]), norm[channel * 2u], norm[channel * 2u + 1u]);
-    y[index] = store_stored(activate(value));
+    y[params.y_offset + index / params.channels4 * params.y_pixel4 + channel] = store_stored(activate(value));
 }

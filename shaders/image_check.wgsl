@@ -7,14 +7,14 @@ const WORKGROUP: u32 = 64u;  // invocations per workgroup
 const GROUPS: u32 = 64u;     // workgroups
 
 struct Params {
-    pixels: u32,  // h * w of this chunk
+    pixels: u32,  // h * w of this chunk, of all frames
     width: u32,   // w
     stride: u32,  // pixels from one row of y to the next
     check: u32,   // first word after the pixels
 }
 
 @group(0) @binding(0) var<uniform> params: Params;
-@group(0) @binding(1) var<storage, read_write> y: array<u32>;  // [h, stride] RGBA8, then [GROUPS]
+@group(0) @binding(1) var<storage, read_write> y: array<u32>;  // [frames, h, stride] RGBA8, then [GROUPS]
 
 var<workgroup> found: array<u32, WORKGROUP>;
 

@@ -2,7 +2,8 @@
 //
 // RGBA8 (or BGRA8) = round(clamp(x * 0.5 + 0.5, 0, 1) * 255), half to even (diffusers' VaeImageProcessor.postprocess), x = factor * input + offset.
 // Alpha is 255, and 0 where a colour is not finite: such a picture is refused. Rows may be longer than the image is wide, as textures want them.
-// One invocation: one pixel.
+// One frame is below the other.
+// One invocation: one pixel of one frame.
 
 const WORKGROUP: u32 = 64u;  // invocations per workgroup
 const BGRA: bool = false;    // BGRA8 instead of RGBA8
@@ -11,24 +12,27 @@ struct Params {
     pixels: u32,  // h * w of this chunk
     width: u32,   // w
     stride: u32,  // pixels from one row of y to the next
+    frames: u32,  // frames of x and y
     factor: f32,  // of what the network makes
     offset: f32,  // added to that
 }
 
 @group(0) @binding(0) var<uniform> params: Params;
-@group(0) @binding(1) var<storage, read> x: array<vec4<f32>>;        // [h, w]: r, g, b, unused
-@group(0) @binding(2) var<storage, read_write> y: array<u32>;        // [h, stride] RGBA8
+@group(0) @binding(1) var<storage, read> x: array<vec4<f32>>;        // [h, w, frames]: r, g, b, unused
+@group(0) @binding(2) var<storage, read_write> y: array<u32>;        // [frames, h, stride] RGBA8
 
 @compute @workgroup_size(WORKGROUP)
 fn main(@builtin(global_invocation_id) global_id: vec3<u32>) {
-    let pixel = global_id.x;
-    if (pixel >= params.pixels) {
+    let index = global_id.x;
+    if (index >= params.pixels * params.frames) {
         return;
     }
-    let color = fma(x[pixel].xyz, vec3<f32>(params.factor), vec3<f32>(params.offset));
+    // Neighbouring invocations take neighbouring pixels: what they write lies together.
+    let source = index % params.pixels * params.frames + index / params.pixels;
+    let color = fma(x[source].xyz, vec3<f32>(params.factor), vec3<f32>(params.offset));
     let level = vec3<u32>(round(clamp(fma(color, vec3<f32>(0.5), vec3<f32>(0.5)), vec3<f32>(0.0), vec3<f32>(1.0)) * 255.0));
     // By its bits: compilers may take every float for finite.
     let infinite = (bitcast<vec3<u32>>(color) & vec3<u32>(0x7f800000u)) == vec3<u32>(0x7f800000u);
     let alpha = select(0xff000000u, 0u, any(infinite));
-    y[pixel / params.width * params.stride + pixel % params.width] = select(level.x, level.z, BGRA) | (level.y << 8u) | (select(level.z, level.x, BGRA) << 16u) | alpha;
+    y[index / params.width * params.stride + index % params.width] = select(level.x, level.z, BGRA) | (level.y << 8u) | (select(level.z, level.x, BGRA) << 16u) | alpha;
 }

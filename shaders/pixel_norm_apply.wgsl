@@ -1,7 +1,8 @@
 // pixel_norm_apply: y = x / max(|x|, least) * sqrt(c) * gamma[c], |x| over the channels of a pixel, then the activation.
 //
 // Each pixel by itself, so it needs no statistics of the image: it runs on one band at a time, before whoever reads the band.
-// One invocation: one pixel.
+// A pixel of y may hold more frames than one of x.
+// One invocation: one pixel of one frame.
 
 //#parts storage activation relu
 
@@ -12,23 +13,27 @@ alias Stored = vec4<f32>;      // x and y as kept in memory
 struct Params {
     pixels: u32,     // pixels of this band
     channels4: u32,  // channels / 4; padding channels are zero
+    frames: u32,     // frames of a pixel of x
     x_offset: u32,   // first element of the band in x
+    y_offset: u32,   // first element of the band in y
+    y_pixel4: u32,   // elements from pixel to pixel of y
     root: f32,       // sqrt(c)
     least: f32,      // least length of a pixel
 }
 
 @group(0) @binding(0) var<uniform> params: Params;
-@group(0) @binding(1) var<storage, read> x: array<Stored>;               // [pixels, c / 4]
+@group(0) @binding(1) var<storage, read> x: array<Stored>;               // [pixels, frames, c / 4]
 @group(0) @binding(2) var<storage, read> gamma: array<vec4<f32>>;        // [c / 4]
-@group(0) @binding(3) var<storage, read_write> y: array<Stored>;         // [pixels of the band, c / 4]
+@group(0) @binding(3) var<storage, read_write> y: array<Stored>;         // [pixels of the band, y_pixel4]
 
 @compute @workgroup_size(WORKGROUP)
 fn main(@builtin(global_invocation_id) global_id: vec3<u32>, @builtin(num_workgroups) workgroups: vec3<u32>) {
-    let pixel = global_id.y * workgroups.x * WORKGROUP + global_id.x;
-    if (pixel >= params.pixels) {
+    let index = global_id.y * workgroups.x * WORKGROUP + global_id.x;
+    if (index >= params.pixels * params.frames) {
         return;
     }
-    let source = params.x_offset + pixel * params.channels4;
+    let source = params.x_offset + index * params.channels4;
+    let target_index = params.y_offset + index / params.frames * params.y_pixel4 + index % params.frames * params.channels4;
     var squares = vec4<f32>(0.0);
     for (var k = 0u; k < params.channels4; k++) {
         let value = load_stored(x[source + k]);
@@ -37,6 +42,6 @@ fn main(@builtin(global_invocation_id) global_id: vec3<u32>, @builtin(num_workgr
     let factor = params.root / max(sqrt(squares.x + squares.y + squares.z + squares.w), params.least);
     for (var k = 0u; k < params.channels4; k++) {
         let value = load_stored(x[source + k]) * factor * gamma[k];
-        y[pixel * params.channels4 + k] = store_stored(activate(value));
+        y[target_index + k] = store_stored(activate(value));
     }
 }

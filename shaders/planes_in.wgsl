@@ -1,8 +1,8 @@
-// planes_in: y[h][w][c] = factor[k] * x[k][h / P][w / P] + offset[k], then 3 tanh(. / 3) where asked; zero in the padding channels.
+// planes_in: y[h][w][t][c] = factor[k] * x[t][k][h / P][w / P] + offset[k], then 3 tanh(. / 3) where asked; zero in the padding channels.
 //
 // Takes an image, or the diffusion model's latents, as they come (planar f32) to the network's layout and range. Where the input holds squares of
 // P by P pixels in its channels, k = c P^2 + P (h mod P) + w mod P; else P is 1 and k = c.
-// One invocation: four channels of one pixel.
+// One invocation: four channels of one frame of one pixel.
 
 //#parts storage
 
@@ -18,20 +18,21 @@ struct Params {
     channels4: u32,  // channels of y / 4, rounded up
     plane: u32,      // pixels of one channel of x, which has the rows of this chunk alone
     x_width: u32,    // w / P
+    frames: u32,     // frames of x and y
 }
 
 @group(0) @binding(0) var<uniform> params: Params;
-@group(0) @binding(1) var<storage, read> x: array<f32>;                  // [c P^2, h / P, w / P]
+@group(0) @binding(1) var<storage, read> x: array<f32>;                  // [frames, c P^2, h / P, w / P]
 @group(0) @binding(2) var<storage, read> factor_offset: array<f32>;      // [2, c P^2]: factor, then offset
-@group(0) @binding(3) var<storage, read_write> y: array<Stored>;         // [h, w, c / 4]
+@group(0) @binding(3) var<storage, read_write> y: array<Stored>;         // [h, w, frames, c / 4]
 
-fn channel_of(channel: u32, row: u32, column: u32) -> f32 {
+fn channel_of(frame: u32, channel: u32, row: u32, column: u32) -> f32 {
     if (channel >= params.channels) {
         return 0.0;
     }
     let source = (channel * PATCH + row % PATCH) * PATCH + column % PATCH;
     let planes = params.channels * PATCH * PATCH;
-    let value = x[source * params.plane + row / PATCH * params.x_width + column / PATCH];
+    let value = x[(frame * planes + source) * params.plane + row / PATCH * params.x_width + column / PATCH];
     let scaled = fma(value, factor_offset[source], factor_offset[planes + source]);
     if (SQUASH) {
         // Beyond 30 the hyperbolic tangent is 1 in f32; some compilers make NaN of much larger arguments. NaN itself must stay.
@@ -44,17 +45,18 @@ fn channel_of(channel: u32, row: u32, column: u32) -> f32 {
 @compute @workgroup_size(WORKGROUP)
 fn main(@builtin(global_invocation_id) global_id: vec3<u32>) {
     let index = global_id.x;
-    if (index >= params.pixels * params.channels4) {
+    if (index >= params.pixels * params.frames * params.channels4) {
         return;
     }
-    let pixel = index / params.channels4;
+    let frame = index / params.channels4 % params.frames;
+    let pixel = index / params.channels4 / params.frames;
     let channel = index % params.channels4 * 4u;
     let row = pixel / params.width;
     let column = pixel % params.width;
     y[index] = store_stored(vec4<f32>(
-        channel_of(channel, row, column),
-        channel_of(channel + 1u, row, column),
-        channel_of(channel + 2u, row, column),
-        channel_of(channel + 3u, row, column),
+        channel_of(frame, channel, row, column),
+        channel_of(frame, channel + 1u, row, column),
+        channel_of(frame, channel + 2u, row, column),
+        channel_of(frame, channel + 3u, row, column),
     ));
 }

@@ -1,6 +1,6 @@
-// planes_out: y[c][h][w] = factor * x[h][w][c] + offset, cut off at -1 and 1 where asked: planar f32, before any rounding.
+// planes_out: y[t][c][h][w] = factor * x[h][w][t][c] + offset, cut off at -1 and 1 where asked: planar f32, before any rounding.
 //
-// One invocation: four channels of one pixel.
+// One invocation: four channels of one frame of one pixel.
 
 const WORKGROUP: u32 = 64u;  // invocations per workgroup
 const CLAMP: bool = false;   // to -1..1
@@ -9,24 +9,27 @@ struct Params {
     pixels: u32,     // h * w of this chunk
     channels: u32,   // channels, not padded
     channels4: u32,  // channels / 4, rounded up
+    frames: u32,     // frames of x and y
     factor: f32,     // of what the network makes
     offset: f32,     // added to that
 }
 
 @group(0) @binding(0) var<uniform> params: Params;
-@group(0) @binding(1) var<storage, read> x: array<vec4<f32>>;        // [h, w, c / 4]
-@group(0) @binding(2) var<storage, read_write> y: array<f32>;        // [c, h, w]
+@group(0) @binding(1) var<storage, read> x: array<vec4<f32>>;        // [h, w, frames, c / 4]
+@group(0) @binding(2) var<storage, read_write> y: array<f32>;        // [frames, c, h, w]
 
 @compute @workgroup_size(WORKGROUP)
 fn main(@builtin(global_invocation_id) global_id: vec3<u32>, @builtin(num_workgroups) workgroups: vec3<u32>) {
     let index = global_id.y * workgroups.x * WORKGROUP + global_id.x;
-    if (index >= params.pixels * params.channels4) {
+    let vec4s = params.frames * params.channels4;
+    if (index >= params.pixels * vec4s) {
         return;
     }
     // Neighbouring invocations take neighbouring pixels: what they write lies together.
     let pixel = index % params.pixels;
-    let channel4 = index / params.pixels;
-    var value = fma(x[pixel * params.channels4 + channel4], vec4<f32>(params.factor), vec4<f32>(params.offset));
+    let frame = index / params.pixels / params.channels4;
+    let channel4 = index / params.pixels % params.channels4;
+    var value = fma(x[pixel * vec4s + frame * params.channels4 + channel4], vec4<f32>(params.factor), vec4<f32>(params.offset));
     if (CLAMP) {
         // What is not finite stays so, told by its bits: an overflow must not pass for a colour.
         let infinite = (bitcast<vec4<u32>>(value) & vec4<u32>(0x7f800000u)) == vec4<u32>(0x7f800000u);
@@ -34,7 +37,7 @@ fn main(@builtin(global_invocation_id) global_id: vec3<u32>, @builtin(num_workgr
     }
     for (var lane = 0u; lane < 4u; lane++) {
         if (channel4 * 4u + lane < params.channels) {
-            y[(channel4 * 4u + lane) * params.pixels + pixel] = value[lane];
+            y[(frame * params.channels + channel4 * 4u + lane) * params.pixels + pixel] = value[lane];
         }
     }
 }

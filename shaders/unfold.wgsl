@@ -1,8 +1,9 @@
-// unfold: y[p][ky][kx][c] = x[S oy + ky - before][S ox + kx - before][c] for output pixel p = (oy, ox), zero outside: what a 3x3 filter
+// unfold: y[p][t][ky][kx][c] = x[S oy + ky - before][S ox + kx - before][t][c] for output pixel p = (oy, ox), zero outside: what a 3x3 filter
 // sees of x, so that a product with the filter is the convolution.
 //
 // For convolutions that move by more than a pixel: a ninth of what it writes is read once each.
-// One invocation: four channels of one tap of one output pixel.
+// A pixel of y may hold more frames than one of x.
+// One invocation: four channels of one tap of one frame of one output pixel.
 
 const WORKGROUP: u32 = 64u;  // invocations per workgroup
 const STRIDE: u32 = 2u;      // S: pixels of x from one output to the next
@@ -17,26 +18,32 @@ struct Params {
     x_height: u32,   // rows of the whole x
     x_row0: u32,     // row that the stored x starts with
     channels4: u32,  // channels / 4
+    frames: u32,     // frames of x
+    frames_y: u32,   // frames of y
+    frame0: u32,     // first of them that this launch writes
 }
 
 @group(0) @binding(0) var<uniform> params: Params;
-@group(0) @binding(1) var<storage, read> x: array<Stored>;               // [rows, w, c / 4]
-@group(0) @binding(2) var<storage, read_write> y: array<Stored>;         // [pixels, 3, 3, c / 4]
+@group(0) @binding(1) var<storage, read> x: array<Stored>;               // [rows, w, frames, c / 4]
+@group(0) @binding(2) var<storage, read_write> y: array<Stored>;         // [pixels, frames_y, 3, 3, c / 4]
 
 @compute @workgroup_size(WORKGROUP)
 fn main(@builtin(global_invocation_id) global_id: vec3<u32>, @builtin(num_workgroups) workgroups: vec3<u32>) {
     let index = global_id.y * workgroups.x * WORKGROUP + global_id.x;
-    if (index >= params.pixels * 9u * params.channels4) {
+    if (index >= params.pixels * params.frames * 9u * params.channels4) {
         return;
     }
     let channel = index % params.channels4;
     let tap = index / params.channels4 % 9u;
-    let pixel = params.first + index / params.channels4 / 9u;
+    let band_pixel = index / params.channels4 / 9u / params.frames;
+    let frame = index / params.channels4 / 9u % params.frames;
+    let pixel = params.first + band_pixel;
     let row = i32(pixel / params.width * STRIDE + tap / 3u) - i32(BEFORE);
     let column = i32(pixel % params.width * STRIDE + tap % 3u) - i32(BEFORE);
     let inside = row >= 0 && row < i32(params.x_height) && column >= 0 && column < i32(params.x_width);
     let source_row = u32(clamp(row, i32(params.x_row0), i32(params.x_height) - 1)) - params.x_row0;
     let source_column = u32(clamp(column, 0, i32(params.x_width) - 1));
-    let value = x[(source_row * params.x_width + source_column) * params.channels4 + channel];
-    y[index] = select(Stored(), value, inside);
+    let value = x[((source_row * params.x_width + source_column) * params.frames + frame) * params.channels4 + channel];
+    let target_index = ((band_pixel * params.frames_y + params.frame0 + frame) * 9u + tap) * params.channels4 + channel;
+    y[target_index] = select(Stored(), value, inside);
 }

@@ -56,6 +56,8 @@ mod names;
 mod networks;
 #[path = "cpu/npy.rs"]
 mod npy;
+#[path = "cpu/packing.rs"]
+mod packing;
 #[cfg(feature = "cli")]
 #[path = "cpu/pictures.rs"]
 mod pictures;

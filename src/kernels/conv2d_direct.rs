@@ -27,6 +27,10 @@ params! {
         c_in4: u32,
         /// Output channels / 4.
         c_out4: u32,
+        /// Frames of x.
+        frames_in: u32,
+        /// Frames of y; the first is made of the first frames of x.
+        frames: u32,
         /// Factor of the product.
         scale: f32,
     }
@@ -48,6 +52,8 @@ pub struct Conv2dDirect {
     pub output: Storage,
     /// Whether x is half the image's size.
     pub upsample: bool,
+    /// Taps in time.
+    pub times: u32,
     /// Whether the result is cut off at 0.
     pub relu: bool,
     /// Register tile.
@@ -57,11 +63,12 @@ pub struct Conv2dDirect {
 }
 
 impl Conv2dDirect {
-    /// The launch, one invocation for each register tile.
+    /// The launch, one invocation for each register tile of each frame.
     pub fn launch(&self) -> Launch {
         let DirectTile { pixels, columns4 } = self.tile;
         let params = Conv2dDirectParams { spans: self.params.width.div_ceil(pixels), ..self.params };
-        let Conv2dDirectParams { spans, rows, width, c_in4, c_out4, .. } = params;
+        let Conv2dDirectParams { spans, rows, width, c_in4, c_out4, frames, .. } = params;
+        let products = u64::from(c_in4) * u64::from(c_out4) * u64::from(self.times) * 16 * 9;
         Launch {
             variant: Variant {
                 file: "conv2d_direct",
@@ -69,15 +76,16 @@ impl Conv2dDirect {
                     ("TILE_X", Value::U32(pixels)),
                     ("TILE_X_HALO", Value::U32(pixels + 2)),
                     ("TILE_N", Value::U32(columns4)),
+                    ("TAPS_T", Value::U32(self.times)),
                     ("SHIFT", Value::U32(u32::from(self.upsample))),
                     ("RELU", Value::Bool(self.relu)),
                     ("Stored", Value::Type(self.input.wgsl_type())),
                     ("Output", Value::Type(self.output.wgsl_type())),
                 ],
             },
-            workgroups: [groups(u64::from(spans) * u64::from(rows)), c_out4.div_ceil(columns4), 1],
+            workgroups: [groups(u64::from(spans) * u64::from(rows)), c_out4.div_ceil(columns4), frames],
             params: bytemuck::bytes_of(&params).to_vec(),
-            macs: u64::from(rows) * u64::from(width) * u64::from(c_in4) * u64::from(c_out4) * 16 * 9,
+            macs: u64::from(rows) * u64::from(width) * u64::from(frames) * products,
         }
     }
 }

@@ -18,6 +18,8 @@ params! {
         plane: u32,
         /// Pixels of a row of x.
         x_width: u32,
+        /// Frames of x and y.
+        frames: u32,
     }
 }
 
@@ -37,7 +39,7 @@ pub fn planes_in(storage: Storage, patch: u32, squash: bool, params: PlanesInPar
     ];
     Launch {
         variant: Variant { file: "planes_in", values },
-        workgroups: [groups(u64::from(params.pixels) * u64::from(params.channels4)), 1, 1],
+        workgroups: [groups(u64::from(params.pixels) * u64::from(params.frames) * u64::from(params.channels4)), 1, 1],
         params: bytemuck::bytes_of(&params).to_vec(),
         macs: 0,
     }
@@ -52,6 +54,8 @@ params! {
         channels: u32,
         /// Channels / 4, rounded up.
         channels4: u32,
+        /// Frames of x and y.
+        frames: u32,
         /// Factor of what the network makes.
         factor: f32,
         /// Added to that.
@@ -70,7 +74,7 @@ pub const PLANES_OUT: Interface = Interface {
 pub fn planes_out(clamp: bool, params: PlanesOutParams) -> Launch {
     Launch {
         variant: Variant { file: "planes_out", values: vec![("CLAMP", Value::Bool(clamp))] },
-        workgroups: spread(params.pixels * params.channels4),
+        workgroups: spread(params.pixels * params.frames * params.channels4),
         params: bytemuck::bytes_of(&params).to_vec(),
         macs: 0,
     }
@@ -85,6 +89,8 @@ params! {
         width: u32,
         /// Pixels from one row of y to the next.
         stride: u32,
+        /// Frames of x and y.
+        frames: u32,
         /// Factor of what the network makes.
         factor: f32,
         /// Added to that.
@@ -103,7 +109,7 @@ pub const IMAGE_OUT: Interface = Interface {
 pub fn image_out(bgra: bool, params: ImageOutParams) -> Launch {
     Launch {
         variant: Variant { file: "image_out", values: vec![("BGRA", Value::Bool(bgra))] },
-        workgroups: [groups(u64::from(params.pixels)), 1, 1],
+        workgroups: [groups(u64::from(params.pixels) * u64::from(params.frames)), 1, 1],
         params: bytemuck::bytes_of(&params).to_vec(),
         macs: 0,
     }
@@ -112,7 +118,7 @@ pub fn image_out(bgra: bool, params: ImageOutParams) -> Launch {
 params! {
     /// Numbers of `image_check`.
     ImageCheckParams, IMAGE_CHECK_PARAMS {
-        /// Pixels of this chunk.
+        /// Pixels of this chunk, of all frames.
         pixels: u32,
         /// Pixels of one of its rows.
         width: u32,

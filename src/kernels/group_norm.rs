@@ -91,10 +91,14 @@ params! {
     ApplyParams, APPLY_PARAMS {
         /// Pixels of this band times channels / 4.
         elements: u32,
-        /// Channels / 4.
+        /// Channels of all frames / 4.
         channels4: u32,
         /// First element of the band in x.
         x_offset: u32,
+        /// First element of the band in y.
+        y_offset: u32,
+        /// Elements from pixel to pixel of y.
+        y_pixel4: u32,
     }
 }
 

@@ -8,6 +8,7 @@ pub mod attention;
 pub mod choice;
 pub mod conv2d_direct;
 pub mod edges;
+pub mod frames;
 pub mod group_norm;
 pub mod matmul;
 pub mod pixel_norm;
@@ -53,6 +54,7 @@ pub const INTERFACES: &[Interface] = &[
     edges::PLANES_OUT,
     edges::IMAGE_OUT,
     edges::IMAGE_CHECK,
+    frames::COPY,
     matmul::REGISTER,
     matmul::SHARED,
     pixel_norm::INTERFACE,

@@ -12,8 +12,14 @@ params! {
         pixels: u32,
         /// Channels / 4.
         channels4: u32,
+        /// Frames of a pixel of x.
+        frames: u32,
         /// First element of the band in x.
         x_offset: u32,
+        /// First element of the band in y.
+        y_offset: u32,
+        /// Elements from pixel to pixel of y.
+        y_pixel4: u32,
         /// Square root of the number of channels.
         root: f32,
         /// Least length of a pixel.
@@ -33,7 +39,7 @@ pub fn apply(storage: Storage, activation: Option<Activation>, params: PixelNorm
     let values = vec![activation::value(activation), ("Stored", Value::Type(storage.wgsl_type()))];
     Launch {
         variant: Variant { file: "pixel_norm_apply", values },
-        workgroups: spread(params.pixels),
+        workgroups: spread(params.pixels * params.frames),
         params: bytemuck::bytes_of(&params).to_vec(),
         macs: 0,
     }

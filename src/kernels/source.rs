@@ -12,6 +12,7 @@ const FILES: &[(&str, &str)] = &[
     ("attention_finish", include_str!("../../shaders/attention_finish.wgsl")),
     ("attention_softmax", include_str!("../../shaders/attention_softmax.wgsl")),
     ("conv2d_direct", include_str!("../../shaders/conv2d_direct.wgsl")),
+    ("copy_frames", include_str!("../../shaders/copy_frames.wgsl")),
     ("group_norm_apply", include_str!("../../shaders/group_norm_apply.wgsl")),
     ("group_norm_finish", include_str!("../../shaders/group_norm_finish.wgsl")),
     ("group_norm_stats", include_str!("../../shaders/group_norm_stats.wgsl")),

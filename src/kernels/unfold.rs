@@ -24,6 +24,12 @@ params! {
         x_row0: u32,
         /// Channels / 4.
         channels4: u32,
+        /// Frames of x.
+        frames: u32,
+        /// Frames of y.
+        frames_y: u32,
+        /// First of them that this launch writes.
+        frame0: u32,
     }
 }
 
@@ -40,7 +46,7 @@ pub fn unfold(storage: Storage, window: Window, params: UnfoldParams) -> Launch 
     ];
     Launch {
         variant: Variant { file: "unfold", values },
-        workgroups: spread(params.pixels * TAPS * params.channels4),
+        workgroups: spread(params.pixels * params.frames * TAPS * params.channels4),
         params: bytemuck::bytes_of(&params).to_vec(),
         macs: 0,
     }

@@ -9,8 +9,10 @@ use crate::tensor::{Bytes, Storage};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Layout {
-    /// `[c_out, c_in, filter, filter]` as stored `[filter, filter, c_in, c_out / 4]`. A linear layer is a filter of 1.
+    /// `[c_out, c_in, times, filter, filter]` as stored `[times, filter, filter, c_in, c_out / 4]`. A linear layer is a filter of 1.
     Filter {
+        /// Taps in time; 1 where one is taken of several, or their sum.
+        times: u32,
         /// Side of the filter, pixels.
         filter: u32,
         /// Input channels, not padded.
@@ -29,7 +31,9 @@ impl Layout {
     /// Elements of the tensor of which `take` is taken. None where nothing is taken of any file.
     fn file_elements(self, take: Take) -> Option<u64> {
         let (rows, rest) = match self {
-            Self::Filter { filter, c_in, c_out } => (c_out, u64::from(c_in) * u64::from(filter * filter)),
+            Self::Filter { times, filter, c_in, c_out } => {
+                (c_out, u64::from(c_in) * u64::from(times * filter * filter))
+            }
             Self::Vector { channels } => (channels, 1),
         };
         match take {
@@ -43,8 +47,8 @@ impl Layout {
     /// Bytes on the GPU.
     pub fn bytes(self, storage: Storage) -> Bytes {
         match self {
-            Self::Filter { filter, c_in, c_out } => {
-                let rows = u64::from(filter * filter) * u64::from(c_in.next_multiple_of(4));
+            Self::Filter { times, filter, c_in, c_out } => {
+                let rows = u64::from(times * filter * filter) * u64::from(c_in.next_multiple_of(4));
                 Bytes(rows * u64::from(c_out.div_ceil(4)) * storage.vec4_bytes())
             }
             Self::Vector { channels } => Bytes(u64::from(channels.next_multiple_of(4)) * 4),
@@ -61,8 +65,8 @@ fn row(take: Take, out: usize) -> usize {
         }
         Take::Frames { frames, parts, block } => {
             let [frames, parts, block] = [frames, parts, block].map(|number| number as usize);
-            let (frame, part, channel) = (out / block / parts, out / block % parts, out % block);
-            (part * frames + frame) * block + channel
+            let (frame, part) = (out / block / parts, out / block % parts);
+            (part * frames + frame) * block + out % block
         }
         Take::All | Take::Tap { .. } | Take::SumOfTaps { .. } | Take::Zeros | Take::Transform => out,
     }
@@ -86,19 +90,22 @@ pub fn pack(values: &[f32], layout: Layout, take: Take, storage: Storage, factor
             let padding = (channels..channels.next_multiple_of(4)).map(|_| 0.0);
             (0..channels as usize).map(value).chain(padding).flat_map(f32::to_le_bytes).collect()
         }
-        Layout::Filter { filter, c_in, c_out } => {
-            let (taps, c_in, c_out) = ((filter * filter) as usize, c_in as usize, c_out as usize);
+        Layout::Filter { times, filter, c_in, c_out } => {
+            let (times, taps, c_in, c_out) =
+                (times as usize, (filter * filter) as usize, c_in as usize, c_out as usize);
             let (rows, columns) = (c_in.next_multiple_of(4), c_out.next_multiple_of(4));
             let (first, count, in_time) = match take {
                 Take::Tap { taps, index } => (index as usize, 1, taps as usize),
                 Take::SumOfTaps { taps } => (0, taps as usize, taps as usize),
-                Take::All | Take::Rows { .. } | Take::Frames { .. } | Take::Zeros | Take::Transform => (0, 1, 1),
+                Take::All | Take::Rows { .. } | Take::Frames { .. } | Take::Zeros | Take::Transform => (0, 1, times),
             };
-            let mut packed = vec![0.0_f32; taps * rows * columns];
+            let mut packed = vec![0.0_f32; times * taps * rows * columns];
             for out in 0..c_out {
+                let row = row(take, out);
                 for input in 0..c_in {
-                    for tap in 0..taps {
-                        let start = ((row(take, out) * c_in + input) * in_time + first) * taps + tap;
+                    // The taps of all times, which follow one another in the file.
+                    for tap in 0..times * taps {
+                        let start = ((row * c_in + input) * in_time + first) * taps + tap;
                         let taken = (0..count).map(|time| values[start + time * taps]).sum::<f32>();
                         packed[(tap * rows + input) * columns + out] = taken * factor;
                     }

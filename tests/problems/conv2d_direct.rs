@@ -15,29 +15,40 @@ pub(super) fn problems() -> Vec<Problem> {
     for storage in STORAGES {
         for (pixels, columns4) in [(8, 1), (4, 1), (4, 2)] {
             for shape in SHAPES {
-                problems.push(problem(storage, storage, (pixels, columns4), shape, false));
-                problems.push(problem(storage, Storage::F32, (pixels, columns4), shape, false));
+                problems.push(problem(storage, storage, (pixels, columns4), shape, (1, 1, 0), false));
+                problems.push(problem(storage, Storage::F32, (pixels, columns4), shape, (1, 1, 0), false));
                 if shape.0 % 2 == 0 && shape.1 % 2 == 0 {
-                    problems.push(problem(storage, storage, (pixels, columns4), shape, true));
+                    problems.push(problem(storage, storage, (pixels, columns4), shape, (1, 1, 0), true));
                 }
+            }
+        }
+        // Three taps and two past frames, a frame to spare, frames without taps in time.
+        for (times, frames, spare) in [(3, 1, 0), (3, 4, 0), (3, 3, 1), (1, 3, 0), (1, 4, 2)] {
+            for shape in [(13, 7, 2, 3), (18, 10, 4, 1)] {
+                let upsample = shape.0 % 2 == 0;
+                problems.push(problem(storage, storage, (8, 1), shape, (times, frames, spare), false));
+                problems.push(problem(storage, Storage::F32, (4, 2), shape, (times, frames, spare), upsample));
             }
         }
     }
     problems
 }
 
-/// The lower half of the image, of an x that begins one row above it.
+/// The lower half of the image, of an x that begins one row above it. `frames` frames by `times` taps in time, of an x of `spare` frames more than that
+/// takes.
 fn problem(
     input: Storage,
     output: Storage,
     (pixels, columns4): (u32, u32),
     (width, height, c_in4, c_out4): (u32, u32, u32, u32),
+    (times, frames, spare): (u32, u32, u32),
     upsample: bool,
 ) -> Problem {
     let factor = 1 + u32::from(upsample);
     let (x_width, x_height) = (width / factor, height / factor);
     let y0 = height / 2;
     let x_row0 = (y0.saturating_sub(1)) / factor;
+    let frames_in = frames + times - 1 + spare;
     let params = Conv2dDirectParams {
         spans: 0,
         rows: height - y0,
@@ -49,22 +60,24 @@ fn problem(
         y_row0: i32::try_from(y0).unwrap(),
         c_in4,
         c_out4,
+        frames_in,
+        frames,
         scale: 0.5,
     };
     let tile = DirectTile { pixels, columns4 };
     Problem {
         name: format!(
-            "conv2d_direct w{width} h{height} c{}->{}{} tile{pixels}x{columns4} {input:?} to {output:?}",
+            "conv2d_direct w{width} h{height} c{}->{}{} frames {frames_in}->{frames} taps {times} tile{pixels}x{columns4} {input:?} to {output:?}",
             c_in4 * 4,
             c_out4 * 4,
             if upsample { " upsample relu" } else { "" }
         ),
-        launch: Conv2dDirect { input, output, upsample, relu: upsample, tile, params }.launch(),
+        launch: Conv2dDirect { input, output, upsample, times, relu: upsample, tile, params }.launch(),
         bindings: vec![
-            random(1, input, (x_height - x_row0) * x_width * c_in4, 1.0),
-            random(2, input, 9 * c_in4 * 4 * c_out4, 0.3),
+            random(1, input, (x_height - x_row0) * x_width * frames_in * c_in4, 1.0),
+            random(2, input, times * 9 * c_in4 * 4 * c_out4, 0.3),
             random(3, Storage::F32, c_out4, 1.0),
-            room(output, (height - y0) * width * c_out4),
+            room(output, (height - y0) * width * frames * c_out4),
         ],
         tolerance: tolerance(output),
     }

@@ -13,16 +13,21 @@ pub(super) fn problems() -> Vec<Problem> {
     for storage in STORAGES {
         for (width, height, channels) in [(16, 4, 4), (11, 5, 16), (7, 1, 3), (1, 1, 1)] {
             for (patch, squash) in [(1, false), (1, true), (2, false)] {
-                problems.push(planes_in_problem(storage, (width * patch, height * patch, channels), patch, squash));
+                let shape = (width * patch, height * patch, channels);
+                problems.push(planes_in_problem(storage, shape, 1, patch, squash));
             }
+        }
+        for (frames, shape, patch) in [(3, (11, 5, 16), 1), (4, (7, 1, 3), 1), (3, (10, 6, 3), 2)] {
+            problems.push(planes_in_problem(storage, shape, frames, patch, false));
         }
     }
     problems.extend(STORAGES.map(limits_problem));
-    for (width, height, stride) in [(1, 1, 1), (11, 7, 16), (64, 8, 64)] {
-        problems.extend([false, true].map(|bgra| image_problem(bgra, width, height, stride)));
+    for (width, height, frames, stride) in [(1, 1, 1, 1), (11, 7, 1, 16), (64, 8, 1, 64), (11, 7, 3, 16), (5, 1, 4, 5)]
+    {
+        problems.extend([false, true].map(|bgra| image_problem(bgra, (width, height, frames), stride)));
     }
-    for (pixels, channels) in [(1, 1), (100, 3), (37, 32)] {
-        problems.extend([false, true].map(|clamp| planes_out_problem(pixels, channels, clamp)));
+    for (pixels, frames, channels) in [(1, 1, 1), (100, 1, 3), (37, 1, 32), (100, 4, 3), (37, 3, 32)] {
+        problems.extend([false, true].map(|clamp| planes_out_problem(pixels, frames, channels, clamp)));
     }
     for (width, height, bad) in [(64, 4, None), (100, 90, None), (100, 90, Some((99, 89))), (5, 3, Some((0, 0)))] {
         problems.push(check_problem(width, height, bad));
@@ -33,34 +38,37 @@ pub(super) fn problems() -> Vec<Problem> {
 fn planes_in_problem(
     storage: Storage,
     (width, height, channels): (u32, u32, u32),
+    frames: u32,
     patch: u32,
     squash: bool,
 ) -> Problem {
     let (pixels, channels4, planes) = (width * height, channels.div_ceil(4), channels * patch * patch);
     let (plane, x_width) = (pixels / patch / patch + 5, width / patch);
-    let params = PlanesInParams { pixels, width, channels, channels4, plane, x_width };
+    let params = PlanesInParams { pixels, width, channels, channels4, plane, x_width, frames };
     Problem {
-        name: format!("planes_in {width}x{height} c{channels} patch {patch} squash {squash} {storage:?}"),
+        name: format!(
+            "planes_in {width}x{height} c{channels} frames {frames} patch {patch} squash {squash} {storage:?}"
+        ),
         launch: planes_in(storage, patch, squash, params),
         bindings: vec![
-            numbers(Storage::F32, &noise(1, planes * plane, 6.0)),
+            numbers(Storage::F32, &noise(1, frames * planes * plane, 6.0)),
             numbers(Storage::F32, &noise(2, planes * 2, 2.0)),
-            room(storage, pixels * channels4),
+            room(storage, pixels * frames * channels4),
         ],
         tolerance: tolerance(storage),
     }
 }
 
 /// Values beyond -1..1, and some that are not finite.
-fn planes_out_problem(pixels: u32, channels: u32, clamp: bool) -> Problem {
+fn planes_out_problem(pixels: u32, frames: u32, channels: u32, clamp: bool) -> Problem {
     let channels4 = channels.div_ceil(4);
-    let params = PlanesOutParams { pixels, channels, channels4, factor: 2.0, offset: -1.0 };
-    let mut x = noise(1, pixels * channels4 * 4, 1.5);
+    let params = PlanesOutParams { pixels, channels, channels4, frames, factor: 2.0, offset: -1.0 };
+    let mut x = noise(1, pixels * frames * channels4 * 4, 1.5);
     let middle = x.len() / 2;
     (x[0], x[middle]) = (f32::INFINITY, f32::NAN);
-    let bytes = (pixels * channels * 4) as usize;
+    let bytes = (pixels * frames * channels * 4) as usize;
     Problem {
-        name: format!("planes_out {pixels} pixels c{channels} clamp {clamp}"),
+        name: format!("planes_out {pixels} pixels c{channels} frames {frames} clamp {clamp}"),
         launch: planes_out(clamp, params),
         bindings: vec![
             numbers(Storage::F32, &x),
@@ -82,7 +90,8 @@ fn limits_problem(storage: Storage) -> Problem {
     values.resize(values.len().next_multiple_of(4), 0.5);
     // One pixel, each of its channels a number.
     let channels = u32::try_from(values.len()).unwrap();
-    let params = PlanesInParams { pixels: 1, width: 1, channels, channels4: channels / 4, plane: 1, x_width: 1 };
+    let params =
+        PlanesInParams { pixels: 1, width: 1, channels, channels4: channels / 4, plane: 1, x_width: 1, frames: 1 };
     let identity = [vec![1.0; values.len()], vec![0.0; values.len()]].concat();
     let bytes = room(storage, channels / 4).unwrap().bytes;
     Problem {
@@ -97,14 +106,14 @@ fn limits_problem(storage: Storage) -> Problem {
     }
 }
 
-fn image_problem(bgra: bool, width: u32, height: u32, stride: u32) -> Problem {
+fn image_problem(bgra: bool, (width, height, frames): (u32, u32, u32), stride: u32) -> Problem {
     let pixels = width * height;
-    let params = ImageOutParams { pixels, width, stride, factor: 1.5, offset: 0.125 };
-    let bytes = vec![0xff; (stride * height * 4) as usize];
+    let params = ImageOutParams { pixels, width, stride, frames, factor: 1.5, offset: 0.125 };
+    let bytes = vec![0xff; (stride * frames * height * 4) as usize];
     Problem {
-        name: format!("image_out {width}x{height} stride {stride} bgra {bgra}"),
+        name: format!("image_out {width}x{height} frames {frames} stride {stride} bgra {bgra}"),
         launch: image_out(bgra, params),
-        bindings: vec![random(1, Storage::F32, pixels, 1.5), Some(Data { elements: Elements::Levels, bytes })],
+        bindings: vec![random(1, Storage::F32, pixels * frames, 1.5), Some(Data { elements: Elements::Levels, bytes })],
         tolerance: tolerance(Storage::F32),
     }
 }

@@ -17,8 +17,14 @@ pub(super) fn problems() -> Vec<Problem> {
         for shape in SHAPES {
             problems.push(stats_problem(storage, shape));
             for activation in [None, Some(Activation::Silu), Some(Activation::Relu)] {
-                problems.push(apply_problem(storage, shape, activation));
-                problems.push(pixel_problem(storage, shape, activation));
+                problems.push(apply_problem(storage, shape, (1, 0), activation));
+                problems.push(pixel_problem(storage, shape, (1, 0), activation));
+            }
+        }
+        for frames in [(3, 2), (4, 0), (1, 2)] {
+            for shape in [(91, 3), (64, 8)] {
+                problems.push(apply_problem(storage, shape, frames, Some(Activation::Silu)));
+                problems.push(pixel_problem(storage, shape, frames, Some(Activation::Silu)));
             }
         }
     }
@@ -44,29 +50,50 @@ fn stats_problem(storage: Storage, (pixels, channels4): (u32, u32)) -> Problem {
     }
 }
 
-fn apply_problem(storage: Storage, (pixels, channels4): (u32, u32), activation: Option<Activation>) -> Problem {
-    let params = ApplyParams { elements: pixels * channels4, channels4, x_offset: 3 };
+/// `frames` frames, which come after `past` others in y.
+fn apply_problem(
+    storage: Storage,
+    (pixels, frame4): (u32, u32),
+    (frames, past): (u32, u32),
+    activation: Option<Activation>,
+) -> Problem {
+    let channels4 = frames * frame4;
+    let (y_offset, y_pixel4) = (past * frame4, (past + frames) * frame4);
+    let params = ApplyParams { elements: pixels * channels4, channels4, x_offset: 3, y_offset, y_pixel4 };
     Problem {
-        name: format!("group_norm_apply {pixels} pixels c{} {activation:?} {storage:?}", channels4 * 4),
+        name: format!(
+            "group_norm_apply {pixels} pixels c{} frames {frames} after {past} {activation:?} {storage:?}",
+            frame4 * 4
+        ),
         launch: apply(storage, activation, params),
         bindings: vec![
             random(1, storage, 3 + pixels * channels4, 4.0),
             random(2, Storage::F32, channels4 * 2, 1.0),
-            room(storage, pixels * channels4),
+            room(storage, pixels * y_pixel4),
         ],
         tolerance: tolerance(storage),
     }
 }
 
-fn pixel_problem(storage: Storage, (pixels, channels4): (u32, u32), activation: Option<Activation>) -> Problem {
-    let params = PixelNormParams { pixels, channels4, x_offset: 3, root: 7.5, least: 1e-12 };
+fn pixel_problem(
+    storage: Storage,
+    (pixels, channels4): (u32, u32),
+    (frames, past): (u32, u32),
+    activation: Option<Activation>,
+) -> Problem {
+    let (y_offset, y_pixel4) = (past * channels4, (past + frames) * channels4);
+    let params =
+        PixelNormParams { pixels, channels4, frames, x_offset: 3, y_offset, y_pixel4, root: 7.5, least: 1e-12 };
     Problem {
-        name: format!("pixel_norm_apply {pixels} pixels c{} {activation:?} {storage:?}", channels4 * 4),
+        name: format!(
+            "pixel_norm_apply {pixels} pixels c{} frames {frames} after {past} {activation:?} {storage:?}",
+            channels4 * 4
+        ),
         launch: pixel_norm::apply(storage, activation, params),
         bindings: vec![
-            random(1, storage, 3 + pixels * channels4, 4.0),
+            random(1, storage, 3 + pixels * frames * channels4, 4.0),
             random(2, Storage::F32, channels4, 1.0),
-            room(storage, pixels * channels4),
+            room(storage, pixels * y_pixel4),
         ],
         tolerance: tolerance(storage),
     }

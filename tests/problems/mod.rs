@@ -5,6 +5,7 @@
 mod attention;
 mod conv2d_direct;
 mod edges;
+mod frames;
 mod group_norm;
 mod matmul;
 mod unfold;
@@ -61,6 +62,7 @@ pub(crate) fn all() -> Vec<Problem> {
     problems.extend(attention::problems());
     problems.extend(conv2d_direct::problems());
     problems.extend(edges::problems());
+    problems.extend(frames::problems());
     problems.extend(group_norm::problems());
     problems.extend(matmul::problems());
     problems.extend(unfold::problems());

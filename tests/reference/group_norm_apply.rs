@@ -17,6 +17,7 @@ pub(super) fn run(call: &mut Call<'_>) {
             let x = f64::from(x[at(p.x_offset) + index][lane]);
             activate(x * f64::from(norm[channel * 2][lane]) + f64::from(norm[channel * 2 + 1][lane]), activation)
         });
-        call.set(3, storage, index, value);
+        let target = at(p.y_offset) + index / at(p.channels4) * at(p.y_pixel4) + channel;
+        call.set(3, storage, target, value);
     }
 }

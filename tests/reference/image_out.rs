@@ -1,4 +1,4 @@
-//! RGBA8 = round(clamp(x / 2 + 1/2) * 255), half to even, rows `stride` apart, of x * factor + offset.
+//! RGBA8 = round(clamp(x / 2 + 1/2) * 255), half to even, rows `stride` apart, one frame below the other, of x * factor + offset.
 
 use wgvae::Storage;
 use wgvae::kernels::edges::ImageOutParams;
@@ -7,14 +7,16 @@ use super::{Call, at};
 
 pub(super) fn run(call: &mut Call<'_>) {
     let p: ImageOutParams = call.params();
-    call.assert_covers(p.pixels);
+    call.assert_covers(p.pixels * p.frames);
     let x = call.vec4s(1, Storage::F32);
-    for (pixel, color) in x[..at(p.pixels)].iter().enumerate() {
+    let (rows, frames) = (at(p.pixels / p.width), at(p.frames));
+    for (index, color) in x[..at(p.pixels) * frames].iter().enumerate() {
+        let (pixel, frame) = (index / frames, index % frames);
         let color = color.map(|value| value.mul_add(p.factor, p.offset));
         let level = color.map(level);
         let red = if call.variant.flag("BGRA") { 2 } else { 0 };
         let alpha = if color[..3].iter().all(|value| value.is_finite()) { 255 } else { 0 };
-        let target = pixel / at(p.width) * at(p.stride) + pixel % at(p.width);
+        let target = (frame * rows + pixel / at(p.width)) * at(p.stride) + pixel % at(p.width);
         call.bindings[1][target * 4..][..4].copy_from_slice(&[level[red], level[1], level[2 - red], alpha]);
     }
 }

@@ -6,6 +6,7 @@
 mod attention_finish;
 mod attention_softmax;
 mod conv2d_direct;
+mod copy_frames;
 mod group_norm_apply;
 mod group_norm_finish;
 mod group_norm_stats;
@@ -38,6 +39,7 @@ pub(crate) fn run(call: &mut Call<'_>) {
         "attention_finish" => attention_finish::run(call),
         "attention_softmax" => attention_softmax::run(call),
         "conv2d_direct" => conv2d_direct::run(call),
+        "copy_frames" => copy_frames::run(call),
         "group_norm_apply" => group_norm_apply::run(call),
         "group_norm_finish" => group_norm_finish::run(call),
         "group_norm_stats" => group_norm_stats::run(call),

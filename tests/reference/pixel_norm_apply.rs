@@ -8,11 +8,13 @@ use super::{Call, activate, at, each};
 pub(super) fn run(call: &mut Call<'_>) {
     let p: PixelNormParams = call.params();
     let storage = call.storage("Stored");
-    call.assert_covers(p.pixels);
+    call.assert_covers(p.pixels * p.frames);
     let (x, gamma) = (call.vec4s(1, storage), call.vec4s(2, Storage::F32));
     let activation = call.variant.number("ACTIVATION");
-    for pixel in 0..at(p.pixels) {
-        let first = at(p.x_offset) + pixel * at(p.channels4);
+    let frames = at(p.frames);
+    for (pixel, frame) in (0..at(p.pixels)).flat_map(|pixel| (0..frames).map(move |frame| (pixel, frame))) {
+        let first = at(p.x_offset) + (pixel * frames + frame) * at(p.channels4);
+        let target = at(p.y_offset) + pixel * at(p.y_pixel4) + frame * at(p.channels4);
         let pixel_x = &x[first..first + at(p.channels4)];
         let squares: f64 = pixel_x.iter().flatten().map(|value| f64::from(*value).powi(2)).sum();
         let factor = f64::from(p.root) / squares.sqrt().max(f64::from(p.least));
@@ -20,7 +22,7 @@ pub(super) fn run(call: &mut Call<'_>) {
             let value = each(|lane| {
                 activate(f64::from(pixel_x[channel][lane]) * factor * f64::from(gamma[channel][lane]), activation)
             });
-            call.set(3, storage, pixel * at(p.channels4) + channel, value);
+            call.set(3, storage, target + channel, value);
         }
     }
 }
