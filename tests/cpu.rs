@@ -11,6 +11,10 @@ mod budgets;
 mod checkpoint;
 #[path = "cpu/circles.rs"]
 mod circles;
+#[path = "support/clip.rs"]
+mod clip;
+#[path = "cpu/clips.rs"]
+mod clips;
 #[path = "cpu/config.rs"]
 mod config;
 #[path = "cpu/convert.rs"]

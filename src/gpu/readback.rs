@@ -9,8 +9,8 @@ use super::Gpu;
 use super::buffers::{GpuBuffer, Usage};
 use super::upload::Mapping;
 use crate::error::Result;
-use crate::plan::{ParkedId, StateId};
 use crate::plan::memory::Staging;
+use crate::plan::{ParkedId, StateId};
 use crate::tensor::Bytes;
 
 pub(super) struct Readbacks {

@@ -102,7 +102,11 @@ impl Fusing<'_> {
     fn conv(&mut self, node: &Node, conv: &Conv2d) {
         let View { stored: input, prologue } = self.views[node.inputs[0].0];
         let channels = self.fused.shape(node.output).channels;
-        assert!(conv.phases == 1 || channels.is_multiple_of(4), "groups of channels would straddle frames at {}", node.name);
+        assert!(
+            conv.phases == 1 || channels.is_multiple_of(4),
+            "groups of channels would straddle frames at {}",
+            node.name
+        );
         let mut keeps = std::mem::take(&mut self.keeps[input.0]);
         let mut past = None;
         if let Some(time) = conv.time {

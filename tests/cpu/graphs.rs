@@ -6,6 +6,7 @@ use wgvae::model::networks::{decoder, encoder, frames, part_of_decoder, part_of_
 use wgvae::model::tensors::file_tensors;
 use wgvae::{AutoencoderConfig, HostTensor, Size};
 
+use crate::clip::{frames_of, parts, size_of_frame};
 use crate::formula;
 use crate::golden::Golden;
 use crate::graph::{States, evaluate, evaluate_part};
@@ -117,29 +118,11 @@ fn seedvr() {
     check_fixture("toy_seedvr");
 }
 
-/// Frames `from..to` of a clip `[1, c, t, h, w]`, as the parts of a clip take them: `[t, c, h, w]`.
-fn frames_of(clip: &HostTensor, range: std::ops::Range<usize>) -> Vec<f32> {
-    let [_, channels, count, height, width] = clip.shape[..] else { panic!("{:?} is no clip", clip.shape) };
-    let plane = height * width;
-    let planes = range.flat_map(|frame| (0..channels).map(move |channel| channel * count + frame));
-    planes.flat_map(|index| clip.data[index * plane..][..plane].to_vec()).collect()
-}
-
-/// A clip's parts: the first frame of latents, or of an image, and then `step` at a time.
-fn parts(count: usize, step: usize) -> impl Iterator<Item = (Part, std::ops::Range<usize>)> {
-    let next = (1..count).step_by(step).map(move |start| (Part::Next, start..start + step));
-    std::iter::once((Part::First, 0..1)).chain(next)
-}
-
 /// Decodes and encodes the clip of fixture `name`, part by part.
 fn check_clip(name: &str) {
     let golden = Golden::open(name);
     let config = &golden.config;
     let step = frames(config, Part::Next) as usize;
-    let size = |clip: &HostTensor| {
-        let [width, height] = [4, 3].map(|axis| u32::try_from(clip.shape[axis]).unwrap());
-        Size { width, height }
-    };
     let run = |graph: &dyn Fn(Part) -> Graph, clip: &HostTensor, step, outputs: &HostTensor, what: &str| {
         let mut states = States::new();
         let mut done = 0;
@@ -155,10 +138,10 @@ fn check_clip(name: &str) {
         assert_eq!(done, outputs.shape[2], "{name} {what}: frames");
     };
     let latents = golden.latents();
-    let decoder = |part| part_of_decoder(config, part, size(&latents), false);
+    let decoder = |part| part_of_decoder(config, part, size_of_frame(&latents), false);
     run(&decoder, &latents, 1, golden.output("frames").unwrap(), "frames");
     let pixels = golden.pixels().unwrap();
-    let encoder = |part| part_of_encoder(config, part, size(&pixels));
+    let encoder = |part| part_of_encoder(config, part, size_of_frame(&pixels));
     run(&encoder, &pixels, step, golden.output("moments").unwrap(), "moments");
 }
 

@@ -121,7 +121,7 @@ fn halves_and_factors() {
 #[test]
 fn a_plan_takes_frames() {
     let mut graph = Graph::default();
-    let x = graph.input(Shape { height: 5, width: 7, channels: 6 }, Transform::none(6));
+    let x = graph.input(Shape::image(5, 7, 6), Transform::none(6));
     let mut conv = Conv2d::of("wide", Window::same(1)).taking(FRAMES);
     conv.bias.take = FRAMES;
     let x = graph.convolution("wide", x, 16, conv);

@@ -108,8 +108,8 @@ fn plan_of_one(gpu: &Gpu, problem: &Problem, bindings: Vec<Resource>, weights: u
     let action =
         Action::Dispatch { variant: 0, workgroups: problem.launch.workgroups, params: 0..params.len(), bindings };
     Plan {
-        inputs: vec![Planes { size, channels: 1 }],
-        result: Planes { size, channels: 1 },
+        inputs: vec![Planes { size, channels: 1, frames: 1 }],
+        result: Planes { size, channels: 1, frames: 1 },
         storage: Storage::F32,
         output: Output::Rgba8,
         stages: vec![problem.name.clone()],
@@ -130,6 +130,7 @@ fn plan_of_one(gpu: &Gpu, problem: &Problem, bindings: Vec<Resource>, weights: u
         weights: vec![weight; weights],
         memory: Memory { params: Bytes(params.len() as u64 + UNUSED_BYTES), ..Memory::default() },
         params,
+        states: Vec::new(),
         parked: Vec::new(),
         transform: Vec::new(),
         choice: Choice::for_device(gpu.limits()),

@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use wgvae::kernels::weights::pack;
 use wgvae::kernels::{Access, interface};
 use wgvae::model::graph::Take;
-use wgvae::plan::{Action, BufferId, HostSource, InputRows, ParkedId, Plan, Resource};
-use wgvae::{HostTensor, Output};
+use wgvae::plan::{Action, BufferId, HostSource, InputRows, ParkedId, Plan, Resource, StatePart};
+use wgvae::{Bytes, HostTensor, Output};
 
 use crate::reference::{Call, run};
 
@@ -24,11 +24,15 @@ struct Memory<'a> {
     weights: Vec<Vec<u8>>,
     inputs: &'a [&'a [f32]],
     parked: BTreeMap<ParkedId, Vec<u8>>,
+    states: &'a mut States,
     image: Vec<f32>,
     rows_out: usize,
 }
 
-/// The result, planar f32 `[c, h, w]`, that `plan` makes of its one input `[c, h, w]`.
+/// What a clip keeps from part to part, by the convolution that reads it: frames, and what a norm makes of them. Zeros at first.
+pub(crate) type States = BTreeMap<String, (Vec<u8>, Vec<u8>)>;
+
+/// The result, planar f32 `[frames, c, h, w]`, that `plan` makes of its one input `[frames, c, h, w]`.
 pub(crate) fn interpret(plan: &Plan, weights: &BTreeMap<String, HostTensor>, input: &[f32]) -> Vec<f32> {
     interpret_and_measure(plan, weights, &[input]).0
 }
@@ -38,6 +42,16 @@ pub(crate) fn interpret_and_measure(
     plan: &Plan,
     weights: &BTreeMap<String, HostTensor>,
     inputs: &[&[f32]],
+) -> (Vec<f32>, Vec<usize>) {
+    interpret_part(plan, weights, inputs, &mut States::new())
+}
+
+/// The same of a part of a clip, with what the parts before have kept.
+pub(crate) fn interpret_part(
+    plan: &Plan,
+    weights: &BTreeMap<String, HostTensor>,
+    inputs: &[&[f32]],
+    states: &mut States,
 ) -> (Vec<f32>, Vec<usize>) {
     assert_eq!(plan.output, Output::Raw);
     assert_eq!(plan.inputs.len(), inputs.len(), "inputs of the plan");
@@ -52,11 +66,30 @@ pub(crate) fn interpret_and_measure(
         pack(values, used.layout, used.take, used.storage, used.factor)
     });
     let slots = plan.slots.iter().map(|bytes| vec![POISON; usize::try_from(bytes.0).unwrap()]).collect();
-    let (size, channels) = (plan.result.size, plan.result.channels);
-    let image = vec![f32::NAN; channels as usize * size.width as usize * size.height as usize];
+    for state in &plan.states {
+        let zeros = |bytes: Bytes| vec![0; usize::try_from(bytes.0).unwrap()];
+        let kept = states.entry(state.name.clone()).or_insert_with(|| (zeros(state.bytes()), zeros(state.table)));
+        assert_eq!(
+            [kept.0.len(), kept.1.len()].map(|len| len as u64),
+            [state.bytes().0, state.table.0],
+            "{}",
+            state.name
+        );
+    }
+    let size = plan.result.size;
+    let image = vec![f32::NAN; plan.result.planes() as usize * size.width as usize * size.height as usize];
     let written = vec![0; plan.buffers.len()];
-    let mut memory =
-        Memory { plan, slots, written, weights: packed.collect(), inputs, parked: BTreeMap::new(), image, rows_out: 0 };
+    let mut memory = Memory {
+        plan,
+        slots,
+        written,
+        weights: packed.collect(),
+        inputs,
+        parked: BTreeMap::new(),
+        states,
+        image,
+        rows_out: 0,
+    };
     for index in 0..plan.steps.len() {
         let _named = Named(format!("step {index}, {}", plan.stages[plan.steps[index].stage]));
         memory.poison(index);
@@ -118,6 +151,26 @@ impl Memory<'_> {
                 assert!(range.len() as u64 <= self.plan.parked[to.0].0, "more is parked than there is room for");
                 self.parked.insert(*to, self.slots[slot][range].to_vec());
             }
+            Action::Recall { state, part, to } => {
+                let (slot, range) = self.range(*to);
+                let name = &self.plan.states[state.0].name;
+                let content = match part {
+                    StatePart::Frames(at) => &self.states[name].0[usize::try_from(*at).unwrap()..][..range.len()],
+                    StatePart::Table => &self.states[name].1[..range.len()],
+                };
+                self.slots[slot][range].copy_from_slice(content);
+            }
+            Action::Keep { from, state, part, bytes } => {
+                let (slot, range) = self.range(*from);
+                let content = &self.slots[slot][range][..usize::try_from(*bytes).unwrap()];
+                let (frames, table) = self.states.get_mut(&self.plan.states[state.0].name).unwrap();
+                match part {
+                    StatePart::Frames(at) => {
+                        frames[usize::try_from(*at).unwrap()..][..content.len()].copy_from_slice(content)
+                    }
+                    StatePart::Table => table[..content.len()].copy_from_slice(content),
+                }
+            }
             Action::Output { from, rows } => self.output(*from, *rows),
             Action::Dispatch { variant, workgroups, params, bindings } => {
                 let mut taken: Vec<Vec<u8>> = bindings.iter().map(|binding| self.bytes(binding)).collect();
@@ -156,7 +209,7 @@ impl Memory<'_> {
     fn input(&self, InputRows { input, rows }: InputRows) -> Vec<u8> {
         let planes = self.plan.inputs[input];
         let (width, height) = (planes.size.width as usize, planes.size.height as usize);
-        assert_eq!(self.inputs[input].len(), width * height * planes.channels as usize, "an input of another size");
+        assert_eq!(self.inputs[input].len(), width * height * planes.planes() as usize, "an input of another size");
         let rows = rows.0 as usize * width..rows.1 as usize * width;
         let part = self.inputs[input].chunks_exact(width * height).flat_map(|plane| &plane[rows.clone()]);
         part.flat_map(|value| value.to_le_bytes()).collect()
@@ -184,7 +237,7 @@ impl Memory<'_> {
     /// Puts rows of the result into the image.
     fn output(&mut self, buffer: BufferId, (start, end): (u32, u32)) {
         let size = self.plan.result.size;
-        let (width, height, channels) = (size.width as usize, size.height as usize, self.plan.result.channels as usize);
+        let (width, height, channels) = (size.width as usize, size.height as usize, self.plan.result.planes() as usize);
         let rows = start as usize..end as usize;
         assert_eq!(rows.start, self.rows_out, "rows out of order");
         self.rows_out = rows.end;

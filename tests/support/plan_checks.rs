@@ -4,15 +4,15 @@ use std::collections::BTreeSet;
 
 use wgvae::kernels::{Access, interface};
 use wgvae::plan::memory::Staging;
-use wgvae::plan::{Action, BufferUse, HostSource, InputRows, Plan, Resource, UNUSED_BYTES};
+use wgvae::plan::{Action, BufferUse, Home, HostSource, InputRows, Plan, Resource, UNUSED_BYTES};
 use wgvae::{Bytes, DeviceLimits};
 
 /// The buffers that a step reads, and those that it writes (and may read).
 fn reads_and_writes(plan: &Plan, action: &Action) -> (Vec<usize>, Vec<usize>) {
     match action {
         Action::Copy { from, to, .. } => (vec![from.0.0], vec![to.0.0]),
-        Action::Fetch { to, .. } => (vec![], vec![to.0]),
-        Action::Park { from, .. } | Action::Output { from, .. } => (vec![from.0], vec![]),
+        Action::Fetch { to, .. } | Action::Recall { to, .. } => (vec![], vec![to.0]),
+        Action::Park { from, .. } | Action::Keep { from, .. } | Action::Output { from, .. } => (vec![from.0], vec![]),
         Action::Dispatch { variant, bindings, .. } => {
             let (mut reads, mut writes) = (Vec::new(), Vec::new());
             let uses = interface(plan.variants[*variant].file).bindings;
@@ -104,7 +104,7 @@ fn check_inputs(plan: &Plan) {
     for step in &plan.steps {
         let Action::Fetch { from: HostSource::Input(InputRows { input, rows }), to } = &step.action else { continue };
         let planes = plan.inputs[*input];
-        let bytes = u64::from(rows.1 - rows.0) * u64::from(planes.size.width) * u64::from(planes.channels) * 4;
+        let bytes = u64::from(rows.1 - rows.0) * u64::from(planes.size.width) * u64::from(planes.planes()) * 4;
         assert!(bytes <= plan.buffers[to.0].bytes.0, "rows {rows:?} of input {input} do not fit");
         fetched[*input].extend(rows.0..rows.1);
     }
@@ -143,5 +143,10 @@ fn check_memory(plan: &Plan, limits: &DeviceLimits) {
     assert_eq!(plan.memory.staging, staging.bytes());
     let picture = if plan.output.stays() { plan.row_bytes().0 * u64::from(plan.result.size.height) } else { 0 };
     let small = plan.params.len() as u64 + UNUSED_BYTES + plan.memory.timestamps.0;
-    assert_eq!(plan.memory.peak(), Bytes(slots + weights + staging.bytes().0 + small + picture));
+    let states = plan.states.iter().map(|state| match state.home {
+        Home::Device => state.bytes().0 + state.table.0,
+        Home::Host => state.table.0,
+    });
+    let states: u64 = states.sum();
+    assert_eq!(plan.memory.peak(), Bytes(slots + weights + states + staging.bytes().0 + small + picture));
 }

@@ -31,7 +31,8 @@ pub(super) fn input_rows<B: Iterator<Item = Rows>>(
             straddling = straddling.max(rows.count());
         }
     }
-    let normed = if seen::is_made(way, conv) { u64::from(all) * seen::row_bytes(sizing.fused, conv, sizing.options) } else { 0 };
+    let normed =
+        if seen::is_made(way, conv) { u64::from(all) * seen::row_bytes(sizing.fused, conv, sizing.options) } else { 0 };
     let straddling = u64::from(straddling);
     Scratch { gathered: straddling * row_bytes, gathered_past: straddling * past_bytes, normed, ..Scratch::default() }
 }

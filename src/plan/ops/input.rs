@@ -36,8 +36,11 @@ impl Lowering<'_> {
         let weight = Weight { name: "input.factor_offset".to_owned(), take: Take::Transform };
         let factors = self.weight(&weight, Layout::Vector { channels: channels * 2 }, 1.0);
         self.plan.transform = [transform.factor.as_slice(), &transform.offset].concat();
-        let input = self
-            .input_index(Planes { size: Size { width: shape.width / patch, height: shape.height / patch }, channels, frames: shape.frames });
+        let input = self.input_index(Planes {
+            size: Size { width: shape.width / patch, height: shape.height / patch },
+            channels,
+            frames: shape.frames,
+        });
         let planes = self.shared(Shared::Planes);
         let target = self.place(output, chunk);
         let (storage, own) = (self.output_of_stage().storage, self.rows(chunk));

@@ -58,7 +58,8 @@ impl Lowering<'_> {
         };
         self.launch(launch, &[Resource::Buffer(source), Resource::Buffer(result)]);
         if output.stays() {
-            let params = ImageCheckParams { pixels: pixels * frames, width, stride, check: own.count() * frames * stride };
+            let params =
+                ImageCheckParams { pixels: pixels * frames, width, stride, check: own.count() * frames * stride };
             self.launch(image_check(params), &[Resource::Buffer(result)]);
         }
         self.step(Action::Output { from: result, rows: (own.start, own.end) }, 0);

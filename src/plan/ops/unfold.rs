@@ -19,7 +19,8 @@ use super::unfolding::Unfolding;
 pub(super) fn scratch(sizing: &Sizing<'_>, conv: &Conv, output: &Partition) -> Scratch {
     let (input, shape) = sizing.fused.shapes_of(conv);
     let frames = seen::frames(sizing.fused, conv);
-    let unfolding = Unfolding::new(frames * input.channels4(), shape, sizing.options.storage, &sizing.choice, sizing.limits);
+    let unfolding =
+        Unfolding::new(frames * input.channels4(), shape, sizing.options.storage, &sizing.choice, sizing.limits);
     let seen = unfolding.most_pixels(output.rows) * unfolding.pixel_bytes;
     Scratch { v: seen, ..input_rows(sizing, conv, Way::Unfold, output, |chunk| unfolding.bands(chunk)) }
 }
@@ -28,7 +29,8 @@ impl Lowering<'_> {
     pub(super) fn unfold(&mut self, conv: &Conv, chunk: usize, measure: bool) {
         let (input, output) = self.fused.shapes_of(conv);
         let frames = seen::frames(self.fused, conv);
-        let unfolding = Unfolding::new(frames * input.channels4(), output, self.options.storage, &self.choice, self.limits);
+        let unfolding =
+            Unfolding::new(frames * input.channels4(), output, self.options.storage, &self.choice, self.limits);
         let (weight, bias) = self.filter(conv);
         let target = Resource::Buffer(self.place(conv.output, chunk));
         let own = self.rows(chunk);

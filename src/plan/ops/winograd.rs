@@ -147,12 +147,7 @@ impl Lowering<'_> {
     }
 
     /// The transformed filters of the current stage, in as many buffers as the device's bindings need.
-    fn transformed_filters(
-        &mut self,
-        weight: Resource,
-        grid: &TileGrid,
-        taps: u32,
-    ) -> Vec<FilterPart> {
+    fn transformed_filters(&mut self, weight: Resource, grid: &TileGrid, taps: u32) -> Vec<FilterPart> {
         if let Some(parts) = self.pass.filters.get(&self.stage) {
             return parts.clone();
         }

@@ -1,0 +1,94 @@
+//! Clips, part by part: plans interpreted in every storage, whole, in chunks and under budgets, against what the whole clip's class makes of it in f64.
+
+use wgvae::model::blocks::Part;
+use wgvae::model::graph::Graph;
+use wgvae::model::networks::{frames, part_of_decoder, part_of_encoder};
+use wgvae::model::tensors::file_tensors;
+use wgvae::plan::{Home, Plan, PlanOptions};
+use wgvae::{Bytes, DeviceKind, DeviceLimits, HostTensor, Output, Storage};
+
+use crate::clip::{frames_of, parts, size_of_frame};
+use crate::formula;
+use crate::golden::Golden;
+use crate::interpret::{assert_same_bits, relative_error};
+use crate::interpreter::{States, interpret_part};
+use crate::plan_properties::check_scratch;
+
+/// One direction of a fixture.
+struct Case<'a> {
+    name: String,
+    graph: &'a dyn Fn(Part) -> Graph,
+    input: &'a HostTensor,
+    /// Frames of the input in a part after the first.
+    step: usize,
+    wanted: &'a HostTensor,
+    f16_error: f32,
+}
+
+impl Case<'_> {
+    /// All frames of the result `[frames, c, h, w]`, by plans with these options.
+    fn run(&self, options: &PlanOptions, kind: DeviceKind) -> Vec<f32> {
+        let limits = DeviceLimits { kind, shader_f16: true, ..DeviceLimits::webgpu_default() };
+        let mut states = States::new();
+        let mut result = Vec::new();
+        for (part, range) in parts(self.input.shape[2], self.step) {
+            let graph = (self.graph)(part);
+            let plan = Plan::new(&graph, &limits, options).unwrap();
+            crate::plan_checks::check(&plan, &limits);
+            let weights = formula::weights(&file_tensors(&graph));
+            let input = frames_of(self.input, range);
+            let (frames, written) = interpret_part(&plan, &weights, &[&input], &mut states);
+            check_scratch(&plan, &written);
+            result.extend(frames);
+        }
+        result
+    }
+
+    fn check(&self) {
+        let wanted = frames_of(self.wanted, 0..self.wanted.shape[2]);
+        for storage in [Storage::F32, Storage::F16, Storage::PackedF16] {
+            let options = PlanOptions::new(storage, Output::Raw);
+            let whole = self.run(&options, DeviceKind::Cpu);
+            let error = relative_error(&whole, &wanted);
+            println!("{} {storage:?}: {error:.1e}, torch in f16 {:.1e}", self.name, self.f16_error);
+            let most = if storage == Storage::F32 { 1e-5 } else { 2.0 * self.f16_error };
+            assert!(error <= most, "{} {storage:?}: {error:.1e}, at most {most:.1e}", self.name);
+            let chunk = if storage == Storage::F32 { 1 << 10 } else { 1 << 13 };
+            let cut = PlanOptions { chunk_limit: Bytes(chunk), states: Home::Host, ..options.clone() };
+            assert_same_bits(&self.run(&cut, DeviceKind::Gpu), &whole, &format!("{} {storage:?} in chunks", self.name));
+        }
+    }
+}
+
+fn check(name: &str) {
+    let golden = Golden::open(name);
+    let (config, latents, pixels) = (&golden.config, golden.latents(), golden.pixels().unwrap());
+    Case {
+        name: format!("{name} frames"),
+        graph: &|part| part_of_decoder(config, part, size_of_frame(&latents), false),
+        input: &latents,
+        step: 1,
+        wanted: golden.output("frames").unwrap(),
+        f16_error: golden.f16_error("frames"),
+    }
+    .check();
+    Case {
+        name: format!("{name} moments"),
+        graph: &|part| part_of_encoder(config, part, size_of_frame(&pixels)),
+        input: &pixels,
+        step: frames(config, Part::Next) as usize,
+        wanted: golden.output("moments").unwrap(),
+        f16_error: golden.f16_error("moments"),
+    }
+    .check();
+}
+
+#[test]
+fn wan() {
+    check("clip_wan");
+}
+
+#[test]
+fn seedvr() {
+    check("clip_seedvr");
+}

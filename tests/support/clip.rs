@@ -1,0 +1,24 @@
+//! Clips `[1, c, t, h, w]`, and the parts that they are run in.
+
+use wgvae::model::blocks::Part;
+use wgvae::{HostTensor, Size};
+
+/// Width and height.
+pub(crate) fn size_of_frame(clip: &HostTensor) -> Size {
+    let [width, height] = [4, 3].map(|axis| u32::try_from(clip.shape[axis]).unwrap());
+    Size { width, height }
+}
+
+/// Frames `from..to` of a clip `[1, c, t, h, w]`, as the parts of a clip take them: `[t, c, h, w]`.
+pub(crate) fn frames_of(clip: &HostTensor, range: std::ops::Range<usize>) -> Vec<f32> {
+    let [_, channels, count, height, width] = clip.shape[..] else { panic!("{:?} is no clip", clip.shape) };
+    let plane = height * width;
+    let planes = range.flat_map(|frame| (0..channels).map(move |channel| channel * count + frame));
+    planes.flat_map(|index| clip.data[index * plane..][..plane].to_vec()).collect()
+}
+
+/// A clip's parts: the first frame of latents, or of an image, and then `step` at a time.
+pub(crate) fn parts(count: usize, step: usize) -> impl Iterator<Item = (Part, std::ops::Range<usize>)> {
+    let next = (1..count).step_by(step).map(move |start| (Part::Next, start..start + step));
+    std::iter::once((Part::First, 0..1)).chain(next)
+}
