@@ -1,5 +1,7 @@
 //! The facade: load a VAE, plan, decode, encode. The only module that sees all layers.
 
+mod clip;
+mod clip_plans;
 mod encode;
 mod every_kernel;
 mod fallback;
@@ -20,6 +22,8 @@ mod weights;
 
 use web_time::Instant;
 
+pub use self::clip::Clip;
+pub use self::clip_plans::{ClipPlans, plan_clip_decode, plan_clip_encode};
 pub use self::encode::Encoded;
 pub use self::every_kernel::{compile_all, every_variant, odd_network};
 pub use self::fallback::Fallback;
@@ -163,9 +167,17 @@ impl Vae {
     /// Refuses a job whose weights were not loaded.
     fn check_loaded(&self, job: &Job) -> Result<()> {
         let (loaded, doing) = match job {
-            Job::Decode { .. } => (self.weights.directions().decodes(), "decode"),
-            Job::Encode { .. } => (self.weights.directions().encodes(), "encode"),
+            Job::Decode { .. } | Job::DecodePart { .. } => (self.weights.directions().decodes(), "decode"),
+            Job::Encode { .. } | Job::EncodePart { .. } => (self.weights.directions().encodes(), "encode"),
         };
+        if job.is_of_clip() != self.planner.clips() {
+            let of = |clips: bool| if clips { "clips" } else { "images" };
+            return Err(Error::Input {
+                what: "model".to_owned(),
+                expected: format!("one loaded for {} (see LoadOptions::clips)", of(job.is_of_clip())),
+                found: format!("one loaded for {}", of(self.planner.clips())),
+            });
+        }
         if loaded {
             return Ok(());
         }
@@ -203,12 +215,12 @@ impl Vae {
         }
         let mut pixels = None;
         let mut place = |rows: Rows<'_>| {
-            pixels.get_or_insert_with(|| Pixels::empty(rows.image, options.output)).place(&rows);
+            pixels.get_or_insert_with(|| Pixels::empty(rows.image, options.output, 3)).place(&rows);
             Ok(())
         };
         let DecodedRows { size, run, fallback } =
             self.decode_rows(latents, index, options, control, &mut place).await?;
-        let pixels = pixels.unwrap_or_else(|| Pixels::empty(size, options.output));
+        let pixels = pixels.unwrap_or_else(|| Pixels::empty(size, options.output, 3));
         Ok(Decoded { size, pixels, run, fallback })
     }
 

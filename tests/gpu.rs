@@ -3,6 +3,10 @@
 
 #[path = "gpu/budgets.rs"]
 mod budgets;
+#[path = "support/clip.rs"]
+mod clip;
+#[path = "gpu/clips.rs"]
+mod clips;
 #[path = "gpu/decode.rs"]
 mod decode;
 #[path = "gpu/families.rs"]

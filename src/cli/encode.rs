@@ -122,6 +122,7 @@ impl EncodeArgs {
             precision: self.precision.into(),
             unscaled: self.leaves_scale(),
             weights_on_host: self.memory_budget.is_some(),
+            clips: false,
         }
     }
 

@@ -91,6 +91,7 @@ impl RoundtripArgs {
             precision: self.precision.into(),
             unscaled: true,
             weights_on_host: self.memory_budget.is_some(),
+            clips: false,
         }
     }
 

@@ -35,6 +35,7 @@ pub use self::host_bytes::HostBytes;
 pub use self::input::Input;
 pub use self::ledger::Ledger;
 pub use self::prepared::{Prepared, Weight};
+pub use self::states::States;
 
 #[cfg(target_arch = "wasm32")]
 use self::browser::Scopes;

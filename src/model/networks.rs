@@ -75,15 +75,25 @@ pub fn frames(config: &AutoencoderConfig, part: Part) -> u32 {
 ///
 /// The configuration must be valid.
 pub fn decoder_tensors(config: &AutoencoderConfig) -> BTreeMap<String, Vec<u64>> {
-    file_tensors(&decoder(config, Size { width: 1, height: 1 }, true))
+    tensors_of_decoder(config, Part::Image)
+}
+
+/// The same for a part of a clip.
+pub fn tensors_of_decoder(config: &AutoencoderConfig, part: Part) -> BTreeMap<String, Vec<u64>> {
+    file_tensors(&part_of_decoder(config, part, Size { width: 1, height: 1 }, true))
 }
 
 /// What a file must have to encode, whatever the size: name in diffusers' spelling -> shape, see [`file_tensors`].
 ///
 /// The configuration must be valid.
 pub fn encoder_tensors(config: &AutoencoderConfig) -> BTreeMap<String, Vec<u64>> {
+    tensors_of_encoder(config, Part::Image)
+}
+
+/// The same for a part of a clip.
+pub fn tensors_of_encoder(config: &AutoencoderConfig, part: Part) -> BTreeMap<String, Vec<u64>> {
     let side = config.spatial_factor();
-    file_tensors(&encoder(config, Size { width: side, height: side }))
+    file_tensors(&part_of_encoder(config, part, Size { width: side, height: side }))
 }
 
 impl AutoencoderConfig {

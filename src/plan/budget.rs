@@ -194,7 +194,7 @@ fn spilled(plan: Plan, cut: &PlanOptions, room: u64) -> Option<Plan> {
 /// size and can take each other's place.
 fn cuts(fused: &Fused, limits: &DeviceLimits, options: &PlanOptions, budget: Bytes) -> Vec<PlanOptions> {
     let outputs = fused.stages.iter().filter_map(Stage::output).map(|output| fused.shape(output));
-    let rows = outputs.map(|shape| u64::from(shape.width) * u64::from(shape.channels4()) * u64::from(ROW_STEP));
+    let rows = outputs.map(|shape| u64::from(shape.width) * u64::from(shape.pixel4()) * u64::from(ROW_STEP));
     let least = rows.max().unwrap_or_default() * options.storage.vec4_bytes();
     let choice = options.choice(limits);
     let mut cuts = Vec::new();

@@ -65,8 +65,8 @@ impl Images {
         self.data.chunks_exact(length).nth(index as usize)
     }
 
-    /// What a plan for images of `channels` reads for image `index`.
-    pub(super) fn input(&self, index: u32, channels: u32) -> Result<Input<'_>> {
+    /// All of them, which have to be of `channels`.
+    pub(super) fn all(&self, channels: u32) -> Result<&[f32]> {
         if self.channels != channels {
             return Err(Error::Input {
                 what: "image".to_owned(),
@@ -74,6 +74,12 @@ impl Images {
                 found: format!("{} channels", self.channels),
             });
         }
+        Ok(&self.data)
+    }
+
+    /// What a plan for images of `channels` reads for image `index`.
+    pub(super) fn input(&self, index: u32, channels: u32) -> Result<Input<'_>> {
+        let all = self.all(channels)?;
         if index >= self.count {
             return Err(Error::Input {
                 what: "image index".to_owned(),
@@ -81,7 +87,7 @@ impl Images {
                 found: index.to_string(),
             });
         }
-        let length = self.data.len() / self.count as usize;
-        Ok(Input::Host(vec![Cow::Borrowed(&self.data[index as usize * length..][..length])]))
+        let length = all.len() / self.count as usize;
+        Ok(Input::Host(vec![Cow::Borrowed(&all[index as usize * length..][..length])]))
     }
 }

@@ -72,6 +72,8 @@ pub struct LoadOptions {
     pub unscaled: bool,
     /// Keep the packed weights in host memory, so that a plan with a budget can fetch them when they are needed.
     pub weights_on_host: bool,
+    /// For clips: images are another matter, and want weights of their own.
+    pub clips: bool,
 }
 
 /// How latents are decoded.

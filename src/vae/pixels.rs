@@ -12,17 +12,17 @@ use crate::tensor::Size;
 pub enum Pixels {
     /// `[h, w, 4]`, clamped; alpha is 255.
     Rgba8(Vec<u8>),
-    /// `[3, h, w]`, about -1 to 1, not clamped.
+    /// `[c, h, w]`; of an image about -1 to 1, not clamped.
     Raw(Vec<f32>),
 }
 
 impl Pixels {
-    /// Black, or zeros.
-    pub(super) fn empty(size: Size, output: Output) -> Self {
+    /// Black, or zeros, of `channels` where they are floats.
+    pub(super) fn empty(size: Size, output: Output, channels: u32) -> Self {
         let pixels = size.width as usize * size.height as usize;
         match output {
             Output::Rgba8 | Output::Picture(_) => Self::Rgba8(vec![0; pixels * 4]),
-            Output::Raw => Self::Raw(vec![0.0; pixels * 3]),
+            Output::Raw => Self::Raw(vec![0.0; pixels * channels as usize]),
         }
     }
 

@@ -1,13 +1,15 @@
 //! Plans decodes and encodes of one model on one device.
 
+use super::clip_plans::{self, ClipPlans};
 use super::job::Job;
 use super::options::{DecodeOptions, Directions, EncodeOptions, LoadOptions};
 use super::plans::{base, plan};
-use super::wanted::weights_of_one_direction;
+use super::wanted::others;
 use crate::error::Result;
 use crate::gpu::Gpu;
 use crate::io::Checkpoint;
 use crate::limits::DeviceLimits;
+use crate::model::blocks::Part;
 use crate::model::config::AutoencoderConfig;
 use crate::plan::{Plan, PlanOptions, Weights};
 use crate::tensor::{Bytes, Size, Storage};
@@ -20,8 +22,9 @@ pub struct Planner {
     storage: Storage,
     unscaled: bool,
     weights: Weights,
-    /// Weights on the device that a decode does not need, and those that an encode does not.
-    others: [Bytes; 2],
+    clips: bool,
+    /// Weights on the device that a plan does not use: of a decode, or of an encode; of a clip's first part, and of the others.
+    others: [[Bytes; 2]; 2],
 }
 
 impl Planner {
@@ -33,9 +36,10 @@ impl Planner {
         let config = if options.unscaled { checkpoint.config() } else { checkpoint.scaled_config()? }.clone();
         let storage = options.precision.storage(gpu.limits());
         let weights = if options.weights_on_host { Weights::Host } else { Weights::Device };
-        let both = options.directions == Directions::Both && weights == Weights::Device;
-        let others = if both { weights_of_one_direction(&config, gpu.limits(), storage)? } else { [Bytes(0); 2] };
-        Ok(Self { config, limits: gpu.limits().clone(), storage, unscaled: options.unscaled, weights, others })
+        let LoadOptions { unscaled, clips, directions, .. } = options;
+        let more = (clips || directions == Directions::Both) && weights == Weights::Device;
+        let others = if more { others(&config, gpu.limits(), storage, directions, clips)? } else { [[Bytes(0); 2]; 2] };
+        Ok(Self { config, limits: gpu.limits().clone(), storage, unscaled, weights, clips, others })
     }
 
     /// The model's configuration.
@@ -74,12 +78,35 @@ impl Planner {
         self.plan_job(&Job::Encode { image_size, options: *options })
     }
 
+    /// Plans the decode of a clip. See [`super::Vae::decode_clip`].
+    ///
+    /// # Errors
+    /// See [`super::plan_clip_decode`].
+    pub fn plan_clip_decode(&self, latent_size: Size, unscaled: bool, options: &DecodeOptions) -> Result<ClipPlans> {
+        let base = |part| self.base(true, part);
+        clip_plans::decode(&self.config, latent_size, &self.limits, base, unscaled || self.unscaled, options)
+    }
+
+    /// Plans the encode of a clip. See [`super::Vae::encode_clip`].
+    ///
+    /// # Errors
+    /// See [`super::plan_clip_encode`].
+    pub fn plan_clip_encode(&self, image_size: Size, options: &EncodeOptions) -> Result<ClipPlans> {
+        clip_plans::encode(&self.config, image_size, &self.limits, |part| self.base(false, part), options)
+    }
+
     pub(super) fn plan_job(&self, job: &Job) -> Result<Plan> {
-        let other_weights = match job {
-            Job::Decode { .. } => self.others[0],
-            Job::Encode { .. } => self.others[1],
-        };
-        let base = PlanOptions { other_weights, ..base(self.storage, self.weights) };
-        plan(&self.config, job, &self.limits, &base)
+        plan(&self.config, job, &self.limits, &self.base(job.decodes(), job.part()))
+    }
+
+    /// What plans of decodes, or of encodes, of `part` have in common.
+    fn base(&self, decodes: bool, part: Part) -> PlanOptions {
+        let other_weights = self.others[usize::from(!decodes)][usize::from(part == Part::Next)];
+        PlanOptions { other_weights, ..base(self.storage, self.weights) }
+    }
+
+    /// Whether it is for clips.
+    pub(super) fn clips(&self) -> bool {
+        self.clips
     }
 }

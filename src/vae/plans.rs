@@ -10,6 +10,7 @@ use crate::model::config::AutoencoderConfig;
 use crate::model::networks;
 use crate::plan::{Output, Plan, PlanOptions, Weights};
 use crate::tensor::{Size, Storage};
+use crate::tiling::Tiling;
 
 /// Plans a decode of latents of `latent_size`, without a device. In tiles: the plan of those that take the most memory. With `unscaled`, latents are the VAE's
 /// own; else as the diffusion model leaves them.
@@ -85,12 +86,66 @@ pub(super) fn plan(config: &AutoencoderConfig, job: &Job, limits: &DeviceLimits,
             };
             Plan::new(&networks::encoder(config, image_size), limits, &plan_options)
         }
+        Job::DecodePart { latent_size, unscaled, part, states, options } => {
+            check_clip(config)?;
+            check_size("size", latent_size)?;
+            check_image(config.image_size(latent_size, unscaled))?;
+            check_whole(&options)?;
+            let plan_options = PlanOptions {
+                output: options.output,
+                profile: options.profile,
+                memory_budget: options.memory_budget,
+                parking: options.parking.allowed(limits),
+                states,
+                ..base.clone()
+            };
+            Plan::new(&networks::part_of_decoder(config, part, latent_size, unscaled), limits, &plan_options)
+        }
+        Job::EncodePart { image_size, part, states, options } => {
+            check_clip(config)?;
+            check_image(image_size)?;
+            check_encoded(config, image_size)?;
+            let plan_options = PlanOptions {
+                profile: options.profile,
+                memory_budget: options.memory_budget,
+                parking: options.parking.allowed(limits),
+                states,
+                ..base.clone()
+            };
+            Plan::new(&networks::part_of_encoder(config, part, image_size), limits, &plan_options)
+        }
     }
 }
 
 /// What all plans of one model have in common.
 pub(super) fn base(storage: Storage, weights: Weights) -> PlanOptions {
     PlanOptions { weights, ..PlanOptions::new(storage, Output::Raw) }
+}
+
+/// Refuses networks whose frames do not see one another: their clips are images, one by one.
+fn check_clip(config: &AutoencoderConfig) -> Result<()> {
+    if config.has_time() {
+        return Ok(());
+    }
+    Err(Error::Input {
+        what: "model".to_owned(),
+        expected: "one for video, for a clip".to_owned(),
+        found: config.network.name().to_owned(),
+    })
+}
+
+/// Refuses what is not made of clips.
+fn check_whole(options: &DecodeOptions) -> Result<()> {
+    let wrong = |what: &str, expected: &str, found: String| {
+        Err(Error::Input { what: what.to_owned(), expected: expected.to_owned(), found })
+    };
+    if options.output.stays() {
+        return wrong("output", "rgba8 or raw, for a clip", "picture".to_owned());
+    }
+    if options.tiling != Tiling::default() {
+        return wrong("tiling", "exact, for a clip", format!("{:?}", options.tiling));
+    }
+    Ok(())
 }
 
 /// Refuses images that no latent comes of, and those of more latents than anyone means.

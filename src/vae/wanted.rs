@@ -2,15 +2,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::clip_plans::{plan_clip_decode, plan_clip_encode};
 use super::options::{DecodeOptions, Directions, EncodeOptions};
 use super::plans::{plan_decode, plan_encode};
 use crate::error::{Error, Result};
 use crate::io::{Checkpoint, StoredTensor};
 use crate::limits::DeviceLimits;
+use crate::model::blocks::Part;
 use crate::model::config::AutoencoderConfig;
 use crate::model::graph::Take;
 use crate::model::networks;
-use crate::plan::WeightUse;
+use crate::plan::{Plan, WeightUse};
 use crate::tensor::{Bytes, Size, Storage};
 
 /// Checks, from the headers of its files alone, that a model has all that a decode needs.
@@ -18,7 +20,7 @@ use crate::tensor::{Bytes, Size, Storage};
 /// # Errors
 /// [`Error::Input`] for a file of an encoder alone; [`Error::MissingTensors`] with all of them; [`Error::Tensor`] for the first of a wrong shape or type.
 pub fn check_decoder(checkpoint: &Checkpoint) -> Result<()> {
-    check(checkpoint, Directions::Decode)
+    check(checkpoint, Directions::Decode, false)
 }
 
 /// Checks, from the headers of its files alone, that a model has all that an encode needs.
@@ -26,11 +28,11 @@ pub fn check_decoder(checkpoint: &Checkpoint) -> Result<()> {
 /// # Errors
 /// [`Error::Input`] for a file of a decoder alone; [`Error::MissingTensors`] with all of them; [`Error::Tensor`] for the first of a wrong shape or type.
 pub fn check_encoder(checkpoint: &Checkpoint) -> Result<()> {
-    check(checkpoint, Directions::Encode)
+    check(checkpoint, Directions::Encode, false)
 }
 
-/// Checks that a model has all that `directions` need.
-pub(super) fn check(checkpoint: &Checkpoint, directions: Directions) -> Result<()> {
+/// Checks that a model has all that `directions` need, of images or of `clips`.
+pub(super) fn check(checkpoint: &Checkpoint, directions: Directions, clips: bool) -> Result<()> {
     for (wanted, has, half, other) in [
         (directions.decodes(), checkpoint.has_decoder(), "decoder", "encoder"),
         (directions.encodes(), checkpoint.has_encoder(), "encoder", "decoder"),
@@ -43,49 +45,91 @@ pub(super) fn check(checkpoint: &Checkpoint, directions: Directions) -> Result<(
             });
         }
     }
-    let shapes = file_tensors(checkpoint.config(), directions);
+    let shapes = file_tensors(checkpoint.config(), directions, clips);
     let limits = DeviceLimits::webgpu_default();
     // In the order of the network, so that an error names the first of it.
-    let wanted = weights_of(checkpoint.config(), &limits, Storage::F32, directions)?;
+    let wanted = weights_of(checkpoint.config(), &limits, Storage::F32, directions, clips)?;
     let tensors = wanted.chunk_by(|one, next| one.name == next.name).map(|same| &same[0].name);
     checkpoint.check(tensors.filter_map(|name| Some((name.as_str(), shapes.get(name)?.as_slice()))))
 }
 
-/// The parts of a model's files that [`super::Vae::load`] reads for `directions`, in its order: index of the file, first byte, bytes.
+/// The parts of a model's files that [`super::Vae::load`] reads for `directions` of images or of `clips`, in its order: index of the file, first byte, bytes.
 ///
 /// # Errors
 /// See [`check_decoder`] and [`check_encoder`].
-pub fn weight_reads(checkpoint: &Checkpoint, directions: Directions) -> Result<Vec<(usize, u64, u64)>> {
-    check(checkpoint, directions)?;
+pub fn weight_reads(checkpoint: &Checkpoint, directions: Directions, clips: bool) -> Result<Vec<(usize, u64, u64)>> {
+    check(checkpoint, directions, clips)?;
     let limits = DeviceLimits::webgpu_default();
-    let wanted = weights_of(checkpoint.config(), &limits, Storage::F32, directions)?;
+    let wanted = weights_of(checkpoint.config(), &limits, Storage::F32, directions, clips)?;
     let tensors = wanted.chunk_by(|one, next| one.name == next.name).map(|same| &same[0].name);
     Ok(tensors.filter_map(|name| checkpoint.tensor(name)).map(StoredTensor::place).collect())
 }
 
 /// Name and shape of the tensors that the files must have.
-pub(super) fn file_tensors(config: &AutoencoderConfig, directions: Directions) -> BTreeMap<String, Vec<u64>> {
+pub(super) fn file_tensors(
+    config: &AutoencoderConfig,
+    directions: Directions,
+    clips: bool,
+) -> BTreeMap<String, Vec<u64>> {
+    let parts: &[Part] = if clips { &[Part::First, Part::Next] } else { &[Part::Image] };
     let mut tensors = BTreeMap::new();
-    if directions.decodes() {
-        tensors.extend(networks::decoder_tensors(config));
-    }
-    if directions.encodes() {
-        tensors.extend(networks::encoder_tensors(config));
+    for part in parts {
+        if directions.decodes() {
+            tensors.extend(networks::tensors_of_decoder(config, *part));
+        }
+        if directions.encodes() {
+            tensors.extend(networks::tensors_of_encoder(config, *part));
+        }
     }
     tensors
 }
 
-/// Bytes of the weights that only encodes use, and of those that only decodes use.
-pub(super) fn weights_of_one_direction(
+/// Bytes of what is loaded for `directions` and a plan does not use: of a decode, or of an encode; of a clip's first part, and of the others.
+pub(super) fn others(
     config: &AutoencoderConfig,
     limits: &DeviceLimits,
     storage: Storage,
-) -> Result<[Bytes; 2]> {
-    let bytes = |directions| -> Result<Bytes> {
-        Ok(weights_of(config, limits, storage, directions)?.iter().map(|weight| weight.bytes).sum())
+    directions: Directions,
+    clips: bool,
+) -> Result<[[Bytes; 2]; 2]> {
+    let loaded: u64 = weights_of(config, limits, storage, directions, clips)?.iter().map(|weight| weight.bytes.0).sum();
+    let rest = |direction: Directions| -> Result<[Bytes; 2]> {
+        let plans = plans(config, limits, storage, direction, clips)?;
+        let own = plans.iter().map(|plan| wanted(plan).map(|weight| weight.bytes.0).sum::<u64>());
+        let rests: Vec<Bytes> = own.map(|own| Bytes(loaded.saturating_sub(own))).collect();
+        Ok([rests.first().copied().unwrap_or_default(), rests.last().copied().unwrap_or_default()])
     };
-    let [decode, encode, both] = [bytes(Directions::Decode)?, bytes(Directions::Encode)?, bytes(Directions::Both)?];
-    Ok([Bytes(both.0 - decode.0), Bytes(both.0 - encode.0)])
+    Ok([rest(Directions::Decode)?, rest(Directions::Encode)?])
+}
+
+/// The weights that `plan` wants of files.
+fn wanted(plan: &Plan) -> impl Iterator<Item = &WeightUse> {
+    plan.weights.iter().filter(|weight| weight.take != Take::Transform)
+}
+
+/// The plans of small jobs of `directions`.
+fn plans(
+    config: &AutoencoderConfig,
+    limits: &DeviceLimits,
+    storage: Storage,
+    directions: Directions,
+    clips: bool,
+) -> Result<Vec<Plan>> {
+    let latents = Size { width: 8, height: 8 };
+    let image = config.image_size(latents, true);
+    let (decode, encode) = (DecodeOptions::default(), EncodeOptions::default());
+    let mut plans = Vec::new();
+    match (directions.decodes(), clips) {
+        (false, _) => {}
+        (true, false) => plans.push(plan_decode(config, latents, limits, storage, true, &decode)?),
+        (true, true) => plans.extend(plan_clip_decode(config, latents, limits, storage, true, &decode)?.into_parts()),
+    }
+    match (directions.encodes(), clips) {
+        (false, _) => {}
+        (true, false) => plans.push(plan_encode(config, image, limits, storage, &encode)?),
+        (true, true) => plans.extend(plan_clip_encode(config, image, limits, storage, &encode)?.into_parts()),
+    }
+    Ok(plans)
 }
 
 /// What does not depend on sizes and inputs: all weights but what is done to the input. Uses of one tensor follow one another.
@@ -94,25 +138,18 @@ pub(super) fn weights_of(
     limits: &DeviceLimits,
     storage: Storage,
     directions: Directions,
+    clips: bool,
 ) -> Result<Vec<WeightUse>> {
-    let latents = Size { width: 8, height: 8 };
-    let mut plans = Vec::new();
-    if directions.decodes() {
-        plans.push(plan_decode(config, latents, limits, storage, true, &DecodeOptions::default())?);
-    }
-    if directions.encodes() {
-        let image = config.image_size(latents, true);
-        plans.push(plan_encode(config, image, limits, storage, &EncodeOptions::default())?);
-    }
-    let (mut wanted, mut known): (Vec<WeightUse>, _) = (Vec::new(), BTreeSet::new());
+    let plans = plans(config, limits, storage, directions, clips)?;
+    let (mut all, mut known): (Vec<WeightUse>, _) = (Vec::new(), BTreeSet::new());
     let mut position: BTreeMap<String, usize> = BTreeMap::new();
-    for weight in plans.into_iter().flat_map(|plan| plan.weights) {
-        if weight.take != Take::Transform && known.insert(weight.key()) {
+    for weight in plans.iter().flat_map(wanted) {
+        if known.insert(weight.key()) {
             let next = position.len();
             position.entry(weight.name.clone()).or_insert(next);
-            wanted.push(weight);
+            all.push(weight.clone());
         }
     }
-    wanted.sort_by_key(|weight| position[&weight.name]);
-    Ok(wanted)
+    all.sort_by_key(|weight| position[&weight.name]);
+    Ok(all)
 }

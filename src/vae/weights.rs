@@ -34,8 +34,9 @@ impl VaeWeights {
         planner: &Planner,
         options: LoadOptions,
     ) -> Result<Self> {
-        check(checkpoint, options.directions)?;
-        let wanted = weights_of(planner.config(), planner.limits(), planner.storage(), options.directions)?;
+        let LoadOptions { directions, clips, .. } = options;
+        check(checkpoint, directions, clips)?;
+        let wanted = weights_of(planner.config(), planner.limits(), planner.storage(), directions, clips)?;
         let mut loaded = Self {
             gpu: BTreeMap::new(),
             host: options.weights_on_host.then(BTreeMap::new),
@@ -43,7 +44,7 @@ impl VaeWeights {
             directions: options.directions,
         };
         let needed = wanted.iter().map(|weight| weight.bytes).sum();
-        let shapes = file_tensors(planner.config(), options.directions);
+        let shapes = file_tensors(planner.config(), directions, clips);
         for same in wanted.chunk_by(|one, next| one.name == next.name) {
             let values = match shapes.get(&same[0].name) {
                 Some(shape) => checkpoint.read_f32(&same[0].name, shape).await?,

@@ -49,13 +49,13 @@ impl WebCheckpoint {
             checkpoint = checkpoint.with_family(&family)?;
         }
         // Says what is missing before anything is loaded.
-        weight_reads(&checkpoint, directions)?;
+        weight_reads(&checkpoint, directions, false)?;
         Ok(Self { checkpoint, rejection, directions })
     }
 
     /// The parts of the files that loading reads, in its order.
     pub fn reads(&self) -> Result<JsValue> {
-        let reads = weight_reads(&self.checkpoint, self.directions)?;
+        let reads = weight_reads(&self.checkpoint, self.directions, false)?;
         let reads = reads.into_iter().map(|(source, offset, length)| Read { source, offset, length });
         Ok(to_js(&reads.collect::<Vec<_>>()))
     }

@@ -72,7 +72,7 @@ impl WebVae {
     pub async fn load(gpu: &WebGpu, checkpoint: &WebCheckpoint, options: JsValue) -> Result<Self> {
         let WebLoadOptions { precision, unscaled, weights_on_host } = from_js("load options", &options)?;
         let directions = checkpoint.directions;
-        let options = LoadOptions { precision, unscaled, weights_on_host, directions };
+        let options = LoadOptions { precision, unscaled, weights_on_host, directions, clips: false };
         let vae = Vae::load(&gpu.gpu, &checkpoint.checkpoint, options).await;
         Ok(Self { gpu: gpu.gpu.clone(), vae: checkpoint.rejection.pass_on(vae)? })
     }

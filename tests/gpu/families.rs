@@ -2,6 +2,7 @@
 
 use pollster::block_on;
 use wgvae::internals::safetensors::write_safetensors;
+use wgvae::model::blocks::Part;
 use wgvae::model::networks;
 use wgvae::{
     Bytes, Checkpoint, Control, DecodeOptions, Directions, EncodeOptions, Error, Gpu, GpuOptions, HostTensor, Images,
@@ -12,20 +13,25 @@ use crate::formula;
 use crate::golden::Golden;
 
 /// max |a - b| / max |b|; NaN if any is.
-fn relative_error(found: &[f32], wanted: &[f32]) -> f32 {
+pub(crate) fn relative_error(found: &[f32], wanted: &[f32]) -> f32 {
     assert_eq!(found.len(), wanted.len());
     let largest = wanted.iter().fold(0.0_f32, |most, value| most.max(value.abs()));
     let differences = found.iter().zip(wanted).map(|(a, b)| (a - b).abs());
     differences.fold(0.0_f32, |most, value| if value <= most { most } else { value }) / largest
 }
 
-const PRECISIONS: [(Precision, bool); 3] = [(Precision::F32, false), (Precision::F16, false), (Precision::F16, true)];
+pub(crate) const PRECISIONS: [(Precision, bool); 3] =
+    [(Precision::F32, false), (Precision::F16, false), (Precision::F16, true)];
 
 /// The formula's weights in a file, with the fixture's config or of the family it is of.
-fn checkpoint(golden: &Golden) -> Checkpoint {
+pub(crate) fn checkpoint(golden: &Golden) -> Checkpoint {
     let config = &golden.config;
     let mut tensors = networks::decoder_tensors(config);
     tensors.extend(networks::encoder_tensors(config));
+    if config.has_time() {
+        tensors.extend(networks::tensors_of_decoder(config, Part::Next));
+        tensors.extend(networks::tensors_of_encoder(config, Part::Next));
+    }
     if config.batch_norm_eps.is_some() {
         let channels = vec![u64::from(config.model_channels())];
         tensors.extend(["mean", "var"].map(|part| (format!("bn.running_{part}"), channels.clone())));

@@ -78,7 +78,9 @@ fn check_checkpoint(bytes: &[u8], config: Option<&str>) {
         }
     }
     if check_decoder(&checkpoint).is_ok() {
-        for (_, offset, length) in weight_reads(&checkpoint, Directions::Decode).expect("a decoder that is whole") {
+        for (_, offset, length) in
+            weight_reads(&checkpoint, Directions::Decode, false).expect("a decoder that is whole")
+        {
             assert!(offset.checked_add(length).is_some_and(|end| end <= bytes.len() as u64), "a read beyond the file");
         }
     }

@@ -92,6 +92,7 @@ async fn measure(job: &Job) -> Result<Measured> {
         precision: job.precision.into(),
         unscaled: true,
         weights_on_host: job.budget.is_some(),
+        clips: false,
     };
     let mut vae = Vae::load(&gpu, &checkpoint, load).await?;
     let (prepare_seconds, seconds) = match job.task {

@@ -1,0 +1,139 @@
+//! What a clip takes, known before anything is allocated.
+
+use super::job::Job;
+use super::options::{DecodeOptions, EncodeOptions};
+use super::plans::{base, plan};
+use crate::error::{Error, Result};
+use crate::limits::DeviceLimits;
+use crate::model::blocks::Part;
+use crate::model::config::AutoencoderConfig;
+use crate::plan::{Home, Plan, PlanOptions, Weights};
+use crate::tensor::{Bytes, Size, Storage};
+
+/// The plans of a clip: of its first part, one frame of latents that is one frame of an image, and of every other, one frame of latents that is several.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ClipPlans {
+    /// The first part's.
+    pub first: Plan,
+    /// That of all others.
+    pub next: Plan,
+    /// Where it keeps what parts leave for each other.
+    states: Home,
+}
+
+impl ClipPlans {
+    /// The plan of a part that comes after others or not.
+    pub fn of(&self, after: bool) -> &Plan {
+        if after { &self.next } else { &self.first }
+    }
+
+    /// Both, the first part's first.
+    pub(super) fn into_parts(self) -> [Plan; 2] {
+        [self.first, self.next]
+    }
+
+    /// Predicted peak of all GPU memory, however long the clip is.
+    pub fn peak(&self) -> Bytes {
+        self.first.memory.peak().max(self.next.memory.peak())
+    }
+
+    /// Host memory that it takes for what waits there, however long the clip is.
+    pub fn host_bytes(&self) -> Bytes {
+        self.first.host_bytes().max(self.next.host_bytes())
+    }
+
+    /// What parts keep for the next one, wherever that is.
+    pub fn state_bytes(&self) -> Bytes {
+        self.next.states.iter().map(|state| state.bytes() + state.table).sum()
+    }
+
+    pub(super) fn decodes(&self, latent_size: Size, unscaled: bool, options: DecodeOptions) -> [Job; 2] {
+        [Part::First, Part::Next].map(|part| Job::DecodePart {
+            latent_size,
+            unscaled,
+            part,
+            states: self.states,
+            options,
+        })
+    }
+
+    pub(super) fn encodes(&self, image_size: Size, options: EncodeOptions) -> [Job; 2] {
+        [Part::First, Part::Next].map(|part| Job::EncodePart { image_size, part, states: self.states, options })
+    }
+
+    /// Plans both parts by `plan`. What they keep is on the device where a budget leaves room for it, and else in host memory.
+    pub(super) fn new(plan: impl Fn(Part, Home) -> Result<Plan>) -> Result<Self> {
+        let both = |states| {
+            let [first, next] = [plan(Part::First, states)?, plan(Part::Next, states)?];
+            check_states(&first, &next);
+            Ok(Self { first, next, states })
+        };
+        match both(Home::Device) {
+            Err(Error::Budget { .. }) => both(Home::Host),
+            plans => plans,
+        }
+    }
+}
+
+/// What the first part keeps is what the others read.
+fn check_states(first: &Plan, next: &Plan) {
+    for state in &first.states {
+        assert!(next.states.contains(state), "the first part keeps {state:?} for nobody");
+    }
+}
+
+/// Plans the decode of a clip of latents of `latent_size`, without a device. See [`super::plan_decode`].
+///
+/// # Errors
+/// See [`super::plan_decode`]; [`Error::Input`] for a network that knows no time, and for tiles.
+pub fn plan_clip_decode(
+    config: &AutoencoderConfig,
+    latent_size: Size,
+    limits: &DeviceLimits,
+    storage: Storage,
+    unscaled: bool,
+    options: &DecodeOptions,
+) -> Result<ClipPlans> {
+    decode(config, latent_size, limits, |_| base(storage, Weights::Host), unscaled, options)
+}
+
+/// Plans the encode of a clip of frames of `image_size` pixels, without a device. See [`super::plan_encode`].
+///
+/// # Errors
+/// See [`super::plan_encode`]; [`Error::Input`] for a network that knows no time.
+pub fn plan_clip_encode(
+    config: &AutoencoderConfig,
+    image_size: Size,
+    limits: &DeviceLimits,
+    storage: Storage,
+    options: &EncodeOptions,
+) -> Result<ClipPlans> {
+    encode(config, image_size, limits, |_| base(storage, Weights::Host), options)
+}
+
+pub(super) fn decode(
+    config: &AutoencoderConfig,
+    latent_size: Size,
+    limits: &DeviceLimits,
+    base: impl Fn(Part) -> PlanOptions,
+    unscaled: bool,
+    options: &DecodeOptions,
+) -> Result<ClipPlans> {
+    ClipPlans::new(|part, states| {
+        let job = Job::DecodePart { latent_size, unscaled, part, states, options: *options };
+        plan(config, &job, limits, &base(part))
+    })
+}
+
+pub(super) fn encode(
+    config: &AutoencoderConfig,
+    image_size: Size,
+    limits: &DeviceLimits,
+    base: impl Fn(Part) -> PlanOptions,
+    options: &EncodeOptions,
+) -> Result<ClipPlans> {
+    ClipPlans::new(|part, states| {
+        let job = Job::EncodePart { image_size, part, states, options: *options };
+        plan(config, &job, limits, &base(part))
+    })
+}
