@@ -64,7 +64,7 @@ pub use vae::{
 pub mod internals {
     #[cfg(not(target_arch = "wasm32"))]
     pub use crate::io::shard_index;
-    pub use crate::io::{convert, names, npy, safetensors};
+    pub use crate::io::{clips, convert, latents_header, names, npy, safetensors};
     #[cfg(feature = "cli")]
     pub use crate::io::{image_file, part_file, picture};
     pub use crate::model::config;

@@ -9,6 +9,9 @@ mod arguments;
 mod budgets;
 #[path = "cpu/checkpoint.rs"]
 mod checkpoint;
+#[cfg(feature = "cli")]
+#[path = "cpu/clips/mod.rs"]
+mod clips;
 #[path = "cpu/config.rs"]
 mod config;
 #[path = "cpu/convert.rs"]
