@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use wgvae::Result;
 use wgvae::internals::clips::{
     Bits, ClipName, Codec, Direct, Ffmpeg, FfmpegSink, FfmpegSource, Fps, FrameSink as _, FrameSource as _,
-    PlanarFrame, SinkOptions, Y4mSink, create_sink, open_source,
+    PlanarFrame, SinkOptions, Y4mSink, Y4mSource, create_sink, open_source,
 };
 
 use super::{assert_says, folder, frame, furthest, give, give_all, names, size, take_all};
@@ -30,7 +30,7 @@ fn arguments(path: &Path) -> String {
 }
 
 #[test]
-fn it_gets_sixteen_bits_and_is_told_what_they_mean() {
+fn it_gets_twelve_bits_and_is_told_what_they_mean() {
     let (dir, path) = folder();
     let pixels = PlanarFrame { size: size(2, 2), data: [[1.0; 4], [-1.0; 4], [0.0; 4]].concat() };
     let expected = [
@@ -50,13 +50,17 @@ fn it_gets_sixteen_bits_and_is_told_what_they_mean() {
         assert_eq!(
             arguments(&path("arguments")),
             format!(
-                "-hide_banner -loglevel error -f rawvideo -pix_fmt rgb48le -video_size 2x2 -framerate 30000/1001 -i pipe:0 \
-                -vf scale=out_color_matrix=bt709:out_range=tv:flags=bicubic+accurate_rnd+full_chroma_int {codec} \
+                "-hide_banner -loglevel error -f yuv4mpegpipe -i pipe:0 \
+                -vf scale=in_color_matrix=bt709:in_range=tv:out_color_matrix=bt709:out_range=tv:flags=bicubic+accurate_rnd+full_chroma_int \
+                {codec} \
                 -color_primaries bt709 -color_trc bt709 -colorspace bt709 -color_range tv -f {container} -y FILE"
             )
         );
-        let pixel = [0xff, 0xff, 0, 0, 0x00, 0x80];
-        assert_eq!(std::fs::read(path(name)).unwrap(), pixel.repeat(8), "{name}");
+        let given = std::fs::read(path(name)).unwrap();
+        assert!(given.starts_with(b"YUV4MPEG2 W2 H2 F30000:1001 XCOLORRANGE=LIMITED C444p12\nFRAME\n"), "{name}");
+        let mut read = Y4mSource::open(&path(name)).unwrap();
+        let found = take_all(&mut read).unwrap();
+        assert!(found.len() == 2 && found.iter().all(|found| furthest(found, &pixels) < 2e-3), "{name}");
     }
     give_all(&mut sink(&script("records"), &path("a.gif"), None, 2).unwrap(), &[pixels]).unwrap();
     let gif = arguments(&path("arguments"));
@@ -69,7 +73,7 @@ fn whatever_it_says_it_is_listened_to() {
     let (dir, path) = folder();
     let frames = [0, 1].map(|number| frame(size(200, 200), number));
     give_all(&mut sink(&script("noisy"), &path("a.mp4"), None, 200).unwrap(), &frames).unwrap();
-    assert_eq!(std::fs::metadata(path("a.mp4")).unwrap().len(), 2 * 200 * 200 * 6);
+    assert_eq!(std::fs::metadata(path("a.mp4")).unwrap().len(), 2 * (200 * 200 * 6 + 6) + 60);
     assert_eq!(names(dir.path()), ["a.mp4"]);
 }
 
@@ -105,11 +109,11 @@ fn one_that_hangs_is_ended() {
     let ffmpeg = Ffmpeg { patience: Duration::from_millis(300), ..script("hangs") };
     let start = Instant::now();
     let error = first_error(sink(&ffmpeg, &path("a.mp4"), None, 200).unwrap());
-    assert_says(Err::<(), _>(error), &["a.mp4", "takes no frames: none for 0.3 s", "I sleep"]);
+    assert_says(Err::<(), _>(error), &["a.mp4", "ffmpeg hangs: it took nothing for 0.3 s", "I sleep"]);
     assert!(start.elapsed() < Duration::from_secs(20));
     let mut last = sink(&ffmpeg, &path("a.mp4"), None, 200).unwrap();
     assert!(give(&mut last, &frame(size(200, 200), 0)).unwrap().is_continue());
-    assert_says(last.finish(), &["takes no frames"]);
+    assert_says(last.finish(), &["ffmpeg hangs"]);
     // Dropped, as after Ctrl-C.
     drop(sink(&ffmpeg, &path("a.mp4"), None, 200).unwrap());
     drop(last);
@@ -226,7 +230,7 @@ fn clips_go_through_the_ffmpeg_of_this_machine() {
     }
     std::fs::write(path("b.mp4"), &std::fs::read(path("a.mp4")).unwrap()[..300]).unwrap();
     assert_says(FfmpegSource::open(&ffmpeg, &path("b.mp4")), &["b.mp4: ffmpeg failed"]);
-    // y4m of ours, read by it with the matrix that y4m does not name, is the colour that it was.
+    // y4m of ours, read by it with the matrix that y4m does not name, is the colour that it was: within a level of 8 bits, as it is no more exact (zimg is: 2 levels of 12 bits).
     let y4m = path("c.y4m");
     give_all(&mut Y4mSink::create(&y4m, size(64, 48), Fps::default(), Bits::Twelve, &Direct).unwrap(), &frames[..1])
         .unwrap();
@@ -248,7 +252,7 @@ fn clips_go_through_the_ffmpeg_of_this_machine() {
         for channel in 0..3 {
             let level = u16::from_le_bytes([pixel[2 * channel], pixel[2 * channel + 1]]);
             let value = f32::from(level) / 65535.0 * 2.0 - 1.0;
-            assert!((value - frames[0].data[channel * plane + index]).abs() < 4e-3, "pixel {index}, channel {channel}");
+            assert!((value - frames[0].data[channel * plane + index]).abs() < 9e-3, "pixel {index}, channel {channel}");
         }
     }
 }

@@ -30,10 +30,11 @@ pub struct Codec {
     halves: (bool, bool),
 }
 
-/// From RGB to `Y'CbCr`. `ffmpeg` would take BT.601 by itself, and its quickest way.
-const TO_BT709: &str = "scale=out_color_matrix=bt709:out_range=tv:flags=bicubic+accurate_rnd+full_chroma_int";
+/// What it is fed is BT.709, limited range: `ffmpeg` would not know, and take BT.601.
+const BT709: &str = "scale=in_color_matrix=bt709:in_range=tv:out_color_matrix=bt709:out_range=tv:flags=bicubic+accurate_rnd+full_chroma_int";
 
-const PALETTE: &str = "split[a][b];[a]palettegen=stats_mode=single[p];[b][p]paletteuse=new=1";
+const PALETTE: &str = "scale=in_color_matrix=bt709:in_range=tv:flags=bicubic+accurate_rnd+full_chroma_int,format=rgb24,\
+    split[a][b];[a]palettegen=stats_mode=single[p];[b][p]paletteuse=new=1";
 
 const TAGS: &[&str] =
     &["-color_primaries", "bt709", "-color_trc", "bt709", "-colorspace", "bt709", "-color_range", "tv"];
@@ -66,7 +67,7 @@ const fn video(
     pixels: &'static str,
     halves: (bool, bool),
 ) -> Codec {
-    Codec { container, filter: TO_BT709, arguments, pixels: Some(pixels), halves }
+    Codec { container, filter: BT709, arguments, pixels: Some(pixels), halves }
 }
 
 impl Codec {
