@@ -5,8 +5,7 @@ use std::ops::Range;
 use super::super::array_file::ArrayFile;
 use super::super::convert::first_non_finite;
 use super::super::source::ByteSource;
-use super::error::input;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::tensor::{MAX_PIXELS, Size};
 
 /// The axes of a clip.
@@ -32,7 +31,7 @@ impl ClipAxes {
 }
 
 /// A clip in a file, not yet read.
-pub(super) struct ClipArray {
+pub(in crate::io) struct ClipArray {
     source: Box<dyn ByteSource>,
     file: ArrayFile,
     axes: ClipAxes,
@@ -47,11 +46,11 @@ impl std::fmt::Debug for ClipArray {
 
 impl ClipArray {
     /// Takes the array `file` of `source`. `what` is for errors: `latents`, `image`.
-    pub(super) fn new(source: Box<dyn ByteSource>, file: ArrayFile, what: &'static str) -> Result<Self> {
+    pub(in crate::io) fn new(source: Box<dyn ByteSource>, file: ArrayFile, what: &'static str) -> Result<Self> {
         let shape = &file.info().shape;
         match ClipAxes::of(shape) {
             Some(axes) => Ok(Self { source, file, axes, what }),
-            None => Err(input(
+            None => Err(wrong(
                 format!("{what} in {}", source.name()),
                 "a clip [1, c, t, h, w] or [c, t, h, w], no axis of extent 0",
                 format!("{shape:?}"),
@@ -59,20 +58,20 @@ impl ClipArray {
         }
     }
 
-    pub(super) fn axes(&self) -> ClipAxes {
+    pub(in crate::io) fn axes(&self) -> ClipAxes {
         self.axes
     }
 
-    pub(super) fn name(&self) -> &str {
+    pub(in crate::io) fn name(&self) -> &str {
         self.source.name()
     }
 
     /// Reads `frames`, `[c, frames, h, w]`.
-    pub(super) async fn read(&self, frames: Range<u64>) -> Result<Vec<f32>> {
+    pub(in crate::io) async fn read(&self, frames: Range<u64>) -> Result<Vec<f32>> {
         let ClipAxes { channels, frames: all, size } = self.axes;
         if frames.is_empty() || frames.end > all {
             let found = format!("{} to {}", frames.start, frames.end);
-            return Err(input(format!("frames of {}", self.name()), format!("some of {all}"), found));
+            return Err(wrong(format!("frames of {}", self.name()), format!("some of {all}"), found));
         }
         let count = (frames.end - frames.start) * size.pixels();
         let mut values = Vec::new();
@@ -81,10 +80,15 @@ impl ClipArray {
             let plane = self.file.read_elements(&*self.source, first, count).await?;
             if let Some((index, value)) = first_non_finite(&plane) {
                 let what = format!("{} in {}", self.what, self.name());
-                return Err(input(what, "finite values", format!("{value} at element {}", first + index as u64)));
+                return Err(wrong(what, "finite values", format!("{value} at element {}", first + index as u64)));
             }
             values.extend(plane);
         }
         Ok(values)
     }
+}
+
+/// A file is not what it must be.
+pub(super) fn wrong(what: impl Into<String>, expected: impl Into<String>, found: impl Into<String>) -> Error {
+    Error::Input { what: what.into(), expected: expected.into(), found: found.into() }
 }

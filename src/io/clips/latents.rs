@@ -4,8 +4,7 @@ use std::ops::Range;
 
 use super::super::latents::{StoredScale, find_latents};
 use super::super::source::ByteSource;
-use super::array::{ClipArray, ClipAxes};
-use super::error::input;
+use super::array::{ClipArray, ClipAxes, wrong};
 use crate::error::Result;
 use crate::tensor::HostTensor;
 
@@ -28,7 +27,7 @@ impl ClipLatents {
         let array = ClipArray::new(source, file, "latents")?;
         let axes = array.axes();
         if axes.channels != channels {
-            return Err(input(
+            return Err(wrong(
                 format!("latents in {}", array.name()),
                 format!(
                     "a clip [1, {channels}, t, h, w] or [{channels}, t, h, w], as the model has {channels} channels"

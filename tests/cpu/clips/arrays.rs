@@ -2,7 +2,7 @@
 
 use pollster::block_on;
 use proptest::prelude::*;
-use wgvae::internals::clips::{
+use wgvae::internals::clip_files::{
     ArraySource, Bits, ClipName, Direct, Ffmpeg, Fps, FrameSource as _, PlanarFrame, SinkOptions, create_sink,
     open_source,
 };
@@ -37,7 +37,7 @@ proptest! {
         prop_assert_eq!(names(dir.path()).len(), 1);
         if is_npy {
             let tensor = block_on(read_npy(&FileSource::open(&file).unwrap())).unwrap();
-            prop_assert_eq!(tensor, HostTensor { shape: vec![1, 3, count as usize, 2, 3], data: stacked(&frames) });
+            prop_assert_eq!(tensor, HostTensor { shape: vec![1, 3, frames.len(), 2, 3], data: stacked(&frames) });
         } else {
             let header = block_on(read_header(&FileSource::open(&file).unwrap())).unwrap();
             prop_assert_eq!(&header.tensors["image"].shape, &[1, 3, count, 2, 3]);

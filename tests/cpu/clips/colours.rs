@@ -1,8 +1,8 @@
 //! BT.709 against the levels of its colour bars, as every handbook has them, and its formula in f64.
 
 use proptest::prelude::*;
-use wgvae::internals::clips::Bits;
-use wgvae::internals::clips::bt709::Quantiser;
+use wgvae::internals::clip_files::Bits;
+use wgvae::internals::clip_files::bt709::Quantiser;
 
 /// R'G'B', and Y', Cb, Cr in 8 and in 10 bits.
 const BARS: [([f32; 3], [u16; 3], [u16; 3]); 8] = [

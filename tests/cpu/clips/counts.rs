@@ -1,6 +1,7 @@
 //! How many frames belong to how many latents, and what is added at the end.
 
-use wgvae::internals::clips::{FrameSource as _, Pad, Padded, PlanarFrame, TimeFactor};
+use wgvae::internals::clip_files::{FrameSource as _, Pad, Padded, PlanarFrame};
+use wgvae::internals::clips::TimeFactor;
 
 use super::{Frames, assert_says, frame, size, take_all};
 

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use wgvae::Result;
-use wgvae::internals::clips::{
+use wgvae::internals::clip_files::{
     Bits, ClipName, Codec, Direct, Ffmpeg, FfmpegSink, FfmpegSource, Fps, FrameSink as _, FrameSource as _,
     PlanarFrame, SinkOptions, Y4mSink, Y4mSource, create_sink, open_source,
 };

@@ -13,7 +13,7 @@ mod y4m;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use wgvae::internals::clips::{Frame, FrameFormat, FrameSink, FrameSource, PlanarFrame};
+use wgvae::internals::clip_files::{Frame, FrameFormat, FrameSink, FrameSource, PlanarFrame};
 use wgvae::{Result, Size};
 
 fn size(width: u32, height: u32) -> Size {
@@ -32,6 +32,7 @@ fn give(sink: &mut dyn FrameSink, frame: &PlanarFrame) -> Result<ControlFlow<()>
         FrameFormat::Floats => sink.frame(&Frame::Floats(&frame.data)),
         FrameFormat::Rgba8 => {
             let plane = frame.data.len() / 3;
+            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "0 to 255")]
             let level = |value: f32| ((value + 1.0) / 2.0 * 255.0).round() as u8;
             let pixel = |index: usize| {
                 let [red, green, blue] = [0, 1, 2].map(|channel| level(frame.data[channel * plane + index]));

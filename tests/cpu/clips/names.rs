@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use proptest::prelude::*;
-use wgvae::internals::clips::{Bits, ClipName, Codec, Fps, Pattern, is_clip};
+use wgvae::internals::clip_files::{Bits, ClipName, Codec, Fps, Pattern};
+use wgvae::internals::clips::is_clip;
 
 use super::{assert_says, folder};
 

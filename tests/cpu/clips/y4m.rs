@@ -6,7 +6,9 @@ use std::path::Path;
 
 use proptest::prelude::*;
 use wgvae::Result;
-use wgvae::internals::clips::{Bits, Direct, Fps, FrameSink as _, FrameSource as _, PlanarFrame, Y4mSink, Y4mSource};
+use wgvae::internals::clip_files::{
+    Bits, Direct, Fps, FrameSink as _, FrameSource as _, PlanarFrame, Y4mSink, Y4mSource,
+};
 
 use super::{assert_says, folder, frame, furthest, give, give_all, names, size, take_all};
 

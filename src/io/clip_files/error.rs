@@ -8,13 +8,11 @@ pub(super) fn input(what: impl Into<String>, expected: impl Into<String>, found:
 }
 
 /// The content of `file` is wrong.
-#[cfg(feature = "cli")]
 pub(super) fn format(file: &str, problem: impl Into<String>) -> Error {
     Error::Format { file: file.to_owned(), problem: problem.into() }
 }
 
 /// `file` could not be read or written.
-#[cfg(feature = "cli")]
 pub(super) fn io(file: &str, source: std::io::Error) -> Error {
     Error::Io { path: file.to_owned(), source }
 }

@@ -50,7 +50,7 @@ impl ClipName {
         Self::of(path)?.ok_or_else(|| input(what, expected, path.display().to_string()))
     }
 
-    /// Whether only a clip has this name. Arrays may be of images too: then their shape decides, by [`super::is_clip`].
+    /// Whether only a clip has this name. Arrays may be of images too: then their shape decides, by [`is_clip`](super::super::clips::is_clip).
     pub fn is_only_clip(&self) -> bool {
         !matches!(self, Self::Array(_))
     }

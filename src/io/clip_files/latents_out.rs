@@ -8,9 +8,9 @@ use std::fs::File;
 use std::io::{Read as _, Seek as _, Write as _};
 use std::path::{Path, PathBuf};
 
+use super::super::clips::ClipAxes;
 use super::super::convert::{to_bytes, to_f32};
 use super::super::part_file::PartFile;
-use super::array::ClipAxes;
 use super::error::input;
 use super::files::{Files, create_seekable};
 use super::planes_out::{ArrayFormat, PlanesFile, frames_of};

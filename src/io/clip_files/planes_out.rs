@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::io::{Seek as _, SeekFrom, Write as _};
 use std::path::Path;
 
+use super::super::clips::ClipAxes;
 use super::super::convert::to_bytes;
 use super::super::npy::npy_header;
 use super::super::part_file::PartFile;
 use super::super::safetensors::header_with_metadata;
-use super::array::ClipAxes;
 use super::error::input;
 use super::files::{Files, create_seekable};
 use crate::error::Result;

@@ -4,10 +4,10 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use super::super::array_file::ArrayFile;
+use super::super::clips::{ClipArray, ClipAxes};
 use super::super::images::TENSORS;
 use super::super::part_file::PartFile;
 use super::super::source::ByteSource;
-use super::array::{ClipArray, ClipAxes};
 use super::error::input;
 use super::files::Files;
 use super::frame::{Frame, FrameFormat, FrameSink, FrameSource, PlanarFrame};

@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use super::super::image_file::{ImageFormat, Pixels, encode_image};
+use super::super::part_file::check_writable;
 use super::super::picture::{PictureFile, Remark};
 use super::error::input;
 use super::files::Files;
@@ -32,10 +33,11 @@ impl<'a> PictureSink<'a> {
     /// For frames of `size`.
     ///
     /// # Errors
-    /// [`Error::Input`](crate::Error::Input) for an ending that is no picture's, or a size that its format cannot hold.
+    /// [`Error::Input`](crate::Error::Input) for an ending that is no picture's, or a size that its format cannot hold; [`Error::Io`](crate::Error::Io) where no file can be written.
     pub fn new(pattern: Pattern, size: Size, files: &'a dyn Files) -> Result<Self> {
         let format = ImageFormat::from_path(pattern.path())?;
         format.check_size(pattern.path(), size)?;
+        check_writable(&pattern.file(1))?;
         Ok(Self { pattern, format, size, files, written: 0 })
     }
 }

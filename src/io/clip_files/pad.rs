@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::count::TimeFactor;
+use super::super::clips::TimeFactor;
 use super::error::input;
 use super::frame::{FrameSource, PlanarFrame};
 use crate::error::{Error, Result};
