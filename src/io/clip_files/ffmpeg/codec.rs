@@ -30,8 +30,9 @@ pub struct Codec {
     halves: (bool, bool),
 }
 
-/// What it is fed is BT.709, limited range: `ffmpeg` would not know, and take BT.601.
-const BT709: &str = "scale=in_color_matrix=bt709:in_range=tv:out_color_matrix=bt709:out_range=tv:flags=bicubic+accurate_rnd+full_chroma_int";
+/// What it is fed is BT.709, limited range: `ffmpeg` would not know, and take BT.601. New versions tag the file by what the frames say, old ones by [`TAGS`].
+const BT709: &str = "setparams=range=tv:color_primaries=bt709:color_trc=bt709:colorspace=bt709,\
+    scale=in_color_matrix=bt709:in_range=tv:out_color_matrix=bt709:out_range=tv:flags=bicubic+accurate_rnd+full_chroma_int";
 
 const PALETTE: &str = "scale=in_color_matrix=bt709:in_range=tv:flags=bicubic+accurate_rnd+full_chroma_int,format=rgb24,\
     split[a][b];[a]palettegen=stats_mode=single[p];[b][p]paletteuse=new=1";
