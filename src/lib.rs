@@ -66,7 +66,7 @@ pub mod internals {
     pub use crate::io::shard_index;
     #[cfg(feature = "cli")]
     pub use crate::io::{clip_files, image_file, part_file, picture};
-    pub use crate::io::{clips, convert, latents_header, names, npy, safetensors};
+    pub use crate::io::{clips, convert, names, npy, safetensors};
     pub use crate::model::config;
     pub use crate::quality;
     pub use crate::vae::{compile_all, every_variant, odd_network, scale_latents};

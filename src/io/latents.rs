@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 
 use super::array_file::ArrayFile;
-use super::safetensors::{header_with_metadata, write_with_metadata};
+use super::safetensors::write_with_metadata;
 use super::source::ByteSource;
 use crate::error::Result;
 use crate::tensor::HostTensor;
 
 /// Name of the tensor where none is given, and of the one that is written.
-const TENSOR: &str = "latents";
+pub(super) const TENSOR: &str = "latents";
 
 /// The name that `ComfyUI` gives it in its .latent files, and ours where a file has no `latents`. Its values are the VAE's own: the sampler has divided them by
 /// the model's scaling factor already.
@@ -87,15 +87,8 @@ pub fn write_latents(latents: &StoredLatents, facts: &[(&'static str, String)]) 
     write_with_metadata(&[(TENSOR, &latents.tensor)], &metadata(latents.unscaled, facts))
 }
 
-/// What comes before the values in such a file, for latents of this shape.
-///
-/// # Errors
-/// None that a shape of real latents has.
-pub fn latents_header(shape: &[usize], unscaled: bool, facts: &[(&'static str, String)]) -> Result<Vec<u8>> {
-    header_with_metadata(&[(TENSOR, shape)], &metadata(unscaled, facts))
-}
-
-fn metadata(unscaled: bool, facts: &[(&'static str, String)]) -> BTreeMap<&'static str, String> {
+/// What such a file says of its values, and `facts`.
+pub(super) fn metadata(unscaled: bool, facts: &[(&'static str, String)]) -> BTreeMap<&'static str, String> {
     let mut metadata: BTreeMap<&str, String> = facts.iter().cloned().collect();
     metadata.insert(UNSCALED, unscaled.to_string());
     metadata

@@ -32,7 +32,7 @@ pub use self::file::FileSource;
 #[cfg(not(target_arch = "wasm32"))]
 pub use self::folder::Variant;
 pub use self::images::read_images;
-pub use self::latents::{StoredLatents, latents_header, read_latents, write_latents};
+pub use self::latents::{StoredLatents, read_latents, write_latents};
 pub use self::names::Layout;
 pub use self::safetensors::{ElementType, TensorInfo};
 pub use self::source::{ByteSource, MemorySource, ReadFuture};

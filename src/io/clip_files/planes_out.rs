@@ -6,6 +6,7 @@ use std::path::Path;
 
 use super::super::clips::ClipAxes;
 use super::super::convert::to_bytes;
+use super::super::latents::{TENSOR, metadata};
 use super::super::npy::npy_header;
 use super::super::part_file::PartFile;
 use super::super::safetensors::header_with_metadata;
@@ -41,6 +42,14 @@ impl ArrayFormat {
                 Err(input(what, "one of safetensors, npy", format!("\"{found}\"")))
             }
         }
+    }
+
+    /// That of latents, which [`crate::read_latents`] then reads as the VAE's own (`unscaled`) or not. `facts` are written beside them, where there is room.
+    ///
+    /// # Errors
+    /// See [`Self::of`].
+    pub fn of_latents(path: &Path, unscaled: bool, facts: &[(&'static str, String)]) -> Result<Self> {
+        Self::of(path, TENSOR, metadata(unscaled, facts))
     }
 
     /// What comes before the values.

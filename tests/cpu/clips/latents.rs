@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::rc::Rc;
 
 use half::{bf16, f16};
@@ -129,12 +130,10 @@ fn what_is_no_clip_of_the_model_is_an_error() {
     assert!(is_clip(&[1, 4, 3, 2, 2]));
 }
 
+/// By an ending, whatever the file is called.
 fn format(is_npy: bool) -> ArrayFormat {
-    if is_npy {
-        return ArrayFormat::Npy;
-    }
-    let metadata = BTreeMap::from([("unscaled", "true".to_owned())]);
-    ArrayFormat::Safetensors { tensor: "latents".to_owned(), metadata }
+    let name = if is_npy { "a.npy" } else { "a.safetensors" };
+    ArrayFormat::of_latents(Path::new(name), true, &[("seed", "7".to_owned())]).unwrap()
 }
 
 proptest! {
@@ -179,6 +178,10 @@ fn blocks_that_do_not_fit_are_errors_and_leave_no_file() {
         assert_says(writer(frames).write(&[]), &["whole frames"]);
     }
     assert_says(writer(Some(2)).write(&[0.0; 72]), &["expected 2, found 3"]);
+    assert_says(
+        ArrayFormat::of_latents(Path::new("a.png"), true, &[]),
+        &["a.png", "one of safetensors, npy", "\"png\""],
+    );
     assert_says(writer(Some(2)).finish(), &["expected 2, found 0"]);
     assert_says(writer(None).finish(), &["at least one", "none"]);
     assert_eq!(names(dir.path()), Vec::<String>::new());

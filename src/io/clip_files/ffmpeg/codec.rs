@@ -72,11 +72,6 @@ const fn video(
 }
 
 impl Codec {
-    /// Whether files with this ending, in lower case, are written.
-    pub fn is_known(ending: &str) -> bool {
-        CODECS.iter().any(|(known, ..)| *known == ending)
-    }
-
     /// The codec of `path`, by its ending, for so many bits a level where any are asked for.
     ///
     /// # Errors
