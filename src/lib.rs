@@ -64,9 +64,9 @@ pub use vae::{
 pub mod internals {
     #[cfg(not(target_arch = "wasm32"))]
     pub use crate::io::shard_index;
-    pub use crate::io::{convert, names, npy, safetensors};
     #[cfg(feature = "cli")]
-    pub use crate::io::{image_file, part_file, picture};
+    pub use crate::io::{clip_files, image_file, part_file, picture};
+    pub use crate::io::{clips, convert, names, npy, safetensors};
     pub use crate::model::config;
     pub use crate::quality;
     pub use crate::vae::{compile_all, every_variant, odd_network, scale_latents};

@@ -13,7 +13,10 @@ mod checkpoint;
 mod circles;
 #[path = "support/clip.rs"]
 mod clip;
-#[path = "cpu/clips.rs"]
+#[path = "cpu/clip_plans.rs"]
+mod clip_plans;
+#[cfg(feature = "cli")]
+#[path = "cpu/clips/mod.rs"]
 mod clips;
 #[path = "cpu/config.rs"]
 mod config;

@@ -1,7 +1,7 @@
 //! One array of a file: the only one of a .npy file, or one of a .safetensors file by its name. Which of the formats it is shows in the file's first bytes.
 
-use super::npy::read_npy;
-use super::safetensors::{Header, read_header, read_tensor};
+use super::npy::npy_info;
+use super::safetensors::{Header, TensorInfo, read_elements, read_header, read_tensor};
 use super::source::ByteSource;
 use crate::error::{Error, Result};
 use crate::tensor::HostTensor;
@@ -10,8 +10,9 @@ use crate::tensor::HostTensor;
 const NPY_MAGIC: &[u8] = b"\x93NUMPY";
 
 /// An array that is there, not yet read.
+#[derive(Debug)]
 pub(super) enum ArrayFile {
-    Npy,
+    Npy(TensorInfo),
     Safetensors { header: Header, name: String },
 }
 
@@ -21,7 +22,7 @@ impl ArrayFile {
         let start = source.read_at(0, source.len().min(NPY_MAGIC.len() as u64)).await?;
         if start == NPY_MAGIC {
             return match name {
-                None => Ok(Self::Npy),
+                None => npy_info(source).await.map(Self::Npy),
                 Some(name) => Err(Error::Input {
                     what: format!("tensor of {}", source.name()),
                     expected: "none: a .npy file has one array".to_owned(),
@@ -37,11 +38,28 @@ impl ArrayFile {
         }
     }
 
+    /// Where it lies, its shape and its type.
+    pub(super) fn info(&self) -> &TensorInfo {
+        match self {
+            Self::Npy(info) => info,
+            Self::Safetensors { header, name } => &header.tensors[name],
+        }
+    }
+
     /// Reads it.
     pub(super) async fn read(&self, source: &dyn ByteSource) -> Result<HostTensor> {
+        read_tensor(source, self.name(source), self.info()).await
+    }
+
+    /// Reads the `count` elements from `first` on.
+    pub(super) async fn read_elements(&self, source: &dyn ByteSource, first: u64, count: u64) -> Result<Vec<f32>> {
+        read_elements(source, self.name(source), self.info(), first, count).await
+    }
+
+    fn name<'a>(&'a self, source: &'a dyn ByteSource) -> &'a str {
         match self {
-            Self::Npy => read_npy(source).await,
-            Self::Safetensors { header, name } => read_tensor(source, name, &header.tensors[name]).await,
+            Self::Npy(_) => source.name(),
+            Self::Safetensors { name, .. } => name,
         }
     }
 }

@@ -6,7 +6,7 @@ use crate::error::Result;
 use crate::tensor::HostTensor;
 
 /// Names of the tensor where none is given. The first is what a decode to floats writes.
-const TENSORS: &[&str] = &["image", "images"];
+pub(super) const TENSORS: &[&str] = &["image", "images"];
 
 /// Reads the array of a .npy file, or the tensor `name` of a .safetensors file: where no name is given `image`, or else `images`. Shape and values are not looked at.
 ///

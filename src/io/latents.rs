@@ -9,7 +9,7 @@ use crate::error::Result;
 use crate::tensor::HostTensor;
 
 /// Name of the tensor where none is given, and of the one that is written.
-const TENSOR: &str = "latents";
+pub(super) const TENSOR: &str = "latents";
 
 /// The name that `ComfyUI` gives it in its .latent files, and ours where a file has no `latents`. Its values are the VAE's own: the sampler has divided them by
 /// the model's scaling factor already.
@@ -39,15 +39,44 @@ pub struct StoredLatents {
 /// # Errors
 /// [`Error::Format`](crate::Error::Format), [`Error::Io`](crate::Error::Io), or [`Error::Input`](crate::Error::Input) where there is no such tensor.
 pub async fn read_latents(source: &dyn ByteSource, name: Option<&str>) -> Result<StoredLatents> {
-    let file = ArrayFile::find(source, "latents", name, &[TENSOR, COMFY_TENSOR]).await?;
+    let (file, scale) = find_latents(source, name).await?;
     let mut tensor = file.read(source).await?;
-    let ArrayFile::Safetensors { header, name } = file else { return Ok(StoredLatents { tensor, unscaled: false }) };
-    let is_comfy = name == COMFY_TENSOR;
-    let unscaled = is_comfy || header.metadata.get(UNSCALED).is_some_and(|said| said == "true");
-    if is_comfy && !header.tensors.contains_key(COMFY_VERSION) {
-        tensor.data.iter_mut().for_each(|value| *value *= 1.0 / COMFY_FIRST_SCALE);
+    scale.apply(&mut tensor.data);
+    Ok(StoredLatents { tensor, unscaled: scale.unscaled })
+}
+
+/// What the values of a file of latents mean.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct StoredScale {
+    /// They are the VAE's own.
+    pub(super) unscaled: bool,
+    /// They are of `ComfyUI`'s first weeks.
+    first_comfy: bool,
+}
+
+impl StoredScale {
+    /// Turns what the file has into what [`StoredLatents`] promises.
+    pub(super) fn apply(self, values: &mut [f32]) {
+        if self.first_comfy {
+            values.iter_mut().for_each(|value| *value *= 1.0 / COMFY_FIRST_SCALE);
+        }
     }
-    Ok(StoredLatents { tensor, unscaled })
+}
+
+/// The array that [`read_latents`] reads, not yet read.
+pub(super) async fn find_latents(source: &dyn ByteSource, name: Option<&str>) -> Result<(ArrayFile, StoredScale)> {
+    let file = ArrayFile::find(source, "latents", name, &[TENSOR, COMFY_TENSOR]).await?;
+    let scale = match &file {
+        ArrayFile::Npy(_) => StoredScale { unscaled: false, first_comfy: false },
+        ArrayFile::Safetensors { header, name } => {
+            let is_comfy = name == COMFY_TENSOR;
+            StoredScale {
+                unscaled: is_comfy || header.metadata.get(UNSCALED).is_some_and(|said| said == "true"),
+                first_comfy: is_comfy && !header.tensors.contains_key(COMFY_VERSION),
+            }
+        }
+    };
+    Ok((file, scale))
 }
 
 /// A .safetensors file of `latents` that [`read_latents`] reads back, and tells whether they are the VAE's own. `facts` are written beside them, for people.
@@ -55,7 +84,12 @@ pub async fn read_latents(source: &dyn ByteSource, name: Option<&str>) -> Result
 /// # Errors
 /// [`Error::Input`](crate::Error::Input) when there are not as many values as the shape says.
 pub fn write_latents(latents: &StoredLatents, facts: &[(&'static str, String)]) -> Result<Vec<u8>> {
+    write_with_metadata(&[(TENSOR, &latents.tensor)], &metadata(latents.unscaled, facts))
+}
+
+/// What such a file says of its values, and `facts`.
+pub(super) fn metadata(unscaled: bool, facts: &[(&'static str, String)]) -> BTreeMap<&'static str, String> {
     let mut metadata: BTreeMap<&str, String> = facts.iter().cloned().collect();
-    metadata.insert(UNSCALED, latents.unscaled.to_string());
-    write_with_metadata(&[(TENSOR, &latents.tensor)], &metadata)
+    metadata.insert(UNSCALED, unscaled.to_string());
+    metadata
 }

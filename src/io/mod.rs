@@ -1,5 +1,8 @@
 //! Bytes in, bytes out: checkpoints, arrays and images. Knows nothing of graphs, plans or devices.
 
+#[cfg(feature = "cli")]
+pub mod clip_files;
+pub mod clips;
 pub mod convert;
 #[cfg(feature = "cli")]
 pub mod image_file;

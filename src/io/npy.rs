@@ -6,6 +6,7 @@
 //! way to hang or crash.
 
 use super::convert;
+use super::safetensors::{ElementType, TensorInfo, read_tensor};
 use super::source::ByteSource;
 use crate::error::{Error, Result};
 use crate::tensor::{DType, HostTensor};
@@ -23,6 +24,11 @@ const ALIGNMENT: usize = 64;
 
 /// Reads the array in `source`.
 pub async fn read_npy(source: &dyn ByteSource) -> Result<HostTensor> {
+    read_tensor(source, source.name(), &npy_info(source).await?).await
+}
+
+/// Where the array in `source` lies and how to read it.
+pub async fn npy_info(source: &dyn ByteSource) -> Result<TensorInfo> {
     let fail = |problem| Error::Format { file: source.name().to_owned(), problem };
     let preamble = source.read_at(0, source.len().min(PREAMBLE_BYTES)).await?;
     let (header_start, header_bytes) = parse_preamble(&preamble).map_err(fail)?;
@@ -33,7 +39,7 @@ pub async fn read_npy(source: &dyn ByteSource) -> Result<HostTensor> {
     let header = source.read_at(header_start, header_bytes).await?;
     let Header { dtype, shape } = parse_header(&header).map_err(fail)?;
 
-    let elements = shape.iter().try_fold(1_u64, |product, &extent| product.checked_mul(extent as u64));
+    let elements = shape.iter().try_fold(1_u64, |product, &extent| product.checked_mul(extent));
     let needed = elements.and_then(|elements| elements.checked_mul(dtype.size()));
     let data_bytes = source.len() - data_start;
     if needed != Some(data_bytes) {
@@ -42,8 +48,7 @@ pub async fn read_npy(source: &dyn ByteSource) -> Result<HostTensor> {
             "an array of shape {shape:?} and type {dtype} has {needed}, but {data_bytes} follow the header"
         )));
     }
-    let data = convert::to_f32(&source.read_at(data_start, data_bytes).await?, dtype);
-    Ok(HostTensor { shape, data })
+    Ok(TensorInfo { dtype: ElementType::Float(dtype), shape, offset: data_start, bytes: data_bytes })
 }
 
 /// The tensor as a .npy file of type float32.
@@ -75,7 +80,7 @@ pub fn npy_header(shape: &[usize]) -> Vec<u8> {
 
 struct Header {
     dtype: DType,
-    shape: Vec<usize>,
+    shape: Vec<u64>,
 }
 
 /// Start and length of the header, in bytes.
@@ -151,7 +156,7 @@ fn boolean(text: &str) -> Option<(bool, &str)> {
 }
 
 /// `()`, `(3,)` or `(3, 4)`, and the text after it.
-fn tuple(text: &str) -> Option<(Vec<usize>, &str)> {
+fn tuple(text: &str) -> Option<(Vec<u64>, &str)> {
     let (inside, after) = text.strip_prefix('(')?.split_once(')')?;
     let inside = inside.trim();
     if inside.is_empty() {

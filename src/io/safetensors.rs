@@ -96,9 +96,7 @@ pub async fn read_header(source: &dyn ByteSource) -> Result<Header> {
 /// at.
 pub async fn read_tensor(source: &dyn ByteSource, name: &str, info: &TensorInfo) -> Result<HostTensor> {
     let fail = |expected: &str, found| Error::Tensor { tensor: name.to_owned(), expected: expected.to_owned(), found };
-    let ElementType::Float(dtype) = info.dtype else {
-        return Err(fail("elements of type F32, F16 or BF16", info.dtype.to_string()));
-    };
+    let dtype = float_type(name, info)?;
     let shape: Option<Vec<usize>> = info.shape.iter().map(|&extent| usize::try_from(extent).ok()).collect();
     let shape = shape.ok_or_else(|| fail("a shape this machine can address", format!("{:?}", info.shape)))?;
     let bytes = source.read_at(info.offset, info.bytes).await?;
@@ -107,6 +105,32 @@ pub async fn read_tensor(source: &dyn ByteSource, name: &str, info: &TensorInfo)
         return Err(fail(&format!("data of shape {shape:?}"), format!("{} elements", data.len())));
     }
     Ok(HostTensor { shape, data })
+}
+
+/// As [`read_tensor`], only the `count` elements from `first` on, in the order of the file.
+pub async fn read_elements(
+    source: &dyn ByteSource,
+    name: &str,
+    info: &TensorInfo,
+    first: u64,
+    count: u64,
+) -> Result<Vec<f32>> {
+    let dtype = float_type(name, info)?;
+    let bytes = |elements: u64| elements.saturating_mul(dtype.size());
+    let start = info.offset.saturating_add(bytes(first));
+    Ok(convert::to_f32(&source.read_at(start, bytes(count)).await?, dtype))
+}
+
+/// The type of a tensor that can be read.
+fn float_type(name: &str, info: &TensorInfo) -> Result<DType> {
+    match &info.dtype {
+        ElementType::Float(dtype) => Ok(*dtype),
+        ElementType::Other(other) => Err(Error::Tensor {
+            tensor: name.to_owned(),
+            expected: "elements of type F32, F16 or BF16".to_owned(),
+            found: other.clone(),
+        }),
+    }
 }
 
 /// A whole file with these tensors as F32, data in the order given. Doubled or reserved names are refused.
@@ -137,7 +161,8 @@ pub fn safetensors_header(tensors: &[(&str, &[usize])]) -> Result<Vec<u8>> {
     header_with_metadata(tensors, &BTreeMap::new())
 }
 
-fn header_with_metadata(tensors: &[(&str, &[usize])], metadata: &BTreeMap<&str, String>) -> Result<Vec<u8>> {
+/// As [`safetensors_header`], with the free-form `metadata`.
+pub fn header_with_metadata(tensors: &[(&str, &[usize])], metadata: &BTreeMap<&str, String>) -> Result<Vec<u8>> {
     let mut entries = serde_json::Map::new();
     if !metadata.is_empty() {
         entries.insert(header::METADATA.to_owned(), json!(metadata));

@@ -1,0 +1,107 @@
+//! Clips as arrays of floats: `[1, 3, t, h, w]`, -1 to 1, in .npy and .safetensors.
+
+use std::ops::ControlFlow;
+use std::path::Path;
+
+use super::super::array_file::ArrayFile;
+use super::super::clips::{ClipArray, ClipAxes};
+use super::super::images::TENSORS;
+use super::super::part_file::PartFile;
+use super::super::source::ByteSource;
+use super::error::input;
+use super::files::Files;
+use super::frame::{Frame, FrameFormat, FrameSink, FrameSource, PlanarFrame};
+use super::planes_out::{ArrayFormat, PlanesFile};
+use crate::error::Result;
+use crate::tensor::Size;
+
+/// Channels of a frame.
+const CHANNELS: u32 = 3;
+
+/// Writes floats as they are, neither clamped nor rounded.
+pub struct ArraySink<'a> {
+    file: Option<PlanesFile>,
+    size: Size,
+    files: &'a dyn Files,
+}
+
+impl std::fmt::Debug for ArraySink<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ArraySink").field("file", &self.file).finish_non_exhaustive()
+    }
+}
+
+impl<'a> ArraySink<'a> {
+    /// For `frames` frames of `size`, no more and no less.
+    ///
+    /// # Errors
+    /// [`Error::Io`](crate::Error::Io), or [`Error::Input`](crate::Error::Input) where `path` is a pipe or a device.
+    pub fn create(path: &Path, format: &ArrayFormat, size: Size, frames: u64, files: &'a dyn Files) -> Result<Self> {
+        let axes = ClipAxes { channels: CHANNELS, frames, size };
+        Ok(Self { file: Some(PlanesFile::create(path, format, axes, files)?), size, files })
+    }
+}
+
+impl FrameSink for ArraySink<'_> {
+    fn wants(&self) -> FrameFormat {
+        FrameFormat::Floats
+    }
+
+    fn frame(&mut self, frame: &Frame<'_>) -> Result<ControlFlow<()>> {
+        let values = frame.floats(self.size)?;
+        self.file.as_mut().map_or(Ok(()), |file| file.write(values))?;
+        Ok(ControlFlow::Continue(()))
+    }
+
+    fn finish(&mut self) -> Result<()> {
+        let part: Option<PartFile> = self.file.take().map(PlanesFile::finish).transpose()?;
+        part.map_or(Ok(()), |part| self.files.place(part))
+    }
+}
+
+/// Reads `[1, 3, t, h, w]` or `[3, t, h, w]`, a frame at a time. `[n, 3, h, w]` are images, not frames.
+#[derive(Debug)]
+pub struct ArraySource {
+    array: ClipArray,
+    read: u64,
+}
+
+impl ArraySource {
+    /// Finds the array of a .npy file, or a tensor as [`crate::read_images`] does.
+    ///
+    /// # Errors
+    /// [`Error::Format`](crate::Error::Format), [`Error::Io`](crate::Error::Io), or [`Error::Input`](crate::Error::Input) for another shape or no such tensor.
+    pub async fn open(source: Box<dyn ByteSource>, tensor: Option<&str>) -> Result<Self> {
+        let file = ArrayFile::find(&*source, "images", tensor, TENSORS).await?;
+        let shape = format!("{:?}", file.info().shape);
+        let array = ClipArray::new(source, file, "image")?;
+        if array.axes().channels != CHANNELS {
+            let what = format!("image in {}", array.name());
+            return Err(input(what, "a clip [1, 3, t, h, w] or [3, t, h, w]", shape));
+        }
+        Ok(Self { array, read: 0 })
+    }
+}
+
+impl FrameSource for ArraySource {
+    fn name(&self) -> &str {
+        self.array.name()
+    }
+
+    fn size(&self) -> Size {
+        self.array.axes().size
+    }
+
+    fn frames(&self) -> Option<u64> {
+        Some(self.array.axes().frames)
+    }
+
+    fn next(&mut self) -> Result<Option<PlanarFrame>> {
+        if self.read == self.array.axes().frames {
+            return Ok(None);
+        }
+        let data = pollster::block_on(self.array.read(self.read..self.read + 1))?;
+        self.read += 1;
+        Ok(Some(PlanarFrame { size: self.size(), data }))
+    }
+}

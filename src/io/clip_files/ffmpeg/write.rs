@@ -1,0 +1,142 @@
+//! Frames to a video file.
+
+use std::io::{ErrorKind, Write};
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::process::{ChildStdin, Stdio};
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use super::super::super::part_file::PartFile;
+use super::super::error::format;
+use super::super::files::{Files, create_seekable};
+use super::super::frame::{Frame, FrameFormat, FrameSink};
+use super::super::options::{Bits, Fps};
+use super::super::y4m::Y4mSink;
+use super::codec::Codec;
+use super::process::{Ffmpeg, Process, file_url, wait_until};
+use crate::error::{Error, Result};
+use crate::tensor::Size;
+
+/// Feeds `ffmpeg` y4m of 12 bits, 4:4:4, whatever the codec makes of it. It writes beside the file, which appears when it is complete.
+///
+/// Not RGB of 16 bits: what `ffmpeg` 9 makes of that is a quarter of a level of 8 bits too bright (4 levels of 12 bits in the mean), where from y4m it is right in the mean.
+pub struct FfmpegSink<'a> {
+    name: String,
+    process: Process,
+    /// None after the last frame.
+    frames: Option<Y4mSink<'static>>,
+    feeder: JoinHandle<()>,
+    part: Option<PartFile>,
+    files: &'a dyn Files,
+    patience: Duration,
+}
+
+impl std::fmt::Debug for FfmpegSink<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("FfmpegSink").field("name", &self.name).field("process", &self.process).finish_non_exhaustive()
+    }
+}
+
+impl<'a> FfmpegSink<'a> {
+    /// Starts `ffmpeg` for frames of `size`.
+    ///
+    /// # Errors
+    /// [`Error::Input`] where there is no `ffmpeg`, or the codec does not take the size; [`Error::Io`].
+    pub fn start(
+        ffmpeg: &Ffmpeg,
+        path: &Path,
+        codec: &Codec,
+        (size, fps): (Size, Fps),
+        files: &'a dyn Files,
+    ) -> Result<Self> {
+        codec.check_size(path, size)?;
+        let name = path.display().to_string();
+        let part = create_seekable(files, path)?;
+        let mut arguments: Vec<std::ffi::OsString> = ["-f", "yuv4mpegpipe", "-i", "pipe:0"].map(Into::into).into();
+        arguments.extend(codec.arguments().into_iter().map(Into::into));
+        arguments.extend(["-y".into(), file_url(part.part().unwrap_or(path))]);
+        let mut process = Process::start(ffmpeg, &arguments, path, (Stdio::piped(), Stdio::null()))?;
+        let stdin = process.stdin()?;
+        let (pieces, taken) = sync_channel(QUEUE);
+        let feeder = std::thread::spawn(move || feed(stdin, &taken));
+        let pipe = PatientPipe { pieces, patience: ffmpeg.patience };
+        let frames = Y4mSink::to_writer(Box::new(pipe), &name, size, fps, Bits::Twelve)?;
+        Ok(Self { name, process, frames: Some(frames), feeder, part: Some(part), files, patience: ffmpeg.patience })
+    }
+
+    /// Why it takes no more.
+    fn stalled(&mut self) -> Error {
+        let seconds = self.patience.as_secs_f64();
+        self.process.failed(&format!("ffmpeg hangs: it took nothing for {seconds} s"), Duration::ZERO)
+    }
+}
+
+impl FrameSink for FfmpegSink<'_> {
+    fn wants(&self) -> FrameFormat {
+        FrameFormat::Floats
+    }
+
+    fn frame(&mut self, frame: &Frame<'_>) -> Result<ControlFlow<()>> {
+        let Some(frames) = &mut self.frames else { return Err(format(&self.name, "the clip has ended already")) };
+        match frames.frame(frame) {
+            Ok(ControlFlow::Continue(())) => Ok(ControlFlow::Continue(())),
+            Ok(ControlFlow::Break(())) => Err(self.process.failed("ffmpeg ended before the last frame", self.patience)),
+            Err(Error::Io { source, .. }) if source.kind() == ErrorKind::TimedOut => Err(self.stalled()),
+            Err(other) => Err(other),
+        }
+    }
+
+    fn finish(&mut self) -> Result<()> {
+        let Some(mut part) = self.part.take() else { return Ok(()) };
+        self.frames = None;
+        if !wait_until(self.patience, || self.feeder.is_finished()) {
+            return Err(self.stalled());
+        }
+        self.process.finish()?;
+        let written = part.file()?.map(|file| file.metadata()).transpose().map_err(|error| part.error(error))?;
+        if written.is_none_or(|file| file.len() == 0) {
+            return Err(format(&self.name, "ffmpeg wrote nothing"));
+        }
+        self.files.place(part)
+    }
+}
+
+/// Pieces of a frame (its line, its end, three planes) that may wait for `ffmpeg`.
+const QUEUE: usize = 5;
+
+/// Writes to `ffmpeg` until there is no more, or it wants no more. In a thread of its own, so that an `ffmpeg` that takes nothing is noticed.
+fn feed(mut stdin: ChildStdin, pieces: &Receiver<Vec<u8>>) {
+    // What went wrong `ffmpeg` says itself.
+    drop(pieces.iter().try_for_each(|piece| stdin.write_all(&piece)));
+}
+
+/// A pipe that is waited for no longer than so.
+struct PatientPipe {
+    pieces: SyncSender<Vec<u8>>,
+    patience: Duration,
+}
+
+impl Write for PatientPipe {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        let (mut waiting, mut closed) = (Some(bytes.to_vec()), false);
+        let taken = wait_until(self.patience, || {
+            match waiting.take().map(|piece| self.pieces.try_send(piece)) {
+                Some(Err(TrySendError::Full(piece))) => waiting = Some(piece),
+                Some(Err(TrySendError::Disconnected(_))) => closed = true,
+                Some(Ok(())) | None => {}
+            }
+            waiting.is_none()
+        });
+        match (taken, closed) {
+            (true, false) => Ok(bytes.len()),
+            (true, true) => Err(ErrorKind::BrokenPipe.into()),
+            (false, _) => Err(ErrorKind::TimedOut.into()),
+        }
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,85 @@
+//! What is asked for beside a file's name: frames a second, bits a level.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// Frames a second, as a fraction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Fps {
+    /// Frames ...
+    pub frames: u32,
+    /// ... in so many seconds.
+    pub seconds: u32,
+}
+
+impl Default for Fps {
+    fn default() -> Self {
+        Self { frames: 24, seconds: 1 }
+    }
+}
+
+impl fmt::Display for Fps {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.frames, self.seconds)
+    }
+}
+
+/// The most that either side of the fraction may be: files keep them in few bits.
+const MOST: u32 = 1_000_000;
+
+impl FromStr for Fps {
+    type Err = String;
+
+    /// `24`, `23.976` or `24000/1001`.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let number = |text: &str| text.bytes().all(|digit| digit.is_ascii_digit()).then(|| text.parse().ok()).flatten();
+        let parse = || match (text.split_once('/'), text.split_once('.')) {
+            (Some((frames, seconds)), _) => Some((number(frames)?, number(seconds)?)),
+            (None, Some((whole, decimals))) => {
+                let seconds = 10_u32.checked_pow(u32::try_from(decimals.len()).ok()?)?;
+                Some((number(&format!("{whole}{decimals}"))?, seconds))
+            }
+            (None, None) => Some((number(text)?, 1)),
+        };
+        let usable = |fps: &(u32, u32)| (1..=MOST).contains(&fps.0) && (1..=MOST).contains(&fps.1);
+        match parse().filter(usable) {
+            Some((frames, seconds)) => Ok(Self { frames, seconds }),
+            None => Err("expected frames a second, such as 24, 29.97 or 30000/1001".to_owned()),
+        }
+    }
+}
+
+/// Bits of a level in a video.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Bits {
+    /// 8.
+    Eight,
+    /// 10.
+    Ten,
+    /// 12.
+    Twelve,
+}
+
+impl Bits {
+    /// The number.
+    pub fn get(self) -> u32 {
+        match self {
+            Self::Eight => 8,
+            Self::Ten => 10,
+            Self::Twelve => 12,
+        }
+    }
+}
+
+impl FromStr for Bits {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "8" => Ok(Self::Eight),
+            "10" => Ok(Self::Ten),
+            "12" => Ok(Self::Twelve),
+            _ => Err("expected 8, 10 or 12".to_owned()),
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! Arrays `[1, c, t, h, w]` of floats in files, written some frames at a time, each plane at its place.
+
+use std::collections::BTreeMap;
+use std::io::{Seek as _, SeekFrom, Write as _};
+use std::path::Path;
+
+use super::super::clips::ClipAxes;
+use super::super::convert::to_bytes;
+use super::super::latents::{TENSOR, metadata};
+use super::super::npy::npy_header;
+use super::super::part_file::PartFile;
+use super::super::safetensors::header_with_metadata;
+use super::error::input;
+use super::files::{Files, create_seekable};
+use crate::error::Result;
+
+/// How an array lies in a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ArrayFormat {
+    /// NumPy's.
+    Npy,
+    /// One tensor, and facts beside it.
+    Safetensors {
+        /// Its name.
+        tensor: String,
+        /// The free-form metadata.
+        metadata: BTreeMap<&'static str, String>,
+    },
+}
+
+impl ArrayFormat {
+    /// By the ending of `path`: .npy, or .safetensors with this `tensor`.
+    ///
+    /// # Errors
+    /// [`Error::Input`](crate::Error::Input) for another ending.
+    pub fn of(path: &Path, tensor: &str, metadata: BTreeMap<&'static str, String>) -> Result<Self> {
+        match path.extension().unwrap_or_default().to_string_lossy().to_lowercase().as_str() {
+            "npy" => Ok(Self::Npy),
+            "safetensors" => Ok(Self::Safetensors { tensor: tensor.to_owned(), metadata }),
+            found => {
+                let what = format!("ending of output file {}", path.display());
+                Err(input(what, "one of safetensors, npy", format!("\"{found}\"")))
+            }
+        }
+    }
+
+    /// That of latents, which [`crate::read_latents`] then reads as the VAE's own (`unscaled`) or not. `facts` are written beside them, where there is room.
+    ///
+    /// # Errors
+    /// See [`Self::of`].
+    pub fn of_latents(path: &Path, unscaled: bool, facts: &[(&'static str, String)]) -> Result<Self> {
+        Self::of(path, TENSOR, metadata(unscaled, facts))
+    }
+
+    /// What comes before the values.
+    fn header(&self, axes: ClipAxes) -> Result<Vec<u8>> {
+        let ClipAxes { channels, frames, size } = axes;
+        let shape = [1, channels.into(), frames, size.height.into(), size.width.into()];
+        let addressable: Option<Vec<usize>> = shape.iter().map(|&axis: &u64| usize::try_from(axis).ok()).collect();
+        let bytes = shape.iter().try_fold(size_of::<f32>() as u64, |bytes, &axis| bytes.checked_mul(axis));
+        let (Some(shape), true) = (addressable, bytes.is_some_and(|bytes| i64::try_from(bytes).is_ok())) else {
+            return Err(input("array to be written", "at most 2^63 bytes", format!("a shape of {shape:?}")));
+        };
+        match self {
+            Self::Npy => Ok(npy_header(&shape)),
+            Self::Safetensors { tensor, metadata } => header_with_metadata(&[(tensor, &shape)], metadata),
+        }
+    }
+}
+
+/// An array on its way into a file.
+#[derive(Debug)]
+pub(super) struct PlanesFile {
+    part: PartFile,
+    start: u64,
+    axes: ClipAxes,
+    written: u64,
+}
+
+impl PlanesFile {
+    /// Begins what is to replace `path`.
+    pub(super) fn create(path: &Path, format: &ArrayFormat, axes: ClipAxes, files: &dyn Files) -> Result<Self> {
+        let header = format.header(axes)?;
+        let mut part = create_seekable(files, path)?;
+        part.write_all(&header).map_err(|error| part.error(error))?;
+        Ok(Self { part, start: header.len() as u64, axes, written: 0 })
+    }
+
+    /// Adds frames, `[c, frames, h, w]`.
+    pub(super) fn write(&mut self, values: &[f32]) -> Result<()> {
+        let ClipAxes { channels, frames: all, size } = self.axes;
+        let frames = frames_of(values.len(), self.axes)?;
+        if frames > all - self.written {
+            return Err(wrong_count(all, self.written + frames));
+        }
+        let plane = values.len() / channels as usize;
+        for (channel, values) in (0_u64..).zip(values.chunks_exact(plane)) {
+            let element = (channel * all + self.written) * size.pixels();
+            let place = SeekFrom::Start(self.start + element * size_of::<f32>() as u64);
+            let written = self.part.seek(place).and_then(|_| self.part.write_all(&to_bytes(values)));
+            written.map_err(|error| self.part.error(error))?;
+        }
+        self.written += frames;
+        Ok(())
+    }
+
+    /// The file, complete but for its place.
+    pub(super) fn finish(self) -> Result<PartFile> {
+        if self.written == self.axes.frames { Ok(self.part) } else { Err(wrong_count(self.axes.frames, self.written)) }
+    }
+}
+
+/// The frames that so many values are, of a clip of these `axes`.
+pub(super) fn frames_of(values: usize, axes: ClipAxes) -> Result<u64> {
+    let frame = u64::from(axes.channels) * axes.size.pixels();
+    let values = values as u64;
+    if values > 0 && values.is_multiple_of(frame) {
+        return Ok(values / frame);
+    }
+    let expected = format!("whole frames of {} channels of {}, {frame} values each", axes.channels, axes.size);
+    Err(input("block of frames", expected, format!("{values} values")))
+}
+
+fn wrong_count(expected: u64, found: u64) -> crate::error::Error {
+    input("frames of the clip to be written", expected.to_string(), found.to_string())
+}

@@ -1,0 +1,107 @@
+//! The first line of a y4m file. The `y4m` crate reads it too, but multiplies whatever width and height it finds, and does not say which colour space it does not know.
+
+use std::io::{BufRead, Read as _};
+
+use super::super::bt709::Quantiser;
+use super::super::chroma::Siting;
+use super::super::error::{format, input, io};
+use super::super::options::Bits;
+use crate::error::Result;
+use crate::tensor::{MAX_PIXELS, Size};
+
+/// Longest line that the crate takes, its end included.
+const MOST_BYTES: u64 = 1024;
+
+const MAGIC: &str = "YUV4MPEG2";
+
+/// How the samples of a frame lie.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Layout {
+    pub(super) bits: Bits,
+    /// Where chroma lies, across and down; none in grey pictures.
+    pub(super) chroma: Option<(Siting, Siting)>,
+}
+
+/// Name -> layout. 420 without a word is what mjpegtools calls 420jpeg: between the pixels each way.
+const LAYOUTS: &[(&str, Layout)] = {
+    use Bits::{Eight, Ten, Twelve};
+    use Siting::{Between, Every, First};
+    const fn row(bits: Bits, across: Siting, down: Siting) -> Layout {
+        Layout { bits, chroma: Some((across, down)) }
+    }
+    &[
+        ("420", row(Eight, Between, Between)),
+        ("420jpeg", row(Eight, Between, Between)),
+        ("420mpeg2", row(Eight, First, Between)),
+        ("420paldv", row(Eight, First, First)),
+        ("420p10", row(Ten, First, Between)),
+        ("420p12", row(Twelve, First, Between)),
+        ("422", row(Eight, First, Every)),
+        ("422p10", row(Ten, First, Every)),
+        ("422p12", row(Twelve, First, Every)),
+        ("444", row(Eight, Every, Every)),
+        ("444p10", row(Ten, Every, Every)),
+        ("444p12", row(Twelve, Every, Every)),
+        ("mono", Layout { bits: Eight, chroma: None }),
+        ("mono12", Layout { bits: Twelve, chroma: None }),
+    ]
+};
+
+impl Layout {
+    /// Bytes of a frame of `size`.
+    pub(super) fn bytes(&self, size: Size) -> u64 {
+        let chroma = self.chroma.map_or(0, |(across, down)| {
+            2 * u64::from(across.samples(size.width)) * u64::from(down.samples(size.height))
+        });
+        (size.pixels() + chroma) * self.sample_bytes()
+    }
+
+    fn sample_bytes(&self) -> u64 {
+        if self.bits == Bits::Eight { 1 } else { 2 }
+    }
+}
+
+/// What the first line says.
+#[derive(Debug, Clone)]
+pub(super) struct Header {
+    /// The line, its end included.
+    pub(super) line: Vec<u8>,
+    pub(super) size: Size,
+    pub(super) layout: Layout,
+    pub(super) quantiser: Quantiser,
+}
+
+impl Header {
+    /// Reads it, and nothing behind it.
+    pub(super) fn read(reader: &mut dyn BufRead, file: &str) -> Result<Self> {
+        let mut line = Vec::new();
+        reader.take(MOST_BYTES).read_until(b'\n', &mut line).map_err(|source| io(file, source))?;
+        if line.is_empty() {
+            return Err(format(file, "it is empty, where a y4m file begins with YUV4MPEG2"));
+        }
+        let text = String::from_utf8_lossy(&line).into_owned();
+        let mut fields = text.split(' ');
+        if fields.next() != Some(MAGIC) {
+            return Err(format(file, "not a y4m file: it does not begin with YUV4MPEG2"));
+        }
+        let text = text.strip_suffix('\n').ok_or_else(|| match line.len() as u64 {
+            MOST_BYTES => format(file, format!("its header has more than {MOST_BYTES} bytes")),
+            _ => format(file, "cut short within its header"),
+        })?;
+        let last = |name: char| text.split(' ').skip(1).filter_map(|field| field.strip_prefix(name)).last();
+        let side = |name: char| last(name).and_then(|side| side.parse().ok()).unwrap_or_default();
+        let size = Size { width: side('W'), height: side('H') };
+        if size.pixels() == 0 || size.pixels() > MAX_PIXELS {
+            let found = format!("W{} H{}", last('W').unwrap_or("-"), last('H').unwrap_or("-"));
+            return Err(input(format!("size of {file}"), format!("1 to {MAX_PIXELS} pixels"), found));
+        }
+        let name = last('C').unwrap_or("420");
+        let layout = LAYOUTS.iter().find(|(known, _)| *known == name).map(|(_, layout)| *layout).ok_or_else(|| {
+            let known: Vec<&str> = LAYOUTS.iter().map(|(known, _)| *known).collect();
+            input(format!("colour space of {file}"), format!("one of {}", known.join(", ")), format!("\"{name}\""))
+        })?;
+        let is_full = text.split(' ').any(|field| field == "XCOLORRANGE=FULL");
+        let quantiser = if is_full { Quantiser::full(layout.bits) } else { Quantiser::limited(layout.bits) };
+        Ok(Self { size, layout, quantiser, line })
+    }
+}

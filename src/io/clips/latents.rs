@@ -1,0 +1,77 @@
+//! The latents of a clip, read block by block.
+
+use std::ops::Range;
+
+use super::super::latents::{StoredScale, find_latents};
+use super::super::source::ByteSource;
+use super::array::{ClipArray, ClipAxes, wrong};
+use crate::error::Result;
+use crate::tensor::HostTensor;
+
+/// Latents of one clip, `[1, c, t, h, w]` or `[c, t, h, w]`, that stay in their file until they are read.
+///
+/// `[t, c, h, w]` is not read: `[n, c, h, w]` are images, each by itself, and nothing in a file tells one from the other.
+#[derive(Debug)]
+pub struct ClipLatents {
+    array: ClipArray,
+    scale: StoredScale,
+}
+
+impl ClipLatents {
+    /// Finds them as [`crate::read_latents`] does. `channels` is what the model has.
+    ///
+    /// # Errors
+    /// [`Error::Format`](crate::Error::Format), [`Error::Io`](crate::Error::Io), or [`Error::Input`](crate::Error::Input) for another shape or no such tensor.
+    pub async fn open(source: Box<dyn ByteSource>, name: Option<&str>, channels: u32) -> Result<Self> {
+        let (file, scale) = find_latents(&*source, name).await?;
+        let array = ClipArray::new(source, file, "latents")?;
+        let axes = array.axes();
+        if axes.channels != channels {
+            return Err(wrong(
+                format!("latents in {}", array.name()),
+                format!(
+                    "a clip [1, {channels}, t, h, w] or [{channels}, t, h, w], as the model has {channels} channels"
+                ),
+                format!("{} channels, {} frames of {}", axes.channels, axes.frames, axes.size),
+            ));
+        }
+        Ok(Self { array, scale })
+    }
+
+    /// Channels, number of latent frames, extent.
+    pub fn axes(&self) -> ClipAxes {
+        self.array.axes()
+    }
+
+    /// Whether they are the VAE's own, already divided by the model's scaling factor.
+    pub fn are_unscaled(&self) -> bool {
+        self.scale.unscaled
+    }
+
+    /// Reads `frames`, `[c, frames, h, w]`, and nothing else.
+    ///
+    /// # Errors
+    /// [`Error::Input`](crate::Error::Input) for frames that there are not and for values that are not finite, [`Error::Io`](crate::Error::Io).
+    pub async fn read(&self, frames: Range<u64>) -> Result<HostTensor> {
+        let mut data = self.array.read(frames).await?;
+        self.scale.apply(&mut data);
+        let ClipAxes { channels, size, .. } = self.axes();
+        let [channels, height, width] = [channels, size.height, size.width].map(|axis| axis as usize);
+        let frames = data.len() / (channels * height * width);
+        Ok(HostTensor { shape: vec![channels, frames, height, width], data })
+    }
+}
+
+/// The shape of the latents in `source`, of which only the header is read.
+///
+/// # Errors
+/// As [`crate::read_latents`].
+pub async fn latents_shape(source: &dyn ByteSource, name: Option<&str>) -> Result<Vec<u64>> {
+    find_latents(source, name).await.map(|(file, _)| file.info().shape.clone())
+}
+
+/// Whether an array of this shape is a clip, whatever is made of it: five axes, of which the third, time, is more than 1. `[n, c, h, w]` and `[n, c, 1, h, w]` are images, unless a
+/// clip is asked for by the name of the output.
+pub fn is_clip(shape: &[u64]) -> bool {
+    matches!(shape, [_, _, 2..=u64::MAX, _, _])
+}

@@ -1,0 +1,86 @@
+//! How many frames belong to how many latents, and what is added at the end.
+
+use wgvae::internals::clip_files::{FrameSource as _, Pad, Padded, PlanarFrame};
+use wgvae::internals::clips::TimeFactor;
+
+use super::{Frames, assert_says, frame, size, take_all};
+
+const FOUR: TimeFactor = TimeFactor::FOUR;
+
+#[test]
+fn the_first_latent_is_a_frame_and_each_later_one_four() {
+    let cases = [(1, 1), (2, 5), (3, 9), (21, 81), (31, 121)];
+    for (latents, frames) in cases {
+        assert_eq!(FOUR.frames(latents), Some(frames));
+        assert_eq!(FOUR.latents(frames), Some(latents));
+        assert_eq!(FOUR.missing(frames), 0);
+    }
+    let missing: Vec<u64> = (0..10).map(|frames| FOUR.missing(frames)).collect();
+    assert_eq!(missing, [1, 0, 3, 2, 1, 0, 3, 2, 1, 0]);
+    for frames in [0, 2, 3, 4, 6] {
+        assert_eq!(FOUR.latents(frames), None);
+    }
+    assert_eq!(FOUR.frames(0), None);
+    assert_eq!(FOUR.frames(u64::MAX), None);
+    assert_eq!(FOUR.missing(u64::MAX), 2, "2^64 - 1 is 4n + 3");
+    assert_eq!(TimeFactor::new(0), None);
+    let images = TimeFactor::new(1).unwrap();
+    assert_eq!((images.frames(7), images.missing(7)), (Some(7), 0));
+}
+
+/// The numbers of the frames that come of `count` frames.
+fn padded(count: u64, pad: Pad, is_known: bool) -> (Vec<u64>, Padded) {
+    let mut source = Padded::new(Box::new(Frames::new(count, is_known)), FOUR, Some(pad)).unwrap();
+    let frames = take_all(&mut source).unwrap();
+    assert_eq!(source.next().unwrap(), None, "the end stays the end");
+    let number = |found: &PlanarFrame| (0..count).find(|&number| frame(size(2, 1), number) == *found).unwrap();
+    (frames.iter().map(number).collect(), source)
+}
+
+/// Worked by hand after `pad_video_temporal` of numz' node, and `ByteDance`'s `torch.cat([video, last.repeat(...)])`.
+#[test]
+fn frames_are_repeated_or_mirrored() {
+    for is_known in [true, false] {
+        let frames = |count, pad| padded(count, pad, is_known).0;
+        assert_eq!(frames(5, Pad::Repeat), [0, 1, 2, 3, 4]);
+        assert_eq!(frames(6, Pad::Repeat), [0, 1, 2, 3, 4, 5, 5, 5, 5]);
+        assert_eq!(frames(8, Pad::Repeat), [0, 1, 2, 3, 4, 5, 6, 7, 7]);
+        assert_eq!(frames(6, Pad::Mirror), [0, 1, 2, 3, 4, 5, 4, 3, 2]);
+        assert_eq!(frames(8, Pad::Mirror), [0, 1, 2, 3, 4, 5, 6, 7, 6]);
+        assert_eq!(frames(3, Pad::Mirror), [0, 1, 2, 1, 0]);
+        assert_eq!(frames(2, Pad::Mirror), [0, 1, 1, 1, 1], "too few to mirror");
+        assert_eq!(frames(1, Pad::Mirror), [0]);
+    }
+}
+
+#[test]
+fn what_is_added_is_said() {
+    for is_known in [true, false] {
+        let (_, source) = padded(6, Pad::Mirror, is_known);
+        assert_eq!(source.added(), 3);
+        let text = source.remark().unwrap();
+        assert!(
+            text.contains("6 frames, and 3 added") && text.contains("backwards") && text.contains("cut 3"),
+            "{text}"
+        );
+        assert_eq!(padded(5, Pad::Mirror, is_known).1.remark(), None);
+        assert!(padded(2, Pad::Mirror, is_known).1.remark().unwrap().contains("the last one again"));
+    }
+    let source = Padded::new(Box::new(Frames::new(6, true)), FOUR, Some(Pad::Repeat)).unwrap();
+    assert_eq!((source.frames(), source.added()), (Some(9), 3), "known beforehand");
+}
+
+#[test]
+fn counts_that_do_not_fit_are_errors_without_padding() {
+    let parts = ["frames of frames", "such as 9", "--pad repeat or mirror adds 3", "found 6"];
+    assert_says(Padded::new(Box::new(Frames::new(6, true)), FOUR, None), &parts);
+    let mut pipe = Padded::new(Box::new(Frames::new(6, false)), FOUR, None).unwrap();
+    assert_says(take_all(&mut pipe), &parts);
+    for pad in [None, Some(Pad::Repeat), Some(Pad::Mirror)] {
+        assert_says(Padded::new(Box::new(Frames::new(0, true)), FOUR, pad), &["at least one", "none"]);
+        let mut empty = Padded::new(Box::new(Frames::new(0, false)), FOUR, pad).unwrap();
+        assert_says(take_all(&mut empty), &["at least one", "none"]);
+    }
+    let mut fits = Padded::new(Box::new(Frames::new(5, false)), FOUR, None).unwrap();
+    assert_eq!(take_all(&mut fits).unwrap().len(), 5);
+}

@@ -1,0 +1,280 @@
+//! Video files: how `ffmpeg` is asked, and what becomes of it when it fails. Scripts in `tests/fixtures/ffmpeg` stand for it; where there is a real one, clips go through that too.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use wgvae::Result;
+use wgvae::internals::clip_files::{
+    Bits, ClipName, Codec, Direct, Ffmpeg, FfmpegSink, FfmpegSource, Fps, FrameSink as _, FrameSource as _,
+    PlanarFrame, SinkOptions, Y4mSink, Y4mSource, create_sink, open_source,
+};
+
+use super::{assert_says, folder, frame, furthest, give, give_all, names, size, take_all};
+
+/// One of the scripts.
+fn script(name: &str) -> Ffmpeg {
+    let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/ffmpeg").join(name);
+    Ffmpeg { program, ..Ffmpeg::default() }
+}
+
+fn sink(ffmpeg: &Ffmpeg, path: &Path, bits: Option<Bits>, side: u32) -> Result<FfmpegSink<'static>> {
+    let fps = Fps { frames: 30000, seconds: 1001 };
+    FfmpegSink::start(ffmpeg, path, &Codec::of(path, bits)?, (size(side, side), fps), &Direct)
+}
+
+/// Arguments with a space between, without the name of a file that has another one every time.
+fn arguments(path: &Path) -> String {
+    let text = std::fs::read_to_string(path).unwrap();
+    let hidden = |line: &str| if line.starts_with("file:") { "FILE".to_owned() } else { line.to_owned() };
+    text.lines().map(hidden).collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn it_gets_twelve_bits_and_is_told_what_they_mean() {
+    let (dir, path) = folder();
+    let pixels = PlanarFrame { size: size(2, 2), data: [[1.0; 4], [-1.0; 4], [0.0; 4]].concat() };
+    let expected = [
+        ("a.mp4", None, "-c:v libx264 -crf 16 -preset medium -movflags +faststart -pix_fmt yuv420p", "mp4"),
+        (
+            "a.mp4",
+            Some(Bits::Ten),
+            "-c:v libx265 -crf 16 -tag:v hvc1 -x265-params log-level=error -movflags +faststart -pix_fmt yuv420p10le",
+            "mp4",
+        ),
+        ("a.webm", Some(Bits::Twelve), "-c:v libvpx-vp9 -crf 20 -b:v 0 -row-mt 1 -pix_fmt yuv420p12le", "webm"),
+        ("a.mov", None, "-c:v prores_ks -profile:v 3 -vendor apl0 -pix_fmt yuv422p10le", "mov"),
+    ];
+    for (name, bits, codec, container) in expected {
+        give_all(&mut sink(&script("records"), &path(name), bits, 2).unwrap(), &[pixels.clone(), pixels.clone()])
+            .unwrap();
+        assert_eq!(
+            arguments(&path("arguments")),
+            format!(
+                "-hide_banner -loglevel error -f yuv4mpegpipe -i pipe:0 \
+                -vf setparams=range=tv:color_primaries=bt709:color_trc=bt709:colorspace=bt709,\
+                scale=in_color_matrix=bt709:in_range=tv:out_color_matrix=bt709:out_range=tv:flags=bicubic+accurate_rnd+full_chroma_int \
+                {codec} \
+                -color_primaries bt709 -color_trc bt709 -colorspace bt709 -color_range tv -f {container} -y FILE"
+            )
+        );
+        let given = std::fs::read(path(name)).unwrap();
+        assert!(given.starts_with(b"YUV4MPEG2 W2 H2 F30000:1001 XCOLORRANGE=LIMITED C444p12\nFRAME\n"), "{name}");
+        let mut read = Y4mSource::open(&path(name)).unwrap();
+        let found = take_all(&mut read).unwrap();
+        assert!(found.len() == 2 && found.iter().all(|found| furthest(found, &pixels) < 2e-3), "{name}");
+    }
+    give_all(&mut sink(&script("records"), &path("a.gif"), None, 2).unwrap(), &[pixels]).unwrap();
+    let gif = arguments(&path("arguments"));
+    assert!(gif.contains("palettegen=stats_mode=single") && gif.ends_with("-f gif -y FILE"), "{gif}");
+    assert_eq!(names(dir.path()), ["a.gif", "a.mov", "a.mp4", "a.webm", "arguments"]);
+}
+
+#[test]
+fn whatever_it_says_it_is_listened_to() {
+    let (dir, path) = folder();
+    let frames = [0, 1].map(|number| frame(size(200, 200), number));
+    give_all(&mut sink(&script("noisy"), &path("a.mp4"), None, 200).unwrap(), &frames).unwrap();
+    assert_eq!(std::fs::metadata(path("a.mp4")).unwrap().len(), 2 * (200 * 200 * 6 + 6) + 60);
+    assert_eq!(names(dir.path()), ["a.mp4"]);
+}
+
+/// Gives frames that are larger than a pipe, until there is an error.
+fn first_error(mut sink: FfmpegSink<'_>) -> wgvae::Error {
+    let frames = (0..20).map(|number| give(&mut sink, &frame(size(200, 200), number)));
+    let failed = frames.into_iter().find_map(Result::err);
+    failed.unwrap_or_else(|| sink.finish().unwrap_err())
+}
+
+#[test]
+fn its_last_words_are_shown_and_nothing_is_left() {
+    let (dir, path) = folder();
+    let cases = [
+        ("fails", ["ffmpeg failed (exit status: 8)", "39999; 40000; Unknown encoder 'libx264'"]),
+        ("stops", ["ffmpeg ended before the last frame", ""]),
+        ("late", ["ffmpeg failed (exit status: 1)", "No space left on device"]),
+    ];
+    for (name, parts) in cases {
+        let error = first_error(sink(&script(name), &path("a.mp4"), None, 200).unwrap());
+        assert_says(Err::<(), _>(error), &[&path("a.mp4").display().to_string(), parts[0], parts[1]]);
+        assert_eq!(names(dir.path()), Vec::<String>::new(), "{name}");
+    }
+    // One frame fits into the pipe.
+    let mut quiet = sink(&script("stops"), &path("a.mp4"), None, 2).unwrap();
+    let given = give(&mut quiet, &frame(size(2, 2), 0)).map(|_| ());
+    assert_says(given.and_then(|()| quiet.finish()), &["ffmpeg"]);
+}
+
+#[test]
+fn one_that_hangs_is_ended() {
+    let (dir, path) = folder();
+    let ffmpeg = Ffmpeg { patience: Duration::from_millis(300), ..script("hangs") };
+    let start = Instant::now();
+    let error = first_error(sink(&ffmpeg, &path("a.mp4"), None, 200).unwrap());
+    assert_says(Err::<(), _>(error), &["a.mp4", "ffmpeg hangs: it took nothing for 0.3 s", "I sleep"]);
+    assert!(start.elapsed() < Duration::from_secs(20));
+    let mut last = sink(&ffmpeg, &path("a.mp4"), None, 200).unwrap();
+    assert!(give(&mut last, &frame(size(200, 200), 0)).unwrap().is_continue());
+    assert_says(last.finish(), &["ffmpeg hangs"]);
+    // Dropped, as after Ctrl-C.
+    drop(sink(&ffmpeg, &path("a.mp4"), None, 200).unwrap());
+    drop(last);
+    assert_eq!(names(dir.path()), Vec::<String>::new());
+}
+
+#[test]
+fn where_there_is_none_that_is_said() {
+    let (dir, path) = folder();
+    let ffmpeg = Ffmpeg { program: PathBuf::from("no-such-ffmpeg"), ..Ffmpeg::default() };
+    let parts = ["a.mp4", "no-such-ffmpeg on the path", "install it, or use .y4m"];
+    assert_says(sink(&ffmpeg, &path("a.mp4"), None, 2), &parts);
+    assert_eq!(names(dir.path()), Vec::<String>::new());
+    assert_says(FfmpegSource::open(&ffmpeg, &path("a.mp4")), &["a.mp4", "No such file"]);
+    std::fs::write(path("a.mp4"), b"").unwrap();
+    assert_says(FfmpegSource::open(&ffmpeg, &path("a.mp4")), &parts);
+    let ffmpeg = Ffmpeg { program: path("a.mp4"), ..Ffmpeg::default() };
+    assert_says(sink(&ffmpeg, &path("b.mp4"), None, 2), &["a.mp4", "ermission denied"]);
+}
+
+#[test]
+fn odd_sides_are_refused_where_chroma_has_half_of_them() {
+    let (_dir, path) = folder();
+    let start = |name: &str, extent| {
+        let codec = Codec::of(&path(name), None)?;
+        FfmpegSink::start(&script("records"), &path(name), &codec, (extent, Fps::default()), &Direct).map(drop)
+    };
+    assert_says(start("a.mp4", size(4, 3)), &["a.mp4", "even sides", "4x3"]);
+    assert_says(start("a.mov", size(3, 4)), &["even width", "3x4"]);
+    start("a.mov", size(4, 3)).unwrap();
+    start("a.gif", size(3, 3)).unwrap();
+}
+
+#[test]
+fn what_it_delivers_is_read() {
+    let (_dir, path) = folder();
+    let frames: Vec<_> = (0..3).map(|number| frame(size(4, 2), number)).collect();
+    give_all(&mut Y4mSink::create(&path("a.mp4"), size(4, 2), Fps::default(), Bits::Twelve, &Direct).unwrap(), &frames)
+        .unwrap();
+    let mut source = FfmpegSource::open(&script("delivers"), &path("a.mp4")).unwrap();
+    assert_eq!((source.size(), source.frames()), (size(4, 2), None));
+    let found = take_all(&mut source).unwrap();
+    assert!(found.len() == 3 && found.iter().zip(&frames).all(|(found, frame)| furthest(found, frame) < 2e-3));
+    assert_eq!(
+        arguments(&path("arguments")),
+        " -hide_banner -loglevel error -nostdin -xerror -protocol_whitelist file -i FILE -map 0:v:0 \
+        -vf scale=out_color_matrix=bt709:out_range=tv:flags=bicubic+accurate_rnd+full_chroma_int,format=yuv444p12le \
+        -fps_mode passthrough -f yuv4mpegpipe -strict -1 pipe:1"
+    );
+    // It fails after the last frame, in the middle of one, and before the first.
+    let whole = std::fs::read(path("a.mp4")).unwrap();
+    for end in [whole.len(), whole.len() - 1, 10, 0] {
+        std::fs::write(path("b.mp4"), &whole[..end]).unwrap();
+        let taken = FfmpegSource::open(&script("breaks"), &path("b.mp4")).and_then(|mut source| take_all(&mut source));
+        assert_says(taken, &["b.mp4: ffmpeg failed (exit status: 1): moov atom not found"]);
+    }
+    std::fs::write(path("b.mp4"), &whole[..whole.len() - 1]).unwrap();
+    let mut cut = FfmpegSource::open(&script("delivers"), &path("b.mp4")).unwrap();
+    assert_says(take_all(&mut cut), &["b.mp4: what ffmpeg delivers is wrong: cut short within frame 3"]);
+    std::fs::write(path("b.mp4"), b"YUV4MPEG2 W2 H2\n").unwrap();
+    assert_says(
+        take_all(&mut FfmpegSource::open(&script("delivers"), &path("b.mp4")).unwrap()),
+        &["at least one", "none"],
+    );
+    assert_says(FfmpegSource::open(&script("stops"), &path("b.mp4")), &["what ffmpeg delivers is wrong: it is empty"]);
+}
+
+/// Smooth, as chroma of half the size and a lossy codec want it: a ramp of two colours, a little other in each frame.
+fn ramp(number: u32) -> PlanarFrame {
+    let value = |channel: u32, x: u32, y: u32| match channel {
+        0 => x as f32 / 63.0,
+        1 => 0.2 + number as f32 * 0.02,
+        _ => y as f32 / 47.0,
+    };
+    let rows = (0..3).flat_map(|channel| (0..48).flat_map(move |y| (0..64).map(move |x| value(channel, x, y))));
+    PlanarFrame { size: size(64, 48), data: rows.map(|value| 2.0 * value - 1.0).collect() }
+}
+
+/// The one of this machine.
+fn real() -> Option<Ffmpeg> {
+    let ffmpeg = Ffmpeg::default();
+    if Command::new(&ffmpeg.program).arg("-version").output().is_err() {
+        eprintln!("SKIPPED: there is no ffmpeg on the path");
+        return None;
+    }
+    Some(ffmpeg)
+}
+
+/// Every video and every number of bits goes through the real one and comes back, in the right colours and in the right number of frames.
+#[test]
+fn clips_go_through_the_ffmpeg_of_this_machine() {
+    let Some(ffmpeg) = real() else { return };
+    let (_dir, path) = folder();
+    let frames: Vec<_> = (0..5).map(ramp).collect();
+    // Off at most, and in the mean, of a range of 2.
+    let cases = [
+        ("a.mp4", None, 0.12, 0.012),
+        ("a.mp4", Some(Bits::Ten), 0.12, 0.012),
+        ("a.mp4", Some(Bits::Twelve), 0.12, 0.012),
+        ("a.webm", None, 0.12, 0.015),
+        ("a.webm", Some(Bits::Ten), 0.12, 0.015),
+        ("a.webm", Some(Bits::Twelve), 0.12, 0.015),
+        ("a.mov", None, 0.06, 0.006),
+        ("a.gif", None, 0.5, 0.06),
+    ];
+    for (name, bits, most, mean) in cases {
+        let clip = ClipName::of(&path(name)).unwrap().unwrap();
+        let options =
+            SinkOptions { size: size(64, 48), frames: 5, fps: Fps::default(), bits, files: &Direct, ffmpeg: &ffmpeg };
+        give_all(&mut *create_sink(&clip, options).unwrap(), &frames).unwrap();
+        let found = take_all(&mut *open_source(&clip, None, &ffmpeg).unwrap()).unwrap();
+        assert_eq!(found.len(), 5, "{name} {bits:?}");
+        for (found, frame) in found.iter().zip(&frames) {
+            let off = furthest(found, frame);
+            let sum: f32 = found.data.iter().zip(&frame.data).map(|(found, frame)| (found - frame).abs()).sum();
+            let off_by = sum / found.data.len() as f32;
+            println!("{name} {bits:?}: off by {off} at most, {off_by} in the mean");
+            assert!(off < most && off_by < mean, "{name} {bits:?}: {off} at most, {off_by} in the mean");
+        }
+    }
+    for name in ["a.mp4", "a.webm", "a.mov"] {
+        let said = Command::new(&ffmpeg.program).arg("-i").arg(path(name)).output().unwrap().stderr;
+        let said = String::from_utf8_lossy(&said);
+        assert!(said.contains("(tv, bt709, progressive)"), "{said}");
+    }
+    std::fs::write(path("b.mp4"), &std::fs::read(path("a.mp4")).unwrap()[..300]).unwrap();
+    assert_says(FfmpegSource::open(&ffmpeg, &path("b.mp4")), &["b.mp4: ffmpeg failed"]);
+}
+
+/// With the matrix that y4m does not name the colour is what it was: within a level of 8 bits, as `ffmpeg` is no more exact (zimg is: 2 levels of 12 bits).
+#[test]
+fn our_y4m_has_the_colours_that_it_had_for_the_ffmpeg_of_this_machine() {
+    let Some(ffmpeg) = real() else { return };
+    let (_dir, path) = folder();
+    let (y4m, frame) = (path("c.y4m"), ramp(0));
+    give_all(
+        &mut Y4mSink::create(&y4m, frame.size, Fps::default(), Bits::Twelve, &Direct).unwrap(),
+        std::slice::from_ref(&frame),
+    )
+    .unwrap();
+    let mut command = Command::new(&ffmpeg.program);
+    command.args(["-v", "error", "-i"]).arg(&y4m);
+    command.args([
+        "-vf",
+        "scale=in_color_matrix=bt709:in_range=tv:flags=accurate_rnd+full_chroma_int",
+        "-f",
+        "rawvideo",
+        "-pix_fmt",
+        "rgb48le",
+        "-",
+    ]);
+    let output = command.output().unwrap();
+    assert!(output.status.success() && output.stdout.len() == 64 * 48 * 6);
+    let plane = 64 * 48;
+    for (index, pixel) in output.stdout.as_chunks::<6>().0.iter().enumerate() {
+        for channel in 0..3 {
+            let level = u16::from_le_bytes([pixel[2 * channel], pixel[2 * channel + 1]]);
+            let value = f32::from(level) / 65535.0 * 2.0 - 1.0;
+            assert!((value - frame.data[channel * plane + index]).abs() < 9e-3, "pixel {index}, channel {channel}");
+        }
+    }
+}
