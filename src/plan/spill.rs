@@ -261,7 +261,7 @@ impl Uses {
                 self.items.extend(used);
             }
             Action::Fetch { from: HostSource::Input(_), to } | Action::Recall { to, .. } => {
-                self.items.push((to.0, true))
+                self.items.push((to.0, true));
             }
             Action::Fetch { .. } | Action::Park { .. } => unreachable!("a plan is spilled once"),
         }

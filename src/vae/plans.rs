@@ -52,68 +52,68 @@ pub(super) fn plan(config: &AutoencoderConfig, job: &Job, limits: &DeviceLimits,
     limits.validate()?;
     check_storage(base.storage, limits)?;
     match *job {
-        Job::Decode { latent_size, unscaled, options } => {
-            check_size("size", latent_size)?;
-            check_image(config.image_size(latent_size, unscaled))?;
-            if let Some(grid) = options.tiling.grid(latent_size) {
-                tile_plans::check_patch(config, unscaled)?;
-                let options = tile_plans::tile_options(&options);
-                let tile = |latent_size| Job::Decode { latent_size, unscaled, options };
-                let plan = |size| plan(config, &tile(size), limits, base);
-                return TilePlans::new(&grid, plan).map(TilePlans::into_largest);
-            }
-            let graph = |size| networks::decoder(config, size, unscaled);
-            let plan_options = PlanOptions {
-                output: options.output,
-                profile: options.profile,
-                memory_budget: options.memory_budget,
-                parking: options.parking.allowed(limits),
-                ..base.clone()
-            };
-            match options.tiling.measured_size(latent_size) {
-                Some(small) => Plan::estimated(&graph(latent_size), &graph(small), limits, &plan_options),
-                None => Plan::new(&graph(latent_size), limits, &plan_options),
-            }
-        }
+        Job::Decode { latent_size, unscaled, options } => decode(config, latent_size, unscaled, options, limits, base),
         Job::Encode { image_size, options } => {
-            check_image(image_size)?;
-            check_encoded(config, image_size)?;
-            let plan_options = PlanOptions {
-                profile: options.profile,
-                memory_budget: options.memory_budget,
-                parking: options.parking.allowed(limits),
-                ..base.clone()
-            };
-            Plan::new(&networks::encoder(config, image_size), limits, &plan_options)
+            check_frames(config, image_size)?;
+            Plan::new(&networks::encoder(config, image_size), limits, &of_encode(&options, limits, base))
         }
         Job::DecodePart { latent_size, unscaled, part, states, options } => {
             check_clip(config)?;
-            check_size("size", latent_size)?;
-            check_image(config.image_size(latent_size, unscaled))?;
+            check_latents(config, latent_size, unscaled)?;
             check_whole(&options)?;
-            let plan_options = PlanOptions {
-                output: options.output,
-                profile: options.profile,
-                memory_budget: options.memory_budget,
-                parking: options.parking.allowed(limits),
-                states,
-                ..base.clone()
-            };
+            let plan_options = PlanOptions { states, ..of_decode(&options, limits, base) };
             Plan::new(&networks::part_of_decoder(config, part, latent_size, unscaled), limits, &plan_options)
         }
         Job::EncodePart { image_size, part, states, options } => {
             check_clip(config)?;
-            check_image(image_size)?;
-            check_encoded(config, image_size)?;
-            let plan_options = PlanOptions {
-                profile: options.profile,
-                memory_budget: options.memory_budget,
-                parking: options.parking.allowed(limits),
-                states,
-                ..base.clone()
-            };
+            check_frames(config, image_size)?;
+            let plan_options = PlanOptions { states, ..of_encode(&options, limits, base) };
             Plan::new(&networks::part_of_encoder(config, part, image_size), limits, &plan_options)
         }
+    }
+}
+
+/// Plans the decode of an image: whole, in tiles, or by an estimate.
+fn decode(
+    config: &AutoencoderConfig,
+    latent_size: Size,
+    unscaled: bool,
+    options: DecodeOptions,
+    limits: &DeviceLimits,
+    base: &PlanOptions,
+) -> Result<Plan> {
+    check_latents(config, latent_size, unscaled)?;
+    if let Some(grid) = options.tiling.grid(latent_size) {
+        tile_plans::check_patch(config, unscaled)?;
+        let options = tile_plans::tile_options(&options);
+        let tile = |latent_size| Job::Decode { latent_size, unscaled, options };
+        let plan = |size| plan(config, &tile(size), limits, base);
+        return TilePlans::new(&grid, plan).map(TilePlans::into_largest);
+    }
+    let graph = |size| networks::decoder(config, size, unscaled);
+    let plan_options = of_decode(&options, limits, base);
+    match options.tiling.measured_size(latent_size) {
+        Some(small) => Plan::estimated(&graph(latent_size), &graph(small), limits, &plan_options),
+        None => Plan::new(&graph(latent_size), limits, &plan_options),
+    }
+}
+
+fn of_decode(options: &DecodeOptions, limits: &DeviceLimits, base: &PlanOptions) -> PlanOptions {
+    PlanOptions {
+        output: options.output,
+        profile: options.profile,
+        memory_budget: options.memory_budget,
+        parking: options.parking.allowed(limits),
+        ..base.clone()
+    }
+}
+
+fn of_encode(options: &EncodeOptions, limits: &DeviceLimits, base: &PlanOptions) -> PlanOptions {
+    PlanOptions {
+        profile: options.profile,
+        memory_budget: options.memory_budget,
+        parking: options.parking.allowed(limits),
+        ..base.clone()
     }
 }
 
@@ -148,8 +148,15 @@ fn check_whole(options: &DecodeOptions) -> Result<()> {
     Ok(())
 }
 
+/// Refuses latents of sizes that nobody means.
+fn check_latents(config: &AutoencoderConfig, latent_size: Size, unscaled: bool) -> Result<()> {
+    check_size("size", latent_size)?;
+    check_image(config.image_size(latent_size, unscaled))
+}
+
 /// Refuses images that no latent comes of, and those of more latents than anyone means.
-fn check_encoded(config: &AutoencoderConfig, image_size: Size) -> Result<()> {
+fn check_frames(config: &AutoencoderConfig, image_size: Size) -> Result<()> {
+    check_image(image_size)?;
     let latents = config.latent_size(image_size, true);
     if latents.width == 0 || latents.height == 0 {
         let least = config.spatial_factor();

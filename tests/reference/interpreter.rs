@@ -166,7 +166,7 @@ impl Memory<'_> {
                 let (frames, table) = self.states.get_mut(&self.plan.states[state.0].name).unwrap();
                 match part {
                     StatePart::Frames(at) => {
-                        frames[usize::try_from(*at).unwrap()..][..content.len()].copy_from_slice(content)
+                        frames[usize::try_from(*at).unwrap()..][..content.len()].copy_from_slice(content);
                     }
                     StatePart::Table => table[..content.len()].copy_from_slice(content),
                 }
