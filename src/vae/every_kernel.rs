@@ -6,8 +6,10 @@ use crate::error::Result;
 use crate::gpu::Gpu;
 use crate::kernels::Variant;
 use crate::limits::{DeviceKind, DeviceLimits};
+use crate::model::blocks::Part;
 use crate::model::config::{AutoencoderConfig, FAMILIES, Kl, Network};
-use crate::model::networks::{decoder, encoder};
+use crate::model::graph::Graph;
+use crate::model::networks::{decoder, encoder, part_of_decoder, part_of_encoder};
 use crate::plan::{ChannelOrder, Output, Plan, PlanOptions};
 use crate::tensor::{Bytes, Size, Storage};
 
@@ -38,10 +40,7 @@ pub fn every_variant(storage: Storage) -> Result<BTreeSet<Variant>> {
     for config in &configs {
         for (kind, output, chunk, size) in CASES {
             let latents = Size { width: size, height: size };
-            let mut graphs = vec![decoder(config, latents, false), decoder(config, latents, true)];
-            if output == Output::Raw {
-                graphs.push(encoder(config, config.image_size(latents, true)));
-            }
+            let graphs = graphs(config, latents, output);
             for limits in [DeviceLimits::webgpu_default(), roomy()] {
                 let limits = DeviceLimits { kind, shader_f16: storage == Storage::F16, ..limits };
                 let options = PlanOptions { chunk_limit: Bytes(chunk), ..PlanOptions::new(storage, output) };
@@ -52,6 +51,19 @@ pub fn every_variant(storage: Storage) -> Result<BTreeSet<Variant>> {
         }
     }
     Ok(variants)
+}
+
+/// What there is to be planned for `output`: images, and parts of clips.
+fn graphs(config: &AutoencoderConfig, latents: Size, output: Output) -> Vec<Graph> {
+    let image = config.image_size(latents, true);
+    let parts: &[Part] = if config.has_time() && !output.stays() { &[Part::First, Part::Next] } else { &[] };
+    let mut graphs = vec![decoder(config, latents, false), decoder(config, latents, true)];
+    graphs.extend(parts.iter().map(|part| part_of_decoder(config, *part, latents, true)));
+    if output == Output::Raw {
+        graphs.push(encoder(config, image));
+        graphs.extend(parts.iter().map(|part| part_of_encoder(config, *part, image)));
+    }
+    graphs
 }
 
 /// Compiles [`every_variant`] on `gpu`. Returns the name of the file of each.
