@@ -38,10 +38,12 @@ function estimatesOfSd15(html) {
   const tables = html.split('<table>').filter((table) => table.includes('stored as') && table.includes('InvokeAI, in use'));
   assert.equal(tables.length, 1, 'one table of estimates for the pictures that were measured');
   const [head, ...rows] = tables[0].split('<tr>').slice(1).map((row) => [...row.matchAll(/<t[hd][^>]*>(.*?)<\/t[hd]>/g)].map((match) => match[1]));
-  return rows.filter(([model]) => model === 'sd15').map(([, size, stored, ...numbers]) => ({
-    side: Number(size.split('x')[0]),
-    stored,
+  const named = rows.map((row) => new Map(row.map((cell, index) => [head[index], cell])));
+  // The page estimates decodes alone.
+  return named.filter((row) => row.get('model') === 'sd15' && row.get('direction') === 'decode').map((row) => ({
+    side: Number(row.get('size')?.split('x')[0]),
+    stored: row.get('stored as'),
     // What is in brackets is a ratio.
-    estimates: new Map(numbers.map((number, index) => [head[index + 3], number.split(' ')[0]])),
+    estimates: new Map([...row].map(([name, cell]) => [name, cell.split(' ')[0]])),
   }));
 }
