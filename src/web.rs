@@ -4,6 +4,7 @@
 #![expect(unreachable_pub, reason = "wasm-bindgen exports public functions only")]
 
 mod checkpoint;
+mod clips;
 mod decode;
 mod device;
 mod encode;

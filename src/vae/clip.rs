@@ -8,18 +8,37 @@ use super::options::{DecodeOptions, EncodeOptions};
 use super::{Images, Latents, Pixels, Ready, Rows, Vae};
 use crate::error::{Error, Result};
 use crate::gpu::{Control, Input, RunReport, States};
+use crate::plan::Plan;
 use crate::tensor::{HostTensor, Size};
 
 /// A clip that is being decoded or encoded. An error in the middle ends it: begin another.
 #[derive(Debug)]
 pub struct Clip<'a> {
     vae: &'a mut Vae,
+    state: ClipState,
+}
+
+/// How far a clip is, and what its parts have kept: for callers who cannot hold on to the VAE until it ends. Others have [`Clip`].
+#[derive(Debug)]
+pub struct ClipState {
     plans: ClipPlans,
     /// The job of the first part, and of those after it.
     jobs: [Job; 2],
     /// None while a part runs, and after one that failed.
     states: Option<States>,
     parts: u64,
+}
+
+impl ClipState {
+    /// Its plans: peaks are known before anything is allocated.
+    pub fn plans(&self) -> &ClipPlans {
+        &self.plans
+    }
+
+    /// The plan of its next part.
+    fn next(&self) -> &Plan {
+        self.plans.of(self.parts > 0)
+    }
 }
 
 impl Vae {
@@ -34,10 +53,24 @@ impl Vae {
         unscaled: bool,
         options: &DecodeOptions,
     ) -> Result<Clip<'_>> {
+        let state = self.begin_decode(latent_size, unscaled, options).await?;
+        Ok(Clip { vae: self, state })
+    }
+
+    /// The same for callers who cannot hold on to the VAE: its parts are decoded by [`Self::decode_part`].
+    ///
+    /// # Errors
+    /// See [`Self::decode_clip`].
+    pub async fn begin_decode(
+        &mut self,
+        latent_size: Size,
+        unscaled: bool,
+        options: &DecodeOptions,
+    ) -> Result<ClipState> {
         let unscaled = unscaled || self.planner.unscaled();
         let plans = self.planner.plan_clip_decode(latent_size, unscaled, options)?;
         let jobs = plans.decodes(latent_size, unscaled, *options);
-        self.clip(plans, jobs).await
+        self.begin_clip(plans, jobs).await
     }
 
     /// Begins to encode a clip of frames of `image_size` pixels. Allocates what its parts keep for each other.
@@ -48,42 +81,31 @@ impl Vae {
     pub async fn encode_clip(&mut self, image_size: Size, options: &EncodeOptions) -> Result<Clip<'_>> {
         let plans = self.planner.plan_clip_encode(image_size, options)?;
         let jobs = plans.encodes(image_size, *options);
-        self.clip(plans, jobs).await
+        let state = self.begin_clip(plans, jobs).await?;
+        Ok(Clip { vae: self, state })
     }
 
-    async fn clip(&mut self, plans: ClipPlans, jobs: [Job; 2]) -> Result<Clip<'_>> {
+    async fn begin_clip(&mut self, plans: ClipPlans, jobs: [Job; 2]) -> Result<ClipState> {
         self.check_loaded(&jobs[1])?;
         // What is ready now is of no use to a clip, and would add to its peak.
         self.ready = None;
         let states = States::new(&self.gpu, &plans.next.states).await?;
-        Ok(Clip { vae: self, plans, jobs, states: Some(states), parts: 0 })
-    }
-}
-
-impl Clip<'_> {
-    /// Its plans: peaks are known before anything is allocated.
-    pub fn plans(&self) -> &ClipPlans {
-        &self.plans
+        Ok(ClipState { plans, jobs, states: Some(states), parts: 0 })
     }
 
-    /// Frames of the input that the next part takes: of latents always one; of images one at first, and then as many as one latent stands for.
-    pub fn wants(&self) -> u32 {
-        self.plans.of(self.parts > 0).input().frames
-    }
-
-    /// Decodes frame `index` of `latents`, which is the clip's next, and hands the frames that come of it to `sink`, in order.
+    /// Decodes the next part of `clip`. See [`Clip::decode`].
     ///
     /// # Errors
-    /// [`Error::Input`] when the latents do not fit the clip, or an error has ended it; [`Error::Cancelled`], [`Error::NotFinite`], [`Error::Device`],
-    /// [`Error::HostMemory`], or what `sink` returned.
-    pub async fn decode(
+    /// See [`Clip::decode`].
+    pub async fn decode_part(
         &mut self,
+        clip: &mut ClipState,
         latents: &Latents,
         index: u32,
         control: &mut Control<'_>,
         sink: &mut dyn FnMut(Pixels) -> Result<()>,
     ) -> Result<RunReport> {
-        let planes = self.plans.of(self.parts > 0).input();
+        let planes = clip.next().input();
         let (channels, size) = (latents.channels(), latents.size());
         if (channels, size) != (planes.channels, planes.size) {
             return Err(Error::Input {
@@ -92,51 +114,29 @@ impl Clip<'_> {
                 found: format!("{channels} of {size}"),
             });
         }
-        latents.check(self.vae.config(), latents.are_unscaled() || self.vae.planner.unscaled(), index)?;
-        let input = latents.input(index, &self.plans.of(self.parts > 0).inputs)?;
-        let (frames, report) = self.run(&input, control).await?;
+        latents.check(self.config(), latents.are_unscaled() || self.planner.unscaled(), index)?;
+        let input = latents.input(index, &clip.next().inputs)?;
+        let (frames, report) = self.run_part(clip, &input, control).await?;
         frames.into_iter().try_for_each(sink)?;
         Ok(report)
     }
 
-    /// Encodes the clip's next [`Self::wants`] frames, `[frames, 3, h, w]` in -1..1. What comes of them is a frame of the VAE's own latents:
-    /// see [`super::Encoded::moments`].
-    ///
-    /// # Errors
-    /// [`Error::Input`] when the frames do not fit the clip, or an error has ended it; [`Error::Cancelled`], [`Error::NotFinite`], [`Error::Device`],
-    /// [`Error::HostMemory`].
-    pub async fn encode(&mut self, frames: &Images, control: &mut Control<'_>) -> Result<(HostTensor, RunReport)> {
-        let planes = self.plans.of(self.parts > 0).input();
-        let (count, size) = (frames.count(), frames.size());
-        if (count, size) != (planes.frames, planes.size) {
-            return Err(Error::Input {
-                what: "frames of the clip".to_owned(),
-                expected: format!("{} of {}", planes.frames, planes.size),
-                found: format!("{count} of {size}"),
-            });
-        }
-        let input = Input::Host(vec![Cow::Borrowed(frames.all(planes.channels)?)]);
-        let result = self.plans.of(self.parts > 0).result;
-        let (parts, report) = self.run(&input, control).await?;
-        let data = parts.into_iter().flat_map(|part| match part {
-            Pixels::Raw(values) => values,
-            Pixels::Rgba8(_) => unreachable!("an encode is planned for floats"),
-        });
-        let shape = vec![result.channels as usize, result.size.height as usize, result.size.width as usize];
-        Ok((HostTensor { shape, data: data.collect() }, report))
-    }
-
-    /// Runs the next part, and gives the frames that come of it.
-    async fn run(&mut self, input: &Input<'_>, control: &mut Control<'_>) -> Result<(Vec<Pixels>, RunReport)> {
-        let Some(states) = self.states.take() else {
+    /// Runs the next part of `clip`, and gives the frames that come of it.
+    async fn run_part(
+        &mut self,
+        clip: &mut ClipState,
+        input: &Input<'_>,
+        control: &mut Control<'_>,
+    ) -> Result<(Vec<Pixels>, RunReport)> {
+        let Some(states) = clip.states.take() else {
             return Err(Error::Input {
                 what: "clip".to_owned(),
                 expected: "one that no error has ended: begin another".to_owned(),
-                found: format!("one that ended after {} parts", self.parts),
+                found: format!("one that ended after {} parts", clip.parts),
             });
         };
-        self.vae.prepare_job(self.jobs[usize::from(self.parts > 0)]).await?;
-        let Some(Ready { prepared, .. }) = &mut self.vae.ready else { return Err(Error::Cancelled) };
+        self.prepare_job(clip.jobs[usize::from(clip.parts > 0)]).await?;
+        let Some(Ready { prepared, .. }) = &mut self.ready else { return Err(Error::Cancelled) };
         prepared.put_states(states);
         let (result, output) = (prepared.plan().result, prepared.plan().output);
         let mut frames: Vec<Pixels> =
@@ -152,16 +152,70 @@ impl Clip<'_> {
         let run = prepared.run(input, control, &mut place).await;
         match run {
             Ok(report) => {
-                self.states = Some(prepared.take_states());
-                self.parts += 1;
+                clip.states = Some(prepared.take_states());
+                clip.parts += 1;
                 Ok((frames, report))
             }
             Err(error) => {
                 // Whatever state its buffers are in, and what they keep: nothing of it is used again.
-                self.vae.ready = None;
+                self.ready = None;
                 Err(error)
             }
         }
+    }
+}
+
+impl Clip<'_> {
+    /// Its plans: peaks are known before anything is allocated.
+    pub fn plans(&self) -> &ClipPlans {
+        &self.state.plans
+    }
+
+    /// Frames of the input that the next part takes: of latents always one; of images one at first, and then as many as one latent stands for.
+    pub fn wants(&self) -> u32 {
+        self.state.next().input().frames
+    }
+
+    /// Decodes frame `index` of `latents`, which is the clip's next, and hands the frames that come of it to `sink`, in order.
+    ///
+    /// # Errors
+    /// [`Error::Input`] when the latents do not fit the clip, or an error has ended it; [`Error::Cancelled`], [`Error::NotFinite`], [`Error::Device`],
+    /// [`Error::HostMemory`], or what `sink` returned.
+    pub async fn decode(
+        &mut self,
+        latents: &Latents,
+        index: u32,
+        control: &mut Control<'_>,
+        sink: &mut dyn FnMut(Pixels) -> Result<()>,
+    ) -> Result<RunReport> {
+        self.vae.decode_part(&mut self.state, latents, index, control, sink).await
+    }
+
+    /// Encodes the clip's next [`Self::wants`] frames, `[frames, 3, h, w]` in -1..1. What comes of them is a frame of the VAE's own latents:
+    /// see [`super::Encoded::moments`].
+    ///
+    /// # Errors
+    /// [`Error::Input`] when the frames do not fit the clip, or an error has ended it; [`Error::Cancelled`], [`Error::NotFinite`], [`Error::Device`],
+    /// [`Error::HostMemory`].
+    pub async fn encode(&mut self, frames: &Images, control: &mut Control<'_>) -> Result<(HostTensor, RunReport)> {
+        let planes = self.state.next().input();
+        let (count, size) = (frames.count(), frames.size());
+        if (count, size) != (planes.frames, planes.size) {
+            return Err(Error::Input {
+                what: "frames of the clip".to_owned(),
+                expected: format!("{} of {}", planes.frames, planes.size),
+                found: format!("{count} of {size}"),
+            });
+        }
+        let input = Input::Host(vec![Cow::Borrowed(frames.all(planes.channels)?)]);
+        let result = self.state.next().result;
+        let (parts, report) = self.vae.run_part(&mut self.state, &input, control).await?;
+        let data = parts.into_iter().flat_map(|part| match part {
+            Pixels::Raw(values) => values,
+            Pixels::Rgba8(_) => unreachable!("an encode is planned for floats"),
+        });
+        let shape = vec![result.channels as usize, result.size.height as usize, result.size.width as usize];
+        Ok((HostTensor { shape, data: data.collect() }, report))
     }
 }
 

@@ -25,17 +25,20 @@ pub struct WebCheckpoint {
     pub(super) rejection: Rejection,
     /// What it was opened for.
     pub(super) directions: Directions,
+    /// Whether for clips.
+    pub(super) clips: bool,
 }
 
 #[wasm_bindgen(js_class = Checkpoint)]
 impl WebCheckpoint {
     /// Reads the headers of one file, or of all its shards. `config` is the text of config.json, `directions` is what weights are wanted for:
-    /// `decode`, `encode` or `both`.
+    /// `decode`, `encode` or `both`; with `clips` of clips, else of images.
     pub async fn open(
         sources: Vec<Source>,
         config: Option<String>,
         family: Option<String>,
         directions: &str,
+        clips: bool,
     ) -> Result<Self> {
         let directions = parsed(directions)?;
         let rejection = Rejection::default();
@@ -49,13 +52,13 @@ impl WebCheckpoint {
             checkpoint = checkpoint.with_family(&family)?;
         }
         // Says what is missing before anything is loaded.
-        weight_reads(&checkpoint, directions, false)?;
-        Ok(Self { checkpoint, rejection, directions })
+        weight_reads(&checkpoint, directions, clips)?;
+        Ok(Self { checkpoint, rejection, directions, clips })
     }
 
     /// The parts of the files that loading reads, in its order.
     pub fn reads(&self) -> Result<JsValue> {
-        let reads = weight_reads(&self.checkpoint, self.directions, false)?;
+        let reads = weight_reads(&self.checkpoint, self.directions, self.clips)?;
         let reads = reads.into_iter().map(|(source, offset, length)| Read { source, offset, length });
         Ok(to_js(&reads.collect::<Vec<_>>()))
     }

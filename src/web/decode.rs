@@ -39,6 +39,11 @@ enum WebOutput {
 }
 
 impl WebDecodeOptions {
+    /// Milliseconds.
+    pub(super) fn submission_target(&self) -> Option<f64> {
+        self.submission_target
+    }
+
     pub(super) fn options(&self) -> DecodeOptions {
         let output = match self.output {
             WebOutput::Canvas => Output::Picture(self.format),

@@ -15,7 +15,7 @@ use crate::vae::Planner;
 #[wasm_bindgen(js_name = Planner)]
 #[derive(Debug)]
 pub struct WebPlanner {
-    planner: Planner,
+    pub(super) planner: Planner,
 }
 
 #[derive(Serialize)]

@@ -71,8 +71,8 @@ impl WebVae {
     /// Reads the weights of what the checkpoint was opened for, one tensor at a time, each straight to the device.
     pub async fn load(gpu: &WebGpu, checkpoint: &WebCheckpoint, options: JsValue) -> Result<Self> {
         let WebLoadOptions { precision, unscaled, weights_on_host } = from_js("load options", &options)?;
-        let directions = checkpoint.directions;
-        let options = LoadOptions { precision, unscaled, weights_on_host, directions, clips: false };
+        let WebCheckpoint { directions, clips, .. } = *checkpoint;
+        let options = LoadOptions { precision, unscaled, weights_on_host, directions, clips };
         let vae = Vae::load(&gpu.gpu, &checkpoint.checkpoint, options).await;
         Ok(Self { gpu: gpu.gpu.clone(), vae: checkpoint.rejection.pass_on(vae)? })
     }

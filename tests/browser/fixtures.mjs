@@ -5,6 +5,7 @@
 import { readFile } from 'node:fs/promises';
 
 import { readSafetensors, writeSafetensors } from './safetensors.mjs';
+import { wanDecoderShapes } from './wan.mjs';
 
 /** @typedef {import('./safetensors.mjs').Tensor} Tensor */
 
@@ -40,6 +41,27 @@ export async function fixture(name) {
 }
 
 /** @typedef {Awaited<ReturnType<typeof fixture>>} Fixture */
+
+/**
+ * A golden decode of a clip: the model, its latents [1, c, t, h, w], and the frames [1, 3, 1 + 4 (t - 1), h, w] that the whole clip is in f64.
+ * @param {string} name
+ */
+export async function clipFixture(name) {
+  const { metadata, tensor } = readSafetensors(await readFile(new URL(`../fixtures/${name}.safetensors`, import.meta.url)));
+  const shape = /** @type {number[]} */ (JSON.parse(metadata.latent_shape));
+  return {
+    config: metadata.config,
+    latents: { shape, data: fill('latents', count(shape), 0, 1.7) },
+    frames: tensor('frames'),
+    /** max |torch - f64| / max |f64|, in f32 and in f16 */
+    errors: { f32: Number(metadata.frames_f32_error), f16: Number(metadata.frames_f16_error) },
+  };
+}
+
+/** The weights of a decoder of Wan's kind as a .safetensors file. @param {string} config config.json */
+export function wanModelFile(config) {
+  return writeSafetensors(wanDecoderShapes(JSON.parse(config)).map(([name, shape]) => [name, weight(name, shape)]));
+}
 
 /**
  * @param {number[]} shape
@@ -158,8 +180,10 @@ const attention = (name, width) => [
 export function weight(name, shape) {
   if (name.endsWith('.bias')) return { shape, data: fill(name, count(shape), 0, 0.17) };
   // Of a norm.
-  if (shape.length === 1) return { shape, data: fill(name, count(shape), 1, 0.35) };
-  return { shape, data: fill(name, count(shape), 0, Math.sqrt(3 / count(shape.slice(1)))) };
+  if (shape.length === 1 || name.endsWith('.gamma')) return { shape, data: fill(name, count(shape), 1, 0.35) };
+  // Clips shall not all be cut off at -1 and 1.
+  const times = name === 'decoder.conv_out.weight' && shape.length === 5 ? 2 : 1;
+  return { shape, data: fill(name, count(shape), 0, times * Math.sqrt(3 / count(shape.slice(1)))) };
 }
 
 /** @param {number[]} shape */

@@ -8,7 +8,7 @@ import { after, afterEach, before, describe } from 'node:test';
 import { fileURLToPath } from 'node:url';
 
 import { KINDS, shared } from './browsers.mjs';
-import { fixture, latentsFile, modelFile } from './fixtures.mjs';
+import { clipFixture, fixture, latentsFile, modelFile, wanModelFile } from './fixtures.mjs';
 import { writeSafetensors } from './safetensors.mjs';
 import { startServer } from './server.mjs';
 
@@ -42,14 +42,14 @@ const HARMLESS = new RegExp(
 
 /**
  * Defines the same tests for each browser. One browser runs at a time.
- * @param {{ kinds?: Kind[], models?: string[] }} options `models`: names of fixtures that the tests decode
+ * @param {{ kinds?: Kind[], models?: string[], clips?: string[] }} options `models`, `clips`: names of fixtures that the tests decode
  * @param {(session: Session) => void} define
  */
-export function inBrowsers({ kinds = KINDS, models = [] }, define) {
+export function inBrowsers({ kinds = KINDS, models = [], clips = [] }, define) {
   for (const kind of kinds.filter((kind) => KINDS.includes(kind))) {
     describe(kind, { timeout: 3 * PATIENCE }, () => {
       const session = new Session(kind);
-      before(() => session.start(models), { timeout: PATIENCE });
+      before(() => session.start(models, clips), { timeout: PATIENCE });
       afterEach(() => session.checkComplaints());
       after(() => session.stop());
       define(session);
@@ -73,10 +73,14 @@ export class Session {
     this.kind = kind;
   }
 
-  /** @param {string[]} models */
-  async start(models) {
+  /**
+   * @param {string[]} models
+   * @param {string[]} clips
+   */
+  async start(models, clips) {
     this.#folder = await mkdtemp(join(tmpdir(), 'wgvae-models-'));
     for (const name of models) await writeModel(join(this.#folder, name), await fixture(name));
+    for (const name of clips) await writeClip(join(this.#folder, name), await clipFixture(name));
     this.#server = await startServer({ root: DIST, mounts: { '/tests/': IN_PAGE, '/models/': this.#folder, '/examples/': EXAMPLES } });
     this.#browser = await shared(this.kind);
   }
@@ -199,6 +203,17 @@ async function writeModel(folder, { config, latents, image, encode }) {
   if (!encode) return;
   await writeFile(join(folder, 'both.safetensors'), modelFile(config, { encoder: true }));
   await writeFile(join(folder, 'image.safetensors'), writeSafetensors([['image', encode.image]]));
+}
+
+/**
+ * @param {string} folder
+ * @param {Awaited<ReturnType<typeof clipFixture>>} fixture
+ */
+async function writeClip(folder, { config, latents }) {
+  await mkdir(folder);
+  await writeFile(join(folder, 'config.json'), config);
+  await writeFile(join(folder, 'diffusion_pytorch_model.safetensors'), wanModelFile(config));
+  await writeFile(join(folder, 'latents.safetensors'), latentsFile(latents));
 }
 
 /**

@@ -34,6 +34,10 @@ export interface ModelOptions {
    * (a tensor `latent_tensor`), which always are.
    */
   unscaled?: boolean;
+  /**
+   * The model is for clips ({@link Decoder.clip}), not for single images: both want weights of their own. Wan, Qwen-Image and SeedVR2 know time. Default: no.
+   */
+  clips?: boolean;
   /** The most GPU memory that a decode or an encode may take, bytes, weights included. With it, packed weights stay in host memory. Default: no budget. */
   memoryBudget?: number;
   /**
@@ -86,6 +90,36 @@ export interface LoadedModel {
   destroy(): Promise<void>;
 }
 
+/** Latents of a clip: a .safetensors or .npy file, of which a frame is read at a time, or an array; `[1, c, t, h, w]` or `[c, t, h, w]`. */
+export type ClipInput =
+  | FileInput
+  | { data: Float32Array | Uint16Array; shape: readonly number[]; /** They are the VAE's own, without the diffusion model's scale. */ unscaled?: boolean };
+
+/** How a clip is decoded. */
+export interface ClipOptions {
+  /** What a frame is. Default: `bitmap`. */
+  output?: Output;
+  /** As in {@link ModelOptions}, for this clip. What its parts keep for each other is on the device where the budget leaves room, and else in host memory. */
+  memoryBudget?: number;
+  /** Hears how far each part is, instead of the model's listener. */
+  onProgress?: (progress: Progress) => void;
+  /** Ends the clip. */
+  signal?: AbortSignal;
+}
+
+/** What a clip takes, however long it is. */
+export interface ClipPlan {
+  predicted_peak_bytes: number;
+  /** Host memory for what waits there. */
+  host_bytes: number;
+  /** What its parts keep for each other, wherever that is. */
+  state_bytes: number;
+  width: number;
+  height: number;
+  /** Frames of every part but the first, which has one. */
+  frames: number;
+}
+
 /** A model that turns latents into pictures. */
 export interface Decoder extends LoadedModel {
   /**
@@ -112,6 +146,18 @@ export interface Decoder extends LoadedModel {
    * `device-lost` if the device is lost: decode again. In Firefox up to 153, submit something (`device.queue.submit([])`) directly before you read an OffscreenCanvas.
    */
   present(canvas: HTMLCanvasElement | OffscreenCanvas): Promise<void>;
+  /** What the decode of a clip with frames of this size will take, however long it is. Throws as `plan` does. For models opened with `clips`. */
+  planClip(options: PlanOptions): ClipPlan;
+  /**
+   * Decodes a clip, one frame of latents after the other, and gives its frames as they are ready: t frames of latents are 1 + 4 (t - 1) frames. Takes the same memory
+   * for a clip of any length: a part of it is in memory, and what frames need of those before them. Whoever stops iterating, aborts or meets an error ends the clip;
+   * the next is right. Rejects with a {@link WgvaeError}, or with `signal.reason`. For models opened with `clips`.
+   */
+  clip(latents: ClipInput, options: ClipOptions & { output: 'image-data' }): AsyncGenerator<ImageData, void, undefined>;
+  /** Decodes to floats. */
+  clip(latents: ClipInput, options: ClipOptions & { output: 'raw' }): AsyncGenerator<RawImage, void, undefined>;
+  /** Decodes to ImageBitmaps: close() each when it has been shown. */
+  clip(latents: ClipInput, options?: ClipOptions): AsyncGenerator<ImageBitmap, void, undefined>;
 }
 
 /** A model that turns pictures into latents. */

@@ -52,18 +52,18 @@ export class Model {
 /**
  * Opens the files and reads their headers.
  * @param {Wasm} wasm
- * @param {Pick<import('./index.js').ModelOptions, 'model' | 'config' | 'family'>} options
+ * @param {Pick<import('./index.js').ModelOptions, 'model' | 'config' | 'family' | 'clips'>} options
  * @param {Directions} directions
  * @param {Access} access
  */
-export async function openModel(wasm, { model, config, family }, directions, access) {
+export async function openModel(wasm, { model, config, family, clips = false }, directions, access) {
   const inputs = Array.isArray(model) ? model : [model];
   if (inputs.length === 0) throw mismatch('input', 'model', 'at least one file', 'none');
   const opening = inputs.map((input, index) => openSource(input, access, { what: inputs.length > 1 ? `model ${index + 1}` : 'model' }));
   try {
     const [text, ...opened] = await Promise.all([config === undefined ? undefined : readText(config, access, 'config'), ...opening]);
     const sources = opened.map((source) => new CountedSource(source));
-    return new Model(await wasm.Checkpoint.open(sources, text, family, directions), sources);
+    return new Model(await wasm.Checkpoint.open(sources, text, family, directions, clips), sources);
   } catch (error) {
     // Those that open only now, too; the failure does not wait for them.
     for (const source of opening) source.then((opened) => opened.release?.(), () => {});

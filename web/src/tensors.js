@@ -36,7 +36,7 @@ export function checkedFloats(data, shape, what) {
  * @param {unknown} data
  * @returns {Float32Array | undefined}
  */
-function toFloats(data) {
+export function toFloats(data) {
   if (data instanceof Float32Array) return data;
   // Not in every browser that has WebGPU.
   const halves = /** @type {any} */ (globalThis).Float16Array;

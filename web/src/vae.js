@@ -1,6 +1,7 @@
 // @ts-check
 // What callers hold: a model on a device that decodes, encodes, or does both.
 
+import { Clips } from './clips.js';
 import { Decoding } from './decoding.js';
 import { Encoding } from './encoding.js';
 import { loadModel } from './loaded.js';
@@ -56,11 +57,13 @@ class Model {
 /** @implements {PublicDecoder} @typedef {import('./index.js').Decoder} PublicDecoder */
 class Decoder extends Model {
   #decoding;
+  #clips;
 
   /** @param {Loaded} loaded */
   constructor(loaded) {
     super(loaded);
     this.#decoding = new Decoding(loaded);
+    this.#clips = new Clips(loaded);
   }
 
   /** @param {import('./index.js').PlanOptions} options */
@@ -87,6 +90,19 @@ class Decoder extends Model {
   /** @param {HTMLCanvasElement | OffscreenCanvas} canvas */
   present(canvas) {
     return this.#decoding.present(canvas);
+  }
+
+  /** @param {import('./index.js').PlanOptions} options */
+  planClip(options) {
+    return this.#clips.plan(options);
+  }
+
+  /**
+   * @param {import('./index.js').ClipInput} latents
+   * @param {import('./index.js').ClipOptions} [options]
+   */
+  clip(latents, options) {
+    return this.#clips.decode(latents, options);
   }
 }
 

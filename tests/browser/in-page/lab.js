@@ -173,6 +173,23 @@ function valuesOf({ data, width }, x = 0, y = 0, columns = width, rows = data.le
   return { data: values, shape: [3, rows, columns] };
 }
 
+/**
+ * All frames of a clip as floats, and the memory that each part took.
+ * @param {import('../../../web/src/index.js').Decoder} decoder
+ * @param {import('../../../web/src/index.js').ClipInput} latents
+ * @param {{ memoryBudget?: number }} [options]
+ */
+async function clip(decoder, latents, options) {
+  /** @type {{ frames: Float32Array[], peaks: number[], shape: readonly number[] }} */
+  const found = { frames: [], peaks: [], shape: [] };
+  for await (const { data, shape } of decoder.clip(latents, { ...options, output: 'raw' })) {
+    found.frames.push(data);
+    found.peaks.push(decoder.report?.measured_peak_bytes ?? NaN);
+    found.shape = shape;
+  }
+  return found;
+}
+
 /** Whether two arrays are the same to the last bit. @param {ArrayLike<number>} a @param {ArrayLike<number>} b */
 function isSame(a, b) {
   return a.length === b.length && Array.prototype.every.call(a, (value, index) => Object.is(value, b[index]));
@@ -225,6 +242,6 @@ async function streamFolders() {
 
 gpu.startWatching();
 
-export const lab = { wgvae, startWasm, gpu, outcome, describe, base64, pixels, filePixels, blob, levelsApart, isRight, open, openVae, shared, sharedVae, noise, canvasOf, valuesOf, isSame, until, attempt, readAgain, streamFolders };
+export const lab = { wgvae, startWasm, gpu, outcome, describe, base64, pixels, filePixels, blob, levelsApart, isRight, open, openVae, shared, sharedVae, noise, canvasOf, valuesOf, isSame, clip, until, attempt, readAgain, streamFolders };
 
 Object.assign(globalThis, { lab });

@@ -1,0 +1,142 @@
+//! Clips for JavaScript, decoded part by part.
+
+use js_sys::{Array, Float32Array, Function, Uint8ClampedArray};
+use serde::Serialize;
+use wasm_bindgen::prelude::*;
+
+use super::decode::WebDecodeOptions;
+use super::latents::WebLatents;
+use super::planner::WebPlanner;
+use super::source::{JsSource, Rejection, Source};
+use super::vae::{Cancel, Listener, WebVae, object};
+use super::{Result, from_js, to_js};
+use crate::io::clips::{ClipAxes, ClipLatents};
+use crate::tensor::{Bytes, HostTensor, Size};
+use crate::vae::{ClipPlans, ClipState, Latents, Pixels};
+
+/// Latents of a clip that stay in their file until they are read.
+#[wasm_bindgen(js_name = ClipLatents)]
+#[derive(Debug)]
+pub struct WebClipLatents {
+    clip: ClipLatents,
+    rejection: Rejection,
+}
+
+#[wasm_bindgen(js_class = ClipLatents)]
+impl WebClipLatents {
+    /// Of a .safetensors or .npy file, `[1, c, t, h, w]` or `[c, t, h, w]`, for a model of so many channels.
+    pub async fn open(source: Source, channels: u32) -> Result<Self> {
+        let rejection = Rejection::default();
+        let source = JsSource::new(source, &rejection);
+        let clip = rejection.pass_on(ClipLatents::open(Box::new(source), None, channels).await)?;
+        Ok(Self { clip, rejection })
+    }
+
+    /// `[c, t, h, w]`.
+    #[expect(clippy::cast_precision_loss, reason = "JavaScript's numbers")]
+    pub fn shape(&self) -> Vec<f64> {
+        let ClipAxes { channels, frames, size } = self.clip.axes();
+        vec![channels.into(), frames as f64, size.height.into(), size.width.into()]
+    }
+
+    /// Frame `index` of them.
+    pub async fn frame(&self, index: u32) -> Result<WebLatents> {
+        let read = self.clip.read(index.into()..u64::from(index) + 1).await;
+        let HostTensor { shape, data } = self.rejection.pass_on(read)?;
+        let latents = Latents::new(HostTensor { shape: vec![1, shape[0], shape[2], shape[3]], data })?;
+        Ok(WebLatents { latents: if self.clip.are_unscaled() { latents.unscaled() } else { latents } })
+    }
+}
+
+/// How far a clip is, and what its parts have kept.
+#[wasm_bindgen(js_name = Clip)]
+#[derive(Debug)]
+pub struct WebClip {
+    state: ClipState,
+}
+
+#[wasm_bindgen(js_class = Clip)]
+impl WebClip {
+    /// What it takes, however long it is.
+    pub fn plan(&self) -> JsValue {
+        plan_js(self.state.plans())
+    }
+}
+
+/// What a clip takes.
+#[derive(Serialize)]
+struct ClipFacts {
+    predicted_peak_bytes: Bytes,
+    host_bytes: Bytes,
+    state_bytes: Bytes,
+    width: u32,
+    height: u32,
+    /// Of every part but the first, which has one.
+    frames: u32,
+}
+
+fn plan_js(plans: &ClipPlans) -> JsValue {
+    let result = plans.next.result;
+    to_js(&ClipFacts {
+        predicted_peak_bytes: plans.peak(),
+        host_bytes: plans.host_bytes(),
+        state_bytes: plans.state_bytes(),
+        width: result.size.width,
+        height: result.size.height,
+        frames: result.frames,
+    })
+}
+
+#[wasm_bindgen(js_class = Planner)]
+impl WebPlanner {
+    /// Plans the decode of a clip of so many latents across and down.
+    #[wasm_bindgen(js_name = planClip)]
+    pub fn plan_clip(&self, width: u32, height: u32, options: &JsValue) -> Result<JsValue> {
+        let options: WebDecodeOptions = from_js("plan options", options)?;
+        Ok(plan_js(&self.planner.plan_clip_decode(Size { width, height }, false, &options.options())?))
+    }
+}
+
+#[wasm_bindgen(js_class = Vae)]
+impl WebVae {
+    /// Begins to decode a clip of so many latents across and down.
+    #[wasm_bindgen(js_name = beginClip)]
+    pub async fn begin_clip(&mut self, width: u32, height: u32, unscaled: bool, options: JsValue) -> Result<WebClip> {
+        let options: WebDecodeOptions = from_js("decode options", &options)?;
+        let state = self.vae.begin_decode(Size { width, height }, unscaled, &options.options()).await?;
+        Ok(WebClip { state })
+    }
+
+    /// Decodes the next part of `clip`.
+    #[wasm_bindgen(js_name = decodePart)]
+    pub async fn decode_part(
+        &mut self,
+        clip: &mut WebClip,
+        latents: &WebLatents,
+        options: JsValue,
+        cancel: &Cancel,
+        progress: Option<Function>,
+    ) -> Result<JsValue> {
+        let options: WebDecodeOptions = from_js("decode options", &options)?;
+        let before = self.begin();
+        let mut listener = Listener::new(progress);
+        let mut control = listener.control(cancel, options.submission_target());
+        let frames = Array::new();
+        let mut sink = |pixels: Pixels| {
+            let frame: JsValue = match pixels {
+                Pixels::Rgba8(bytes) => Uint8ClampedArray::from(bytes.as_slice()).into(),
+                Pixels::Raw(values) => Float32Array::from(values.as_slice()).into(),
+            };
+            frames.push(&frame);
+            Ok(())
+        };
+        let run = self.vae.decode_part(&mut clip.state, &latents.latents, 0, &mut control, &mut sink).await?;
+        let size = clip.state.plans().next.result.size;
+        Ok(object(&[
+            ("width", size.width.into()),
+            ("height", size.height.into()),
+            ("frames", frames.into()),
+            ("report", self.report(before, run, None)),
+        ]))
+    }
+}
