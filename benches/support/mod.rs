@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use pollster::block_on;
-use wgvae::gpu::{GpuBuffer, Input, Prepared, Weight};
+use wgvae::gpu::{GpuBuffer, Input, Prepared, States, Weight};
 use wgvae::model::graph::Graph;
 use wgvae::plan::{Plan, PlanOptions};
 use wgvae::{Control, Gpu, RunReport, Storage};
@@ -38,9 +38,11 @@ impl Bench {
             })
             .collect();
         let bound = weights.iter().map(Weight::Gpu).collect();
-        let prepared = block_on(Prepared::new(gpu, Arc::clone(&plan), bound)).expect("a device");
+        let mut prepared = block_on(Prepared::new(gpu, Arc::clone(&plan), bound)).expect("a device");
+        // Of a part of a clip; zeros.
+        prepared.put_states(block_on(States::new(gpu, &plan.states)).expect("a device"));
         let input = plan.input();
-        let elements = input.size.width * input.size.height * input.channels;
+        let elements = input.size.width * input.size.height * input.planes();
         let latents = (0..elements).map(|index| (index % 13) as f32 * 0.1 - 0.6).collect();
         Self { plan, prepared, latents, _weights: weights }
     }

@@ -1,12 +1,13 @@
 //! Clips on a device, part by part, against what the whole clip's class makes of it in f64.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use pollster::block_on;
 use wgvae::{
-    Bytes, ClipPlans, Control, DecodeOptions, Directions, EncodeOptions, Error, Gpu, GpuOptions, HostTensor, Images,
-    Latents, LoadOptions, Output, Pixels, Precision, Result, Size, Vae,
+    Bytes, ClipPlans, Control, DecodeOptions, DeviceError, Directions, EncodeOptions, Error, Gpu, GpuOptions,
+    HostTensor, Images, Latents, LoadOptions, Output, Pixels, Precision, Progress, Result, Size, Vae,
 };
 
 use crate::clip::{frames_of, parts, size_of_frame};
@@ -156,6 +157,86 @@ fn two_hundred_parts_take_what_two_take() {
     drop(clip);
     let plan = vae.predicted_peak().unwrap();
     assert!(gpu.ledger().current() < plan && gpu.ledger().current() >= before, "states are left behind");
+}
+
+/// A fault in the second part: which, and when.
+fn decode_with(vae: &mut Vae, latents: &Latents, control: &mut Control<'_>) -> Result<()> {
+    let options = DecodeOptions { output: Output::Raw, ..DecodeOptions::default() };
+    let mut clip = block_on(vae.decode_clip(latents.size(), false, &options))?;
+    block_on(clip.decode(latents, 0, &mut Control::default(), &mut |_| Ok(())))?;
+    block_on(clip.decode(latents, 1, control, &mut |_| Ok(()))).map(|_| ())
+}
+
+/// Every allocation of a clip's may fail: an error or a smaller plan, nothing left behind, and the next clip is right.
+#[test]
+fn every_allocation_may_fail_once() {
+    let golden = Golden::open("clip_seedvr");
+    let latents = latents_of(&golden.latents());
+    let (gpu, mut vae) = load(&golden, (Precision::F32, false), false);
+    let (wanted, _) = decode(&mut vae, &latents, None);
+    // Frees what is ready.
+    let free = |vae: &mut Vae| drop(block_on(vae.encode_clip(Size { width: 8, height: 8 }, &EncodeOptions::default())));
+    free(&mut vae);
+    let loaded = gpu.ledger().current();
+    let mut failures = 0;
+    // Every seventh, so that it stays quick.
+    for skipped in (0..).step_by(7) {
+        free(&mut vae);
+        gpu.ledger().fail_after(Some(skipped));
+        let result = decode_with(&mut vae, &latents, &mut Control::default());
+        if gpu.ledger().fail_after(None) {
+            result.unwrap();
+            break;
+        }
+        if let Err(error) = result {
+            assert!(matches!(error, Error::Device(DeviceError::OutOfMemory { .. })), "allocation {skipped}: {error}");
+            failures += 1;
+        }
+        free(&mut vae);
+        assert_eq!(gpu.ledger().current(), loaded, "allocation {skipped} left something");
+        let (again, _) = decode(&mut vae, &latents, None);
+        assert_same_bits(&again, &wanted, &format!("after allocation {skipped} failed"));
+    }
+    println!("{failures} failures");
+    assert!(failures >= 10, "{failures} failures");
+}
+
+/// Cancelled, or the device lost, at some steps of the second part.
+#[test]
+fn a_clip_may_be_cancelled_or_lose_its_device_at_any_step() {
+    let golden = Golden::open("clip_wan");
+    let latents = latents_of(&golden.latents());
+    let (_gpu, mut vae) = load(&golden, (Precision::F32, false), false);
+    let (wanted, _) = decode(&mut vae, &latents, None);
+    for fault in [0, 40, 300] {
+        let cancel = Arc::new(AtomicBool::new(false));
+        let mut step = 0;
+        let mut progress = |_: Progress<'_>| {
+            cancel.store(step >= fault, Ordering::Relaxed);
+            step += 1;
+        };
+        let target = Some(Duration::ZERO);
+        let mut control =
+            Control { progress: Some(&mut progress), cancel: Some(cancel.clone()), submission_target: target };
+        let result = decode_with(&mut vae, &latents, &mut control);
+        assert!(matches!(result, Err(Error::Cancelled)), "step {fault}: {result:?}");
+        let (again, _) = decode(&mut vae, &latents, None);
+        assert_same_bits(&again, &wanted, &format!("after a cancel at step {fault}"));
+
+        let (gpu, mut lost) = load(&golden, (Precision::F32, false), false);
+        let mut step = 0;
+        let mut progress = |_: Progress<'_>| {
+            if step == fault {
+                gpu.destroy();
+            }
+            step += 1;
+        };
+        let mut control = Control { progress: Some(&mut progress), submission_target: target, ..Control::default() };
+        let result = decode_with(&mut lost, &latents, &mut control);
+        assert!(matches!(result, Err(Error::Device(_))), "step {fault}: {result:?}");
+        drop(lost);
+        assert_eq!(gpu.ledger().current(), Bytes(0), "step {fault} left something");
+    }
 }
 
 /// What does not fit is refused, and an error ends a clip, not the VAE.
