@@ -8,9 +8,9 @@ use wgvae::report::estimates::{Estimator, Work};
 
 use crate::networks::with_kl;
 use wgvae::{
-    AutoencoderConfig, Blend, BlendRule, Bytes, ChannelOrder, DecodeOptions, DeviceKind, DeviceLimits, EncodeOptions,
-    Error, FAMILIES, Family, HostTensor, Kl, Latents, Network, Output, Parking, Precision, Size, Storage, Tiling,
-    plan_decode, plan_encode,
+    AutoencoderConfig, Blend, BlendRule, Bytes, ChannelOrder, ClipPlans, DecodeOptions, DeviceKind, DeviceLimits,
+    EncodeOptions, Error, FAMILIES, Family, HostTensor, Kl, Latents, Network, Output, Parking, Precision, Size,
+    Storage, Tiling, plan_clip_decode, plan_clip_encode, plan_decode, plan_encode,
 };
 
 /// Steps that no plan exceeds, and bytes of its parameters: 2^21 steps, each with parameters of its own of at most 256 bytes.
@@ -94,6 +94,10 @@ fn config_changes() -> impl Strategy<Value = ConfigChange> {
             Network::Wan(wan) => wan.dim_mult.extend_from_slice(list),
             Network::SeedVr(seedvr) => seedvr.norm_num_groups = number,
         },
+        |config, number, _, list| match &mut config.network {
+            Network::Wan(wan) => wan.temperal_downsample = list.iter().map(|number| number % 3 > 0).collect(),
+            Network::Kl(_) | Network::Tiny(_) | Network::SeedVr(_) => config.in_channels = number,
+        },
         |config, _, number, _| config.scaling_factor = number,
         |config, _, number, _| config.shift_factor = number,
         |config, count, number, _| config.latents_mean = Some(vec![number; (count % 70_000) as usize]),
@@ -118,9 +122,19 @@ fn largest_network() -> AutoencoderConfig {
 }
 
 fn any_config() -> impl Strategy<Value = AutoencoderConfig> {
+    changed(sane_configs())
+}
+
+/// Networks that know time, and what changes make of them.
+fn any_clip_config() -> impl Strategy<Value = AutoencoderConfig> {
+    let families: Vec<_> = FAMILIES.iter().map(Family::config).filter(AutoencoderConfig::has_time).collect();
+    changed(select(families))
+}
+
+fn changed(configs: impl Strategy<Value = AutoencoderConfig>) -> impl Strategy<Value = AutoencoderConfig> {
     let list = prop::collection::vec(any_number(), 0..=9);
     let change = (config_changes(), any_number(), any_float(), list);
-    (sane_configs(), prop::collection::vec(change, 0..=2)).prop_map(|(mut config, changes)| {
+    (configs, prop::collection::vec(change, 0..=2)).prop_map(|(mut config, changes)| {
         for (change, number, float, list) in changes {
             change(&mut config, number, float, &list);
         }
@@ -212,6 +226,29 @@ proptest! {
         let (profile, parking) = (options.profile, options.parking);
         let options = EncodeOptions { profile, parking, memory_budget: options.memory_budget };
         check_answer(plan_encode(&config, size, &limits, storage, &options))?;
+    }
+
+    #[test]
+    fn plans_of_any_clip_are_answers(
+        config in any_clip_config(), size in any_size(), limits in any_limits(), options in any_options(),
+        storage in select(vec![Storage::F32, Storage::F16, Storage::PackedF16]), unscaled in any::<bool>(),
+    ) {
+        let side = |side: u32| if options.memory_budget.is_some() { side % 16 } else { side };
+        let size = Size { width: side(size.width), height: side(size.height) };
+        let (profile, parking) = (options.profile, options.parking);
+        let encode = EncodeOptions { profile, parking, memory_budget: options.memory_budget };
+        for plans in [
+            plan_clip_decode(&config, size, &limits, storage, unscaled, &options),
+            plan_clip_encode(&config, size, &limits, storage, &encode),
+        ] {
+            match plans {
+                Ok(ClipPlans { first, next, .. }) => {
+                    check_answer(Ok(first))?;
+                    check_answer(Ok(next))?;
+                }
+                Err(error) => check_answer(Err(error))?,
+            }
+        }
     }
 
     #[test]
