@@ -54,7 +54,7 @@ pub use tensor::{Bytes, DType, HostTensor, Size, Storage};
 pub use tiling::{Blend, BlendRule, Tiling};
 pub use vae::{
     Clip, ClipPlans, DecodeOptions, Decoded, DecodedRows, Directions, EncodeOptions, Encoded, Fallback, Images,
-    Latents, LoadOptions, Parking, Pixels, Planner, Posterior, Precision, RowPixels, Rows, TilePlans, Vae,
+    Latents, LoadOptions, Parking, Pixels, Planner, Posterior, Precision, RowPixels, Rows, TilePlans, Vae, check_clips,
     check_decoder, check_encoder, plan_clip_decode, plan_clip_encode, plan_decode, plan_encode, weight_reads,
 };
 

@@ -98,7 +98,7 @@ pub(super) async fn run(args: &EncodeArgs) -> Result<String> {
     };
     args.check_plans(&vae, &images, &options)?;
     let total = images.iter().map(|image| u64::from(image.count) * u64::from(args.repeat)).sum();
-    let mut session = Session::new(&gpu, &interrupt, total);
+    let mut session = Session::new(&gpu, &interrupt, Some(total));
     let mut written = Vec::new();
     for (name, group) in output.names().into_iter().zip(args.groups(files)) {
         let encoding = args.encode(group, &mut vae, &options, &mut session).await?;

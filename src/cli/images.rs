@@ -183,6 +183,6 @@ fn say_range(tensor: &HostTensor, path: &Path) {
 }
 
 /// A line on stderr, or nothing if that is closed.
-fn note(path: &Path, text: &str) {
+pub(super) fn note(path: &Path, text: &str) {
     drop(writeln!(std::io::stderr(), "note: {}: {text}", path.display()));
 }
