@@ -71,8 +71,10 @@ Clips are decoded part by part, in the memory of one part. Frames of a clip go t
 Examples:
   wgvae encode --model sd-vae-ft-mse --image photo.jpg -o latents.safetensors
   wgvae encode --model vae/ --image a.png b.png --resize 512x512 -o latents.npy --sample --seed 7
+  wgvae encode --model vae/ --image frames/%05d.png --pad repeat -o clip.safetensors
 
-What is not encoded as the file has it (transparency, grey, 16 bits, EXIF orientation, a size that the model cannot have) is said on stderr.")]
+What is not encoded as the file has it (transparency, grey, 16 bits, EXIF orientation, a size that the model cannot have) is said on stderr.
+Clips are encoded part by part, in the memory of one part, and lose the edges that fill no latent.")]
     Encode(encode::EncodeArgs),
     /// Encode a picture, decode it again, and say how much is lost
     #[command(after_help = "Example:\n  wgvae roundtrip photo.png --model sd-vae-ft-mse -o again.png")]

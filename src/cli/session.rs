@@ -93,6 +93,15 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
+    /// Encodes the next part of `clip`, which is `frames`: `[c, h, w]`, the encoder's output.
+    pub(super) async fn encode_part(&mut self, clip: &mut Clip<'_>, frames: &Images) -> Result<HostTensor> {
+        let (before, mut show) = (self.before(), self.progress());
+        let mut control = self.control(&mut show);
+        let (moments, run) = clip.encode(frames, &mut control).await?;
+        self.add_part(before, frames.count(), run, clip);
+        Ok(moments)
+    }
+
     /// Encodes image `image` of `images`, `repeat` times: `[c, h, w]`, the encoder's output. For the report it is the next image.
     pub(super) async fn encode(
         &mut self,

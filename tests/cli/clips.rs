@@ -2,6 +2,8 @@
 
 #[path = "clips/decode.rs"]
 mod decode;
+#[path = "clips/encode.rs"]
+mod encode;
 #[cfg(unix)]
 #[path = "clips/ends.rs"]
 mod ends;
@@ -56,6 +58,11 @@ impl Folder {
     /// Its arguments.
     fn decoding<'a>(more: &[&'a str]) -> Vec<&'a str> {
         [&["decode", "--model", "model", "--latents", "clip.npy", "--precision", "f32"], more].concat()
+    }
+
+    /// Arguments of an encode, in f32.
+    fn encoding<'a>(image: &'a str, more: &[&'a str]) -> Vec<&'a str> {
+        [&["encode", "--model", "model", "--precision", "f32", "--image", image], more].concat()
     }
 
     /// Names in the folder of frames, sorted.

@@ -4,7 +4,7 @@ use std::io::Read as _;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use super::long;
+use super::{LATENTS, long};
 use crate::tool::{Folder, Outcome, fixture_path};
 
 /// Presses Ctrl-C as soon as `is_there`. How it ended.
@@ -109,7 +109,24 @@ fn videos_go_through_ffmpeg() {
         assert_eq!(folder.names(), before, "{script:?}");
     };
     failed(Some("fails"), &["out.webm", "Unknown encoder 'libx264'"]);
-    failed(Some("breaks"), &["out.webm"]);
+    failed(Some("late"), &["out.webm", "No space left on device"]);
     std::fs::remove_file(folder.path("bin/ffmpeg")).unwrap();
     failed(None, &["out.webm", "ffmpeg on the path", "install it, or use .y4m"]);
+}
+
+#[test]
+fn videos_are_read_by_ffmpeg() {
+    let folder = Folder::for_video();
+    folder.decode_clip(&["-o", "clip.y4m"]).ok();
+    std::fs::rename(folder.path("clip.y4m"), folder.path("clip.mp4")).unwrap();
+    let encode = |script: Option<&str>| with_ffmpeg(&folder, script, &Folder::encoding("clip.mp4", &["-o", "out.npy"]));
+    // The script delivers what it gets.
+    let said = encode(Some("delivers")).ok().stdout;
+    assert!(said.contains("wrote out.npy (of 17 frames, 40x24)"), "{said}");
+    assert_eq!(folder.npy("out.npy").shape, LATENTS);
+    std::fs::remove_file(folder.path("out.npy")).unwrap();
+    encode(Some("breaks")).failed("breaks", 1, &["clip.mp4", "moov atom not found"]);
+    std::fs::remove_file(folder.path("bin/ffmpeg")).unwrap();
+    encode(None).failed("none", 1, &["clip.mp4", "ffmpeg on the path"]);
+    assert!(!folder.path("out.npy").exists());
 }

@@ -63,6 +63,61 @@ fn latents_that_are_no_clip() {
     assert_eq!(folder.names(), before);
 }
 
+#[test]
+fn clips_that_cannot_be_encoded() {
+    let folder = Folder::for_video();
+    let refused = |image: &str, more: &[&str], words: &[&str]| {
+        let args = Folder::encoding(image, &[&["-o", "out.npy"], more].concat());
+        refuse(&folder, &format!("{image} {more:?}"), &args, words);
+    };
+    refused("frames/%05d.png", &[], &["frames/%05d.png", "at least one such file", "none"]);
+    refused("frames/%x%d.png", &[], &["frames/%x%d.png", "one %d"]);
+    refused("missing.y4m", &[], &["missing.y4m", "No such file"]);
+    refused("missing.mp4", &[], &["missing.mp4", "No such file"]);
+    refused("pixels.npy", &["--resize", "32x32"], &["--resize", "pictures by themselves", "pixels.npy"]);
+    refused("pixels.npy", &["--repeat", "2"], &["--repeat", "1, for a clip"]);
+    refused("pixels.npy", &["--exact-size"], &["pixels.npy", "multiples of 8 pixels", "47x31"]);
+    refused("clip.npy", &[], &["clip.npy", "a clip [1, 3, t, h, w]", "[1, 16, 5, 3, 5]"]);
+
+    for (number, width) in [(1, 16), (2, 16), (3, 24)] {
+        folder.write(&format!("frames/{number}.png"), &gray(width, 16));
+    }
+    refused("frames/%d.png", &[], &["frames/%d.png", "--pad repeat or mirror adds 2", "found 3"]);
+    folder.write("y4m.y4m", b"YUV4MPEG2 W8 H8 F24:1 C420p16\n");
+    refused("y4m.y4m", &[], &["colour space of y4m.y4m", "444p10", "\"420p16\""]);
+    folder.write("y4m.y4m", b"RIFF");
+    refused("y4m.y4m", &[], &["y4m.y4m", "not a y4m file"]);
+    folder.write("y4m.y4m", b"YUV4MPEG2 W8 H8 F24:1 C444\n");
+    refused("y4m.y4m", &[], &["y4m.y4m", "at least one", "none"]);
+    folder.write("y4m.y4m", b"YUV4MPEG2 W8 H7 F24:1 Cmono\nFRAME\n");
+    refused("y4m.y4m", &[], &["size of y4m.y4m", "at least one of 8 pixels", "8x7"]);
+    let two = Folder::encoding("pixels.npy", &["--image", "frames/1.png", "-o", "out.npy"]);
+    refuse(&folder, "two", &two, &["--image", "one clip by itself", "pixels.npy and 1 more"]);
+    let image = Folder::encoding("frames/1.png", &["--pad", "mirror", "-o", "out.npy"]);
+    refuse(&folder, "an image", &image, &["--pad", "a clip"]);
+    let picture = Folder::encoding("pixels.npy", &["-o", "out.png"]);
+    refuse(&folder, "a picture", &picture, &["out.png", "safetensors, npy", "\"png\""]);
+    let over = Folder::encoding("pixels.npy", &["-o", "pixels.npy"]);
+    refuse(&folder, "over the frames", &over, &["--output", "another file than that of --image"]);
+
+    // What is known when it is read.
+    let fails = |image: &str, more: &[&str], words: &[&str]| {
+        let before = folder.names();
+        folder.run(&Folder::encoding(image, &[&["-o", "out.npy"], more].concat())).failed(image, 1, words);
+        assert_eq!(folder.names(), before, "{image}: files changed");
+    };
+    fails("frames/%d.png", &["--pad", "repeat"], &["frames/3.png", "16x16, as the first frame", "24x16"]);
+    folder.write("y4m.y4m", &[&b"YUV4MPEG2 W8 H8 F24:1 Cmono\nFRAME\n"[..], &[7; 64], b"FRAME\n", &[7; 63]].concat());
+    fails("y4m.y4m", &["--pad", "repeat"], &["y4m.y4m", "cut short within frame 2"]);
+    std::fs::remove_file(folder.path("frames/2.png")).unwrap();
+    refused("frames/%d.png", &[], &["frames/%d.png", "every number from 1 to 3", "no frames/2.png"]);
+}
+
+/// A grey picture.
+fn gray(width: u32, height: u32) -> Vec<u8> {
+    crate::encode::png(&vec![99; width as usize * height as usize], width, height, image::ExtendedColorType::L8)
+}
+
 /// A model for images makes no clips, and images have neither frames a second nor bits.
 #[test]
 fn models_and_options_of_images() {
@@ -78,6 +133,10 @@ fn models_and_options_of_images() {
     decode("latents.safetensors", &["-o", "frames/%05d.png"], &["frames/%05d.png", "none for video"]);
     decode("latents.safetensors", &["-o", "out.npy", "--fps", "24"], &["--fps", "latents of a clip", "24/1"]);
     decode("latents.safetensors", &["-o", "out.png", "--bits", "10"], &["--bits", "latents of a clip", "10"]);
+
+    folder.write("clip.gif", b"GIF89a");
+    let encode = ["encode", "--model", "model", "--image", "clip.gif", "-o", "out.npy"];
+    refuse(&folder, "a clip to encode", &encode, &["clip.gif", "PNG, JPEG or WebP", "none for video"]);
 
     // A model for images among those for video: without the weights of time.
     let folder = Folder::for_video();
