@@ -97,6 +97,7 @@ Examples:
   wgvae plan --model vae/ --size 512x768 --precision f32 --json
   wgvae plan --family sd15 --size 1024x1024 --budgets 256MiB,512MiB,768MiB --svg budgets.svg
   wgvae plan --family sd15 --size 1024x1024 --encode --memory-budget 256MiB
+  wgvae plan --family wan21 --size 832x480 --frames 81
 
 An encode is planned for the size as it is given. `wgvae encode` brings pictures to a size that the model takes before; floats it takes as they are.
 A limits file is the \"limits\" object of one adapter in `wgvae adapters --json`, in a file of its own.")]
@@ -175,6 +176,9 @@ struct PlanArgs {
     /// Plan the encode of a picture of that size, not the decode that makes it
     #[arg(long, conflicts_with = "output")]
     encode: bool,
+    /// Plan a clip of so many pictures, part by part: 1, 5, 9 and so on of most models for video
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), conflicts_with = "budgets")]
+    frames: Option<u64>,
     /// The most GPU memory to take, such as 512MiB
     #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
     memory_budget: Option<Bytes>,

@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 use wgvae::internals::clip_files::Fps;
 use wgvae::report::Operation;
-use wgvae::{Bytes, Clip, DecodeOptions, DeviceLimits, EncodeOptions, Gpu, Latents, Plan, Result, Size, Vae};
+use wgvae::{
+    Bytes, Clip, ClipPlans, DecodeOptions, DeviceLimits, EncodeOptions, Gpu, Latents, Plan, Result, Size, Vae,
+};
 
 use super::images::Source;
 use super::session::{Run, Session};
@@ -16,6 +18,18 @@ pub(super) fn plan_json(plan: &Plan, limits: &DeviceLimits) -> Value {
     let mut facts = json!(plan.facts());
     facts["limits"] = json!(limits);
     facts
+}
+
+/// The facts that are a clip's: `frames` pictures of `size`, of so many frames of latents.
+pub(super) fn clip_json(plans: &ClipPlans, frames: u64, latent_frames: u64, size: Size) -> Value {
+    json!({
+        "frames": frames,
+        "size": size,
+        "latent_frames": latent_frames,
+        "state_bytes": plans.state_bytes(),
+        "host_bytes": plans.host_bytes(),
+        "first_plan": plans.first.facts(),
+    })
 }
 
 /// What was decoded or encoded, on what, and what it took.
@@ -125,15 +139,8 @@ impl Report {
             Operation::Encode => ("encoded", "encodes", "of "),
         };
         let (plans, parts, predicted) = (clip.plans(), session.runs().len(), session.predicted());
-        let mut own = json!({ "clip": {
-            "frames": frames,
-            "size": size,
-            "fps": fps.map(|fps| fps.to_string()),
-            "latent_frames": parts,
-            "state_bytes": plans.state_bytes(),
-            "host_bytes": plans.host_bytes(),
-            "first_plan": plans.first.facts(),
-        } });
+        let mut own =
+            json!({ "clip": clip_json(plans, frames, parts as u64, size), "fps": fps.map(|fps| fps.to_string()) });
         extend(&mut own, &facts);
         let subject = Subject {
             done,

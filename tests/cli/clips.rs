@@ -7,6 +7,8 @@ mod encode;
 #[cfg(unix)]
 #[path = "clips/ends.rs"]
 mod ends;
+#[path = "clips/plan.rs"]
+mod plan;
 #[path = "clips/refused.rs"]
 mod refused;
 
