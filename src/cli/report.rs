@@ -139,8 +139,8 @@ impl Report {
             Operation::Encode => ("encoded", "encodes", "of "),
         };
         let (plans, parts, predicted) = (clip.plans(), session.runs().len(), session.predicted());
-        let mut own =
-            json!({ "clip": clip_json(plans, frames, parts as u64, size), "fps": fps.map(|fps| fps.to_string()) });
+        let mut own = json!({ "clip": clip_json(plans, frames, parts as u64, size) });
+        own["clip"]["fps"] = json!(fps.map(|fps| fps.to_string()));
         extend(&mut own, &facts);
         let subject = Subject {
             done,

@@ -12,6 +12,8 @@ mod plan;
 #[path = "clips/refused.rs"]
 mod refused;
 
+use std::collections::BTreeMap;
+
 use pollster::block_on;
 use wgvae::internals::npy::write_npy;
 use wgvae::internals::safetensors::read_header;
@@ -20,32 +22,52 @@ use wgvae::model::networks::{tensors_of_decoder, tensors_of_encoder};
 use wgvae::{AutoencoderConfig, FileSource, HostTensor};
 
 use crate::formula;
-use crate::tool::{Entry, Folder, Outcome, fixture_path};
+use crate::tool::{Entries, Entry, Folder, Outcome, fixture_path};
 
 /// Shape of the latents of the golden clip. They become 17 frames of 40 x 24 pixels.
 const LATENTS: [usize; 5] = [1, 16, 5, 3, 5];
 /// Shape of the frames that were encoded.
 const PIXELS: [usize; 5] = [1, 3, 17, 31, 47];
 
+/// The config.json and the weights of a small model for video.
+pub(crate) fn video_model() -> (String, Entries) {
+    let source = FileSource::open(fixture_path("clip_wan.safetensors")).unwrap();
+    let json = block_on(read_header(&source)).unwrap().metadata["config"].clone();
+    let config = AutoencoderConfig::from_json(&json).unwrap();
+    let mut tensors = BTreeMap::new();
+    for part in [Part::Image, Part::First, Part::Next] {
+        tensors.extend(tensors_of_decoder(&config, part));
+        tensors.extend(tensors_of_encoder(&config, part));
+    }
+    let weights = formula::weights(&tensors);
+    (json, weights.iter().map(|(name, tensor)| (name.clone(), Entry::f32(tensor))).collect())
+}
+
 impl Folder {
     /// With a small model for video, latents of the golden clip in `clip.npy` and the frames of the golden encode in `pixels.npy`.
     fn for_video() -> Self {
-        let source = FileSource::open(fixture_path("clip_wan.safetensors")).unwrap();
-        let json = block_on(read_header(&source)).unwrap().metadata["config"].clone();
-        let config = AutoencoderConfig::from_json(&json).unwrap();
-        let mut tensors = std::collections::BTreeMap::new();
-        for part in [Part::Image, Part::First, Part::Next] {
-            tensors.extend(tensors_of_decoder(&config, part));
-            tensors.extend(tensors_of_encoder(&config, part));
-        }
-        let weights = formula::weights(&tensors);
+        let (json, weights) = video_model();
         let folder = Self::new();
         folder.write("model/config.json", json.as_bytes());
-        folder.write_weights(&weights.iter().map(|(name, tensor)| (name.clone(), Entry::f32(tensor))).collect());
+        folder.write_weights(&weights);
         folder.write_clip(&formula::latents(&LATENTS));
         folder.write("pixels.npy", &write_npy(&formula::input("pixels", &PIXELS, 1.0)));
         std::fs::create_dir(folder.path("frames")).unwrap();
         folder
+    }
+
+    /// Takes a tensor away from the decoder that only clips need. Its name.
+    fn without_time(&self) -> String {
+        const FILE: &str = "model/diffusion_pytorch_model.safetensors";
+        let mut file = self.read(FILE);
+        let length = usize::try_from(u64::from_le_bytes(file[..8].try_into().unwrap())).unwrap();
+        let header: serde_json::Value = serde_json::from_slice(&file[8..8 + length]).unwrap();
+        let mut names = header.as_object().unwrap().keys();
+        let name = names.find(|name| name.starts_with("decoder") && name.contains("time_conv")).unwrap().clone();
+        let at = file.windows(name.len()).position(|bytes| bytes == name.as_bytes()).unwrap();
+        file[at] = b'D';
+        self.write(FILE, &file);
+        name
     }
 
     fn write_clip(&self, latents: &HostTensor) {

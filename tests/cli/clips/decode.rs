@@ -37,6 +37,7 @@ fn the_report_of_a_clip_has_what_it_promises() {
     let clip = &report["clip"];
     assert_eq!((&clip["frames"], &clip["latent_frames"]), (&json!(17), &json!(5)));
     assert_eq!(clip["size"], json!({ "width": 40, "height": 24 }));
+    assert_eq!(clip["fps"], "24/1");
     assert!(clip["state_bytes"].as_u64() > Some(0) && clip["first_plan"]["macs"].as_u64() > Some(0), "{clip}");
     let parts = report["decodes"].as_array().unwrap();
     assert_eq!(parts.iter().map(|part| part["frames"].as_u64().unwrap()).collect::<Vec<_>>(), [1, 4, 4, 4, 4]);

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use crate::commands::write_hollow;
 use crate::tool::{Folder, Outcome};
 
 fn plan(folder: &Folder, more: &[&str]) -> Outcome {
@@ -60,4 +61,26 @@ fn plans_of_published_models_for_video() {
     assert_eq!(plan(&folder, &["0", "--family", "wan21", "--size", "64x64"]).code, Some(2));
     let budgets = ["9", "--family", "wan21", "--size", "64x64", "--budgets", "1GiB"];
     assert_eq!(plan(&folder, &budgets).code, Some(2));
+}
+
+/// Files without what only clips want decode single images all the same.
+#[test]
+fn inspect_says_what_video_wants() {
+    let folder = Folder::for_video();
+    let inspect = |more: &[&str]| folder.run_without_adapter(&[&["inspect", "--model"], more].concat());
+    for keys in ["wan21.original.json", "seedvr2.original.json"] {
+        write_hollow(&folder, keys, "", "hollow.safetensors");
+        let clips = inspect(&["hollow.safetensors", "--json"]).json()["clips"].clone();
+        assert_eq!([&clips["can_decode"], &clips["can_encode"]], [true, true], "{keys}: {clips}");
+    }
+    write_hollow(&folder, "sd15.diffusers.json", "", "hollow.safetensors");
+    assert_eq!(inspect(&["hollow.safetensors", "--json"]).json().get("clips"), None);
+
+    folder.without_time();
+    let facts = inspect(&["model", "--json"]).json();
+    assert_eq!([&facts["can_decode"], &facts["clips"]["can_decode"]], [true, false]);
+    assert_eq!(facts["clips"]["missing_to_decode"].as_array().map(Vec::len), Some(1), "{}", facts["clips"]);
+    let text = inspect(&["model"]).ok().stdout;
+    assert!(text.contains("video: missing to decode  1 tensors: decoder."), "{text}");
+    assert!(text.contains("video: missing to encode  nothing"), "{text}");
 }

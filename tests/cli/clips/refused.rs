@@ -142,17 +142,7 @@ fn models_and_options_of_images() {
     let folder = Folder::for_video();
     let one = HostTensor { shape: vec![1, 16, 2, 1, 1], data: vec![0.0; 32] };
     folder.write("clip.npy", &write_npy(&one));
-    let header: serde_json::Value = {
-        let file = folder.read("model/diffusion_pytorch_model.safetensors");
-        let length = u64::from_le_bytes(file[..8].try_into().unwrap());
-        serde_json::from_slice(&file[8..8 + usize::try_from(length).unwrap()]).unwrap()
-    };
-    let time = header.as_object().unwrap().keys().find(|name| name.contains("decoder") && name.contains("time_conv"));
-    let name = time.unwrap().clone();
-    let mut file = folder.read("model/diffusion_pytorch_model.safetensors");
-    let at = file.windows(name.len()).position(|bytes| bytes == name.as_bytes()).unwrap();
-    file[at] = b'D';
-    folder.write("model/diffusion_pytorch_model.safetensors", &file);
+    let name = folder.without_time();
     let words = ["missing tensor", name.as_str()];
     refuse(&folder, "no weights of time", &Folder::decoding(&["-o", "out.y4m"]), &words);
 }
