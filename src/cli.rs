@@ -2,6 +2,7 @@
 
 mod adapters;
 mod chart;
+mod clips;
 mod compare_tiling;
 mod comparison;
 mod decode;
@@ -29,7 +30,6 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use wgvae::{Bytes, Error, Result, Size};
 
 use self::compare_tiling::CompareTilingArgs;
-use self::tiling::{TileArgs, TilingArg};
 
 /// Exit code after Ctrl-C, as shells count it: 128 and the signal's number.
 pub(crate) const INTERRUPTED: u8 = 130;
@@ -44,7 +44,7 @@ pub(crate) const INTERRUPTED: u8 = 130;
 Example:
   wgvae demo -o demo.png
 
-Exit codes: 0 done, 1 an error (its message is on stderr and nothing was written), 2 arguments that make no sense, 130 stopped by Ctrl-C."
+Exit codes: 0 done, 1 an error (its message is on stderr and nothing was written but whole frames of a clip), 2 arguments that make no sense, 130 stopped by Ctrl-C."
 )]
 pub(crate) struct Cli {
     #[command(subcommand)]
@@ -60,15 +60,21 @@ enum Command {
     #[command(after_help = "\
 Examples:
   wgvae decode --model sd-vae-ft-mse --latents latents.safetensors -o picture.png
-  wgvae decode --model pipeline/ --latents latents.npy -o raw.npy --limits webgpu-default --report report.json")]
-    Decode(DecodeArgs),
+  wgvae decode --model pipeline/ --latents latents.npy -o raw.npy --limits webgpu-default --report report.json
+  wgvae decode --model vae/ --latents clip.safetensors -o frames/%05d.png
+  wgvae decode --model vae/ --latents clip.npy -o - --fps 16 | ffplay -
+
+Clips are decoded part by part, in the memory of one part. Frames of a clip go to stdout as y4m, and then what is said of it to stderr.")]
+    Decode(decode::DecodeArgs),
     /// Encode pictures to latents
     #[command(after_help = "\
 Examples:
   wgvae encode --model sd-vae-ft-mse --image photo.jpg -o latents.safetensors
   wgvae encode --model vae/ --image a.png b.png --resize 512x512 -o latents.npy --sample --seed 7
+  wgvae encode --model vae/ --image frames/%05d.png --pad repeat -o clip.safetensors
 
-What is not encoded as the file has it (transparency, grey, 16 bits, EXIF orientation, a size that the model cannot have) is said on stderr.")]
+What is not encoded as the file has it (transparency, grey, 16 bits, EXIF orientation, a size that the model cannot have) is said on stderr.
+Clips are encoded part by part, in the memory of one part, and lose the edges that fill no latent.")]
     Encode(encode::EncodeArgs),
     /// Encode a picture, decode it again, and say how much is lost
     #[command(after_help = "Example:\n  wgvae roundtrip photo.png --model sd-vae-ft-mse -o again.png")]
@@ -91,6 +97,7 @@ Examples:
   wgvae plan --model vae/ --size 512x768 --precision f32 --json
   wgvae plan --family sd15 --size 1024x1024 --budgets 256MiB,512MiB,768MiB --svg budgets.svg
   wgvae plan --family sd15 --size 1024x1024 --encode --memory-budget 256MiB
+  wgvae plan --family wan21 --size 832x480 --frames 81
 
 An encode is planned for the size as it is given. `wgvae encode` brings pictures to a size that the model takes before; floats it takes as they are.
 A limits file is the \"limits\" object of one adapter in `wgvae adapters --json`, in a file of its own.")]
@@ -144,55 +151,6 @@ struct DemoArgs {
 }
 
 #[derive(Debug, Args)]
-struct DecodeArgs {
-    #[command(flatten)]
-    model: ModelArgs,
-    /// Latents `[n, c, h, w]` or `[c, h, w]`, f32, f16 or bf16 in .safetensors or .latent (ComfyUI's), f32 or f16 in .npy
-    #[arg(long, value_name = "FILE")]
-    latents: PathBuf,
-    /// Picture to write: .png, .jpg or .webp; or all floats `[n, 3, h, w]` before clamping: .npy or .safetensors (tensor `image`)
-    ///
-    /// Several pictures get numbers: out.png becomes out-1.png and so on.
-    #[arg(short, long, value_name = "FILE")]
-    output: PathBuf,
-    /// Name of the tensor in a .safetensors file of latents [default: latents, or else ComfyUI's `latent_tensor`]
-    #[arg(long, value_name = "NAME")]
-    tensor: Option<String>,
-    /// The latents are the VAE's own: already divided by the model's scaling factor, as ComfyUI's are without saying so
-    #[arg(long)]
-    unscaled: bool,
-    /// Element type of weights and activations; auto: f16 on a GPU, f32 on a CPU driver
-    #[arg(long, value_enum, default_value_t = PrecisionArg::Auto)]
-    precision: PrecisionArg,
-    /// Limits to keep within: the device's own, or those that every WebGPU browser has
-    #[arg(long, value_enum, default_value_t = DecodeLimits::Device)]
-    limits: DecodeLimits,
-    /// The most GPU memory to take, such as 512MiB; the picture stays the same to the bit, the time does not
-    #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
-    memory_budget: Option<Bytes>,
-    /// Whether what does not fit the budget may wait in host memory; auto: not on devices whose memory is the host's
-    #[arg(long, value_enum, default_value_t = ParkingArg::Auto)]
-    parking: ParkingArg,
-    /// Whole; or, to reproduce what another tool makes of the latents, in tiles
-    #[arg(long, value_enum, default_value_t = TilingArg::Exact)]
-    tiling: TilingArg,
-    #[command(flatten)]
-    tiles: TileArgs,
-    /// Adapter to use: part of its name, or its index in `wgvae adapters`
-    #[arg(long, value_name = "NAME|INDEX")]
-    adapter: Option<String>,
-    /// JSON file for the adapter, the plan, memory and the time of each step
-    #[arg(long, value_name = "FILE")]
-    report: Option<PathBuf>,
-    /// Decode every image so many times; the reported `seconds` are the median of all
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
-    repeat: u32,
-    /// Print the facts as JSON
-    #[arg(long)]
-    json: bool,
-}
-
-#[derive(Debug, Args)]
 struct InspectArgs {
     #[command(flatten)]
     model: ModelArgs,
@@ -218,6 +176,9 @@ struct PlanArgs {
     /// Plan the encode of a picture of that size, not the decode that makes it
     #[arg(long, conflicts_with = "output")]
     encode: bool,
+    /// Plan a clip of so many pictures, part by part: 1, 5, 9 and so on of most models for video
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), conflicts_with = "budgets")]
+    frames: Option<u64>,
     /// The most GPU memory to take, such as 512MiB
     #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
     memory_budget: Option<Bytes>,

@@ -55,7 +55,8 @@ pub use tiling::{Blend, BlendRule, Tiling};
 pub use vae::{
     Clip, ClipPlans, ClipState, DecodeOptions, Decoded, DecodedRows, Directions, EncodeOptions, Encoded, Fallback,
     Images, Latents, LoadOptions, Parking, Pixels, Planner, Posterior, Precision, RowPixels, Rows, TilePlans, Vae,
-    check_decoder, check_encoder, plan_clip_decode, plan_clip_encode, plan_decode, plan_encode, weight_reads,
+    check_clips, check_decoder, check_encoder, plan_clip_decode, plan_clip_encode, plan_decode, plan_encode,
+    weight_reads,
 };
 
 /// Readers and writers that the command line and the crate's own tests use. With the hidden modules `gpu`, `kernels`, `model`,

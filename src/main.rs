@@ -17,7 +17,7 @@ fn main() -> ExitCode {
     match pollster::block_on(cli::run(Cli::parse())) {
         Ok(text) => print(&text),
         Err(wgvae::Error::Cancelled) => {
-            complain("interrupted, nothing was written");
+            complain("interrupted: no file is half-written");
             ExitCode::from(INTERRUPTED)
         }
         Err(error) => {
@@ -27,8 +27,11 @@ fn main() -> ExitCode {
     }
 }
 
-/// Writes to stdout. A reader that has gone, as in `wgvae plan ... | head`, is no failure.
+/// Writes to stdout, where there is anything to be said. A reader that has gone, as in `wgvae plan ... | head`, is no failure.
 fn print(text: &str) -> ExitCode {
+    if text.is_empty() {
+        return ExitCode::SUCCESS;
+    }
     let mut stdout = std::io::stdout().lock();
     match writeln!(stdout, "{}", text.trim_end()).and_then(|()| stdout.flush()) {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {

@@ -36,7 +36,7 @@ pub use self::plans::{plan_decode, plan_encode};
 pub use self::posterior::Posterior;
 pub use self::scaling::scale_latents;
 pub use self::tile_plans::TilePlans;
-pub use self::wanted::{check_decoder, check_encoder, weight_reads};
+pub use self::wanted::{check_clips, check_decoder, check_encoder, weight_reads};
 
 use self::fallback::is_out_of_memory;
 use self::job::Job;

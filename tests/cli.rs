@@ -3,6 +3,8 @@
 
 #[path = "cli/bad_input.rs"]
 mod bad_input;
+#[path = "cli/clips.rs"]
+mod clips;
 #[path = "cli/commands.rs"]
 mod commands;
 #[path = "cli/decode.rs"]

@@ -1,25 +1,95 @@
 //! `wgvae decode`.
 
-use std::io::Write as _;
+mod clip;
 
+use std::io::Write as _;
+use std::path::PathBuf;
+
+use clap::Args;
+use wgvae::internals::clip_files::{Bits, ClipName, Fps};
+use wgvae::internals::clips::is_clip;
 use wgvae::internals::part_file::check_writable;
-use wgvae::{Checkpoint, DecodeOptions, Gpu, GpuOptions, LoadOptions, Result, Vae, check_decoder};
+use wgvae::{
+    Bytes, Checkpoint, DecodeOptions, Gpu, GpuOptions, LoadOptions, Output, Result, Tiling, Vae, check_decoder,
+};
 
 use super::interrupt::Interrupt;
 use super::output::OutputFiles;
 use super::paths::{check_replaced, model_files};
 use super::report::Report;
 use super::session::decode_all;
-use super::{DecodeArgs, DecodeLimits, in_file, latents};
+use super::tiling::{TileArgs, TilingArg};
+use super::{DecodeLimits, ModelArgs, ParkingArg, PrecisionArg, in_file, input, latents};
+
+#[derive(Debug, Args)]
+pub(super) struct DecodeArgs {
+    #[command(flatten)]
+    model: ModelArgs,
+    /// Latents `[n, c, h, w]` or `[c, h, w]`, f32, f16 or bf16 in .safetensors or .latent (ComfyUI's), f32 or f16 in .npy; of a clip `[1, c, t, h, w]`
+    #[arg(long, value_name = "FILE")]
+    latents: PathBuf,
+    /// Picture to write: .png, .jpg or .webp; or all floats `[n, 3, h, w]` before clamping: .npy or .safetensors (tensor `image`)
+    ///
+    /// Several pictures get numbers: out.png becomes out-1.png and so on.
+    ///
+    /// A clip: numbered pictures (frames/%05d.png), .y4m, - for y4m on stdout, .npy or .safetensors `[1, 3, t, h, w]`, or .mp4, .webm, .mov or .gif where ffmpeg is on the path.
+    #[arg(short, long, value_name = "FILE")]
+    output: PathBuf,
+    /// Name of the tensor in a .safetensors file of latents [default: latents, or else ComfyUI's `latent_tensor`]
+    #[arg(long, value_name = "NAME")]
+    tensor: Option<String>,
+    /// The latents are the VAE's own: already divided by the model's scaling factor, as ComfyUI's are without saying so
+    #[arg(long)]
+    unscaled: bool,
+    /// Element type of weights and activations; auto: f16 on a GPU, f32 on a CPU driver
+    #[arg(long, value_enum, default_value_t = PrecisionArg::Auto)]
+    precision: PrecisionArg,
+    /// Limits to keep within: the device's own, or those that every WebGPU browser has
+    #[arg(long, value_enum, default_value_t = DecodeLimits::Device)]
+    limits: DecodeLimits,
+    /// The most GPU memory to take, such as 512MiB; the picture stays the same to the bit, the time does not
+    #[arg(long, value_name = "BYTES", value_parser = super::parse_bytes)]
+    memory_budget: Option<Bytes>,
+    /// Whether what does not fit the budget may wait in host memory; auto: not on devices whose memory is the host's
+    #[arg(long, value_enum, default_value_t = ParkingArg::Auto)]
+    parking: ParkingArg,
+    /// Whole; or, to reproduce what another tool makes of the latents, in tiles
+    #[arg(long, value_enum, default_value_t = TilingArg::Exact)]
+    tiling: TilingArg,
+    #[command(flatten)]
+    tiles: TileArgs,
+    /// Frames a second of a clip, such as 24, 29.97 or 30000/1001 [default: 24]
+    #[arg(long, value_name = "N")]
+    fps: Option<Fps>,
+    /// Bits of a level of a clip in .y4m or a video [default: 8; .mov: 10]
+    #[arg(long, value_name = "8|10|12")]
+    bits: Option<Bits>,
+    /// Adapter to use: part of its name, or its index in `wgvae adapters`
+    #[arg(long, value_name = "NAME|INDEX")]
+    adapter: Option<String>,
+    /// JSON file for the adapter, the plan, memory and the time of each step
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
+    /// Decode every image so many times; the reported `seconds` are the median of all
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    repeat: u32,
+    /// Print the facts as JSON
+    #[arg(long)]
+    json: bool,
+}
 
 /// Checks everything that can be checked without a GPU first, then loads, decodes and writes.
 pub(super) async fn run(args: &DecodeArgs) -> Result<String> {
     let interrupt = Interrupt::install();
+    if let Some(name) = args.clip().await? {
+        return clip::run(args, &name, &interrupt).await;
+    }
+    args.check_image()?;
     let latents = latents::read(&args.latents, args.tensor.as_deref()).await?;
     let mut files = OutputFiles::new(&args.output, latents.count())?;
     args.report.as_deref().map_or(Ok(()), check_writable)?;
     let checkpoint = args.model.open().await?;
-    check_paths(args, &checkpoint, &files)?;
+    args.check_paths(&checkpoint, &files.names())?;
     let unscaled = args.unscaled || latents.are_unscaled();
     let fits = latents.check_channels(checkpoint.config(), unscaled);
     fits.map_err(|error| in_file(error, args.latents.display()))?;
@@ -29,31 +99,14 @@ pub(super) async fn run(args: &DecodeArgs) -> Result<String> {
         checkpoint.scaled_config()?;
     }
 
-    let gpu = Gpu::request(&GpuOptions {
-        adapter: args.adapter.clone(),
-        webgpu_default_limits: args.limits == DecodeLimits::WebgpuDefault,
-        ..GpuOptions::default()
-    })
-    .await?;
-    let load = LoadOptions {
-        precision: args.precision.into(),
-        unscaled,
-        weights_on_host: args.memory_budget.is_some(),
-        ..LoadOptions::default()
-    };
-    let mut vae = Vae::load(&gpu, &checkpoint, load).await?;
-    let options = DecodeOptions {
-        output: files.output(),
-        profile: args.report.is_some(),
-        memory_budget: args.memory_budget,
-        parking: args.parking.into(),
-        tiling,
-    };
+    let gpu = args.gpu().await?;
+    let mut vae = Vae::load(&gpu, &checkpoint, args.load_options(unscaled, false)).await?;
+    let options = args.options(files.output(), tiling);
     let runs = decode_all(&gpu, &mut vae, &latents, &options, args.repeat, &interrupt, &mut files).await?;
     let report = Report::of_decode(&gpu, &mut vae, &latents, &options, &runs, &files.names()).await?;
     let mut written = files.finish();
     if let Some(path) = &args.report {
-        let mut file = interrupt.create(path)?;
+        let mut file = interrupt.begin(path)?;
         file.write_all(&report.to_bytes()).map_err(|error| file.error(error))?;
         written.push(file);
     }
@@ -61,11 +114,61 @@ pub(super) async fn run(args: &DecodeArgs) -> Result<String> {
     Ok(report.show(args.json))
 }
 
-/// Fails if one file of the command line would replace another.
-fn check_paths(args: &DecodeArgs, checkpoint: &Checkpoint, files: &OutputFiles) -> Result<()> {
-    let names = files.names();
-    let inputs: Vec<_> = model_files(checkpoint).chain([("--latents", args.latents.as_path())]).collect();
-    let mut outputs: Vec<_> = names.iter().map(|name| ("--output", name.as_path())).collect();
-    outputs.extend(args.report.iter().map(|path| ("--report", path.as_path())));
-    check_replaced(&inputs, &outputs)
+impl DecodeArgs {
+    /// The clip that is meant, if one is: by the shape of the latents, or by the name of the output.
+    async fn clip(&self) -> Result<Option<ClipName>> {
+        let shape = latents::shape(&self.latents, self.tensor.as_deref()).await;
+        if shape.is_some_and(|shape| is_clip(&shape)) {
+            return ClipName::expect(&self.output, "--output, of latents of a clip").map(Some);
+        }
+        Ok(ClipName::of(&self.output)?.filter(ClipName::is_only_clip))
+    }
+
+    /// Refuses what only a clip has.
+    fn check_image(&self) -> Result<()> {
+        let found = match (self.fps, self.bits) {
+            (Some(fps), _) => ("--fps", fps.to_string()),
+            (None, Some(bits)) => ("--bits", bits.get().to_string()),
+            (None, None) => return Ok(()),
+        };
+        let expected = "latents of a clip, [1, c, t, h, w], with it";
+        Err(input(found.0, expected, format!("{} with images in {}", found.1, self.latents.display())))
+    }
+
+    async fn gpu(&self) -> Result<Gpu> {
+        Gpu::request(&GpuOptions {
+            adapter: self.adapter.clone(),
+            webgpu_default_limits: self.limits == DecodeLimits::WebgpuDefault,
+            ..GpuOptions::default()
+        })
+        .await
+    }
+
+    fn load_options(&self, unscaled: bool, clips: bool) -> LoadOptions {
+        LoadOptions {
+            precision: self.precision.into(),
+            unscaled,
+            weights_on_host: self.memory_budget.is_some(),
+            clips,
+            ..LoadOptions::default()
+        }
+    }
+
+    fn options(&self, output: Output, tiling: Tiling) -> DecodeOptions {
+        DecodeOptions {
+            output,
+            profile: self.report.is_some(),
+            memory_budget: self.memory_budget,
+            parking: self.parking.into(),
+            tiling,
+        }
+    }
+
+    /// Fails if one file of the command line would replace another. `outputs` are pictures or frames.
+    fn check_paths(&self, checkpoint: &Checkpoint, outputs: &[PathBuf]) -> Result<()> {
+        let inputs: Vec<_> = model_files(checkpoint).chain([("--latents", self.latents.as_path())]).collect();
+        let mut outputs: Vec<_> = outputs.iter().map(|name| ("--output", name.as_path())).collect();
+        outputs.extend(self.report.iter().map(|path| ("--report", path.as_path())));
+        check_replaced(&inputs, &outputs)
+    }
 }

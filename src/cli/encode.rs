@@ -1,12 +1,16 @@
 //! `wgvae encode`.
 
+mod clip;
+
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
+use wgvae::internals::clip_files::{ClipName, Pad, images_shape};
+use wgvae::internals::clips::is_clip;
 use wgvae::internals::part_file::check_writable;
 use wgvae::{
-    Bytes, Checkpoint, Directions, EncodeOptions, Gpu, GpuOptions, HostTensor, LatentScale, LoadOptions, Posterior,
-    Result, Size, StoredLatents, Vae, check_encoder,
+    Bytes, Checkpoint, Directions, EncodeOptions, FileSource, Gpu, GpuOptions, HostTensor, LatentScale, LoadOptions,
+    Posterior, Result, Size, StoredLatents, Vae, check_encoder,
 };
 
 use super::images::{ImageFile, SizeArgs, Source};
@@ -22,13 +26,18 @@ pub(super) struct EncodeArgs {
     #[command(flatten)]
     model: ModelArgs,
     /// Pictures (PNG, JPEG, WebP) or floats `[n, 3, h, w]` or `[3, h, w]` of -1 to 1 (.npy, .safetensors); all of one size, unless --each is given
+    ///
+    /// Or one clip: numbered pictures (frames/%05d.png), .y4m, - for y4m on stdin, floats `[1, 3, t, h, w]`, or what ffmpeg reads, where it is on the path.
     #[arg(long, value_name = "FILE", required = true, num_args = 1..)]
     image: Vec<PathBuf>,
-    /// Latents `[n, c, h, w]` to write: .safetensors (tensor `latents`, or `moments`) or .npy
+    /// Latents `[n, c, h, w]`, of a clip `[1, c, t, h, w]`, to write: .safetensors (tensor `latents`, or `moments`) or .npy
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
     #[command(flatten)]
     size: SizeArgs,
+    /// What to add at the end of a clip that has not as many frames as latents have (1, 5, 9 and so on): its last frame again, or its last frames backwards
+    #[arg(long, value_enum)]
+    pad: Option<PadArg>,
     /// Write a file for each file of images instead of one of all: out.npy becomes out-1.npy and so on
     #[arg(long)]
     each: bool,
@@ -70,13 +79,34 @@ pub(super) struct EncodeArgs {
     json: bool,
 }
 
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum PadArg {
+    Repeat,
+    Mirror,
+}
+
+impl From<PadArg> for Pad {
+    fn from(pad: PadArg) -> Self {
+        match pad {
+            PadArg::Repeat => Self::Repeat,
+            PadArg::Mirror => Self::Mirror,
+        }
+    }
+}
+
 /// Checks everything that can be checked without a GPU first, then loads, encodes and writes.
 pub(super) async fn run(args: &EncodeArgs) -> Result<String> {
     let interrupt = Interrupt::install();
+    if let Some(name) = args.clip().await? {
+        return clip::run(args, &name, &interrupt).await;
+    }
+    if args.pad.is_some() {
+        return Err(input("--pad", "a clip with it", "images"));
+    }
     let output = LatentsOutput::new(&args.output, if args.each { args.image.len() } else { 1 })?;
     args.report.as_deref().map_or(Ok(()), check_writable)?;
     let checkpoint = args.model.open().await?;
-    args.check_paths(&checkpoint, &output)?;
+    args.check_paths(&checkpoint, &output.names())?;
     check_encoder(&checkpoint)?;
     if !args.leaves_scale() {
         checkpoint.scaled_config()?;
@@ -84,21 +114,12 @@ pub(super) async fn run(args: &EncodeArgs) -> Result<String> {
     let files = args.open_images(checkpoint.config().latent_factor(args.leaves_scale())).await?;
     let images: Vec<Source> = files.iter().map(ImageFile::source).collect();
 
-    let gpu = Gpu::request(&GpuOptions {
-        adapter: args.adapter.clone(),
-        webgpu_default_limits: args.limits == DecodeLimits::WebgpuDefault,
-        ..GpuOptions::default()
-    })
-    .await?;
-    let mut vae = Vae::load(&gpu, &checkpoint, args.load_options()).await?;
-    let options = EncodeOptions {
-        profile: args.report.is_some(),
-        memory_budget: args.memory_budget,
-        parking: args.parking.into(),
-    };
+    let gpu = args.gpu().await?;
+    let mut vae = Vae::load(&gpu, &checkpoint, args.load_options(false)).await?;
+    let options = args.options();
     args.check_plans(&vae, &images, &options)?;
     let total = images.iter().map(|image| u64::from(image.count) * u64::from(args.repeat)).sum();
-    let mut session = Session::new(&gpu, &interrupt, total);
+    let mut session = Session::new(&gpu, &interrupt, Some(total));
     let mut written = Vec::new();
     for (name, group) in output.names().into_iter().zip(args.groups(files)) {
         let encoding = args.encode(group, &mut vae, &options, &mut session).await?;
@@ -116,21 +137,59 @@ impl EncodeArgs {
         self.unscaled || self.moments
     }
 
-    fn load_options(&self) -> LoadOptions {
+    /// The clip that is meant, if one is: by its name, or by the shape of an array.
+    async fn clip(&self) -> Result<Option<ClipName>> {
+        for path in &self.image {
+            let Some(name) = ClipName::of(path)? else { continue };
+            if name.is_only_clip() || self.is_clip(path).await {
+                let found = || format!("{} and {} more", path.display(), self.image.len() - 1);
+                return if self.image.len() == 1 {
+                    Ok(Some(name))
+                } else {
+                    Err(input("--image", "one clip by itself, or images", found()))
+                };
+            }
+        }
+        Ok(None)
+    }
+
+    /// Whether the file at `path` has an array that is a clip.
+    async fn is_clip(&self, path: &PathBuf) -> bool {
+        let Ok(source) = FileSource::open(path) else { return false };
+        images_shape(&source, self.size.tensor()).await.is_ok_and(|shape| is_clip(&shape))
+    }
+
+    async fn gpu(&self) -> Result<Gpu> {
+        Gpu::request(&GpuOptions {
+            adapter: self.adapter.clone(),
+            webgpu_default_limits: self.limits == DecodeLimits::WebgpuDefault,
+            ..GpuOptions::default()
+        })
+        .await
+    }
+
+    fn options(&self) -> EncodeOptions {
+        EncodeOptions {
+            profile: self.report.is_some(),
+            memory_budget: self.memory_budget,
+            parking: self.parking.into(),
+        }
+    }
+
+    fn load_options(&self, clips: bool) -> LoadOptions {
         LoadOptions {
             directions: Directions::Encode,
             precision: self.precision.into(),
             unscaled: self.leaves_scale(),
             weights_on_host: self.memory_budget.is_some(),
-            clips: false,
+            clips,
         }
     }
 
     /// Fails if one file of the command line would replace another.
-    fn check_paths(&self, checkpoint: &Checkpoint, output: &LatentsOutput) -> Result<()> {
+    fn check_paths(&self, checkpoint: &Checkpoint, names: &[PathBuf]) -> Result<()> {
         let images = self.image.iter().map(|path| ("--image", path.as_path()));
         let inputs: Vec<Named<'_>> = images.chain(model_files(checkpoint)).collect();
-        let names = output.names();
         let mut outputs: Vec<Named<'_>> = names.iter().map(|name| ("--output", name.as_path())).collect();
         outputs.extend(self.report.iter().map(|path| ("--report", path.as_path())));
         check_replaced(&inputs, &outputs)

@@ -83,6 +83,31 @@ impl SizeArgs {
         Ok(ImageFile { path: path.to_owned(), content })
     }
 
+    /// Name of the tensor in .safetensors files of floats.
+    pub(super) fn tensor(&self) -> Option<&str> {
+        self.tensor.as_deref()
+    }
+
+    /// What is encoded of frames of `size`, for a model that takes sides that are multiples of `factor`, pixels: the middle of each. Floats are encoded as they are.
+    ///
+    /// # Errors
+    /// For sizes that the model does not take, and where a resize was asked for.
+    pub(super) fn of_frames(&self, path: &Path, size: Size, are_floats: bool, factor: u32) -> Result<Size> {
+        if self.resize.is_some() {
+            let expected = "pictures by themselves (ffmpeg's filter \"scale\" resizes clips)";
+            return Err(input("--resize", expected, format!("a clip, {}", path.display())));
+        }
+        if are_floats {
+            return self.check_multiple(size, path, factor).map(|()| size);
+        }
+        let resize = Resize { exact: self.exact_size, ..Resize::default() };
+        let middle = resize.fit(&path.display().to_string(), size, factor)?.size;
+        if middle != size {
+            note(path, &format!("the middle {middle} of each frame, as {size} is no multiple of {factor} pixels"));
+        }
+        Ok(middle)
+    }
+
     fn picture(&self, path: &Path, factor: u32) -> Result<Content> {
         let name = path.display().to_string();
         let picture = PictureFile::open(path)?;
@@ -183,6 +208,6 @@ fn say_range(tensor: &HostTensor, path: &Path) {
 }
 
 /// A line on stderr, or nothing if that is closed.
-fn note(path: &Path, text: &str) {
+pub(super) fn note(path: &Path, text: &str) {
     drop(writeln!(std::io::stderr(), "note: {}: {text}", path.display()));
 }

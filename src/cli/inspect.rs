@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
-use wgvae::model::networks::{decoder_tensors, encoder_tensors};
+use wgvae::model::blocks::Part;
+use wgvae::model::networks::{tensors_of_decoder, tensors_of_encoder};
 use wgvae::{AutoencoderConfig, Bytes, Checkpoint, Error, LatentScale, Network, Result};
 
 use super::InspectArgs;
@@ -11,8 +12,13 @@ use super::InspectArgs;
 /// Reads the headers of a model's files.
 pub(super) async fn run(args: &InspectArgs) -> Result<String> {
     let checkpoint = args.model.open().await?;
-    let problems = [problems(&checkpoint, Direction::Decode)?, problems(&checkpoint, Direction::Encode)?];
-    Ok(if args.json { super::to_json(&facts(&checkpoint, &problems)) } else { text(&checkpoint, &problems) })
+    let images = both(&checkpoint, false)?;
+    let clips = if checkpoint.config().has_time() { Some(both(&checkpoint, true)?) } else { None };
+    Ok(if args.json {
+        super::to_json(&facts(&checkpoint, &images, clips.as_ref()))
+    } else {
+        text(&checkpoint, &images, clips.as_ref())
+    })
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -36,15 +42,20 @@ impl Problems {
     }
 }
 
-fn problems(checkpoint: &Checkpoint, direction: Direction) -> Result<Problems> {
-    let check = |tensors: &BTreeMap<String, Vec<u64>>| {
-        checkpoint.check(tensors.iter().map(|(name, shape)| (name.as_str(), shape.as_slice())))
+/// What stands in the way of a decode and of an encode, of images or of `clips`.
+fn both(checkpoint: &Checkpoint, clips: bool) -> Result<[Problems; 2]> {
+    Ok([problems(checkpoint, Direction::Decode, clips)?, problems(checkpoint, Direction::Encode, clips)?])
+}
+
+fn problems(checkpoint: &Checkpoint, direction: Direction, clips: bool) -> Result<Problems> {
+    let parts: &[Part] = if clips { &[Part::First, Part::Next] } else { &[Part::Image] };
+    let check = |tensors: fn(&AutoencoderConfig, Part) -> BTreeMap<String, Vec<u64>>| {
+        let all: BTreeMap<_, _> = parts.iter().flat_map(|part| tensors(checkpoint.config(), *part)).collect();
+        checkpoint.check(all.iter().map(|(name, shape)| (name.as_str(), shape.as_slice())))
     };
     let checked = match direction {
-        Direction::Decode => check(&decoder_tensors(checkpoint.config())),
-        Direction::Encode => {
-            checkpoint.check_encoder_names().and_then(|()| check(&encoder_tensors(checkpoint.config())))
-        }
+        Direction::Decode => check(tensors_of_decoder),
+        Direction::Encode => checkpoint.check_encoder_names().and_then(|()| check(tensors_of_encoder)),
     };
     match checked {
         Ok(()) => Ok(Problems::default()),
@@ -56,7 +67,7 @@ fn problems(checkpoint: &Checkpoint, direction: Direction) -> Result<Problems> {
     }
 }
 
-fn facts(checkpoint: &Checkpoint, [decode, encode]: &[Problems; 2]) -> Value {
+fn facts(checkpoint: &Checkpoint, [decode, encode]: &[Problems; 2], clips: Option<&[Problems; 2]>) -> Value {
     let mut facts = checkpoint.facts();
     facts["missing"] = json!(decode.missing);
     facts["unusable"] = json!(decode.unusable);
@@ -64,10 +75,20 @@ fn facts(checkpoint: &Checkpoint, [decode, encode]: &[Problems; 2]) -> Value {
     facts["missing_to_encode"] = json!(encode.missing);
     facts["unusable_to_encode"] = json!(encode.unusable);
     facts["can_encode"] = json!(encode.none());
+    if let Some([decode, encode]) = clips {
+        facts["clips"] = json!({
+            "missing_to_decode": decode.missing,
+            "unusable_to_decode": decode.unusable,
+            "can_decode": decode.none(),
+            "missing_to_encode": encode.missing,
+            "unusable_to_encode": encode.unusable,
+            "can_encode": encode.none(),
+        });
+    }
     facts
 }
 
-fn text(checkpoint: &Checkpoint, [decode, encode]: &[Problems; 2]) -> String {
+fn text(checkpoint: &Checkpoint, [decode, encode]: &[Problems; 2], clips: Option<&[Problems; 2]>) -> String {
     let config = checkpoint.config();
     let parameters = checkpoint.parameters();
     let types: Vec<String> =
@@ -90,9 +111,15 @@ fn text(checkpoint: &Checkpoint, [decode, encode]: &[Problems; 2]) -> String {
         ("missing for a decode", missing_text(checkpoint.has_decoder(), "decoder", decode)),
         ("missing for an encode", missing_text(checkpoint.has_encoder(), "encoder", encode)),
     ]);
+    if let Some([decode, encode]) = clips {
+        rows.extend([
+            ("video: missing to decode", missing_text(checkpoint.has_decoder(), "decoder", decode)),
+            ("video: missing to encode", missing_text(checkpoint.has_encoder(), "encoder", encode)),
+        ]);
+    }
     let mut text = String::new();
     for (name, value) in rows {
-        text.push_str(&format!("{name:<25}{value}\n"));
+        text.push_str(&format!("{name:<26}{value}\n"));
     }
     text
 }

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use wgvae::internals::clip_files::Files;
 use wgvae::internals::part_file::PartFile;
 use wgvae::{Error, Result};
 
@@ -54,7 +55,7 @@ impl Interrupt {
     ///
     /// # Errors
     /// [`Error::Cancelled`], [`Error::Io`].
-    pub(super) fn create(&self, path: &Path) -> Result<PartFile> {
+    pub(super) fn begin(&self, path: &Path) -> Result<PartFile> {
         let mut parts = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
         self.check()?;
         let file = PartFile::create(path)?;
@@ -68,10 +69,11 @@ impl Interrupt {
     /// [`Error::Cancelled`], [`Error::Io`].
     pub(super) fn write(&self, mut files: Vec<PartFile>) -> Result<()> {
         files.iter_mut().try_for_each(PartFile::complete)?;
+        let placed: Vec<PathBuf> = files.iter().filter_map(|file| file.part().map(Path::to_owned)).collect();
         let mut parts = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
         self.check()?;
         files.into_iter().try_for_each(PartFile::persist)?;
-        parts.clear();
+        parts.retain(|part| !placed.contains(part));
         Ok(())
     }
 
@@ -82,7 +84,7 @@ impl Interrupt {
     pub(super) fn write_all(&self, files: &[(PathBuf, Vec<u8>)]) -> Result<()> {
         let mut begun = Vec::new();
         for (path, content) in files {
-            let mut file = self.create(path)?;
+            let mut file = self.begin(path)?;
             file.write_all(content).map_err(|error| file.error(error))?;
             begun.push(file);
         }
@@ -91,5 +93,15 @@ impl Interrupt {
 
     fn check(&self) -> Result<()> {
         if self.cancel.load(Ordering::Relaxed) { Err(Error::Cancelled) } else { Ok(()) }
+    }
+}
+
+impl Files for Interrupt {
+    fn create(&self, path: &Path) -> Result<PartFile> {
+        self.begin(path)
+    }
+
+    fn place(&self, file: PartFile) -> Result<()> {
+        self.write(vec![file])
     }
 }

@@ -11,7 +11,7 @@ use wgvae::{HostTensor, Result, StoredLatents, write_latents};
 use super::input;
 
 /// Name of the tensor in a .safetensors file of moments.
-const MOMENTS: &str = "moments";
+pub(super) const MOMENTS: &str = "moments";
 
 /// The files of an encode.
 #[derive(Debug)]

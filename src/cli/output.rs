@@ -88,9 +88,9 @@ impl OutputFiles {
         let index = self.begun;
         self.begun += 1;
         if let Format::Picture(_) = self.format {
-            self.parts.push(interrupt.create(&numbered(&self.path, index, self.count))?);
+            self.parts.push(interrupt.begin(&numbered(&self.path, index, self.count))?);
         } else if self.parts.is_empty() {
-            self.parts.push(interrupt.create(&self.path)?);
+            self.parts.push(interrupt.begin(&self.path)?);
         }
         let (format, count) = (self.format, self.count);
         let Some(part) = self.parts.last_mut() else { return Err(Error::Cancelled) };

@@ -1,6 +1,7 @@
 //! `wgvae plan`.
 
 mod budgets;
+mod clip;
 
 use wgvae::report::Operation;
 use wgvae::{
@@ -23,23 +24,29 @@ pub(super) async fn run(args: &PlanArgs) -> Result<String> {
         (given, _) => given.into(),
     };
     let storage = precision.storage(&limits);
+    if let Some(frames) = args.frames {
+        return clip::plan(args, frames, task, (&config, &limits, storage));
+    }
     let plan = |memory_budget: Option<Bytes>| match task {
         Task::Decode(latents) => {
-            let (output, parking) = (args.output.into(), args.parking.into());
-            let options = DecodeOptions { output, memory_budget, parking, ..DecodeOptions::default() };
-            plan_decode(&config, latents, &limits, storage, false, &options)
+            plan_decode(&config, latents, &limits, storage, false, &decode_options(args, memory_budget))
         }
-        Task::Encode(image) => {
-            let parking = args.parking.into();
-            let options = EncodeOptions { memory_budget, parking, ..EncodeOptions::default() };
-            plan_encode(&config, image, &limits, storage, &options)
-        }
+        Task::Encode(image) => plan_encode(&config, image, &limits, storage, &encode_options(args, memory_budget)),
     };
     if !args.budgets.is_empty() {
         return budgets::compare(args, plan);
     }
     let plan = plan(args.memory_budget)?;
     if args.json { Ok(super::to_json(&report::plan_json(&plan, &limits))) } else { Ok(plan.to_string()) }
+}
+
+fn decode_options(args: &PlanArgs, memory_budget: Option<Bytes>) -> DecodeOptions {
+    let (output, parking) = (args.output.into(), args.parking.into());
+    DecodeOptions { output, memory_budget, parking, ..DecodeOptions::default() }
+}
+
+fn encode_options(args: &PlanArgs, memory_budget: Option<Bytes>) -> EncodeOptions {
+    EncodeOptions { memory_budget, parking: args.parking.into(), ..EncodeOptions::default() }
 }
 
 /// The network, of a model that has the weights for `operation`. A plan does not depend on the scale of the latents, so it need not be known.

@@ -3,7 +3,11 @@
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
-use wgvae::{Bytes, DecodeOptions, DeviceLimits, EncodeOptions, Gpu, Latents, Plan, Result, Size, Vae};
+use wgvae::internals::clip_files::Fps;
+use wgvae::report::Operation;
+use wgvae::{
+    Bytes, Clip, ClipPlans, DecodeOptions, DeviceLimits, EncodeOptions, Gpu, Latents, Plan, Result, Size, Vae,
+};
 
 use super::images::Source;
 use super::session::{Run, Session};
@@ -14,6 +18,18 @@ pub(super) fn plan_json(plan: &Plan, limits: &DeviceLimits) -> Value {
     let mut facts = json!(plan.facts());
     facts["limits"] = json!(limits);
     facts
+}
+
+/// The facts that are a clip's: `frames` pictures of `size`, of so many frames of latents.
+pub(super) fn clip_json(plans: &ClipPlans, frames: u64, latent_frames: u64, size: Size) -> Value {
+    json!({
+        "frames": frames,
+        "size": size,
+        "latent_frames": latent_frames,
+        "state_bytes": plans.state_bytes(),
+        "host_bytes": plans.host_bytes(),
+        "first_plan": plans.first.facts(),
+    })
 }
 
 /// What was decoded or encoded, on what, and what it took.
@@ -33,6 +49,27 @@ struct Subject {
     what: String,
     /// Facts that only such a report has.
     facts: Value,
+    /// What `seconds` says, and what to say of it.
+    seconds: (f64, String),
+    /// Lines at the end.
+    more: String,
+}
+
+/// A clip that was decoded or encoded.
+#[derive(Debug)]
+pub(super) struct ClipSubject {
+    /// Which way.
+    pub(super) operation: Operation,
+    /// Its frames, as they are in the file of frames.
+    pub(super) frames: u64,
+    /// Extent of a frame, pixels.
+    pub(super) size: Size,
+    /// How fast they are shown, where that is known.
+    pub(super) fps: Option<Fps>,
+    /// From the first part to the last frame in its file.
+    pub(super) seconds: f64,
+    /// What only one direction has.
+    pub(super) facts: Value,
 }
 
 impl Report {
@@ -51,6 +88,8 @@ impl Report {
             runs: "decodes",
             what: format!("({}){}", vae.image_size(latents), tiles_text(options.tiling, latents.size())),
             facts: json!({ "tiling": tiling_json(options.tiling, vae.config(), latents.size()) }),
+            seconds: median(runs),
+            more: String::new(),
         };
         let plan = vae.prepare(latents.size(), options).await?;
         Ok(Self::new(gpu, load_seconds, plan, plan.memory.peak(), &subject, runs, files))
@@ -79,9 +118,40 @@ impl Report {
                 if same { format!(", {size}") } else { String::new() }
             ),
             facts: json!({ "images": images }),
+            seconds: median(session.runs()),
+            more: String::new(),
         };
         let plan = vae.prepare_encode(size, options).await?;
         Ok(Self::new(gpu, load_seconds, plan, predicted, &subject, &session.finish(), files))
+    }
+
+    /// Collects the facts of a clip, the plan being that of the last part. To be called while its buffers exist.
+    pub(super) fn of_clip(
+        gpu: &Gpu,
+        clip: &Clip<'_>,
+        subject: ClipSubject,
+        session: Session<'_>,
+        files: &[PathBuf],
+    ) -> Self {
+        let ClipSubject { operation, frames, size, fps, seconds, facts } = subject;
+        let (done, runs, of) = match operation {
+            Operation::Decode => ("decoded", "decodes", ""),
+            Operation::Encode => ("encoded", "encodes", "of "),
+        };
+        let (plans, parts, predicted) = (clip.plans(), session.runs().len(), session.predicted());
+        let mut own = json!({ "clip": clip_json(plans, frames, parts as u64, size) });
+        own["clip"]["fps"] = json!(fps.map(|fps| fps.to_string()));
+        extend(&mut own, &facts);
+        let subject = Subject {
+            done,
+            runs,
+            what: format!("({of}{frames} frame{}, {size})", if frames == 1 { "" } else { "s" }),
+            facts: own,
+            seconds: (seconds, format!(" in {parts} part{}", if parts == 1 { "" } else { "s" })),
+            more: format!("\n{} kept from part to part, {} in host memory", plans.state_bytes(), plans.host_bytes()),
+        };
+        let load_seconds = clip.vae().load_seconds();
+        Self::new(gpu, load_seconds, plans.of(parts > 1), predicted, &subject, &session.finish(), files)
     }
 
     fn new(
@@ -96,7 +166,7 @@ impl Report {
         let allocator = gpu.allocator_bytes();
         let measured = gpu.ledger().peak();
         let (kernels, compile_time) = gpu.compiled();
-        let seconds = median(runs);
+        let (seconds, of) = &subject.seconds;
         let adapter = gpu.adapter();
         let mut facts = json!({
             "files": files,
@@ -115,20 +185,18 @@ impl Report {
             "stages": stages_json(plan, runs),
         });
         facts[subject.runs] = json!(runs);
-        if let (Value::Object(facts), Value::Object(own)) = (&mut facts, &subject.facts) {
-            facts.extend(own.clone());
-        }
+        extend(&mut facts, &subject.facts);
         let text = format!(
             "wrote {} {}\n\
-             {} in {seconds:.2} s{} on {} ({}); loaded in {load_seconds:.2} s, compiled {kernels} kernels in {:.2} s\n\
-             GPU memory at its peak: {predicted} predicted, {measured} measured",
+             {} in {seconds:.2} s{of} on {} ({}); loaded in {load_seconds:.2} s, compiled {kernels} kernels in {:.2} s\n\
+             GPU memory at its peak: {predicted} predicted, {measured} measured{}",
             names(files),
             subject.what,
             subject.done,
-            if runs.len() > 1 { format!(" (median of {})", runs.len()) } else { String::new() },
             adapter.name,
             adapter.backend,
             compile_time.as_secs_f64(),
+            subject.more,
         );
         Self { facts, text }
     }
@@ -153,15 +221,24 @@ fn stages_json(plan: &Plan, runs: &[Run]) -> Value {
     seconds.map_or(Value::Null, stages)
 }
 
-fn median(runs: &[Run]) -> f64 {
+/// Adds the fields of `more` to `facts`.
+fn extend(facts: &mut Value, more: &Value) {
+    if let (Value::Object(facts), Value::Object(more)) = (facts, more) {
+        facts.extend(more.clone());
+    }
+}
+
+/// The median of what runs took, and that it is one.
+fn median(runs: &[Run]) -> (f64, String) {
     let mut seconds: Vec<f64> = runs.iter().map(|run| run.times.seconds).collect();
     seconds.sort_by(f64::total_cmp);
     let middle = seconds.len() / 2;
-    match seconds.len() {
+    let median = match seconds.len() {
         0 => 0.0,
         count if count % 2 == 1 => seconds[middle],
         _ => 0.5 * (seconds[middle - 1] + seconds[middle]),
-    }
+    };
+    (median, if runs.len() > 1 { format!(" (median of {})", runs.len()) } else { String::new() })
 }
 
 fn names(files: &[PathBuf]) -> String {

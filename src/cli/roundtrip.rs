@@ -75,7 +75,7 @@ pub(super) async fn run(args: &RoundtripArgs) -> Result<String> {
     })
     .await?;
     let mut vae = Vae::load(&gpu, &checkpoint, args.load_options()).await?;
-    let mut session = Session::new(&gpu, &interrupt, 2);
+    let mut session = Session::new(&gpu, &interrupt, Some(2));
     let data = args.there_and_back(&images, &mut vae, &mut session).await?;
     let encoded = encode_image(format, &Pixels { size, data: &data })?;
     interrupt.write_all(&[(args.output.clone(), encoded)])?;

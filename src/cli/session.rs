@@ -5,8 +5,8 @@ use std::io::Write as _;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 use wgvae::{
-    Bytes, Control, DecodeOptions, EncodeOptions, Fallback, Gpu, HostTensor, Images, Latents, Progress, Result, Rows,
-    RunReport, Vae,
+    Bytes, Clip, Control, DecodeOptions, EncodeOptions, Fallback, Gpu, HostTensor, Images, Latents, Pixels, Progress,
+    Result, Rows, RunReport, Vae,
 };
 
 use super::interrupt::Interrupt;
@@ -17,6 +17,9 @@ use super::output::{ImageSink, OutputFiles};
 pub(super) struct Run {
     /// Index of the image, from 0.
     pub(super) image: u32,
+    /// Frames of the clip that this part is of, or becomes. Its latents are image `image`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) frames: Option<u32>,
     /// Times this image was decoded, or encoded, before.
     pub(super) repeat: u32,
     /// Kernels that had to be compiled for it.
@@ -36,8 +39,8 @@ pub(super) struct Session<'a> {
     gpu: &'a Gpu,
     interrupt: &'a Interrupt,
     bar: ProgressBar,
-    /// How many runs there will be.
-    total: u64,
+    /// How many runs there will be, where that is known.
+    total: Option<u64>,
     runs: Vec<Run>,
     predicted: Bytes,
 }
@@ -50,8 +53,8 @@ struct Before {
 }
 
 impl<'a> Session<'a> {
-    /// For `total` runs.
-    pub(super) fn new(gpu: &'a Gpu, interrupt: &'a Interrupt, total: u64) -> Self {
+    /// For `total` runs, where that is known.
+    pub(super) fn new(gpu: &'a Gpu, interrupt: &'a Interrupt, total: Option<u64>) -> Self {
         Self { gpu, interrupt, bar: bar(), total, runs: Vec::new(), predicted: Bytes(0) }
     }
 
@@ -68,8 +71,35 @@ impl<'a> Session<'a> {
         let mut show = self.progress();
         let mut control = self.control(&mut show);
         let decoded = vae.decode_rows(latents, image, options, &mut control, sink).await?;
-        self.add(before, image, decoded.run, decoded.fallback, vae);
+        self.add(before, (image, None), decoded.run, decoded.fallback, predicted(vae));
         Ok(())
+    }
+
+    /// Decodes the next part of `clip`, image 0 of `latents`, and hands its frames to `sink`.
+    pub(super) async fn decode_part(
+        &mut self,
+        clip: &mut Clip<'_>,
+        latents: &Latents,
+        sink: &mut dyn FnMut(Pixels) -> Result<()>,
+    ) -> Result<()> {
+        let (before, mut show, mut frames) = (self.before(), self.progress(), 0);
+        let mut control = self.control(&mut show);
+        let mut counted = |pixels| {
+            frames += 1;
+            sink(pixels)
+        };
+        let run = clip.decode(latents, 0, &mut control, &mut counted).await?;
+        self.add_part(before, frames, run, clip);
+        Ok(())
+    }
+
+    /// Encodes the next part of `clip`, which is `frames`: `[c, h, w]`, the encoder's output.
+    pub(super) async fn encode_part(&mut self, clip: &mut Clip<'_>, frames: &Images) -> Result<HostTensor> {
+        let (before, mut show) = (self.before(), self.progress());
+        let mut control = self.control(&mut show);
+        let (moments, run) = clip.encode(frames, &mut control).await?;
+        self.add_part(before, frames.count(), run, clip);
+        Ok(moments)
     }
 
     /// Encodes image `image` of `images`, `repeat` times: `[c, h, w]`, the encoder's output. For the report it is the next image.
@@ -87,7 +117,7 @@ impl<'a> Session<'a> {
             let mut show = self.progress();
             let mut control = self.control(&mut show);
             let encoded = vae.encode(images, image, options, &mut control).await?;
-            self.add(before, number, encoded.run, encoded.fallback, vae);
+            self.add(before, (number, None), encoded.run, encoded.fallback, predicted(vae));
             if self.runs.last().is_none_or(|run| run.repeat + 1 >= repeat) {
                 return Ok(encoded.moments);
             }
@@ -97,6 +127,11 @@ impl<'a> Session<'a> {
     /// The most GPU memory that the plan of any run was predicted to take.
     pub(super) fn predicted(&self) -> Bytes {
         self.predicted
+    }
+
+    /// What each took so far.
+    pub(super) fn runs(&self) -> &[Run] {
+        &self.runs
     }
 
     /// What each took.
@@ -112,10 +147,17 @@ impl<'a> Session<'a> {
     /// Shows how far the next run is.
     fn progress(&self) -> impl FnMut(Progress<'_>) + use<> {
         let (bar, total, done) = (self.bar.clone(), self.total, self.runs.len() as u64);
-        move |progress: Progress<'_>| {
-            bar.set_length(progress.total * total);
-            bar.set_position(progress.total * done + progress.done);
-            bar.set_message(progress.stage.to_owned());
+        move |progress: Progress<'_>| match total {
+            Some(total) => {
+                bar.set_length(progress.total * total);
+                bar.set_position(progress.total * done + progress.done);
+                bar.set_message(progress.stage.to_owned());
+            }
+            None => {
+                bar.set_length(progress.total);
+                bar.set_position(progress.done);
+                bar.set_message(format!("part {}: {}", done + 1, progress.stage));
+            }
         }
     }
 
@@ -123,8 +165,21 @@ impl<'a> Session<'a> {
         Control { progress: Some(show), cancel: Some(self.interrupt.cancel()), ..Control::default() }
     }
 
-    fn add(&mut self, before: Before, image: u32, times: RunReport, fallback: Option<Fallback>, vae: &Vae) {
-        self.predicted = self.predicted.max(vae.predicted_peak().unwrap_or_default());
+    fn add_part(&mut self, before: Before, frames: u32, times: RunReport, clip: &Clip<'_>) {
+        let part = self.runs.last().map_or(0, |run| run.image + 1);
+        let predicted = predicted(clip.vae()).max(clip.plans().peak());
+        self.add(before, (part, Some(frames)), times, clip.fallback().cloned(), predicted);
+    }
+
+    fn add(
+        &mut self,
+        before: Before,
+        (image, frames): (u32, Option<u32>),
+        times: RunReport,
+        fallback: Option<Fallback>,
+        predicted: Bytes,
+    ) {
+        self.predicted = self.predicted.max(predicted);
         if let (Some(fallback), true) = (&fallback, self.runs.is_empty()) {
             self.bar.suspend(|| drop(writeln!(std::io::stderr(), "warning: {fallback}")));
         }
@@ -132,6 +187,7 @@ impl<'a> Session<'a> {
         let repeat = self.runs.iter().rev().take_while(|run| run.image == image).count();
         self.runs.push(Run {
             image,
+            frames,
             repeat: u32::try_from(repeat).unwrap_or(u32::MAX),
             kernels_compiled: after.kernels - before.kernels,
             buffers_created: after.buffers - before.buffers,
@@ -139,6 +195,11 @@ impl<'a> Session<'a> {
             times,
         });
     }
+}
+
+/// The peak of the plan that ran last.
+fn predicted(vae: &Vae) -> Bytes {
+    vae.predicted_peak().unwrap_or_default()
 }
 
 /// Decodes every image `repeat` times; the rows of the last of each go to `files`.
@@ -153,7 +214,7 @@ pub(super) async fn decode_all(
 ) -> Result<Vec<Run>> {
     let size = vae.image_size(latents);
     files.check_size(size)?;
-    let mut session = Session::new(gpu, interrupt, u64::from(latents.count()) * u64::from(repeat));
+    let mut session = Session::new(gpu, interrupt, Some(u64::from(latents.count()) * u64::from(repeat)));
     for image in 0..latents.count() {
         for repeat_index in 0..repeat {
             let mut sink = if repeat_index + 1 == repeat { Some(files.image(size, interrupt)?) } else { None };

@@ -68,7 +68,7 @@ impl TileArgs {
     }
 
     /// Fails if there is a length.
-    fn none(&self, arg: TilingArg) -> Result<()> {
+    pub(super) fn none(&self, arg: TilingArg) -> Result<()> {
         for (flag, pixels) in [("--tile-size", self.tile_size), ("--tile-overlap", self.tile_overlap)] {
             if let Some(pixels) = pixels {
                 return Err(input(

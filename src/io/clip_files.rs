@@ -6,6 +6,7 @@
 mod arrays;
 pub mod bt709;
 mod chroma;
+mod crop;
 mod error;
 mod ffmpeg;
 mod files;
@@ -20,7 +21,8 @@ mod pictures;
 mod planes_out;
 mod y4m;
 
-pub use self::arrays::{ArraySink, ArraySource};
+pub use self::arrays::{ArraySink, ArraySource, images_shape};
+pub use self::crop::Cropped;
 pub use self::ffmpeg::{Codec, Ffmpeg, FfmpegSink, FfmpegSource};
 pub use self::files::{Direct, Files};
 pub use self::frame::{Frame, FrameFormat, FrameSink, FrameSource, PlanarFrame};

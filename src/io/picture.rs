@@ -64,11 +64,15 @@ impl Picture {
     }
 }
 
-/// The middle of `levels`. Where it cannot be quite in the middle it begins where diffusers begins it.
+/// Where the middle `side` pixels of `from` begin: where diffusers has it, if they cannot be quite in the middle.
+pub(super) fn middle_begin(from: u32, side: u32) -> usize {
+    (from / 2 - side / 2) as usize
+}
+
+/// The middle of `levels`.
 fn middle<L: Level>(levels: &[L], from: Size, size: Size) -> Vec<L> {
-    let skipped = |from: u32, side: u32| (from / 2 - side / 2) as usize;
-    let rows = levels.chunks_exact(from.width as usize * 3).skip(skipped(from.height, size.height));
-    let columns = skipped(from.width, size.width) * 3;
+    let rows = levels.chunks_exact(from.width as usize * 3).skip(middle_begin(from.height, size.height));
+    let columns = middle_begin(from.width, size.width) * 3;
     rows.take(size.height as usize).flat_map(|row| &row[columns..columns + size.width as usize * 3]).copied().collect()
 }
 

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::clip_plans::ClipPlans;
 use super::job::Job;
 use super::options::{DecodeOptions, EncodeOptions};
-use super::{Images, Latents, Pixels, Ready, Rows, Vae};
+use super::{Fallback, Images, Latents, Pixels, Ready, Rows, Vae};
 use crate::error::{Error, Result};
 use crate::gpu::{Control, Input, RunReport, States};
 use crate::plan::Plan;
@@ -169,6 +169,16 @@ impl Clip<'_> {
     /// Its plans: peaks are known before anything is allocated.
     pub fn plans(&self) -> &ClipPlans {
         &self.state.plans
+    }
+
+    /// The VAE that it is decoded or encoded with.
+    pub fn vae(&self) -> &Vae {
+        self.vae
+    }
+
+    /// The smaller plan that the last part used, where the device had too little memory for its own.
+    pub fn fallback(&self) -> Option<&Fallback> {
+        self.vae.ready.as_ref()?.fallback.as_ref()
     }
 
     /// Frames of the input that the next part takes: of latents always one; of images one at first, and then as many as one latent stands for.

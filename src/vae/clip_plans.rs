@@ -1,5 +1,7 @@
 //! What a clip takes, known before anything is allocated.
 
+use std::collections::BTreeSet;
+
 use super::job::Job;
 use super::options::{DecodeOptions, EncodeOptions};
 use super::plans::{base, plan};
@@ -7,7 +9,8 @@ use crate::error::{Error, Result};
 use crate::limits::DeviceLimits;
 use crate::model::blocks::Part;
 use crate::model::config::AutoencoderConfig;
-use crate::plan::{Home, Plan, PlanOptions, Weights};
+use crate::model::graph::Take;
+use crate::plan::{Home, Plan, PlanOptions, WeightKey, WeightUse, Weights};
 use crate::tensor::{Bytes, Size, Storage};
 
 /// The plans of a clip: of its first part, one frame of latents that is one frame of an image, and of every other, one frame of latents that is several.
@@ -40,6 +43,15 @@ impl ClipPlans {
     /// Host memory that it takes for what waits there, however long the clip is.
     pub fn host_bytes(&self) -> Bytes {
         self.first.host_bytes().max(self.next.host_bytes())
+    }
+
+    /// With the weights of both on the device whichever of them runs: without a budget they stay there.
+    fn with_all_weights(mut self) -> Self {
+        let rests = [rest(&self.first, &self.next), rest(&self.next, &self.first)];
+        for (plan, rest) in [&mut self.first, &mut self.next].into_iter().zip(rests) {
+            plan.memory.weights = plan.memory.weights + rest;
+        }
+        self
     }
 
     /// What parts keep for the next one, wherever that is.
@@ -82,6 +94,13 @@ fn check_states(first: &Plan, next: &Plan) {
     }
 }
 
+/// Bytes of the weights of `other` that `plan` has no use for.
+fn rest(plan: &Plan, other: &Plan) -> Bytes {
+    let own: BTreeSet<WeightKey> = plan.weights.iter().map(WeightUse::key).collect();
+    let others = other.weights.iter().filter(|weight| weight.take != Take::Transform && !own.contains(&weight.key()));
+    others.map(|weight| weight.bytes).sum()
+}
+
 /// Plans the decode of a clip of latents of `latent_size`, without a device. See [`super::plan_decode`].
 ///
 /// # Errors
@@ -94,7 +113,8 @@ pub fn plan_clip_decode(
     unscaled: bool,
     options: &DecodeOptions,
 ) -> Result<ClipPlans> {
-    decode(config, latent_size, limits, |_| base(storage, Weights::Host), unscaled, options)
+    let plans = decode(config, latent_size, limits, |_| base(storage, Weights::Host), unscaled, options)?;
+    Ok(if options.memory_budget.is_none() { plans.with_all_weights() } else { plans })
 }
 
 /// Plans the encode of a clip of frames of `image_size` pixels, without a device. See [`super::plan_encode`].
@@ -108,7 +128,8 @@ pub fn plan_clip_encode(
     storage: Storage,
     options: &EncodeOptions,
 ) -> Result<ClipPlans> {
-    encode(config, image_size, limits, |_| base(storage, Weights::Host), options)
+    let plans = encode(config, image_size, limits, |_| base(storage, Weights::Host), options)?;
+    Ok(if options.memory_budget.is_none() { plans.with_all_weights() } else { plans })
 }
 
 pub(super) fn decode(

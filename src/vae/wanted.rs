@@ -31,6 +31,14 @@ pub fn check_encoder(checkpoint: &Checkpoint) -> Result<()> {
     check(checkpoint, Directions::Encode, false)
 }
 
+/// Checks, from the headers of its files alone, that a model has all that clips need in `directions`.
+///
+/// # Errors
+/// See [`check_decoder`] and [`check_encoder`]; [`Error::Input`] for a network that knows no time.
+pub fn check_clips(checkpoint: &Checkpoint, directions: Directions) -> Result<()> {
+    check(checkpoint, directions, true)
+}
+
 /// Checks that a model has all that `directions` need, of images or of `clips`.
 pub(super) fn check(checkpoint: &Checkpoint, directions: Directions, clips: bool) -> Result<()> {
     for (wanted, has, half, other) in [

@@ -9,6 +9,7 @@ use image::ExtendedColorType;
 use regex::Regex;
 use wgvae::{DecodeOptions, DeviceLimits, EncodeOptions, Family, HostTensor, Size, Storage, plan_decode, plan_encode};
 
+use crate::clips::video_model;
 use crate::commands::write_hollow;
 use crate::encode::png;
 use crate::formula;
@@ -61,6 +62,13 @@ fn folder() -> Folder {
     std::fs::copy(config, folder.path("sd-vae-ft-mse/config.json")).unwrap();
     write_hollow(&folder, "sd15.diffusers.json", "", "sdxl_vae.safetensors");
     write_hollow(&folder, "flux1.ae_safetensors.json", "", "ae.safetensors");
+    // A small model for video, and a clip of five frames of 16 x 8 pixels.
+    std::fs::create_dir(folder.path("wan_vae")).unwrap();
+    let (config, weights) = video_model();
+    folder.write("wan_vae/config.json", config.as_bytes());
+    folder.write("wan_vae/diffusion_pytorch_model.safetensors", &safetensors(&weights));
+    folder.write("clip.safetensors", &latents_file(&formula::latents(&[1, 16, 2, 1, 2])));
+    std::fs::create_dir(folder.path("frames")).unwrap();
     folder.write("photo.png", &png(&[128; 32 * 24 * 3], 32, 24, ExtendedColorType::Rgb8));
     let latents = formula::latents(&[1, 4, 4, 6]);
     folder.write("latents.safetensors", &latents_file(&latents));
@@ -159,7 +167,7 @@ fn every_command_of_the_documents_does_what_it_says() {
         for command in commands {
             let mut words = words(&folder, &command.replace("COMMAND", "decode"));
             smaller(&mut words);
-            let written = written(&words);
+            let written: Vec<String> = written(&words).iter().map(|file| file.replace("%05d", "00001")).collect();
             for file in written.iter().map(|file| folder.path(file)).filter(|file| file.exists()) {
                 std::fs::remove_file(file).unwrap();
             }

@@ -5,7 +5,10 @@ use wgvae::model::graph::Graph;
 use wgvae::model::networks::{frames, part_of_decoder, part_of_encoder};
 use wgvae::model::tensors::file_tensors;
 use wgvae::plan::{Home, Plan, PlanOptions};
-use wgvae::{Bytes, DeviceKind, DeviceLimits, HostTensor, Output, Storage};
+use wgvae::{
+    Bytes, DecodeOptions, DeviceKind, DeviceLimits, EncodeOptions, Family, HostTensor, Output, Size, Storage,
+    plan_clip_decode, plan_clip_encode,
+};
 
 use crate::clip::{frames_of, parts, size_of_frame};
 use crate::formula;
@@ -91,4 +94,22 @@ fn wan() {
 #[test]
 fn seedvr() {
     check("clip_seedvr");
+}
+
+/// Parts take weights of their own, and without a budget those of the others stay on the device meanwhile.
+#[test]
+fn the_weights_of_both_parts_count() {
+    let limits = DeviceLimits::webgpu_default();
+    let size = Size { width: 64, height: 64 };
+    for family in ["wan21", "seedvr2"] {
+        let config = Family::find(family).unwrap().config();
+        let decode = plan_clip_decode(&config, size, &limits, Storage::F32, true, &DecodeOptions::default()).unwrap();
+        let encode = plan_clip_encode(&config, size, &limits, Storage::F32, &EncodeOptions::default()).unwrap();
+        for plans in [decode, encode] {
+            let all = plans.first.memory.weights;
+            assert_eq!(plans.next.memory.weights, all, "{family}");
+            let own: Bytes = plans.next.weights.iter().map(|weight| weight.bytes).sum();
+            assert!(all >= own, "{family}: {all} and {own}");
+        }
+    }
 }

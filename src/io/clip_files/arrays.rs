@@ -83,6 +83,14 @@ impl ArraySource {
     }
 }
 
+/// The shape of the images in `source`, of which only the header is read.
+///
+/// # Errors
+/// As [`crate::read_images`].
+pub async fn images_shape(source: &dyn ByteSource, tensor: Option<&str>) -> Result<Vec<u64>> {
+    ArrayFile::find(source, "images", tensor, TENSORS).await.map(|file| file.info().shape.clone())
+}
+
 impl FrameSource for ArraySource {
     fn name(&self) -> &str {
         self.array.name()

@@ -2,6 +2,7 @@
 
 use std::ops::ControlFlow;
 
+use super::super::picture::Remark;
 use super::error::input;
 use crate::error::Result;
 use crate::tensor::Size;
@@ -87,6 +88,11 @@ pub trait FrameSource {
 
     /// Number of frames, where that is known beforehand.
     fn frames(&self) -> Option<u64>;
+
+    /// What is to be said about how its pictures are read.
+    fn remarks(&self) -> &[Remark] {
+        &[]
+    }
 
     /// Reads the next frame; none after the last.
     ///

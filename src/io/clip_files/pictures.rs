@@ -83,11 +83,6 @@ impl PictureSource {
         let name = pattern.path().display().to_string();
         Ok(Self { pattern, name, first, frames: found.count, numbers: found.first..=found.last })
     }
-
-    /// What is to be said about the first.
-    pub fn remarks(&self) -> &[Remark] {
-        self.first.remarks()
-    }
 }
 
 impl FrameSource for PictureSource {
@@ -101,6 +96,11 @@ impl FrameSource for PictureSource {
 
     fn frames(&self) -> Option<u64> {
         Some(self.frames)
+    }
+
+    /// Those about the first.
+    fn remarks(&self) -> &[Remark] {
+        self.first.remarks()
     }
 
     fn next(&mut self) -> Result<Option<PlanarFrame>> {

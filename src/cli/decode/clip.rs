@@ -1,0 +1,169 @@
+//! `wgvae decode` of a clip: latents are read, decoded and written part by part.
+
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::time::Instant;
+
+use serde_json::json;
+use wgvae::internals::clip_files::{ClipName, Ffmpeg, Frame, FrameFormat, FrameSink, SinkOptions, create_sink};
+use wgvae::internals::clips::{ClipAxes, ClipLatents};
+use wgvae::internals::part_file::check_writable;
+use wgvae::report::Operation;
+use wgvae::{Clip, Directions, Error, HostTensor, Latents, Output, Pixels, Result, Tiling, Vae};
+
+use super::DecodeArgs;
+use crate::cli::clips::{check_model, check_once, files, show};
+use crate::cli::images::note;
+use crate::cli::interrupt::Interrupt;
+use crate::cli::report::{ClipSubject, Report};
+use crate::cli::session::Session;
+use crate::cli::tiling::{TilingArg, tiling_json};
+use crate::cli::{input, latents};
+
+/// Checks everything that can be checked without a GPU first, then loads and decodes, and writes frames as they come.
+pub(super) async fn run(args: &DecodeArgs, name: &ClipName, interrupt: &Interrupt) -> Result<String> {
+    check_options(args)?;
+    let checkpoint = args.model.open().await?;
+    let config = checkpoint.config();
+    let factor = check_model(&checkpoint, Directions::Decode, || no_video(args, name))?;
+    let latents = latents::open_clip(&args.latents, args.tensor.as_deref(), config.channels(args.unscaled)).await?;
+    let unscaled = args.unscaled || latents.are_unscaled();
+    if !unscaled {
+        checkpoint.scaled_config()?;
+    }
+    let axes = latents.axes();
+    let size = config.image_size(axes.size, unscaled);
+    let frames = factor.frames(axes.frames).ok_or_else(|| too_many(args, axes))?;
+    check_paths(args, &checkpoint, name, frames)?;
+    let (fps, ffmpeg) = (args.fps.unwrap_or_default(), Ffmpeg::default());
+    let sink =
+        create_sink(name, SinkOptions { size, frames, fps, bits: args.bits, files: interrupt, ffmpeg: &ffmpeg })?;
+    say_others(name, frames)?;
+
+    let gpu = args.gpu().await?;
+    let mut vae = Vae::load(&gpu, &checkpoint, args.load_options(unscaled, true)).await?;
+    let output = match sink.wants() {
+        FrameFormat::Rgba8 => Output::Rgba8,
+        FrameFormat::Floats => Output::Raw,
+    };
+    let mut clip = vae.decode_clip(axes.size, unscaled, &args.options(output, Tiling::Exact)).await?;
+    let start = Instant::now();
+    let mut work =
+        Work { latents, unscaled, sink, written: 0, session: Session::new(&gpu, interrupt, Some(axes.frames)) };
+    let end = work.decode(&mut clip).await.inspect_err(|_| say_written(name, work.written))?;
+    if end.is_break() {
+        // Whoever reads has all that they want, and no use for facts.
+        return Ok(String::new());
+    }
+    let subject = ClipSubject {
+        operation: Operation::Decode,
+        frames,
+        size,
+        fps: Some(fps),
+        seconds: start.elapsed().as_secs_f64(),
+        facts: json!({ "tiling": tiling_json(Tiling::Exact, clip.vae().config(), axes.size) }),
+    };
+    let report = Report::of_clip(&gpu, &clip, subject, work.session, &files(name, frames));
+    let facts = args.report.iter().map(|path| (path.clone(), report.to_bytes()));
+    interrupt.write_all(&facts.collect::<Vec<_>>())?;
+    Ok(show(&report, args.json, *name == ClipName::Standard))
+}
+
+/// A decode under way.
+struct Work<'a> {
+    latents: ClipLatents,
+    unscaled: bool,
+    sink: Box<dyn FrameSink + 'a>,
+    written: u64,
+    session: Session<'a>,
+}
+
+impl Work<'_> {
+    /// All parts. `Break`: nobody reads any more.
+    async fn decode(&mut self, clip: &mut Clip<'_>) -> Result<ControlFlow<()>> {
+        for part in 0..self.latents.axes().frames {
+            let latents = self.read(part).await?;
+            let mut end = ControlFlow::Continue(());
+            let (sink, written) = (&mut self.sink, &mut self.written);
+            let mut write = |pixels: Pixels| {
+                if end.is_continue() {
+                    end = sink.frame(&frame(&pixels))?;
+                    *written += 1;
+                }
+                Ok(())
+            };
+            self.session.decode_part(clip, &latents, &mut write).await?;
+            if end.is_break() {
+                return Ok(end);
+            }
+        }
+        self.sink.finish()?;
+        Ok(ControlFlow::Continue(()))
+    }
+
+    /// Frame `index` of the latents.
+    async fn read(&self, index: u64) -> Result<Latents> {
+        let HostTensor { shape, data } = self.latents.read(index..index + 1).await?;
+        let latents = Latents::new(HostTensor { shape: [&[1, shape[0]], &shape[2..]].concat(), data })?;
+        Ok(if self.unscaled { latents.unscaled() } else { latents })
+    }
+}
+
+fn frame(pixels: &Pixels) -> Frame<'_> {
+    match pixels {
+        Pixels::Rgba8(bytes) => Frame::Rgba8(bytes),
+        Pixels::Raw(values) => Frame::Floats(values),
+    }
+}
+
+/// Refuses what is not for clips.
+fn check_options(args: &DecodeArgs) -> Result<()> {
+    if args.tiling != TilingArg::Exact {
+        return Err(input("--tiling", "exact, for a clip", args.tiling.name()));
+    }
+    args.tiles.none(args.tiling)?;
+    check_once(args.repeat)?;
+    args.report.as_deref().map_or(Ok(()), check_writable)
+}
+
+/// Fails if one file of the command line would replace another.
+fn check_paths(args: &DecodeArgs, checkpoint: &wgvae::Checkpoint, name: &ClipName, frames: u64) -> Result<()> {
+    let first_and_last = match name {
+        ClipName::Standard => Vec::new(),
+        ClipName::Pictures(pattern) if frames > 1 => vec![pattern.file(1), pattern.file(frames)],
+        other => files(other, 1),
+    };
+    args.check_paths(checkpoint, &first_and_last)
+}
+
+/// The error for a model that knows no time.
+fn no_video(args: &DecodeArgs, name: &ClipName) -> Error {
+    let ending = args.output.extension().unwrap_or_default().to_string_lossy();
+    if name.is_only_clip() {
+        let expected = "one of png, jpg, jpeg, webp, npy, safetensors, as the model is none for video";
+        return input(format!("output {}", args.output.display()), expected, format!("\"{ending}\""));
+    }
+    let expected = "images [n, c, h, w], as the model is none for video";
+    input(format!("latents in {}", args.latents.display()), expected, "a clip [1, c, t, h, w]")
+}
+
+fn too_many(args: &DecodeArgs, axes: ClipAxes) -> Error {
+    input(format!("latents in {}", args.latents.display()), "frames that can be counted", axes.frames.to_string())
+}
+
+/// Says that pictures of another clip lie behind those that are written.
+fn say_others(name: &ClipName, frames: u64) -> Result<()> {
+    let ClipName::Pictures(pattern) = name else { return Ok(()) };
+    if let Some(found) = pattern.find()?.filter(|found| found.last > frames) {
+        note(pattern.path(), &format!("there are pictures up to {}, and this clip ends with {frames}", found.last));
+    }
+    Ok(())
+}
+
+/// Says which frames are there when a decode ends early: each is whole.
+fn say_written(name: &ClipName, written: u64) {
+    if let (ClipName::Pictures(pattern), true) = (name, written > 0) {
+        let last = pattern.file(written);
+        note(pattern.path(), &format!("all frames up to {} are written", Path::new(&last).display()));
+    }
+}

@@ -1,0 +1,58 @@
+//! The middle of each frame, as a source is read.
+
+use super::frame::{FrameSource, PlanarFrame};
+use crate::error::Result;
+use crate::io::picture::{Remark, middle_begin};
+use crate::tensor::Size;
+
+/// A source of which the middle of each frame is given.
+pub struct Cropped {
+    source: Box<dyn FrameSource>,
+    size: Size,
+}
+
+impl std::fmt::Debug for Cropped {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Cropped").field("source", &self.source.name()).field("size", &self.size).finish_non_exhaustive()
+    }
+}
+
+impl Cropped {
+    /// Gives `size` of each frame, or all of it where that is less.
+    pub fn new(source: Box<dyn FrameSource>, size: Size) -> Self {
+        let whole = source.size();
+        let size = Size { width: size.width.min(whole.width), height: size.height.min(whole.height) };
+        Self { source, size }
+    }
+}
+
+impl FrameSource for Cropped {
+    fn name(&self) -> &str {
+        self.source.name()
+    }
+
+    fn size(&self) -> Size {
+        self.size
+    }
+
+    fn frames(&self) -> Option<u64> {
+        self.source.frames()
+    }
+
+    fn remarks(&self) -> &[Remark] {
+        self.source.remarks()
+    }
+
+    fn next(&mut self) -> Result<Option<PlanarFrame>> {
+        let Some(frame) = self.source.next()? else { return Ok(None) };
+        if frame.size == self.size {
+            return Ok(Some(frame));
+        }
+        let (whole, Size { width, height }) = (frame.size, self.size);
+        let (left, top) = (middle_begin(whole.width, width), middle_begin(whole.height, height));
+        let planes = frame.data.chunks_exact(whole.width as usize * whole.height as usize);
+        let rows = planes.flat_map(|plane| plane.chunks_exact(whole.width as usize).skip(top).take(height as usize));
+        let data = rows.flat_map(|row| &row[left..left + width as usize]).copied().collect();
+        Ok(Some(PlanarFrame { size: self.size, data }))
+    }
+}

@@ -1,0 +1,114 @@
+//! Clips through the command line: decodes and encodes part by part, every kind of file, and what is refused.
+
+#[path = "clips/decode.rs"]
+mod decode;
+#[path = "clips/encode.rs"]
+mod encode;
+#[cfg(unix)]
+#[path = "clips/ends.rs"]
+mod ends;
+#[path = "clips/plan.rs"]
+mod plan;
+#[path = "clips/refused.rs"]
+mod refused;
+
+use std::collections::BTreeMap;
+
+use pollster::block_on;
+use wgvae::internals::npy::write_npy;
+use wgvae::internals::safetensors::read_header;
+use wgvae::model::blocks::Part;
+use wgvae::model::networks::{tensors_of_decoder, tensors_of_encoder};
+use wgvae::{AutoencoderConfig, FileSource, HostTensor};
+
+use crate::formula;
+use crate::tool::{Entries, Entry, Folder, Outcome, fixture_path};
+
+/// Shape of the latents of the golden clip. They become 17 frames of 40 x 24 pixels.
+const LATENTS: [usize; 5] = [1, 16, 5, 3, 5];
+/// Shape of the frames that were encoded.
+const PIXELS: [usize; 5] = [1, 3, 17, 31, 47];
+
+/// The config.json and the weights of a small model for video.
+pub(crate) fn video_model() -> (String, Entries) {
+    let source = FileSource::open(fixture_path("clip_wan.safetensors")).unwrap();
+    let json = block_on(read_header(&source)).unwrap().metadata["config"].clone();
+    let config = AutoencoderConfig::from_json(&json).unwrap();
+    let mut tensors = BTreeMap::new();
+    for part in [Part::Image, Part::First, Part::Next] {
+        tensors.extend(tensors_of_decoder(&config, part));
+        tensors.extend(tensors_of_encoder(&config, part));
+    }
+    let weights = formula::weights(&tensors);
+    (json, weights.iter().map(|(name, tensor)| (name.clone(), Entry::f32(tensor))).collect())
+}
+
+impl Folder {
+    /// With a small model for video, latents of the golden clip in `clip.npy` and the frames of the golden encode in `pixels.npy`.
+    fn for_video() -> Self {
+        let (json, weights) = video_model();
+        let folder = Self::new();
+        folder.write("model/config.json", json.as_bytes());
+        folder.write_weights(&weights);
+        folder.write_clip(&formula::latents(&LATENTS));
+        folder.write("pixels.npy", &write_npy(&formula::input("pixels", &PIXELS, 1.0)));
+        std::fs::create_dir(folder.path("frames")).unwrap();
+        folder
+    }
+
+    /// Takes a tensor away from the decoder that only clips need. Its name.
+    fn without_time(&self) -> String {
+        const FILE: &str = "model/diffusion_pytorch_model.safetensors";
+        let mut file = self.read(FILE);
+        let length = usize::try_from(u64::from_le_bytes(file[..8].try_into().unwrap())).unwrap();
+        let header: serde_json::Value = serde_json::from_slice(&file[8..8 + length]).unwrap();
+        let mut names = header.as_object().unwrap().keys();
+        let name = names.find(|name| name.starts_with("decoder") && name.contains("time_conv")).unwrap().clone();
+        let at = file.windows(name.len()).position(|bytes| bytes == name.as_bytes()).unwrap();
+        file[at] = b'D';
+        self.write(FILE, &file);
+        name
+    }
+
+    fn write_clip(&self, latents: &HostTensor) {
+        self.write("clip.npy", &write_npy(latents));
+    }
+
+    /// `wgvae decode` of the clip here, in f32.
+    fn decode_clip(&self, more: &[&str]) -> Outcome {
+        self.run(&Self::decoding(more))
+    }
+
+    /// Its arguments.
+    fn decoding<'a>(more: &[&'a str]) -> Vec<&'a str> {
+        [&["decode", "--model", "model", "--latents", "clip.npy", "--precision", "f32"], more].concat()
+    }
+
+    /// Arguments of an encode, in f32.
+    fn encoding<'a>(image: &'a str, more: &[&'a str]) -> Vec<&'a str> {
+        [&["encode", "--model", "model", "--precision", "f32", "--image", image], more].concat()
+    }
+
+    /// Names in the folder of frames, sorted.
+    fn frames(&self) -> Vec<String> {
+        let entries = std::fs::read_dir(self.path("frames")).unwrap();
+        let mut names: Vec<String> =
+            entries.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned()).collect();
+        names.sort();
+        names
+    }
+}
+
+/// Latents of so many frames of 8 by 8 pixels each: little work, many parts.
+fn long(frames: usize) -> HostTensor {
+    formula::latents(&[1, LATENTS[1], frames, 1, 1])
+}
+
+#[track_caller]
+fn assert_close(found: &HostTensor, wanted: &HostTensor) {
+    assert_eq!(found.shape, wanted.shape);
+    let largest = wanted.data.iter().fold(0.0_f32, |most, value| most.max(value.abs()));
+    for (index, (found, wanted)) in found.data.iter().zip(&wanted.data).enumerate() {
+        assert!((found - wanted).abs() <= 1e-4 * largest, "element {index}: {found}, its class has {wanted}");
+    }
+}
