@@ -26,7 +26,7 @@ fn plans_need_no_gpu() {
     }
     assert!(sd15["largest_binding_bytes"].as_u64() <= Some(128 << 20));
     assert_eq!(sd15["storage"], "f16");
-    assert_eq!(sd15["result"], json!({ "size": { "width": 512, "height": 512 }, "channels": 3 }));
+    assert_eq!(sd15["result"], json!({ "size": { "width": 512, "height": 512 }, "channels": 3, "frames": 1 }));
 
     let floats = plan(&["--family", "sd15", "--size", "512x512", "--precision", "f32"]);
     assert!(floats["predicted_peak_bytes"].as_u64() > sd15["predicted_peak_bytes"].as_u64());
@@ -38,7 +38,7 @@ fn plans_need_no_gpu() {
     assert_eq!(from_file, sd15);
 
     let model = plan(&["--model", "model", "--size", "20x18", "--output", "raw"]);
-    assert_eq!(model["input"], json!({ "size": { "width": 10, "height": 9 }, "channels": 8 }));
+    assert_eq!(model["input"], json!({ "size": { "width": 10, "height": 9 }, "channels": 8, "frames": 1 }));
     let text = folder.run_without_adapter(&["plan", "--model", "model", "--size", "20x18"]).ok().stdout;
     assert!(text.starts_with("10x9x8 -> 20x18x3") && text.contains("decoder.conv_in"), "{text}");
 }

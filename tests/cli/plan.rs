@@ -12,8 +12,8 @@ fn encodes_are_planned_with_and_without_a_budget() {
         folder.run_without_adapter(&[&["plan", "--encode", "--family", "sd15", "--size", "256x192"], more].concat())
     };
     let whole = plan(&["--json"]).json();
-    assert_eq!(whole["input"], json!({ "size": { "width": 256, "height": 192 }, "channels": 3 }));
-    assert_eq!(whole["result"], json!({ "size": { "width": 32, "height": 24 }, "channels": 8 }));
+    assert_eq!(whole["input"], json!({ "size": { "width": 256, "height": 192 }, "channels": 3, "frames": 1 }));
+    assert_eq!(whole["result"], json!({ "size": { "width": 32, "height": 24 }, "channels": 8, "frames": 1 }));
     let text = plan(&[]).ok().stdout;
     assert!(text.starts_with("256x192x3 -> 32x24x8 ") && text.contains("encoder.conv_in"), "{text}");
 

@@ -72,12 +72,12 @@ fn text(args: &PlanArgs, plans: &ClipPlans, frames: u64, parts: u64) -> String {
         plans.host_bytes(),
     );
     text.push_str(&format!(
-        "{:<12}  {:>6}  {:>14}  {:>10}  {:>10}  {:>14}  {:>14}  {:>12}  {:>9}\n",
+        "{:<12}  {:>6}  {:>14}  {:>10}  {:>11}  {:>14}  {:>14}  {:>12}  {:>9}\n",
         "part",
         "times",
         "predicted peak",
         "weights",
-        "kept",
+        "kept on GPU",
         "in host memory",
         "over host link",
         "G mul-adds",
@@ -98,7 +98,7 @@ fn text(args: &PlanArgs, plans: &ClipPlans, frames: u64, parts: u64) -> String {
 fn row(name: &str, times: u64, plan: &Plan) -> String {
     let memory = plan.memory;
     format!(
-        "{name:<12}  {times:>6}  {:>14}  {:>10}  {:>10}  {:>14}  {:>14}  {:>12.1}  {:>9.2}\n",
+        "{name:<12}  {times:>6}  {:>14}  {:>10}  {:>11}  {:>14}  {:>14}  {:>12.1}  {:>9.2}\n",
         memory.peak().to_string(),
         memory.weights.to_string(),
         memory.states.to_string(),
