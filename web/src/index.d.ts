@@ -355,6 +355,8 @@ export interface AdapterInfo {
 export interface Planes {
   size: { width: number; height: number };
   channels: number;
+  /** One of an image. */
+  frames: number;
 }
 
 export interface Plan {
