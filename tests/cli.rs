@@ -23,6 +23,8 @@ mod interrupt;
 mod memory;
 #[path = "cli/plan.rs"]
 mod plan;
+#[path = "support/png_header.rs"]
+mod png_header;
 #[path = "cli/readme.rs"]
 mod readme;
 #[path = "cli/roundtrip.rs"]

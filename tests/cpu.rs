@@ -74,6 +74,9 @@ mod plan_checks;
 mod plan_properties;
 #[path = "cpu/plan_snapshots.rs"]
 mod plan_snapshots;
+#[cfg(feature = "cli")]
+#[path = "support/png_header.rs"]
+mod png_header;
 #[path = "cpu/posterior.rs"]
 mod posterior;
 #[path = "cpu/quality.rs"]

@@ -17,6 +17,8 @@ mod faults;
 mod formula;
 #[path = "support/golden.rs"]
 mod golden;
+#[path = "support/hollow.rs"]
+mod hollow;
 #[path = "gpu/kernels.rs"]
 mod kernels;
 #[path = "gpu/memory.rs"]
@@ -27,6 +29,8 @@ mod picture;
 mod problems;
 #[path = "gpu/promises.rs"]
 mod promises;
+#[path = "gpu/published.rs"]
+mod published;
 #[path = "reference/mod.rs"]
 mod reference;
 #[path = "gpu/streaming.rs"]

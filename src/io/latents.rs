@@ -21,6 +21,10 @@ const COMFY_VERSION: &str = "latent_format_version_0";
 /// ... and that was SD 1's, whose scaling factor this is.
 const COMFY_FIRST_SCALE: f32 = 0.18215;
 
+/// Channels of its latents for FLUX.2: those have patches and batch norm as the diffusion model leaves them, since `ComfyUI`'s VAE undoes both. No VAE has so many of
+/// its own.
+const COMFY_FLUX2_CHANNELS: u64 = 128;
+
 /// The key of the metadata in files that are written here that says whether the values are the VAE's own, by `true` or `false`.
 const UNSCALED: &str = "unscaled";
 
@@ -69,7 +73,8 @@ pub(super) async fn find_latents(source: &dyn ByteSource, name: Option<&str>) ->
     let scale = match &file {
         ArrayFile::Npy(_) => StoredScale { unscaled: false, first_comfy: false },
         ArrayFile::Safetensors { header, name } => {
-            let is_comfy = name == COMFY_TENSOR;
+            let is_flux2 = matches!(header.tensors[name].shape[..], [_, COMFY_FLUX2_CHANNELS, _, _]);
+            let is_comfy = name == COMFY_TENSOR && !is_flux2;
             StoredScale {
                 unscaled: is_comfy || header.metadata.get(UNSCALED).is_some_and(|said| said == "true"),
                 first_comfy: is_comfy && !header.tensors.contains_key(COMFY_VERSION),

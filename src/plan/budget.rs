@@ -60,7 +60,8 @@ pub(super) fn within(
             }
             let least = smallest.as_ref().unwrap_or(whole);
             let (smallest, seconds) = (least.memory.peak(), least.predicted_seconds());
-            Err(Error::Budget { budget, image: whole.result.size, smallest, seconds })
+            let image = [whole.input().size, whole.result.size].into_iter().max_by_key(|size| size.pixels());
+            Err(Error::Budget { budget, image: image.unwrap_or(whole.result.size), smallest, seconds })
         }
     }
 }

@@ -75,15 +75,27 @@ impl ClipPlans {
 
     /// Plans both parts by `plan`. What they keep is on the device where a budget leaves room for it, and else in host memory.
     pub(super) fn new(plan: impl Fn(Part, Home) -> Result<Plan>) -> Result<Self> {
-        let both = |states| {
-            let [first, next] = [plan(Part::First, states)?, plan(Part::Next, states)?];
-            check_states(&first, &next);
-            Ok(Self { first, next, states })
+        let both = |states| match [Part::First, Part::Next].map(|part| plan(part, states)) {
+            [Ok(first), Ok(next)] => {
+                check_states(&first, &next);
+                Ok(Self { first, next, states })
+            }
+            [Err(first), Err(next)] => Err(harder(first, next)),
+            [Err(error), Ok(_)] | [Ok(_), Err(error)] => Err(error),
         };
         match both(Home::Device) {
             Err(Error::Budget { .. }) => both(Home::Host),
             plans => plans,
         }
+    }
+}
+
+/// Of why either part has no plan, what a clip needs to hear: both have to keep a budget.
+fn harder(first: Error, next: Error) -> Error {
+    match (&first, &next) {
+        (Error::Budget { smallest, .. }, Error::Budget { smallest: other, .. }) if other > smallest => next,
+        (Error::Budget { .. }, Error::TooLarge { .. }) => next,
+        _ => first,
     }
 }
 

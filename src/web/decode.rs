@@ -56,6 +56,13 @@ impl WebDecodeOptions {
 
 #[wasm_bindgen(js_class = Vae)]
 impl WebVae {
+    /// Width and height of the pictures that these latents become.
+    #[wasm_bindgen(js_name = imageSize)]
+    pub fn image_size(&self, WebLatents { latents }: &WebLatents) -> Vec<u32> {
+        let Size { width, height } = self.vae.image_size(latents);
+        vec![width, height]
+    }
+
     /// Decodes one image.
     pub async fn decode(
         &mut self,

@@ -4,6 +4,8 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 
+import { decoderShapes, fixture, weight } from './fixtures.mjs';
+import { writeSafetensors } from './safetensors.mjs';
 import { inBrowsers } from './session.mjs';
 
 const MODEL = 'toy_odd';
@@ -158,4 +160,29 @@ inBrowsers({ models: [MODEL] }, (session) => {
       assert.deepEqual(found, { code: 'canvas', isTyped: true, width: 88, left: 0 });
     });
   }
+
+  it('looks at the size of the picture, which the VAE\'s own latents have twice as many of where the diffusion model has patches', async () => {
+    const { config } = await fixture('toy_flux2');
+    const tensors = decoderShapes(JSON.parse(config)).map(([name, shape]) => /** @type {[string, import('./safetensors.mjs').Tensor]} */ ([name, weight(name, shape)]));
+    const statistics = ['mean', 'var'].map((part) => /** @type {[string, import('./safetensors.mjs').Tensor]} */ ([`bn.running_${part}`, { shape: [32], data: new Float32Array(32).fill(1) }]));
+    const model = session.server.route('/flux2.safetensors', { bytes: writeSafetensors([...tensors, ...statistics]) });
+    const file = session.server.route('/flux2.json', { bytes: new TextEncoder().encode(config) });
+    const found = await session.run(
+      async (folder, model, file) => {
+        const { device } = await lab.shared(folder);
+        const decoder = await lab.wgvae.createDecoder({ model, config: file, device });
+        // As many as are too many for the diffusion model's.
+        const columns = device.limits.maxTextureDimension2D / 16 + 1;
+        const canvas = new OffscreenCanvas(7, 3);
+        await decoder.decode({ data: new Float32Array(8 * 2 * columns), shape: [1, 8, 2, columns], unscaled: true }, { canvas });
+        const { error } = await lab.outcome(decoder.decode({ data: new Float32Array(32 * columns), shape: [1, 32, 1, columns] }, { canvas: new OffscreenCanvas(7, 3) }));
+        await decoder.destroy();
+        return { isWide: canvas.width === 8 * columns, height: canvas.height, code: error?.code };
+      },
+      folder(),
+      model,
+      file,
+    );
+    assert.deepEqual(found, { isWide: true, height: 16, code: 'canvas' });
+  });
 });

@@ -306,6 +306,8 @@ fn a_budget_that_no_plan_keeps_names_the_smallest() {
     let folder = Folder::new();
     let args = ["plan", "--family", "sd15", "--size", "256x256", "--memory-budget", "1MiB"];
     folder.run(&args).failed("one MiB", 1, &["the smallest found that will do is", "1.0 MiB"]);
+    // It is the picture that has a size, whichever way.
+    folder.run(&[&args[..], &["--encode"]].concat()).failed("an encode", 1, &["too small for 256x256:"]);
     // More than any device has changes nothing.
     let peak = |more: &[&str]| {
         let plan = ["plan", "--family", "sd15", "--size", "256x256", "--json"];

@@ -6,6 +6,7 @@ use wgvae::internals::npy::write_npy;
 
 use crate::encode::{image, levels, png};
 use crate::formula;
+use crate::png_header::png_header;
 use crate::tool::{Entry, Folder, safetensors, weights_of_both};
 
 /// Encodes a file of these bytes, which must work, and returns what was said on stderr.
@@ -62,6 +63,12 @@ fn pictures_that_cannot_be_read() {
     )
     .unwrap();
     refused("short.jpg", &jpeg[..jpeg.len() - 40], &["short.jpg", "cut short"]);
+    let mut webp = Vec::new();
+    let encoder = image::codecs::webp::WebPEncoder::new_lossless(&mut webp);
+    image::ImageEncoder::write_image(encoder, &levels(), 20, 18, ExtendedColorType::Rgb8).unwrap();
+    refused("short.webp", &webp[..webp.len() - 40], &["short.webp"]);
+    refused("short.webp", &webp[..10], &["short.webp"]);
+    refused("promise.png", &png_header(64, 64), &["promise.png", "cut short"]);
     refused("empty.png", &[], &["empty.png", "PNG, JPEG or WebP", ".npy or .safetensors"]);
     refused("a.gif", b"GIF89a", &["a.gif", "PNG, JPEG or WebP"]);
     refused("a.pt", b"PK\x03\x04", &["a.pt", "PNG, JPEG or WebP"]);
@@ -81,6 +88,11 @@ fn pictures_of_sizes_that_the_model_cannot_have() {
     refused_with("odd.png", &odd, &["--resize", "60000x60000"], &["60000x60000"]);
     refused_with("image2.npy", &write_npy(&image()), &["--exact-size"], &["size of image2.npy", "found 20x19"]);
     refused_with("image2.npy", &write_npy(&image()), &["--resize", "8x8"], &["--resize", "floats in image2.npy"]);
+    // Before anything of them is read.
+    refused_with("vast.png", &png_header(65_536, 65_536), &[], &["vast.png", "1 to 1073741824 pixels", "65536x65536"]);
+    refused_with("none.png", &png_header(0, 5), &[], &["none.png"]);
+    let long = png(&[0; 40_000 * 2], 40_000, 2, ExtendedColorType::L8);
+    refused_with("long.png", &long, &[], &["1 to 16384 latents each way", "20000x1"]);
     let thin = formula::input("image", &[3, 1, 20], 1.0);
     refused_with("thin.npy", &write_npy(&thin), &[], &["image in thin.npy", "at least 2x2 pixels", "20x1"]);
 }

@@ -56,8 +56,19 @@ fn roundtrips_that_cannot_be() {
     refused(&["missing.png", "-o", "b.png"], 1, &["missing.png", "No such file"]);
     folder.write("two.npy", &wgvae::internals::npy::write_npy(&crate::formula::input("image", &[2, 3, 8, 8], 1.0)));
     refused(&["two.npy", "-o", "b.png"], 1, &["two.npy", "one image", "2 images"]);
+    let whole = png(&levels(), 20, 18, ExtendedColorType::Rgb8);
+    folder.write("short.png", &whole[..whole.len() / 2]);
+    refused(&["short.png", "-o", "b.png"], 1, &["short.png", "cut short"]);
+    folder.write("empty.png", &[]);
+    refused(&["empty.png", "-o", "b.png"], 1, &["empty.png", "PNG, JPEG or WebP"]);
+    folder.write("one.png", &png(&levels()[..3], 1, 1, ExtendedColorType::Rgb8));
+    refused(&["one.png", "-o", "b.png"], 1, &["size of one.png", "at least one of 2 pixels", "found 1x1"]);
     let half = Folder::new();
     half.write("a.png", &png(&levels(), 20, 18, ExtendedColorType::Rgb8));
     roundtrip(&half, &["a.png", "-o", "b.png"]).failed("no encoder", 1, &["model", "encoder"]);
+    let mut encoder = crate::tool::weights_of_both();
+    encoder.retain(|name, _| name.starts_with("encoder."));
+    half.write_weights(&encoder);
+    roundtrip(&half, &["a.png", "-o", "b.png"]).failed("no decoder", 1, &["model", "decoder"]);
     assert!(!folder.path("b.png").exists() && !half.path("b.png").exists());
 }

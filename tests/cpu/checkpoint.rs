@@ -11,13 +11,14 @@ use wgvae::{
 };
 
 use crate::formula;
-use crate::hollow::{self, Hollow, key_list};
+use crate::hollow::{Hollow, key_list};
+use crate::key_lists;
 
 /// Files of a folder: name -> content.
 type Files<'a> = Vec<(&'a str, &'a [u8])>;
 
 fn open_hollow(tensors: &BTreeMap<String, Vec<u64>>) -> Checkpoint {
-    hollow::open(tensors).expect("a VAE")
+    key_lists::open(tensors).expect("a VAE")
 }
 
 /// A decoder of one level, with 32 channels and 4 latent channels, and its config.json.
@@ -150,7 +151,7 @@ fn families_whose_latents_mean_the_same_need_no_choice() {
 
 #[test]
 fn both_of_taesds_own_files_are_one_model() {
-    let half = |list| -> Box<dyn ByteSource> { Box::new(Hollow::new(&key_list(list), serde_json::json!({}))) };
+    let half = |list| -> Box<dyn ByteSource> { Box::new(Hollow::new(&key_list(list), serde_json::json!({}), None)) };
     for [encoder, decoder] in
         [["taesd.upstream_encoder", "taesd.upstream_decoder"], ["taef2.upstream_encoder", "taef2.upstream_decoder"]]
     {
@@ -256,7 +257,8 @@ fn metadata_tells_the_scale() {
     for (list, architecture, scaling_factor) in cases {
         let metadata = serde_json::json!({"modelspec.architecture": architecture});
         let checkpoint =
-            block_on(Checkpoint::from_source(Box::new(Hollow::new(&key_list(list), metadata)), None)).expect("a VAE");
+            block_on(Checkpoint::from_source(Box::new(Hollow::new(&key_list(list), metadata, None)), None))
+                .expect("a VAE");
         assert_eq!(
             checkpoint.scaled_config().ok().map(|config| config.scaling_factor),
             scaling_factor,

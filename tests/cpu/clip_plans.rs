@@ -6,8 +6,8 @@ use wgvae::model::networks::{frames, part_of_decoder, part_of_encoder};
 use wgvae::model::tensors::file_tensors;
 use wgvae::plan::{Home, Plan, PlanOptions};
 use wgvae::{
-    Bytes, DecodeOptions, DeviceKind, DeviceLimits, EncodeOptions, Family, HostTensor, Output, Size, Storage,
-    plan_clip_decode, plan_clip_encode,
+    Bytes, ClipPlans, DecodeOptions, DeviceKind, DeviceLimits, EncodeOptions, Error, Family, HostTensor, Output,
+    Parking, Size, Storage, plan_clip_decode, plan_clip_encode,
 };
 
 use crate::clip::{frames_of, parts, size_of_frame};
@@ -110,6 +110,35 @@ fn the_weights_of_both_parts_count() {
             assert_eq!(plans.next.memory.weights, all, "{family}");
             let own: Bytes = plans.next.weights.iter().map(|weight| weight.bytes).sum();
             assert!(all >= own, "{family}: {all} and {own}");
+        }
+    }
+}
+
+/// The budget that a refusal names is one that both parts keep; and it speaks of the frames, not of their latents.
+#[test]
+fn a_refused_budget_names_one_that_will_do() {
+    let limits = DeviceLimits { shader_f16: true, ..DeviceLimits::webgpu_default() };
+    let [latents, frame] = [(40, 24), (320, 192)].map(|(width, height)| Size { width, height });
+    for family in ["wan21", "seedvr2"] {
+        let config = Family::find(family).unwrap().config();
+        for parking in [Parking::On, Parking::Off] {
+            let decode = |budget| {
+                let options = DecodeOptions { memory_budget: Some(budget), parking, ..DecodeOptions::default() };
+                plan_clip_decode(&config, latents, &limits, Storage::F16, false, &options)
+            };
+            let encode = |budget| {
+                let options = EncodeOptions { memory_budget: Some(budget), parking, ..EncodeOptions::default() };
+                plan_clip_encode(&config, frame, &limits, Storage::F16, &options)
+            };
+            let plans: [&dyn Fn(Bytes) -> wgvae::Result<ClipPlans>; 2] = [&decode, &encode];
+            for plan in plans {
+                let Err(Error::Budget { smallest, image, .. }) = plan(Bytes(1)) else {
+                    panic!("one byte is no budget")
+                };
+                assert_eq!(image, frame, "{family} {parking:?}");
+                let peak = plan(smallest).unwrap().peak();
+                assert!(peak <= smallest, "{family} {parking:?}: {peak} within {smallest}");
+            }
         }
     }
 }

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use pollster::block_on;
 use wgvae::model::networks::{decoder_tensors, encoder_tensors};
 use wgvae::{Checkpoint, Error, Result};
 
-use crate::hollow::{Shapes, key_list, open};
+use crate::hollow::{Hollow, Shapes, key_list};
 use crate::sweep::is_full;
 
 /// Key list, the network, and whether it has an encoder and a decoder.
@@ -35,6 +36,12 @@ const LISTS: [(&str, &str, [bool; 2]); 21] = [
 
 /// These say something about video, or nothing.
 const UNUSED: [&str; 2] = [".time_conv.", "bn.num_batches_tracked"];
+
+/// Opens a checkpoint of these tensors, without config.json.
+pub(crate) fn open(tensors: &Shapes) -> Result<Checkpoint> {
+    let file = Hollow::new(tensors, serde_json::json!({}), None);
+    block_on(Checkpoint::from_source(Box::new(file), None))
+}
 
 /// What a model must have for all that its files can do: name in diffusers' spelling -> shape.
 fn needed(checkpoint: &Checkpoint) -> BTreeMap<String, Vec<u64>> {

@@ -30,6 +30,16 @@ fn a_file_of_comfyui_holds_the_vaes_own_values() {
     assert!(Latents::stored(stored).unwrap().are_unscaled());
 }
 
+/// Its VAE for FLUX.2 undoes patches and batch norm, so that what it saves has both.
+#[test]
+fn a_file_of_comfyui_for_flux2_is_as_the_diffusion_model_leaves_it() {
+    let tensor = HostTensor { shape: vec![1, 128, 1, 2], data: vec![0.5; 256] };
+    let stored = read(&[("latent_tensor", &tensor), ("latent_format_version_0", &nothing())], None).unwrap();
+    assert_eq!(stored, StoredLatents { tensor, unscaled: false });
+    let own = HostTensor { shape: vec![1, 32, 2, 4], data: vec![0.5; 256] };
+    assert!(read(&[("latent_tensor", &own), ("latent_format_version_0", &nothing())], None).unwrap().unscaled);
+}
+
 /// Its `LoadLatent` multiplies those by the inverse of SD 1's factor, whatever the model.
 #[test]
 fn an_old_file_of_comfyui_has_them_times_the_factor_of_sd_1() {

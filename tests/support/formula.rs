@@ -1,6 +1,7 @@
 //! The deterministic weights of the fixtures: see `tests/fixtures/make_fixtures.py`, which states the formula.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use wgvae::HostTensor;
 
@@ -19,14 +20,20 @@ fn fnv1a64(name: &str) -> u64 {
     name.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
-/// `count` values of the tensor `name`, around `offset`.
-fn fill(name: &str, count: usize, offset: f32, scale: f32) -> Vec<f32> {
+/// Values `range` of the tensor `name`, around `offset`.
+fn fill(name: &str, range: Range<u64>, offset: f32, scale: f32) -> Vec<f32> {
     let seed = fnv1a64(name);
-    (0..count as u64).map(|index| offset + scale * unit(seed, index)).collect()
+    range.map(|index| offset + scale * unit(seed, index)).collect()
 }
 
 /// The weight `name` of `shape`, that in the file.
 pub(crate) fn weight(name: &str, shape: &[usize]) -> HostTensor {
+    let count: usize = shape.iter().product();
+    HostTensor { shape: shape.to_vec(), data: part_of_weight(name, shape, 0..count as u64) }
+}
+
+/// Values `range` of it.
+pub(crate) fn part_of_weight(name: &str, shape: &[usize], range: Range<u64>) -> Vec<f32> {
     let (offset, scale) = match name.rsplit('.').next() {
         Some("bias") => (0.0, 0.17),
         Some("running_mean") => (0.0, 1.0),
@@ -41,7 +48,7 @@ pub(crate) fn weight(name: &str, shape: &[usize]) -> HostTensor {
             (0.0, scale)
         }
     };
-    HostTensor { shape: shape.to_vec(), data: fill(name, shape.iter().product(), offset, scale) }
+    fill(name, range, offset, scale)
 }
 
 /// The latents of `shape`.
@@ -51,7 +58,8 @@ pub(crate) fn latents(shape: &[usize]) -> HostTensor {
 
 /// The input `name` of `shape`, within -`scale` and `scale`.
 pub(crate) fn input(name: &str, shape: &[usize], scale: f32) -> HostTensor {
-    HostTensor { shape: shape.to_vec(), data: fill(name, shape.iter().product(), 0.0, scale) }
+    let count: usize = shape.iter().product();
+    HostTensor { shape: shape.to_vec(), data: fill(name, 0..count as u64, 0.0, scale) }
 }
 
 /// All weights of the decoder that `config` describes.

@@ -90,7 +90,7 @@ export class Decoding {
     const { vae, canvases } = this.#loaded.engine;
     const latents = await this.#openLatents(input, signal);
     try {
-      const moduleOptions = this.#moduleOptions(options, this.#outputFor(options, latents.shape()));
+      const moduleOptions = this.#moduleOptions(options, this.#outputFor(options, vae.imageSize(latents)));
       const listener = this.#loaded.listener('decode', options.onProgress);
       const result = await this.#loaded.cancellable(signal, (cancel) => vae.decode(latents, moduleOptions, cancel, listener));
       return await this.#deliver(canvases, options, result);
@@ -133,12 +133,11 @@ export class Decoding {
   /**
    * What the module is asked for, after a look at whether the canvas can take it: before the work, not after.
    * @param {DecodeOptions} options
-   * @param {Uint32Array} shape [n, c, h, w] or [c, h, w]
+   * @param {Uint32Array} size of the picture
    */
-  #outputFor({ canvas, output = 'bitmap' }, shape) {
-    const { info, engine } = this.#loaded;
-    const scale = info.pixels_per_latent;
-    const size = { width: scale * shape[shape.length - 1], height: scale * shape[shape.length - 2] };
+  #outputFor({ canvas, output = 'bitmap' }, [width, height]) {
+    const { engine } = this.#loaded;
+    const size = { width, height };
     if (canvas) {
       checkCanvas(engine.device, canvas, size);
       return 'canvas';
