@@ -53,10 +53,9 @@ pub use plan::{ChannelOrder, Memory, Output, Plan, PlanFacts, RunFacts, StageFac
 pub use tensor::{Bytes, DType, HostTensor, Size, Storage};
 pub use tiling::{Blend, BlendRule, Tiling};
 pub use vae::{
-    Clip, ClipPlans, ClipState, DecodeOptions, Decoded, DecodedRows, Directions, EncodeOptions, Encoded, Fallback,
-    Images, Latents, LoadOptions, Parking, Pixels, Planner, Posterior, Precision, RowPixels, Rows, TilePlans, Vae,
-    check_clips, check_decoder, check_encoder, plan_clip_decode, plan_clip_encode, plan_decode, plan_encode,
-    weight_reads,
+    Clip, ClipPlans, DecodeOptions, Decoded, DecodedRows, Directions, EncodeOptions, Encoded, Fallback, Images,
+    Latents, LoadOptions, Parking, Pixels, Planner, Posterior, Precision, RowPixels, Rows, TilePlans, Vae, check_clips,
+    check_decoder, check_encoder, plan_clip_decode, plan_clip_encode, plan_decode, plan_encode, weight_reads,
 };
 
 /// Readers and writers that the command line and the crate's own tests use. With the hidden modules `gpu`, `kernels`, `model`,

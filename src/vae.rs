@@ -22,7 +22,9 @@ mod weights;
 
 use web_time::Instant;
 
-pub use self::clip::{Clip, ClipState};
+pub use self::clip::Clip;
+#[cfg(target_arch = "wasm32")]
+pub(crate) use self::clip::ClipState;
 pub use self::clip_plans::{ClipPlans, plan_clip_decode, plan_clip_encode};
 pub use self::encode::Encoded;
 pub use self::every_kernel::{compile_all, every_variant, odd_network};

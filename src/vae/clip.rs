@@ -20,7 +20,7 @@ pub struct Clip<'a> {
 
 /// How far a clip is, and what its parts have kept: for callers who cannot hold on to the VAE until it ends. Others have [`Clip`].
 #[derive(Debug)]
-pub struct ClipState {
+pub(crate) struct ClipState {
     plans: ClipPlans,
     /// The job of the first part, and of those after it.
     jobs: [Job; 2],
@@ -30,9 +30,14 @@ pub struct ClipState {
 }
 
 impl ClipState {
-    /// Its plans: peaks are known before anything is allocated.
-    pub fn plans(&self) -> &ClipPlans {
+    /// Its plans.
+    pub(crate) fn plans(&self) -> &ClipPlans {
         &self.plans
+    }
+
+    /// Whether its latents are the VAE's own.
+    fn is_unscaled(&self) -> bool {
+        matches!(self.jobs[0], Job::DecodePart { unscaled: true, .. })
     }
 
     /// The plan of its next part.
@@ -61,7 +66,7 @@ impl Vae {
     ///
     /// # Errors
     /// See [`Self::decode_clip`].
-    pub async fn begin_decode(
+    pub(crate) async fn begin_decode(
         &mut self,
         latent_size: Size,
         unscaled: bool,
@@ -97,7 +102,7 @@ impl Vae {
     ///
     /// # Errors
     /// See [`Clip::decode`].
-    pub async fn decode_part(
+    pub(crate) async fn decode_part(
         &mut self,
         clip: &mut ClipState,
         latents: &Latents,
@@ -114,7 +119,14 @@ impl Vae {
                 found: format!("{channels} of {size}"),
             });
         }
-        latents.check(self.config(), latents.are_unscaled() || self.planner.unscaled(), index)?;
+        if latents.are_unscaled() && !clip.is_unscaled() {
+            return Err(Error::Input {
+                what: "latents of the clip".to_owned(),
+                expected: "those of the diffusion model's scale, as the clip was begun for".to_owned(),
+                found: "the VAE's own".to_owned(),
+            });
+        }
+        latents.check(self.config(), clip.is_unscaled(), index)?;
         let input = latents.input(index, &clip.next().inputs)?;
         let (frames, report) = self.run_part(clip, &input, control).await?;
         frames.into_iter().try_for_each(sink)?;
@@ -168,7 +180,7 @@ impl Vae {
 impl Clip<'_> {
     /// Its plans: peaks are known before anything is allocated.
     pub fn plans(&self) -> &ClipPlans {
-        &self.state.plans
+        self.state.plans()
     }
 
     /// The VAE that it is decoded or encoded with.

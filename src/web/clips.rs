@@ -39,6 +39,12 @@ impl WebClipLatents {
         vec![channels.into(), frames as f64, size.height.into(), size.width.into()]
     }
 
+    /// Whether they are the VAE's own.
+    #[wasm_bindgen(js_name = areUnscaled)]
+    pub fn are_unscaled(&self) -> bool {
+        self.clip.are_unscaled()
+    }
+
     /// Frame `index` of them.
     pub async fn frame(&self, index: u32) -> Result<WebLatents> {
         let read = self.clip.read(index.into()..u64::from(index) + 1).await;

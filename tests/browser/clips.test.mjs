@@ -50,6 +50,36 @@ inBrowsers({ clips: [MODEL] }, (session) => {
     });
   }
 
+  it('takes the VAE\'s own latents for such, in a file and in an array', async () => {
+    const found = await session.run(async (folder, data, shape) => {
+      const decoder = await lab.open(folder, { precision: 'f32', clips: true });
+      const scaled = await lab.clip(decoder, `${folder}latents.safetensors`);
+      const file = await lab.clip(decoder, `${folder}own.latent`);
+      const array = await lab.clip(decoder, { data: Float32Array.from(data), shape, unscaled: true });
+      await decoder.destroy();
+      const same = (/** @type {{ frames: Float32Array[] }} */ other) => file.frames.every((frame, index) => lab.isSame(frame, other.frames[index]));
+      return { array: same(array), scaled: same(scaled) };
+    }, folder(), Array.from((await clipFixture(MODEL)).latents.data), (await clipFixture(MODEL)).latents.shape);
+    assert.deepEqual(found, { array: true, scaled: false });
+  });
+
+  it('ends a clip whose device is lost, and begins the next on a new one', async () => {
+    const found = await session.run(async (folder) => {
+      const decoder = await lab.open(folder, { precision: 'f32', clips: true });
+      const latents = `${folder}latents.safetensors`;
+      const wanted = await lab.clip(decoder, latents);
+      const lost = await lab.outcome(async () => {
+        for await (const frame of decoder.clip(latents, { output: 'raw' })) {
+          if (frame.data.length > 0) decoder.device.destroy();
+        }
+      });
+      const again = await lab.clip(decoder, latents);
+      await decoder.destroy();
+      return { code: lost.error?.code, isSame: wanted.frames.every((frame, index) => lab.isSame(frame, again.frames[index])), left: lab.gpu.liveBytes() };
+    }, folder());
+    assert.deepEqual(found, { code: 'device-lost', isSame: true, left: 0 });
+  });
+
   it('takes arrays, gives bitmaps and ImageData, and frees everything when nobody goes on', async () => {
     const found = await session.run(async (folder) => {
       const decoder = await lab.open(folder, { precision: 'f32', clips: true });

@@ -214,6 +214,8 @@ async function writeClip(folder, { config, latents }) {
   await writeFile(join(folder, 'config.json'), config);
   await writeFile(join(folder, 'diffusion_pytorch_model.safetensors'), wanModelFile(config));
   await writeFile(join(folder, 'latents.safetensors'), latentsFile(latents));
+  // As ComfyUI saves them: the VAE's own.
+  await writeFile(join(folder, 'own.latent'), writeSafetensors([['latent_tensor', latents], ['latent_format_version_0', { shape: [0], data: new Float32Array() }]]));
 }
 
 /**

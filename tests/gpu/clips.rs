@@ -265,4 +265,10 @@ fn an_error_ends_a_clip_and_the_next_is_right() {
     let mut clip = block_on(vae.decode_clip(small, false, &DecodeOptions::default())).unwrap();
     let error = block_on(clip.decode(&latents, 0, &mut Control::default(), &mut |_| Ok(()))).unwrap_err();
     assert!(matches!(error, Error::Input { .. }), "{error}");
+    drop(clip);
+    let size = latents.size();
+    let own = latents.unscaled();
+    let mut clip = block_on(vae.decode_clip(size, false, &DecodeOptions::default())).unwrap();
+    let error = block_on(clip.decode(&own, 0, &mut Control::default(), &mut |_| Ok(()))).unwrap_err();
+    assert!(error.to_string().contains("the VAE's own"), "{error}");
 }

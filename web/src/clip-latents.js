@@ -34,7 +34,7 @@ export async function openClipLatents(wasm, input, access, channels) {
       latents.free();
       source.release?.();
     };
-    return { frames, width, height, unscaled: false, frame: (index) => latents.frame(index), free };
+    return { frames, width, height, unscaled: latents.areUnscaled(), frame: (index) => latents.frame(index), free };
   } catch (error) {
     source.release?.();
     throw error;

@@ -3,7 +3,7 @@
 
 import { bitmapOf } from './canvas.js';
 import { openClipLatents } from './clip-latents.js';
-import { mismatch, wgvaeError } from './errors.js';
+import { mismatch, WgvaeError, wgvaeError } from './errors.js';
 import { orAborted } from './queue.js';
 
 /** @typedef {import('./index.js').ClipOptions} ClipOptions */
@@ -52,19 +52,21 @@ export class Clips {
       opening.then((late) => late.free(), () => {});
       throw wgvaeError(error);
     });
-    const moduleOptions = this.#moduleOptions({ memoryBudget, output });
+    const moduleOptions = () => this.#moduleOptions({ memoryBudget, output });
     /** @type {import('../pkg/wgvae.js').Clip | undefined} */
     let clip;
     try {
+      // Nothing of it is on a device yet: after a loss it begins on the new one.
+      clip = await loaded.run(options, true, () => loaded.engine.vae.beginClip(latents.width, latents.height, latents.unscaled, moduleOptions()));
       const { engine } = loaded;
-      clip = await loaded.run(options, false, () => engine.vae.beginClip(latents.width, latents.height, latents.unscaled, moduleOptions));
       for (let index = 0; index < latents.frames; index += 1) {
         const part = clip;
         const { frames, width, height } = await loaded.run(options, false, async (signal) => {
+          if (loaded.engine !== engine) throw new WgvaeError('device-lost', 'what the clip had kept was on a GPU device that is lost: begin it again');
           const frame = await latents.frame(index);
           try {
             const listener = loaded.listener('decode', options.onProgress);
-            return await loaded.cancellable(signal, (cancel) => engine.vae.decodePart(part, frame, moduleOptions, cancel, listener));
+            return await loaded.cancellable(signal, (cancel) => engine.vae.decodePart(part, frame, moduleOptions(), cancel, listener));
           } finally {
             frame.free();
           }
