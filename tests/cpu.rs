@@ -57,6 +57,8 @@ mod latents;
 mod layers;
 #[path = "cpu/memory_report.rs"]
 mod memory_report;
+#[path = "cpu/memory_targets.rs"]
+mod memory_targets;
 #[path = "cpu/names.rs"]
 mod names;
 #[path = "support/networks.rs"]

@@ -1,0 +1,66 @@
+//! What published models are promised to take, predicted: f16, WebGPU's default limits.
+
+use wgvae::{
+    Bytes, DecodeOptions, DeviceLimits, EncodeOptions, Family, Parking, Plan, Size, Storage, plan_clip_decode,
+    plan_decode, plan_encode,
+};
+
+const MIB: u64 = 1 << 20;
+
+fn limits() -> DeviceLimits {
+    DeviceLimits { shader_f16: true, ..DeviceLimits::webgpu_default() }
+}
+
+fn decode(family: &str, budget: Option<Bytes>) -> Plan {
+    let config = Family::find(family).unwrap().config();
+    let side = 1024 / config.latent_factor(false);
+    let options = DecodeOptions { memory_budget: budget, parking: Parking::On, ..DecodeOptions::default() };
+    plan_decode(&config, Size { width: side, height: side }, &limits(), Storage::F16, false, &options).unwrap()
+}
+
+fn encode(family: &str, budget: Option<Bytes>) -> Plan {
+    let config = Family::find(family).unwrap().config();
+    let options = EncodeOptions { memory_budget: budget, parking: Parking::On, ..EncodeOptions::default() };
+    plan_encode(&config, Size { width: 1024, height: 1024 }, &limits(), Storage::F16, &options).unwrap()
+}
+
+/// 1024x1024: no more than this, and a plan for half of it.
+#[test]
+fn images_of_1024_pixels() {
+    type Planned = fn(&str, Option<Bytes>) -> Plan;
+    let targets: [(&str, Planned, u64); 5] = [
+        ("sd15", encode, 716),
+        ("flux2", decode, 1228),
+        ("cogview4", decode, 2457),
+        ("taesd", decode, 64),
+        ("qwen_image", decode, 1024),
+    ];
+    for (family, plan, mebibytes) in targets {
+        let most = Bytes(mebibytes * MIB);
+        let peak = plan(family, None).memory.peak();
+        assert!(peak <= most, "{family}: {peak}, at most {most}");
+        let half = Bytes(most.0 / 2);
+        let within = plan(family, Some(half)).memory.peak();
+        assert!(within <= half, "{family}: {within} within {half}");
+    }
+}
+
+/// 1280x720: a clip within 2 GiB at no more than 1.5 times the work, and within 1 GiB.
+#[test]
+fn clips_of_seedvr2() {
+    let config = Family::find("seedvr2").unwrap().config();
+    let size = Size { width: 160, height: 90 };
+    let plan = |memory_budget| {
+        let options = DecodeOptions { memory_budget, parking: Parking::On, ..DecodeOptions::default() };
+        plan_clip_decode(&config, size, &limits(), Storage::F16, false, &options).unwrap()
+    };
+    let whole = plan(None);
+    for (gibibytes, work) in [(2, 1.5), (1, f64::INFINITY)] {
+        let budget = Bytes(gibibytes << 30);
+        let within = plan(Some(budget));
+        assert!(within.peak() <= budget, "{} within {budget}", within.peak());
+        #[expect(clippy::cast_precision_loss, reason = "a ratio")]
+        let more = within.next.macs() as f64 / whole.next.macs() as f64;
+        assert!(more <= work, "{more} times the work within {budget}");
+    }
+}
