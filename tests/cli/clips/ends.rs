@@ -66,7 +66,9 @@ fn a_reader_that_goes_away_ends_a_decode_in_peace() {
     drop(stdout);
     let output = child.wait_with_output().unwrap();
     let stderr = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success() && !stderr.contains("wrote") && !stderr.contains("error"), "{output:?}");
+    // Drivers may say `error` of things that are no concern of ours; an error of ours has an exit code.
+    let is_quiet = ["wrote", "panic", "pipe"].iter().all(|word| !stderr.contains(word));
+    assert!(output.status.success() && is_quiet, "{output:?}");
 }
 
 #[test]
