@@ -44,7 +44,7 @@ use std::ops::Range;
 use serde::Serialize;
 
 pub use self::facts::{PlanFacts, RunFacts, StageFacts};
-pub use self::options::{ChannelOrder, Output, PlanOptions, Weights};
+pub use self::options::{ChannelOrder, HostStates, Output, PlanOptions, Weights};
 pub use self::parts::{
     Action, BufferId, BufferUse, Home, HostSource, InputRows, Memory, ParkedId, Planes, Resource, SlotId, StateId,
     StatePart, StateUse, Step, WeightId, WeightKey, WeightUse,

@@ -1,5 +1,8 @@
 //! What a plan is made for, besides the graph and the device.
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
 use crate::kernels::choice::Choice;
@@ -73,10 +76,34 @@ pub struct PlanOptions {
     pub parking: bool,
     /// Where the weights are before the plan runs.
     pub weights: Weights,
-    /// Where what outlives a run is kept.
-    pub states: Home,
+    /// What of that which outlives a run is kept in host memory.
+    pub host_states: HostStates,
     /// Weights that are on the device beside the plan's own: those of the other direction, where a model is loaded for both.
     pub other_weights: Bytes,
+}
+
+/// Which states wait in host memory from one run to the next. The others stay on the device.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
+pub enum HostStates {
+    /// None of them.
+    #[default]
+    None,
+    /// All of them.
+    All,
+    /// Those of these names: see [`StateUse`](super::StateUse).
+    Of(Arc<BTreeSet<String>>),
+}
+
+impl HostStates {
+    /// Where the state `name` is kept.
+    pub(super) fn home(&self, name: &str) -> Home {
+        let on_host = match self {
+            Self::None => false,
+            Self::All => true,
+            Self::Of(names) => names.contains(name),
+        };
+        if on_host { Home::Host } else { Home::Device }
+    }
 }
 
 /// Where weights are before a plan runs.
@@ -103,7 +130,7 @@ impl PlanOptions {
             memory_budget: None,
             parking: false,
             weights: Weights::Device,
-            states: Home::Device,
+            host_states: HostStates::None,
             other_weights: Bytes(0),
         }
     }

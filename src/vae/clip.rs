@@ -147,7 +147,7 @@ impl Vae {
                 found: format!("one that ended after {} parts", clip.parts),
             });
         };
-        self.prepare_job(clip.jobs[usize::from(clip.parts > 0)]).await?;
+        self.prepare_job(clip.jobs[usize::from(clip.parts > 0)].clone()).await?;
         let Some(Ready { prepared, .. }) = &mut self.ready else { return Err(Error::Cancelled) };
         prepared.put_states(states);
         let (result, output) = (prepared.plan().result, prepared.plan().output);

@@ -1,6 +1,7 @@
 //! What a clip takes, known before anything is allocated.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use super::job::Job;
 use super::options::{DecodeOptions, EncodeOptions};
@@ -10,7 +11,7 @@ use crate::limits::DeviceLimits;
 use crate::model::blocks::Part;
 use crate::model::config::AutoencoderConfig;
 use crate::model::graph::Take;
-use crate::plan::{Home, Plan, PlanOptions, WeightKey, WeightUse, Weights};
+use crate::plan::{HostStates, Plan, PlanOptions, StateUse, WeightKey, WeightUse, Weights};
 use crate::tensor::{Bytes, Size, Storage};
 
 /// The plans of a clip: of its first part, one frame of latents that is one frame of an image, and of every other, one frame of latents that is several.
@@ -20,8 +21,8 @@ pub struct ClipPlans {
     pub first: Plan,
     /// That of all others.
     pub next: Plan,
-    /// Where it keeps what parts leave for each other.
-    states: Home,
+    /// What of that which parts leave for each other is in host memory.
+    host_states: HostStates,
 }
 
 impl ClipPlans {
@@ -64,29 +65,69 @@ impl ClipPlans {
             latent_size,
             unscaled,
             part,
-            states: self.states,
+            host_states: self.host_states.clone(),
             options,
         })
     }
 
     pub(super) fn encodes(&self, image_size: Size, options: EncodeOptions) -> [Job; 2] {
-        [Part::First, Part::Next].map(|part| Job::EncodePart { image_size, part, states: self.states, options })
+        let host_states = || self.host_states.clone();
+        [Part::First, Part::Next].map(|part| Job::EncodePart { image_size, part, host_states: host_states(), options })
     }
 
-    /// Plans both parts by `plan`. What they keep is on the device where a budget leaves room for it, and else in host memory.
-    pub(super) fn new(plan: impl Fn(Part, Home) -> Result<Plan>) -> Result<Self> {
-        let both = |states| match [Part::First, Part::Next].map(|part| plan(part, states)) {
+    /// Plans both parts by `plan`. What they keep is on the device as far as `budget` leaves room for it, and else in host memory.
+    fn new(budget: Option<Bytes>, plan: impl Fn(Part, HostStates) -> Result<Plan>) -> Result<Self> {
+        let both = |host_states: HostStates| match [Part::First, Part::Next].map(|part| plan(part, host_states.clone()))
+        {
             [Ok(first), Ok(next)] => {
                 check_states(&first, &next);
-                Ok(Self { first, next, states })
+                Ok(Self { first, next, host_states })
             }
             [Err(first), Err(next)] => Err(harder(first, next)),
             [Err(error), Ok(_)] | [Ok(_), Err(error)] => Err(error),
         };
-        match both(Home::Device) {
-            Err(Error::Budget { .. }) => both(Home::Host),
-            plans => plans,
+        let Some(budget) = budget else { return both(HostStates::None) };
+        match both(HostStates::All) {
+            Ok(plans) => {
+                // With less room for the rest the search may end elsewhere: where that costs more than it gains, all stay there.
+                let better = |filled: &Self| filled.pace() <= plans.pace();
+                let mut filled = plans.fillings(budget).into_iter().filter_map(|fewer| both(fewer).ok().filter(better));
+                Ok(filled.next().unwrap_or(plans))
+            }
+            // What goes through host memory takes room as well, for a small clip more than it would itself.
+            Err(error @ Error::Budget { .. }) => both(HostStates::None).map_err(|_| error),
+            Err(error) => Err(error),
         }
+    }
+
+    /// Seconds of a part at the nominal pace: for comparing plans.
+    fn pace(&self) -> f64 {
+        self.next.predicted_seconds()
+    }
+
+    /// What may stay in host memory of plans that keep all there, once the rest of `budget` is filled, the least first.
+    fn fillings(&self, budget: Bytes) -> Vec<HostStates> {
+        let (all, peak, staging) = (self.state_bytes().0, self.peak().0, self.next.memory.staging.0);
+        let mut fillings = Vec::new();
+        // Nothing has to go through host memory then.
+        if all + peak - staging <= budget.0 {
+            fillings.push(HostStates::None);
+        }
+        fillings.extend(self.filling(budget.0.saturating_sub(peak)).map(|left| HostStates::Of(Arc::new(left))));
+        fillings
+    }
+
+    /// The names of what stays in host memory when the largest that fit into `room` move to the device; none if nothing does.
+    fn filling(&self, mut room: u64) -> Option<BTreeSet<String>> {
+        let mut states: Vec<&StateUse> = self.next.states.iter().collect();
+        states.sort_by_key(|state| std::cmp::Reverse(state.bytes()));
+        let fits = |state: &&StateUse| {
+            let fits = state.bytes().0 <= room;
+            room -= if fits { state.bytes().0 } else { 0 };
+            fits
+        };
+        let (moved, left): (Vec<_>, Vec<_>) = states.into_iter().partition(fits);
+        (!moved.is_empty()).then(|| left.into_iter().map(|state| state.name.clone()).collect())
     }
 }
 
@@ -152,8 +193,8 @@ pub(super) fn decode(
     unscaled: bool,
     options: &DecodeOptions,
 ) -> Result<ClipPlans> {
-    ClipPlans::new(|part, states| {
-        let job = Job::DecodePart { latent_size, unscaled, part, states, options: *options };
+    ClipPlans::new(options.memory_budget, |part, host_states| {
+        let job = Job::DecodePart { latent_size, unscaled, part, host_states, options: *options };
         plan(config, &job, limits, &base(part))
     })
 }
@@ -165,8 +206,8 @@ pub(super) fn encode(
     base: impl Fn(Part) -> PlanOptions,
     options: &EncodeOptions,
 ) -> Result<ClipPlans> {
-    ClipPlans::new(|part, states| {
-        let job = Job::EncodePart { image_size, part, states, options: *options };
+    ClipPlans::new(options.memory_budget, |part, host_states| {
+        let job = Job::EncodePart { image_size, part, host_states, options: *options };
         plan(config, &job, limits, &base(part))
     })
 }

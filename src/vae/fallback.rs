@@ -93,7 +93,7 @@ impl Vae {
     fn smaller_plan(&self, job: &Job, first_peak: Bytes, held: Bytes) -> std::result::Result<Plan, String> {
         // The device certainly has what was held. Without a clear distance to what failed, the next plan may fail as well.
         let budget = held.min(Bytes(first_peak.0 / 10 * 6)).min(job.memory_budget().unwrap_or(first_peak));
-        let within = |budget| self.planner.plan_job(&job.within(budget));
+        let within = |budget| self.planner.plan_job(&job.clone().within(budget));
         let plan = match within(budget) {
             // The smallest there is may still fit: the device can have more than was held.
             Err(Error::Budget { smallest, .. }) if smallest < first_peak => within(smallest),

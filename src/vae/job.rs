@@ -2,11 +2,11 @@
 
 use super::options::{DecodeOptions, EncodeOptions};
 use crate::model::blocks::Part;
-use crate::plan::Home;
+use crate::plan::HostStates;
 use crate::tensor::{Bytes, Size};
 
 /// What a plan is for.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub(super) enum Job {
     /// Latents to an image.
     Decode {
@@ -29,8 +29,8 @@ pub(super) enum Job {
         /// Whether they are the VAE's own.
         unscaled: bool,
         part: Part,
-        /// Where what the parts keep is.
-        states: Home,
+        /// What of that which the parts keep is in host memory.
+        host_states: HostStates,
         options: DecodeOptions,
     },
     /// A part of a clip of frames of an image to what latents are made of.
@@ -38,8 +38,8 @@ pub(super) enum Job {
         /// Pixels.
         image_size: Size,
         part: Part,
-        /// Where what the parts keep is.
-        states: Home,
+        /// What of that which the parts keep is in host memory.
+        host_states: HostStates,
         options: EncodeOptions,
     },
 }

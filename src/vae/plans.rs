@@ -51,24 +51,28 @@ pub(super) fn plan(config: &AutoencoderConfig, job: &Job, limits: &DeviceLimits,
     config.validate()?;
     limits.validate()?;
     check_storage(base.storage, limits)?;
-    match *job {
-        Job::Decode { latent_size, unscaled, options } => decode(config, latent_size, unscaled, options, limits, base),
+    match job {
+        Job::Decode { latent_size, unscaled, options } => {
+            decode(config, *latent_size, *unscaled, *options, limits, base)
+        }
         Job::Encode { image_size, options } => {
-            check_frames(config, image_size)?;
-            Plan::new(&networks::encoder(config, image_size), limits, &of_encode(&options, limits, base))
+            check_frames(config, *image_size)?;
+            Plan::new(&networks::encoder(config, *image_size), limits, &of_encode(options, limits, base))
         }
-        Job::DecodePart { latent_size, unscaled, part, states, options } => {
+        Job::DecodePart { latent_size, unscaled, part, host_states, options } => {
             check_clip(config)?;
-            check_latents(config, latent_size, unscaled)?;
-            check_whole(&options)?;
-            let plan_options = PlanOptions { states, ..of_decode(&options, limits, base) };
-            Plan::new(&networks::part_of_decoder(config, part, latent_size, unscaled), limits, &plan_options)
+            check_latents(config, *latent_size, *unscaled)?;
+            check_whole(options)?;
+            let host_states = host_states.clone();
+            let plan_options = PlanOptions { host_states, ..of_decode(options, limits, base) };
+            Plan::new(&networks::part_of_decoder(config, *part, *latent_size, *unscaled), limits, &plan_options)
         }
-        Job::EncodePart { image_size, part, states, options } => {
+        Job::EncodePart { image_size, part, host_states, options } => {
             check_clip(config)?;
-            check_frames(config, image_size)?;
-            let plan_options = PlanOptions { states, ..of_encode(&options, limits, base) };
-            Plan::new(&networks::part_of_encoder(config, part, image_size), limits, &plan_options)
+            check_frames(config, *image_size)?;
+            let host_states = host_states.clone();
+            let plan_options = PlanOptions { host_states, ..of_encode(options, limits, base) };
+            Plan::new(&networks::part_of_encoder(config, *part, *image_size), limits, &plan_options)
         }
     }
 }

@@ -4,7 +4,7 @@ use wgvae::model::blocks::Part;
 use wgvae::model::graph::Graph;
 use wgvae::model::networks::{frames, part_of_decoder, part_of_encoder};
 use wgvae::model::tensors::file_tensors;
-use wgvae::plan::{Home, Plan, PlanOptions};
+use wgvae::plan::{Home, HostStates, Plan, PlanOptions};
 use wgvae::{
     Bytes, ClipPlans, DecodeOptions, DeviceKind, DeviceLimits, EncodeOptions, Error, Family, HostTensor, Output,
     Parking, Size, Storage, plan_clip_decode, plan_clip_encode,
@@ -57,7 +57,7 @@ impl Case<'_> {
             let most = if storage == Storage::F32 { 1e-5 } else { 2.0 * self.f16_error };
             assert!(error <= most, "{} {storage:?}: {error:.1e}, at most {most:.1e}", self.name);
             let chunk = if storage == Storage::F32 { 1 << 10 } else { 1 << 13 };
-            let cut = PlanOptions { chunk_limit: Bytes(chunk), states: Home::Host, ..options.clone() };
+            let cut = PlanOptions { chunk_limit: Bytes(chunk), host_states: HostStates::All, ..options.clone() };
             assert_same_bits(&self.run(&cut, DeviceKind::Gpu), &whole, &format!("{} {storage:?} in chunks", self.name));
         }
     }
@@ -110,6 +110,35 @@ fn the_weights_of_both_parts_count() {
             assert_eq!(plans.next.memory.weights, all, "{family}");
             let own: Bytes = plans.next.weights.iter().map(|weight| weight.bytes).sum();
             assert!(all >= own, "{family}: {all} and {own}");
+        }
+    }
+}
+
+/// What a budget leaves room for stays on the device, and the less there is, the more waits in host memory.
+#[test]
+fn states_fill_what_a_budget_leaves() {
+    let limits = DeviceLimits { shader_f16: true, ..DeviceLimits::webgpu_default() };
+    let size = Size { width: 160, height: 90 };
+    for family in ["wan21", "seedvr2"] {
+        let config = Family::find(family).unwrap().config();
+        let plan = |memory_budget| {
+            let options = DecodeOptions { memory_budget, parking: Parking::On, ..DecodeOptions::default() };
+            plan_clip_decode(&config, size, &limits, Storage::F16, false, &options).unwrap()
+        };
+        let whole = plan(None);
+        assert_eq!(whole.host_bytes(), Bytes(0), "{family}: without a budget");
+        let states = whole.state_bytes().0;
+        let mut before = 0;
+        for eighths in [0, 1, 3, 5, 7] {
+            let budget = Bytes(whole.peak().0 - states * eighths / 8);
+            let plans = plan(Some(budget));
+            let waiting = plans.next.states.iter().filter(|state| state.home == Home::Host);
+            let waiting: u64 = waiting.map(|state| state.bytes().0).sum();
+            assert!(plans.peak() <= budget, "{family}: {} within {budget}", plans.peak());
+            assert!(waiting >= before, "{family}: {} in host memory within {budget}", Bytes(waiting));
+            assert!(eighths != 0 || waiting == 0, "{family}: all fits");
+            assert!(eighths != 5 || (waiting > 0 && waiting < states), "{family}: {} within {budget}", Bytes(waiting));
+            before = waiting;
         }
     }
 }

@@ -100,7 +100,7 @@ pub(super) fn sound(bytes: &[u8]) {
         Err(error) => {
             check_refusal(&error);
             if let Error::Budget { smallest, .. } = error {
-                let named = case.plan(&PlanOptions { memory_budget: Some(smallest), ..case.options });
+                let named = case.plan(&PlanOptions { memory_budget: Some(smallest), ..case.options.clone() });
                 assert!(named.is_ok(), "{smallest}: {named:?}");
             }
         }

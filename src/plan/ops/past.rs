@@ -142,7 +142,7 @@ impl Lowering<'_> {
             row_bytes: Bytes(frame * u64::from(frames)),
             table: Bytes(table),
             factor: self.fused.factors[conv.input.0],
-            home: self.options.states,
+            home: self.options.host_states.home(by),
         });
         let state = StateId(self.plan.states.len() - 1);
         self.states.insert(by.to_owned(), state);
