@@ -24,8 +24,12 @@ struct Case<'a> {
     input: &'a HostTensor,
     /// Frames of the input in a part after the first.
     step: usize,
+    /// Frames of latents that it has, or that it becomes.
+    latents: usize,
     wanted: &'a HostTensor,
     f16_error: f32,
+    /// What the first convolution's weights are multiplied by.
+    growth: (String, f32),
 }
 
 impl Case<'_> {
@@ -34,17 +38,38 @@ impl Case<'_> {
         let limits = DeviceLimits { kind, shader_f16: true, ..DeviceLimits::webgpu_default() };
         let mut states = States::new();
         let mut result = Vec::new();
-        for (part, range) in parts(self.input.shape[2], self.step) {
+        let count = 1 + (self.latents - 1) * self.step;
+        for (part, range) in parts(count, self.step) {
             let graph = (self.graph)(part);
             let plan = Plan::new(&graph, &limits, options).unwrap();
             crate::plan_checks::check(&plan, &limits);
-            let weights = formula::weights(&file_tensors(&graph));
+            let mut weights = formula::weights(&file_tensors(&graph));
+            for part in ["weight", "bias"] {
+                let tensor = weights.get_mut(&format!("{}.{part}", self.growth.0)).unwrap();
+                tensor.data.iter_mut().for_each(|value| *value *= self.growth.1);
+            }
             let input = frames_of(self.input, range);
             let (frames, written) = interpret_part(&plan, &weights, &[&input], &mut states);
             check_scratch(&plan, &written);
             result.extend(frames);
         }
         result
+    }
+
+    /// With values beyond halves between layers: in halves it gives what it gives in f64.
+    fn check_beyond_halves(&self) {
+        let wanted = frames_of(self.wanted, 0..self.wanted.shape[2]);
+        for storage in [Storage::F16, Storage::PackedF16] {
+            let found = self.run(&PlanOptions::new(storage, Output::Raw), DeviceKind::Cpu);
+            let error = relative_error(&found, &wanted);
+            println!("{} {storage:?}: {error:.1e}", self.name);
+            assert!(
+                error <= 3.0 * self.f16_error,
+                "{} {storage:?}: {error:.1e}, torch's own {:.1e}",
+                self.name,
+                self.f16_error
+            );
+        }
     }
 
     fn check(&self) {
@@ -63,37 +88,51 @@ impl Case<'_> {
     }
 }
 
-fn check(name: &str) {
+/// Both directions of fixture `name`, of which outputs end so; with first convolutions grown as that says.
+fn check(name: &str, ending: &str, check: impl Fn(&Case<'_>)) {
     let golden = Golden::open(name);
     let (config, latents, pixels) = (&golden.config, golden.latents(), golden.pixels().unwrap());
-    Case {
-        name: format!("{name} frames"),
+    let growth = |half: &str| match ending {
+        "" => 1.0,
+        _ => golden.metadata[&format!("{half}_growth")].parse().unwrap(),
+    };
+    check(&Case {
+        name: format!("{name} frames{ending}"),
         graph: &|part| part_of_decoder(config, part, size_of_frame(&latents), false),
         input: &latents,
         step: 1,
-        wanted: golden.output("frames").unwrap(),
+        latents: golden.output(&format!("moments{ending}")).unwrap().shape[2],
+        wanted: golden.output(&format!("frames{ending}")).unwrap(),
         f16_error: golden.f16_error("frames"),
-    }
-    .check();
-    Case {
-        name: format!("{name} moments"),
+        growth: ("decoder.conv_in".to_owned(), growth("decoder")),
+    });
+    check(&Case {
+        name: format!("{name} moments{ending}"),
         graph: &|part| part_of_encoder(config, part, size_of_frame(&pixels)),
         input: &pixels,
         step: frames(config, Part::Next) as usize,
-        wanted: golden.output("moments").unwrap(),
+        latents: golden.output(&format!("moments{ending}")).unwrap().shape[2],
+        wanted: golden.output(&format!("moments{ending}")).unwrap(),
         f16_error: golden.f16_error("moments"),
-    }
-    .check();
+        growth: ("encoder.conv_in".to_owned(), growth("encoder")),
+    });
 }
 
 #[test]
 fn wan() {
-    check("clip_wan");
+    check("clip_wan", "", |case| case.check());
 }
 
 #[test]
 fn seedvr() {
-    check("clip_seedvr");
+    check("clip_seedvr", "", |case| case.check());
+}
+
+/// What parts keep for each other is beyond halves, too.
+#[test]
+fn values_beyond_half_precision() {
+    check("clip_wan", "_beyond_halves", |case| case.check_beyond_halves());
+    check("clip_seedvr", "_beyond_halves", |case| case.check_beyond_halves());
 }
 
 /// Parts take weights of their own, and without a budget those of the others stay on the device meanwhile.
