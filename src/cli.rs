@@ -9,6 +9,7 @@ mod decode;
 mod demo;
 mod difference;
 mod encode;
+mod hub;
 mod images;
 mod inspect;
 mod interrupt;
@@ -87,8 +88,14 @@ Examples:
 
 With several tilings the pictures are named after them: difference-blend.png, difference-cosine.png.")]
     CompareTiling(CompareTilingArgs),
-    /// Say what a model is and whether it can be decoded with; needs no GPU
-    #[command(after_help = "Example:\n  wgvae inspect --model vae/diffusion_pytorch_model.safetensors")]
+    /// Say what a model is and whether it can be decoded with, or what of it would be downloaded; needs no GPU
+    #[command(after_help = "\
+Examples:
+  wgvae inspect --model vae/diffusion_pytorch_model.safetensors
+  wgvae inspect --model hf:stabilityai/sdxl-vae
+
+Of a model on the hub that is not in the cache yet, the files that a decode would download. The cache, the token and the variables HF_HOME,
+HF_HUB_CACHE, HF_TOKEN, HF_ENDPOINT and HF_HUB_OFFLINE are those of Hugging Face's own tools.")]
     Inspect(InspectArgs),
     /// Say what a decode or an encode would do and how much GPU memory it would take; needs no GPU
     #[command(after_help = "\
@@ -161,7 +168,7 @@ struct InspectArgs {
 
 #[derive(Debug, Args)]
 struct PlanArgs {
-    /// Model: .safetensors file, diffusers VAE folder, or pipeline folder
+    /// Model: .safetensors file, diffusers VAE folder, pipeline folder, or hf:owner/name of the Hugging Face Hub
     #[arg(long, value_name = "PATH", required_unless_present = "family")]
     model: Option<PathBuf>,
     /// Published model instead of a file: sd15, sdxl, sd3, flux1 and others
@@ -224,7 +231,7 @@ struct AdaptersArgs {
 /// Which model, for commands that need its files.
 #[derive(Debug, Args)]
 struct ModelArgs {
-    /// Model: .safetensors file, diffusers VAE folder, or pipeline folder
+    /// Model: .safetensors file, diffusers VAE folder, pipeline folder, or hf:owner/name[/folder or file][@revision] of the Hugging Face Hub
     #[arg(long, value_name = "PATH")]
     model: PathBuf,
     /// Published model that the weights are, where the files do not say: sd15, sdxl, sd3, flux1 and others
@@ -242,11 +249,8 @@ impl ModelArgs {
 }
 
 async fn open(model: &PathBuf, family: Option<&str>, variant: Option<VariantArg>) -> Result<wgvae::Checkpoint> {
-    let variant = match variant {
-        None => wgvae::Variant::Default,
-        Some(VariantArg::Fp16) => wgvae::Variant::Fp16,
-    };
-    let checkpoint = wgvae::Checkpoint::open(model, variant).await?;
+    let variant = VariantArg::variant(variant);
+    let checkpoint = wgvae::Checkpoint::open(hub::local(model, variant)?, variant).await?;
     match family {
         None => Ok(checkpoint),
         Some(family) => checkpoint.with_family(family),
@@ -256,6 +260,16 @@ async fn open(model: &PathBuf, family: Option<&str>, variant: Option<VariantArg>
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum VariantArg {
     Fp16,
+}
+
+impl VariantArg {
+    /// Which weights an argument asks for that may be left out.
+    fn variant(arg: Option<Self>) -> wgvae::Variant {
+        match arg {
+            None => wgvae::Variant::Default,
+            Some(Self::Fp16) => wgvae::Variant::Fp16,
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum, serde::Serialize, serde::Deserialize)]

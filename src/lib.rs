@@ -21,6 +21,8 @@
 mod error;
 #[doc(hidden)]
 pub mod gpu;
+#[cfg(feature = "hub")]
+pub mod hub;
 mod io;
 #[doc(hidden)]
 pub mod kernels;

@@ -17,6 +17,8 @@ mod encode_input;
 mod families;
 #[path = "support/formula.rs"]
 mod formula;
+#[path = "cli/hub.rs"]
+mod hub;
 #[path = "cli/interrupt.rs"]
 mod interrupt;
 #[path = "cli/memory.rs"]

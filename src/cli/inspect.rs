@@ -7,10 +7,15 @@ use wgvae::model::blocks::Part;
 use wgvae::model::networks::{tensors_of_decoder, tensors_of_encoder};
 use wgvae::{AutoencoderConfig, Bytes, Checkpoint, Error, LatentScale, Network, Result};
 
-use super::InspectArgs;
+use super::{InspectArgs, ModelArgs, VariantArg, hub};
 
 /// Reads the headers of a model's files.
 pub(super) async fn run(args: &InspectArgs) -> Result<String> {
+    let ModelArgs { model, variant, .. } = &args.model;
+    let on_hub = hub::find(model, VariantArg::variant(*variant))?;
+    if let Some(found) = on_hub.filter(|found| found.files().iter().any(|file| !file.kept)) {
+        return Ok(if args.json { super::to_json(&hub::json_of(model, &found)) } else { hub::text_of(model, &found) });
+    }
     let checkpoint = args.model.open().await?;
     let images = both(&checkpoint, false)?;
     let clips = if checkpoint.config().has_time() { Some(both(&checkpoint, true)?) } else { None };

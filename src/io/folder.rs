@@ -7,21 +7,11 @@ use serde::Deserialize;
 
 use super::checkpoint::Checkpoint;
 use super::file::FileSource;
-use super::safetensors::how_to_convert;
 use super::shard_index::shard_names;
 use super::source::ByteSource;
+use super::weight_files::{PICKLES, Variant, file_name, format_error, has_ending, pickle, weight_files};
 use crate::error::{Error, Result};
 use crate::model::config::{AutoencoderConfig, is_supported_class};
-
-/// Which of several precisions of the same weights to open.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Variant {
-    /// The plain files; those marked fp16 if there are no others.
-    #[default]
-    Default,
-    /// The files marked fp16.
-    Fp16,
-}
 
 impl Checkpoint {
     /// Opens a .safetensors file, a diffusers VAE folder, or the folder of a pipeline with a VAE in it.
@@ -61,18 +51,6 @@ enum FoundConfig {
     /// Lies beside a file that was named itself. Holds if it fits.
     Beside(AutoencoderConfig),
 }
-
-/// Weight files in diffusers' folders, without the ending.
-const STEM: &str = "diffusion_pytorch_model";
-
-/// Endings of the plain weights, whole or as the index of shards.
-const PLAIN: &[&str] = &[".safetensors", ".safetensors.index.json"];
-
-/// The same for fp16.
-const FP16: &[&str] = &[".fp16.safetensors", ".fp16.safetensors.index.json", ".safetensors.index.fp16.json"];
-
-/// Endings of Python pickles, which can run code when opened.
-const PICKLES: &[&str] = &["bin", "ckpt", "pt", "pth"];
 
 /// Longest JSON file read, in bytes. The index of a model with very many shards has about one million.
 const MAX_JSON_BYTES: u64 = 16 << 20;
@@ -122,52 +100,11 @@ fn find_in_vae(folder: &Path, variant: Variant) -> Result<ModelFiles> {
 
 /// The weight files or the index in `folder` to open.
 fn find_weights(folder: &Path, variant: Variant) -> Result<Vec<PathBuf>> {
-    let standard = |endings: &[&str]| {
-        let paths = endings.iter().map(|ending| folder.join(format!("{STEM}{ending}")));
-        paths.into_iter().find(|path| path.is_file())
-    };
-    let found = match variant {
-        Variant::Default => standard(PLAIN).or_else(|| standard(FP16)),
-        Variant::Fp16 => {
-            return standard(FP16)
-                .map(|path| vec![path])
-                .ok_or_else(|| format_error(folder, &format!("no {STEM}.fp16.safetensors in this folder")));
-        }
-    };
-    if let Some(path) = found {
-        return Ok(vec![path]);
-    }
-
-    let mut files = Vec::new();
+    let mut names = Vec::new();
     for entry in std::fs::read_dir(folder).map_err(|source| io_error(folder, source))? {
-        files.push(entry.map_err(|source| io_error(folder, source))?.path());
+        names.push(file_name(&entry.map_err(|source| io_error(folder, source))?.path()));
     }
-    files.sort();
-    let weights: Vec<&PathBuf> = files.iter().filter(|path| has_ending(path, &["safetensors"])).collect();
-    match *weights {
-        [only] => Ok(vec![only.clone()]),
-        [decoder, encoder] if are_halves(encoder, decoder) => Ok(vec![encoder.clone(), decoder.clone()]),
-        [] => Err(match files.iter().find(|path| has_ending(path, PICKLES)) {
-            Some(path) => pickle(path),
-            None if files.is_empty() => format_error(folder, "the folder is empty"),
-            None => format_error(folder, "no .safetensors file in this folder"),
-        }),
-        [first, second, ..] => Err(format_error(
-            folder,
-            &format!(
-                "{} .safetensors files and none is {STEM}.safetensors: name one of them ({}, {}, ...)",
-                weights.len(),
-                file_name(first),
-                file_name(second)
-            ),
-        )),
-    }
-}
-
-/// Whether two files are the halves of one model, as TAESD's are: `taesd_encoder.safetensors` and `taesd_decoder.safetensors`.
-fn are_halves(encoder: &Path, decoder: &Path) -> bool {
-    let (encoder, decoder) = (file_name(encoder), file_name(decoder));
-    encoder.contains("encoder") && encoder.replace("encoder", "decoder") == decoder
+    Ok(weight_files(folder, names, variant)?.iter().map(|name| folder.join(name)).collect())
 }
 
 /// Opens weight files, or of an index all the shards that it lists.
@@ -210,25 +147,6 @@ fn read_text(path: &Path) -> Result<String> {
         return Err(format_error(path, &format!("{bytes} bytes are too many for a JSON file")));
     }
     std::fs::read_to_string(path).map_err(|source| io_error(path, source))
-}
-
-fn has_ending(path: &Path, endings: &[&str]) -> bool {
-    path.extension().is_some_and(|found| endings.iter().any(|ending| found.eq_ignore_ascii_case(ending)))
-}
-
-fn file_name(path: &Path) -> String {
-    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
-}
-
-fn pickle(path: &Path) -> Error {
-    let converted = path.with_extension("safetensors");
-    let problem = "a Python pickle, which can run code when opened: convert it to .safetensors, in Python with torch and safetensors";
-    let code = how_to_convert(&path.display().to_string(), &converted.display().to_string());
-    format_error(path, &format!("{problem}: {code}"))
-}
-
-fn format_error(path: &Path, problem: &str) -> Error {
-    Error::Format { file: path.display().to_string(), problem: problem.to_owned() }
 }
 
 fn io_error(path: &Path, source: std::io::Error) -> Error {

@@ -25,14 +25,18 @@ mod latents;
 #[cfg(not(target_arch = "wasm32"))]
 pub mod shard_index;
 mod source;
+#[cfg(not(target_arch = "wasm32"))]
+mod weight_files;
 
 pub use self::checkpoint::{Checkpoint, LatentScale, Parameters, StoredTensor};
 #[cfg(not(target_arch = "wasm32"))]
 pub use self::file::FileSource;
-#[cfg(not(target_arch = "wasm32"))]
-pub use self::folder::Variant;
 pub use self::images::read_images;
 pub use self::latents::{StoredLatents, read_latents, write_latents};
 pub use self::names::Layout;
 pub use self::safetensors::{ElementType, TensorInfo};
 pub use self::source::{ByteSource, MemorySource, ReadFuture};
+#[cfg(not(target_arch = "wasm32"))]
+pub use self::weight_files::Variant;
+#[cfg(feature = "hub")]
+pub(crate) use self::weight_files::weight_files;

@@ -184,7 +184,8 @@ impl Folder {
     }
 }
 
-fn finish(command: &mut Command) -> Outcome {
+/// Runs `command` to its end.
+pub(crate) fn finish(command: &mut Command) -> Outcome {
     let output = command.output().unwrap();
     Outcome {
         code: output.status.code(),

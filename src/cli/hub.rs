@@ -1,0 +1,93 @@
+//! Models of the Hugging Face Hub: `--model hf:owner/name`, what of them would be downloaded, and the download.
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use indicatif::{ProgressBar, ProgressStyle};
+use serde_json::{Value, json};
+use wgvae::hub::{HubFile, HubModel, HubName, HubOptions, HubProgress};
+use wgvae::{Bytes, Result, Variant};
+
+/// The model that `path` means, if that is a name and no path.
+///
+/// # Errors
+/// For a name of the hub that is none, and see [`HubModel::find`].
+pub(super) fn find(path: &Path, variant: Variant) -> Result<Option<HubModel>> {
+    let Some(name) = path.to_str().filter(|name| HubName::is_meant(name)) else { return Ok(None) };
+    let model = HubModel::find(&name.parse()?, variant, &options())?;
+    if let Some(why) = model.unreachable() {
+        say(&format!("note: {name}: the cache is used, as the hub was not reached: {why}"));
+    }
+    Ok(Some(model))
+}
+
+/// Where the files of the model at `path` are: downloaded, if it is a name.
+///
+/// # Errors
+/// See [`find`] and [`HubModel::download`].
+pub(super) fn local(path: &Path, variant: Variant) -> Result<PathBuf> {
+    let Some(mut model) = find(path, variant)? else { return Ok(path.to_owned()) };
+    let missing: Vec<&HubFile> = model.files().iter().filter(|file| !file.kept).collect();
+    if !missing.is_empty() {
+        let bytes: Bytes = missing.iter().filter_map(|file| file.bytes).sum();
+        say(&format!("downloading {bytes} of {} ({} files)", path.display(), missing.len()));
+    }
+    let bar = ProgressBar::new(1);
+    if let Ok(style) = ProgressStyle::with_template("{wide_bar} {bytes}/{total_bytes} {eta} {msg:40}") {
+        bar.set_style(style);
+    }
+    let opened = model.download(&mut |HubProgress { name, done, total }| {
+        bar.set_length(total.0);
+        bar.set_position(done.0);
+        bar.set_message(name.to_owned());
+    });
+    bar.finish_and_clear();
+    opened
+}
+
+/// What `inspect` says of a model that is not downloaded.
+pub(super) fn json_of(path: &Path, model: &HubModel) -> Value {
+    let file = |file: &HubFile| json!({ "name": file.name, "bytes": file.bytes, "kept": file.kept });
+    json!({
+        "model": path.display().to_string(),
+        "commit": model.commit(),
+        "files": model.files().iter().map(file).collect::<Vec<_>>(),
+        "download_bytes": download_bytes(model),
+    })
+}
+
+/// The same for people.
+pub(super) fn text_of(path: &Path, model: &HubModel) -> String {
+    let mut text =
+        format!("{}: {} would be downloaded, commit {}\n", path.display(), download_bytes(model), model.commit());
+    for file in model.files() {
+        let size = file.bytes.map_or_else(|| "unknown size".to_owned(), |bytes| bytes.to_string());
+        let kept = if file.kept { ", in the cache" } else { "" };
+        text.push_str(&format!("  {:>12}  {}{kept}\n", size, file.name));
+    }
+    text
+}
+
+fn download_bytes(model: &HubModel) -> Bytes {
+    model.files().iter().filter(|file| !file.kept).filter_map(|file| file.bytes).sum()
+}
+
+/// What `huggingface_hub` reads of the environment.
+#[expect(clippy::disallowed_methods, reason = "the variables are those of the hub's other tools")]
+fn options() -> HubOptions {
+    let read =
+        |names: &[&str]| names.iter().find_map(|name| std::env::var(name).ok().filter(|value| !value.is_empty()));
+    let cache = read(&["HF_HUB_CACHE"]).map(PathBuf::from);
+    let home = || read(&["HF_HOME"]).map(|home| PathBuf::from(home).join("hub"));
+    HubOptions {
+        cache: cache.or_else(home),
+        token: read(&["HF_TOKEN", "HUGGING_FACE_HUB_TOKEN"]),
+        endpoint: read(&["HF_ENDPOINT"]),
+        offline: read(&["HF_HUB_OFFLINE"])
+            .is_some_and(|value| ["1", "ON", "YES", "TRUE"].contains(&value.to_uppercase().as_str())),
+    }
+}
+
+fn say(text: &str) {
+    drop(writeln!(std::io::stderr(), "{text}"));
+}

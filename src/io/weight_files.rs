@@ -1,0 +1,93 @@
+//! Which of the files in a folder are a model's weights. Native only.
+
+use std::path::Path;
+
+use super::safetensors::how_to_convert;
+use crate::error::{Error, Result};
+
+/// Which of several precisions of the same weights to open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Variant {
+    /// The plain files; those marked fp16 if there are no others.
+    #[default]
+    Default,
+    /// The files marked fp16.
+    Fp16,
+}
+
+/// Weight files in diffusers' folders, without the ending.
+const STEM: &str = "diffusion_pytorch_model";
+
+/// Endings of the plain weights, whole or as the index of shards.
+const PLAIN: &[&str] = &[".safetensors", ".safetensors.index.json"];
+
+/// The same for fp16.
+const FP16: &[&str] = &[".fp16.safetensors", ".fp16.safetensors.index.json", ".safetensors.index.fp16.json"];
+
+/// Endings of Python pickles, which can run code when opened.
+pub(super) const PICKLES: &[&str] = &["bin", "ckpt", "pt", "pth"];
+
+/// The weight files or the index to open, of a folder with files `names`. The folder itself is for errors.
+///
+/// # Errors
+/// [`Error::Format`] where there are none, or several and none of diffusers' name.
+pub(crate) fn weight_files(folder: &Path, mut names: Vec<String>, variant: Variant) -> Result<Vec<String>> {
+    let standard = |endings: &[&str]| {
+        let wanted = endings.iter().map(|ending| format!("{STEM}{ending}"));
+        wanted.into_iter().find(|wanted| names.contains(wanted))
+    };
+    let found = match variant {
+        Variant::Default => standard(PLAIN).or_else(|| standard(FP16)),
+        Variant::Fp16 => {
+            return standard(FP16)
+                .map(|name| vec![name])
+                .ok_or_else(|| format_error(folder, &format!("no {STEM}.fp16.safetensors in this folder")));
+        }
+    };
+    if let Some(name) = found {
+        return Ok(vec![name]);
+    }
+    names.sort();
+    let weights: Vec<&String> = names.iter().filter(|name| has_ending(Path::new(name), &["safetensors"])).collect();
+    match *weights {
+        [only] => Ok(vec![only.clone()]),
+        [decoder, encoder] if are_halves(encoder, decoder) => Ok(vec![encoder.clone(), decoder.clone()]),
+        [] => Err(match names.iter().find(|name| has_ending(Path::new(name), PICKLES)) {
+            Some(name) => pickle(&folder.join(name)),
+            None if names.is_empty() => format_error(folder, "the folder is empty"),
+            None => format_error(folder, "no .safetensors file in this folder"),
+        }),
+        [first, second, ..] => Err(format_error(
+            folder,
+            &format!(
+                "{} .safetensors files and none is {STEM}.safetensors: name one of them ({first}, {second}, ...)",
+                weights.len(),
+            ),
+        )),
+    }
+}
+
+/// Whether two files are the halves of one model, as TAESD's are: `taesd_encoder.safetensors` and `taesd_decoder.safetensors`.
+fn are_halves(encoder: &str, decoder: &str) -> bool {
+    encoder.contains("encoder") && encoder.replace("encoder", "decoder") == decoder
+}
+
+pub(super) fn has_ending(path: &Path, endings: &[&str]) -> bool {
+    path.extension().is_some_and(|found| endings.iter().any(|ending| found.eq_ignore_ascii_case(ending)))
+}
+
+pub(super) fn file_name(path: &Path) -> String {
+    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+/// The error for a file that is no .safetensors.
+pub(super) fn pickle(path: &Path) -> Error {
+    let converted = path.with_extension("safetensors");
+    let problem = "a Python pickle, which can run code when opened: convert it to .safetensors, in Python with torch and safetensors";
+    let code = how_to_convert(&path.display().to_string(), &converted.display().to_string());
+    format_error(path, &format!("{problem}: {code}"))
+}
+
+pub(super) fn format_error(path: &Path, problem: &str) -> Error {
+    Error::Format { file: path.display().to_string(), problem: problem.to_owned() }
+}

@@ -1,0 +1,181 @@
+//! Models by name, from a server in this process that speaks the hub's HTTP interface. The hub itself is never asked.
+
+#[path = "hub/server.rs"]
+mod server;
+
+use std::process::Command;
+
+use serde_json::json;
+
+use self::server::{COMMIT, Hub, ID, Manners, TOKEN};
+use crate::tool::{Folder, Outcome, finish};
+
+const WEIGHTS: &str = "vae/diffusion_pytorch_model.safetensors";
+
+/// A pipeline's repository with the small model of `folder` in it, and what nobody needs.
+fn repository(folder: &Folder) -> Vec<(&'static str, Vec<u8>)> {
+    vec![
+        ("model_index.json", b"{}".to_vec()),
+        ("README.md", b"# A model".to_vec()),
+        ("unet/diffusion_pytorch_model.safetensors", vec![0; 100_000]),
+        ("vae/config.json", folder.read("model/config.json")),
+        (WEIGHTS, folder.read("model/diffusion_pytorch_model.safetensors")),
+        ("vae/diffusion_pytorch_model.fp16.safetensors", vec![0; 50_000]),
+    ]
+}
+
+/// The command with a cache in the folder, of nobody else's settings.
+fn command(folder: &Folder, endpoint: &str, args: &[&str]) -> Command {
+    let mut command = folder.command(args);
+    for name in ["HF_TOKEN", "HUGGING_FACE_HUB_TOKEN", "HF_HUB_CACHE", "HF_HUB_OFFLINE"] {
+        command.env_remove(name);
+    }
+    command.env("HF_HOME", folder.path("huggingface")).env("HF_ENDPOINT", endpoint);
+    command
+}
+
+fn run(folder: &Folder, endpoint: &str, args: &[&str]) -> Outcome {
+    finish(&mut command(folder, endpoint, args))
+}
+
+fn decode(model: &str) -> Vec<&str> {
+    vec!["decode", "--model", model, "--latents", "latents.safetensors", "--precision", "f32", "-o", "hub.png"]
+}
+
+#[test]
+fn a_model_is_downloaded_once_and_decodes_as_its_files_do() {
+    let folder = Folder::new();
+    folder.decode(&["-o", "local.png"]).ok();
+    let hub = Hub::start(&repository(&folder), Manners::default());
+    let name = format!("hf:{ID}");
+
+    let listed = run(&folder, &hub.address, &["inspect", "--model", &name, "--json"]).json();
+    let bytes = |name: &str| folder.read(name).len();
+    let [config, weights] = ["model/config.json", "model/diffusion_pytorch_model.safetensors"].map(bytes);
+    assert_eq!(listed["commit"], COMMIT);
+    assert_eq!(listed["download_bytes"], config + weights);
+    assert_eq!(
+        listed["files"],
+        json!([
+            { "name": "vae/config.json", "bytes": config, "kept": false },
+            { "name": WEIGHTS, "bytes": weights, "kept": false },
+        ])
+    );
+    let said = run(&folder, &hub.address, &["inspect", "--model", &name]).ok().stdout;
+    assert!(said.contains("would be downloaded") && said.contains(WEIGHTS), "{said}");
+    assert!(hub.seen().iter().all(|url| url.contains("/api/")), "{:?}", hub.seen());
+
+    let said = run(&folder, &hub.address, &decode(&name)).ok().stderr;
+    assert!(said.contains("downloading") && said.contains("2 files"), "{said}");
+    assert_eq!(folder.read("hub.png"), folder.read("local.png"));
+    let fetched = hub.seen().iter().filter(|url| url.starts_with("storage") && url.ends_with("bytes=0-")).count();
+    assert_eq!(fetched, 1, "{:?}", hub.seen());
+    assert!(!hub.seen().iter().any(|url| url.contains("unet") || url.contains("fp16")), "{:?}", hub.seen());
+
+    // All is there now: facts instead of a list, and no file is fetched.
+    let before = hub.seen().len();
+    let facts = run(&folder, &hub.address, &["inspect", "--model", &name, "--json"]).json();
+    assert_eq!(facts["can_decode"], true, "{facts}");
+    let said = run(&folder, &hub.address, &decode(&name)).ok().stderr;
+    assert!(!said.contains("downloading"), "{said}");
+    assert!(hub.seen()[before..].iter().all(|url| url.contains("/api/")), "{:?}", hub.seen());
+}
+
+#[test]
+fn a_warm_cache_needs_no_hub() {
+    let folder = Folder::new();
+    let hub = Hub::start(&repository(&folder), Manners::default());
+    let name = format!("hf:{ID}/vae@main");
+    run(&folder, &hub.address, &decode(&name)).ok();
+    let by_commit = format!("hf:{ID}/vae@{COMMIT}");
+    let before = hub.seen().len();
+    for name in [&name, &by_commit] {
+        let mut offline = command(&folder, &hub.address, &decode(name));
+        finish(offline.env("HF_HUB_OFFLINE", "1")).ok();
+    }
+    assert_eq!(hub.seen().len(), before);
+
+    // Nobody listens there: the cache stands in, and that is said.
+    let dead = "http://127.0.0.1:9";
+    let said = run(&folder, dead, &decode(&name)).ok().stderr;
+    assert!(said.contains("the cache is used"), "{said}");
+    let cold = Folder::new();
+    run(&cold, dead, &decode(&name)).failed("nobody there", 1, &[ID]);
+    let mut offline = command(&cold, dead, &decode(&name));
+    finish(offline.env("HF_HUB_OFFLINE", "1")).failed("a cold cache", 1, &[ID, "not in the cache"]);
+}
+
+#[test]
+fn a_download_that_breaks_off_goes_on() {
+    let folder = Folder::new();
+    let hub = Hub::start(&repository(&folder), Manners { breaks_after: Some(1000), ..Manners::default() });
+    let name = format!("hf:{ID}/vae");
+    run(&folder, &hub.address, &decode(&name)).ok();
+    let rest = format!("storage /{WEIGHTS} bytes=1000-");
+    assert!(hub.seen().contains(&rest), "{:?}", hub.seen());
+}
+
+#[test]
+fn shards_are_found_by_their_index() {
+    let folder = Folder::new();
+    let weights = folder.read("model/diffusion_pytorch_model.safetensors");
+    let index = json!({ "metadata": {}, "weight_map": { "whatever": "part-1.safetensors" } });
+    let files = [
+        ("config.json", folder.read("model/config.json")),
+        ("diffusion_pytorch_model.safetensors.index.json", index.to_string().into_bytes()),
+        ("part-1.safetensors", weights),
+    ];
+    let hub = Hub::start(&files, Manners::default());
+    let name = format!("hf:{ID}");
+    let listed = run(&folder, &hub.address, &["inspect", "--model", &name, "--json"]).json();
+    let names: Vec<&str> =
+        listed["files"].as_array().unwrap().iter().map(|file| file["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["config.json", "diffusion_pytorch_model.safetensors.index.json", "part-1.safetensors"]);
+    run(&folder, &hub.address, &decode(&name)).ok();
+}
+
+#[test]
+fn tokens_open_private_repositories() {
+    let folder = Folder::new();
+    let hub = Hub::start(&repository(&folder), Manners { private: true, ..Manners::default() });
+    let name = format!("hf:{ID}");
+    run(&folder, &hub.address, &decode(&name)).failed("no token", 1, &[ID, "401", "HF_TOKEN"]);
+    let mut with_token = command(&folder, &hub.address, &decode(&name));
+    finish(with_token.env("HF_TOKEN", TOKEN)).ok();
+    // hf-hub 0.5 gives it away when it asks where a file is redirected to how large that is, and for no more than that.
+    let is_more = |asked: &String| asked.ends_with("with a token") && !asked.contains("bytes=0-0");
+    let elsewhere: Vec<String> = hub.seen().into_iter().filter(is_more).collect();
+    assert!(elsewhere.is_empty(), "{elsewhere:?}");
+
+    // As `hf auth login` leaves it.
+    let other = Folder::new();
+    std::fs::create_dir(other.path("huggingface")).unwrap();
+    other.write("huggingface/token", TOKEN.as_bytes());
+    run(&other, &hub.address, &decode(&name)).ok();
+}
+
+#[test]
+fn refusals_say_what_can_be_done() {
+    let folder = Folder::new();
+    let name = format!("hf:{ID}");
+    for (status, words) in
+        [(403, "accept the terms"), (404, "no such repository"), (429, "try again later"), (500, "500")]
+    {
+        let hub = Hub::start(&[], Manners { refuses: Some(status), ..Manners::default() });
+        run(&folder, &hub.address, &decode(&name)).failed(words, 1, &[ID, words]);
+    }
+    let hub = Hub::start(&repository(&folder), Manners { lies: true, ..Manners::default() });
+    run(&folder, &hub.address, &decode(&name)).failed("another size", 1, &["config.json", "expected", "found"]);
+    let hub = Hub::start(&repository(&folder), Manners::default());
+    for place in ["nowhere", "vae/other.safetensors"] {
+        let name = format!("hf:{ID}/{place}");
+        run(&folder, &hub.address, &decode(&name)).failed(place, 1, &[place, "no such file or folder"]);
+    }
+    run(&folder, &hub.address, &decode(&format!("hf:{ID}/unet@main"))).failed("no VAE", 1, &["unet"]);
+    for wrong in ["hf:", "hf:someone", "hf:someone/../x", "hf:a/b/../../c", "hf:a/b@../../c", "hf:a/b/"] {
+        let outcome = run(&folder, &hub.address, &decode(wrong));
+        assert_eq!(outcome.code, Some(1), "{wrong}: {outcome:?}");
+        assert!(outcome.stderr.contains("hf:"), "{wrong}: {outcome:?}");
+    }
+    assert!(!folder.names().contains(&"hub.png".to_owned()));
+}
