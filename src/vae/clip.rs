@@ -107,7 +107,8 @@ impl Vae {
         self.check_loaded(&jobs[1])?;
         // What is ready now is of no use to a clip, and would add to its peak.
         self.ready = None;
-        let states = States::new(&self.gpu, &plans.next.states).await?;
+        let mut states = States::default();
+        states.add(&self.gpu, &plans.first.states).await?;
         Ok(ClipState { plans, jobs, states: Some(states), parts: 0 })
     }
 
@@ -183,13 +184,18 @@ impl Vae {
         input: &Input<'_>,
         control: &mut Control<'_>,
     ) -> Result<(Vec<Pixels>, RunReport)> {
-        let Some(states) = clip.states.take() else {
+        let Some(mut states) = clip.states.take() else {
             return Err(Error::Input {
                 what: "clip".to_owned(),
                 expected: "one that no error has ended: begin another".to_owned(),
                 found: format!("one that ended after {} parts", clip.parts),
             });
         };
+        if clip.parts == 1 {
+            // What only later parts keep: not before, as the first part's plan has no room for it, and not beside the first part's buffers.
+            self.ready = None;
+            states.add(&self.gpu, &clip.plans.next.states).await?;
+        }
         self.prepare_job(clip.jobs[usize::from(clip.parts > 0)]).await?;
         let Some(Ready { prepared, .. }) = &mut self.ready else { return Err(Error::Cancelled) };
         prepared.put_states(states);
