@@ -29,13 +29,15 @@ struct State {
 pub struct States(Vec<State>);
 
 impl States {
-    /// Allocates what plans of a clip keep: `states` are those of any of them, by name.
+    /// Allocates what a plan of a clip keeps, if it is not there yet: `states` are those of the plan, by name.
     ///
     /// # Errors
     /// [`Error::Device`], [`Error::HostMemory`].
-    pub async fn new(gpu: &Gpu, states: &[StateUse]) -> Result<Self> {
-        let mut kept = Vec::new();
+    pub async fn add(&mut self, gpu: &Gpu, states: &[StateUse]) -> Result<()> {
         for state in states {
+            if self.0.iter().any(|kept| kept.name == state.name) {
+                continue;
+            }
             let frames = match state.home {
                 Home::Host => Frames::Host(zeros(states, state.bytes())?),
                 Home::Device => on_device(gpu, state, gpu.limits()).await?,
@@ -44,9 +46,9 @@ impl States {
                 Bytes(0) => None,
                 bytes => Some(GpuBuffer::new(gpu, &format!("kept norm of {}", state.name), bytes, Usage::Kept).await?),
             };
-            kept.push(State { name: state.name.clone(), frames, table });
+            self.0.push(State { name: state.name.clone(), frames, table });
         }
-        Ok(Self(kept))
+        Ok(())
     }
 
     /// Which of them each of `states` is.

@@ -3,7 +3,7 @@
 
 import { formatBytes, formatSeconds } from './format.js';
 import { peaksByPixels, predictedByMeasured } from './report-plots.js';
-import { element, tableRow } from './view.js';
+import { element, tableRow } from './elements.js';
 
 /** @typedef {{ peak: number }} Predicted */
 /** @typedef {{ ledger_peak: number, allocator_allocated: number | null, allocator_reserved: number | null, seconds: number }} Measured bytes, seconds */
