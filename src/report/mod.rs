@@ -180,7 +180,7 @@ pub struct Predicted {
 pub struct States {
     /// All of it, wherever it is.
     pub total: Bytes,
-    /// What of it is on the GPU.
+    /// What of it is on the GPU while the part runs that takes most; the first part keeps less than the others.
     pub gpu: Bytes,
 }
 

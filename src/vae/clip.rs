@@ -47,7 +47,7 @@ impl ClipState {
 }
 
 impl Vae {
-    /// Begins to decode a clip of latents of `latent_size`. Allocates what its parts keep for each other.
+    /// Begins to decode a clip of latents of `latent_size`. Allocates what its first part keeps for the next.
     ///
     /// # Errors
     /// See [`super::plan_clip_decode`]; [`Error::Input`] when the VAE was not loaded for clips ([`super::LoadOptions::clips`]) to decode;
@@ -78,7 +78,7 @@ impl Vae {
         self.begin_clip(plans, jobs).await
     }
 
-    /// Begins to encode a clip of frames of `image_size` pixels. Allocates what its parts keep for each other.
+    /// Begins to encode a clip of frames of `image_size` pixels. Allocates what its first part keeps for the next.
     ///
     /// # Errors
     /// See [`super::plan_clip_encode`]; [`Error::Input`] when the VAE was not loaded for clips ([`super::LoadOptions::clips`]) to encode;
@@ -94,7 +94,8 @@ impl Vae {
         self.check_loaded(&jobs[1])?;
         // What is ready now is of no use to a clip, and would add to its peak.
         self.ready = None;
-        let states = States::new(&self.gpu, &plans.next.states).await?;
+        let mut states = States::default();
+        states.add(&self.gpu, &plans.first.states).await?;
         Ok(ClipState { plans, jobs, states: Some(states), parts: 0 })
     }
 
@@ -140,13 +141,19 @@ impl Vae {
         input: &Input<'_>,
         control: &mut Control<'_>,
     ) -> Result<(Vec<Pixels>, RunReport)> {
-        let Some(states) = clip.states.take() else {
+        let Some(mut states) = clip.states.take() else {
             return Err(Error::Input {
                 what: "clip".to_owned(),
                 expected: "one that no error has ended: begin another".to_owned(),
                 found: format!("one that ended after {} parts", clip.parts),
             });
         };
+        let wanted = &clip.next().states;
+        if !states.hold(wanted) {
+            // Later parts keep more than the first, whose plan does not count it: that goes before it comes.
+            self.ready = None;
+            states.add(&self.gpu, wanted).await?;
+        }
         self.prepare_job(clip.jobs[usize::from(clip.parts > 0)]).await?;
         let Some(Ready { prepared, .. }) = &mut self.ready else { return Err(Error::Cancelled) };
         prepared.put_states(states);
