@@ -29,6 +29,16 @@ struct State {
 pub struct States(Vec<State>);
 
 impl States {
+    /// Allocates what a plan of a clip keeps: `states` are its own, by name.
+    ///
+    /// # Errors
+    /// See [`Self::add`].
+    pub async fn new(gpu: &Gpu, states: &[StateUse]) -> Result<Self> {
+        let mut kept = Self::default();
+        kept.add(gpu, states).await?;
+        Ok(kept)
+    }
+
     /// Whether what a plan keeps is allocated: `states` are its own.
     pub fn hold(&self, states: &[StateUse]) -> bool {
         !self.find(states).contains(&usize::MAX)
