@@ -29,13 +29,28 @@ struct State {
 pub struct States(Vec<State>);
 
 impl States {
-    /// Allocates what a plan of a clip keeps, if it is not there yet: `states` are those of the plan, by name.
+    /// Allocates what a plan of a clip keeps: `states` are its own, by name.
+    ///
+    /// # Errors
+    /// See [`Self::add`].
+    pub async fn new(gpu: &Gpu, states: &[StateUse]) -> Result<Self> {
+        let mut kept = Self::default();
+        kept.add(gpu, states).await?;
+        Ok(kept)
+    }
+
+    /// Whether what a plan keeps is allocated: `states` are its own.
+    pub fn hold(&self, states: &[StateUse]) -> bool {
+        !self.find(states).contains(&usize::MAX)
+    }
+
+    /// Allocates what of `states`, those of a plan, is not there yet.
     ///
     /// # Errors
     /// [`Error::Device`], [`Error::HostMemory`].
     pub async fn add(&mut self, gpu: &Gpu, states: &[StateUse]) -> Result<()> {
         for state in states {
-            if self.0.iter().any(|kept| kept.name == state.name) {
+            if self.hold(std::slice::from_ref(state)) {
                 continue;
             }
             let frames = match state.home {

@@ -52,7 +52,7 @@ impl ClipState {
 }
 
 impl Vae {
-    /// Begins to decode a clip of latents of `latent_size`. Allocates what its parts keep for each other.
+    /// Begins to decode a clip of latents of `latent_size`. Allocates what its first part keeps for the next.
     ///
     /// # Errors
     /// See [`super::plan_clip_decode`]; [`Error::Input`] when the VAE was not loaded for clips ([`super::LoadOptions::clips`]) to decode;
@@ -83,7 +83,7 @@ impl Vae {
         self.begin_clip(plans, jobs).await
     }
 
-    /// Begins to encode a clip of frames of `image_size` pixels. Allocates what its parts keep for each other.
+    /// Begins to encode a clip of frames of `image_size` pixels. Allocates what its first part keeps for the next.
     ///
     /// # Errors
     /// See [`super::plan_clip_encode`]; [`Error::Input`] when the VAE was not loaded for clips ([`super::LoadOptions::clips`]) to encode;
@@ -107,8 +107,7 @@ impl Vae {
         self.check_loaded(&jobs[1])?;
         // What is ready now is of no use to a clip, and would add to its peak.
         self.ready = None;
-        let mut states = States::default();
-        states.add(&self.gpu, &plans.first.states).await?;
+        let states = States::new(&self.gpu, &plans.first.states).await?;
         Ok(ClipState { plans, jobs, states: Some(states), parts: 0 })
     }
 
@@ -191,10 +190,11 @@ impl Vae {
                 found: format!("one that ended after {} parts", clip.parts),
             });
         };
-        if clip.parts == 1 {
-            // What only later parts keep: not before, as the first part's plan has no room for it, and not beside the first part's buffers.
+        let wanted = &clip.next().states;
+        if !states.hold(wanted) {
+            // Later parts keep more than the first, whose plan does not count it: that goes before it comes.
             self.ready = None;
-            states.add(&self.gpu, &clip.plans.next.states).await?;
+            states.add(&self.gpu, wanted).await?;
         }
         self.prepare_job(clip.jobs[usize::from(clip.parts > 0)].clone()).await?;
         let Some(Ready { prepared, .. }) = &mut self.ready else { return Err(Error::Cancelled) };

@@ -439,6 +439,26 @@ inBrowsers({ models: [MODEL] }, (session) => {
     assert.equal(await text(page, 'reports-problem'), '');
     const guides = await page.$$eval('#reports-plots svg[aria-labelledby^="peaks"]', (plots) => plots.map((plot) => plot.querySelectorAll('.guide').length));
     assert.deepEqual(guides, [3, 3], 'lines of estimates, for f16 and for f32');
+    assert.equal(await page.$('#reports-plots svg[aria-labelledby^="clips"]'), null, 'no clips yet');
+    // Clips of two lengths, beside the others, whose reports are of the first version.
+    const clips = join(session.folder, 'clips.json');
+    await writeFile(clips, reportOfClips(own, [5, 17]));
+    await choose(page, 'reports-file', clips);
+    await page.waitForSelector('#reports-plots svg[aria-labelledby^="clips"]');
+    const cells = await page.$$eval('#reports-plots tr', (rows) => rows.slice(-2).map((row) => [...row.cells].map((cell) => cell.textContent)));
+    assert.deepEqual(cells.map((row) => row[3]), ['88 × 40, 5 frames', '88 × 40, 17 frames']);
+    for (const row of cells) assert.deepEqual(row.slice(6, 10), ['3 KiB', '2 KiB', '512 bytes', '3 KiB'], row.join());
+    const marks = await page.$$eval('#reports-plots svg[aria-labelledby^="clips"] .mark', (all) => all.map((mark) => mark.getAttribute('transform') ?? ''));
+    assert.equal(marks.length, 2, 'one plot, a mark for each');
+    const [short, long] = marks.map((transform) => transform.split(' '));
+    assert.ok(short[1] === long[1] && short[0] !== long[0], `the peak does not depend on the length: ${marks}`);
+    assert.equal(await page.$$eval('#reports-plots svg[aria-labelledby^="peaks"]', (plots) => plots.length), guides.length, 'pictures are drawn as before');
+    assert.equal(await text(page, 'reports-problem'), '');
+    shown.rows += 2;
+    const newer = join(session.folder, 'newer.json');
+    await writeFile(newer, own.replace('"version": 2', '"version": 3'));
+    await choose(page, 'reports-file', newer);
+    await page.waitForFunction(() => /^newer\.json: version 3 .* expected 1 to 2/.test(document.querySelector('#reports-problem')?.textContent ?? ''));
     const odd = join(session.folder, 'odd.json');
     await writeFile(odd, own.replace(/"seconds": ([\d.e-]+)/, '"seconds": "$1"'));
     await choose(page, 'reports-file', odd);
@@ -448,6 +468,19 @@ inBrowsers({ models: [MODEL] }, (session) => {
     await page.waitForFunction(() => /not a memory report/.test(document.querySelector('#reports-problem')?.textContent ?? ''));
   });
 });
+
+/**
+ * The report of a page as if its picture had been clips.
+ * @param {string} own
+ * @param {number[]} lengths
+ */
+function reportOfClips(own, lengths) {
+  const report = JSON.parse(own);
+  const [row] = report.measurements;
+  const predicted = { peak: 3072, weights: 1024, slots: 512, parameters: 0, staging: 0, host: 512, transferred: 0, states: { total: 2048, gpu: 1536 } };
+  const measured = { ...row.measured, ledger_peak: 3072 };
+  return JSON.stringify({ ...report, measurements: lengths.map((frames) => ({ ...row, frames, predicted, measured })) });
+}
 
 /**
  * @param {Page} page
