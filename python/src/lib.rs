@@ -21,9 +21,11 @@ const SIGNALS: Duration = Duration::from_millis(50);
 mod wgvae_native {
     use pyo3::prelude::*;
 
+    use super::device::Source;
     #[pymodule_export]
     use super::model::Model;
     use super::{errors, watch};
+    use std::path::PathBuf;
 
     /// Version of the crate.
     #[pymodule_export]
@@ -35,6 +37,17 @@ mod wgvae_native {
         let found = watch::run(py, None, |_| Ok(pollster::block_on(wgvae::adapters(None))?))?;
         let reports: Vec<_> = found.iter().map(|(_, report)| report).collect();
         serde_json::to_string(&reports).map_err(|error| errors::internal(py, &error.to_string()))
+    }
+
+    /// A model's files and configuration as JSON, without a device.
+    #[pyfunction]
+    fn inspect(py: Python<'_>, path: PathBuf, family: Option<String>) -> PyResult<String> {
+        let source = Source { path, family, variant: wgvae::Variant::Default };
+        watch::run(py, None, |_| {
+            let checkpoint = source.open()?;
+            let files: Vec<&str> = checkpoint.files().map(|(name, _)| name).collect();
+            Ok(serde_json::json!({ "files": files, "config": checkpoint.config() }).to_string())
+        })
     }
 
     /// The number of bytes that `text` means, such as 512MiB: as the command line reads it.
