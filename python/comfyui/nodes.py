@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 import torch
 import wgvae
@@ -36,7 +36,7 @@ class WgvaeLoader:
             },
         }
 
-    def load(self, vae_name: str, precision: str, adapter: str = "", family: str = "") -> tuple[wgvae.Vae]:
+    def load(self, vae_name: str, precision: Literal["auto", "f16", "f32"], adapter: str = "", family: str = "") -> tuple[wgvae.Vae]:
         path = folder_paths.get_full_path_or_raise("vae", vae_name)
         return (wgvae.Vae.from_pretrained(path, precision=precision, adapter=adapter or None, family=family or None),)
 

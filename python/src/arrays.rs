@@ -119,7 +119,9 @@ pub(crate) fn array<T: Element>(py: Python<'_>, data: Vec<T>, shape: &[usize]) -
 /// # Errors
 /// [`wgvae::Error::HostMemory`].
 pub(crate) fn reserve<T>(data: &mut Vec<T>, count: usize, what: &str) -> wgvae::Result<()> {
-    let bytes = (count as u64).saturating_mul(size_of::<T>() as u64);
-    data.try_reserve_exact(count)
-        .map_err(|_| wgvae::Error::HostMemory { what: what.to_owned(), needed: wgvae::Bytes(bytes) })
+    let needed = wgvae::Bytes((count as u64).saturating_mul(size_of::<T>() as u64));
+    if data.try_reserve_exact(count).is_err() {
+        return Err(wgvae::Error::HostMemory { what: what.to_owned(), needed });
+    }
+    Ok(())
 }

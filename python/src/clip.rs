@@ -8,7 +8,7 @@ use wgvae::{Directions, Error, LoadOptions, Pixels};
 use crate::arrays::{Array, Values, array};
 use crate::device::Device;
 use crate::errors::{Stop, wrong};
-use crate::images::{Wanted, check_multiple, image_axes, image_of, latent_size, latents_of, small, wanted_of};
+use crate::images::{add_rgb, check_multiple, image_axes, image_of, latent_size, latents_of, small, wanted_of};
 use crate::options::Options;
 use crate::watch::Watch;
 
@@ -47,9 +47,7 @@ pub(crate) fn decode(
             frames += 1;
             match pixels {
                 Pixels::Rgba8(pixels) => {
-                    levels.extend(
-                        pixels.as_chunks::<4>().0.iter().flat_map(|[red, green, blue, _]| [*red, *green, *blue]),
-                    );
+                    add_rgb(&mut levels, &pixels);
                 }
                 Pixels::Raw(values) => floats.extend(values),
             }
@@ -76,15 +74,14 @@ pub(crate) fn encode(
     load: LoadOptions,
     frames: &Array,
     take: &Py<PyAny>,
-    wanted: Wanted,
     options: &Options,
     watch: &mut Watch,
 ) -> Result<(), Stop> {
-    let encode = options.encode()?;
+    let (encode, wanted) = (options.encode()?, options.wanted());
     let (count, size) = image_axes(frames)?;
     let mut turn = device.turn()?;
     let vae = turn.load(LoadOptions { directions: Directions::Encode, clips: true, ..load })?;
-    check_multiple(size, vae.config().latent_factor(options.unscaled || matches!(wanted, Wanted::Moments)))?;
+    check_multiple(size, vae.config().latent_factor(!options.is_scaled()))?;
     let factor = TimeFactor::new(vae.config().temporal_factor()).ok_or(Error::Cancelled)?;
     let parts = factor.latents(count as u64).ok_or_else(|| {
         let next = (count as u64).saturating_add(factor.missing(count as u64));

@@ -11,19 +11,8 @@ use wgvae::{
 use crate::arrays::{Array, Values, array, reserve};
 use crate::device::Device;
 use crate::errors::{Stop, wrong};
-use crate::options::Options;
+use crate::options::{Options, Wanted};
 use crate::watch::Watch;
-
-/// What is wanted of an encoder's output.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Wanted {
-    /// The middle of the distribution.
-    Mode,
-    /// Drawn from it, by a seed.
-    Sample(u64),
-    /// The distribution.
-    Moments,
-}
 
 /// Images that became an array.
 #[derive(Debug)]
@@ -66,9 +55,9 @@ pub(crate) fn decode(
     let whole = count.saturating_mul(columns * rows * 3);
     let (mut levels, mut floats) = (Vec::new(), Vec::new());
     if options.floats() {
-        reserve(&mut floats, whole, "the images")?
+        reserve(&mut floats, whole, "the images")?;
     } else {
-        reserve(&mut levels, whole, "the images")?
+        reserve(&mut levels, whole, "the images")?;
     }
     watch.images = small(count);
     for index in 0..count {
@@ -83,9 +72,7 @@ pub(crate) fn decode(
         } else {
             let mut place = |rows: Rows<'_>| {
                 if let RowPixels::Rgba8(pixels) = rows.pixels {
-                    levels.extend(
-                        pixels.as_chunks::<4>().0.iter().flat_map(|[red, green, blue, _]| [*red, *green, *blue]),
-                    );
+                    add_rgb(&mut levels, pixels);
                 }
                 Ok(())
             };
@@ -107,15 +94,14 @@ pub(crate) fn encode(
     device: &Device,
     load: LoadOptions,
     images: &Array,
-    wanted: Wanted,
     options: &Options,
     watch: &mut Watch,
 ) -> Result<Stack, Stop> {
-    let encode = options.encode()?;
+    let (encode, wanted) = (options.encode()?, options.wanted());
     let (count, size) = image_axes(images)?;
     let mut turn = device.turn()?;
     let vae = turn.load(LoadOptions { directions: Directions::Encode, clips: false, ..load })?;
-    check_multiple(size, vae.config().latent_factor(options.unscaled || matches!(wanted, Wanted::Moments)))?;
+    check_multiple(size, vae.config().latent_factor(!options.is_scaled()))?;
     vae.plan_encode(size, &encode)?;
     watch.images = small(count);
     let (mut data, mut shape) = (Vec::new(), [count, 0, 0, 0]);
@@ -131,6 +117,11 @@ pub(crate) fn encode(
         data.extend(latents.data);
     }
     Ok(Stack::Floats(data, shape))
+}
+
+/// Adds the colours of RGBA `pixels` to `levels`.
+pub(crate) fn add_rgb(levels: &mut Vec<u8>, pixels: &[u8]) {
+    levels.extend(pixels.as_chunks::<4>().0.iter().flat_map(|[red, green, blue, _]| [*red, *green, *blue]));
 }
 
 /// What is wanted of an encoder's output for image `index`.

@@ -15,7 +15,7 @@ use crate::arrays::Array;
 use crate::clip;
 use crate::device::{Device, Source};
 use crate::errors::{Stop, input};
-use crate::images::{self, Wanted, check_multiple};
+use crate::images::{self, check_multiple};
 use crate::options::{Options, precision};
 use crate::watch::{Watch, run};
 
@@ -102,30 +102,27 @@ impl Model {
         let latents = Array::new(latents, "latents", bfloat16, false).map_err(|stop| stop.into_exception(py))?;
         let load = self.load_options(&options);
         run(py, progress, |watch| {
-            self.check_scale(&device, options.unscaled)?;
+            self.check_scale(&device, options.is_scaled())?;
             images::decode(&device, load, &latents, &options, watch)
         })?
         .into_array(py)
     }
 
     /// See `wgvae.Vae.encode`.
-    #[pyo3(signature = (images, bfloat16, moments, seed, options, progress))]
     fn encode(
         &self,
         py: Python<'_>,
         images: &Bound<'_, PyAny>,
         bfloat16: bool,
-        moments: bool,
-        seed: Option<u64>,
         options: Options,
         progress: Option<Py<PyAny>>,
     ) -> PyResult<Py<PyAny>> {
         let device = self.device(py)?;
         let images = Array::new(images, "images", bfloat16, true).map_err(|stop| stop.into_exception(py))?;
-        let (load, wanted) = (self.load_options(&options), wanted(moments, seed));
+        let load = self.load_options(&options);
         run(py, progress, |watch| {
-            self.check_scale(&device, options.unscaled || moments)?;
-            images::encode(&device, load, &images, wanted, &options, watch)
+            self.check_scale(&device, options.is_scaled())?;
+            images::encode(&device, load, &images, &options, watch)
         })?
         .into_array(py)
     }
@@ -144,31 +141,27 @@ impl Model {
         let latents = Array::new(latents, "latents", bfloat16, false).map_err(|stop| stop.into_exception(py))?;
         let load = self.load_options(&options);
         run(py, progress, |watch| {
-            self.check_scale(&device, options.unscaled)?;
+            self.check_scale(&device, options.is_scaled())?;
             clip::decode(&device, load, &latents, &take, &options, watch)
         })
     }
 
     /// See `wgvae.Clip.encode`.
-    #[expect(clippy::too_many_arguments, reason = "Python gives them one by one")]
-    #[pyo3(signature = (frames, bfloat16, take, moments, seed, options, progress))]
     fn encode_clip(
         &self,
         py: Python<'_>,
         frames: &Bound<'_, PyAny>,
         bfloat16: bool,
         take: Py<PyAny>,
-        moments: bool,
-        seed: Option<u64>,
         options: Options,
         progress: Option<Py<PyAny>>,
     ) -> PyResult<()> {
         let device = self.device(py)?;
         let frames = Array::new(frames, "frames", bfloat16, true).map_err(|stop| stop.into_exception(py))?;
-        let (load, wanted) = (self.load_options(&options), wanted(moments, seed));
+        let load = self.load_options(&options);
         run(py, progress, |watch| {
-            self.check_scale(&device, options.unscaled || moments)?;
-            clip::encode(&device, load, &frames, &take, wanted, &options, watch)
+            self.check_scale(&device, options.is_scaled())?;
+            clip::encode(&device, load, &frames, &take, &options, watch)
         })
     }
 
@@ -237,8 +230,8 @@ impl Model {
     }
 
     /// Refuses latents of the diffusion model where their scale is not known.
-    fn check_scale(&self, device: &Device, unscaled: bool) -> Result<(), Stop> {
-        if unscaled || self.scaled {
+    fn check_scale(&self, device: &Device, wanted: bool) -> Result<(), Stop> {
+        if !wanted || self.scaled {
             return Ok(());
         }
         Ok(device.open()?.scaled_config().map(drop)?)
@@ -260,14 +253,6 @@ impl Drop for Model {
             // The threads of the device have stayed with the parent: to wait for them would be for ever.
             std::mem::forget(self.device.get_mut().take());
         }
-    }
-}
-
-fn wanted(moments: bool, seed: Option<u64>) -> Wanted {
-    match (moments, seed) {
-        (true, _) => Wanted::Moments,
-        (false, Some(seed)) => Wanted::Sample(seed),
-        (false, None) => Wanted::Mode,
     }
 }
 

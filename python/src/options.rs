@@ -5,6 +5,17 @@ use wgvae::{Bytes, DecodeOptions, EncodeOptions, Error, Output, Parking, Precisi
 
 use crate::errors::wrong;
 
+/// What is wanted of an encoder's output.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Wanted {
+    /// The middle of the distribution.
+    Mode,
+    /// Drawn from it, by a seed.
+    Sample(u64),
+    /// The distribution.
+    Moments,
+}
+
 /// How a decode or an encode runs.
 #[derive(Debug, Clone, FromPyObject)]
 #[pyo3(from_item_all)]
@@ -15,6 +26,10 @@ pub(crate) struct Options {
     floats: bool,
     memory_budget: Option<u64>,
     parking: String,
+    /// Of an encode: the distribution itself.
+    moments: bool,
+    /// Of an encode: draws from it.
+    seed: Option<u64>,
 }
 
 impl Options {
@@ -26,6 +41,20 @@ impl Options {
     /// Whether there is a budget.
     pub(crate) fn has_budget(&self) -> bool {
         self.memory_budget.is_some()
+    }
+
+    /// What is wanted of an encode.
+    pub(crate) fn wanted(&self) -> Wanted {
+        match (self.moments, self.seed) {
+            (true, _) => Wanted::Moments,
+            (false, Some(seed)) => Wanted::Sample(seed),
+            (false, None) => Wanted::Mode,
+        }
+    }
+
+    /// Whether what goes in or comes out has the diffusion model's scale.
+    pub(crate) fn is_scaled(&self) -> bool {
+        !self.unscaled && !self.moments
     }
 
     /// For a decode.

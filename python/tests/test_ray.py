@@ -158,8 +158,8 @@ def test_formats_and_back(tmp_path: Path) -> None:
     pq.write_table(table, tmp_path / "table" / "all.parquet", row_group_size=4)
 
     of_tar = encode_dataset(tmp_path / "tar", tmp_path / "a", model=DEMO, size=(32, 24), seed=3, resources=GPU)
-    options = {"size": (32, 24), "seed": 3, "image_column": "picture", "id_column": "name", "format": "safetensors", "resources": GPU}
-    of_table = encode_dataset(tmp_path / "table", tmp_path / "b", model=DEMO, **options)  # type: ignore[arg-type]
+    options: dict[str, Any] = {"size": (32, 24), "seed": 3, "image_column": "picture", "id_column": "name", "format": "safetensors", "resources": GPU}
+    of_table = encode_dataset(tmp_path / "table", tmp_path / "b", model=DEMO, **options)
     assert (of_tar.images, of_tar.shards, of_table.images, of_table.shards) == (6, 2, 6, 2)
     tensors = {name: value for path in (tmp_path / "b").glob("*.safetensors") for name, value in load_file(path).items()}
     found = rows(tmp_path / "a")
@@ -173,9 +173,9 @@ def test_formats_and_back(tmp_path: Path) -> None:
         expected = vae.decode(tensors["4.png"])[0]
     assert np.array_equal(np.asarray(Image.open(tmp_path / "c" / "4.png.png")), expected)
     shards = list_shards(str(tmp_path / "d"), 1, latents=False)
-    again = {name: content for shard in shards for name, content in pictures_of(shard, "", None)}
-    content = again["shard-000001.tar/1.tar/4.png.png"]
-    assert isinstance(content, bytes) and np.array_equal(np.asarray(Image.open(io.BytesIO(content))), expected)
+    again = {name: read for shard in shards for name, read in pictures_of(shard, "", None)}
+    png = again["shard-000001.tar/1.tar/4.png.png"]
+    assert isinstance(png, bytes) and np.array_equal(np.asarray(Image.open(io.BytesIO(png))), expected)
 
 
 def test_bad_sources(tmp_path: Path, folder: Path) -> None:
@@ -183,9 +183,10 @@ def test_bad_sources(tmp_path: Path, folder: Path) -> None:
         (tmp_path / "empty").mkdir(exist_ok=True)
         with pytest.raises(wgvae.errors.InputError, match=says):
             encode_dataset(source, tmp_path / "out", model=DEMO)
-    for options in ({"workers": 0}, {"shard_rows": 0}, {"format": "zip"}, {"dtype": "int8"}, {"memory_budget": "much"}):
+    bad: list[dict[str, Any]] = [{"workers": 0}, {"shard_rows": 0}, {"format": "zip"}, {"dtype": "int8"}, {"memory_budget": "much"}]
+    for options in bad:
         with pytest.raises(wgvae.errors.InputError):
-            encode_dataset(folder, tmp_path / "out", model=DEMO, **options)  # type: ignore[arg-type]
+            encode_dataset(folder, tmp_path / "out", model=DEMO, **options)
     with pytest.raises(wgvae.errors.FileError):
         encode_dataset(folder, tmp_path / "out", model=tmp_path / "no model")
     assert not (tmp_path / "out").exists()

@@ -13,6 +13,8 @@ class Options(TypedDict):
     floats: bool
     memory_budget: int | None
     parking: str
+    moments: bool
+    seed: int | None
 
 _Progress = Callable[[int, int, int, int, str], object] | None
 _Array = np.ndarray[Any, Any]
@@ -33,20 +35,11 @@ class Model:
     def close(self) -> None: ...
     def memory(self) -> tuple[int, int]: ...
     def decode(self, latents: _Array, bfloat16: bool, options: Options, progress: _Progress) -> _Array: ...
-    def encode(
-        self, images: _Array, bfloat16: bool, moments: bool, seed: int | None, options: Options, progress: _Progress
-    ) -> _Array: ...
+    def encode(self, images: _Array, bfloat16: bool, options: Options, progress: _Progress) -> _Array: ...
     def decode_clip(
         self, latents: _Array, bfloat16: bool, take: Callable[[_Array], object], options: Options, progress: _Progress
     ) -> None: ...
     def encode_clip(
-        self,
-        frames: _Array,
-        bfloat16: bool,
-        take: Callable[[_Array], object],
-        moments: bool,
-        seed: int | None,
-        options: Options,
-        progress: _Progress,
+        self, frames: _Array, bfloat16: bool, take: Callable[[_Array], object], options: Options, progress: _Progress
     ) -> None: ...
     def plan(self, height: int, width: int, encode: bool, clip: bool, options: Options) -> tuple[str, str]: ...

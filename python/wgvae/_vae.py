@@ -218,10 +218,9 @@ class Vae:
             As :meth:`decode`.
         """
         array, bfloat16 = as_images(images)
-        options = _options(unscaled, True, memory_budget, parking)
-        drawn = _seed(sample, seed, moments)
+        options = _options(unscaled, True, memory_budget, parking, bool(moments), _seed(sample, seed, moments))
         with _watched(progress, "encode") as watch:
-            return self._model.encode(array, bfloat16, bool(moments), drawn, options, watch)
+            return self._model.encode(array, bfloat16, options, watch)
 
     def plan(
         self,
@@ -383,11 +382,10 @@ class Clip:
             memory_budget, parking, progress: see :meth:`Vae.decode`.
         """
         array, bfloat16 = as_frames(frames)
-        options = _options(unscaled, True, memory_budget, parking)
-        drawn = _seed(sample, seed, moments)
+        options = _options(unscaled, True, memory_budget, parking, bool(moments), _seed(sample, seed, moments))
         parts: list[Array] = []
         with _watched(progress, "encode clip") as watch:
-            self._vae._model.encode_clip(array, bfloat16, parts.append, bool(moments), drawn, options, watch)
+            self._vae._model.encode_clip(array, bfloat16, parts.append, options, watch)
         return np.ascontiguousarray(np.concatenate(parts).swapaxes(0, 1))[None]
 
     def plan(
@@ -443,11 +441,25 @@ def _side(what: str, pixels: int) -> int:
     return pixels
 
 
-def _options(unscaled: bool, floats: bool, memory_budget: int | str | None, parking: str) -> _native.Options:
+def _options(
+    unscaled: bool,
+    floats: bool,
+    memory_budget: int | str | None,
+    parking: str,
+    moments: bool = False,
+    seed: int | None = None,
+) -> _native.Options:
     budget = _native.parse_bytes(memory_budget) if isinstance(memory_budget, str) else memory_budget
     if budget is not None and (not isinstance(budget, int) or isinstance(budget, bool) or not 0 < budget < 1 << 64):
         raise wrong("memory_budget", 'bytes, such as 2 << 30 or "2GiB"', repr(memory_budget))
-    return {"unscaled": bool(unscaled), "floats": floats, "memory_budget": budget, "parking": _word("parking", parking)}
+    return {
+        "unscaled": bool(unscaled),
+        "floats": floats,
+        "memory_budget": budget,
+        "parking": _word("parking", parking),
+        "moments": moments,
+        "seed": seed,
+    }
 
 
 def _seed(sample: bool, seed: int | None, moments: bool) -> int | None:
