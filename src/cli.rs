@@ -115,6 +115,7 @@ Examples:
   wgvae memory -o report.json
   wgvae memory --models sd15,flux1 --sizes 512x512,1024x1024 --precisions f16 -o report.json --html report.html
   wgvae memory --encode --models sd15 --sizes 512x512 -o encodes.json
+  wgvae memory --models wan21 --sizes 320x192 --frames 5,17,81 -o clips.json
   wgvae memory --merge results/*.json --html report.html
 
 Each measurement runs in a process of its own. One that fails is a row with its error. Models and sizes that a CPU driver needs minutes for

@@ -104,6 +104,11 @@ impl Axis {
         Self::log2(name, values, |power| format!("{}²", 1_u64 << power))
     }
 
+    /// Logarithmic over how many there are, labelled at powers of two. For coordinates by [`log2_count`].
+    pub(super) fn counts(name: &str, values: impl IntoIterator<Item = f64>) -> Self {
+        Self::log2(name, values, |power| (1_u64 << power).to_string())
+    }
+
     /// The axis, longer by about a third, so that names of lines have room at the right.
     pub(super) fn with_room_for_names(mut self) -> Self {
         self.ends.1 += 0.38 * (self.ends.1 - self.ends.0);
@@ -149,16 +154,20 @@ impl ValueFormatter<f64> for Axis {
     }
 }
 
-/// Coordinate of so many bytes.
+/// Coordinate of so many.
 #[expect(clippy::cast_precision_loss, reason = "for a plot")]
+pub(super) fn log2_count(count: u64) -> f64 {
+    (count.max(1) as f64).log2()
+}
+
+/// Coordinate of so many bytes.
 pub(super) fn log2_bytes(bytes: Bytes) -> f64 {
-    (bytes.0.max(1) as f64).log2()
+    log2_count(bytes.0)
 }
 
 /// Coordinate of a picture of so many pixels: that of the square as large.
-#[expect(clippy::cast_precision_loss, reason = "for a plot")]
 pub(super) fn log2_side(pixels: u64) -> f64 {
-    (pixels.max(1) as f64).log2() / 2.0
+    log2_count(pixels) / 2.0
 }
 
 /// Draws `charts`, each of `width` x `height` pixels, one below the other. `background` is for files of their own.

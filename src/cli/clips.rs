@@ -25,8 +25,29 @@ pub(super) fn check_model(
 }
 
 /// How many frames a model for video makes of a frame of latents.
-pub(super) fn time_factor(config: &AutoencoderConfig) -> Option<TimeFactor> {
+fn time_factor(config: &AutoencoderConfig) -> Option<TimeFactor> {
     config.has_time().then(|| TimeFactor::new(config.temporal_factor())).flatten()
+}
+
+/// In how many parts the pictures that `--frames` gave are decoded or encoded: one for each frame of latents.
+///
+/// # Errors
+/// For a model that knows no time, and a number of frames that no latents have.
+pub(super) fn parts(config: &AutoencoderConfig, frames: u64) -> Result<u64> {
+    let factor = time_factor(config).ok_or_else(|| {
+        input("--frames", "a model for video with it", format!("{frames} with {}", config.network.name()))
+    })?;
+    factor.latents(frames).ok_or_else(|| {
+        let above = frames.saturating_add(factor.missing(frames));
+        let expected = format!("as many as latents have, such as {}{above}", below(factor, above));
+        input("--frames", expected, frames.to_string())
+    })
+}
+
+/// The number that latents have before `above`, and a word between.
+fn below(factor: TimeFactor, above: u64) -> String {
+    let latents = factor.latents(above).and_then(|latents| latents.checked_sub(1));
+    latents.and_then(|latents| factor.frames(latents)).map_or_else(String::new, |frames| format!("{frames} or "))
 }
 
 /// Refuses to decode or encode a clip more than once: frames are written as they come.

@@ -1,4 +1,4 @@
-//! `wgvae memory`: measures what decodes or encodes take on the adapters of this machine, and puts the results of several machines side by side.
+//! `wgvae memory`: measures what decodes or encodes, of images or clips, take on the adapters of this machine, and puts the results of several machines side by side.
 
 mod child;
 mod html;
@@ -10,6 +10,7 @@ mod merge;
 mod model;
 mod plots;
 mod rows;
+mod runs;
 mod text;
 
 use std::path::{Path, PathBuf};
@@ -31,6 +32,9 @@ pub(super) struct MemoryArgs {
     /// Sizes of the picture in pixels
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse_size, default_value = "256x256,512x512")]
     sizes: Vec<Size>,
+    /// Pictures of each clip: 1, an image, or 5, 9 and so on of most models for video
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = clap::value_parser!(u64).range(1..), default_value = "1")]
+    frames: Vec<u64>,
     /// Measure the encodes of pictures of these sizes, not the decodes that make them
     #[arg(long)]
     encode: bool,
@@ -54,7 +58,7 @@ pub(super) struct MemoryArgs {
         long,
         value_name = "FILE",
         num_args = 1..,
-        conflicts_with_all = ["models", "sizes", "encode", "precisions", "budgets", "adapter", "through", "output"]
+        conflicts_with_all = ["models", "sizes", "frames", "encode", "precisions", "budgets", "adapter", "through", "output"]
     )]
     merge: Vec<PathBuf>,
     /// Page to write: tables and plots, with the estimates in use today, in one file

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use wgvae::report::Operation;
-use wgvae::{AutoencoderConfig, Checkpoint, Result, Size, check_decoder, check_encoder};
+use wgvae::{AutoencoderConfig, Checkpoint, Directions, Result, Size, check_decoder, check_encoder};
 
 use super::input;
 
@@ -43,6 +43,14 @@ impl Task {
             Self::Decode(_) => Operation::Decode,
             Self::Encode(_) => Operation::Encode,
         }
+    }
+}
+
+/// What is loaded for `operation` alone.
+pub(super) fn directions(operation: Operation) -> Directions {
+    match operation {
+        Operation::Decode => Directions::Decode,
+        Operation::Encode => Directions::Encode,
     }
 }
 

@@ -29,13 +29,30 @@ struct State {
 pub struct States(Vec<State>);
 
 impl States {
-    /// Allocates what plans of a clip keep: `states` are those of any of them, by name.
+    /// Allocates what a plan of a clip keeps: `states` are its own, by name.
+    ///
+    /// # Errors
+    /// See [`Self::add`].
+    pub async fn new(gpu: &Gpu, states: &[StateUse]) -> Result<Self> {
+        let mut kept = Self::default();
+        kept.add(gpu, states).await?;
+        Ok(kept)
+    }
+
+    /// Whether what a plan keeps is allocated: `states` are its own.
+    pub fn hold(&self, states: &[StateUse]) -> bool {
+        !self.find(states).contains(&usize::MAX)
+    }
+
+    /// Allocates what of `states`, those of a plan, is not there yet.
     ///
     /// # Errors
     /// [`Error::Device`], [`Error::HostMemory`].
-    pub async fn new(gpu: &Gpu, states: &[StateUse]) -> Result<Self> {
-        let mut kept = Vec::new();
+    pub async fn add(&mut self, gpu: &Gpu, states: &[StateUse]) -> Result<()> {
         for state in states {
+            if self.hold(std::slice::from_ref(state)) {
+                continue;
+            }
             let frames = match state.home {
                 Home::Host => Frames::Host(zeros(states, state.bytes())?),
                 Home::Device => on_device(gpu, state, gpu.limits()).await?,
@@ -44,9 +61,9 @@ impl States {
                 Bytes(0) => None,
                 bytes => Some(GpuBuffer::new(gpu, &format!("kept norm of {}", state.name), bytes, Usage::Kept).await?),
             };
-            kept.push(State { name: state.name.clone(), frames, table });
+            self.0.push(State { name: state.name.clone(), frames, table });
         }
-        Ok(Self(kept))
+        Ok(())
     }
 
     /// Which of them each of `states` is.

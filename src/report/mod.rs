@@ -5,7 +5,7 @@ pub mod estimates;
 pub mod published;
 mod read;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::limits::DeviceLimits;
 use crate::tensor::{Bytes, Size, Storage};
@@ -13,8 +13,11 @@ use crate::tensor::{Bytes, Size, Storage};
 /// What [`MemoryReport::schema`] says in every report.
 pub const SCHEMA: &str = "wgvae-memory-report";
 
-/// The version of the format that this crate writes, and the newest that it reads.
-pub const VERSION: u32 = 1;
+/// The version of the format that this crate writes, and the newest that it reads. It reads all before it, too.
+pub const VERSION: u32 = 2;
+
+/// The first version that knows clips.
+const CLIPS_SINCE: u32 = 2;
 
 /// The measurements of one machine. `results/schema/memory-report.schema.json` describes its JSON.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -30,7 +33,7 @@ pub struct MemoryReport {
     pub machine: Machine,
     /// The adapters measured.
     pub adapters: Vec<Adapter>,
-    /// One row for each adapter, model, operation, size, precision and budget.
+    /// One row for each adapter, model, operation, size, number of frames, precision and budget.
     pub measurements: Vec<Measurement>,
 }
 
@@ -133,6 +136,9 @@ pub struct Measurement {
     pub width: u32,
     /// Rows of the picture.
     pub height: u32,
+    /// Pictures of the clip. Absent or 1: an image.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub frames: Option<u64>,
     /// How weights and activations are stored.
     pub storage: Storage,
     /// The memory budget, if there was one.
@@ -145,7 +151,7 @@ pub struct Measurement {
     pub error: Option<String>,
 }
 
-/// The memory of a plan.
+/// The memory of a plan; of a clip, that of the part that takes most.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Predicted {
@@ -161,8 +167,21 @@ pub struct Predicted {
     pub staging: Bytes,
     /// What a budget leaves in host memory.
     pub host: Bytes,
-    /// What a budget moves between host and device.
+    /// What a budget moves between host and device, of a clip in all its parts.
     pub transferred: Bytes,
+    /// Of a clip, what parts keep for the next one.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub states: Option<States>,
+}
+
+/// What the parts of a clip keep for the next one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct States {
+    /// All of it, wherever it is.
+    pub total: Bytes,
+    /// What of it is on the GPU while the part runs that takes most; the first part keeps less than the others.
+    pub gpu: Bytes,
 }
 
 /// What one run took.
@@ -186,6 +205,11 @@ pub struct Measured {
 }
 
 impl Measurement {
+    /// Whether it is of a clip, and not of an image.
+    pub fn is_clip(&self) -> bool {
+        self.frames.is_some_and(|frames| frames > 1)
+    }
+
     /// Size of the picture.
     pub fn size(&self) -> Size {
         Size { width: self.width, height: self.height }
@@ -209,15 +233,23 @@ impl Measurement {
     }
 
     /// Bytes besides the weights for each pixel and each byte of an element: what `InvokeAI` calls the scaling constant. Once by
-    /// the ledger, and once by what the allocator reserved.
+    /// the ledger, and once by what the allocator reserved. A clip has none: how long it is does not show in its memory.
     pub fn implied_constants(&self) -> (Option<f64>, Option<f64>) {
         let implied = |total: Bytes| {
+            if self.is_clip() {
+                return None;
+            }
             let working = total.0.saturating_sub(self.predicted?.weights.0);
             Some(float(Bytes(working)) / float(Bytes(self.pixels().checked_mul(self.element_bytes())?)))
         };
         let ledger = self.measured.and_then(|measured| implied(measured.ledger_peak));
         (ledger, self.measured.and_then(|measured| measured.allocator_reserved).and_then(implied))
     }
+}
+
+/// A field that may be absent, but is no null.
+fn present<'de, T: Deserialize<'de>, D: Deserializer<'de>>(value: D) -> Result<Option<T>, D::Error> {
+    T::deserialize(value).map(Some)
 }
 
 #[expect(clippy::cast_precision_loss, reason = "for ratios that are shown with a few digits")]

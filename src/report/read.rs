@@ -4,8 +4,9 @@ use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-use super::{MemoryReport, SCHEMA, VERSION};
+use super::{CLIPS_SINCE, Measurement, MemoryReport, Predicted, SCHEMA, VERSION};
 use crate::error::{Error, Result};
+use crate::tensor::Bytes;
 
 /// Sides beyond this are taken for corrupt.
 const MAX_SIDE: u32 = 1 << 20;
@@ -26,14 +27,14 @@ impl MemoryReport {
             None => return Err(none()),
         }
         match head.version {
-            Some(Peek::Whole(version)) if version == u64::from(VERSION) => {}
+            Some(Peek::Whole(version)) if (1..=u64::from(VERSION)).contains(&version) => {}
             Some(Peek::Whole(version)) if version > u64::from(VERSION) => {
                 return Err(wrong(format!(
                     "a report of format {version}, but this wgvae reads formats up to {VERSION}: a newer wgvae is needed"
                 )));
             }
-            Some(other) => return Err(wrong(format!("expected version {VERSION}, found {other}"))),
-            None => return Err(wrong(format!("expected version {VERSION}, found none"))),
+            Some(other) => return Err(wrong(format!("expected a version of 1 to {VERSION}, found {other}"))),
+            None => return Err(wrong(format!("expected a version of 1 to {VERSION}, found none"))),
         }
         let report: Self =
             serde_json::from_str(json).map_err(|error| wrong(format!("not a whole memory report: {error}")))?;
@@ -53,6 +54,9 @@ impl MemoryReport {
                     return wrong(format!("expected a {side} of 1 to {MAX_SIDE} pixels, found {extent}"));
                 }
             }
+            if let Err(problem) = self.check_clip(row) {
+                return wrong(problem);
+            }
             if row.measured.is_some() == row.error.is_some() {
                 return wrong("expected either what it took or why it failed".to_owned());
             }
@@ -63,8 +67,11 @@ impl MemoryReport {
                 }
             }
             if let Some(predicted) = row.predicted {
-                let parts = [predicted.weights, predicted.slots, predicted.parameters, predicted.staging];
-                let sum = parts.iter().try_fold(0_u64, |sum, part| sum.checked_add(part.0));
+                let Predicted { weights, slots, parameters, staging, states, .. } = predicted;
+                let states = states.map_or(Bytes(0), |states| states.gpu);
+                let sum = [weights, slots, parameters, staging, states]
+                    .iter()
+                    .try_fold(0_u64, |sum, part| sum.checked_add(part.0));
                 if sum != Some(predicted.peak.0) {
                     let peak = predicted.peak.0;
                     return wrong(format!("the predicted peak of {peak} bytes is not the sum of its parts"));
@@ -72,6 +79,26 @@ impl MemoryReport {
             }
         }
         Ok(())
+    }
+
+    /// What only rows of clips have, they have all of it, and nobody else any.
+    fn check_clip(&self, row: &Measurement) -> std::result::Result<(), String> {
+        let states = row.predicted.map(|predicted| predicted.states);
+        if self.version < CLIPS_SINCE && (row.frames.is_some() || states.flatten().is_some()) {
+            return Err(format!("expected an image, in a report of format {}, found a clip", self.version));
+        }
+        if row.frames == Some(0) {
+            return Err("expected at least 1 frame, found 0".to_owned());
+        }
+        match states {
+            Some(None) if row.is_clip() => Err("expected what the parts of the clip keep, found nothing".to_owned()),
+            Some(Some(_)) if !row.is_clip() => Err("expected no states of an image, found some".to_owned()),
+            Some(Some(states)) if states.gpu > states.total => {
+                let (gpu, total) = (states.gpu.0, states.total.0);
+                Err(format!("{gpu} bytes of states are on the GPU, of {total} bytes in all"))
+            }
+            _ => Ok(()),
+        }
     }
 }
 

@@ -40,6 +40,11 @@ impl ClipState {
         matches!(self.jobs[0], Job::DecodePart { unscaled: true, .. })
     }
 
+    /// See [`Clip::wants`].
+    pub(crate) fn wants(&self) -> u32 {
+        self.next().input().frames
+    }
+
     /// The plan of its next part.
     fn next(&self) -> &Plan {
         self.plans.of(self.parts > 0)
@@ -47,7 +52,7 @@ impl ClipState {
 }
 
 impl Vae {
-    /// Begins to decode a clip of latents of `latent_size`. Allocates what its parts keep for each other.
+    /// Begins to decode a clip of latents of `latent_size`. Allocates what its first part keeps for the next.
     ///
     /// # Errors
     /// See [`super::plan_clip_decode`]; [`Error::Input`] when the VAE was not loaded for clips ([`super::LoadOptions::clips`]) to decode;
@@ -78,23 +83,31 @@ impl Vae {
         self.begin_clip(plans, jobs).await
     }
 
-    /// Begins to encode a clip of frames of `image_size` pixels. Allocates what its parts keep for each other.
+    /// Begins to encode a clip of frames of `image_size` pixels. Allocates what its first part keeps for the next.
     ///
     /// # Errors
     /// See [`super::plan_clip_encode`]; [`Error::Input`] when the VAE was not loaded for clips ([`super::LoadOptions::clips`]) to encode;
     /// [`Error::Device`], [`Error::HostMemory`].
     pub async fn encode_clip(&mut self, image_size: Size, options: &EncodeOptions) -> Result<Clip<'_>> {
+        let state = self.begin_encode(image_size, options).await?;
+        Ok(Clip { vae: self, state })
+    }
+
+    /// The same for callers who cannot hold on to the VAE: its parts are encoded by [`Self::encode_part`].
+    ///
+    /// # Errors
+    /// See [`Self::encode_clip`].
+    pub(crate) async fn begin_encode(&mut self, image_size: Size, options: &EncodeOptions) -> Result<ClipState> {
         let plans = self.planner.plan_clip_encode(image_size, options)?;
         let jobs = plans.encodes(image_size, *options);
-        let state = self.begin_clip(plans, jobs).await?;
-        Ok(Clip { vae: self, state })
+        self.begin_clip(plans, jobs).await
     }
 
     async fn begin_clip(&mut self, plans: ClipPlans, jobs: [Job; 2]) -> Result<ClipState> {
         self.check_loaded(&jobs[1])?;
         // What is ready now is of no use to a clip, and would add to its peak.
         self.ready = None;
-        let states = States::new(&self.gpu, &plans.next.states).await?;
+        let states = States::new(&self.gpu, &plans.first.states).await?;
         Ok(ClipState { plans, jobs, states: Some(states), parts: 0 })
     }
 
@@ -133,6 +146,36 @@ impl Vae {
         Ok(report)
     }
 
+    /// Encodes the next part of `clip`. See [`Clip::encode`].
+    ///
+    /// # Errors
+    /// See [`Clip::encode`].
+    pub(crate) async fn encode_part(
+        &mut self,
+        clip: &mut ClipState,
+        frames: &Images,
+        control: &mut Control<'_>,
+    ) -> Result<(HostTensor, RunReport)> {
+        let planes = clip.next().input();
+        let (count, size) = (frames.count(), frames.size());
+        if (count, size) != (planes.frames, planes.size) {
+            return Err(Error::Input {
+                what: "frames of the clip".to_owned(),
+                expected: format!("{} of {}", planes.frames, planes.size),
+                found: format!("{count} of {size}"),
+            });
+        }
+        let input = Input::Host(vec![Cow::Borrowed(frames.all(planes.channels)?)]);
+        let result = clip.next().result;
+        let (parts, report) = self.run_part(clip, &input, control).await?;
+        let data = parts.into_iter().flat_map(|part| match part {
+            Pixels::Raw(values) => values,
+            Pixels::Rgba8(_) => unreachable!("an encode is planned for floats"),
+        });
+        let shape = vec![result.channels as usize, result.size.height as usize, result.size.width as usize];
+        Ok((HostTensor { shape, data: data.collect() }, report))
+    }
+
     /// Runs the next part of `clip`, and gives the frames that come of it.
     async fn run_part(
         &mut self,
@@ -140,13 +183,19 @@ impl Vae {
         input: &Input<'_>,
         control: &mut Control<'_>,
     ) -> Result<(Vec<Pixels>, RunReport)> {
-        let Some(states) = clip.states.take() else {
+        let Some(mut states) = clip.states.take() else {
             return Err(Error::Input {
                 what: "clip".to_owned(),
                 expected: "one that no error has ended: begin another".to_owned(),
                 found: format!("one that ended after {} parts", clip.parts),
             });
         };
+        let wanted = &clip.next().states;
+        if !states.hold(wanted) {
+            // Later parts keep more than the first, whose plan does not count it: that goes before it comes.
+            self.ready = None;
+            states.add(&self.gpu, wanted).await?;
+        }
         self.prepare_job(clip.jobs[usize::from(clip.parts > 0)].clone()).await?;
         let Some(Ready { prepared, .. }) = &mut self.ready else { return Err(Error::Cancelled) };
         prepared.put_states(states);
@@ -195,7 +244,7 @@ impl Clip<'_> {
 
     /// Frames of the input that the next part takes: of latents always one; of images one at first, and then as many as one latent stands for.
     pub fn wants(&self) -> u32 {
-        self.state.next().input().frames
+        self.state.wants()
     }
 
     /// Decodes frame `index` of `latents`, which is the clip's next, and hands the frames that come of it to `sink`, in order.
@@ -220,24 +269,7 @@ impl Clip<'_> {
     /// [`Error::Input`] when the frames do not fit the clip, or an error has ended it; [`Error::Cancelled`], [`Error::NotFinite`], [`Error::Device`],
     /// [`Error::HostMemory`].
     pub async fn encode(&mut self, frames: &Images, control: &mut Control<'_>) -> Result<(HostTensor, RunReport)> {
-        let planes = self.state.next().input();
-        let (count, size) = (frames.count(), frames.size());
-        if (count, size) != (planes.frames, planes.size) {
-            return Err(Error::Input {
-                what: "frames of the clip".to_owned(),
-                expected: format!("{} of {}", planes.frames, planes.size),
-                found: format!("{count} of {size}"),
-            });
-        }
-        let input = Input::Host(vec![Cow::Borrowed(frames.all(planes.channels)?)]);
-        let result = self.state.next().result;
-        let (parts, report) = self.vae.run_part(&mut self.state, &input, control).await?;
-        let data = parts.into_iter().flat_map(|part| match part {
-            Pixels::Raw(values) => values,
-            Pixels::Rgba8(_) => unreachable!("an encode is planned for floats"),
-        });
-        let shape = vec![result.channels as usize, result.size.height as usize, result.size.width as usize];
-        Ok((HostTensor { shape, data: data.collect() }, report))
+        self.vae.encode_part(&mut self.state, frames, control).await
     }
 }
 

@@ -1,16 +1,19 @@
-//! Clips for JavaScript, decoded part by part.
+//! Clips for JavaScript, decoded and encoded part by part.
 
 use js_sys::{Array, Float32Array, Function, Uint8ClampedArray};
 use serde::Serialize;
 use wasm_bindgen::prelude::*;
 
 use super::decode::WebDecodeOptions;
+use super::encode::{WebEncodeOptions, encoded_js};
+use super::images::WebImages;
 use super::latents::WebLatents;
 use super::planner::WebPlanner;
 use super::source::{JsSource, Rejection, Source};
 use super::vae::{Cancel, Listener, WebVae, object};
 use super::{Result, from_js, to_js};
 use crate::io::clips::{ClipAxes, ClipLatents};
+use crate::plan::Planes;
 use crate::tensor::{Bytes, HostTensor, Size};
 use crate::vae::{ClipPlans, ClipState, Latents, Pixels};
 
@@ -63,9 +66,9 @@ pub struct WebClip {
 
 #[wasm_bindgen(js_class = Clip)]
 impl WebClip {
-    /// What it takes, however long it is.
-    pub fn plan(&self) -> JsValue {
-        plan_js(self.state.plans())
+    /// Frames of the input that the next part takes: of latents one, of pictures one at first, and then as many as one latent stands for.
+    pub fn wants(&self) -> u32 {
+        self.state.wants()
     }
 }
 
@@ -81,15 +84,15 @@ struct ClipFacts {
     frames: u32,
 }
 
-fn plan_js(plans: &ClipPlans) -> JsValue {
-    let result = plans.next.result;
+/// What `plans` are for, as those say who look at them: the frames are what comes out of a decode, and what goes into an encode.
+fn plan_js(plans: &ClipPlans, frames: Planes) -> JsValue {
     to_js(&ClipFacts {
         predicted_peak_bytes: plans.peak(),
         host_bytes: plans.host_bytes(),
         state_bytes: plans.state_bytes(),
-        width: result.size.width,
-        height: result.size.height,
-        frames: result.frames,
+        width: frames.size.width,
+        height: frames.size.height,
+        frames: frames.frames,
     })
 }
 
@@ -99,7 +102,16 @@ impl WebPlanner {
     #[wasm_bindgen(js_name = planClip)]
     pub fn plan_clip(&self, width: u32, height: u32, options: &JsValue) -> Result<JsValue> {
         let options: WebDecodeOptions = from_js("plan options", options)?;
-        Ok(plan_js(&self.planner.plan_clip_decode(Size { width, height }, false, &options.options())?))
+        let plans = self.planner.plan_clip_decode(Size { width, height }, false, &options.options())?;
+        Ok(plan_js(&plans, plans.next.result))
+    }
+
+    /// Plans the encode of a clip of frames of so many pixels across and down.
+    #[wasm_bindgen(js_name = planClipEncode)]
+    pub fn plan_clip_encode(&self, width: u32, height: u32, options: &JsValue) -> Result<JsValue> {
+        let options: WebEncodeOptions = from_js("plan options", options)?;
+        let plans = self.planner.plan_clip_encode(Size { width, height }, &options.options())?;
+        Ok(plan_js(&plans, plans.next.input()))
     }
 }
 
@@ -144,5 +156,33 @@ impl WebVae {
             ("frames", frames.into()),
             ("report", self.report(before, run, None)),
         ]))
+    }
+
+    /// Begins to encode a clip of frames of so many pixels across and down.
+    #[wasm_bindgen(js_name = beginClipEncode)]
+    pub async fn begin_clip_encode(&mut self, width: u32, height: u32, options: JsValue) -> Result<WebClip> {
+        let options: WebEncodeOptions = from_js("encode options", &options)?;
+        self.gives_unscaled(&options)?;
+        let state = self.vae.begin_encode(Size { width, height }, &options.options()).await?;
+        Ok(WebClip { state })
+    }
+
+    /// Encodes the next part of `clip`: a frame of latents, which is the clip's `index` of the options.
+    #[wasm_bindgen(js_name = encodePart)]
+    pub async fn encode_part(
+        &mut self,
+        clip: &mut WebClip,
+        frames: &WebImages,
+        options: JsValue,
+        cancel: &Cancel,
+        progress: Option<Function>,
+    ) -> Result<JsValue> {
+        let options: WebEncodeOptions = from_js("encode options", &options)?;
+        let before = self.begin();
+        let mut listener = Listener::new(progress);
+        let mut control = listener.control(cancel, options.submission_target());
+        let (moments, run) = self.vae.encode_part(&mut clip.state, &frames.images, &mut control).await?;
+        let (tensor, unscaled) = self.wanted(moments, &options)?;
+        Ok(encoded_js(tensor, &[1], unscaled, self.report(before, run, None)))
     }
 }

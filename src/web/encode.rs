@@ -39,6 +39,11 @@ enum WebOutput {
 }
 
 impl WebEncodeOptions {
+    /// Milliseconds.
+    pub(super) fn submission_target(&self) -> Option<f64> {
+        self.submission_target
+    }
+
     pub(super) fn options(&self) -> EncodeOptions {
         EncodeOptions { memory_budget: self.memory_budget, parking: self.parking, ..EncodeOptions::default() }
     }
@@ -55,7 +60,7 @@ impl WebVae {
         progress: Option<Function>,
     ) -> Result<JsValue> {
         let options: WebEncodeOptions = from_js("encode options", &options)?;
-        let unscaled = self.gives_unscaled(&options)?;
+        self.gives_unscaled(&options)?;
         let encode = options.options();
         // What another size, precision or direction left is freed before: the peak shall be this encode's.
         self.vae.free_unless_encoding(images.images.size(), &encode);
@@ -64,20 +69,26 @@ impl WebVae {
         let mut control = listener.control(cancel, options.submission_target);
         let Encoded { moments, run, fallback } =
             self.vae.encode(&images.images, options.index, &encode, &mut control).await?;
-        let HostTensor { shape, data } = self.wanted(moments, &options, unscaled)?;
-        let shape: js_sys::Array = std::iter::once(1).chain(shape).map(JsValue::from).collect();
-        Ok(object(&[
-            ("data", Float32Array::from(data.as_slice()).into()),
-            ("shape", shape.into()),
-            ("unscaled", (unscaled || options.output == WebOutput::Moments).into()),
-            ("report", self.report(before, run, fallback)),
-        ]))
+        let (tensor, unscaled) = self.wanted(moments, &options)?;
+        Ok(encoded_js(tensor, &[], unscaled, self.report(before, run, fallback)))
     }
+}
+
+/// Latents, or moments, of one picture or of a part of a clip: `[1, c, h, w]`, with `time` as their third axis.
+pub(super) fn encoded_js(tensor: HostTensor, time: &[usize], unscaled: bool, report: JsValue) -> JsValue {
+    let (channels, sides) = tensor.shape.split_at(1);
+    let shape: js_sys::Array = [&[1], channels, time, sides].concat().into_iter().map(JsValue::from).collect();
+    object(&[
+        ("data", Float32Array::from(tensor.data.as_slice()).into()),
+        ("shape", shape.into()),
+        ("unscaled", unscaled.into()),
+        ("report", report),
+    ])
 }
 
 impl WebVae {
     /// Whether the caller gets the VAE's own latents. A model that was loaded for these alone may not know the diffusion model's scale.
-    fn gives_unscaled(&self, options: &WebEncodeOptions) -> Result<bool> {
+    pub(super) fn gives_unscaled(&self, options: &WebEncodeOptions) -> Result<bool> {
         match (options.unscaled, self.vae.planner().unscaled()) {
             (Some(false), true) => {
                 let (expected, found) = ("a model that was loaded without \"unscaled\"", "one that was loaded with it");
@@ -92,16 +103,17 @@ impl WebVae {
         }
     }
 
-    /// What the caller asked for, of an encoder's output.
-    fn wanted(&self, moments: HostTensor, options: &WebEncodeOptions, unscaled: bool) -> Result<HostTensor> {
+    /// What the caller asked for, of an encoder's output, and whether it is the VAE's own.
+    pub(super) fn wanted(&self, moments: HostTensor, options: &WebEncodeOptions) -> Result<(HostTensor, bool)> {
+        let unscaled = self.gives_unscaled(options)?;
         if options.output == WebOutput::Moments {
-            return Ok(moments);
+            return Ok((moments, true));
         }
         let posterior = Posterior::new(moments, self.vae.config().latent_channels)?;
         let own = match options.output {
             WebOutput::Sample => posterior.sample(options.seed, options.index)?,
             WebOutput::Mode | WebOutput::Moments => posterior.into_mode(),
         };
-        Ok(if unscaled { own } else { self.vae.scale_latents(&own)? })
+        Ok((if unscaled { own } else { self.vae.scale_latents(&own)? }, unscaled))
     }
 }

@@ -8,7 +8,7 @@ use super::latents::extents;
 use super::source::{JsSource, MOST_BYTES, Rejection, Source};
 use crate::error::Error;
 use crate::io::read_images;
-use crate::tensor::{Bytes, HostTensor};
+use crate::tensor::{Bytes, HostTensor, Size};
 use crate::vae::Images;
 
 /// One image or several.
@@ -43,6 +43,48 @@ impl WebImages {
     pub fn size(&self) -> Vec<u32> {
         let size = self.images.size();
         vec![size.width, size.height]
+    }
+}
+
+/// Images of one size that are encoded together, one after the other.
+#[wasm_bindgen(js_name = Frames)]
+#[derive(Debug, Default)]
+pub struct WebFrames {
+    shape: Vec<usize>,
+    data: Vec<f32>,
+}
+
+#[wasm_bindgen(js_class = Frames)]
+impl WebFrames {
+    /// None yet.
+    #[wasm_bindgen(constructor)]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// One more, a copy.
+    pub fn add(&mut self, WebImages { images }: &WebImages) -> Result<()> {
+        let Some(frame) = images.image(0).filter(|_| images.count() == 1) else {
+            return Err(Error::Input {
+                what: "frame".to_owned(),
+                expected: "one picture".to_owned(),
+                found: images.count().to_string(),
+            }
+            .into());
+        };
+        let Size { width, height } = images.size();
+        let area = width as usize * height as usize;
+        self.shape = vec![frame.len() / area, height as usize, width as usize];
+        self.data.try_reserve_exact(frame.len()).map_err(|_| no_memory(4 * frame.len() as u64))?;
+        self.data.extend_from_slice(frame);
+        Ok(())
+    }
+
+    /// All of them.
+    pub fn finish(self) -> Result<WebImages> {
+        let count = self.data.len().checked_div(self.shape.iter().product()).unwrap_or(0);
+        let shape = [&[count], self.shape.as_slice()].concat();
+        Ok(WebImages { images: Images::new(HostTensor { shape, data: self.data })? })
     }
 }
 

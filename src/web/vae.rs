@@ -86,6 +86,7 @@ impl WebVae {
             "load_seconds": self.vae.load_seconds(),
             "latent_channels": config.channels(unscaled),
             "pixels_per_latent": config.latent_factor(unscaled),
+            "has_time": config.has_time(),
         });
         to_js(&info)
     }

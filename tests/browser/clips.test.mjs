@@ -1,16 +1,21 @@
 // @ts-check
-// Clips in a browser, part by part: the whole clip's frames by its own class in f64, in the memory that was predicted, whatever the length.
+// Clips in a browser, part by part, in both directions: what the whole clip is by its own class in f64, in the memory that was predicted, whatever the length.
 
 import assert from 'node:assert/strict';
+import { join } from 'node:path';
 import { it } from 'node:test';
 
 import { clipFixture } from './fixtures.mjs';
+import { sampleNatively } from './native.mjs';
 import { floats, inBrowsers } from './session.mjs';
 
 const MODEL = 'clip_wan';
 
 /** Times torch's own error in f32, where values are cut off; times that in f16. */
 const ERRORS = { f32: 4, f16: 2 };
+
+/** Where they are not, as tests/gpu: relative to the largest value. */
+const F32_ERROR = 1e-5;
 
 inBrowsers({ clips: [MODEL] }, (session) => {
   const folder = () => session.model(`${MODEL}/`);
@@ -26,13 +31,7 @@ inBrowsers({ clips: [MODEL] }, (session) => {
         const held = decoder.ledger().current;
         await decoder.destroy();
         const small = await lab.open(folder, { precision, clips: true, parking: 'on', memoryBudget: 1 });
-        const { error } = await lab.outcome(() => small.planClip({ width: 40, height: 24, output: 'raw' }));
-        // The first part's smallest budget may be less than that of the others.
-        let budget = error.smallest;
-        for (let tries = 0; tries < 3; tries += 1) {
-          const again = await lab.outcome(() => small.planClip({ width: 40, height: 24, output: 'raw', memoryBudget: budget }));
-          budget = again.error?.smallest ?? budget;
-        }
+        const budget = await lab.smallestBudget((memoryBudget) => small.planClip({ width: 40, height: 24, output: 'raw', memoryBudget }));
         const within = await lab.clip(small, `${folder}latents.safetensors`, { memoryBudget: budget });
         const host = small.planClip({ width: 40, height: 24, output: 'raw', memoryBudget: budget }).host_bytes;
         await small.destroy();
@@ -50,6 +49,191 @@ inBrowsers({ clips: [MODEL] }, (session) => {
     });
   }
 
+  for (const precision of /** @type {const} */ (['f32', 'f16'])) {
+    it(`encodes a clip in ${precision}, within the memory that was predicted, and within a budget to the bit`, async (t) => {
+      const { pixels, moments, errors } = (await clipFixture(MODEL)).encode;
+      const [, , count, height, width] = pixels.shape;
+      const found = await session.run(async (folder, precision, count, size) => {
+        const frames = Array.from({ length: count }, (_, index) => `${folder}frame_${index}.safetensors`);
+        const options = { model: `${folder}both.safetensors`, config: `${folder}config.json`, precision, clips: true, parking: /** @type {const} */ ('on') };
+        const encoder = await lab.wgvae.createEncoder(options);
+        const { predicted_peak_bytes: predicted, ...plan } = encoder.planEncodeClip(size);
+        const whole = await lab.encodeClip(encoder, frames);
+        await encoder.destroy();
+        const small = await lab.wgvae.createEncoder({ ...options, memoryBudget: 1 });
+        const budget = await lab.smallestBudget((memoryBudget) => small.planEncodeClip({ ...size, memoryBudget }));
+        const host = small.planEncodeClip({ ...size, memoryBudget: budget }).host_bytes;
+        const within = await lab.encodeClip(small, frames, { memoryBudget: budget });
+        await small.destroy();
+        const isSame = whole.parts.every(({ data }, index) => lab.isSame(data, within.parts[index].data));
+        const parts = whole.parts.map(({ data, ...facts }) => ({ ...facts, data: lab.base64(data) }));
+        return { parts, peaks: [predicted, Math.max(...whole.peaks)], plan, budget, within: Math.max(...within.peaks), host, isSame, left: lab.gpu.liveBytes() };
+      }, folder(), precision, count, { width, height });
+      const [, channels, latents, rows, columns] = moments.shape;
+      assert.deepEqual(found.parts.map(({ frames }) => frames), [1, ...Array(latents - 1).fill(4)]);
+      for (const { data, frames, ...facts } of found.parts) assert.deepEqual(facts, { shape: [1, channels, 1, rows, columns], unscaled: true, width, height, added: 0 });
+      const error = relativeError(found.parts.map(({ data }) => floats(data)), moments);
+      t.diagnostic(`${error.toExponential(2)}, torch ${errors[precision].toExponential(2)}; ${found.peaks[0]} bytes, within a budget ${found.within}`);
+      assert.ok(error <= (precision === 'f32' ? F32_ERROR : ERRORS.f16 * errors.f16), `relative max error ${error}`);
+      assert.deepEqual([found.plan.width, found.plan.height, found.plan.frames], [width, height, 4]);
+      assert.equal(found.peaks[1], found.peaks[0]);
+      assert.ok(found.within <= found.budget && found.budget < found.peaks[0] && found.host > 0, JSON.stringify({ ...found, parts: 0 }));
+      assert.ok(found.isSame, 'other bits within a budget');
+      assert.equal(found.left, 0);
+    });
+  }
+
+  it('draws what the command line draws', async () => {
+    const { pixels } = (await clipFixture(MODEL)).encode;
+    const wanted = await sampleNatively(join(session.folder, MODEL), pixels, 7);
+    const found = await session.run(async (folder, count) => {
+      const encoder = await lab.wgvae.createEncoder({ model: `${folder}both.safetensors`, config: `${folder}config.json`, precision: 'f32', clips: true });
+      const frames = Array.from({ length: count }, (_, index) => `${folder}frame_${index}.safetensors`);
+      const { parts } = await lab.encodeClip(encoder, frames, { output: 'sample', seed: 7 });
+      await encoder.destroy();
+      return parts.map(({ data, unscaled }) => ({ data: lab.base64(data), unscaled }));
+    }, folder(), pixels.shape[2]);
+    assert.ok(found.every(({ unscaled }) => !unscaled));
+    const error = relativeError(found.map(({ data }) => floats(data)), wanted);
+    assert.ok(error <= F32_ERROR, `relative max error ${error}`);
+  });
+
+  it('streams from an encode to a decode, frees both when nobody goes on, and stops both in the middle of a part', async () => {
+    const found = await session.run(async (folder) => {
+      const vae = await lab.openVae(folder, { precision: 'f32', clips: true });
+      const frames = Array.from({ length: 9 }, (_, index) => lab.noise(16, 16, 255, index + 1));
+      const { parts } = await lab.encodeClip(vae, frames, { output: 'mode' });
+      const wanted = await lab.clip(vae, parts);
+      const count = parts.length;
+      /** @type {string[]} */
+      const log = [];
+      async function* watched() {
+        try {
+          for (const frame of frames) yield frame;
+        } finally {
+          log.push('end of the frames');
+        }
+      }
+      const streamed = await lab.clip(vae, vae.encodeClip(watched()));
+      const isSame = (/** @type {{ frames: Float32Array[] }} */ other) => wanted.frames.every((frame, index) => lab.isSame(frame, other.frames[index]));
+      // Once nothing but weights and what the last plan takes is there.
+      const held = vae.ledger().current;
+      for await (const frame of vae.clip(vae.encodeClip(watched()), { output: 'raw' })) if (frame.data.length > 0) break;
+      const left = vae.ledger().current - held;
+      const aborts = [];
+      for (const phase of ['encode', 'decode']) {
+        const controller = new AbortController();
+        const options = { signal: controller.signal, onProgress: (/** @type {{ phase: string, done: number }} */ now) => now.phase === phase && now.done > 3 && controller.abort(new Error(`enough of ${phase}`)) };
+        const { error } = await lab.outcome(lab.clip(vae, vae.encodeClip(watched(), options), options));
+        aborts.push(error?.message);
+      }
+      const again = await lab.clip(vae, vae.encodeClip(watched()));
+      await vae.destroy();
+      return { count, frames: wanted.frames.length, streamed: isSame(streamed), left, aborts, again: isSame(again), log, live: lab.gpu.liveBytes() };
+    }, folder());
+    const { left, log, ...facts } = found;
+    assert.deepEqual(facts, { count: 3, frames: 9, streamed: true, aborts: ['enough of encode', 'enough of decode'], again: true, live: 0 });
+    assert.ok(left <= 0, `${left} bytes more than before`);
+    assert.deepEqual(log, Array(5).fill('end of the frames'));
+  });
+
+  it('takes every kind of picture as a frame, adds what is missing, and says what is wrong with frames', async () => {
+    const found = await session.run(async (folder) => {
+      /** @type {string[]} */
+      const notices = [];
+      const encoder = await lab.wgvae.createEncoder({
+        model: `${folder}both.safetensors`, config: `${folder}config.json`, precision: 'f32', clips: true, onNotice: ({ code }) => notices.push(code),
+      });
+      // 18x17 of which the middle 16x16 are whole latents.
+      const images = Array.from({ length: 9 }, (_, index) => lab.noise(18, 17, 255, index + 1));
+      const values = images.map((image) => lab.valuesOf(image, 1, 0, 16, 16));
+      const wanted = await lab.encodeClip(encoder, values);
+      const [canvas, blob] = [lab.canvasOf(images[1]), await lab.canvasOf(images[2]).convertToBlob()];
+      async function* kinds() {
+        const bitmap = await createImageBitmap(images[0]);
+        yield bitmap;
+        // Theirs again, once the next is asked for.
+        bitmap.close();
+        yield canvas;
+        yield blob;
+        yield* images.slice(3);
+      }
+      const isSame = (/** @type {{ parts: { data: Float32Array }[] }} */ a, b = wanted) => a.parts.length === b.parts.length && a.parts.every(({ data }, index) => lab.isSame(data, b.parts[index].data));
+      const same = isSame(await lab.encodeClip(encoder, kinds()));
+      const cropped = notices.splice(0);
+      /** @type {Record<string, boolean>} */
+      const padded = {};
+      /** @type {number[]} */
+      const added = [];
+      for (const [name, frames, pad, ends] of /** @type {const} */ ([
+        ['repeat', 7, 'repeat', [6, 6]], ['mirror', 7, 'mirror', [5, 4]], ['mirror over a part', 6, 'mirror', [4, 3, 2]], ['mirror of too few', 2, 'mirror', [1, 1, 1]],
+        ['one', 1, 'mirror', []], ['enough', 5, 'repeat', []],
+      ])) {
+        const own = values.slice(0, frames);
+        const [by, explicit] = [await lab.encodeClip(encoder, own, { pad }), await lab.encodeClip(encoder, [...own, ...ends.map((index) => values[index])])];
+        padded[name] = isSame(by, explicit);
+        added.push(by.parts.at(-1)?.added ?? NaN);
+      }
+      /** @type {Record<string, string>} */
+      const wrong = {};
+      const one = values[0];
+      /** @type {Record<string, any>} */
+      const inputs = {
+        count: values.slice(0, 7), size: [one, ...images.slice(0, 4)].map((frame, index) => (index === 3 ? lab.noise(32, 16) : frame)), none: [], text: 'frames', numbers: new Uint8Array(3),
+        kind: [one, 7, one, one, one], stack: [{ data: new Float32Array(2 * 3 * 256), shape: [2, 3, 16, 16] }], channels: [{ data: new Float32Array(4 * 256), shape: [4, 16, 16] }],
+      };
+      for (const [name, frames] of Object.entries(inputs)) wrong[name] = (await lab.outcome(lab.encodeClip(encoder, frames))).error?.message;
+      let parts = 0;
+      const late = await lab.outcome(async () => {
+        for await (const part of encoder.encodeClip(values.slice(0, 7).values())) parts += part.frames;
+      });
+      wrong.pad = (await lab.outcome(async () => encoder.encodeClip(values, { pad: /** @type {any} */ ('black') }).next())).error?.message;
+      const own = await lab.outcome(async () => {
+        for await (const part of encoder.encodeClip((function* () { yield one; throw new RangeError(`of the caller's`); })())) parts += part.frames;
+      });
+      const again = isSame(await lab.encodeClip(encoder, values));
+      await encoder.destroy();
+      return { same, cropped, padded, added, wrong, late: late.error?.message, parts, own: own.error, again, left: lab.gpu.liveBytes() };
+    }, folder());
+    assert.deepEqual([found.same, found.again, found.left, found.cropped], [true, true, 0, ['cropped']]);
+    assert.deepEqual(found.padded, { repeat: true, mirror: true, 'mirror over a part': true, 'mirror of too few': true, one: true, enough: true });
+    assert.deepEqual(found.added, [2, 2, 3, 3, 0, 0]);
+    const expected = {
+      count: /as many as latents have, such as 9 \(pad: 'repeat' or 'mirror' adds 2\), found 7/, size: /frame 4 of the clip: expected 16x16 pixels.*found 32x16/, none: /at least one, found none/,
+      text: /expected an array, a generator.*found/, numbers: /expected an array, a generator.*found/, kind: /picture: expected something to draw.*found a? ?number/, stack: /one picture, found 2/,
+      channels: /4 channels/, pad: /expected repeat, mirror, found black/,
+    };
+    for (const [name, pattern] of Object.entries(expected)) assert.match(found.wrong[name] ?? '', pattern, name);
+    assert.match(found.late, /such as 9 .*found 7/);
+    // Of either only the first part.
+    assert.equal(found.parts, 1 + 4 + 1);
+    assert.deepEqual([found.own?.name, found.own?.message], ['RangeError', 'of the caller\'s']);
+  });
+
+  it('says what is wrong with parts of latents', async () => {
+    const found = await session.run(async (folder) => {
+      const decoder = await lab.open(folder, { precision: 'f32', clips: true });
+      const part = (/** @type {Partial<{ frames: number, side: number, unscaled: boolean }>} */ { frames = 1, side = 2, unscaled = false } = {}) => {
+        return { data: new Float32Array(16 * frames * side * side).fill(0.5), shape: [1, 16, frames, side, side], unscaled };
+      };
+      /** @type {Record<string, any>} */
+      const inputs = { size: [part(), part({ side: 3 })], scale: [part({ unscaled: true }), part()], kind: [part(), 'latents'], none: [], numbers: new Float32Array(3) };
+      /** @type {Record<string, string>} */
+      const wrong = {};
+      for (const [name, latents] of Object.entries(inputs)) wrong[name] = (await lab.outcome(lab.clip(decoder, latents))).error?.message;
+      // Parts may have several frames.
+      const { frames } = await lab.clip(decoder, [part(), part({ frames: 2 })]);
+      await decoder.destroy();
+      return { wrong, frames: frames.length, left: lab.gpu.liveBytes() };
+    }, folder());
+    const expected = {
+      size: /part 2 of the latents: expected 2x2.*found 3x3/, scale: /part 2 .*expected .*VAE's own, as the first, found .*diffusion model's scale/, kind: /part 2 .*\{ data, shape \}/, none: /at least one part, found none/,
+      numbers: /latents/,
+    };
+    for (const [name, pattern] of Object.entries(expected)) assert.match(found.wrong[name] ?? '', pattern, name);
+    assert.deepEqual([found.frames, found.left], [9, 0]);
+  });
+
   it('takes the VAE\'s own latents for such, in a file and in an array', async () => {
     const found = await session.run(async (folder, data, shape) => {
       const decoder = await lab.open(folder, { precision: 'f32', clips: true });
@@ -65,7 +249,7 @@ inBrowsers({ clips: [MODEL] }, (session) => {
 
   it('ends a clip whose device is lost, and begins the next on a new one', async () => {
     const found = await session.run(async (folder) => {
-      const decoder = await lab.open(folder, { precision: 'f32', clips: true });
+      const decoder = await lab.openVae(folder, { precision: 'f32', clips: true });
       const latents = `${folder}latents.safetensors`;
       const wanted = await lab.clip(decoder, latents);
       const lost = await lab.outcome(async () => {
@@ -73,11 +257,16 @@ inBrowsers({ clips: [MODEL] }, (session) => {
           if (frame.data.length > 0) decoder.device.destroy();
         }
       });
+      const pictures = Array.from({ length: 5 }, () => lab.noise(16, 16));
+      const encoding = await lab.outcome(async () => {
+        for await (const part of decoder.encodeClip(pictures)) if (part.frames > 0) decoder.device.destroy();
+      });
       const again = await lab.clip(decoder, latents);
+      const { parts } = await lab.encodeClip(decoder, pictures);
       await decoder.destroy();
-      return { code: lost.error?.code, isSame: wanted.frames.every((frame, index) => lab.isSame(frame, again.frames[index])), left: lab.gpu.liveBytes() };
+      return { code: lost.error?.code, encoding: encoding.error?.code, parts: parts.length, isSame: wanted.frames.every((frame, index) => lab.isSame(frame, again.frames[index])), left: lab.gpu.liveBytes() };
     }, folder());
-    assert.deepEqual(found, { code: 'device-lost', isSame: true, left: 0 });
+    assert.deepEqual(found, { code: 'device-lost', encoding: 'device-lost', parts: 2, isSame: true, left: 0 });
   });
 
   it('takes arrays, gives bitmaps and ImageData, and frees everything when nobody goes on', async () => {
@@ -116,8 +305,8 @@ inBrowsers({ clips: [MODEL] }, (session) => {
 
 /**
  * max |a - b| / max |b|
- * @param {Float32Array[]} frames each [3, h, w]
- * @param {import('./safetensors.mjs').Tensor} wanted [1, 3, t, h, w]
+ * @param {Float32Array[]} frames each [c, h, w]
+ * @param {import('./safetensors.mjs').Tensor} wanted [1, c, t, h, w]
  */
 function relativeError(frames, { shape, data }) {
   const [, channels, count, height, width] = shape;

@@ -5,7 +5,7 @@
 import { readFile } from 'node:fs/promises';
 
 import { readSafetensors, writeSafetensors } from './safetensors.mjs';
-import { wanDecoderShapes } from './wan.mjs';
+import { wanDecoderShapes, wanEncoderShapes } from './wan.mjs';
 
 /** @typedef {import('./safetensors.mjs').Tensor} Tensor */
 
@@ -43,24 +43,48 @@ export async function fixture(name) {
 /** @typedef {Awaited<ReturnType<typeof fixture>>} Fixture */
 
 /**
- * A golden decode of a clip: the model, its latents [1, c, t, h, w], and the frames [1, 3, 1 + 4 (t - 1), h, w] that the whole clip is in f64.
+ * A golden decode and encode of a clip: the model, its latents [1, c, t, h, w], and the frames [1, 3, 1 + 4 (t - 1), h, w] that the whole clip is in f64; pixels of as
+ * many frames, and their moments in f64.
  * @param {string} name
  */
 export async function clipFixture(name) {
   const { metadata, tensor } = readSafetensors(await readFile(new URL(`../fixtures/${name}.safetensors`, import.meta.url)));
-  const shape = /** @type {number[]} */ (JSON.parse(metadata.latent_shape));
+  const [shape, pixels] = /** @type {number[][]} */ ([metadata.latent_shape, metadata.pixels_shape].map((text) => JSON.parse(text)));
   return {
     config: metadata.config,
     latents: { shape, data: fill('latents', count(shape), 0, 1.7) },
     frames: tensor('frames'),
     /** max |torch - f64| / max |f64|, in f32 and in f16 */
     errors: { f32: Number(metadata.frames_f32_error), f16: Number(metadata.frames_f16_error) },
+    encode: {
+      pixels: { shape: pixels, data: fill('pixels', count(pixels), 0, 1) },
+      moments: tensor('moments'),
+      errors: { f32: Number(metadata.moments_f32_error), f16: Number(metadata.moments_f16_error) },
+    },
   };
 }
 
-/** The weights of a decoder of Wan's kind as a .safetensors file. @param {string} config config.json */
-export function wanModelFile(config) {
-  return writeSafetensors(wanDecoderShapes(JSON.parse(config)).map(([name, shape]) => [name, weight(name, shape)]));
+/**
+ * The weights of a decoder of Wan's kind as a .safetensors file.
+ * @param {string} config config.json
+ * @param {{ encoder?: boolean }} [options] `encoder`: the encoder's, too
+ */
+export function wanModelFile(config, { encoder = false } = {}) {
+  const parsed = JSON.parse(config);
+  const shapes = [...wanDecoderShapes(parsed), ...(encoder ? wanEncoderShapes(parsed) : [])];
+  return writeSafetensors(shapes.map(([name, shape]) => [name, weight(name, shape)]));
+}
+
+/**
+ * Frame `index` of a clip [1, 3, t, h, w], as a picture.
+ * @param {Tensor} clip
+ * @param {number} index
+ * @returns {Tensor}
+ */
+export function frameOf({ shape: [, channels, frames, height, width], data }, index) {
+  const plane = height * width;
+  const starts = Array.from({ length: channels }, (_, channel) => (channel * frames + index) * plane);
+  return { shape: [1, channels, height, width], data: Float32Array.from(starts.flatMap((start) => [...data.subarray(start, start + plane)])) };
 }
 
 /**

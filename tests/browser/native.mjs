@@ -2,10 +2,11 @@
 // The native command line, to compare with.
 
 import { execFile } from 'node:child_process';
-import { readdir } from 'node:fs/promises';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 
+import { readSafetensors, writeSafetensors } from './safetensors.mjs';
 import { ROOT } from './session.mjs';
 
 /** Built by `cargo xtask test` and `test-browser`. */
@@ -22,6 +23,20 @@ export async function decodeNatively(folder, output, precision) {
   const file = join(folder, output);
   await promisify(execFile)(WGVAE, ['decode', '--model', folder, '--latents', latents, '--precision', precision, '-o', file]);
   return file;
+}
+
+/**
+ * Latents that are drawn of a clip by the model in `folder`, in f32.
+ * @param {string} folder
+ * @param {import('./safetensors.mjs').Tensor} pixels [1, 3, t, h, w]
+ * @param {number} seed
+ */
+export async function sampleNatively(folder, pixels, seed) {
+  const [image, file] = ['pixels.safetensors', 'sampled.safetensors'].map((name) => join(folder, name));
+  await writeFile(image, writeSafetensors([['image', pixels]]));
+  const model = join(folder, 'both.safetensors');
+  await promisify(execFile)(WGVAE, ['encode', '--model', model, '--image', image, '--precision', 'f32', '--sample', '--seed', `${seed}`, '-o', file]);
+  return readSafetensors(await readFile(file)).tensor('latents');
 }
 
 /** The memory reports that come with the repository. */

@@ -60,7 +60,7 @@ describe('the package', () => {
   });
 
   it('names no registry in any lock file', async () => {
-    for (const folder of ['tests/browser', 'examples/onnx', 'benches/browser']) {
+    for (const folder of ['tests/browser', 'examples/onnx', 'benches/browser', 'web/vendor']) {
       const lock = await readFile(join(ROOT, folder, 'package-lock.json'), 'utf8').catch(() => '{}');
       assert.doesNotMatch(lock, /"resolved"/, `${folder}/package-lock.json`);
     }

@@ -9,6 +9,7 @@ import { it } from 'node:test';
 import { fixture, latentsFile } from './fixtures.mjs';
 import { reportFiles } from './native.mjs';
 import { inBrowsers, ROOT } from './session.mjs';
+import { apart, choose, drop, keepDownloads, reach, save, screenshot, text } from './visitor.mjs';
 
 const MODEL = 'toy_odd';
 const FILE = 'diffusion_pytorch_model.safetensors';
@@ -16,35 +17,6 @@ const WORKER = '/web/page/worker.js';
 
 /** @typedef {import('puppeteer-core').Page} Page */
 /** @typedef {import('./session.mjs').Session} Session */
-
-/**
- * Waits until the page is in one of these states, and says which.
- * @param {Page} page
- * @param {string[]} states
- */
-async function reach(page, ...states) {
-  const handle = await page.waitForFunction((states) => states.includes(document.body.dataset.state ?? '') && document.body.dataset.state, {}, states);
-  return handle.jsonValue();
-}
-
-/**
- * What can be read under an id.
- * @param {Page} page
- * @param {string} id
- */
-function text(page, id) {
-  return page.$eval(`#${id}`, (element) => (element instanceof HTMLElement && element.checkVisibility() ? element.innerText : ''));
-}
-
-/**
- * @param {Page} page
- * @param {string} id
- * @param {string[]} paths
- */
-async function choose(page, id, ...paths) {
-  const input = /** @type {import('puppeteer-core').ElementHandle<HTMLInputElement>} */ (await page.$(`#${id}`));
-  await input.uploadFile(...paths);
-}
 
 /**
  * The page with the small model, opened by a link.
@@ -61,39 +33,6 @@ async function openSmall(session, more = {}, wait = true) {
 }
 
 /**
- * Files that the page gives to save, kept as `globalThis.saved` instead.
- * @param {Page} page
- */
-async function keepDownloads(page) {
-  await page.evaluate(() => {
-    /** @type {Blob[]} */
-    const saved = [];
-    Object.assign(globalThis, { saved });
-    const original = URL.createObjectURL;
-    URL.createObjectURL = (blob) => {
-      if (blob instanceof Blob) saved.push(blob);
-      return original.call(URL, blob);
-    };
-    HTMLAnchorElement.prototype.click = () => {};
-  });
-}
-
-/**
- * What `Download` gives, if `keepDownloads` keeps it.
- * @param {Page} page
- */
-async function save(page) {
-  const before = await page.evaluate(() => /** @type {any} */ (globalThis).saved.length);
-  await page.click('#download');
-  await page.waitForFunction((before) => /** @type {any} */ (globalThis).saved.length > before, {}, before);
-  return page.evaluate(async () => {
-    const file = /** @type {any} */ (globalThis).saved.at(-1);
-    const bytes = new Uint8Array(await file.arrayBuffer());
-    return { name: file.name, type: file.type, data: `data:image/png;base64,${btoa(String.fromCharCode(...bytes))}` };
-  });
-}
-
-/**
  * Diffusers' picture as a data URL.
  * @param {Page} page
  * @param {string} url of a golden.json
@@ -105,38 +44,6 @@ function goldenPicture(page, url) {
     canvas.getContext('2d')?.putImageData(new ImageData(Uint8ClampedArray.from(rgba), width, height), 0, 0);
     return canvas.toDataURL();
   }, url);
-}
-
-/** Pixels of the page's canvas on the screen, as base64 of a PNG. @param {Page} page */
-async function screenshot(page) {
-  // Fades in where motion is not reduced.
-  await page.waitForFunction(() => getComputedStyle(/** @type {Element} */ (document.querySelector('#compare'))).opacity === '1');
-  const canvas = await page.$('#picture');
-  return String(await canvas?.screenshot({ encoding: 'base64' }));
-}
-
-/**
- * How far apart two pictures are, in the mean, in levels; Infinity if their sizes differ.
- * @param {Page} page
- * @param {string} a a data URL or one of the same site
- * @param {string} b
- * @param {number} [power] of each difference
- */
-function apart(page, a, b, power = 1) {
-  return page.evaluate(async (a, b, power) => {
-    const pixels = async (/** @type {string} */ url) => {
-      const image = new Image();
-      image.src = url;
-      await image.decode();
-      const canvas = Object.assign(document.createElement('canvas'), { width: image.naturalWidth, height: image.naturalHeight });
-      const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext('2d'));
-      context.drawImage(image, 0, 0);
-      return context.getImageData(0, 0, canvas.width, canvas.height);
-    };
-    const [first, second] = await Promise.all([pixels(a), pixels(b)]);
-    if (first.width !== second.width || first.height !== second.height) return Infinity;
-    return first.data.reduce((sum, value, index) => sum + Math.abs(value - second.data[index]) ** power, 0) / first.data.length;
-  }, a, b, power);
 }
 
 /**
@@ -532,6 +439,26 @@ inBrowsers({ models: [MODEL] }, (session) => {
     assert.equal(await text(page, 'reports-problem'), '');
     const guides = await page.$$eval('#reports-plots svg[aria-labelledby^="peaks"]', (plots) => plots.map((plot) => plot.querySelectorAll('.guide').length));
     assert.deepEqual(guides, [3, 3], 'lines of estimates, for f16 and for f32');
+    assert.equal(await page.$('#reports-plots svg[aria-labelledby^="clips"]'), null, 'no clips yet');
+    // Clips of two lengths, beside the others, whose reports are of the first version.
+    const clips = join(session.folder, 'clips.json');
+    await writeFile(clips, reportOfClips(own, [5, 17]));
+    await choose(page, 'reports-file', clips);
+    await page.waitForSelector('#reports-plots svg[aria-labelledby^="clips"]');
+    const cells = await page.$$eval('#reports-plots tr', (rows) => rows.slice(-2).map((row) => [...row.cells].map((cell) => cell.textContent)));
+    assert.deepEqual(cells.map((row) => row[3]), ['88 × 40, 5 frames', '88 × 40, 17 frames']);
+    for (const row of cells) assert.deepEqual(row.slice(6, 10), ['3 KiB', '2 KiB', '512 bytes', '3 KiB'], row.join());
+    const marks = await page.$$eval('#reports-plots svg[aria-labelledby^="clips"] .mark', (all) => all.map((mark) => mark.getAttribute('transform') ?? ''));
+    assert.equal(marks.length, 2, 'one plot, a mark for each');
+    const [short, long] = marks.map((transform) => transform.split(' '));
+    assert.ok(short[1] === long[1] && short[0] !== long[0], `the peak does not depend on the length: ${marks}`);
+    assert.equal(await page.$$eval('#reports-plots svg[aria-labelledby^="peaks"]', (plots) => plots.length), guides.length, 'pictures are drawn as before');
+    assert.equal(await text(page, 'reports-problem'), '');
+    shown.rows += 2;
+    const newer = join(session.folder, 'newer.json');
+    await writeFile(newer, own.replace('"version": 2', '"version": 3'));
+    await choose(page, 'reports-file', newer);
+    await page.waitForFunction(() => /^newer\.json: version 3 .* expected 1 to 2/.test(document.querySelector('#reports-problem')?.textContent ?? ''));
     const odd = join(session.folder, 'odd.json');
     await writeFile(odd, own.replace(/"seconds": ([\d.e-]+)/, '"seconds": "$1"'));
     await choose(page, 'reports-file', odd);
@@ -541,6 +468,19 @@ inBrowsers({ models: [MODEL] }, (session) => {
     await page.waitForFunction(() => /not a memory report/.test(document.querySelector('#reports-problem')?.textContent ?? ''));
   });
 });
+
+/**
+ * The report of a page as if its picture had been clips.
+ * @param {string} own
+ * @param {number[]} lengths
+ */
+function reportOfClips(own, lengths) {
+  const report = JSON.parse(own);
+  const [row] = report.measurements;
+  const predicted = { peak: 3072, weights: 1024, slots: 512, parameters: 0, staging: 0, host: 512, transferred: 0, states: { total: 2048, gpu: 1536 } };
+  const measured = { ...row.measured, ledger_peak: 3072 };
+  return JSON.stringify({ ...report, measurements: lengths.map((frames) => ({ ...row, frames, predicted, measured })) });
+}
 
 /**
  * @param {Page} page
@@ -569,24 +509,4 @@ function stripes(page, first, width, height) {
     }
     return canvas.toDataURL();
   }, first, width, height);
-}
-
-/**
- * Drops something on the page. Scripts cannot make folders nor files that cannot be read, so what is dropped is made up in the page: files, or a folder by
- * what reading it calls.
- * @param {Page} page
- * @param {(names: string[]) => { files?: Iterable<File>, folder?: Function } | Promise<{ files?: Iterable<File>, folder?: Function }>} made runs in the page
- * @param {string[]} [names] for it
- */
-async function drop(page, made, names = []) {
-  const dropped = await page.evaluateHandle(/** @type {any} */ (made), names);
-  await page.evaluate((/** @type {{ files?: Iterable<File>, folder?: Function }} */ { files = [], folder }) => {
-    const entry = { isDirectory: true, isFile: false, name: 'folder', createReader: () => ({ readEntries: folder }) };
-    const items = folder ? [{ webkitGetAsEntry: () => entry }] : [...files].map(() => ({ webkitGetAsEntry: () => null }));
-    for (const type of ['dragenter', 'dragover', 'drop']) {
-      const event = new Event(type, { bubbles: true, cancelable: true });
-      Object.defineProperty(event, 'dataTransfer', { value: { types: ['Files'], files, items } });
-      document.body.dispatchEvent(event);
-    }
-  }, /** @type {any} */ (dropped));
 }

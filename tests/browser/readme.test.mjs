@@ -12,6 +12,9 @@ import { inBrowsers, ROOT } from './session.mjs';
 /** A published network's shapes, which `family: 'sdxl'` asks for, and a small one. */
 const [PUBLISHED, TOY] = ['sd15_128', 'toy_odd'];
 
+/** A small one that knows time. */
+const CLIPS = 'clip_wan';
+
 /** What the blocks import. */
 const IMPORTS = {
   './wgvae/src/index.js': '/web/src/index.js',
@@ -57,6 +60,11 @@ const BLOCKS = {
       after: `if (canvas.width !== 64 || String(latents.shape) !== '1,4,6,8') throw new Error(canvas.width + ' pixels wide, of latents ' + latents.shape);`,
     },
     {
+      before: `const file = await lab.blob('/models/${CLIPS}/both.safetensors'); const pictures = [1, 2, 3, 4, 5].map((seed) => lab.noise(16, 16, 255, seed));
+        const shown = []; const show = (frame) => shown.push(frame.constructor.name + frame.width);`,
+      after: `if (String(shown) !== String(Array(5).fill('ImageBitmap16'))) throw new Error('shown: ' + shown);`,
+    },
+    {
       before: `${CANVAS} const latents = 'small.safetensors'; let said = '';
         const decoder = await lab.open('/models/${TOY}/', { memoryBudget: 1 });
         console.log = (text) => { said = text; };`,
@@ -87,10 +95,10 @@ function pageOf({ language, code }, { before = '', after }) {
 
 /** Addresses of the documents that lead elsewhere, as what is meant by them. @param {string} code */
 function atHome(code) {
-  return code.replaceAll('https://example.org/vae/', `/models/${TOY}/`);
+  return code.replaceAll('https://example.org/vae/', `/models/${TOY}/`).replaceAll('https://example.org/video-vae/', `/models/${CLIPS}/`);
 }
 
-inBrowsers({ kinds: ['chromium'], models: [PUBLISHED, TOY] }, (session) => {
+inBrowsers({ kinds: ['chromium'], models: [PUBLISHED, TOY], clips: [CLIPS] }, (session) => {
   for (const [document, arounds] of Object.entries(BLOCKS)) {
     it(`${document} has the blocks that are run here`, async () => {
       assert.equal(blocksOf(await readFile(join(ROOT, document), 'utf8')).length, arounds.length);

@@ -8,7 +8,7 @@ import { after, afterEach, before, describe } from 'node:test';
 import { fileURLToPath } from 'node:url';
 
 import { KINDS, shared } from './browsers.mjs';
-import { clipFixture, fixture, latentsFile, modelFile, wanModelFile } from './fixtures.mjs';
+import { clipFixture, fixture, frameOf, latentsFile, modelFile, wanModelFile } from './fixtures.mjs';
 import { writeSafetensors } from './safetensors.mjs';
 import { startServer } from './server.mjs';
 
@@ -209,10 +209,14 @@ async function writeModel(folder, { config, latents, image, encode }) {
  * @param {string} folder
  * @param {Awaited<ReturnType<typeof clipFixture>>} fixture
  */
-async function writeClip(folder, { config, latents }) {
+async function writeClip(folder, { config, latents, encode: { pixels } }) {
   await mkdir(folder);
   await writeFile(join(folder, 'config.json'), config);
   await writeFile(join(folder, 'diffusion_pytorch_model.safetensors'), wanModelFile(config));
+  await writeFile(join(folder, 'both.safetensors'), wanModelFile(config, { encoder: true }));
+  for (let index = 0; index < pixels.shape[2]; index += 1) {
+    await writeFile(join(folder, `frame_${index}.safetensors`), writeSafetensors([['image', frameOf(pixels, index)]]));
+  }
   await writeFile(join(folder, 'latents.safetensors'), latentsFile(latents));
   // As ComfyUI saves them: the VAE's own.
   await writeFile(join(folder, 'own.latent'), writeSafetensors([['latent_tensor', latents], ['latent_format_version_0', { shape: [0], data: new Float32Array() }]]));

@@ -1,5 +1,5 @@
 // @ts-check
-// Names and shapes of the tensors that diffusers' AutoencoderKLWan decodes with. What its weights are is fixtures.mjs's.
+// Names and shapes of the tensors that diffusers' AutoencoderKLWan decodes and encodes with. What its weights are is fixtures.mjs's.
 
 /**
  * The fields of its config.json that shapes depend on.
@@ -28,14 +28,38 @@ export function wanDecoderShapes({ base_dim: base, dim_mult: multiples, num_res_
   return [
     ...filter('post_quant_conv', z, z, [1, 1, 1]),
     ...filter('decoder.conv_in', z, top, [3, 3, 3]),
-    ...resnet('decoder.mid_block.resnets.0', top, top),
-    ['decoder.mid_block.attentions.0.norm.gamma', [top, 1, 1]],
-    ...filter('decoder.mid_block.attentions.0.to_qkv', top, 3 * top, [1, 1]),
-    ...filter('decoder.mid_block.attentions.0.proj', top, top, [1, 1]),
-    ...resnet('decoder.mid_block.resnets.1', top, top),
+    ...middle('decoder.mid_block', top),
     ...blocks,
     ['decoder.norm_out.gamma', [base, 1, 1, 1]],
     ...filter('decoder.conv_out', base, 3, [3, 3, 3]),
+  ];
+}
+
+/**
+ * @param {WanConfig} config
+ * @returns {Shapes}
+ */
+export function wanEncoderShapes({ base_dim: base, dim_mult: multiples, num_res_blocks: layers, temperal_downsample: temporal, z_dim: z }) {
+  const widths = multiples.map((multiple) => multiple * base);
+  const top = widths[widths.length - 1];
+  // Resnets and what comes between levels are numbered through.
+  let count = 0;
+  const next = () => `encoder.down_blocks.${count++}`;
+  const blocks = widths.flatMap((width, level) => {
+    const from = level === 0 ? base : widths[level - 1];
+    const resnets = Array.from({ length: layers }, (_, index) => resnet(next(), index === 0 ? from : width, width)).flat();
+    if (level === widths.length - 1) return resnets;
+    const path = next();
+    const time = temporal[level] ? filter(`${path}.time_conv`, width, width, [3, 1, 1]) : [];
+    return [...resnets, ...filter(`${path}.resample.1`, width, width, [3, 3]), ...time];
+  });
+  return [
+    ...filter('encoder.conv_in', 3, base, [3, 3, 3]),
+    ...blocks,
+    ...middle('encoder.mid_block', top),
+    ['encoder.norm_out.gamma', [top, 1, 1, 1]],
+    ...filter('encoder.conv_out', top, 2 * z, [3, 3, 3]),
+    ...filter('quant_conv', 2 * z, 2 * z, [1, 1, 1]),
   ];
 }
 
@@ -49,4 +73,13 @@ const resnet = (name, from, to) => [
   [`${name}.norm2.gamma`, [to, 1, 1, 1]],
   ...filter(`${name}.conv2`, to, to, [3, 3, 3]),
   ...(from === to ? [] : filter(`${name}.conv_shortcut`, from, to, [1, 1, 1])),
+];
+
+/** @type {(name: string, width: number) => Shapes} */
+const middle = (name, width) => [
+  ...resnet(`${name}.resnets.0`, width, width),
+  [`${name}.attentions.0.norm.gamma`, [width, 1, 1]],
+  ...filter(`${name}.attentions.0.to_qkv`, width, 3 * width, [1, 1]),
+  ...filter(`${name}.attentions.0.proj`, width, width, [1, 1]),
+  ...resnet(`${name}.resnets.1`, width, width),
 ];

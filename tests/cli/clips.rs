@@ -45,7 +45,7 @@ pub(crate) fn video_model() -> (String, Entries) {
 
 impl Folder {
     /// With a small model for video, latents of the golden clip in `clip.npy` and the frames of the golden encode in `pixels.npy`.
-    fn for_video() -> Self {
+    pub(crate) fn for_video() -> Self {
         let (json, weights) = video_model();
         let folder = Self::new();
         folder.write("model/config.json", json.as_bytes());
@@ -57,7 +57,7 @@ impl Folder {
     }
 
     /// Takes a tensor away from the decoder that only clips need. Its name.
-    fn without_time(&self) -> String {
+    pub(crate) fn without_time(&self) -> String {
         const FILE: &str = "model/diffusion_pytorch_model.safetensors";
         let mut file = self.read(FILE);
         let length = usize::try_from(u64::from_le_bytes(file[..8].try_into().unwrap())).unwrap();

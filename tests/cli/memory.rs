@@ -1,5 +1,8 @@
 //! `wgvae memory` and `wgvae plan --budgets`.
 
+#[path = "memory/clips.rs"]
+mod clips;
+
 use serde_json::{Value, json};
 
 use crate::tool::Folder;
@@ -17,7 +20,7 @@ fn measured(folder: &Folder) -> Value {
 fn a_report_holds_prediction_ledger_allocator_process_and_time() {
     let folder = Folder::new();
     let report = measured(&folder);
-    assert_eq!((&report["schema"], &report["version"]), (&json!("wgvae-memory-report"), &json!(1)));
+    assert_eq!((&report["schema"], &report["version"]), (&json!("wgvae-memory-report"), &json!(2)));
     let rows = report["measurements"].as_array().unwrap();
     assert_eq!(rows.len(), 2);
     for (row, (model, weights)) in rows.iter().zip([("model", "file"), ("demo", "embedded")]) {
@@ -123,14 +126,14 @@ fn reports_are_put_side_by_side() {
 fn bad_reports_and_arguments_are_refused_and_nothing_is_written() {
     let folder = Folder::new();
     let report = measured(&folder).to_string();
-    folder.write("newer.json", report.replace("\"version\":1", "\"version\":9").as_bytes());
+    folder.write("newer.json", report.replace("\"version\":2", "\"version\":9").as_bytes());
     folder.write("foreign.json", br#"{"schema": "someone-elses-report", "version": 1}"#);
     folder.write("plan.json", br#"{"predicted_peak_bytes": 5}"#);
     folder.write("cut.json", &report.as_bytes()[..report.len() / 2]);
     folder.write("binary.json", &[0xff, 0xfe, 0x00]);
     let before = folder.names();
     for (file, words) in [
-        ("newer.json", &["newer.json", "format 9", "formats up to 1", "newer wgvae"][..]),
+        ("newer.json", &["newer.json", "format 9", "formats up to 2", "newer wgvae"][..]),
         ("foreign.json", &["foreign.json", "wgvae-memory-report", "someone-elses-report"]),
         ("plan.json", &["plan.json", "not a memory report", "found none"]),
         ("cut.json", &["cut.json", "not JSON", "EOF"]),
@@ -161,6 +164,7 @@ fn bad_reports_and_arguments_are_refused_and_nothing_is_written() {
     none.failed("no driver", 1, &["no usable GPU adapter", "install a driver"]);
     assert_eq!(folder.run(&["memory", "--merge", "a.json", "--sizes", "8x8"]).code, Some(2));
     assert_eq!(folder.run(&["memory", "--merge", "a.json", "--encode"]).code, Some(2));
+    assert_eq!(folder.run(&["memory", "--merge", "a.json", "--frames", "5"]).code, Some(2));
     assert_eq!(folder.names(), before, "files changed");
 }
 

@@ -1,13 +1,16 @@
 //! Every `wgvae` command that README.md and results/README.md show, run as it is written, where the files that it names are.
 //!
 //! The documents are read, so a new line cannot be forgotten. Models stand in for those that are named: files of a published network's tensors, all zero.
-//! Measurements of published models, which take minutes, are planned as written and run with the embedded model and small pictures.
+//! Measurements of published models, which take minutes, are planned as written and run with the embedded model, or for clips a small one, and small pictures.
 
 use std::path::Path;
 
 use image::ExtendedColorType;
 use regex::Regex;
-use wgvae::{DecodeOptions, DeviceLimits, EncodeOptions, Family, HostTensor, Size, Storage, plan_decode, plan_encode};
+use wgvae::{
+    DecodeOptions, DeviceLimits, EncodeOptions, Family, HostTensor, Size, Storage, plan_clip_decode, plan_decode,
+    plan_encode,
+};
 
 use crate::clips::video_model;
 use crate::commands::write_hollow;
@@ -118,11 +121,13 @@ fn value<'a>(words: &'a mut [String], flag: &str) -> Option<&'a mut String> {
     words.get_mut(at + 1)
 }
 
-/// A measurement, planned for the models and sizes that it names, and with the embedded model and a small picture in their place.
+/// A measurement, planned for the models and sizes that it names, and with the embedded model and a small picture in their place; for clips with a small model
+/// for video and a short clip.
 fn smaller(words: &mut [String]) {
     let (Some(models), Some(sizes)) = (value(words, "--models").cloned(), value(words, "--sizes").cloned()) else {
         return;
     };
+    let frames = value(words, "--frames").cloned();
     for model in models.split(',').filter(|model| *model != "demo") {
         let config = Family::find(model).unwrap().config();
         for size in sizes.split(',') {
@@ -131,7 +136,13 @@ fn smaller(words: &mut [String]) {
             let factor = config.spatial_factor();
             assert_eq!((width % factor, height % factor), (0, 0), "{model} {size}");
             let limits = DeviceLimits::webgpu_default();
-            if words.iter().any(|word| word == "--encode") {
+            if let Some(frames) = &frames {
+                let mut later = frames.split(',').map(|frames| frames.parse::<u32>().unwrap() - 1);
+                let time = config.temporal_factor();
+                assert!(config.has_time() && later.all(|later| later.is_multiple_of(time)), "{model} {frames}");
+                let size = Size { width: width / factor, height: height / factor };
+                plan_clip_decode(&config, size, &limits, Storage::F32, true, &DecodeOptions::default()).unwrap();
+            } else if words.iter().any(|word| word == "--encode") {
                 let size = Size { width, height };
                 plan_encode(&config, size, &limits, Storage::F32, &EncodeOptions::default()).unwrap();
             } else {
@@ -140,8 +151,12 @@ fn smaller(words: &mut [String]) {
             }
         }
     }
-    "demo".clone_into(value(words, "--models").unwrap());
-    "32x32".clone_into(value(words, "--sizes").unwrap());
+    let (model, size) = if frames.is_some() { ("wan_vae", "16x8") } else { ("demo", "32x32") };
+    model.clone_into(value(words, "--models").unwrap());
+    size.clone_into(value(words, "--sizes").unwrap());
+    if let Some(frames) = value(words, "--frames") {
+        "1,5".clone_into(frames);
+    }
     // Anything that runs its arguments.
     if let Some(program) = value(words, "--through") {
         assert_eq!(program, "PROGRAM");

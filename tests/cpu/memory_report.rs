@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use wgvae::report::Operation::{Decode, Encode};
 use wgvae::report::estimates::{Estimator, Work, im2col};
 use wgvae::report::published::{RESERVE_RATIOS, RTX_4090};
-use wgvae::report::{MemoryReport, Operation, VERSION};
+use wgvae::report::{Measurement, MemoryReport, Operation, States, VERSION};
 use wgvae::{Bytes, Size};
 
 const MIB: u64 = 1 << 20;
@@ -79,7 +79,7 @@ fn im2col_takes_what_its_analysis_says() {
     assert_eq!(im2col(huge, 128, 2), None);
 }
 
-/// A report with one row that succeeded and one that failed.
+/// A report with rows of an image and of a clip that succeeded, and of one of each that failed.
 fn example() -> Value {
     let limits = serde_json::to_value(wgvae::DeviceLimits::webgpu_default()).unwrap();
     let row = json!({
@@ -95,6 +95,11 @@ fn example() -> Value {
     let mut failed = row.clone();
     (failed["measured"], failed["error"], failed["budget"]) = (Value::Null, json!("out of memory"), json!(4096));
     failed["operation"] = json!("encode");
+    let mut clip = row.clone();
+    (clip["frames"], clip["predicted"]["states"]) = (json!(17), json!({ "total": 250, "gpu": 200 }));
+    (clip["predicted"]["slots"], clip["predicted"]["host"]) = (json!(700), json!(50));
+    let mut without_plan = failed.clone();
+    (without_plan["frames"], without_plan["predicted"]) = (json!(5), Value::Null);
     json!({
         "schema": "wgvae-memory-report", "version": VERSION, "wgvae": "0.1.0",
         "machine": { "os": "linux", "arch": "x86_64", "cpus": 2 },
@@ -102,8 +107,16 @@ fn example() -> Value {
             "name": "card", "backend": "Vulkan", "device_type": "DiscreteGpu", "driver": "driver 1.2", "pci_id": "10de:1234",
             "limits": limits,
         }],
-        "measurements": [row, failed],
+        "measurements": [row, failed, clip, without_plan],
     })
+}
+
+/// The example as the first format has it, which knows no clips.
+fn example_of_format_1() -> Value {
+    let mut report = example();
+    report["version"] = json!(1);
+    report["measurements"].as_array_mut().unwrap().truncate(2);
+    report
 }
 
 #[test]
@@ -120,15 +133,38 @@ fn a_report_survives_reading_and_writing() {
 }
 
 #[test]
+fn clips_are_told_from_images() {
+    let mut report = example();
+    report["measurements"][0]["frames"] = json!(1);
+    let report = MemoryReport::from_json("a.json", &report.to_string()).unwrap();
+    let told: Vec<bool> = report.measurements.iter().map(Measurement::is_clip).collect();
+    assert_eq!(told, [false, false, true, true]);
+    let clip = &report.measurements[2];
+    assert_eq!(clip.predicted.unwrap().states, Some(States { total: Bytes(250), gpu: Bytes(200) }));
+    // A number for each pixel would say less the longer the clip is.
+    assert_eq!((clip.implied_constants(), clip.reserve_ratio()), ((None, None), Some(1.5)));
+    assert_eq!(report.measurements[0].implied_constants().0, Some(1000.0 / 262_144.0));
+}
+
+#[test]
+fn reports_of_the_first_format_are_read() {
+    let old = example_of_format_1();
+    let report = MemoryReport::from_json("old.json", &old.to_string()).unwrap();
+    assert_eq!(serde_json::to_value(&report).unwrap(), old);
+    assert!(!report.measurements.iter().any(Measurement::is_clip));
+}
+
+#[test]
 fn the_schema_describes_what_is_written_and_no_more() {
     let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("results/schema/memory-report.schema.json");
     let schema: Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
     let validator = jsonschema::validator_for(&schema).unwrap();
     let errors = |report: &Value| validator.iter_errors(report).map(|error| error.to_string()).collect::<Vec<String>>();
     assert_eq!(errors(&example()), [""; 0]);
+    assert_eq!(errors(&example_of_format_1()), [""; 0]);
     // Every change that the reader refuses, the schema refuses too, as far as schemas can tell.
     for (what, change) in broken() {
-        if what != "an adapter that is not listed" && what != "parts that are not the peak" {
+        if !NOT_OF_THE_SCHEMA.contains(&what) {
             assert!(!validator.is_valid(&change), "{what}");
         }
     }
@@ -144,6 +180,10 @@ fn the_schema_describes_what_is_written_and_no_more() {
     }
 }
 
+/// What no schema tells: it does not compare numbers.
+const NOT_OF_THE_SCHEMA: [&str; 3] =
+    ["an adapter that is not listed", "parts that are not the peak", "more states on the GPU than there are"];
+
 /// The example, each time with one thing wrong.
 fn broken() -> Vec<(&'static str, Value)> {
     let changed = |pointer: &str, value: Value| {
@@ -155,6 +195,14 @@ fn broken() -> Vec<(&'static str, Value)> {
     unknown["colour"] = json!("blue");
     let mut missing = example();
     missing.as_object_mut().unwrap().remove("adapters");
+    let added = |mut report: Value, pointer: &str, field: &str, value: Value| {
+        report.pointer_mut(pointer).unwrap()[field] = value;
+        report
+    };
+    let mut without_states = example();
+    without_states["measurements"][2]["predicted"].as_object_mut().unwrap().remove("states");
+    without_states["measurements"][2]["predicted"]["slots"] = json!(900);
+    let no_states = json!({ "total": 0, "gpu": 0 });
     vec![
         ("another schema", changed("/schema", json!("someone-elses"))),
         ("a newer version", changed("/version", json!(VERSION + 1))),
@@ -170,6 +218,17 @@ fn broken() -> Vec<(&'static str, Value)> {
         ("neither result nor error", changed("/measurements/1/error", Value::Null)),
         ("time before it began", changed("/measurements/0/measured/seconds", json!(-1.0))),
         ("negative bytes", changed("/measurements/0/measured/ledger_peak", json!(-1))),
+        ("no frames", changed("/measurements/2/frames", json!(0))),
+        ("frames that are null", changed("/measurements/2/frames", Value::Null)),
+        ("a clip without states", without_states),
+        ("states that are null", added(example(), "/measurements/0/predicted", "states", Value::Null)),
+        ("an image with states", added(example(), "/measurements/0/predicted", "states", no_states.clone())),
+        ("one frame with states", changed("/measurements/2/frames", json!(1))),
+        ("more states on the GPU than there are", changed("/measurements/2/predicted/states/total", json!(199))),
+        ("an unknown field of states", added(example(), "/measurements/2/predicted/states", "host", json!(50))),
+        ("a clip of format 1", changed("/version", json!(1))),
+        ("frames of format 1", added(example_of_format_1(), "/measurements/0", "frames", json!(1))),
+        ("states of format 1", added(example_of_format_1(), "/measurements/0/predicted", "states", no_states)),
     ]
 }
 
@@ -180,6 +239,7 @@ fn what_is_not_a_report_is_refused_with_its_name() {
         assert!(error.starts_with("them.json: "), "{what}: {error}");
     }
     let whole = example().to_string();
+    let clip_of_format_1 = whole.replace("\"version\":2", "\"version\":1");
     for (text, words) in [
         ("", "not JSON"),
         ("null", "expected schema \"wgvae-memory-report\", found none"),
@@ -188,11 +248,12 @@ fn what_is_not_a_report_is_refused_with_its_name() {
         ("7", "found none"),
         (r#"{"schema": 7}"#, "found 7"),
         (r#"{"schema": [7]}"#, "found a list"),
-        (r#"{"schema": "wgvae-memory-report", "version": -1}"#, "expected version 1, found -1"),
-        (r#"{"schema": "wgvae-memory-report", "version": {"of": 1}}"#, "expected version 1, found an object"),
-        (r#"{"schema": "wgvae-memory-report"}"#, "expected version 1, found none"),
-        (r#"{"schema": "wgvae-memory-report", "version": 2}"#, "format 2, but this wgvae reads formats up to 1"),
-        (r#"{"schema": "wgvae-memory-report", "version": 1}"#, "missing field"),
+        (r#"{"schema": "wgvae-memory-report", "version": -1}"#, "expected a version of 1 to 2, found -1"),
+        (r#"{"schema": "wgvae-memory-report", "version": {"of": 1}}"#, "expected a version of 1 to 2, found an object"),
+        (r#"{"schema": "wgvae-memory-report"}"#, "expected a version of 1 to 2, found none"),
+        (r#"{"schema": "wgvae-memory-report", "version": 3}"#, "format 3, but this wgvae reads formats up to 2"),
+        (r#"{"schema": "wgvae-memory-report", "version": 2}"#, "missing field"),
+        (&clip_of_format_1, "measurement 2: expected an image, in a report of format 1, found a clip"),
         (&whole[..whole.len() / 2], "not JSON: EOF"),
     ] {
         let error = MemoryReport::from_json("them.json", text).expect_err(text).to_string();

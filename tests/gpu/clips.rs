@@ -172,6 +172,9 @@ fn two_hundred_parts_take_what_two_take() {
             Ok(())
         };
         block_on(clip.decode(&latents, 0, &mut Control::default(), &mut sink)).unwrap();
+        if held.is_empty() {
+            assert_eq!(gpu.ledger().peak(), clip.plans().first.memory.peak(), "the first part's own peak");
+        }
         held.push((gpu.ledger().current(), gpu.ledger().created(), gpu.compiled().0));
     }
     assert_eq!(frames, 1 + 4 * 199);

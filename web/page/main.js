@@ -2,11 +2,14 @@
 // The page: shows what the worker says, and tells it what the user wants. No GPU and no wasm here, and nothing that takes long.
 
 import { acceptDrops } from './drop.js';
+import { element } from './elements.js';
 import { Own } from './own-report.js';
 import { Picture } from './picture.js';
+import { PlayerFiles } from './player-files.js';
+import { Player } from './player.js';
 import { absolute, readQuery } from './query.js';
 import { Reports } from './reports.js';
-import { element, View } from './view.js';
+import { View } from './view.js';
 
 /** @typedef {import('./protocol.js').ToWorker} ToWorker */
 /** @typedef {import('./protocol.js').FromWorker} FromWorker */
@@ -22,10 +25,15 @@ const DEMO = {
 
 const view = new View();
 const picture = new Picture();
+const player = new Player(picture);
+const playerFiles = new PlayerFiles(player, save, fail);
 const reports = new Reports();
 const own = new Own();
 const query = readQuery(location.search);
 const worker = new Worker(new URL('./worker.js', import.meta.url), { type: 'module' });
+
+/** Of the clip whose frames are coming. @type {import('./protocol.js').Size | undefined} */
+let clipSize;
 
 /** @param {ToWorker} message */
 function tell(message) {
@@ -47,14 +55,41 @@ function receive(message) {
       view.outcomes(message.outcomes);
       break;
     case 'original':
+      player.close();
       picture.showOriginal(message.bitmap, message.name);
       break;
     case 'picture':
+      player.close();
       picture.show(message.bitmap, message.name, message.psnr);
+      break;
+    case 'clip':
+      clipSize = message.size;
+      picture.showClip(message.name, message.isRoundTrip);
+      player.open(message);
+      playerFiles.open();
+      break;
+    case 'frame':
+      player.add(message);
+      if (message.psnr !== undefined) picture.sayLikeness(message.psnr);
+      break;
+    case 'state':
+      view.receive(message);
+      if (clipSize && ['ready', 'idle', 'done', 'failed'].includes(message.state)) endClip(clipSize, message.state === 'done');
       break;
     default:
       view.receive(message);
   }
+}
+
+/**
+ * No more frames come, all or some: an error and a cancel leave those that are there.
+ * @param {import('./protocol.js').Size} size
+ * @param {boolean} isWhole
+ */
+function endClip(size, isWhole) {
+  clipSize = undefined;
+  player.finish(isWhole);
+  playerFiles.finish(size);
 }
 
 /** @returns {import('./protocol.js').Settings} */
@@ -86,7 +121,10 @@ function listenToButtons() {
     tell({ type: 'decode' });
   });
   element('cancel').addEventListener('click', () => tell({ type: 'cancel' }));
-  element('download').addEventListener('click', () => picture.file().then(save, (error) => fail('canvas', error.message)));
+  element('download').addEventListener('click', () => {
+    if (player.isOpen) save(player.file());
+    else picture.file().then(save, (error) => fail('canvas', error.message));
+  });
   element('cache-clear').addEventListener('click', () => tell({ type: 'clear-cache' }));
   element('export').addEventListener('click', () => save(own.file()));
   for (const id of ['precision', 'budget', 'family', 'unscaled', 'index']) {

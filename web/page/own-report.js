@@ -3,6 +3,9 @@
 
 /** @typedef {import('./protocol.js').Outcome} Outcome */
 
+/** Of the format: what this page writes, and the newest that it reads. */
+export const VERSION = 2;
+
 export class Own {
   version = '';
   /** Facts of each adapter as JSON. @type {string[]} */
@@ -24,7 +27,7 @@ export class Own {
   report() {
     return {
       schema: 'wgvae-memory-report',
-      version: 1,
+      version: VERSION,
       wgvae: this.version,
       // The module does not see the machine's own architecture, and browsers do not tell it.
       machine: { os: os(), arch: 'wasm32', cpus: navigator.hardwareConcurrency || 1 },

@@ -2,7 +2,7 @@
 // The picture on the page, and the original of one that was encoded. They come as ImageBitmaps, so that no canvas here belongs to a GPU device: they stay whatever
 // becomes of that, and repaints of the page ask nothing of it. Firefox 153 ends on repaints of such a canvas: tests/browser/upstream.
 
-import { element } from './view.js';
+import { element } from './elements.js';
 import { Wipe } from './wipe.js';
 
 export class Picture {
@@ -33,12 +33,49 @@ export class Picture {
    * @param {number} [psnr] dB, if that is the original that is shown
    */
   show(bitmap, name, psnr) {
-    this.#isRoundTrip = psnr !== undefined;
-    this.#name = name;
-    this.#shown.show(bitmap, this.#isRoundTrip ? `What the model made of ${name}` : `The picture of ${name}`);
+    this.#begin(name, psnr !== undefined);
+    this.#shown.show(bitmap, this.#label);
     if (psnr === undefined) this.#wipe.hide();
     else this.#wipe.show(psnr);
     element('download', HTMLButtonElement).disabled = false;
+  }
+
+  /**
+   * A clip comes, frame by frame.
+   * @param {string} name of what it was made of
+   * @param {boolean} isRoundTrip whether there is an original of each
+   */
+  showClip(name, isRoundTrip) {
+    this.#begin(name, isRoundTrip);
+    if (isRoundTrip) this.#wipe.show();
+    else this.#wipe.hide();
+    // There is none yet.
+    element('download', HTMLButtonElement).disabled = true;
+  }
+
+  /** A frame of it. @param {import('./kept-frames.js').Bitmaps} bitmaps are taken */
+  showFrame({ bitmap, original }) {
+    this.#shown.show(bitmap, this.#label);
+    if (original) this.#original.show(original, `The original of ${this.#name}`);
+    element('download', HTMLButtonElement).disabled = false;
+  }
+
+  /** How alike the frames so far are to their originals. @param {number} psnr dB */
+  sayLikeness(psnr) {
+    this.#wipe.say(psnr, 'all frames together: ');
+  }
+
+  get #label() {
+    return this.#isRoundTrip ? `What the model made of ${this.#name}` : `The picture of ${this.#name}`;
+  }
+
+  /**
+   * @param {string} name
+   * @param {boolean} isRoundTrip
+   */
+  #begin(name, isRoundTrip) {
+    this.#isRoundTrip = isRoundTrip;
+    this.#name = name;
   }
 
   /** @returns {Promise<File>} a PNG of it */
@@ -66,7 +103,8 @@ class Shown {
    */
   show(bitmap, label) {
     const { width, height } = bitmap;
-    Object.assign(this.#canvas, { width, height });
+    // That alone makes a canvas blank: a clip would flicker.
+    if (this.#canvas.width !== width || this.#canvas.height !== height) Object.assign(this.#canvas, { width, height });
     this.#context?.transferFromImageBitmap(bitmap);
     this.#canvas.setAttribute('aria-label', `${label}, ${width} by ${height} pixels`);
   }

@@ -4,8 +4,9 @@
 /** @typedef {import('../src/index.js').Plan} Plan */
 /** Pixels. @typedef {{ width: number, height: number }} Size */
 /** @typedef {import('../src/index.js').Report} Report */
-/** The package's, and the page's own. @typedef {{ code: import('../src/index.js').Notice['code'] | 'cache-failed', message: string }} Notice */
-/** @typedef {import('../src/index.js').Progress} Progress */
+/** @typedef {import('../src/index.js').ClipPlan} ClipPlan */
+/** The package's, and the page's own. @typedef {{ code: import('../src/index.js').Notice['code'] | 'cache-failed' | 'frames-left-out', message: string }} Notice */
+/** `parts`: of a clip, how many are done, of how many. @typedef {import('../src/index.js').Progress & { parts?: { done: number, total: number } }} Progress */
 /** @typedef {import('../src/index.js').ModelInfo} ModelInfo */
 
 /**
@@ -14,10 +15,10 @@
  */
 
 /**
- * A model: files that the user chose, or addresses. `isDemo`: the one that comes with the page. And what is made of it: latents to be decoded, or a picture to be encoded
- * and decoded again.
+ * A model: files that the user chose, or addresses. `isDemo`: the one that comes with the page. And what is made of it: latents to be decoded, or a picture, a video or
+ * several pictures in their order to be encoded and decoded again.
  * @typedef {{ files?: File[], urls?: string[], config?: File | string, isDemo?: boolean }} ModelChoice
- * @typedef {{ file?: File, url?: string }} InputChoice
+ * @typedef {{ files?: File[], url?: string }} InputChoice
  */
 
 /**
@@ -47,15 +48,22 @@
  * @typedef {{ operation: Operation, width: number, height: number, report: Report, plan: Plan, info: ModelInfo, budget: number | undefined, isDemo: boolean }} Outcome
  */
 
-/** What will be done, in order. @typedef {{ operation: Operation, plan: Plan }[]} Plans */
+/**
+ * What a finished decode or encode of a clip took, the most of all parts, or the sum.
+ * @typedef {{ operation: Operation, frames: number, predicted: number, measured: number, seconds: number, submissions: number, longest: number, compiled: number, compileSeconds: number }} ClipOutcome
+ */
+
+/** What will be done, in order. Of a clip: with so many frames. @typedef {({ operation: Operation, plan: Plan, frames?: undefined } | { operation: Operation, plan: ClipPlan, frames: number })[]} Plans */
 
 /**
- * From the worker. `input`: latents have a shape, a picture has a size. `plans`: none where there is nothing to do yet. `original`: what of a picture will be encoded.
- * `picture`: what was decoded, and the name of what it was made of; `psnr`, in dB, of a picture that was encoded before.
+ * From the worker. `input`: latents have a shape, pictures a size, and a clip of them a number of frames. `plans`: none where there is nothing to do yet. `original`: what of a
+ * picture, or of the first of a clip, will be encoded. `picture`: what was decoded, and the name of what it was made of; `psnr`, in dB, of a picture that was encoded before.
+ * `clip`: a clip begins of at most so many frames; `rate`: frames a second of what it was made of. `frame`: the next of it, as a PNG, with the one that was encoded and the
+ * PSNR of all so far.
  * @typedef {{ type: 'module', version: string, families: string[] }
  *   | { type: 'state', state: State, canDecode: boolean }
  *   | { type: 'model', name: string, info: ModelInfo | undefined }
- *   | { type: 'input', name: string, shape?: number[], size?: Size }
+ *   | { type: 'input', name: string, shape?: number[], size?: Size, frames?: number }
  *   | { type: 'plans', plans: Plans }
  *   | { type: 'progress', progress: Progress }
  *   | { type: 'outcomes', outcomes: Outcome[] }
@@ -63,6 +71,9 @@
  *   | { type: 'problem', problem: Problem }
  *   | { type: 'original', bitmap: ImageBitmap, name: string }
  *   | { type: 'picture', bitmap: ImageBitmap, name: string, psnr?: number }
+ *   | { type: 'clip', name: string, size: Size, count: number, rate?: number, isRoundTrip: boolean }
+ *   | { type: 'frame', blob: Blob, original?: Blob, psnr?: number }
+ *   | { type: 'clip-outcomes', outcomes: ClipOutcome[], info: ModelInfo }
  *   | { type: 'cache', bytes: number, entries: number }} FromWorker
  */
 

@@ -1,6 +1,6 @@
 // @ts-check
-// The plots of memory reports, the same as those of `wgvae memory --html`: measured over predicted, and the peak over the picture's size with what others
-// estimate for it.
+// The plots of memory reports, the same as those of `wgvae memory --html`: measured over predicted, the peak over the picture's size with what others
+// estimate for it, and over a clip's length.
 
 import { ESTIMATES } from './estimates.js';
 import { formatBytes } from './format.js';
@@ -10,6 +10,24 @@ import { plot, range, SHAPES } from './plot.js';
 /** @typedef {import('./plot.js').Series} Series */
 
 const COLORS = 6;
+
+/** @param {Row} row */
+export function isClip({ frames = 1 }) {
+  return frames > 1;
+}
+
+/**
+ * What a row is of, for people.
+ * @param {Row} row
+ */
+export function extent(row) {
+  return isClip(row) ? `${size(row)}, ${row.frames} frames` : size(row);
+}
+
+/** @param {Row} row */
+function size({ width, height }) {
+  return `${width} × ${height}`;
+}
 
 /**
  * @param {Row[]} rows
@@ -50,9 +68,70 @@ export function predictedByMeasured(rows) {
  * @returns {HTMLElement[]}
  */
 export function peaksByPixels(rows) {
-  const whole = rows.filter((row) => row.measured && row.budget === null && row.operation === 'decode');
-  const [half, full] = [whole.filter((row) => row.storage !== 'f32'), whole.filter((row) => row.storage === 'f32')];
-  return [...(half.length > 0 ? [peaks('f16', 2, half)] : []), ...(full.length > 0 ? [peaks('f32', 4, full)] : [])];
+  return wholeByElement(rows.filter((row) => !isClip(row) && row.operation === 'decode')).map(([name, bytes, own]) => pixelsPlot(name, bytes, own));
+}
+
+/**
+ * One plot for each direction and size of an element in which clips were measured without a budget.
+ * @param {Row[]} rows
+ * @returns {HTMLElement[]}
+ */
+export function peaksByFrames(rows) {
+  return ['decode', 'encode'].flatMap((operation) =>
+    wholeByElement(rows.filter((row) => isClip(row) && row.operation === operation)).map(([name, , own]) => framesPlot(operation, name, own)),
+  );
+}
+
+/**
+ * What succeeded without a budget, by the size of its elements: that size's name, its bytes, and its rows.
+ * @param {Row[]} rows
+ * @returns {[string, number, Row[]][]}
+ */
+function wholeByElement(rows) {
+  const whole = rows.filter((row) => row.measured && row.budget === null);
+  /** @type {[string, number, Row[]][]} */
+  const both = [['f16', 2, whole.filter((row) => row.storage !== 'f32')], ['f32', 4, whole.filter((row) => row.storage === 'f32')]];
+  return both.filter(([, , own]) => own.length > 0);
+}
+
+/**
+ * Peaks over something of each row, by what a row is of in a colour and by adapter in a shape.
+ * @param {Row[]} rows
+ * @param {(row: Row) => string} subject
+ * @param {(row: Row) => number} across
+ * @returns {Series[]}
+ */
+function peaks(rows, subject, across) {
+  const subjects = [...new Set(rows.map(subject))];
+  const adapters = [...new Set(rows.map((row) => row.adapter))];
+  const series = subjects.flatMap((name, color) =>
+    adapters.map((adapter, shape) => ({
+      name: adapters.length > 1 ? `${name} on ${adapter}` : name,
+      color: color % COLORS,
+      shape: SHAPES[shape % SHAPES.length],
+      joined: true,
+      points: rows
+        .filter((row) => subject(row) === name && row.adapter === adapter)
+        .map((row) => ({ x: across(row), y: row.measured?.ledger_peak ?? 0, text: `${describe(row)}: ${formatBytes(row.measured?.ledger_peak ?? 0)}` })),
+    })),
+  );
+  return series.filter((one) => one.points.length > 0);
+}
+
+/**
+ * @param {string} operation
+ * @param {string} name
+ * @param {Row[]} rows
+ */
+function framesPlot(operation, name, rows) {
+  return plot({
+    id: `clips-${operation}-${name}`,
+    title: `Peak of GPU memory, ${operation}s of clips, ${name}`,
+    description: `${rows.length} ${operation}s of clips. They run part by part, so that their length makes no difference. The table below has the numbers.`,
+    x: { name: 'pictures of the clip', label: String },
+    y: { name: 'GPU memory', label: formatBytes },
+    series: peaks(rows, (row) => `${row.model}, ${size(row)}`, (row) => row.frames ?? 1),
+  });
 }
 
 /**
@@ -60,28 +139,15 @@ export function peaksByPixels(rows) {
  * @param {number} elementBytes
  * @param {Row[]} rows
  */
-function peaks(name, elementBytes, rows) {
+function pixelsPlot(name, elementBytes, rows) {
   const models = [...new Set(rows.map((row) => row.model))];
-  const adapters = [...new Set(rows.map((row) => row.adapter))];
-  /** @type {Series[]} */
-  const series = models.flatMap((model, color) =>
-    adapters.map((adapter, shape) => ({
-      name: adapters.length > 1 ? `${model} on ${adapter}` : model,
-      color: color % COLORS,
-      shape: SHAPES[shape % SHAPES.length],
-      joined: true,
-      points: rows
-        .filter((row) => row.model === model && row.adapter === adapter)
-        .map((row) => ({ x: row.width * row.height, y: row.measured?.ledger_peak ?? 0, text: `${describe(row)}: ${formatBytes(row.measured?.ledger_peak ?? 0)}` })),
-    })),
-  );
   return plot({
     id: `peaks-${name}`,
     title: `Peak of GPU memory, ${name}`,
     description: `${rows.length} decodes of ${models.join(', ')}, and dashed what others estimate for SD 1.5. The table below has the numbers of the decodes.`,
     x: { name: 'pixels of the picture, as a square', every: 2, label: (pixels) => `${Math.round(Math.sqrt(pixels))}²` },
     y: { name: 'GPU memory', label: formatBytes },
-    series: series.filter((one) => one.points.length > 0),
+    series: peaks(rows, (row) => row.model, (row) => row.width * row.height),
     guides: estimates(rows.map((row) => row.width * row.height), elementBytes),
   });
 }
@@ -105,6 +171,6 @@ function estimates(pixels, elementBytes) {
 }
 
 /** @param {Row} row */
-function describe({ model, width, height, storage, adapter }) {
-  return `${model}, ${width} × ${height}, ${storage}, ${adapter}`;
+function describe(row) {
+  return `${row.model}, ${extent(row)}, ${row.storage}, ${row.adapter}`;
 }

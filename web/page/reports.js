@@ -1,16 +1,17 @@
 // @ts-check
 // Memory reports that were dropped on the page, side by side: what was predicted, what was measured. The format is results/schema/memory-report.schema.json.
 
+import { element, tableRow } from './elements.js';
 import { formatBytes, formatSeconds } from './format.js';
-import { peaksByPixels, predictedByMeasured } from './report-plots.js';
-import { element, tableRow } from './view.js';
+import { VERSION } from './own-report.js';
+import { extent, isClip, peaksByFrames, peaksByPixels, predictedByMeasured } from './report-plots.js';
 
-/** @typedef {{ peak: number }} Predicted */
+/** Bytes. `states`: what parts of a clip keep for the next one. @typedef {{ peak: number, host: number, states?: { total: number } }} Predicted */
 /** @typedef {{ ledger_peak: number, allocator_allocated: number | null, allocator_reserved: number | null, seconds: number }} Measured bytes, seconds */
 /**
- * A measurement, and where it was made.
+ * A measurement, and where it was made. Images have no `frames`, or 1.
  * @typedef {{
- *   adapter: string, model: string, operation: string, width: number, height: number, storage: string, budget: number | null,
+ *   adapter: string, model: string, operation: string, width: number, height: number, frames?: number, storage: string, budget: number | null,
  *   predicted: Predicted | null, measured: Measured | null, error: string | null,
  * }} Row
  */
@@ -43,7 +44,7 @@ export class Reports {
 
 /** @param {Row[]} rows */
 function show(rows) {
-  element('reports-plots').replaceChildren(summary(rows), ...predictedByMeasured(rows), ...peaksByPixels(rows), table(rows));
+  element('reports-plots').replaceChildren(summary(rows), ...predictedByMeasured(rows), ...peaksByPixels(rows), ...peaksByFrames(rows), table(rows));
 }
 
 /**
@@ -59,7 +60,8 @@ async function readReport(file) {
     throw new Error('not a JSON file');
   }
   if (report?.schema !== 'wgvae-memory-report') throw new Error('not a memory report: its "schema" is not "wgvae-memory-report"');
-  if (report.version !== 1) throw new Error(`version ${report.version} of the format, expected 1`);
+  const { version } = report;
+  if (!Number.isInteger(version) || version < 1 || version > VERSION) throw new Error(`version ${version} of the format, expected 1 to ${VERSION}`);
   return report.measurements.map((/** @type {any} */ one) => {
     const adapter = report.adapters[one.adapter];
     if (!adapter) throw new Error(`a measurement names adapter ${one.adapter}, there are ${report.adapters.length}`);
@@ -94,16 +96,24 @@ function table(rows) {
   scroll.setAttribute('role', 'region');
   scroll.setAttribute('aria-label', 'All measurements');
   const all = document.createElement('table');
-  all.append(tableRow('th', ['adapter', 'model', 'direction', 'picture', 'stored as', 'budget', 'predicted', 'counted', 'reserved', 'time']));
-  for (const row of rows) all.append(tableRow('td', cells(row)));
+  // What only clips have is shown where there are some.
+  const withClips = rows.some(isClip);
+  const header = ['adapter', 'model', 'direction', withClips ? 'picture or clip' : 'picture', 'stored as', 'budget', 'predicted'];
+  all.append(tableRow('th', [...header, ...(withClips ? ['kept for the next part', 'in host memory'] : []), 'counted', 'reserved', 'time']));
+  for (const row of rows) all.append(tableRow('td', cells(row, withClips)));
   scroll.append(all);
   return scroll;
 }
 
-/** @param {Row} row */
-function cells({ adapter, model, operation, width, height, storage, budget, predicted, measured, error }) {
+/**
+ * @param {Row} row
+ * @param {boolean} withClips
+ */
+function cells(row, withClips) {
+  const { adapter, model, operation, storage, budget, predicted, measured, error } = row;
   const bytes = (/** @type {number | null | undefined} */ value) => (value === null || value === undefined ? '' : formatBytes(value));
   const counted = measured ? bytes(measured.ledger_peak) : `failed: ${error}`;
   const time = measured ? formatSeconds(measured.seconds) : '';
-  return [adapter, model, operation, `${width} × ${height}`, storage, bytes(budget), bytes(predicted?.peak), counted, bytes(measured?.allocator_reserved), time];
+  const kept = withClips ? [bytes(predicted?.states?.total), bytes(predicted?.host)] : [];
+  return [adapter, model, operation, extent(row), storage, bytes(budget), bytes(predicted?.peak), ...kept, counted, bytes(measured?.allocator_reserved), time];
 }

@@ -2,17 +2,17 @@
 // What the page shows beside the picture: every text, and what buttons can be pressed.
 
 import { explain } from './advice.js';
-import { MemoryChart } from './chart.js';
-import { formatBytes, formatSeconds } from './format.js';
+import { element, fillParts, listItem, setText } from './elements.js';
+import { formatBytes, formatCount, formatSeconds } from './format.js';
+import { PlanView } from './plan-view.js';
 
 /** @typedef {import('./protocol.js').FromWorker} FromWorker */
 /** @typedef {import('./protocol.js').State} State */
-/** @typedef {import('../src/index.js').Plan} Plan */
 
 /** @type {Record<State, string>} */
 const STATUS = {
   starting: 'Starting',
-  idle: 'Choose a model, and latents or a picture',
+  idle: 'Choose a model, and latents, a picture or a video',
   loading: 'Loading the model',
   planning: 'Planning',
   ready: 'Ready to decode',
@@ -27,34 +27,14 @@ const BUSY = ['starting', 'loading', 'planning', 'encoding', 'decoding'];
 /** Those that can be stopped. */
 const STOPPABLE = ['loading', 'encoding', 'decoding'];
 
-/**
- * The page's element with this id.
- * @template {HTMLElement} T
- * @param {string} id
- * @param {new () => T} [type]
- * @returns {T}
- */
-export function element(id, type) {
-  const found = document.getElementById(id);
-  if (!found || (type && !(found instanceof type))) throw new Error(`the page has no ${type?.name ?? 'element'} "${id}"`);
-  return /** @type {T} */ (found);
-}
-
 export class View {
-  #chart = new MemoryChart(element('plan-chart'));
+  #plan = new PlanView();
   /** @type {import('./protocol.js').Plans} */
   #plans = [];
-  /** Which of them is shown. */
-  #current = 0;
   /** Seconds of what was done last, for the status. @type {number | undefined} */
   #seconds;
 
-  constructor() {
-    // Made when it is looked at: a plan may have thousands of steps.
-    element('plan-more').addEventListener('toggle', () => this.#fillTable());
-  }
-
-  /** @param {Exclude<FromWorker, { type: 'module' | 'outcomes' | 'original' | 'picture' }>} message */
+  /** @param {Exclude<FromWorker, { type: 'module' | 'outcomes' | 'original' | 'picture' | 'clip' | 'frame' }>} message */
   receive(message) {
     switch (message.type) {
       case 'state': return this.#state(message);
@@ -64,6 +44,7 @@ export class View {
       case 'progress': return this.#progress(message.progress);
       case 'notice': return this.#notice(message.notice);
       case 'problem': return this.problem(message.problem);
+      case 'clip-outcomes': return this.#clipOutcomes(message);
       case 'cache': return this.#cache(message);
     }
   }
@@ -115,9 +96,24 @@ export class View {
   outcomes(outcomes) {
     this.#seconds = outcomes.reduce((sum, { report }) => sum + report.seconds, 0);
     const [last] = outcomes.slice(-1);
-    const { info } = last;
+    this.#report(outcomes.map(({ report }) => figuresOf(report)), last.info);
+    element('export', HTMLButtonElement).disabled = false;
+  }
+
+  /** @param {Extract<FromWorker, { type: 'clip-outcomes' }>} message */
+  #clipOutcomes({ outcomes, info }) {
+    this.#seconds = outcomes.reduce((sum, { seconds }) => sum + seconds, 0);
+    this.#report(outcomes, info);
+  }
+
+  /**
+   * What was done one after the other.
+   * @param {Figures[]} figures
+   * @param {import('./protocol.js').ModelInfo} info
+   */
+  #report(figures, info) {
     fillParts('report-parts', [
-      ...partsOf(outcomes.map(({ report }) => report)),
+      ...partsOf(figures),
       ['Model loaded in', formatSeconds(info.load_seconds)],
       ['Stored as', info.storage],
       ['GPU', [info.adapter.name, info.adapter.driver].filter(Boolean).join(', ') || 'the browser does not say'],
@@ -138,8 +134,8 @@ export class View {
     element('progress').hidden = !isBusy;
     element('step').hidden = !isBusy;
     if (STOPPABLE.includes(state)) this.#busy(state);
-    if (state === 'encoding' || state === 'decoding') this.#showPlanOf(state === 'encoding' ? 'encode' : 'decode');
-    else this.#chart.mark(0);
+    if (state === 'encoding' || state === 'decoding') this.#plan.showOf(state === 'encoding' ? 'encode' : 'decode');
+    else this.#plan.mark(0);
     setText('status', this.#status(state));
     document.body.dataset.state = state;
   }
@@ -155,10 +151,11 @@ export class View {
 
   /** @param {State} state */
   #status(state) {
-    const { width, height } = this.#plans.at(-1)?.plan.result.size ?? {};
-    if (!width) return STATUS[state];
+    const planned = this.#plans.at(-1);
+    if (!planned) return STATUS[state];
     const isRoundTrip = this.#plans.length > 1;
-    const pixels = `${width} × ${height} pixels`;
+    const { width, height } = planned.frames === undefined ? planned.plan.result.size : planned.plan;
+    const pixels = `${planned.frames === undefined ? '' : `${formatCount(planned.frames, 'frame')} of `}${width} × ${height} pixels`;
     if (state === 'ready') return `Ready to ${isRoundTrip ? 'encode and decode' : 'decode'} ${pixels}`;
     if (state === 'encoding' || state === 'decoding') return `${STATUS[state]} ${pixels}`;
     if (state === 'done' && this.#seconds !== undefined) return `${isRoundTrip ? 'Encoded and decoded' : 'Decoded'} ${pixels} in ${formatSeconds(this.#seconds)}`;
@@ -179,67 +176,33 @@ export class View {
   }
 
   /** @param {Extract<FromWorker, { type: 'input' }>} message */
-  #input({ name, shape, size }) {
+  #input({ name, shape, size, frames }) {
     setText('input-name', name);
-    setText('input-facts', shape?.join(' × ') ?? (size ? `${size.width} × ${size.height} pixels` : ''));
-    const count = shape?.length === 4 ? shape[0] : 1;
-    element('index-row').hidden = count < 2;
-    element('index', HTMLInputElement).max = String(count);
+    const count = frames === undefined ? '' : `${formatCount(frames, 'frame')} of `;
+    setText('input-facts', shape?.join(' × ') ?? (size ? `${count}${size.width} × ${size.height} pixels` : ''));
+    const pictures = shape?.length === 4 ? shape[0] : 1;
+    element('index-row').hidden = pictures < 2;
+    element('index', HTMLInputElement).max = String(pictures);
     element('index', HTMLInputElement).value = '1';
-    setText('index-count', `of ${count}`);
+    setText('index-count', `of ${pictures}`);
   }
 
   /** @param {import('./protocol.js').Plans} plans */
   #showPlans(plans) {
     this.#plans = plans;
     setText('decode', plans.length > 1 ? 'Encode and decode' : 'Decode');
-    element('plan').hidden = plans.length === 0;
-    if (plans.length > 0) this.#showPlanOf(plans[0].operation);
-  }
-
-  /** @param {import('./protocol.js').Operation} operation */
-  #showPlanOf(operation) {
-    this.#current = Math.max(0, this.#plans.findIndex((planned) => planned.operation === operation));
-    const plan = this.#plan;
-    if (!plan) return;
-    const peaks = this.#plans.map(({ operation, plan }) => `${formatBytes(plan.predicted_peak_bytes)} to ${operation}`);
-    setText('plan-of', peaks.length > 1 ? `${peaks.join(', ')}; the chart shows how to ${operation}` : '');
-    setText('plan-peak', formatBytes(Math.max(...this.#plans.map(({ plan }) => plan.predicted_peak_bytes))));
-    setText('plan-binding', formatBytes(plan.largest_binding_bytes));
-    setText('plan-submissions', `about ${plan.submissions}`);
-    this.#chart.show(plan);
-    this.#fillTable();
-  }
-
-  /** The one that is shown. */
-  get #plan() {
-    return this.#plans[this.#current]?.plan;
-  }
-
-  #fillTable() {
-    const plan = this.#plan;
-    if (!plan || !element('plan-more', HTMLDetailsElement).open) return;
-    fillParts('plan-parts', [
-      ['Weights', formatBytes(plan.weight_bytes)],
-      ['Activations and scratch', formatBytes(plan.slot_bytes)],
-      ['Parameters', formatBytes(plan.parameter_bytes)],
-      ['Staging', formatBytes(plan.staging_bytes)],
-      ['Left in the computer\'s memory', formatBytes(plan.host_bytes)],
-      ['Moved for that', formatBytes(plan.transferred_bytes)],
-      ['Steps', plan.steps.toLocaleString('en')],
-      ['Work', `${(plan.macs / 1e9).toPrecision(3)} G multiply-adds`],
-    ]);
-    element('plan-table', HTMLTableElement).replaceChildren(...stageRows(plan));
+    this.#plan.show(plans);
   }
 
   /** @param {import('./protocol.js').Progress} progress */
-  #progress({ phase, done, total, step }) {
+  #progress({ phase, done, total, step, parts = { done: 0, total: 1 } }) {
     const bar = element('progress', HTMLProgressElement);
-    if (total > 0) bar.value = done / total;
+    if (total > 0) bar.value = (parts.done + done / total) / parts.total;
     else bar.removeAttribute('value');
-    const amount = phase === 'load' ? `${formatBytes(done)} of ${formatBytes(total)}` : `step ${done} of ${total}`;
+    const part = parts.total > 1 ? ` of part ${parts.done + 1} of ${parts.total}` : '';
+    const amount = phase === 'load' ? `${formatBytes(done)} of ${formatBytes(total)}` : `step ${done} of ${total}${part}`;
     setText('step', total > 0 ? `${step}, ${amount}` : step);
-    if (phase !== 'load') this.#chart.mark(done);
+    if (phase !== 'load') this.#plan.mark(done);
   }
 
   /** @param {import('./protocol.js').Notice} notice */
@@ -256,74 +219,30 @@ export class View {
   }
 }
 
+/** @typedef {Omit<import('./protocol.js').ClipOutcome, 'operation' | 'frames'>} Figures */
+
+/**
+ * @param {import('./protocol.js').Report} report
+ * @returns {Figures}
+ */
+function figuresOf({ predicted_peak_bytes: predicted, measured_peak_bytes: measured, seconds, submissions, compiled, compile_seconds: compileSeconds }) {
+  return { predicted, measured, seconds, submissions: submissions.length, longest: Math.max(0, ...submissions.map((one) => one.seconds)), compiled, compileSeconds };
+}
+
 /**
  * What was done one after the other, each value in that order.
- * @param {import('./protocol.js').Report[]} reports
+ * @param {Figures[]} figures
  * @returns {[string, string][]}
  */
-function partsOf(reports) {
-  const each = (/** @type {(report: import('./protocol.js').Report) => string} */ show) => reports.map(show).join(', then ');
-  const isEqual = reports.every((report) => report.measured_peak_bytes === report.predicted_peak_bytes);
-  const longest = Math.max(0, ...reports.flatMap(({ submissions }) => submissions.map((one) => one.seconds)));
+function partsOf(figures) {
+  const each = (/** @type {(one: Figures) => string} */ show) => figures.map(show).join(', then ');
+  const isEqual = figures.every(({ measured, predicted }) => measured === predicted);
+  const longest = Math.max(...figures.map((one) => one.longest));
   return [
-    ['Time', each((report) => formatSeconds(report.seconds))],
-    ['Predicted peak', each((report) => formatBytes(report.predicted_peak_bytes))],
-    ['Measured peak', `${each((report) => formatBytes(report.measured_peak_bytes))}${isEqual ? ', equal to the byte' : ''}`],
-    ['Submissions', `${each((report) => String(report.submissions.length))}, the longest ${formatSeconds(longest)}`],
-    ['Shaders compiled', each((report) => `${report.compiled} in ${formatSeconds(report.compile_seconds)}`)],
+    ['Time', each(({ seconds }) => formatSeconds(seconds))],
+    ['Predicted peak', each(({ predicted }) => formatBytes(predicted))],
+    ['Measured peak', `${each(({ measured }) => formatBytes(measured))}${isEqual ? ', equal to the byte' : ''}`],
+    ['Submissions', `${each(({ submissions }) => String(submissions))}, the longest ${formatSeconds(longest)}`],
+    ['Shaders compiled', each(({ compiled, compileSeconds }) => `${compiled} in ${formatSeconds(compileSeconds)}`)],
   ];
-}
-
-/**
- * A row for each stage of the plan, in order.
- * @param {Plan} plan
- */
-function stageRows({ timeline }) {
-  /** @type {Map<string, { steps: number, macs: number, live: number }>} */
-  const stages = new Map();
-  for (const { stage, steps, macs, live_bytes } of timeline) {
-    const sum = stages.get(stage) ?? { steps: 0, macs: 0, live: 0 };
-    stages.set(stage, { steps: sum.steps + steps, macs: sum.macs + macs, live: Math.max(sum.live, live_bytes) });
-  }
-  const head = tableRow('th', ['stage', 'steps', 'G multiply-adds', 'activations']);
-  const rows = [...stages].map(([stage, { steps, macs, live }]) => tableRow('td', [stage, `${steps}`, (macs / 1e9).toFixed(2), formatBytes(live)]));
-  return [head, ...rows];
-}
-
-/**
- * @param {'td' | 'th'} tag
- * @param {string[]} texts
- */
-export function tableRow(tag, texts) {
-  const row = document.createElement('tr');
-  row.append(...texts.map((text) => Object.assign(document.createElement(tag), { textContent: text })));
-  return row;
-}
-
-/**
- * @param {string} id
- * @param {[string, string][]} parts
- */
-function fillParts(id, parts) {
-  const pairs = parts.map(([name, value]) => {
-    const pair = document.createElement('div');
-    pair.append(Object.assign(document.createElement('dt'), { textContent: name }), Object.assign(document.createElement('dd'), { textContent: value }));
-    return pair;
-  });
-  element(id).replaceChildren(...pairs);
-}
-
-/**
- * Sets a text only if it is another: whatever is read aloud is read once.
- * @param {string} id
- * @param {string} text
- */
-function setText(id, text) {
-  const target = element(id);
-  if (target.textContent !== text) target.textContent = text;
-}
-
-/** @param {string} text */
-function listItem(text) {
-  return Object.assign(document.createElement('li'), { textContent: text });
 }

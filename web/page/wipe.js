@@ -1,7 +1,7 @@
 // @ts-check
 // The wipe between an original, on the left, and what a model made of it: by the range below, and by dragging on the picture itself.
 
-import { element } from './view.js';
+import { element } from './elements.js';
 
 export class Wipe {
   #compare = element('compare');
@@ -21,12 +21,22 @@ export class Wipe {
 
   /**
    * Both, half of each.
-   * @param {number} psnr dB
+   * @param {number} [psnr] dB, where it is known yet
    */
   show(psnr) {
-    element('psnr').textContent = psnr === Infinity ? 'the same picture' : `PSNR ${psnr.toFixed(1)} dB`;
+    element('psnr').textContent = '';
+    if (psnr !== undefined) this.say(psnr);
     this.#set({ original: true, wiped: true });
     this.#at(50);
+  }
+
+  /**
+   * How alike they are.
+   * @param {number} psnr dB
+   * @param {string} [of] what it is of
+   */
+  say(psnr, of = '') {
+    element('psnr').textContent = psnr === Infinity ? `${of}the same picture` : `${of}PSNR ${psnr.toFixed(1)} dB`;
   }
 
   /** No original. */

@@ -3,19 +3,17 @@
 // after the other. A newer wish stops the steps for an older one.
 
 import { cacheUsage, clearCache, createDecoder, createVae, families, version, WgvaeError } from '../src/index.js';
-import { fetchFile, nameOf } from './fetch-file.js';
-import { Original } from './original.js';
-import { psnr } from './psnr.js';
-import { isPicture, sortFiles } from './sort-files.js';
+import { decodeClip, encodeAndDecodeClip } from './clip-job.js';
+import { nameOf } from './fetch-file.js';
+import { Input } from './input.js';
+import { decodePicture, encodeAndDecodePicture } from './picture-job.js';
+import { sortFiles } from './sort-files.js';
+import { progressTeller, tell } from './tell.js';
 
 /** @typedef {import('./protocol.js').ToWorker} ToWorker */
-/** @typedef {import('./protocol.js').FromWorker} FromWorker */
 /** @typedef {import('./protocol.js').State} State */
 /** @typedef {import('../src/index.js').Decoder} Decoder */
 /** @typedef {import('../src/index.js').Vae} Vae */
-
-/** Progress is told this often, milliseconds. */
-const PROGRESS_EVERY = 50;
 
 // What is wanted.
 
@@ -34,10 +32,7 @@ let state = 'starting';
 let isIntroduced = false;
 /** @type {import('./protocol.js').ModelChoice | undefined} */
 let model;
-/**
- * Latents or a picture. `file`: where they are read from, once they are there, and what they are.
- * @type {{ choice: import('./protocol.js').InputChoice, file?: File, isPicture?: boolean, shape?: number[], original?: Original } | undefined}
- */
+/** @type {Input | undefined} */
 let input;
 /** @type {Decoder | undefined} */
 let decoder;
@@ -141,11 +136,11 @@ async function choose(choice, signal) {
     await closeModel();
   }
   if (sorted.input) {
-    input?.original?.close();
-    input = { choice: sorted.input };
+    input?.close();
+    input = new Input(sorted.input);
     // As the view does: the first of them.
     settings = { ...settings, index: 0 };
-    tell({ type: 'input', name: nameOfInput(input.choice) });
+    tell({ type: 'input', name: input.name });
   }
 }
 
@@ -154,74 +149,23 @@ async function choose(choice, signal) {
  * @param {AbortSignal} signal
  */
 async function prepare(signal) {
-  if (input?.choice.file) await identify(signal);
+  if (input && !input.isAway) await input.identify(signal);
   if (model) await openModel(model, signal);
   if (decoder && input) {
     setState('loading');
-    await identify(signal);
-    // An address that led to a picture.
+    await input.identify(signal);
+    await input.settle(decoder);
+    // An address that led to something else than latents of pictures.
     if (model) await openModel(model, signal);
-    await openInput(signal);
+    await input.open(decoder, signal);
   }
   signal.throwIfAborted();
   if (decoder && input) {
     setState('planning');
-    plans = planned();
+    plans = input.plans(decoder, vae, settings.budget);
   }
   tell({ type: 'plans', plans });
   setState(restState());
-}
-
-/**
- * Gets the file of the input, and finds out what it is.
- * @param {AbortSignal} signal
- */
-async function identify(signal) {
-  if (!input) return;
-  // Once: a link may work no second time.
-  input.file ??= input.choice.file ?? (await fetchFile(input.choice.url ?? '', signal));
-  input.isPicture ??= await isPicture(input.file);
-  signal.throwIfAborted();
-}
-
-/**
- * Finds out how large the input is, and shows a picture.
- * @param {AbortSignal} signal
- */
-async function openInput(signal) {
-  if (!decoder || !input?.file) return;
-  const name = nameOfInput(input.choice);
-  if (!input.isPicture && !input.shape) {
-    input.shape = await decoder.shapeOf(input.file, { signal });
-    tell({ type: 'input', name, shape: input.shape });
-  }
-  if (input.isPicture && !input.original) {
-    const original = await Original.open(input.file);
-    if (signal.aborted) original.close();
-    signal.throwIfAborted();
-    input.original = original;
-    tell({ type: 'input', name, size: original.size });
-    const bitmap = await original.bitmap(decoder.info.pixels_per_latent);
-    tell({ type: 'original', bitmap, name }, [bitmap]);
-  }
-}
-
-/** What will be done with the input. @returns {import('./protocol.js').Plans} */
-function planned() {
-  const memoryBudget = settings.budget;
-  if (decoder && input?.shape) {
-    checkChannels(input.shape, decoder);
-    const [rows, columns] = input.shape.slice(-2);
-    const scale = decoder.info.pixels_per_latent;
-    return [{ operation: 'decode', plan: decoder.plan({ width: columns * scale, height: rows * scale, memoryBudget }) }];
-  }
-  if (!vae || !input?.original) return [];
-  const { width, height } = input.original.part(vae.info.pixels_per_latent);
-  return [
-    { operation: 'encode', plan: vae.planEncode({ width, height, memoryBudget }) },
-    // Its pixels are compared, in memory.
-    { operation: 'decode', plan: vae.plan({ width, height, memoryBudget, output: 'image-data' }) },
-  ];
 }
 
 /**
@@ -230,12 +174,15 @@ function planned() {
  */
 async function openModel(choice, signal) {
   const { precision, family, unscaled, budget } = settings;
-  const encodes = input?.isPicture === true;
+  const { encodes, clips } = input?.wants ?? { encodes: false, clips: false };
   // A budget needs the weights on the host, so that they can make way.
-  const wanted = JSON.stringify([precision, family, unscaled, budget !== undefined]);
+  const wanted = JSON.stringify([precision, family, unscaled, budget !== undefined, clips]);
   if (decoder && openedWith === wanted && (vae || !encodes)) return;
   if (encodes && decoder?.info.parameters.encoder === 0) {
     throw new WgvaeError('input', 'this model has no encoder: it turns latents into pictures, and no picture into latents');
+  }
+  if (clips && decoder && !decoder.info.has_time) {
+    throw new WgvaeError('input', 'this model knows no time: it takes single pictures and their latents, and no clips of either');
   }
   await closeModel();
   setState('loading');
@@ -246,9 +193,10 @@ async function openModel(choice, signal) {
     family: family ?? undefined,
     precision,
     unscaled,
+    clips,
     memoryBudget: budget,
     cache: true,
-    onProgress: throttle((progress) => tell({ type: 'progress', progress })),
+    onProgress: progressTeller(),
     onNotice: (notice) => tell({ type: 'notice', notice }),
     signal,
   };
@@ -268,73 +216,37 @@ async function closeModel() {
 /** @param {AbortSignal} signal */
 async function make(signal) {
   wantsDecode = false;
-  if (input?.original) await encodeAndDecode(input.original, signal);
-  else await decode(signal);
-}
-
-/** @param {AbortSignal} signal */
-async function decode(signal) {
-  if (!decoder || !input?.file) return;
-  checkSides(plans[0].plan.result.size, decoder.device);
-  setState('decoding');
-  const bitmap = await decoder.decode(input.file, { index: settings.index, memoryBudget: settings.budget, signal });
-  tell({ type: 'picture', bitmap, name: nameOfInput(input.choice) }, [bitmap]);
-  tell({ type: 'outcomes', outcomes: outcomeOf(0) });
+  if (!decoder || !input) return;
+  const { name } = input;
+  const options = { memoryBudget: settings.budget, signal };
+  const onDecode = () => setState('decoding');
+  const [{ operation }] = plans;
+  const last = plans[plans.length - 1];
+  setState(operation === 'encode' ? 'encoding' : 'decoding');
+  if (last.frames !== undefined) {
+    const size = { width: last.plan.width, height: last.plan.height };
+    const encodes = vae && input.footage && encodeAndDecodeClip(vae, { footage: input.footage, name, size }, { ...options, onDecode });
+    const outcomes = await (encodes ?? decodeClip(decoder, { latents: input.file, name, size, frames: last.frames }, options));
+    tell({ type: 'clip-outcomes', outcomes, info: decoder.info });
+  } else {
+    const encodes = vae && input.original && encodeAndDecodePicture(vae, { file: input.file, name, original: input.original }, { ...options, onDecode });
+    const reports = await (encodes ?? decodePicture(decoder, { file: input.file, name, size: last.plan.result.size }, { ...options, index: settings.index }));
+    tell({ type: 'outcomes', outcomes: reports.flatMap((report, index) => outcomeOf(index, report)) });
+  }
   setState('done');
 }
 
 /**
- * @param {Original} original
- * @param {AbortSignal} signal
- */
-async function encodeAndDecode(original, signal) {
-  if (!vae || !input?.file) return;
-  const memoryBudget = settings.budget;
-  setState('encoding');
-  const latents = await vae.encode(input.file, { memoryBudget, signal });
-  const encoded = outcomeOf(0);
-  setState('decoding');
-  const image = await vae.decode(latents, { output: 'image-data', memoryBudget, signal });
-  const likeness = psnr(original.pixels(vae.info.pixels_per_latent), image.data);
-  const bitmap = await createImageBitmap(image);
-  tell({ type: 'picture', bitmap, name: nameOfInput(input.choice), psnr: likeness }, [bitmap]);
-  tell({ type: 'outcomes', outcomes: [...encoded, ...outcomeOf(1)] });
-  setState('done');
-}
-
-/**
- * What was done last, which was planned as one of `plans`.
+ * What was planned as one of `plans`, and what it took.
  * @param {number} index
+ * @param {import('./protocol.js').Report | undefined} report
  * @returns {import('./protocol.js').Outcome[]}
  */
-function outcomeOf(index) {
-  const { operation, plan } = plans[index];
+function outcomeOf(index, report) {
+  const { operation, plan, frames } = plans[index];
+  if (!decoder || !report || frames !== undefined) return [];
   const { size } = operation === 'encode' ? plan.input : plan.result;
-  if (!decoder?.report) return [];
-  const { report, info } = decoder;
-  return [{ operation, ...size, plan, report, info, budget: settings.budget, isDemo: Boolean(model?.isDemo) }];
-}
-
-/**
- * @param {number[]} shape
- * @param {Decoder} decoder
- */
-function checkChannels(shape, { info }) {
-  const [channels, expected] = [shape.at(-3), info.latent_channels];
-  if (channels === expected) return;
-  const facts = { expected: `${expected}`, found: `${channels}` };
-  throw new WgvaeError('input', `these latents have ${channels} channels, but the model takes ${expected}`, facts);
-}
-
-/**
- * Canvases that are wider or higher than a texture stay blank in Chromium.
- * @param {{ width: number, height: number }} size of the picture
- * @param {GPUDevice} device
- */
-function checkSides({ width, height }, { limits }) {
-  const facts = { expected: `at most ${limits.maxTextureDimension2D} pixels a side`, found: `${width}x${height}` };
-  if (Math.max(width, height) <= limits.maxTextureDimension2D) return;
-  throw new WgvaeError('canvas', `this picture is too large to be shown: expected ${facts.expected} on this device, found ${facts.found}`, facts);
+  return [{ operation, ...size, plan, report, info: decoder.info, budget: settings.budget, isDemo: Boolean(model?.isDemo) }];
 }
 
 /** What the page can do next. @returns {State} */
@@ -376,34 +288,6 @@ async function tellCache(change = async () => {}) {
     const why = error instanceof Error ? error.message : String(error);
     tell({ type: 'notice', notice: { code: 'cache-failed', message: `the browser does not let its kept models be counted or removed: ${why}` } });
   }
-}
-
-/**
- * @param {FromWorker} message
- * @param {Transferable[]} [transfer]
- */
-function tell(message, transfer = []) {
-  self.postMessage(message, { transfer });
-}
-
-/**
- * Not more often than people can read, and always the last of each step's.
- * @param {(progress: import('../src/index.js').Progress) => void} listener
- * @returns {(progress: import('../src/index.js').Progress) => void}
- */
-function throttle(listener) {
-  let last = 0;
-  return (progress) => {
-    const now = performance.now();
-    if (now - last < PROGRESS_EVERY && progress.done < progress.total) return;
-    last = now;
-    listener(progress);
-  };
-}
-
-/** @param {import('./protocol.js').InputChoice} choice */
-function nameOfInput({ file, url }) {
-  return file?.name ?? nameOf(url ?? '');
 }
 
 /** @param {import('./protocol.js').ModelChoice} choice */

@@ -1,20 +1,22 @@
 // @ts-check
-// The latents of a clip, frame by frame: from a file that is read as far as it is needed, or from a caller's array. Shapes are [1, c, t, h, w] or [c, t, h, w].
+// The latents of a clip, frame by frame: from a file that is read as far as it is needed, from a caller's array, or from parts that come one after the other.
+// Shapes are [1, c, t, h, w] or [c, t, h, w].
 
 import { mismatch } from './errors.js';
+import { isIterable, Values } from './iterate.js';
 import { kindOf, openSource } from './sources.js';
 import { toFloats } from './tensors.js';
 
 /** @typedef {import('./wasm.js').Wasm} Wasm */
+/** @typedef {import('../pkg/wgvae.js').Latents} Latents */
 
 /**
  * @typedef {object} ClipFrames
- * @property {number} frames
  * @property {number} width of a frame, latents
  * @property {number} height
  * @property {boolean} unscaled
- * @property {(index: number) => Promise<import('../pkg/wgvae.js').Latents>} frame
- * @property {() => void} free
+ * @property {() => Promise<Latents | undefined>} next the next frame; undefined after the last
+ * @property {() => Promise<void> | void} free
  */
 
 /**
@@ -26,19 +28,37 @@ import { toFloats } from './tensors.js';
  */
 export async function openClipLatents(wasm, input, access, channels) {
   if (typeof input === 'object' && input !== null && 'data' in input) return ofArray(wasm, input, channels);
+  if (isIterable(input)) return ofParts(wasm, new Values(input, access.signal, 'latents'), channels);
   const source = await openSource(input, access, { what: 'latents' });
   try {
     const latents = await wasm.ClipLatents.open(source, channels);
     const [, frames, height, width] = latents.shape();
-    const free = () => {
+    /** Settles when nothing is being read. @type {Promise<unknown>} */
+    let idle = Promise.resolve();
+    const read = (/** @type {number} */ index) => {
+      const frame = latents.frame(index);
+      idle = frame.catch(() => {});
+      return frame;
+    };
+    const free = async () => {
+      await idle;
       latents.free();
       source.release?.();
     };
-    return { frames, width, height, unscaled: latents.areUnscaled(), frame: (index) => latents.frame(index), free };
+    return { width, height, unscaled: latents.areUnscaled(), next: each(frames, read), free };
   } catch (error) {
     source.release?.();
     throw error;
   }
+}
+
+/**
+ * @param {number} frames
+ * @param {(index: number) => Promise<Latents>} read
+ */
+function each(frames, read) {
+  let index = 0;
+  return async () => (index < frames ? read(index++) : undefined);
 }
 
 /**
@@ -62,7 +82,48 @@ function ofArray(wasm, { data, shape, unscaled = false }, channels) {
     const latents = wasm.Latents.fromArray(own, Uint32Array.of(1, c, height, width));
     return unscaled ? latents.asUnscaled() : latents;
   };
-  return { frames, width, height, unscaled, frame, free: () => {} };
+  return { width, height, unscaled, next: each(frames, frame), free: () => {} };
+}
+
+/**
+ * Each part is a clip in an array, of one size and scale with all others.
+ * @param {Wasm} wasm
+ * @param {Values} parts
+ * @param {number} channels
+ * @returns {Promise<ClipFrames>}
+ */
+async function ofParts(wasm, parts, channels) {
+  let count = 0;
+  const open = async () => {
+    const { done, value } = await parts.next();
+    if (done) return undefined;
+    count += 1;
+    if (typeof value === 'object' && value !== null && 'data' in value) return ofArray(wasm, value, channels);
+    throw mismatch('input', `part ${count} of the latents`, '{ data, shape }', kindOf(value));
+  };
+  try {
+    let part = await open();
+    if (!part) throw mismatch('input', 'latents', 'at least one part', 'none');
+    const { width, height, unscaled } = part;
+    const next = async () => {
+      for (; part; part = await open()) {
+        const isLike = part.width === width && part.height === height && part.unscaled === unscaled;
+        if (!isLike) throw mismatch('input', `part ${count} of the latents`, `${said({ width, height, unscaled })}, as the first`, said(part));
+        const frame = await part.next();
+        if (frame) return frame;
+      }
+      return undefined;
+    };
+    return { width, height, unscaled, next, free: () => parts.free() };
+  } catch (error) {
+    await parts.free();
+    throw error;
+  }
+}
+
+/** @param {{ width: number, height: number, unscaled: boolean }} part */
+function said({ width, height, unscaled }) {
+  return `${width}x${height} latents ${unscaled ? 'of the VAE\'s own' : 'in the diffusion model\'s scale'}`;
 }
 
 /**

@@ -3,7 +3,8 @@
 
 import { bitmapOf } from './canvas.js';
 import { openClipLatents } from './clip-latents.js';
-import { mismatch, WgvaeError, wgvaeError } from './errors.js';
+import { ClipRun, freeAll } from './clip-run.js';
+import { mismatch, wgvaeError } from './errors.js';
 import { orAborted } from './queue.js';
 
 /** @typedef {import('./index.js').ClipOptions} ClipOptions */
@@ -53,30 +54,20 @@ export class Clips {
       throw wgvaeError(error);
     });
     const moduleOptions = () => this.#moduleOptions({ memoryBudget, output });
-    /** @type {import('../pkg/wgvae.js').Clip | undefined} */
-    let clip;
+    /** @type {ClipRun | undefined} */
+    let run;
     try {
-      // Nothing of it is on a device yet: after a loss it begins on the new one.
-      clip = await loaded.run(options, true, () => loaded.engine.vae.beginClip(latents.width, latents.height, latents.unscaled, moduleOptions()));
-      const { engine } = loaded;
-      for (let index = 0; index < latents.frames; index += 1) {
-        const part = clip;
-        const { frames, width, height } = await loaded.run(options, false, async (signal) => {
-          if (loaded.engine !== engine) throw new WgvaeError('device-lost', 'what the clip had kept was on a GPU device that is lost: begin it again');
-          const frame = await latents.frame(index);
-          try {
-            const listener = loaded.listener('decode', options.onProgress);
-            return await loaded.cancellable(signal, (cancel) => engine.vae.decodePart(part, frame, moduleOptions(), cancel, listener));
-          } finally {
-            frame.free();
-          }
-        });
-        for (const data of frames) yield await delivered(output, data, width, height);
+      run = await ClipRun.begin(loaded, options, (vae) => vae.beginClip(latents.width, latents.height, latents.unscaled, moduleOptions()));
+      // Read before its turn: what it comes from may be an encode, which waits for its own.
+      for (let frame = await latents.next(); frame; frame = await latents.next()) {
+        const part = frame;
+        const decoded = await run.part('decode', part, (vae, clip, cancel, listener) => vae.decodePart(clip, part, moduleOptions(), cancel, listener));
+        for (const data of decoded.frames) yield await delivered(output, data, decoded.width, decoded.height);
       }
+    } catch (error) {
+      throw wgvaeError(error);
     } finally {
-      // A broken module frees nothing.
-      if (!loaded.wasm.broken.aborted) clip?.free();
-      latents.free();
+      await freeAll(signal, run, latents);
     }
   }
 

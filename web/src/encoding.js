@@ -22,9 +22,7 @@ export class Encoding {
   /** @param {import('./index.js').EncodePlanOptions} options */
   planEncode({ width, height, memoryBudget }) {
     this.#loaded.throwIfDestroyed();
-    for (const [side, pixels] of Object.entries({ width, height })) {
-      if (!(pixels > 0 && Number.isInteger(pixels))) throw mismatch('input', `${side} of the picture`, 'a number of pixels', `${pixels}`);
-    }
+    checkSides({ width, height });
     try {
       return this.#loaded.engine.planner.planEncode(width, height, this.#loaded.moduleOptions({ memoryBudget }));
     } catch (error) {
@@ -39,9 +37,7 @@ export class Encoding {
    */
   async encode(input, options = {}) {
     this.#loaded.throwIfDestroyed();
-    const { output = 'mode', seed = 0 } = options;
-    if (!OUTPUTS.includes(output)) throw mismatch('input', 'output', OUTPUTS.join(', '), `${output}`);
-    if (!(Number.isSafeInteger(seed) && seed >= 0)) throw mismatch('input', 'seed', `a whole number from 0 to ${Number.MAX_SAFE_INTEGER}`, `${seed}`);
+    checkWanted(options);
     return this.#loaded.run(options, true, (signal) => this.#attempt(input, options, signal));
   }
 
@@ -63,4 +59,23 @@ export class Encoding {
       images.free();
     }
   }
+}
+
+/**
+ * Whether they are sides of a picture.
+ * @param {Record<string, number>} sides
+ */
+export function checkSides(sides) {
+  for (const [side, pixels] of Object.entries(sides)) {
+    if (!(pixels > 0 && Number.isInteger(pixels))) throw mismatch('input', `${side} of the picture`, 'a number of pixels', `${pixels}`);
+  }
+}
+
+/**
+ * Whether what is asked for of the distribution can be had.
+ * @param {{ output?: string, seed?: number }} options
+ */
+export function checkWanted({ output = 'mode', seed = 0 }) {
+  if (!OUTPUTS.includes(output)) throw mismatch('input', 'output', OUTPUTS.join(', '), `${output}`);
+  if (!(Number.isSafeInteger(seed) && seed >= 0)) throw mismatch('input', 'seed', `a whole number from 0 to ${Number.MAX_SAFE_INTEGER}`, `${seed}`);
 }

@@ -35,7 +35,7 @@ export interface ModelOptions {
    */
   unscaled?: boolean;
   /**
-   * The model is for clips ({@link Decoder.clip}), not for single images: both want weights of their own. Wan, Qwen-Image and SeedVR2 know time. Default: no.
+   * The model is for clips ({@link Decoder.clip}, {@link Encoder.encodeClip}), not for single images: both want weights of their own. Wan, Qwen-Image and SeedVR2 know time. Default: no.
    */
   clips?: boolean;
   /** The most GPU memory that a decode or an encode may take, bytes, weights included. With it, packed weights stay in host memory. Default: no budget. */
@@ -90,10 +90,19 @@ export interface LoadedModel {
   destroy(): Promise<void>;
 }
 
-/** Latents of a clip: a .safetensors or .npy file, of which a frame is read at a time, or an array; `[1, c, t, h, w]` or `[c, t, h, w]`. */
-export type ClipInput =
-  | FileInput
-  | { data: Float32Array | Uint16Array; shape: readonly number[]; /** They are the VAE's own, without the diffusion model's scale. */ unscaled?: boolean };
+/** Latents of a clip, or of a part of it, in an array: `[1, c, t, h, w]` or `[c, t, h, w]`. */
+export interface ClipLatents {
+  data: Float32Array | Uint16Array;
+  shape: readonly number[];
+  /** They are the VAE's own, without the diffusion model's scale. */
+  unscaled?: boolean;
+}
+
+/**
+ * Latents of a clip: a .safetensors or .npy file, of which a frame is read at a time; an array; or its parts one after the other, in an array, a generator or another
+ * iterable, as {@link Encoder.encodeClip} gives them. Parts are asked for when they are needed. `[1, c, t, h, w]` or `[c, t, h, w]`.
+ */
+export type ClipInput = FileInput | ClipLatents | Iterable<ClipLatents> | AsyncIterable<ClipLatents>;
 
 /** How a clip is decoded. */
 export interface ClipOptions {
@@ -105,6 +114,45 @@ export interface ClipOptions {
   onProgress?: (progress: Progress) => void;
   /** Ends the clip. */
   signal?: AbortSignal;
+}
+
+/** Pictures of a clip, one after the other and all of one size: an array, a generator or another iterable of what `encode` takes as one picture. */
+export type ClipPictures = Iterable<ImageInput> | AsyncIterable<ImageInput>;
+
+/** What is added to a clip of other than 1, 5, 9 and so on frames: its last frame again, or the ones before it, backwards. */
+export type Pad = 'repeat' | 'mirror';
+
+/** How a clip is encoded. */
+export interface EncodeClipOptions {
+  /** As in {@link EncodeOptions}. The noise of a sample goes on from part to part, as that of `wgvae encode --sample` does. */
+  output?: 'mode' | 'sample' | 'moments';
+  /** Of a sample: a whole number. Default: 0. */
+  seed?: number;
+  /** The VAE's own latents, without the diffusion model's scale. Default: as the model was created. Moments never have it. */
+  unscaled?: boolean;
+  /** Default: nothing is added, and another number of frames is an error: at once of an array, else at the end. */
+  pad?: Pad;
+  /** As in {@link ModelOptions}, for this clip. What its parts keep for each other is on the device where the budget leaves room, and else in host memory. */
+  memoryBudget?: number;
+  /** Hears how far each part is, instead of the model's listener. */
+  onProgress?: (progress: Progress) => void;
+  /** Ends the clip. */
+  signal?: AbortSignal;
+}
+
+/** Latents of a part of a clip, which {@link Decoder.clip} takes as they are; or their moments. */
+export interface EncodedPart {
+  data: Float32Array;
+  shape: [1, number, 1, number, number];
+  /** Whether they are the VAE's own, without the diffusion model's scale. */
+  unscaled: boolean;
+  /** Columns and rows of what was encoded, pixels. */
+  width: number;
+  height: number;
+  /** Pictures of it. */
+  frames: number;
+  /** And how many `pad` has added: as many are to be left out at the end of a decode. */
+  added: number;
 }
 
 /** What a clip takes, however long it is. */
@@ -169,6 +217,15 @@ export interface Encoder extends LoadedModel {
   planEncode(options: EncodePlanOptions): Plan;
   /** Encodes one picture. What is asked while something runs is queued. Rejects with a {@link WgvaeError}, or at once with `signal.reason`. */
   encode(image: ImageInput, options?: EncodeOptions): Promise<Encoded>;
+  /** What the encode of a clip with frames of this size will take, however long it is. Throws as `planEncode` does. For models opened with `clips`. */
+  planEncodeClip(options: EncodePlanOptions): ClipPlan;
+  /**
+   * Encodes a clip, its first frame and then four at a time, and gives the latents of each such part as they are ready: 1 + 4 (t - 1) frames are t frames of latents.
+   * Frames are asked for when they are needed, and not used any more when the next is asked for. Takes the same memory for a clip of any length. Whoever stops iterating,
+   * aborts or meets an error ends the clip, and with it the iteration of `frames`; the next is right. Rejects with a {@link WgvaeError}, or with `signal.reason`. For models
+   * opened with `clips`.
+   */
+  encodeClip(frames: ClipPictures, options?: EncodeClipOptions): AsyncGenerator<EncodedPart, void, undefined>;
 }
 
 /** A model that does both. */
@@ -304,8 +361,8 @@ export interface Progress {
  * - `cache-full`: there is no room, or no permission; what is fetched from now on is not kept.
  * - `device-recovered`: the device was lost; what ran goes on with a new one.
  * - `fallback`: an allocation failed, and a plan that needs less memory was used.
- * - `cropped`: borders of a picture are not encoded.
- * - `transparent`: transparency of a picture is not encoded.
+ * - `cropped`: borders of a picture are not encoded. Of a clip: told once.
+ * - `transparent`: transparency of a picture is not encoded. Of a clip: told once.
  */
 export interface Notice {
   code: 'no-ranges' | 'waiting' | 'cache-full' | 'device-recovered' | 'fallback' | 'cropped' | 'transparent';
@@ -331,6 +388,8 @@ export interface ModelInfo {
   latent_channels: number;
   /** Pixels of the picture for one latent, in each direction. */
   pixels_per_latent: number;
+  /** Whether its network knows time: then it can be opened with `clips`. */
+  has_time: boolean;
   /** Numbers of weights. */
   parameters: { encoder: number; decoder: number; total: number };
   /** How weights and activations are stored. */

@@ -1,6 +1,7 @@
 // @ts-check
 // What callers hold: a model on a device that decodes, encodes, or does both.
 
+import { ClipEncoding } from './clip-encoding.js';
 import { Clips } from './clips.js';
 import { Decoding } from './decoding.js';
 import { Encoding } from './encoding.js';
@@ -109,11 +110,13 @@ class Decoder extends Model {
 /** @implements {PublicEncoder} @typedef {import('./index.js').Encoder} PublicEncoder */
 class Encoder extends Model {
   #encoding;
+  #clips;
 
   /** @param {Loaded} loaded */
   constructor(loaded) {
     super(loaded);
     this.#encoding = new Encoding(loaded);
+    this.#clips = new ClipEncoding(loaded);
   }
 
   /** @param {import('./index.js').EncodePlanOptions} options */
@@ -127,17 +130,32 @@ class Encoder extends Model {
    */
   encode(image, options) {
     return this.#encoding.encode(image, options);
+  }
+
+  /** @param {import('./index.js').EncodePlanOptions} options */
+  planEncodeClip(options) {
+    return this.#clips.plan(options);
+  }
+
+  /**
+   * @param {import('./index.js').ClipPictures} frames
+   * @param {import('./index.js').EncodeClipOptions} [options]
+   */
+  encodeClip(frames, options) {
+    return this.#clips.encode(frames, options);
   }
 }
 
 /** @implements {PublicVae} @typedef {import('./index.js').Vae} PublicVae */
 class Vae extends Decoder {
   #encoding;
+  #clips;
 
   /** @param {Loaded} loaded */
   constructor(loaded) {
     super(loaded);
     this.#encoding = new Encoding(loaded);
+    this.#clips = new ClipEncoding(loaded);
   }
 
   /** @param {import('./index.js').EncodePlanOptions} options */
@@ -151,5 +169,18 @@ class Vae extends Decoder {
    */
   encode(image, options) {
     return this.#encoding.encode(image, options);
+  }
+
+  /** @param {import('./index.js').EncodePlanOptions} options */
+  planEncodeClip(options) {
+    return this.#clips.plan(options);
+  }
+
+  /**
+   * @param {import('./index.js').ClipPictures} frames
+   * @param {import('./index.js').EncodeClipOptions} [options]
+   */
+  encodeClip(frames, options) {
+    return this.#clips.encode(frames, options);
   }
 }

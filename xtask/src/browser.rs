@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Result, anyhow, ensure};
 
 use crate::command::{output, run, text};
-use crate::install::ensure_program;
+use crate::install::{ensure_program, install_packages};
 use crate::paths::wgvae;
 use crate::web;
 
@@ -71,9 +71,4 @@ fn node() -> Result<Command> {
     let major = version.trim_start_matches('v').split('.').next().and_then(|major| major.parse::<u32>().ok());
     ensure!(major >= Some(NODE), "expected Node {NODE} or newer, found {version} at {}", node.display());
     Ok(Command::new(node))
-}
-
-fn install_packages(folder: &Path) -> Result<()> {
-    let npm = ensure_program(&["npm", "npm.cmd"], "npm", None)?;
-    run(Command::new(npm).args(["ci", "--no-audit", "--no-fund", "--prefix"]).arg(folder))
 }

@@ -51,6 +51,12 @@ pub(crate) fn ensure_program(names: &[&str], package: &str, variable: Option<&st
     find_program(names).ok_or_else(|| anyhow::anyhow!("{name} is still missing after installing {package}{hint}"))
 }
 
+/// Packages of npm's, as the lock file in `folder` says.
+pub(crate) fn install_packages(folder: &Path) -> Result<()> {
+    let npm = ensure_program(&["npm", "npm.cmd"], "npm", None)?;
+    run(Command::new(npm).args(["ci", "--prefer-offline", "--no-audit", "--no-fund", "--prefix"]).arg(folder))
+}
+
 /// The first of `names` that is on the search path.
 pub(crate) fn find_program(names: &[&str]) -> Option<PathBuf> {
     let folders: Vec<PathBuf> = std::env::split_paths(&std::env::var_os("PATH")?).collect();

@@ -6,6 +6,7 @@ mod command;
 mod install;
 mod lavapipe;
 mod paths;
+mod python;
 mod steps;
 mod times;
 mod wasm;
@@ -55,6 +56,8 @@ enum Task {
         /// Names without `.test.mjs`, for example `numbers`.
         names: Vec<String>,
     },
+    /// Builds the Python wheel from its sdist and runs all tests of Python in a fresh environment, with torch, diffusers and Ray.
+    TestPython,
     /// Builds dist/ and compares with onnxruntime-web in a browser.
     BenchBrowser {
         /// Passed on to benches/browser/run.mjs.
@@ -82,6 +85,7 @@ fn run(task: Task) -> Result<()> {
         Task::Web => web::build(),
         Task::Serve { port, open } => web::serve(port, open),
         Task::TestBrowser { names } => steps::test_browser(&names),
+        Task::TestPython => steps::test_python(),
         Task::BenchBrowser { arguments } => browser::bench(&arguments),
     }
 }

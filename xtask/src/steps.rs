@@ -10,7 +10,7 @@ use crate::install::{ensure_adapter, ensure_component};
 use crate::lavapipe::Lavapipe;
 use crate::paths::wgvae;
 use crate::times::Times;
-use crate::{browser, wasm, web};
+use crate::{browser, python, wasm, web};
 
 /// What every command of the tests selects: the same packages with the same features, so that each dependency is compiled once. Not this program, which is running.
 const SELECTION: [&str; 6] = ["--release", "--workspace", "--exclude", "xtask", "--features", "wgvae/cli"];
@@ -46,7 +46,7 @@ pub(crate) fn test(full: bool) -> Result<()> {
         ]))?;
         wasm::lint()
     })?;
-    times.step("building", || run(selected("build").args(["--bins", "--tests"])))?;
+    times.step("building", || run(&mut build()))?;
     ensure_adapter(&wgvae())?;
     times.step("tests without a device, command line", || {
         run(Command::new("cargo").args(["test", "--release", "--package", "xtask"]))?;
@@ -54,6 +54,7 @@ pub(crate) fn test(full: bool) -> Result<()> {
         run(selected("test").arg("--doc"))
     })?;
     times.step("tests on a device", || test_devices(full))?;
+    times.step("Python", python::test)?;
     times.step("documentation", || run(selected("doc").arg("--no-deps").env("RUSTDOCFLAGS", "-D warnings")))?;
     times.step("page and package", web::build)?;
     times.step("browsers", || browser::test(&[]))
@@ -61,10 +62,24 @@ pub(crate) fn test(full: bool) -> Result<()> {
 
 /// The browser tests alone: all, or those named.
 pub(crate) fn test_browser(names: &[String]) -> Result<()> {
-    run(selected("build").args(["--bins", "--tests"]))?;
+    run(&mut build())?;
     ensure_adapter(&wgvae())?;
     web::build()?;
     browser::test(names)
+}
+
+/// The Python package as users get it, with all that it can be used with.
+pub(crate) fn test_python() -> Result<()> {
+    run(&mut build())?;
+    ensure_adapter(&wgvae())?;
+    python::test_wheel()
+}
+
+/// Builds all that is tested: the module for Python is a library, which neither programs nor tests ask for.
+fn build() -> Command {
+    let mut command = selected("build");
+    command.args(["--lib", "--bins", "--tests"]);
+    command
 }
 
 /// On a GPU: all of them there. On a CPU: all on the newest driver, and some on the system's.

@@ -8,11 +8,17 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, ensure};
 
 use crate::command::{cargo, run, succeeds, text};
+use crate::install::install_packages;
 use crate::paths::target;
 use crate::wasm;
 
 /// What a visitor's browser fetches, at the same relative places as in the repository.
 const PAGE: [&str; 6] = ["index.html", "web/src", "web/page", "web/pkg", "web/package.json", "assets/demo"];
+
+/// What the page has of others, in a folder of packages of npm's: from where, and its place in `dist/`. Whole files as they were published, with their licence.
+const VENDOR: &str = "web/vendor";
+const VENDORED: [(&str, &str); 2] =
+    [("dist/bundles/mediabunny.min.mjs", "mediabunny.mjs"), ("LICENSE", "mediabunny.LICENSE")];
 
 /// What npm publishes: from where, and its place in the package.
 const PACKAGE: [(&str, &str); 6] = [
@@ -80,6 +86,10 @@ fn lay_out(dist: &Path) -> Result<()> {
     }
     for path in PAGE {
         copy(Path::new(path), &dist.join(path))?;
+    }
+    install_packages(Path::new(VENDOR))?;
+    for (path, place) in VENDORED {
+        copy(&Path::new(VENDOR).join("node_modules/mediabunny").join(path), &dist.join(VENDOR).join(place))?;
     }
     for (path, place) in PACKAGE {
         copy(Path::new(path), &dist.join("package").join(place))?;

@@ -7,11 +7,12 @@ use plotters::style::RGBColor;
 use wgvae::Result;
 use wgvae::report::estimates::Estimator;
 use wgvae::report::published::{DEVICE, SOURCE};
-use wgvae::report::{Measurement, MemoryReport, Operation};
+use wgvae::report::{Measurement, MemoryReport};
 
 use super::labels::labels;
 use super::plots::{self, Entry, Figure};
 use super::rows::{Row, rows};
+use super::runs::Runs;
 
 const STYLE: &str = include_str!("html/style.css");
 
@@ -21,6 +22,7 @@ pub(super) fn page(reports: &[MemoryReport]) -> Result<String> {
     let rows = rows(reports, &labels);
     let pixels = plots::against_pixels(&rows)?;
     let predicted = plots::predicted_against_measured(&rows)?;
+    let clips = plots::against_frames(&rows)?;
     let implied = plots::implied_constants(&rows)?;
     let page = html! {
         (DOCTYPE)
@@ -40,6 +42,12 @@ pub(super) fn page(reports: &[MemoryReport]) -> Result<String> {
                     "the same pictures, and the grey rings what PyTorch reserved on an RTX 4090. Models with one network, such as SD 1.5, SD3 and "
                     "FLUX.1 but for the latents' channels, take the same: their marks cover each other." }
                 @for figure in &pixels { (show(figure)) }
+                @if !clips.is_empty() {
+                    h2 { "Memory against frames" }
+                    p { "Clips are decoded and encoded part by part, in the memory of one part and of what it keeps for the next: how long a clip is "
+                        "makes no difference." }
+                    @for figure in &clips { (show(figure)) }
+                }
                 h2 { "Predicted against measured" }
                 p { "The prediction is made before anything is allocated. wgvae counts each buffer as it is created: its count should lie on "
                     "the line, to the byte. What the driver's allocator hands out adds alignment, and what it reserves adds blocks that are not full." }
@@ -47,7 +55,7 @@ pub(super) fn page(reports: &[MemoryReport]) -> Result<String> {
                 h2 { "All measurements" }
                 (tables::measurements(&rows, &labels))
                 h2 { "Reserve ratio by vendor and family" }
-                p { "What the allocator reserved from the driver over what it handed out, on average over sizes and budgets." }
+                p { "What the allocator reserved from the driver over what it handed out, on average over sizes, frames and budgets." }
                 (tables::reserve_ratios(&rows))
                 h2 { "Implied bytes per pixel and element" }
                 p { "All memory besides the weights, over pixels and bytes of an element: the number that InvokeAI's formula multiplies with. "
@@ -70,19 +78,27 @@ pub(super) fn page(reports: &[MemoryReport]) -> Result<String> {
 fn introduction(rows: &[Row<'_>]) -> Markup {
     let is_measured = |row: &&Row<'_>| row.measurement.measured.is_some();
     let measured = rows.iter().filter(is_measured).count();
-    let of = |operation: Operation| {
-        let count = rows.iter().filter(is_measured).filter(|row| row.measurement.operation == operation).count();
-        (count > 0).then(|| format!("{count} {}{}", operation.name(), if count == 1 { "" } else { "s" }))
+    let of = |runs: Runs| {
+        let count = rows.iter().filter(is_measured).filter(|row| Runs::of(row.measurement) == runs).count();
+        (count > 0).then(|| runs.count(count))
     };
-    let counts: Vec<String> = Operation::ALL.into_iter().filter_map(of).collect();
+    let counts: Vec<String> = Runs::all().filter_map(of).collect();
     let exact = rows.iter().filter(|row| is_exact(row.measurement)).count();
     html! {
         p.lead {
-            @if counts.is_empty() { "Nothing" } @else { (counts.join(" and ")) }
+            @if counts.is_empty() { "Nothing" } @else { (listed(&counts)) }
             " measured, each in a process of its own; "
             @if rows.len() > measured { (rows.len() - measured) " failed; " }
             "in " (exact) " of " (measured) " the measured peak equals the predicted one to the byte."
         }
+    }
+}
+
+/// Parts of a sentence, with "and" before the last.
+fn listed(parts: &[String]) -> String {
+    match parts {
+        [rest @ .., before, last] => [rest, &[format!("{before} and {last}")]].concat().join(", "),
+        others => others.concat(),
     }
 }
 

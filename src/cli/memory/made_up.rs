@@ -4,7 +4,8 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
-use wgvae::model::networks::{decoder_tensors, encoder_tensors};
+use wgvae::model::blocks::Part;
+use wgvae::model::networks::{tensors_of_decoder, tensors_of_encoder};
 use wgvae::{AutoencoderConfig, ByteSource, Checkpoint, Error, Family, ReadFuture, Result};
 
 /// Bytes of an element in the file: f32.
@@ -75,10 +76,13 @@ impl MadeUp {
     }
 }
 
-/// Name and shape of all that a model's file has.
+/// Name and shape of all that a model's file has, of one for video with what clips alone want.
 fn all_tensors(config: &AutoencoderConfig) -> BTreeMap<String, Vec<u64>> {
-    let mut tensors = decoder_tensors(config);
-    tensors.extend(encoder_tensors(config));
+    let mut tensors = BTreeMap::new();
+    for part in if config.has_time() { &[Part::Image, Part::First, Part::Next][..] } else { &[Part::Image] } {
+        tensors.extend(tensors_of_decoder(config, *part));
+        tensors.extend(tensors_of_encoder(config, *part));
+    }
     if config.batch_norm_eps.is_some() {
         let statistics = ["bn.running_mean", "bn.running_var"];
         tensors.extend(statistics.map(|name| (name.to_owned(), vec![u64::from(config.model_channels())])));

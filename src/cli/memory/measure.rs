@@ -1,18 +1,21 @@
-//! Goes through adapters, models, precisions, sizes and budgets: predicts each decode or encode here, and has it measured in a child process.
+//! Goes through adapters, models, precisions, sizes, frames and budgets: predicts each decode or encode here, and has it measured in a child process.
 
 use indicatif::{ProgressBar, ProgressStyle};
-use wgvae::report::{Adapter, Machine, Measured, Measurement, MemoryReport, Operation, Predicted, SCHEMA, VERSION};
+use wgvae::report::{
+    Adapter, Machine, Measured, Measurement, MemoryReport, Operation, Predicted, SCHEMA, States, VERSION,
+};
 use wgvae::{
-    AutoencoderConfig, Bytes, DecodeOptions, DeviceLimits, EncodeOptions, Plan, Precision, Result, Size, Storage,
-    plan_decode, plan_encode,
+    AutoencoderConfig, Bytes, Checkpoint, ClipPlans, DecodeOptions, DeviceLimits, EncodeOptions, Plan, Precision,
+    Result, Size, Storage, check_clips, plan_clip_decode, plan_clip_encode, plan_decode, plan_encode,
 };
 
 use super::MemoryArgs;
 use super::child::{adapters, ask};
 use super::job::{Answer, Job, Request};
 use super::model::Model;
+use crate::cli::clips::parts;
 use crate::cli::interrupt::Interrupt;
-use crate::cli::task::{Task, check_weights};
+use crate::cli::task::{Task, check_weights, directions};
 use crate::cli::{PrecisionArg, input};
 
 /// A model of the command line, looked at.
@@ -27,6 +30,8 @@ struct Case<'a> {
     candidate: &'a Candidate,
     precision: PrecisionArg,
     size: Size,
+    /// 1: an image.
+    frames: u64,
     task: Task,
     budget: Option<Bytes>,
 }
@@ -38,7 +43,7 @@ pub(super) async fn measure(args: &MemoryArgs, interrupt: &Interrupt) -> Result<
     for argument in &args.models {
         let model = Model::find(argument)?;
         let checkpoint = model.open().await?;
-        check_weights(&checkpoint, operation)?;
+        check(&checkpoint, operation, &args.frames)?;
         candidates.push(Candidate { argument: argument.clone(), model, config: checkpoint.config().clone() });
     }
     let cases = cases(args, operation, &candidates)?;
@@ -47,7 +52,7 @@ pub(super) async fn measure(args: &MemoryArgs, interrupt: &Interrupt) -> Result<
     let mut measurements = Vec::new();
     for (index, (number, adapter)) in found.iter().enumerate() {
         for case in &cases {
-            bar.set_message(format!("{} {} on {}", case.candidate.argument, case.size, adapter.name));
+            bar.set_message(format!("{} on {}", case.name(), adapter.name));
             measurements.push(row(index, *number, adapter, case, args.through.as_deref(), interrupt)?);
             bar.inc(1);
         }
@@ -67,6 +72,18 @@ pub(super) async fn measure(args: &MemoryArgs, interrupt: &Interrupt) -> Result<
     })
 }
 
+/// Fails for a model without the weights that these numbers of frames need, and for numbers that its clips do not have.
+fn check(checkpoint: &Checkpoint, operation: Operation, frames: &[u64]) -> Result<()> {
+    if frames.contains(&1) {
+        check_weights(checkpoint, operation)?;
+    }
+    let clips: Vec<u64> = frames.iter().copied().filter(|frames| *frames > 1).collect();
+    for frames in &clips {
+        parts(checkpoint.config(), *frames)?;
+    }
+    if clips.is_empty() { Ok(()) } else { check_clips(checkpoint, directions(operation)) }
+}
+
 /// Every combination, smallest pictures first.
 fn cases<'a>(args: &MemoryArgs, operation: Operation, candidates: &'a [Candidate]) -> Result<Vec<Case<'a>>> {
     let mut cases = Vec::new();
@@ -74,8 +91,10 @@ fn cases<'a>(args: &MemoryArgs, operation: Operation, candidates: &'a [Candidate
         for &precision in &args.precisions {
             for &size in &args.sizes {
                 let task = Task::new(operation, "--sizes", size, &candidate.config, true)?;
-                let budgets = std::iter::once(None).chain(args.budgets.iter().copied().map(Some));
-                cases.extend(budgets.map(|budget| Case { candidate, precision, size, task, budget }));
+                for &frames in &args.frames {
+                    let budgets = std::iter::once(None).chain(args.budgets.iter().copied().map(Some));
+                    cases.extend(budgets.map(|budget| Case { candidate, precision, size, frames, task, budget }));
+                }
             }
         }
     }
@@ -83,6 +102,18 @@ fn cases<'a>(args: &MemoryArgs, operation: Operation, candidates: &'a [Candidate
         return Err(input("memory", "at least one model, size and precision", "none"));
     }
     Ok(cases)
+}
+
+impl Case<'_> {
+    fn is_clip(&self) -> bool {
+        self.frames > 1
+    }
+
+    /// For people.
+    fn name(&self) -> String {
+        let name = format!("{} {}", self.candidate.argument, self.size);
+        if self.is_clip() { format!("{name}, {} frames", self.frames) } else { name }
+    }
 }
 
 fn row(
@@ -95,9 +126,9 @@ fn row(
 ) -> Result<Measurement> {
     let precision: Precision = case.precision.into();
     let storage = precision.storage(&adapter.limits);
-    let (predicted, outcome) = match plan(case, &adapter.limits, storage) {
+    let (predicted, outcome) = match predict(case, &adapter.limits, storage) {
         Err(error) => (None, Err(error.to_string())),
-        Ok(plan) => (Some(predicted(&plan)), run(number, case, through, interrupt)?),
+        Ok(predicted) => (Some(predicted), run(number, case, through, interrupt)?),
     };
     let (measured, error) = match outcome {
         Ok(measured) => (Some(measured), None),
@@ -110,6 +141,7 @@ fn row(
         operation: case.task.operation(),
         width: case.size.width,
         height: case.size.height,
+        frames: case.is_clip().then_some(case.frames),
         storage,
         budget: case.budget,
         predicted,
@@ -118,7 +150,16 @@ fn row(
     })
 }
 
-/// The plan that a child process will follow.
+/// The memory of the plan that a child process will follow.
+fn predict(case: &Case<'_>, limits: &DeviceLimits, storage: Storage) -> Result<Predicted> {
+    if !case.is_clip() {
+        return plan(case, limits, storage).map(|plan| predicted(&plan));
+    }
+    let parts = parts(&case.candidate.config, case.frames)?;
+    plan_clip(case, limits, storage).map(|plans| predicted_of_clip(&plans, parts))
+}
+
+/// The plan of an image.
 fn plan(case: &Case<'_>, limits: &DeviceLimits, storage: Storage) -> Result<Plan> {
     let (config, memory_budget) = (&case.candidate.config, case.budget);
     match case.task {
@@ -129,6 +170,21 @@ fn plan(case: &Case<'_>, limits: &DeviceLimits, storage: Storage) -> Result<Plan
         Task::Encode(image) => {
             let options = EncodeOptions { memory_budget, ..EncodeOptions::default() };
             plan_encode(config, image, limits, storage, &options)
+        }
+    }
+}
+
+/// The plans of a clip.
+fn plan_clip(case: &Case<'_>, limits: &DeviceLimits, storage: Storage) -> Result<ClipPlans> {
+    let (config, memory_budget) = (&case.candidate.config, case.budget);
+    match case.task {
+        Task::Decode(latents) => {
+            let options = DecodeOptions { memory_budget, ..DecodeOptions::default() };
+            plan_clip_decode(config, latents, limits, storage, true, &options)
+        }
+        Task::Encode(image) => {
+            let options = EncodeOptions { memory_budget, ..EncodeOptions::default() };
+            plan_clip_encode(config, image, limits, storage, &options)
         }
     }
 }
@@ -144,6 +200,7 @@ fn run(
         adapter,
         model: case.candidate.argument.clone(),
         task: case.task,
+        frames: case.frames,
         precision: case.precision,
         budget: case.budget,
     };
@@ -163,9 +220,22 @@ fn predicted(plan: &Plan) -> Predicted {
         slots: memory.slots,
         parameters: memory.params,
         // All the rest is there to move data between host and device.
-        staging: Bytes(peak.0 - memory.weights.0 - memory.slots.0 - memory.params.0),
+        staging: Bytes(peak.0 - memory.weights.0 - memory.slots.0 - memory.params.0 - memory.states.0),
         host: plan.host_bytes(),
         transferred: plan.transferred(),
+        states: None,
+    }
+}
+
+/// Of the part that takes most; what is moved, of all `parts`.
+fn predicted_of_clip(plans: &ClipPlans, parts: u64) -> Predicted {
+    let hardest = plans.of(plans.first.memory.peak() < plans.peak());
+    let [first, next] = [&plans.first, &plans.next].map(|plan| plan.transferred().0);
+    Predicted {
+        host: plans.host_bytes(),
+        transferred: Bytes(next.saturating_mul(parts - 1).saturating_add(first)),
+        states: Some(States { total: plans.state_bytes(), gpu: hardest.memory.states }),
+        ..predicted(hardest)
     }
 }
 

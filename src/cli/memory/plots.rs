@@ -1,14 +1,15 @@
 //! The page's plots.
 
 use plotters::style::RGBColor;
-use wgvae::report::Operation;
 use wgvae::report::estimates::{Estimator, Work, invokeai_constant};
 use wgvae::report::published::{Published, RTX_4090};
+use wgvae::report::{Measurement, Operation};
 use wgvae::{Bytes, Result, Size};
 
 use super::labels::distinct;
 use super::rows::Row;
-use crate::cli::chart::{Axis, COLORS, Chart, GREY, Line, Marks, Shape, log2_bytes, log2_side, svg};
+use super::runs::Runs;
+use crate::cli::chart::{Axis, COLORS, Chart, GREY, Line, Marks, Shape, log2_bytes, log2_count, log2_side, svg};
 
 /// Pixels of a plot.
 const SIZE: (u32, u32) = (760, 460);
@@ -19,20 +20,27 @@ const SIDES: &str = "pixels of the picture, as a square";
 /// Runs that are drawn together.
 #[derive(Debug, Clone, Copy)]
 struct Kind {
-    operation: Operation,
+    runs: Runs,
     /// Bytes of an element.
     element_bytes: u64,
 }
 
 impl Kind {
     fn all() -> impl Iterator<Item = Self> {
-        let both = |operation| [2, 4].map(|element_bytes| Self { operation, element_bytes });
-        Operation::ALL.into_iter().flat_map(both)
+        Runs::all().flat_map(|runs| [2, 4].map(|element_bytes| Self { runs, element_bytes }))
+    }
+
+    fn images() -> impl Iterator<Item = Self> {
+        Self::all().filter(|kind| !kind.runs.are_clips)
+    }
+
+    fn clips() -> impl Iterator<Item = Self> {
+        Self::all().filter(|kind| kind.runs.are_clips)
     }
 
     /// What the runs are called.
     fn name(self) -> String {
-        format!("{}s in {}", self.operation.name(), if self.element_bytes == 2 { "f16" } else { "f32" })
+        format!("{} in {}", self.runs.name(), if self.element_bytes == 2 { "f16" } else { "f32" })
     }
 }
 
@@ -52,22 +60,35 @@ pub(super) struct Entry {
     pub(super) text: String,
 }
 
-/// Measured rows, by model in a colour and by adapter in a shape.
+/// Measured rows, by what they are of in a colour and by adapter in a shape.
 struct Series<'a> {
-    models: Vec<&'a str>,
+    /// What a row is of.
+    subject: fn(&Measurement) -> String,
+    subjects: Vec<String>,
     adapters: Vec<&'a str>,
 }
 
 impl<'a> Series<'a> {
-    fn new(rows: &[Row<'a>]) -> Self {
+    /// Of models, in all sizes.
+    fn of_models(rows: &[Row<'a>]) -> Self {
+        Self::new(rows, |one| one.model.clone())
+    }
+
+    /// Of models in one size each.
+    fn of_sizes(rows: &[Row<'a>]) -> Self {
+        Self::new(rows, |one| format!("{} {}", one.model, one.size()))
+    }
+
+    fn new(rows: &[Row<'a>], subject: fn(&Measurement) -> String) -> Self {
         Self {
-            models: distinct(rows.iter().map(|row| row.measurement.model.as_str())),
+            subject,
+            subjects: distinct(rows.iter().map(|row| subject(row.measurement))),
             adapters: distinct(rows.iter().map(|row| row.adapter)),
         }
     }
 
-    fn color(&self, model: &str) -> RGBColor {
-        let index = self.models.iter().position(|known| *known == model).unwrap_or(0);
+    fn color(&self, subject: &str) -> RGBColor {
+        let index = self.subjects.iter().position(|known| *known == subject).unwrap_or(0);
         COLORS[index % COLORS.len()]
     }
 
@@ -78,28 +99,34 @@ impl<'a> Series<'a> {
     }
 
     fn legend(&self) -> Vec<Entry> {
-        let models =
-            self.models
-                .iter()
-                .map(|model| Entry { color: self.color(model), symbol: '━', text: (*model).to_owned() });
+        let subjects = self.subjects.iter().map(|subject| Entry {
+            color: self.color(subject),
+            symbol: '━',
+            text: subject.clone(),
+        });
         let adapters = self.adapters.iter().map(|adapter| Entry {
             color: GREY,
             symbol: self.shape(adapter).symbol(),
             text: (*adapter).to_owned(),
         });
-        models.chain(adapters).collect()
+        subjects.chain(adapters).collect()
     }
 
-    /// Points of each model and adapter, in order of pixels, and the marks on them.
-    fn marks(&self, rows: &[Row<'a>], value: impl Fn(&Row<'a>) -> Option<f64>) -> Vec<Marks> {
+    /// Points of each subject and adapter, from left to right, and the marks on them.
+    fn marks(
+        &self,
+        rows: &[Row<'a>],
+        across: fn(&Measurement) -> f64,
+        value: impl Fn(&Measurement) -> Option<f64>,
+    ) -> Vec<Marks> {
         let mut marks = Vec::new();
-        for &model in &self.models {
+        for subject in &self.subjects {
             for &adapter in &self.adapters {
-                let own = rows.iter().filter(|row| row.measurement.model == model && row.adapter == adapter);
-                let mut points: Vec<(f64, f64)> =
-                    own.filter_map(|row| Some((log2_side(row.measurement.pixels()), value(row)?))).collect();
+                let own = rows.iter().filter(|row| row.adapter == adapter).map(|row| row.measurement);
+                let own = own.filter(|one| (self.subject)(one) == *subject);
+                let mut points: Vec<(f64, f64)> = own.filter_map(|one| Some((across(one), value(one)?))).collect();
                 points.sort_by(|a, b| a.0.total_cmp(&b.0));
-                marks.push(Marks { points, color: self.color(model), shape: self.shape(adapter) });
+                marks.push(Marks { points, color: self.color(subject), shape: self.shape(adapter) });
             }
         }
         marks
@@ -121,7 +148,7 @@ fn all_points(marks: &[Marks], lines: &[Line]) -> Vec<(f64, f64)> {
 fn measured_whole<'a>(rows: &[Row<'a>], kind: Kind) -> Vec<Row<'a>> {
     let is_whole = |row: &&Row<'_>| {
         let one = row.measurement;
-        let is_kind = one.operation == kind.operation && one.element_bytes() == kind.element_bytes;
+        let is_kind = Runs::of(one) == kind.runs && one.element_bytes() == kind.element_bytes;
         is_kind && one.budget.is_none() && one.measured.is_some()
     };
     rows.iter().filter(is_whole).copied().collect()
@@ -140,24 +167,33 @@ fn figure(title: String, chart: Chart, legend: Vec<Entry>) -> Result<Figure> {
     Ok(Figure { title, svg: svg(&[chart], SIZE, None)?, legend })
 }
 
+/// The measured peak.
+fn peak(row: &Measurement) -> Option<f64> {
+    row.measured.map(|measured| log2_bytes(measured.ledger_peak))
+}
+
+/// The side of a square of as many pixels.
+fn side(row: &Measurement) -> f64 {
+    log2_side(row.pixels())
+}
+
 /// The peak over the picture's size, for each kind that was measured, with the estimates.
 pub(super) fn against_pixels(rows: &[Row<'_>]) -> Result<Vec<Figure>> {
     let mut figures = Vec::new();
-    for kind in Kind::all() {
+    for kind in Kind::images() {
         let own = measured_whole(rows, kind);
         if own.is_empty() {
             continue;
         }
-        let series = Series::new(&own);
-        let peak = |row: &Row<'_>| row.measurement.measured.map(|measured| log2_bytes(measured.ledger_peak));
-        let mut marks = series.marks(&own, peak);
+        let series = Series::of_models(&own);
+        let mut marks = series.marks(&own, side, peak);
         let mut lines = lines(&marks);
         let mut legend = series.legend();
         let mut pixels: Vec<u64> = own.iter().map(|row| row.measurement.pixels()).collect();
-        pixels.extend(published(kind.operation).map(|row| u64::from(row.side) * u64::from(row.side)));
+        pixels.extend(published(kind.runs.operation).map(|row| u64::from(row.side) * u64::from(row.side)));
         if kind.element_bytes == 2 {
-            let points =
-                published(kind.operation).map(|row| (f64::from(row.side).log2(), log2_bytes(row.reserved()))).collect();
+            let own = published(kind.runs.operation);
+            let points = own.map(|row| (f64::from(row.side).log2(), log2_bytes(row.reserved()))).collect();
             marks.push(Marks { points, color: GREY, shape: Shape::Ring });
             legend.push(published_entry());
         }
@@ -175,9 +211,32 @@ pub(super) fn against_pixels(rows: &[Row<'_>]) -> Result<Vec<Figure>> {
     Ok(figures)
 }
 
+/// The peak over a clip's frames, for each kind that was measured.
+pub(super) fn against_frames(rows: &[Row<'_>]) -> Result<Vec<Figure>> {
+    let mut figures = Vec::new();
+    for kind in Kind::clips() {
+        let own = measured_whole(rows, kind);
+        if own.is_empty() {
+            continue;
+        }
+        let series = Series::of_sizes(&own);
+        let marks = series.marks(&own, |row| log2_count(row.frames.unwrap_or(1)), peak);
+        let lines = lines(&marks);
+        let points = all_points(&marks, &[]);
+        let chart = Chart {
+            x: Axis::counts("pictures of the clip", points.iter().map(|point| point.0)),
+            y: Axis::bytes("GPU memory", points.iter().map(|point| point.1)),
+            lines,
+            marks,
+        };
+        figures.push(figure(format!("Peak of GPU memory, {}", kind.name()), chart, series.legend())?);
+    }
+    Ok(figures)
+}
+
 /// What the estimators say about SD 1.5 between the smallest and the largest picture.
 fn estimate_lines(kind: Kind, pixels: &[u64]) -> Vec<Line> {
-    let Kind { operation, element_bytes } = kind;
+    let Kind { runs: Runs { operation, .. }, element_bytes } = kind;
     let low = pixels.iter().copied().min().unwrap_or(1).isqrt();
     let high = pixels.iter().copied().max().unwrap_or(1).isqrt();
     let sides: Vec<u32> = (0..=8).filter_map(|step| u32::try_from(low + (high - low) * step / 8).ok()).collect();
@@ -227,19 +286,19 @@ pub(super) fn predicted_against_measured(rows: &[Row<'_>]) -> Result<Vec<Figure>
 /// Bytes per pixel and element over the picture's size, as wgvae counts them, for each kind that was measured.
 pub(super) fn implied_constants(rows: &[Row<'_>]) -> Result<Vec<Figure>> {
     let mut figures = Vec::new();
-    for kind in Kind::all() {
-        let in_use = f64::from(invokeai_constant(kind.operation));
+    for kind in Kind::images() {
+        let in_use = f64::from(invokeai_constant(kind.runs.operation));
         let whole = measured_whole(rows, kind);
         if whole.is_empty() {
             continue;
         }
-        let series = Series::new(&whole);
+        let series = Series::of_models(&whole);
         let mut legend = series.legend();
-        let mut marks = series.marks(&whole, |row| row.measurement.implied_constants().0);
+        let mut marks = series.marks(&whole, side, |row| row.implied_constants().0);
         let mut lines = lines(&marks);
         if kind.element_bytes == 2 {
-            let points =
-                published(kind.operation).map(|row| (f64::from(row.side).log2(), row.implied_constant())).collect();
+            let own = published(kind.runs.operation);
+            let points = own.map(|row| (f64::from(row.side).log2(), row.implied_constant())).collect();
             marks.push(Marks { points, color: GREY, shape: Shape::Ring });
             legend.push(published_entry());
         }

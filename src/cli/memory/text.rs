@@ -1,25 +1,26 @@
 //! The measurements as a table for stdout.
 
 use wgvae::Bytes;
-use wgvae::report::{Measurement, MemoryReport, Operation};
+use wgvae::report::{Measurement, MemoryReport};
 
 use super::labels::labels;
+use super::runs::Runs;
 
-const HEADER: [&str; 9] =
-    ["model", "size", "stored as", "budget", "predicted", "measured", "allocator reserved", "process peak", "seconds"];
+/// A column's name, and what it says of a row.
+type Column = (&'static str, fn(&Measurement) -> String);
 
-/// A block of rows for the decodes and one for the encodes of each adapter of each report.
+/// A block of rows for the decodes and one for the encodes of each adapter of each report, of images and of clips.
 pub(super) fn table(reports: &[MemoryReport]) -> String {
     let mut text = String::new();
     for (report, labels) in reports.iter().zip(labels(reports)) {
         for (adapter, label) in labels.iter().enumerate() {
-            for operation in Operation::ALL {
-                let is_own = |row: &&Measurement| row.adapter == adapter && row.operation == operation;
+            for runs in Runs::all() {
+                let is_own = |row: &&Measurement| row.adapter == adapter && Runs::of(row) == runs;
                 let rows: Vec<&Measurement> = report.measurements.iter().filter(is_own).collect();
                 if !rows.is_empty() {
-                    let (name, machine) = (operation.name(), &report.machine);
-                    text.push_str(&format!("{name}s on {label} ({} {})\n", machine.os, machine.arch));
-                    text.push_str(&block(&rows));
+                    let (name, machine) = (runs.name(), &report.machine);
+                    text.push_str(&format!("{name} on {label} ({} {})\n", machine.os, machine.arch));
+                    text.push_str(&block(&columns(runs), &rows));
                 }
             }
         }
@@ -27,11 +28,12 @@ pub(super) fn table(reports: &[MemoryReport]) -> String {
     text
 }
 
-fn block(rows: &[&Measurement]) -> String {
-    let cells: Vec<[String; 9]> =
-        std::iter::once(HEADER.map(str::to_owned)).chain(rows.iter().map(|row| cells(row))).collect();
+fn block(columns: &[Column], rows: &[&Measurement]) -> String {
+    let header = columns.iter().map(|(name, _)| (*name).to_owned()).collect();
+    let cells = rows.iter().map(|row| columns.iter().map(|(_, cell)| cell(row)).collect());
+    let cells: Vec<Vec<String>> = std::iter::once(header).chain(cells).collect();
     let width = |column: usize| cells.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
-    let widths: Vec<usize> = (0..HEADER.len()).map(width).collect();
+    let widths: Vec<usize> = (0..columns.len()).map(width).collect();
     let mut text = String::new();
     for (index, row) in cells.iter().enumerate() {
         let padded: Vec<String> = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}")).collect();
@@ -42,20 +44,36 @@ fn block(rows: &[&Measurement]) -> String {
     text
 }
 
-fn cells(row: &Measurement) -> [String; 9] {
-    let bytes = |bytes: Option<Bytes>| bytes.map_or("-".to_owned(), |bytes| bytes.to_string());
-    let measured = row.measured;
-    [
-        row.model.clone(),
-        row.size().to_string(),
-        storage_name(row).to_owned(),
-        bytes(row.budget),
-        bytes(row.predicted.map(|predicted| predicted.peak)),
-        bytes(measured.map(|measured| measured.ledger_peak)),
-        bytes(measured.and_then(|measured| measured.allocator_reserved)),
-        bytes(measured.and_then(|measured| measured.peak_rss)),
-        measured.map_or("-".to_owned(), |measured| format!("{:.2}", measured.seconds)),
-    ]
+/// The columns of a table of `runs`.
+fn columns(runs: Runs) -> Vec<Column> {
+    let what: [Column; 4] = [
+        ("model", |row| row.model.clone()),
+        ("size", |row| row.size().to_string()),
+        ("stored as", |row| storage_name(row).to_owned()),
+        ("budget", |row| bytes(row.budget)),
+    ];
+    let frames: Column = ("frames", |row| row.frames.unwrap_or(1).to_string());
+    let kept: [Column; 2] = [
+        ("kept", |row| bytes(row.predicted.and_then(|predicted| predicted.states).map(|states| states.total))),
+        ("in host memory", |row| bytes(row.predicted.map(|predicted| predicted.host))),
+    ];
+    let took: [Column; 5] = [
+        ("predicted", |row| bytes(row.predicted.map(|predicted| predicted.peak))),
+        ("measured", |row| bytes(row.measured.map(|measured| measured.ledger_peak))),
+        ("allocator reserved", |row| bytes(row.measured.and_then(|measured| measured.allocator_reserved))),
+        ("process peak", |row| bytes(row.measured.and_then(|measured| measured.peak_rss))),
+        ("seconds", |row| row.measured.map_or("-".to_owned(), |measured| format!("{:.2}", measured.seconds))),
+    ];
+    let mut columns: Vec<Column> = what.into_iter().chain(took).collect();
+    if runs.are_clips {
+        columns.insert(2, frames);
+        columns.splice(6..6, kept);
+    }
+    columns
+}
+
+fn bytes(bytes: Option<Bytes>) -> String {
+    bytes.map_or("-".to_owned(), |bytes| bytes.to_string())
 }
 
 /// How weights and activations are stored, for people.

@@ -1,14 +1,13 @@
 //! `wgvae plan --frames`: what a clip takes, whose parts have two plans.
 
 use serde_json::json;
-use wgvae::internals::clips::TimeFactor;
 use wgvae::{AutoencoderConfig, ClipPlans, DeviceLimits, Plan, Result, Storage, plan_clip_decode, plan_clip_encode};
 
 use super::{decode_options, encode_options};
-use crate::cli::clips::time_factor;
+use crate::cli::clips::parts;
 use crate::cli::report::{clip_json, plan_json};
 use crate::cli::task::Task;
-use crate::cli::{PlanArgs, input, to_json};
+use crate::cli::{PlanArgs, to_json};
 
 /// Plans `frames` pictures of a clip, and the parts that they are decoded or encoded in.
 ///
@@ -35,24 +34,6 @@ pub(super) fn plan(
         "clip": clip_json(&plans, frames, parts, args.size),
         "plan": plan_json(plans.of(parts > 1), limits),
     })))
-}
-
-/// In how many parts `frames` are decoded or encoded: one for each frame of latents.
-fn parts(config: &AutoencoderConfig, frames: u64) -> Result<u64> {
-    let factor = time_factor(config).ok_or_else(|| {
-        input("--frames", "a model for video with it", format!("{frames} with {}", config.network.name()))
-    })?;
-    factor.latents(frames).ok_or_else(|| {
-        let above = frames.saturating_add(factor.missing(frames));
-        let expected = format!("as many as latents have, such as {}{above}", below(factor, above));
-        input("--frames", expected, frames.to_string())
-    })
-}
-
-/// The number that latents have before `above`, and a word between.
-fn below(factor: TimeFactor, above: u64) -> String {
-    let latents = factor.latents(above).and_then(|latents| latents.checked_sub(1));
-    latents.and_then(|latents| factor.frames(latents)).map_or_else(String::new, |frames| format!("{frames} or "))
 }
 
 #[expect(clippy::cast_precision_loss, reason = "shown with a few digits")]

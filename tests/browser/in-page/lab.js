@@ -145,12 +145,12 @@ function sharedVae(folder) {
 }
 
 /**
- * A picture of noise, opaque unless `alpha` is less.
+ * A picture of noise, opaque unless `alpha` is less; another for each seed from 1.
  * @param {number} width
  * @param {number} height
  */
-function noise(width, height, alpha = 255) {
-  let state = 1;
+function noise(width, height, alpha = 255, seed = 1) {
+  let state = seed;
   const next = () => (state = (state * 48271) % 2147483647);
   const data = Uint8ClampedArray.from({ length: 4 * width * height }, (_, index) => (index % 4 === 3 ? alpha : next() % 256));
   return new ImageData(data, width, height);
@@ -177,7 +177,7 @@ function valuesOf({ data, width }, x = 0, y = 0, columns = width, rows = data.le
  * All frames of a clip as floats, and the memory that each part took.
  * @param {import('../../../web/src/index.js').Decoder} decoder
  * @param {import('../../../web/src/index.js').ClipInput} latents
- * @param {{ memoryBudget?: number }} [options]
+ * @param {import('../../../web/src/index.js').ClipOptions} [options]
  */
 async function clip(decoder, latents, options) {
   /** @type {{ frames: Float32Array[], peaks: number[], shape: readonly number[] }} */
@@ -188,6 +188,29 @@ async function clip(decoder, latents, options) {
     found.shape = shape;
   }
   return found;
+}
+
+/**
+ * All parts of a clip that is encoded, its moments if nothing else is said, and the memory that each took.
+ * @param {import('../../../web/src/index.js').Encoder} encoder
+ * @param {import('../../../web/src/index.js').ClipPictures} frames
+ * @param {import('../../../web/src/index.js').EncodeClipOptions} [options]
+ */
+async function encodeClip(encoder, frames, options) {
+  /** @type {{ parts: import('../../../web/src/index.js').EncodedPart[], peaks: number[] }} */
+  const found = { parts: [], peaks: [] };
+  for await (const part of encoder.encodeClip(frames, { output: 'moments', ...options })) {
+    found.parts.push(part);
+    found.peaks.push(encoder.report?.measured_peak_bytes ?? NaN);
+  }
+  return found;
+}
+
+/** The smallest budget that keeps a clip. The first part's may be less than that of the others, and is named first. @param {(memoryBudget: number) => unknown} plan */
+async function smallestBudget(plan) {
+  let budget = 1;
+  for (let tries = 0; tries < 4; tries += 1) budget = (await outcome(() => plan(budget))).error?.smallest ?? budget;
+  return budget;
 }
 
 /** Whether two arrays are the same to the last bit. @param {ArrayLike<number>} a @param {ArrayLike<number>} b */
@@ -242,6 +265,6 @@ async function streamFolders() {
 
 gpu.startWatching();
 
-export const lab = { wgvae, startWasm, gpu, outcome, describe, base64, pixels, filePixels, blob, levelsApart, isRight, open, openVae, shared, sharedVae, noise, canvasOf, valuesOf, isSame, clip, until, attempt, readAgain, streamFolders };
+export const lab = { wgvae, startWasm, gpu, outcome, describe, base64, pixels, filePixels, blob, levelsApart, isRight, open, openVae, shared, sharedVae, noise, canvasOf, valuesOf, isSame, clip, encodeClip, smallestBudget, until, attempt, readAgain, streamFolders };
 
 Object.assign(globalThis, { lab });

@@ -9,6 +9,7 @@ use wgvae::report::{Adapter, Measurement, MemoryReport, Operation};
 use super::is_exact;
 use crate::cli::memory::labels::distinct;
 use crate::cli::memory::rows::Row;
+use crate::cli::memory::runs::Runs;
 use crate::cli::memory::text::storage_name;
 
 /// The machines and their adapters.
@@ -35,35 +36,38 @@ pub(super) fn adapters(reports: &[MemoryReport], labels: &[Vec<String>]) -> Mark
     } } }
 }
 
-/// Every row, with a table for each adapter and operation.
+/// Every row, with a table for each adapter and kind of runs.
 pub(super) fn measurements(rows: &[Row<'_>], labels: &[Vec<String>]) -> Markup {
     html! {
-        p { "Memory in MiB, times in seconds. The last two columns are bytes per pixel and element, as counted and as reserved. The process's "
-            "peak includes GPU memory on CPU drivers." }
+        p { "Memory in MiB, times in seconds. The last two columns of images are bytes per pixel and element, as counted and as reserved. The "
+            "process's peak includes GPU memory on CPU drivers. Clips keep something from part to part, on the GPU or in host memory." }
         @for label in distinct(labels.iter().flatten()) {
-            @for operation in Operation::ALL {
-                @let own = of(rows, label, operation);
+            @for runs in Runs::all() {
+                @let own = of(rows, label, runs);
                 @if !own.is_empty() {
-                    h3 { (label) ": " (operation.name()) "s" }
-                    (measurements_of(operation, &own))
+                    h3 { (label) ": " (runs.name()) }
+                    (measurements_of(runs, &own))
                 }
             }
         }
     }
 }
 
-fn of<'a>(rows: &[Row<'a>], adapter: &str, operation: Operation) -> Vec<&'a Measurement> {
-    let own = rows.iter().filter(|row| row.adapter == adapter && row.measurement.operation == operation);
+fn of<'a>(rows: &[Row<'a>], adapter: &str, runs: Runs) -> Vec<&'a Measurement> {
+    let own = rows.iter().filter(|row| row.adapter == adapter && Runs::of(row.measurement) == runs);
     own.map(|row| row.measurement).collect()
 }
 
-fn measurements_of(operation: Operation, rows: &[&Measurement]) -> Markup {
+fn measurements_of(runs: Runs, rows: &[&Measurement]) -> Markup {
     html! { div.scroll { table {
         thead { tr {
-            th { "model" } th { "size" } th { "stored as" } th.num { "budget" }
-            th.num { "predicted" } th.num { "measured" } th { "equal" } th.num { "allocated" } th.num { "reserved" }
-            th.num { "process" } th.num { "load" } th.num { "prepare" } th.num { (operation.name()) }
-            th.num { "counted" } th.num { "reserved" }
+            th { "model" } th { "size" }
+            @if runs.are_clips { th.num { "frames" } }
+            th { "stored as" } th.num { "budget" } th.num { "predicted" }
+            @if runs.are_clips { th.num { "kept" } th.num { "in host memory" } }
+            th.num { "measured" } th { "equal" } th.num { "allocated" } th.num { "reserved" }
+            th.num { "process" } th.num { "load" } th.num { "prepare" } th.num { (runs.operation.name()) }
+            @if !runs.are_clips { th.num { "counted" } th.num { "reserved" } }
         } }
         tbody { @for row in rows { (measurement(row)) } }
     } } }
@@ -75,11 +79,16 @@ fn measurement(row: &Measurement) -> Markup {
     html! { tr.failed[row.error.is_some()] {
         th scope="row" { (row.model) }
         td { (row.size()) }
+        @if row.is_clip() { td.num { (shown(row.frames, |frames| frames.to_string())) } }
         td { (storage_name(row)) }
         td.num { (shown(row.budget, mib)) }
         td.num { (shown(row.predicted.map(|predicted| predicted.peak), mib)) }
+        @if row.is_clip() {
+            td.num { (shown(row.predicted.and_then(|predicted| predicted.states).map(|states| states.total), mib)) }
+            td.num { (shown(row.predicted.map(|predicted| predicted.host), mib)) }
+        }
         @if let Some(error) = &row.error {
-            td.wrap colspan="10" { "failed: " (error) }
+            td.wrap colspan=(if row.is_clip() { 8 } else { 10 }) { "failed: " (error) }
         } @else {
             td.num { (shown(measured.map(|measured| measured.ledger_peak), mib)) }
             td { @if is_exact(row) { "yes" } @else { "no" } }
@@ -89,8 +98,10 @@ fn measurement(row: &Measurement) -> Markup {
             td.num { (shown(measured.map(|measured| measured.load_seconds), seconds)) }
             td.num { (shown(measured.map(|measured| measured.prepare_seconds), seconds)) }
             td.num { (shown(measured.map(|measured| measured.seconds), seconds)) }
-            td.num { (shown(counted, whole)) }
-            td.num { (shown(reserved, whole)) }
+            @if !row.is_clip() {
+                td.num { (shown(counted, whole)) }
+                td.num { (shown(reserved, whole)) }
+            }
         }
     } }
 }
@@ -159,14 +170,14 @@ pub(super) fn reserve_ratios(rows: &[Row<'_>]) -> Markup {
     } } }
 }
 
-/// The estimates for every picture that was measured whole, once for each model, operation, size and storage.
+/// The estimates for every image that was measured whole, once for each model, operation, size and storage.
 pub(super) fn estimates(rows: &[Row<'_>]) -> Markup {
     let mut seen = Vec::new();
     let mut unique = Vec::new();
     for row in rows {
         let one = row.measurement;
         let key = (&one.model, one.operation, one.width, one.height, one.element_bytes());
-        if one.budget.is_none() && one.measured.is_some() && !seen.contains(&key) {
+        if one.budget.is_none() && !one.is_clip() && one.measured.is_some() && !seen.contains(&key) {
             seen.push(key);
             unique.push(one);
         }

@@ -1,0 +1,120 @@
+"""The nodes: load, decode, encode. By ComfyUI's documented protocol of classes (its first version)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal
+
+import torch
+import wgvae
+
+import comfy.model_management
+import comfy.utils
+import folder_paths
+
+_BUDGET = ("STRING", {"default": "", "tooltip": "The most GPU memory to take, such as 2GiB. Empty: what a whole image takes."})
+
+
+class WgvaeLoader:
+    """Opens a model of ComfyUI's vae folder."""
+
+    CATEGORY = "wgvae"
+    RETURN_TYPES = ("WGVAE",)
+    RETURN_NAMES = ("vae",)
+    FUNCTION = "load"
+
+    @classmethod
+    def INPUT_TYPES(cls) -> dict[str, Any]:
+        return {
+            "required": {
+                "vae_name": (folder_paths.get_filename_list("vae"),),
+                "precision": (["auto", "f16", "f32"],),
+            },
+            "optional": {
+                "adapter": ("STRING", {"default": "", "tooltip": "Part of a GPU's name, or its index. Empty: the best."}),
+                "family": ("STRING", {"default": "", "tooltip": "Where the file does not say which model it is: sdxl, flux1 and others."}),
+            },
+        }
+
+    def load(self, vae_name: str, precision: Literal["auto", "f16", "f32"], adapter: str = "", family: str = "") -> tuple[wgvae.Vae]:
+        path = folder_paths.get_full_path_or_raise("vae", vae_name)
+        return (wgvae.Vae.from_pretrained(path, precision=precision, adapter=adapter or None, family=family or None),)
+
+
+class WgvaeDecode:
+    """Latents to images, exactly and without tiles. A clip becomes a batch of its frames."""
+
+    CATEGORY = "wgvae"
+    RETURN_TYPES = ("IMAGE",)
+    FUNCTION = "decode"
+
+    @classmethod
+    def INPUT_TYPES(cls) -> dict[str, Any]:
+        return {"required": {"samples": ("LATENT",), "vae": ("WGVAE",)}, "optional": {"memory_budget": _BUDGET}}
+
+    def decode(self, samples: dict[str, Any], vae: wgvae.Vae, memory_budget: str = "") -> tuple[torch.Tensor]:
+        latents = samples["samples"].detach().float().cpu()
+        budget, unscaled = memory_budget or None, _unscaled(vae)
+        factor = vae.facts["latent_factor"][unscaled]
+        height, width = (side * factor for side in latents.shape[-2:])
+        if latents.ndim == 5:
+            clip = vae.clip()
+            _make_room(clip.plan(height, width, budget, unscaled=unscaled))
+            parts = [clip.decode(one[None], output="float", unscaled=unscaled, memory_budget=budget, progress=_bar()) for one in latents]
+            images = torch.cat([torch.from_numpy(part)[0].movedim(0, 1) for part in parts])
+        else:
+            _make_room(vae.plan(height, width, budget, unscaled=unscaled))
+            images = torch.from_numpy(vae.decode(latents, output="float", unscaled=unscaled, memory_budget=budget, progress=_bar()))
+        return ((images.movedim(1, -1) / 2 + 0.5).clamp(0, 1),)
+
+
+class WgvaeEncode:
+    """Images to latents, the middle of their distribution. What fills no latent is cut off at the edges, as ComfyUI does it."""
+
+    CATEGORY = "wgvae"
+    RETURN_TYPES = ("LATENT",)
+    FUNCTION = "encode"
+
+    @classmethod
+    def INPUT_TYPES(cls) -> dict[str, Any]:
+        return {"required": {"pixels": ("IMAGE",), "vae": ("WGVAE",)}, "optional": {"memory_budget": _BUDGET}}
+
+    def encode(self, pixels: torch.Tensor, vae: wgvae.Vae, memory_budget: str = "") -> tuple[dict[str, torch.Tensor]]:
+        budget, unscaled = memory_budget or None, _unscaled(vae)
+        factor = vae.facts["latent_factor"][unscaled]
+        _, rows, columns, _ = pixels.shape
+        height, width = rows // factor * factor, columns // factor * factor
+        top, left = (rows - height) // 2, (columns - width) // 2
+        images = pixels[:, top : top + height, left : left + width, :3].detach().float().cpu().movedim(-1, 1) * 2 - 1
+        _make_room(vae.plan(height, width, budget, encode=True, unscaled=unscaled))
+        latents = vae.encode(images, unscaled=unscaled, memory_budget=budget, progress=_bar())
+        return ({"samples": torch.from_numpy(latents)},)
+
+
+def _unscaled(vae: wgvae.Vae) -> bool:
+    """ComfyUI's latents are the VAE's own, but for FLUX.2, whose are packed and scaled as the diffusion model has them."""
+    return int(vae.config["patch"]) == 1
+
+
+def _make_room(plan: wgvae.Plan) -> None:
+    """ComfyUI does not see what wgvae takes: it is asked to free as much, which is known before."""
+    comfy.model_management.free_memory(plan.peak_bytes, comfy.model_management.get_torch_device())
+
+
+def _bar() -> Callable[[wgvae.Progress], None]:
+    """Shows progress, and stops when the user says so: nodes run in a thread that Ctrl-C does not reach."""
+    bar = comfy.utils.ProgressBar(1000)
+
+    def tell(progress: wgvae.Progress) -> None:
+        comfy.model_management.throw_exception_if_processing_interrupted()
+        bar.update_absolute(round(1000 * progress.fraction), 1000)
+
+    return tell
+
+
+NODE_CLASS_MAPPINGS = {"WgvaeLoader": WgvaeLoader, "WgvaeDecode": WgvaeDecode, "WgvaeEncode": WgvaeEncode}
+NODE_DISPLAY_NAME_MAPPINGS = {
+    "WgvaeLoader": "Load VAE (wgvae)",
+    "WgvaeDecode": "VAE Decode (wgvae)",
+    "WgvaeEncode": "VAE Encode (wgvae)",
+}

@@ -1,0 +1,114 @@
+//! Decodes and encodes of clips, part by part: what comes of a part is handed to Python before the next begins.
+
+use pollster::block_on;
+use pyo3::prelude::*;
+use wgvae::internals::clips::TimeFactor;
+use wgvae::{Directions, Error, LoadOptions, Pixels};
+
+use crate::arrays::{Array, Values, array};
+use crate::device::Device;
+use crate::errors::{Stop, wrong};
+use crate::images::{add_rgb, check_multiple, image_axes, image_of, latent_size, latents_of, small, wanted_of};
+use crate::options::Options;
+use crate::watch::Watch;
+
+/// Decodes latents `[t, c, h, w]`, and calls `take` with the frames of each part: levels `[f, h, w, 3]` or floats `[f, 3, h, w]`.
+///
+/// # Errors
+/// See [`wgvae::Clip::decode`]; what `take` raised.
+pub(crate) fn decode(
+    device: &Device,
+    load: LoadOptions,
+    latents: &Array,
+    take: &Py<PyAny>,
+    options: &Options,
+    watch: &mut Watch,
+) -> Result<(), Stop> {
+    let decode = options.decode()?;
+    let [count, channels, height, width] = *latents.shape() else {
+        return Err(wrong("latents", "a shape [t, c, h, w]", format!("{:?}", latents.shape())).into());
+    };
+    if latents.shape().contains(&0) {
+        return Err(wrong("latents", "no empty axes", format!("{:?}", latents.shape())).into());
+    }
+    let mut turn = device.turn()?;
+    let vae = turn.load(LoadOptions { directions: Directions::Decode, clips: true, ..load })?;
+    let size = latent_size(vae.config(), options.unscaled, channels, (height, width))?;
+    let image = vae.config().image_size(size, options.unscaled || load.unscaled);
+    let (columns, rows) = (image.width as usize, image.height as usize);
+    let mut clip = block_on(vae.decode_clip(size, options.unscaled, &decode))?;
+    watch.images = small(count);
+    for index in 0..count {
+        watch.image = small(index);
+        let part = latents_of(latents.image(index)?, [channels, height, width], index)?;
+        let part = if options.unscaled { part.unscaled() } else { part };
+        let (mut levels, mut floats, mut frames) = (Vec::new(), Vec::new(), 0);
+        let mut keep = |pixels: Pixels| {
+            frames += 1;
+            match pixels {
+                Pixels::Rgba8(pixels) => {
+                    add_rgb(&mut levels, &pixels);
+                }
+                Pixels::Raw(values) => floats.extend(values),
+            }
+            Ok(())
+        };
+        watch.control(|control| block_on(clip.decode(&part, 0, control, &mut keep)))?;
+        hand(take, |py| {
+            if options.floats() {
+                array(py, floats, &[frames, 3, rows, columns])
+            } else {
+                array(py, levels, &[frames, rows, columns, 3])
+            }
+        })?;
+    }
+    Ok(())
+}
+
+/// Encodes frames, levels `[t, h, w, 3]` or floats `[t, 3, h, w]`, and calls `take` with the latents of each part, `[1, c, h, w]`.
+///
+/// # Errors
+/// See [`wgvae::Clip::encode`]; what `take` raised.
+pub(crate) fn encode(
+    device: &Device,
+    load: LoadOptions,
+    frames: &Array,
+    take: &Py<PyAny>,
+    options: &Options,
+    watch: &mut Watch,
+) -> Result<(), Stop> {
+    let (encode, wanted) = (options.encode()?, options.wanted());
+    let (count, size) = image_axes(frames)?;
+    let mut turn = device.turn()?;
+    let vae = turn.load(LoadOptions { directions: Directions::Encode, clips: true, ..load })?;
+    check_multiple(size, vae.config().latent_factor(!options.is_scaled()))?;
+    let factor = TimeFactor::new(vae.config().temporal_factor()).ok_or(Error::Cancelled)?;
+    let parts = factor.latents(count as u64).ok_or_else(|| {
+        let next = (count as u64).saturating_add(factor.missing(count as u64));
+        wrong("frames", format!("as many as latents have, such as {next}"), count.to_string())
+    })?;
+    let mut clip = block_on(vae.encode_clip(size, &encode))?;
+    (watch.image, watch.images) = (0, u32::try_from(parts).unwrap_or(u32::MAX));
+    let mut next = 0;
+    while next < count {
+        let many = clip.wants() as usize;
+        let mut values = Vec::new();
+        for index in next..next + many {
+            values.extend_from_slice(image_of(frames.image(index)?, 1, size)?.image(0).unwrap_or_default());
+        }
+        let images = image_of(Values::Floats(values), many, size)?;
+        let (moments, _) = watch.control(|control| block_on(clip.encode(&images, control)))?;
+        let latents = wanted_of(clip.vae(), moments, wanted, options.unscaled, watch.image as usize)?;
+        let shape = [&[1], latents.shape.as_slice()].concat();
+        hand(take, |py| array(py, latents.data, &shape))?;
+        next += many;
+        watch.image += 1;
+    }
+    Ok(())
+}
+
+/// Calls `take` with what `make` makes.
+fn hand(take: &Py<PyAny>, make: impl FnOnce(Python<'_>) -> PyResult<Py<PyAny>>) -> Result<(), Stop> {
+    let taken = Python::try_attach(|py| take.call1(py, (make(py)?,)).map(drop));
+    Ok(taken.unwrap_or(Ok(()))?)
+}

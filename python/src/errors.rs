@@ -1,0 +1,126 @@
+//! Errors of the crate as the exceptions of `wgvae.errors`: each with its fields.
+
+use pyo3::IntoPyObjectExt as _;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use wgvae::{DeviceError, Error};
+
+/// Name and value of a field.
+type Field = (&'static str, Py<PyAny>);
+
+/// What ended a piece of work.
+#[derive(Debug)]
+pub(crate) enum Stop {
+    /// The crate.
+    Wgvae(Error),
+    /// Python: a signal, or a callback.
+    Python(PyErr),
+}
+
+impl From<Error> for Stop {
+    fn from(error: Error) -> Self {
+        Self::Wgvae(error)
+    }
+}
+
+impl From<PyErr> for Stop {
+    fn from(error: PyErr) -> Self {
+        Self::Python(error)
+    }
+}
+
+impl Stop {
+    /// The exception to raise.
+    pub(crate) fn into_exception(self, py: Python<'_>) -> PyErr {
+        match self {
+            Self::Wgvae(error) => exception(py, error),
+            Self::Python(error) => error,
+        }
+    }
+}
+
+/// The crate's error about an argument.
+pub(crate) fn wrong(what: impl Into<String>, expected: impl Into<String>, found: impl Into<String>) -> Error {
+    Error::Input { what: what.into(), expected: expected.into(), found: found.into() }
+}
+
+/// The exception for an argument.
+pub(crate) fn input(py: Python<'_>, what: &str, expected: &str, found: &str) -> PyErr {
+    exception(py, wrong(what, expected, found))
+}
+
+/// The exception for a bug of ours.
+pub(crate) fn internal(py: Python<'_>, message: &str) -> PyErr {
+    raise(py, "InternalError", message, Ok(Vec::new()))
+}
+
+/// The exception for `error`.
+pub(crate) fn exception(py: Python<'_>, error: Error) -> PyErr {
+    let message = error.to_string();
+    let (class, fields) = described(py, error);
+    raise(py, class, &message, fields)
+}
+
+fn raise(py: Python<'_>, class: &str, message: &str, fields: PyResult<Vec<Field>>) -> PyErr {
+    let make = || -> PyResult<PyErr> {
+        let keywords = PyDict::new(py);
+        for (name, value) in fields? {
+            keywords.set_item(name, value)?;
+        }
+        let class = py.import("wgvae.errors")?.getattr(class)?;
+        Ok(PyErr::from_value(class.call((message,), Some(&keywords))?))
+    };
+    make().unwrap_or_else(|error| error)
+}
+
+/// Names and values as Python has them.
+macro_rules! fields {
+    ($py:ident, $class:literal, $($name:ident),*) => {
+        ($class, (|| Ok(vec![$((stringify!($name), $name.into_py_any($py)?)),*]))())
+    };
+}
+
+/// Its class, and its fields.
+fn described(py: Python<'_>, error: Error) -> (&'static str, PyResult<Vec<Field>>) {
+    match error {
+        Error::Format { file, problem } => fields!(py, "FormatError", file, problem),
+        Error::Tensor { tensor, expected, found } => fields!(py, "TensorError", tensor, expected, found),
+        Error::MissingTensors { file, tensors } => fields!(py, "MissingTensorsError", file, tensors),
+        Error::Config { field, expected, found } => fields!(py, "ConfigError", field, expected, found),
+        Error::Input { what, expected, found } => fields!(py, "InputError", what, expected, found),
+        Error::Budget { budget, image, smallest, seconds } => {
+            let (budget, smallest, width, height) = (budget.0, smallest.0, image.width, image.height);
+            fields!(py, "BudgetError", budget, smallest, seconds, width, height)
+        }
+        Error::TooLarge { what, needed, limit } => {
+            let (needed, limit) = (needed.0, limit.0);
+            fields!(py, "TooLargeError", what, needed, limit)
+        }
+        Error::NotFinite { column, row } => fields!(py, "NotFiniteError", column, row),
+        Error::HostMemory { what, needed } => {
+            let needed = needed.0;
+            fields!(py, "HostMemoryError", what, needed)
+        }
+        Error::Device(error) => device(py, error),
+        Error::Io { path, source } => {
+            let (filename, errno, strerror) = (path, source.raw_os_error(), source.to_string());
+            fields!(py, "FileError", filename, errno, strerror)
+        }
+        Error::Cancelled => ("Cancelled", Ok(Vec::new())),
+        _ => ("Error", Ok(Vec::new())),
+    }
+}
+
+fn device(py: Python<'_>, error: DeviceError) -> (&'static str, PyResult<Vec<Field>>) {
+    match error {
+        DeviceError::NoAdapter(reason) => fields!(py, "NoAdapterError", reason),
+        DeviceError::TooSmall { adapter, limit, needed, found } => {
+            fields!(py, "AdapterTooSmallError", adapter, limit, needed, found)
+        }
+        DeviceError::Refused { adapter, reason } => fields!(py, "DeviceRefusedError", adapter, reason),
+        DeviceError::OutOfMemory { doing, reason } => fields!(py, "DeviceMemoryError", doing, reason),
+        DeviceError::Lost { doing, reason } => fields!(py, "DeviceLostError", doing, reason),
+        DeviceError::Failed { doing, reason } => fields!(py, "DeviceFailedError", doing, reason),
+        _ => ("DeviceError", Ok(Vec::new())),
+    }
+}

@@ -1,0 +1,231 @@
+//! Decodes and encodes of images, one after the other.
+
+use pollster::block_on;
+use pyo3::prelude::*;
+use wgvae::internals::picture::{Levels, Picture};
+use wgvae::{
+    AutoencoderConfig, Directions, Encoded, Error, HostTensor, Images, Latents, LoadOptions, Pixels, Posterior,
+    RowPixels, Rows, Size, Vae,
+};
+
+use crate::arrays::{Array, Values, array, reserve};
+use crate::device::Device;
+use crate::errors::{Stop, wrong};
+use crate::options::{Options, Wanted};
+use crate::watch::Watch;
+
+/// Images that became an array.
+#[derive(Debug)]
+pub(crate) enum Stack {
+    Levels(Vec<u8>, [usize; 4]),
+    Floats(Vec<f32>, [usize; 4]),
+}
+
+impl Stack {
+    /// The array.
+    ///
+    /// # Errors
+    /// See [`array`].
+    pub(crate) fn into_array(self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        match self {
+            Self::Levels(data, shape) => array(py, data, &shape),
+            Self::Floats(data, shape) => array(py, data, &shape),
+        }
+    }
+}
+
+/// Decodes latents `[n, c, h, w]` to levels `[n, h, w, 3]` or floats `[n, 3, h, w]`.
+///
+/// # Errors
+/// See [`Vae::decode_rows`].
+pub(crate) fn decode(
+    device: &Device,
+    load: LoadOptions,
+    latents: &Array,
+    options: &Options,
+    watch: &mut Watch,
+) -> Result<Stack, Stop> {
+    let decode = options.decode()?;
+    let [count, channels, height, width] = axes("latents", "[n, c, h, w]", latents.shape())?;
+    let mut turn = device.turn()?;
+    let vae = turn.load(LoadOptions { directions: Directions::Decode, clips: false, ..load })?;
+    let size = latent_size(vae.config(), options.unscaled, channels, (height, width))?;
+    let result = vae.plan(size, &decode)?.result.size;
+    let (columns, rows) = (result.width as usize, result.height as usize);
+    let whole = count.saturating_mul(columns * rows * 3);
+    let (mut levels, mut floats) = (Vec::new(), Vec::new());
+    if options.floats() {
+        reserve(&mut floats, whole, "the images")?;
+    } else {
+        reserve(&mut levels, whole, "the images")?;
+    }
+    watch.images = small(count);
+    for index in 0..count {
+        watch.image = small(index);
+        let latents = latents_of(latents.image(index)?, [channels, height, width], index)?;
+        let latents = if options.unscaled { latents.unscaled() } else { latents };
+        if options.floats() {
+            let decoded = watch.control(|control| block_on(vae.decode(&latents, 0, &decode, control)))?;
+            if let Pixels::Raw(values) = decoded.pixels {
+                floats.extend(values);
+            }
+        } else {
+            let mut place = |rows: Rows<'_>| {
+                if let RowPixels::Rgba8(pixels) = rows.pixels {
+                    add_rgb(&mut levels, pixels);
+                }
+                Ok(())
+            };
+            watch.control(|control| block_on(vae.decode_rows(&latents, 0, &decode, control, &mut place)))?;
+        }
+    }
+    Ok(if options.floats() {
+        Stack::Floats(floats, [count, 3, rows, columns])
+    } else {
+        Stack::Levels(levels, [count, rows, columns, 3])
+    })
+}
+
+/// Encodes levels `[n, h, w, 3]` or floats `[n, 3, h, w]` to latents `[n, c, h, w]`, or moments `[n, 2c, h, w]`.
+///
+/// # Errors
+/// See [`Vae::encode`].
+pub(crate) fn encode(
+    device: &Device,
+    load: LoadOptions,
+    images: &Array,
+    options: &Options,
+    watch: &mut Watch,
+) -> Result<Stack, Stop> {
+    let (encode, wanted) = (options.encode()?, options.wanted());
+    let (count, size) = image_axes(images)?;
+    let mut turn = device.turn()?;
+    let vae = turn.load(LoadOptions { directions: Directions::Encode, clips: false, ..load })?;
+    check_multiple(size, vae.config().latent_factor(!options.is_scaled()))?;
+    vae.plan_encode(size, &encode)?;
+    watch.images = small(count);
+    let (mut data, mut shape) = (Vec::new(), [count, 0, 0, 0]);
+    for index in 0..count {
+        watch.image = small(index);
+        let image = image_of(images.image(index)?, 1, size)?;
+        let Encoded { moments, .. } = watch.control(|control| block_on(vae.encode(&image, 0, &encode, control)))?;
+        let latents = wanted_of(vae, moments, wanted, options.unscaled, index)?;
+        if index == 0 {
+            shape = [count, latents.shape[0], latents.shape[1], latents.shape[2]];
+            reserve(&mut data, count.saturating_mul(latents.data.len()), "the latents")?;
+        }
+        data.extend(latents.data);
+    }
+    Ok(Stack::Floats(data, shape))
+}
+
+/// Adds the colours of RGBA `pixels` to `levels`.
+pub(crate) fn add_rgb(levels: &mut Vec<u8>, pixels: &[u8]) {
+    levels.extend(pixels.as_chunks::<4>().0.iter().flat_map(|[red, green, blue, _]| [*red, *green, *blue]));
+}
+
+/// What is wanted of an encoder's output for image `index`.
+///
+/// # Errors
+/// Where a sample is wanted of an encoder that gives no distribution.
+pub(crate) fn wanted_of(
+    vae: &Vae,
+    moments: HostTensor,
+    wanted: Wanted,
+    unscaled: bool,
+    index: usize,
+) -> wgvae::Result<HostTensor> {
+    let posterior = |moments| Posterior::new(moments, vae.config().latent_channels);
+    let own = match wanted {
+        Wanted::Moments => return Ok(moments),
+        Wanted::Mode => posterior(moments)?.into_mode(),
+        Wanted::Sample(seed) => posterior(moments)?.sample(seed, small(index))?,
+    };
+    if unscaled { Ok(own) } else { vae.scale_latents(&own) }
+}
+
+/// The four axes of `shape`, none of which is empty.
+fn axes(what: &str, expected: &str, shape: &[usize]) -> wgvae::Result<[usize; 4]> {
+    match *shape {
+        [n, a, b, c] if n > 0 && a > 0 && b > 0 && c > 0 => Ok([n, a, b, c]),
+        _ => Err(wrong(what, format!("a shape {expected} without empty axes"), format!("{shape:?}"))),
+    }
+}
+
+/// The size of latents of so many channels, which the model has to have.
+///
+/// # Errors
+/// For other channels, with the families that have them.
+pub(crate) fn latent_size(
+    config: &AutoencoderConfig,
+    unscaled: bool,
+    channels: usize,
+    (height, width): (usize, usize),
+) -> wgvae::Result<Size> {
+    if small(channels) != config.channels(unscaled) {
+        // A latent of each channel, to ask what fits: what was given may be as large as it likes.
+        let channels = channels.min(1 << 16);
+        let pixel = Latents::new(HostTensor { shape: vec![1, channels, 1, 1], data: vec![0.0; channels] })?;
+        pixel.check_channels(config, unscaled)?;
+    }
+    Ok(Size { width: small(width), height: small(height) })
+}
+
+/// Latents `[c, h, w]` as they were given.
+///
+/// # Errors
+/// For values that are not finite.
+pub(crate) fn latents_of(values: Values, shape: [usize; 3], index: usize) -> wgvae::Result<Latents> {
+    let data = match values {
+        Values::Floats(data) => data,
+        Values::Levels(_) => return Err(wrong("latents", "floats", "uint8")),
+    };
+    Latents::new(HostTensor { shape: shape.to_vec(), data }).map_err(|error| match error {
+        Error::Input { what, expected, found } => wrong(format!("{what} {index}"), expected, found),
+        other => other,
+    })
+}
+
+/// How many images, and their size.
+///
+/// # Errors
+/// For other shapes.
+pub(crate) fn image_axes(images: &Array) -> wgvae::Result<(usize, Size)> {
+    let expected = if images.has_levels() { "[n, h, w, 3]" } else { "[n, 3, h, w]" };
+    let [count, second, third, fourth] = axes("images", expected, images.shape())?;
+    let (channels, height, width) = if images.has_levels() { (fourth, second, third) } else { (second, third, fourth) };
+    if channels != 3 {
+        let which = if images.has_levels() { "uint8" } else { "floats" };
+        return Err(wrong("images", format!("a shape {expected} of {which}"), format!("{:?}", images.shape())));
+    }
+    Ok((count, Size { width: small(width), height: small(height) }))
+}
+
+/// Images of `size` as they were given: floats as they are, levels as diffusers reads them.
+///
+/// # Errors
+/// For values that are not finite.
+pub(crate) fn image_of(values: Values, count: usize, size: Size) -> wgvae::Result<Images> {
+    let data = match values {
+        Values::Floats(data) => data,
+        Values::Levels(levels) => Picture { size, levels: Levels::Eight(levels) }.to_floats(),
+    };
+    Images::new(HostTensor { shape: vec![count, 3, size.height as usize, size.width as usize], data })
+}
+
+/// Fails unless latents fill images of `size`.
+///
+/// # Errors
+/// [`Error::Input`].
+pub(crate) fn check_multiple(size: Size, factor: u32) -> wgvae::Result<()> {
+    let fits = |extent: u32| extent > 0 && extent.is_multiple_of(factor);
+    if fits(size.width) && fits(size.height) {
+        return Ok(());
+    }
+    Err(wrong("size", format!("multiples of {factor} pixels each way, as the model has"), format!("{size} pixels")))
+}
+
+/// The number as the crate counts; what is beyond is as good as its largest.
+pub(crate) fn small(number: usize) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
+}

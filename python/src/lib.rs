@@ -1,0 +1,63 @@
+//! The native half of the Python package `wgvae`: translates Python's types. What users see is in `wgvae/`.
+
+mod arrays;
+mod clip;
+mod device;
+mod errors;
+mod images;
+mod model;
+mod options;
+mod watch;
+
+use std::time::Duration;
+
+use pyo3::prelude::*;
+
+/// How long to wait for another thread before looking for signals again.
+const SIGNALS: Duration = Duration::from_millis(50);
+
+/// What `wgvae` is made of. Not for users: it changes without notice.
+#[pymodule(name = "_native")]
+mod wgvae_native {
+    use pyo3::prelude::*;
+
+    use super::device::Source;
+    #[pymodule_export]
+    use super::model::Model;
+    use super::{errors, watch};
+    use std::path::PathBuf;
+
+    /// Version of the crate.
+    #[pymodule_export]
+    const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+    /// The adapters as JSON, best first.
+    #[pyfunction]
+    fn adapters(py: Python<'_>) -> PyResult<String> {
+        let found = watch::run(py, None, |_| Ok(pollster::block_on(wgvae::adapters(None))?))?;
+        let reports: Vec<_> = found.iter().map(|(_, report)| report).collect();
+        serde_json::to_string(&reports).map_err(|error| errors::internal(py, &error.to_string()))
+    }
+
+    /// A model's files and configuration as JSON, without a device.
+    #[pyfunction]
+    fn inspect(py: Python<'_>, path: PathBuf, family: Option<String>) -> PyResult<String> {
+        let source = Source { path, family, variant: wgvae::Variant::Default };
+        watch::run(py, None, |_| {
+            let checkpoint = source.open()?;
+            let files: Vec<&str> = checkpoint.files().map(|(name, _)| name).collect();
+            Ok(serde_json::json!({ "files": files, "config": checkpoint.config() }).to_string())
+        })
+    }
+
+    /// The number of bytes that `text` means, such as 512MiB: as the command line reads it.
+    #[pyfunction]
+    fn parse_bytes(py: Python<'_>, text: &str) -> PyResult<u64> {
+        match parse_size::parse_size(text) {
+            Ok(bytes) if bytes > 0 => Ok(bytes),
+            _ => {
+                Err(errors::input(py, "memory_budget", "bytes, such as \"512MiB\" or \"1.5GB\"", &format!("{text:?}")))
+            }
+        }
+    }
+}

@@ -1,0 +1,274 @@
+//! A model on a device, as Python holds it.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use pyo3::prelude::*;
+use serde_json::json;
+use wgvae::{
+    Checkpoint, Directions, Gpu, GpuOptions, LatentScale, LoadOptions, Precision, Size, Variant, check_decoder,
+    check_encoder,
+};
+
+use crate::arrays::Array;
+use crate::clip;
+use crate::device::{Device, Source};
+use crate::errors::{Stop, input};
+use crate::images::{self, check_multiple};
+use crate::options::{Options, precision};
+use crate::watch::{Watch, run};
+
+/// A model on a device. Several threads may use it: they take turns.
+#[pyclass(frozen, module = "wgvae._native")]
+#[derive(Debug)]
+pub(crate) struct Model {
+    /// None once it is closed.
+    device: Mutex<Option<Arc<Device>>>,
+    /// The process that made it: a device is of no use to its children.
+    process: u32,
+    precision: Precision,
+    /// Whether the scale of the latents is known.
+    scaled: bool,
+    /// Facts about the model and its device, as JSON.
+    facts: String,
+}
+
+#[pymethods]
+impl Model {
+    /// Opens a model's files and a device. Reads headers only.
+    #[staticmethod]
+    #[pyo3(signature = (path, family, fp16, adapter, precision_))]
+    fn open(
+        py: Python<'_>,
+        path: PathBuf,
+        family: Option<String>,
+        fp16: bool,
+        adapter: Option<String>,
+        precision_: &str,
+    ) -> PyResult<Self> {
+        let precision = precision(precision_).map_err(|error| Stop::from(error).into_exception(py))?;
+        let variant = if fp16 { Variant::Fp16 } else { Variant::Default };
+        let source = Source { path, family, variant };
+        let (device, scaled, facts) = run(py, None, |_| {
+            let checkpoint = source.open()?;
+            let options = GpuOptions { adapter, ..GpuOptions::default() };
+            let gpu = pollster::block_on(Gpu::request(&options))?;
+            let facts = facts(&checkpoint, &gpu, precision).to_string();
+            let scaled = matches!(checkpoint.scale(), LatentScale::Known { .. });
+            drop(checkpoint);
+            Ok((Arc::new(Device::new(source, gpu)), scaled, facts))
+        })?;
+        Ok(Self { device: Mutex::new(Some(device)), process: std::process::id(), precision, scaled, facts })
+    }
+
+    /// Facts about the model and its device, as JSON.
+    #[getter]
+    fn facts(&self) -> &str {
+        &self.facts
+    }
+
+    /// Whether it was closed.
+    #[getter]
+    fn closed(&self, py: Python<'_>) -> PyResult<bool> {
+        self.check_process(py)?;
+        Ok(self.device.lock().is_none())
+    }
+
+    /// Gives the device up once calls that run have ended.
+    fn close(&self, py: Python<'_>) -> PyResult<()> {
+        self.check_process(py)?;
+        let device = self.device.lock().take();
+        py.detach(|| drop(device));
+        Ok(())
+    }
+
+    /// GPU memory in bytes: what is held now, and the most that was.
+    fn memory(&self, py: Python<'_>) -> PyResult<(u64, u64)> {
+        let device = self.device(py)?;
+        Ok((device.gpu.ledger().current().0, device.gpu.ledger().peak().0))
+    }
+
+    /// See `wgvae.Vae.decode`.
+    fn decode(
+        &self,
+        py: Python<'_>,
+        latents: &Bound<'_, PyAny>,
+        bfloat16: bool,
+        options: Options,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<Py<PyAny>> {
+        let device = self.device(py)?;
+        let latents = Array::new(latents, "latents", bfloat16, false).map_err(|stop| stop.into_exception(py))?;
+        let load = self.load_options(&options);
+        run(py, progress, |watch| {
+            self.check_scale(&device, options.is_scaled())?;
+            images::decode(&device, load, &latents, &options, watch)
+        })?
+        .into_array(py)
+    }
+
+    /// See `wgvae.Vae.encode`.
+    fn encode(
+        &self,
+        py: Python<'_>,
+        images: &Bound<'_, PyAny>,
+        bfloat16: bool,
+        options: Options,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<Py<PyAny>> {
+        let device = self.device(py)?;
+        let images = Array::new(images, "images", bfloat16, true).map_err(|stop| stop.into_exception(py))?;
+        let load = self.load_options(&options);
+        run(py, progress, |watch| {
+            self.check_scale(&device, options.is_scaled())?;
+            images::encode(&device, load, &images, &options, watch)
+        })?
+        .into_array(py)
+    }
+
+    /// See `wgvae.Clip.decode`.
+    fn decode_clip(
+        &self,
+        py: Python<'_>,
+        latents: &Bound<'_, PyAny>,
+        bfloat16: bool,
+        take: Py<PyAny>,
+        options: Options,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<()> {
+        let device = self.device(py)?;
+        let latents = Array::new(latents, "latents", bfloat16, false).map_err(|stop| stop.into_exception(py))?;
+        let load = self.load_options(&options);
+        run(py, progress, |watch| {
+            self.check_scale(&device, options.is_scaled())?;
+            clip::decode(&device, load, &latents, &take, &options, watch)
+        })
+    }
+
+    /// See `wgvae.Clip.encode`.
+    fn encode_clip(
+        &self,
+        py: Python<'_>,
+        frames: &Bound<'_, PyAny>,
+        bfloat16: bool,
+        take: Py<PyAny>,
+        options: Options,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<()> {
+        let device = self.device(py)?;
+        let frames = Array::new(frames, "frames", bfloat16, true).map_err(|stop| stop.into_exception(py))?;
+        let load = self.load_options(&options);
+        run(py, progress, |watch| {
+            self.check_scale(&device, options.is_scaled())?;
+            clip::encode(&device, load, &frames, &take, &options, watch)
+        })
+    }
+
+    /// What a decode or an encode of an image of that size would do, as text and as JSON: of a clip the plans of its first and of its other parts.
+    fn plan(
+        &self,
+        py: Python<'_>,
+        height: u32,
+        width: u32,
+        encode: bool,
+        clip: bool,
+        options: Options,
+    ) -> PyResult<(String, String)> {
+        let device = self.device(py)?;
+        let directions = if encode { Directions::Encode } else { Directions::Decode };
+        let load = LoadOptions { directions, clips: clip, ..self.load_options(&options) };
+        run(py, None, |_: &mut Watch| {
+            let planner = device.planner(load)?;
+            let image = Size { width, height };
+            let factor = planner.config().latent_factor(options.unscaled);
+            check_multiple(image, factor)?;
+            let latents = Size { width: width / factor, height: height / factor };
+            if !clip {
+                let plan = if encode {
+                    planner.plan_encode(image, &options.encode()?)?
+                } else if options.unscaled {
+                    wgvae::plan_decode(
+                        planner.config(),
+                        latents,
+                        device.gpu.limits(),
+                        planner.storage(),
+                        true,
+                        &options.decode()?,
+                    )?
+                } else {
+                    planner.plan(latents, &options.decode()?)?
+                };
+                return Ok((plan.to_string(), json!([plan.facts()]).to_string()));
+            }
+            let plans = if encode {
+                planner.plan_clip_encode(image, &options.encode()?)?
+            } else {
+                planner.plan_clip_decode(latents, options.unscaled, &options.decode()?)?
+            };
+            let text = format!("first part\n{}\nother parts\n{}", plans.first, plans.next);
+            Ok((text, json!([plans.first.facts(), plans.next.facts()]).to_string()))
+        })
+    }
+}
+
+impl Model {
+    /// The device, in the process that opened it.
+    fn device(&self, py: Python<'_>) -> PyResult<Arc<Device>> {
+        self.check_process(py)?;
+        self.device.lock().clone().ok_or_else(|| input(py, "Vae", "one that is open", "one that was closed"))
+    }
+
+    fn check_process(&self, py: Python<'_>) -> PyResult<()> {
+        let here = std::process::id();
+        if here == self.process {
+            return Ok(());
+        }
+        let expected =
+            format!("one that this process {here} opened, as a device does not survive a fork: open the model there");
+        Err(input(py, "Vae", &expected, &format!("one of process {}", self.process)))
+    }
+
+    /// Refuses latents of the diffusion model where their scale is not known.
+    fn check_scale(&self, device: &Device, wanted: bool) -> Result<(), Stop> {
+        if !wanted || self.scaled {
+            return Ok(());
+        }
+        Ok(device.open()?.scaled_config().map(drop)?)
+    }
+
+    fn load_options(&self, options: &Options) -> LoadOptions {
+        LoadOptions {
+            precision: self.precision,
+            unscaled: !self.scaled,
+            weights_on_host: options.has_budget(),
+            ..LoadOptions::default()
+        }
+    }
+}
+
+impl Drop for Model {
+    fn drop(&mut self) {
+        if std::process::id() != self.process {
+            // The threads of the device have stayed with the parent: to wait for them would be for ever.
+            std::mem::forget(self.device.get_mut().take());
+        }
+    }
+}
+
+fn facts(checkpoint: &Checkpoint, gpu: &Gpu, precision: Precision) -> serde_json::Value {
+    let config = checkpoint.config();
+    json!({
+        "name": checkpoint.name(),
+        "config": config,
+        "files": checkpoint.files().map(|(name, _)| name).collect::<Vec<_>>(),
+        "adapter": gpu.adapter(),
+        "storage": precision.storage(gpu.limits()),
+        "can_decode": check_decoder(checkpoint).is_ok(),
+        "can_encode": check_encoder(checkpoint).is_ok(),
+        "scaled": matches!(checkpoint.scale(), LatentScale::Known { .. }),
+        "latent_channels": [config.channels(false), config.channels(true)],
+        "latent_factor": [config.latent_factor(false), config.latent_factor(true)],
+        "temporal_factor": config.has_time().then(|| config.temporal_factor()),
+    })
+}

@@ -1,0 +1,91 @@
+//! Work that Python waits for: without the GIL, with progress, stopped by signals and by exceptions of callbacks.
+
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use pyo3::prelude::*;
+use wgvae::{Control, Progress, Result};
+
+use crate::errors::{Stop, internal};
+
+/// How a piece of work is watched.
+#[derive(Debug)]
+pub(crate) struct Watch {
+    /// Called with the image, the images, multiply-adds done and in all, and the stage.
+    callback: Option<Py<PyAny>>,
+    cancel: Arc<AtomicBool>,
+    raised: Option<PyErr>,
+    /// The image, or the part of a clip, that is being worked on.
+    pub(crate) image: u32,
+    /// How many there are.
+    pub(crate) images: u32,
+}
+
+/// Runs `work` without the GIL. A panic becomes an exception.
+///
+/// # Errors
+/// What `work` returned, or a signal's handler or `progress` raised.
+pub(crate) fn run<T: Send>(
+    py: Python<'_>,
+    progress: Option<Py<PyAny>>,
+    work: impl FnOnce(&mut Watch) -> std::result::Result<T, Stop> + Send,
+) -> PyResult<T> {
+    let cancel = Arc::new(AtomicBool::new(false));
+    let mut watch = Watch { callback: progress, cancel, raised: None, image: 0, images: 1 };
+    match py.detach(|| catch_unwind(AssertUnwindSafe(|| work(&mut watch)))) {
+        Ok(result) => result.map_err(|stop| stop.into_exception(py)),
+        Err(panic) => Err(internal(py, &format!("a bug in wgvae: {}", said(&*panic)))),
+    }
+}
+
+impl Watch {
+    /// Runs `work` of the crate, which stops when a signal's handler or the callback raises.
+    ///
+    /// # Errors
+    /// What either of them raised, or `work` returned.
+    pub(crate) fn control<T>(
+        &mut self,
+        work: impl FnOnce(&mut Control<'_>) -> Result<T>,
+    ) -> std::result::Result<T, Stop> {
+        let cancel = Arc::clone(&self.cancel);
+        let mut tell = |progress: Progress<'_>| self.tell(progress);
+        let result = work(&mut Control { progress: Some(&mut tell), cancel: Some(cancel), submission_target: None });
+        match self.raised.take() {
+            Some(error) => Err(Stop::Python(error)),
+            None => Ok(result?),
+        }
+    }
+
+    /// Runs the handlers of signals that have come: on Python's main thread, elsewhere this does nothing.
+    ///
+    /// # Errors
+    /// What they raised.
+    pub(crate) fn signals() -> PyResult<()> {
+        // None: the interpreter is ending.
+        Python::try_attach(|py| py.check_signals()).unwrap_or(Ok(()))
+    }
+
+    fn tell(&mut self, progress: Progress<'_>) {
+        if self.raised.is_some() {
+            return;
+        }
+        let told = Python::try_attach(|py| {
+            py.check_signals()?;
+            let Some(callback) = &self.callback else { return Ok(()) };
+            let Progress { done, total, stage, .. } = progress;
+            callback.call1(py, (self.image, self.images, done, total, stage)).map(drop)
+        });
+        if let Some(Err(error)) = told {
+            self.raised = Some(error);
+            self.cancel.store(true, Ordering::Relaxed);
+        }
+    }
+}
+
+/// What a panic said.
+fn said(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("a panic without words")
+}

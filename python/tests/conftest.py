@@ -1,0 +1,82 @@
+"""Models, latents and the command line that results are compared with."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from safetensors.numpy import save_file
+
+import wgvae
+
+ROOT = Path(__file__).resolve().parents[2]
+DEMO = ROOT / "assets" / "demo" / "model"
+
+Floats = NDArray[np.float32]
+
+
+@pytest.fixture(scope="session")
+def cli() -> Callable[..., None]:
+    """Runs the command line, which has to succeed."""
+    program = os.environ.get("WGVAE_CLI", str(ROOT / "target" / "release" / "wgvae"))
+
+    def run(*arguments: object) -> None:
+        subprocess.run([program, *map(str, arguments)], check=True, stdout=subprocess.DEVNULL)
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def vae() -> Iterator[wgvae.Vae]:
+    with wgvae.Vae.from_pretrained(DEMO) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="session")
+def latents() -> Floats:
+    """Two, as a diffusion model might leave them: [2, 16, 6, 5]."""
+    return normal(1, 2, 16, 6, 5)
+
+
+@pytest.fixture(scope="session")
+def pictures() -> NDArray[np.uint8]:
+    """Two pictures [2, 48, 40, 3]."""
+    return np.random.default_rng(2).integers(0, 256, (2, 48, 40, 3), dtype=np.uint8)
+
+
+@pytest.fixture(scope="session")
+def wan(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model for video: Wan 2.1 with a sixth of its channels, and weights by chance."""
+    return toy(tmp_path_factory.mktemp("wan"), "wan21.original", "wan21", 96, 16, {"base_dim": 16})
+
+
+@pytest.fixture(scope="session")
+def sd(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Stable Diffusion's VAE with a quarter of its channels, and weights by chance."""
+    channels = {"block_out_channels": [32, 64, 128, 128]}
+    return toy(tmp_path_factory.mktemp("sd"), "sd15.diffusers", "sd15", 128, 32, channels)
+
+
+def toy(folder: Path, keys: str, config: str, base: int, toy_base: int, changes: Mapping[str, object]) -> Path:
+    """A published model, as tests/fixtures has its shapes, with fewer channels: multiples of ``base`` become those of ``toy_base``."""
+    fixtures = ROOT / "tests" / "fixtures"
+    settings = json.loads((fixtures / "configs" / f"{config}.json").read_text())
+    (folder / "config.json").write_text(json.dumps({**settings, **changes}))
+    chance, weights = np.random.default_rng(3), {}
+    for name, shape in json.loads((fixtures / "keys" / f"{keys}.json").read_text()).items():
+        extents = [extent // base * toy_base if extent % base == 0 else extent for extent in shape]
+        scale = 1 / np.sqrt(np.prod(extents[1:])) if len(shape) > 1 and "gamma" not in name else 0.1
+        middle = 1 if "gamma" in name or ("norm" in name and name.endswith("weight")) else 0
+        weights[name] = (middle + scale * chance.standard_normal(extents)).astype(np.float32)
+    save_file(weights, folder / "diffusion_pytorch_model.safetensors")
+    return folder
+
+
+def normal(seed: int, *shape: int) -> Floats:
+    return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)

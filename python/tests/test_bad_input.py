@@ -1,0 +1,159 @@
+"""Whatever is given: an exception that says what was expected, no panic, and a Vae that still works."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from conftest import DEMO, Floats, normal
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from PIL import Image
+
+import wgvae
+from wgvae import errors
+
+
+@pytest.mark.parametrize(
+    ("latents", "says"),
+    [
+        (np.zeros((1, 4, 8, 8), np.float32), "sd15"),
+        (np.zeros((8, 8), np.float32), r"\[n, c, h, w\]"),
+        (np.zeros((0, 16, 8, 8), np.float32), "empty"),
+        (np.zeros((1, 16, 0, 8), np.float32), "empty"),
+        (np.zeros((1, 16, 8, 8)), "found float64"),
+        (np.zeros((1, 16, 8, 8), np.int64), "found int64"),
+        (np.zeros((1, 16, 8, 8), np.uint16), "found uint16"),
+        (np.full((1, 16, 2, 2), np.nan, np.float32), "finite"),
+        (np.full((1, 16, 2, 2), np.inf, np.float32), "finite"),
+        (np.broadcast_to(np.float32(0), (1, 16, 1 << 20, 1 << 20)), "1048576"),
+        (np.broadcast_to(np.float32(0), (1, 1 << 40, 2, 2)), "channels"),
+        ([[1, 2], [3]], "list"),
+        ("latents", "str"),
+        (None, "NoneType"),
+        (object(), "object"),
+    ],
+)
+def test_latents(vae: wgvae.Vae, latents: Any, says: str) -> None:
+    with pytest.raises(errors.InputError, match=says) as caught:
+        vae.decode(latents)
+    assert caught.value.what.startswith(("latents", "size")) and caught.value.expected and caught.value.found
+
+
+def test_more_images_than_memory(vae: wgvae.Vae) -> None:
+    with pytest.raises(errors.HostMemoryError) as caught:
+        vae.decode(np.broadcast_to(np.float32(0), (1 << 45, 16, 2, 2)))
+    assert caught.value.needed > 1 << 45
+
+
+@pytest.mark.parametrize(
+    ("images", "says"),
+    [
+        (np.zeros((48, 40), np.uint8), r"\[n, h, w, 3\]"),
+        (np.zeros((48, 40, 4), np.uint8), "3"),
+        (np.zeros((44, 40, 3), np.uint8), "multiples of 8"),
+        (np.zeros((1, 4, 40, 40), np.float32), r"\[n, 3, h, w\]"),
+        (np.zeros((48, 40, 3), np.int32), "int32"),
+        (np.full((1, 3, 40, 40), np.nan, np.float32), "finite"),
+        (Image.new("RGBA", (40, 40)), "mode RGBA"),
+        (Image.new("P", (40, 40)), "mode P"),
+        ([], "none"),
+        ([Image.new("RGB", (40, 40)), Image.new("RGB", (48, 40))], "one size"),
+        ([Image.new("RGB", (40, 40)), "picture.png"], "str"),
+        ("picture.png", "str"),
+    ],
+)
+def test_images(vae: wgvae.Vae, images: Any, says: str) -> None:
+    with pytest.raises(errors.InputError, match=says):
+        vae.encode(images)
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"output": "rgb"}, "uint8"),
+        ({"memory_budget": "much"}, "512MiB"),
+        ({"memory_budget": 0}, "bytes"),
+        ({"memory_budget": -1}, "bytes"),
+        ({"memory_budget": 1.5}, "bytes"),
+        ({"memory_budget": 1 << 70}, "bytes"),
+        ({"parking": "maybe"}, "maybe"),
+        ({"parking": 3}, "word"),
+        ({"progress": 3}, "function"),
+    ],
+)
+def test_options(vae: wgvae.Vae, latents: Floats, options: dict[str, Any], says: str) -> None:
+    with pytest.raises(errors.InputError, match=says):
+        vae.decode(latents, **options)
+
+
+@pytest.mark.parametrize("options", [{"seed": 3}, {"sample": True, "seed": -1}, {"sample": True, "seed": 1.5}, {"sample": True, "moments": True}])
+def test_samples(vae: wgvae.Vae, options: dict[str, Any]) -> None:
+    with pytest.raises(errors.InputError):
+        vae.encode(np.zeros((8, 8, 3), np.uint8), **options)
+
+
+@pytest.mark.parametrize("size", [(0, 8), (-8, 8), (8, 12), (1 << 40, 8), (8, math.nan), ("8", 8), (1 << 31, 1 << 31)])
+def test_sizes(vae: wgvae.Vae, size: Any) -> None:
+    with pytest.raises(errors.InputError):
+        vae.plan(*size)
+
+
+def test_models(tmp_path: Path) -> None:
+    with pytest.raises(errors.ModelNotFoundError, match="hf download stabilityai/sd-vae-ft-mse") as caught:
+        wgvae.Vae.from_pretrained("stabilityai/sd-vae-ft-mse")
+    assert isinstance(caught.value, FileNotFoundError) and caught.value.filename == "stabilityai/sd-vae-ft-mse"
+    (tmp_path / "model.safetensors").write_bytes(b"no tensors")
+    with pytest.raises(errors.FormatError, match="model.safetensors"):
+        wgvae.Vae.from_pretrained(tmp_path / "model.safetensors")
+    for keywords in ({"precision": "f8"}, {"adapter": -1}, {"adapter": 1.5}, {"variant": "bf16"}, {"family": "none"}, {"family": 3}):
+        with pytest.raises(errors.InputError):
+            wgvae.Vae.from_pretrained(DEMO, **keywords)
+    for path in (3, None, b"model", "a\0b"):
+        with pytest.raises((errors.Error, ValueError)):
+            wgvae.Vae.from_pretrained(path)  # type: ignore[arg-type]
+    with pytest.raises(errors.NoAdapterError, match="there are"):
+        wgvae.Vae.from_pretrained(DEMO, adapter="no such GPU")
+
+
+def test_a_model_whose_scale_nobody_knows(sd: Path, tmp_path: Path) -> None:
+    """The VAE's own latents are decoded all the same; those of the diffusion model are refused."""
+    (tmp_path / "vae.safetensors").write_bytes((sd / "diffusion_pytorch_model.safetensors").read_bytes())
+    latents = normal(8, 1, 4, 2, 2)
+    with wgvae.Vae.from_pretrained(tmp_path / "vae.safetensors") as vae, wgvae.Vae.from_pretrained(sd) as known:
+        with pytest.raises(errors.InputError, match="family"):
+            vae.decode(latents)
+        assert np.array_equal(vae.decode(latents, unscaled=True), known.decode(latents, unscaled=True))
+        image = vae.decode(latents, unscaled=True)
+        with pytest.raises(errors.InputError, match="family"):
+            vae.encode(image)
+        assert np.array_equal(vae.encode(image, moments=True), known.encode(image, moments=True))
+
+
+ANYTHING = st.one_of(
+    hnp.arrays(dtype=st.sampled_from([np.float32, np.float16, np.uint8, np.float64]), shape=hnp.array_shapes(min_dims=0, max_dims=6, min_side=0, max_side=4)),
+    hnp.arrays(dtype=np.float32, shape=st.tuples(st.integers(1, 2), st.just(16), st.integers(1, 3), st.integers(1, 3))),
+    hnp.arrays(dtype=np.uint8, shape=st.tuples(st.sampled_from([8, 16]), st.sampled_from([8, 12, 16]), st.sampled_from([3, 4]))),
+    st.none(),
+    st.text(),
+    st.integers(),
+    st.lists(st.floats()),
+)
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], derandomize=True)
+@given(value=ANYTHING, output=st.sampled_from(["uint8", "float", "other"]), budget=st.one_of(st.none(), st.integers(-1, 1 << 34), st.text(max_size=6)))
+def test_anything(vae: wgvae.Vae, value: Any, output: Any, budget: Any) -> None:
+    for call in (vae.decode, vae.encode):
+        keywords = {"output": output} if call == vae.decode else {}
+        try:
+            result = call(value, memory_budget=budget, **keywords)
+        except wgvae.Error as error:
+            assert not isinstance(error, errors.InternalError), error
+            assert str(error)
+        else:
+            assert isinstance(result, np.ndarray) and result.ndim == 4

@@ -1,0 +1,91 @@
+"""What Python gives is what the command line gives, to the bit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import DEMO, Floats, normal
+from numpy.typing import NDArray
+from PIL import Image
+
+import wgvae
+
+Cli = Callable[..., None]
+
+
+@pytest.mark.parametrize("flags", [[], ["--unscaled"], ["--memory-budget", "12MiB"]])
+def test_floats(cli: Cli, vae: wgvae.Vae, latents: Floats, tmp_path: Path, flags: list[str]) -> None:
+    np.save(tmp_path / "latents.npy", latents)
+    cli("decode", "--model", DEMO, "--latents", tmp_path / "latents.npy", "-o", tmp_path / "image.npy", *flags)
+    budget = "12MiB" if "--memory-budget" in flags else None
+    decoded = vae.decode(latents, output="float", unscaled="--unscaled" in flags, memory_budget=budget)
+    assert decoded.dtype == np.float32
+    assert np.array_equal(decoded, np.load(tmp_path / "image.npy"))
+
+
+def test_pictures(cli: Cli, vae: wgvae.Vae, latents: Floats, tmp_path: Path) -> None:
+    np.save(tmp_path / "latents.npy", latents)
+    cli("decode", "--model", DEMO, "--latents", tmp_path / "latents.npy", "-o", tmp_path / "image.png")
+    decoded = vae.decode(latents)
+    assert decoded.shape == (2, 48, 40, 3) and decoded.dtype == np.uint8
+    for index, picture in enumerate(decoded):
+        assert np.array_equal(picture, np.asarray(Image.open(tmp_path / f"image-{index + 1}.png").convert("RGB")))
+
+
+def test_half_precision(cli: Cli, latents: Floats, tmp_path: Path) -> None:
+    np.save(tmp_path / "latents.npy", latents.astype(np.float16))
+    cli("decode", "--model", DEMO, "--latents", tmp_path / "latents.npy", "-o", tmp_path / "image.npy", "--precision", "f16")
+    with wgvae.Vae.from_pretrained(DEMO, precision="f16") as vae:
+        decoded = vae.decode(latents.astype(np.float16), output="float")
+    assert np.array_equal(decoded, np.load(tmp_path / "image.npy"))
+
+
+@pytest.mark.parametrize("flags", [[], ["--unscaled"], ["--moments"], ["--sample", "--seed", "7"], ["--memory-budget", "12MiB"]])
+def test_encode(cli: Cli, vae: wgvae.Vae, pictures: NDArray[np.uint8], tmp_path: Path, flags: list[str]) -> None:
+    paths = [tmp_path / f"{index}.png" for index in range(len(pictures))]
+    for path, picture in zip(paths, pictures, strict=True):
+        Image.fromarray(picture).save(path)
+    cli("encode", "--model", DEMO, "--image", *paths, "-o", tmp_path / "latents.npy", *flags)
+    expected = np.load(tmp_path / "latents.npy")
+    sample, seed = ("--sample" in flags), (7 if "--sample" in flags else None)
+    moments, unscaled = "--moments" in flags, "--unscaled" in flags
+    budget = "12MiB" if "--memory-budget" in flags else None
+    encoded = vae.encode(pictures, sample, seed, moments=moments, unscaled=unscaled, memory_budget=budget)
+    assert np.array_equal(encoded, expected)
+    opened = [Image.open(path) for path in paths]
+    encoded = vae.encode(opened, sample, seed, moments=moments, unscaled=unscaled, memory_budget=budget)
+    assert np.array_equal(encoded, expected)
+
+
+def test_encode_floats(cli: Cli, vae: wgvae.Vae, tmp_path: Path) -> None:
+    images = np.tanh(normal(4, 1, 3, 32, 24))
+    np.save(tmp_path / "images.npy", images)
+    cli("encode", "--model", DEMO, "--image", tmp_path / "images.npy", "-o", tmp_path / "latents.npy")
+    assert np.array_equal(vae.encode(images), np.load(tmp_path / "latents.npy"))
+
+
+def test_clips(cli: Cli, wan: Path, tmp_path: Path) -> None:
+    latents = normal(5, 1, 16, 3, 3, 2)
+    np.save(tmp_path / "latents.npy", latents)
+    cli("decode", "--model", wan, "--latents", tmp_path / "latents.npy", "-o", tmp_path / "clip.npy")
+    cli("encode", "--model", wan, "--image", tmp_path / "clip.npy", "-o", tmp_path / "again.npy")
+    frames = np.load(tmp_path / "clip.npy")
+    with wgvae.Vae.from_pretrained(wan) as vae:
+        clip = vae.clip()
+        decoded = clip.decode(latents, output="float")
+        assert decoded is not None and decoded.shape == (1, 3, 9, 24, 16)
+        assert np.array_equal(decoded, frames)
+        within = clip.decode(latents, output="float", memory_budget="11MiB")
+        assert within is not None and np.array_equal(within, frames)
+        parts: list[Floats] = []
+        assert clip.decode(latents, parts.append, output="float") is None
+        assert [len(part) for part in parts] == [1, 4, 4]
+        assert np.array_equal(np.concatenate(parts).swapaxes(0, 1)[None], frames)
+        assert np.array_equal(clip.encode(frames), np.load(tmp_path / "again.npy"))
+        levels = clip.decode(latents)
+        assert levels is not None and levels.shape == (9, 24, 16, 3)
+        expected = np.clip(frames[0].transpose(1, 2, 3, 0) / 2 + 0.5, 0, 1) * 255
+        assert np.abs(levels - expected).max() <= 0.51

@@ -1,0 +1,192 @@
+"""Data sets by Ray, on a cluster of several processes on this machine: each picture once, whoever dies."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import signal
+import tarfile
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from conftest import DEMO
+from PIL import Image
+
+ray = pytest.importorskip("ray")
+pytest.importorskip("pyarrow")
+pytestmark = pytest.mark.extras
+
+import pyarrow as pa  # noqa: E402
+import pyarrow.parquet as pq  # noqa: E402
+from safetensors.numpy import load_file  # noqa: E402
+
+import wgvae  # noqa: E402
+from wgvae.ray import decode_dataset, encode_dataset  # noqa: E402
+from wgvae.ray._sources import list_shards, pictures_of  # noqa: E402
+
+GPU = {"wgpu": 1.0}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def cluster() -> Iterator[Any]:
+    """A head without a GPU, and two nodes that say they have one."""
+    from ray.cluster_utils import Cluster
+
+    started = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
+    for _ in range(2):
+        started.add_node(num_cpus=1, resources=GPU)
+    started.connect()
+    yield started
+    ray.shutdown()
+    started.shutdown()
+
+
+def picture(number: int, height: int = 16, width: int = 24) -> Image.Image:
+    return Image.fromarray(np.random.default_rng(number).integers(0, 256, (height, width, 3), dtype=np.uint8))
+
+
+def as_png(image: Image.Image) -> bytes:
+    file = io.BytesIO()
+    image.save(file, "PNG")
+    return file.getvalue()
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Fifty pictures in folders of folders."""
+    for number in range(50):
+        path = tmp_path / "pictures" / f"{number % 3}" / f"{number:02}.png"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        picture(number).save(path)
+    return tmp_path / "pictures"
+
+
+def rows(output: Path) -> dict[str, Any]:
+    """Latents by id, of all shards; no id twice."""
+    found: dict[str, Any] = {}
+    for path in sorted(output.glob("*.parquet")):
+        for item in pq.read_table(path).to_pylist():
+            assert item["id"] not in found
+            found[item["id"]] = np.frombuffer(item["latents"], item["dtype"]).reshape(item["shape"])
+    return found
+
+
+def test_a_worker_is_killed(folder: Path, tmp_path: Path) -> None:
+    output = tmp_path / "latents"
+    killed: list[int] = []
+    ended = threading.Event()
+
+    def kill() -> None:
+        """Whoever writes the first record, while most is still to be done."""
+        while not ended.wait(0.01):
+            for record in (output / "records").glob("*.json"):
+                killed.append(json.loads(record.read_text())["actor"]["pid"])
+                os.kill(killed[0], signal.SIGKILL)
+                return
+
+    killer = threading.Thread(target=kill)
+    killer.start()
+    try:
+        report = encode_dataset(folder, output, model=DEMO, shard_rows=2, workers=2, resources=GPU)
+    finally:
+        ended.set()
+        killer.join()
+    assert killed and (report.images, report.errors, report.shards) == (50, [], 25)
+    found = rows(output)
+    names = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*.png"))
+    assert sorted(found) == names
+    assert len(list(output.glob("*.parquet"))) == 25 and not list(output.rglob(".*"))
+    assert len(report.actors) >= 2 and sum(actor.images for actor in report.actors) == 50
+    assert all(actor.images_per_second > 0 and actor.gpu_bytes > 0 and actor.host_bytes > 0 for actor in report.actors)
+    with wgvae.Vae.from_pretrained(DEMO) as vae:
+        for name in names[::10]:
+            assert np.array_equal(found[name], vae.encode(Image.open(folder / name))[0])
+
+
+def test_goes_on_where_it_ended(folder: Path, tmp_path: Path) -> None:
+    output = tmp_path / "latents"
+    first = encode_dataset(folder, output, model=DEMO, shard_rows=20, workers=1, resources=GPU)
+    assert (first.shards, first.resumed) == (3, 0)
+    before = {path.name: (path.read_bytes(), path.stat().st_mtime_ns) for path in output.glob("*.parquet")}
+    # As if it had died before the record of the second shard.
+    (output / "records" / "shard-000001.json").unlink()
+    (output / "manifest.json").unlink()
+    again = encode_dataset(folder, output, model=DEMO, shard_rows=20, workers=1, resources=GPU)
+    assert (again.images, again.resumed) == (50, 2)
+    after = {path.name: (path.read_bytes(), path.stat().st_mtime_ns) for path in output.glob("*.parquet")}
+    assert {name: content for name, (content, _) in before.items()} == {name: content for name, (content, _) in after.items()}
+    assert [name for name in sorted(before) if before[name][1] != after[name][1]] == ["shard-000001.parquet"]
+    with pytest.raises(wgvae.errors.InputError, match="settings"):
+        encode_dataset(folder, output, model=DEMO, shard_rows=20, dtype="float16", resources=GPU)
+    picture(99).save(folder / "new.png")
+    with pytest.raises(wgvae.errors.InputError, match="source"):
+        encode_dataset(folder, output, model=DEMO, shard_rows=20, resources=GPU)
+
+
+def test_bad_pictures_are_set_aside(folder: Path, tmp_path: Path) -> None:
+    (folder / "text.png").write_bytes(b"no picture")
+    (folder / "half.png").write_bytes((folder / "0" / "00.png").read_bytes()[:200])
+    (folder / "empty.jpg").write_bytes(b"")
+    picture(1, 4, 4).save(folder / "small.png")
+    picture(2, 17, 31).convert("RGBA").save(folder / "odd.png")
+    report = encode_dataset(folder, tmp_path / "latents", model=DEMO, workers=2, shard_rows=30, resources=GPU)
+    assert sorted(error["id"] for error in report.errors) == ["empty.jpg", "half.png", "small.png", "text.png"]
+    assert all(error["error"] for error in report.errors) and report.images == 51
+    manifest = json.loads(Path(report.manifest).read_text())
+    (odd,) = [image for image in manifest["images"] if image["id"] == "odd.png"]
+    assert odd["mode"] == "RGBA" and odd["size"] == [17, 31] and odd["crop"] == [0, 3, 16, 24] and len(odd["sha256"]) == 64
+    assert list(manifest["model"]["files"]) == ["diffusion_pytorch_model.safetensors"]
+    assert rows(tmp_path / "latents")["odd.png"].shape == (16, 2, 3)
+
+
+def test_formats_and_back(tmp_path: Path) -> None:
+    images = {f"{number}.png": as_png(picture(number, 40, 40)) for number in range(6)}
+    (tmp_path / "tar").mkdir()
+    for part in range(2):
+        with tarfile.open(tmp_path / "tar" / f"{part}.tar", "w") as archive:
+            for name, content in list(images.items())[part * 3 : part * 3 + 3]:
+                entry = tarfile.TarInfo(name)
+                entry.size = len(content)
+                archive.addfile(entry, io.BytesIO(content))
+    (tmp_path / "table").mkdir()
+    table = pa.table({"name": list(images), "picture": [{"bytes": content, "path": None} for content in images.values()]})
+    pq.write_table(table, tmp_path / "table" / "all.parquet", row_group_size=4)
+
+    of_tar = encode_dataset(tmp_path / "tar", tmp_path / "a", model=DEMO, size=(32, 24), seed=3, resources=GPU)
+    options: dict[str, Any] = {"size": (32, 24), "seed": 3, "image_column": "picture", "id_column": "name", "format": "safetensors", "resources": GPU}
+    of_table = encode_dataset(tmp_path / "table", tmp_path / "b", model=DEMO, **options)
+    assert (of_tar.images, of_tar.shards, of_table.images, of_table.shards) == (6, 2, 6, 2)
+    tensors = {name: value for path in (tmp_path / "b").glob("*.safetensors") for name, value in load_file(path).items()}
+    found = rows(tmp_path / "a")
+    # The same samples, whatever they came in.
+    assert all(np.array_equal(found[f"{number // 3}.tar/{number}.png"], tensors[f"{number}.png"]) for number in range(6))
+    assert found["0.tar/0.png"].shape == (16, 4, 3)
+
+    decode_dataset(tmp_path / "b", tmp_path / "c", model=DEMO, format="folder", resources=GPU)
+    decode_dataset(tmp_path / "a", tmp_path / "d", model=DEMO, format="webdataset", workers=2, resources=GPU)
+    with wgvae.Vae.from_pretrained(DEMO) as vae:
+        expected = vae.decode(tensors["4.png"])[0]
+    assert np.array_equal(np.asarray(Image.open(tmp_path / "c" / "4.png.png")), expected)
+    shards = list_shards(str(tmp_path / "d"), 1, latents=False)
+    again = {name: read for shard in shards for name, read in pictures_of(shard, "", None)}
+    png = again["shard-000001.tar/1.tar/4.png.png"]
+    assert isinstance(png, bytes) and np.array_equal(np.asarray(Image.open(io.BytesIO(png))), expected)
+
+
+def test_bad_sources(tmp_path: Path, folder: Path) -> None:
+    for source, says in ((tmp_path / "nothing", "nothing"), (tmp_path / "empty", "none")):
+        (tmp_path / "empty").mkdir(exist_ok=True)
+        with pytest.raises(wgvae.errors.InputError, match=says):
+            encode_dataset(source, tmp_path / "out", model=DEMO)
+    bad: list[dict[str, Any]] = [{"workers": 0}, {"shard_rows": 0}, {"format": "zip"}, {"dtype": "int8"}, {"memory_budget": "much"}]
+    for options in bad:
+        with pytest.raises(wgvae.errors.InputError):
+            encode_dataset(folder, tmp_path / "out", model=DEMO, **options)
+    with pytest.raises(wgvae.errors.FileError):
+        encode_dataset(folder, tmp_path / "out", model=tmp_path / "no model")
+    assert not (tmp_path / "out").exists()

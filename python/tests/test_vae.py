@@ -1,0 +1,249 @@
+"""What goes in and comes out, progress, Ctrl-C, threads, closing."""
+
+from __future__ import annotations
+
+import _thread
+import copy
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import DEMO, Floats, normal
+from numpy.typing import NDArray
+from PIL import Image
+
+import wgvae
+from wgvae import Progress, errors
+
+
+class Dlpack:
+    """Memory that is known by DLPack alone."""
+
+    def __init__(self, array: Floats) -> None:
+        self.array = array
+
+    def __dlpack__(self, **keywords: object) -> object:
+        return self.array.__dlpack__(**keywords)  # type: ignore[arg-type]
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return (1, 0)
+
+
+class ByArray:
+    """Memory that is known by ``__array__`` alone."""
+
+    def __init__(self, array: Floats) -> None:
+        self.array = array
+
+    def __array__(self, *args: object, **keywords: object) -> Floats:
+        return self.array
+
+
+def test_whatever_has_latents(vae: wgvae.Vae, latents: Floats) -> None:
+    expected = vae.decode(latents)
+    backwards = np.ascontiguousarray(latents[::-1, :, ::-1, ::-1])[::-1, :, ::-1, ::-1]
+    columns = np.asfortranarray(latents)
+    foreign = latents.astype(">f4")
+    for given in (Dlpack(latents), ByArray(latents), backwards, columns, foreign):
+        assert np.array_equal(vae.decode(given), expected)
+    assert np.array_equal(vae.decode(latents[1]), expected[1:])
+    frozen = latents.copy()
+    frozen.flags.writeable = False
+    assert np.array_equal(vae.decode(frozen), expected)
+
+
+def test_whatever_has_images(vae: wgvae.Vae, pictures: NDArray[np.uint8]) -> None:
+    expected = vae.encode(pictures)
+    opened = [Image.fromarray(picture) for picture in pictures]
+    assert np.array_equal(vae.encode(opened), expected)
+    assert np.array_equal(vae.encode(opened[0]), expected[:1])
+    assert np.array_equal(vae.encode(list(pictures)), expected)
+    grey = Image.fromarray(pictures[0, :, :, 0])
+    assert np.array_equal(vae.encode(grey), vae.encode(np.repeat(pictures[0, :, :, :1], 3, axis=2)))
+
+
+def test_samples(vae: wgvae.Vae, pictures: NDArray[np.uint8]) -> None:
+    seven = vae.encode(pictures, sample=True, seed=7)
+    assert np.array_equal(seven, vae.encode(pictures, sample=True, seed=7))
+    assert not np.array_equal(seven, vae.encode(pictures, sample=True, seed=8))
+    assert not np.array_equal(vae.encode(pictures, sample=True), vae.encode(pictures, sample=True))
+
+
+def test_plan_is_kept(latents: Floats) -> None:
+    with wgvae.Vae.from_pretrained(DEMO) as vae:
+        plan = vae.plan(48, 40)
+        vae.decode(latents)
+        assert vae.memory()[1] == plan.peak_bytes
+        assert f"peak {plan.peak_bytes / 2**20:.1f} MiB" in str(plan)
+    with wgvae.Vae.from_pretrained(DEMO) as vae:
+        plan = vae.plan(48, 40, "12MiB")
+        assert plan.peak_bytes <= 12 << 20
+        vae.decode(latents, memory_budget="12MiB")
+        assert vae.memory()[1] == plan.peak_bytes
+
+
+def test_a_budget_that_cannot_be_kept(vae: wgvae.Vae) -> None:
+    with pytest.raises(errors.BudgetError) as caught:
+        vae.plan(512, 512, memory_budget="1MiB")
+    assert (caught.value.budget, caught.value.width, caught.value.height) == (1 << 20, 512, 512)
+    assert vae.plan(512, 512, memory_budget=caught.value.smallest).peak_bytes <= caught.value.smallest
+
+
+def test_progress(vae: wgvae.Vae, latents: Floats) -> None:
+    told: list[Progress] = []
+    vae.decode(latents, progress=told.append)
+    assert {one.image for one in told} == {0, 1} and {one.images for one in told} == {2}
+    fractions = [one.fraction for one in told]
+    assert fractions == sorted(fractions) and fractions[-1] == 1.0
+
+
+def test_a_callback_may_raise(vae: wgvae.Vae, latents: Floats) -> None:
+    expected = vae.decode(latents)
+
+    def stop(progress: Progress) -> None:
+        raise KeyError(progress.images)
+
+    with pytest.raises(KeyError, match="2"):
+        vae.decode(latents, progress=stop)
+    assert np.array_equal(vae.decode(latents), expected)
+
+
+def test_a_callback_may_not_decode(vae: wgvae.Vae, latents: Floats) -> None:
+    with pytest.raises(errors.InputError, match="callback"):
+        vae.decode(latents, progress=lambda _: vae.decode(latents))
+    # What needs no turn is allowed.
+    vae.decode(latents, progress=lambda _: vae.plan(48, 40))
+
+
+def test_ctrl_c(vae: wgvae.Vae, latents: Floats) -> None:
+    expected = vae.decode(latents)
+    with pytest.raises(KeyboardInterrupt):
+        vae.decode(latents, progress=lambda _: signal.raise_signal(signal.SIGINT))
+    assert np.array_equal(vae.decode(latents), expected)
+
+
+def test_ctrl_c_while_another_thread_decodes(vae: wgvae.Vae, latents: Floats) -> None:
+    inside, go_on = threading.Event(), threading.Event()
+    results: list[NDArray[np.uint8]] = []
+
+    def hold(progress: Progress) -> None:
+        inside.set()
+        go_on.wait()
+
+    other = threading.Thread(target=lambda: results.append(vae.decode(latents, progress=hold)))
+    other.start()
+    inside.wait()
+    # The main thread waits for its turn, and hears of the signal there.
+    threading.Timer(0.2, _thread.interrupt_main).start()
+    with pytest.raises(KeyboardInterrupt):
+        vae.decode(latents)
+    go_on.set()
+    other.join()
+    assert np.array_equal(results[0], vae.decode(latents))
+
+
+def test_threads_share(vae: wgvae.Vae, latents: Floats, pictures: NDArray[np.uint8]) -> None:
+    decoded, encoded = vae.decode(latents), vae.encode(pictures)
+    same: list[bool] = []
+
+    def work() -> None:
+        for _ in range(3):
+            same.append(np.array_equal(vae.decode(latents), decoded))
+            same.append(np.array_equal(vae.encode(pictures), encoded))
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert same == [True] * 24
+
+
+def test_others_run_meanwhile(vae: wgvae.Vae, latents: Floats) -> None:
+    """Another thread of Python runs while a decode is inside the GPU's work: here it is what lets the decode end."""
+    entered, seen = threading.Event(), threading.Event()
+
+    def other() -> None:
+        entered.wait()
+        seen.set()
+
+    threading.Thread(target=other).start()
+
+    def wait(progress: Progress) -> None:
+        entered.set()
+        assert seen.wait(60)
+
+    vae.decode(latents, progress=wait)
+
+
+def test_closed(latents: Floats) -> None:
+    vae = wgvae.Vae.from_pretrained(DEMO)
+    vae.decode(latents)
+    vae.close()
+    vae.close()
+    assert vae.closed
+    for call in (lambda: vae.decode(latents), lambda: vae.plan(48, 40), vae.memory):
+        with pytest.raises(errors.InputError, match="closed"):
+            call()
+
+
+def test_no_pickles(vae: wgvae.Vae) -> None:
+    for call in (pickle.dumps, copy.copy, copy.deepcopy):
+        with pytest.raises(TypeError, match="from_pretrained"):
+            call(vae)
+
+
+def test_errors_pickle(vae: wgvae.Vae) -> None:
+    with pytest.raises(errors.BudgetError) as caught:
+        vae.plan(512, 512, memory_budget=1000)
+    again = pickle.loads(pickle.dumps(caught.value))
+    assert type(again) is errors.BudgetError and str(again) == str(caught.value) and again.smallest == caught.value.smallest
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+def test_a_child_of_a_fork() -> None:
+    script = f"""
+import os, sys, wgvae, numpy as np
+vae = wgvae.Vae.from_pretrained({str(DEMO)!r})
+vae.decode(np.zeros((1, 16, 4, 4), np.float32))
+child = os.fork()
+if child == 0:
+    try:
+        vae.decode(np.zeros((1, 16, 4, 4), np.float32))
+    except wgvae.errors.InputError as error:
+        assert "fork" in str(error), error
+        del vae
+        sys.exit(7)
+    sys.exit(1)
+_, status = os.waitpid(child, 0)
+assert os.waitstatus_to_exitcode(status) == 7, status
+vae.decode(np.zeros((1, 16, 4, 4), np.float32))
+"""
+    subprocess.run([sys.executable, "-W", "ignore::DeprecationWarning", "-c", script], check=True)
+
+
+def test_adapters() -> None:
+    found = wgvae.adapters()
+    assert [adapter.index for adapter in found] == list(range(len(found)))
+    with wgvae.Vae.from_pretrained(DEMO, adapter=0) as vae:
+        assert vae.adapter == found[0].name
+
+
+def test_an_image_model_has_no_clips(vae: wgvae.Vae) -> None:
+    with pytest.raises(errors.InputError, match="video"):
+        vae.clip()
+
+
+def test_images_and_clips_in_turn(wan: Path) -> None:
+    with wgvae.Vae.from_pretrained(wan) as vae:
+        image, clip = normal(6, 1, 16, 2, 3), normal(7, 1, 16, 2, 2, 3)
+        first = vae.decode(image), vae.clip().decode(clip)
+        second = vae.decode(image), vae.clip().decode(clip)
+        for one, other in zip(first, second, strict=True):
+            assert one is not None and other is not None and np.array_equal(one, other)

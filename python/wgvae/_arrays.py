@@ -1,0 +1,173 @@
+"""What users give, as numpy arrays: torch tensors and others on the CPU, and PIL images, without importing what they come from.
+
+Nothing is copied here but the pixels of PIL images: the native half reads the memory as it lies, and copies each image once, to floats in a row.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any, Protocol, TypeAlias, runtime_checkable
+
+import numpy as np
+
+from wgvae.errors import InputError
+
+Array: TypeAlias = np.ndarray[Any, Any]
+
+
+@runtime_checkable
+class HasArray(Protocol):
+    """Gives itself as a numpy array."""
+
+    def __array__(self, /, *args: Any, **kwargs: Any) -> Array: ...
+
+
+@runtime_checkable
+class HasDlpack(Protocol):
+    """Gives its memory by DLPack."""
+
+    def __dlpack__(self, /, *args: Any, **kwargs: Any) -> Any: ...
+
+    def __dlpack_device__(self) -> tuple[Any, int]: ...
+
+
+ArrayLike: TypeAlias = Array | HasArray | HasDlpack
+
+_CPU = 1
+
+
+def wrong(what: str, expected: str, found: str) -> InputError:
+    """The error for an argument."""
+    return InputError(f"{what}: expected {expected}, found {found}", what=what, expected=expected, found=found)
+
+
+def as_array(value: Any, what: str) -> tuple[Array, bool]:
+    """``value`` as numpy sees its memory, and whether u16 there are the bits of bfloat16, for which numpy has no name."""
+    if hasattr(value, "detach") and hasattr(value, "device"):
+        return _of_tensor(value, what)
+    if not isinstance(value, np.ndarray):
+        value = _of_other(value, what)
+    if value.dtype.name == "bfloat16":
+        return value.view(np.uint16), True
+    if not value.dtype.isnative or not value.flags.aligned:
+        # What another machine, or a packed record, has written.
+        value = np.require(value.astype(value.dtype.newbyteorder("=")), requirements=["A"])
+    return value, False
+
+
+def _of_tensor(value: Any, what: str) -> tuple[Array, bool]:
+    """A tensor of torch, which is there already if there is such a tensor."""
+    device = str(value.device)
+    if device != "cpu":
+        raise wrong(what, "a tensor on the CPU (tensor.cpu())", f"one on {device}")
+    value = value.detach()
+    try:
+        if str(value.dtype) == "torch.bfloat16":
+            return value.view(sys.modules["torch"].uint16).numpy(), True
+        return value.numpy(), False
+    except (TypeError, RuntimeError, KeyError) as error:
+        raise wrong(what, "a dense tensor of float32, float16 or bfloat16", f"{value.dtype} ({error})") from error
+
+
+def _of_other(value: Any, what: str) -> Array:
+    expected = "a numpy array, or what has __array__ or __dlpack__"
+    try:
+        if hasattr(value, "__dlpack_device__") and not hasattr(value, "__array__"):
+            kind, _ = value.__dlpack_device__()
+            if int(kind) != _CPU:
+                raise wrong(what, "memory of the CPU", f"DLPack device {int(kind)}")
+            return np.from_dlpack(value)
+        if hasattr(value, "__array__"):
+            array = np.asarray(value)
+            if isinstance(array, np.ndarray):
+                return array
+    except InputError:
+        raise
+    except Exception as error:
+        raise wrong(what, expected, f"{type(value).__name__}, which failed: {error}") from error
+    raise wrong(what, expected, type(value).__name__)
+
+
+def as_latents(value: Any) -> tuple[Array, bool]:
+    """Latents ``[n, c, h, w]``."""
+    array, bfloat16 = as_array(value, "latents")
+    if array.ndim == 3:
+        array = array[None]
+    if array.ndim != 4:
+        raise wrong("latents", "a shape [n, c, h, w] or [c, h, w]", str(list(array.shape)))
+    return array, bfloat16
+
+
+def as_images(value: Any) -> tuple[Array, bool]:
+    """Images: u8 ``[n, h, w, 3]`` or floats ``[n, 3, h, w]``."""
+    if is_picture(value):
+        return _of_picture(value, "images")[None], False
+    if isinstance(value, (list, tuple)):
+        return _of_list(value)
+    array, bfloat16 = as_array(value, "images")
+    if array.ndim == 3:
+        array = array[None]
+    if array.ndim != 4:
+        raise wrong("images", "a shape [n, h, w, 3] of uint8 or [n, 3, h, w] of floats", str(list(array.shape)))
+    return array, bfloat16
+
+
+def is_picture(value: Any) -> bool:
+    """Whether it is PIL's."""
+    return hasattr(value, "getbands") and hasattr(value, "mode") and hasattr(value, "tobytes")
+
+
+def _of_list(images: list[Any] | tuple[Any, ...]) -> tuple[Array, bool]:
+    if not images:
+        raise wrong("images", "at least one", "none")
+    if all(is_picture(image) for image in images):
+        arrays = [_of_picture(image, f"images[{index}]") for index, image in enumerate(images)]
+        bfloat16 = False
+    elif any(is_picture(image) for image in images):
+        odd = next(index for index, image in enumerate(images) if not is_picture(image))
+        raise wrong(f"images[{odd}]", "an image of PIL, as others of the list are", type(images[odd]).__name__)
+    else:
+        pairs = [as_array(image, f"images[{index}]") for index, image in enumerate(images)]
+        arrays = [array for array, _ in pairs]
+        bfloat16 = pairs[0][1]
+        if any(other != bfloat16 for _, other in pairs):
+            raise wrong("images", "images of one type", "bfloat16 among others")
+    first = arrays[0]
+    for index, array in enumerate(arrays):
+        if array.ndim != 3 or array.shape != first.shape or array.dtype != first.dtype:
+            expected = f"images of one size and type, as images[0]: {first.dtype} {list(first.shape)}"
+            raise wrong(f"images[{index}]", expected, f"{array.dtype} {list(array.shape)}")
+    return np.stack(arrays), bfloat16
+
+
+def _of_picture(picture: Any, what: str) -> Array:
+    if picture.mode == "L":
+        picture = picture.convert("RGB")
+    if picture.mode != "RGB":
+        expected = 'mode RGB or L (image.convert("RGB") leaves out what RGB has not)'
+        raise wrong(what, expected, f"mode {picture.mode}")
+    try:
+        return np.asarray(picture)
+    except OSError as error:
+        raise wrong(what, "a whole picture", str(error)) from error
+
+
+def as_clip_latents(value: Any) -> tuple[Array, bool]:
+    """Latents of a clip ``[1, c, t, h, w]`` as ``[t, c, h, w]``."""
+    array, bfloat16 = as_array(value, "latents")
+    if array.ndim != 5 or array.shape[0] != 1:
+        raise wrong("latents", "a shape [1, c, t, h, w]", str(list(array.shape)))
+    return array[0].swapaxes(0, 1), bfloat16
+
+
+def as_frames(value: Any) -> tuple[Array, bool]:
+    """Frames: u8 ``[t, h, w, 3]``, or of floats ``[1, 3, t, h, w]`` as ``[t, 3, h, w]``."""
+    if isinstance(value, (list, tuple)):
+        return as_images(value)
+    array, bfloat16 = as_array(value, "frames")
+    if array.dtype == np.uint8 and array.ndim == 4:
+        return array, False
+    if array.dtype != np.uint8 and array.ndim == 5 and array.shape[0] == 1:
+        return array[0].swapaxes(0, 1), bfloat16
+    expected = "a shape [t, h, w, 3] of uint8 or [1, 3, t, h, w] of floats"
+    raise wrong("frames", expected, f"{array.dtype} {list(array.shape)}")

@@ -1,0 +1,45 @@
+"""The compiled half of the package. Not for users: it changes without notice."""
+
+import os
+from collections.abc import Callable
+from typing import Any, TypedDict
+
+import numpy as np
+
+VERSION: str
+
+class Options(TypedDict):
+    unscaled: bool
+    floats: bool
+    memory_budget: int | None
+    parking: str
+    moments: bool
+    seed: int | None
+
+_Progress = Callable[[int, int, int, int, str], object] | None
+_Array = np.ndarray[Any, Any]
+
+def adapters() -> str: ...
+def inspect(path: str | os.PathLike[str], family: str | None) -> str: ...
+def parse_bytes(text: str) -> int: ...
+
+class Model:
+    @staticmethod
+    def open(
+        path: str | os.PathLike[str], family: str | None, fp16: bool, adapter: str | None, precision_: str
+    ) -> Model: ...
+    @property
+    def facts(self) -> str: ...
+    @property
+    def closed(self) -> bool: ...
+    def close(self) -> None: ...
+    def memory(self) -> tuple[int, int]: ...
+    def decode(self, latents: _Array, bfloat16: bool, options: Options, progress: _Progress) -> _Array: ...
+    def encode(self, images: _Array, bfloat16: bool, options: Options, progress: _Progress) -> _Array: ...
+    def decode_clip(
+        self, latents: _Array, bfloat16: bool, take: Callable[[_Array], object], options: Options, progress: _Progress
+    ) -> None: ...
+    def encode_clip(
+        self, frames: _Array, bfloat16: bool, take: Callable[[_Array], object], options: Options, progress: _Progress
+    ) -> None: ...
+    def plan(self, height: int, width: int, encode: bool, clip: bool, options: Options) -> tuple[str, str]: ...

@@ -1,0 +1,239 @@
+"""A job, seen from the driver: lists shards, leaves out what is done, lets Ray spread the rest, and writes the manifest."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections import Counter
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import ray
+import ray.data
+
+import wgvae
+from wgvae import _native
+from wgvae._arrays import wrong
+from wgvae.ray._actors import Actor, Decoder, Encoder, ids
+from wgvae.ray._files import IMAGES, LATENTS, put_json, sha256, sha256_of_file
+from wgvae.ray._sources import Shard, list_shards
+
+
+@dataclass(frozen=True)
+class ActorReport:
+    """What one actor did in this job, runs before it included."""
+
+    actor: str
+    node: str
+    pid: int
+    adapter: str
+    images: int
+    seconds: float
+    """Reading, the GPU and writing."""
+    gpu_seconds: float
+    """In :meth:`wgvae.Vae.encode` or ``decode``. The first includes reading weights."""
+    gpu_bytes: int
+    """GPU memory at the peak."""
+    host_bytes: int
+    """The process's memory at the peak."""
+
+    @property
+    def images_per_second(self) -> float:
+        return self.images / self.seconds if self.seconds else 0.0
+
+
+@dataclass(frozen=True)
+class Report:
+    """What became of a data set."""
+
+    images: int
+    """That are in shards."""
+    errors: list[dict[str, str]]
+    """``id`` and ``error`` of each that is in none."""
+    shards: int
+    resumed: int
+    """Shards that were there before."""
+    seconds: float
+    actors: list[ActorReport]
+    manifest: str
+    """Path of the file that says all this, with hashes of the model and of each image, and each crop."""
+
+
+def encode_dataset(
+    source: str | os.PathLike[str],
+    output: str | os.PathLike[str],
+    *,
+    model: str | os.PathLike[str],
+    size: tuple[int, int] | None = None,
+    format: Literal["parquet", "safetensors"] = "parquet",
+    dtype: Literal["float32", "float16"] = "float32",
+    seed: int | None = None,
+    image_column: str = "image",
+    id_column: str | None = None,
+    shard_rows: int = 128,
+    workers: int = 1,
+    resources: dict[str, float] | None = None,
+    num_cpus: float = 1,
+    adapter: str | int | None = None,
+    precision: Literal["auto", "f16", "f32"] = "auto",
+    family: str | None = None,
+    memory_budget: int | str | None = None,
+) -> Report:
+    """Encodes all pictures of ``source`` to shards of latents in the folder ``output``, each once. Run again, it goes on where it ended.
+
+    Args:
+        source: a folder of pictures, .parquet or .tar (WebDataset), or one such file; on storage that all nodes see, as ``output`` and ``model``.
+        output: gets shards, ``records/`` and, at the end, ``manifest.json``.
+        model: see :meth:`wgvae.Vae.from_pretrained`.
+        size: height and width in pixels, which pictures are resized to cover and cropped to. None: the middle of each, as much as fills latents.
+        format: "parquet" with columns id, latents (little-endian bytes), shape, dtype; or "safetensors" with a tensor for each id.
+        dtype: of the latents; "float16" rounds them.
+        seed: draws samples, by this seed and each picture's hash, instead of taking the middle of the distribution.
+        image_column, id_column: of .parquet, bytes or Hugging Face's struct; without an id column a row's number is its id.
+        shard_rows: pictures of a shard, where ``source`` is a folder of them.
+        workers: actors, one for each GPU.
+        resources: that an actor takes, such as ``{"wgpu": 1}`` on nodes started with ``--resources='{"wgpu": 4}'``.
+        num_cpus: that an actor takes.
+        adapter: for all actors; None gives each discrete GPU of a node to one of them.
+        precision, family, memory_budget: see :class:`wgvae.Vae`.
+
+    Raises:
+        InputError: a source without pictures, or an ``output`` of another job.
+        ray.exceptions.RayError: an actor failed beyond what is an error of one picture.
+    """
+    settings = {"size": list(size) if size else None, "dtype": dtype, "seed": seed, "image_column": image_column, "id_column": id_column}
+    _check(format, LATENTS, workers, shard_rows, memory_budget)
+    if dtype not in ("float32", "float16"):
+        raise wrong("dtype", '"float32" or "float16"', repr(dtype))
+    shards = list_shards(os.fspath(source), shard_rows, latents=False)
+    job = _job(output, model, format, adapter, precision, family, memory_budget) | settings
+    return _run(Encoder, job, shards, workers, num_cpus, resources)
+
+
+def decode_dataset(
+    source: str | os.PathLike[str],
+    output: str | os.PathLike[str],
+    *,
+    model: str | os.PathLike[str],
+    format: Literal["webdataset", "parquet", "folder"] = "webdataset",
+    workers: int = 1,
+    resources: dict[str, float] | None = None,
+    num_cpus: float = 1,
+    adapter: str | int | None = None,
+    precision: Literal["auto", "f16", "f32"] = "auto",
+    family: str | None = None,
+    memory_budget: int | str | None = None,
+) -> Report:
+    """Decodes all latents of ``source``, shards as :func:`encode_dataset` writes them, to PNG in the folder ``output``: in .tar, in .parquet, or in files.
+
+    Args and errors: see :func:`encode_dataset`.
+    """
+    _check(format, IMAGES, workers, 1, memory_budget)
+    shards = list_shards(os.fspath(source), 1, latents=True)
+    job = _job(output, model, format, adapter, precision, family, memory_budget)
+    return _run(Decoder, job, shards, workers, num_cpus, resources)
+
+
+def _check(format: str, formats: tuple[str, ...], workers: int, shard_rows: int, memory_budget: int | str | None) -> None:
+    if format not in formats:
+        raise wrong("format", " or ".join(f'"{one}"' for one in formats), repr(format))
+    for what, number in (("workers", workers), ("shard_rows", shard_rows)):
+        if not isinstance(number, int) or number < 1:
+            raise wrong(what, "1 or more", repr(number))
+    if isinstance(memory_budget, str):
+        _native.parse_bytes(memory_budget)
+
+
+def _job(
+    output: str | os.PathLike[str],
+    model: str | os.PathLike[str],
+    format: str,
+    adapter: str | int | None,
+    precision: str,
+    family: str | None,
+    memory_budget: int | str | None,
+) -> dict[str, Any]:
+    return {
+        "output": str(Path(output).absolute()),
+        "model": str(Path(model).absolute()),
+        "format": format,
+        "adapter": adapter,
+        "precision": precision,
+        "family": family,
+        "memory_budget": memory_budget,
+    }
+
+
+def _run(actor: type[Actor], job: dict[str, Any], shards: list[Shard], workers: int, num_cpus: float, resources: dict[str, float] | None) -> Report:
+    start = time.perf_counter()
+    output = Path(job["output"])
+    begun = _begun(actor, job, shards)
+    _settle(output / "job.json", begun)
+    records = output / "records"
+    left = [shard for shard in shards if not (records / f"{shard.name}.json").is_file()]
+    if left:
+        pool = ray.data.ActorPoolStrategy(size=min(workers, len(left)))
+        items = [{"shard": shard.to_json()} for shard in left]
+        done = ray.data.from_items(items, override_num_blocks=len(items)).map_batches(
+            actor,
+            batch_size=1,
+            batch_format="numpy",
+            compute=pool,
+            fn_constructor_kwargs={"job": job},
+            num_cpus=num_cpus,
+            resources=resources,
+        )
+        for _ in done.iter_rows():
+            pass
+    written = [json.loads((records / f"{shard.name}.json").read_text()) for shard in shards]
+    twice = [name for name, count in Counter(ids(written)).items() if count > 1]
+    if twice:
+        raise wrong("ids", "each once in the source", f"{twice[0]!r} several times")
+    report = Report(
+        images=sum(len(record["rows"]) for record in written),
+        errors=[error for record in written for error in record["errors"]],
+        shards=len(shards),
+        resumed=len(shards) - len(left),
+        seconds=time.perf_counter() - start,
+        actors=_actors(written),
+        manifest=str(output / "manifest.json"),
+    )
+    rows = [{**row, "shard": record["shard"]} for record in written for row in record["rows"]]
+    put_json(output / "manifest.json", {**begun, "report": asdict(report), "images": rows})
+    return report
+
+
+def _begun(actor: type[Actor], job: dict[str, Any], shards: list[Shard]) -> dict[str, Any]:
+    """What a job is: what its results depend on, by hashes."""
+    # Without a device: the driver may have none.
+    known = json.loads(_native.inspect(job["model"], job["family"]))
+    files = {Path(name).name: sha256_of_file(name) for name in known["files"]}
+    # Where it runs, and within which memory, changes nothing of the results on one kind of device.
+    kept = {name: value for name, value in job.items() if name not in ("output", "model", "adapter", "memory_budget")}
+    listed = sha256("\n".join(shard.to_json() for shard in shards).encode())
+    return {"wgvae": wgvae.__version__, "task": actor.__name__, "model": {"files": files, "config": known["config"]}, "settings": kept, "source": listed}
+
+
+def _settle(path: Path, begun: dict[str, Any]) -> None:
+    """Says what the job is, or that it is the one which was begun here."""
+    if not path.is_file():
+        put_json(path, begun)
+        return
+    before = json.loads(path.read_text())
+    for name, value in json.loads(json.dumps(begun)).items():
+        if before.get(name) != value:
+            raise wrong(f"output {path.parent}", f"an empty folder, or one of the same job (its {name} was {before.get(name)})", str(value))
+
+
+def _actors(records: list[dict[str, Any]]) -> list[ActorReport]:
+    """What each did, of all its shards."""
+    by_actor: dict[str, list[dict[str, Any]]] = {}
+    for record in records:
+        by_actor.setdefault(record["actor"]["actor"], []).append(record["actor"])
+    sums, tops = ("images", "seconds", "gpu_seconds"), ("gpu_bytes", "host_bytes")
+    return [
+        ActorReport(**{**parts[0], **{name: sum(part[name] for part in parts) for name in sums}, **{name: max(part[name] for part in parts) for name in tops}})
+        for parts in by_actor.values()
+    ]

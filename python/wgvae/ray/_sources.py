@@ -1,0 +1,112 @@
+"""Where pictures or latents come from: shards of work, listed on the driver, and the items of one, read by an actor."""
+
+from __future__ import annotations
+
+import json
+import tarfile
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+from safetensors.numpy import load_file
+
+from wgvae._arrays import Array, wrong
+
+PICTURES = frozenset((".bmp", ".gif", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp"))
+
+
+@dataclass(frozen=True)
+class Shard:
+    """A piece of work that becomes one file called ``name``."""
+
+    name: str
+    kind: str
+    """``files``, ``tar``, ``parquet`` or ``safetensors``."""
+    root: str
+    """Folder of the source."""
+    members: tuple[str, ...]
+    """Files in it; of ``parquet`` one."""
+    group: int = 0
+    """Of ``parquet`` the row group."""
+
+    def to_json(self) -> str:
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def from_json(cls, text: str) -> Shard:
+        fields = json.loads(text)
+        return cls(**{**fields, "members": tuple(fields["members"])})
+
+
+def list_shards(source: str, shard_rows: int, latents: bool) -> list[Shard]:
+    """The shards of a folder or a file: of pictures ``shard_rows`` each, of .tar a file, of .parquet a row group, of .safetensors a file."""
+    path = Path(source)
+    if not path.exists():
+        raise wrong("source", "a folder or a file", f"{source}, where there is nothing")
+    root = path if path.is_dir() else path.parent
+    found = sorted(one for one in path.rglob("*") if one.is_file()) if path.is_dir() else [path]
+    files = [one.relative_to(root).as_posix() for one in found if not any(part.startswith(".") for part in one.relative_to(root).parts)]
+    by_ending = {ending: [one for one in files if one.lower().endswith(ending)] for ending in (".tar", ".parquet", ".safetensors")}
+    pictures = [one for one in files if Path(one).suffix.lower() in PICTURES]
+    kinds = {"tar": by_ending[".tar"], "parquet": by_ending[".parquet"]}
+    kinds |= {"safetensors": by_ending[".safetensors"]} if latents else {"files": pictures}
+    if latents:
+        del kinds["tar"]
+    there = {kind: members for kind, members in kinds.items() if members}
+    expected = ".parquet or .safetensors" if latents else "pictures, .tar or .parquet"
+    if len(there) != 1:
+        raise wrong("source", f"files of one kind: {expected}", " and ".join(sorted(there)) or f"none in {source}")
+    ((kind, members),) = there.items()
+    if kind == "files":
+        cuts = [tuple(members[start : start + shard_rows]) for start in range(0, len(members), shard_rows)]
+        return [Shard(f"shard-{index:06}", kind, str(root), cut) for index, cut in enumerate(cuts)]
+    if kind == "parquet":
+        groups = [(one, group) for one in members for group in range(pq.ParquetFile(root / one).num_row_groups)]
+        return [Shard(f"shard-{index:06}", kind, str(root), (one,), group) for index, (one, group) in enumerate(groups)]
+    return [Shard(f"shard-{index:06}", kind, str(root), (one,)) for index, one in enumerate(members)]
+
+
+def pictures_of(shard: Shard, image_column: str, id_column: str | None) -> Iterator[tuple[str, bytes | Exception]]:
+    """Id and bytes of each picture, or why there are none."""
+    if shard.kind == "files":
+        for member in shard.members:
+            try:
+                yield member, (Path(shard.root) / member).read_bytes()
+            except OSError as error:
+                yield member, error
+    elif shard.kind == "tar":
+        yield from _of_tar(shard)
+    else:
+        columns = [image_column] if id_column is None else [image_column, id_column]
+        table = pq.ParquetFile(Path(shard.root) / shard.members[0]).read_row_group(shard.group, columns=columns)
+        for row, item in enumerate(table.to_pylist()):
+            name = f"{shard.members[0]}#{shard.group}.{row}" if id_column is None else str(item[id_column])
+            image = item[image_column]
+            image = image.get("bytes") if isinstance(image, dict) else image
+            yield name, image if isinstance(image, bytes) else ValueError(f"column {image_column} has no bytes")
+
+
+def _of_tar(shard: Shard) -> Iterator[tuple[str, bytes | Exception]]:
+    member = shard.members[0]
+    try:
+        with tarfile.open(Path(shard.root) / member) as archive:
+            for entry in archive:
+                if entry.isfile() and Path(entry.name).suffix.lower() in PICTURES:
+                    file = archive.extractfile(entry)
+                    yield f"{member}/{entry.name}", file.read() if file is not None else ValueError("no file")
+    except (OSError, EOFError, tarfile.TarError) as error:
+        # What came before it is good; that there may be more behind it must not be lost.
+        yield f"{member}/...", error
+
+
+def latents_of(shard: Shard) -> Iterator[tuple[str, Array]]:
+    """Id and latents ``[c, h, w]`` of each row."""
+    path = Path(shard.root) / shard.members[0]
+    if shard.kind == "safetensors":
+        yield from sorted(load_file(path).items())
+        return
+    table = pq.ParquetFile(path).read_row_group(shard.group, columns=["id", "latents", "shape", "dtype"])
+    for item in table.to_pylist():
+        yield item["id"], np.frombuffer(item["latents"], np.dtype(item["dtype"])).reshape(item["shape"])

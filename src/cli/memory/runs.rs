@@ -1,0 +1,37 @@
+//! Which measurements stand together in tables and plots: decodes or encodes, of images or of clips.
+
+use wgvae::report::{Measurement, Operation};
+
+/// Runs of one kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Runs {
+    pub(super) operation: Operation,
+    pub(super) are_clips: bool,
+}
+
+impl Runs {
+    /// Images before clips.
+    pub(super) fn all() -> impl Iterator<Item = Self> {
+        let both = |operation| [false, true].map(|are_clips| Self { operation, are_clips });
+        Operation::ALL.into_iter().flat_map(both)
+    }
+
+    /// Those that `row` belongs to.
+    pub(super) fn of(row: &Measurement) -> Self {
+        Self { operation: row.operation, are_clips: row.is_clip() }
+    }
+
+    /// What they are called.
+    pub(super) fn name(self) -> String {
+        format!("{}s{}", self.operation.name(), if self.are_clips { " of clips" } else { "" })
+    }
+
+    /// `count` of them, in words.
+    pub(super) fn count(self, count: usize) -> String {
+        match (count, self.are_clips) {
+            (1, false) => format!("1 {}", self.operation.name()),
+            (1, true) => format!("1 {} of a clip", self.operation.name()),
+            _ => format!("{count} {}", self.name()),
+        }
+    }
+}

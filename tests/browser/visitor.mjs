@@ -1,0 +1,118 @@
+// @ts-check
+// What a visitor of the page sees and does, for tests of it.
+
+/** @typedef {import('puppeteer-core').Page} Page */
+
+/**
+ * Waits until the page is in one of these states, and says which.
+ * @param {Page} page
+ * @param {string[]} states
+ */
+export async function reach(page, ...states) {
+  const handle = await page.waitForFunction((states) => states.includes(document.body.dataset.state ?? '') && document.body.dataset.state, {}, states);
+  return handle.jsonValue();
+}
+
+/**
+ * What can be read under an id.
+ * @param {Page} page
+ * @param {string} id
+ */
+export function text(page, id) {
+  return page.$eval(`#${id}`, (element) => (element instanceof HTMLElement && element.checkVisibility() ? element.innerText : ''));
+}
+
+/**
+ * @param {Page} page
+ * @param {string} id
+ * @param {string[]} paths
+ */
+export async function choose(page, id, ...paths) {
+  const input = /** @type {import('puppeteer-core').ElementHandle<HTMLInputElement>} */ (await page.$(`#${id}`));
+  await input.uploadFile(...paths);
+}
+
+/**
+ * Files that the page gives to save, kept as `globalThis.saved` instead.
+ * @param {Page} page
+ */
+export async function keepDownloads(page) {
+  await page.evaluate(() => {
+    /** @type {Blob[]} */
+    const saved = [];
+    Object.assign(globalThis, { saved });
+    const original = URL.createObjectURL;
+    URL.createObjectURL = (blob) => {
+      if (blob instanceof Blob) saved.push(blob);
+      return original.call(URL, blob);
+    };
+    HTMLAnchorElement.prototype.click = () => {};
+  });
+}
+
+/**
+ * What `Download` gives, if `keepDownloads` keeps it.
+ * @param {Page} page
+ */
+export async function save(page) {
+  const before = await page.evaluate(() => /** @type {any} */ (globalThis).saved.length);
+  await page.click('#download');
+  await page.waitForFunction((before) => /** @type {any} */ (globalThis).saved.length > before, {}, before);
+  return page.evaluate(async () => {
+    const file = /** @type {any} */ (globalThis).saved.at(-1);
+    const bytes = new Uint8Array(await file.arrayBuffer());
+    return { name: file.name, type: file.type, data: `data:image/png;base64,${btoa(String.fromCharCode(...bytes))}` };
+  });
+}
+
+/** Pixels of the page's canvas on the screen, as base64 of a PNG. @param {Page} page */
+export async function screenshot(page) {
+  // Fades in where motion is not reduced.
+  await page.waitForFunction(() => getComputedStyle(/** @type {Element} */ (document.querySelector('#compare'))).opacity === '1');
+  const canvas = await page.$('#picture');
+  return String(await canvas?.screenshot({ encoding: 'base64' }));
+}
+
+/**
+ * How far apart two pictures are, in the mean, in levels; Infinity if their sizes differ.
+ * @param {Page} page
+ * @param {string} a a data URL or one of the same site
+ * @param {string} b
+ * @param {number} [power] of each difference
+ */
+export function apart(page, a, b, power = 1) {
+  return page.evaluate(async (a, b, power) => {
+    const pixels = async (/** @type {string} */ url) => {
+      const image = new Image();
+      image.src = url;
+      await image.decode();
+      const canvas = Object.assign(document.createElement('canvas'), { width: image.naturalWidth, height: image.naturalHeight });
+      const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext('2d'));
+      context.drawImage(image, 0, 0);
+      return context.getImageData(0, 0, canvas.width, canvas.height);
+    };
+    const [first, second] = await Promise.all([pixels(a), pixels(b)]);
+    if (first.width !== second.width || first.height !== second.height) return Infinity;
+    return first.data.reduce((sum, value, index) => sum + Math.abs(value - second.data[index]) ** power, 0) / first.data.length;
+  }, a, b, power);
+}
+
+/**
+ * Drops something on the page. Scripts cannot make folders nor files that cannot be read, so what is dropped is made up in the page: files, or a folder by
+ * what reading it calls.
+ * @param {Page} page
+ * @param {(names: string[]) => { files?: Iterable<File>, folder?: Function } | Promise<{ files?: Iterable<File>, folder?: Function }>} made runs in the page
+ * @param {string[]} [names] for it
+ */
+export async function drop(page, made, names = []) {
+  const dropped = await page.evaluateHandle(/** @type {any} */ (made), names);
+  await page.evaluate((/** @type {{ files?: Iterable<File>, folder?: Function }} */ { files = [], folder }) => {
+    const entry = { isDirectory: true, isFile: false, name: 'folder', createReader: () => ({ readEntries: folder }) };
+    const items = folder ? [{ webkitGetAsEntry: () => entry }] : [...files].map(() => ({ webkitGetAsEntry: () => null }));
+    for (const type of ['dragenter', 'dragover', 'drop']) {
+      const event = new Event(type, { bubbles: true, cancelable: true });
+      Object.defineProperty(event, 'dataTransfer', { value: { types: ['Files'], files, items } });
+      document.body.dispatchEvent(event);
+    }
+  }, /** @type {any} */ (dropped));
+}

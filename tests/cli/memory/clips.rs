@@ -1,0 +1,164 @@
+//! Clips in memory reports: measured with and without budgets, beside images and older reports, and what is refused.
+
+use serde_json::{Value, json};
+
+use crate::tool::Folder;
+
+/// Arguments that measure clips of the small model for video, in f32, on the first adapter.
+fn measuring<'a>(more: &[&'a str]) -> Vec<&'a str> {
+    [&["memory", "--models", "model", "--sizes", "40x24", "--precisions", "f32", "--adapter", "0"], more].concat()
+}
+
+fn rows(report: &Value) -> &[Value] {
+    report["measurements"].as_array().unwrap()
+}
+
+/// That a row of `frames` frames was measured, and took what was predicted.
+#[track_caller]
+fn assert_exact(row: &Value, frames: u64) {
+    assert_eq!((&row["frames"], &row["error"]), (&json!(frames), &Value::Null), "{row}");
+    assert_eq!(row["measured"]["ledger_peak"], row["predicted"]["peak"], "{row}");
+    assert!(row["measured"]["seconds"].as_f64() > Some(0.0), "{row}");
+    let (allocated, reserved) = (&row["measured"]["allocator_allocated"], &row["measured"]["allocator_reserved"]);
+    if let (Some(allocated), Some(reserved)) = (allocated.as_u64(), reserved.as_u64()) {
+        // What was handed out at the end: of a plan within a budget, the first part may have taken more.
+        let least =
+            if row["budget"].is_null() { &row["measured"]["ledger_peak"] } else { &row["predicted"]["weights"] };
+        assert!(Some(allocated) >= least.as_u64() && reserved >= allocated, "{row}");
+    }
+}
+
+/// What a row says that does not depend on the clip's length.
+fn lasting(row: &Value) -> Value {
+    let mut predicted = row["predicted"].clone();
+    predicted.as_object_mut().unwrap().remove("transferred");
+    json!([predicted, row["measured"]["ledger_peak"]])
+}
+
+#[test]
+fn clips_take_what_was_predicted_however_long_they_are() {
+    let folder = Folder::for_video();
+    for direction in [&[][..], &["--encode"]] {
+        let planned = |more: &[&str]| {
+            let plan = ["plan", "--model", "model", "--size", "80x48", "--frames", "5", "--precision", "f32", "--json"];
+            folder.run(&[&plan[..], &["--adapter", "0"], direction, more].concat()).json()
+        };
+        let whole = planned(&[]);
+        let budget = (whole["predicted_peak_bytes"].as_u64().unwrap() * 17 / 20).to_string();
+        let within = planned(&["--memory-budget", &budget]);
+        let args = ["memory", "--models", "model", "--sizes", "80x48", "--frames", "1,5,17", "--budgets", &budget];
+        let args = [&args[..], &["--precisions", "f32", "--adapter", "0", "--json"], direction].concat();
+        let report = folder.run(&args).json();
+        let [image, _, short, short_within, long, long_within] = rows(&report) else { panic!("{report}") };
+        // An image is what it was before: nothing says that it could have been a clip.
+        assert_eq!((image.get("frames"), image["predicted"].get("states")), (None, None), "{image}");
+        assert_eq!(image["measured"]["ledger_peak"], image["predicted"]["peak"], "{image}");
+
+        for (plan, short, long) in [(&whole, short, long), (&within, short_within, long_within)] {
+            assert_exact(short, 5);
+            assert_exact(long, 17);
+            assert_eq!(lasting(short), lasting(long));
+            let predicted = &long["predicted"];
+            assert_eq!(predicted["peak"], plan["predicted_peak_bytes"]);
+            assert_eq!(predicted["states"]["total"], plan["clip"]["state_bytes"]);
+            assert_eq!(predicted["host"], plan["clip"]["host_bytes"]);
+            // 1 part after the first, and 4.
+            let [of_short, of_long] = [short, long].map(|row| row["predicted"]["transferred"].as_u64().unwrap());
+            assert_eq!(of_long - of_short, 3 * plan["plan"]["transferred_bytes"].as_u64().unwrap());
+        }
+        let states = |row: &Value| ["total", "gpu"].map(|name| row["predicted"]["states"][name].as_u64().unwrap());
+        let ([total, gpu], host) = (states(long), &long["predicted"]["host"]);
+        assert_eq!((total, host), (gpu, &json!(0)), "{long}");
+        assert!(long_within["predicted"]["host"].as_u64() > Some(0), "{long_within}");
+        assert!(long_within["predicted"]["peak"].as_u64() <= budget.parse().ok(), "{long_within}");
+    }
+}
+
+#[test]
+fn made_up_weights_have_what_clips_want() {
+    let folder = Folder::new();
+    let args = ["memory", "--models", "wan21", "--sizes", "8x8", "--frames", "5", "--precisions", "f16"];
+    for direction in [&[][..], &["--encode"]] {
+        let report = folder.run(&[&args[..], &["--adapter", "0", "--json"], direction].concat()).json();
+        let [row] = rows(&report) else { panic!("{report}") };
+        assert_exact(row, 5);
+        assert_eq!(row["weights"], "random");
+    }
+}
+
+#[test]
+fn a_budget_that_no_clip_can_keep_is_a_row_with_its_reason() {
+    let folder = Folder::for_video();
+    let report = folder.run(&measuring(&["--frames", "5", "--budgets", "1KiB", "--json"])).json();
+    let [_, row] = rows(&report) else { panic!("{report}") };
+    assert_eq!([&row["measured"], &row["predicted"]], [&Value::Null, &Value::Null]);
+    assert!(row["error"].as_str().unwrap().contains("1.0 KiB"), "{row}");
+}
+
+#[test]
+fn reports_of_clips_stand_beside_those_of_images_and_older_ones() {
+    let folder = Folder::for_video();
+    let text = folder.run(&measuring(&["--frames", "1,5,17", "-o", "new.json"])).ok().stdout;
+    assert!(text.starts_with("decodes on ") && text.contains("\ndecodes of clips on "), "{text}");
+    let header = text.lines().skip_while(|line| !line.starts_with("decodes of clips on ")).nth(1).unwrap();
+    for column in ["frames", "predicted", "kept", "in host memory", "measured"] {
+        assert!(header.contains(column), "{column} is not in {header}");
+    }
+    // The first format is the second without clips.
+    let mut old: Value = serde_json::from_slice(&folder.read("new.json")).unwrap();
+    old["version"] = json!(1);
+    old["measurements"].as_array_mut().unwrap().truncate(1);
+    folder.write("old.json", old.to_string().as_bytes());
+    let args = ["memory", "--merge", "old.json", "new.json", "--html", "page.html", "--json"];
+    let both = folder.run_without_adapter(&args).json();
+    assert_eq!((&both[0], &both[1]["version"]), (&old, &json!(2)));
+    let page = String::from_utf8(folder.read("page.html")).unwrap();
+    for words in [
+        "2 decodes and 2 decodes of clips measured",
+        "in 4 of 4 the measured peak equals the predicted one",
+        ": decodes</h3>",
+        ": decodes of clips</h3>",
+        "Memory against frames",
+        "Peak of GPU memory, decodes in f32",
+        "Peak of GPU memory, decodes of clips in f32",
+    ] {
+        assert!(page.contains(words), "{words} is not in the page");
+    }
+    // Others' estimates and numbers for each pixel are of images: of the clips, nothing is there twice.
+    assert_eq!(page.matches("<td class=\"num\">17</td>").count(), 1);
+
+    // Without clips nothing is said of them.
+    let args = ["memory", "--merge", "old.json", "--html", "page.html"];
+    let text = folder.run_without_adapter(&args).ok().stdout;
+    let page = String::from_utf8(folder.read("page.html")).unwrap();
+    assert!(!text.contains("frames") && !page.contains("Memory against frames"), "{text}");
+
+    // A clip in a report of the first format is an error in it.
+    old["measurements"][0]["frames"] = json!(5);
+    folder.write("odd.json", old.to_string().as_bytes());
+    let words = ["odd.json", "measurement 0", "expected an image", "format 1", "found a clip"];
+    folder.run_without_adapter(&["memory", "--merge", "odd.json"]).failed("a clip of format 1", 1, &words);
+}
+
+#[test]
+fn what_is_no_clip_is_refused_before_anything_is_measured() {
+    let folder = Folder::for_video();
+    let refused = |more: &[&str], words: &[&str]| {
+        let args = [&["memory", "-o", "report.json"], more].concat();
+        folder.run_without_adapter(&args).failed(&format!("{more:?}"), 1, words);
+    };
+    let video = ["--models", "model", "--sizes", "40x24", "--frames"];
+    refused(&[&video[..], &["5,11"]].concat(), &["--frames", "such as 9 or 13", "found 11"]);
+    refused(&["--models", "seedvr2", "--sizes", "64x64", "--frames", "2"], &["--frames", "such as 1 or 5", "found 2"]);
+    refused(&["--models", "model,sd15", "--sizes", "40x24", "--frames", "9"], &["a model for video", "9 with "]);
+    refused(&["--models", "model", "--sizes", "41x24", "--frames", "9"], &["--sizes", "multiples of 8", "41x24"]);
+    for more in [&["0"][..], &["five"], &["-5"]] {
+        assert_eq!(folder.run_without_adapter(&[&["memory"], &video[..], more].concat()).code, Some(2), "{more:?}");
+    }
+    // What only clips want is missed, and images are measured all the same.
+    let name = folder.without_time();
+    refused(&[&video[..], &["5"]].concat(), &["model", &name]);
+    assert!(!folder.path("report.json").exists());
+    let image = folder.run(&measuring(&["--frames", "1", "--json"])).json();
+    assert_eq!(rows(&image)[0]["error"], Value::Null);
+}

@@ -1,0 +1,15 @@
+// @ts-check
+// What of a picture is encoded, as the package crops it.
+
+import { WgvaeError } from '../src/index.js';
+
+/**
+ * The middle, with sides that are multiples of `factor`.
+ * @param {import('./protocol.js').Size} size
+ * @param {number} factor pixels
+ */
+export function middle({ width, height }, factor) {
+  const [columns, rows] = [width, height].map((side) => side - (side % factor));
+  if (columns > 0 && rows > 0) return { x: (width >> 1) - (columns >> 1), y: (height >> 1) - (rows >> 1), width: columns, height: rows };
+  throw new WgvaeError('input', `this picture is too small for the model: expected at least ${factor}x${factor} pixels, found ${width}x${height}`);
+}

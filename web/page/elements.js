@@ -1,0 +1,54 @@
+// @ts-check
+// The page's elements, and small ones that are made.
+
+/**
+ * The page's element with this id.
+ * @template {HTMLElement} T
+ * @param {string} id
+ * @param {new () => T} [type]
+ * @returns {T}
+ */
+export function element(id, type) {
+  const found = document.getElementById(id);
+  if (!found || (type && !(found instanceof type))) throw new Error(`the page has no ${type?.name ?? 'element'} "${id}"`);
+  return /** @type {T} */ (found);
+}
+
+/**
+ * Sets a text only if it is another: whatever is read aloud is read once.
+ * @param {string} id
+ * @param {string} text
+ */
+export function setText(id, text) {
+  const target = element(id);
+  if (target.textContent !== text) target.textContent = text;
+}
+
+/**
+ * Names and values.
+ * @param {string} id
+ * @param {[string, string][]} parts
+ */
+export function fillParts(id, parts) {
+  const pairs = parts.map(([name, value]) => {
+    const pair = document.createElement('div');
+    pair.append(Object.assign(document.createElement('dt'), { textContent: name }), Object.assign(document.createElement('dd'), { textContent: value }));
+    return pair;
+  });
+  element(id).replaceChildren(...pairs);
+}
+
+/**
+ * @param {'td' | 'th'} tag
+ * @param {string[]} texts
+ */
+export function tableRow(tag, texts) {
+  const row = document.createElement('tr');
+  row.append(...texts.map((text) => Object.assign(document.createElement(tag), { textContent: text })));
+  return row;
+}
+
+/** @param {string} text */
+export function listItem(text) {
+  return Object.assign(document.createElement('li'), { textContent: text });
+}

@@ -1,0 +1,79 @@
+// @ts-check
+// The frames of a clip that are there: as PNG files, which browsers keep in memory or on disk as they see fit. Bitmaps, which take GPU memory, are made of a few only: those
+// that will be shown next.
+
+/** So many bitmaps are made before they are shown, and so many of originals. */
+const AHEAD = 4;
+
+/** @typedef {{ blob: Blob, original?: Blob }} Frame */
+/** @typedef {{ bitmap: ImageBitmap, original?: ImageBitmap }} Bitmaps */
+
+export class KeptFrames {
+  /** @type {Frame[]} */
+  #frames = [];
+  /** Made before they are asked for. @type {Map<number, Promise<Bitmaps>>} */
+  #made = new Map();
+  bytes = 0;
+
+  get length() {
+    return this.#frames.length;
+  }
+
+  /** As PNG files. @returns {readonly Frame[]} */
+  get files() {
+    return this.#frames;
+  }
+
+  /** @param {Frame} frame */
+  add(frame) {
+    this.#frames.push(frame);
+    this.bytes += frame.blob.size + (frame.original?.size ?? 0);
+  }
+
+  /**
+   * The bitmaps of a frame, which become the caller's.
+   * @param {number} index
+   * @returns {Promise<Bitmaps>}
+   */
+  take(index) {
+    const bitmaps = this.#made.get(index) ?? bitmapsOf(this.#frames[index]);
+    this.#made.delete(index);
+    this.#lookAhead(index);
+    return bitmaps;
+  }
+
+  clear() {
+    this.#frames = [];
+    this.bytes = 0;
+    this.#lookAhead(0);
+  }
+
+  /** Makes those that come after `index`, and lets go of others. @param {number} index */
+  #lookAhead(index) {
+    const wanted = Array.from({ length: Math.min(AHEAD, this.length - 1) }, (_, step) => (index + step + 1) % this.length);
+    for (const [other, made] of this.#made) {
+      if (wanted.includes(other)) continue;
+      this.#made.delete(other);
+      made.then(close, () => {});
+    }
+    for (const next of wanted) {
+      if (this.#made.has(next)) continue;
+      const made = bitmapsOf(this.#frames[next]);
+      // Whoever takes it hears.
+      made.catch(() => {});
+      this.#made.set(next, made);
+    }
+  }
+}
+
+/** @param {Frame} frame @returns {Promise<Bitmaps>} */
+async function bitmapsOf({ blob, original }) {
+  const [bitmap, other] = await Promise.all([createImageBitmap(blob), original && createImageBitmap(original)]);
+  return { bitmap, original: other };
+}
+
+/** @param {Bitmaps} bitmaps */
+export function close({ bitmap, original }) {
+  bitmap.close();
+  original?.close();
+}

@@ -1,0 +1,89 @@
+// @ts-check
+// What it will take, as the page shows it before and while it is done: of a picture every step, of a clip what any number of its parts take.
+
+import { MemoryChart } from './chart.js';
+import { element, fillParts, setText, tableRow } from './elements.js';
+import { formatBytes } from './format.js';
+
+/** @typedef {import('../src/index.js').Plan} Plan */
+
+export class PlanView {
+  #chart = new MemoryChart(element('plan-chart'));
+  /** @type {import('./protocol.js').Plans} */
+  #plans = [];
+  /** Which of them is shown. */
+  #current = 0;
+
+  constructor() {
+    // Made when it is looked at: a plan may have thousands of steps.
+    element('plan-more').addEventListener('toggle', () => this.#fillTable());
+  }
+
+  /** @param {import('./protocol.js').Plans} plans */
+  show(plans) {
+    this.#plans = plans;
+    element('plan').hidden = plans.length === 0;
+    for (const id of ['plan-chart', 'plan-legend', 'plan-more']) element(id).hidden = plans[0]?.frames !== undefined;
+    if (plans.length > 0) this.showOf(plans[0].operation);
+  }
+
+  /** @param {import('./protocol.js').Operation} operation */
+  showOf(operation) {
+    this.#current = Math.max(0, this.#plans.findIndex((planned) => planned.operation === operation));
+    const planned = this.#plans[this.#current];
+    if (!planned) return;
+    const peaks = this.#plans.map(({ operation, plan }) => `${formatBytes(plan.predicted_peak_bytes)} to ${operation}`);
+    const peak = formatBytes(Math.max(...this.#plans.map(({ plan }) => plan.predicted_peak_bytes)));
+    if (planned.frames !== undefined) {
+      const length = 'However long the clip is';
+      setText('plan-of', peaks.length > 1 ? `${length}: ${peaks.join(', ')}` : `${length}.`);
+      const most = (/** @type {'state_bytes' | 'host_bytes'} */ part) => formatBytes(Math.max(...this.#plans.map((each) => (each.frames === undefined ? 0 : each.plan[part]))));
+      const [states, host] = [most('state_bytes'), most('host_bytes')];
+      fillParts('plan-figures', [['Peak memory', peak], ['Kept for later frames', states], ['In the computer\'s memory', host]]);
+      return;
+    }
+    const { plan } = planned;
+    setText('plan-of', peaks.length > 1 ? `${peaks.join(', ')}; the chart shows how to ${operation}` : '');
+    fillParts('plan-figures', [['Peak memory', peak], ['Largest binding', formatBytes(plan.largest_binding_bytes)], ['Submissions', `about ${plan.submissions}`]]);
+    this.#chart.show(plan);
+    this.#fillTable();
+  }
+
+  /** Shows how many steps are done. @param {number} done */
+  mark(done) {
+    this.#chart.mark(done);
+  }
+
+  #fillTable() {
+    const planned = this.#plans[this.#current];
+    if (!planned || planned.frames !== undefined || !element('plan-more', HTMLDetailsElement).open) return;
+    const { plan } = planned;
+    fillParts('plan-parts', [
+      ['Weights', formatBytes(plan.weight_bytes)],
+      ['Activations and scratch', formatBytes(plan.slot_bytes)],
+      ['Parameters', formatBytes(plan.parameter_bytes)],
+      ['Staging', formatBytes(plan.staging_bytes)],
+      ['Left in the computer\'s memory', formatBytes(plan.host_bytes)],
+      ['Moved for that', formatBytes(plan.transferred_bytes)],
+      ['Steps', plan.steps.toLocaleString('en')],
+      ['Work', `${(plan.macs / 1e9).toPrecision(3)} G multiply-adds`],
+    ]);
+    element('plan-table', HTMLTableElement).replaceChildren(...stageRows(plan));
+  }
+}
+
+/**
+ * A row for each stage of the plan, in order.
+ * @param {Plan} plan
+ */
+function stageRows({ timeline }) {
+  /** @type {Map<string, { steps: number, macs: number, live: number }>} */
+  const stages = new Map();
+  for (const { stage, steps, macs, live_bytes } of timeline) {
+    const sum = stages.get(stage) ?? { steps: 0, macs: 0, live: 0 };
+    stages.set(stage, { steps: sum.steps + steps, macs: sum.macs + macs, live: Math.max(sum.live, live_bytes) });
+  }
+  const head = tableRow('th', ['stage', 'steps', 'G multiply-adds', 'activations']);
+  const rows = [...stages].map(([stage, { steps, macs, live }]) => tableRow('td', [stage, `${steps}`, (macs / 1e9).toFixed(2), formatBytes(live)]));
+  return [head, ...rows];
+}

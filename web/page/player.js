@@ -1,0 +1,250 @@
+// @ts-check
+// The player: frames of a clip as they come, and all of them once they are there. Its controls, keys and clock; what frames are kept as is kept-frames.js's.
+
+import { element, setText } from './elements.js';
+import { formatBytes, formatCount } from './format.js';
+import { close, KeptFrames } from './kept-frames.js';
+
+/** Frames a second where nobody says: what Wan is trained on. */
+const USUAL_RATE = 16;
+
+/** Where keys mean something else. */
+const TYPED = 'input:not([type="range"]):not([type="checkbox"]), select, textarea';
+
+export class Player {
+  #picture;
+  #frames = new KeptFrames();
+  #at = element('player-at', HTMLInputElement);
+  #rate = element('player-rate', HTMLInputElement);
+  #loop = element('player-loop', HTMLInputElement);
+  /** Which frame is shown, from 0. */
+  #index = 0;
+  /** How many there will be. */
+  #count = 0;
+  /** Whether more are to come. */
+  #isComing = false;
+  /** Whether somebody has used the controls, so that nothing moves by itself any more. */
+  #isTouched = false;
+  /** When playing: the frame that was shown at a time, milliseconds. @type {{ index: number, time: number } | undefined} */
+  #clock;
+  /** Counts what is to be shown: what takes longer than something newer is not. */
+  #turn = 0;
+  #isShowing = false;
+  name = '';
+  isRoundTrip = false;
+
+  /** @param {import('./picture.js').Picture} picture where frames are shown */
+  constructor(picture) {
+    this.#picture = picture;
+    this.#at.addEventListener('input', () => this.#go(Number(this.#at.value)));
+    this.#rate.addEventListener('change', () => this.#restart());
+    element('player-play').addEventListener('click', () => this.#toggle());
+    element('player-back').addEventListener('click', () => this.#step(-1));
+    element('player-next').addEventListener('click', () => this.#step(1));
+    addEventListener('keydown', (event) => this.#key(event));
+  }
+
+  get isOpen() {
+    return !element('player').hidden;
+  }
+
+  /** As PNG files. */
+  get files() {
+    return this.#frames.files;
+  }
+
+  /** Frames a second. */
+  get rate() {
+    const rate = Number(this.#rate.value);
+    return rate > 0 && Number.isFinite(rate) ? rate : USUAL_RATE;
+  }
+
+  /** Begins another clip, without any frame yet. @param {Extract<import('./protocol.js').FromWorker, { type: 'clip' }>} clip */
+  open({ name, count, rate, isRoundTrip }) {
+    this.close();
+    Object.assign(this, { name, isRoundTrip });
+    [this.#count, this.#index, this.#isComing, this.#isTouched] = [count, 0, true, false];
+    this.#rate.value = String(Number((rate || USUAL_RATE).toFixed(2)));
+    element('player').hidden = false;
+    this.#tell();
+  }
+
+  /** The next frame. @param {import('./kept-frames.js').Frame} frame */
+  add(frame) {
+    this.#frames.add(frame);
+    const newest = this.#frames.length - 1;
+    // The newest is shown until somebody takes over; the first one where motion is not wanted.
+    if (newest === 0 || (!this.#isTouched && !isStill())) this.#show(newest);
+    else this.#tell();
+  }
+
+  /** No more frames come. Plays them, if all are there and nothing speaks against it. @param {boolean} isWhole */
+  finish(isWhole) {
+    if (!this.#isComing) return;
+    this.#isComing = false;
+    if (isWhole && !this.#isTouched && !isStill() && this.#frames.length > 1) {
+      this.#show(0);
+      this.#play();
+    }
+    this.#tell();
+  }
+
+  close() {
+    this.#pause();
+    this.#turn += 1;
+    this.#isComing = false;
+    this.#frames.clear();
+    element('player').hidden = true;
+  }
+
+  /** The frame that is shown, as a PNG. */
+  file() {
+    return new File([this.#frames.files[this.#index].blob], `${this.fileName(this.#index)}.png`, { type: 'image/png' });
+  }
+
+  /** What a frame, or all of them, are called as a file, without its ending. @param {number} [index] from 0 */
+  fileName(index) {
+    const name = this.name.replace(/\.[^.]*$/, '') || 'clip';
+    return `${name}${this.isRoundTrip ? '-decoded' : ''}${index === undefined ? '' : `-${String(index + 1).padStart(5, '0')}`}`;
+  }
+
+  /** @param {KeyboardEvent} event */
+  #key(event) {
+    const target = event.target instanceof Element ? event.target : document.body;
+    if (!this.isOpen || event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || target.matches(TYPED)) return;
+    // A range has its own arrows and ends, and what is pressed its own space.
+    const [isRange, isPressed] = [target.matches('input[type="range"]'), target.matches('button, a, summary, input[type="checkbox"], label')];
+    const last = this.#frames.length - 1;
+    /** @type {Record<string, () => void>} */
+    const keys = {
+      k: () => this.#toggle(), ',': () => this.#step(-1), '.': () => this.#step(1),
+      ...(!isPressed && { ' ': () => this.#toggle() }),
+      ...(!isRange && { ArrowLeft: () => this.#step(-1), ArrowRight: () => this.#step(1), Home: () => this.#go(0, true), End: () => this.#go(last, true) }),
+    };
+    const act = keys[event.key];
+    if (!act) return;
+    event.preventDefault();
+    act();
+  }
+
+  #toggle() {
+    this.#isTouched = true;
+    if (this.#clock) {
+      this.#pause();
+      this.#say();
+      return;
+    }
+    if (this.#index === this.#frames.length - 1 && !this.#isComing) this.#show(0);
+    this.#play();
+  }
+
+  #play() {
+    this.#clock = { index: this.#index, time: performance.now() };
+    setText('player-play', 'Pause');
+    requestAnimationFrame(() => this.#tick());
+  }
+
+  #pause() {
+    this.#clock = undefined;
+    setText('player-play', 'Play');
+    this.#tell();
+  }
+
+  /** From where it is, at another rate. */
+  #restart() {
+    if (this.#clock) this.#clock = { index: this.#index, time: performance.now() };
+    this.#tell();
+  }
+
+  #tick() {
+    if (!this.#clock) return;
+    requestAnimationFrame(() => this.#tick());
+    // What takes long to show is not asked for more often than that.
+    if (this.#isShowing) return;
+    const { index, time } = this.#clock;
+    const last = this.#frames.length - 1;
+    let next = index + Math.floor(((performance.now() - time) * this.rate) / 1000);
+    if (next > last) {
+      if (!this.#isComing && !this.#loop.checked) {
+        this.#show(last);
+        this.#pause();
+        return;
+      }
+      next = this.#isComing ? last : 0;
+      this.#clock = { index: next, time: performance.now() };
+    }
+    if (next !== this.#index) this.#show(next);
+  }
+
+  /** @param {number} frames */
+  #step(frames) {
+    this.#go(this.#index + frames, true);
+  }
+
+  /**
+   * To a frame, by somebody's hand.
+   * @param {number} index
+   * @param {boolean} [isSaid] aloud: what a range is at, it says itself
+   */
+  #go(index, isSaid = false) {
+    this.#isTouched = true;
+    this.#pause();
+    this.#show(Math.min(Math.max(0, index), this.#frames.length - 1));
+    if (isSaid) this.#say();
+  }
+
+  /** @param {number} index */
+  async #show(index) {
+    if (index < 0) return;
+    this.#index = index;
+    this.#tell();
+    const turn = (this.#turn += 1);
+    this.#isShowing = true;
+    try {
+      const bitmaps = await this.#frames.take(index);
+      if (turn === this.#turn) this.#picture.showFrame(bitmaps);
+      else close(bitmaps);
+    } finally {
+      if (turn === this.#turn) this.#isShowing = false;
+    }
+  }
+
+  /** What can be read of it. */
+  #tell() {
+    const { length, bytes } = this.#frames;
+    this.#at.max = String(Math.max(0, length - 1));
+    this.#at.value = String(this.#index);
+    // A screen reader would read every frame aloud.
+    if (!this.#clock) this.#at.setAttribute('aria-valuetext', this.#where());
+    setText('player-time', length > 0 ? `${this.#where()}, ${seconds(this.#index, this.rate)} of ${seconds(this.#total, this.rate)}` : 'no frames yet');
+    const rest = this.#isComing && length < this.#count ? `, of ${this.#count} that will come` : '';
+    setText('player-kept', `${formatCount(length, 'frame')} kept as PNG${rest}: ${formatBytes(bytes)}`);
+  }
+
+  #where() {
+    return `frame ${this.#index + 1} of ${this.#total}`;
+  }
+
+  /** Frames that there are, or will be. */
+  get #total() {
+    return this.#isComing ? this.#count : this.#frames.length;
+  }
+
+  /** Aloud, for who does not see it. */
+  #say() {
+    setText('player-said', this.#where());
+  }
+}
+
+/**
+ * @param {number} frames
+ * @param {number} rate
+ */
+function seconds(frames, rate) {
+  return `${(frames / rate).toFixed(2)} s`;
+}
+
+/** Whether nothing is to move by itself. */
+function isStill() {
+  return matchMedia('(prefers-reduced-motion: reduce)').matches;
+}

@@ -1,0 +1,81 @@
+// @ts-check
+// Pictures of a clip to latents, part by part: whatever their number, they take the memory of one part.
+
+import { ClipPictures } from './clip-pictures.js';
+import { ClipRun, freeAll } from './clip-run.js';
+import { checkSides, checkWanted } from './encoding.js';
+import { mismatch, wgvaeError } from './errors.js';
+
+/** What can be added at the end. */
+const PADS = ['repeat', 'mirror'];
+
+/** What a model that can encode clips does. */
+export class ClipEncoding {
+  #loaded;
+
+  /** @param {import('./loaded.js').Loaded} loaded */
+  constructor(loaded) {
+    this.#loaded = loaded;
+  }
+
+  /** @param {import('./index.js').EncodePlanOptions} options */
+  plan({ width, height, memoryBudget }) {
+    this.#loaded.throwIfDestroyed();
+    checkSides({ width, height });
+    try {
+      return this.#loaded.engine.planner.planClipEncode(width, height, this.#loaded.moduleOptions({ memoryBudget }));
+    } catch (error) {
+      throw wgvaeError(error);
+    }
+  }
+
+  /**
+   * @param {import('./index.js').ClipPictures} frames
+   * @param {import('./index.js').EncodeClipOptions} [options]
+   * @returns {AsyncGenerator<import('./index.js').EncodedPart, void, undefined>}
+   */
+  async *encode(frames, options = {}) {
+    const loaded = this.#loaded;
+    loaded.throwIfDestroyed();
+    checkWanted(options);
+    const { pad, output, seed, unscaled, memoryBudget } = options;
+    if (pad !== undefined && !PADS.includes(pad)) throw mismatch('input', 'pad', PADS.join(', '), `${pad}`);
+    const signal = loaded.signalOf(options.signal);
+    const access = loaded.accessOf(signal);
+    access.notify = once(access.notify);
+    const pictures = new ClipPictures(loaded.wasm, frames, access, { factor: loaded.info.pixels_per_latent, pad });
+    // The noise of a sample goes on from part to part.
+    const moduleOptions = (index = 0) => ({ ...loaded.moduleOptions({ memoryBudget, index }), output, seed, unscaled });
+    /** @type {ClipRun | undefined} */
+    let run;
+    try {
+      const [width, height] = await pictures.size();
+      run = await ClipRun.begin(loaded, options, (vae) => vae.beginClipEncode(width, height, moduleOptions()));
+      for (let index = 0; ; index += 1) {
+        // Before its turn: what pictures come from may be a decode, which waits for its own.
+        const part = await pictures.next(run.wants);
+        if (!part) break;
+        const { images, frames, added } = part;
+        const encoded = await run.part('encode', images, (vae, clip, cancel, listener) => vae.encodePart(clip, images, moduleOptions(index), cancel, listener));
+        yield { data: encoded.data, shape: encoded.shape, unscaled: encoded.unscaled, width, height, frames, added };
+      }
+    } catch (error) {
+      throw wgvaeError(error);
+    } finally {
+      await freeAll(signal, run, pictures);
+    }
+  }
+}
+
+/**
+ * What is the same of every frame is told once.
+ * @param {(notice: import('./index.js').Notice) => void} notify
+ * @returns {(notice: import('./index.js').Notice) => void}
+ */
+function once(notify) {
+  const told = new Set();
+  return (notice) => {
+    if (!told.has(notice.message)) notify(notice);
+    told.add(notice.message);
+  };
+}

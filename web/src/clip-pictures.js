@@ -1,0 +1,129 @@
+// @ts-check
+// The pictures of a clip, as many at a time as one latent stands for, and what is added at the end where they are not as many as latents have.
+
+import { mismatch } from './errors.js';
+import { openImages } from './images.js';
+import { Values } from './iterate.js';
+
+/** @typedef {import('../pkg/wgvae.js').Images} Images */
+
+/** Every network that knows time has clips of 1 + n times so many frames. */
+const STEP = 4;
+
+/** Frames to be encoded together. @typedef {{ images: Images, frames: number, added: number }} Part */
+
+export class ClipPictures {
+  #wasm;
+  #access;
+  #factor;
+  #pad;
+  #values;
+  /** The last ones, as many as may be added, and one. @type {Images[]} */
+  #last = [];
+  /** The next one, read ahead. @type {Images | undefined} */
+  #ahead;
+  #read = 0;
+
+  /**
+   * @param {import('./wasm.js').Wasm} wasm
+   * @param {unknown} frames
+   * @param {import('./sources.js').Access} access
+   * @param {{ factor: number, pad: import('./index.js').Pad | undefined }} options `factor`: pixels, as of `openImages`
+   */
+  constructor(wasm, frames, access, { factor, pad }) {
+    this.#wasm = wasm;
+    this.#access = access;
+    this.#factor = factor;
+    this.#pad = pad;
+    if (Array.isArray(frames) && !pad) checkCount(frames.length);
+    this.#values = new Values(frames, access.signal, 'frames of the clip');
+  }
+
+  /** Columns and rows of what is encoded of the first one. @returns {Promise<number[]>} */
+  async size() {
+    this.#ahead ??= await this.#open();
+    if (!this.#ahead) throw mismatch('input', 'frames of the clip', 'at least one', 'none');
+    return [...this.#ahead.size()];
+  }
+
+  /**
+   * The next `count`; undefined after the last.
+   * @param {number} count
+   * @returns {Promise<Part | undefined>}
+   */
+  async next(count) {
+    const part = new this.#wasm.Frames();
+    let frames = 0;
+    let added = 0;
+    try {
+      for (; frames < count; frames += 1) {
+        const images = this.#ahead ?? (await this.#open());
+        this.#ahead = undefined;
+        if (!images) break;
+        this.#add(part, images);
+      }
+      if (frames > 0 && frames < count) {
+        if (!this.#pad) checkCount(this.#read);
+        added = count - frames;
+        for (const images of this.#ending(added)) part.add(images);
+      }
+    } catch (error) {
+      part.free();
+      throw error;
+    }
+    if (frames > 0) return { images: part.finish(), frames, added };
+    part.free();
+    return undefined;
+  }
+
+  /** The next of the caller's. */
+  async #open() {
+    const { done, value } = await this.#values.next();
+    if (done) return undefined;
+    this.#read += 1;
+    return openImages(this.#wasm, value, this.#access, this.#factor);
+  }
+
+  /**
+   * @param {import('../pkg/wgvae.js').Frames} part
+   * @param {Images} images are taken
+   */
+  #add(part, images) {
+    this.#last.push(images);
+    // Before anything of it is copied: the module's own words know no number.
+    const [[width, height], [columns, rows]] = [this.#last[0].size(), images.size()];
+    if (width !== columns || height !== rows) {
+      throw mismatch('input', `frame ${this.#read} of the clip`, `${width}x${height} pixels, as those before`, `${columns}x${rows}`);
+    }
+    part.add(images);
+    while (this.#last.length > (this.#pad === 'mirror' ? STEP : 1)) this.#last.shift()?.free();
+  }
+
+  /**
+   * What is added at the end, as `wgvae encode --pad` does.
+   * @param {number} added
+   */
+  #ending(added) {
+    const before = this.#last.slice(0, -1).reverse();
+    return before.length >= added ? before.slice(0, added) : Array(added).fill(this.#last.at(-1));
+  }
+
+  async free() {
+    this.#ahead?.free();
+    this.#last.forEach((images) => images.free());
+    [this.#ahead, this.#last] = [undefined, []];
+    await this.#values.free();
+  }
+}
+
+/**
+ * That they are as many as latents have.
+ * @param {number} frames
+ */
+function checkCount(frames) {
+  if (frames === 0) throw mismatch('input', 'frames of the clip', 'at least one', 'none');
+  const beyond = (frames - 1) % STEP;
+  if (beyond === 0) return;
+  const missing = STEP - beyond;
+  throw mismatch('input', 'frames of the clip', `as many as latents have, such as ${frames + missing} (pad: 'repeat' or 'mirror' adds ${missing})`, `${frames}`);
+}

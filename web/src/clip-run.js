@@ -1,0 +1,94 @@
+// @ts-check
+// A clip under way on a device, in either direction: its parts one after the other, until it is left, aborted, or the device is lost.
+
+import { WgvaeError } from './errors.js';
+
+/** @typedef {import('../pkg/wgvae.js').Clip} Clip */
+/** @typedef {import('../pkg/wgvae.js').Vae} Vae */
+/** @typedef {import('../pkg/wgvae.js').Cancel} Cancel */
+/** @typedef {{ onProgress?: (progress: import('./index.js').Progress) => void, signal?: AbortSignal }} RunOptions */
+
+export class ClipRun {
+  #loaded;
+  #options;
+  /** What was begun, and with what. Nothing of it can be on another device. */
+  #begun;
+  /** Settles when nothing uses the clip. @type {Promise<unknown>} */
+  #idle = Promise.resolve();
+
+  /**
+   * @param {import('./loaded.js').Loaded} loaded
+   * @param {RunOptions} options
+   * @param {{ clip: Clip, engine: import('./engine.js').Engine }} begun
+   */
+  constructor(loaded, options, begun) {
+    this.#loaded = loaded;
+    this.#options = options;
+    this.#begun = begun;
+  }
+
+  /**
+   * @param {import('./loaded.js').Loaded} loaded
+   * @param {RunOptions} options
+   * @param {(vae: Vae) => Promise<Clip>} begin
+   */
+  static async begin(loaded, options, begin) {
+    // Nothing of it is on a device yet: after a loss it begins on the new one.
+    const begun = await loaded.run(options, true, async (signal) => {
+      const { engine } = loaded;
+      const clip = await begin(engine.vae);
+      // Nobody waits for it any more.
+      if (signal.aborted) clip.free();
+      signal.throwIfAborted();
+      return { clip, engine };
+    });
+    return new ClipRun(loaded, options, begun);
+  }
+
+  /** Frames of the input that the next part takes. */
+  get wants() {
+    this.#loaded.wasm.broken.throwIfAborted();
+    return this.#begun.clip.wants();
+  }
+
+  /**
+   * Does the next part, by `call`.
+   * @template {{ report: import('./index.js').Report }} R
+   * @param {'decode' | 'encode'} phase
+   * @param {{ free(): void }} input of the part; is freed when nobody uses it any more
+   * @param {(vae: Vae, clip: Clip, cancel: Cancel, listener: ReturnType<import('./loaded.js').Loaded['listener']>) => Promise<R>} call
+   */
+  async part(phase, input, call) {
+    const loaded = this.#loaded;
+    const { clip, engine } = this.#begun;
+    try {
+      return await loaded.run(this.#options, false, async (signal) => {
+        if (loaded.engine !== engine) throw new WgvaeError('device-lost', 'what the clip had kept was on a GPU device that is lost: begin it again');
+        const listener = loaded.listener(phase, this.#options.onProgress);
+        const part = loaded.cancellable(signal, (cancel) => call(engine.vae, clip, cancel, listener));
+        this.#idle = part.catch(() => {});
+        return part;
+      });
+    } finally {
+      // An abort does not wait for the part that it stops.
+      this.#idle.then(() => input.free());
+    }
+  }
+
+  /** Frees what it has kept. */
+  async free() {
+    await this.#idle;
+    // A broken module frees nothing.
+    if (!this.#loaded.wasm.broken.aborted) this.#begun.clip.free();
+  }
+}
+
+/**
+ * Frees what a clip was made with. Whoever aborts does not wait for it.
+ * @param {AbortSignal} signal
+ * @param {({ free(): Promise<void> | void } | undefined)[]} things
+ */
+export async function freeAll(signal, ...things) {
+  const freed = Promise.all(things.map((thing) => thing?.free()));
+  if (!signal.aborted) await freed;
+}
