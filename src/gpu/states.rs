@@ -29,7 +29,17 @@ struct State {
 pub struct States(Vec<State>);
 
 impl States {
-    /// Allocates what a plan of a clip keeps, if it is not there yet: `states` are those of the plan, by name.
+    /// Allocates what a plan of a clip keeps.
+    ///
+    /// # Errors
+    /// See [`Self::add`].
+    pub async fn new(gpu: &Gpu, states: &[StateUse]) -> Result<Self> {
+        let mut kept = Self::default();
+        kept.add(gpu, states).await?;
+        Ok(kept)
+    }
+
+    /// The same, of what is not there yet, by name.
     ///
     /// # Errors
     /// [`Error::Device`], [`Error::HostMemory`].

@@ -107,8 +107,7 @@ impl Vae {
         self.check_loaded(&jobs[1])?;
         // What is ready now is of no use to a clip, and would add to its peak.
         self.ready = None;
-        let mut states = States::default();
-        states.add(&self.gpu, &plans.first.states).await?;
+        let states = States::new(&self.gpu, &plans.first.states).await?;
         Ok(ClipState { plans, jobs, states: Some(states), parts: 0 })
     }
 
