@@ -25,7 +25,7 @@ const DEMO = {
 
 const view = new View();
 const picture = new Picture();
-const player = new Player(picture);
+const player = new Player(picture, fail);
 const playerFiles = new PlayerFiles(player, save, fail);
 const reports = new Reports();
 const own = new Own();

@@ -13,6 +13,7 @@ const TYPED = 'input:not([type="range"]):not([type="checkbox"]), select, textare
 
 export class Player {
   #picture;
+  #fail;
   #frames = new KeptFrames();
   #at = element('player-at', HTMLInputElement);
   #rate = element('player-rate', HTMLInputElement);
@@ -33,9 +34,13 @@ export class Player {
   name = '';
   isRoundTrip = false;
 
-  /** @param {import('./picture.js').Picture} picture where frames are shown */
-  constructor(picture) {
+  /**
+   * @param {import('./picture.js').Picture} picture where frames are shown
+   * @param {(code: string, message: string) => void} fail hears of frames that cannot be
+   */
+  constructor(picture, fail) {
     this.#picture = picture;
+    this.#fail = fail;
     this.#at.addEventListener('input', () => this.#go(Number(this.#at.value)));
     this.#rate.addEventListener('change', () => this.#restart());
     element('player-play').addEventListener('click', () => this.#toggle());
@@ -204,6 +209,10 @@ export class Player {
       const bitmaps = await this.#frames.take(index);
       if (turn === this.#turn) this.#picture.showFrame(bitmaps);
       else close(bitmaps);
+    } catch (error) {
+      if (turn !== this.#turn) return;
+      this.#pause();
+      this.#fail('canvas', `the browser makes no picture of frame ${index + 1}: ${error instanceof Error ? error.message : error}`);
     } finally {
       if (turn === this.#turn) this.#isShowing = false;
     }
@@ -218,7 +227,7 @@ export class Player {
     if (!this.#clock) this.#at.setAttribute('aria-valuetext', this.#where());
     setText('player-time', length > 0 ? `${this.#where()}, ${seconds(this.#index, this.rate)} of ${seconds(this.#total, this.rate)}` : 'no frames yet');
     const rest = this.#isComing && length < this.#count ? `, of ${this.#count} that will come` : '';
-    setText('player-kept', `${formatCount(length, 'frame')} kept as PNG${rest}: ${formatBytes(bytes)}`);
+    setText('player-kept', `${formatCount(length, 'frame')} kept as PNG${rest}: ${formatBytes(bytes)}.`);
   }
 
   #where() {

@@ -97,7 +97,7 @@ export class View {
     this.#seconds = outcomes.reduce((sum, { report }) => sum + report.seconds, 0);
     const [last] = outcomes.slice(-1);
     this.#report(outcomes.map(({ report }) => figuresOf(report)), last.info);
-    element('export', HTMLButtonElement).disabled = false;
+    element('export-row').hidden = false;
   }
 
   /** @param {Extract<FromWorker, { type: 'clip-outcomes' }>} message */

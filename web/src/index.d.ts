@@ -122,22 +122,10 @@ export type ClipPictures = Iterable<ImageInput> | AsyncIterable<ImageInput>;
 /** What is added to a clip of other than 1, 5, 9 and so on frames: its last frame again, or the ones before it, backwards. */
 export type Pad = 'repeat' | 'mirror';
 
-/** How a clip is encoded. */
-export interface EncodeClipOptions {
-  /** As in {@link EncodeOptions}. The noise of a sample goes on from part to part, as that of `wgvae encode --sample` does. */
-  output?: 'mode' | 'sample' | 'moments';
-  /** Of a sample: a whole number. Default: 0. */
-  seed?: number;
-  /** The VAE's own latents, without the diffusion model's scale. Default: as the model was created. Moments never have it. */
-  unscaled?: boolean;
+/** How a clip is encoded: `signal` ends it, and the noise of a sample goes on from part to part, as that of `wgvae encode --sample` does. */
+export interface EncodeClipOptions extends Omit<EncodeOptions, 'index'> {
   /** Default: nothing is added, and another number of frames is an error: at once of an array, else at the end. */
   pad?: Pad;
-  /** As in {@link ModelOptions}, for this clip. What its parts keep for each other is on the device where the budget leaves room, and else in host memory. */
-  memoryBudget?: number;
-  /** Hears how far each part is, instead of the model's listener. */
-  onProgress?: (progress: Progress) => void;
-  /** Ends the clip. */
-  signal?: AbortSignal;
 }
 
 /** Latents of a part of a clip, which {@link Decoder.clip} takes as they are; or their moments. */
