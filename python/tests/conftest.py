@@ -57,6 +57,12 @@ def wan(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
+def wan_vae(wan: Path) -> Iterator[wgvae.Vae]:
+    with wgvae.Vae.from_pretrained(wan) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="session")
 def sd(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Stable Diffusion's VAE with a quarter of its channels, and weights by chance."""
     channels = {"block_out_channels": [32, 64, 128, 128]}

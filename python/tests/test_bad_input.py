@@ -157,3 +157,44 @@ def test_anything(vae: wgvae.Vae, value: Any, output: Any, budget: Any) -> None:
             assert str(error)
         else:
             assert isinstance(result, np.ndarray) and result.ndim == 4
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], derandomize=True)
+@given(value=ANYTHING, budget=st.one_of(st.none(), st.integers(-1, 1 << 34)))
+def test_any_clip(wan_vae: wgvae.Vae, value: Any, budget: Any) -> None:
+    clip = wan_vae.clip()
+    for call in (clip.decode, clip.encode):
+        try:
+            result = call(value, memory_budget=budget)
+        except wgvae.Error as error:
+            assert not isinstance(error, errors.InternalError), error
+        else:
+            assert isinstance(result, np.ndarray) and result.ndim in (4, 5)
+
+
+def test_clips(wan_vae: wgvae.Vae) -> None:
+    clip = wan_vae.clip()
+    for latents, says in (
+        (np.zeros((2, 16, 1, 2, 2), np.float32), r"\[1, c, t, h, w\]"),
+        (np.zeros((1, 16, 0, 2, 2), np.float32), "empty"),
+        (np.zeros((1, 4, 2, 2, 2), np.float32), "channels"),
+        (np.full((1, 16, 2, 2, 2), np.nan, np.float32), "finite"),
+    ):
+        with pytest.raises(errors.InputError, match=says):
+            clip.decode(latents)
+    for frames, says in ((np.zeros((4, 16, 16, 3), np.uint8), "such as 5"), (np.zeros((5, 12, 16, 3), np.uint8), "multiples of 8")):
+        with pytest.raises(errors.InputError, match=says):
+            clip.encode(frames)
+
+
+def test_a_callback_of_a_clip_may_raise(wan_vae: wgvae.Vae) -> None:
+    latents = np.zeros((1, 16, 2, 2, 2), np.float32)
+    expected = wan_vae.clip().decode(latents)
+
+    def stop(frames: object) -> None:
+        raise KeyError("enough")
+
+    with pytest.raises(KeyError, match="enough"):
+        wan_vae.clip().decode(latents, stop)
+    again = wan_vae.clip().decode(latents)
+    assert expected is not None and again is not None and np.array_equal(again, expected)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from conftest import normal, toy
+from toy_unet import toy_unet
 
 torch = pytest.importorskip("torch")
 diffusers = pytest.importorskip("diffusers")
@@ -41,25 +42,11 @@ def text(*shape: int) -> Any:
     return torch.from_numpy(normal(11, *shape))
 
 
-def unet(**more: Any) -> Any:
-    torch.manual_seed(0)
-    return diffusers.UNet2DConditionModel(
-        block_out_channels=(32, 64),
-        layers_per_block=1,
-        sample_size=SIZE // 8,
-        down_block_types=("DownBlock2D", "CrossAttnDownBlock2D"),
-        up_block_types=("CrossAttnUpBlock2D", "UpBlock2D"),
-        cross_attention_dim=32,
-        attention_head_dim=8,
-        **more,
-    )
-
-
 def sd_pipeline(sd: Path, kind: Any = None) -> Any:
     own = diffusers.AutoencoderKL.from_pretrained(sd)
     scheduler = diffusers.DDIMScheduler(clip_sample=False, steps_offset=1)
     parts = {"text_encoder": None, "tokenizer": None, "safety_checker": None, "feature_extractor": None}
-    pipe = (kind or diffusers.StableDiffusionPipeline)(own, unet=unet(), scheduler=scheduler, requires_safety_checker=False, **parts)
+    pipe = (kind or diffusers.StableDiffusionPipeline)(own, unet=toy_unet(), scheduler=scheduler, requires_safety_checker=False, **parts)
     pipe.set_progress_bar_config(disable=True)
     return pipe
 
@@ -103,8 +90,7 @@ def test_image_to_image(sd: Path, ours: AutoencoderKL) -> None:
 
 
 def test_sdxl(sd: Path, ours: AutoencoderKL) -> None:
-    torch.manual_seed(0)
-    model = unet(addition_embed_type="text_time", addition_time_embed_dim=8, projection_class_embeddings_input_dim=8 * 6 + 32)
+    model = toy_unet(addition_embed_type="text_time", addition_time_embed_dim=8, projection_class_embeddings_input_dim=8 * 6 + 32)
     own = diffusers.AutoencoderKL.from_pretrained(sd)
     names = ("text_encoder", "text_encoder_2", "tokenizer", "tokenizer_2")
     scheduler = diffusers.EulerDiscreteScheduler()

@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import numpy as np
@@ -139,12 +140,14 @@ def test_ctrl_c_while_another_thread_decodes(vae: wgvae.Vae, latents: Floats) ->
     other = threading.Thread(target=lambda: results.append(vae.decode(latents, progress=hold)))
     other.start()
     inside.wait()
-    # The main thread waits for its turn, and hears of the signal there.
-    threading.Timer(0.2, _thread.interrupt_main).start()
-    with pytest.raises(KeyboardInterrupt):
-        vae.decode(latents)
-    go_on.set()
-    other.join()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            threading.Timer(0.2, _thread.interrupt_main).start()
+            # The main thread waits for its turn, and hears of the signal there: the other does not end before.
+            vae.decode(latents)
+    finally:
+        go_on.set()
+        other.join()
     assert np.array_equal(results[0], vae.decode(latents))
 
 
@@ -165,21 +168,31 @@ def test_threads_share(vae: wgvae.Vae, latents: Floats, pictures: NDArray[np.uin
     assert same == [True] * 24
 
 
-def test_others_run_meanwhile(vae: wgvae.Vae, latents: Floats) -> None:
-    """Another thread of Python runs while a decode is inside the GPU's work: here it is what lets the decode end."""
-    entered, seen = threading.Event(), threading.Event()
+def test_others_run_meanwhile(vae: wgvae.Vae) -> None:
+    """Another thread of Python runs in the middle of a decode, where nothing calls back."""
+    ended, ticks = threading.Event(), []
 
-    def other() -> None:
-        entered.wait()
-        seen.set()
+    def tick() -> None:
+        while not ended.wait(0.001):
+            ticks.append(time.monotonic())
 
-    threading.Thread(target=other).start()
+    latents = normal(9, 1, 16, 40, 40)
+    other = threading.Thread(target=tick)
+    other.start()
+    start = time.monotonic()
+    vae.decode(latents)
+    end = time.monotonic()
+    ended.set()
+    other.join()
+    quarter = (end - start) / 4
+    assert any(start + quarter < tick < end - quarter for tick in ticks)
 
-    def wait(progress: Progress) -> None:
-        entered.set()
-        assert seen.wait(60)
 
-    vae.decode(latents, progress=wait)
+@pytest.mark.extras
+def test_a_bar_of_tqdm(vae: wgvae.Vae, latents: Floats, capfd: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("tqdm")
+    vae.decode(latents, progress=True)
+    assert "decode: 100%" in capfd.readouterr().err
 
 
 def test_closed(latents: Floats) -> None:

@@ -1,6 +1,7 @@
 """What users give, as numpy arrays: torch tensors and others on the CPU, and PIL images, without importing what they come from.
 
-Nothing is copied here but the pixels of PIL images: the native half reads the memory as it lies, and copies each image once, to floats in a row.
+Nothing is copied here but the pixels of PIL images, lists, and what another machine's order of bytes or a packed record has: the native half reads the memory as it lies, and copies
+each image once, to floats in a row.
 """
 
 from __future__ import annotations

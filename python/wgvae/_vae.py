@@ -170,7 +170,7 @@ class Vae:
     ) -> Array:
         """Decodes latents ``[n, c, h, w]`` or ``[c, h, w]`` to images.
 
-        The latents' memory is read as it lies, with any strides, and copied once, image by image; nothing of the result is copied.
+        The latents' memory is read as it lies, with any strides, and copied once, image by image, in the native half. Pictures are not copied.
 
         Args:
             latents: float32, float16 or bfloat16, as the diffusion model leaves them: a numpy array, a torch tensor on the CPU, or anything with

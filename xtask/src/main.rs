@@ -57,7 +57,11 @@ enum Task {
         names: Vec<String>,
     },
     /// Builds the Python wheel from its sdist and runs all tests of Python in a fresh environment, with torch, diffusers and Ray.
-    TestPython,
+    TestPython {
+        /// Only the tests that need numpy alone, with the module that cargo builds: what `test` runs.
+        #[arg(long)]
+        plain: bool,
+    },
     /// Builds dist/ and compares with onnxruntime-web in a browser.
     BenchBrowser {
         /// Passed on to benches/browser/run.mjs.
@@ -85,7 +89,7 @@ fn run(task: Task) -> Result<()> {
         Task::Web => web::build(),
         Task::Serve { port, open } => web::serve(port, open),
         Task::TestBrowser { names } => steps::test_browser(&names),
-        Task::TestPython => steps::test_python(),
+        Task::TestPython { plain } => steps::test_python(plain),
         Task::BenchBrowser { arguments } => browser::bench(&arguments),
     }
 }

@@ -21,14 +21,10 @@ const MATURIN: &str = "maturin==1.16.0";
 /// Lints, and the tests that need numpy alone, of the module that cargo has built.
 pub(crate) fn test() -> Result<()> {
     let python = environment("plain", REQUIREMENTS)?;
-    run(Command::new(&python).args([
-        "-m",
-        "mypy",
-        "--config-file",
-        "python/pyproject.toml",
-        "python/wgvae",
-        "python/tests",
-    ]))?;
+    run(Command::new(&python)
+        .args(["-m", "mypy", "--config-file", "python/pyproject.toml", "python/wgvae", "python/tests"])
+        .arg("--cache-dir")
+        .arg(folder()?.join("mypy")))?;
     let built = assembled()?;
     run(tests(&python)?.args(["-m", "not extras"]).env("PYTHONPATH", &built))
 }
@@ -74,6 +70,7 @@ fn tests(python: &Path) -> Result<Command> {
         ])
         .arg("python/tests")
         .env("PYTHONDONTWRITEBYTECODE", "1")
+        .env("HYPOTHESIS_STORAGE_DIRECTORY", folder()?.join("hypothesis"))
         .env("WGVAE_CLI", std::path::absolute(wgvae())?);
     Ok(command)
 }

@@ -68,11 +68,11 @@ pub(crate) fn test_browser(names: &[String]) -> Result<()> {
     browser::test(names)
 }
 
-/// The Python package as users get it, with all that it can be used with.
-pub(crate) fn test_python() -> Result<()> {
+/// The Python package as users get it, with all that it can be used with; or, `plain`, what cargo has built of it, with numpy alone.
+pub(crate) fn test_python(plain: bool) -> Result<()> {
     run(&mut build())?;
     ensure_adapter(&wgvae())?;
-    python::test_wheel()
+    if plain { python::test() } else { python::test_wheel() }
 }
 
 /// Builds all that is tested: the module for Python is a library, which neither programs nor tests ask for.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import resource
+import sys
 import tempfile
 import time
 from collections.abc import Iterable
@@ -59,7 +60,8 @@ class Actor:
             "seconds": seconds,
             "gpu_seconds": busy,
             "gpu_bytes": self.vae.memory()[1],
-            "host_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+            # macOS counts bytes, Linux KiB.
+            "host_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024),
         }
 
 
