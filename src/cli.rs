@@ -25,7 +25,7 @@ mod session;
 mod task;
 mod tiling;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use wgvae::{Bytes, Error, Result, Size};
@@ -249,7 +249,7 @@ impl ModelArgs {
     }
 }
 
-async fn open(model: &PathBuf, family: Option<&str>, variant: Option<VariantArg>) -> Result<wgvae::Checkpoint> {
+async fn open(model: &Path, family: Option<&str>, variant: Option<VariantArg>) -> Result<wgvae::Checkpoint> {
     let variant = VariantArg::variant(variant);
     let checkpoint = wgvae::Checkpoint::open(hub::local(model, variant)?, variant).await?;
     match family {

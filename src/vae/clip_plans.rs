@@ -95,7 +95,7 @@ impl ClipPlans {
                 Ok(filled.next().unwrap_or(plans))
             }
             // What goes through host memory takes room as well, for a small clip more than it would itself.
-            Err(error @ Error::Budget { .. }) => both(HostStates::None).map_err(|_| error),
+            Err(error @ Error::Budget { .. }) => both(HostStates::None).or(Err(error)),
             Err(error) => Err(error),
         }
     }

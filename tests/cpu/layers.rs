@@ -16,6 +16,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("report", &["tensor", "limits", "error", "model::config"]),
     ("tiling", &["tensor", "error", "model::config"]),
     ("quality", &["tensor"]),
+    ("hub", &["io", "tensor", "error"]),
     ("vae", &["io", "gpu", "plan", "kernels", "model", "tiling", "limits", "tensor", "error"]),
     ("lib", &["io", "gpu", "plan", "kernels", "model", "tiling", "quality", "limits", "tensor", "error", "vae"]),
     ("web", &["vae", "gpu", "plan", "io", "model::config", "limits", "tensor", "error"]),
