@@ -25,7 +25,7 @@ impl Stack {
     /// The array.
     ///
     /// # Errors
-    /// See [`array`].
+    /// See [`array()`].
     pub(crate) fn into_array(self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         match self {
             Self::Levels(data, shape) => array(py, data, &shape),

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -122,6 +123,15 @@ def test_a_callback_may_not_decode(vae: wgvae.Vae, latents: Floats) -> None:
     vae.decode(latents, progress=lambda _: vae.plan(48, 40))
 
 
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """Programs that were started in the background ignore Ctrl-C, and their children do."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 def test_ctrl_c(vae: wgvae.Vae, latents: Floats) -> None:
     expected = vae.decode(latents)
     with pytest.raises(KeyboardInterrupt):
@@ -129,6 +139,7 @@ def test_ctrl_c(vae: wgvae.Vae, latents: Floats) -> None:
     assert np.array_equal(vae.decode(latents), expected)
 
 
+@pytest.mark.usefixtures("interruptible")
 def test_ctrl_c_while_another_thread_decodes(vae: wgvae.Vae, latents: Floats) -> None:
     inside, go_on = threading.Event(), threading.Event()
     results: list[NDArray[np.uint8]] = []
