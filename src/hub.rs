@@ -18,7 +18,7 @@ use crate::tensor::Bytes;
 /// Tries of a file that breaks off.
 const RETRIES: usize = 3;
 
-/// How the hub is asked. The defaults are those of `huggingface_hub`, but for its environment variables, which are for callers to read.
+/// How the hub is asked. The defaults are those of `huggingface_hub`, but for its environment variables: see [`Self::from_env`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct HubOptions {
     /// Folder of the cache. Without it `hub` in the folder of Hugging Face, `~/.cache/huggingface`.
@@ -29,6 +29,22 @@ pub struct HubOptions {
     pub endpoint: Option<String>,
     /// Ask nobody, and take what the cache has.
     pub offline: bool,
+}
+
+impl HubOptions {
+    /// What `huggingface_hub` reads of the environment: `HF_HUB_CACHE` or `HF_HOME`, `HF_TOKEN`, `HF_ENDPOINT`, `HF_HUB_OFFLINE`.
+    #[expect(clippy::disallowed_methods, reason = "the variables are those of the hub's other tools")]
+    pub fn from_env() -> Self {
+        let read = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+        let home = || read("HF_HOME").map(|home| PathBuf::from(home).join("hub"));
+        let is_on = |value: String| ["1", "ON", "YES", "TRUE"].contains(&value.to_uppercase().as_str());
+        Self {
+            cache: read("HF_HUB_CACHE").map(PathBuf::from).or_else(home),
+            token: read("HF_TOKEN").or_else(|| read("HUGGING_FACE_HUB_TOKEN")),
+            endpoint: read("HF_ENDPOINT"),
+            offline: read("HF_HUB_OFFLINE").is_some_and(is_on),
+        }
+    }
 }
 
 /// A file of a repository that a model consists of.

@@ -4,6 +4,7 @@ mod arrays;
 mod clip;
 mod device;
 mod errors;
+mod hub;
 mod images;
 mod model;
 mod options;

@@ -15,6 +15,7 @@ use crate::arrays::Array;
 use crate::clip;
 use crate::device::{Device, Source};
 use crate::errors::{Stop, input};
+use crate::hub;
 use crate::images::{self, check_multiple};
 use crate::options::{Options, precision};
 use crate::watch::{Watch, run};
@@ -49,8 +50,8 @@ impl Model {
     ) -> PyResult<Self> {
         let precision = precision(precision_).map_err(|error| Stop::from(error).into_exception(py))?;
         let variant = if fp16 { Variant::Fp16 } else { Variant::Default };
-        let source = Source { path, family, variant };
         let (device, scaled, facts) = run(py, None, |_| {
+            let source = Source { path: hub::local(path, variant)?, family, variant };
             let checkpoint = source.open()?;
             let options = GpuOptions { adapter, ..GpuOptions::default() };
             let gpu = pollster::block_on(Gpu::request(&options))?;

@@ -104,7 +104,7 @@ def test_sizes(vae: wgvae.Vae, size: Any) -> None:
 
 
 def test_models(tmp_path: Path) -> None:
-    with pytest.raises(errors.ModelNotFoundError, match="hf download stabilityai/sd-vae-ft-mse") as caught:
+    with pytest.raises(errors.ModelNotFoundError, match="hf:stabilityai/sd-vae-ft-mse") as caught:
         wgvae.Vae.from_pretrained("stabilityai/sd-vae-ft-mse")
     assert isinstance(caught.value, FileNotFoundError) and caught.value.filename == "stabilityai/sd-vae-ft-mse"
     (tmp_path / "model.safetensors").write_bytes(b"no tensors")

@@ -128,10 +128,11 @@ class Vae:
         family: str | None = None,
         variant: Literal["fp16"] | None = None,
     ) -> Vae:
-        """Opens a model: a .safetensors file, a diffusers VAE folder, or a pipeline's folder.
+        """Opens a model: a .safetensors file, a diffusers VAE folder, a pipeline's folder, or a name on the Hugging Face Hub.
 
         Args:
-            path_or_hf_name: where it is on this machine. A name on the Hugging Face Hub has to be downloaded before (``hf download``).
+            path_or_hf_name: where it is on this machine, or ``hf:owner/name[/folder or file][@revision]`` on the Hugging Face Hub. Of that, config.json and the
+                VAE's weights are downloaded into the cache of ``huggingface_hub``, with its token and by its environment variables.
             adapter: part of a GPU's name, or its index in :func:`adapters`; the best one where it is not given.
             precision: of weights and activations, "f16" or "f32"; "auto" is f16 on a GPU and f32 on a CPU driver. Arithmetic is f32.
             family: the published model that it is, such as "sdxl", where the files do not say.
@@ -139,6 +140,7 @@ class Vae:
 
         Raises:
             ModelNotFoundError: there is no such path.
+            FileError: the hub does not answer, or refuses.
             FormatError, TensorError, ConfigError, FileError: the files are no model that can be used.
             NoAdapterError, DeviceError: the GPU.
         """
@@ -153,7 +155,7 @@ class Vae:
             raise wrong("variant", '"fp16" or None', repr(variant))
         if family is not None and not isinstance(family, str):
             raise wrong("family", "a name", repr(family))
-        if "\0" not in path and not os.path.exists(path):
+        if "\0" not in path and not path.startswith("hf:") and not os.path.exists(path):
             raise _not_found(path)
         stored = _word("precision", precision or "auto")
         return cls(_native.Model.open(path, family, variant == "fp16", _adapter(adapter), stored))
@@ -407,7 +409,7 @@ def _not_found(path: str) -> ModelNotFoundError:
     message = f"{path}: expected a .safetensors file or a folder, found nothing there"
     words = path.split("/")
     if len(words) == 2 and all(words):
-        message += f"; a model of the Hugging Face Hub is downloaded by: hf download {path} --local-dir {words[1]}"
+        message += f"; a model of the Hugging Face Hub is called hf:{path}"
     return ModelNotFoundError(message, filename=path, errno=2, strerror="No such file or directory")
 
 

@@ -14,7 +14,7 @@ use wgvae::{Bytes, Result, Variant};
 /// For a name of the hub that is none, and see [`HubModel::find`].
 pub(super) fn find(path: &Path, variant: Variant) -> Result<Option<HubModel>> {
     let Some(name) = path.to_str().filter(|name| HubName::is_meant(name)) else { return Ok(None) };
-    let model = HubModel::find(&name.parse()?, variant, &options())?;
+    let model = HubModel::find(&name.parse()?, variant, &HubOptions::from_env())?;
     if let Some(why) = model.unreachable() {
         say(&format!("note: {name}: the cache is used, as the hub was not reached: {why}"));
     }
@@ -70,22 +70,6 @@ pub(super) fn text_of(path: &Path, model: &HubModel) -> String {
 
 fn download_bytes(model: &HubModel) -> Bytes {
     model.files().iter().filter(|file| !file.kept).filter_map(|file| file.bytes).sum()
-}
-
-/// What `huggingface_hub` reads of the environment.
-#[expect(clippy::disallowed_methods, reason = "the variables are those of the hub's other tools")]
-fn options() -> HubOptions {
-    let read =
-        |names: &[&str]| names.iter().find_map(|name| std::env::var(name).ok().filter(|value| !value.is_empty()));
-    let cache = read(&["HF_HUB_CACHE"]).map(PathBuf::from);
-    let home = || read(&["HF_HOME"]).map(|home| PathBuf::from(home).join("hub"));
-    HubOptions {
-        cache: cache.or_else(home),
-        token: read(&["HF_TOKEN", "HUGGING_FACE_HUB_TOKEN"]),
-        endpoint: read(&["HF_ENDPOINT"]),
-        offline: read(&["HF_HUB_OFFLINE"])
-            .is_some_and(|value| ["1", "ON", "YES", "TRUE"].contains(&value.to_uppercase().as_str())),
-    }
 }
 
 fn say(text: &str) {

@@ -75,7 +75,8 @@ impl WebFrames {
         let Size { width, height } = images.size();
         let area = width as usize * height as usize;
         self.shape = vec![frame.len() / area, height as usize, width as usize];
-        self.data.try_reserve_exact(frame.len()).map_err(|_| no_memory(4 * frame.len() as u64))?;
+        let reserved = self.data.try_reserve_exact(frame.len()).ok();
+        reserved.ok_or_else(|| no_memory(4 * frame.len() as u64))?;
         self.data.extend_from_slice(frame);
         Ok(())
     }
