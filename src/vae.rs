@@ -17,6 +17,7 @@ mod posterior;
 mod scaling;
 mod tile_plans;
 mod tiled;
+mod tiled_clip;
 mod wanted;
 mod weights;
 

@@ -37,5 +37,7 @@ mod reference;
 mod streaming;
 #[path = "support/sweep.rs"]
 mod sweep;
+#[path = "gpu/tiled_clips.rs"]
+mod tiled_clips;
 #[path = "gpu/tiling.rs"]
 mod tiling;

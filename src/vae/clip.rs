@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use super::clip_plans::ClipPlans;
 use super::job::Job;
 use super::options::{DecodeOptions, EncodeOptions};
+use super::tiled_clip::TiledClip;
 use super::{Fallback, Images, Latents, Pixels, Ready, Rows, Vae};
 use crate::error::{Error, Result};
 use crate::gpu::{Control, Input, RunReport, States};
@@ -15,7 +16,14 @@ use crate::tensor::{HostTensor, Size};
 #[derive(Debug)]
 pub struct Clip<'a> {
     vae: &'a mut Vae,
-    state: ClipState,
+    work: Work,
+}
+
+/// What is under way.
+#[derive(Debug)]
+enum Work {
+    Whole(ClipState),
+    Tiles(TiledClip),
 }
 
 /// How far a clip is, and what its parts have kept: for callers who cannot hold on to the VAE until it ends. Others have [`Clip`].
@@ -45,6 +53,11 @@ impl ClipState {
         self.next().input().frames
     }
 
+    /// Multiply-adds of its next part.
+    pub(super) fn macs(&self) -> u64 {
+        self.next().macs()
+    }
+
     /// The plan of its next part.
     fn next(&self) -> &Plan {
         self.plans.of(self.parts > 0)
@@ -63,8 +76,11 @@ impl Vae {
         unscaled: bool,
         options: &DecodeOptions,
     ) -> Result<Clip<'_>> {
-        let state = self.begin_decode(latent_size, unscaled, options).await?;
-        Ok(Clip { vae: self, state })
+        let work = match options.tiling.grid(latent_size) {
+            Some(grid) => Work::Tiles(self.begin_tiles(grid, unscaled, options).await?),
+            None => Work::Whole(self.begin_decode(latent_size, unscaled, options).await?),
+        };
+        Ok(Clip { vae: self, work })
     }
 
     /// The same for callers who cannot hold on to the VAE: its parts are decoded by [`Self::decode_part`].
@@ -89,8 +105,8 @@ impl Vae {
     /// See [`super::plan_clip_encode`]; [`Error::Input`] when the VAE was not loaded for clips ([`super::LoadOptions::clips`]) to encode;
     /// [`Error::Device`], [`Error::HostMemory`].
     pub async fn encode_clip(&mut self, image_size: Size, options: &EncodeOptions) -> Result<Clip<'_>> {
-        let state = self.begin_encode(image_size, options).await?;
-        Ok(Clip { vae: self, state })
+        let work = Work::Whole(self.begin_encode(image_size, options).await?);
+        Ok(Clip { vae: self, work })
     }
 
     /// The same for callers who cannot hold on to the VAE: its parts are encoded by [`Self::encode_part`].
@@ -103,7 +119,7 @@ impl Vae {
         self.begin_clip(plans, jobs).await
     }
 
-    async fn begin_clip(&mut self, plans: ClipPlans, jobs: [Job; 2]) -> Result<ClipState> {
+    pub(super) async fn begin_clip(&mut self, plans: ClipPlans, jobs: [Job; 2]) -> Result<ClipState> {
         self.check_loaded(&jobs[1])?;
         // What is ready now is of no use to a clip, and would add to its peak.
         self.ready = None;
@@ -229,7 +245,10 @@ impl Vae {
 impl Clip<'_> {
     /// Its plans: peaks are known before anything is allocated.
     pub fn plans(&self) -> &ClipPlans {
-        self.state.plans()
+        match &self.work {
+            Work::Whole(clip) => clip.plans(),
+            Work::Tiles(clip) => clip.plans(),
+        }
     }
 
     /// The VAE that it is decoded or encoded with.
@@ -244,7 +263,10 @@ impl Clip<'_> {
 
     /// Frames of the input that the next part takes: of latents always one; of images one at first, and then as many as one latent stands for.
     pub fn wants(&self) -> u32 {
-        self.state.wants()
+        match &self.work {
+            Work::Whole(clip) => clip.wants(),
+            Work::Tiles(_) => 1,
+        }
     }
 
     /// Decodes frame `index` of `latents`, which is the clip's next, and hands the frames that come of it to `sink`, in order.
@@ -259,7 +281,10 @@ impl Clip<'_> {
         control: &mut Control<'_>,
         sink: &mut dyn FnMut(Pixels) -> Result<()>,
     ) -> Result<RunReport> {
-        self.vae.decode_part(&mut self.state, latents, index, control, sink).await
+        match &mut self.work {
+            Work::Whole(clip) => self.vae.decode_part(clip, latents, index, control, sink).await,
+            Work::Tiles(clip) => self.vae.decode_part_of_tiles(clip, latents, index, control, sink).await,
+        }
     }
 
     /// Encodes the clip's next [`Self::wants`] frames, `[frames, 3, h, w]` in -1..1. What comes of them is a frame of the VAE's own latents:
@@ -269,7 +294,14 @@ impl Clip<'_> {
     /// [`Error::Input`] when the frames do not fit the clip, or an error has ended it; [`Error::Cancelled`], [`Error::NotFinite`], [`Error::Device`],
     /// [`Error::HostMemory`].
     pub async fn encode(&mut self, frames: &Images, control: &mut Control<'_>) -> Result<(HostTensor, RunReport)> {
-        self.vae.encode_part(&mut self.state, frames, control).await
+        match &mut self.work {
+            Work::Whole(clip) => self.vae.encode_part(clip, frames, control).await,
+            Work::Tiles(_) => Err(Error::Input {
+                what: "frames".to_owned(),
+                expected: "a clip that was begun to be encoded".to_owned(),
+                found: "one that is decoded in tiles".to_owned(),
+            }),
+        }
     }
 }
 

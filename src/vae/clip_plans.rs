@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::job::Job;
 use super::options::{DecodeOptions, EncodeOptions};
 use super::plans::{base, plan};
+use super::tile_plans::{check_sizes, tile_options};
 use crate::error::{Error, Result};
 use crate::limits::DeviceLimits;
 use crate::model::blocks::Part;
@@ -13,6 +14,7 @@ use crate::model::config::AutoencoderConfig;
 use crate::model::graph::Take;
 use crate::plan::{HostStates, Plan, PlanOptions, StateUse, WeightKey, WeightUse, Weights};
 use crate::tensor::{Bytes, Size, Storage};
+use crate::tiling::Grid;
 
 /// The plans of a clip: of its first part, one frame of latents that is one frame of an image, and of every other, one frame of latents that is several.
 #[derive(Debug, Clone, PartialEq)]
@@ -23,6 +25,8 @@ pub struct ClipPlans {
     pub next: Plan,
     /// What of that which parts leave for each other is in host memory.
     host_states: HostStates,
+    /// In tiles: those of each size of tile, and how many there are. `first` and `next` are then those of the tiles that take the most memory.
+    tiles: Vec<(ClipPlans, usize)>,
 }
 
 impl ClipPlans {
@@ -38,16 +42,40 @@ impl ClipPlans {
 
     /// Predicted peak of all GPU memory, however long the clip is.
     pub fn peak(&self) -> Bytes {
-        self.first.memory.peak().max(self.next.memory.peak())
+        self.peak_of(false).max(self.peak_of(true))
+    }
+
+    /// That of the parts that come after others or not. What norms keep is on the device, of every tile.
+    fn peak_of(&self, after: bool) -> Bytes {
+        let tables = |plans: &Self| plans.of(after).states.iter().map(|state| state.table.0).sum::<u64>();
+        let all: u64 = self.tiles.iter().map(|(plans, count)| tables(plans) * *count as u64).sum();
+        let alone = |plans: &Self| plans.of(after).memory.peak().0 - tables(plans);
+        match self.tiles.iter().map(|(plans, _)| alone(plans)).max() {
+            Some(most) => Bytes(most + all),
+            None => self.of(after).memory.peak(),
+        }
     }
 
     /// Host memory that it takes for what waits there, however long the clip is.
     pub fn host_bytes(&self) -> Bytes {
-        self.first.host_bytes().max(self.next.host_bytes())
+        let own = |plans: &Self| plans.first.host_bytes().max(plans.next.host_bytes()).0;
+        let kept = |plans: &Self| plans.next.states.iter().map(|state| state.bytes().0).sum::<u64>();
+        // What all tiles keep, and what waits while one of them is decoded.
+        let all = self.tiles.iter().map(|(plans, count)| kept(plans) * *count as u64).sum::<u64>();
+        match self.tiles.iter().map(|(plans, _)| own(plans).saturating_sub(kept(plans))).max() {
+            Some(waits) => Bytes(all + waits),
+            None => Bytes(own(self)),
+        }
+    }
+
+    /// In tiles: those of a tile of `latent_size`.
+    pub(super) fn of_tile(&self, latent_size: Size) -> Option<&Self> {
+        self.tiles.iter().map(|(plans, _)| plans).find(|plans| plans.next.input().size == latent_size)
     }
 
     /// With the weights of both on the device whichever of them runs: without a budget they stay there.
     fn with_all_weights(mut self) -> Self {
+        self.tiles = self.tiles.into_iter().map(|(plans, count)| (plans.with_all_weights(), count)).collect();
         let rests = [rest(&self.first, &self.next), rest(&self.next, &self.first)];
         for (plan, rest) in [&mut self.first, &mut self.next].into_iter().zip(rests) {
             plan.memory.weights = plan.memory.weights + rest;
@@ -57,7 +85,10 @@ impl ClipPlans {
 
     /// What parts keep for the next one, wherever that is.
     pub fn state_bytes(&self) -> Bytes {
-        self.next.states.iter().map(|state| state.bytes() + state.table).sum()
+        if self.tiles.is_empty() {
+            return self.next.states.iter().map(|state| state.bytes() + state.table).sum();
+        }
+        Bytes(self.tiles.iter().map(|(plans, count)| plans.state_bytes().0 * *count as u64).sum())
     }
 
     pub(super) fn decodes(&self, latent_size: Size, unscaled: bool, options: DecodeOptions) -> [Job; 2] {
@@ -77,15 +108,7 @@ impl ClipPlans {
 
     /// Plans both parts by `plan`. What they keep is on the device as far as `budget` leaves room for it, and else in host memory.
     fn new(budget: Option<Bytes>, plan: impl Fn(Part, HostStates) -> Result<Plan>) -> Result<Self> {
-        let both = |host_states: HostStates| match [Part::First, Part::Next].map(|part| plan(part, host_states.clone()))
-        {
-            [Ok(first), Ok(next)] => {
-                check_states(&first, &next);
-                Ok(Self { first, next, host_states })
-            }
-            [Err(first), Err(next)] => Err(harder(first, next)),
-            [Err(error), Ok(_)] | [Ok(_), Err(error)] => Err(error),
-        };
+        let both = |host_states| Self::both(host_states, &plan);
         let Some(budget) = budget else { return both(HostStates::None) };
         match both(HostStates::All) {
             Ok(plans) => {
@@ -98,6 +121,29 @@ impl ClipPlans {
             Err(error @ Error::Budget { .. }) => both(HostStates::None).or(Err(error)),
             Err(error) => Err(error),
         }
+    }
+
+    /// Plans both parts by `plan`.
+    fn both(host_states: HostStates, plan: &dyn Fn(Part, HostStates) -> Result<Plan>) -> Result<Self> {
+        match [Part::First, Part::Next].map(|part| plan(part, host_states.clone())) {
+            [Ok(first), Ok(next)] => {
+                check_states(&first, &next);
+                Ok(Self { first, next, host_states, tiles: Vec::new() })
+            }
+            [Err(first), Err(next)] => Err(harder(first, next)),
+            [Err(error), Ok(_)] | [Ok(_), Err(error)] => Err(error),
+        }
+    }
+
+    /// Plans a clip in the tiles of `grid`, those of each size by `plan`. One tile is decoded at a time, so that what all keep is in host memory.
+    fn in_tiles(grid: &Grid, plan: impl Fn(Size, Part, HostStates) -> Result<Plan>) -> Result<Self> {
+        let tile = |(size, count)| {
+            Ok((Self::both(HostStates::All, &|part, host_states| plan(size, part, host_states))?, count))
+        };
+        let tiles: Vec<(Self, usize)> = grid.sizes().into_iter().map(tile).collect::<Result<_>>()?;
+        let largest = tiles.iter().map(|(plans, _)| plans).max_by_key(|plans| plans.peak());
+        let largest = largest.expect("an image has at least one tile").clone();
+        Ok(Self { tiles, ..largest })
     }
 
     /// Seconds of a part at the nominal pace: for comparing plans.
@@ -193,10 +239,20 @@ pub(super) fn decode(
     unscaled: bool,
     options: &DecodeOptions,
 ) -> Result<ClipPlans> {
-    ClipPlans::new(options.memory_budget, |part, host_states| {
-        let job = Job::DecodePart { latent_size, unscaled, part, host_states, options: *options };
+    let part_of = |latent_size, options, part, host_states| {
+        let job = Job::DecodePart { latent_size, unscaled, part, host_states, options };
         plan(config, &job, limits, &base(part))
-    })
+    };
+    match options.tiling.grid(latent_size) {
+        Some(grid) => {
+            check_sizes(&grid)?;
+            let options = tile_options(options);
+            ClipPlans::in_tiles(&grid, |size, part, host_states| part_of(size, options, part, host_states))
+        }
+        None => {
+            ClipPlans::new(options.memory_budget, |part, host_states| part_of(latent_size, *options, part, host_states))
+        }
+    }
 }
 
 pub(super) fn encode(

@@ -146,8 +146,9 @@ fn check_whole(options: &DecodeOptions) -> Result<()> {
     if options.output.stays() {
         return wrong("output", "rgba8 or raw, for a clip", "picture".to_owned());
     }
-    if options.tiling != Tiling::default() {
-        return wrong("tiling", "exact, for a clip", format!("{:?}", options.tiling));
+    // What fits a tile is whole.
+    if options.tiling == Tiling::Estimate {
+        return wrong("tiling", "exact or tiles, for a clip", format!("{:?}", options.tiling));
     }
     Ok(())
 }

@@ -17,17 +17,8 @@ pub struct TilePlans {
 impl TilePlans {
     /// Plans each size of tile with `plan`.
     pub(super) fn new(grid: &Grid, plan: impl Fn(Size) -> Result<Plan>) -> Result<Self> {
-        // Up to half a tile of overlap leaves four, seven eighths at most 81, and all but a latent as many as there are tiles.
-        const MOST_SIZES: usize = 100;
-        let sizes = grid.sizes();
-        if sizes.len() > MOST_SIZES {
-            return Err(Error::Input {
-                what: "tile overlap".to_owned(),
-                expected: format!("one that leaves tiles of at most {MOST_SIZES} sizes, as seven eighths of a tile do"),
-                found: format!("{} latents of {}, {} sizes", grid.blend().overlap(), grid.blend().tile(), sizes.len()),
-            });
-        }
-        let plans: Result<Vec<_>> = sizes.into_iter().map(|(size, count)| Ok((plan(size)?, count))).collect();
+        check_sizes(grid)?;
+        let plans: Result<Vec<_>> = grid.sizes().into_iter().map(|(size, count)| Ok((plan(size)?, count))).collect();
         Ok(Self { plans: plans? })
     }
 
@@ -61,6 +52,21 @@ impl TilePlans {
         let largest = self.plans.into_iter().map(|(plan, _)| plan).max_by_key(|plan| plan.memory.peak());
         largest.expect("an image has at least one tile")
     }
+}
+
+/// Refuses tiles of more sizes than are worth a plan each.
+pub(super) fn check_sizes(grid: &Grid) -> Result<()> {
+    // Up to half a tile of overlap leaves four, seven eighths at most 81, and all but a latent as many as there are tiles.
+    const MOST_SIZES: usize = 100;
+    let sizes = grid.sizes().len();
+    if sizes <= MOST_SIZES {
+        return Ok(());
+    }
+    Err(Error::Input {
+        what: "tile overlap".to_owned(),
+        expected: format!("one that leaves tiles of at most {MOST_SIZES} sizes, as seven eighths of a tile do"),
+        found: format!("{} latents of {}, {sizes} sizes", grid.blend().overlap(), grid.blend().tile()),
+    })
 }
 
 /// Refuses tiles of latents that are patches of the VAE's own: other tools cut the latter.

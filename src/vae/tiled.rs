@@ -81,25 +81,16 @@ impl Vae {
         }
         let start = Instant::now();
         let mut blender = Blender::new(grid, factor);
-        let (mut done, mut runs, mut fallback) = (0, Vec::new(), None);
+        let (mut reached, mut runs, mut fallback) = (0, Vec::new(), None);
+        let (cancel, submission_target) = (control.cancel.clone(), control.submission_target);
         for tile in grid.tiles() {
-            let mut reached = done;
-            let mut show = |progress: Progress<'_>| {
-                reached = done + progress.done;
-                if let Some(whole) = &mut control.progress {
-                    whole(Progress { done: reached, total, ..progress });
-                }
-            };
-            let mut tile_control = Control {
-                progress: Some(&mut show),
-                cancel: control.cancel.clone(),
-                submission_target: control.submission_target,
-            };
+            let mut show = shown(control, &mut reached, total);
+            let mut tile_control = Control { progress: Some(&mut show), cancel: cancel.clone(), submission_target };
             let part = latents_of(&tile, latents, index)?;
             // Boxed, as a decode calls itself here: once, since a tile is not cut again.
             let decoded = Box::pin(self.decode(&part, 0, &tile_options, &mut tile_control)).await;
             let decoded = decoded.map_err(|error| in_image(error, &tile, factor))?;
-            done = reached;
+            drop(show);
             runs.push(decoded.run);
             fallback = fallback.or(decoded.fallback);
             let Pixels::Raw(values) = decoded.pixels else { unreachable!("tiles are decoded to floats") };
@@ -119,8 +110,19 @@ impl Vae {
     }
 }
 
+/// Tells the progress of a tile as that of all of them, who have `total` multiply-adds: `reached` were done before it.
+pub(super) fn shown(control: &mut Control<'_>, reached: &mut u64, total: u64) -> impl FnMut(Progress<'_>) {
+    let done = *reached;
+    move |progress: Progress<'_>| {
+        *reached = done + progress.done;
+        if let Some(whole) = &mut control.progress {
+            whole(Progress { done: *reached, total, ..progress });
+        }
+    }
+}
+
 /// The latents of one tile of image `index`.
-fn latents_of(tile: &Tile, latents: &Latents, index: u32) -> Result<Latents> {
+pub(super) fn latents_of(tile: &Tile, latents: &Latents, index: u32) -> Result<Latents> {
     let whole = latents.size();
     let mut data = Vec::new();
     for plane in latents.image(index)?.chunks_exact(whole.width as usize * whole.height as usize) {
@@ -135,7 +137,7 @@ fn latents_of(tile: &Tile, latents: &Latents, index: u32) -> Result<Latents> {
 }
 
 /// An error about a pixel of a tile, as one about a pixel of the image.
-fn in_image(error: Error, tile: &Tile, factor: u32) -> Error {
+pub(super) fn in_image(error: Error, tile: &Tile, factor: u32) -> Error {
     let pixels = |latents: u32| latents as usize * factor as usize;
     match error {
         Error::NotFinite { column, row } => {
@@ -146,7 +148,7 @@ fn in_image(error: Error, tile: &Tile, factor: u32) -> Error {
 }
 
 /// What all tiles took, in `seconds` altogether.
-fn together(runs: Vec<RunReport>, seconds: f64) -> RunReport {
+pub(super) fn together(runs: Vec<RunReport>, seconds: f64) -> RunReport {
     let mut whole = RunReport { seconds, sink_seconds: 0.0, submissions: Vec::new(), stage_seconds: None };
     for (index, run) in runs.into_iter().enumerate() {
         whole.sink_seconds += run.sink_seconds;

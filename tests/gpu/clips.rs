@@ -11,7 +11,7 @@ use wgvae::{
     HostTensor, Images, Latents, LoadOptions, Output, Pixels, Precision, Progress, Result, Size, Vae,
 };
 
-use crate::clip::{frames_of, parts, size_of_frame};
+use crate::clip::{frames_of, latents_of, parts, size_of_frame};
 use crate::families::{PRECISIONS, checkpoint, relative_error};
 use crate::formula;
 use crate::golden::Golden;
@@ -24,12 +24,6 @@ fn load(golden: &Golden, (precision, packed): (Precision, bool), weights_on_host
         LoadOptions { precision, directions: Directions::Both, clips: true, weights_on_host, ..LoadOptions::default() };
     let vae = block_on(Vae::load(&gpu, &checkpoint(golden), load)).unwrap();
     (gpu, vae)
-}
-
-/// `[1, c, t, h, w]` as latents, a frame each.
-fn latents_of(clip: &HostTensor) -> Latents {
-    let [_, channels, count, height, width] = clip.shape[..] else { panic!("no clip") };
-    Latents::new(HostTensor { shape: vec![count, channels, height, width], data: frames_of(clip, 0..count) }).unwrap()
 }
 
 /// All frames of a clip.

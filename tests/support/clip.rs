@@ -1,7 +1,7 @@
 //! Clips `[1, c, t, h, w]`, and the parts that they are run in.
 
 use wgvae::model::blocks::Part;
-use wgvae::{HostTensor, Size};
+use wgvae::{HostTensor, Latents, Size};
 
 /// Width and height.
 pub(crate) fn size_of_frame(clip: &HostTensor) -> Size {
@@ -15,6 +15,13 @@ pub(crate) fn frames_of(clip: &HostTensor, range: std::ops::Range<usize>) -> Vec
     let plane = height * width;
     let planes = range.flat_map(|frame| (0..channels).map(move |channel| channel * count + frame));
     planes.flat_map(|index| clip.data[index * plane..][..plane].to_vec()).collect()
+}
+
+/// The same as latents, a frame each.
+#[allow(dead_code, reason = "not every program of tests decodes")]
+pub(crate) fn latents_of(clip: &HostTensor) -> Latents {
+    let [_, channels, count, height, width] = clip.shape[..] else { panic!("{:?} is no clip", clip.shape) };
+    Latents::new(HostTensor { shape: vec![count, channels, height, width], data: frames_of(clip, 0..count) }).unwrap()
 }
 
 /// A clip's parts: the first frame of latents, or of an image, and then `step` at a time.

@@ -9,7 +9,7 @@ use wgvae::internals::clip_files::{ClipName, Ffmpeg, Frame, FrameFormat, FrameSi
 use wgvae::internals::clips::{ClipAxes, ClipLatents};
 use wgvae::internals::part_file::check_writable;
 use wgvae::report::Operation;
-use wgvae::{Clip, Directions, Error, HostTensor, Latents, Output, Pixels, Result, Tiling, Vae};
+use wgvae::{Clip, Directions, Error, HostTensor, Latents, Output, Pixels, Result, Vae};
 
 use super::DecodeArgs;
 use crate::cli::clips::{check_model, check_once, files, show};
@@ -25,6 +25,7 @@ pub(super) async fn run(args: &DecodeArgs, name: &ClipName, interrupt: &Interrup
     check_options(args)?;
     let checkpoint = args.model.open().await?;
     let config = checkpoint.config();
+    let tiling = args.tiles.tiling(args.tiling, config)?;
     let factor = check_model(&checkpoint, Directions::Decode, || no_video(args, name))?;
     let latents = latents::open_clip(&args.latents, args.tensor.as_deref(), config.channels(args.unscaled)).await?;
     let unscaled = args.unscaled || latents.are_unscaled();
@@ -46,7 +47,7 @@ pub(super) async fn run(args: &DecodeArgs, name: &ClipName, interrupt: &Interrup
         FrameFormat::Rgba8 => Output::Rgba8,
         FrameFormat::Floats => Output::Raw,
     };
-    let mut clip = vae.decode_clip(axes.size, unscaled, &args.options(output, Tiling::Exact)).await?;
+    let mut clip = vae.decode_clip(axes.size, unscaled, &args.options(output, tiling)).await?;
     let start = Instant::now();
     let mut work =
         Work { latents, unscaled, sink, written: 0, session: Session::new(&gpu, interrupt, Some(axes.frames)) };
@@ -61,7 +62,7 @@ pub(super) async fn run(args: &DecodeArgs, name: &ClipName, interrupt: &Interrup
         size,
         fps: Some(fps),
         seconds: start.elapsed().as_secs_f64(),
-        facts: json!({ "tiling": tiling_json(Tiling::Exact, clip.vae().config(), axes.size) }),
+        facts: json!({ "tiling": tiling_json(tiling, clip.vae().config(), axes.size) }),
     };
     let report = Report::of_clip(&gpu, &clip, subject, work.session, &files(name, frames));
     let facts = args.report.iter().map(|path| (path.clone(), report.to_bytes()));
@@ -118,10 +119,9 @@ fn frame(pixels: &Pixels) -> Frame<'_> {
 
 /// Refuses what is not for clips.
 fn check_options(args: &DecodeArgs) -> Result<()> {
-    if args.tiling != TilingArg::Exact {
-        return Err(input("--tiling", "exact, for a clip", args.tiling.name()));
+    if args.tiling == TilingArg::Estimate {
+        return Err(input("--tiling", "exact, blend or cosine, for a clip", args.tiling.name()));
     }
-    args.tiles.none(args.tiling)?;
     check_once(args.repeat)?;
     args.report.as_deref().map_or(Ok(()), check_writable)
 }

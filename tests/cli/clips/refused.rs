@@ -27,7 +27,11 @@ fn arguments_of_a_decode() {
     refused(&["-o", "frames/%05d.bmp"], &["frames/%05d.bmp", "png"]);
     refused(&["-o", "frames/%5d.png"], &["frames/%5d.png", "%05d for five digits"]);
     refused(&["-o", "missing/out.y4m"], &["missing/out.y4m", "No such file"]);
-    refused(&["-o", "out.y4m", "--tiling", "blend"], &["--tiling", "exact, for a clip", "blend"]);
+    refused(
+        &["-o", "out.y4m", "--tiling", "estimate"],
+        &["--tiling", "exact, blend or cosine, for a clip", "estimate"],
+    );
+    refused(&["-o", "out.y4m", "--tiling", "blend", "--tile-size", "12"], &["--tile-size", "a multiple of 8 pixels"]);
     refused(&["-o", "out.y4m", "--tile-size", "64"], &["--tile-size"]);
     refused(&["-o", "out.y4m", "--repeat", "3"], &["--repeat", "1, for a clip", "found 3"]);
     refused(&["-o", "frames/%d.png", "--bits", "10"], &["--bits", "pictures have 8 bits", "found 10"]);

@@ -1,0 +1,139 @@
+//! Clips in tiles on a device, against diffusers' own tiles and SeedVR2's rule in f64.
+
+use pollster::block_on;
+use wgvae::{
+    Blend, BlendRule, Bytes, Clip, Control, DecodeOptions, EncodeOptions, Error, Gpu, GpuOptions, HostTensor, Images,
+    Latents, LoadOptions, Output, Pixels, Precision, Tiling, Vae,
+};
+
+use crate::clip::{frames_of, latents_of};
+use crate::families::{checkpoint, relative_error};
+use crate::golden::Golden;
+
+/// The rule that a fixture is made by.
+fn tiling(golden: &Golden) -> Tiling {
+    let number = |name: &str| golden.metadata[name].parse().unwrap();
+    let rule = match golden.metadata["rule"].as_str() {
+        "diffusers" => BlendRule::Linear,
+        "seedvr2" => BlendRule::Cosine,
+        other => panic!("no rule {other}"),
+    };
+    Tiling::Blend(Blend::new(rule, number("tile"), number("overlap")).unwrap())
+}
+
+fn load(golden: &Golden) -> (Gpu, Vae) {
+    let gpu = block_on(Gpu::request(&GpuOptions::default())).unwrap();
+    let load = LoadOptions { precision: Precision::F32, clips: true, weights_on_host: true, ..LoadOptions::default() };
+    let vae = block_on(Vae::load(&gpu, &checkpoint(golden), load)).unwrap();
+    (gpu, vae)
+}
+
+/// All frames.
+fn decode(clip: &mut Clip<'_>, latents: &Latents) -> Vec<Pixels> {
+    let mut frames = Vec::new();
+    for index in 0..latents.count() {
+        let mut sink = |pixels| {
+            frames.push(pixels);
+            Ok(())
+        };
+        block_on(clip.decode(latents, index, &mut Control::default(), &mut sink)).unwrap();
+    }
+    frames
+}
+
+fn floats(frames: Vec<Pixels>) -> Vec<f32> {
+    let values = frames.into_iter().flat_map(|pixels| match pixels {
+        Pixels::Raw(values) => values,
+        Pixels::Rgba8(_) => panic!("asked for floats"),
+    });
+    values.collect()
+}
+
+/// Decodes the clip of fixture `name`: right, in the memory that was predicted, and within a budget to the bit.
+fn tiled(name: &str) {
+    let golden = Golden::open(name);
+    let (latents, wanted) = (latents_of(&golden.latents()), golden.output("frames").unwrap());
+    let wanted = frames_of(wanted, 0..wanted.shape[2]);
+    let (gpu, mut vae) = load(&golden);
+    let options = DecodeOptions { output: Output::Raw, tiling: tiling(&golden), ..DecodeOptions::default() };
+    let mut clip = block_on(vae.decode_clip(latents.size(), false, &options)).unwrap();
+    assert_eq!(clip.wants(), 1);
+    let found = floats(decode(&mut clip, &latents));
+    let (peak, host) = (clip.plans().peak(), clip.plans().host_bytes());
+    drop(clip);
+    let error = relative_error(&found, &wanted);
+    println!("{name}: {error:.1e}, {peak}, {host} in host memory");
+    assert!(error <= 1e-4, "{name}: {error:.1e}");
+    assert_eq!(gpu.ledger().peak(), peak, "{name}: measured and predicted");
+    assert!(host > Bytes(0), "{name}: what tiles keep is in host memory");
+
+    let whole = DecodeOptions { tiling: Tiling::Exact, ..options };
+    let mut clip = block_on(vae.decode_clip(latents.size(), false, &whole)).unwrap();
+    let seam: f32 = golden.metadata["seam"].parse().unwrap();
+    let apart = relative_error(&floats(decode(&mut clip, &latents)), &wanted);
+    assert!(apart >= 0.5 * seam, "{name}: the tiles make no difference: {apart:.1e}");
+    drop(clip);
+
+    let within = |budget| DecodeOptions { memory_budget: Some(budget), ..options };
+    let Err(Error::Budget { smallest, .. }) = vae.planner().plan_clip_decode(latents.size(), false, &within(Bytes(1)))
+    else {
+        panic!("one byte")
+    };
+    // One that does for tiles of every size.
+    let budget = Bytes(smallest.0 * 2);
+    gpu.ledger().restart_peak();
+    let mut clip = block_on(vae.decode_clip(latents.size(), false, &within(budget))).unwrap();
+    assert_eq!(floats(decode(&mut clip, &latents)), found, "{name} within {budget}");
+    assert_eq!(gpu.ledger().peak(), clip.plans().peak(), "{name}: measured and predicted within {budget}");
+}
+
+#[test]
+fn wan() {
+    tiled("tiled_clip_wan");
+}
+
+#[test]
+fn seedvr() {
+    tiled("tiled_clip_seedvr");
+}
+
+/// Pictures are those of the floats, a clip that fits a tile is whole, and what makes no sense is refused.
+#[test]
+fn pictures_and_refusals() {
+    let golden = Golden::open("tiled_clip_wan");
+    let latents = latents_of(&golden.latents());
+    let (_gpu, mut vae) = load(&golden);
+    let raw = DecodeOptions { output: Output::Raw, tiling: tiling(&golden), ..DecodeOptions::default() };
+    let values = floats(decode(&mut block_on(vae.decode_clip(latents.size(), false, &raw)).unwrap(), &latents));
+    let picture = DecodeOptions { output: Output::Rgba8, ..raw };
+    let pictures = decode(&mut block_on(vae.decode_clip(latents.size(), false, &picture)).unwrap(), &latents);
+    let plane = values.len() / pictures.len() / 3;
+    for (frame, pixels) in pictures.iter().enumerate() {
+        let Pixels::Rgba8(levels) = pixels else { panic!("asked for pictures") };
+        for (index, level) in levels.iter().enumerate().filter(|(index, _)| index % 4 < 3) {
+            let value = values[(frame * 3 + index % 4) * plane + index / 4];
+            let wanted = (value * 0.5 + 0.5).clamp(0.0, 1.0) * 255.0;
+            assert!((f32::from(*level) - wanted).abs() <= 0.5001, "frame {frame}: {level} for {wanted}");
+        }
+    }
+
+    let large = Tiling::Blend(Blend::new(BlendRule::Linear, 64, 16).unwrap());
+    let options = DecodeOptions { tiling: large, ..raw };
+    let fits = floats(decode(&mut block_on(vae.decode_clip(latents.size(), false, &options)).unwrap(), &latents));
+    let exact = DecodeOptions { tiling: Tiling::Exact, ..raw };
+    let whole = floats(decode(&mut block_on(vae.decode_clip(latents.size(), false, &exact)).unwrap(), &latents));
+    assert_eq!(fits, whole);
+
+    let estimate = DecodeOptions { tiling: Tiling::Estimate, ..raw };
+    let error = block_on(vae.decode_clip(latents.size(), false, &estimate)).unwrap_err();
+    assert!(error.to_string().contains("tiling"), "{error}");
+    let mut clip = block_on(vae.decode_clip(latents.size(), false, &raw)).unwrap();
+    let small = Latents::new(HostTensor { shape: vec![1, 16, 2, 2], data: vec![0.0; 64] }).unwrap();
+    let error = block_on(clip.decode(&small, 0, &mut Control::default(), &mut |_| Ok(()))).unwrap_err();
+    assert!(error.to_string().contains("2x2"), "{error}");
+    let frame = Images::new(HostTensor { shape: vec![1, 3, 56, 72], data: vec![0.0; 3 * 56 * 72] }).unwrap();
+    let error = block_on(clip.encode(&frame, &mut Control::default())).unwrap_err();
+    assert!(error.to_string().contains("tiles"), "{error}");
+    drop(clip);
+    assert!(block_on(vae.encode_clip(latents.size(), &EncodeOptions::default())).is_err(), "loaded to decode");
+}
