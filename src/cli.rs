@@ -250,8 +250,13 @@ impl ModelArgs {
 }
 
 async fn open(model: &Path, family: Option<&str>, variant: Option<VariantArg>) -> Result<wgvae::Checkpoint> {
-    let variant = VariantArg::variant(variant);
-    let checkpoint = wgvae::Checkpoint::open(hub::local(model, variant)?, variant).await?;
+    let local = hub::local(model, VariantArg::variant(variant))?;
+    open_local(local, family, variant).await
+}
+
+/// The same of files that are known to be here.
+async fn open_local(model: PathBuf, family: Option<&str>, variant: Option<VariantArg>) -> Result<wgvae::Checkpoint> {
+    let checkpoint = wgvae::Checkpoint::open(model, VariantArg::variant(variant)).await?;
     match family {
         None => Ok(checkpoint),
         Some(family) => checkpoint.with_family(family),

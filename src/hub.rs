@@ -4,7 +4,7 @@
 mod listing;
 mod name;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use hf_hub::api::sync::{Api, ApiBuilder, ApiError};
 use hf_hub::{Cache, Repo, RepoType};
@@ -146,23 +146,18 @@ impl HubModel {
     }
 
     fn add(&mut self, listing: &Listing, name: &str) {
-        let kept = self.folder().join(name);
-        let bytes = std::fs::metadata(&kept).ok().map(|file| Bytes(file.len()));
-        self.files.push(HubFile {
-            name: name.to_owned(),
-            bytes: bytes.or_else(|| listing.files.get(name).copied().flatten()),
-            kept: bytes.is_some(),
-        });
+        let found = std::fs::metadata(self.folder().join(name)).ok().map(|file| Bytes(file.len()));
+        let listed = listing.files.get(name).copied().flatten();
+        let kept = found.is_some() && (listed.is_none() || listed == found);
+        self.files.push(HubFile { name: name.to_owned(), bytes: listed.or(found), kept });
     }
 
     /// The shards that the index `index` lists, which has to be read for it.
     fn add_shards(&mut self, listing: &Listing, index: &str) -> Result<()> {
         let path = self.folder().join(index);
-        if !path.is_file() {
-            self.fetch(index, None, &mut |_| {})?;
-            if let Some(file) = self.files.last_mut() {
-                file.kept = true;
-            }
+        if let Some(position) = self.files.iter().position(|file| file.name == index && !file.kept) {
+            self.fetch(index, self.files[position].bytes, &mut |_| {})?;
+            self.files[position].kept = true;
         }
         let text =
             std::fs::read_to_string(&path).map_err(|source| Error::Io { path: path.display().to_string(), source })?;
@@ -183,13 +178,15 @@ impl HubModel {
             let source = std::io::Error::other("not in the cache, and the hub is not asked");
             return Err(Error::Io { path: self.name.file(name), source });
         };
+        let path = self.folder().join(name);
+        discard(&path)?;
         let shown = Shown { name, done: 0, total: bytes.map_or(0, |bytes| bytes.0), progress };
         // Of the commit that was listed: a branch may have moved on since.
         let repo = api.repo(Repo::with_revision(self.name.id().to_owned(), RepoType::Model, self.commit.clone()));
         repo.download_with_progress(name, shown).map_err(|error| refusal(&self.name, Some(name), &error))?;
-        let found = std::fs::metadata(self.folder().join(name)).map_or(0, |file| file.len());
-        if bytes.is_some_and(|bytes| bytes.0 != found) {
-            let expected = bytes.unwrap_or_default().0;
+        let found = std::fs::metadata(&path).map_or(0, |file| file.len());
+        if let Some(expected) = bytes.map(|bytes| bytes.0).filter(|expected| *expected != found) {
+            discard(&path)?;
             let source = std::io::Error::other(format!("expected {expected} bytes as the hub lists it, found {found}"));
             return Err(Error::Io { path: self.name.file(name), source });
         }
@@ -218,6 +215,21 @@ impl hf_hub::api::Progress for Shown<'_> {
     }
 
     fn finish(&mut self) {}
+}
+
+/// Removes what the cache has at `path`, and what that links to: hf-hub leaves a link that is there as it is, and fails at one to nothing.
+fn discard(path: &Path) -> Result<()> {
+    let linked = std::fs::read_link(path).ok().filter(|blob| blob.parent().is_some_and(|it| it.ends_with("blobs")));
+    let blob = linked.and_then(|blob| Some(path.parent()?.join(blob)));
+    for file in blob.iter().map(PathBuf::as_path).chain([path]) {
+        match std::fs::remove_file(file) {
+            Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
+                return Err(Error::Io { path: file.display().to_string(), source });
+            }
+            _ => {}
+        }
+    }
+    Ok(())
 }
 
 fn cache(options: &HubOptions) -> Result<Cache> {

@@ -187,6 +187,8 @@ def test_bad_sources(tmp_path: Path, folder: Path) -> None:
     for options in bad:
         with pytest.raises(wgvae.errors.InputError):
             encode_dataset(folder, tmp_path / "out", model=DEMO, **options)
+    with pytest.raises(wgvae.errors.InputError, match="that all nodes see"):
+        encode_dataset(folder, tmp_path / "out", model="hf:someone/a-vae")
     with pytest.raises(wgvae.errors.FileError):
         encode_dataset(folder, tmp_path / "out", model=tmp_path / "no model")
     assert not (tmp_path / "out").exists()

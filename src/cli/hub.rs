@@ -26,7 +26,15 @@ pub(super) fn find(path: &Path, variant: Variant) -> Result<Option<HubModel>> {
 /// # Errors
 /// See [`find`] and [`HubModel::download`].
 pub(super) fn local(path: &Path, variant: Variant) -> Result<PathBuf> {
-    let Some(mut model) = find(path, variant)? else { return Ok(path.to_owned()) };
+    let found = find(path, variant)?;
+    found.map_or_else(|| Ok(path.to_owned()), |model| download(path, model))
+}
+
+/// Where the files of `model`, found for `path`, are: downloaded as far as the cache lacks them.
+///
+/// # Errors
+/// See [`HubModel::download`].
+pub(super) fn download(path: &Path, mut model: HubModel) -> Result<PathBuf> {
     let missing: Vec<&HubFile> = model.files().iter().filter(|file| !file.kept).collect();
     if !missing.is_empty() {
         let bytes: Bytes = missing.iter().filter_map(|file| file.bytes).sum();

@@ -11,12 +11,17 @@ use super::{InspectArgs, ModelArgs, VariantArg, hub};
 
 /// Reads the headers of a model's files.
 pub(super) async fn run(args: &InspectArgs) -> Result<String> {
-    let ModelArgs { model, variant, .. } = &args.model;
-    let on_hub = hub::find(model, VariantArg::variant(*variant))?;
-    if let Some(found) = on_hub.filter(|found| found.files().iter().any(|file| !file.kept)) {
-        return Ok(if args.json { super::to_json(&hub::json_of(model, &found)) } else { hub::text_of(model, &found) });
-    }
-    let checkpoint = args.model.open().await?;
+    let ModelArgs { model, variant, family } = &args.model;
+    let local = match hub::find(model, VariantArg::variant(*variant))? {
+        Some(found) if found.files().iter().any(|file| !file.kept) => {
+            let text =
+                if args.json { super::to_json(&hub::json_of(model, &found)) } else { hub::text_of(model, &found) };
+            return Ok(text);
+        }
+        Some(found) => hub::download(model, found)?,
+        None => model.clone(),
+    };
+    let checkpoint = super::open_local(local, family.as_deref(), *variant).await?;
     let images = both(&checkpoint, false)?;
     let clips = if checkpoint.config().has_time() { Some(both(&checkpoint, true)?) } else { None };
     Ok(if args.json {

@@ -43,11 +43,8 @@ impl Listing {
         let inside = answer.siblings.into_iter().filter(|sibling| is_plain(&sibling.rfilename));
         let files = inside.map(|sibling| (sibling.rfilename, sibling.size.map(Bytes))).collect();
         // Part of a path, too.
-        let commit = if answer.sha.chars().all(|letter| letter.is_ascii_alphanumeric()) {
-            answer.sha
-        } else {
-            name.revision().to_owned()
-        };
+        let is_commit = !answer.sha.is_empty() && answer.sha.chars().all(|letter| letter.is_ascii_alphanumeric());
+        let commit = if is_commit { answer.sha } else { name.revision().to_owned() };
         Ok(Self { commit, files })
     }
 

@@ -433,7 +433,8 @@ inBrowsers({ models: [MODEL] }, (session) => {
     await writeFile(file, own);
     const reports = await reportFiles();
     await choose(page, 'reports-file', file, ...reports);
-    await page.waitForSelector('#reports-plots svg');
+    // Each file is shown when it is read.
+    await page.waitForSelector('#reports[aria-busy="false"] #reports-plots svg');
     const shown = await page.$eval('#reports-plots', (host) => ({ plots: host.querySelectorAll('figure').length, rows: host.querySelectorAll('tr').length }));
     assert.ok(shown.plots >= 2 && shown.rows > reports.length, JSON.stringify(shown));
     assert.equal(await text(page, 'reports-problem'), '');

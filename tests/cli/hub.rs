@@ -76,6 +76,7 @@ fn a_model_is_downloaded_once_and_decodes_as_its_files_do() {
     let before = hub.seen().len();
     let facts = run(&folder, &hub.address, &["inspect", "--model", &name, "--json"]).json();
     assert_eq!(facts["can_decode"], true, "{facts}");
+    assert_eq!(hub.seen().len(), before + 1, "{:?}", hub.seen());
     let said = run(&folder, &hub.address, &decode(&name)).ok().stderr;
     assert!(!said.contains("downloading"), "{said}");
     assert!(hub.seen()[before..].iter().all(|url| url.contains("/api/")), "{:?}", hub.seen());
@@ -113,6 +114,30 @@ fn a_download_that_breaks_off_goes_on() {
     run(&folder, &hub.address, &decode(&name)).ok();
     let rest = format!("storage /{WEIGHTS} bytes=1000-");
     assert!(hub.seen().contains(&rest), "{:?}", hub.seen());
+}
+
+#[test]
+fn a_file_of_another_size_than_listed_is_not_kept() {
+    let folder = Folder::new();
+    let name = format!("hf:{ID}/vae");
+    let liar = Hub::start(&repository(&folder), Manners { lies: true, ..Manners::default() });
+    for _ in 0..2 {
+        run(&folder, &liar.address, &decode(&name)).failed("another size", 1, &["config.json", "expected", "found"]);
+    }
+    // Nor is one that was cut off after it was downloaded, nor a link that was left without its file.
+    let hub = Hub::start(&repository(&folder), Manners::default());
+    run(&folder, &hub.address, &decode(&name)).ok();
+    let kept = format!("huggingface/hub/models--{}/snapshots/{COMMIT}/{WEIGHTS}", ID.replace('/', "--"));
+    let blob = std::fs::canonicalize(folder.path(&kept)).unwrap();
+    let whole = std::fs::read(&blob).unwrap();
+    std::fs::write(&blob, &whole[..whole.len() / 2]).unwrap();
+    let listed = run(&folder, &hub.address, &["inspect", "--model", &name, "--json"]).json();
+    assert_eq!(listed["download_bytes"], whole.len());
+    run(&folder, &hub.address, &decode(&name)).ok();
+    assert!(folder.read(&kept) == whole);
+    std::fs::remove_file(&blob).unwrap();
+    run(&folder, &hub.address, &decode(&name)).ok();
+    assert!(folder.read(&kept) == whole);
 }
 
 #[test]
@@ -164,8 +189,6 @@ fn refusals_say_what_can_be_done() {
         let hub = Hub::start(&[], Manners { refuses: Some(status), ..Manners::default() });
         run(&folder, &hub.address, &decode(&name)).failed(words, 1, &[ID, words]);
     }
-    let hub = Hub::start(&repository(&folder), Manners { lies: true, ..Manners::default() });
-    run(&folder, &hub.address, &decode(&name)).failed("another size", 1, &["config.json", "expected", "found"]);
     let hub = Hub::start(&repository(&folder), Manners::default());
     for place in ["nowhere", "vae/other.safetensors"] {
         let name = format!("hf:{ID}/{place}");

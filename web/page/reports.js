@@ -26,6 +26,7 @@ export class Reports {
   /** @param {File[]} files */
   async add(files) {
     element('reports', HTMLDetailsElement).open = true;
+    element('reports').setAttribute('aria-busy', 'true');
     const problems = [];
     for (const file of files) {
       try {
@@ -38,6 +39,7 @@ export class Reports {
     }
     element('reports-problem').textContent = problems.join('; ');
     element('reports-problem').hidden = problems.length === 0;
+    element('reports').setAttribute('aria-busy', 'false');
     element('reports').scrollIntoView({ block: 'start' });
   }
 }

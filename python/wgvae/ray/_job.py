@@ -86,7 +86,7 @@ def encode_dataset(
     Args:
         source: a folder of pictures, .parquet or .tar (WebDataset), or one such file; on storage that all nodes see, as ``output`` and ``model``.
         output: gets shards, ``records/`` and, at the end, ``manifest.json``.
-        model: see :meth:`wgvae.Vae.from_pretrained`.
+        model: a file or folder. Not a name of the hub: nodes would each download it, and perhaps not the same.
         size: height and width in pixels, which pictures are resized to cover and cropped to. None: the middle of each, as much as fills latents.
         format: "parquet" with columns id, latents (little-endian bytes), shape, dtype; or "safetensors" with a tensor for each id.
         dtype: of the latents; "float16" rounds them.
@@ -155,6 +155,8 @@ def _job(
     family: str | None,
     memory_budget: int | str | None,
 ) -> dict[str, Any]:
+    if os.fspath(model).startswith("hf:"):
+        raise wrong("model", "a file or folder that all nodes see (huggingface_hub.snapshot_download makes one)", repr(model))
     return {
         "output": str(Path(output).absolute()),
         "model": str(Path(model).absolute()),
