@@ -14,6 +14,12 @@ impl Bytes {
     pub fn align_up(self, alignment: u64) -> Self {
         Self(self.0.checked_next_multiple_of(alignment).unwrap_or(u64::MAX))
     }
+
+    /// The count less `other`; none where that is more.
+    #[must_use]
+    pub fn saturating_sub(self, other: Self) -> Self {
+        Self(self.0.saturating_sub(other.0))
+    }
 }
 
 impl std::ops::Add for Bytes {

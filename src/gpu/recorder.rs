@@ -208,7 +208,7 @@ impl<'a> Recorder<'a> {
     fn output(&mut self, from: BufferId, rows: (u32, u32)) -> bool {
         match self.prepared.plan.output {
             Output::Rgba8 => self.output_rows(from, rows, u64::from(self.prepared.plan.result.frames)),
-            Output::Raw => self.output_rows(from, rows, u64::from(self.prepared.plan.result.planes())),
+            Output::Raw | Output::Tile => self.output_rows(from, rows, u64::from(self.prepared.plan.result.planes())),
             Output::Picture(_) => self.output_picture(from, rows),
         }
     }

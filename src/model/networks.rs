@@ -102,6 +102,11 @@ impl AutoencoderConfig {
         matches!(self.network, Network::Wan(_) | Network::SeedVr(_))
     }
 
+    /// Whether a decode ends with a clamp to -1..1: diffusers' Wan and Qwen-Image.
+    pub(crate) fn clamps(&self) -> bool {
+        matches!(self.network, Network::Wan(_))
+    }
+
     /// Frames of an image that one frame of latents after the first stands for.
     pub fn temporal_factor(&self) -> u32 {
         let changes = match &self.network {

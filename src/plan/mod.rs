@@ -204,6 +204,11 @@ impl Plan {
         self
     }
 
+    /// Tables of norms that outlive a run, which are on the device.
+    pub(crate) fn table_bytes(&self) -> Bytes {
+        self.states.iter().map(|state| state.table).sum()
+    }
+
     /// Host memory that one decode takes for what waits there: copies of buffers, what outlives a run, and the packed weights it fetches.
     pub fn host_bytes(&self) -> Bytes {
         let parked: Bytes = self.parked.iter().copied().sum();

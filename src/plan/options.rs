@@ -17,8 +17,10 @@ pub enum Output {
     /// RGBA8, clamped: a picture.
     #[default]
     Rgba8,
-    /// f32 `[c, h, w]`, not clamped.
+    /// f32 `[c, h, w]`, as the network gives it: some clamp it, most do not.
     Raw,
+    /// f32 `[c, h, w]`, before the clamp that some networks end with: a tile, which is blended with others first.
+    Tile,
     /// 8 bits a channel, clamped, in one buffer that stays on the device: for a canvas. Rows are padded as textures want it, see [`Self::row_bytes`].
     Picture(ChannelOrder),
 }
@@ -48,7 +50,7 @@ impl Output {
         let width = u64::from(width);
         match self {
             Self::Rgba8 => width * 4,
-            Self::Raw => width * 4 * u64::from(channels),
+            Self::Raw | Self::Tile => width * 4 * u64::from(channels),
             Self::Picture(_) => (width * 4).next_multiple_of(TEXTURE_ROW_ALIGNMENT),
         }
     }

@@ -32,6 +32,18 @@ impl Planes {
         &self.data
     }
 
+    /// With all values within -1..1. What is no number stays none.
+    #[must_use]
+    pub fn clamped(mut self) -> Self {
+        self.data.iter_mut().for_each(|value| *value = value.clamp(-1.0, 1.0));
+        self
+    }
+
+    /// The values, `[3, h, w]`.
+    pub fn into_data(self) -> Vec<f32> {
+        self.data
+    }
+
     /// RGBA8 `[h, w, 4]`: `round(clamp(x / 2 + 1/2) * 255)`, half to even, as the kernel `image_out` has it. Alpha is 255, and 0 where
     /// a colour is not finite.
     pub fn to_rgba8(&self) -> Vec<u8> {

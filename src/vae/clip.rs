@@ -53,6 +53,16 @@ impl ClipState {
         self.next().input().frames
     }
 
+    /// How many are done.
+    pub(super) fn parts(&self) -> u64 {
+        self.parts
+    }
+
+    /// Lets go of what its parts have kept: no further part can be run.
+    pub(super) fn end(&mut self) {
+        self.states = None;
+    }
+
     /// Multiply-adds of its next part.
     pub(super) fn macs(&self) -> u64 {
         self.next().macs()

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::job::Job;
 use super::options::{DecodeOptions, EncodeOptions};
 use super::plans::{base, plan};
-use super::tile_plans::{check_sizes, tile_options};
+use super::tile_plans::{check_patch, check_sizes, tile_options};
 use crate::error::{Error, Result};
 use crate::limits::DeviceLimits;
 use crate::model::blocks::Part;
@@ -25,8 +25,17 @@ pub struct ClipPlans {
     pub next: Plan,
     /// What of that which parts leave for each other is in host memory.
     host_states: HostStates,
-    /// In tiles: those of each size of tile, and how many there are. `first` and `next` are then those of the tiles that take the most memory.
-    tiles: Vec<(ClipPlans, usize)>,
+    /// In tiles: each size of them. `first` and `next` are then those of the tiles that take the most memory.
+    tiles: Vec<TilesOfSize>,
+}
+
+/// The tiles of one size, of which each is a clip.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct TilesOfSize {
+    pub(super) plans: ClipPlans,
+    /// Of the clip's budget, what the others leave.
+    pub(super) budget: Option<Bytes>,
+    count: u64,
 }
 
 impl ClipPlans {
@@ -47,11 +56,11 @@ impl ClipPlans {
 
     /// That of the parts that come after others or not. What norms keep is on the device, of every tile.
     fn peak_of(&self, after: bool) -> Bytes {
-        let tables = |plans: &Self| plans.of(after).states.iter().map(|state| state.table.0).sum::<u64>();
-        let all: u64 = self.tiles.iter().map(|(plans, count)| tables(plans) * *count as u64).sum();
-        let alone = |plans: &Self| plans.of(after).memory.peak().0 - tables(plans);
-        match self.tiles.iter().map(|(plans, _)| alone(plans)).max() {
-            Some(most) => Bytes(most + all),
+        let alone = |TilesOfSize { plans, .. }: &TilesOfSize| {
+            plans.of(after).memory.peak().saturating_sub(plans.of(after).table_bytes())
+        };
+        match self.tiles.iter().map(alone).max() {
+            Some(most) => most + table_bytes(&self.tiles, after),
             None => self.of(after).memory.peak(),
         }
     }
@@ -61,21 +70,23 @@ impl ClipPlans {
         let own = |plans: &Self| plans.first.host_bytes().max(plans.next.host_bytes()).0;
         let kept = |plans: &Self| plans.next.states.iter().map(|state| state.bytes().0).sum::<u64>();
         // What all tiles keep, and what waits while one of them is decoded.
-        let all = self.tiles.iter().map(|(plans, count)| kept(plans) * *count as u64).sum::<u64>();
-        match self.tiles.iter().map(|(plans, _)| own(plans).saturating_sub(kept(plans))).max() {
+        let all = self.tiles.iter().map(|tiles| kept(&tiles.plans) * tiles.count).sum::<u64>();
+        match self.tiles.iter().map(|TilesOfSize { plans, .. }| own(plans).saturating_sub(kept(plans))).max() {
             Some(waits) => Bytes(all + waits),
             None => Bytes(own(self)),
         }
     }
 
-    /// In tiles: those of a tile of `latent_size`.
-    pub(super) fn of_tile(&self, latent_size: Size) -> Option<&Self> {
-        self.tiles.iter().map(|(plans, _)| plans).find(|plans| plans.next.input().size == latent_size)
+    /// In tiles: those of `latent_size`.
+    pub(super) fn tiles_of(&self, latent_size: Size) -> &TilesOfSize {
+        let found = self.tiles.iter().find(|tiles| tiles.plans.next.input().size == latent_size);
+        found.expect("every tile has one of the planned sizes")
     }
 
     /// With the weights of both on the device whichever of them runs: without a budget they stay there.
     fn with_all_weights(mut self) -> Self {
-        self.tiles = self.tiles.into_iter().map(|(plans, count)| (plans.with_all_weights(), count)).collect();
+        let of_tiles = |tiles: TilesOfSize| TilesOfSize { plans: tiles.plans.with_all_weights(), ..tiles };
+        self.tiles = self.tiles.into_iter().map(of_tiles).collect();
         let rests = [rest(&self.first, &self.next), rest(&self.next, &self.first)];
         for (plan, rest) in [&mut self.first, &mut self.next].into_iter().zip(rests) {
             plan.memory.weights = plan.memory.weights + rest;
@@ -88,7 +99,7 @@ impl ClipPlans {
         if self.tiles.is_empty() {
             return self.next.states.iter().map(|state| state.bytes() + state.table).sum();
         }
-        Bytes(self.tiles.iter().map(|(plans, count)| plans.state_bytes().0 * *count as u64).sum())
+        Bytes(self.tiles.iter().map(|tiles| tiles.plans.state_bytes().0 * tiles.count).sum())
     }
 
     pub(super) fn decodes(&self, latent_size: Size, unscaled: bool, options: DecodeOptions) -> [Job; 2] {
@@ -135,13 +146,27 @@ impl ClipPlans {
         }
     }
 
-    /// Plans a clip in the tiles of `grid`, those of each size by `plan`. One tile is decoded at a time, so that what all keep is in host memory.
-    fn in_tiles(grid: &Grid, plan: impl Fn(Size, Part, HostStates) -> Result<Plan>) -> Result<Self> {
-        let tile = |(size, count)| {
-            Ok((Self::both(HostStates::All, &|part, host_states| plan(size, part, host_states))?, count))
-        };
-        let tiles: Vec<(Self, usize)> = grid.sizes().into_iter().map(tile).collect::<Result<_>>()?;
-        let largest = tiles.iter().map(|(plans, _)| plans).max_by_key(|plans| plans.peak());
+    /// Plans a clip in the tiles of `grid`, those of each size by `plan`. One tile is decoded at a time: what all keep is in host memory, but for
+    /// the tables of norms, which leave that much less of `budget` to each.
+    fn in_tiles(
+        grid: &Grid,
+        budget: Option<Bytes>,
+        plan: impl Fn(Size, Option<Bytes>, Part, HostStates) -> Result<Plan>,
+    ) -> Result<Self> {
+        let both =
+            |size, budget| Self::both(HostStates::All, &|part, host_states| plan(size, budget, part, host_states));
+        let free = |(size, count)| Ok(TilesOfSize { plans: both(size, None)?, budget: None, count: count as u64 });
+        let mut tiles: Vec<TilesOfSize> = grid.sizes().into_iter().map(free).collect::<Result<_>>()?;
+        if let Some(budget) = budget {
+            let all = table_bytes(&tiles, true);
+            for tiles in &mut tiles {
+                let (size, others) =
+                    (tiles.plans.next.input().size, all.saturating_sub(tiles.plans.next.table_bytes()));
+                tiles.budget = Some(budget.saturating_sub(others));
+                tiles.plans = both(size, tiles.budget).map_err(|error| beside(others, error))?;
+            }
+        }
+        let largest = tiles.iter().map(|tiles| &tiles.plans).max_by_key(|plans| plans.peak());
         let largest = largest.expect("an image has at least one tile").clone();
         Ok(Self { tiles, ..largest })
     }
@@ -183,6 +208,21 @@ fn harder(first: Error, next: Error) -> Error {
         (Error::Budget { smallest, .. }, Error::Budget { smallest: other, .. }) if other > smallest => next,
         (Error::Budget { .. }, Error::TooLarge { .. }) => next,
         _ => first,
+    }
+}
+
+/// Tables of norms that all `tiles` keep after a first part, or after others.
+fn table_bytes(tiles: &[TilesOfSize], after: bool) -> Bytes {
+    Bytes(tiles.iter().map(|tiles| tiles.plans.of(after).table_bytes().0 * tiles.count).sum())
+}
+
+/// The budget that is too small for a tile, as the clip's, of which others take `others`.
+fn beside(others: Bytes, error: Error) -> Error {
+    match error {
+        Error::Budget { budget, image, smallest, seconds } => {
+            Error::Budget { budget: budget + others, image, smallest: smallest + others, seconds }
+        }
+        error => error,
     }
 }
 
@@ -245,9 +285,12 @@ pub(super) fn decode(
     };
     match options.tiling.grid(latent_size) {
         Some(grid) => {
+            check_patch(config, unscaled)?;
             check_sizes(&grid)?;
-            let options = tile_options(options);
-            ClipPlans::in_tiles(&grid, |size, part, host_states| part_of(size, options, part, host_states))
+            ClipPlans::in_tiles(&grid, options.memory_budget, |size, memory_budget, part, host_states| {
+                let options = DecodeOptions { memory_budget, ..tile_options(options) };
+                part_of(size, options, part, host_states)
+            })
         }
         None => {
             ClipPlans::new(options.memory_budget, |part, host_states| part_of(latent_size, *options, part, host_states))

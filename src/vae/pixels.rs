@@ -22,7 +22,15 @@ impl Pixels {
         let pixels = size.width as usize * size.height as usize;
         match output {
             Output::Rgba8 | Output::Picture(_) => Self::Rgba8(vec![0; pixels * 4]),
-            Output::Raw => Self::Raw(vec![0.0; pixels * channels as usize]),
+            Output::Raw | Output::Tile => Self::Raw(vec![0.0; pixels * channels as usize]),
+        }
+    }
+
+    /// All rows of it.
+    pub(super) fn rows(&self) -> RowPixels<'_> {
+        match self {
+            Self::Rgba8(bytes) => RowPixels::Rgba8(bytes),
+            Self::Raw(values) => RowPixels::Raw(Cow::Borrowed(values)),
         }
     }
 
@@ -72,7 +80,7 @@ impl<'a> Rows<'a> {
         let pixels = match output {
             Output::Rgba8 | Output::Picture(_) => RowPixels::Rgba8(data),
             // What a browser maps need not be aligned.
-            Output::Raw => RowPixels::Raw(match bytemuck::try_cast_slice(data) {
+            Output::Raw | Output::Tile => RowPixels::Raw(match bytemuck::try_cast_slice(data) {
                 Ok(values) => Cow::Borrowed(values),
                 Err(_) => Cow::Owned(bytemuck::pod_collect_to_vec(data)),
             }),

@@ -81,7 +81,7 @@ pub(super) fn check_patch(config: &AutoencoderConfig, unscaled: bool) -> Result<
     })
 }
 
-/// The options that a tile is decoded with: tiles are blended as floats, before clamping.
+/// The options that a tile is decoded with: tiles are blended as floats, before any clamp.
 pub(super) fn tile_options(options: &DecodeOptions) -> DecodeOptions {
-    DecodeOptions { output: Output::Raw, tiling: Tiling::Exact, ..*options }
+    DecodeOptions { output: Output::Tile, tiling: Tiling::Exact, ..*options }
 }

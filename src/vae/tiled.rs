@@ -1,18 +1,16 @@
 //! Decodes in tiles: each tile is a decode of its own, one plan is prepared at a time, and the pixels are blended on the host.
 
-use std::borrow::Cow;
-
 use web_time::Instant;
 
 use super::job::Job;
 use super::latents::{check_image, check_size};
 use super::tile_plans::{TilePlans, check_patch, tile_options};
-use super::{DecodeOptions, DecodedRows, Latents, Pixels, RowPixels, Rows, Vae};
+use super::{DecodeOptions, DecodedRows, Latents, Pixels, Rows, Vae};
 use crate::error::{Error, Result};
 use crate::gpu::{Control, Progress, RunReport};
 use crate::plan::Output;
 use crate::tensor::{HostTensor, Size};
-use crate::tiling::{Blender, Grid, Planes, Tile};
+use crate::tiling::{Band, Blender, Grid, Planes, Tile};
 
 impl Vae {
     /// Plans each size of tile of a decode on this device. A decode that is not in tiles has one plan. Costs no GPU memory.
@@ -94,16 +92,9 @@ impl Vae {
             runs.push(decoded.run);
             fallback = fallback.or(decoded.fallback);
             let Pixels::Raw(values) = decoded.pixels else { unreachable!("tiles are decoded to floats") };
-            if let Some(band) = blender.add(Planes::new(decoded.size, values)) {
-                let levels;
-                let pixels = match options.output {
-                    Output::Rgba8 | Output::Picture(_) => {
-                        levels = band.pixels.to_rgba8();
-                        RowPixels::Rgba8(&levels)
-                    }
-                    Output::Raw => RowPixels::Raw(Cow::Borrowed(band.pixels.data())),
-                };
-                sink(Rows { image: size, rows: band.rows, pixels })?;
+            if let Some(Band { rows, pixels }) = blender.add(Planes::new(decoded.size, values)) {
+                let pixels = blended(pixels, options.output, self.config().clamps());
+                sink(Rows { image: size, rows, pixels: pixels.rows() })?;
             }
         }
         Ok(DecodedRows { size, run: together(runs, start.elapsed().as_secs_f64()), fallback })
@@ -118,6 +109,15 @@ pub(super) fn shown(control: &mut Control<'_>, reached: &mut u64, total: u64) ->
         if let Some(whole) = &mut control.progress {
             whole(Progress { done: *reached, total, ..progress });
         }
+    }
+}
+
+/// What is handed out of `pixels`, which are blended, of a network that `clamps` or not.
+pub(super) fn blended(pixels: Planes, output: Output, clamps: bool) -> Pixels {
+    match output {
+        Output::Rgba8 | Output::Picture(_) => Pixels::Rgba8(pixels.to_rgba8()),
+        Output::Raw if clamps => Pixels::Raw(pixels.clamped().into_data()),
+        Output::Raw | Output::Tile => Pixels::Raw(pixels.into_data()),
     }
 }
 

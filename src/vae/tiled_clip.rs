@@ -1,28 +1,36 @@
 //! Decodes of clips in tiles: each tile is a clip of its own, and its parts are decoded beside those of the others, so that frames are blended as they come.
 
 use super::clip::ClipState;
-use super::clip_plans::ClipPlans;
+use super::clip_plans::{ClipPlans, TilesOfSize};
 use super::tile_plans::tile_options;
-use super::tiled::{in_image, latents_of, shown, together};
-use super::{DecodeOptions, Latents, Pixels, RowPixels, Rows, Vae};
+use super::tiled::{blended, in_image, latents_of, shown, together};
+use super::{DecodeOptions, Latents, Pixels, Rows, Vae};
 use crate::error::{Error, Result};
 use crate::gpu::{Control, RunReport};
 use crate::plan::Output;
 use crate::tensor::Size;
-use crate::tiling::{Blender, Grid, Planes};
+use crate::tiling::{Band, Blender, Grid, Planes, Tile};
 
 /// The tiles of a clip under way.
 #[derive(Debug)]
 pub(super) struct TiledClip {
     plans: ClipPlans,
-    grid: Grid,
     /// In the grid's order.
     tiles: Vec<ClipState>,
-    /// Of a frame, pixels.
+    frame: FrameOfTiles,
+}
+
+/// What frames of a clip in tiles are.
+#[derive(Debug)]
+struct FrameOfTiles {
+    grid: Grid,
+    /// Pixels.
     size: Size,
     output: Output,
     /// Pixels along one side of a latent.
     factor: u32,
+    /// Whether the network ends with a clamp.
+    clamps: bool,
 }
 
 impl TiledClip {
@@ -44,13 +52,15 @@ impl Vae {
         let plans = self.planner.plan_clip_decode(grid.latents(), unscaled, options)?;
         let mut tiles = Vec::new();
         for tile in grid.tiles() {
-            let own = plans.of_tile(tile.size()).ok_or(Error::Cancelled)?;
-            let jobs = own.decodes(tile.size(), unscaled, tile_options(options));
-            tiles.push(self.begin_clip(own.clone(), jobs).await?);
+            let TilesOfSize { plans, budget, .. } = plans.tiles_of(tile.size());
+            let options = DecodeOptions { memory_budget: *budget, ..tile_options(options) };
+            let jobs = plans.decodes(tile.size(), unscaled, options);
+            tiles.push(self.begin_clip(plans.clone(), jobs).await?);
         }
-        let size = self.config().image_size(grid.latents(), unscaled);
-        let factor = self.config().latent_factor(unscaled);
-        Ok(TiledClip { plans, grid, tiles, size, output: options.output, factor })
+        let config = self.config();
+        let (size, factor) = (config.image_size(grid.latents(), unscaled), config.latent_factor(unscaled));
+        let frame = FrameOfTiles { grid, size, output: options.output, factor, clamps: config.clamps() };
+        Ok(TiledClip { plans, tiles, frame })
     }
 
     /// Decodes the next part of `clip`, frame `index` of `latents`, and hands its frames to `sink`, in order.
@@ -62,29 +72,49 @@ impl Vae {
         control: &mut Control<'_>,
         sink: &mut dyn FnMut(Pixels) -> Result<()>,
     ) -> Result<RunReport> {
-        if latents.size() != clip.grid.latents() {
+        let start = web_time::Instant::now();
+        let parts: Vec<u64> = clip.tiles.iter().map(ClipState::parts).collect();
+        let decoded = self.decode_tiles_of_part(&mut clip.tiles, &clip.frame, latents, index, control).await;
+        let (frames, runs) = decoded.inspect_err(|_| {
+            // Some tiles are a part ahead of the others: nothing can come of them any more.
+            if clip.tiles.iter().zip(parts).any(|(tile, parts)| tile.parts() != parts) {
+                clip.tiles.iter_mut().for_each(ClipState::end);
+            }
+        })?;
+        frames.into_iter().try_for_each(sink)?;
+        Ok(together(runs, start.elapsed().as_secs_f64()))
+    }
+
+    /// Decodes the next part of each of `tiles`. The frames that they make, and what each took.
+    async fn decode_tiles_of_part(
+        &mut self,
+        tiles: &mut [ClipState],
+        frame: &FrameOfTiles,
+        latents: &Latents,
+        index: u32,
+        control: &mut Control<'_>,
+    ) -> Result<(Vec<Pixels>, Vec<RunReport>)> {
+        if latents.size() != frame.grid.latents() {
             return Err(Error::Input {
                 what: "latents of the clip".to_owned(),
-                expected: format!("those of {}", clip.grid.latents()),
+                expected: format!("those of {}", frame.grid.latents()),
                 found: format!("those of {}", latents.size()),
             });
         }
-        let (start, total) = (web_time::Instant::now(), clip.tiles.iter().map(ClipState::macs).sum());
-        let mut frames: Vec<Frame> = Vec::new();
+        let total = tiles.iter().map(ClipState::macs).sum();
+        let mut frames: Vec<Frame<'_>> = Vec::new();
         let (mut reached, mut runs) = (0, Vec::new());
         let (cancel, submission_target) = (control.cancel.clone(), control.submission_target);
-        for (tile, state) in clip.grid.tiles().zip(&mut clip.tiles) {
+        for (tile, state) in frame.grid.tiles().zip(tiles) {
             let part = latents_of(&tile, latents, index)?;
             let done = reached + state.macs();
             let mut number = 0;
             let mut take = |pixels: Pixels| {
                 let Pixels::Raw(values) = pixels else { unreachable!("tiles are decoded to floats") };
                 if frames.len() == number {
-                    frames.push(Frame::new(&clip.grid, clip.factor, clip.size, clip.output));
+                    frames.push(Frame::new(frame));
                 }
-                let Size { width, height } = tile.size();
-                let size = Size { width: width * clip.factor, height: height * clip.factor };
-                frames[number].add(Planes::new(size, values));
+                frames[number].add(Planes::new(frame.pixels_of(&tile), values));
                 number += 1;
                 Ok(())
             };
@@ -92,36 +122,37 @@ impl Vae {
             let mut tile_control = Control { progress: Some(&mut show), cancel: cancel.clone(), submission_target };
             let run = self.decode_part(state, &part, 0, &mut tile_control, &mut take).await;
             drop(show);
-            runs.push(run.map_err(|error| in_image(error, &tile, clip.factor))?);
+            runs.push(run.map_err(|error| in_image(error, &tile, frame.factor))?);
             reached = done;
         }
-        frames.into_iter().try_for_each(|frame| sink(frame.pixels))?;
-        Ok(together(runs, start.elapsed().as_secs_f64()))
+        Ok((frames.into_iter().map(|frame| frame.pixels).collect(), runs))
+    }
+}
+
+impl FrameOfTiles {
+    /// Extent of `tile` in pixels.
+    fn pixels_of(&self, tile: &Tile) -> Size {
+        let Size { width, height } = tile.size();
+        Size { width: width * self.factor, height: height * self.factor }
     }
 }
 
 /// A frame that is made of tiles.
-struct Frame {
+struct Frame<'a> {
+    whole: &'a FrameOfTiles,
     blender: Blender,
-    size: Size,
     pixels: Pixels,
 }
 
-impl Frame {
-    fn new(grid: &Grid, factor: u32, size: Size, output: Output) -> Self {
-        Self { blender: Blender::new(grid, factor), size, pixels: Pixels::empty(size, output, 3) }
+impl<'a> Frame<'a> {
+    fn new(whole: &'a FrameOfTiles) -> Self {
+        let blender = Blender::new(&whole.grid, whole.factor);
+        Self { whole, blender, pixels: Pixels::empty(whole.size, whole.output, 3) }
     }
 
     fn add(&mut self, tile: Planes) {
-        let Some(band) = self.blender.add(tile) else { return };
-        let levels;
-        let pixels = match self.pixels {
-            Pixels::Rgba8(_) => {
-                levels = band.pixels.to_rgba8();
-                RowPixels::Rgba8(&levels)
-            }
-            Pixels::Raw(_) => RowPixels::Raw(band.pixels.data().into()),
-        };
-        self.pixels.place(&Rows { image: self.size, rows: band.rows, pixels });
+        let Some(Band { rows, pixels }) = self.blender.add(tile) else { return };
+        let pixels = blended(pixels, self.whole.output, self.whole.clamps);
+        self.pixels.place(&Rows { image: self.whole.size, rows, pixels: pixels.rows() });
     }
 }

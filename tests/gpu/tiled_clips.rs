@@ -1,9 +1,12 @@
 //! Clips in tiles on a device, against diffusers' own tiles and SeedVR2's rule in f64.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use pollster::block_on;
 use wgvae::{
     Blend, BlendRule, Bytes, Clip, Control, DecodeOptions, EncodeOptions, Error, Gpu, GpuOptions, HostTensor, Images,
-    Latents, LoadOptions, Output, Pixels, Precision, Tiling, Vae,
+    Latents, LoadOptions, Output, Pixels, Precision, Progress, Tiling, Vae,
 };
 
 use crate::clip::{frames_of, latents_of};
@@ -81,10 +84,38 @@ fn tiled(name: &str) {
     };
     // One that does for tiles of every size.
     let budget = Bytes(smallest.0 * 2);
-    gpu.ledger().restart_peak();
+    drop(vae);
+    let (gpu, mut vae) = load(&golden);
     let mut clip = block_on(vae.decode_clip(latents.size(), false, &within(budget))).unwrap();
     assert_eq!(floats(decode(&mut clip, &latents)), found, "{name} within {budget}");
     assert_eq!(gpu.ledger().peak(), clip.plans().peak(), "{name}: measured and predicted within {budget}");
+    assert!(clip.plans().peak() <= budget, "{name}: {} within {budget}", clip.plans().peak());
+}
+
+/// What a cancel leaves: tiles before it are a part ahead, so that nothing more may come of them. The next clip is right.
+#[test]
+fn a_cancelled_part_ends_the_clip() {
+    let golden = Golden::open("tiled_clip_seedvr");
+    let latents = latents_of(&golden.latents());
+    let (_gpu, mut vae) = load(&golden);
+    let options = DecodeOptions { output: Output::Raw, tiling: tiling(&golden), ..DecodeOptions::default() };
+    let mut clip = block_on(vae.decode_clip(latents.size(), false, &options)).unwrap();
+    let part = |clip: &mut Clip<'_>, control: &mut Control<'_>| {
+        block_on(clip.decode(&latents, 0, control, &mut |_| Ok(()))).map(|_| ())
+    };
+    let cancel = Arc::new(AtomicBool::new(false));
+    let mut in_the_middle = |at: Progress<'_>| cancel.store(at.done * 2 > at.total, Ordering::Relaxed);
+    let mut control =
+        Control { progress: Some(&mut in_the_middle), cancel: Some(cancel.clone()), ..Control::default() };
+    assert!(matches!(part(&mut clip, &mut control), Err(Error::Cancelled)));
+    let error = part(&mut clip, &mut Control::default()).unwrap_err();
+    assert!(error.to_string().contains("begin another"), "{error}");
+    drop(clip);
+
+    let mut clip = block_on(vae.decode_clip(latents.size(), false, &options)).unwrap();
+    let wanted = golden.output("frames").unwrap();
+    let error = relative_error(&floats(decode(&mut clip, &latents)), &frames_of(wanted, 0..wanted.shape[2]));
+    assert!(error <= 1e-4, "{error:.1e}");
 }
 
 #[test]
@@ -95,6 +126,23 @@ fn wan() {
 #[test]
 fn seedvr() {
     tiled("tiled_clip_seedvr");
+}
+
+/// The first frame of a clip in tiles is what an image in tiles is: blended before it is clamped.
+#[test]
+fn images_of_video_networks() {
+    for name in ["tiled_clip_wan", "tiled_clip_seedvr"] {
+        let golden = Golden::open(name);
+        let latents = latents_of(&golden.latents());
+        let wanted = frames_of(golden.output("frames").unwrap(), 0..1);
+        let gpu = block_on(Gpu::request(&GpuOptions::default())).unwrap();
+        let load = LoadOptions { precision: Precision::F32, ..LoadOptions::default() };
+        let mut vae = block_on(Vae::load(&gpu, &checkpoint(&golden), load)).unwrap();
+        let options = DecodeOptions { output: Output::Raw, tiling: tiling(&golden), ..DecodeOptions::default() };
+        let decoded = block_on(vae.decode(&latents, 0, &options, &mut Control::default())).unwrap();
+        let error = relative_error(&floats(vec![decoded.pixels]), &wanted);
+        assert!(error <= 1e-4, "{name}: {error:.1e}");
+    }
 }
 
 /// Pictures are those of the floats, a clip that fits a tile is whole, and what makes no sense is refused.

@@ -46,7 +46,8 @@ impl Lowering<'_> {
         let stride = u32::try_from(output.row_bytes(width, shape.channels) / 4).unwrap_or(u32::MAX);
         let Ending { factor, offset, clamp } = ending;
         let launch = match output {
-            Output::Raw => {
+            Output::Raw | Output::Tile => {
+                let clamp = clamp && output == Output::Raw;
                 let (channels, channels4) = (shape.channels, shape.channels4());
                 planes_out(clamp, PlanesOutParams { pixels, channels, channels4, frames, factor, offset })
             }
