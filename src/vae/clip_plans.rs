@@ -243,7 +243,7 @@ fn rest(plan: &Plan, other: &Plan) -> Bytes {
 /// Plans the decode of a clip of latents of `latent_size`, without a device. See [`super::plan_decode`].
 ///
 /// # Errors
-/// See [`super::plan_decode`]; [`Error::Input`] for a network that knows no time, and for tiles.
+/// See [`super::plan_decode`]; [`Error::Input`] for a network that knows no time, and for an estimate.
 pub fn plan_clip_decode(
     config: &AutoencoderConfig,
     latent_size: Size,
