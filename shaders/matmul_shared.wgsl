@@ -1,11 +1,13 @@
 // matmul_shared: the product of `matmul`, through workgroup memory: for GPUs, where loads are shared by a workgroup or lost.
 //
-// One workgroup: 64 rows by 64 columns of c, in steps of 16 along k. One invocation: 8 rows by 8 columns.
-// The loads of a take neighbouring rows together, those of b neighbouring columns.
+// One workgroup: 64 rows by 64 columns of c, in steps of 16 along k. One invocation: ROWS4 times four rows by COLUMNS4 times four columns.
+// 64 invocations load a, four rows of four columns each, and 64 load b, neighbouring columns together: the same ones where there are no more.
 
 //#parts storage output epilogue
 
-const WORKGROUP: u32 = 64u;       // invocations per workgroup: 8 by 8
+const WORKGROUP: u32 = 64u;       // invocations per workgroup: TILE4 / ROWS4 * TILE4 / COLUMNS4
+const ROWS4: u32 = 2u;            // rows of one invocation, in fours
+const COLUMNS4: u32 = 2u;         // columns of one invocation, in vec4
 const HAS_BIAS: bool = true;      // add bias[n]
 const ACCUMULATE: bool = false;   // add what c holds
 const ROW_FACTORS: bool = false;  // c = row_factors[m] * c + product (rows with factor 0 are not read)
@@ -14,8 +16,10 @@ alias Stored = vec4<f32>;         // elements of a and b
 alias Output = vec4<f32>;         // elements of c
 
 const TILE: u32 = 64u;            // rows and columns of one workgroup
-const TILE4: u32 = 16u;           // columns of one workgroup, in vec4
-const SIDE: u32 = 8u;             // invocations along each side
+const TILE4: u32 = 16u;           // rows of one workgroup in fours, and columns in vec4
+const LOADERS: u32 = 64u;         // invocations that load
+const ROWS_SIDE: u32 = TILE4 / ROWS4;       // invocations along the rows
+const COLUMNS_SIDE: u32 = TILE4 / COLUMNS4; // invocations along the columns
 const DEPTH4: u32 = 4u;           // step along k, in vec4
 const DEPTH: u32 = 16u;           // step along k
 
@@ -45,7 +49,7 @@ struct Params {
 @group(0) @binding(4) var<storage, read> row_factors: array<f32>;         // [m]
 @group(0) @binding(5) var<storage, read_write> c: array<Output>;          // [batch, m, n / 4] or [n, m / 4]
 
-var<workgroup> a_tile: array<f32, DEPTH * TILE>;              // [k, row]
+var<workgroup> a_tile: array<vec4<f32>, DEPTH * TILE4>;       // [k, row / 4]
 var<workgroup> b_tile: array<vec4<f32>, DEPTH * TILE4>;       // [k, column / 4]
 
 @compute @workgroup_size(WORKGROUP)
@@ -53,59 +57,82 @@ fn main(@builtin(workgroup_id) workgroup_id: vec3<u32>, @builtin(local_invocatio
     let batch = workgroup_id.z;
     let row0 = workgroup_id.x * TILE;
     let column0 = workgroup_id.y * TILE4;
-    let mine_x = local_index % SIDE;
-    let mine_y = local_index / SIDE;
+    let mine_x = local_index % COLUMNS_SIDE;
+    let mine_y = local_index / COLUMNS_SIDE;
+    // Who loads: of a, one vec4 column of four rows; of b, one vec4 column of four rows that are four apart.
+    let loads_a = local_index < LOADERS;
+    let a_column = local_index % DEPTH4;
+    let a_rows = local_index / DEPTH4;
+    let b_index = select(local_index - LOADERS, local_index, WORKGROUP == LOADERS);
+    let loads_b = b_index < LOADERS;
+    let b_column = b_index % TILE4;
     let a_start = params.a_offset + batch * params.a_batch;
     let b_start = params.b_offset + batch * params.b_batch + workgroup_id.y * params.b_block;
     // Rows and columns beyond the matrices read the last one again; what is computed from them is not stored.
     let last_column = min(TILE4, params.n4 - column0) - 1u;
 
-    var acc: array<vec4<f32>, 16>;
+    var acc: array<vec4<f32>, ROWS4 * 4u * COLUMNS4>;
     for (var k0 = 0u; k0 < params.k4; k0 += DEPTH4) {
-        for (var i = 0u; i < 4u; i++) { //#unroll
-            let row = local_index;
-            let k = k0 + i;
-            var value = vec4<f32>(0.0);
-            if (k < params.k4) {
-                value = load_stored(a[a_start + min(row0 + row, params.m - 1u) * params.a_row + k * params.a_column]);
+        if (loads_a) {
+            let k = k0 + a_column;
+            var block: array<vec4<f32>, 4>;
+            for (var i = 0u; i < 4u; i++) { //#unroll
+                block[i] = vec4<f32>(0.0);
+                if (k < params.k4) {
+                    let row = min(row0 + a_rows * 4u + i, params.m - 1u);
+                    block[i] = load_stored(a[a_start + row * params.a_row + k * params.a_column]);
+                }
             }
-            a_tile[(i * 4u) * TILE + row] = value.x;
-            a_tile[(i * 4u + 1u) * TILE + row] = value.y;
-            a_tile[(i * 4u + 2u) * TILE + row] = value.z;
-            a_tile[(i * 4u + 3u) * TILE + row] = value.w;
+            a_tile[(a_column * 4u) * TILE4 + a_rows] = vec4<f32>(block[0].x, block[1].x, block[2].x, block[3].x);
+            a_tile[(a_column * 4u + 1u) * TILE4 + a_rows] = vec4<f32>(block[0].y, block[1].y, block[2].y, block[3].y);
+            a_tile[(a_column * 4u + 2u) * TILE4 + a_rows] = vec4<f32>(block[0].z, block[1].z, block[2].z, block[3].z);
+            a_tile[(a_column * 4u + 3u) * TILE4 + a_rows] = vec4<f32>(block[0].w, block[1].w, block[2].w, block[3].w);
         }
-        for (var i = 0u; i < 4u; i++) { //#unroll
-            let k = i * 4u + local_index / TILE4;
-            let column = local_index % TILE4;
-            var value = vec4<f32>(0.0);
-            if (k0 * 4u + k < params.k4 * 4u) {
-                value = load_stored(b[b_start + (k0 * 4u + k) * params.b_row + min(column, last_column)]);
+        if (loads_b) {
+            for (var i = 0u; i < 4u; i++) { //#unroll
+                let k = i * 4u + b_index / TILE4;
+                var value = vec4<f32>(0.0);
+                if (k0 * 4u + k < params.k4 * 4u) {
+                    value = load_stored(b[b_start + (k0 * 4u + k) * params.b_row + min(b_column, last_column)]);
+                }
+                b_tile[k * TILE4 + b_column] = value;
             }
-            b_tile[k * TILE4 + column] = value;
         }
         workgroupBarrier();
-        for (var k = 0u; k < DEPTH; k++) {
-            let left = b_tile[k * TILE4 + mine_x];
-            let right = b_tile[k * TILE4 + SIDE + mine_x];
-            for (var i = 0u; i < 8u; i++) { //#unroll
-                let value = vec4<f32>(a_tile[k * TILE + mine_y * 8u + i]);
-                acc[i * 2u] = fma(value, left, acc[i * 2u]);
-                acc[i * 2u + 1u] = fma(value, right, acc[i * 2u + 1u]);
+        for (var k = 0u; k < DEPTH; k++) { //#unroll
+            for (var r = 0u; r < ROWS4; r++) { //#unroll
+                let rows = a_tile[k * TILE4 + r * ROWS_SIDE + mine_y];
+                for (var j = 0u; j < COLUMNS4; j++) { //#unroll
+                    let columns = b_tile[k * TILE4 + j * COLUMNS_SIDE + mine_x];
+                    acc[(r * 4u) * COLUMNS4 + j] = fma(vec4<f32>(rows.x), columns, acc[(r * 4u) * COLUMNS4 + j]);
+                    acc[(r * 4u + 1u) * COLUMNS4 + j] = fma(vec4<f32>(rows.y), columns, acc[(r * 4u + 1u) * COLUMNS4 + j]);
+                    acc[(r * 4u + 2u) * COLUMNS4 + j] = fma(vec4<f32>(rows.z), columns, acc[(r * 4u + 2u) * COLUMNS4 + j]);
+                    acc[(r * 4u + 3u) * COLUMNS4 + j] = fma(vec4<f32>(rows.w), columns, acc[(r * 4u + 3u) * COLUMNS4 + j]);
+                }
             }
         }
         workgroupBarrier();
     }
 
-    let row = row0 + mine_y * 8u;
-    for (var j = 0u; j < 2u; j++) { //#unroll
-        let column = column0 + j * SIDE + mine_x;
-        if (column < params.n4) {
-            if (TRANSPOSED) {
-                store_transposed(acc[j], acc[2u + j], acc[4u + j], acc[6u + j], row, column, batch);
-                store_transposed(acc[8u + j], acc[10u + j], acc[12u + j], acc[14u + j], row + 4u, column, batch);
-            } else {
-                for (var i = 0u; i < 8u; i++) { //#unroll
-                    store_row(acc[i * 2u + j], row + i, column, batch);
+    for (var r = 0u; r < ROWS4; r++) { //#unroll
+        let row = row0 + (r * ROWS_SIDE + mine_y) * 4u;
+        for (var j = 0u; j < COLUMNS4; j++) { //#unroll
+            let column = column0 + j * COLUMNS_SIDE + mine_x;
+            if (column < params.n4) {
+                if (TRANSPOSED) {
+                    store_transposed(
+                        acc[(r * 4u) * COLUMNS4 + j],
+                        acc[(r * 4u + 1u) * COLUMNS4 + j],
+                        acc[(r * 4u + 2u) * COLUMNS4 + j],
+                        acc[(r * 4u + 3u) * COLUMNS4 + j],
+                        row,
+                        column,
+                        batch,
+                    );
+                } else {
+                    for (var i = 0u; i < 4u; i++) { //#unroll
+                        store_row(acc[(r * 4u + i) * COLUMNS4 + j], row + i, column, batch);
+                    }
                 }
             }
         }

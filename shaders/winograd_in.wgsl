@@ -6,7 +6,7 @@
 // One invocation: four channels of one tile. One workgroup: 16 neighbouring tiles by 16 channels, so that both its reads (channels
 // together) and its writes (tiles together) are runs of memory.
 
-//#parts storage activation relu
+//#parts storage activation relu transform_in
 
 const WORKGROUP: u32 = 64u;       // invocations per workgroup
 const WORKGROUP_TILES: u32 = 16u; // tiles of one workgroup
@@ -15,9 +15,7 @@ const ACTIVATION: u32 = 1u;       // then: 0 none, 1 SiLU, 2 ReLU
 const SHIFT: u32 = 0u;            // 1: the input is half the size of the image
 const SHUFFLE: bool = false;      // channel (2 py + px) c + k of a frame of the input is channel k of pixel (py, px) of four
 alias Stored = vec4<f32>;         // the input as kept in memory
-
-const A: f32 = 0.7071067811865476;
-const B: f32 = 1.4142135623730951;
+alias Lane = vec4<f32>;           // channels of an invocation
 
 struct Params {
     tiles: u32,        // tiles of this band
@@ -39,21 +37,6 @@ struct Params {
 @group(0) @binding(2) var<storage, read> norm: array<vec4<f32>>;         // [t, c / 4, 2]: scale, shift
 @group(0) @binding(3) var<storage, read_write> v: array<vec4<f32>>;      // [36, v_channels4, tiles]
 
-fn transform(d0: vec4<f32>, d1: vec4<f32>, d2: vec4<f32>, d3: vec4<f32>, d4: vec4<f32>, d5: vec4<f32>) -> array<vec4<f32>, 6> {
-    let near_even = d4 - 2.0 * d2;
-    let near_odd = A * d3 - B * d1;
-    let far_even = d4 - 0.5 * d2;
-    let far_odd = B * d3 - A * d1;
-    return array<vec4<f32>, 6>(
-        d0 - 2.5 * d2 + d4,
-        near_even + near_odd,
-        near_even - near_odd,
-        far_even + far_odd,
-        far_even - far_odd,
-        d1 - 2.5 * d3 + d5,
-    );
-}
-
 @compute @workgroup_size(WORKGROUP)
 fn main(@builtin(workgroup_id) workgroup_id: vec3<u32>, @builtin(local_invocation_index) local_index: u32) {
     let tile = workgroup_id.x * WORKGROUP_TILES + local_index % WORKGROUP_TILES;
@@ -74,12 +57,12 @@ fn main(@builtin(workgroup_id) workgroup_id: vec3<u32>, @builtin(local_invocatio
     // A frame of x holds four of d where SHUFFLE.
     let shuffled = channel / params.frame4 * 4u * params.frame4 + channel % params.frame4;
 
-    var half_done: array<array<vec4<f32>, 6>, 6>;
+    var half_done: array<array<Lane, 6>, 6>;
     for (var column = 0; column < 6; column++) { //#unroll
         let px = image_x + column;
         let column_inside = px >= 0 && px < i32(params.width);
         let inside_x = clamp(px, 0, i32(params.width) - 1);
-        var d: array<vec4<f32>, 6>;
+        var d: array<Lane, 6>;
         for (var row = 0; row < 6; row++) { //#unroll
             let py = image_y + row;
             let inside_y = clamp(py, 0, i32(params.height) - 1);
@@ -94,12 +77,12 @@ fn main(@builtin(workgroup_id) workgroup_id: vec3<u32>, @builtin(local_invocatio
             }
             d[row] = select(vec4<f32>(0.0), activate(value), column_inside && py >= 0 && py < i32(params.height));
         }
-        half_done[column] = transform(d[0], d[1], d[2], d[3], d[4], d[5]);
+        half_done[column] = transform_in(d[0], d[1], d[2], d[3], d[4], d[5]);
     }
     let batch = params.tiles * params.v_channels4;
     let target_index = (params.v_channel0 + channel) * params.tiles + tile;
     for (var y = 0u; y < 6u; y++) { //#unroll
-        let row = transform(half_done[0][y], half_done[1][y], half_done[2][y], half_done[3][y], half_done[4][y], half_done[5][y]);
+        let row = transform_in(half_done[0][y], half_done[1][y], half_done[2][y], half_done[3][y], half_done[4][y], half_done[5][y]);
         for (var x = 0u; x < 6u; x++) { //#unroll
             v[(y * 6u + x) * batch + target_index] = row[x];
         }

@@ -3,18 +3,14 @@
 // y = relu?(y_old? + scale * (A^T m A) + bias), and for the group norm that reads y next: moments of each run of tiles, per channel.
 // One invocation: four channels of a run of neighbouring tiles in one row of tiles.
 
-//#parts storage relu
+//#parts storage relu transform_out
 
 const WORKGROUP: u32 = 64u;         // invocations per workgroup
 const ACCUMULATE: bool = false;     // add what y holds: the residual
 const RELU: bool = false;           // max(y, 0)
 const MOMENTS: bool = true;         // write count, mean and M2 of what was stored
 alias Stored = vec4<f32>;           // the output as kept in memory
-
-const A: f32 = 0.7071067811865476;
-const B: f32 = 1.4142135623730951;
-const A3: f32 = 0.3535533905932738; // A^3
-const B3: f32 = 2.8284271247461903; // B^3
+alias Lane = vec4<f32>;             // channels of an invocation
 
 struct Params {
     tiles: u32,        // tiles of this band
@@ -39,19 +35,6 @@ struct Params {
 @group(0) @binding(3) var<storage, read_write> y: array<Stored>;             // [rows, w, t, c / 4]
 @group(0) @binding(4) var<storage, read_write> moments: array<vec4<f32>>;    // [runs, t, c / 4, 3]: count, mean, M2
 
-fn transform(m0: vec4<f32>, m1: vec4<f32>, m2: vec4<f32>, m3: vec4<f32>, m4: vec4<f32>, m5: vec4<f32>) -> array<vec4<f32>, 4> {
-    let near_sum = m1 + m2;
-    let near_difference = m1 - m2;
-    let far_sum = m3 + m4;
-    let far_difference = m3 - m4;
-    return array<vec4<f32>, 4>(
-        m0 + near_sum + far_sum,
-        A * near_difference + B * far_difference,
-        0.5 * near_sum + 2.0 * far_sum,
-        A3 * near_difference + B3 * far_difference + m5,
-    );
-}
-
 @compute @workgroup_size(WORKGROUP)
 fn main(@builtin(global_invocation_id) global_id: vec3<u32>) {
     if (global_id.x >= params.runs * params.channels4) {
@@ -65,7 +48,8 @@ fn main(@builtin(global_invocation_id) global_id: vec3<u32>) {
     let batch = params.tiles * params.channels4;
     let added = bias[channel % params.bias4];
 
-    // Sums are taken of the difference to the run's first pixel: no digits are lost when |mean| >> deviation.
+    // Sums are taken of the difference to the run's first pixel: no digits are lost when |mean| >> deviation. First of each tile, then of all: the order
+    // of `winograd_out_pairs`.
     var count = 0.0;
     var pivot = vec4<f32>(0.0);
     var sum = vec4<f32>(0.0);
@@ -73,9 +57,9 @@ fn main(@builtin(global_invocation_id) global_id: vec3<u32>) {
 
     for (var tile_x = first; tile_x < last; tile_x++) {
         let source = (tile_row * params.tiles_x + tile_x) * params.channels4 + channel;
-        var half_done: array<array<vec4<f32>, 4>, 6>;
+        var half_done: array<array<Lane, 4>, 6>;
         for (var x = 0u; x < 6u; x++) { //#unroll
-            half_done[x] = transform(
+            half_done[x] = transform_out(
                 m[x * batch + source],
                 m[(6u + x) * batch + source],
                 m[(12u + x) * batch + source],
@@ -84,8 +68,10 @@ fn main(@builtin(global_invocation_id) global_id: vec3<u32>) {
                 m[(30u + x) * batch + source],
             );
         }
+        var tile_sum = vec4<f32>(0.0);
+        var tile_squares = vec4<f32>(0.0);
         for (var row = 0u; row < 4u; row++) { //#unroll
-            let values = transform(half_done[0][row], half_done[1][row], half_done[2][row], half_done[3][row], half_done[4][row], half_done[5][row]);
+            let values = transform_out(half_done[0][row], half_done[1][row], half_done[2][row], half_done[3][row], half_done[4][row], half_done[5][row]);
             let image_y = params.y0 + tile_row * 4u + row;
             for (var column = 0u; column < 4u; column++) { //#unroll
                 let image_x = (params.tile_x0 + tile_x) * 4u + column;
@@ -105,12 +91,14 @@ fn main(@builtin(global_invocation_id) global_id: vec3<u32>) {
                         }
                         let difference = value - pivot;
                         count += 1.0;
-                        sum += difference;
-                        squares = fma(difference, difference, squares);
+                        tile_sum += difference;
+                        tile_squares = fma(difference, difference, tile_squares);
                     }
                 }
             }
         }
+        sum += tile_sum;
+        squares += tile_squares;
     }
     if (MOMENTS) {
         let target_index = ((params.moments_offset + run) * params.channels4 + channel) * 3u;

@@ -135,6 +135,15 @@ impl Storage {
         }
     }
 
+    /// The WGSL type of two channels.
+    pub fn wgsl_pair(self) -> &'static str {
+        match self {
+            Self::F32 => "vec2<f32>",
+            Self::F16 => "vec2<f16>",
+            Self::PackedF16 => "u32",
+        }
+    }
+
     /// The WGSL type of four channels.
     pub fn wgsl_type(self) -> &'static str {
         match self {

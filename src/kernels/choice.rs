@@ -17,7 +17,12 @@ pub enum MatmulTile {
         columns4: u32,
     },
     /// `matmul_shared`: 64 by 64 for each workgroup.
-    Shared,
+    Shared {
+        /// Rows per invocation / 4.
+        rows4: u32,
+        /// vec4 columns per invocation.
+        columns4: u32,
+    },
 }
 
 /// Rows and columns of one workgroup of `matmul_shared`.
@@ -27,7 +32,9 @@ impl std::fmt::Display for MatmulTile {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Register { rows, columns4 } => write!(f, "register {rows}x{}", columns4 * 4),
-            Self::Shared => write!(f, "shared {SHARED_TILE}x{SHARED_TILE}"),
+            Self::Shared { rows4, columns4 } => {
+                write!(f, "shared {SHARED_TILE}x{SHARED_TILE} by {}x{}", rows4 * 4, columns4 * 4)
+            }
         }
     }
 }
@@ -37,9 +44,19 @@ impl MatmulTile {
     pub fn columns4(self) -> u32 {
         match self {
             Self::Register { columns4, .. } => columns4,
-            Self::Shared => SHARED_TILE / 4,
+            Self::Shared { .. } => SHARED_TILE / 4,
         }
     }
+}
+
+/// How the transforms of a Winograd convolution are shared out, and how what they make lies in memory. To the bit the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Transforms {
+    /// `winograd_in`, `winograd_out`: four channels for an invocation, of a tile and, back, of a whole run of tiles. Best on CPU drivers.
+    Runs,
+    /// `winograd_in_pairs`, `winograd_out_pairs`: two channels of one tile for an invocation.
+    Pairs,
 }
 
 /// Register tile of `conv2d_direct`.
@@ -69,6 +86,8 @@ pub enum Way {
 pub struct Choice {
     /// Tile of the 36 products of a Winograd convolution.
     pub winograd_tile: MatmulTile,
+    /// Its transforms.
+    pub transforms: Transforms,
     /// Tile of all other products.
     pub matmul_tile: MatmulTile,
     /// Tile of direct convolutions.
@@ -86,13 +105,15 @@ impl Choice {
         match limits.kind {
             DeviceKind::Cpu => Self {
                 winograd_tile: MatmulTile::Register { rows: 8, columns4: 4 },
+                transforms: Transforms::Runs,
                 matmul_tile: MatmulTile::Register { rows: 8, columns4: 4 },
                 direct_tile: DirectTile { pixels: 8, columns4: 1 },
                 winograd_scratch_bytes: 16 << 20,
             },
             DeviceKind::Gpu => Self {
-                winograd_tile: MatmulTile::Shared,
-                matmul_tile: MatmulTile::Shared,
+                winograd_tile: MatmulTile::Shared { rows4: 1, columns4: 2 },
+                transforms: Transforms::Pairs,
+                matmul_tile: MatmulTile::Shared { rows4: 1, columns4: 2 },
                 direct_tile: DirectTile { pixels: 4, columns4: 1 },
                 winograd_scratch_bytes: 16 << 20,
             },

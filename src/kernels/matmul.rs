@@ -113,7 +113,15 @@ impl Matmul {
                 values.extend([("TILE_M", Value::U32(rows)), ("TILE_N", Value::U32(columns4))]);
                 (REGISTER.file, WORKGROUP * rows)
             }
-            MatmulTile::Shared => (SHARED.file, SHARED_TILE),
+            MatmulTile::Shared { rows4, columns4 } => {
+                let invocations = (SHARED_TILE / 4 / rows4) * (SHARED_TILE / 4 / columns4);
+                values.extend([
+                    ("WORKGROUP", Value::U32(invocations)),
+                    ("ROWS4", Value::U32(rows4)),
+                    ("COLUMNS4", Value::U32(columns4)),
+                ]);
+                (SHARED.file, SHARED_TILE)
+            }
         };
         Launch {
             variant: Variant { file, values },

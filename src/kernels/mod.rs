@@ -61,7 +61,9 @@ pub const INTERFACES: &[Interface] = &[
     unfold::INTERFACE,
     winograd::WEIGHTS,
     winograd::IN,
+    winograd::IN_PAIRS,
     winograd::OUT,
+    winograd::OUT_PAIRS,
 ];
 
 /// The interface of the kernel in `file`.

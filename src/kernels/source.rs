@@ -25,7 +25,9 @@ const FILES: &[(&str, &str)] = &[
     ("planes_out", include_str!("../../shaders/planes_out.wgsl")),
     ("unfold", include_str!("../../shaders/unfold.wgsl")),
     ("winograd_in", include_str!("../../shaders/winograd_in.wgsl")),
+    ("winograd_in_pairs", include_str!("../../shaders/winograd_in_pairs.wgsl")),
     ("winograd_out", include_str!("../../shaders/winograd_out.wgsl")),
+    ("winograd_out_pairs", include_str!("../../shaders/winograd_out_pairs.wgsl")),
     ("winograd_weights", include_str!("../../shaders/winograd_weights.wgsl")),
     ("parts/activation", include_str!("../../shaders/parts/activation.wgsl")),
     ("parts/epilogue", include_str!("../../shaders/parts/epilogue.wgsl")),
@@ -35,10 +37,18 @@ const FILES: &[(&str, &str)] = &[
     ("parts/relu", include_str!("../../shaders/parts/relu.wgsl")),
     ("parts/storage", include_str!("../../shaders/parts/storage.wgsl")),
     ("parts/storage_packed", include_str!("../../shaders/parts/storage_packed.wgsl")),
+    ("parts/storage_pair", include_str!("../../shaders/parts/storage_pair.wgsl")),
+    ("parts/storage_pair_packed", include_str!("../../shaders/parts/storage_pair_packed.wgsl")),
+    ("parts/transform_in", include_str!("../../shaders/parts/transform_in.wgsl")),
+    ("parts/transform_out", include_str!("../../shaders/parts/transform_out.wgsl")),
 ];
 
-/// Parts that convert the elements of an alias, with the alias each serves.
-const CONVERTING_PARTS: &[(&str, &str)] = &[("storage", "Stored"), ("output", "Output")];
+/// Parts that convert the elements of an alias, with the alias each serves, and its type where halves are packed.
+const CONVERTING_PARTS: &[(&str, &str, &str)] =
+    &[("storage", "Stored", "vec2<u32>"), ("output", "Output", "vec2<u32>"), ("storage_pair", "Pair", "u32")];
+
+/// Types that a module has to enable.
+const HALVES: [Value; 2] = [Value::Type("vec4<f16>"), Value::Type("vec2<f16>")];
 
 /// A value for a `const` or `alias` of a shader file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -101,7 +111,7 @@ pub fn specialize(variant: &Variant) -> Result<String, String> {
             .map_err(|problem| format!("shaders/{}.wgsl: {problem}", variant.file))?;
     }
     text = unroll(&text).map_err(|problem| format!("shaders/{}.wgsl: {problem}", variant.file))?;
-    if variant.values.iter().any(|(_, value)| *value == Value::Type("vec4<f16>")) {
+    if variant.values.iter().any(|(_, value)| HALVES.contains(value)) {
         text.insert_str(0, "enable f16;\n");
     }
     Ok(text)
@@ -122,7 +132,7 @@ fn parts_of(text: &str) -> impl Iterator<Item = String> {
 fn part_file(part: &str, variant: &Variant) -> String {
     let packed = CONVERTING_PARTS
         .iter()
-        .any(|(converting, alias)| *converting == part && variant.value(alias) == Some(Value::Type("vec2<u32>")));
+        .any(|(converting, alias, packed)| *converting == part && variant.value(alias) == Some(Value::Type(packed)));
     if packed { format!("parts/{part}_packed") } else { format!("parts/{part}") }
 }
 

@@ -2,6 +2,7 @@
 //! Shaders: `winograd_{weights,in,out}.wgsl`; the 36 products are a [`crate::kernels::matmul`].
 
 use crate::kernels::activation;
+use crate::kernels::choice::Transforms;
 use crate::kernels::{Access, Interface, Launch, Value, Variant, WORKGROUP, groups, params};
 use crate::model::graph::{Activation, Doubling};
 use crate::tensor::Storage;
@@ -99,24 +100,43 @@ pub struct Prologue {
     pub doubling: Option<Doubling>,
 }
 
+/// `winograd_in_pairs`.
+pub const IN_PAIRS: Interface = Interface { file: "winograd_in_pairs", ..IN };
+
 /// Tiles of one workgroup of `winograd_in`; the rest of the workgroup goes over channels.
 const IN_TILES: u32 = 16;
+/// Pairs of channels of one workgroup of `winograd_in_pairs` and `winograd_out_pairs`; the rest of the workgroup goes over tiles.
+pub const PAIRS: u32 = 16;
 
-/// Launches `winograd_in`.
-pub fn input(storage: Storage, prologue: Prologue, params: InParams) -> Launch {
+/// Elements from one tile to the next, and from four channels to the next four, of v of `tiles` tiles and `channels4` groups of channels.
+pub fn strides(transforms: Transforms, tiles: u32, channels4: u32) -> (u32, u32) {
+    match transforms {
+        Transforms::Runs => (1, tiles),
+        Transforms::Pairs => (channels4, 1),
+    }
+}
+
+/// Launches `winograd_in` or `winograd_in_pairs`.
+pub fn input(transforms: Transforms, storage: Storage, prologue: Prologue, params: InParams) -> Launch {
+    let mut values = vec![
+        ("NORMALIZE", Value::Bool(prologue.normalize)),
+        activation::value(prologue.activation),
+        ("SHIFT", Value::U32(u32::from(prologue.doubling.is_some()))),
+        ("SHUFFLE", Value::Bool(prologue.doubling == Some(Doubling::Shuffle))),
+    ];
+    let (file, tiles, channels) = match transforms {
+        Transforms::Runs => {
+            values.extend([("WORKGROUP_TILES", Value::U32(IN_TILES)), ("Stored", Value::Type(storage.wgsl_type()))]);
+            (IN.file, IN_TILES, params.channels4.div_ceil(WORKGROUP / IN_TILES))
+        }
+        Transforms::Pairs => {
+            values.push(("Pair", Value::Type(storage.wgsl_pair())));
+            (IN_PAIRS.file, WORKGROUP / PAIRS, (params.channels4 * 2).div_ceil(PAIRS))
+        }
+    };
     Launch {
-        variant: Variant {
-            file: "winograd_in",
-            values: vec![
-                ("WORKGROUP_TILES", Value::U32(IN_TILES)),
-                ("NORMALIZE", Value::Bool(prologue.normalize)),
-                activation::value(prologue.activation),
-                ("SHIFT", Value::U32(u32::from(prologue.doubling.is_some()))),
-                ("SHUFFLE", Value::Bool(prologue.doubling == Some(Doubling::Shuffle))),
-                ("Stored", Value::Type(storage.wgsl_type())),
-            ],
-        },
-        workgroups: [params.tiles.div_ceil(IN_TILES), params.channels4.div_ceil(WORKGROUP / IN_TILES), 1],
+        variant: Variant { file, values },
+        workgroups: [params.tiles.div_ceil(tiles), channels, 1],
         params: bytemuck::bytes_of(&params).to_vec(),
         macs: 0,
     }
@@ -174,20 +194,25 @@ pub struct Epilogue {
     pub moments: bool,
 }
 
-/// Launches `winograd_out`.
-pub fn output(storage: Storage, epilogue: Epilogue, params: OutParams) -> Launch {
-    Launch {
-        variant: Variant {
-            file: "winograd_out",
-            values: vec![
-                ("ACCUMULATE", Value::Bool(epilogue.accumulate)),
-                ("RELU", Value::Bool(epilogue.relu)),
-                ("MOMENTS", Value::Bool(epilogue.moments)),
-                ("Stored", Value::Type(storage.wgsl_type())),
-            ],
-        },
-        workgroups: [groups(u64::from(params.runs) * u64::from(params.channels4)), 1, 1],
-        params: bytemuck::bytes_of(&params).to_vec(),
-        macs: 0,
-    }
+/// `winograd_out_pairs`.
+pub const OUT_PAIRS: Interface = Interface { file: "winograd_out_pairs", ..OUT };
+
+/// Launches `winograd_out` or `winograd_out_pairs`.
+pub fn output(transforms: Transforms, storage: Storage, epilogue: Epilogue, params: OutParams) -> Launch {
+    let mut values = vec![
+        ("ACCUMULATE", Value::Bool(epilogue.accumulate)),
+        ("RELU", Value::Bool(epilogue.relu)),
+        ("MOMENTS", Value::Bool(epilogue.moments)),
+    ];
+    let (file, workgroups) = match transforms {
+        Transforms::Runs => {
+            values.push(("Stored", Value::Type(storage.wgsl_type())));
+            (OUT.file, [groups(u64::from(params.runs) * u64::from(params.channels4)), 1, 1])
+        }
+        Transforms::Pairs => {
+            values.push(("Pair", Value::Type(storage.wgsl_pair())));
+            (OUT_PAIRS.file, [params.runs, (params.channels4 * 2).div_ceil(PAIRS), 1])
+        }
+    };
+    Launch { variant: Variant { file, values }, workgroups, params: bytemuck::bytes_of(&params).to_vec(), macs: 0 }
 }

@@ -18,7 +18,12 @@ pub(super) fn problems() -> Vec<Problem> {
         [choice.matmul_tile, choice.winograd_tile]
     });
     let mut tiles: Vec<MatmulTile> = tiles.into_iter().flatten().collect();
-    tiles.push(MatmulTile::Register { rows: 4, columns4: 2 });
+    tiles.extend([
+        MatmulTile::Register { rows: 4, columns4: 2 },
+        MatmulTile::Shared { rows4: 2, columns4: 2 },
+        MatmulTile::Shared { rows4: 1, columns4: 2 },
+        MatmulTile::Shared { rows4: 1, columns4: 1 },
+    ]);
     tiles.sort_by_key(MatmulTile::to_string);
     tiles.dedup();
     for storage in STORAGES {

@@ -1,6 +1,7 @@
 //! The three transforms of Winograd convolutions.
 
 use wgvae::Storage;
+use wgvae::kernels::choice::Transforms;
 use wgvae::kernels::winograd::{Epilogue, InParams, OutParams, Prologue, WeightsParams, input, output, weights};
 use wgvae::model::graph::{Activation, Doubling};
 
@@ -14,7 +15,7 @@ const FRAMES: [(u32, u32, (u32, u32, u32)); 4] =
 
 pub(super) fn problems() -> Vec<Problem> {
     let mut problems = Vec::new();
-    for storage in STORAGES {
+    for kernel in kernels() {
         for shape in SHAPES {
             for (normalize, activation) in
                 [(false, None), (true, None), (true, Some(Activation::Silu)), (false, Some(Activation::Relu))]
@@ -22,16 +23,19 @@ pub(super) fn problems() -> Vec<Problem> {
                 for doubling in [None, Some(Doubling::Nearest), Some(Doubling::Shuffle)] {
                     if doubling.is_none() || (shape.0 % 2 == 0 && shape.1 % 2 == 0) {
                         let prologue = Prologue { normalize, activation, doubling };
-                        problems.push(input_problem(storage, shape, (1, 0), prologue));
+                        problems.push(input_problem(kernel, shape, (1, 0), prologue));
                     }
                 }
             }
             for (accumulate, moments) in [(false, false), (false, true), (true, false), (true, true)] {
                 for relu in [false, true] {
-                    problems.push(output_problem(storage, shape, 1, Epilogue { accumulate, relu, moments }));
+                    problems.push(output_problem(kernel, shape, 1, Epilogue { accumulate, relu, moments }));
                 }
             }
         }
+        problems.extend(problems_of_frames(kernel));
+    }
+    for storage in STORAGES {
         for (c_in, c_out4, column0, tile_n) in [(128, 32, 0, 4), (20, 5, 0, 4), (4, 7, 4, 2), (16, 16, 8, 8)] {
             problems.push(weights_problem(storage, (c_in, c_out4, column0, tile_n), (1, 0)));
         }
@@ -39,25 +43,30 @@ pub(super) fn problems() -> Vec<Problem> {
             problems.push(weights_problem(storage, (20, 5, 0, 4), (3, tap)));
             problems.push(weights_problem(storage, (4, 7, 4, 2), (3, tap)));
         }
-        problems.extend(problems_of_frames(storage));
     }
     problems
 }
 
-fn problems_of_frames(storage: Storage) -> Vec<Problem> {
+fn kernels() -> impl Iterator<Item = (Transforms, Storage)> {
+    [Transforms::Runs, Transforms::Pairs]
+        .into_iter()
+        .flat_map(|transforms| STORAGES.map(|storage| (transforms, storage)))
+}
+
+fn problems_of_frames(kernel: (Transforms, Storage)) -> Vec<Problem> {
     let mut problems = Vec::new();
     for (frames, past, shape) in FRAMES {
         for (normalize, activation) in [(false, None), (true, Some(Activation::Silu))] {
             for doubling in [None, Some(Doubling::Nearest), Some(Doubling::Shuffle)] {
                 if doubling.is_none() || shape.0 % 2 == 0 {
                     let prologue = Prologue { normalize, activation, doubling };
-                    problems.push(input_problem(storage, shape, (frames, past), prologue));
+                    problems.push(input_problem(kernel, shape, (frames, past), prologue));
                 }
             }
         }
         for accumulate in [false, true] {
             let epilogue = Epilogue { accumulate, relu: false, moments: true };
-            problems.push(output_problem(storage, shape, frames, epilogue));
+            problems.push(output_problem(kernel, shape, frames, epilogue));
         }
     }
     problems
@@ -65,7 +74,7 @@ fn problems_of_frames(storage: Storage) -> Vec<Problem> {
 
 /// `frames` frames, which come after `past` others in v.
 fn input_problem(
-    storage: Storage,
+    (transforms, storage): (Transforms, Storage),
     (width, height, frame4): (u32, u32, u32),
     (frames, past): (u32, u32),
     prologue: Prologue,
@@ -92,10 +101,10 @@ fn input_problem(
     };
     Problem {
         name: format!(
-            "winograd_in w{width} h{height} c{} frames {frames} after {past} {prologue:?} {storage:?}",
+            "winograd_in {transforms:?} w{width} h{height} c{} frames {frames} after {past} {prologue:?} {storage:?}",
             frame4 * 4
         ),
-        launch: input(storage, prologue, params),
+        launch: input(transforms, storage, prologue, params),
         bindings: vec![
             random(1, storage, width / factor * (height / factor) * channels4 * parts, 2.0),
             if prologue.normalize { random(2, Storage::F32, channels4 * 2, 1.0) } else { None },
@@ -106,7 +115,7 @@ fn input_problem(
 }
 
 fn output_problem(
-    storage: Storage,
+    (transforms, storage): (Transforms, Storage),
     (width, height, bias4): (u32, u32, u32),
     frames: u32,
     epilogue: Epilogue,
@@ -133,8 +142,11 @@ fn output_problem(
     };
     let y = (height + 1) * width * channels4;
     Problem {
-        name: format!("winograd_out w{width} h{height} c{} frames {frames} {epilogue:?} {storage:?}", bias4 * 4),
-        launch: output(storage, epilogue, params),
+        name: format!(
+            "winograd_out {transforms:?} w{width} h{height} c{} frames {frames} {epilogue:?} {storage:?}",
+            bias4 * 4
+        ),
+        launch: output(transforms, storage, epilogue, params),
         bindings: vec![
             random(1, Storage::F32, 36 * params.tiles * channels4, 1.0),
             random(2, Storage::F32, bias4, 1.0),

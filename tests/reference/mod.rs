@@ -50,8 +50,8 @@ pub(crate) fn run(call: &mut Call<'_>) {
         "planes_out" => planes_out::run(call),
         "unfold" => unfold::run(call),
         "matmul" | "matmul_shared" => matmul::run(call),
-        "winograd_in" => winograd_in::run(call),
-        "winograd_out" => winograd_out::run(call),
+        "winograd_in" | "winograd_in_pairs" => winograd_in::run(call),
+        "winograd_out" | "winograd_out_pairs" => winograd_out::run(call),
         "winograd_weights" => winograd_weights::run(call),
         other => panic!("kernel {other:?} has no twin: add tests/reference/{other}.rs"),
     }
@@ -108,7 +108,8 @@ impl Call<'_> {
 
 fn storage_named(text: &str) -> Storage {
     let known = [Storage::F32, Storage::F16, Storage::PackedF16];
-    known.into_iter().find(|storage| storage.wgsl_type() == text).unwrap_or_else(|| panic!("type {text:?}"))
+    let is_it = |storage: &Storage| [storage.wgsl_type(), storage.wgsl_pair()].contains(&text);
+    known.into_iter().find(is_it).unwrap_or_else(|| panic!("type {text:?}"))
 }
 
 fn vec4_bytes(storage: Storage) -> usize {

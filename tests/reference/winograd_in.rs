@@ -2,7 +2,7 @@
 
 use wgvae::Storage;
 use wgvae::kernels::WORKGROUP;
-use wgvae::kernels::winograd::InParams;
+use wgvae::kernels::winograd::{InParams, PAIRS};
 
 use super::{A, B, Call, activate, at, round, times_both};
 
@@ -21,11 +21,14 @@ const B_T: [[f64; 6]; 6] = [
 pub(super) fn run(call: &mut Call<'_>) {
     let p: InParams = call.params();
     let [groups_x, groups_y, _] = call.workgroups;
-    assert!(groups_x * WORKGROUP_TILES >= p.tiles, "{groups_x} workgroups: {p:?}");
-    assert!(groups_y * (WORKGROUP / WORKGROUP_TILES) >= p.channels4, "{groups_y} workgroups along y: {p:?}");
+    let pairs = call.variant.file == "winograd_in_pairs";
+    let (tiles, channels4) =
+        if pairs { (WORKGROUP / PAIRS, PAIRS / 2) } else { (WORKGROUP_TILES, WORKGROUP / WORKGROUP_TILES) };
+    assert!(groups_x * tiles >= p.tiles, "{groups_x} workgroups: {p:?}");
+    assert!(groups_y * channels4 >= p.channels4, "{groups_y} workgroups along y: {p:?}");
     assert_eq!(p.channels4 % p.frame4, 0, "{p:?}");
     assert!(p.v_channel0 + p.channels4 <= p.v_channels4, "{p:?}");
-    let x = call.vec4s(1, call.storage("Stored"));
+    let x = call.vec4s(1, call.storage(if pairs { "Pair" } else { "Stored" }));
     let (normalize, activation) = (call.variant.flag("NORMALIZE"), call.variant.number("ACTIVATION"));
     let (shift, shuffle) = (call.variant.number("SHIFT"), call.variant.flag("SHUFFLE"));
     let norm = if normalize { call.vec4s(2, Storage::F32) } else { Vec::new() };
@@ -57,7 +60,12 @@ pub(super) fn run(call: &mut Call<'_>) {
                 times_both(&B_T, &d)
             });
             for index in 0..36 {
-                let target = (index * at(p.v_channels4) + at(p.v_channel0) + channel) * at(p.tiles) + tile;
+                let (v_channels4, channel) = (at(p.v_channels4), at(p.v_channel0) + channel);
+                let target = if pairs {
+                    (index * at(p.tiles) + tile) * v_channels4 + channel
+                } else {
+                    (index * v_channels4 + channel) * at(p.tiles) + tile
+                };
                 call.set(3, Storage::F32, target, lanes.map(|lane| round(lane[index / 6][index % 6])));
             }
         }

@@ -1,7 +1,7 @@
 //! `y = relu?(y_old? + scale * (A^T m A) + bias)`, and the moments of each run of tiles.
 
 use wgvae::Storage;
-use wgvae::kernels::winograd::OutParams;
+use wgvae::kernels::winograd::{OutParams, PAIRS};
 
 use super::group_norm_stats::write_moments;
 use super::{A, B, Call, RELU, activate, at, each, times_both};
@@ -15,7 +15,12 @@ const A_T: [[f64; 6]; 4] = [
 
 pub(super) fn run(call: &mut Call<'_>) {
     let p: OutParams = call.params();
-    call.assert_covers(p.runs * p.channels4);
+    if call.variant.file == "winograd_out_pairs" {
+        let [runs, groups, _] = call.workgroups;
+        assert!(runs == p.runs && groups * PAIRS >= p.channels4 * 2, "{runs} by {groups} workgroups: {p:?}");
+    } else {
+        call.assert_covers(p.runs * p.channels4);
+    }
     assert_eq!(p.tiles % p.tiles_x, 0, "{p:?}");
     assert_eq!(p.runs, p.runs_x * (p.tiles / p.tiles_x), "{p:?}");
     assert!(p.runs_x * p.run >= p.tiles_x, "{p:?}");
@@ -46,7 +51,7 @@ fn write_tile(
     [tile_y, tile_x, channel]: [usize; 3],
     values: &mut Vec<[f32; 4]>,
 ) {
-    let storage = call.storage("Stored");
+    let storage = call.storage(if call.variant.file == "winograd_out_pairs" { "Pair" } else { "Stored" });
     let tile = tile_y * at(p.tiles_x) + tile_x;
     let point =
         |index: usize, lane: usize| f64::from(m[(index * at(p.tiles) + tile) * at(p.channels4) + channel][lane]);

@@ -231,7 +231,7 @@ impl Lowering<'_> {
         let norm = source.norm.map_or(Resource::Unused, Resource::Buffer);
         let storage = self.tensor(conv.input).storage;
         let bindings = [Resource::Buffer(source.buffer), norm, Resource::Buffer(winograd.v)];
-        self.launch(winograd::input(storage, prologue, params), &bindings);
+        self.launch(winograd::input(self.choice.transforms, storage, prologue, params), &bindings);
     }
 
     /// What the filter makes of the frames that it sees for frame `frame` of the output: they follow one another in what was transformed.
@@ -240,6 +240,7 @@ impl Lowering<'_> {
         let Channels { v4, k4, n4, m4 } = winograd.grid.channels;
         let tile = self.choice.winograd_tile;
         let m = tiles.tiles();
+        let (a_row, a_column) = winograd::strides(self.choice.transforms, m, v4);
         let mut launch = Matmul {
             input: Storage::F32,
             output: Storage::F32,
@@ -251,9 +252,9 @@ impl Lowering<'_> {
                 m_stored: m,
                 n4: part.columns4,
                 k4,
-                a_offset: frame * winograd.conv.step() * input_shape.channels4() * m,
-                a_row: 1,
-                a_column: m,
+                a_offset: frame * winograd.conv.step() * input_shape.channels4() * a_column,
+                a_row,
+                a_column,
                 a_batch: m * v4,
                 b_offset: 0,
                 b_row: tile.columns4(),
@@ -307,6 +308,6 @@ impl Lowering<'_> {
             winograd.moments.map_or(Resource::Unused, Resource::Buffer),
         ];
         let storage = self.output_of_stage().storage;
-        self.launch(winograd::output(storage, epilogue, params), &bindings);
+        self.launch(winograd::output(self.choice.transforms, storage, epilogue, params), &bindings);
     }
 }

@@ -1,0 +1,91 @@
+// winograd_in_pairs: what `winograd_in` does, to the bit, with an invocation for each tile and two channels, and channels together in v: for GPUs, of which
+// many have no registers for 36 times four channels.
+//
+// One workgroup: 4 neighbouring tiles by 16 pairs of channels. Neighbouring invocations have neighbouring channels.
+
+//#parts storage_pair activation relu transform_in
+
+const WORKGROUP: u32 = 64u;       // invocations per workgroup
+const PAIRS: u32 = 16u;           // pairs of channels of one workgroup
+const NORMALIZE: bool = true;     // x * scale[c] + shift[c] first
+const ACTIVATION: u32 = 1u;       // then: 0 none, 1 SiLU, 2 ReLU
+const SHIFT: u32 = 0u;            // 1: the input is half the size of the image
+const SHUFFLE: bool = false;      // channel (2 py + px) c + k of a frame of the input is channel k of pixel (py, px) of four
+alias Pair = vec2<f32>;           // two channels of the input as kept in memory
+alias Lane = vec2<f32>;           // channels of an invocation
+
+struct Params {
+    tiles: u32,        // tiles of this band
+    tiles_x: u32,      // tiles in a row of this band
+    tile_x0: u32,      // first tile column
+    y0: u32,           // first image row of this band
+    width: u32,        // image width (after doubling), pixels
+    height: u32,       // image height (after doubling), pixels
+    x_width: u32,      // width of x, pixels
+    x_row0: i32,       // image row (before doubling) that x starts with
+    channels4: u32,    // channels of d / 4, all frames
+    frame4: u32,       // channels of one frame of d / 4
+    v_channels4: u32,  // channels of v / 4
+    v_channel0: u32,   // first of them that this launch writes, / 4
+}
+
+@group(0) @binding(0) var<uniform> params: Params;
+@group(0) @binding(1) var<storage, read> x: array<Pair>;                 // [rows, w, t, c / 2], 4 c where SHUFFLE
+@group(0) @binding(2) var<storage, read> norm: array<vec2<f32>>;         // [t, c / 4, 2, 2]: scale, shift
+@group(0) @binding(3) var<storage, read_write> v: array<vec2<f32>>;      // [36, tiles, v_channels4 * 2]
+
+@compute @workgroup_size(WORKGROUP)
+fn main(@builtin(workgroup_id) workgroup_id: vec3<u32>, @builtin(local_invocation_index) local_index: u32) {
+    let tile = workgroup_id.x * (WORKGROUP / PAIRS) + local_index / PAIRS;
+    let channel = workgroup_id.y * PAIRS + local_index % PAIRS;
+    let pairs = params.channels4 * 2u;
+    if (tile >= params.tiles || channel >= pairs) {
+        return;
+    }
+    let image_y = i32(params.y0 + tile / params.tiles_x * 4u) - 1;
+    let image_x = i32((params.tile_x0 + tile % params.tiles_x) * 4u) - 1;
+
+    var scale = vec2<f32>(1.0);
+    var shift = vec2<f32>(0.0);
+    if (NORMALIZE) {
+        let entry = channel / 2u * 4u + channel % 2u;
+        scale = norm[entry];
+        shift = norm[entry + 2u];
+    }
+
+    // A frame of x holds four of d where SHUFFLE.
+    let frame = params.frame4 * 2u;
+    let shuffled = channel / frame * 4u * frame + channel % frame;
+
+    var half_done: array<array<Lane, 6>, 6>;
+    for (var column = 0; column < 6; column++) { //#unroll
+        let px = image_x + column;
+        let column_inside = px >= 0 && px < i32(params.width);
+        let inside_x = clamp(px, 0, i32(params.width) - 1);
+        var d: array<Lane, 6>;
+        for (var row = 0; row < 6; row++) { //#unroll
+            let py = image_y + row;
+            let inside_y = clamp(py, 0, i32(params.height) - 1);
+            let pixel = u32(((inside_y >> SHIFT) - params.x_row0) * i32(params.x_width) + (inside_x >> SHIFT));
+            var index = pixel * pairs + channel;
+            if (SHUFFLE) {
+                index = pixel * 4u * pairs + (u32(inside_y & 1) * 2u + u32(inside_x & 1)) * frame + shuffled;
+            }
+            var value = load_pair(x[index]);
+            if (NORMALIZE) {
+                value = fma(value, scale, shift);
+            }
+            d[row] = select(vec2<f32>(0.0), activate(value.xyxy).xy, column_inside && py >= 0 && py < i32(params.height));
+        }
+        half_done[column] = transform_in(d[0], d[1], d[2], d[3], d[4], d[5]);
+    }
+    let row_pairs = params.v_channels4 * 2u;
+    let batch = params.tiles * row_pairs;
+    let target_index = tile * row_pairs + params.v_channel0 * 2u + channel;
+    for (var y = 0u; y < 6u; y++) { //#unroll
+        let row = transform_in(half_done[0][y], half_done[1][y], half_done[2][y], half_done[3][y], half_done[4][y], half_done[5][y]);
+        for (var x = 0u; x < 6u; x++) { //#unroll
+            v[(y * 6u + x) * batch + target_index] = row[x];
+        }
+    }
+}
