@@ -31,6 +31,58 @@ pub struct DeviceLimits {
     /// Whether its memory is the host's: what leaves the one stays in the other.
     #[serde(default)]
     pub unified_memory: bool,
+    /// Who made the GPU.
+    #[serde(default)]
+    pub vendor: Vendor,
+}
+
+/// Who made a GPU. Decides tiles and the size of bands, never the result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Vendor {
+    /// AMD.
+    Amd,
+    /// Apple.
+    Apple,
+    /// Arm: Mali.
+    Arm,
+    /// Intel.
+    Intel,
+    /// NVIDIA.
+    Nvidia,
+    /// Qualcomm: Adreno.
+    Qualcomm,
+    /// Another one, or unknown.
+    #[default]
+    Other,
+}
+
+impl Vendor {
+    /// The vendor with this number, as PCI and Khronos have registered them.
+    pub fn from_id(id: u32) -> Self {
+        match id {
+            0x1002 | 0x1022 => Self::Amd,
+            0x106b => Self::Apple,
+            0x13b5 => Self::Arm,
+            0x8086 => Self::Intel,
+            0x10de => Self::Nvidia,
+            0x5143 => Self::Qualcomm,
+            _ => Self::Other,
+        }
+    }
+
+    /// The vendor that a browser calls `name` (`GPUAdapterInfo.vendor`).
+    pub fn from_name(name: &str) -> Self {
+        match name.to_ascii_lowercase().as_str() {
+            "amd" => Self::Amd,
+            "apple" => Self::Apple,
+            "arm" => Self::Arm,
+            "intel" => Self::Intel,
+            "nvidia" => Self::Nvidia,
+            "qualcomm" => Self::Qualcomm,
+            _ => Self::Other,
+        }
+    }
 }
 
 /// What runs the shaders. Decides tile sizes and the size of a submission, never the result.
@@ -60,6 +112,7 @@ impl DeviceLimits {
             timestamp_query: false,
             kind: DeviceKind::Gpu,
             unified_memory: false,
+            vendor: Vendor::Other,
         }
     }
 
@@ -70,6 +123,7 @@ impl DeviceLimits {
             timestamp_query: self.timestamp_query,
             kind: self.kind,
             unified_memory: self.unified_memory,
+            vendor: self.vendor,
             ..Self::webgpu_default()
         }
     }

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::error::{DeviceError, Error, Result};
 use crate::kernels::choice::Choice;
-use crate::limits::{DeviceKind, DeviceLimits};
+use crate::limits::{DeviceKind, DeviceLimits, Vendor};
 use crate::tensor::Bytes;
 
 /// Which adapter to open, and within which limits.
@@ -12,8 +12,8 @@ use crate::tensor::Bytes;
 pub struct GpuOptions {
     /// Part of the adapter's name, driver or backend, in any case; or its index as [`adapters`] lists them. `None`: the best one.
     pub adapter: Option<String>,
-    /// Plan with the kernels and tiles of this kind of device, whatever the adapter is. For tests and comparisons.
-    pub kernels_of: Option<DeviceKind>,
+    /// Plan with the kernels and tiles of this kind of device and of this vendor, whatever the adapter is. For tests and comparisons.
+    pub kernels_of: Option<(DeviceKind, Vendor)>,
     /// Ask the device for no more than WebGPU's default limits.
     pub webgpu_default_limits: bool,
     /// Open the device without `shader-f16`, as if it had none: halves are packed then. For tests and comparisons.
@@ -137,7 +137,7 @@ impl AdapterReport {
 pub(super) fn report(adapter: &wgpu::Adapter) -> AdapterReport {
     let info = adapter.get_info();
     let (features, limits) = wanted(adapter, &GpuOptions::default());
-    let limits = limits_from(&limits, features, info.device_type);
+    let limits = limits_from(&limits, features, &info);
     let matrices = adapter.cooperative_matrix_properties();
     AdapterReport {
         name: info.name,
@@ -163,8 +163,9 @@ pub(super) fn report(adapter: &wgpu::Adapter) -> AdapterReport {
 
 /// The report of an adapter once one of its devices is open: with the limits and features of that device, and what a browser tells only then.
 pub(super) fn of_device(report: AdapterReport, device: &wgpu::Device, options: &GpuOptions) -> AdapterReport {
-    let limits = limits_from(&device.limits(), device.features(), device.adapter_info().device_type);
-    let limits = DeviceLimits { kind: options.kernels_of.unwrap_or(limits.kind), ..limits };
+    let limits = limits_from(&device.limits(), device.features(), &device.adapter_info());
+    let (kind, vendor) = options.kernels_of.unwrap_or((limits.kind, limits.vendor));
+    let limits = DeviceLimits { kind, vendor, ..limits };
     as_named(AdapterReport { kernels: Choice::for_device(&limits), limits, ..report }, device)
 }
 
@@ -174,8 +175,9 @@ fn as_named(report: AdapterReport, device: &wgpu::Device) -> AdapterReport {
     let info = super::browser::adapter_info(device);
     let unified_memory = report.limits.unified_memory || shares_memory(info.vendor.as_deref());
     let name = Some(report.name).filter(|name| !name.is_empty()).or(info.name).unwrap_or_else(|| "unnamed".to_owned());
-    let limits = DeviceLimits { unified_memory, ..report.limits };
-    AdapterReport { name, limits, ..report }
+    let vendor = info.vendor.as_deref().map_or(report.limits.vendor, Vendor::from_name);
+    let limits = DeviceLimits { unified_memory, vendor, ..report.limits };
+    AdapterReport { name, kernels: Choice::for_device(&limits), limits, ..report }
 }
 
 /// Natively all is known from the start.
@@ -192,8 +194,8 @@ fn shares_memory(vendor: Option<&str>) -> bool {
     !vendor.is_some_and(|vendor| vendor.eq_ignore_ascii_case("nvidia"))
 }
 
-fn limits_from(limits: &wgpu::Limits, features: wgpu::Features, device_type: wgpu::DeviceType) -> DeviceLimits {
-    let kind = match device_type {
+fn limits_from(limits: &wgpu::Limits, features: wgpu::Features, info: &wgpu::AdapterInfo) -> DeviceLimits {
+    let kind = match info.device_type {
         wgpu::DeviceType::Cpu => DeviceKind::Cpu,
         wgpu::DeviceType::DiscreteGpu
         | wgpu::DeviceType::IntegratedGpu
@@ -211,13 +213,14 @@ fn limits_from(limits: &wgpu::Limits, features: wgpu::Features, device_type: wgp
         shader_f16: features.contains(wgpu::Features::SHADER_F16),
         timestamp_query: features.contains(wgpu::Features::TIMESTAMP_QUERY),
         kind,
-        unified_memory: matches!(device_type, wgpu::DeviceType::Cpu | wgpu::DeviceType::IntegratedGpu),
+        unified_memory: matches!(info.device_type, wgpu::DeviceType::Cpu | wgpu::DeviceType::IntegratedGpu),
+        vendor: Vendor::from_id(info.vendor),
     }
 }
 
 /// What an adapter could give a device at most.
 pub(super) fn offered(adapter: &wgpu::Adapter) -> DeviceLimits {
-    limits_from(&adapter.limits(), adapter.features(), adapter.get_info().device_type)
+    limits_from(&adapter.limits(), adapter.features(), &adapter.get_info())
 }
 
 /// What a device is asked for: the features that kernels use, and WebGPU's default limits, which are enough for every kernel, with larger buffers and bindings

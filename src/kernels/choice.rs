@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::limits::{DeviceKind, DeviceLimits};
+use crate::limits::{DeviceKind, DeviceLimits, Vendor};
 use crate::model::graph::{Border, Window};
 
 /// The kernel of a product, and its tile.
@@ -100,7 +100,8 @@ pub struct Choice {
 const WINOGRAD_MIN_CHANNELS: u32 = 16;
 
 impl Choice {
-    /// What measured best on devices of this kind; for GPUs, what others measured (wgpu's and llama.cpp's tiled products).
+    /// What measured best on CPU drivers. For GPUs, which nobody here has measured: what their own compilers keep in registers (`benches/results/isa.md`),
+    /// and what fits their caches.
     pub fn for_device(limits: &DeviceLimits) -> Self {
         match limits.kind {
             DeviceKind::Cpu => Self {
@@ -110,13 +111,16 @@ impl Choice {
                 direct_tile: DirectTile { pixels: 8, columns4: 1 },
                 winograd_scratch_bytes: 16 << 20,
             },
-            DeviceKind::Gpu => Self {
-                winograd_tile: MatmulTile::Shared { rows4: 1, columns4: 2 },
-                transforms: Transforms::Pairs,
-                matmul_tile: MatmulTile::Shared { rows4: 1, columns4: 2 },
-                direct_tile: DirectTile { pixels: 4, columns4: 1 },
-                winograd_scratch_bytes: 16 << 20,
-            },
+            DeviceKind::Gpu => {
+                let tile = gpu_tile(limits.vendor);
+                Self {
+                    winograd_tile: tile,
+                    transforms: Transforms::Pairs,
+                    matmul_tile: tile,
+                    direct_tile: DirectTile { pixels: 4, columns4: 1 },
+                    winograd_scratch_bytes: gpu_scratch_bytes(limits),
+                }
+            }
         }
     }
 
@@ -129,4 +133,25 @@ impl Choice {
             Window { .. } => Way::Unfold,
         }
     }
+}
+
+/// As much as a GPU's compiler keeps in registers: 8x8 spills on Intel and Arm and leaves Apple and Adreno few threads, 4x8 spills on Arm.
+fn gpu_tile(vendor: Vendor) -> MatmulTile {
+    let (rows4, columns4) = match vendor {
+        Vendor::Amd | Vendor::Nvidia => (2, 2),
+        Vendor::Apple | Vendor::Intel | Vendor::Qualcomm | Vendor::Other => (1, 2),
+        Vendor::Arm => (1, 1),
+    };
+    MatmulTile::Shared { rows4, columns4 }
+}
+
+/// What stays in the last cache, of which a band uses twice this: 2 to 8 MiB in small GPUs, 24 to 96 MiB in cards of the last years.
+fn gpu_scratch_bytes(limits: &DeviceLimits) -> u64 {
+    let mebibytes = match (limits.vendor, limits.unified_memory) {
+        (Vendor::Nvidia | Vendor::Amd, false) => 24,
+        (Vendor::Apple, _) | (Vendor::Intel, false) => 8,
+        (Vendor::Nvidia | Vendor::Amd | Vendor::Intel, true) | (Vendor::Arm | Vendor::Qualcomm, _) => 4,
+        (Vendor::Other, _) => 16,
+    };
+    mebibytes << 20
 }

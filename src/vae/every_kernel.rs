@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::error::Result;
 use crate::gpu::Gpu;
 use crate::kernels::Variant;
-use crate::limits::{DeviceKind, DeviceLimits};
+use crate::limits::{DeviceKind, DeviceLimits, Vendor};
 use crate::model::blocks::Part;
 use crate::model::config::{AutoencoderConfig, FAMILIES, Kl, Network};
 use crate::model::graph::Graph;
@@ -13,14 +13,15 @@ use crate::model::networks::{decoder, encoder, part_of_decoder, part_of_encoder}
 use crate::plan::{ChannelOrder, Output, Plan, PlanOptions};
 use crate::tensor::{Bytes, Size, Storage};
 
-/// What plans are made for, to meet every variant: kind of device, output, size of chunks, latents a side.
-const CASES: [(DeviceKind, Output, u64, u32); 6] = [
-    (DeviceKind::Cpu, Output::Rgba8, 64 << 20, 8),
-    (DeviceKind::Cpu, Output::Raw, 1 << 20, 33),
-    (DeviceKind::Gpu, Output::Rgba8, 64 << 20, 64),
-    (DeviceKind::Gpu, Output::Raw, 4 << 20, 13),
-    (DeviceKind::Gpu, Output::Picture(ChannelOrder::Rgba), 64 << 20, 8),
-    (DeviceKind::Gpu, Output::Picture(ChannelOrder::Bgra), 64 << 20, 8),
+/// What plans are made for, to meet every variant: kind of device and its vendor, output, size of chunks, latents a side.
+const CASES: [(DeviceKind, Vendor, Output, u64, u32); 7] = [
+    (DeviceKind::Cpu, Vendor::Other, Output::Rgba8, 64 << 20, 8),
+    (DeviceKind::Cpu, Vendor::Other, Output::Raw, 1 << 20, 33),
+    (DeviceKind::Gpu, Vendor::Other, Output::Rgba8, 64 << 20, 64),
+    (DeviceKind::Gpu, Vendor::Other, Output::Raw, 4 << 20, 13),
+    (DeviceKind::Gpu, Vendor::Nvidia, Output::Raw, 4 << 20, 13),
+    (DeviceKind::Gpu, Vendor::Arm, Output::Picture(ChannelOrder::Rgba), 64 << 20, 8),
+    (DeviceKind::Gpu, Vendor::Other, Output::Picture(ChannelOrder::Bgra), 64 << 20, 8),
 ];
 
 /// All variants of all plans in `storage`: published families and odd networks, kinds of devices, outputs, limits, sizes.
@@ -38,11 +39,11 @@ pub fn every_variant(storage: Storage) -> Result<BTreeSet<Variant>> {
     ]);
     let mut variants = BTreeSet::new();
     for config in &configs {
-        for (kind, output, chunk, size) in CASES {
+        for (kind, vendor, output, chunk, size) in CASES {
             let latents = Size { width: size, height: size };
             let graphs = graphs(config, latents, output);
             for limits in [DeviceLimits::webgpu_default(), roomy()] {
-                let limits = DeviceLimits { kind, shader_f16: storage == Storage::F16, ..limits };
+                let limits = DeviceLimits { kind, vendor, shader_f16: storage == Storage::F16, ..limits };
                 let options = PlanOptions { chunk_limit: Bytes(chunk), ..PlanOptions::new(storage, output) };
                 for graph in &graphs {
                     variants.extend(Plan::new(graph, &limits, &options)?.variants);

@@ -10,7 +10,7 @@ use crate::networks::with_kl;
 use wgvae::{
     AutoencoderConfig, Blend, BlendRule, Bytes, ChannelOrder, ClipPlans, DecodeOptions, DeviceKind, DeviceLimits,
     EncodeOptions, Error, FAMILIES, Family, HostTensor, Kl, Latents, Network, Output, Parking, Precision, Size,
-    Storage, Tiling, plan_clip_decode, plan_clip_encode, plan_decode, plan_encode,
+    Storage, Tiling, Vendor, plan_clip_decode, plan_clip_encode, plan_decode, plan_encode,
 };
 
 /// Steps that no plan exceeds, and bytes of its parameters: 2^21 steps, each with parameters of its own of at most 256 bytes.
@@ -155,13 +155,14 @@ fn any_limits() -> impl Strategy<Value = DeviceLimits> {
         |limits, _, number| limits.min_uniform_buffer_offset_alignment = number,
     ];
     let change = (select(changes), any_bytes(), any_number());
-    (prop::collection::vec(change, 0..=2), any::<[bool; 4]>()).prop_map(
-        |(changes, [shader_f16, timestamps, cpu, unified])| {
+    (prop::collection::vec(change, 0..=2), any::<[bool; 4]>(), any_vendor()).prop_map(
+        |(changes, [shader_f16, timestamps, cpu, unified], vendor)| {
             let mut limits = DeviceLimits {
                 shader_f16,
                 timestamp_query: timestamps,
                 kind: if cpu { DeviceKind::Cpu } else { DeviceKind::Gpu },
                 unified_memory: unified,
+                vendor,
                 ..DeviceLimits::webgpu_default()
             };
             for (change, bytes, number) in changes {
@@ -170,6 +171,11 @@ fn any_limits() -> impl Strategy<Value = DeviceLimits> {
             limits
         },
     )
+}
+
+fn any_vendor() -> impl Strategy<Value = Vendor> {
+    // Each kind of tile, and each size of bands.
+    select(vec![Vendor::Other, Vendor::Nvidia, Vendor::Intel, Vendor::Arm])
 }
 
 fn any_tiling() -> impl Strategy<Value = Tiling> {

@@ -6,7 +6,7 @@ use wgvae::model::graph::Graph;
 use wgvae::model::networks::decoder;
 use wgvae::plan::{Plan, PlanOptions, Weights};
 use wgvae::{
-    AutoencoderConfig, Bytes, DecodeOptions, DeviceKind, DeviceLimits, Error, Family, Output, Size, Storage,
+    AutoencoderConfig, Bytes, DecodeOptions, DeviceKind, DeviceLimits, Error, Family, Output, Size, Storage, Vendor,
     plan_decode,
 };
 
@@ -35,14 +35,15 @@ fn configs() -> impl Strategy<Value = AutoencoderConfig> {
 fn limits() -> impl Strategy<Value = DeviceLimits> {
     // From a few KiB, where hardly a row fits, to hundreds of MiB.
     let bytes = (15_u32..28, 4_u64..8).prop_map(|(power, eighths)| Bytes((1 << power) / 4 * eighths));
-    (bytes.clone(), bytes, prop_oneof![Just(64_u32), Just(256)], any::<(bool, bool, bool)>()).prop_map(
-        |(binding, buffer, alignment, (shader_f16, timestamp_query, is_cpu))| DeviceLimits {
+    (bytes.clone(), bytes, prop_oneof![Just(64_u32), Just(256)], any::<[bool; 4]>()).prop_map(
+        |(binding, buffer, alignment, [shader_f16, timestamp_query, is_cpu, is_arm])| DeviceLimits {
             max_storage_buffer_binding_size: binding,
             max_buffer_size: buffer,
             min_uniform_buffer_offset_alignment: alignment,
             shader_f16,
             timestamp_query,
             kind: if is_cpu { DeviceKind::Cpu } else { DeviceKind::Gpu },
+            vendor: if is_arm { Vendor::Arm } else { Vendor::Nvidia },
             ..DeviceLimits::webgpu_default()
         },
     )

@@ -5,8 +5,8 @@ use std::path::Path;
 use pollster::block_on;
 use wgvae::internals::safetensors::{read_header, read_tensor, write_safetensors};
 use wgvae::{
-    Blend, BlendRule, Checkpoint, Control, DecodeOptions, Decoded, FileSource, Gpu, GpuOptions, HostTensor, Latents,
-    LoadOptions, MemorySource, Output, Pixels, Precision, Tiling, Vae,
+    Blend, BlendRule, Checkpoint, Control, DecodeOptions, Decoded, DeviceKind, FileSource, Gpu, GpuOptions, HostTensor,
+    Latents, LoadOptions, MemorySource, Output, Pixels, Precision, Tiling, Vae, Vendor,
 };
 
 use crate::formula;
@@ -125,14 +125,45 @@ fn pictures_are_within_one_level() {
 
 #[test]
 fn the_kernels_for_gpus_are_right_on_any_adapter() {
-    let options = GpuOptions { kernels_of: Some(wgvae::DeviceKind::Gpu), ..GpuOptions::default() };
-    let gpu = block_on(Gpu::request(&options)).unwrap();
+    let gpu = gpu_with_kernels_of(DeviceKind::Gpu, Vendor::Other);
     for case in ["toy_two_levels", "toy_odd", "toy_no_attention", "toy_wide", "flux1_64x96"] {
         let fixture = fixture(case);
         let error = relative_error(&decode(&gpu, &fixture, Precision::F32, Output::Raw), &fixture.image);
         assert!(error <= 1e-4, "{case}: relative max error {error:.2e}, at most 1e-4");
         let error = relative_error(&decode(&gpu, &fixture, Precision::F16, Output::Raw), &fixture.image);
         assert!(error <= 2.0 * fixture.f16_error, "{case}: {error:.2e}, torch {:.2e}", fixture.f16_error);
+    }
+}
+
+fn gpu_with_kernels_of(kind: DeviceKind, vendor: Vendor) -> Gpu {
+    block_on(Gpu::request(&GpuOptions { kernels_of: Some((kind, vendor)), ..GpuOptions::default() })).unwrap()
+}
+
+/// Which kernels, tiles and bands a device gets changes no bit of what it decodes to.
+#[test]
+fn all_kernels_give_the_same_bits() {
+    let bits = |gpu: &Gpu, case: &str, precision: Precision| -> Vec<u32> {
+        let decoded = decode(gpu, &fixture(case), precision, Output::Raw);
+        let Pixels::Raw(values) = decoded.pixels else { panic!("asked for raw floats") };
+        values.into_iter().map(f32::to_bits).collect()
+    };
+    let cpu = gpu_with_kernels_of(DeviceKind::Cpu, Vendor::Other);
+    let others =
+        [Vendor::Other, Vendor::Nvidia, Vendor::Arm].map(|vendor| gpu_with_kernels_of(DeviceKind::Gpu, vendor));
+    for case in ["toy_odd", "flux1_64x96"] {
+        for precision in [Precision::F32, Precision::F16] {
+            let wanted = bits(&cpu, case, precision);
+            for gpu in &others {
+                let found = bits(gpu, case, precision);
+                let other = found.iter().zip(&wanted).filter(|(found, wanted)| found != wanted).count();
+                assert_eq!(
+                    other,
+                    0,
+                    "{case} {precision:?}: floats that differ with the kernels of {:?}",
+                    gpu.limits().vendor
+                );
+            }
+        }
     }
 }
 

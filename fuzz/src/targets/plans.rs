@@ -7,12 +7,15 @@ use wgvae::model::networks::decoder;
 use wgvae::plan::{Plan, PlanOptions, Weights};
 use wgvae::{
     AutoencoderConfig, Blend, BlendRule, Bytes, ChannelOrder, DecodeOptions, DeviceKind, DeviceLimits, Error, Kl,
-    Output, Parking, Size, Storage, Tiling, plan_decode,
+    Output, Parking, Size, Storage, Tiling, Vendor, plan_decode,
 };
 
 use crate::formula;
 use crate::interpreter::interpret;
 use crate::plan_checks::check;
+
+/// Each kind of tile, and each size of bands.
+const VENDORS: [Vendor; 4] = [Vendor::Other, Vendor::Nvidia, Vendor::Intel, Vendor::Arm];
 
 /// Multiplications of a plan that is run, too.
 const MOST_MACS: u64 = 400_000;
@@ -228,6 +231,7 @@ impl Anything {
             timestamp_query: self.flags[4],
             kind: if self.flags[5] { DeviceKind::Cpu } else { DeviceKind::Gpu },
             unified_memory: self.flags[6],
+            vendor: VENDORS.get(usize::from(self.parking / 3)).copied().unwrap_or_default(),
         }
     }
 
