@@ -1,6 +1,7 @@
 //! The facade: load a VAE, plan, decode, encode. The only module that sees all layers.
 
 mod clip;
+mod clip_parts;
 mod clip_plans;
 mod encode;
 mod every_kernel;
@@ -25,7 +26,7 @@ use web_time::Instant;
 
 pub use self::clip::Clip;
 #[cfg(target_arch = "wasm32")]
-pub(crate) use self::clip::ClipState;
+pub(crate) use self::clip_parts::ClipState;
 pub use self::clip_plans::{ClipPlans, plan_clip_decode, plan_clip_encode};
 pub use self::encode::Encoded;
 pub use self::every_kernel::{compile_all, every_variant, odd_network};

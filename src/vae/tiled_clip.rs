@@ -1,6 +1,6 @@
 //! Decodes of clips in tiles: each tile is a clip of its own, and its parts are decoded beside those of the others, so that frames are blended as they come.
 
-use super::clip::ClipState;
+use super::clip_parts::ClipState;
 use super::clip_plans::{ClipPlans, TilesOfSize};
 use super::tile_plans::tile_options;
 use super::tiled::{blended, in_image, latents_of, shown, together};
