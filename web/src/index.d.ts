@@ -1,3 +1,4 @@
+/// <reference lib="esnext.disposable" />
 // Types of the package. Axes: n pictures, c channels, h rows, w columns. Memory is in bytes, time in seconds, lengths are in pixels unless it says
 // otherwise. Plans and reports are what the command line writes as JSON, so their fields are spelt as there.
 
@@ -53,9 +54,11 @@ export interface ModelOptions {
   defaultLimits?: boolean;
   /**
    * Keep what is needed of addresses in the origin private file system, by address and ETag, also from servers without HTTP Range. Without an ETag or
-   * Last-Modified nothing is kept.
+   * Last-Modified nothing is kept. `limit`: the most that all models may take together, bytes; those used longest ago make room.
    */
-  cache?: boolean;
+  cache?: boolean | { limit: number };
+  /** Asks for addresses instead of the browser's, those of latents and pictures, too: for headers of yours, or a proxy. */
+  fetch?: typeof fetch;
   /**
    * Where the .wasm is. Default: `../pkg/wgvae_bg.wasm` from this module, which bundlers find. It is compiled once: the first call of any function that takes this
    * decides, later ones are not asked.
@@ -88,6 +91,8 @@ export interface LoadedModel {
    * was on a device of yours goes when the browser collects garbage.
    */
   destroy(): Promise<void>;
+  /** The same, for `await using`. */
+  [Symbol.asyncDispose](): Promise<void>;
 }
 
 /** Latents of a clip, or of a part of it, in an array: `[1, c, t, h, w]` or `[c, t, h, w]`. */
@@ -367,26 +372,30 @@ export interface Ledger {
 /** What is known of a model, under the name that it had while there was no encoder. */
 export type DecoderInfo = ModelInfo;
 
-export interface ModelInfo {
+/** What the files tell. */
+export interface ModelFacts {
   /** The file, or the first of its shards. */
   model: string;
   files: { name: string; bytes: number }[];
   /** Whose names the tensors have. */
   layout: string;
+  /** Numbers of weights. */
+  parameters: { encoder: number; decoder: number; total: number };
+  /** The network, in diffusers' names. */
+  config: Record<string, unknown>;
+  [more: string]: unknown;
+}
+
+export interface ModelInfo extends ModelFacts {
   latent_channels: number;
   /** Pixels of the picture for one latent, in each direction. */
   pixels_per_latent: number;
   /** Whether its network knows time: then it can be opened with `clips`. */
   has_time: boolean;
-  /** Numbers of weights. */
-  parameters: { encoder: number; decoder: number; total: number };
   /** How weights and activations are stored. */
   storage: 'f32' | 'f16' | 'packed_f16' | string;
-  /** The network, in diffusers' names. */
-  config: Record<string, unknown>;
   load_seconds: number;
   adapter: AdapterInfo;
-  [more: string]: unknown;
 }
 
 export interface AdapterInfo {
@@ -501,8 +510,14 @@ export type ErrorCode =
 /** What `cache: true` has kept, and what pages left that were closed in the middle of a download: bytes, and files that they are in. */
 export function cacheUsage(): Promise<{ bytes: number; entries: number }>;
 
-/** Removes that. What is fetched from then on is kept again. */
-export function clearCache(): Promise<void>;
+/** What is kept of each address, used last at the end: of `length` bytes of the file, `bytes` on disk. */
+export function cachedFiles(): Promise<{ url: string; length: number; bytes: number; used: Date }[]>;
+
+/** Removes all of that, or what is kept of an address. What is fetched from then on is kept again. */
+export function clearCache(address?: string | URL): Promise<void>;
+
+/** Asks the browser to keep that also when it runs out of room. Whether it will; false in a worker, which may not ask. */
+export function persistCache(): Promise<boolean>;
 
 /** Names of the published models, for `family`. Starts the wasm module if it is not yet; where the .wasm is, the first call decides. */
 export function families(wasm?: WasmSource): Promise<string[]>;
