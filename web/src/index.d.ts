@@ -21,10 +21,68 @@ export function createEncoder(options: ModelOptions): Promise<Encoder>;
 /** The same for both, on one device. Decodes and encodes wait for one another. */
 export function createVae(options: ModelOptions): Promise<Vae>;
 
+export interface HubOptions {
+  /** A branch, tag or commit. Default: `main`. */
+  revision?: string;
+  /** A folder in the repository. Default: its root, and `vae` of a repository that is a pipeline. */
+  subfolder?: string;
+  /** A .safetensors file in that folder. Default: diffusers' weights, else the only one. */
+  file?: string;
+  /** Weights marked fp16, instead of the plain ones where there are both. */
+  variant?: 'fp16';
+  /** For repositories that want one. It is sent to the hub, never to where that redirects. Whoever can read your page can read it. */
+  token?: string;
+  /** Another hub. Default: `https://huggingface.co`. */
+  endpoint?: string;
+  /** Instead of that of {@link ModelOptions}. It gets the token with the hub's addresses. */
+  fetch?: typeof fetch;
+}
+
+/** A model by its name. Nobody is asked for it before it is opened. */
+export interface HubModel {
+  readonly id: string;
+  readonly revision: string;
+}
+
+/**
+ * A model of the Hugging Face Hub, `owner/name`: the files that `wgvae --model hf:owner/name` takes. Opening it rejects with `http` and a `status` where the hub refuses, with
+ * `format` where no file is a model's. Throws `input` for what cannot be a name.
+ */
+export function hub(id: string, options?: HubOptions): HubModel;
+
+export type InspectOptions = Pick<ModelOptions, 'model' | 'config' | 'family' | 'clips' | 'cache' | 'fetch' | 'wasm' | 'onNotice' | 'signal'>;
+
+/**
+ * What a model is, by its config.json and the headers of its files: no weights, no device. Takes the options that it would be opened with. Rejects as {@link createDecoder}
+ * does for what can neither decode nor encode.
+ */
+export function inspect(options: InspectOptions): Promise<Inspection>;
+
+/** As `wgvae inspect --json` has it, and what loading takes. */
+export interface Inspection extends ModelFacts {
+  /** The commit that the hub's revision is. */
+  commit?: string;
+  /** Of images, or of clips where `clips` is set. */
+  decode: Direction;
+  encode: Direction;
+}
+
+export interface Direction {
+  possible: boolean;
+  /** Names of tensors that it lacks. */
+  missing: string[];
+  /** What else stands in the way. */
+  unusable: string | null;
+  /** Weights in the files. */
+  weight_bytes: number;
+  /** What loading would download, but for the headers: with `cache`, what is not kept yet. */
+  download_bytes: number;
+}
+
 export interface ModelOptions {
-  /** A .safetensors file of a VAE or of a whole model, in diffusers' or in the original layout, or its shards. Only what is needed of it is read. */
-  model: FileInput | readonly FileInput[];
-  /** The model's config.json: its text, the object, or a file. A text that begins with `{` is not taken for an address. */
+  /** A .safetensors file of a VAE or of a whole model, in diffusers' or in the original layout, or its shards; or one of the {@link hub}. Only what is needed of it is read. */
+  model: FileInput | readonly FileInput[] | HubModel;
+  /** The model's config.json: its text, the object, or a file. A text that begins with `{` is not taken for an address. Default: the hub's. */
   config?: FileInput | object;
   /** Which published model it is, if its files do not tell. {@link families} lists the names. */
   family?: string;
@@ -344,6 +402,8 @@ export interface Progress {
   done: number;
   /** 0 where it is not known yet. */
   total: number;
+  /** Of `load`, once weights come: bytes that the network and not the cache has brought, what is read ahead among them. */
+  downloaded?: number;
   /** What is being done: `device` or `weights`, or the layer. */
   step: string;
 }
@@ -510,7 +570,7 @@ export type ErrorCode =
 /** What `cache: true` has kept, and what pages left that were closed in the middle of a download: bytes, and files that they are in. */
 export function cacheUsage(): Promise<{ bytes: number; entries: number }>;
 
-/** What is kept of each address, used last at the end: of `length` bytes of the file, `bytes` on disk. */
+/** What is kept of each address, used last at the end: of `length` bytes of the file, `bytes` on disk. Files of the hub have the address of their revision. */
 export function cachedFiles(): Promise<{ url: string; length: number; bytes: number; used: Date }[]>;
 
 /** Removes all of that, or what is kept of an address. What is fetched from then on is kept again. */

@@ -4,4 +4,6 @@
 export { cachedFiles, cacheUsage, clearCache, persistCache } from './cache.js';
 export { WgvaeError } from './errors.js';
 export { families, version } from './about.js';
+export { hub } from './hub.js';
+export { inspect } from './inspect.js';
 export { createDecoder, createEncoder, createVae } from './vae.js';
