@@ -240,6 +240,18 @@ describe('a model of the hub', () => {
     assert.equal(error.message, `hf:owner/name/${STANDARD}: expected ${LARGE.length + 1} bytes as the hub lists it, found ${LARGE.length}`);
   });
 
+  it('knows the length that another origin does not show', async () => {
+    const { resolved } = put({ [STANDARD]: LARGE });
+    /** @type {typeof fetch} */
+    const hidden = async (url, init) => {
+      const { body, status, headers } = await fetch(url, init);
+      return new Response(body, { status, headers: [...headers].filter(([name]) => name !== 'content-range') });
+    };
+    const source = await (await find({ fetch: hidden })).weights[0].open();
+    assert.deepEqual([source.length, (await source.read(290_000, 10_000)).length], [LARGE.length, 10_000]);
+    assert.ok([...server.seen(resolved(STANDARD)), ...store.seen()].every(({ method }) => method === 'GET'));
+  });
+
   it('stops when it is told to', async () => {
     const controller = new AbortController();
     server.route('/api/models/owner/name/revision/main', { bytes: '{', claim: 9_000_000, stopAfter: 1 });

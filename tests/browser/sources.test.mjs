@@ -196,7 +196,7 @@ inBrowsers({ models: [MODEL] }, (session) => {
         let downloaded = NaN;
         const { error, value } = await lab.outcome(async () => {
           const model = lab.wgvae.hub('owner/name', { endpoint, token });
-          const options = { model, cache: true, device };
+          const options = { model, cache: true, device, fetch: globalThis.fetch };
           const { commit, decode } = await lab.wgvae.inspect(options);
           const decoder = await lab.wgvae.createDecoder({ ...options, onProgress: (progress) => { downloaded = progress.downloaded ?? downloaded; } });
           const image = await decoder.decode(`${folder}latents.safetensors`, { output: 'image-data' });

@@ -24,17 +24,18 @@ const HEAD_BYTES = 64 << 10;
  * Opens the file at `url` with one request.
  * @param {URL} url
  * @param {Access} access
- * @param {{ headBytes?: number, known?: { url: string, validator: string } }} [options] `headBytes` are asked with it; `known` is what the file is kept by, where
- *   something else than its answers tells
+ * @param {{ headBytes?: number, known?: { length?: number, url: string, validator?: string } }} [options] `headBytes` are asked with it; `known` is what others than the
+ *   server tell of the file: its length, and what it is kept by
  * @returns {Promise<Source>}
  */
 export async function openUrl(url, access, { headBytes = HEAD_BYTES, known } = {}) {
-  const { response, file } = await withRetries(() => requestHead(url, access, headBytes), access.signal, access.notify);
+  const { response, file } = await withRetries(() => requestHead(url, access, headBytes, known?.length), access.signal, access.notify);
   if (!file) return openStream(url, response, () => requestWhole(url, access), access);
   const { version, head } = file;
+  const { length } = version;
   const validator = version.etag ?? version.modified;
-  const identity = known ?? (validator && { url: url.href, validator });
-  const cached = access.cache && identity ? await openCachedFile({ ...identity, length: version.length }, access.notify, access.limit) : undefined;
+  const identity = known?.validator ? { url: known.url, validator: known.validator, length } : validator && { url: url.href, validator, length };
+  const cached = access.cache && identity ? await openCachedFile(identity, access.notify, access.limit) : undefined;
   return new HttpSource(url, access, { version, head, cached, target: targetOf(response) });
 }
 
@@ -43,14 +44,15 @@ export async function openUrl(url, access, { headBytes = HEAD_BYTES, known } = {
  * @param {URL} url
  * @param {Access} access
  * @param {number} headBytes
+ * @param {number} [known] length, should the answer not tell it
  * @returns {Promise<{ response: Response, file?: { version: Version, head: Uint8Array<ArrayBuffer> } }>}
  */
-async function requestHead(url, access, headBytes) {
+async function requestHead(url, access, headBytes, known) {
   const response = await request(url, access, { Range: `bytes=0-${headBytes - 1}` });
   if (response.status === 200) return { response };
   if (response.status !== 206) throw await refused(url, response, '200 or 206');
   const range = contentRange(url, response);
-  const length = range?.total ?? (await lengthByHead(url, access));
+  const length = range?.total ?? known ?? (await lengthByHead(url, access));
   const version = { length, ...validators(response), ours: response.type === 'basic' };
   const headLength = Math.min(headBytes, length);
   if (range) await checkRange(url, response, range, 0, headLength);
@@ -225,9 +227,11 @@ function targetOf({ redirected, url }) {
  */
 async function request(url, access, headers, { signal = access.signal, method = 'GET', target } = {}) {
   signal.throwIfAborted();
+  // A browser's own does not work as another object's method.
+  const { fetch } = access;
   try {
     // The browser's own cache keeps whole files; ours keeps what is wanted of them.
-    return await access.fetch(target ?? url, { method, headers, signal, cache: 'no-store' });
+    return await fetch(target ?? url, { method, headers, signal, cache: 'no-store' });
   } catch (cause) {
     signal.throwIfAborted();
     throw new WgvaeError('network', `${url}: no answer (${messageOf(cause)})`, { cause });

@@ -121,8 +121,8 @@ export class HubModel {
     };
     const { length, validator } = files.get(path) ?? {};
     const open = async () => {
-      // By what it holds: another commit that leaves it as it is needs no other download.
-      const known = validator === undefined ? undefined : { url: at(this.revision).href, validator };
+      // Kept by what it holds: another commit that leaves it as it is needs no other download.
+      const known = { length, url: at(this.revision).href, validator };
       const source = await this.#inWords(path, openUrl(at(commit), access, { known }));
       if (length === undefined || source.length === length) return source;
       source.release?.();
@@ -149,7 +149,7 @@ export class HubModel {
       if (!(error instanceof WgvaeError)) throw error;
       const { status = 0, retryAfter } = /** @type {{ status?: number, retryAfter?: number }} */ (error);
       const why = {
-        401: 'the hub wants a token (401): there is no such repository, or it is private or gated',
+        401: 'the hub wants a token (401): there is no such repository, or it is private or gated: hub(id, { token })',
         403: `the hub refuses this token (403): accept the terms on the page of ${this.id} with its account`,
         404: 'the hub has no such repository, revision or file (404)',
         429: `the hub has been asked too often (429): try again ${retryAfter ? `in ${Math.ceil(retryAfter)} s` : 'later'}, or with a token`,
