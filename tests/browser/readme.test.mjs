@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { it } from 'node:test';
 
 import { latentsFile } from './fixtures.mjs';
+import { publish } from './hub-server.mjs';
 import { inBrowsers, ROOT } from './session.mjs';
 
 /** A published network's shapes, which `family: 'sdxl'` asks for, and a small one. */
@@ -14,6 +15,9 @@ const [PUBLISHED, TOY] = ['sd15_128', 'toy_odd'];
 
 /** A small one that knows time. */
 const CLIPS = 'clip_wan';
+
+/** The model of the hub that a block names: here it is the small one. */
+const ON_THE_HUB = 'stabilityai/sd-vae-ft-mse';
 
 /** What the blocks import. */
 const IMPORTS = {
@@ -64,6 +68,11 @@ const BLOCKS = {
         const shown = []; const show = (frame) => shown.push(frame.constructor.name + frame.width);`,
       after: `if (String(shown) !== String(Array(5).fill('ImageBitmap16'))) throw new Error('shown: ' + shown);`,
     },
+    { before: `await lab.attempt('/models/${TOY}/', '/models/${TOY}/diffusion_pytorch_model.safetensors', { cache: true });`, after: `if (!oldest || (await cachedFiles()).length !== 0) throw new Error('it is still kept');` },
+    {
+      before: `let said = ''; console.log = (text) => { said = text; };`,
+      after: `await decoder.destroy(); if (!/^4 channels, [1-9][0-9]+ bytes to download$/.test(said)) throw new Error('it said: ' + said);`,
+    },
     {
       before: `${CANVAS} const latents = 'small.safetensors'; let said = '';
         const decoder = await lab.open('/models/${TOY}/', { memoryBudget: 1 });
@@ -95,7 +104,8 @@ function pageOf({ language, code }, { before = '', after }) {
 
 /** Addresses of the documents that lead elsewhere, as what is meant by them. @param {string} code */
 function atHome(code) {
-  return code.replaceAll('https://example.org/vae/', `/models/${TOY}/`).replaceAll('https://example.org/video-vae/', `/models/${CLIPS}/`);
+  const local = code.replaceAll('https://example.org/vae/', `/models/${TOY}/`).replaceAll('https://example.org/video-vae/', `/models/${CLIPS}/`);
+  return local.replace(`hub('${ON_THE_HUB}')`, `hub('${ON_THE_HUB}', { endpoint: location.origin })`);
 }
 
 inBrowsers({ kinds: ['chromium'], models: [PUBLISHED, TOY], clips: [CLIPS] }, (session) => {
@@ -111,6 +121,8 @@ inBrowsers({ kinds: ['chromium'], models: [PUBLISHED, TOY], clips: [CLIPS] }, (s
         session.server.route('/readme/vae.safetensors', { file: join(session.folder, PUBLISHED, 'diffusion_pytorch_model.safetensors') });
         session.server.route('/readme/latents.safetensors', { bytes: smallLatents() });
         session.server.route('/readme/small.safetensors', { bytes: smallLatents() });
+        const [config, weights] = await Promise.all(['config.json', 'diffusion_pytorch_model.safetensors'].map((name) => readFile(join(session.folder, TOY, name))));
+        publish({ server: session.server, store: session.server }, ON_THE_HUB, { 'config.json': config, 'diffusion_pytorch_model.safetensors': weights });
         session.server.route('/readme/unet.onnx', { file: join(ROOT, 'examples', 'onnx', 'step.onnx') });
         session.server.route('/readme/index.html', { bytes: pageOf({ ...block, code: atHome(block.code) }, around), type: 'text/html' });
         const page = await session.open('/readme/index.html');

@@ -37,6 +37,7 @@ const NONSENSE = 'HTTP/1.1 206 Partial Content\r\nContent-Length: 1\r\nContent-L
  * @property {string} [file] the content: a file's path
  * @property {Uint8Array | string} [bytes] or the content itself
  * @property {number} [status] an answer without content but its status
+ * @property {string} [token] refused to who does not bring it: 401 to those without any, 403 to those with another
  * @property {string} [location] a redirect to another address
  * @property {string} [type] Content-Type
  * @property {boolean} [ranges] false: no HTTP Range, and not even a word about it
@@ -54,7 +55,7 @@ const NONSENSE = 'HTTP/1.1 206 Partial Content\r\nContent-Length: 1\r\nContent-L
  * @property {number} [pace] milliseconds before each 64 KiB
  */
 
-/** @typedef {{ path: string, method: string, range: string | undefined, status: number, bytes: number }} Seen */
+/** `path` is decoded, `target` as it came. @typedef {{ path: string, target: string, method: string, range: string | undefined, authorization: string | undefined, status: number, bytes: number }} Seen */
 
 /**
  * @param {object} options
@@ -71,7 +72,8 @@ export async function startServer({ root, mounts = {}, isolate = false, cors = f
   const headers = { ...(isolate ? ISOLATION : {}), ...(cors ? CORS : {}) };
   const server = createServer(async (request, response) => {
     const path = decodeURIComponent(new URL(request.url ?? '/', 'http://localhost').pathname);
-    const entry = { path, method: request.method ?? 'GET', range: request.headers.range, status: 0, bytes: 0 };
+    const { range, authorization } = request.headers;
+    const entry = { path, target: request.url ?? '/', method: request.method ?? 'GET', range, authorization, status: 0, bytes: 0 };
     const number = seen.filter((earlier) => earlier.path === path).length;
     seen.push(entry);
     const behaviour = routes.get(path) ?? { file: locate(path, root, mounts) };
@@ -121,7 +123,7 @@ const ISOLATION = {
 
 const CORS = {
   'Access-Control-Allow-Origin': '*',
-  'Access-Control-Allow-Headers': 'Range',
+  'Access-Control-Allow-Headers': 'Authorization, Range',
   'Access-Control-Expose-Headers': 'Content-Range, ETag, Last-Modified',
 };
 
@@ -154,11 +156,14 @@ async function answer(behaviour, number, request, response, common, entry) {
     return;
   }
   if (failure === 'cut') behaviour = { ...behaviour, stopAfter: 1000 };
-  else if (failure) behaviour = { ...behaviour, status: failure };
+  else if (failure) behaviour = { ...behaviour, status: failure, location: undefined };
+  const { token } = behaviour;
+  // Whether a page may ask at all is asked without it.
+  if (token && request.method !== 'OPTIONS' && entry.authorization !== `Bearer ${token}`) behaviour = { ...behaviour, status: entry.authorization ? 403 : 401, location: undefined };
   for (const [name, value] of Object.entries(common)) response.setHeader(name, value);
   response.setHeader('Cache-Control', 'no-cache');
   for (const [name, value] of Object.entries(behaviour.headers ?? {})) response.setHeader(name, value);
-  if (behaviour.location) {
+  if (behaviour.location && request.method !== 'OPTIONS') {
     entry.status = 302;
     response.writeHead(302, { Location: behaviour.location }).end();
     return;

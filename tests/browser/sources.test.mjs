@@ -8,6 +8,7 @@ import { it } from 'node:test';
 
 import { nameOf } from '../../web/src/answers.js';
 import { decoderShapes, count, fixture, modelFile } from './fixtures.mjs';
+import { publish } from './hub-server.mjs';
 import { writeSafetensors } from './safetensors.mjs';
 import { startServer } from './server.mjs';
 import { inBrowsers } from './session.mjs';
@@ -184,6 +185,44 @@ inBrowsers({ models: [MODEL] }, (session) => {
     assert.ok(session.server.bytes(name) >= size - SLACK, 'a cleared cache is empty');
   });
 
+  it('opens a model of the hub by its name, keeps it, and brings the token to the hub alone', async () => {
+    const [server, store] = await Promise.all([0, 1].map(() => startServer({ root: session.folder, cors: true })));
+    try {
+      const files = { 'vae/config.json': (await fixture(MODEL)).config, [`vae/${FILE}`]: await readFile(path()), 'vae/other.safetensors': 'x' };
+      const { stored } = publish({ server, store }, 'owner/name', files, { token: 'hf_secret' });
+      await session.run(() => lab.wgvae.clearCache());
+      const load = (/** @type {string} */ token) => session.run(async (folder, endpoint, token) => {
+        const { device } = await lab.shared(folder);
+        let downloaded = NaN;
+        const { error, value } = await lab.outcome(async () => {
+          const model = lab.wgvae.hub('owner/name', { endpoint, token });
+          const options = { model, cache: true, device, fetch: globalThis.fetch };
+          const { commit, decode } = await lab.wgvae.inspect(options);
+          const decoder = await lab.wgvae.createDecoder({ ...options, onProgress: (progress) => { downloaded = progress.downloaded ?? downloaded; } });
+          const image = await decoder.decode(`${folder}latents.safetensors`, { output: 'image-data' });
+          await (decoder[Symbol.asyncDispose] ?? decoder.destroy).call(decoder);
+          const after = await lab.outcome(decoder.decode(`${folder}latents.safetensors`));
+          return { right: await lab.isRight(folder, image), commit, inspected: decode.download_bytes, after: after.error?.code };
+        });
+        return { ...value, status: error?.status, downloaded, kept: (await lab.wgvae.cachedFiles()).map(({ url, length }) => ({ path: new URL(url).pathname, length })) };
+      }, folder(), server.origin, token);
+
+      assert.equal((await load('hf_other')).status, 403);
+      const { length } = files[`vae/${FILE}`];
+      const kept = [{ path: `/owner/name/resolve/main/vae/${FILE}`, length }];
+      const [first, second] = [await load('hf_secret'), await load('hf_secret')];
+      for (const { right, after, kept: found } of [first, second]) assert.deepEqual([right, after, found], [true, 'destroyed', kept]);
+      assert.ok(first.downloaded >= length - SLACK && first.downloaded <= length + SLACK, `${first.downloaded} of ${length}`);
+      assert.ok((first.inspected ?? 0) >= length - SLACK, `${first.inspected} of ${length}`);
+      assert.deepEqual([second.inspected, second.downloaded <= SLACK], [0, true]);
+      assert.deepEqual(store.seen().map(({ path, authorization }) => [path, authorization]), store.seen().map(() => [stored[`vae/${FILE}`], undefined]));
+      const asked = server.seen().filter(({ method }) => method !== 'OPTIONS');
+      assert.deepEqual(new Set(asked.map(({ authorization }) => authorization)), new Set(['Bearer hf_other', 'Bearer hf_secret']));
+    } finally {
+      await Promise.all([server.close(), store.close()]);
+    }
+  });
+
   it('keeps what it needs of an address without ranges', async (t) => {
     const name = '/kept.safetensors';
     const { config } = await fixture(MODEL);
@@ -282,7 +321,7 @@ inBrowsers({ models: [MODEL] }, (session) => {
       await lab.wgvae.clearCache();
       return { kept: bytes > 4, entries, notices };
     });
-    assert.deepEqual(found, { kept: true, entries: 2, notices: [] });
+    assert.deepEqual(found, { kept: true, entries: 3, notices: [] });
   });
 
   it('counts and removes what closed pages left of streams, and no more', async () => {

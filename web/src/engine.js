@@ -69,7 +69,7 @@ export async function startEngine(wasm, options, model, onProgress) {
   onProgress({ phase: 'load', done: 0, total: 0, step: 'device' });
   const opened = await openGpu(wasm, options);
   try {
-    model.beginLoad((done, total) => onProgress({ phase: 'load', done, total, step: 'weights' }));
+    model.beginLoad((done, total, downloaded) => onProgress({ phase: 'load', done, total, downloaded, step: 'weights' }));
     const vae = await wasm.Vae.load(opened.gpu, model.checkpoint, {
       precision: options.precision ?? 'auto',
       unscaled: options.unscaled ?? false,

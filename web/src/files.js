@@ -24,23 +24,23 @@ async function openRoot(create) {
   return root.getDirectoryHandle(ROOT, { create });
 }
 
+/** The folders inside `folder`. @param {FileSystemDirectoryHandle} folder */
+export async function foldersIn(folder) {
+  const folders = [];
+  for await (const entry of entriesOf(folder)) if (entry.kind === 'directory') folders.push(entry);
+  return folders;
+}
+
 /** Names of the folders inside ours. */
 export async function folderNames() {
   const ours = await openRoot(false).catch(() => undefined);
-  return ours ? entryNames(ours, ({ kind }) => kind === 'directory') : [];
+  return ours ? (await foldersIn(ours)).map(({ name }) => name) : [];
 }
 
-/**
- * Names of what is in `folder`.
- * @param {FileSystemDirectoryHandle} folder
- * @param {(entry: FileSystemDirectoryHandle | FileSystemFileHandle) => boolean} [isWanted]
- */
-export async function entryNames(folder, isWanted = () => true) {
-  /** @type {string[]} */
+/** Names of what is in `folder`. @param {FileSystemDirectoryHandle} folder */
+export async function entryNames(folder) {
   const names = [];
-  for await (const entry of entriesOf(folder)) {
-    if (isWanted(entry)) names.push(entry.name);
-  }
+  for await (const { name } of entriesOf(folder)) names.push(name);
   return names;
 }
 
@@ -112,8 +112,15 @@ export async function removeFolder(name) {
  * @param {string} name
  */
 export async function folderUsage(name) {
+  return usageOf(await openFolder(name, false));
+}
+
+/**
+ * The same of a folder that is open.
+ * @param {FileSystemDirectoryHandle | undefined} folder
+ */
+export async function usageOf(folder) {
   const usage = { bytes: 0, entries: 0 };
-  const folder = await openFolder(name, false);
   if (folder) await addUsage(folder, usage);
   return usage;
 }

@@ -5,8 +5,8 @@
 import { body, checkRange, checkType, contentRange, lengthOf, nameOf, refused, validators } from './answers.js';
 import { openCachedFile } from './cache.js';
 import { messageOf, mismatch, WgvaeError } from './errors.js';
-import { ReadAhead } from './read-ahead.js';
-import { withRetries } from './retry.js';
+import { groupReads, ReadAhead } from './read-ahead.js';
+import { mayPass, withRetries } from './retry.js';
 import { openStream } from './stream.js';
 
 /** Asked with the first request: the header of most files. Those of large checkpoints take one more. */
@@ -24,17 +24,19 @@ const HEAD_BYTES = 64 << 10;
  * Opens the file at `url` with one request.
  * @param {URL} url
  * @param {Access} access
- * @param {number} [headBytes] asked with it
+ * @param {{ headBytes?: number, known?: { length?: number, url: string, validator?: string } }} [options] `headBytes` are asked with it; `known` is what others than the
+ *   server tell of the file: its length, and what it is kept by
  * @returns {Promise<Source>}
  */
-export async function openUrl(url, access, headBytes = HEAD_BYTES) {
-  const { response, file } = await withRetries(() => requestHead(url, access, headBytes), access.signal, access.notify);
+export async function openUrl(url, access, { headBytes = HEAD_BYTES, known } = {}) {
+  const { response, file } = await withRetries(() => requestHead(url, access, headBytes, known?.length), access.signal, access.notify);
   if (!file) return openStream(url, response, () => requestWhole(url, access), access);
   const { version, head } = file;
+  const { length } = version;
   const validator = version.etag ?? version.modified;
-  const identity = access.cache && validator && { url: url.href, validator, length: version.length };
-  const cached = identity ? await openCachedFile(identity, access.notify) : undefined;
-  return new HttpSource(url, access, version, head, cached);
+  const identity = known?.validator ? { url: known.url, validator: known.validator, length } : validator && { url: url.href, validator, length };
+  const cached = access.cache && identity ? await openCachedFile(identity, access.notify, access.limit) : undefined;
+  return new HttpSource(url, access, { version, head, cached, target: targetOf(response) });
 }
 
 /**
@@ -42,14 +44,15 @@ export async function openUrl(url, access, headBytes = HEAD_BYTES) {
  * @param {URL} url
  * @param {Access} access
  * @param {number} headBytes
+ * @param {number} [known] length, should the answer not tell it
  * @returns {Promise<{ response: Response, file?: { version: Version, head: Uint8Array<ArrayBuffer> } }>}
  */
-async function requestHead(url, access, headBytes) {
-  const response = await request(url, access.signal, { Range: `bytes=0-${headBytes - 1}` });
+async function requestHead(url, access, headBytes, known) {
+  const response = await request(url, access, { Range: `bytes=0-${headBytes - 1}` });
   if (response.status === 200) return { response };
   if (response.status !== 206) throw await refused(url, response, '200 or 206');
   const range = contentRange(url, response);
-  const length = range?.total ?? (await lengthByHead(url, access));
+  const length = range?.total ?? known ?? (await lengthByHead(url, access));
   const version = { length, ...validators(response), ours: response.type === 'basic' };
   const headLength = Math.min(headBytes, length);
   if (range) await checkRange(url, response, range, 0, headLength);
@@ -77,6 +80,8 @@ class HttpSource {
   #version;
   #head;
   #cached;
+  /** Where the address has led, which is asked until it fails: it may hold for a while only. */
+  #target;
   /** Ends what is under way when nobody waits for it any more. */
   #reading = new AbortController();
   #ahead = new ReadAhead((offset, length) => this.#fetch(offset, length));
@@ -84,18 +89,18 @@ class HttpSource {
   /**
    * @param {URL} url
    * @param {Access} access
-   * @param {Version} version
-   * @param {Uint8Array<ArrayBuffer>} head the file's first bytes
-   * @param {import('./cache.js').CachedFile | undefined} cached
+   * @param {{ version: Version, head: Uint8Array<ArrayBuffer>, cached?: import('./cache.js').CachedFile, target?: string }} opened `head`: the file's first bytes
    */
-  constructor(url, access, version, head, cached) {
+  constructor(url, access, { version, head, cached, target }) {
     this.#url = url;
     this.#access = access;
     this.#version = version;
     this.#head = head;
     this.#cached = cached;
+    this.#target = target;
     this.name = nameOf(url);
     this.length = version.length;
+    this.downloaded = head.length;
   }
 
   /**
@@ -110,13 +115,26 @@ class HttpSource {
 
   /** @param {import('./read-ahead.js').Range[]} reads */
   expect(reads) {
-    this.#ahead.expect(reads.filter(({ offset, length }) => offset + length > this.#head.length));
+    this.#ahead.expect(this.#beyondHead(reads));
+  }
+
+  /** @param {import('./read-ahead.js').Range[]} reads */
+  async toDownload(reads) {
+    const groups = groupReads(this.#beyondHead(reads));
+    const kept = await Promise.all(groups.map(({ offset, length }) => this.#cached?.keeps(offset, length)));
+    return groups.reduce((sum, { length }, index) => sum + (kept[index] ? 0 : length), 0);
   }
 
   release() {
     this.#ahead.clear();
     this.#reading.abort();
     this.#reading = new AbortController();
+    this.#cached?.release();
+  }
+
+  /** @param {import('./read-ahead.js').Range[]} reads */
+  #beyondHead(reads) {
+    return reads.filter(({ offset, length }) => offset + length > this.#head.length);
   }
 
   /**
@@ -136,8 +154,26 @@ class HttpSource {
    * @param {AbortSignal} signal
    */
   async #fetchRange(offset, length, signal) {
+    const target = this.#target;
+    try {
+      return await this.#ask(offset, length, signal);
+    } catch (error) {
+      if (!target) throw error;
+      if (this.#target === target) this.#target = undefined;
+      // What may pass is asked again in a while.
+      if (!(error instanceof WgvaeError) || mayPass(error)) throw error;
+      return this.#ask(offset, length, signal);
+    }
+  }
+
+  /**
+   * @param {number} offset
+   * @param {number} length
+   * @param {AbortSignal} signal
+   */
+  async #ask(offset, length, signal) {
     const headers = { Range: `bytes=${offset}-${offset + length - 1}`, ...this.#condition() };
-    const response = await request(this.#url, signal, headers);
+    const response = await request(this.#url, this.#access, headers, { signal, target: this.#target });
     // 200: the file is not what If-Range names; 416: it is shorter than it was.
     if ([200, 412, 416].includes(response.status)) throw await this.#changed(response, `an answer ${response.status} to a range`);
     if (response.status !== 206) throw await refused(this.#url, response, '206 to a range');
@@ -148,7 +184,10 @@ class HttpSource {
     const range = contentRange(this.#url, response);
     if (range?.total !== undefined && range.total !== this.length) throw await this.#changed(response, `${range.total} bytes`);
     if (range) await checkRange(this.#url, response, range, offset, length);
-    return body(this.#url, response, length);
+    const bytes = await body(this.#url, response, length);
+    this.#target = targetOf(response) ?? this.#target;
+    this.downloaded += length;
+    return bytes;
   }
 
   /**
@@ -175,17 +214,24 @@ class HttpSource {
   }
 }
 
+/** Where an answer came from, if not from the address itself. @param {Response} response */
+function targetOf({ redirected, url }) {
+  return redirected && url ? url : undefined;
+}
+
 /**
  * @param {URL} url
- * @param {AbortSignal} signal
+ * @param {Access} access
  * @param {Record<string, string>} headers
- * @param {string} [method]
+ * @param {{ signal?: AbortSignal, method?: string, target?: string }} [options] `target`: asked instead, under the address's name
  */
-async function request(url, signal, headers, method = 'GET') {
+async function request(url, access, headers, { signal = access.signal, method = 'GET', target } = {}) {
   signal.throwIfAborted();
+  // A browser's own does not work as another object's method.
+  const { fetch } = access;
   try {
     // The browser's own cache keeps whole files; ours keeps what is wanted of them.
-    return await fetch(url, { method, headers, signal, cache: 'no-store' });
+    return await fetch(target ?? url, { method, headers, signal, cache: 'no-store' });
   } catch (cause) {
     signal.throwIfAborted();
     throw new WgvaeError('network', `${url}: no answer (${messageOf(cause)})`, { cause });
@@ -197,7 +243,7 @@ async function request(url, signal, headers, method = 'GET') {
  * @param {Access} access
  */
 async function requestWhole(url, access) {
-  const response = await request(url, access.signal, {});
+  const response = await request(url, access, {});
   if (response.status !== 200) throw await refused(url, response, '200');
   checkType(url, response);
   return response;
@@ -208,7 +254,7 @@ async function requestWhole(url, access) {
  * @param {Access} access
  */
 async function lengthByHead(url, access) {
-  const response = await request(url, access.signal, {}, 'HEAD');
+  const response = await request(url, access, {}, { method: 'HEAD' });
   const length = Number(response.headers.get('Content-Length') ?? NaN);
   if (response.ok && Number.isSafeInteger(length)) return length;
   throw mismatch('http', `${url}`, 'an answer that tells the length of the file', 'none');

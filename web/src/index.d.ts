@@ -1,3 +1,4 @@
+/// <reference lib="esnext.disposable" />
 // Types of the package. Axes: n pictures, c channels, h rows, w columns. Memory is in bytes, time in seconds, lengths are in pixels unless it says
 // otherwise. Plans and reports are what the command line writes as JSON, so their fields are spelt as there.
 
@@ -20,10 +21,68 @@ export function createEncoder(options: ModelOptions): Promise<Encoder>;
 /** The same for both, on one device. Decodes and encodes wait for one another. */
 export function createVae(options: ModelOptions): Promise<Vae>;
 
+export interface HubOptions {
+  /** A branch, tag or commit. Default: `main`. */
+  revision?: string;
+  /** A folder in the repository. Default: its root, and `vae` of a repository that is a pipeline. */
+  subfolder?: string;
+  /** A .safetensors file in that folder. Default: diffusers' weights, else the only one. */
+  file?: string;
+  /** Weights marked fp16, instead of the plain ones where there are both. */
+  variant?: 'fp16';
+  /** For repositories that want one. It is sent to the hub, never to where that redirects. Whoever can read your page can read it. */
+  token?: string;
+  /** Another hub. Default: `https://huggingface.co`. */
+  endpoint?: string;
+  /** Instead of that of {@link ModelOptions}. It gets the token with the hub's addresses. */
+  fetch?: typeof fetch;
+}
+
+/** A model by its name. Nobody is asked for it before it is opened. */
+export interface HubModel {
+  readonly id: string;
+  readonly revision: string;
+}
+
+/**
+ * A model of the Hugging Face Hub, `owner/name`: the files that `wgvae --model hf:owner/name` takes. Opening it rejects with `http` and a `status` where the hub refuses, with
+ * `format` where no file is a model's. Throws `input` for what cannot be a name.
+ */
+export function hub(id: string, options?: HubOptions): HubModel;
+
+export type InspectOptions = Pick<ModelOptions, 'model' | 'config' | 'family' | 'clips' | 'cache' | 'fetch' | 'wasm' | 'onNotice' | 'signal'>;
+
+/**
+ * What a model is, by its config.json and the headers of its files: no weights, no device. Takes the options that it would be opened with. Rejects as {@link createDecoder}
+ * does for what can neither decode nor encode.
+ */
+export function inspect(options: InspectOptions): Promise<Inspection>;
+
+/** As `wgvae inspect --json` has it, and what loading takes. */
+export interface Inspection extends ModelFacts {
+  /** The commit that the hub's revision is. */
+  commit?: string;
+  /** Of images, or of clips where `clips` is set. */
+  decode: Direction;
+  encode: Direction;
+}
+
+export interface Direction {
+  possible: boolean;
+  /** Names of tensors that it lacks. */
+  missing: string[];
+  /** What else stands in the way. */
+  unusable: string | null;
+  /** Weights in the files. */
+  weight_bytes: number;
+  /** What loading would download, but for the headers: with `cache`, what is not kept yet. */
+  download_bytes: number;
+}
+
 export interface ModelOptions {
-  /** A .safetensors file of a VAE or of a whole model, in diffusers' or in the original layout, or its shards. Only what is needed of it is read. */
-  model: FileInput | readonly FileInput[];
-  /** The model's config.json: its text, the object, or a file. A text that begins with `{` is not taken for an address. */
+  /** A .safetensors file of a VAE or of a whole model, in diffusers' or in the original layout, or its shards; or one of the {@link hub}. Only what is needed of it is read. */
+  model: FileInput | readonly FileInput[] | HubModel;
+  /** The model's config.json: its text, the object, or a file. A text that begins with `{` is not taken for an address. Default: the hub's. */
   config?: FileInput | object;
   /** Which published model it is, if its files do not tell. {@link families} lists the names. */
   family?: string;
@@ -53,9 +112,11 @@ export interface ModelOptions {
   defaultLimits?: boolean;
   /**
    * Keep what is needed of addresses in the origin private file system, by address and ETag, also from servers without HTTP Range. Without an ETag or
-   * Last-Modified nothing is kept.
+   * Last-Modified nothing is kept. `limit`: the most that all models may take together, bytes; those used longest ago make room.
    */
-  cache?: boolean;
+  cache?: boolean | { limit: number };
+  /** Asks for addresses instead of the browser's, those of latents and pictures, too: for headers of yours, or a proxy. */
+  fetch?: typeof fetch;
   /**
    * Where the .wasm is. Default: `../pkg/wgvae_bg.wasm` from this module, which bundlers find. It is compiled once: the first call of any function that takes this
    * decides, later ones are not asked.
@@ -88,6 +149,8 @@ export interface LoadedModel {
    * was on a device of yours goes when the browser collects garbage.
    */
   destroy(): Promise<void>;
+  /** The same, for `await using`. */
+  [Symbol.asyncDispose](): Promise<void>;
 }
 
 /** Latents of a clip, or of a part of it, in an array: `[1, c, t, h, w]` or `[c, t, h, w]`. */
@@ -339,6 +402,8 @@ export interface Progress {
   done: number;
   /** 0 where it is not known yet. */
   total: number;
+  /** Of `load`, once weights come: bytes that the network and not the cache has brought, what is read ahead among them. */
+  downloaded?: number;
   /** What is being done: `device` or `weights`, or the layer. */
   step: string;
 }
@@ -367,26 +432,30 @@ export interface Ledger {
 /** What is known of a model, under the name that it had while there was no encoder. */
 export type DecoderInfo = ModelInfo;
 
-export interface ModelInfo {
+/** What the files tell. */
+export interface ModelFacts {
   /** The file, or the first of its shards. */
   model: string;
   files: { name: string; bytes: number }[];
   /** Whose names the tensors have. */
   layout: string;
+  /** Numbers of weights. */
+  parameters: { encoder: number; decoder: number; total: number };
+  /** The network, in diffusers' names. */
+  config: Record<string, unknown>;
+  [more: string]: unknown;
+}
+
+export interface ModelInfo extends ModelFacts {
   latent_channels: number;
   /** Pixels of the picture for one latent, in each direction. */
   pixels_per_latent: number;
   /** Whether its network knows time: then it can be opened with `clips`. */
   has_time: boolean;
-  /** Numbers of weights. */
-  parameters: { encoder: number; decoder: number; total: number };
   /** How weights and activations are stored. */
   storage: 'f32' | 'f16' | 'packed_f16' | string;
-  /** The network, in diffusers' names. */
-  config: Record<string, unknown>;
   load_seconds: number;
   adapter: AdapterInfo;
-  [more: string]: unknown;
 }
 
 export interface AdapterInfo {
@@ -501,8 +570,14 @@ export type ErrorCode =
 /** What `cache: true` has kept, and what pages left that were closed in the middle of a download: bytes, and files that they are in. */
 export function cacheUsage(): Promise<{ bytes: number; entries: number }>;
 
-/** Removes that. What is fetched from then on is kept again. */
-export function clearCache(): Promise<void>;
+/** What is kept of each address, used last at the end: of `length` bytes of the file, `bytes` on disk. Files of the hub have the address of their revision. */
+export function cachedFiles(): Promise<{ url: string; length: number; bytes: number; used: Date }[]>;
+
+/** Removes all of that, or what is kept of an address. What is fetched from then on is kept again. */
+export function clearCache(address?: string | URL): Promise<void>;
+
+/** Asks the browser to keep that also when it runs out of room. Whether it will; false in a worker, which may not ask. */
+export function persistCache(): Promise<boolean>;
 
 /** Names of the published models, for `family`. Starts the wasm module if it is not yet; where the .wasm is, the first call decides. */
 export function families(wasm?: WasmSource): Promise<string[]>;

@@ -1,7 +1,9 @@
 // @ts-check
 // The package's public names. Their types and documentation are in index.d.ts.
 
-export { cacheUsage, clearCache } from './cache.js';
+export { cachedFiles, cacheUsage, clearCache, persistCache } from './cache.js';
 export { WgvaeError } from './errors.js';
 export { families, version } from './about.js';
+export { hub } from './hub.js';
+export { inspect } from './inspect.js';
 export { createDecoder, createEncoder, createVae } from './vae.js';

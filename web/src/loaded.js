@@ -62,7 +62,7 @@ async function load(options, directions, lifetime, signal) {
   const wasm = await startWasm(options.wasm);
   // What breaks the module ends everything that this model has under way, and whatever is asked of it later.
   wasm.broken.addEventListener('abort', () => lifetime.abort(wasm.broken.reason), { signal: lifetime.signal });
-  const access = new Access(signal, guarded(options.onNotice), options.cache ?? false);
+  const access = new Access(signal, guarded(options.onNotice), options.cache ?? false, options.fetch);
   const model = await openModel(wasm, options, directions, access);
   try {
     signal.throwIfAborted();
@@ -129,7 +129,7 @@ export class Loaded {
 
   /** Reads a caller's files: not from the cache, they are small, and others the next time. @param {AbortSignal} signal */
   accessOf(signal) {
-    return new Access(signal, this.notify, false);
+    return new Access(signal, this.notify, false, this.options.fetch);
   }
 
   /**

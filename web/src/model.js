@@ -1,6 +1,7 @@
 // @ts-check
 // The model's files, opened: what is read again when weights have to be loaded a second time.
 
+import { HubModel } from './hub.js';
 import { Access, openSource, readText } from './sources.js';
 import { mismatch } from './errors.js';
 
@@ -23,15 +24,15 @@ export class Model {
   }
 
   /**
-   * Gets the sources ready for a load of the weights. `onBytes` hears how many bytes have been read, and of how many.
-   * @param {(done: number, total: number) => void} onBytes
+   * Gets the sources ready for a load of the weights. `onBytes` hears how many bytes have been read, of how many, and how many have come over the network.
+   * @param {(done: number, total: number, downloaded: number) => void} onBytes
    */
   beginLoad(onBytes) {
     const total = this.reads.reduce((sum, read) => sum + read.length, 0);
     let done = 0;
     this.sources.forEach((source, index) => {
-      source.expect(this.reads.filter((read) => read.source === index));
-      source.onRead = (bytes) => onBytes((done += bytes), total);
+      source.expect(readsOf(this.reads, index));
+      source.onRead = (bytes) => onBytes((done += bytes), total, this.sources.reduce((sum, { downloaded }) => sum + downloaded, 0));
     });
   }
 
@@ -50,20 +51,49 @@ export class Model {
 }
 
 /**
+ * Those of one source.
+ * @param {Read[]} reads
+ * @param {number} source
+ */
+export function readsOf(reads, source) {
+  return reads.filter((read) => read.source === source);
+}
+
+/**
  * Opens the files and reads their headers.
  * @param {Wasm} wasm
  * @param {Pick<import('./index.js').ModelOptions, 'model' | 'config' | 'family' | 'clips'>} options
  * @param {Directions} directions
  * @param {Access} access
  */
-export async function openModel(wasm, { model, config, family, clips = false }, directions, access) {
+export async function openModel(wasm, options, directions, access) {
+  const { text, sources } = await openFiles(options, access);
+  try {
+    const counted = sources.map((source) => new CountedSource(source));
+    return new Model(await wasm.Checkpoint.open(counted, text, options.family, directions, options.clips ?? false), counted);
+  } catch (error) {
+    for (const source of sources) source.release?.();
+    throw error;
+  }
+}
+
+/**
+ * Opens the files.
+ * @param {Pick<import('./index.js').ModelOptions, 'model' | 'config'>} options
+ * @param {Access} access
+ * @returns {Promise<{ text: string | undefined, sources: Source[], commit: string | undefined }>} `text` of config.json; `commit` of the hub's
+ */
+export async function openFiles({ model, config }, access) {
+  const found = model instanceof HubModel ? await model.find(access) : undefined;
   const inputs = Array.isArray(model) ? model : [model];
   if (inputs.length === 0) throw mismatch('input', 'model', 'at least one file', 'none');
-  const opening = inputs.map((input, index) => openSource(input, access, { what: inputs.length > 1 ? `model ${index + 1}` : 'model' }));
+  const opening = found
+    ? found.weights.map((file) => file.open())
+    : inputs.map((input, index) => openSource(input, access, { what: inputs.length > 1 ? `model ${index + 1}` : 'model' }));
   try {
-    const [text, ...opened] = await Promise.all([config === undefined ? undefined : readText(config, access, 'config'), ...opening]);
-    const sources = opened.map((source) => new CountedSource(source));
-    return new Model(await wasm.Checkpoint.open(sources, text, family, directions, clips), sources);
+    const reading = config === undefined ? found?.config?.text() : readText(config, access, 'config');
+    const [text, ...sources] = await Promise.all([reading, ...opening]);
+    return { text, sources, commit: found?.commit };
   } catch (error) {
     // Those that open only now, too; the failure does not wait for them.
     for (const source of opening) source.then((opened) => opened.release?.(), () => {});
@@ -82,6 +112,10 @@ class CountedSource {
     this.#source = source;
     this.name = source.name;
     this.length = source.length;
+  }
+
+  get downloaded() {
+    return this.#source.downloaded ?? 0;
   }
 
   /**

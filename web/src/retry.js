@@ -42,7 +42,7 @@ export async function withRetries(task, signal, notify) {
  * Whether the next try may do better: nobody answered, the answer broke off, or the server says that it has trouble now.
  * @param {unknown} error
  */
-function mayPass(error) {
+export function mayPass(error) {
   if (!(error instanceof WgvaeError)) return false;
   const { code, status } = /** @type {WgvaeError & { status?: number }} */ (error);
   return code === 'network' || code === 'truncated' || PASSING.includes(status ?? 0);

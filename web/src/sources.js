@@ -2,32 +2,57 @@
 // Where bytes come from: what a caller may give as a file, as something that is read by ranges. Never holds a whole file that was not in
 // memory before.
 
+import { parseUrl } from './address.js';
 import { messageOf, mismatch, WgvaeError } from './errors.js';
 import { fetchText, openUrl } from './http.js';
 
 /**
  * A file as the wasm module reads it. `read` gives exactly `length` bytes or rejects.
  * `expect` tells what will be read next, in order; `release` lets go of what is held for that. A source can be read again afterwards.
+ * Of an address: `downloaded` bytes have come over the network, and reading `reads` would download as many as `toDownload` says.
  * @typedef {{
  *   name: string, length: number, read(offset: number, length: number): Promise<Uint8Array>,
  *   expect?(reads: import('./read-ahead.js').Range[]): void, release?(): void,
+ *   downloaded?: number, toDownload?(reads: import('./read-ahead.js').Range[]): Promise<number>,
  * }} Source
  */
 
-/** On whose behalf files are read. `signal` is that of the call in progress. */
+/** How addresses are asked. @typedef {(url: string | URL, init?: RequestInit) => Promise<Response>} Fetch */
+
+/** On whose behalf files are read, and how addresses are asked. */
 export class Access {
-  /** @type {AbortSignal} */
-  signal;
+  /** The call in progress, shared by those that are made of each other. */
+  #call;
 
   /**
    * @param {AbortSignal} signal
    * @param {import('./cache.js').Notify} notify
-   * @param {boolean} cache whether to keep what is fetched
+   * @param {import('./index.js').ModelOptions['cache']} cache whether to keep what is fetched
+   * @param {Fetch} [fetch]
    */
-  constructor(signal, notify, cache) {
-    this.signal = signal;
+  constructor(signal, notify, cache, fetch = (url, init) => globalThis.fetch(url, init)) {
+    this.#call = { signal };
     this.notify = notify;
     this.cache = cache;
+    this.fetch = fetch;
+    /** Bytes that all that is kept may take. */
+    this.limit = (typeof cache === 'object' ? cache.limit : undefined) ?? Infinity;
+  }
+
+  /** That of the call in progress. */
+  get signal() {
+    return this.#call.signal;
+  }
+
+  set signal(signal) {
+    this.#call.signal = signal;
+  }
+
+  /** The same, but for how addresses are asked. @param {Fetch} fetch */
+  through(fetch) {
+    const other = new Access(this.signal, this.notify, this.cache, fetch);
+    other.#call = this.#call;
+    return other;
   }
 }
 
@@ -38,7 +63,7 @@ export class Access {
  * @returns {Promise<Source>}
  */
 export async function openSource(input, access, { what, headBytes }) {
-  if (typeof input === 'string' || input instanceof URL) return openUrl(parseUrl(input), access, headBytes);
+  if (typeof input === 'string' || input instanceof URL) return openUrl(parseUrl(input), access, { headBytes });
   if (input instanceof Blob) return new BlobSource(input, what, access);
   const bytes = bytesOf(input);
   if (bytes) return memorySource(bytes, what, access);
@@ -126,17 +151,6 @@ function memorySource(bytes, what, access) {
 export function bytesOf(input) {
   if (input instanceof ArrayBuffer) return new Uint8Array(input);
   return input instanceof Uint8Array ? input : undefined;
-}
-
-/** @param {string | URL} input */
-function parseUrl(input) {
-  // In a page addresses are the page's, in a worker the script's: the same as for fetch.
-  const base = globalThis.document?.baseURI ?? globalThis.location?.href;
-  try {
-    return new URL(input, base);
-  } catch (cause) {
-    throw mismatch('input', 'URL', 'an address', `"${input}"`, cause);
-  }
 }
 
 /** @param {unknown} value */

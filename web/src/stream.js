@@ -25,7 +25,7 @@ export async function openStream(url, response, again, access) {
   const validator = told.ETag ?? told['Last-Modified'];
   // Without a length nothing tells whether the file ended or the connection did: that must not be believed the next time, too.
   const identity = access.cache && validator && told.length !== undefined && { url: url.href, validator, length: told.length };
-  const cached = identity ? await openCachedFile(identity, access.notify) : undefined;
+  const cached = identity ? await openCachedFile(identity, access.notify, access.limit) : undefined;
   const source = new StreamSource({ url, told, again, access, cached });
   try {
     await source.open(response);
@@ -66,6 +66,7 @@ class StreamSource {
   #last = Promise.resolve();
   /** Whether it has been said that the whole file is downloaded. */
   #isAnnounced = false;
+  downloaded = 0;
 
   /**
    * @param {{
@@ -112,8 +113,15 @@ class StreamSource {
     this.#wanted = groupReads(reads).sort((a, b) => a.offset - b.offset);
   }
 
+  /** All of the file, unless everything is kept. @param {Range[]} reads */
+  async toDownload(reads) {
+    const kept = await Promise.all(groupReads(reads).map(({ offset, length }) => this.#cached?.keeps(offset, length)));
+    return kept.every(Boolean) ? 0 : this.length;
+  }
+
   /** Lets go of the stream and of what was put aside. A later read begins again. */
   release() {
+    this.#cached?.release();
     this.#ahead.clear();
     this.#reading.abort();
     this.#reading = new AbortController();
@@ -218,6 +226,7 @@ class StreamSource {
     if (!next?.value) return false;
     const begin = this.#position;
     this.#position += next.value.length;
+    this.downloaded += next.value.length;
     for (const { offset, length } of this.#wanted) {
       if (offset >= this.#position) break;
       const [from, to] = [Math.max(offset, begin), Math.min(offset + length, this.#position)];

@@ -25,7 +25,7 @@ export async function openTemporary() {
  * @param {(name: string) => Promise<void>} task
  */
 export async function forEachAbandoned(task) {
-  const { locks } = navigator;
+  const locks = globalThis.navigator?.locks;
   if (!locks) return;
   for (const name of await folderNames()) {
     if (name.startsWith(PREFIX)) await locks.request(name, { ifAvailable: true }, (lock) => (lock ? task(name) : undefined));
@@ -41,6 +41,6 @@ function lock(name) {
   return new Promise((resolve) => {
     const isHeld = () => new Promise((/** @type {(value: void) => void} */ unlock) => resolve(unlock));
     // Pages that may not have locks do without.
-    Promise.resolve(navigator.locks?.request(name, isHeld)).then(() => resolve(() => {}), () => resolve(() => {}));
+    Promise.resolve(globalThis.navigator?.locks?.request(name, isHeld)).then(() => resolve(() => {}), () => resolve(() => {}));
   });
 }

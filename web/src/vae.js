@@ -53,6 +53,10 @@ class Model {
   destroy() {
     return this.#loaded.destroy();
   }
+
+  [Symbol.asyncDispose]() {
+    return this.destroy();
+  }
 }
 
 /** @implements {PublicDecoder} @typedef {import('./index.js').Decoder} PublicDecoder */

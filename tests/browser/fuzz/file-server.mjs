@@ -12,10 +12,11 @@
 
 /**
  * How a server treats a file: `ranges` whether it has them, `type` whose origin it is, `exposes` what a page of another origin may read,
- * `tellsLength` whether whole answers say how long they are, `isCompressed` whether they come compressed.
+ * `tellsLength` whether whole answers say how long they are, `isCompressed` whether they come compressed, `redirects` whether they come from another address, which holds
+ * for a while.
  * @typedef {{
  *   ranges: boolean, type: 'basic' | 'cors', exposes: { etag: boolean, range: boolean, encoding: boolean }, tellsLength: boolean, isCompressed: boolean,
- *   validators: 'strong' | 'weak' | 'modified' | 'both' | 'none', lengthByHead: boolean,
+ *   validators: 'strong' | 'weak' | 'modified' | 'both' | 'none', lengthByHead: boolean, redirects: boolean,
  * }} Manners
  */
 
@@ -24,11 +25,16 @@ const FAULTS = /** @type {const} */ ([
   'network', 'status', 'page', 'short', 'long', 'breaks', 'range-syntax', 'range-shift', 'range-total', 'whole', 'multipart', 'stall', 'stall-in-body',
 ]);
 
+/** Where redirects lead. */
+const ELSEWHERE = 'https://elsewhere.test/signed';
+
 const STATUSES = [201, 204, 301, 304, 400, 401, 403, 404, 408, 410, 412, 416, 429, 429, 500, 502, 503, 503, 504];
 
 /** What `fetch` resolves with, as far as it is used. */
 class Answer {
   statusText = '';
+  redirected = false;
+  url = '';
 
   /**
    * @param {number} status
@@ -104,7 +110,15 @@ export class FileServer {
   }
 
   /** @type {(url: URL | string, options: { method?: string, headers?: Record<string, string>, signal?: AbortSignal }) => Promise<Answer>} */
-  fetch = async (url, { method = 'GET', headers = {}, signal = new AbortController().signal }) => {
+  fetch = async (url, options) => {
+    const isElsewhere = `${url}` === ELSEWHERE;
+    if (isElsewhere && this.#random.chance(0.2)) return new Answer(403, new Headers(), null, this.manners.type);
+    const answer = await this.#fetch(options);
+    return this.manners.redirects && !isElsewhere ? Object.assign(answer, { redirected: true, url: ELSEWHERE }) : answer;
+  };
+
+  /** @param {{ method?: string, headers?: Record<string, string>, signal?: AbortSignal }} options @returns {Promise<Answer>} */
+  async #fetch({ method = 'GET', headers = {}, signal = new AbortController().signal }) {
     this.requests += 1;
     signal.throwIfAborted();
     const fault = this.#random.chance(this.faults) ? this.#random.pick(FAULTS) : 'none';
@@ -120,7 +134,7 @@ export class FileServer {
       return this.#answer(416, { 'Content-Range': `bytes */${this.version.bytes.length}` }, new Uint8Array(), signal);
     }
     return this.#part(range, fault, signal);
-  };
+  }
 
   #showsEtag() {
     return this.manners.validators !== 'none' && this.manners.validators !== 'modified' && (this.manners.type === 'basic' || this.manners.exposes.etag);
@@ -286,5 +300,6 @@ export function someManners(random) {
     isCompressed: random.chance(0.2),
     validators: random.pick(['strong', 'weak', 'modified', 'both', 'none']),
     lengthByHead: random.chance(0.8),
+    redirects: random.chance(0.3),
   };
 }

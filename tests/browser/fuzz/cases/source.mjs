@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict';
 
-import { cacheUsage, clearCache } from '../../../../web/src/cache.js';
+import { cachedFiles, cacheUsage, clearCache } from '../../../../web/src/cache.js';
 import { Access, openSource } from '../../../../web/src/sources.js';
 import { MemoryFolder } from '../folders.mjs';
 import { FileServer, someManners } from '../file-server.mjs';
@@ -27,6 +27,7 @@ export async function readsOfAFile(world) {
     await new Visit(world, server, keeps).run();
     // Nothing is under way any more: what is kept now stays.
     await settled(world, server, new AbortController(), cacheUsage());
+    await settled(world, server, new AbortController(), cachedFiles());
     checkCache(world.root, server);
     if (random.chance(0.3)) server.change();
   }
@@ -72,6 +73,7 @@ class Visit {
   async #turn(source) {
     const { random } = this.#world;
     const ranges = someRanges(random, source.length);
+    if (random.chance(0.2)) await this.#checkDownload(source, ranges);
     if (random.chance(0.7)) source.expect?.(ranges);
     if (random.chance(0.5)) {
       for (const range of ranges) await this.#read(source, range);
@@ -82,6 +84,13 @@ class Visit {
     }
     if (random.chance(0.3)) this.#release(source);
     if (random.chance(0.1)) this.#server.change();
+  }
+
+  /** Whatever is downloaded is part of the file, and what is counted does not stop the reads. @param {Source} source @param {Range[]} ranges */
+  async #checkDownload(source, ranges) {
+    const bytes = await this.#outcome(source.toDownload?.(ranges) ?? Promise.resolve(0));
+    const most = ranges.reduce((sum, { length }) => sum + length, source.length);
+    assert.ok(bytes === undefined || (bytes >= 0 && bytes <= most), `${bytes} bytes to download of ${source.length}`);
   }
 
   /** @param {Source} source */

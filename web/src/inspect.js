@@ -1,0 +1,80 @@
+// @ts-check
+// What a model is, by the headers of its files, and what loading it would download. No device, no weights.
+
+import { wgvaeError } from './errors.js';
+import { guarded } from './listener.js';
+import { openFiles, readsOf } from './model.js';
+import { orAborted } from './queue.js';
+import { Access } from './sources.js';
+import { startWasm } from './wasm.js';
+
+/** @typedef {import('./sources.js').Source} Source */
+
+/**
+ * @param {import('./index.js').InspectOptions} options
+ * @returns {Promise<import('./index.js').Inspection>}
+ */
+export async function inspect(options) {
+  const callers = options.signal ?? new AbortController().signal;
+  callers.throwIfAborted();
+  try {
+    const wasm = await orAborted(startWasm(options.wasm), callers);
+    const signal = AbortSignal.any([callers, wasm.broken]);
+    return await orAborted(look(wasm, options, signal), signal);
+  } catch (error) {
+    throw wgvaeError(error);
+  }
+}
+
+/**
+ * @param {import('./wasm.js').Wasm} wasm
+ * @param {import('./index.js').InspectOptions} options
+ * @param {AbortSignal} signal
+ */
+async function look(wasm, options, signal) {
+  const access = new Access(signal, guarded(options.onNotice), options.cache ?? false, options.fetch);
+  const { text, sources, commit } = await openFiles(options, access);
+  const headers = sources.map(remembering);
+  const open = async (/** @type {string} */ direction) => {
+    try {
+      const checkpoint = await wasm.Checkpoint.open(headers, text, options.family, direction, options.clips ?? false);
+      const [info, reads] = [checkpoint.info(), checkpoint.reads()];
+      checkpoint.free();
+      return { info, facts: await factsOf(reads, sources) };
+    } catch (/** @type {any} */ error) {
+      signal.throwIfAborted();
+      const unusable = error.tensors ? null : error.message;
+      return { error, facts: { possible: false, missing: error.tensors ?? [], unusable, weight_bytes: 0, download_bytes: 0 } };
+    }
+  };
+  try {
+    const [decode, encode] = [await open('decode'), await open('encode')];
+    const info = decode.info ?? encode.info;
+    // What can do neither is no model.
+    if (!info) throw decode.error;
+    return { ...info, commit, decode: decode.facts, encode: encode.facts };
+  } finally {
+    for (const source of sources) source.release?.();
+  }
+}
+
+/**
+ * @param {import('./model.js').Read[]} reads
+ * @param {Source[]} sources
+ */
+async function factsOf(reads, sources) {
+  const downloads = await Promise.all(sources.map((source, index) => source.toDownload?.(readsOf(reads, index)) ?? 0));
+  const sum = (/** @type {number[]} */ numbers) => numbers.reduce((total, number) => total + number, 0);
+  return { possible: true, missing: [], unusable: null, weight_bytes: sum(reads.map(({ length }) => length)), download_bytes: sum(downloads) };
+}
+
+/**
+ * A source whose reads are done once each: both directions read the headers.
+ * @param {Source} source
+ */
+function remembering(source) {
+  /** @type {Record<string, Promise<Uint8Array>>} */
+  const reads = {};
+  const read = (/** @type {number} */ offset, /** @type {number} */ length) => (reads[`${offset}-${length}`] ??= source.read(offset, length));
+  return { name: source.name, length: source.length, read };
+}

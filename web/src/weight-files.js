@@ -1,0 +1,50 @@
+// @ts-check
+// Which of the files in a folder are a model's weights: the choice of the command line (src/io/weight_files.rs).
+
+import { WgvaeError } from './errors.js';
+
+/** Weight files in diffusers' folders, without the ending. */
+const STEM = 'diffusion_pytorch_model';
+
+/** Endings of the weights, whole or as the index of shards. */
+const PLAIN = ['.safetensors', '.safetensors.index.json'];
+const FP16 = ['.fp16.safetensors', '.fp16.safetensors.index.json', '.safetensors.index.fp16.json'];
+
+/**
+ * The weight files or the index to open, of a folder with files `names`.
+ * @param {string} folder for errors
+ * @param {string[]} names
+ * @param {'fp16'} [variant] without it the plain ones, or those if there are no others
+ */
+export function weightFiles(folder, names, variant) {
+  const fail = (/** @type {string} */ problem) => new WgvaeError('format', `${folder}: ${problem}`);
+  const standard = (variant ? FP16 : [...PLAIN, ...FP16]).map((ending) => STEM + ending).find((name) => names.includes(name));
+  if (standard) return [standard];
+  if (variant) throw fail(`no ${STEM}.fp16.safetensors in this folder`);
+  const weights = names.filter((name) => /.\.safetensors$/i.test(name)).sort();
+  const [first, second] = weights;
+  if (weights.length === 1) return weights;
+  // The halves of one model, as TAESD's are.
+  if (weights.length === 2 && second.includes('encoder') && second.replaceAll('encoder', 'decoder') === first) return [second, first];
+  if (second) throw fail(`${weights.length} .safetensors files and none is ${STEM}.safetensors: name one of them (${first}, ${second}, ...)`);
+  const pickle = names.find((name) => /.\.(bin|ckpt|pt|pth)$/i.test(name));
+  throw fail(pickle ? `${pickle} is a Python pickle, which can run code when opened: convert it to .safetensors` : 'no .safetensors file in this folder');
+}
+
+/**
+ * The files that the index of a model in shards lists, each once. None leads out of the index's folder.
+ * @param {string} file for errors
+ * @param {string} text
+ */
+export function shardNames(file, text) {
+  let index;
+  try {
+    index = JSON.parse(text);
+  } catch {
+    // What follows says so.
+  }
+  const names = [...new Set(Object.values(index?.weight_map ?? {}))].sort();
+  const isPlain = (/** @type {unknown} */ name) => typeof name === 'string' && !/[/\\]|^\.{0,2}$/.test(name);
+  if (names.length === 0 || !names.every(isPlain)) throw new WgvaeError('format', `${file}: no index of shards that are files beside it`);
+  return /** @type {string[]} */ (names);
+}
