@@ -29,6 +29,17 @@ const CASES: [(DeviceKind, Output, u64, u32); 6] = [
 /// None that a plan for a whole device can have.
 #[doc(hidden)]
 pub fn every_variant(storage: Storage) -> Result<BTreeSet<Variant>> {
+    let mut variants = variants_for(DeviceKind::Cpu, storage)?;
+    variants.append(&mut variants_for(DeviceKind::Gpu, storage)?);
+    Ok(variants)
+}
+
+/// The variants of [`every_variant`] that plans for devices of `wanted` kind ask for.
+///
+/// # Errors
+/// None that a plan for a whole device can have.
+#[doc(hidden)]
+pub fn variants_for(wanted: DeviceKind, storage: Storage) -> Result<BTreeSet<Variant>> {
     let mut configs: Vec<AutoencoderConfig> = FAMILIES.iter().map(|family| family.config()).collect();
     configs.extend([
         odd_network(&[8], 4, true),
@@ -38,7 +49,7 @@ pub fn every_variant(storage: Storage) -> Result<BTreeSet<Variant>> {
     ]);
     let mut variants = BTreeSet::new();
     for config in &configs {
-        for (kind, output, chunk, size) in CASES {
+        for (kind, output, chunk, size) in CASES.into_iter().filter(|(kind, ..)| *kind == wanted) {
             let latents = Size { width: size, height: size };
             let graphs = graphs(config, latents, output);
             for limits in [DeviceLimits::webgpu_default(), roomy()] {
