@@ -71,7 +71,7 @@ pub mod internals {
     pub use crate::io::{clips, convert, names, npy, safetensors};
     pub use crate::model::config;
     pub use crate::quality;
-    pub use crate::vae::{compile_all, every_variant, odd_network, scale_latents};
+    pub use crate::vae::{compile_all, every_variant, odd_network, scale_latents, variants_for};
 }
 
 /// Compiles the README's example.

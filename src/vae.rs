@@ -29,7 +29,7 @@ pub use self::clip::Clip;
 pub(crate) use self::clip_parts::ClipState;
 pub use self::clip_plans::{ClipPlans, plan_clip_decode, plan_clip_encode};
 pub use self::encode::Encoded;
-pub use self::every_kernel::{compile_all, every_variant, odd_network};
+pub use self::every_kernel::{compile_all, every_variant, odd_network, variants_for};
 pub use self::fallback::Fallback;
 pub use self::images::Images;
 pub use self::latents::Latents;

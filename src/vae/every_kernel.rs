@@ -13,16 +13,16 @@ use crate::model::networks::{decoder, encoder, part_of_decoder, part_of_encoder}
 use crate::plan::{ChannelOrder, Output, Plan, PlanOptions};
 use crate::tensor::{Bytes, Size, Storage};
 
-/// What plans are made for, to meet every variant: kind of device and its vendor, output, size of chunks, latents a side.
-const CASES: [(DeviceKind, Vendor, Output, u64, u32); 7] = [
-    (DeviceKind::Cpu, Vendor::Other, Output::Rgba8, 64 << 20, 8),
-    (DeviceKind::Cpu, Vendor::Other, Output::Raw, 1 << 20, 33),
-    (DeviceKind::Gpu, Vendor::Other, Output::Rgba8, 64 << 20, 64),
-    (DeviceKind::Gpu, Vendor::Other, Output::Raw, 4 << 20, 13),
-    (DeviceKind::Gpu, Vendor::Nvidia, Output::Raw, 4 << 20, 13),
-    (DeviceKind::Gpu, Vendor::Arm, Output::Picture(ChannelOrder::Rgba), 64 << 20, 8),
-    (DeviceKind::Gpu, Vendor::Other, Output::Picture(ChannelOrder::Bgra), 64 << 20, 8),
+/// What plans are made for, to meet every variant: output, size of chunks, latents a side.
+const CPU_CASES: &[(Output, u64, u32)] = &[(Output::Rgba8, 64 << 20, 8), (Output::Raw, 1 << 20, 33)];
+const GPU_CASES: &[(Output, u64, u32)] = &[
+    (Output::Rgba8, 64 << 20, 64),
+    (Output::Raw, 4 << 20, 13),
+    (Output::Picture(ChannelOrder::Rgba), 64 << 20, 8),
+    (Output::Picture(ChannelOrder::Bgra), 64 << 20, 8),
 ];
+/// A vendor of each kind of tile.
+const TILES: [Vendor; 3] = [Vendor::Other, Vendor::Nvidia, Vendor::Arm];
 
 /// All variants of all plans in `storage`: published families and odd networks, kinds of devices, outputs, limits, sizes.
 ///
@@ -30,6 +30,19 @@ const CASES: [(DeviceKind, Vendor, Output, u64, u32); 7] = [
 /// None that a plan for a whole device can have.
 #[doc(hidden)]
 pub fn every_variant(storage: Storage) -> Result<BTreeSet<Variant>> {
+    let mut variants = variants_for(DeviceKind::Cpu, Vendor::Other, storage)?;
+    for vendor in TILES {
+        variants.append(&mut variants_for(DeviceKind::Gpu, vendor, storage)?);
+    }
+    Ok(variants)
+}
+
+/// The variants of [`every_variant`] that plans for devices of this kind and vendor ask for.
+///
+/// # Errors
+/// None that a plan for a whole device can have.
+#[doc(hidden)]
+pub fn variants_for(kind: DeviceKind, vendor: Vendor, storage: Storage) -> Result<BTreeSet<Variant>> {
     let mut configs: Vec<AutoencoderConfig> = FAMILIES.iter().map(|family| family.config()).collect();
     configs.extend([
         odd_network(&[8], 4, true),
@@ -37,9 +50,10 @@ pub fn every_variant(storage: Storage) -> Result<BTreeSet<Variant>> {
         odd_network(&[16, 32, 64, 64], 8, true),
         odd_network(&[20, 40], 4, true),
     ]);
+    let cases = if kind == DeviceKind::Cpu { CPU_CASES } else { GPU_CASES };
     let mut variants = BTreeSet::new();
     for config in &configs {
-        for (kind, vendor, output, chunk, size) in CASES {
+        for &(output, chunk, size) in cases {
             let latents = Size { width: size, height: size };
             let graphs = graphs(config, latents, output);
             for limits in [DeviceLimits::webgpu_default(), roomy()] {

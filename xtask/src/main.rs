@@ -4,7 +4,8 @@
 mod browser;
 mod command;
 mod install;
-mod lavapipe;
+mod isa;
+mod mesa;
 mod paths;
 mod python;
 mod steps;
@@ -62,6 +63,12 @@ enum Task {
         #[arg(long)]
         plain: bool,
     },
+    /// Compiles every kernel by the drivers of GPUs that are not here, and compares registers, spills and instructions with benches/results/isa.json.
+    Isa {
+        /// Passed on to tools/isa: `--accept` writes the table anew, `--help` says what else there is.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<OsString>,
+    },
     /// Builds dist/ and compares with onnxruntime-web in a browser.
     BenchBrowser {
         /// Passed on to benches/browser/run.mjs.
@@ -90,6 +97,7 @@ fn run(task: Task) -> Result<()> {
         Task::Serve { port, open } => web::serve(port, open),
         Task::TestBrowser { names } => steps::test_browser(&names),
         Task::TestPython { plain } => steps::test_python(plain),
+        Task::Isa { arguments } => isa::run(&arguments),
         Task::BenchBrowser { arguments } => browser::bench(&arguments),
     }
 }

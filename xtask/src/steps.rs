@@ -7,13 +7,13 @@ use anyhow::Result;
 
 use crate::command::{cargo, output, run};
 use crate::install::{ensure_adapter, ensure_component};
-use crate::lavapipe::Lavapipe;
+use crate::mesa::{Mesa, Suite};
 use crate::paths::wgvae;
 use crate::times::Times;
-use crate::{browser, python, wasm, web};
+use crate::{browser, isa, python, wasm, web};
 
 /// What every command of the tests selects: the same packages with the same features, so that each dependency is compiled once. Not this program, which is running.
-const SELECTION: [&str; 6] = ["--release", "--workspace", "--exclude", "xtask", "--features", "wgvae/cli"];
+pub(crate) const SELECTION: [&str; 6] = ["--release", "--workspace", "--exclude", "xtask", "--features", "wgvae/cli"];
 
 /// Tests of devices that also run on the system's own CPU driver where most run on a newer one, as do all of the command line: each kernel alone, and small decodes in both precisions.
 const ON_ANY_DRIVER: [&str; 3] = ["kernels::", "pictures_are_within_one_level", "a_stream_beyond_half_precision"];
@@ -54,6 +54,9 @@ pub(crate) fn test(full: bool) -> Result<()> {
         run(selected("test").arg("--doc"))
     })?;
     times.step("tests on a device", || test_devices(full))?;
+    if full {
+        times.step("machine code", isa::test)?;
+    }
     times.step("Python", python::test)?;
     times.step("documentation", || run(selected("doc").arg("--no-deps").env("RUSTDOCFLAGS", "-D warnings")))?;
     times.step("page and package", web::build)?;
@@ -105,13 +108,15 @@ fn test_devices(full: bool) -> Result<()> {
 }
 
 /// A CPU driver that is faster than what the tests would get. None where they would get a GPU, or what the user has chosen.
-fn newer_driver() -> Option<Lavapipe> {
+fn newer_driver() -> Option<Mesa> {
     let adapters = output(Command::new(wgvae()).arg("adapters").env("RUST_LOG", "off")).ok()?;
     let best = adapters.split("\n1:").next()?;
     if std::env::var_os("VK_DRIVER_FILES").is_some() || !best.contains("llvmpipe") {
         return None;
     }
-    Lavapipe::newest().filter(|driver| {
+    let newest = Mesa::newest(Suite::Testing);
+    let newest = newest.inspect_err(|error| eprintln!("xtask: no newer CPU driver, the system's will do: {error:#}"));
+    newest.ok().filter(|driver| {
         let starts = driver.starts(&wgvae(), "adapters");
         if !starts {
             eprintln!("xtask: no newer CPU driver, the system's will do: programs do not start with what was unpacked");

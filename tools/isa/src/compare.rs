@@ -1,0 +1,93 @@
+//! What is held against a kernel: what got worse since the table was accepted.
+
+use crate::figures::Figures;
+use crate::table::Table;
+
+/// Instructions may grow by one in so many.
+const MORE_INSTRUCTIONS: u32 = 20;
+
+/// What a comparison found.
+#[derive(Debug, Default)]
+pub(crate) struct Findings {
+    /// What must not be: a line for each.
+    pub(crate) worse: Vec<String>,
+    /// Kernels with a figure that got better and none that got worse.
+    pub(crate) better: usize,
+    /// What is in the old table alone, a line for each.
+    pub(crate) gone: Vec<String>,
+}
+
+/// Compares all rows of `new` with those of `old`, on the devices that both have.
+pub(crate) fn compare(new: &Table, old: &Table) -> Findings {
+    let mut findings = Findings::default();
+    for (device, rows) in &new.devices {
+        let old_rows = old.devices.get(device);
+        for (kernel, row) in rows {
+            let old_row = old_rows.and_then(|rows| rows.get(kernel));
+            for (face, new, old) in [
+                ("native", row.native, old_row.and_then(|row| row.native)),
+                ("firefox", row.firefox, old_row.and_then(|row| row.firefox)),
+            ] {
+                let Some(new) = new else { continue };
+                let found = worse(&new, old.as_ref());
+                findings.better += usize::from(found.is_empty() && old.is_some_and(|old| is_better(&new, &old)));
+                findings.worse.extend(found.iter().map(|what| format!("{device}: {kernel}, {face}: {what}")));
+            }
+        }
+        let gone = old_rows.into_iter().flatten().filter(|(kernel, _)| !rows.contains_key(*kernel));
+        findings.gone.extend(gone.map(|(kernel, _)| format!("{device}: {kernel}")));
+    }
+    findings
+}
+
+/// What is wrong with a kernel. `old` is what it was, none where it is new.
+fn worse(new: &Figures, old: Option<&Figures>) -> Vec<String> {
+    let mut found = Vec::new();
+    if new.spills > 0 {
+        found.push(format!("{} spills, expected none", new.spills));
+    }
+    let Some(old) = old else {
+        found.push("not in the table".to_owned());
+        return found;
+    };
+    if new.scratch > old.scratch {
+        found.push(format!("{} bytes of scratch, expected at most {}", new.scratch, old.scratch));
+    }
+    if new.occupancy < old.occupancy {
+        found.push(format!("occupancy {}, expected at least {}", new.occupancy, old.occupancy));
+    }
+    let most = old.instructions + old.instructions / MORE_INSTRUCTIONS;
+    if new.instructions > most {
+        found.push(format!("{} instructions, expected at most {most}", new.instructions));
+    }
+    found
+}
+
+fn is_better(new: &Figures, old: &Figures) -> bool {
+    new.spills < old.spills || new.occupancy > old.occupancy || new.instructions < old.instructions
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn figures(occupancy: u32, spills: u32, instructions: u32) -> Figures {
+        Figures::from([64, occupancy, spills, 0, instructions, 10])
+    }
+
+    #[test]
+    fn what_stays_passes() {
+        let old = figures(16, 3, 1000);
+        assert!(worse(&old, Some(&old)).is_empty() || !KNOWN_SPILLS_PASS);
+        assert!(worse(&figures(20, 0, 1050), Some(&figures(16, 0, 1000))).is_empty());
+    }
+
+    #[test]
+    fn what_gets_worse_is_told() {
+        let old = figures(16, 0, 1000);
+        assert_eq!(worse(&figures(16, 1, 1000), Some(&old)), ["1 spills, expected at most 0"]);
+        assert_eq!(worse(&figures(12, 0, 1000), Some(&old)), ["occupancy 12, expected at least 16"]);
+        assert_eq!(worse(&figures(16, 0, 1051), Some(&old)), ["1051 instructions, expected at most 1050"]);
+        assert_eq!(worse(&old, None), ["not in the table"]);
+    }
+}

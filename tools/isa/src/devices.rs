@@ -1,0 +1,90 @@
+//! The devices that are compiled for, none of which is here: Mesa's drivers find them where a shim answers for the kernel's side.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use wgvae::Vendor;
+
+/// Who made a device: whose names statistics have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Maker {
+    Amd,
+    Nvidia,
+    Intel,
+    Qualcomm,
+    Apple,
+}
+
+impl Maker {
+    /// What plans for its devices are made for.
+    pub(crate) fn vendor(self) -> Vendor {
+        match self {
+            Self::Amd => Vendor::Amd,
+            Self::Nvidia => Vendor::Nvidia,
+            Self::Intel => Vendor::Intel,
+            Self::Qualcomm => Vendor::Qualcomm,
+            Self::Apple => Vendor::Apple,
+        }
+    }
+}
+
+/// One device, and how a driver is made to see it.
+#[derive(Debug)]
+pub(crate) struct Device {
+    /// What the command line and the tables call it.
+    pub(crate) id: &'static str,
+    /// What people call it.
+    pub(crate) name: &'static str,
+    pub(crate) maker: Maker,
+    /// The environment variable by which a shim is told which device to be, and its value.
+    tell: (&'static str, &'static str),
+}
+
+/// One of each architecture that users have, as far as there are drivers and shims. Mesa's compilers for NVIDIA and Apple are not the vendors' own.
+pub(crate) const DEVICES: [Device; 8] = [
+    Device { id: "navi31", name: "AMD RX 7900 XTX (RDNA3)", maker: Maker::Amd, tell: ("AMDGPU_GPU_ID", "navi31") },
+    Device { id: "gfx1201", name: "AMD RX 9070 (RDNA4)", maker: Maker::Amd, tell: ("AMDGPU_GPU_ID", "gfx1201") },
+    Device { id: "ada", name: "NVIDIA RTX 40 (Ada), by NVK", maker: Maker::Nvidia, tell: ("NOUVEAU_CHIPSET", "192") },
+    Device {
+        id: "blackwell",
+        name: "NVIDIA RTX 50 (Blackwell), by NVK",
+        maker: Maker::Nvidia,
+        tell: ("NOUVEAU_CHIPSET", "1b2"),
+    },
+    Device { id: "b580", name: "Intel Arc B580 (Xe2)", maker: Maker::Intel, tell: ("XE_ID", "e20b") },
+    Device { id: "xe-lpg", name: "Intel Meteor Lake (Xe-LPG)", maker: Maker::Intel, tell: ("XE_ID", "7d55") },
+    Device { id: "adreno750", name: "Qualcomm Adreno 750", maker: Maker::Qualcomm, tell: ("FD_GPU_ID", "750") },
+    Device { id: "m1", name: "Apple M1, by Honeykrisp", maker: Maker::Apple, tell: ("ASAHI_GPU", "") },
+];
+
+impl Device {
+    /// `program`, on Mesa's loader and this device's driver. `mesa` is the folder into which `cargo xtask isa` has unpacked both.
+    pub(crate) fn command(&self, mesa: &Path, program: &Path) -> Command {
+        let libraries = mesa.join("root/usr/lib/x86_64-linux-gnu");
+        let (driver, shim) = self.driver();
+        let shim = if self.maker == Maker::Intel { mesa.join(shim) } else { libraries.join(shim) };
+        let mut command = Command::new(libraries.join("ld-linux-x86-64.so.2"));
+        command.arg("--library-path").arg(&libraries).arg("--preload").arg(shim).arg(program);
+        command
+            .env("VK_DRIVER_FILES", manifest(mesa, driver))
+            .env(self.tell.0, self.tell.1)
+            .env("MESA_SHADER_CACHE_DISABLE", "true")
+            .env("INTEL_XE_IGNORE_EXPERIMENTAL_WARNING", "1");
+        command
+    }
+
+    /// The driver's name, and the shim's file. There is none of Intel's in Debian: `xe_shim.c` is ours.
+    fn driver(&self) -> (&'static str, &'static str) {
+        match self.maker {
+            Maker::Amd => ("radeon", "libamdgpu_noop_drm_shim.so"),
+            Maker::Nvidia => ("nouveau", "libnouveau_noop_drm_shim.so"),
+            Maker::Intel => ("intel", "libxe_shim.so"),
+            Maker::Qualcomm => ("freedreno", "libfreedreno_noop_drm_shim.so"),
+            Maker::Apple => ("asahi", "libasahi_noop_drm_shim.so"),
+        }
+    }
+}
+
+fn manifest(mesa: &Path, driver: &str) -> PathBuf {
+    mesa.join(format!("{driver}.json"))
+}

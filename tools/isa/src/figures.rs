@@ -1,0 +1,84 @@
+//! What is kept of all that a driver says: the same few figures for every device.
+
+use serde::{Deserialize, Serialize};
+
+use crate::devices::Maker;
+use crate::driver::Compiled;
+
+/// The machine code of one kernel on one device. More occupancy is better, less of everything else.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "[u32; 6]", into = "[u32; 6]")]
+pub(crate) struct Figures {
+    /// Vector registers of an invocation, in the device's own unit.
+    pub(crate) registers: u32,
+    /// How much runs at once, in the device's own unit: see [`units`].
+    pub(crate) occupancy: u32,
+    /// Stores of registers to memory for which there was no room: instructions, not bytes.
+    pub(crate) spills: u32,
+    /// Bytes of memory of an invocation, for spills and for arrays with indices that are not constant. Adreno's driver does not tell.
+    pub(crate) scratch: u32,
+    /// Instructions in all, loops counted once.
+    pub(crate) instructions: u32,
+    /// Processor time that compiling took.
+    pub(crate) milliseconds: u32,
+}
+
+/// Names of the figures, as they lie in a file.
+pub(crate) const COLUMNS: [&str; 6] =
+    ["registers", "occupancy", "spills", "scratch bytes", "instructions", "compiled in ms"];
+
+impl From<[u32; 6]> for Figures {
+    fn from([registers, occupancy, spills, scratch, instructions, milliseconds]: [u32; 6]) -> Self {
+        Self { registers, occupancy, spills, scratch, instructions, milliseconds }
+    }
+}
+
+impl From<Figures> for [u32; 6] {
+    fn from(figures: Figures) -> Self {
+        let Figures { registers, occupancy, spills, scratch, instructions, milliseconds } = figures;
+        [registers, occupancy, spills, scratch, instructions, milliseconds]
+    }
+}
+
+impl Figures {
+    /// Reads them by the names that the driver of this maker's devices has for them.
+    pub(crate) fn new(maker: Maker, compiled: &Compiled) -> Self {
+        let read = |name: &str| whole(compiled.statistics.get(name).copied().unwrap_or_default());
+        let [registers, occupancy, spills, scratch, instructions] = names(maker).map(read);
+        Self {
+            registers,
+            occupancy: if maker == Maker::Intel { compiled.subgroup } else { occupancy },
+            spills,
+            scratch,
+            instructions,
+            milliseconds: whole(compiled.milliseconds),
+        }
+    }
+}
+
+/// The statistics that are taken for registers, occupancy, spills, scratch and instructions. AMD's scalar registers spill into vector registers, not into memory: that is not counted.
+fn names(maker: Maker) -> [&'static str; 5] {
+    match maker {
+        Maker::Amd => ["VGPRs", "Subgroups per SIMD", "Spilled VGPRs", "Scratch size", "Instructions"],
+        Maker::Nvidia => ["Number of GPRs", "Max warps/SM", "Spills to memory", "SLM size", "Instruction count"],
+        Maker::Intel => ["Max live registers", "", "Spills", "Scratch Memory Size", "Instructions"],
+        Maker::Qualcomm => ["Registers used", "Max Waves Per Core", "STP Count", "", "Instruction Count"],
+        Maker::Apple => ["GPRs", "Threads", "Spills", "Scratch", "Instructions"],
+    }
+}
+
+/// What `registers` and `occupancy` count on devices of this maker.
+pub(crate) fn units(maker: Maker) -> &'static str {
+    match maker {
+        Maker::Amd => "registers: VGPRs; occupancy: subgroups a SIMD as the driver counts them, at most 32",
+        Maker::Nvidia => "registers: GPRs; occupancy: warps an SM, at most 48",
+        Maker::Intel => "registers: of 32 bytes, alive at once; occupancy: lanes of a subgroup, at most 32",
+        Maker::Qualcomm => "registers: of four f32; occupancy: waves a core, at most 16; scratch is not told",
+        Maker::Apple => "registers: of 16 bits, at most 256; occupancy: invocations a core, at most 1024",
+    }
+}
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "counts are small, and never negative")]
+fn whole(number: f64) -> u32 {
+    number.round().max(0.0) as u32
+}

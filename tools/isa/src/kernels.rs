@@ -1,0 +1,77 @@
+//! The kernels that plans for GPUs ask for, by a name for each.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Context, Result, anyhow, ensure};
+use wgvae::internals::variants_for;
+use wgvae::kernels::source::specialize;
+use wgvae::kernels::{Value, Variant, interface};
+use wgvae::{DeviceKind, Storage, Vendor};
+
+/// One kernel, ready to be compiled.
+pub(crate) struct Kernel {
+    /// The file, then what is set: `winograd_out ACCUMULATE MOMENTS f32`.
+    pub(crate) name: String,
+    pub(crate) text: String,
+    /// Storage buffers, which are bindings 1, 2, and so on.
+    pub(crate) buffers: u32,
+}
+
+/// All kernels of plans for GPUs of `vendor` whose name contains `part`, by name.
+pub(crate) fn kernels(vendor: Vendor, part: &str) -> Result<Vec<Kernel>> {
+    let mut found = BTreeMap::new();
+    for storage in [Storage::F32, Storage::F16, Storage::PackedF16] {
+        for variant in variants_for(DeviceKind::Gpu, vendor, storage)? {
+            let name = name(&variant);
+            if name.contains(part) {
+                let other = found.insert(name.clone(), variant.clone()).filter(|other| *other != variant);
+                ensure!(other.is_none(), "two variants are called {name}");
+            }
+        }
+    }
+    ensure!(!found.is_empty(), "no kernel's name contains {part:?}");
+    found.into_iter().map(|(name, variant)| kernel(name, &variant)).collect()
+}
+
+/// A file that is specialised already.
+pub(crate) fn from_file(path: &std::path::Path) -> Result<Kernel> {
+    let text = std::fs::read_to_string(path).with_context(|| format!("could not read {}", path.display()))?;
+    let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let buffers = u32::try_from(text.matches("var<storage").count())?;
+    Ok(Kernel { name, text, buffers })
+}
+
+fn kernel(name: String, variant: &Variant) -> Result<Kernel> {
+    let text = specialize(variant).map_err(|problem| anyhow!("{name}: {problem}"))?;
+    let buffers = u32::try_from(interface(variant.file).bindings.len())?;
+    Ok(Kernel { name, text, buffers })
+}
+
+/// What tells a variant from the others of its file. Flags that are off are left out, and types that are the stored one's.
+fn name(variant: &Variant) -> String {
+    let stored = variant.value("Stored").or(variant.value("Pair"));
+    let mut words = vec![variant.file.to_owned()];
+    for (name, value) in &variant.values {
+        match value {
+            Value::Bool(false) => {}
+            Value::Bool(true) => words.push((*name).to_owned()),
+            Value::U32(number) => words.push(format!("{name}={number}")),
+            Value::Type(_) if matches!(*name, "Stored" | "Pair") || Some(*value) == stored => {}
+            Value::Type(other) => words.push(format!("{name}={}", short(other))),
+        }
+    }
+    if let Some(Value::Type(stored)) = stored {
+        words.push(short(stored).to_owned());
+    }
+    words.join(" ")
+}
+
+/// How the three storages are called in tables.
+fn short(wgsl_type: &str) -> &str {
+    match wgsl_type {
+        "vec4<f32>" | "vec2<f32>" => "f32",
+        "vec4<f16>" | "vec2<f16>" => "f16",
+        "vec2<u32>" | "u32" => "packed",
+        other => other,
+    }
+}

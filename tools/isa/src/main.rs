@@ -1,0 +1,140 @@
+//! What real drivers make of every kernel, for devices that are not here: registers, occupancy, spills, instructions. `cargo xtask isa` unpacks the drivers and starts this.
+
+mod compare;
+mod devices;
+mod driver;
+mod figures;
+mod kernels;
+mod measure;
+mod report;
+mod spirv;
+mod table;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context, Result, bail, ensure};
+use clap::Parser;
+
+use crate::compare::compare;
+use crate::devices::{DEVICES, Device};
+use crate::measure::{Jobs, work};
+use crate::table::Table;
+
+/// The committed tables, from the repository's root: for this program, and for people.
+const TABLE: &str = "benches/results/isa.json";
+const REPORT: &str = "benches/results/isa.md";
+
+#[derive(Parser)]
+#[command(
+    name = "cargo xtask isa",
+    about = "Compiles every kernel for GPUs that are not here, and compares with benches/results/isa.json."
+)]
+struct Arguments {
+    /// Writes the tables in benches/results instead of comparing with them.
+    #[arg(long)]
+    accept: bool,
+    /// Only these devices.
+    #[arg(long)]
+    device: Vec<String>,
+    /// Only kernels whose name contains this. Prints their figures.
+    #[arg(long, default_value = "")]
+    only: String,
+    /// A specialised WGSL file in place of the kernels. Prints its figures.
+    #[arg(long, conflicts_with = "only")]
+    wgsl: Option<PathBuf>,
+    /// Leaves the machine code of each kernel in this folder.
+    #[arg(long)]
+    code: Option<PathBuf>,
+    /// The folder with the drivers.
+    #[arg(long, hide = true)]
+    mesa: Option<PathBuf>,
+    /// Compiles what comes on standard input for this device.
+    #[arg(long, hide = true)]
+    worker: Option<String>,
+}
+
+fn main() -> ExitCode {
+    match run(&Arguments::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("isa: error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(arguments: &Arguments) -> Result<()> {
+    if let Some(id) = &arguments.worker {
+        return work(device(id)?, arguments.code.as_deref());
+    }
+    let is_part = !arguments.device.is_empty() || !arguments.only.is_empty() || arguments.wgsl.is_some();
+    ensure!(!(is_part && arguments.accept), "a part of the table cannot be accepted");
+    let devices: Vec<&Device> = match arguments.device.as_slice() {
+        [] => DEVICES.iter().collect(),
+        ids => ids.iter().map(|id| device(id)).collect::<Result<_>>()?,
+    };
+    let old = Table::read(Path::new(TABLE))?;
+    let mut new = measure(arguments, &devices)?;
+    if arguments.accept {
+        new.keep_times(&old);
+        std::fs::write(TABLE, new.to_json()?)?;
+        std::fs::write(REPORT, report::markdown(&new))?;
+        eprintln!("isa: wrote {TABLE} and {REPORT}");
+        return Ok(());
+    }
+    if is_part {
+        print!("{}", report::plain(&new));
+    }
+    if arguments.wgsl.is_some() { Ok(()) } else { judge(&new, &old, arguments.only.is_empty()) }
+}
+
+fn device(id: &str) -> Result<&'static Device> {
+    let known = || DEVICES.map(|device| device.id).join(", ");
+    DEVICES.iter().find(|device| device.id == id).with_context(|| format!("no device {id:?}: there are {}", known()))
+}
+
+fn measure(arguments: &Arguments, devices: &[&Device]) -> Result<Table> {
+    let mesa = arguments.mesa.as_deref().context("expected --mesa: start this by `cargo xtask isa`")?;
+    if let Some(folder) = &arguments.code {
+        std::fs::create_dir_all(folder)?;
+    }
+    let mut table = Table::default();
+    for device in devices {
+        let kernels = match &arguments.wgsl {
+            Some(path) => vec![kernels::from_file(path)?],
+            None => kernels::kernels(device.maker.vendor(), &arguments.only)?,
+        };
+        let jobs = Jobs::new(&kernels)?;
+        eprintln!("isa: {} kernels for {}", kernels.len(), device.name);
+        let measured = jobs.measure(device, mesa, arguments.code.as_deref())?;
+        table.driver = measured.driver;
+        table.devices.insert(device.id.to_owned(), measured.rows);
+    }
+    Ok(table)
+}
+
+/// Prints what differs from the committed table. What got worse is an error, unless another compiler counted.
+fn judge(new: &Table, old: &Table, all: bool) -> Result<()> {
+    let findings = compare(new, old);
+    for line in &findings.worse {
+        eprintln!("isa: {line}");
+    }
+    if all {
+        findings.gone.iter().for_each(|line| eprintln!("isa: no longer there: {line}"));
+    }
+    if findings.better > 0 {
+        eprintln!("isa: better than in the table: {}; `cargo xtask isa --accept` keeps that", findings.better);
+    }
+    match findings.worse.len() {
+        0 => Ok(()),
+        count if new.driver == old.driver => bail!(
+            "{count} figures are worse than in {TABLE}. If that has to be, `cargo xtask isa --accept` writes it anew"
+        ),
+        count => bail!(
+            "{count} figures are worse than in {TABLE}, which is of {}; here is {}. `cargo xtask isa --accept` on an unchanged tree first tells what is the driver's",
+            old.driver,
+            new.driver
+        ),
+    }
+}

@@ -1,0 +1,126 @@
+//! The table for people: what matters at a glance, then everything.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use crate::devices::DEVICES;
+use crate::figures::{Figures, units};
+use crate::table::{Rows, Table};
+
+/// What the file says first.
+const HEAD: &str = "# What drivers make of every kernel
+
+Written by `cargo xtask isa --accept`; `cargo xtask isa` compares with it. No device was there: Mesa's drivers compile for a named one, and nothing runs. Sure are registers, occupancy,
+spills and workgroup memory; instructions rank variants of one kernel. Caches, memory and clocks are not seen. NVIDIA's and Apple's own compilers are others.
+";
+
+/// The whole table as Markdown.
+pub(crate) fn markdown(table: &Table) -> String {
+    let mut text = format!("{HEAD}\nCompilers: {}.\n", table.driver);
+    summary(&mut text, table);
+    for device in &DEVICES {
+        let Some(rows) = table.devices.get(device.id) else { continue };
+        let spilling = rows.values().filter(|row| row.native.is_some_and(|figures| figures.spills > 0)).count();
+        let _ = writeln!(
+            text,
+            "\n## {}\n\n`{}`; {}. {spilling} of {} kernels spill.\n",
+            device.name,
+            device.id,
+            units(device.maker),
+            rows.len()
+        );
+        text.push_str("| kernel | workgroup memory | registers | occupancy | spills | scratch | instructions | compiled in | in Firefox: registers | occupancy | spills | instructions |\n");
+        text.push_str("|---|---|---|---|---|---|---|---|---|---|---|---|\n");
+        for (kernel, row) in rows {
+            let _ =
+                writeln!(text, "| {kernel} | {} |{}{}", row.workgroup_bytes, native(row.native), firefox(row.firefox));
+        }
+    }
+    text
+}
+
+fn native(figures: Option<Figures>) -> String {
+    figures.map_or_else(
+        || " | | | | | |".to_owned(),
+        |Figures { registers, occupancy, spills, scratch, instructions, milliseconds }| {
+            format!(
+                " {registers} | {occupancy} | {} | {} | {instructions} | {milliseconds} ms |",
+                marked(spills),
+                marked(scratch)
+            )
+        },
+    )
+}
+
+fn firefox(figures: Option<Figures>) -> String {
+    figures.map_or_else(
+        || " | | | |".to_owned(),
+        |figures| {
+            format!(
+                " {} | {} | {} | {} |",
+                figures.registers,
+                figures.occupancy,
+                marked(figures.spills),
+                figures.instructions
+            )
+        },
+    )
+}
+
+/// Numbers that should be 0 catch the eye where they are not.
+fn marked(number: u32) -> String {
+    if number == 0 { String::new() } else { format!("**{number}**") }
+}
+
+/// The worst of all variants of each file, natively, device by device.
+fn summary(text: &mut String, table: &Table) {
+    let devices: Vec<_> = DEVICES.iter().filter_map(|device| Some((device, table.devices.get(device.id)?))).collect();
+    text.push_str("\nRegisters / occupancy of the worst variant of each kernel, and its spills:\n\n| kernel |");
+    devices.iter().for_each(|(device, _)| {
+        let _ = write!(text, " {} |", device.id);
+    });
+    let _ = writeln!(text, "\n|---|{}", "---|".repeat(devices.len()));
+    let mut files: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    for (_, rows) in &devices {
+        for (file, figures) in worst(rows) {
+            let spills = if figures.spills > 0 { format!(", **{} spills**", figures.spills) } else { String::new() };
+            let cell = format!("{} / {}{spills}", figures.registers, figures.occupancy);
+            files.entry(file).or_default().push(cell);
+        }
+    }
+    for (file, cells) in files {
+        let _ = writeln!(text, "| {file} | {} |", cells.join(" | "));
+    }
+}
+
+/// For each file the most registers, the least occupancy, the most spills of its variants.
+fn worst(rows: &Rows) -> BTreeMap<&str, Figures> {
+    let mut files: BTreeMap<&str, Figures> = BTreeMap::new();
+    for (kernel, row) in rows {
+        let (Some(file), Some(figures)) = (kernel.split(' ').next(), row.native) else { continue };
+        let worst = files.entry(file).or_insert(figures);
+        worst.registers = worst.registers.max(figures.registers);
+        worst.occupancy = worst.occupancy.min(figures.occupancy);
+        worst.spills = worst.spills.max(figures.spills);
+    }
+    files
+}
+
+/// A line for each kernel, device and face, for a terminal.
+pub(crate) fn plain(table: &Table) -> String {
+    let mut text = String::new();
+    for (device, rows) in &table.devices {
+        for (kernel, row) in rows {
+            for (face, figures) in [("native", row.native), ("firefox", row.firefox)] {
+                let Some(figures) = figures else { continue };
+                let Figures { registers, occupancy, spills, scratch, instructions, milliseconds } = figures;
+                let _ = writeln!(
+                    text,
+                    "{device:<10} {face:<8} registers {registers:<4} occupancy {occupancy:<5} spills {spills:<4} scratch {scratch:<5} instructions {instructions:<6} {milliseconds:>4} ms  workgroup memory {:<6} {kernel}",
+                    row.workgroup_bytes
+                );
+            }
+        }
+    }
+    text
+}

@@ -1,0 +1,49 @@
+//! What the drivers of GPUs that are not here make of the kernels: `tools/isa` does the work, on drivers that are unpacked here.
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context, Result};
+
+use crate::command::run as run_command;
+use crate::install::ensure_program;
+use crate::mesa::{Mesa, Suite};
+use crate::paths::target;
+use crate::steps::SELECTION;
+
+/// Fetches the drivers, builds `tools/isa`, and runs it with `arguments`.
+pub(crate) fn run(arguments: &[OsString]) -> Result<()> {
+    // Testing's of November 2026 does not know NVIDIA's newest.
+    let mesa = Mesa::newest(Suite::Unstable).context("there are no drivers to compile with")?;
+    build_shim(mesa.folder())?;
+    run_command(Command::new("cargo").arg("build").args(SELECTION).args(["--example", "isa"]))?;
+    let program = std::path::absolute(target().join("release/examples/isa"))?;
+    run_command(Command::new(program).arg("--mesa").arg(mesa.folder()).args(arguments))
+}
+
+/// The tests of `tools/isa`, then all kernels against the committed table. Elsewhere than on Debian there are no drivers: it says so.
+pub(crate) fn test() -> Result<()> {
+    if !Mesa::is_for_here() {
+        eprintln!("xtask: SKIPPED: kernels' machine code, which wants Debian's drivers for x86-64");
+        return Ok(());
+    }
+    run_command(Command::new("cargo").arg("test").args(SELECTION).args(["--example", "isa"]))?;
+    run(&[])
+}
+
+/// Debian has no shim for Intel's kernel driver.
+fn build_shim(mesa: &Path) -> Result<()> {
+    let headers = mesa.join("root/usr/include");
+    run_command(
+        Command::new(ensure_program(&["cc", "gcc", "clang"], "gcc", None)?)
+            .args(["-shared", "-fPIC", "-O1", "-Wall"])
+            .arg("-I")
+            .arg(headers.join("libdrm"))
+            .arg("-idirafter")
+            .arg(&headers)
+            .arg("tools/isa/xe_shim.c")
+            .arg("-o")
+            .arg(mesa.join("libxe_shim.so")),
+    )
+}
