@@ -5,6 +5,16 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
 
+/// What every command of the tests selects: the same packages with the same features, so that each dependency is compiled once. Not this program, which is running.
+const SELECTION: [&str; 6] = ["--release", "--workspace", "--exclude", "xtask", "--features", "wgvae/cli"];
+
+/// A cargo command for all packages.
+pub(crate) fn selected(task: &str) -> Command {
+    let mut command = Command::new("cargo");
+    command.arg(task).args(SELECTION);
+    command
+}
+
 /// Runs cargo from the repository's root.
 pub(crate) fn cargo(arguments: &[&str]) -> Result<()> {
     run(Command::new("cargo").args(arguments))

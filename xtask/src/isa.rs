@@ -6,18 +6,17 @@ use std::process::Command;
 
 use anyhow::{Context, Result};
 
-use crate::command::run as run_command;
+use crate::command::{run as run_command, selected};
 use crate::install::ensure_program;
 use crate::mesa::{Mesa, Suite};
 use crate::paths::target;
-use crate::steps::SELECTION;
 
 /// Fetches the drivers, builds `tools/isa`, and runs it with `arguments`.
 pub(crate) fn run(arguments: &[OsString]) -> Result<()> {
     // Testing's of November 2026 does not know NVIDIA's newest.
     let mesa = Mesa::newest(Suite::Unstable).context("there are no drivers to compile with")?;
     build_shim(mesa.folder())?;
-    run_command(Command::new("cargo").arg("build").args(SELECTION).args(["--example", "isa"]))?;
+    run_command(selected("build").args(["--example", "isa"]))?;
     let program = std::path::absolute(target().join("release/examples/isa"))?;
     run_command(Command::new(program).arg("--mesa").arg(mesa.folder()).args(arguments))
 }
@@ -28,7 +27,7 @@ pub(crate) fn test() -> Result<()> {
         eprintln!("xtask: SKIPPED: kernels' machine code, which wants Debian's drivers for x86-64");
         return Ok(());
     }
-    run_command(Command::new("cargo").arg("test").args(SELECTION).args(["--example", "isa"]))?;
+    run_command(selected("test").args(["--example", "isa"]))?;
     run(&[])
 }
 

@@ -5,15 +5,12 @@ use std::process::Command;
 
 use anyhow::Result;
 
-use crate::command::{cargo, output, run};
+use crate::command::{cargo, output, run, selected};
 use crate::install::{ensure_adapter, ensure_component};
 use crate::mesa::{Mesa, Suite};
 use crate::paths::wgvae;
 use crate::times::Times;
 use crate::{browser, isa, python, wasm, web};
-
-/// What every command of the tests selects: the same packages with the same features, so that each dependency is compiled once. Not this program, which is running.
-pub(crate) const SELECTION: [&str; 6] = ["--release", "--workspace", "--exclude", "xtask", "--features", "wgvae/cli"];
 
 /// Tests of devices that also run on the system's own CPU driver where most run on a newer one, as do all of the command line: each kernel alone, and small decodes in both precisions.
 const ON_ANY_DRIVER: [&str; 3] = ["kernels::", "pictures_are_within_one_level", "a_stream_beyond_half_precision"];
@@ -123,13 +120,6 @@ fn newer_driver() -> Option<Mesa> {
         }
         starts
     })
-}
-
-/// A cargo command for all packages.
-fn selected(task: &str) -> Command {
-    let mut command = Command::new("cargo");
-    command.arg(task).args(SELECTION);
-    command
 }
 
 /// Tests read from this how far sweeps go.
