@@ -2,6 +2,7 @@
 
 use super::clip_parts::ClipState;
 use super::clip_plans::ClipPlans;
+use super::latents::check_size;
 use super::options::{DecodeOptions, EncodeOptions};
 use super::tiled_clip::TiledClip;
 use super::{Fallback, Images, Latents, Pixels, Ready, Vae};
@@ -35,6 +36,7 @@ impl Vae {
         unscaled: bool,
         options: &DecodeOptions,
     ) -> Result<Clip<'_>> {
+        check_size("size", latent_size)?;
         let work = match options.tiling.grid(latent_size) {
             Some(grid) => Work::Tiles(self.begin_tiles(grid, unscaled, options).await?),
             None => Work::Whole(self.begin_decode(latent_size, unscaled, options).await?),

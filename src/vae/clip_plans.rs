@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::job::Job;
 use super::options::{DecodeOptions, EncodeOptions};
-use super::plans::{base, plan};
+use super::plans::{base, check_clip_decode, plan};
 use super::tile_plans::{check_patch, check_sizes, tile_options};
 use crate::error::{Error, Result};
 use crate::limits::DeviceLimits;
@@ -279,6 +279,7 @@ pub(super) fn decode(
     unscaled: bool,
     options: &DecodeOptions,
 ) -> Result<ClipPlans> {
+    check_clip_decode(config, latent_size, unscaled, options)?;
     let part_of = |latent_size, options, part, host_states| {
         let job = Job::DecodePart { latent_size, unscaled, part, host_states, options };
         plan(config, &job, limits, &base(part))

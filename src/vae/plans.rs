@@ -60,9 +60,7 @@ pub(super) fn plan(config: &AutoencoderConfig, job: &Job, limits: &DeviceLimits,
             Plan::new(&networks::encoder(config, *image_size), limits, &of_encode(options, limits, base))
         }
         Job::DecodePart { latent_size, unscaled, part, host_states, options } => {
-            check_clip(config)?;
-            check_latents(config, *latent_size, *unscaled)?;
-            check_whole(options)?;
+            check_clip_decode(config, *latent_size, *unscaled, options)?;
             let host_states = host_states.clone();
             let plan_options = PlanOptions { host_states, ..of_decode(options, limits, base) };
             Plan::new(&networks::part_of_decoder(config, *part, *latent_size, *unscaled), limits, &plan_options)
@@ -124,6 +122,19 @@ fn of_encode(options: &EncodeOptions, limits: &DeviceLimits, base: &PlanOptions)
 /// What all plans of one model have in common.
 pub(super) fn base(storage: Storage, weights: Weights) -> PlanOptions {
     PlanOptions { weights, ..PlanOptions::new(storage, Output::Raw) }
+}
+
+/// Refuses what no clip of latents can be decoded by, before it is cut into tiles.
+pub(super) fn check_clip_decode(
+    config: &AutoencoderConfig,
+    latent_size: Size,
+    unscaled: bool,
+    options: &DecodeOptions,
+) -> Result<()> {
+    config.validate()?;
+    check_clip(config)?;
+    check_latents(config, latent_size, unscaled)?;
+    check_whole(options)
 }
 
 /// Refuses networks whose frames do not see one another: their clips are images, one by one.

@@ -67,11 +67,18 @@ fn check_wan(wan: &Wan) -> Result<()> {
     check_range("num_res_blocks", "resnets", wan.num_res_blocks, &LAYERS)?;
     let channels = wan.channels();
     channels.iter().try_for_each(|count| check_range("dim_mult", "channels", *count, &CHANNELS))?;
-    // Where the size is doubled, the channels are halved.
-    match channels.iter().skip(1).find(|count| !count.is_multiple_of(2)) {
-        Some(odd) => Err(invalid("dim_mult", "even numbers of channels", odd)),
-        None => Ok(()),
+    for (change, count) in channels.iter().skip(1).enumerate() {
+        // Where the size is doubled, the channels are halved; where time is, groups of four channels stay together.
+        let (factor, expected) = if wan.changes_time(change) {
+            (4, "multiples of 4 channels where time changes")
+        } else {
+            (2, "even numbers of channels")
+        };
+        if !count.is_multiple_of(factor) {
+            return Err(invalid("dim_mult", expected, count));
+        }
     }
+    Ok(())
 }
 
 fn check_seedvr(seedvr: &SeedVr) -> Result<()> {
