@@ -50,6 +50,9 @@ const BINDINGS: &[(&str, Access)] = &[
     ("c", Access::ReadWrite),
 ];
 
+/// Invocations of `matmul` whose rows lie side by side, so that what they load together does: as many as the CPU drivers with the widest vectors have in one.
+const LANES: u32 = 8;
+
 /// `matmul`: a register tile for each invocation.
 pub const REGISTER: Interface = Interface { file: "matmul", bindings: BINDINGS, params: MATMUL_PARAMS };
 
@@ -110,7 +113,12 @@ impl Matmul {
         ];
         let (file, rows) = match self.tile {
             MatmulTile::Register { rows, columns4 } => {
-                values.extend([("TILE_M", Value::U32(rows)), ("TILE_N", Value::U32(columns4))]);
+                values.extend([
+                    ("TILE_M", Value::U32(rows)),
+                    ("TILE_N", Value::U32(columns4)),
+                    ("LANES", Value::U32(if transposed { 1 } else { LANES })),
+                    ("K_STEPS", Value::U32(if k4.is_multiple_of(2) { 2 } else { 1 })),
+                ]);
                 (REGISTER.file, WORKGROUP * rows)
             }
             MatmulTile::Shared { rows4, columns4 } => {
