@@ -37,6 +37,7 @@ pub mod report;
 mod tensor;
 #[doc(hidden)]
 pub mod tiling;
+mod tuning;
 mod vae;
 #[cfg(target_arch = "wasm32")]
 mod web;
@@ -54,6 +55,7 @@ pub use model::config::{AutoencoderConfig, FAMILIES, Family, Kl, Network, SeedVr
 pub use plan::{ChannelOrder, Memory, Output, Plan, PlanFacts, RunFacts, StageFacts};
 pub use tensor::{Bytes, DType, HostTensor, Size, Storage};
 pub use tiling::{Blend, BlendRule, Tiling};
+pub use tuning::{Trial, TuneOptions, Tuning};
 pub use vae::{
     Clip, ClipPlans, DecodeOptions, Decoded, DecodedRows, Directions, EncodeOptions, Encoded, Fallback, Images,
     Latents, LoadOptions, Parking, Pixels, Planner, Posterior, Precision, RowPixels, Rows, TilePlans, Vae, check_clips,

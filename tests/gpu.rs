@@ -41,3 +41,5 @@ mod sweep;
 mod tiled_clips;
 #[path = "gpu/tiling.rs"]
 mod tiling;
+#[path = "gpu/tuning.rs"]
+mod tuning;

@@ -46,6 +46,7 @@ use self::scopes::Scopes;
 use self::wait::Waiter;
 use crate::error::{DeviceError, Error, Result};
 use crate::kernels::Variant;
+use crate::kernels::choice::Choice;
 use crate::limits::DeviceLimits;
 use crate::tensor::Bytes;
 
@@ -53,6 +54,7 @@ use crate::tensor::Bytes;
 #[derive(Debug, Clone)]
 pub struct Gpu {
     inner: Arc<Inner>,
+    kernels: Choice,
 }
 
 #[derive(Debug)]
@@ -140,7 +142,22 @@ impl Gpu {
         let waiter = Waiter::new(&device);
         let ledger = Arc::new(Ledger::new(memory_limit));
         let pipelines = Pipelines::default();
-        Self { inner: Arc::new(Inner { device, queue, report, ledger, pipelines, waiter, lost, adopted }) }
+        let kernels = report.kernels;
+        Self { inner: Arc::new(Inner { device, queue, report, ledger, pipelines, waiter, lost, adopted }), kernels }
+    }
+
+    /// The same device, of which plans use `kernels`: see [`Self::tune`].
+    ///
+    /// # Errors
+    /// [`Error::Input`] for kernels that are neither the rules' nor any that measuring could find on this device.
+    pub fn with_kernels(self, kernels: Choice) -> Result<Self> {
+        kernels.check(self.limits())?;
+        Ok(Self { kernels, ..self })
+    }
+
+    /// The kernels that plans for this device use.
+    pub fn kernels(&self) -> &Choice {
+        &self.kernels
     }
 
     /// The adapter, with the limits and features that the device was opened with.

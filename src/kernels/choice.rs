@@ -124,6 +124,33 @@ impl Choice {
         }
     }
 
+    /// The same with this tile for all products.
+    pub(crate) fn with_tile(self, tile: MatmulTile) -> Self {
+        Self { winograd_tile: tile, matmul_tile: tile, ..self }
+    }
+
+    /// The tiles of products among which measuring decides, on devices of this kind. The blocks of weights are as wide for all of them.
+    pub(crate) fn tiles(kind: DeviceKind) -> &'static [MatmulTile] {
+        match kind {
+            DeviceKind::Cpu => {
+                &[MatmulTile::Register { rows: 8, columns4: 4 }, MatmulTile::Register { rows: 4, columns4: 4 }]
+            }
+            DeviceKind::Gpu => &[
+                MatmulTile::Shared { rows4: 2, columns4: 2 },
+                MatmulTile::Shared { rows4: 1, columns4: 2 },
+                MatmulTile::Shared { rows4: 1, columns4: 1 },
+            ],
+        }
+    }
+
+    /// The bytes of bands among which measuring decides.
+    pub(crate) fn bands(kind: DeviceKind) -> &'static [u64] {
+        match kind {
+            DeviceKind::Cpu => &[4 << 20, 16 << 20],
+            DeviceKind::Gpu => &[4 << 20, 8 << 20, 24 << 20],
+        }
+    }
+
     /// The way of a convolution with this filter and these channel counts.
     pub fn way(&self, window: Window, c_in: u32, c_out: u32) -> Way {
         match window {

@@ -6,6 +6,7 @@
 //! There is no preprocessor and no other directive.
 
 use std::fmt::Write as _;
+use std::hash::{Hash as _, Hasher as _};
 
 /// The kernel files and shared parts, by stem.
 const FILES: &[(&str, &str)] = &[
@@ -93,6 +94,13 @@ impl Variant {
 /// The names of all kernel files.
 pub fn kernel_files() -> impl Iterator<Item = &'static str> {
     FILES.iter().map(|(name, _)| *name).filter(|name| !name.contains('/'))
+}
+
+/// A number that changes with the text of any kernel.
+pub fn fingerprint() -> u64 {
+    let mut hasher = rustc_hash::FxHasher::default();
+    FILES.hash(&mut hasher);
+    hasher.finish()
 }
 
 /// The final WGSL of `variant`.

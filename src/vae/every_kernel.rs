@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use crate::error::Result;
 use crate::gpu::Gpu;
 use crate::kernels::Variant;
+use crate::kernels::choice::{Choice, MatmulTile};
 use crate::limits::{DeviceKind, DeviceLimits, Vendor};
 use crate::model::blocks::Part;
 use crate::model::config::{AutoencoderConfig, FAMILIES, Kl, Network};
@@ -34,6 +35,9 @@ pub fn every_variant(storage: Storage) -> Result<BTreeSet<Variant>> {
     for vendor in TILES {
         variants.append(&mut variants_for(DeviceKind::Gpu, vendor, storage)?);
     }
+    for &tile in Choice::tiles(DeviceKind::Cpu) {
+        variants.append(&mut variants_with(DeviceKind::Cpu, Vendor::Other, storage, Some(tile))?);
+    }
     Ok(variants)
 }
 
@@ -43,6 +47,16 @@ pub fn every_variant(storage: Storage) -> Result<BTreeSet<Variant>> {
 /// None that a plan for a whole device can have.
 #[doc(hidden)]
 pub fn variants_for(kind: DeviceKind, vendor: Vendor, storage: Storage) -> Result<BTreeSet<Variant>> {
+    variants_with(kind, vendor, storage, None)
+}
+
+/// The same with another tile than the rules', as measuring may take it.
+fn variants_with(
+    kind: DeviceKind,
+    vendor: Vendor,
+    storage: Storage,
+    tile: Option<MatmulTile>,
+) -> Result<BTreeSet<Variant>> {
     let mut configs: Vec<AutoencoderConfig> = FAMILIES.iter().map(|family| family.config()).collect();
     configs.extend([
         odd_network(&[8], 4, true),
@@ -58,7 +72,9 @@ pub fn variants_for(kind: DeviceKind, vendor: Vendor, storage: Storage) -> Resul
             let graphs = graphs(config, latents, output);
             for limits in [DeviceLimits::webgpu_default(), roomy()] {
                 let limits = DeviceLimits { kind, vendor, shader_f16: storage == Storage::F16, ..limits };
-                let options = PlanOptions { chunk_limit: Bytes(chunk), ..PlanOptions::new(storage, output) };
+                let rules = Choice::for_device(&limits);
+                let choice = tile.map(|tile| rules.with_tile(tile));
+                let options = PlanOptions { chunk_limit: Bytes(chunk), choice, ..PlanOptions::new(storage, output) };
                 for graph in &graphs {
                     variants.extend(Plan::new(graph, &limits, &options)?.variants);
                 }

@@ -8,6 +8,7 @@ use super::wanted::others;
 use crate::error::Result;
 use crate::gpu::Gpu;
 use crate::io::Checkpoint;
+use crate::kernels::choice::Choice;
 use crate::limits::DeviceLimits;
 use crate::model::blocks::Part;
 use crate::model::config::AutoencoderConfig;
@@ -19,6 +20,7 @@ use crate::tensor::{Bytes, Size, Storage};
 pub struct Planner {
     config: AutoencoderConfig,
     limits: DeviceLimits,
+    kernels: Choice,
     storage: Storage,
     unscaled: bool,
     weights: Weights,
@@ -39,7 +41,16 @@ impl Planner {
         let LoadOptions { unscaled, clips, directions, .. } = options;
         let more = (clips || directions == Directions::Both) && weights == Weights::Device;
         let others = if more { others(&config, gpu.limits(), storage, directions, clips)? } else { [[Bytes(0); 2]; 2] };
-        Ok(Self { config, limits: gpu.limits().clone(), storage, unscaled, weights, clips, others })
+        Ok(Self {
+            config,
+            limits: gpu.limits().clone(),
+            kernels: *gpu.kernels(),
+            storage,
+            unscaled,
+            weights,
+            clips,
+            others,
+        })
     }
 
     /// The model's configuration.
@@ -102,7 +113,7 @@ impl Planner {
     /// What plans of decodes, or of encodes, of `part` have in common.
     fn base(&self, decodes: bool, part: Part) -> PlanOptions {
         let other_weights = self.others[usize::from(!decodes)][usize::from(part == Part::Next)];
-        PlanOptions { other_weights, ..base(self.storage, self.weights) }
+        PlanOptions { other_weights, choice: Some(self.kernels), ..base(self.storage, self.weights) }
     }
 
     /// Whether it is for clips.

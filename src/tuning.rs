@@ -1,0 +1,225 @@
+//! Finds which of the kernels that a device's rules leave open is fastest on it, by running them. All of them give the same bits.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use web_time::{Duration, Instant};
+
+use crate::error::{Error, Result};
+use crate::gpu::{Control, Gpu, GpuBuffer, Input, Prepared, Weight};
+use crate::kernels::choice::Choice;
+use crate::kernels::{source, weights};
+use crate::limits::{DeviceKind, DeviceLimits};
+use crate::model::graph::{Graph, Shape, Transform};
+use crate::plan::{Output, Plan, PlanOptions};
+use crate::tensor::Storage;
+
+/// Another choice has to be this much faster than the rules' to be taken: what is left is noise.
+const WORTH_IT: f64 = 0.95;
+/// Times that each candidate runs, in turns.
+const TURNS: usize = 3;
+/// Channels of the convolution that is timed, in and out: those of the largest part of most decodes.
+const CHANNELS: u32 = 256;
+
+/// What may be tried, and for how long.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TuneOptions {
+    /// Also how much of an image is transformed at once, which changes how much memory plans take. Without: tiles alone, which do not.
+    pub bands: bool,
+    /// No further turn begins after this. Each candidate runs at least once.
+    pub time: Duration,
+}
+
+impl Default for TuneOptions {
+    /// Both, in half a second.
+    fn default() -> Self {
+        Self { bands: true, time: Duration::from_millis(500) }
+    }
+}
+
+/// One candidate.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Trial {
+    /// The kernels.
+    pub kernels: Choice,
+    /// The fastest run of a 3x3 convolution of 256 channels.
+    pub seconds: f64,
+    /// Whether its result is that of the rules' kernels, to the bit. Where not, it is not taken.
+    pub same_bits: bool,
+}
+
+/// What was found.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Tuning {
+    /// The kernels to take: see [`Gpu::with_kernels`].
+    pub kernels: Choice,
+    /// All that were tried, those of the rules first.
+    pub trials: Vec<Trial>,
+}
+
+impl Gpu {
+    /// Times the kernels that the rules leave open on this device. Takes them from nobody: [`Self::with_kernels`] does that.
+    ///
+    /// # Errors
+    /// [`Error::Device`] as of a decode.
+    pub async fn tune(&self, options: &TuneOptions) -> Result<Tuning> {
+        let start = Instant::now();
+        let rules = self.adapter().kernels;
+        let mut contest = Contest { gpu: self, start, time: options.time, trials: Vec::new(), bits: Vec::new() };
+        contest.run(&rules.other_tiles(self.limits().kind)).await?;
+        if options.bands {
+            let best = contest.best();
+            contest.run(&best.other_bands(self.limits().kind)).await?;
+        }
+        Ok(Tuning { kernels: contest.best(), trials: contest.trials })
+    }
+
+    /// By what the result of [`Self::tune`] may be remembered: another device, driver or version of the kernels has another.
+    pub fn tuning_key(&self) -> String {
+        let adapter = self.adapter();
+        let kernels = source::fingerprint();
+        format!("{} {} {} {}, kernels {kernels:016x}", adapter.backend, adapter.pci_id, adapter.name, adapter.driver)
+    }
+}
+
+/// Candidates in turns.
+struct Contest<'a> {
+    gpu: &'a Gpu,
+    start: Instant,
+    time: Duration,
+    trials: Vec<Trial>,
+    /// The result of the rules' kernels.
+    bits: Vec<u8>,
+}
+
+impl Contest<'_> {
+    /// Lets `candidates` run, the best so far among them.
+    async fn run(&mut self, candidates: &[Choice]) -> Result<()> {
+        let mut runners = Vec::new();
+        for &kernels in std::iter::once(&self.best()).chain(candidates) {
+            runners.push((self.number(kernels), Runner::new(self.gpu, kernels).await?));
+        }
+        for turn in 0..TURNS {
+            for (number, runner) in &mut runners {
+                if turn > 0 && self.start.elapsed() > self.time {
+                    return Ok(());
+                }
+                let (seconds, bits) = runner.run().await?;
+                if self.bits.is_empty() {
+                    self.bits = bits.clone();
+                }
+                let trial = &mut self.trials[*number];
+                trial.seconds = trial.seconds.min(seconds);
+                trial.same_bits &= bits == self.bits;
+            }
+        }
+        Ok(())
+    }
+
+    /// The trial of `kernels`, a new one where there is none.
+    fn number(&mut self, kernels: Choice) -> usize {
+        self.trials.iter().position(|trial| trial.kernels == kernels).unwrap_or_else(|| {
+            self.trials.push(Trial { kernels, seconds: f64::INFINITY, same_bits: true });
+            self.trials.len() - 1
+        })
+    }
+
+    /// The fastest that is right, or the rules' where none is worth a change.
+    fn best(&self) -> Choice {
+        let Some(rules) = self.trials.first() else { return self.gpu.adapter().kernels };
+        let right = self.trials.iter().filter(|trial| trial.same_bits);
+        let fastest = right.min_by(|one, other| one.seconds.total_cmp(&other.seconds));
+        fastest.filter(|fastest| fastest.seconds < rules.seconds * WORTH_IT).unwrap_or(rules).kernels
+    }
+}
+
+/// A convolution, ready to run with some kernels.
+struct Runner {
+    prepared: Prepared,
+    input: Vec<f32>,
+    _weights: Vec<GpuBuffer>,
+}
+
+impl Runner {
+    async fn new(gpu: &Gpu, kernels: Choice) -> Result<Self> {
+        let graph = convolution(gpu.limits().kind);
+        let options =
+            PlanOptions { choice: Some(kernels), profile: true, ..PlanOptions::new(Storage::F32, Output::Raw) };
+        let plan = Arc::new(Plan::new(&graph, gpu.limits(), &options)?);
+        let mut buffers = Vec::new();
+        for weight in &plan.weights {
+            let values = small_numbers(usize::try_from(weight.bytes.0 / 4).unwrap_or(usize::MAX), 17);
+            buffers.push(GpuBuffer::with_data(gpu, &weight.name, &weights::store(&values, weight.storage)).await?);
+        }
+        let input = plan.input();
+        let values = small_numbers((input.size.width * input.size.height * input.planes()) as usize, 13);
+        let prepared = Prepared::new(gpu, plan, buffers.iter().map(Weight::Gpu).collect()).await?;
+        Ok(Self { prepared, input: values, _weights: buffers })
+    }
+
+    /// Seconds, on the device's own clock where it has one, and the result.
+    async fn run(&mut self) -> Result<(f64, Vec<u8>)> {
+        let mut bits = Vec::new();
+        let mut keep = |_: (u32, u32), rows: &[u8]| {
+            bits.extend_from_slice(rows);
+            Ok::<(), Error>(())
+        };
+        let input = Input::Host(vec![self.input.as_slice().into()]);
+        let report = self.prepared.run(&input, &mut Control::default(), &mut keep).await?;
+        let seconds =
+            report.stage_seconds.map_or(report.seconds - report.sink_seconds, |stages| stages.iter().sum::<f64>());
+        Ok((seconds, bits))
+    }
+}
+
+/// A 3x3 convolution: some 30 ms on a CPU driver, 1 to 40 on a GPU.
+fn convolution(kind: DeviceKind) -> Graph {
+    let side = match kind {
+        DeviceKind::Cpu => 64,
+        DeviceKind::Gpu => 256,
+    };
+    let mut graph = Graph::default();
+    let input = graph.input(Shape::image(side, side, CHANNELS), Transform::none(CHANNELS));
+    graph.conv2d("conv", input, CHANNELS, 3);
+    graph
+}
+
+/// `count` numbers around zero that repeat after `period`.
+fn small_numbers(count: usize, period: usize) -> Vec<f32> {
+    (0..count).map(|index| ((index % period) as f32 - (period / 2) as f32) * 0.01).collect()
+}
+
+impl Choice {
+    /// The tiles that measuring may take instead, on devices of this kind. All lay weights out alike.
+    fn other_tiles(self, kind: DeviceKind) -> Vec<Self> {
+        let tiles = Self::tiles(kind).iter().filter(|tile| **tile != self.winograd_tile);
+        tiles.map(|&tile| self.with_tile(tile)).collect()
+    }
+
+    /// The sizes of bands that measuring may take instead.
+    fn other_bands(self, kind: DeviceKind) -> Vec<Self> {
+        let bands = Self::bands(kind).iter().filter(|bytes| **bytes != self.winograd_scratch_bytes);
+        bands.map(|&bytes| Self { winograd_scratch_bytes: bytes, ..self }).collect()
+    }
+
+    /// Whether it is the rules' choice for `limits`, or one that measuring may take instead.
+    ///
+    /// # Errors
+    /// [`Error::Input`] with what is different.
+    pub(crate) fn check(&self, limits: &DeviceLimits) -> Result<()> {
+        let rules = Self::for_device(limits);
+        let tile = self.winograd_tile;
+        let possible = Self { winograd_scratch_bytes: self.winograd_scratch_bytes, ..rules.with_tile(tile) };
+        let known_tile = tile == rules.winograd_tile || Self::tiles(limits.kind).contains(&tile);
+        let known_band = self.winograd_scratch_bytes == rules.winograd_scratch_bytes
+            || Self::bands(limits.kind).contains(&self.winograd_scratch_bytes);
+        if known_tile && known_band && *self == possible {
+            return Ok(());
+        }
+        Err(Error::Input {
+            what: "the choice of kernels".to_owned(),
+            expected: "one that measuring can find on this device".to_owned(),
+            found: serde_json::to_string(self).unwrap_or_default(),
+        })
+    }
+}
