@@ -152,3 +152,25 @@ impl DeviceLimits {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Numbers of the PCI SIG's and Khronos's registries, names of `GPUAdapterInfo.vendor` as browsers normalise them.
+    #[test]
+    fn vendors_are_known_by_number_and_by_name() {
+        for (id, name, vendor) in [
+            (0x1002, "amd", Vendor::Amd),
+            (0x106b, "apple", Vendor::Apple),
+            (0x13b5, "arm", Vendor::Arm),
+            (0x8086, "intel", Vendor::Intel),
+            (0x10de, "nvidia", Vendor::Nvidia),
+            (0x5143, "qualcomm", Vendor::Qualcomm),
+            (0x1010, "img-tec", Vendor::Other),
+            (0, "", Vendor::Other),
+        ] {
+            assert_eq!((Vendor::from_id(id), Vendor::from_name(name)), (vendor, vendor), "{name}");
+        }
+    }
+}

@@ -164,20 +164,21 @@ pub(super) fn report(adapter: &wgpu::Adapter) -> AdapterReport {
 /// The report of an adapter once one of its devices is open: with the limits and features of that device, and what a browser tells only then.
 pub(super) fn of_device(report: AdapterReport, device: &wgpu::Device, options: &GpuOptions) -> AdapterReport {
     let limits = limits_from(&device.limits(), device.features(), &device.adapter_info());
+    let AdapterReport { name, limits, .. } = as_named(AdapterReport { limits, ..report.clone() }, device);
     let (kind, vendor) = options.kernels_of.unwrap_or((limits.kind, limits.vendor));
     let limits = DeviceLimits { kind, vendor, ..limits };
-    as_named(AdapterReport { kernels: Choice::for_device(&limits), limits, ..report }, device)
+    AdapterReport { name, kernels: Choice::for_device(&limits), limits, ..report }
 }
 
 /// With the name that the browser gives once there is a device, and with what its vendor tells of the memory.
 #[cfg(target_arch = "wasm32")]
 fn as_named(report: AdapterReport, device: &wgpu::Device) -> AdapterReport {
     let info = super::browser::adapter_info(device);
-    let unified_memory = report.limits.unified_memory || shares_memory(info.vendor.as_deref());
     let name = Some(report.name).filter(|name| !name.is_empty()).or(info.name).unwrap_or_else(|| "unnamed".to_owned());
     let vendor = info.vendor.as_deref().map_or(report.limits.vendor, Vendor::from_name);
+    let unified_memory = report.limits.unified_memory || shares_memory(vendor);
     let limits = DeviceLimits { unified_memory, vendor, ..report.limits };
-    AdapterReport { name, kernels: Choice::for_device(&limits), limits, ..report }
+    AdapterReport { name, limits, ..report }
 }
 
 /// Natively all is known from the start.
@@ -190,8 +191,8 @@ fn as_named(report: AdapterReport, _: &wgpu::Device) -> AdapterReport {
 /// make shares it always, Intel's and AMD's do so as often as not, and only NVIDIA makes little else than cards. An unnamed one counts as shared: to leave a
 /// picture's parts in the host's memory gains nothing there, and computing them again is right everywhere.
 #[cfg_attr(not(any(target_arch = "wasm32", test)), expect(dead_code, reason = "natively the driver tells"))]
-fn shares_memory(vendor: Option<&str>) -> bool {
-    !vendor.is_some_and(|vendor| vendor.eq_ignore_ascii_case("nvidia"))
+fn shares_memory(vendor: Vendor) -> bool {
+    vendor != Vendor::Nvidia
 }
 
 fn limits_from(limits: &wgpu::Limits, features: wgpu::Features, info: &wgpu::AdapterInfo) -> DeviceLimits {
@@ -311,9 +312,8 @@ mod tests {
     #[test]
     fn in_browsers_only_cards_count_as_memory_of_their_own() {
         for vendor in ["apple", "arm", "qualcomm", "img-tec", "samsung", "intel", "amd", "microsoft", ""] {
-            assert!(shares_memory(Some(vendor)), "{vendor}");
+            assert!(shares_memory(Vendor::from_name(vendor)), "{vendor}");
         }
-        assert!(shares_memory(None));
-        assert!(!shares_memory(Some("nvidia")) && !shares_memory(Some("NVIDIA")));
+        assert!(["nvidia", "NVIDIA"].iter().all(|vendor| !shares_memory(Vendor::from_name(vendor))));
     }
 }

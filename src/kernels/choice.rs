@@ -162,7 +162,8 @@ impl Choice {
     }
 }
 
-/// As much as a GPU's compiler keeps in registers: 8x8 spills on Intel and Arm and leaves Apple and Adreno few threads, 4x8 spills on Arm.
+/// As much as a GPU's compiler keeps in registers (`benches/results/isa.md`): 8x8 spills on Intel and leaves Apple and Adreno few threads. Arm's has the
+/// fewest registers of all and is not in that table; the smallest is given to it unseen.
 fn gpu_tile(vendor: Vendor) -> MatmulTile {
     let (rows4, columns4) = match vendor {
         Vendor::Amd | Vendor::Nvidia => (2, 2),

@@ -67,7 +67,7 @@ inBrowsers({ models: [MODEL] }, (session) => {
         await decoder.destroy();
         return { unified: limits.unified_memory, parks: host_bytes > 0 };
       };
-      const cases = /** @type {[string, any][]} */ ([['apple', undefined], ['', undefined], ['nvidia', undefined], ['', 'on'], ['nvidia', 'off']]);
+      const cases = /** @type {[string, any][]} */ ([['apple', undefined], ['', undefined], ['nvidia', undefined], ['samsung', 'on'], ['nvidia', 'off']]);
       const found = [];
       for (const [vendor, parking] of cases) found.push({ vendor, parking: parking ?? 'auto', ...(await parks(vendor, parking)) });
       return found;
@@ -76,7 +76,7 @@ inBrowsers({ models: [MODEL] }, (session) => {
       { vendor: 'apple', parking: 'auto', unified: true, parks: false },
       { vendor: '', parking: 'auto', unified: true, parks: false },
       { vendor: 'nvidia', parking: 'auto', unified: false, parks: true },
-      { vendor: '', parking: 'on', unified: true, parks: true },
+      { vendor: 'samsung', parking: 'on', unified: true, parks: true },
       { vendor: 'nvidia', parking: 'off', unified: false, parks: false },
     ]);
   });
