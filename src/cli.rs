@@ -5,9 +5,11 @@ mod chart;
 mod clips;
 mod compare_tiling;
 mod comparison;
+mod completions;
 mod decode;
 mod demo;
 mod difference;
+mod doctor;
 mod encode;
 mod hub;
 mod images;
@@ -15,15 +17,22 @@ mod inspect;
 mod interrupt;
 mod latents;
 mod latents_output;
+mod man;
 mod memory;
 mod output;
 mod paths;
 mod plan;
+mod prepare;
 mod report;
 mod roundtrip;
+mod selftest;
 mod session;
+mod stderr;
+mod stdio;
 mod task;
 mod tiling;
+mod tune;
+mod tuned;
 
 use std::path::{Path, PathBuf};
 
@@ -31,9 +40,28 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use wgvae::{Bytes, Error, Result, Size};
 
 use self::compare_tiling::CompareTilingArgs;
+use self::prepare::DeviceArgs;
+use self::stderr::timed;
+
+pub(crate) use self::stderr::{Verbosity, complain, say};
 
 /// Exit code after Ctrl-C, as shells count it: 128 and the signal's number.
 pub(crate) const INTERRUPTED: u8 = 130;
+
+/// What a command has found.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    /// For stdout.
+    pub(crate) text: String,
+    /// Whether the exit code says that something is wrong, though the command did what it should.
+    pub(crate) failed: bool,
+}
+
+impl From<String> for Answer {
+    fn from(text: String) -> Self {
+        Self { text, failed: false }
+    }
+}
 
 /// Turns the latents of diffusion models into pictures, on any GPU.
 #[derive(Debug, Parser)]
@@ -45,11 +73,33 @@ pub(crate) const INTERRUPTED: u8 = 130;
 Example:
   wgvae demo -o demo.png
 
-Exit codes: 0 done, 1 an error (its message is on stderr and nothing was written but whole frames of a clip), 2 arguments that make no sense, 130 stopped by Ctrl-C."
+Exit codes:
+  0    done
+  1    an error: its message is on stderr, and nothing was written but whole frames of a clip;
+       of doctor: something is missing without which nothing can be decoded
+  2    arguments that make no sense
+  130  stopped by Ctrl-C; no file is half-written"
 )]
 pub(crate) struct Cli {
     #[command(subcommand)]
     command: Command,
+    /// Say nothing on stderr but errors: no notes, no warnings, no progress
+    #[arg(short, long, global = true, display_order = 1000, conflicts_with = "verbose")]
+    quiet: bool,
+    /// Say on stderr what each phase took
+    #[arg(short, long, global = true, display_order = 1001)]
+    verbose: bool,
+}
+
+impl Cli {
+    /// How much is said beside the result.
+    pub(crate) fn verbosity(&self) -> Verbosity {
+        match (self.quiet, self.verbose) {
+            (true, _) => Verbosity::Quiet,
+            (false, true) => Verbosity::Verbose,
+            (false, false) => Verbosity::Normal,
+        }
+    }
 }
 
 #[derive(Debug, Subcommand)]
@@ -64,8 +114,10 @@ Examples:
   wgvae decode --model pipeline/ --latents latents.npy -o raw.npy --limits webgpu-default --report report.json
   wgvae decode --model vae/ --latents clip.safetensors -o frames/%05d.png
   wgvae decode --model vae/ --latents clip.npy -o - --fps 16 | ffplay -
+  wgvae decode --model vae/ --latents - -o - --format webp < latents.safetensors > picture.webp
 
-Clips are decoded part by part, in the memory of one part. Frames of a clip go to stdout as y4m, and then what is said of it to stderr.")]
+Clips are decoded part by part, in the memory of one part. With -o - a picture goes to stdout as PNG, or as --format says, frames of a clip as y4m,
+and what is said of them to stderr. Nothing else goes to stdout then, and nothing at all if it is a terminal.")]
     Decode(decode::DecodeArgs),
     /// Encode pictures to latents
     #[command(after_help = "\
@@ -73,6 +125,7 @@ Examples:
   wgvae encode --model sd-vae-ft-mse --image photo.jpg -o latents.safetensors
   wgvae encode --model vae/ --image a.png b.png --resize 512x512 -o latents.npy --sample --seed 7
   wgvae encode --model vae/ --image frames/%05d.png --pad repeat -o clip.safetensors
+  wgvae encode --model vae/ --image - -o - < photo.png | wgvae decode --model vae/ --latents - -o - > again.png
 
 What is not encoded as the file has it (transparency, grey, 16 bits, EXIF orientation, a size that the model cannot have) is said on stderr.
 Clips are encoded part by part, in the memory of one part, and lose the edges that fill no latent.")]
@@ -127,11 +180,48 @@ take a GPU a second or two.")]
     /// List the adapters, best first, with what they offer and the kernels they would get
     #[command(after_help = "Example:\n  wgvae adapters --json")]
     Adapters(AdaptersArgs),
+    /// Say what of this machine decodes, what is missing, and how to get it: a line each
+    #[command(after_help = "\
+Example:
+  wgvae doctor
+
+Each line begins with ok, with hint (it can be done without, or better with), or with missing (nothing can be decoded without it).
+The exit code is 1 if anything is missing, and 0 otherwise. Nothing is changed, and nobody is asked over the network.")]
+    Doctor(doctor::DoctorArgs),
+    /// Measure which kernels are fastest on an adapter, and remember them
+    #[command(after_help = "\
+Examples:
+  wgvae tune
+  wgvae tune --adapter llvmpipe --json
+
+Every decode and encode on that adapter takes what was found, until its driver or wgvae changes; --no-tune leaves it out. No result changes by a bit.
+On a driver that runs on the CPU the first decode measures tiles by itself, in half a second.")]
+    Tune(tune::TuneArgs),
+    /// Decode embedded latents with every set of kernels, whatever the adapter is, and compare with what diffusers made of them
+    #[command(after_help = "\
+Example:
+  wgvae selftest
+
+The exit code is 1 if any is wrong, and 0 otherwise.")]
+    Selftest(selftest::SelftestArgs),
+    /// Print what completes this command in a shell
+    #[command(after_help = "\
+Examples:
+  wgvae completions bash > ~/.local/share/bash-completion/completions/wgvae
+  wgvae completions zsh > ~/.zfunc/_wgvae
+  wgvae completions fish > ~/.config/fish/completions/wgvae.fish")]
+    Completions(completions::CompletionsArgs),
+    /// Print the manual page of this command, or write those of all its commands
+    #[command(after_help = "\
+Examples:
+  wgvae man | man -l -
+  wgvae man --out ~/.local/share/man/man1")]
+    Man(man::ManArgs),
 }
 
-/// Runs the command. What it returns is for stdout.
-pub(crate) async fn run(cli: Cli) -> Result<String> {
-    match cli.command {
+/// Runs the command.
+pub(crate) async fn run(cli: Cli) -> Result<Answer> {
+    let text = match cli.command {
         Command::Demo(args) => demo::run(&args).await,
         Command::Decode(args) => decode::run(&args).await,
         Command::Encode(args) => encode::run(&args).await,
@@ -142,7 +232,13 @@ pub(crate) async fn run(cli: Cli) -> Result<String> {
         Command::Memory(args) => memory::run(&args).await,
         Command::MemoryJob(args) => memory::run_job(&args).await,
         Command::Adapters(args) => adapters::run(&args).await,
-    }
+        Command::Doctor(args) => return doctor::run(&args).await,
+        Command::Tune(args) => tune::run(&args).await,
+        Command::Selftest(args) => return selftest::run(&args).await,
+        Command::Completions(args) => completions::run(&args),
+        Command::Man(args) => man::run(&args),
+    };
+    text.map(Answer::from)
 }
 
 #[derive(Debug, Args)]
@@ -150,9 +246,8 @@ struct DemoArgs {
     /// Picture to write: .png, .jpg or .webp
     #[arg(short, long, value_name = "FILE", default_value = "demo.png")]
     output: PathBuf,
-    /// Adapter to use: part of its name, or its index in `wgvae adapters`
-    #[arg(long, value_name = "NAME|INDEX")]
-    adapter: Option<String>,
+    #[command(flatten)]
+    device: DeviceArgs,
     /// Print the facts as JSON
     #[arg(long)]
     json: bool,
@@ -256,7 +351,7 @@ async fn open(model: &Path, family: Option<&str>, variant: Option<VariantArg>) -
 
 /// The same of files that are known to be here.
 async fn open_local(model: PathBuf, family: Option<&str>, variant: Option<VariantArg>) -> Result<wgvae::Checkpoint> {
-    let checkpoint = wgvae::Checkpoint::open(model, VariantArg::variant(variant)).await?;
+    let checkpoint = timed("open model", wgvae::Checkpoint::open(model, VariantArg::variant(variant))).await?;
     match family {
         None => Ok(checkpoint),
         Some(family) => checkpoint.with_family(family),

@@ -45,6 +45,19 @@ impl HubOptions {
             offline: read("HF_HUB_OFFLINE").is_some_and(is_on),
         }
     }
+
+    /// Folder of the cache, which need not be there yet.
+    ///
+    /// # Errors
+    /// [`Error::Input`] where none is named and there is no home.
+    pub fn cache_folder(&self) -> Result<PathBuf> {
+        cache(self).map(|cache| cache.path().clone())
+    }
+
+    /// Whether there is a token to be sent.
+    pub fn has_token(&self) -> bool {
+        self.token.is_some() || cache(self).is_ok_and(|cache| cache.token().is_some())
+    }
 }
 
 /// A file of a repository that a model consists of.

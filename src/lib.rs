@@ -43,7 +43,9 @@ mod vae;
 mod web;
 
 pub use error::{DeviceError, Error, Result};
-pub use gpu::{AdapterReport, Control, Gpu, GpuOptions, Ledger, Progress, RunReport, Submission, adapters};
+pub use gpu::{
+    AdapterReport, Control, Gpu, GpuOptions, Ledger, Listener, Preparing, Progress, RunReport, Submission, adapters,
+};
 pub use io::{
     ByteSource, Checkpoint, ElementType, LatentScale, Layout, MemorySource, Parameters, ReadFuture, StoredLatents,
     StoredTensor, TensorInfo, read_images, read_latents, write_latents,

@@ -8,14 +8,19 @@ use std::process::ExitCode;
 
 use clap::Parser as _;
 
-use self::cli::{Cli, INTERRUPTED};
+use self::cli::{Answer, Cli, INTERRUPTED, complain, say};
 
 fn main() -> ExitCode {
     if log::set_logger(&Warnings).is_ok() {
         log::set_max_level(log::LevelFilter::Warn);
     }
-    match pollster::block_on(cli::run(Cli::parse())) {
-        Ok(text) => print(&text),
+    let cli = Cli::parse();
+    cli.verbosity().apply();
+    match pollster::block_on(cli::run(cli)) {
+        Ok(Answer { text, failed }) => match print(&text) {
+            ExitCode::SUCCESS if failed => ExitCode::FAILURE,
+            printed => printed,
+        },
         Err(wgvae::Error::Cancelled) => {
             complain("interrupted: no file is half-written");
             ExitCode::from(INTERRUPTED)
@@ -42,11 +47,6 @@ fn print(text: &str) -> ExitCode {
     }
 }
 
-/// Writes a line to stderr, or nothing if stderr is closed, where `eprintln!` would panic.
-fn complain(text: &str) {
-    drop(writeln!(std::io::stderr(), "{text}"));
-}
-
 /// Shows this crate's own warnings. wgpu's are about drivers, and come back as errors where they matter.
 struct Warnings;
 
@@ -57,7 +57,7 @@ impl log::Log for Warnings {
 
     fn log(&self, record: &log::Record<'_>) {
         if self.enabled(record.metadata()) {
-            complain(&format!("{}: {}", record.level().as_str().to_lowercase(), record.args()));
+            say(&format!("{}: {}", record.level().as_str().to_lowercase(), record.args()));
         }
     }
 

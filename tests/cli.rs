@@ -9,6 +9,8 @@ mod clips;
 mod commands;
 #[path = "cli/decode.rs"]
 mod decode;
+#[path = "cli/doctor.rs"]
+mod doctor;
 #[path = "cli/encode.rs"]
 mod encode;
 #[path = "cli/encode_input.rs"]
@@ -31,7 +33,15 @@ mod png_header;
 mod readme;
 #[path = "cli/roundtrip.rs"]
 mod roundtrip;
+#[path = "cli/shells.rs"]
+mod shells;
+#[path = "cli/stdio.rs"]
+mod stdio;
 #[path = "cli/tiling.rs"]
 mod tiling;
 #[path = "cli/tool.rs"]
 mod tool;
+#[path = "cli/tuning.rs"]
+mod tuning;
+#[path = "cli/verbosity.rs"]
+mod verbosity;

@@ -1,6 +1,7 @@
 //! `wgvae adapters`.
 
 use serde_json::json;
+use wgvae::kernels::choice::Choice;
 use wgvae::{AdapterReport, Result};
 
 use super::{AdaptersArgs, report::bytes_text};
@@ -42,7 +43,7 @@ fn text(index: usize, adapter: &AdapterReport) -> String {
                 adapter.cooperative_matrices.join(", ")
             },
         ),
-        ("kernels", kernels(adapter)),
+        ("kernels", kernels(&adapter.kernels)),
     ];
     let mut text = format!("{index}: {}\n", adapter.name);
     for (name, value) in rows {
@@ -51,8 +52,8 @@ fn text(index: usize, adapter: &AdapterReport) -> String {
     text
 }
 
-fn kernels(adapter: &AdapterReport) -> String {
-    let choice = &adapter.kernels;
+/// A choice in a line.
+pub(super) fn kernels(choice: &Choice) -> String {
     format!(
         "3x3 winograd {}, within {}; products {}; direct {} pixels x {} vec4",
         choice.winograd_tile,

@@ -1,6 +1,5 @@
 //! What decodes and encodes of clips have in common on the command line.
 
-use std::io::Write as _;
 use std::path::PathBuf;
 
 use wgvae::internals::clip_files::ClipName;
@@ -8,7 +7,6 @@ use wgvae::internals::clips::TimeFactor;
 use wgvae::{AutoencoderConfig, Checkpoint, Directions, Error, Result, check_clips};
 
 use super::input;
-use super::report::Report;
 
 /// How many frames the model makes of a frame of latents, if it has all that clips need in `directions`. `refused` is the error for one that is not for video.
 ///
@@ -62,14 +60,4 @@ pub(super) fn files(name: &ClipName, frames: u64) -> Vec<PathBuf> {
         ClipName::Pictures(pattern) => (1..=frames).map(|number| pattern.file(number)).collect(),
         ClipName::Y4m(path) | ClipName::Array(path) | ClipName::Video(path) => vec![path.clone()],
     }
-}
-
-/// The facts, for stdout; on stderr where that has the frames.
-pub(super) fn show(report: &Report, json: bool, to_stderr: bool) -> String {
-    let text = report.show(json);
-    if !to_stderr {
-        return text;
-    }
-    drop(writeln!(std::io::stderr(), "{}", text.trim_end()));
-    String::new()
 }

@@ -6,14 +6,15 @@ use clap::Args;
 use wgvae::internals::image_file::{self, ImageFormat, encode_image};
 use wgvae::internals::part_file::check_writable;
 use wgvae::{
-    Checkpoint, Control, DecodeOptions, Gpu, GpuOptions, Latents, LoadOptions, Output, Pixels, Progress, Result,
-    Tiling, Vae, check_decoder,
+    Checkpoint, Control, DecodeOptions, Latents, LoadOptions, Output, Pixels, Progress, Result, Tiling, check_decoder,
 };
 
 use super::comparison::{Comparison, Cost, Row};
 use super::difference::{measure, picture};
 use super::interrupt::Interrupt;
-use super::session::bar;
+use super::prepare::{DeviceArgs, load, open_device};
+use super::session::show_compiling;
+use super::stderr::Phase;
 use super::tiling::{TileArgs, TilingArg, tiling_json};
 use super::{DecodeLimits, ModelArgs, PrecisionArg, in_file, input, latents};
 
@@ -47,9 +48,8 @@ pub(super) struct CompareTilingArgs {
     /// Limits to keep within: the device's own, or those that every WebGPU browser has
     #[arg(long, value_enum, default_value_t = DecodeLimits::Device)]
     limits: DecodeLimits,
-    /// Adapter to use: part of its name, or its index in `wgvae adapters`
-    #[arg(long, value_name = "NAME|INDEX")]
-    adapter: Option<String>,
+    #[command(flatten)]
+    device: DeviceArgs,
     /// Print the facts as JSON
     #[arg(long)]
     json: bool,
@@ -134,26 +134,19 @@ impl CompareTilingArgs {
         tiling: Tiling,
         interrupt: &Interrupt,
     ) -> Result<Decode> {
-        let gpu = Gpu::request(&GpuOptions {
-            adapter: self.adapter.clone(),
-            webgpu_default_limits: self.limits == DecodeLimits::WebgpuDefault,
-            ..GpuOptions::default()
-        })
-        .await?;
+        let gpu = open_device(&self.device, self.limits).await?;
         let unscaled = self.takes_as_they_are(latents);
-        let load = LoadOptions { precision: self.precision.into(), unscaled, ..LoadOptions::default() };
-        let mut vae = Vae::load(&gpu, checkpoint, load).await?;
+        let wanted = LoadOptions { precision: self.precision.into(), unscaled, ..LoadOptions::default() };
+        let mut vae = load(&gpu, checkpoint, wanted).await?;
         let options = DecodeOptions { output: Output::Raw, tiling, ..DecodeOptions::default() };
         let predicted = vae.plan(latents.size(), &options)?.memory.peak();
-        let bar = bar();
-        let mut show = |progress: Progress<'_>| {
-            bar.set_length(progress.total);
-            bar.set_position(progress.done);
-            bar.set_message(progress.stage.to_owned());
-        };
+        let phase = Phase::begin("decode");
+        let bar = phase.bar();
+        show_compiling(&gpu, bar.clone());
+        let mut show = |progress: Progress<'_>| bar.show(progress.done, progress.total, progress.stage);
         let mut control = Control { progress: Some(&mut show), cancel: Some(interrupt.cancel()), ..Control::default() };
         let decoded = vae.decode(latents, 0, &options, &mut control).await?;
-        bar.finish_and_clear();
+        phase.end();
         let Pixels::Raw(pixels) = decoded.pixels else { unreachable!("floats were asked for") };
         let cost = Cost {
             tiling: tiling_json(tiling, checkpoint.config(), latents.size()),

@@ -7,34 +7,35 @@ use std::path::PathBuf;
 
 use clap::Args;
 use wgvae::internals::clip_files::{Bits, ClipName, Fps};
-use wgvae::internals::clips::is_clip;
-use wgvae::internals::part_file::check_writable;
-use wgvae::{
-    Bytes, Checkpoint, DecodeOptions, Gpu, GpuOptions, LoadOptions, Output, Result, Tiling, Vae, check_decoder,
-};
+use wgvae::{ByteSource, Bytes, Checkpoint, DecodeOptions, LoadOptions, Output, Result, Tiling, check_decoder};
 
 use super::interrupt::Interrupt;
-use super::output::OutputFiles;
+use super::output::{FormatArg, OutputFiles};
 use super::paths::{check_replaced, model_files};
+use super::prepare::{DeviceArgs, load, open_device};
 use super::report::Report;
 use super::session::decode_all;
+use super::stderr::timed;
 use super::tiling::{TileArgs, TilingArg};
-use super::{DecodeLimits, ModelArgs, ParkingArg, PrecisionArg, in_file, input, latents};
+use super::{DecodeLimits, ModelArgs, ParkingArg, PrecisionArg, in_file, input, latents, stdio};
 
 #[derive(Debug, Args)]
 pub(super) struct DecodeArgs {
     #[command(flatten)]
     model: ModelArgs,
-    /// Latents `[n, c, h, w]` or `[c, h, w]`, f32, f16 or bf16 in .safetensors or .latent (ComfyUI's), f32 or f16 in .npy; of a clip `[1, c, t, h, w]`
+    /// Latents `[n, c, h, w]` or `[c, h, w]`, f32, f16 or bf16 in .safetensors or .latent (ComfyUI's), f32 or f16 in .npy; of a clip `[1, c, t, h, w]`; - for any of them on stdin
     #[arg(long, value_name = "FILE")]
     latents: PathBuf,
     /// Picture to write: .png, .jpg or .webp; or all floats `[n, 3, h, w]` before clamping: .npy or .safetensors (tensor `image`)
     ///
-    /// Several pictures get numbers: out.png becomes out-1.png and so on.
+    /// Several pictures get numbers: out.png becomes out-1.png and so on. - for stdout, see --format.
     ///
     /// A clip: numbered pictures (frames/%05d.png), .y4m, - for y4m on stdout, .npy or .safetensors `[1, 3, t, h, w]`, or .mp4, .webm, .mov or .gif where ffmpeg is on the path.
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
+    /// What goes to stdout with -o - [default: png, of a clip y4m]
+    #[arg(long, value_enum)]
+    format: Option<FormatArg>,
     /// Name of the tensor in a .safetensors file of latents [default: latents, or else ComfyUI's `latent_tensor`]
     #[arg(long, value_name = "NAME")]
     tensor: Option<String>,
@@ -64,9 +65,8 @@ pub(super) struct DecodeArgs {
     /// Bits of a level of a clip in .y4m or a video [default: 8; .mov: 10]
     #[arg(long, value_name = "8|10|12")]
     bits: Option<Bits>,
-    /// Adapter to use: part of its name, or its index in `wgvae adapters`
-    #[arg(long, value_name = "NAME|INDEX")]
-    adapter: Option<String>,
+    #[command(flatten)]
+    device: DeviceArgs,
     /// JSON file for the adapter, the plan, memory and the time of each step
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
@@ -81,13 +81,15 @@ pub(super) struct DecodeArgs {
 /// Checks everything that can be checked without a GPU first, then loads, decodes and writes.
 pub(super) async fn run(args: &DecodeArgs) -> Result<String> {
     let interrupt = Interrupt::install();
-    if let Some(name) = args.clip().await? {
-        return clip::run(args, &name, &interrupt).await;
+    args.check_format()?;
+    stdio::check_report(args.report.as_deref())?;
+    let source = latents::open(&args.latents, args.tensor.as_deref())?;
+    if let Some(name) = args.clip(&*source).await? {
+        return clip::run(args, &name, source, &interrupt).await;
     }
     args.check_image()?;
-    let latents = latents::read(&args.latents, args.tensor.as_deref()).await?;
-    let mut files = OutputFiles::new(&args.output, latents.count())?;
-    args.report.as_deref().map_or(Ok(()), check_writable)?;
+    let latents = timed("read latents", latents::from_source(&*source, args.tensor.as_deref())).await?;
+    let mut files = OutputFiles::new(&args.output, args.format, latents.count())?;
     let checkpoint = args.model.open().await?;
     args.check_paths(&checkpoint, &files.names())?;
     let unscaled = args.unscaled || latents.are_unscaled();
@@ -99,8 +101,8 @@ pub(super) async fn run(args: &DecodeArgs) -> Result<String> {
         checkpoint.scaled_config()?;
     }
 
-    let gpu = args.gpu().await?;
-    let mut vae = Vae::load(&gpu, &checkpoint, args.load_options(unscaled, false)).await?;
+    let gpu = open_device(&args.device, args.limits).await?;
+    let mut vae = load(&gpu, &checkpoint, args.load_options(unscaled, false)).await?;
     let options = args.options(files.output(), tiling);
     let runs = decode_all(&gpu, &mut vae, &latents, &options, args.repeat, &interrupt, &mut files).await?;
     let report = Report::of_decode(&gpu, &mut vae, &latents, &options, &runs, &files.names()).await?;
@@ -111,17 +113,38 @@ pub(super) async fn run(args: &DecodeArgs) -> Result<String> {
         written.push(file);
     }
     interrupt.write(written)?;
-    Ok(report.show(args.json))
+    Ok(report.show(args.json, stdio::is_meant(&args.output)))
 }
 
 impl DecodeArgs {
     /// The clip that is meant, if one is: by the shape of the latents, or by the name of the output.
-    async fn clip(&self) -> Result<Option<ClipName>> {
-        let shape = latents::shape(&self.latents, self.tensor.as_deref()).await;
-        if shape.is_some_and(|shape| is_clip(&shape)) {
+    async fn clip(&self, latents: &dyn ByteSource) -> Result<Option<ClipName>> {
+        let is_clip = latents::are_of_clip(latents, self.tensor.as_deref()).await;
+        if stdio::is_meant(&self.output) {
+            return match (is_clip, self.format) {
+                (true, Some(other)) if other != FormatArg::Y4m => {
+                    Err(input("--format", "y4m, for a clip on stdout", other.name()))
+                }
+                (true, _) | (false, Some(FormatArg::Y4m)) => Ok(Some(ClipName::Standard)),
+                (false, _) => Ok(None),
+            };
+        }
+        if is_clip {
             return ClipName::expect(&self.output, "--output, of latents of a clip").map(Some);
         }
         Ok(ClipName::of(&self.output)?.filter(ClipName::is_only_clip))
+    }
+
+    /// Refuses a terminal, and a format for what has an ending.
+    fn check_format(&self) -> Result<()> {
+        match self.format {
+            _ if stdio::is_meant(&self.output) => stdio::check_no_terminal(),
+            None => Ok(()),
+            Some(format) => {
+                let found = format!("{} with --output {}", format.name(), self.output.display());
+                Err(input("--format", "--output - with it (the ending of a file says its format)", found))
+            }
+        }
     }
 
     /// Refuses what only a clip has.
@@ -133,15 +156,6 @@ impl DecodeArgs {
         };
         let expected = "latents of a clip, [1, c, t, h, w], with it";
         Err(input(found.0, expected, format!("{} with images in {}", found.1, self.latents.display())))
-    }
-
-    async fn gpu(&self) -> Result<Gpu> {
-        Gpu::request(&GpuOptions {
-            adapter: self.adapter.clone(),
-            webgpu_default_limits: self.limits == DecodeLimits::WebgpuDefault,
-            ..GpuOptions::default()
-        })
-        .await
     }
 
     fn load_options(&self, unscaled: bool, clips: bool) -> LoadOptions {

@@ -7,19 +7,19 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use wgvae::internals::clip_files::{ClipName, Pad, images_shape};
 use wgvae::internals::clips::is_clip;
-use wgvae::internals::part_file::check_writable;
 use wgvae::{
-    Bytes, Checkpoint, Directions, EncodeOptions, FileSource, Gpu, GpuOptions, HostTensor, LatentScale, LoadOptions,
-    Posterior, Result, Size, StoredLatents, Vae, check_encoder,
+    Bytes, Checkpoint, Directions, EncodeOptions, FileSource, HostTensor, LatentScale, LoadOptions, Posterior, Result,
+    Size, StoredLatents, Vae, check_encoder,
 };
 
 use super::images::{ImageFile, SizeArgs, Source};
 use super::interrupt::Interrupt;
-use super::latents_output::{Encoding, LatentsOutput};
+use super::latents_output::{Encoding, LatentsFormat, LatentsOutput};
 use super::paths::{Named, check_replaced, model_files};
+use super::prepare::{DeviceArgs, load, open_device};
 use super::report::Report;
 use super::session::Session;
-use super::{DecodeLimits, ModelArgs, ParkingArg, PrecisionArg, in_file, input};
+use super::{DecodeLimits, ModelArgs, ParkingArg, PrecisionArg, in_file, input, stdio};
 
 #[derive(Debug, Args)]
 pub(super) struct EncodeArgs {
@@ -27,12 +27,17 @@ pub(super) struct EncodeArgs {
     model: ModelArgs,
     /// Pictures (PNG, JPEG, WebP) or floats `[n, 3, h, w]` or `[3, h, w]` of -1 to 1 (.npy, .safetensors); all of one size, unless --each is given
     ///
+    /// - for a picture, floats or y4m on stdin.
+    ///
     /// Or one clip: numbered pictures (frames/%05d.png), .y4m, - for y4m on stdin, floats `[1, 3, t, h, w]`, or what ffmpeg reads, where it is on the path.
     #[arg(long, value_name = "FILE", required = true, num_args = 1..)]
     image: Vec<PathBuf>,
-    /// Latents `[n, c, h, w]`, of a clip `[1, c, t, h, w]`, to write: .safetensors (tensor `latents`, or `moments`) or .npy
+    /// Latents `[n, c, h, w]`, of a clip `[1, c, t, h, w]`, to write: .safetensors (tensor `latents`, or `moments`) or .npy; of images - for stdout
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
+    /// What goes to stdout with -o - [default: safetensors]
+    #[arg(long, value_enum)]
+    format: Option<LatentsFormat>,
     #[command(flatten)]
     size: SizeArgs,
     /// What to add at the end of a clip that has not as many frames as latents have (1, 5, 9 and so on): its last frame again, or its last frames backwards
@@ -65,9 +70,8 @@ pub(super) struct EncodeArgs {
     /// Whether what does not fit the budget may wait in host memory; auto: not on devices whose memory is the host's
     #[arg(long, value_enum, default_value_t = ParkingArg::Auto)]
     parking: ParkingArg,
-    /// Adapter to use: part of its name, or its index in `wgvae adapters`
-    #[arg(long, value_name = "NAME|INDEX")]
-    adapter: Option<String>,
+    #[command(flatten)]
+    device: DeviceArgs,
     /// JSON file for the adapter, the plan, memory and the time of each step
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
@@ -97,14 +101,14 @@ impl From<PadArg> for Pad {
 /// Checks everything that can be checked without a GPU first, then loads, encodes and writes.
 pub(super) async fn run(args: &EncodeArgs) -> Result<String> {
     let interrupt = Interrupt::install();
+    stdio::check_report(args.report.as_deref())?;
     if let Some(name) = args.clip().await? {
         return clip::run(args, &name, &interrupt).await;
     }
     if args.pad.is_some() {
         return Err(input("--pad", "a clip with it", "images"));
     }
-    let output = LatentsOutput::new(&args.output, if args.each { args.image.len() } else { 1 })?;
-    args.report.as_deref().map_or(Ok(()), check_writable)?;
+    let output = LatentsOutput::new(&args.output, args.format, if args.each { args.image.len() } else { 1 })?;
     let checkpoint = args.model.open().await?;
     args.check_paths(&checkpoint, &output.names())?;
     check_encoder(&checkpoint)?;
@@ -114,12 +118,12 @@ pub(super) async fn run(args: &EncodeArgs) -> Result<String> {
     let files = args.open_images(checkpoint.config().latent_factor(args.leaves_scale())).await?;
     let images: Vec<Source> = files.iter().map(ImageFile::source).collect();
 
-    let gpu = args.gpu().await?;
-    let mut vae = Vae::load(&gpu, &checkpoint, args.load_options(false)).await?;
+    let gpu = open_device(&args.device, args.limits).await?;
+    let mut vae = load(&gpu, &checkpoint, args.load_options(false)).await?;
     let options = args.options();
     args.check_plans(&vae, &images, &options)?;
     let total = images.iter().map(|image| u64::from(image.count) * u64::from(args.repeat)).sum();
-    let mut session = Session::new(&gpu, &interrupt, Some(total));
+    let mut session = Session::new("encode", &gpu, &interrupt, Some(total));
     let mut written = Vec::new();
     for (name, group) in output.names().into_iter().zip(args.groups(files)) {
         let encoding = args.encode(group, &mut vae, &options, &mut session).await?;
@@ -128,7 +132,7 @@ pub(super) async fn run(args: &EncodeArgs) -> Result<String> {
     let report = Report::of_encode(&gpu, &mut vae, &images, &options, session, &output.names()).await?;
     written.extend(args.report.iter().map(|path| (path.clone(), report.to_bytes())));
     interrupt.write_all(&written)?;
-    Ok(report.show(args.json))
+    Ok(report.show(args.json, stdio::is_meant(&args.output)))
 }
 
 impl EncodeArgs {
@@ -139,8 +143,15 @@ impl EncodeArgs {
 
     /// The clip that is meant, if one is: by its name, or by the shape of an array.
     async fn clip(&self) -> Result<Option<ClipName>> {
+        let from_stdin = self.image.iter().filter(|path| stdio::is_meant(path)).count();
+        if from_stdin > 1 {
+            return Err(input("--image", "- once: stdin is read once", format!("{from_stdin} times")));
+        }
         for path in &self.image {
             let Some(name) = ClipName::of(path)? else { continue };
+            if name == ClipName::Standard && !stdio::has_y4m()? {
+                continue;
+            }
             if name.is_only_clip() || self.is_clip(path).await {
                 let found = || format!("{} and {} more", path.display(), self.image.len() - 1);
                 return if self.image.len() == 1 {
@@ -157,15 +168,6 @@ impl EncodeArgs {
     async fn is_clip(&self, path: &PathBuf) -> bool {
         let Ok(source) = FileSource::open(path) else { return false };
         images_shape(&source, self.size.tensor()).await.is_ok_and(|shape| is_clip(&shape))
-    }
-
-    async fn gpu(&self) -> Result<Gpu> {
-        Gpu::request(&GpuOptions {
-            adapter: self.adapter.clone(),
-            webgpu_default_limits: self.limits == DecodeLimits::WebgpuDefault,
-            ..GpuOptions::default()
-        })
-        .await
     }
 
     fn options(&self) -> EncodeOptions {

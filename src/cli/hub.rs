@@ -1,12 +1,12 @@
 //! Models of the Hugging Face Hub: `--model hf:owner/name`, what of them would be downloaded, and the download.
 
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::{Value, json};
 use wgvae::hub::{HubFile, HubModel, HubName, HubOptions, HubProgress};
 use wgvae::{Bytes, Result, Variant};
+
+use super::stderr::{Phase, say};
 
 /// The model that `path` means, if that is a name and no path.
 ///
@@ -36,21 +36,16 @@ pub(super) fn local(path: &Path, variant: Variant) -> Result<PathBuf> {
 /// See [`HubModel::download`].
 pub(super) fn download(path: &Path, mut model: HubModel) -> Result<PathBuf> {
     let missing: Vec<&HubFile> = model.files().iter().filter(|file| !file.kept).collect();
-    if !missing.is_empty() {
-        let bytes: Bytes = missing.iter().filter_map(|file| file.bytes).sum();
-        say(&format!("downloading {bytes} of {} ({} files)", path.display(), missing.len()));
+    if missing.is_empty() {
+        return model.download(&mut |_| {});
     }
-    let bar = ProgressBar::new(1);
-    if let Ok(style) = ProgressStyle::with_template("{wide_bar} {bytes}/{total_bytes} {eta} {msg:40}") {
-        bar.set_style(style);
-    }
-    let opened = model.download(&mut |HubProgress { name, done, total }| {
-        bar.set_length(total.0);
-        bar.set_position(done.0);
-        bar.set_message(name.to_owned());
-    });
-    bar.finish_and_clear();
-    opened
+    let bytes: Bytes = missing.iter().filter_map(|file| file.bytes).sum();
+    say(&format!("downloading {bytes} of {} ({} files)", path.display(), missing.len()));
+    let phase = Phase::of_bytes("download");
+    let bar = phase.bar();
+    let opened = model.download(&mut |HubProgress { name, done, total }| bar.show(done.0, total.0, name))?;
+    phase.end();
+    Ok(opened)
 }
 
 /// What `inspect` says of a model that is not downloaded.
@@ -78,8 +73,4 @@ pub(super) fn text_of(path: &Path, model: &HubModel) -> String {
 
 fn download_bytes(model: &HubModel) -> Bytes {
     model.files().iter().filter(|file| !file.kept).filter_map(|file| file.bytes).sum()
-}
-
-fn say(text: &str) {
-    drop(writeln!(std::io::stderr(), "{text}"));
 }

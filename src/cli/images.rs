@@ -1,14 +1,14 @@
 //! Images to be encoded: pictures and floats, brought to a size that the model takes, with a note on stderr for whatever is not taken as it is.
 
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 use wgvae::internals::picture::{Fit, Fitted, PictureFile, Resize};
-use wgvae::{FileSource, HostTensor, Images, Result, Size, read_images};
+use wgvae::{ByteSource, FileSource, HostTensor, Images, MemorySource, Result, Size, read_images};
 
-use super::{in_file, input};
+use super::stderr::note;
+use super::{in_file, input, stdio};
 
 /// How images get the size that is encoded.
 #[derive(Debug, Args)]
@@ -75,10 +75,18 @@ impl SizeArgs {
     /// # Errors
     /// For what is no image, for sizes that the model does not take, and for values that are not finite.
     pub(super) async fn open(&self, path: &Path, factor: u32) -> Result<ImageFile> {
-        let content = if PictureFile::is_picture(path)? {
-            self.picture(path, factor)?
+        let content = if stdio::is_meant(path) {
+            let (name, bytes) = (Path::new(stdio::STDIN), stdio::read()?);
+            if PictureFile::begins(&bytes) {
+                self.picture(name, PictureFile::from_bytes(name, bytes)?, factor)?
+            } else {
+                Content::Floats(self.floats(name, &MemorySource::new(stdio::STDIN, bytes), factor).await?)
+            }
+        } else if PictureFile::is_picture(path)? {
+            self.picture(path, PictureFile::open(path)?, factor)?
         } else {
-            Content::Floats(self.floats(path, factor).await?)
+            check_ending(path)?;
+            Content::Floats(self.floats(path, &FileSource::open(path)?, factor).await?)
         };
         Ok(ImageFile { path: path.to_owned(), content })
     }
@@ -108,9 +116,8 @@ impl SizeArgs {
         Ok(middle)
     }
 
-    fn picture(&self, path: &Path, factor: u32) -> Result<Content> {
+    fn picture(&self, path: &Path, picture: PictureFile, factor: u32) -> Result<Content> {
         let name = path.display().to_string();
-        let picture = PictureFile::open(path)?;
         let resize = Resize { to: self.resize, fit: self.fit.into(), exact: self.exact_size };
         let fitted = resize.fit(&name, picture.size(), factor)?;
         for remark in picture.remarks() {
@@ -122,20 +129,12 @@ impl SizeArgs {
         Ok(Content::Picture(picture, fitted))
     }
 
-    async fn floats(&self, path: &Path, factor: u32) -> Result<Images> {
+    async fn floats(&self, path: &Path, source: &dyn ByteSource, factor: u32) -> Result<Images> {
         let name = path.display().to_string();
-        let ending = path.extension().unwrap_or_default().to_string_lossy().to_lowercase();
-        if !["npy", "safetensors"].contains(&ending.as_str()) {
-            return Err(input(
-                format!("image {name}"),
-                "a PNG, JPEG or WebP picture, or floats in .npy or .safetensors",
-                "none of these by its first bytes and its ending",
-            ));
-        }
         if self.resize.is_some() {
             return Err(input("--resize", "pictures", format!("floats in {name}")));
         }
-        let tensor = read_images(&FileSource::open(path)?, self.tensor.as_deref()).await?;
+        let tensor = read_images(source, self.tensor.as_deref()).await?;
         check_shape(&tensor, &name)?;
         say_range(&tensor, path);
         let images = Images::new(tensor).map_err(|error| in_file(error, path.display()))?;
@@ -188,6 +187,19 @@ impl ImageFile {
     }
 }
 
+/// Fails for a file that is no picture and has no ending of floats.
+fn check_ending(path: &Path) -> Result<()> {
+    let ending = path.extension().unwrap_or_default().to_string_lossy().to_lowercase();
+    if ["npy", "safetensors"].contains(&ending.as_str()) {
+        return Ok(());
+    }
+    Err(input(
+        format!("image {}", path.display()),
+        "a PNG, JPEG or WebP picture, or floats in .npy or .safetensors",
+        "none of these by its first bytes and its ending",
+    ))
+}
+
 /// Fails unless `tensor` is `[n, 3, h, w]` or `[3, h, w]` with something in it.
 fn check_shape(tensor: &HostTensor, name: &str) -> Result<()> {
     let found = || format!("{:?}", tensor.shape);
@@ -205,9 +217,4 @@ fn say_range(tensor: &HostTensor, path: &Path) {
     if (least < -1.0 || most > 1.0) && least.is_finite() && most.is_finite() {
         note(path, &format!("values of {least} to {most}, where pictures have -1 to 1"));
     }
-}
-
-/// A line on stderr, or nothing if that is closed.
-pub(super) fn note(path: &Path, text: &str) {
-    drop(writeln!(std::io::stderr(), "note: {}: {text}", path.display()));
 }

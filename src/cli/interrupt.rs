@@ -4,13 +4,14 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use wgvae::internals::clip_files::Files;
 use wgvae::internals::part_file::PartFile;
 use wgvae::{Error, Result};
 
-use super::INTERRUPTED;
+use super::stderr::{complain, took};
+use super::{INTERRUPTED, stdio};
 
 /// How long work that was told to stop may take to do so. Reading weights and compiling do not listen.
 const PATIENCE: Duration = Duration::from_millis(600);
@@ -37,7 +38,7 @@ impl Interrupt {
                 // Most are gone by now.
                 drop(std::fs::remove_file(part));
             }
-            drop(writeln!(std::io::stderr(), "interrupted"));
+            complain("interrupted");
             std::process::exit(i32::from(INTERRUPTED));
         };
         if let Err(error) = ctrlc::set_handler(handler) {
@@ -51,14 +52,14 @@ impl Interrupt {
         Arc::clone(&self.cancel)
     }
 
-    /// Begins a file that is to replace `path`, and goes away if that never happens.
+    /// Begins a file that is to replace `path`, or go to stdout, and goes away if that never happens.
     ///
     /// # Errors
     /// [`Error::Cancelled`], [`Error::Io`].
     pub(super) fn begin(&self, path: &Path) -> Result<PartFile> {
         let mut parts = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
         self.check()?;
-        let file = PartFile::create(path)?;
+        let file = if stdio::is_meant(path) { PartFile::stdout()? } else { PartFile::create(path)? };
         parts.extend(file.part().map(Path::to_owned));
         Ok(file)
     }
@@ -68,12 +69,14 @@ impl Interrupt {
     /// # Errors
     /// [`Error::Cancelled`], [`Error::Io`].
     pub(super) fn write(&self, mut files: Vec<PartFile>) -> Result<()> {
+        let start = Instant::now();
         files.iter_mut().try_for_each(PartFile::complete)?;
         let placed: Vec<PathBuf> = files.iter().filter_map(|file| file.part().map(Path::to_owned)).collect();
         let mut parts = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
         self.check()?;
         files.into_iter().try_for_each(PartFile::persist)?;
         parts.retain(|part| !placed.contains(part));
+        took("write", start.elapsed());
         Ok(())
     }
 

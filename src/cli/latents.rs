@@ -2,26 +2,33 @@
 
 use std::path::Path;
 
-use wgvae::internals::clips::{ClipLatents, latents_shape};
-use wgvae::{ByteSource, FileSource, Latents, Result, read_latents};
+use wgvae::internals::clips::{ClipLatents, is_clip, latents_shape};
+use wgvae::{ByteSource, FileSource, Latents, MemorySource, Result, read_latents};
 
-use super::{in_file, input};
+use super::{in_file, input, stdio};
 
-/// Reads the latents in the .safetensors, .latent or .npy file at `path`.
+/// Opens the .safetensors, .latent or .npy file at `path`, or reads stdin.
+pub(super) fn open(path: &Path, tensor: Option<&str>) -> Result<Box<dyn ByteSource>> {
+    if stdio::is_meant(path) {
+        return Ok(Box::new(MemorySource::new(stdio::STDIN, stdio::read()?)));
+    }
+    check_name(path, tensor)?;
+    Ok(Box::new(FileSource::open(path)?))
+}
+
+/// Reads the latents in the file at `path`.
 pub(super) async fn read(path: &Path, tensor: Option<&str>) -> Result<Latents> {
-    check_name(path, tensor)?;
-    from_source(&FileSource::open(path)?, tensor).await
+    from_source(&*open(path, tensor)?, tensor).await
 }
 
-/// Opens the latents of a clip, of `channels`.
-pub(super) async fn open_clip(path: &Path, tensor: Option<&str>, channels: u32) -> Result<ClipLatents> {
-    check_name(path, tensor)?;
-    ClipLatents::open(Box::new(FileSource::open(path)?), tensor, channels).await
+/// Opens the latents of a clip, of `channels`, in `source`.
+pub(super) async fn open_clip(source: Box<dyn ByteSource>, tensor: Option<&str>, channels: u32) -> Result<ClipLatents> {
+    ClipLatents::open(source, tensor, channels).await
 }
 
-/// The shape of the latents at `path`, if there are any.
-pub(super) async fn shape(path: &Path, tensor: Option<&str>) -> Option<Vec<u64>> {
-    latents_shape(&FileSource::open(path).ok()?, tensor).await.ok()
+/// Whether what is in `source` are latents of a clip.
+pub(super) async fn are_of_clip(source: &dyn ByteSource, tensor: Option<&str>) -> bool {
+    latents_shape(source, tensor).await.is_ok_and(|shape| is_clip(&shape))
 }
 
 fn check_name(path: &Path, tensor: Option<&str>) -> Result<()> {

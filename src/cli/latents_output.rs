@@ -2,13 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
+use clap::ValueEnum;
 use wgvae::internals::image_file::numbered;
 use wgvae::internals::npy::write_npy;
 use wgvae::internals::part_file::check_writable;
 use wgvae::internals::safetensors::write_with_metadata;
 use wgvae::{HostTensor, Result, StoredLatents, write_latents};
 
-use super::input;
+use super::{input, stdio};
 
 /// Name of the tensor in a .safetensors file of moments.
 pub(super) const MOMENTS: &str = "moments";
@@ -17,14 +18,15 @@ pub(super) const MOMENTS: &str = "moments";
 #[derive(Debug)]
 pub(super) struct LatentsOutput {
     path: PathBuf,
-    format: Format,
+    format: LatentsFormat,
     count: usize,
 }
 
-#[derive(Debug, Clone, Copy)]
-enum Format {
-    Npy,
+/// How latents lie in a file.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(super) enum LatentsFormat {
     Safetensors,
+    Npy,
 }
 
 /// What an encoder's output has become.
@@ -36,15 +38,30 @@ pub(super) enum Encoding {
 }
 
 impl LatentsOutput {
-    /// `count` files at `path`.
+    /// `count` files at `path`; one on stdout in `format`, or as .safetensors.
     ///
     /// # Errors
-    /// When the ending is unknown or a file could not be written there.
-    pub(super) fn new(path: &Path, count: usize) -> Result<Self> {
+    /// When the ending is unknown or a file could not be written there; for several files on stdout, and a format for what has an ending.
+    pub(super) fn new(path: &Path, format: Option<LatentsFormat>, count: usize) -> Result<Self> {
+        match format {
+            _ if stdio::is_meant(path) => {
+                stdio::check_no_terminal()?;
+                if count > 1 {
+                    return Err(input("--output -", "one file of latents on stdout", format!("{count}, by --each")));
+                }
+                let format = format.unwrap_or(LatentsFormat::Safetensors);
+                return Ok(Self { path: path.to_owned(), format, count });
+            }
+            None => {}
+            Some(_) => {
+                let expected = "--output - with it (the ending of a file says its format)";
+                return Err(input("--format", expected, format!("--output {}", path.display())));
+            }
+        }
         let ending = path.extension().unwrap_or_default().to_string_lossy().to_lowercase();
         let format = match ending.as_str() {
-            "npy" => Format::Npy,
-            "safetensors" => Format::Safetensors,
+            "npy" => LatentsFormat::Npy,
+            "safetensors" => LatentsFormat::Safetensors,
             _ => {
                 let found = if ending.is_empty() { "none".to_owned() } else { format!("\"{ending}\"") };
                 let what = format!("ending of output file {}", path.display());
@@ -64,11 +81,11 @@ impl LatentsOutput {
     /// The content of a file. `facts` are for people, and only where the format has room for them.
     pub(super) fn bytes(&self, encoding: &Encoding, facts: &[(&'static str, String)]) -> Result<Vec<u8>> {
         match (self.format, encoding) {
-            (Format::Npy, Encoding::Latents(StoredLatents { tensor, .. }) | Encoding::Moments(tensor)) => {
+            (LatentsFormat::Npy, Encoding::Latents(StoredLatents { tensor, .. }) | Encoding::Moments(tensor)) => {
                 Ok(write_npy(tensor))
             }
-            (Format::Safetensors, Encoding::Latents(latents)) => write_latents(latents, facts),
-            (Format::Safetensors, Encoding::Moments(tensor)) => {
+            (LatentsFormat::Safetensors, Encoding::Latents(latents)) => write_latents(latents, facts),
+            (LatentsFormat::Safetensors, Encoding::Moments(tensor)) => {
                 write_with_metadata(&[(MOMENTS, tensor)], &facts.iter().cloned().collect())
             }
         }

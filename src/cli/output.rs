@@ -4,6 +4,7 @@ use std::io::{Seek as _, SeekFrom, Write as _};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
+use clap::ValueEnum;
 use wgvae::internals::convert::to_bytes;
 use wgvae::internals::image_file::{self, ImageFormat, PngRows, encode_image, numbered};
 use wgvae::internals::npy::npy_header;
@@ -11,11 +12,36 @@ use wgvae::internals::part_file::{PartFile, check_writable};
 use wgvae::internals::safetensors::safetensors_header;
 use wgvae::{Error, Output, Result, RowPixels, Rows, Size};
 
-use super::input;
 use super::interrupt::Interrupt;
+use super::{input, stdio};
 
 /// Name of the tensor in a .safetensors file of raw floats.
 const TENSOR: &str = "image";
+
+/// What goes to stdout, where no ending says it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum FormatArg {
+    Png,
+    Jpg,
+    Webp,
+    Npy,
+    Safetensors,
+    Y4m,
+}
+
+impl FormatArg {
+    /// As it is typed.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Png => "png",
+            Self::Jpg => "jpg",
+            Self::Webp => "webp",
+            Self::Npy => "npy",
+            Self::Safetensors => "safetensors",
+            Self::Y4m => "y4m",
+        }
+    }
+}
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Format {
@@ -35,11 +61,14 @@ pub(super) struct OutputFiles {
 }
 
 impl OutputFiles {
-    /// For `count` images at `path`.
+    /// For `count` images at `path`; on stdout in `format`, or as PNG.
     ///
     /// # Errors
-    /// When the ending is unknown or a file could not be written there.
-    pub(super) fn new(path: &Path, count: u32) -> Result<Self> {
+    /// When the ending is unknown or a file could not be written there, and for several pictures on stdout.
+    pub(super) fn new(path: &Path, format: Option<FormatArg>, count: u32) -> Result<Self> {
+        if stdio::is_meant(path) {
+            return Self::on_stdout(format.unwrap_or(FormatArg::Png), count);
+        }
         let ending = path.extension().unwrap_or_default().to_string_lossy().to_lowercase();
         let format = match (ending.as_str(), ImageFormat::from_path(path)) {
             ("npy", _) => Format::Npy,
@@ -57,6 +86,20 @@ impl OutputFiles {
         let files = Self { path: path.to_owned(), format, count: count as usize, begun: 0, parts: Vec::new() };
         files.names().iter().try_for_each(|name| check_writable(name))?;
         Ok(files)
+    }
+
+    fn on_stdout(format: FormatArg, count: u32) -> Result<Self> {
+        let format = match format {
+            FormatArg::Npy => Format::Npy,
+            FormatArg::Safetensors => Format::Safetensors,
+            picture => Format::Picture(ImageFormat::from_path(Path::new(&format!("-.{}", picture.name())))?),
+        };
+        if let (Format::Picture(_), 2..) = (format, count) {
+            let expected = "latents of one image, for a picture on stdout (npy and safetensors hold several)";
+            return Err(input("--output -", expected, format!("{count} images")));
+        }
+        let path = PathBuf::from("-");
+        Ok(Self { path, format, count: count as usize, begun: 0, parts: Vec::new() })
     }
 
     /// What the library has to deliver.

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use wgvae::{Checkpoint, Result};
 
-use super::input;
+use super::{input, stdio};
 
 /// A file of the command line, and the flag that named it.
 pub(super) type Named<'a> = (&'static str, &'a Path);
@@ -17,6 +17,9 @@ pub(super) fn model_files(checkpoint: &Checkpoint) -> impl Iterator<Item = Named
 /// Fails if a file of `outputs` would replace one of `inputs`, or another of `outputs`.
 pub(super) fn check_replaced(inputs: &[Named<'_>], outputs: &[Named<'_>]) -> Result<()> {
     for (index, (flag, path)) in outputs.iter().enumerate() {
+        if stdio::is_meant(path) {
+            continue;
+        }
         let taken = inputs.iter().chain(&outputs[..index]);
         if let Some((other, _)) = taken.into_iter().find(|(_, taken)| same(taken, path)) {
             return Err(input(*flag, format!("another file than that of {other}"), path.display().to_string()));

@@ -11,6 +11,7 @@ use wgvae::{
 
 use super::images::Source;
 use super::session::{Run, Session};
+use super::stderr::say;
 use super::tiling::{tiles_text, tiling_json};
 
 /// The facts about a plan, and the limits it was made for.
@@ -206,9 +207,14 @@ impl Report {
         format!("{:#}\n", self.facts).into_bytes()
     }
 
-    /// For stdout.
-    pub(super) fn show(&self, json: bool) -> String {
-        if json { super::to_json(&self.facts) } else { self.text.clone() }
+    /// For stdout; `on_stderr`, because that has what it is of: nothing is left for stdout then.
+    pub(super) fn show(&self, json: bool, on_stderr: bool) -> String {
+        let text = if json { super::to_json(&self.facts) } else { self.text.clone() };
+        if !on_stderr {
+            return text;
+        }
+        say(&text);
+        String::new()
     }
 }
 

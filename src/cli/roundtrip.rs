@@ -8,13 +8,14 @@ use wgvae::internals::image_file::{ImageFormat, Pixels, encode_image};
 use wgvae::internals::part_file::check_writable;
 use wgvae::internals::quality::{psnr, squared_differences, ssim};
 use wgvae::{
-    Bytes, DecodeOptions, Directions, EncodeOptions, Gpu, GpuOptions, HostTensor, Images, Latents, LoadOptions,
-    Posterior, Result, RowPixels, Rows, Size, Vae, check_decoder, check_encoder,
+    Bytes, DecodeOptions, Directions, EncodeOptions, Gpu, HostTensor, Images, Latents, LoadOptions, Posterior, Result,
+    RowPixels, Rows, Size, Vae, check_decoder, check_encoder,
 };
 
 use super::images::SizeArgs;
 use super::interrupt::Interrupt;
 use super::paths::{check_replaced, model_files};
+use super::prepare::{DeviceArgs, load, open_device};
 use super::session::{Run, Session};
 use super::{DecodeLimits, ModelArgs, ParkingArg, PrecisionArg, input};
 
@@ -42,9 +43,8 @@ pub(super) struct RoundtripArgs {
     /// Whether what does not fit the budget may wait in host memory; auto: not on devices whose memory is the host's
     #[arg(long, value_enum, default_value_t = ParkingArg::Auto)]
     parking: ParkingArg,
-    /// Adapter to use: part of its name, or its index in `wgvae adapters`
-    #[arg(long, value_name = "NAME|INDEX")]
-    adapter: Option<String>,
+    #[command(flatten)]
+    device: DeviceArgs,
     /// Print the facts as JSON
     #[arg(long)]
     json: bool,
@@ -68,14 +68,9 @@ pub(super) async fn run(args: &RoundtripArgs) -> Result<String> {
     format.check_size(&args.output, size)?;
     let images = file.read()?;
 
-    let gpu = Gpu::request(&GpuOptions {
-        adapter: args.adapter.clone(),
-        webgpu_default_limits: args.limits == DecodeLimits::WebgpuDefault,
-        ..GpuOptions::default()
-    })
-    .await?;
-    let mut vae = Vae::load(&gpu, &checkpoint, args.load_options()).await?;
-    let mut session = Session::new(&gpu, &interrupt, Some(2));
+    let gpu = open_device(&args.device, args.limits).await?;
+    let mut vae = load(&gpu, &checkpoint, args.load_options()).await?;
+    let mut session = Session::new("encode and decode", &gpu, &interrupt, Some(2));
     let data = args.there_and_back(&images, &mut vae, &mut session).await?;
     let encoded = encode_image(format, &Pixels { size, data: &data })?;
     interrupt.write_all(&[(args.output.clone(), encoded)])?;

@@ -1,16 +1,17 @@
 //! Decodes and encodes all images of a file, with progress, and keeps what each took.
 
-use std::io::Write as _;
+use std::sync::Arc;
+use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 use wgvae::{
-    Bytes, Clip, Control, DecodeOptions, EncodeOptions, Fallback, Gpu, HostTensor, Images, Latents, Pixels, Progress,
-    Result, Rows, RunReport, Vae,
+    Bytes, Clip, Control, DecodeOptions, EncodeOptions, Fallback, Gpu, HostTensor, Images, Latents, Pixels, Preparing,
+    Progress, Result, Rows, RunReport, Vae,
 };
 
 use super::interrupt::Interrupt;
 use super::output::{ImageSink, OutputFiles};
+use super::stderr::{Bar, Phase, say, took};
 
 /// One decode or encode of one image.
 #[derive(Debug, Serialize)]
@@ -38,24 +39,29 @@ pub(super) struct Run {
 pub(super) struct Session<'a> {
     gpu: &'a Gpu,
     interrupt: &'a Interrupt,
-    bar: ProgressBar,
+    phase: Phase,
     /// How many runs there will be, where that is known.
     total: Option<u64>,
     runs: Vec<Run>,
     predicted: Bytes,
+    /// How long kernels were compiled.
+    compiling: Duration,
 }
 
 /// Counters before a run.
 #[derive(Debug, Clone, Copy)]
 struct Before {
     kernels: usize,
+    compiling: Duration,
     buffers: u64,
 }
 
 impl<'a> Session<'a> {
-    /// For `total` runs, where that is known.
-    pub(super) fn new(gpu: &'a Gpu, interrupt: &'a Interrupt, total: Option<u64>) -> Self {
-        Self { gpu, interrupt, bar: bar(), total, runs: Vec::new(), predicted: Bytes(0) }
+    /// For `total` runs, where that is known; `name` is what they do.
+    pub(super) fn new(name: &'static str, gpu: &'a Gpu, interrupt: &'a Interrupt, total: Option<u64>) -> Self {
+        let phase = Phase::begin(name);
+        show_compiling(gpu, phase.bar());
+        Self { gpu, interrupt, phase, total, runs: Vec::new(), predicted: Bytes(0), compiling: Duration::ZERO }
     }
 
     /// Decodes image `image` of `latents` and hands its rows to `sink`.
@@ -136,28 +142,22 @@ impl<'a> Session<'a> {
 
     /// What each took.
     pub(super) fn finish(self) -> Vec<Run> {
-        self.bar.finish_and_clear();
+        self.gpu.watch(None);
+        self.phase.end_without(self.compiling);
         self.runs
     }
 
     fn before(&self) -> Before {
-        Before { kernels: self.gpu.compiled().0, buffers: self.gpu.ledger().created() }
+        let (kernels, compiling) = self.gpu.compiled();
+        Before { kernels, compiling, buffers: self.gpu.ledger().created() }
     }
 
     /// Shows how far the next run is.
     fn progress(&self) -> impl FnMut(Progress<'_>) + use<> {
-        let (bar, total, done) = (self.bar.clone(), self.total, self.runs.len() as u64);
+        let (bar, total, done) = (self.phase.bar(), self.total, self.runs.len() as u64);
         move |progress: Progress<'_>| match total {
-            Some(total) => {
-                bar.set_length(progress.total * total);
-                bar.set_position(progress.total * done + progress.done);
-                bar.set_message(progress.stage.to_owned());
-            }
-            None => {
-                bar.set_length(progress.total);
-                bar.set_position(progress.done);
-                bar.set_message(format!("part {}: {}", done + 1, progress.stage));
-            }
+            Some(total) => bar.show(progress.total * done + progress.done, progress.total * total, progress.stage),
+            None => bar.show(progress.done, progress.total, &format!("part {}: {}", done + 1, progress.stage)),
         }
     }
 
@@ -181,9 +181,15 @@ impl<'a> Session<'a> {
     ) {
         self.predicted = self.predicted.max(predicted);
         if let (Some(fallback), true) = (&fallback, self.runs.is_empty()) {
-            self.bar.suspend(|| drop(writeln!(std::io::stderr(), "warning: {fallback}")));
+            say(&format!("warning: {fallback}"));
         }
         let after = self.before();
+        if after.kernels > before.kernels {
+            let kernels = after.kernels - before.kernels;
+            let compiling = after.compiling - before.compiling;
+            took(&format!("compile {kernels} kernels"), compiling);
+            self.compiling += compiling;
+        }
         let repeat = self.runs.iter().rev().take_while(|run| run.image == image).count();
         self.runs.push(Run {
             image,
@@ -214,7 +220,7 @@ pub(super) async fn decode_all(
 ) -> Result<Vec<Run>> {
     let size = vae.image_size(latents);
     files.check_size(size)?;
-    let mut session = Session::new(gpu, interrupt, Some(u64::from(latents.count()) * u64::from(repeat)));
+    let mut session = Session::new("decode", gpu, interrupt, Some(u64::from(latents.count()) * u64::from(repeat)));
     for image in 0..latents.count() {
         for repeat_index in 0..repeat {
             let mut sink = if repeat_index + 1 == repeat { Some(files.image(size, interrupt)?) } else { None };
@@ -226,12 +232,11 @@ pub(super) async fn decode_all(
     Ok(session.finish())
 }
 
-/// A bar on stderr, which shows nothing where stderr is not a terminal.
-pub(super) fn bar() -> ProgressBar {
-    let bar = ProgressBar::new(1);
-    if let Ok(style) = ProgressStyle::with_template("{wide_bar} {percent:>3} % {elapsed} {msg:40}") {
-        bar.set_style(style);
-    }
-    bar.set_message("preparing");
-    bar
+/// From now on `bar` shows how far compiling is, whenever something is compiled.
+pub(super) fn show_compiling(gpu: &Gpu, bar: Bar) {
+    gpu.watch(Some(Arc::new(move |now: Preparing<'_>| {
+        if let Preparing::Kernels { done, total, kernel } = now {
+            bar.show(done as u64, total as u64, &format!("compiling {kernel}"));
+        }
+    })));
 }

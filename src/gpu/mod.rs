@@ -13,6 +13,7 @@ mod input;
 mod ledger;
 mod pipelines;
 mod prepared;
+mod preparing;
 mod readback;
 mod recorder;
 mod scopes;
@@ -35,11 +36,13 @@ pub use self::host_bytes::HostBytes;
 pub use self::input::Input;
 pub use self::ledger::Ledger;
 pub use self::prepared::{Prepared, Weight};
+pub use self::preparing::{Listener, Preparing};
 pub use self::states::States;
 
 #[cfg(target_arch = "wasm32")]
 use self::browser::Scopes;
 use self::pipelines::Pipelines;
+use self::preparing::Audience;
 use self::scopes::Caught;
 #[cfg(not(target_arch = "wasm32"))]
 use self::scopes::Scopes;
@@ -64,6 +67,7 @@ struct Inner {
     report: AdapterReport,
     ledger: Arc<Ledger>,
     pipelines: Pipelines,
+    audience: Audience,
     waiter: Waiter,
     lost: Arc<std::sync::Mutex<Option<String>>>,
     /// Whether the device is the caller's, who made it and will destroy it.
@@ -141,9 +145,10 @@ impl Gpu {
         }
         let waiter = Waiter::new(&device);
         let ledger = Arc::new(Ledger::new(memory_limit));
-        let pipelines = Pipelines::default();
+        let (pipelines, audience) = (Pipelines::default(), Audience::default());
         let kernels = report.kernels;
-        Self { inner: Arc::new(Inner { device, queue, report, ledger, pipelines, waiter, lost, adopted }), kernels }
+        let inner = Inner { device, queue, report, ledger, pipelines, audience, waiter, lost, adopted };
+        Self { inner: Arc::new(inner), kernels }
     }
 
     /// The same device, of which plans use `kernels`: see [`Self::tune`].
@@ -184,6 +189,15 @@ impl Gpu {
     /// Compiles kernels, unless they are compiled already.
     pub(crate) async fn compile(&self, variants: &[Variant]) -> Result<()> {
         self.inner.pipelines.get(self, variants).await.map(drop)
+    }
+
+    /// From now on `listener` hears how far weights and kernels are, on the thread that works at them; `None`: nobody does. What a run has done, [`Control`] tells.
+    pub fn watch(&self, listener: Option<Arc<Listener>>) {
+        self.inner.audience.set(listener);
+    }
+
+    pub(crate) fn tell(&self, now: Preparing<'_>) {
+        self.inner.audience.tell(now);
     }
 
     /// Pipelines compiled so far, and the time that took.

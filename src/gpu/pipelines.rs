@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use web_time::Instant;
 
-use super::Gpu;
+use super::{Gpu, Preparing};
 use crate::error::{DeviceError, Error, Result};
 use crate::kernels::source::specialize;
 use crate::kernels::{Access, Interface, Variant, interface};
@@ -36,11 +36,16 @@ impl Pipelines {
         let mut missing: Vec<&Source> = sources.iter().filter(|source| self.known(source).is_none()).collect();
         missing.sort_unstable_by_key(|source| &source.text);
         missing.dedup_by_key(|source| &source.text);
-        for source in missing {
+        let total = missing.len();
+        for (done, source) in missing.into_iter().enumerate() {
+            gpu.tell(Preparing::Kernels { done, total, kernel: source.interface.file });
             let start = Instant::now();
             let pipeline = gpu.scoped(&source.doing, || compile(&gpu.inner.device, source)).await?;
             *self.time.lock().unwrap_or_else(PoisonError::into_inner) += start.elapsed();
             self.cache().insert(source.text.clone(), Arc::new(pipeline));
+        }
+        if total > 0 {
+            gpu.tell(Preparing::Kernels { done: total, total, kernel: "" });
         }
         Ok(sources.iter().filter_map(|source| self.known(source)).collect())
     }

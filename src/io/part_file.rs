@@ -1,7 +1,7 @@
 //! Files written so that no half-written one is ever seen: aside first, renamed when complete.
 
 use std::fs::File;
-use std::io::{BufWriter, Cursor, Seek, SeekFrom, Write};
+use std::io::{BufWriter, Cursor, ErrorKind, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use tempfile::NamedTempFile;
@@ -10,7 +10,8 @@ use crate::error::{Error, Result};
 
 /// A file on its way: written beside its place, renamed when complete. Goes away if it never is.
 ///
-/// What replaces something that is not a file (a pipe, `/dev/stdout`) is kept in memory and written at the end; a link stays a link.
+/// What replaces something that is not a file (a pipe, `/dev/stdout`) is kept in memory and written at the end, what goes to stdout in a file without a name; a link
+/// stays a link.
 #[derive(Debug)]
 pub struct PartFile {
     path: PathBuf,
@@ -21,6 +22,7 @@ pub struct PartFile {
 enum Content {
     Beside { file: BufWriter<NamedTempFile>, target: PathBuf },
     Memory(Cursor<Vec<u8>>),
+    Stdout(BufWriter<File>),
 }
 
 impl PartFile {
@@ -34,35 +36,42 @@ impl PartFile {
         Ok(Self { path: path.to_owned(), content })
     }
 
+    /// Begins what is to go to stdout, all at once.
+    pub fn stdout() -> Result<Self> {
+        let path = PathBuf::from("stdout");
+        let file = tempfile::tempfile().map_err(|source| io_error(&std::env::temp_dir(), source))?;
+        Ok(Self { path, content: Content::Stdout(BufWriter::new(file)) })
+    }
+
     /// Where it lies until it is complete.
     pub fn part(&self) -> Option<&Path> {
         match &self.content {
             Content::Beside { file, .. } => Some(file.get_ref().path()),
-            Content::Memory(_) => None,
+            Content::Memory(_) | Content::Stdout(_) => None,
         }
     }
 
     /// The file itself, for a writer that wants to own it; `None` for what is kept in memory.
     pub fn file(&mut self) -> Result<Option<File>> {
-        match &mut self.content {
-            Content::Beside { file, .. } => {
-                let file = file.flush().and_then(|()| file.get_ref().as_file().try_clone());
-                file.map(Some).map_err(|source| io_error(&self.path, source))
-            }
-            Content::Memory(_) => Ok(None),
-        }
+        let file = match &mut self.content {
+            Content::Beside { file, .. } => file.flush().and_then(|()| file.get_ref().as_file().try_clone()),
+            Content::Stdout(file) => file.flush().and_then(|()| file.get_ref().try_clone()),
+            Content::Memory(_) => return Ok(None),
+        };
+        file.map(Some).map_err(|source| io_error(&self.path, source))
     }
 
     /// Makes sure that all of it can be kept: afterwards only the renaming is left.
     pub fn complete(&mut self) -> Result<()> {
         let complete = match &mut self.content {
             Content::Beside { file, .. } => file.flush().and_then(|()| file.get_ref().as_file().sync_all()),
+            Content::Stdout(file) => file.flush(),
             Content::Memory(_) => Ok(()),
         };
         complete.map_err(|source| io_error(&self.path, source))
     }
 
-    /// Puts it into its place.
+    /// Puts it into its place. A reader of stdout that has gone has all that it wants.
     pub fn persist(mut self) -> Result<()> {
         self.complete()?;
         let path = self.path;
@@ -73,6 +82,15 @@ impl PartFile {
             }
             Content::Memory(bytes) => {
                 std::fs::OpenOptions::new().write(true).open(&path)?.write_all(&bytes.into_inner())
+            }
+            Content::Stdout(file) => {
+                let mut file = file.into_inner().map_err(std::io::IntoInnerError::into_error)?;
+                let mut stdout = std::io::stdout().lock();
+                let copied = file.rewind().and_then(|()| std::io::copy(&mut file, &mut stdout));
+                match copied.and_then(|_| stdout.flush()) {
+                    Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+                    written => written,
+                }
             }
         };
         persist().map_err(|source| io_error(&path, source))
@@ -89,6 +107,7 @@ impl Write for PartFile {
         match &mut self.content {
             Content::Beside { file, .. } => file.write(bytes),
             Content::Memory(content) => content.write(bytes),
+            Content::Stdout(file) => file.write(bytes),
         }
     }
 
@@ -96,6 +115,7 @@ impl Write for PartFile {
         match &mut self.content {
             Content::Beside { file, .. } => file.flush(),
             Content::Memory(content) => content.flush(),
+            Content::Stdout(file) => file.flush(),
         }
     }
 }
@@ -105,6 +125,7 @@ impl Seek for PartFile {
         match &mut self.content {
             Content::Beside { file, .. } => file.seek(to),
             Content::Memory(content) => content.seek(to),
+            Content::Stdout(file) => file.seek(to),
         }
     }
 }

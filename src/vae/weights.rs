@@ -8,7 +8,7 @@ use super::options::{Directions, LoadOptions};
 use super::planner::Planner;
 use super::wanted::{check, file_tensors, weights_of};
 use crate::error::{Error, Result};
-use crate::gpu::{Gpu, GpuBuffer, HostBytes, Weight};
+use crate::gpu::{Gpu, GpuBuffer, HostBytes, Preparing, Weight};
 use crate::io::Checkpoint;
 use crate::kernels::weights::{Layout, pack};
 use crate::model::graph::Take;
@@ -44,8 +44,10 @@ impl VaeWeights {
             directions: options.directions,
         };
         let needed = wanted.iter().map(|weight| weight.bytes).sum();
+        let mut done = Bytes(0);
         let shapes = file_tensors(planner.config(), directions, clips);
         for same in wanted.chunk_by(|one, next| one.name == next.name) {
+            gpu.tell(Preparing::Weights { done, total: needed, tensor: &same[0].name });
             let values = match shapes.get(&same[0].name) {
                 Some(shape) => checkpoint.read_f32(&same[0].name, shape).await?,
                 // Zeros.
@@ -55,8 +57,10 @@ impl VaeWeights {
                 check_half_range(weight, &values)?;
                 let packed = pack(&values, weight.layout, weight.take, weight.storage, weight.factor);
                 loaded.keep(gpu, weight, &packed, needed).await?;
+                done.0 += weight.bytes.0;
             }
         }
+        gpu.tell(Preparing::Weights { done, total: needed, tensor: "" });
         Ok(loaded)
     }
 

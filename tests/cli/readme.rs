@@ -36,7 +36,9 @@ fn commands(document: &str) -> Vec<String> {
         if index % 2 == 0 {
             prose.push_str(part);
         } else {
-            blocks.extend(part.lines().map(|line| line.strip_prefix("$ ").unwrap_or(line).to_owned()));
+            let command =
+                |line: &str| line.strip_prefix("$ ").unwrap_or(line).split("  #").next().unwrap_or_default().to_owned();
+            blocks.extend(part.lines().map(command));
         }
     }
     let spans = Regex::new("`(wgvae [^`]+)`").unwrap();
@@ -195,4 +197,29 @@ fn every_command_of_the_documents_does_what_it_says() {
             assert!(missing.is_empty(), "{document}: {command} wrote no {missing:?}");
         }
     }
+}
+
+/// README's example of the library.
+#[allow(dead_code, reason = "its main has paths of its own")]
+mod picture {
+    include!("readme_example.rs");
+
+    pub(super) fn run(model: &str, latents: &str, picture: &str) -> Result<()> {
+        pollster::block_on(decode(model, latents, picture))
+    }
+}
+
+#[test]
+fn the_librarys_example_writes_the_commands_picture() {
+    let readme = std::fs::read_to_string(repository().join("README.md")).unwrap();
+    let (_, example) = include_str!("readme_example.rs").split_once("\n\n").unwrap();
+    assert!(readme.contains(&format!("```rust,no_run\n{example}```\n")), "README has another example");
+
+    let folder = folder();
+    let path = |name: &str| folder.path(name).to_str().unwrap().to_owned();
+    let latents = "assets/demo/latents.safetensors";
+    picture::run(&path("assets/demo/model"), &path(latents), &path("picture.png")).unwrap();
+    folder.run(&["decode", "--model", "assets/demo/model", "--latents", latents, "-o", "command.png"]).ok();
+    let pixels = |name: &str| image::open(folder.path(name)).unwrap().into_rgb8();
+    assert!(pixels("picture.png") == pixels("command.png"));
 }

@@ -5,6 +5,7 @@
 Writes, from the root of the repository:
     assets/demo/model/config.json, diffusion_pytorch_model.safetensors   the model as diffusers saves it, f16
     assets/demo/latents.safetensors    `latents` [1, 16, 64, 64] f16: (z - shift_factor) * scaling_factor of the demo picture
+    assets/demo/selftest.safetensors   `latents` [1, 16, 16, 16] f16, the middle of those, and `image` [1, 3, 128, 128] f16, as in the next
     tests/fixtures/demo.safetensors    `image` [1, 3, 512, 512] f16: diffusers' f32 decode of those latents, not clamped
     tools/demo_model/heldout.txt       the evaluation
 """
@@ -57,6 +58,7 @@ def main():
     save_file({"latents": latents.contiguous()}, ROOT / "assets/demo/latents.safetensors")
     decoded = model.decode(latents.float() / scaling + shift).sample
     save_file({"image": decoded.half().contiguous()}, ROOT / "tests/fixtures/demo.safetensors")
+    write_selftest(model, latents, config)
 
     for module in model.decoder.modules():
         if not list(module.children()) or type(module).__name__ in ("ResnetBlock2D", "Attention"):
@@ -183,6 +185,14 @@ def summary(what, squares):
 def mean_square(decoded, x):
     """Of a decode, clamped as it is shown, floored at a hundredth of a level so that a flat picture is no infinity."""
     return max(((decoded.clamp(-1, 1) - x) ** 2).mean().item(), (0.01 / 127.5) ** 2)
+
+
+def write_selftest(model, latents, config):
+    """The middle of `latents` and diffusers' f32 decode of it alone."""
+    middle = latents[..., 24:40, 24:40]
+    decoded = model.decode(middle.float() / config["scaling_factor"] + config["shift_factor"]).sample
+    tensors = {"latents": middle.contiguous(), "image": decoded.half().contiguous()}
+    save_file(tensors, ROOT / "assets/demo/selftest.safetensors")
 
 
 def watch(module):

@@ -7,27 +7,32 @@ use std::time::Instant;
 use serde_json::json;
 use wgvae::internals::clip_files::{ClipName, Ffmpeg, Frame, FrameFormat, FrameSink, SinkOptions, create_sink};
 use wgvae::internals::clips::{ClipAxes, ClipLatents};
-use wgvae::internals::part_file::check_writable;
 use wgvae::report::Operation;
-use wgvae::{Clip, Directions, Error, HostTensor, Latents, Output, Pixels, Result, Vae};
+use wgvae::{ByteSource, Clip, Directions, Error, HostTensor, Latents, Output, Pixels, Result};
 
 use super::DecodeArgs;
-use crate::cli::clips::{check_model, check_once, files, show};
-use crate::cli::images::note;
+use crate::cli::clips::{check_model, check_once, files};
 use crate::cli::interrupt::Interrupt;
+use crate::cli::prepare::{load, open_device};
 use crate::cli::report::{ClipSubject, Report};
 use crate::cli::session::Session;
+use crate::cli::stderr::note;
 use crate::cli::tiling::{TilingArg, tiling_json};
 use crate::cli::{input, latents};
 
 /// Checks everything that can be checked without a GPU first, then loads and decodes, and writes frames as they come.
-pub(super) async fn run(args: &DecodeArgs, name: &ClipName, interrupt: &Interrupt) -> Result<String> {
+pub(super) async fn run(
+    args: &DecodeArgs,
+    name: &ClipName,
+    source: Box<dyn ByteSource>,
+    interrupt: &Interrupt,
+) -> Result<String> {
     check_options(args)?;
     let checkpoint = args.model.open().await?;
     let config = checkpoint.config();
     let tiling = args.tiles.tiling(args.tiling, config)?;
     let factor = check_model(&checkpoint, Directions::Decode, || no_video(args, name))?;
-    let latents = latents::open_clip(&args.latents, args.tensor.as_deref(), config.channels(args.unscaled)).await?;
+    let latents = latents::open_clip(source, args.tensor.as_deref(), config.channels(args.unscaled)).await?;
     let unscaled = args.unscaled || latents.are_unscaled();
     if !unscaled {
         checkpoint.scaled_config()?;
@@ -41,16 +46,21 @@ pub(super) async fn run(args: &DecodeArgs, name: &ClipName, interrupt: &Interrup
         create_sink(name, SinkOptions { size, frames, fps, bits: args.bits, files: interrupt, ffmpeg: &ffmpeg })?;
     say_others(name, frames)?;
 
-    let gpu = args.gpu().await?;
-    let mut vae = Vae::load(&gpu, &checkpoint, args.load_options(unscaled, true)).await?;
+    let gpu = open_device(&args.device, args.limits).await?;
+    let mut vae = load(&gpu, &checkpoint, args.load_options(unscaled, true)).await?;
     let output = match sink.wants() {
         FrameFormat::Rgba8 => Output::Rgba8,
         FrameFormat::Floats => Output::Raw,
     };
     let mut clip = vae.decode_clip(axes.size, unscaled, &args.options(output, tiling)).await?;
     let start = Instant::now();
-    let mut work =
-        Work { latents, unscaled, sink, written: 0, session: Session::new(&gpu, interrupt, Some(axes.frames)) };
+    let mut work = Work {
+        latents,
+        unscaled,
+        sink,
+        written: 0,
+        session: Session::new("decode", &gpu, interrupt, Some(axes.frames)),
+    };
     let end = work.decode(&mut clip).await.inspect_err(|_| say_written(name, work.written))?;
     if end.is_break() {
         // Whoever reads has all that they want, and no use for facts.
@@ -67,7 +77,7 @@ pub(super) async fn run(args: &DecodeArgs, name: &ClipName, interrupt: &Interrup
     let report = Report::of_clip(&gpu, &clip, subject, work.session, &files(name, frames));
     let facts = args.report.iter().map(|path| (path.clone(), report.to_bytes()));
     interrupt.write_all(&facts.collect::<Vec<_>>())?;
-    Ok(show(&report, args.json, *name == ClipName::Standard))
+    Ok(report.show(args.json, *name == ClipName::Standard))
 }
 
 /// A decode under way.
@@ -122,8 +132,7 @@ fn check_options(args: &DecodeArgs) -> Result<()> {
     if args.tiling == TilingArg::Estimate {
         return Err(input("--tiling", "exact, blend or cosine, for a clip", args.tiling.name()));
     }
-    check_once(args.repeat)?;
-    args.report.as_deref().map_or(Ok(()), check_writable)
+    check_once(args.repeat)
 }
 
 /// Fails if one file of the command line would replace another.
@@ -139,6 +148,10 @@ fn check_paths(args: &DecodeArgs, checkpoint: &wgvae::Checkpoint, name: &ClipNam
 /// The error for a model that knows no time.
 fn no_video(args: &DecodeArgs, name: &ClipName) -> Error {
     let ending = args.output.extension().unwrap_or_default().to_string_lossy();
+    if let (ClipName::Standard, Some(format)) = (name, args.format) {
+        let expected = "one of png, jpg, webp, npy, safetensors, as the model is none for video";
+        return input("--format", expected, format.name());
+    }
     if name.is_only_clip() {
         let expected = "one of png, jpg, jpeg, webp, npy, safetensors, as the model is none for video";
         return input(format!("output {}", args.output.display()), expected, format!("\"{ending}\""));

@@ -7,24 +7,25 @@ use wgvae::internals::clip_files::{
     ArrayFormat, ClipName, Cropped, Ffmpeg, FrameSource, LatentsWriter, Padded, open_source,
 };
 use wgvae::internals::clips::TimeFactor;
-use wgvae::internals::part_file::check_writable;
 use wgvae::model::networks::encoded_channels;
 use wgvae::report::Operation;
-use wgvae::{Checkpoint, Clip, Directions, Error, HostTensor, Images, Result, Size, Vae};
+use wgvae::{Checkpoint, Clip, Directions, Error, HostTensor, Images, Result, Size};
 
 use super::EncodeArgs;
 use crate::cli::clips::{check_model, check_once};
-use crate::cli::images::{Source, note};
-use crate::cli::input;
+use crate::cli::images::Source;
 use crate::cli::interrupt::Interrupt;
 use crate::cli::latents_output::MOMENTS;
+use crate::cli::prepare::{load, open_device};
 use crate::cli::report::{ClipSubject, Report};
 use crate::cli::session::Session;
+use crate::cli::stderr::note;
+use crate::cli::{input, stdio};
 
 /// Checks everything that can be checked without a GPU first, then loads and encodes, and writes latents as they come.
 pub(super) async fn run(args: &EncodeArgs, name: &ClipName, interrupt: &Interrupt) -> Result<String> {
     check_once(args.repeat)?;
-    args.report.as_deref().map_or(Ok(()), check_writable)?;
+    check_output(args)?;
     let checkpoint = args.model.open().await?;
     args.check_paths(&checkpoint, std::slice::from_ref(&args.output))?;
     let factor = check_model(&checkpoint, Directions::Encode, || no_video(args))?;
@@ -35,11 +36,11 @@ pub(super) async fn run(args: &EncodeArgs, name: &ClipName, interrupt: &Interrup
     let (size, latents) = (source.size(), source.frames().and_then(|frames| factor.latents(frames)));
     let writer = writer(args, &checkpoint, size, latents, interrupt)?;
 
-    let gpu = args.gpu().await?;
-    let mut vae = Vae::load(&gpu, &checkpoint, args.load_options(true)).await?;
+    let gpu = open_device(&args.device, args.limits).await?;
+    let mut vae = load(&gpu, &checkpoint, args.load_options(true)).await?;
     let mut clip = vae.encode_clip(size, &args.options()).await?;
     let start = Instant::now();
-    let mut work = Work { args, source, writer, encoded: 0, session: Session::new(&gpu, interrupt, latents) };
+    let mut work = Work { args, source, writer, encoded: 0, session: Session::new("encode", &gpu, interrupt, latents) };
     work.encode(&mut clip).await?;
     let Work { source, writer, encoded, session, .. } = work;
     writer.finish()?;
@@ -59,7 +60,17 @@ pub(super) async fn run(args: &EncodeArgs, name: &ClipName, interrupt: &Interrup
     let report = Report::of_clip(&gpu, &clip, subject, session, std::slice::from_ref(&args.output));
     let facts = args.report.iter().map(|path| (path.clone(), report.to_bytes()));
     interrupt.write_all(&facts.collect::<Vec<_>>())?;
-    Ok(report.show(args.json))
+    Ok(report.show(args.json, false))
+}
+
+/// Refuses stdout: where a value goes depends on how many frames there are, so what is written goes back and forth.
+fn check_output(args: &EncodeArgs) -> Result<()> {
+    let found = match args.format {
+        None if !stdio::is_meant(&args.output) => return Ok(()),
+        None => "-".to_owned(),
+        Some(_) => format!("{} with --format", args.output.display()),
+    };
+    Err(input("--output", "a file, .safetensors or .npy, for the latents of a clip", found))
 }
 
 /// An encode under way.

@@ -1,6 +1,5 @@
 //! Goes through adapters, models, precisions, sizes, frames and budgets: predicts each decode or encode here, and has it measured in a child process.
 
-use indicatif::{ProgressBar, ProgressStyle};
 use wgvae::report::{
     Adapter, Machine, Measured, Measurement, MemoryReport, Operation, Predicted, SCHEMA, States, VERSION,
 };
@@ -15,6 +14,7 @@ use super::job::{Answer, Job, Request};
 use super::model::Model;
 use crate::cli::clips::parts;
 use crate::cli::interrupt::Interrupt;
+use crate::cli::stderr::Phase;
 use crate::cli::task::{Task, check_weights, directions};
 use crate::cli::{PrecisionArg, input};
 
@@ -48,16 +48,16 @@ pub(super) async fn measure(args: &MemoryArgs, interrupt: &Interrupt) -> Result<
     }
     let cases = cases(args, operation, &candidates)?;
     let found = adapters(args.adapter.as_deref(), args.through.as_deref(), interrupt)?;
-    let bar = bar((cases.len() * found.len()) as u64);
+    let phase = Phase::begin("measure");
+    let (bar, total) = (phase.bar(), (cases.len() * found.len()) as u64);
     let mut measurements = Vec::new();
     for (index, (number, adapter)) in found.iter().enumerate() {
         for case in &cases {
-            bar.set_message(format!("{} on {}", case.name(), adapter.name));
+            bar.show(measurements.len() as u64, total, &format!("{} on {}", case.name(), adapter.name));
             measurements.push(row(index, *number, adapter, case, args.through.as_deref(), interrupt)?);
-            bar.inc(1);
         }
     }
-    bar.finish_and_clear();
+    phase.end();
     Ok(MemoryReport {
         schema: SCHEMA.to_owned(),
         version: VERSION,
@@ -237,13 +237,4 @@ fn predicted_of_clip(plans: &ClipPlans, parts: u64) -> Predicted {
         states: Some(States { total: plans.state_bytes(), gpu: hardest.memory.states }),
         ..predicted(hardest)
     }
-}
-
-/// A bar on stderr, which shows nothing where stderr is not a terminal.
-fn bar(length: u64) -> ProgressBar {
-    let bar = ProgressBar::new(length);
-    if let Ok(style) = ProgressStyle::with_template("{wide_bar} {pos}/{len} {elapsed} {msg}") {
-        bar.set_style(style);
-    }
-    bar
 }

@@ -1,5 +1,6 @@
 //! Picture files: PNG, JPEG and WebP, told apart by their content. The header first, so that sizes can be checked before anything large is made.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::fs::File;
 use std::io::{Cursor, ErrorKind, Read as _};
@@ -44,6 +45,8 @@ impl fmt::Display for Remark {
 #[derive(Debug, Clone)]
 pub struct PictureFile {
     path: PathBuf,
+    /// Its content, where that could not be read a second time.
+    kept: Option<Vec<u8>>,
     format: ImageFormat,
     size: Size,
     orientation: Orientation,
@@ -62,18 +65,33 @@ impl PictureFile {
         format_of(path).map(|format| format.is_some())
     }
 
+    /// The same of the content of a file.
+    pub fn begins(content: &[u8]) -> bool {
+        format_by(content).is_some()
+    }
+
     /// Reads the header of the file at `path`.
     ///
     /// # Errors
     /// [`Error::Io`], [`Error::Format`], or [`Error::Input`] when it has no pixels or more than anybody means.
     pub fn open(path: &Path) -> Result<Self> {
+        let format = format_of(path)?.ok_or_else(|| no_picture(path))?;
+        Self::with_header(path, format, &read_file(path)?)
+    }
+
+    /// The same of a picture that is in memory, called `name` in errors.
+    ///
+    /// # Errors
+    /// See [`Self::open`].
+    pub fn from_bytes(name: &Path, content: Vec<u8>) -> Result<Self> {
+        let format = format_by(&content).ok_or_else(|| no_picture(name))?;
+        let file = Self::with_header(name, format, &content)?;
+        Ok(Self { kept: Some(content), ..file })
+    }
+
+    fn with_header(path: &Path, format: ImageFormat, bytes: &[u8]) -> Result<Self> {
         let name = || path.display().to_string();
-        let format = format_of(path)?.ok_or_else(|| Error::Format {
-            file: name(),
-            problem: "not a picture of a kind that is read: PNG, JPEG and WebP are".to_owned(),
-        })?;
-        let bytes = read_file(path)?;
-        let mut decoder = decoder(path, format, &bytes)?;
+        let mut decoder = decoder(path, format, bytes)?;
         let orientation = decoder.orientation().unwrap_or(Orientation::NoTransforms);
         let (width, height) = decoder.dimensions();
         let size =
@@ -87,7 +105,7 @@ impl PictureFile {
         }
         let mut remarks = Vec::new();
         if format == ImageFormat::Jpeg {
-            let JpegMarkers { components, complete } = JpegMarkers::of(&bytes);
+            let JpegMarkers { components, complete } = JpegMarkers::of(bytes);
             if !complete || is_too_short(bytes.len(), size) {
                 return Err(cut_short(path));
             }
@@ -97,7 +115,7 @@ impl PictureFile {
         if orientation != Orientation::NoTransforms {
             remarks.push(Remark::Orientation(orientation.to_exif()));
         }
-        Ok(Self { path: path.to_owned(), format, size, orientation, remarks })
+        Ok(Self { path: path.to_owned(), kept: None, format, size, orientation, remarks })
     }
 
     /// Its extent in pixels, the right way up.
@@ -115,7 +133,8 @@ impl PictureFile {
     /// # Errors
     /// [`Error::Io`], [`Error::Format`], [`Error::HostMemory`].
     pub fn read(&self) -> Result<Picture> {
-        let bytes = read_file(&self.path)?;
+        let bytes =
+            self.kept.as_ref().map_or_else(|| read_file(&self.path).map(Cow::Owned), |kept| Ok(Cow::Borrowed(kept)))?;
         let decoder = decoder(&self.path, self.format, &bytes)?;
         check_memory(&self.path, decoder.total_bytes())?;
         let mut image = DynamicImage::from_decoder(decoder).map_err(|error| unreadable(&self.path, error))?;
@@ -139,8 +158,18 @@ fn format_of(path: &Path) -> Result<Option<ImageFormat>> {
     let mut start = Vec::new();
     let read = File::open(path).and_then(|file| file.take(MAGIC_BYTES).read_to_end(&mut start));
     read.map_err(|source| io_error(path, source))?;
+    Ok(format_by(&start))
+}
+
+/// The same by these bytes.
+fn format_by(start: &[u8]) -> Option<ImageFormat> {
     let known = |format: &ImageFormat| matches!(format, ImageFormat::Png | ImageFormat::Jpeg | ImageFormat::WebP);
-    Ok(image::guess_format(&start).ok().filter(known))
+    image::guess_format(start).ok().filter(known)
+}
+
+fn no_picture(path: &Path) -> Error {
+    let problem = "not a picture of a kind that is read: PNG, JPEG and WebP are".to_owned();
+    Error::Format { file: path.display().to_string(), problem }
 }
 
 fn read_file(path: &Path) -> Result<Vec<u8>> {

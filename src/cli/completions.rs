@@ -1,0 +1,30 @@
+//! `wgvae completions`.
+
+use clap::{Args, Command, CommandFactory as _};
+use clap_complete::Shell;
+use wgvae::{Error, Result};
+
+use super::Cli;
+
+#[derive(Debug, Args)]
+pub(super) struct CompletionsArgs {
+    /// The shell to complete in
+    #[arg(value_enum)]
+    shell: Shell,
+}
+
+/// The script, for stdout.
+pub(super) fn run(args: &CompletionsArgs) -> Result<String> {
+    let mut script = Vec::new();
+    clap_complete::generate(args.shell, &mut shown(), "wgvae", &mut script);
+    String::from_utf8(script)
+        .map_err(|error| Error::Format { file: "completions".to_owned(), problem: error.to_string() })
+}
+
+/// What can be typed, without what is hidden: that would be completed all the same.
+fn shown() -> Command {
+    let whole = Cli::command();
+    let commands = whole.get_subcommands().filter(|command| !command.is_hide_set()).cloned();
+    let shown = Command::new("wgvae").version(env!("CARGO_PKG_VERSION")).propagate_version(true);
+    shown.args(whole.get_arguments().cloned()).subcommands(commands)
+}

@@ -1,0 +1,371 @@
+//! What the facts about a machine mean for whoever wants to decode there: a line each, with what to do.
+
+use serde::Serialize;
+
+use super::facts::{Adapter, Facts, Hub};
+
+/// How well something is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum State {
+    /// Nothing to do.
+    Ok,
+    /// It can be done without, or better with.
+    Hint,
+    /// Nothing can be decoded without it.
+    Missing,
+}
+
+/// One line.
+#[derive(Debug, Clone, Serialize)]
+pub(super) struct Check {
+    /// What it is about.
+    pub(super) name: String,
+    /// How well it is.
+    pub(super) state: State,
+    /// What was found, and what to do.
+    pub(super) text: String,
+}
+
+impl std::fmt::Display for Check {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let state = match self.state {
+            State::Ok => "ok",
+            State::Hint => "hint",
+            State::Missing => "missing",
+        };
+        write!(f, "{state:<8} {:<16} {}", self.name, self.text)
+    }
+}
+
+fn ok(name: impl Into<String>, text: impl Into<String>) -> Check {
+    Check { name: name.into(), state: State::Ok, text: text.into() }
+}
+
+fn hint(name: impl Into<String>, text: impl Into<String>) -> Check {
+    Check { name: name.into(), state: State::Hint, text: text.into() }
+}
+
+fn missing(name: impl Into<String>, text: impl Into<String>) -> Check {
+    Check { name: name.into(), state: State::Missing, text: text.into() }
+}
+
+/// The Mesa that the CPU driver was measured with, and the one of Debian 12 that it was compared with.
+const MEASURED_MESA: u32 = 26;
+/// How to get a Mesa driver.
+const MESA_PACKAGES: &str = "Debian and Ubuntu: apt install mesa-vulkan-drivers libvulkan1; Fedora: dnf install mesa-vulkan-drivers vulkan-loader";
+
+/// All lines, in the order in which one thing needs the other.
+pub(super) fn checks(facts: &Facts) -> Vec<Check> {
+    let mut checks = drivers(facts);
+    match facts.adapters.first() {
+        None => checks.push(missing("adapter", format!("none: {}", no_adapter_advice(facts)))),
+        Some(best) => {
+            let adapters = facts.adapters.iter().enumerate();
+            checks.extend(adapters.map(|(index, adapter)| ok(format!("adapter {index}"), described(adapter))));
+            checks.extend(of_best(best, facts));
+        }
+    }
+    checks.extend(hub(&facts.hub));
+    checks.push(if facts.ffmpeg {
+        ok("ffmpeg", "found, for clips in .mp4, .webm, .mov and the like")
+    } else {
+        hint(
+            "ffmpeg",
+            "not on the path: clips in .mp4, .webm, .mov and the like need it, .y4m and numbered pictures do not",
+        )
+    });
+    checks
+}
+
+/// What keeps a driver or a GPU from being seen.
+fn drivers(facts: &Facts) -> Vec<Check> {
+    let mut checks = Vec::new();
+    if let Some(named) = &facts.named {
+        let paths: Vec<String> = named.missing.iter().map(|path| path.display().to_string()).collect();
+        let text = format!("names what is not there ({}): correct or unset it", paths.join(", "));
+        checks.push(match (paths.is_empty(), facts.adapters.is_empty()) {
+            (true, _) => ok(named.variable, "chooses the drivers, all of which are there"),
+            (false, true) => missing(named.variable, text),
+            (false, false) => hint(named.variable, text),
+        });
+    }
+    for node in &facts.closed {
+        let text =
+            "may not be opened by this user: join the group that owns it (often render or video), and log in again";
+        checks.push(hint("permission", format!("{} {text}", node.display())));
+    }
+    for gpu in facts.gpus.iter().filter(|gpu| facts.adapters.iter().all(|adapter| adapter.pci_id != **gpu)) {
+        if let Some((vendor, advice)) = vendor_advice(gpu) {
+            checks.push(hint("GPU", format!("{vendor}'s {gpu} is in this machine, and no driver shows it: {advice}")));
+        }
+    }
+    checks
+}
+
+/// Who made the GPU with this PCI id, and where its driver is to be had. None for graphics without shaders, as servers have.
+fn vendor_advice(pci_id: &str) -> Option<(&'static str, String)> {
+    let mesa = || format!("install Mesa's ({MESA_PACKAGES})");
+    match pci_id.split(':').next()? {
+        "10de" => Some(("NVIDIA", "install NVIDIA's driver, with its part for Vulkan".to_owned())),
+        "1002" => Some(("AMD", mesa())),
+        "8086" => Some(("Intel", mesa())),
+        _ => None,
+    }
+}
+
+fn no_adapter_advice(facts: &Facts) -> String {
+    if !cfg!(target_os = "linux") {
+        return "install the driver of the GPU, from its maker or by the system's updates".to_owned();
+    }
+    if facts.named.is_some() {
+        return "what is named in place of the drivers that are installed gives none".to_owned();
+    }
+    match facts.manifests.as_slice() {
+        [] => format!(
+            "no driver for Vulkan is installed. For AMD, Intel, or the CPU alone, {MESA_PACKAGES}; for NVIDIA, NVIDIA's"
+        ),
+        found => {
+            let files: Vec<String> = found.iter().map(|path| path.display().to_string()).collect();
+            format!(
+                "none of the drivers that are installed ({}) starts, or Vulkan's loader, libvulkan.so.1, is missing ({MESA_PACKAGES})",
+                files.join(", ")
+            )
+        }
+    }
+}
+
+fn described(adapter: &Adapter) -> String {
+    format!("{} ({}, {}, {})", adapter.name, adapter.backend, adapter.device_type, adapter.driver)
+}
+
+/// What is to be said of the adapter that decodes get.
+fn of_best(best: &Adapter, facts: &Facts) -> Vec<Check> {
+    let mut checks = vec![match &facts.refused {
+        None => ok("device", "opens, with all that decodes need"),
+        Some(why) => missing("device", why.clone()),
+    }];
+    if best.device_type == "Cpu" {
+        checks.push(hint(
+            "CPU only",
+            "pictures are right, and come slowly. With a GPU in the machine, install its driver",
+        ));
+    }
+    if let Some(major) = mesa_version(&best.driver).filter(|major| best.device_type == "Cpu" && *major < MEASURED_MESA)
+    {
+        let text = format!(
+            "Mesa {major} on the CPU: kernels ran two to five times as fast with Mesa {MEASURED_MESA} as with 22"
+        );
+        checks.push(hint("driver", text));
+    }
+    checks.push(if best.shader_f16 {
+        ok("shader-f16", "yes")
+    } else {
+        hint(
+            "shader-f16",
+            "no: --precision f16 works all the same, with halves packed in pairs. A newer driver may have it",
+        )
+    });
+    checks
+}
+
+/// The major version of Mesa in what a driver says of itself.
+fn mesa_version(driver: &str) -> Option<u32> {
+    let (_, after) = driver.split_once("Mesa ")?;
+    after.split('.').next()?.parse().ok()
+}
+
+fn hub(hub: &Hub) -> Vec<Check> {
+    let mut checks = vec![match (&hub.cache, &hub.closed) {
+        (Some(folder), None) => ok("hub cache", folder.display().to_string()),
+        (Some(folder), Some(why)) => {
+            let text = format!("{} cannot be written to ({why}): set HF_HOME or HF_HUB_CACHE", folder.display());
+            hint("hub cache", text)
+        }
+        (None, why) => hint("hub cache", why.clone().unwrap_or_default()),
+    }];
+    checks.push(if hub.has_token {
+        ok("hub token", "found")
+    } else {
+        hint(
+            "hub token",
+            "none: private and gated models (hf:...) want one, by `hf auth login` or HF_TOKEN; others do not",
+        )
+    });
+    if hub.offline {
+        checks.push(hint("hub", "HF_HUB_OFFLINE is set: only models that the cache has can be opened by name"));
+    }
+    checks.extend(hub.endpoint.iter().map(|endpoint| ok("hub", format!("HF_ENDPOINT is {endpoint}"))));
+    checks
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::{Path, PathBuf};
+
+    use super::super::facts::{NamedDrivers, gpus, manifest_folders, named_drivers};
+    use super::*;
+
+    fn card() -> Adapter {
+        Adapter {
+            name: "A card".to_owned(),
+            backend: "Vulkan".to_owned(),
+            device_type: "DiscreteGpu".to_owned(),
+            driver: "NVIDIA 570.1".to_owned(),
+            pci_id: "10de:2684".to_owned(),
+            shader_f16: true,
+        }
+    }
+
+    fn cpu(driver: &str) -> Adapter {
+        Adapter { device_type: "Cpu".to_owned(), driver: driver.to_owned(), pci_id: "10005:0000".to_owned(), ..card() }
+    }
+
+    /// A machine that lacks nothing.
+    fn good() -> Facts {
+        Facts {
+            adapters: vec![card()],
+            gpus: vec!["10de:2684".to_owned()],
+            hub: Hub { cache: Some(PathBuf::from("/cache")), has_token: true, ..Hub::default() },
+            ffmpeg: true,
+            ..Facts::default()
+        }
+    }
+
+    /// The only line of `state`, as it is printed.
+    #[track_caller]
+    fn only(facts: &Facts, state: State) -> String {
+        let checks = checks(facts);
+        let found: Vec<&Check> = checks.iter().filter(|check| check.state == state).collect();
+        assert_eq!(found.len(), 1, "{checks:?}");
+        found[0].to_string()
+    }
+
+    #[track_caller]
+    fn has(line: &str, words: &[&str]) {
+        assert!(words.iter().all(|word| line.contains(word)), "{words:?} are not in {line}");
+    }
+
+    #[test]
+    fn a_good_machine_needs_nothing() {
+        assert!(checks(&good()).iter().all(|check| check.state == State::Ok), "{:?}", checks(&good()));
+    }
+
+    #[test]
+    fn without_an_adapter_it_says_how_to_get_one() {
+        let none = Facts { adapters: Vec::new(), gpus: Vec::new(), ..good() };
+        let line = only(&none, State::Missing);
+        has(&line, &["missing", "adapter"]);
+        if cfg!(target_os = "linux") {
+            has(&line, &["no driver", "mesa-vulkan-drivers"]);
+            let broken = Facts { manifests: vec![PathBuf::from("/usr/share/vulkan/icd.d/radeon.json")], ..none };
+            has(&only(&broken, State::Missing), &["radeon.json", "libvulkan"]);
+        }
+    }
+
+    #[test]
+    fn a_device_that_does_not_open_is_missing() {
+        let refused = Facts { refused: Some("too small".to_owned()), ..good() };
+        has(&only(&refused, State::Missing), &["device", "too small"]);
+    }
+
+    #[test]
+    fn variables_that_name_nothing_are_told() {
+        let named = NamedDrivers { variable: "VK_DRIVER_FILES", missing: vec![PathBuf::from("/gone.json")] };
+        let with_adapter = Facts { named: Some(named), ..good() };
+        has(&only(&with_adapter, State::Hint), &["VK_DRIVER_FILES", "/gone.json", "unset"]);
+        let without = checks(&Facts { adapters: Vec::new(), ..with_adapter });
+        let states: Vec<(&str, State)> = without.iter().map(|check| (check.name.as_str(), check.state)).collect();
+        assert!(states.contains(&("VK_DRIVER_FILES", State::Missing)) && states.contains(&("adapter", State::Missing)));
+    }
+
+    #[test]
+    fn the_first_variable_that_is_set_counts_and_its_paths_are_looked_for() {
+        let here = std::env::current_exe().expect("a test is a file");
+        let list = std::env::join_paths([here.as_path(), Path::new("/gone.json")]).expect("paths without separators");
+        let read = |name: &str| match name {
+            "VK_DRIVER_FILES" => Some(list.clone()),
+            _ => Some("/other.json".into()),
+        };
+        let found = named_drivers(read).expect("one is set");
+        assert_eq!(found, NamedDrivers { variable: "VK_DRIVER_FILES", missing: vec![PathBuf::from("/gone.json")] });
+        let old = named_drivers(|name| (name == "VK_ICD_FILENAMES").then(|| here.clone().into_os_string()));
+        assert_eq!(old, Some(NamedDrivers { variable: "VK_ICD_FILENAMES", missing: Vec::new() }));
+        assert_eq!(named_drivers(|_| Some("".into())), None);
+    }
+
+    #[test]
+    fn a_gpu_without_a_driver_is_told_by_its_maker() {
+        for (id, words) in
+            [("10de:1234", "NVIDIA's driver"), ("1002:744c", "mesa-vulkan"), ("8086:56a0", "mesa-vulkan")]
+        {
+            let facts = Facts { gpus: vec![id.to_owned()], ..good() };
+            has(&only(&facts, State::Hint), &["GPU", id, words]);
+        }
+        // What servers have to show a console.
+        let server = Facts { gpus: vec!["1a03:2000".to_owned()], ..good() };
+        assert!(checks(&server).iter().all(|check| check.state == State::Ok));
+    }
+
+    #[test]
+    fn a_cpu_driver_and_an_old_mesa_are_told() {
+        let names = |driver: &str| -> Vec<String> {
+            let checks = checks(&Facts { adapters: vec![cpu(driver)], gpus: Vec::new(), ..good() });
+            checks.into_iter().filter(|check| check.state == State::Hint).map(|check| check.name).collect()
+        };
+        assert_eq!(names("llvmpipe Mesa 22.3.6 (LLVM 15.0.6)"), ["CPU only", "driver"]);
+        assert_eq!(names("llvmpipe Mesa 26.2.1 (LLVM 21)"), ["CPU only"]);
+        assert_eq!(names("SwiftShader driver-5.0.0"), ["CPU only"]);
+        let old_on_a_card = Adapter { driver: "radv Mesa 22.3.6".to_owned(), ..card() };
+        assert!(
+            checks(&Facts { adapters: vec![old_on_a_card], ..good() }).iter().all(|check| check.state == State::Ok)
+        );
+    }
+
+    #[test]
+    fn what_can_be_done_without_is_a_hint() {
+        let plain = Adapter { shader_f16: false, ..card() };
+        has(&only(&Facts { adapters: vec![plain], ..good() }, State::Hint), &["shader-f16", "packed"]);
+        let closed = Facts { closed: vec![PathBuf::from("/dev/dri/renderD128")], ..good() };
+        has(&only(&closed, State::Hint), &["renderD128", "group"]);
+        has(&only(&Facts { ffmpeg: false, ..good() }, State::Hint), &["ffmpeg", "path"]);
+        let with = |hub: Hub| Facts { hub, ..good() };
+        has(&only(&with(Hub { has_token: false, ..good().hub }), State::Hint), &["token", "HF_TOKEN"]);
+        has(&only(&with(Hub { offline: true, ..good().hub }), State::Hint), &["HF_HUB_OFFLINE"]);
+        let full = Hub { closed: Some("read-only".to_owned()), ..good().hub };
+        has(&only(&with(full), State::Hint), &["/cache", "read-only", "HF_HOME"]);
+        let homeless = Hub { cache: None, closed: Some("no home".to_owned()), ..good().hub };
+        has(&only(&with(homeless), State::Hint), &["hub cache", "no home"]);
+    }
+
+    #[test]
+    fn gpus_are_read_as_linux_lists_them() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let device = |name: &str, class: &str, vendor: &str, device: &str| {
+            let place = folder.path().join(name);
+            std::fs::create_dir(&place).expect("a folder");
+            for (file, text) in [("class", class), ("vendor", vendor), ("device", device)] {
+                std::fs::write(place.join(file), format!("{text}\n")).expect("a file");
+            }
+        };
+        device("0000:01:00.0", "0x030000", "0x10de", "0x2684");
+        device("0000:02:00.0", "0x038000", "0x1002", "0x744c");
+        device("0000:03:00.0", "0x020000", "0x8086", "0x1533");
+        std::fs::create_dir(folder.path().join("0000:04:00.0")).expect("a folder");
+        assert_eq!(gpus(folder.path()), ["1002:744c", "10de:2684"]);
+        assert!(gpus(&folder.path().join("none")).is_empty());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn drivers_are_looked_for_where_the_loader_looks() {
+        let folders = manifest_folders(|name| (name == "HOME").then(|| "/home/me".into()));
+        for wanted in ["/usr/share", "/etc", "/home/me/.local/share", "/home/me/.config"] {
+            assert!(folders.contains(&Path::new(wanted).join("vulkan/icd.d")), "{folders:?}");
+        }
+        let set = |name: &str| (name == "XDG_DATA_DIRS").then(|| "/a:/b".into());
+        let folders = manifest_folders(set);
+        assert!(folders.contains(&PathBuf::from("/b/vulkan/icd.d")), "{folders:?}");
+        assert!(!folders.contains(&PathBuf::from("/usr/share/vulkan/icd.d")), "{folders:?}");
+    }
+}

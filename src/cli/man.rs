@@ -1,0 +1,30 @@
+//! `wgvae man`.
+
+use std::path::PathBuf;
+
+use clap::{Args, CommandFactory as _};
+use clap_mangen::{Man, generate_to};
+use wgvae::{Error, Result};
+
+use super::Cli;
+
+#[derive(Debug, Args)]
+pub(super) struct ManArgs {
+    /// Folder for the pages of wgvae and of each of its commands, wgvae-decode.1 and so on; made if it is not there
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+}
+
+/// Prints the page of the whole, in roff, or writes all.
+pub(super) fn run(args: &ManArgs) -> Result<String> {
+    let command = Cli::command().disable_help_subcommand(true);
+    if let Some(folder) = &args.out {
+        let write = || std::fs::create_dir_all(folder).and_then(|()| generate_to(command, folder));
+        write().map_err(|source| Error::Io { path: folder.display().to_string(), source })?;
+        return Ok(format!("wrote wgvae.1 and a page for each command to {}", folder.display()));
+    }
+    let failed = |problem: String| Error::Format { file: "manual page".to_owned(), problem };
+    let mut page = Vec::new();
+    Man::new(command).render(&mut page).map_err(|error| failed(error.to_string()))?;
+    String::from_utf8(page).map_err(|error| failed(error.to_string()))
+}

@@ -1,0 +1,82 @@
+//! The kernels that were measured to be fastest on the devices of this machine: a file in the user's cache folder.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use wgvae::internals::part_file::write_atomically;
+use wgvae::{DeviceKind, Error, Gpu, Result, TuneOptions, Tuning};
+
+use super::stderr::{say, timed};
+
+/// Where they are kept: by [`Gpu::tuning_key`].
+#[derive(Debug)]
+pub(super) struct Tuned {
+    path: PathBuf,
+    known: BTreeMap<String, Tuning>,
+}
+
+impl Tuned {
+    /// What is known on this machine.
+    ///
+    /// # Errors
+    /// [`Error::Io`] where there is no cache folder, or the file cannot be read; [`Error::Format`] where it is another.
+    pub(super) fn read() -> Result<Self> {
+        let folder = dirs::cache_dir().ok_or_else(|| Error::Io {
+            path: "the cache folder of this user".to_owned(),
+            source: std::io::Error::new(std::io::ErrorKind::NotFound, "there is none: set XDG_CACHE_HOME or HOME"),
+        })?;
+        let path = folder.join("wgvae").join("kernels.json");
+        let known = match std::fs::read_to_string(&path) {
+            Ok(text) => serde_json::from_str(&text).map_err(|error| Error::Format {
+                file: path.display().to_string(),
+                problem: format!("not what `wgvae tune` wrote: {error}"),
+            })?,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => BTreeMap::new(),
+            Err(source) => return Err(Error::Io { path: path.display().to_string(), source }),
+        };
+        Ok(Self { path, known })
+    }
+
+    /// Where it lies.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Adds what was found on `gpu`, and writes all of it.
+    pub(super) fn keep(&mut self, gpu: &Gpu, tuning: Tuning) -> Result<()> {
+        self.known.insert(gpu.tuning_key(), tuning);
+        if let Some(folder) = self.path.parent() {
+            std::fs::create_dir_all(folder)
+                .map_err(|source| Error::Io { path: folder.display().to_string(), source })?;
+        }
+        write_atomically(&self.path, super::to_json(&serde_json::json!(self.known)).as_bytes())
+    }
+}
+
+/// `gpu` with the kernels that were measured on it. On a CPU driver that nobody has measured, tiles are measured now, which takes half a second once: which
+/// one is fastest depends on the processor and on the driver. Whatever goes wrong here is said, and costs speed alone.
+pub(super) async fn tuned(gpu: Gpu) -> Gpu {
+    let found = find(&gpu).await.and_then(|found| match found {
+        Some(tuning) => gpu.clone().with_kernels(tuning.kernels),
+        None => Ok(gpu.clone()),
+    });
+    found.unwrap_or_else(|error| {
+        say(&format!("note: the kernels of the rules are used, none that were measured: {error}"));
+        gpu
+    })
+}
+
+async fn find(gpu: &Gpu) -> Result<Option<Tuning>> {
+    let mut tuned = Tuned::read()?;
+    if let Some(tuning) = tuned.known.get(&gpu.tuning_key()) {
+        return Ok(Some(tuning.clone()));
+    }
+    if gpu.limits().kind != DeviceKind::Cpu {
+        return Ok(None);
+    }
+    let options = TuneOptions { bands: false, time: Duration::from_millis(300) };
+    let tuning = timed("tune", gpu.tune(&options)).await?;
+    tuned.keep(gpu, tuning.clone())?;
+    Ok(Some(tuning))
+}

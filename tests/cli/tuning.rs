@@ -1,0 +1,113 @@
+//! `wgvae tune`, what decodes make of it, and `wgvae selftest`.
+
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+
+use crate::tool::{Folder, Outcome, finish};
+
+/// With a cache in the folder.
+fn run(folder: &Folder, args: &[&str]) -> Outcome {
+    finish(folder.command(args).env("XDG_CACHE_HOME", folder.path("cache")))
+}
+
+fn decode(folder: &Folder, more: &[&str]) -> Outcome {
+    run(folder, &[&["decode", "--model", "model", "--latents", "latents.safetensors", "-o", "out.npy"], more].concat())
+}
+
+fn remembered(folder: &Folder) -> PathBuf {
+    folder.path("cache/wgvae/kernels.json")
+}
+
+/// The plan's kernels in the report of a decode.
+fn kernels(outcome: Outcome) -> Value {
+    outcome.json()["plan"]["choice"].clone()
+}
+
+#[test]
+fn what_was_measured_is_kept_and_taken_and_changes_no_bit() {
+    let folder = Folder::new();
+    let dry = run(&folder, &["tune", "--dry-run", "--json"]).json();
+    assert!(!remembered(&folder).exists());
+    let device = dry["device"].as_str().unwrap();
+    let trials = dry["tuning"]["trials"].as_array().unwrap();
+    assert!(trials.len() > 1, "{dry}");
+    assert!(trials.iter().all(|trial| trial["same_bits"] == true && trial["seconds"].as_f64().unwrap() > 0.0), "{dry}");
+
+    let rules = &trials[0]["kernels"];
+    let other = trials.iter().map(|trial| &trial["kernels"]).find(|kernels| *kernels != rules).unwrap();
+    std::fs::create_dir_all(remembered(&folder).parent().unwrap()).unwrap();
+    let known = json!({ device: { "kernels": other, "trials": [] } });
+    std::fs::write(remembered(&folder), known.to_string()).unwrap();
+    assert_eq!(&kernels(decode(&folder, &["--json"])), other);
+    let tuned = folder.read("out.npy");
+    assert_eq!(&kernels(decode(&folder, &["--json", "--no-tune"])), rules);
+    assert_eq!(folder.read("out.npy"), tuned);
+    assert_eq!(std::fs::read_to_string(remembered(&folder)).unwrap(), known.to_string(), "decodes only read it");
+
+    let said = run(&folder, &["tune"]).ok().stdout;
+    assert!(said.contains("taken") && said.contains(&remembered(&folder).display().to_string()), "{said}");
+    let kept: Value = serde_json::from_slice(&std::fs::read(remembered(&folder)).unwrap()).unwrap();
+    assert!(!kept[device]["trials"].as_array().unwrap().is_empty(), "{kept}");
+}
+
+#[test]
+fn a_cpu_driver_is_measured_once() {
+    let folder = Folder::new();
+    let first = kernels(decode(&folder, &["--json"]));
+    if folder.run(&["adapters", "--json"]).json()[0]["limits"]["kind"] != "cpu" {
+        assert!(!remembered(&folder).exists(), "a GPU is measured when somebody asks");
+        return;
+    }
+    let kept = std::fs::read(remembered(&folder)).unwrap();
+    let known: Value = serde_json::from_slice(&kept).unwrap();
+    let device = known.as_object().unwrap().values().next().unwrap();
+    assert_eq!(device["kernels"], first);
+    for trial in device["trials"].as_array().unwrap() {
+        let band = |kernels: &Value| kernels["winograd_scratch_bytes"].clone();
+        assert_eq!(band(&trial["kernels"]), band(&first), "plans take what `wgvae plan` says");
+    }
+    assert_eq!(kernels(decode(&folder, &["--json"])), first);
+    assert_eq!(std::fs::read(remembered(&folder)).unwrap(), kept);
+}
+
+#[test]
+fn what_cannot_be_used_is_said_and_nothing_is_lost() {
+    let folder = Folder::new();
+    let device = run(&folder, &["tune", "--dry-run", "--json"]).json();
+    let device = device["device"].as_str().unwrap();
+    let mut other = run(&folder, &["tune", "--dry-run", "--json"]).json()["tuning"]["kernels"].clone();
+    other["winograd_scratch_bytes"] = json!(0);
+    std::fs::create_dir_all(remembered(&folder).parent().unwrap()).unwrap();
+    let impossible = json!({ device: { "kernels": other, "trials": [] } }).to_string();
+    for (text, problem) in [("{", "not what `wgvae tune` wrote"), (impossible.as_str(), "the choice of kernels")] {
+        std::fs::write(remembered(&folder), text).unwrap();
+        let outcome = decode(&folder, &[]).ok();
+        assert!(outcome.stderr.contains("the kernels of the rules are used"), "{outcome:?}");
+        assert!(outcome.stderr.contains(problem), "{outcome:?}");
+        assert_eq!(std::fs::read_to_string(remembered(&folder)).unwrap(), text);
+    }
+    std::fs::write(remembered(&folder), "{").unwrap();
+    let refused = run(&folder, &["tune"]);
+    assert_eq!(refused.code, Some(1), "{refused:?}");
+    assert!(refused.stderr.contains("kernels.json"), "{refused:?}");
+    assert_eq!(std::fs::read_to_string(remembered(&folder)).unwrap(), "{");
+}
+
+#[test]
+fn every_set_of_kernels_is_right_here() {
+    let folder = Folder::new();
+    let found = run(&folder, &["selftest", "--json"]).json();
+    assert_eq!(found["right"], true, "{found}");
+    let rows = found["rows"].as_array().unwrap();
+    let halves = folder.run(&["adapters", "--json"]).json()[0]["limits"]["shader_f16"] == true;
+    assert_eq!(rows.len(), if halves { 12 } else { 8 }, "{found}");
+    for row in rows {
+        let (error, most) = (row["error"].as_f64().unwrap(), row["most"].as_f64().unwrap());
+        assert!(error > 0.0 && error <= most, "{row}");
+        assert_eq!(row["same_bits"], true, "{row}");
+    }
+    let said = run(&folder, &["selftest"]).ok().stdout;
+    assert_eq!(said.matches(" right ").count(), rows.len(), "{said}");
+    assert!(said.ends_with("all right\n"), "{said}");
+}
