@@ -26,14 +26,14 @@ const CHANNELS: u32 = 256;
 pub struct TuneOptions {
     /// Also how much of an image is transformed at once, which changes how much memory plans take. Without: tiles alone, which do not.
     pub bands: bool,
-    /// No further turn begins after this. Each candidate runs at least once.
+    /// No further turn of tiles, or of bands, begins after this. Each candidate runs at least twice: the first time is for compiling, and for the bits.
     pub time: Duration,
 }
 
 impl Default for TuneOptions {
-    /// Both, in half a second.
+    /// Both, a quarter of a second each.
     fn default() -> Self {
-        Self { bands: true, time: Duration::from_millis(500) }
+        Self { bands: true, time: Duration::from_millis(250) }
     }
 }
 
@@ -63,9 +63,8 @@ impl Gpu {
     /// # Errors
     /// [`Error::Device`] as of a decode.
     pub async fn tune(&self, options: &TuneOptions) -> Result<Tuning> {
-        let start = Instant::now();
         let rules = self.adapter().kernels;
-        let mut contest = Contest { gpu: self, start, time: options.time, trials: Vec::new(), bits: Vec::new() };
+        let mut contest = Contest { gpu: self, time: options.time, trials: Vec::new(), bits: Vec::new() };
         contest.run(&rules.other_tiles(self.limits().kind)).await?;
         if options.bands {
             let best = contest.best();
@@ -85,7 +84,6 @@ impl Gpu {
 /// Candidates in turns.
 struct Contest<'a> {
     gpu: &'a Gpu,
-    start: Instant,
     time: Duration,
     trials: Vec<Trial>,
     /// The result of the rules' kernels.
@@ -93,24 +91,28 @@ struct Contest<'a> {
 }
 
 impl Contest<'_> {
-    /// Lets `candidates` run, the best so far among them.
+    /// Lets `candidates` run, the best so far among them. What each computes first is compared; that run is not timed, because drivers compile in it.
     async fn run(&mut self, candidates: &[Choice]) -> Result<()> {
         let mut runners = Vec::new();
         for &kernels in std::iter::once(&self.best()).chain(candidates) {
-            runners.push((self.number(kernels), Runner::new(self.gpu, kernels).await?));
+            let mut runner = Runner::new(self.gpu, kernels).await?;
+            let (_, bits) = runner.run().await?;
+            if self.bits.is_empty() {
+                self.bits.clone_from(&bits);
+            }
+            let number = self.number(kernels);
+            self.trials[number].same_bits &= bits == self.bits;
+            runners.push((number, runner));
         }
+        let start = Instant::now();
         for turn in 0..TURNS {
             for (number, runner) in &mut runners {
-                if turn > 0 && self.start.elapsed() > self.time {
+                if turn > 0 && start.elapsed() > self.time {
                     return Ok(());
                 }
-                let (seconds, bits) = runner.run().await?;
-                if self.bits.is_empty() {
-                    self.bits = bits.clone();
-                }
+                let (seconds, _) = runner.run().await?;
                 let trial = &mut self.trials[*number];
                 trial.seconds = trial.seconds.min(seconds);
-                trial.same_bits &= bits == self.bits;
             }
         }
         Ok(())

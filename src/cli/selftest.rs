@@ -8,6 +8,7 @@ use serde_json::json;
 use wgvae::kernels::choice::Choice;
 use wgvae::{
     Control, DecodeOptions, DeviceKind, Gpu, GpuOptions, LoadOptions, Output, Pixels, Precision, Result, Vae, Vendor,
+    read_images,
 };
 
 use super::{Answer, adapters, latents};

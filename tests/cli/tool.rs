@@ -159,7 +159,9 @@ impl Folder {
     /// The command, in this folder.
     pub(crate) fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_wgvae"));
-        command.args(args).current_dir(self.folder.path()).stdin(Stdio::null());
+        // Of all tests, and not the user's: what was measured on a driver is kept there.
+        let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache");
+        command.args(args).current_dir(self.folder.path()).stdin(Stdio::null()).env("XDG_CACHE_HOME", cache);
         command
     }
 
