@@ -31,6 +31,9 @@ mod plan;
 mod png_header;
 #[path = "cli/readme.rs"]
 mod readme;
+#[cfg(unix)]
+#[path = "cli/release.rs"]
+mod release;
 #[path = "cli/roundtrip.rs"]
 mod roundtrip;
 #[path = "cli/shells.rs"]

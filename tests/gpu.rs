@@ -25,6 +25,8 @@ mod kernels;
 mod memory;
 #[path = "gpu/picture.rs"]
 mod picture;
+#[path = "gpu/preparing.rs"]
+mod preparing;
 #[path = "problems/mod.rs"]
 mod problems;
 #[path = "gpu/promises.rs"]

@@ -11,7 +11,7 @@ use wgvae::{
 
 use super::interrupt::Interrupt;
 use super::output::{ImageSink, OutputFiles};
-use super::stderr::{Bar, Phase, say, took};
+use super::stderr::{Bar, Phase, took};
 
 /// One decode or encode of one image.
 #[derive(Debug, Serialize)]
@@ -180,9 +180,6 @@ impl<'a> Session<'a> {
         predicted: Bytes,
     ) {
         self.predicted = self.predicted.max(predicted);
-        if let (Some(fallback), true) = (&fallback, self.runs.is_empty()) {
-            say(&format!("warning: {fallback}"));
-        }
         let after = self.before();
         if after.kernels > before.kernels {
             let kernels = after.kernels - before.kernels;

@@ -93,6 +93,8 @@ impl Phase {
             bar.set_style(style);
         }
         bar.set_prefix(name);
+        // However short the phase is.
+        bar.force_draw();
         Self { name, start: Instant::now(), bar }
     }
 
@@ -128,5 +130,8 @@ impl Bar {
         self.0.set_length(total);
         self.0.set_position(done);
         self.0.set_message(what.to_owned());
+        if done == 0 {
+            self.0.force_draw();
+        }
     }
 }
