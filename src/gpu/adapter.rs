@@ -190,7 +190,7 @@ fn as_named(report: AdapterReport, _: &wgpu::Device) -> AdapterReport {
 /// make shares it always, Intel's and AMD's do so as often as not, and only NVIDIA makes little else than cards. An unnamed one counts as shared: to leave a
 /// picture's parts in the host's memory gains nothing there, and computing them again is right everywhere.
 #[cfg_attr(not(any(target_arch = "wasm32", test)), expect(dead_code, reason = "natively the driver tells"))]
-fn shares_memory(vendor: Option<&str>) -> bool {
+pub(crate) fn shares_memory(vendor: Option<&str>) -> bool {
     !vendor.is_some_and(|vendor| vendor.eq_ignore_ascii_case("nvidia"))
 }
 

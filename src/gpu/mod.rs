@@ -23,6 +23,8 @@ mod wait;
 
 use std::sync::Arc;
 
+#[cfg(target_arch = "wasm32")]
+pub(crate) use self::adapter::shares_memory;
 pub use self::adapter::{AdapterReport, GpuOptions, adapters};
 #[cfg(target_arch = "wasm32")]
 pub use self::browser::ForeignBuffer;

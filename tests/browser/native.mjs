@@ -17,11 +17,12 @@ const WGVAE = process.env.WGVAE_CLI ?? join(ROOT, 'target', 'release', 'wgvae');
  * @param {string} folder
  * @param {string} output its ending says what: .png, .npy
  * @param {'f32' | 'f16'} precision
+ * @param {string[]} more parameters
  */
-export async function decodeNatively(folder, output, precision) {
+export async function decodeNatively(folder, output, precision, ...more) {
   const latents = join(folder, 'latents.safetensors');
   const file = join(folder, output);
-  await promisify(execFile)(WGVAE, ['decode', '--model', folder, '--latents', latents, '--precision', precision, '-o', file]);
+  await promisify(execFile)(WGVAE, ['decode', '--model', folder, '--latents', latents, '--precision', precision, '-o', file, ...more]);
   return file;
 }
 
@@ -52,4 +53,14 @@ export async function reportFiles() {
  */
 export async function writeReport(file) {
   await promisify(execFile)(WGVAE, ['memory', '--merge', ...(await reportFiles()), '--html', file]);
+}
+
+/**
+ * What `wgvae plan` says.
+ * @param {string[]} parameters
+ * @returns {Promise<any>}
+ */
+export async function planNatively(...parameters) {
+  const { stdout } = await promisify(execFile)(WGVAE, ['plan', '--json', ...parameters]);
+  return JSON.parse(stdout);
 }

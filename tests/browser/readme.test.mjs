@@ -74,6 +74,10 @@ const BLOCKS = {
       after: `await decoder.destroy(); if (!/^4 channels, [1-9][0-9]+ bytes to download$/.test(said)) throw new Error('it said: ' + said);`,
     },
     {
+      before: `let said = ''; console.log = (text) => { said = text; };`,
+      after: `if (!/^[1-9][0-9]+ bytes at most, [1-9][0-9]+ multiply-adds, [1-9][0-9]+ bytes to and from the GPU$/.test(said) || parseInt(said) > 512 << 20) throw new Error('it said: ' + said);`,
+    },
+    {
       before: `${CANVAS} const latents = 'small.safetensors'; let said = '';
         const decoder = await lab.open('/models/${TOY}/', { memoryBudget: 1 });
         console.log = (text) => { said = text; };`,

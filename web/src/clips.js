@@ -6,11 +6,12 @@ import { openClipLatents } from './clip-latents.js';
 import { ClipRun, freeAll } from './clip-run.js';
 import { mismatch, wgvaeError } from './errors.js';
 import { orAborted } from './queue.js';
+import { latentsOf } from './sides.js';
 
 /** @typedef {import('./index.js').ClipOptions} ClipOptions */
 
 /** What the module calls each kind of frame. */
-const OUTPUTS = /** @type {const} */ ({ bitmap: 'rgba8', 'image-data': 'rgba8', raw: 'raw' });
+export const FRAMES = /** @type {const} */ ({ bitmap: 'rgba8', 'image-data': 'rgba8', raw: 'raw' });
 
 /** What a model that can decode clips does. */
 export class Clips {
@@ -25,13 +26,9 @@ export class Clips {
   plan({ width, height, memoryBudget, output = 'bitmap' }) {
     this.#loaded.throwIfDestroyed();
     checkOutput(output);
-    const scale = this.#loaded.info.pixels_per_latent;
-    for (const [side, pixels] of Object.entries({ width, height })) {
-      if (pixels > 0 && Number.isInteger(pixels / scale)) continue;
-      throw mismatch('input', `${side} of the frames`, `a multiple of ${scale} pixels`, `${pixels}`);
-    }
+    const latents = latentsOf({ width, height }, this.#loaded.info.pixels_per_latent);
     try {
-      return this.#loaded.engine.planner.planClip(width / scale, height / scale, this.#moduleOptions({ memoryBudget, output }));
+      return this.#loaded.engine.planner.planClip(latents.width, latents.height, this.#moduleOptions({ memoryBudget, output }));
     } catch (error) {
       throw wgvaeError(error);
     }
@@ -73,13 +70,13 @@ export class Clips {
 
   /** @param {{ memoryBudget?: number, output: import('./index.js').Output }} options */
   #moduleOptions({ memoryBudget, output }) {
-    return { ...this.#loaded.moduleOptions({ memoryBudget }), output: OUTPUTS[output] };
+    return { ...this.#loaded.moduleOptions({ memoryBudget }), output: FRAMES[output] };
   }
 }
 
 /** @param {string} output */
 function checkOutput(output) {
-  if (!(output in OUTPUTS)) throw mismatch('input', 'output', Object.keys(OUTPUTS).join(', '), `${output}`);
+  if (!(output in FRAMES)) throw mismatch('input', 'output', Object.keys(FRAMES).join(', '), `${output}`);
 }
 
 /**
