@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { it } from 'node:test';
 
 import { hasF16 } from './browsers.mjs';
+import { relativeError } from './closeness.mjs';
 import { fixture } from './fixtures.mjs';
 import { decodeNatively } from './native.mjs';
 import { readNpy } from './safetensors.mjs';
@@ -186,18 +187,6 @@ function decodeInLeast(session, name) {
       await decoder.destroy();
     }
   }, session.model(`${name}/`));
-}
-
-/**
- * max |found - wanted| / max |wanted|; infinite for anything that is not a number.
- * @param {Float32Array} found
- * @param {Float32Array} wanted
- */
-function relativeError(found, wanted) {
-  assert.equal(found.length, wanted.length);
-  const largest = wanted.reduce((most, value) => Math.max(most, Math.abs(value)), 0);
-  const error = found.reduce((most, value, index) => Math.max(most, Math.abs(value - wanted[index])), 0) / largest;
-  return Number.isNaN(error) ? Infinity : error;
 }
 
 /**

@@ -46,6 +46,8 @@ const BLOCKS = {
     { before: '', after: `const canvas = document.getElementById('picture'); if (canvas.width !== 32) throw new Error(canvas.width + ' pixels wide');` },
     // A file of Vite's, not of a page's: package.test.mjs has it.
     { after: '' },
+    // A program for Node: runtimes-node.test.mjs has it.
+    { after: '' },
     {
       before: `${CANVAS}
         const file = await lab.blob('/readme/vae.safetensors');

@@ -194,7 +194,7 @@ export class Session {
  * @param {string} folder
  * @param {import('./fixtures.mjs').Fixture} fixture
  */
-async function writeModel(folder, { config, latents, image, encode }) {
+export async function writeModel(folder, { config, latents, image, encode }) {
   await mkdir(folder);
   await writeFile(join(folder, 'golden.json'), JSON.stringify(picture(image)));
   await writeFile(join(folder, 'config.json'), config);

@@ -1,19 +1,17 @@
 // @ts-check
 // Latents to pictures: on a canvas, as a bitmap, or in memory.
 
-import { bitmapOf, canvasFormat, checkCanvas, fitsCanvas } from './canvas.js';
+import { canvasFormat, checkCanvas, fitsCanvas } from './canvas.js';
 import { mismatch, wgvaeError } from './errors.js';
 import { areOnGpu, isFile, openLatents } from './latents.js';
 import { deviceLost, isLoss } from './loss.js';
+import { checkOutput, delivered, OUTPUTS } from './outputs.js';
 import { orAborted } from './queue.js';
 import { latentsOf } from './sides.js';
 import { kindOf } from './sources.js';
 
 /** @typedef {import('./index.js').DecodeOptions} DecodeOptions */
 /** @typedef {import('./index.js').LatentsInput} LatentsInput */
-
-/** What the module calls each kind of result. */
-export const OUTPUTS = /** @type {const} */ ({ bitmap: 'canvas', 'image-data': 'rgba8', raw: 'raw' });
 
 /** Tiles, which are blended on the host. */
 const BLENDED = ['blend', 'cosine'];
@@ -67,9 +65,9 @@ export class Decoding {
   async decode(latents, options = {}) {
     this.#loaded.throwIfDestroyed();
     const { output = 'bitmap', canvas, tiling = 'exact' } = options;
-    if (!(output in OUTPUTS)) throw mismatch('input', 'output', Object.keys(OUTPUTS).join(', '), `${output}`);
+    if (!canvas) checkOutput(output, OUTPUTS);
     if (!TILINGS.includes(tiling)) throw mismatch('input', 'tiling', TILINGS.join(', '), `${tiling}`);
-    if (canvas && BLENDED.includes(tiling)) throw mismatch('input', 'tiling', 'no tiles for a canvas: draw the bitmap', tiling);
+    if ((canvas || output === 'texture') && BLENDED.includes(tiling)) throw mismatch('input', 'tiling', 'no tiles, which are blended in memory', tiling);
     if (canvas && !isCanvas(canvas)) throw mismatch('canvas', 'canvas', 'an HTMLCanvasElement or an OffscreenCanvas', kindOf(canvas));
     return this.#loaded.run(options, !areOnGpu(latents), (signal) => this.#attempt(latents, options, signal));
   }
@@ -147,6 +145,10 @@ export class Decoding {
       checkCanvas(engine.device, canvas, size);
       return 'canvas';
     }
+    if (output === 'texture' && !fitsCanvas(engine.device, size)) {
+      const limit = engine.device.limits.maxTextureDimension2D;
+      throw mismatch('input', 'picture as a texture', `at most ${limit} pixels a side on this device`, `${width}x${height}`);
+    }
     if (output === 'bitmap' && (BLENDED.includes(tiling) || !globalThis.OffscreenCanvas || !fitsCanvas(engine.device, size))) return 'rgba8';
     return OUTPUTS[output];
   }
@@ -160,13 +162,12 @@ export class Decoding {
     if (picture) {
       const shown = { picture: { ...picture, format: canvasFormat() }, size: { width, height } };
       this.#loaded.shown = shown;
+      if (!canvas && output === 'texture') return canvases.toTexture(shown.picture, shown.size);
       if (!canvas) return canvases.toBitmap(shown.picture, shown.size);
       await canvases.present(canvas, shown.picture, shown.size);
       return undefined;
     }
-    if (output === 'raw') return { data, shape: [3, height, width] };
-    const image = new ImageData(data, width, height);
-    return output === 'bitmap' ? bitmapOf(image) : image;
+    return delivered(output, data, width, height);
   }
 
   /**

@@ -155,6 +155,8 @@ export interface ModelOptions {
   parking?: 'auto' | 'on' | 'off';
   /** A device of yours. It is used, and never destroyed or changed. Without it a device of its own is requested. */
   device?: GPUDevice;
+  /** Whose adapters are asked for. Default: `navigator.gpu`. Node has none of its own: there it is what `create([])` of the npm package webgpu gives. */
+  gpu?: GPU;
   /** Which adapter to ask for. Default: high-performance. */
   powerPreference?: 'high-performance' | 'low-power';
   /** Ask for WebGPU's default limits instead of all that the adapter has. */
@@ -219,7 +221,7 @@ export type ClipInput = FileInput | ClipLatents | Iterable<ClipLatents> | AsyncI
 /** How a clip is decoded. */
 export interface ClipOptions {
   /** What a frame is. Default: `bitmap`. */
-  output?: Output;
+  output?: FrameOutput;
   /** As in {@link ModelOptions}, for this clip. What its parts keep for each other is on the device where the budget leaves room, and else in host memory. */
   memoryBudget?: number;
   /** Hears how far each part is, instead of the model's listener. */
@@ -298,6 +300,10 @@ export interface Decoder extends LoadedModel {
   decode(latents: LatentsInput, options: DecodeOptions & { canvas: HTMLCanvasElement | OffscreenCanvas }): Promise<undefined>;
   /** Decodes to an ImageData. */
   decode(latents: LatentsInput, options: DecodeOptions & { output: 'image-data' }): Promise<ImageData>;
+  /** Decodes to a PNG file. */
+  decode(latents: LatentsInput, options: DecodeOptions & { output: 'blob' }): Promise<Blob>;
+  /** Decodes to a texture. */
+  decode(latents: LatentsInput, options: DecodeOptions & { output: 'texture' }): Promise<GPUTexture>;
   /** Decodes to floats. */
   decode(latents: LatentsInput, options: DecodeOptions & { output: 'raw' }): Promise<RawImage>;
   /** Decodes to an ImageBitmap: close() it when it has been shown, it is GPU memory. Decodes asked while one runs are queued. Rejects with a {@link WgvaeError}, or at once with `signal.reason`. */
@@ -309,13 +315,14 @@ export interface Decoder extends LoadedModel {
    */
   present(canvas: HTMLCanvasElement | OffscreenCanvas): Promise<void>;
   /** What the decode of a clip with frames of this size will take, however long it is. Throws as `plan` does. For models opened with `clips`. */
-  planClip(options: PlanOptions): ClipPlan;
+  planClip(options: ClipPlanOptions): ClipPlan;
   /**
    * Decodes a clip, one frame of latents after the other, and gives its frames as they are ready: t frames of latents are 1 + 4 (t - 1) frames. Takes the same memory
    * for a clip of any length: a part of it is in memory, and what frames need of those before them. Whoever stops iterating, aborts or meets an error ends the clip;
    * the next is right. Rejects with a {@link WgvaeError}, or with `signal.reason`. For models opened with `clips`.
    */
   clip(latents: ClipInput, options: ClipOptions & { output: 'image-data' }): AsyncGenerator<ImageData, void, undefined>;
+  clip(latents: ClipInput, options: ClipOptions & { output: 'blob' }): AsyncGenerator<Blob, void, undefined>;
   /** Decodes to floats. */
   clip(latents: ClipInput, options: ClipOptions & { output: 'raw' }): AsyncGenerator<RawImage, void, undefined>;
   /** Decodes to ImageBitmaps: close() each when it has been shown. */
@@ -382,11 +389,18 @@ export interface OnnxTensor {
 export type ImageInput =
   | FileInput
   | ImageBitmapSource
+  | { data: Uint8ClampedArray; width: number; height: number }
   | { data: Float32Array | Uint16Array | HalfArray; shape: readonly number[] }
   | OnnxTensor;
 
-/** `bitmap`: an ImageBitmap. `image-data`: RGBA8 in memory. `raw`: floats before clamping. */
-export type Output = 'bitmap' | 'image-data' | 'raw';
+/**
+ * `bitmap`: an ImageBitmap. `image-data`: RGBA8 in memory. `blob`: a PNG file. `raw`: floats before clamping. `texture`: a GPUTexture on the model's device, of its canvases' format,
+ * to be drawn with, copied from and to, and destroyed by whoever asked; of the model's own device it goes with that. Its memory is in no plan.
+ */
+export type Output = FrameOutput | 'texture';
+
+/** Of a clip. */
+export type FrameOutput = 'bitmap' | 'image-data' | 'blob' | 'raw';
 
 /**
  * To reproduce what other tools make of latents, not to save memory (see {@link ModelOptions.memoryBudget}). `exact`: the whole picture, the model's own result. `blend`: tiles
@@ -414,6 +428,17 @@ export interface DecodeOptions {
   signal?: AbortSignal;
 }
 
+export interface ClipPlanOptions {
+  /** Columns of a frame, pixels. */
+  width: number;
+  /** Rows of a frame, pixels. */
+  height: number;
+  /** What a frame will be. Default: `bitmap`. */
+  output?: FrameOutput;
+  /** Instead of the decoder's. */
+  memoryBudget?: number;
+}
+
 export interface PlanOptions {
   /** Columns of the picture, pixels. */
   width: number;
@@ -421,7 +446,7 @@ export interface PlanOptions {
   height: number;
   /** What the decode will make: pictures leave on different ways. Default: `bitmap`, which is also right for a canvas. */
   output?: Output;
-  /** As in {@link DecodeOptions}; of pictures, not of clips. */
+  /** As in {@link DecodeOptions}. */
   tiling?: Tiling;
   /** As in {@link DecodeOptions}. */
   tileSize?: number;

@@ -1,9 +1,9 @@
 // @ts-check
 // What a decode or an encode would take, of a model that nobody has loaded and a device that nobody has opened.
 
-import { FRAMES } from './clips.js';
-import { OUTPUTS, TILINGS } from './decoding.js';
+import { TILINGS } from './decoding.js';
 import { mismatch, wgvaeError } from './errors.js';
+import { FRAMES, OUTPUTS } from './outputs.js';
 import { checkSides, latentsOf } from './sides.js';
 import { Access, kindOf, readText } from './sources.js';
 import { startWasm } from './wasm.js';
@@ -80,7 +80,7 @@ export async function planFor(options) {
 function check(options) {
   for (const [name, value] of Object.entries(options)) {
     if (value === undefined) continue;
-    if (!(name in OPTIONS)) throw mismatch('input', name, `one of ${Object.keys(OPTIONS).join(', ')}`, `an option "${name}"`);
+    if (!Object.hasOwn(OPTIONS, name)) throw mismatch('input', name, `one of ${Object.keys(OPTIONS).join(', ')}`, `an option "${name}"`);
     const [isRight, expected] = OPTIONS[name] ?? [];
     if (isRight && !isRight(value)) throw mismatch('input', name, `${expected}`, typeof value === 'object' ? kindOf(value) : `${value}`);
     if (options.direction === 'encode' && OF_DECODES.includes(name)) throw mismatch('input', name, 'a decode with it', 'direction encode');
@@ -117,6 +117,7 @@ function planOfClip(planner, { width, height, direction, output = 'bitmap', memo
     plan = planner.planClipEncode(width, height, { memoryBudget, parking });
   } else {
     const latents = latentsOf({ width, height }, scale);
+    if (output === 'texture') throw mismatch('input', 'output', Object.keys(FRAMES).join(', '), `${output} of a clip`);
     plan = planner.planClip(latents.width, latents.height, { output: FRAMES[output], memoryBudget, parking, tiling, tileSize, tileOverlap });
   }
   const others = (frames - 1) / plan.frames;
