@@ -50,6 +50,19 @@ function isOneOf(value, classes) {
   return classes.some((name) => name in globalThis && value instanceof /** @type {any} */ (globalThis)[name]);
 }
 
+/**
+ * An image as it can be sent to a worker: elements and canvases stay with their page.
+ * @param {unknown} input
+ * @returns {Promise<unknown>}
+ */
+export async function drawableOf(input) {
+  if (typeof input !== 'object' || input === null) return input;
+  if (!isOneOf(input, ['HTMLImageElement', 'SVGImageElement', 'HTMLVideoElement', 'HTMLCanvasElement', 'OffscreenCanvas'])) return input;
+  return createImageBitmap(/** @type {any} */ (input), AS_IT_IS).catch((cause) => {
+    throw new WgvaeError('input', `the picture cannot be drawn: ${messageOf(cause)}`, { cause });
+  });
+}
+
 /** One way for each kind. */
 class Opening {
   #wasm;
