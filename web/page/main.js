@@ -1,14 +1,18 @@
 // @ts-check
 // The page: shows what the worker says, and tells it what the user wants. No GPU and no wasm here, and nothing that takes long.
 
+import { copyBy, listenToCopies } from './copy.js';
 import { acceptDrops } from './drop.js';
 import { element } from './elements.js';
+import { listKnown } from './known.js';
+import { Link } from './link.js';
 import { Own } from './own-report.js';
 import { Picture } from './picture.js';
 import { PlayerFiles } from './player-files.js';
 import { Player } from './player.js';
 import { absolute, readQuery } from './query.js';
 import { Reports } from './reports.js';
+import { showSource } from './source-link.js';
 import { View } from './view.js';
 
 /** @typedef {import('./protocol.js').ToWorker} ToWorker */
@@ -30,10 +34,14 @@ const playerFiles = new PlayerFiles(player, save, fail);
 const reports = new Reports();
 const own = new Own();
 const query = readQuery(location.search);
+const link = new Link(query, (error) => fail('canvas', wordsOf(error)));
 const worker = new Worker(new URL('./worker.js', import.meta.url), { type: 'module' });
 
 /** Of the clip whose frames are coming. @type {import('./protocol.js').Size | undefined} */
 let clipSize;
+
+/** Whether the link to the source has been looked for. */
+let hasSource = false;
 
 /** @param {ToWorker} message */
 function tell(message) {
@@ -53,6 +61,11 @@ function receive(message) {
     case 'outcomes':
       message.outcomes.forEach((outcome) => own.add(outcome));
       view.outcomes(message.outcomes);
+      break;
+    case 'model':
+    case 'input':
+      if (message.isFile) link.takeFiles(message.type);
+      view.receive(message);
       break;
     case 'original':
       player.close();
@@ -74,6 +87,11 @@ function receive(message) {
       break;
     case 'state':
       view.receive(message);
+      if (!hasSource && !['starting', 'loading', 'planning', 'decoding'].includes(message.state)) {
+        // Behind the first picture.
+        hasSource = true;
+        showSource();
+      }
       if (clipSize && ['ready', 'idle', 'done', 'failed'].includes(message.state)) endClip(clipSize, message.state === 'done');
       break;
     default:
@@ -107,12 +125,12 @@ function settings() {
 
 /** @param {File} file */
 function save(file) {
-  const link = document.createElement('a');
-  link.href = URL.createObjectURL(file);
-  link.download = file.name;
-  link.click();
+  const anchor = document.createElement('a');
+  anchor.href = URL.createObjectURL(file);
+  anchor.download = file.name;
+  anchor.click();
   // The download has its own reference by then.
-  setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
+  setTimeout(() => URL.revokeObjectURL(anchor.href), 10_000);
 }
 
 function listenToButtons() {
@@ -122,8 +140,14 @@ function listenToButtons() {
   });
   element('cancel').addEventListener('click', () => tell({ type: 'cancel' }));
   element('download').addEventListener('click', () => {
-    if (player.isOpen) save(player.file());
-    else picture.file().then(save, (error) => fail('canvas', error.message));
+    shownFile().then(save, (error) => fail('canvas', wordsOf(error)));
+  });
+  const copy = element('copy-picture');
+  // The promise is handed over within the event: browsers want that.
+  copy.addEventListener('click', () => copyBy(copy, () => navigator.clipboard.write([new ClipboardItem({ 'image/png': shownFile() })])).catch((error) => fail('canvas', wordsOf(error))));
+  element('ask').addEventListener('close', () => {
+    if (document.body.dataset.state !== 'asking') return;
+    tell({ type: element('ask', HTMLDialogElement).returnValue === 'yes' ? 'agree' : 'decline' });
   });
   element('cache-clear').addEventListener('click', () => tell({ type: 'clear-cache' }));
   element('export').addEventListener('click', () => save(own.file()));
@@ -133,6 +157,8 @@ function listenToButtons() {
       view.clearNotices('model');
       query.family = undefined;
       tell({ type: 'settings', settings: settings() });
+      const { precision, family, unscaled, index } = settings();
+      link.set({ precision, family, unscaled, index: index + 1, budget: Number(element('budget', HTMLInputElement).value) });
     });
   }
 }
@@ -141,9 +167,32 @@ function listenToInputs() {
   listenToPicker('model-file', (files) => openFiles(files, 'model'));
   listenToPicker('input-file', (files) => openFiles(files, 'input'));
   listenToPicker('reports-file', (files) => reports.add(files));
-  listenToAddress('model', (url) => tell({ type: 'open', model: { urls: [url] } }));
-  listenToAddress('input', (url) => tell({ type: 'open', input: { url } }));
-  acceptDrops(element('drop'), openDropped, (error) => fail('io', `what was dropped cannot be read: ${error instanceof Error ? error.message : error}`));
+  listenToAddress('model', openModel);
+  listenToAddress('input', (url) => {
+    tell({ type: 'open', input: { url } });
+    link.set({ latents: url, index: undefined });
+  });
+  listKnown(element('known'), openModel);
+  listenToCopies((error) => fail('canvas', wordsOf(error)));
+  acceptDrops(element('drop'), openDropped, (error) => fail('io', `what was dropped cannot be read: ${wordsOf(error)}`));
+}
+
+/** @param {string} url an address, or a name on the hub */
+function openModel(url) {
+  view.clearProblem();
+  view.clearNotices('model');
+  tell({ type: 'open', model: { urls: [url] } });
+  link.set({ model: [url], config: undefined });
+}
+
+/** What is shown, as a PNG. */
+async function shownFile() {
+  return player.isOpen ? player.file() : picture.file();
+}
+
+/** @param {unknown} error */
+function wordsOf(error) {
+  return error instanceof Error ? error.message : String(error);
 }
 
 /**
@@ -210,12 +259,13 @@ function openFirst() {
   const demo = { urls: [absolute(DEMO.model) ?? ''], config: absolute(DEMO.config), isDemo };
   const model = isDemo ? demo : { urls: query.model, config: query.config };
   const url = query.latents ?? (isDemo ? absolute(DEMO.latents) : undefined);
-  tell({ type: 'open', model, input: url ? { url } : undefined, decode: isDemo && !query.latents });
+  tell({ type: 'open', model, input: url ? { url, index: (query.index ?? 1) - 1 } : undefined, decode: isDemo && !query.latents });
 }
 
 function start() {
   element('precision', HTMLSelectElement).value = query.precision ?? 'auto';
   element('budget', HTMLInputElement).value = query.budget ? String(query.budget) : '';
+  element('unscaled', HTMLInputElement).checked = query.unscaled ?? false;
   view.settings(settings());
   listenToButtons();
   listenToInputs();

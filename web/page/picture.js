@@ -23,7 +23,7 @@ export class Picture {
     this.#shown.clear(bitmap);
     this.#original.show(bitmap, `The original of ${name}`);
     this.#wipe.showOriginal();
-    element('download', HTMLButtonElement).disabled = true;
+    canTake(false);
   }
 
   /**
@@ -37,7 +37,7 @@ export class Picture {
     this.#shown.show(bitmap, this.#label);
     if (psnr === undefined) this.#wipe.hide();
     else this.#wipe.show(psnr);
-    element('download', HTMLButtonElement).disabled = false;
+    canTake(true);
   }
 
   /**
@@ -50,14 +50,14 @@ export class Picture {
     if (isRoundTrip) this.#wipe.show();
     else this.#wipe.hide();
     // There is none yet.
-    element('download', HTMLButtonElement).disabled = true;
+    canTake(false);
   }
 
   /** A frame of it. @param {import('./kept-frames.js').Bitmaps} bitmaps are taken */
   showFrame({ bitmap, original }) {
     this.#shown.show(bitmap, this.#label);
     if (original) this.#original.show(original, `The original of ${this.#name}`);
-    element('download', HTMLButtonElement).disabled = false;
+    canTake(true);
   }
 
   /** How alike the frames so far are to their originals. @param {number} psnr dB */
@@ -84,6 +84,11 @@ export class Picture {
     // Not what the original may be called.
     return new File([await this.#shown.png()], this.#isRoundTrip ? `${name}-decoded.png` : `${name}.png`, { type: 'image/png' });
   }
+}
+
+/** Whether there is a picture to save or to copy. @param {boolean} isThere */
+function canTake(isThere) {
+  for (const id of ['download', 'copy-picture']) element(id, HTMLButtonElement).disabled = !isThere;
 }
 
 /** A canvas that shows a bitmap. */
