@@ -400,6 +400,9 @@ inBrowsers({ models: [MODEL] }, (session) => {
     assert.equal(measurement.measured.ledger_peak, measurement.predicted.peak);
     const file = join(session.folder, 'own.json');
     await writeFile(file, own);
+    await drop(page, async ([own]) => ({ files: [new File([own], 'own.json')] }), [own]);
+    await page.waitForFunction(() => /a page of their own/.test(document.querySelector('#said')?.textContent ?? ''));
+    await page.goto(session.server.url('/reports.html'));
     const reports = await reportFiles();
     await choose(page, 'reports-file', file, ...reports);
     // Each file is shown when it is read.

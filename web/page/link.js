@@ -65,12 +65,21 @@ export class Link {
   }
 
   async #share() {
-    try {
-      await navigator.share({ title: document.title, url: location.href });
-      setText('said', this.#without);
-    } catch (error) {
-      // The user may leave it at that.
-      if (!(error instanceof DOMException && error.name === 'AbortError')) this.#onFailure(error);
-    }
+    setText('said', this.#without);
+    await shareOrFail({ title: document.title, url: location.href }, this.#onFailure);
+  }
+}
+
+/**
+ * Hands something to what the user shares by.
+ * @param {ShareData} data
+ * @param {(error: unknown) => void} onFailure
+ */
+export async function shareOrFail(data, onFailure) {
+  try {
+    await navigator.share(data);
+  } catch (error) {
+    // The user may leave it at that.
+    if (!(error instanceof DOMException && error.name === 'AbortError')) onFailure(error);
   }
 }

@@ -3,17 +3,20 @@
 
 import { copyBy, listenToCopies } from './copy.js';
 import { acceptDrops } from './drop.js';
-import { element } from './elements.js';
+import { element, setText } from './elements.js';
+import { Explore } from './explore.js';
 import { listKnown } from './known.js';
-import { Link } from './link.js';
+import { Link, shareOrFail } from './link.js';
 import { Own } from './own-report.js';
+import { acceptPastes } from './paste.js';
+import { takeFiles } from './picker.js';
 import { Picture } from './picture.js';
 import { PlayerFiles } from './player-files.js';
 import { Player } from './player.js';
 import { absolute, readQuery } from './query.js';
-import { Reports } from './reports.js';
 import { showSource } from './source-link.js';
 import { View } from './view.js';
+import { Zoom } from './zoom.js';
 
 /** @typedef {import('./protocol.js').ToWorker} ToWorker */
 /** @typedef {import('./protocol.js').FromWorker} FromWorker */
@@ -31,17 +34,18 @@ const view = new View();
 const picture = new Picture();
 const player = new Player(picture, fail);
 const playerFiles = new PlayerFiles(player, save, fail);
-const reports = new Reports();
 const own = new Own();
 const query = readQuery(location.search);
 const link = new Link(query, (error) => fail('canvas', wordsOf(error)));
 const worker = new Worker(new URL('./worker.js', import.meta.url), { type: 'module' });
 
+const explore = new Explore(query.plan, (plan) => link.set({ plan }));
+
 /** Of the clip whose frames are coming. @type {import('./protocol.js').Size | undefined} */
 let clipSize;
 
-/** Whether the link to the source has been looked for. */
-let hasSource = false;
+/** Whether what was opened first is shown, or cannot be: what can wait has waited for that. */
+let isAtRest = false;
 
 /** @param {ToWorker} message */
 function tell(message) {
@@ -57,10 +61,12 @@ function receive(message) {
     case 'module':
       own.version = message.version;
       view.module(message, query.family);
+      explore.offer(message.families);
       break;
     case 'outcomes':
       message.outcomes.forEach((outcome) => own.add(outcome));
       view.outcomes(message.outcomes);
+      element('export-share').hidden = !navigator.canShare?.({ files: [own.file()] });
       break;
     case 'model':
     case 'input':
@@ -87,10 +93,11 @@ function receive(message) {
       break;
     case 'state':
       view.receive(message);
-      if (!hasSource && !['starting', 'loading', 'planning', 'decoding'].includes(message.state)) {
+      if (!isAtRest && !['starting', 'loading', 'planning', 'decoding'].includes(message.state)) {
         // Behind the first picture.
-        hasSource = true;
+        isAtRest = true;
         showSource();
+        explore.begin();
       }
       if (clipSize && ['ready', 'idle', 'done', 'failed'].includes(message.state)) endClip(clipSize, message.state === 'done');
       break;
@@ -151,6 +158,7 @@ function listenToButtons() {
   });
   element('cache-clear').addEventListener('click', () => tell({ type: 'clear-cache' }));
   element('export').addEventListener('click', () => save(own.file()));
+  element('export-share').addEventListener('click', () => shareOrFail({ title: 'A memory report of wgvae', files: [own.file()] }, (error) => fail('canvas', wordsOf(error))));
   for (const id of ['precision', 'budget', 'family', 'unscaled', 'index']) {
     element(id).addEventListener('change', () => {
       view.settings(settings());
@@ -164,14 +172,11 @@ function listenToButtons() {
 }
 
 function listenToInputs() {
-  listenToPicker('model-file', (files) => openFiles(files, 'model'));
-  listenToPicker('input-file', (files) => openFiles(files, 'input'));
-  listenToPicker('reports-file', (files) => reports.add(files));
+  takeFiles('model-file', (files) => openFiles(files, 'model'));
+  takeFiles('input-file', (files) => openFiles(files, 'input'));
   listenToAddress('model', openModel);
-  listenToAddress('input', (url) => {
-    tell({ type: 'open', input: { url } });
-    link.set({ latents: url, index: undefined });
-  });
+  listenToAddress('input', openInput);
+  acceptPastes({ onFiles: openDropped, onAddress: (kind, url) => (kind === 'model' ? openModel(url) : openInput(url)) });
   listKnown(element('known'), openModel);
   listenToCopies((error) => fail('canvas', wordsOf(error)));
   acceptDrops(element('drop'), openDropped, (error) => fail('io', `what was dropped cannot be read: ${wordsOf(error)}`));
@@ -183,6 +188,14 @@ function openModel(url) {
   view.clearNotices('model');
   tell({ type: 'open', model: { urls: [url] } });
   link.set({ model: [url], config: undefined });
+}
+
+/** @param {string} url of latents, a picture or a video */
+function openInput(url) {
+  view.clearProblem();
+  view.clearNotices('model');
+  tell({ type: 'open', input: { url } });
+  link.set({ latents: url, index: undefined });
 }
 
 /** What is shown, as a PNG. */
@@ -207,10 +220,10 @@ function fail(code, message) {
 /** @param {File[]} files */
 function openDropped(files) {
   const isReport = (/** @type {File} */ file) => file.name.endsWith('.json') && !/(config|index)\.json$/.test(file.name);
-  const dropped = files.filter(isReport);
-  if (dropped.length > 0) reports.add(dropped);
+  const others = files.filter((file) => !isReport(file));
+  if (others.length < files.length) setText('said', 'Memory reports have a page of their own: drop them there.');
   // A folder without any file for us: opening nothing says so.
-  if (dropped.length < files.length || files.length === 0) openFiles(files.filter((file) => !isReport(file)));
+  if (others.length > 0 || files.length === 0) openFiles(others);
 }
 
 /**
@@ -224,20 +237,6 @@ function openFiles(files, kind) {
 }
 
 /**
- * @param {string} id
- * @param {(files: File[]) => void} onFiles
- */
-function listenToPicker(id, onFiles) {
-  const input = element(id, HTMLInputElement);
-  input.addEventListener('change', () => {
-    const files = [...(input.files ?? [])];
-    // So that the same file can be chosen again.
-    input.value = '';
-    if (files.length > 0) onFiles(files);
-  });
-}
-
-/**
  * @param {'model' | 'input'} kind
  * @param {(url: string) => void} onUrl
  */
@@ -245,8 +244,6 @@ function listenToAddress(kind, onUrl) {
   const input = element(`${kind}-url`, HTMLInputElement);
   element(`${kind}-form`).addEventListener('submit', (event) => {
     event.preventDefault();
-    view.clearProblem();
-    view.clearNotices('model');
     const url = absolute(input.value);
     if (url) onUrl(url);
     else fail('input', `"${input.value}" is no address`);
@@ -269,6 +266,7 @@ function start() {
   view.settings(settings());
   listenToButtons();
   listenToInputs();
+  new Zoom();
   tell({ type: 'start', settings: settings() });
   openFirst();
 }

@@ -1,10 +1,11 @@
 // @ts-check
 // What a link to the page can ask for: ?model=URL&config=URL&latents=URL&family=NAME&precision=f32&budget=MiB&index=2&unscaled=1. A model may also be hf:owner/name,
-// as on the command line.
+// as on the command line. &plan=... is that of the sliders: see explore.js.
 
 /**
  * @typedef {{
  *   model?: string[], config?: string, latents?: string, family?: string, precision?: 'auto' | 'f16' | 'f32', budget?: number, index?: number, unscaled?: boolean,
+ *   plan?: string,
  * }} Query `budget` is in MiB, `index` counts from 1; several `model`s are shards
  */
 
@@ -25,6 +26,7 @@ export function readQuery(search) {
     budget: budget > 0 && Number.isFinite(budget) ? budget : undefined,
     index: index > 1 && Number.isInteger(index) ? index : undefined,
     unscaled: parameters.get('unscaled') === '1',
+    plan: parameters.get('plan') ?? undefined,
   };
 }
 
@@ -32,12 +34,12 @@ export function readQuery(search) {
  * The same as it stands in an address: '' for nothing but what goes without saying.
  * @param {Query} query
  */
-export function writeQuery({ model = [], config, latents, family, precision, budget, index, unscaled }) {
+export function writeQuery({ model = [], config, latents, family, precision, budget, index, unscaled, plan }) {
   const parameters = new URLSearchParams(model.map((url) => ['model', url]));
-  const others = { config, latents, family, precision: precision === 'auto' ? undefined : precision, budget, index: index === 1 ? undefined : index, unscaled: unscaled ? 1 : undefined };
+  const others = { config, latents, family, precision: precision === 'auto' ? undefined : precision, budget, index: index === 1 ? undefined : index, unscaled: unscaled ? 1 : undefined, plan };
   for (const [name, value] of Object.entries(others)) if (value) parameters.set(name, String(value));
-  // Both may stand as they are, and addresses can be read so.
-  const text = String(parameters).replace(/%3A/g, ':').replace(/%2F/g, '/');
+  // These may stand as they are, and addresses can be read so.
+  const text = String(parameters).replace(/%3A/g, ':').replace(/%2F/g, '/').replace(/%2C/g, ',');
   return text && `?${text}`;
 }
 

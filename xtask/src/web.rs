@@ -14,7 +14,7 @@ use crate::paths::target;
 use crate::wasm;
 
 /// What a visitor's browser fetches, at the same relative places as in the repository.
-const PAGE: [&str; 6] = ["index.html", "web/src", "web/page", "web/pkg", "web/package.json", "assets"];
+const PAGE: [&str; 7] = ["index.html", "reports.html", "web/src", "web/page", "web/pkg", "web/package.json", "assets"];
 
 /// What `index.html` says of the picture that links to it show.
 const SOCIAL: &str = "<meta property=\"og:image\" content=\"assets/social.jpg\">";
