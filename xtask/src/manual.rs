@@ -32,6 +32,11 @@ impl Manual {
     pub(crate) fn to_html(&self, markdown: &str, is_there: impl Fn(&str) -> bool) -> String {
         let mut text = String::new();
         html::push_html(&mut text, Links { events: parser(markdown), is_there, kept: Vec::new() });
+        // What is wider than a phone scrolls, by keys, too. Signs of the text are escaped, so these are tags.
+        let text = text
+            .replace("<pre>", "<pre tabindex=\"0\">")
+            .replace("<table>", "<div class=\"scroll\" tabindex=\"0\"><table>")
+            .replace("</table>", "</table></div>");
         let Self { title, lead, .. } = self;
         format!(
             "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
