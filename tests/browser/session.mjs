@@ -17,6 +17,9 @@ export const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 /** What `cargo xtask web` made. */
 export const DIST = join(ROOT, 'dist');
 
+/** The page's service worker. */
+export const KEEPER = '/sw.js';
+
 const EXAMPLES = join(ROOT, 'examples');
 
 const IN_PAGE = fileURLToPath(new URL('in-page/', import.meta.url));
@@ -82,6 +85,8 @@ export class Session {
     for (const name of models) await writeModel(join(this.#folder, name), await fixture(name));
     for (const name of clips) await writeClip(join(this.#folder, name), await clipFixture(name));
     this.#server = await startServer({ root: DIST, mounts: { '/tests/': IN_PAGE, '/models/': this.#folder, '/examples/': EXAMPLES } });
+    // Pages are as tests have them served, and not as they were kept: what concerns that takes this away.
+    this.#server.route(KEEPER, { status: 404 });
     this.#browser = await shared(this.kind);
   }
 

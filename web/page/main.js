@@ -7,6 +7,7 @@ import { element, setText } from './elements.js';
 import { Explore } from './explore.js';
 import { listKnown } from './known.js';
 import { Link, shareOrFail } from './link.js';
+import { keepPage, takeNewest } from './offline.js';
 import { Own } from './own-report.js';
 import { acceptPastes } from './paste.js';
 import { takeFiles } from './picker.js';
@@ -98,6 +99,7 @@ function receive(message) {
         isAtRest = true;
         showSource();
         explore.begin();
+        keepPage();
       }
       if (clipSize && ['ready', 'idle', 'done', 'failed'].includes(message.state)) endClip(clipSize, message.state === 'done');
       break;
@@ -271,4 +273,5 @@ function start() {
   openFirst();
 }
 
+takeNewest();
 start();

@@ -7,6 +7,7 @@ mod install;
 mod isa;
 mod manual;
 mod mesa;
+mod offline;
 mod paths;
 mod python;
 mod steps;

@@ -10,11 +10,21 @@ use anyhow::{Context, Result, ensure};
 use crate::command::{cargo, output, run, succeeds, text};
 use crate::install::{install_packages, npm};
 use crate::manual::MANUALS;
+use crate::offline;
 use crate::paths::target;
 use crate::wasm;
 
 /// What a visitor's browser fetches, at the same relative places as in the repository.
-const PAGE: [&str; 7] = ["index.html", "reports.html", "web/src", "web/page", "web/pkg", "web/package.json", "assets"];
+const PAGE: [&str; 8] = [
+    "index.html",
+    "reports.html",
+    "manifest.webmanifest",
+    "web/src",
+    "web/page",
+    "web/pkg",
+    "web/package.json",
+    "assets",
+];
 
 /// What `index.html` says of the picture that links to it show.
 const SOCIAL: &str = "<meta property=\"og:image\" content=\"assets/social.jpg\">";
@@ -50,7 +60,8 @@ pub(crate) fn address(site: &str) -> Result<()> {
     ensure!(site.starts_with("https://") || site.starts_with("http://"), "{site} is no address of a site");
     let page = Path::new("dist/index.html");
     let text = fs::read_to_string(page).context("could not read dist/index.html")?;
-    fs::write(page, with_address(&text, site)?).context("could not write dist/index.html")
+    fs::write(page, with_address(&text, site)?).context("could not write dist/index.html")?;
+    offline::write(Path::new("dist"))
 }
 
 /// The page's text with the address of its picture, and its own.
@@ -65,6 +76,8 @@ fn with_address(text: &str, site: &str) -> Result<String> {
 /// Builds, then serves `dist/` until it is stopped.
 pub(crate) fn serve(port: u16, open: bool) -> Result<()> {
     build()?;
+    // Whoever builds anew wants to see what was built: nothing is to be kept.
+    fs::remove_file("dist/sw.js").context("could not remove dist/sw.js")?;
     cargo(&["build", "--release", "--package", "xtask-serve"])?;
     let mut command = Command::new(tool("xtask-serve"));
     command.arg(port.to_string()).args(["dist", "examples=examples"]).stdout(Stdio::piped());
@@ -122,6 +135,7 @@ fn lay_out(dist: &Path) -> Result<()> {
         fs::write(dist.join(manual.page), manual.to_html(&text, is_there))
             .with_context(|| format!("could not write {}", manual.page))?;
     }
+    offline::write(dist)?;
     eprintln!("xtask: dist/ is the page, dist/package/ what npm publishes");
     Ok(())
 }
