@@ -7,7 +7,7 @@ import { it } from 'node:test';
 import { formatBytes } from '../../web/page/format.js';
 import { planNatively } from './native.mjs';
 import { inBrowsers } from './session.mjs';
-import { MODEL, openSmall, text } from './visitor.mjs';
+import { MODEL, openSmall, reach, text } from './visitor.mjs';
 
 /** @typedef {import('puppeteer-core').Page} Page */
 
@@ -81,6 +81,19 @@ inBrowsers({ models: [MODEL] }, (session) => {
     assert.deepEqual(await figures(page), expected(await sizes('512x320', '--family', 'sd15', '--encode')));
     assert.equal(await asked(page), 'sd15,512x320,f16,encode');
     assert.equal(session.server.seen('/web/page/plan-worker.js').length, 1);
+  });
+
+  it('plans nothing before the first picture is there', async () => {
+    session.server.forget('/web/page/plan-worker.js');
+    const page = await session.open('/tests/blank.html');
+    // High enough that nothing has to be scrolled.
+    await page.setViewport({ width: 1280, height: 3000 });
+    await page.goto(session.server.url('/'));
+    await reach(page, 'decoding', 'failed');
+    await page.waitForSelector('#progress[value]');
+    assert.equal(session.server.seen('/web/page/plan-worker.js').length, 0);
+    await page.click('#cancel');
+    await page.waitForSelector('#explore-chart svg');
   });
 
   it('keeps a budget, says which would be the least, and is opened by a link', async () => {

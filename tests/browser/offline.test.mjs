@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { it } from 'node:test';
+import { before, it } from 'node:test';
 
 import { DIST, inBrowsers, KEEPER } from './session.mjs';
 import { MODEL, openSmall, reach, text } from './visitor.mjs';
@@ -28,8 +28,10 @@ inBrowsers({ kinds: ['chromium'], models: [MODEL] }, (session) => {
     assert.equal(await reach(page, 'ready', 'failed'), 'ready', await text(page, 'problem'));
   }
 
+  before(() => session.server.unroute(KEEPER));
+
   it('can be installed', async () => {
-    const page = await session.open('/');
+    const page = await openSmall(session);
     const manifest = await page.evaluate(async () => {
       const link = /** @type {HTMLLinkElement} */ (document.querySelector('link[rel="manifest"]'));
       const manifest = await (await fetch(link.href)).json();
@@ -46,15 +48,14 @@ inBrowsers({ kinds: ['chromium'], models: [MODEL] }, (session) => {
   it('opens without a network, and never with files of two versions', async (t) => {
     const index = await readFile(join(DIST, 'index.html'), 'utf8');
     const keeper = await readFile(join(DIST, KEEPER), 'utf8');
-    session.server.unroute(KEEPER);
-    t.after(() => session.server.route(KEEPER, { status: 404 }));
+    t.after(() => session.server.unroute(KEEPER));
     const page = await openSmall(session);
     await kept(page);
     await again(page);
     assert.equal(await page.evaluate(() => navigator.serviceWorker.controller !== null), true);
     const small = page.url();
     await page.setOfflineMode(true);
-    const before = asked().length;
+    const earlier = asked().length;
     // With the demo, whose model is asked for in parts.
     await page.goto(session.server.url('/'));
     assert.equal(await reach(page, 'decoding', 'done', 'failed'), 'decoding', await text(page, 'problem'));
@@ -66,7 +67,7 @@ inBrowsers({ kinds: ['chromium'], models: [MODEL] }, (session) => {
     });
     const { length } = await readFile(join(DIST, 'assets/demo/latents.safetensors'));
     assert.deepEqual(range, [206, `bytes 2-9/${length}`, 8]);
-    assert.deepEqual(asked().slice(before), [], 'nothing of the page comes over the network');
+    assert.deepEqual(asked().slice(earlier), [], 'nothing of the page comes over the network');
     await page.setOfflineMode(false);
     await page.goto(small);
     assert.equal(await reach(page, 'ready', 'failed'), 'ready', await text(page, 'problem'));

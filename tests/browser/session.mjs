@@ -85,8 +85,8 @@ export class Session {
     for (const name of models) await writeModel(join(this.#folder, name), await fixture(name));
     for (const name of clips) await writeClip(join(this.#folder, name), await clipFixture(name));
     this.#server = await startServer({ root: DIST, mounts: { '/tests/': IN_PAGE, '/models/': this.#folder, '/examples/': EXAMPLES } });
-    // Pages are as tests have them served, and not as they were kept: what concerns that takes this away.
-    this.#server.route(KEEPER, { status: 404 });
+    // It keeps nothing: pages are as tests have them served. What concerns that takes this away.
+    this.#server.route(KEEPER, { bytes: '', type: 'text/javascript' });
     this.#browser = await shared(this.kind);
   }
 

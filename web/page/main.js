@@ -1,6 +1,7 @@
 // @ts-check
 // The page: shows what the worker says, and tells it what the user wants. No GPU and no wasm here, and nothing that takes long.
 
+import { CompareTiles } from './compare-tiles.js';
 import { copyBy, listenToCopies } from './copy.js';
 import { acceptDrops } from './drop.js';
 import { element, setText } from './elements.js';
@@ -34,6 +35,11 @@ const DEMO = {
 const view = new View();
 const picture = new Picture();
 const player = new Player(picture, fail);
+const tiles = new CompareTiles(picture, (wanted) => {
+  view.clearProblem();
+  view.clearNotices('decode');
+  tell({ type: 'compare', tiles: wanted });
+});
 const playerFiles = new PlayerFiles(player, save, fail);
 const own = new Own();
 const query = readQuery(location.search);
@@ -45,6 +51,8 @@ const explore = new Explore(query.plan, (plan) => link.set({ plan }));
 /** Of the clip whose frames are coming. @type {import('./protocol.js').Size | undefined} */
 let clipSize;
 
+/** Whether something is decoded by itself, which has not begun. */
+let isToDecode = false;
 /** Whether what was opened first is shown, or cannot be: what can wait has waited for that. */
 let isAtRest = false;
 
@@ -76,13 +84,21 @@ function receive(message) {
       break;
     case 'original':
       player.close();
+      tiles.close();
       picture.showOriginal(message.bitmap, message.name);
       break;
     case 'picture':
       player.close();
+      tiles.close();
       picture.show(message.bitmap, message.name, message.psnr);
       break;
+    case 'comparison':
+      player.close();
+      view.compared();
+      tiles.show(message.name, message.comparison);
+      break;
     case 'clip':
+      tiles.close();
       clipSize = message.size;
       picture.showClip(message.name, message.isRoundTrip);
       player.open(message);
@@ -94,18 +110,25 @@ function receive(message) {
       break;
     case 'state':
       view.receive(message);
-      if (!isAtRest && !['starting', 'loading', 'planning', 'decoding'].includes(message.state)) {
-        // Behind the first picture.
-        isAtRest = true;
-        showSource();
-        explore.begin();
-        keepPage();
-      }
+      rest(message.state);
       if (clipSize && ['ready', 'idle', 'done', 'failed'].includes(message.state)) endClip(clipSize, message.state === 'done');
       break;
     default:
       view.receive(message);
   }
+}
+
+/**
+ * Begins what can wait, behind the first picture: nothing may make that later.
+ * @param {import('./protocol.js').State} state
+ */
+function rest(state) {
+  if (['decoding', 'done', 'failed'].includes(state)) isToDecode = false;
+  if (isAtRest || isToDecode || !['idle', 'asking', 'ready', 'done', 'failed'].includes(state)) return;
+  isAtRest = true;
+  showSource();
+  explore.begin();
+  keepPage();
 }
 
 /**
@@ -258,7 +281,8 @@ function openFirst() {
   const demo = { urls: [absolute(DEMO.model) ?? ''], config: absolute(DEMO.config), isDemo };
   const model = isDemo ? demo : { urls: query.model, config: query.config };
   const url = query.latents ?? (isDemo ? absolute(DEMO.latents) : undefined);
-  tell({ type: 'open', model, input: url ? { url, index: (query.index ?? 1) - 1 } : undefined, decode: isDemo && !query.latents });
+  isToDecode = isDemo && !query.latents;
+  tell({ type: 'open', model, input: url ? { url, index: (query.index ?? 1) - 1 } : undefined, decode: isToDecode });
 }
 
 function start() {

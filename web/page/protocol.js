@@ -21,6 +21,16 @@
  * @typedef {{ files?: File[], url?: string, index?: number }} InputChoice
  */
 
+/** How another tool decodes; `tileSize` in pixels, the tool's own if there is none. @typedef {{ tiling: 'blend' | 'cosine' | 'estimate', tileSize?: number }} Tiles */
+
+/**
+ * A picture whole and in tiles, `amplified` times their difference, PSNR in dB, and what either took, in bytes and seconds.
+ * @typedef {Tiles & {
+ *   exact: ImageBitmap, tiled: ImageBitmap, difference: ImageBitmap, amplified: number, psnr: number, count: number,
+ *   whole: { seconds: number, peak: number }, parts: { seconds: number, peak: number },
+ * }} Comparison
+ */
+
 /**
  * To the worker.
  * - `start`: comes first.
@@ -28,11 +38,12 @@
  * - `files`: dropped or chosen files of which the page does not know what they are, unless `kind` says so.
  * - `settings`: all of them.
  * - `agree`, `decline`: the answer to `ask`.
+ * - `compare`: decode as it is and as another tool does.
  * @typedef {{ type: 'start', settings: Settings }
  *   | { type: 'open', model?: ModelChoice, input?: InputChoice, decode?: boolean }
  *   | { type: 'files', files: File[], kind?: 'model' | 'input' }
  *   | { type: 'settings', settings: Settings }
- *   | { type: 'agree' } | { type: 'decline' } | { type: 'decode' } | { type: 'cancel' } | { type: 'clear-cache' }} ToWorker
+ *   | { type: 'agree' } | { type: 'decline' } | { type: 'decode' } | { type: 'compare', tiles: Tiles } | { type: 'cancel' } | { type: 'clear-cache' }} ToWorker
  */
 
 /** What the worker is at. @typedef {'starting' | 'idle' | 'loading' | 'asking' | 'planning' | 'ready' | 'encoding' | 'decoding' | 'done' | 'failed'} State */
@@ -73,6 +84,7 @@
  *   | { type: 'problem', problem: Problem }
  *   | { type: 'original', bitmap: ImageBitmap, name: string }
  *   | { type: 'picture', bitmap: ImageBitmap, name: string, psnr?: number }
+ *   | { type: 'comparison', name: string, comparison: Comparison }
  *   | { type: 'clip', name: string, size: Size, count: number, rate?: number, isRoundTrip: boolean }
  *   | { type: 'frame', blob: Blob, original?: Blob, psnr?: number }
  *   | { type: 'clip-outcomes', outcomes: ClipOutcome[], info: ModelInfo }

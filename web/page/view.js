@@ -35,7 +35,7 @@ export class View {
   /** Seconds of what was done last, for the status. @type {number | undefined} */
   #seconds;
 
-  /** @param {Exclude<FromWorker, { type: 'module' | 'outcomes' | 'original' | 'picture' | 'clip' | 'frame' }>} message */
+  /** @param {Exclude<FromWorker, { type: 'module' | 'outcomes' | 'original' | 'picture' | 'clip' | 'frame' | 'comparison' }>} message */
   receive(message) {
     switch (message.type) {
       case 'state': return this.#state(message);
@@ -102,6 +102,11 @@ export class View {
     element('export-row').hidden = false;
   }
 
+  /** A comparison was made, which says itself what it took. */
+  compared() {
+    this.#seconds = undefined;
+  }
+
   /** @param {Extract<FromWorker, { type: 'clip-outcomes' }>} message */
   #clipOutcomes({ outcomes, info }) {
     this.#seconds = outcomes.reduce((sum, { seconds }) => sum + seconds, 0);
@@ -129,6 +134,7 @@ export class View {
     const focused = document.activeElement?.id;
     const [decode, cancel] = [element('decode', HTMLButtonElement), element('cancel', HTMLButtonElement)];
     decode.disabled = isBusy || !canDecode;
+    element('tiles-compare', HTMLButtonElement).disabled = decode.disabled || this.#plans.length !== 1 || this.#plans[0].frames !== undefined;
     cancel.disabled = !STOPPABLE.includes(state);
     // A button that is disabled loses the focus; whoever uses the keyboard goes on with the other.
     if (focused === 'decode' && decode.disabled && !cancel.disabled) cancel.focus();

@@ -10,6 +10,7 @@ import { Input } from './input.js';
 import { decodePicture, encodeAndDecodePicture } from './picture-job.js';
 import { sortFiles } from './sort-files.js';
 import { progressTeller, tell } from './tell.js';
+import { compareTiles } from './tile-job.js';
 
 /** @typedef {import('./protocol.js').ToWorker} ToWorker */
 /** @typedef {import('./protocol.js').State} State */
@@ -27,6 +28,8 @@ let settings;
 const choices = [];
 /** Whether to decode as soon as that is possible. */
 let wantsDecode = false;
+/** With what to compare, as soon as that is possible. @type {import('./protocol.js').Tiles | undefined} */
+let wantedTiles;
 /** Models that may be downloaded, however large. @type {WeakSet<import('./protocol.js').ModelChoice>} */
 const agreed = new WeakSet();
 
@@ -66,6 +69,7 @@ function receive(message) {
     case 'files':
       choices.push(message);
       wantsDecode = message.type === 'open' && message.decode === true;
+      wantedTiles = undefined;
       plans = [];
       begin();
       break;
@@ -87,8 +91,13 @@ function receive(message) {
       wantsDecode = true;
       begin();
       break;
+    case 'compare':
+      wantedTiles = message.tiles;
+      begin();
+      break;
     case 'cancel':
       wantsDecode = false;
+      wantedTiles = undefined;
       running.abort();
       break;
     case 'clear-cache':
@@ -125,6 +134,7 @@ async function fulfil(signal) {
   while (choices.length > 0) await choose(choices[0], signal);
   if (plans.length === 0) await prepare(signal);
   if (wantsDecode && plans.length > 0) await make(signal);
+  if (wantedTiles && plans.length > 0) await compare(wantedTiles, signal);
 }
 
 async function introduce() {
@@ -266,6 +276,19 @@ async function make(signal) {
 }
 
 /**
+ * @param {import('./protocol.js').Tiles} tiles
+ * @param {AbortSignal} signal
+ */
+async function compare(tiles, signal) {
+  wantedTiles = undefined;
+  const [{ plan, frames }] = plans;
+  if (!decoder || !input || plans.length > 1 || frames !== undefined) return;
+  setState('decoding');
+  await compareTiles(decoder, { file: input.file, name: input.name, size: plan.result.size }, tiles, { memoryBudget: settings.budget, index: settings.index, signal });
+  setState('done');
+}
+
+/**
  * What was planned as one of `plans`, and what it took.
  * @param {number} index
  * @param {import('./protocol.js').Report | undefined} report
@@ -294,6 +317,7 @@ function fail(error) {
   const { code = 'unknown', message = String(error), smallest, seconds } = /** @type {Partial<WgvaeError>} */ (error ?? {});
   const problem = { code, message, smallest, seconds, during: state };
   wantsDecode = false;
+  wantedTiles = undefined;
   // The module is gone, and the decoder with it: whoever chooses the model again, or another setting, gets a new one.
   if (code === 'internal') {
     plans = [];

@@ -77,7 +77,7 @@ fn with_address(text: &str, site: &str) -> Result<String> {
 pub(crate) fn serve(port: u16, open: bool) -> Result<()> {
     build()?;
     // Whoever builds anew wants to see what was built: nothing is to be kept.
-    fs::remove_file("dist/sw.js").context("could not remove dist/sw.js")?;
+    fs::write("dist/sw.js", "").context("could not write dist/sw.js")?;
     cargo(&["build", "--release", "--package", "xtask-serve"])?;
     let mut command = Command::new(tool("xtask-serve"));
     command.arg(port.to_string()).args(["dist", "examples=examples"]).stdout(Stdio::piped());
