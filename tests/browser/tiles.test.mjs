@@ -88,5 +88,11 @@ inBrowsers({ models: [MODEL] }, (session) => {
     assert.match(await text(page, 'problem'), /88x40 pixels is a single tile/);
     await page.click('#decode');
     assert.equal(await reach(page, 'done', 'failed'), 'done', await text(page, 'problem'));
+    // A link has what was asked for.
+    await page.select('#tiles-kind', 'cosine');
+    assert.match(await page.evaluate(() => location.search), /&tiling=blend,512$/);
+    await page.reload();
+    const filled = await page.$$eval('#tiles-kind, #tiles-size', (all) => all.map((one) => /** @type {HTMLInputElement} */ (one).value));
+    assert.deepEqual(filled, ['blend', '512']);
   });
 });

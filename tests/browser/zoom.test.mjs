@@ -75,6 +75,10 @@ inBrowsers({ models: [MODEL] }, (session) => {
     await page.keyboard.press('+');
     await page.keyboard.press('0');
     assert.deepEqual(await look(page), { width: WIDTH, scrollLeft: 0, isLarger: false });
+    assert.equal(await text(page, 'zoom-value'), '100 %');
+    // Where there is less room for it.
+    await page.$eval('#frame', (frame, width) => { /** @type {HTMLElement} */ (frame).style.width = `${width}px`; }, WIDTH / 2);
+    await page.waitForFunction(() => document.querySelector('#zoom-value')?.textContent === '50 %');
   });
 
   it('zooms at the pointer with Ctrl and the wheel, and by double clicks', async () => {

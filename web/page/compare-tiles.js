@@ -13,14 +13,22 @@ export class CompareTiles {
 
   /**
    * @param {import('./picture.js').Picture} picture
-   * @param {(tiles: import('./protocol.js').Tiles) => void} onCompare
+   * @param {string | undefined} text what a link asks for, such as blend or blend,256
+   * @param {(tiles: import('./protocol.js').Tiles, text: string) => void} onCompare hears what is wanted, and that as a link would ask for it
    */
-  constructor(picture, onCompare) {
+  constructor(picture, text, onCompare) {
     this.#picture = picture;
+    const [, kind, side = ''] = /^(blend|cosine|estimate)(?:,(\d+))?$/.exec(text ?? '') ?? [];
+    if (kind) {
+      element('tiles', HTMLDetailsElement).open = true;
+      element('tiles-kind', HTMLSelectElement).value = kind;
+      element('tiles-size', HTMLInputElement).value = side;
+    }
     element('tiles-form').addEventListener('submit', (event) => {
       event.preventDefault();
       const size = Number(element('tiles-size', HTMLInputElement).value);
-      onCompare({ tiling: /** @type {any} */ (element('tiles-kind', HTMLSelectElement).value), tileSize: size > 0 ? size : undefined });
+      const tiling = /** @type {any} */ (element('tiles-kind', HTMLSelectElement).value);
+      onCompare({ tiling, tileSize: size > 0 ? size : undefined }, size > 0 ? `${tiling},${size}` : tiling);
     });
     element('tiles-difference').addEventListener('change', () => this.#draw());
   }

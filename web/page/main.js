@@ -35,17 +35,18 @@ const DEMO = {
 const view = new View();
 const picture = new Picture();
 const player = new Player(picture, fail);
-const tiles = new CompareTiles(picture, (wanted) => {
-  view.clearProblem();
-  view.clearNotices('decode');
-  tell({ type: 'compare', tiles: wanted });
-});
 const playerFiles = new PlayerFiles(player, save, fail);
 const own = new Own();
 const query = readQuery(location.search);
 const link = new Link(query, (error) => fail('canvas', wordsOf(error)));
 const worker = new Worker(new URL('./worker.js', import.meta.url), { type: 'module' });
 
+const tiles = new CompareTiles(picture, query.tiling, (wanted, tiling) => {
+  link.set({ tiling });
+  view.clearProblem();
+  view.clearNotices('decode');
+  tell({ type: 'compare', tiles: wanted });
+});
 const explore = new Explore(query.plan, (plan) => link.set({ plan }));
 
 /** Of the clip whose frames are coming. @type {import('./protocol.js').Size | undefined} */

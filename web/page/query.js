@@ -1,11 +1,12 @@
 // @ts-check
 // What a link to the page can ask for: ?model=URL&config=URL&latents=URL&family=NAME&precision=f32&budget=MiB&index=2&unscaled=1. A model may also be hf:owner/name,
-// as on the command line. &plan=... is that of the sliders: see explore.js.
+// as on the command line. &plan=... is that of the sliders, &tiling=blend,256 the tiles to
+// compare with: see explore.js and compare-tiles.js.
 
 /**
  * @typedef {{
  *   model?: string[], config?: string, latents?: string, family?: string, precision?: 'auto' | 'f16' | 'f32', budget?: number, index?: number, unscaled?: boolean,
- *   plan?: string,
+ *   plan?: string, tiling?: string,
  * }} Query `budget` is in MiB, `index` counts from 1; several `model`s are shards
  */
 
@@ -27,6 +28,7 @@ export function readQuery(search) {
     index: index > 1 && Number.isInteger(index) ? index : undefined,
     unscaled: parameters.get('unscaled') === '1',
     plan: parameters.get('plan') ?? undefined,
+    tiling: parameters.get('tiling') ?? undefined,
   };
 }
 
@@ -34,9 +36,9 @@ export function readQuery(search) {
  * The same as it stands in an address: '' for nothing but what goes without saying.
  * @param {Query} query
  */
-export function writeQuery({ model = [], config, latents, family, precision, budget, index, unscaled, plan }) {
+export function writeQuery({ model = [], config, latents, family, precision, budget, index, unscaled, plan, tiling }) {
   const parameters = new URLSearchParams(model.map((url) => ['model', url]));
-  const others = { config, latents, family, precision: precision === 'auto' ? undefined : precision, budget, index: index === 1 ? undefined : index, unscaled: unscaled ? 1 : undefined, plan };
+  const others = { config, latents, family, precision: precision === 'auto' ? undefined : precision, budget, index: index === 1 ? undefined : index, unscaled: unscaled ? 1 : undefined, plan, tiling };
   for (const [name, value] of Object.entries(others)) if (value) parameters.set(name, String(value));
   // These may stand as they are, and addresses can be read so.
   const text = String(parameters).replace(/%3A/g, ':').replace(/%2F/g, '/').replace(/%2C/g, ',');

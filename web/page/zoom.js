@@ -34,8 +34,9 @@ export class Zoom {
     for (const type of /** @type {const} */ (['touchstart', 'touchmove', 'touchend'])) {
       this.#frame.addEventListener(type, (event) => this.#pinch(event), { passive: false });
     }
+    // Another picture, or another window.
     new MutationObserver(() => this.#apply()).observe(this.#canvas, { attributeFilter: ['width', 'height'] });
-    this.#apply();
+    new ResizeObserver(() => this.#apply()).observe(this.#canvas);
   }
 
   /** What it is at now. */
