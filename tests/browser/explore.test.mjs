@@ -7,7 +7,7 @@ import { it } from 'node:test';
 import { formatBytes } from '../../web/page/format.js';
 import { planNatively } from './native.mjs';
 import { inBrowsers } from './session.mjs';
-import { MODEL, openSmall, reach, text } from './visitor.mjs';
+import { before, MODEL, openSmall, patchWorker, reach, text } from './visitor.mjs';
 
 /** @typedef {import('puppeteer-core').Page} Page */
 
@@ -83,17 +83,32 @@ inBrowsers({ models: [MODEL] }, (session) => {
     assert.equal(session.server.seen('/web/page/plan-worker.js').length, 1);
   });
 
-  it('plans nothing before the first picture is there', async () => {
+  it('plans nothing before the first picture is there', async (t) => {
     session.server.forget('/web/page/plan-worker.js');
+    // The picture waits until it is told to come.
+    await patchWorker(t, session, before(`{
+      const { postMessage } = self;
+      let held = [];
+      new BroadcastChannel('come').onmessage = () => {
+        for (const parameters of held ?? []) postMessage.apply(self, parameters);
+        held = undefined;
+      };
+      self.postMessage = (...parameters) => {
+        if (held && (held.length > 0 || parameters[0].type === 'picture')) held.push(parameters);
+        else postMessage.apply(self, parameters);
+      };
+    }`));
     const page = await session.open('/tests/blank.html');
     // High enough that nothing has to be scrolled.
     await page.setViewport({ width: 1280, height: 3000 });
     await page.goto(session.server.url('/'));
-    await reach(page, 'decoding', 'failed');
-    await page.waitForSelector('#progress[value]');
+    assert.equal(await reach(page, 'decoding', 'failed'), 'decoding', await text(page, 'problem'));
     assert.equal(session.server.seen('/web/page/plan-worker.js').length, 0);
-    await page.click('#cancel');
-    await page.waitForSelector('#explore-chart svg');
+    await page.waitForFunction(() => {
+      // Until it hears.
+      new BroadcastChannel('come').postMessage('');
+      return document.body.dataset.state === 'done' && document.querySelector('#explore-chart svg') !== null;
+    });
   });
 
   it('keeps a budget, says which would be the least, and is opened by a link', async () => {
