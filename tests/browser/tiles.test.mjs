@@ -87,6 +87,7 @@ inBrowsers({ models: [MODEL] }, (session) => {
     await page.waitForFunction(() => document.body.dataset.problem === 'input');
     assert.match(await text(page, 'problem'), /88x40 pixels is a single tile/);
     await page.click('#decode');
+    await reach(page, 'decoding', 'done');
     assert.equal(await reach(page, 'done', 'failed'), 'done', await text(page, 'problem'));
     // A link has what was asked for.
     await page.select('#tiles-kind', 'cosine');
