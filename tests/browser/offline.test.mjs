@@ -97,7 +97,17 @@ inBrowsers({ kinds: ['chromium'], models: [MODEL] }, (session) => {
       await new Promise((resolve) => { if (worker?.state === 'installed') resolve(undefined); else if (worker) worker.onstatechange = () => worker.state === 'installed' && resolve(undefined); });
     });
     assert.doesNotMatch(await page.evaluate(async () => (await fetch('index.html')).text()), /another version/, 'an open tab has the old one');
-    await page.reload();
+    await again(page);
+    assert.doesNotMatch(await page.title(), /another version/, 'nor is it changed behind anybody\'s back');
+    await page.waitForSelector('#newer:not([hidden])');
+    // Not while another tab has the old one.
+    const other = await session.browser.newPage();
+    await other.goto(session.server.url('/reports.html'));
+    await page.bringToFront();
+    await page.click('#newer-load');
+    await page.waitForFunction(() => /close those first/.test(document.querySelector('#newer-said')?.textContent ?? ''));
+    await other.close();
+    await page.click('#newer-load');
     await page.waitForFunction(() => document.title === 'wgvae, another version');
     assert.equal(await reach(page, 'ready', 'failed'), 'ready', await text(page, 'problem'));
     assert.equal(await page.evaluate(async () => (await caches.keys()).filter((name) => name.startsWith('wgvae-page-')).length), 1, 'the old one is gone');

@@ -8,7 +8,7 @@ import { element, setText } from './elements.js';
 import { Explore } from './explore.js';
 import { listKnown } from './known.js';
 import { Link, shareOrFail } from './link.js';
-import { keepPage, takeNewest } from './offline.js';
+import { keepPage } from './offline.js';
 import { Own } from './own-report.js';
 import { acceptPastes } from './paste.js';
 import { takeFiles } from './picker.js';
@@ -298,5 +298,4 @@ function start() {
   openFirst();
 }
 
-takeNewest();
 start();

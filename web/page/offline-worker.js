@@ -19,11 +19,8 @@ scope.addEventListener('fetch', (/** @type {any} */ event) => {
   const path = pathOf(event.request);
   if (path !== undefined) event.respondWith(answer(event.request, path));
 });
-// Asked by the only page that is open, before it has anything open itself.
-scope.addEventListener('message', async () => {
-  const pages = await scope.clients.matchAll({ type: 'window', includeUncontrolled: true });
-  if (pages.length === 1) scope.skipWaiting();
-});
+// By a page whose visitor wants the new version: only if no other has the old one.
+scope.addEventListener('message', (/** @type {any} */ event) => event.waitUntil(takeOver(event.source)));
 
 /** All files, or none: what is not what it should be is of another version, half of which is there. */
 async function keepAll() {
@@ -37,6 +34,13 @@ async function keepAll() {
     }
     await cache.put(new URL(path, root), answer);
   }
+}
+
+/** @param {any} page that asks */
+async function takeOver(page) {
+  const pages = await scope.clients.matchAll({ type: 'window', includeUncontrolled: true });
+  if (pages.length === 1) await scope.skipWaiting();
+  else page.postMessage('others are open');
 }
 
 async function dropOthers() {

@@ -1,17 +1,18 @@
 // @ts-check
 // The page without a network, and as an app: by the service worker in dist/, which the repository itself has not.
 
-/**
- * Opens the newest version where this is an older one and no other tab has any open. Called before there is anything to lose.
- */
-export async function takeNewest() {
-  const registration = await navigator.serviceWorker?.getRegistration().catch(() => undefined);
-  if (!registration?.waiting) return;
-  navigator.serviceWorker.addEventListener('controllerchange', () => location.reload(), { once: true });
-  registration.waiting.postMessage('take over');
-}
+import { element, setText } from './elements.js';
 
-/** Keeps the page in this browser, as far as that lets it. */
+/** Keeps the page in this browser, as far as that lets it, and says when a newer version has been kept. */
 export async function keepPage() {
-  await navigator.serviceWorker?.register(new URL('sw.js', document.baseURI)).catch(() => undefined);
+  const registration = await navigator.serviceWorker?.register(new URL('sw.js', document.baseURI)).catch(() => undefined);
+  if (!registration) return;
+  const offer = () => { element('newer').hidden = !registration.waiting || !navigator.serviceWorker.controller; };
+  offer();
+  registration.addEventListener('updatefound', () => registration.installing?.addEventListener('statechange', offer));
+  element('newer-load').addEventListener('click', () => {
+    navigator.serviceWorker.addEventListener('controllerchange', () => location.reload(), { once: true });
+    registration.waiting?.postMessage('take over');
+  });
+  navigator.serviceWorker.addEventListener('message', () => setText('newer-said', 'It is open in other tabs, too: close those first.'));
 }
