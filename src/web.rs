@@ -13,6 +13,7 @@ mod images;
 mod latents;
 mod planner;
 mod source;
+mod tiles;
 mod vae;
 
 use std::alloc::{Layout, handle_alloc_error};

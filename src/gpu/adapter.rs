@@ -22,6 +22,9 @@ pub struct GpuOptions {
     pub low_power: bool,
     /// Let buffers take no more than this: beyond it allocations fail, as they do on a device without more memory.
     pub memory_limit: Option<Bytes>,
+    /// The `GPU` to ask, where it is not that of a page or of a worker.
+    #[cfg(target_arch = "wasm32")]
+    pub gpu: Option<wasm_bindgen::JsValue>,
 }
 
 /// An adapter and what it offers, as plain data.
@@ -54,7 +57,7 @@ pub struct AdapterReport {
 /// # Errors
 /// [`DeviceError::NoAdapter`] when there is none, with what there is instead, or what to install.
 pub async fn adapters(wanted: Option<&str>) -> Result<Vec<(usize, AdapterReport)>> {
-    let all: Vec<AdapterReport> = enumerate(false).await.iter().map(report).collect();
+    let all: Vec<AdapterReport> = enumerate(&GpuOptions::default()).await.iter().map(report).collect();
     let is_wanted = |index: usize| wanted.is_none_or(|wanted| all[index].matches(index, wanted));
     let found: Vec<(usize, AdapterReport)> =
         (0..all.len()).filter(|index| is_wanted(*index)).map(|index| (index, all[index].clone())).collect();
@@ -63,19 +66,20 @@ pub async fn adapters(wanted: Option<&str>) -> Result<Vec<(usize, AdapterReport)
 
 /// A browser shows one adapter: the one it would give to anybody who prefers this.
 #[cfg(target_arch = "wasm32")]
-async fn enumerate(low_power: bool) -> Vec<wgpu::Adapter> {
-    let instance = wgpu::Instance::new(wgpu::InstanceDescriptor::new_without_display_handle());
+async fn enumerate(options: &GpuOptions) -> Vec<wgpu::Adapter> {
+    let new = || wgpu::Instance::new(wgpu::InstanceDescriptor::new_without_display_handle());
+    let Some(instance) = super::browser::with_gpu(options.gpu.as_ref(), new) else { return Vec::new() };
     let power_preference =
-        if low_power { wgpu::PowerPreference::LowPower } else { wgpu::PowerPreference::HighPerformance };
+        if options.low_power { wgpu::PowerPreference::LowPower } else { wgpu::PowerPreference::HighPerformance };
     let options = wgpu::RequestAdapterOptions { power_preference, ..Default::default() };
     instance.request_adapter(&options).await.into_iter().collect()
 }
 
 #[cfg(not(target_arch = "wasm32"))]
-async fn enumerate(low_power: bool) -> Vec<wgpu::Adapter> {
+async fn enumerate(GpuOptions { low_power, .. }: &GpuOptions) -> Vec<wgpu::Adapter> {
     let instance = wgpu::Instance::new(wgpu::InstanceDescriptor::new_without_display_handle());
     let mut adapters = instance.enumerate_adapters(wgpu::Backends::PRIMARY).await;
-    adapters.sort_by_key(|adapter| rank(adapter.get_info().device_type, low_power));
+    adapters.sort_by_key(|adapter| rank(adapter.get_info().device_type, *low_power));
     adapters
 }
 
@@ -91,7 +95,7 @@ fn rank(device_type: wgpu::DeviceType, low_power: bool) -> u32 {
 }
 
 pub(super) async fn choose(options: &GpuOptions) -> Result<wgpu::Adapter> {
-    let adapters = enumerate(options.low_power).await;
+    let adapters = enumerate(options).await;
     let reports: Vec<AdapterReport> = adapters.iter().map(report).collect();
     let index = match &options.adapter {
         None => (!reports.is_empty()).then_some(0),
@@ -104,8 +108,8 @@ pub(super) async fn choose(options: &GpuOptions) -> Result<wgpu::Adapter> {
 
 /// What to do where there is none.
 #[cfg(target_arch = "wasm32")]
-const NO_ADAPTER_ADVICE: &str = "the browser has WebGPU but gives this page no GPU: turn on graphics acceleration in its settings, and update \
-                                 the graphics driver and the browser";
+const NO_ADAPTER_ADVICE: &str = "there is WebGPU but it gives no GPU: turn on graphics acceleration in the browser's settings, and update the graphics driver \
+                                 and the browser";
 #[cfg(not(target_arch = "wasm32"))]
 const NO_ADAPTER_ADVICE: &str = "install a driver for the GPU, or a CPU driver (Debian and Ubuntu: apt install mesa-vulkan-drivers libvulkan1); \
                                  VK_DRIVER_FILES, if set, must name a driver that exists";
@@ -191,7 +195,7 @@ fn as_named(report: AdapterReport, _: &wgpu::Device) -> AdapterReport {
 /// make shares it always, Intel's and AMD's do so as often as not, and only NVIDIA makes little else than cards. An unnamed one counts as shared: to leave a
 /// picture's parts in the host's memory gains nothing there, and computing them again is right everywhere.
 #[cfg_attr(not(any(target_arch = "wasm32", test)), expect(dead_code, reason = "natively the driver tells"))]
-fn shares_memory(vendor: Vendor) -> bool {
+pub(crate) fn shares_memory(vendor: Vendor) -> bool {
     vendor != Vendor::Nvidia
 }
 

@@ -34,7 +34,7 @@ pub(super) async fn adopt(
     let give = Closure::<dyn Fn() -> Promise>::new(move || Promise::resolve(&existing));
     // The browser is asked before this returns; what is awaited is only the answer.
     let ask = || adapter.request_device(descriptor);
-    let request = with_method(&prototype, "requestDevice", give.as_ref(), ask).ok_or_else(|| {
+    let request = with_property(&prototype, "requestDevice", give.as_ref(), ask).ok_or_else(|| {
         refused("GPUAdapter.prototype is frozen, and a device can only be taken over through it".to_owned())
     })?;
     let (opened, queue) = request.await.map_err(|error| refused(error.to_string()))?;
@@ -83,16 +83,30 @@ fn typed(device: &wgpu::Device) -> Option<Device> {
     device.as_webgpu().map(|device| JsValue::from(device).unchecked_into())
 }
 
-/// Runs `work` while `replacement` stands in for a method of `object`. `None`, and nothing is run, where the object may not be changed.
-fn with_method<T>(object: &Object, method: &str, replacement: &JsValue, work: impl FnOnce() -> T) -> Option<T> {
-    let name = JsValue::from(method);
+/// Runs `work` while wgpu finds `gpu`, if there is one. It looks for it in pages and in workers alone, which it tells by the names of their classes: so Node and Deno are
+/// taken for a page for as long. `None`, and nothing is run, where the global object is frozen.
+pub(super) fn with_gpu<T>(gpu: Option<&JsValue>, work: impl FnOnce() -> T) -> Option<T> {
+    let Some(gpu) = gpu else { return Some(work()) };
+    let (global, navigator) = (js_sys::global(), Object::new());
+    // Setting a property of a new object cannot fail.
+    let _ = Reflect::set(&navigator, &"gpu".into(), gpu);
+    with_property(&global, "Window", &Object::new(), || with_property(&global, "navigator", &navigator, work)).flatten()
+}
+
+/// Runs `work` while `replacement` stands in for a property of `object`. `None`, and nothing is run, where the object may not be changed.
+fn with_property<T>(object: &Object, name: &str, replacement: &JsValue, work: impl FnOnce() -> T) -> Option<T> {
+    let name = JsValue::from(name);
     let own = Object::get_own_property_descriptor(object, &name);
+    let stand_in = Object::new();
+    for (attribute, value) in [("value", replacement), ("configurable", &true.into()), ("writable", &true.into())] {
+        let _ = Reflect::set(&stand_in, &attribute.into(), value);
+    }
     // A frozen object answers false, it does not throw.
-    if !Reflect::set(object, &name, replacement).unwrap_or(false) {
+    if !Reflect::define_property(object, &name, &stand_in).unwrap_or(false) {
         return None;
     }
     let done = work();
-    // What could be set can be set back.
+    // What could be replaced can be put back.
     let _ = match own.is_undefined() {
         true => Reflect::delete_property(object, &name),
         false => Reflect::define_property(object, &name, own.unchecked_ref()),

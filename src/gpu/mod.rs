@@ -24,6 +24,8 @@ mod wait;
 
 use std::sync::Arc;
 
+#[cfg(target_arch = "wasm32")]
+pub(crate) use self::adapter::shares_memory;
 pub use self::adapter::{AdapterReport, GpuOptions, adapters};
 #[cfg(target_arch = "wasm32")]
 pub use self::browser::ForeignBuffer;
@@ -106,13 +108,13 @@ impl Gpu {
         Ok(Self::of(Opened { device, queue, report, adopted: false }, options.memory_limit))
     }
 
-    /// Takes over a `GPUDevice` that the caller made and goes on using, with the features and limits that it has. It is never destroyed here.
+    /// Takes over a `GPUDevice` that the caller made and goes on using, with the features and limits that it has. It is never destroyed here. `gpu`: see [`GpuOptions::gpu`].
     ///
     /// # Errors
     /// [`Error::Device`] when it is no device, or one too small for any plan.
     #[cfg(target_arch = "wasm32")]
-    pub async fn adopt(device: &wasm_bindgen::JsValue) -> Result<Self> {
-        let options = GpuOptions::default();
+    pub async fn adopt(device: &wasm_bindgen::JsValue, gpu: Option<wasm_bindgen::JsValue>) -> Result<Self> {
+        let options = GpuOptions { gpu, ..GpuOptions::default() };
         let adapter = adapter::choose(&options).await?;
         let (device, queue) = browser::adopt(&adapter, &wgpu::DeviceDescriptor::default(), device).await?;
         let report = adapter::of_device(adapter::report(&adapter), &device, &options);

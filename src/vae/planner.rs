@@ -2,8 +2,10 @@
 
 use super::clip_plans::{self, ClipPlans};
 use super::job::Job;
+use super::latents::{check_image, check_size};
 use super::options::{DecodeOptions, Directions, EncodeOptions, LoadOptions};
 use super::plans::{base, plan};
+use super::tile_plans::{TilePlans, check_patch, tile_options};
 use super::wanted::others;
 use crate::error::Result;
 use crate::gpu::Gpu;
@@ -36,21 +38,22 @@ impl Planner {
     /// [`crate::Error::Config`] when the scaling factor cannot be told from the files and is needed.
     pub fn new(gpu: &Gpu, checkpoint: &Checkpoint, options: LoadOptions) -> Result<Self> {
         let config = if options.unscaled { checkpoint.config() } else { checkpoint.scaled_config()? }.clone();
-        let storage = options.precision.storage(gpu.limits());
+        let planner = Self::without_device(config, gpu.limits().clone(), options)?;
+        Ok(Self { kernels: *gpu.kernels(), ..planner })
+    }
+
+    /// Plans for a model of `config` on a device with `limits`, neither of which need exist.
+    ///
+    /// # Errors
+    /// See [`super::plan_decode`].
+    pub fn without_device(config: AutoencoderConfig, limits: DeviceLimits, options: LoadOptions) -> Result<Self> {
+        let storage = options.precision.storage(&limits);
         let weights = if options.weights_on_host { Weights::Host } else { Weights::Device };
         let LoadOptions { unscaled, clips, directions, .. } = options;
         let more = (clips || directions == Directions::Both) && weights == Weights::Device;
-        let others = if more { others(&config, gpu.limits(), storage, directions, clips)? } else { [[Bytes(0); 2]; 2] };
-        Ok(Self {
-            config,
-            limits: gpu.limits().clone(),
-            kernels: *gpu.kernels(),
-            storage,
-            unscaled,
-            weights,
-            clips,
-            others,
-        })
+        let others = if more { others(&config, &limits, storage, directions, clips)? } else { [[Bytes(0); 2]; 2] };
+        let kernels = Choice::for_device(&limits);
+        Ok(Self { config, limits, kernels, storage, unscaled, weights, clips, others })
     }
 
     /// The model's configuration.
@@ -79,6 +82,23 @@ impl Planner {
     /// See [`super::plan_decode`].
     pub fn plan(&self, latent_size: Size, options: &DecodeOptions) -> Result<Plan> {
         self.plan_job(&Job::Decode { latent_size, unscaled: self.unscaled, options: *options })
+    }
+
+    /// Plans each size of tile of a decode. See [`super::Vae::plan_tiles`].
+    ///
+    /// # Errors
+    /// See [`super::plan_decode`].
+    pub fn plan_tiles(&self, latent_size: Size, unscaled: bool, options: &DecodeOptions) -> Result<TilePlans> {
+        check_size("size", latent_size)?;
+        check_image(self.config.image_size(latent_size, unscaled))?;
+        let plan = |latent_size, options| self.plan_job(&Job::Decode { latent_size, unscaled, options });
+        match options.tiling.grid(latent_size) {
+            Some(grid) => {
+                check_patch(&self.config, unscaled)?;
+                TilePlans::new(&grid, |size| plan(size, tile_options(options)))
+            }
+            None => Ok(TilePlans::whole(plan(latent_size, *options)?)),
+        }
     }
 
     /// See [`super::Vae::plan_encode`].

@@ -47,8 +47,19 @@ impl TilePlans {
         self.plans.iter().map(|(plan, count)| plan.macs() * *count as u64).sum()
     }
 
+    /// What budgets of all tiles move between host and device.
+    pub fn transferred(&self) -> Bytes {
+        Bytes(self.plans.iter().map(|(plan, count)| plan.transferred().0 * *count as u64).sum())
+    }
+
+    /// What the decode of all tiles should take on a device of this kind.
+    #[expect(clippy::cast_precision_loss, reason = "as many tiles as an image has")]
+    pub fn predicted_seconds(&self) -> f64 {
+        self.plans.iter().map(|(plan, count)| plan.predicted_seconds() * *count as f64).sum()
+    }
+
     /// The plan that takes the most memory.
-    pub(super) fn into_largest(self) -> Plan {
+    pub(crate) fn into_largest(self) -> Plan {
         let largest = self.plans.into_iter().map(|(plan, _)| plan).max_by_key(|plan| plan.memory.peak());
         largest.expect("an image has at least one tile")
     }

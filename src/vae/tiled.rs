@@ -3,8 +3,8 @@
 use web_time::Instant;
 
 use super::job::Job;
-use super::latents::{check_image, check_size};
-use super::tile_plans::{TilePlans, check_patch, tile_options};
+use super::latents::check_size;
+use super::tile_plans::{TilePlans, tile_options};
 use super::{DecodeOptions, DecodedRows, Latents, Pixels, Rows, Vae};
 use crate::error::{Error, Result};
 use crate::gpu::{Control, Progress, RunReport};
@@ -18,20 +18,7 @@ impl Vae {
     /// # Errors
     /// See [`plan_decode`](super::plan_decode).
     pub fn plan_tiles(&self, latent_size: Size, options: &DecodeOptions) -> Result<TilePlans> {
-        self.plan_tiles_of(latent_size, self.planner.unscaled(), options)
-    }
-
-    fn plan_tiles_of(&self, latent_size: Size, unscaled: bool, options: &DecodeOptions) -> Result<TilePlans> {
-        check_size("size", latent_size)?;
-        check_image(self.config().image_size(latent_size, unscaled))?;
-        let plan = |latent_size, options| self.planner.plan_job(&Job::Decode { latent_size, unscaled, options });
-        match options.tiling.grid(latent_size) {
-            Some(grid) => {
-                check_patch(self.config(), unscaled)?;
-                TilePlans::new(&grid, |size| plan(size, tile_options(options)))
-            }
-            None => Ok(TilePlans::whole(plan(latent_size, *options)?)),
-        }
+        self.planner.plan_tiles(latent_size, self.planner.unscaled(), options)
     }
 
     /// The size and the options of what is decoded at once: everything, or the tile that takes the most memory.
@@ -44,7 +31,7 @@ impl Vae {
         check_size("size", latent_size)?;
         match options.tiling.grid(latent_size) {
             Some(_) => {
-                let largest = self.plan_tiles_of(latent_size, unscaled, options)?.into_largest();
+                let largest = self.planner.plan_tiles(latent_size, unscaled, options)?.into_largest();
                 Ok((largest.input().size, tile_options(options)))
             }
             None => Ok((latent_size, *options)),
@@ -73,7 +60,7 @@ impl Vae {
         let factor = self.config().latent_factor(unscaled);
         let size = self.config().image_size(latents.size(), unscaled);
         let tile_options = tile_options(options);
-        let total = self.plan_tiles_of(latents.size(), unscaled, options)?.macs();
+        let total = self.planner.plan_tiles(latents.size(), unscaled, options)?.macs();
         if let Some(first) = grid.tiles().next() {
             self.prepare_job(Job::Decode { latent_size: first.size(), unscaled, options: tile_options }).await?;
         }

@@ -1,9 +1,11 @@
 //! Models for JavaScript.
 
 use serde::Serialize;
+use serde_json::Value;
 use wasm_bindgen::prelude::*;
 
 use super::source::{JsSource, Rejection, Source};
+use super::vae::latent_facts;
 use super::{Result, to_js};
 use crate::error::Error;
 use crate::io::{ByteSource, Checkpoint};
@@ -15,6 +17,15 @@ struct Read {
     source: usize,
     offset: u64,
     length: u64,
+}
+
+/// What the files tell.
+#[derive(Serialize)]
+struct Info {
+    #[serde(flatten)]
+    facts: Value,
+    #[serde(flatten)]
+    latents: Value,
 }
 
 /// A model whose headers were read.
@@ -65,7 +76,7 @@ impl WebCheckpoint {
 
     /// What it is: files, layout, network, scale of the latents.
     pub fn info(&self) -> JsValue {
-        to_js(&self.checkpoint.facts())
+        to_js(&Info { facts: self.checkpoint.facts(), latents: latent_facts(self.checkpoint.config(), false) })
     }
 }
 

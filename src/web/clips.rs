@@ -8,7 +8,7 @@ use super::decode::WebDecodeOptions;
 use super::encode::{WebEncodeOptions, encoded_js};
 use super::images::WebImages;
 use super::latents::WebLatents;
-use super::planner::WebPlanner;
+use super::planner::{PlanWithTimeline, WebPlanner};
 use super::source::{JsSource, Rejection, Source};
 use super::vae::{Cancel, Listener, WebVae, object};
 use super::{Result, from_js, to_js};
@@ -82,6 +82,10 @@ struct ClipFacts {
     height: u32,
     /// Of every part but the first, which has one.
     frames: u32,
+    /// The first part's. In tiles, here and in the next: that of the tile that takes the most memory.
+    first: PlanWithTimeline,
+    /// That of every other part.
+    next: PlanWithTimeline,
 }
 
 /// What `plans` are for, as those say who look at them: the frames are what comes out of a decode, and what goes into an encode.
@@ -93,6 +97,8 @@ fn plan_js(plans: &ClipPlans, frames: Planes) -> JsValue {
         width: frames.size.width,
         height: frames.size.height,
         frames: frames.frames,
+        first: PlanWithTimeline::of(&plans.first),
+        next: PlanWithTimeline::of(&plans.next),
     })
 }
 
@@ -102,7 +108,8 @@ impl WebPlanner {
     #[wasm_bindgen(js_name = planClip)]
     pub fn plan_clip(&self, width: u32, height: u32, options: &JsValue) -> Result<JsValue> {
         let options: WebDecodeOptions = from_js("plan options", options)?;
-        let plans = self.planner.plan_clip_decode(Size { width, height }, false, &options.options())?;
+        let plans =
+            self.planner.plan_clip_decode(Size { width, height }, false, &options.options(self.planner.config())?)?;
         Ok(plan_js(&plans, plans.next.result))
     }
 
@@ -121,7 +128,8 @@ impl WebVae {
     #[wasm_bindgen(js_name = beginClip)]
     pub async fn begin_clip(&mut self, width: u32, height: u32, unscaled: bool, options: JsValue) -> Result<WebClip> {
         let options: WebDecodeOptions = from_js("decode options", &options)?;
-        let state = self.vae.begin_decode(Size { width, height }, unscaled, &options.options()).await?;
+        let options = options.options(self.vae.config())?;
+        let state = self.vae.begin_decode(Size { width, height }, unscaled, &options).await?;
         Ok(WebClip { state })
     }
 

@@ -5,10 +5,12 @@ use serde::Deserialize;
 use wasm_bindgen::prelude::*;
 
 use super::latents::WebLatents;
+use super::tiles::WebTiling;
 use super::vae::{Cancel, Listener, WebVae, count, object};
 use super::{Result, from_js};
 use crate::error::Error;
 use crate::gpu::{Control, new_array};
+use crate::model::config::AutoencoderConfig;
 use crate::plan::{ChannelOrder, Output};
 use crate::tensor::{Bytes, Size};
 use crate::vae::{DecodeOptions, DecodedRows, Parking, RowPixels, Rows};
@@ -21,6 +23,11 @@ pub(super) struct WebDecodeOptions {
     format: ChannelOrder,
     memory_budget: Option<Bytes>,
     parking: Parking,
+    tiling: WebTiling,
+    /// Pixels.
+    tile_size: Option<u32>,
+    /// Pixels.
+    tile_overlap: Option<u32>,
     /// Milliseconds.
     submission_target: Option<f64>,
     index: u32,
@@ -44,13 +51,16 @@ impl WebDecodeOptions {
         self.submission_target
     }
 
-    pub(super) fn options(&self) -> DecodeOptions {
+    /// For a model of `config`.
+    pub(super) fn options(&self, config: &AutoencoderConfig) -> Result<DecodeOptions> {
+        let tiling = self.tiling.of_model(config, self.tile_size, self.tile_overlap)?;
         let output = match self.output {
             WebOutput::Canvas => Output::Picture(self.format),
             WebOutput::Rgba8 => Output::Rgba8,
             WebOutput::Raw => Output::Raw,
         };
-        DecodeOptions { output, memory_budget: self.memory_budget, parking: self.parking, ..DecodeOptions::default() }
+        let Self { memory_budget, parking, .. } = *self;
+        Ok(DecodeOptions { output, memory_budget, parking, tiling, ..DecodeOptions::default() })
     }
 }
 
@@ -72,7 +82,7 @@ impl WebVae {
         progress: Option<Function>,
     ) -> Result<JsValue> {
         let options: WebDecodeOptions = from_js("decode options", &options)?;
-        let (decode, index) = (options.options(), options.index);
+        let (decode, index) = (options.options(self.vae.config())?, options.index);
         // What another size, precision or direction left is freed before: the peak shall be this decode's.
         self.vae.free_unless(latents.latents.size(), &decode);
         let before = self.begin();
@@ -82,7 +92,7 @@ impl WebVae {
             WebOutput::Canvas => {
                 (self.vae.decode_picture(&latents.latents, index, options.format, &decode, &mut control).await?, None)
             }
-            WebOutput::Rgba8 | WebOutput::Raw => self.decode_to_js(latents, &options, &mut control).await?,
+            WebOutput::Rgba8 | WebOutput::Raw => self.decode_to_js(latents, &options, &decode, &mut control).await?,
         };
         let DecodedRows { size, run, fallback } = decoded;
         let picture = match self.vae.picture() {
@@ -107,6 +117,7 @@ impl WebVae {
         &mut self,
         WebLatents { latents }: &WebLatents,
         options: &WebDecodeOptions,
+        decode: &DecodeOptions,
         control: &mut Control<'_>,
     ) -> Result<(DecodedRows, Option<JsValue>)> {
         let mut rows = RowsForJs::new(self.vae.image_size(latents), options.output)?;
@@ -114,7 +125,7 @@ impl WebVae {
             rows.place(&part);
             Ok(())
         };
-        let decoded = self.vae.decode_rows(latents, options.index, &options.options(), control, &mut sink).await?;
+        let decoded = self.vae.decode_rows(latents, options.index, decode, control, &mut sink).await?;
         Ok((decoded, Some(rows.into_js())))
     }
 }

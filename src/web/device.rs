@@ -41,21 +41,22 @@ pub struct WebGpu {
 
 #[wasm_bindgen(js_class = Gpu)]
 impl WebGpu {
-    /// Opens a device.
-    pub async fn request(options: JsValue) -> Result<Self> {
+    /// Opens a device of `gpu`, a `GPU`.
+    pub async fn request(gpu: JsValue, options: JsValue) -> Result<Self> {
         let options: Options = from_js("device options", &options)?;
         let options = GpuOptions {
             webgpu_default_limits: options.default_limits,
             memory_limit: options.memory_limit,
             low_power: options.power_preference == Some(Power::LowPower),
+            gpu: Some(gpu),
             ..GpuOptions::default()
         };
         Ok(Self { gpu: Gpu::request(&options).await? })
     }
 
-    /// Takes over the caller's device.
-    pub async fn adopt(device: JsValue) -> Result<Self> {
-        Ok(Self { gpu: Gpu::adopt(&device).await? })
+    /// Takes over the caller's device, which came of `gpu`, or of another one.
+    pub async fn adopt(gpu: JsValue, device: JsValue) -> Result<Self> {
+        Ok(Self { gpu: Gpu::adopt(&device, Some(gpu)).await? })
     }
 
     /// What it runs on.

@@ -1,15 +1,20 @@
-//! Planning for JavaScript.
+//! Planning for JavaScript: for a model on a device, or for neither.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
 use wasm_bindgen::prelude::*;
 
 use super::decode::WebDecodeOptions;
 use super::encode::WebEncodeOptions;
-use super::vae::WebVae;
+use super::vae::{WebVae, latent_facts};
 use super::{Result, from_js, to_js};
+use crate::error::Error;
+use crate::gpu::shares_memory;
+use crate::limits::{DeviceLimits, Vendor};
+use crate::model::config::{AutoencoderConfig, Family};
 use crate::plan::{Plan, PlanFacts, RunFacts};
 use crate::tensor::Size;
-use crate::vae::Planner;
+use crate::vae::{Directions, LoadOptions, Planner, Precision};
 
 /// Plans decodes and encodes, also while one runs.
 #[wasm_bindgen(js_name = Planner)]
@@ -18,30 +23,118 @@ pub struct WebPlanner {
     pub(super) planner: Planner,
 }
 
+/// A model and a device that need not exist.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+struct Supposed {
+    family: Option<String>,
+    /// The text of config.json.
+    config: Option<String>,
+    /// What its weights are loaded for.
+    direction: Directions,
+    /// Whether for clips, which a network without time has none of.
+    clips: bool,
+    precision: Precision,
+    unscaled: bool,
+    /// Whether a budget may leave weights on the host.
+    weights_on_host: bool,
+    /// Instead of WebGPU's defaults. Names as in the facts about an adapter.
+    limits: Map<String, Value>,
+}
+
+impl Supposed {
+    fn config(&self) -> crate::error::Result<AutoencoderConfig> {
+        let found = match (&self.family, &self.config) {
+            (Some(name), None) => return Ok(Family::find(name)?.config()),
+            (None, Some(text)) => return AutoencoderConfig::from_json(text),
+            (None, None) => "neither",
+            (Some(_), Some(_)) => "both",
+        };
+        let expected = "its family, or its config".to_owned();
+        Err(Error::Input { what: "model".to_owned(), expected, found: found.to_owned() })
+    }
+
+    /// As `wgvae plan` has them without an adapter, but for what is given. Of a GPU that is named, memory counts as shared or not as in browsers.
+    fn limits(&self) -> crate::error::Result<DeviceLimits> {
+        let vendor = self.limits.get("vendor").and_then(Value::as_str).map(Vendor::from_name);
+        let defaults = DeviceLimits {
+            shader_f16: true,
+            unified_memory: vendor.is_some_and(shares_memory),
+            vendor: vendor.unwrap_or_default(),
+            ..DeviceLimits::webgpu_default()
+        };
+        let mut all = json!(defaults);
+        let mut limits = defaults;
+        for (name, value) in self.limits.iter().filter(|(name, value)| *name != "vendor" || !value.is_string()) {
+            let wrong = |expected| Error::Input { what: format!("limits.{name}"), expected, found: value.to_string() };
+            match all.get_mut(name) {
+                Some(place) => *place = value.clone(),
+                None => return Err(wrong("a limit of a device, see AdapterInfo".to_owned())),
+            }
+            limits =
+                serde_json::from_value(all.clone()).map_err(|problem| wrong(format!("another value: {problem}")))?;
+        }
+        Ok(limits)
+    }
+}
+
+/// A plan, or that of the tiles that take the most memory.
 #[derive(Serialize)]
-struct PlanWithTimeline {
+pub(super) struct PlanWithTimeline {
     #[serde(flatten)]
     facts: PlanFacts,
     timeline: Vec<RunFacts>,
 }
 
-fn plan_js(plan: &Plan) -> JsValue {
-    to_js(&PlanWithTimeline { facts: plan.facts(), timeline: plan.timeline() })
+impl PlanWithTimeline {
+    pub(super) fn of(plan: &Plan) -> Self {
+        Self { facts: plan.facts(), timeline: plan.timeline() }
+    }
+}
+
+/// What the decode of a picture takes.
+#[derive(Serialize)]
+struct PictureFacts {
+    #[serde(flatten)]
+    plan: PlanWithTimeline,
+    tiles: usize,
 }
 
 #[wasm_bindgen(js_class = Planner)]
 impl WebPlanner {
-    /// Plans a decode of so many latents across and down.
+    /// Plans for a model that nobody has loaded on a device that nobody has opened.
+    pub fn suppose(options: &JsValue) -> Result<Self> {
+        let supposed: Supposed = from_js("plan options", options)?;
+        let (config, limits) = (supposed.config()?, supposed.limits()?);
+        let Supposed { direction: directions, precision, unscaled, weights_on_host, .. } = supposed;
+        let clips = supposed.clips && config.has_time();
+        let options = LoadOptions { directions, precision, unscaled, weights_on_host, clips };
+        Ok(Self { planner: Planner::without_device(config, limits, options)? })
+    }
+
+    /// What is known of the latents: channels, pixels for each, whether there is time.
+    pub fn latents(&self) -> JsValue {
+        to_js(&latent_facts(self.planner.config(), self.planner.unscaled()))
+    }
+
+    /// Plans a decode of so many latents across and down. Work and transfers are those of all tiles.
     pub fn plan(&self, width: u32, height: u32, options: &JsValue) -> Result<JsValue> {
         let options: WebDecodeOptions = from_js("plan options", options)?;
-        Ok(plan_js(&self.planner.plan(Size { width, height }, &options.options())?))
+        let options = options.options(self.planner.config())?;
+        let plans = self.planner.plan_tiles(Size { width, height }, self.planner.unscaled(), &options)?;
+        let (tiles, macs) = (plans.count(), plans.macs());
+        let (transferred_bytes, predicted_seconds) = (plans.transferred(), plans.predicted_seconds());
+        let PlanWithTimeline { facts, timeline } = PlanWithTimeline::of(&plans.into_largest());
+        let facts = PlanFacts { macs, transferred_bytes, predicted_seconds, ..facts };
+        Ok(to_js(&PictureFacts { plan: PlanWithTimeline { facts, timeline }, tiles }))
     }
 
     /// Plans an encode of an image of so many pixels across and down.
     #[wasm_bindgen(js_name = planEncode)]
     pub fn plan_encode(&self, width: u32, height: u32, options: &JsValue) -> Result<JsValue> {
         let options: WebEncodeOptions = from_js("plan options", options)?;
-        Ok(plan_js(&self.planner.plan_encode(Size { width, height }, &options.options())?))
+        let plan = self.planner.plan_encode(Size { width, height }, &options.options())?;
+        Ok(to_js(&PlanWithTimeline::of(&plan)))
     }
 }
 

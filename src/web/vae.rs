@@ -6,12 +6,14 @@ use std::time::Duration;
 
 use js_sys::{Function, Object, Reflect};
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 use wasm_bindgen::prelude::*;
 
 use super::checkpoint::WebCheckpoint;
 use super::device::WebGpu;
 use super::{Result, from_js, to_js};
 use crate::gpu::{Control, Gpu, Progress, RunReport};
+use crate::model::config::AutoencoderConfig;
 use crate::tensor::Bytes;
 use crate::vae::{Fallback, LoadOptions, Precision, Vae};
 
@@ -80,16 +82,21 @@ impl WebVae {
     /// How it is stored, and how long it took to load.
     pub fn info(&self) -> JsValue {
         let (config, unscaled) = (self.vae.config(), self.vae.planner().unscaled());
-        let info = serde_json::json!({
-            "storage": self.vae.storage(),
-            "submission_target": Control::default_target(self.gpu.limits().kind).as_secs_f64() * 1000.0,
-            "load_seconds": self.vae.load_seconds(),
-            "latent_channels": config.channels(unscaled),
-            "pixels_per_latent": config.latent_factor(unscaled),
-            "has_time": config.has_time(),
-        });
+        let mut info = latent_facts(config, unscaled);
+        info["storage"] = json!(self.vae.storage());
+        info["submission_target"] = json!(Control::default_target(self.gpu.limits().kind).as_secs_f64() * 1000.0);
+        info["load_seconds"] = json!(self.vae.load_seconds());
         to_js(&info)
     }
+}
+
+/// What callers need to know of a model's latents: the diffusion model's, or the VAE's own (`unscaled`).
+pub(super) fn latent_facts(config: &AutoencoderConfig, unscaled: bool) -> Value {
+    json!({
+        "latent_channels": config.channels(unscaled),
+        "pixels_per_latent": config.latent_factor(unscaled),
+        "has_time": config.has_time(),
+    })
 }
 
 /// The pipelines that there were before something, and the time they had taken.

@@ -37,6 +37,20 @@ inBrowsers({ models: [MODEL] }, (session) => {
     if (session.kind === 'firefox') assert.equal(adapter.f16, true, `Firefox has no shader-f16 here. ${HINT.firefox}`);
   });
 
+  it('is planned for as the device that is opened on it', async () => {
+    const [planned, opened] = await session.run(async (folder) => {
+      const adapter = /** @type {GPUAdapter} */ (await navigator.gpu.requestAdapter({ powerPreference: 'high-performance' }));
+      const size = { width: 512, height: 384, memoryBudget: 64 << 20, output: /** @type {const} */ ('image-data') };
+      const planned = await lab.wgvae.planFor({ config: `${folder}config.json`, limits: adapter, ...size });
+      const decoder = await lab.open(folder, { memoryBudget: 64 << 20 });
+      const opened = decoder.plan(size);
+      await decoder.destroy();
+      return [planned, opened];
+    }, session.model(`${MODEL}/`));
+    assert.ok(planned.predicted_peak_bytes <= 64 << 20);
+    assert.deepEqual(planned, opened);
+  });
+
   it('says in a browser\'s words that there is no adapter', async () => {
     const { code, message } = await session.run(async (folder) => {
       const { requestAdapter } = GPU.prototype;

@@ -13,6 +13,41 @@ const MODEL = 'toy_odd';
 inBrowsers({ models: [MODEL] }, (session) => {
   const folder = () => session.model(`${MODEL}/`);
 
+  it('gives PNG files and textures of the same pixels as image data', async () => {
+    const found = await session.run(async (folder) => {
+      const latents = `${folder}latents.safetensors`;
+      const decoder = await lab.open(folder, { precision: 'f32' });
+      const image = await decoder.decode(latents, { output: 'image-data' });
+      const blob = await decoder.decode(latents, { output: 'blob' });
+      const texture = await decoder.decode(latents, { output: 'texture' });
+      const { width, height, format, usage } = texture;
+      // Another decode does not touch it.
+      await decoder.decode(latents, { output: 'raw' });
+      const { device } = decoder;
+      const bytesPerRow = Math.ceil((4 * width) / 256) * 256;
+      const buffer = device.createBuffer({ size: bytesPerRow * height, usage: GPUBufferUsage.COPY_DST | GPUBufferUsage.MAP_READ });
+      const encoder = device.createCommandEncoder();
+      encoder.copyTextureToBuffer({ texture }, { buffer, bytesPerRow }, [width, height]);
+      device.queue.submit([encoder.finish()]);
+      await buffer.mapAsync(GPUMapMode.READ);
+      const padded = new Uint8Array(buffer.getMappedRange());
+      const order = format === 'bgra8unorm' ? [2, 1, 0, 3] : [0, 1, 2, 3];
+      const data = Uint8ClampedArray.from({ length: 4 * width * height }, (_, at) => padded[bytesPerRow * Math.floor(at / 4 / width) + 4 * ((at >> 2) % width) + order[at % 4]]);
+      const drawn = new ImageData(data, width, height);
+      buffer.destroy();
+      texture.destroy();
+      await decoder.destroy();
+      return {
+        png: lab.levelsApart(image, await lab.filePixels(URL.createObjectURL(blob))),
+        type: blob.type,
+        texture: lab.levelsApart(image, drawn),
+        usage: usage === (GPUTextureUsage.COPY_SRC | GPUTextureUsage.COPY_DST | GPUTextureUsage.TEXTURE_BINDING | GPUTextureUsage.RENDER_ATTACHMENT),
+        isPreferred: format === navigator.gpu.getPreferredCanvasFormat(),
+      };
+    }, folder());
+    assert.deepEqual(found, { png: 0, type: 'image/png', texture: 0, usage: true, isPreferred: true });
+  });
+
   for (const kind of /** @type {const} */ (['HTMLCanvasElement', 'OffscreenCanvas'])) {
     it(`writes the same pixels to an ${kind} of any size as to image data`, async () => {
       const found = await session.run(

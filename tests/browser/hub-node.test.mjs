@@ -329,6 +329,7 @@ describe('inspect', () => {
     const found = await wgvae.inspect({ model: wgvae.hub('owner/name', { endpoint: server.origin }), wasm });
     assert.deepEqual([found.commit, found.files], [COMMIT, [{ name: STANDARD, bytes: file.length }]]);
     assert.equal(found.config.latent_channels, JSON.parse(config).latent_channels);
+    assert.deepEqual([found.latent_channels, found.pixels_per_latent, found.has_time], [JSON.parse(config).latent_channels, 8, false]);
     for (const direction of [found.decode, found.encode]) {
       const { weight_bytes: bytes, download_bytes: download, ...others } = direction;
       assert.deepEqual(others, { possible: true, missing: [], unusable: null });

@@ -10,18 +10,43 @@ import { readSafetensors, writeSafetensors } from './safetensors.mjs';
 import { ROOT } from './session.mjs';
 
 /** Built by `cargo xtask test` and `test-browser`. */
-const WGVAE = process.env.WGVAE_CLI ?? join(ROOT, 'target', 'release', 'wgvae');
+export const WGVAE = process.env.WGVAE_CLI ?? join(ROOT, 'target', 'release', 'wgvae');
+
+/** What comes before a program, and which driver it gets, where `cargo xtask` has a newer one than the system's. */
+const RUNNER = (process.env.WGVAE_RUNNER ?? '').split(' ').filter(Boolean);
+const DRIVER = process.env.WGVAE_DRIVER;
+
+/**
+ * Runs a program on the newest CPU driver that there is, or on a GPU. What it printed.
+ * @param {string} program
+ * @param {string[]} parameters
+ */
+export async function runOnDriver(program, parameters) {
+  const [first, ...others] = [...RUNNER, program, ...parameters];
+  return runPlainly(first, others, DRIVER ? { VK_DRIVER_FILES: DRIVER } : {});
+}
+
+/**
+ * Runs a program on the system's driver. What it printed.
+ * @param {string} program
+ * @param {string[]} parameters
+ * @param {Record<string, string>} [env] besides ours
+ */
+export async function runPlainly(program, parameters, env = {}) {
+  return (await promisify(execFile)(program, parameters, { env: { ...process.env, ...env }, maxBuffer: 1 << 26 })).stdout;
+}
 
 /**
  * Decodes the model in `folder` into the file `output` beside it.
  * @param {string} folder
  * @param {string} output its ending says what: .png, .npy
  * @param {'f32' | 'f16'} precision
+ * @param {string[]} more parameters
  */
-export async function decodeNatively(folder, output, precision) {
+export async function decodeNatively(folder, output, precision, ...more) {
   const latents = join(folder, 'latents.safetensors');
   const file = join(folder, output);
-  await promisify(execFile)(WGVAE, ['decode', '--model', folder, '--latents', latents, '--precision', precision, '-o', file]);
+  await promisify(execFile)(WGVAE, ['decode', '--model', folder, '--latents', latents, '--precision', precision, '-o', file, ...more]);
   return file;
 }
 
@@ -52,4 +77,14 @@ export async function reportFiles() {
  */
 export async function writeReport(file) {
   await promisify(execFile)(WGVAE, ['memory', '--merge', ...(await reportFiles()), '--html', file]);
+}
+
+/**
+ * What `wgvae plan` says.
+ * @param {string[]} parameters
+ * @returns {Promise<any>}
+ */
+export async function planNatively(...parameters) {
+  const { stdout } = await promisify(execFile)(WGVAE, ['plan', '--json', ...parameters]);
+  return JSON.parse(stdout);
 }

@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { it } from 'node:test';
 
 import { hasF16 } from './browsers.mjs';
+import { relativeError } from './closeness.mjs';
 import { fixture } from './fixtures.mjs';
 import { decodeNatively } from './native.mjs';
 import { readNpy } from './safetensors.mjs';
@@ -14,6 +15,9 @@ import { floats, inBrowsers } from './session.mjs';
 
 /** SwiftShader takes a minute for a published network, so that one is Firefox's. */
 const MODELS = { chromium: ['toy_odd', 'toy_wide'], firefox: ['toy_odd', 'toy_wide', 'sd3_odd'] };
+
+/** How latents are decoded as other tools do. */
+const TILINGS = /** @type {const} */ ({ chromium: ['blend'], firefox: ['blend', 'cosine', 'estimate'] });
 
 /** As tests/gpu/decode.rs: relative to the largest value. */
 const F32_ERROR = 1e-4;
@@ -37,6 +41,20 @@ inBrowsers({ models: MODELS.firefox }, (session) => {
       assert.ok(found.host > MOST_HEAP, `${found.host} bytes on the host say nothing about a heap of ${MOST_HEAP}`);
       assert.ok(found.heap < MOST_HEAP, `the wasm heap has ${found.heap} bytes`);
       assert.ok(relativeError(floats(found.raw), image.data) <= F16_ERRORS * f16Error);
+    });
+  }
+
+  for (const tiling of TILINGS[session.kind]) {
+    it(`decodes as other tools do, as the command line does it: ${tiling}`, async () => {
+      const folder = join(session.folder, 'toy_odd');
+      const lengths = tiling === 'estimate' ? [] : ['--tile-size', '32', '--tile-overlap', '8'];
+      const [npy, png] = [`${tiling}.npy`, `${tiling}.png`].map((output) => decodeNatively(folder, output, 'f32', '--tiling', tiling, ...lengths));
+      const found = await decodeTiled(session, 'toy_odd', { tiling, ...(lengths.length > 0 && { tileSize: 32, tileOverlap: 8 }) }, await png);
+      const apart = relativeError(floats(found.raw), readNpy(await readFile(await npy)).data);
+      assert.ok(apart <= F32_ERROR, `${apart} from the command line`);
+      assert.ok(found.fromNative <= 1, `${found.fromNative} levels from the command line's picture`);
+      assert.equal(found.onCanvas, tiling === 'estimate' ? 'drawn' : 'input');
+      assert.deepEqual(found.plan, [lengths.length > 0 ? 2 * 4 : 1, found.measured]);
     });
   }
 
@@ -116,6 +134,37 @@ function decode(session, name, precision, picture) {
 }
 
 /**
+ * Decodes a model's latents as other tools do: floats, a bitmap beside the command line's picture, and what becomes of a canvas.
+ * @param {import('./session.mjs').Session} session
+ * @param {string} name
+ * @param {{ tiling: import('../../web/src/index.js').Tiling, tileSize?: number, tileOverlap?: number }} tiling
+ * @param {string} png
+ */
+function decodeTiled(session, name, tiling, png) {
+  return session.run(
+    async (folder, tiling, png) => {
+      const decoder = await lab.open(folder, { precision: 'f32' });
+      try {
+        const latents = `${folder}latents.safetensors`;
+        const raw = await decoder.decode(latents, { output: 'raw', ...tiling });
+        const [, height, width] = raw.shape;
+        const { tiles, predicted_peak_bytes: peak } = decoder.plan({ width, height, output: 'raw', ...tiling });
+        const measured = decoder.report?.measured_peak_bytes;
+        const bitmap = lab.pixels(await decoder.decode(latents, tiling));
+        const { error } = await lab.outcome(decoder.decode(latents, { canvas: new OffscreenCanvas(1, 1), ...tiling }));
+        const fromNative = lab.levelsApart(bitmap, await lab.filePixels(`${folder}${png}`));
+        return { raw: lab.base64(raw.data), plan: [tiles, peak], measured, fromNative, onCanvas: error?.code ?? 'drawn' };
+      } finally {
+        await decoder.destroy();
+      }
+    },
+    session.model(`${name}/`),
+    tiling,
+    png.slice(png.lastIndexOf('/') + 1),
+  );
+}
+
+/**
  * Decodes in halves with the smallest budget that there is a plan for: weights and activations wait on the host.
  * @param {import('./session.mjs').Session} session
  * @param {string} name
@@ -138,18 +187,6 @@ function decodeInLeast(session, name) {
       await decoder.destroy();
     }
   }, session.model(`${name}/`));
-}
-
-/**
- * max |found - wanted| / max |wanted|; infinite for anything that is not a number.
- * @param {Float32Array} found
- * @param {Float32Array} wanted
- */
-function relativeError(found, wanted) {
-  assert.equal(found.length, wanted.length);
-  const largest = wanted.reduce((most, value) => Math.max(most, Math.abs(value)), 0);
-  const error = found.reduce((most, value, index) => Math.max(most, Math.abs(value - wanted[index])), 0) / largest;
-  return Number.isNaN(error) ? Infinity : error;
 }
 
 /**

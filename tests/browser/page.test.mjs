@@ -2,35 +2,16 @@
 // The page as a visitor has it: what it shows, what its buttons do, what it says when something is wrong.
 
 import assert from 'node:assert/strict';
-import { copyFile, readFile, rm, writeFile } from 'node:fs/promises';
+import { copyFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { it } from 'node:test';
 
 import { fixture, latentsFile } from './fixtures.mjs';
 import { reportFiles } from './native.mjs';
 import { inBrowsers, ROOT } from './session.mjs';
-import { apart, choose, drop, keepDownloads, reach, save, screenshot, text } from './visitor.mjs';
-
-const MODEL = 'toy_odd';
-const FILE = 'diffusion_pytorch_model.safetensors';
-const WORKER = '/web/page/worker.js';
+import { apart, before, choose, drop, FILE, keepDownloads, MODEL, openAddress, openSmall, patchWorker, reach, save, screenshot, text } from './visitor.mjs';
 
 /** @typedef {import('puppeteer-core').Page} Page */
-/** @typedef {import('./session.mjs').Session} Session */
-
-/**
- * The page with the small model, opened by a link.
- * @param {Session} session
- * @param {Record<string, string>} [more] parameters
- * @param {boolean} [wait] until it is open
- */
-async function openSmall(session, more = {}, wait = true) {
-  const folder = session.model(`${MODEL}/`);
-  const query = new URLSearchParams({ model: folder + FILE, config: `${folder}config.json`, latents: `${folder}latents.safetensors`, ...more });
-  const page = await session.open(`/?${query}`);
-  if (wait) await reach(page, 'ready', 'failed');
-  return page;
-}
 
 /**
  * Diffusers' picture as a data URL.
@@ -44,18 +25,6 @@ function goldenPicture(page, url) {
     canvas.getContext('2d')?.putImageData(new ImageData(Uint8ClampedArray.from(rgba), width, height), 0, 0);
     return canvas.toDataURL();
   }, url);
-}
-
-/**
- * Serves the worker with something before its own code, for one test.
- * @param {import('node:test').TestContext} t
- * @param {Session} session
- * @param {string} prefix
- */
-async function patchWorker(t, session, prefix) {
-  const source = await readFile(join(ROOT, 'dist', WORKER), 'utf8');
-  session.server.route(WORKER, { bytes: `${prefix}\n${source}`, type: 'text/javascript' });
-  t.after(() => session.server.route(WORKER, { file: join(ROOT, 'dist', WORKER) }));
 }
 
 inBrowsers({ models: [MODEL] }, (session) => {
@@ -368,13 +337,13 @@ inBrowsers({ models: [MODEL] }, (session) => {
   });
 
   it('keeps choices that are made while it is busy', async (t) => {
-    await patchWorker(t, session, `
+    await patchWorker(t, session, before(`
       const { fetch } = self;
       const told = new Promise((resolve) => { new BroadcastChannel('begin').onmessage = resolve; });
       self.fetch = async (...parameters) => {
         if (String(parameters[0]?.url ?? parameters[0]).endsWith('.wasm')) await told;
         return fetch(...parameters);
-      };`);
+      };`));
     const page = await openSmall(session, {}, false);
     // The worker has been asked to open a model and latents, and cannot yet.
     await page.select('#precision', 'f32');
@@ -393,7 +362,7 @@ inBrowsers({ models: [MODEL] }, (session) => {
   });
 
   it('recovers from a lost device, says so, and asks for latents only once', async (t) => {
-    await patchWorker(t, session, `
+    await patchWorker(t, session, before(`
       let armed = false;
       new BroadcastChannel('lose').onmessage = () => { armed = true; };
       const { createCommandEncoder } = GPUDevice.prototype;
@@ -401,7 +370,7 @@ inBrowsers({ models: [MODEL] }, (session) => {
         if (armed) this.destroy();
         armed = false;
         return createCommandEncoder.apply(this, parameters);
-      };`);
+      };`));
     const once = (/** @type {number} */ request) => (request > 0 ? 410 : undefined);
     const latents = session.server.route('/once.safetensors', { file: join(folder(), 'latents.safetensors'), fails: once });
     const page = await openSmall(session, { latents });
@@ -413,7 +382,7 @@ inBrowsers({ models: [MODEL] }, (session) => {
   });
 
   it('says what to do where there is no WebGPU', async (t) => {
-    await patchWorker(t, session, `Object.defineProperty(Object.getPrototypeOf(navigator), 'gpu', { value: undefined });`);
+    await patchWorker(t, session, before(`Object.defineProperty(Object.getPrototypeOf(navigator), 'gpu', { value: undefined });`));
     const page = await session.open('/');
     assert.equal(await reach(page, 'done', 'failed'), 'failed');
     const said = await text(page, 'problem');
@@ -431,6 +400,9 @@ inBrowsers({ models: [MODEL] }, (session) => {
     assert.equal(measurement.measured.ledger_peak, measurement.predicted.peak);
     const file = join(session.folder, 'own.json');
     await writeFile(file, own);
+    await drop(page, async ([own]) => ({ files: [new File([own], 'own.json')] }), [own]);
+    await page.waitForFunction(() => /a page of their own/.test(document.querySelector('#said')?.textContent ?? ''));
+    await page.goto(session.server.url('/reports.html'));
     const reports = await reportFiles();
     await choose(page, 'reports-file', file, ...reports);
     // Each file is shown when it is read.
@@ -481,16 +453,6 @@ function reportOfClips(own, lengths) {
   const predicted = { peak: 3072, weights: 1024, slots: 512, parameters: 0, staging: 0, host: 512, transferred: 0, states: { total: 2048, gpu: 1536 } };
   const measured = { ...row.measured, ledger_peak: 3072 };
   return JSON.stringify({ ...report, measurements: lengths.map((frames) => ({ ...row, frames, predicted, measured })) });
-}
-
-/**
- * @param {Page} page
- * @param {'model' | 'input'} kind
- * @param {string} address
- */
-async function openAddress(page, kind, address) {
-  await page.$eval(`#${kind}-url`, (input, address) => { /** @type {HTMLInputElement} */ (input).value = address; }, address);
-  await page.$eval(`#${kind}-form`, (form) => /** @type {HTMLFormElement} */ (form).requestSubmit());
 }
 
 /**

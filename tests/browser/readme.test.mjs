@@ -23,6 +23,7 @@ const ON_THE_HUB = 'stabilityai/sd-vae-ft-mse';
 const IMPORTS = {
   './wgvae/src/index.js': '/web/src/index.js',
   wgvae: '/web/src/index.js',
+  'wgvae/worker': '/web/src/worker.js',
   'onnxruntime-web/webgpu': '/examples/onnx/node_modules/onnxruntime-web/dist/ort.webgpu.bundle.min.mjs',
 };
 
@@ -44,7 +45,14 @@ const BLOCKS = {
       after: `if (picture.width !== 512 || picture.height !== 512) throw new Error(picture.width + 'x' + picture.height);`,
     },
     { before: '', after: `const canvas = document.getElementById('picture'); if (canvas.width !== 32) throw new Error(canvas.width + ' pixels wide');` },
+    {
+      before: `${CANVAS} const file = await lab.blob('/models/${TOY}/both.safetensors'); const config = '/models/${TOY}/config.json'; const latents = '/models/${TOY}/latents.safetensors';
+        const said = []; console.log = (...words) => said.push(words.join(' '));`,
+      after: `if (canvas.width !== 88 || !(peak > 0) || !said.some((line) => /^decode [1-9]/.test(line))) throw new Error(canvas.width + ' pixels wide, ' + peak + ' bytes, it said: ' + said);`,
+    },
     // A file of Vite's, not of a page's: package.test.mjs has it.
+    { after: '' },
+    // A program for Node: runtimes-node.test.mjs has it.
     { after: '' },
     {
       before: `${CANVAS}
@@ -72,6 +80,10 @@ const BLOCKS = {
     {
       before: `let said = ''; console.log = (text) => { said = text; };`,
       after: `await decoder.destroy(); if (!/^4 channels, [1-9][0-9]+ bytes to download$/.test(said)) throw new Error('it said: ' + said);`,
+    },
+    {
+      before: `let said = ''; console.log = (text) => { said = text; };`,
+      after: `if (!/^[1-9][0-9]+ bytes at most, [1-9][0-9]+ multiply-adds, [1-9][0-9]+ bytes to and from the GPU$/.test(said) || parseInt(said) > 512 << 20) throw new Error('it said: ' + said);`,
     },
     {
       before: `${CANVAS} const latents = 'small.safetensors'; let said = '';

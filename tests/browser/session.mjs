@@ -17,6 +17,9 @@ export const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 /** What `cargo xtask web` made. */
 export const DIST = join(ROOT, 'dist');
 
+/** The page's service worker. */
+export const KEEPER = '/sw.js';
+
 const EXAMPLES = join(ROOT, 'examples');
 
 const IN_PAGE = fileURLToPath(new URL('in-page/', import.meta.url));
@@ -82,6 +85,8 @@ export class Session {
     for (const name of models) await writeModel(join(this.#folder, name), await fixture(name));
     for (const name of clips) await writeClip(join(this.#folder, name), await clipFixture(name));
     this.#server = await startServer({ root: DIST, mounts: { '/tests/': IN_PAGE, '/models/': this.#folder, '/examples/': EXAMPLES } });
+    // It keeps nothing: pages are as tests have them served. What concerns that takes this away.
+    this.#server.route(KEEPER, { bytes: '', type: 'text/javascript' });
     this.#browser = await shared(this.kind);
   }
 
@@ -194,7 +199,7 @@ export class Session {
  * @param {string} folder
  * @param {import('./fixtures.mjs').Fixture} fixture
  */
-async function writeModel(folder, { config, latents, image, encode }) {
+export async function writeModel(folder, { config, latents, image, encode }) {
   await mkdir(folder);
   await writeFile(join(folder, 'golden.json'), JSON.stringify(picture(image)));
   await writeFile(join(folder, 'config.json'), config);

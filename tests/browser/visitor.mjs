@@ -1,7 +1,60 @@
 // @ts-check
 // What a visitor of the page sees and does, for tests of it.
 
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+
+import { ROOT } from './session.mjs';
+
 /** @typedef {import('puppeteer-core').Page} Page */
+/** @typedef {import('./session.mjs').Session} Session */
+
+/** A small model, and what its file is called. */
+export const MODEL = 'toy_odd';
+export const FILE = 'diffusion_pytorch_model.safetensors';
+
+const WORKER = '/web/page/worker.js';
+
+/**
+ * The page with the small model, opened by a link.
+ * @param {Session} session
+ * @param {Record<string, string>} [more] parameters
+ * @param {boolean} [wait] until it is open
+ */
+export async function openSmall(session, more = {}, wait = true) {
+  const folder = session.model(`${MODEL}/`);
+  const query = new URLSearchParams({ model: folder + FILE, config: `${folder}config.json`, latents: `${folder}latents.safetensors`, ...more });
+  const page = await session.open(`/?${query}`);
+  if (wait) await reach(page, 'ready', 'failed');
+  return page;
+}
+
+/** Puts something before a program. @param {string} prefix */
+export function before(prefix) {
+  return (/** @type {string} */ source) => `${prefix}\n${source}`;
+}
+
+/**
+ * Serves another worker, for one test.
+ * @param {import('node:test').TestContext} t
+ * @param {Session} session
+ * @param {(source: string) => string} change of its program
+ */
+export async function patchWorker(t, session, change) {
+  const source = await readFile(join(ROOT, 'dist', WORKER), 'utf8');
+  session.server.route(WORKER, { bytes: change(source), type: 'text/javascript' });
+  t.after(() => session.server.route(WORKER, { file: join(ROOT, 'dist', WORKER) }));
+}
+
+/**
+ * @param {Page} page
+ * @param {'model' | 'input'} kind
+ * @param {string} address
+ */
+export async function openAddress(page, kind, address) {
+  await page.$eval(`#${kind}-url`, (input, address) => { /** @type {HTMLInputElement} */ (input).value = address; }, address);
+  await page.$eval(`#${kind}-form`, (form) => /** @type {HTMLFormElement} */ (form).requestSubmit());
+}
 
 /**
  * Waits until the page is in one of these states, and says which.

@@ -19,7 +19,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("hub", &["io", "tensor", "error"]),
     ("vae", &["io", "gpu", "plan", "kernels", "model", "tiling", "limits", "tensor", "error"]),
     ("lib", &["io", "gpu", "plan", "kernels", "model", "tiling", "quality", "limits", "tensor", "error", "vae"]),
-    ("web", &["vae", "gpu", "plan", "io", "model::config", "limits", "tensor", "error"]),
+    ("web", &["vae", "gpu", "plan", "io", "tiling", "model::config", "limits", "tensor", "error"]),
     // These faces use the crate from outside, as `wgvae::...`.
     ("main", &["cli", "demo"]),
     ("cli", &["demo"]),

@@ -1,5 +1,5 @@
 // @ts-check
-// GPU memory over the steps of a plan: weights below, live activations on top of them, and the peak as a line.
+// GPU memory over the steps of a plan: weights below, live activations on top of them, and the peak as a line. Behind it perhaps what another plan takes.
 
 import { formatBytes } from './format.js';
 import { drawing, svg, ticks } from './svg.js';
@@ -12,22 +12,33 @@ const HEIGHT = 220;
 /** A chart that can be drawn anew for another plan or width, and that shows how far a decode is. */
 export class MemoryChart {
   #host;
+  #id;
   /** @type {Plan | undefined} */
   #plan;
+  /** @type {Plan | undefined} */
+  #other;
   #done = 0;
   /** @type {SVGElement | undefined} */
   #cursor;
   #width = 0;
 
-  /** @param {HTMLElement} host */
-  constructor(host) {
+  /**
+   * @param {HTMLElement} host
+   * @param {string} [id] of the drawing's own elements
+   */
+  constructor(host, id = 'memory-chart') {
     this.#host = host;
+    this.#id = id;
     new ResizeObserver(() => this.#draw()).observe(host);
   }
 
-  /** @param {Plan} plan */
-  show(plan) {
+  /**
+   * @param {Plan} plan
+   * @param {Plan} [other] which it is drawn before, and which takes at least as much
+   */
+  show(plan, other) {
     this.#plan = plan;
+    this.#other = other;
     this.#done = 0;
     this.#width = 0;
     this.#draw();
@@ -43,7 +54,7 @@ export class MemoryChart {
     const width = Math.round(this.#host.clientWidth);
     if (!this.#plan || width < 50 || width === this.#width) return;
     this.#width = width;
-    const { element, cursor } = draw(this.#plan, this.#frame());
+    const { element, cursor } = draw(this.#plan, this.#other, this.#id, this.#frame());
     this.#cursor = cursor;
     this.#host.replaceChildren(element);
     this.#moveCursor();
@@ -67,13 +78,17 @@ export class MemoryChart {
 
 /**
  * @param {Plan} plan
+ * @param {Plan | undefined} other
+ * @param {string} id
  * @param {Frame} frame
  */
-function draw(plan, frame) {
-  const most = plan.predicted_peak_bytes * 1.06;
+function draw(plan, other, id, frame) {
+  const most = (other ?? plan).predicted_peak_bytes * 1.06;
   const [plotWidth, plotHeight] = [frame.width - frame.left - frame.right, frame.height - frame.top - frame.bottom];
   /** @param {number} step */
   const x = (step) => frame.left + (step / plan.steps) * plotWidth;
+  /** The other plan has other steps. @param {number} step */
+  const otherX = (step) => x((step * plan.steps) / (other?.steps ?? 1));
   /** @param {number} bytes */
   const y = (bytes) => frame.top + plotHeight * (1 - bytes / most);
   const weights = plan.weight_bytes;
@@ -82,13 +97,14 @@ function draw(plan, frame) {
     {
       width: frame.width,
       height: frame.height,
-      id: 'memory-chart',
+      id,
       title: 'GPU memory over the steps of the plan',
       description: describe(plan),
     },
     [
       ...bytesAxis(most, frame, y),
       ...stepsAxis(plan.steps, frame, x, y(0)),
+      ...(other && other !== plan ? [svg('path', { class: 'other', d: outline(other, otherX, y) })] : []),
       svg('path', { class: 'live', d: outline(plan, x, y) }),
       svg('rect', { class: 'weights', x: x(0), y: y(weights), width: plotWidth, height: Math.max(y(0) - y(weights), 0) }),
       cursor,

@@ -1,15 +1,24 @@
 // @ts-check
 // The page: shows what the worker says, and tells it what the user wants. No GPU and no wasm here, and nothing that takes long.
 
+import { CompareTiles } from './compare-tiles.js';
+import { copyBy, listenToCopies } from './copy.js';
 import { acceptDrops } from './drop.js';
-import { element } from './elements.js';
+import { element, setText } from './elements.js';
+import { Explore } from './explore.js';
+import { listKnown } from './known.js';
+import { Link, shareOrFail } from './link.js';
+import { keepPage } from './offline.js';
 import { Own } from './own-report.js';
+import { acceptPastes } from './paste.js';
+import { takeFiles } from './picker.js';
 import { Picture } from './picture.js';
 import { PlayerFiles } from './player-files.js';
 import { Player } from './player.js';
 import { absolute, readQuery } from './query.js';
-import { Reports } from './reports.js';
+import { showSource } from './source-link.js';
 import { View } from './view.js';
+import { Zoom } from './zoom.js';
 
 /** @typedef {import('./protocol.js').ToWorker} ToWorker */
 /** @typedef {import('./protocol.js').FromWorker} FromWorker */
@@ -27,13 +36,26 @@ const view = new View();
 const picture = new Picture();
 const player = new Player(picture, fail);
 const playerFiles = new PlayerFiles(player, save, fail);
-const reports = new Reports();
 const own = new Own();
 const query = readQuery(location.search);
+const link = new Link(query, (error) => fail('canvas', wordsOf(error)));
 const worker = new Worker(new URL('./worker.js', import.meta.url), { type: 'module' });
+
+const tiles = new CompareTiles(picture, query.tiling, (wanted, tiling) => {
+  link.set({ tiling });
+  view.clearProblem();
+  view.clearNotices('decode');
+  tell({ type: 'compare', tiles: wanted });
+});
+const explore = new Explore(query.plan, (plan) => link.set({ plan }));
 
 /** Of the clip whose frames are coming. @type {import('./protocol.js').Size | undefined} */
 let clipSize;
+
+/** Whether something is decoded by itself, which has not begun. */
+let isToDecode = false;
+/** Whether what was opened first is shown, or cannot be: what can wait has waited for that. */
+let isAtRest = false;
 
 /** @param {ToWorker} message */
 function tell(message) {
@@ -49,20 +71,35 @@ function receive(message) {
     case 'module':
       own.version = message.version;
       view.module(message, query.family);
+      explore.offer(message.families);
       break;
     case 'outcomes':
       message.outcomes.forEach((outcome) => own.add(outcome));
       view.outcomes(message.outcomes);
+      element('export-share').hidden = !navigator.canShare?.({ files: [own.file()] });
+      break;
+    case 'model':
+    case 'input':
+      if (message.isFile) link.takeFiles(message.type);
+      view.receive(message);
       break;
     case 'original':
       player.close();
+      tiles.close();
       picture.showOriginal(message.bitmap, message.name);
       break;
     case 'picture':
       player.close();
+      tiles.close();
       picture.show(message.bitmap, message.name, message.psnr);
       break;
+    case 'comparison':
+      player.close();
+      view.compared();
+      tiles.show(message.name, message.comparison);
+      break;
     case 'clip':
+      tiles.close();
       clipSize = message.size;
       picture.showClip(message.name, message.isRoundTrip);
       player.open(message);
@@ -74,11 +111,25 @@ function receive(message) {
       break;
     case 'state':
       view.receive(message);
+      rest(message.state);
       if (clipSize && ['ready', 'idle', 'done', 'failed'].includes(message.state)) endClip(clipSize, message.state === 'done');
       break;
     default:
       view.receive(message);
   }
+}
+
+/**
+ * Begins what can wait, behind the first picture: nothing may make that later.
+ * @param {import('./protocol.js').State} state
+ */
+function rest(state) {
+  if (['decoding', 'done', 'failed'].includes(state)) isToDecode = false;
+  if (isAtRest || isToDecode || !['idle', 'asking', 'ready', 'done', 'failed'].includes(state)) return;
+  isAtRest = true;
+  showSource();
+  explore.begin();
+  keepPage();
 }
 
 /**
@@ -107,12 +158,12 @@ function settings() {
 
 /** @param {File} file */
 function save(file) {
-  const link = document.createElement('a');
-  link.href = URL.createObjectURL(file);
-  link.download = file.name;
-  link.click();
+  const anchor = document.createElement('a');
+  anchor.href = URL.createObjectURL(file);
+  anchor.download = file.name;
+  anchor.click();
   // The download has its own reference by then.
-  setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
+  setTimeout(() => URL.revokeObjectURL(anchor.href), 10_000);
 }
 
 function listenToButtons() {
@@ -122,28 +173,65 @@ function listenToButtons() {
   });
   element('cancel').addEventListener('click', () => tell({ type: 'cancel' }));
   element('download').addEventListener('click', () => {
-    if (player.isOpen) save(player.file());
-    else picture.file().then(save, (error) => fail('canvas', error.message));
+    shownFile().then(save, (error) => fail('canvas', wordsOf(error)));
+  });
+  const copy = element('copy-picture');
+  // The promise is handed over within the event: browsers want that.
+  copy.addEventListener('click', () => copyBy(copy, () => navigator.clipboard.write([new ClipboardItem({ 'image/png': shownFile() })])).catch((error) => fail('canvas', wordsOf(error))));
+  element('ask').addEventListener('close', () => {
+    if (document.body.dataset.state !== 'asking') return;
+    tell({ type: element('ask', HTMLDialogElement).returnValue === 'yes' ? 'agree' : 'decline' });
   });
   element('cache-clear').addEventListener('click', () => tell({ type: 'clear-cache' }));
   element('export').addEventListener('click', () => save(own.file()));
+  element('export-share').addEventListener('click', () => shareOrFail({ title: 'A memory report of wgvae', files: [own.file()] }, (error) => fail('canvas', wordsOf(error))));
   for (const id of ['precision', 'budget', 'family', 'unscaled', 'index']) {
     element(id).addEventListener('change', () => {
       view.settings(settings());
       view.clearNotices('model');
       query.family = undefined;
       tell({ type: 'settings', settings: settings() });
+      const { precision, family, unscaled, index } = settings();
+      link.set({ precision, family, unscaled, index: index + 1, budget: Number(element('budget', HTMLInputElement).value) });
     });
   }
 }
 
 function listenToInputs() {
-  listenToPicker('model-file', (files) => openFiles(files, 'model'));
-  listenToPicker('input-file', (files) => openFiles(files, 'input'));
-  listenToPicker('reports-file', (files) => reports.add(files));
-  listenToAddress('model', (url) => tell({ type: 'open', model: { urls: [url] } }));
-  listenToAddress('input', (url) => tell({ type: 'open', input: { url } }));
-  acceptDrops(element('drop'), openDropped, (error) => fail('io', `what was dropped cannot be read: ${error instanceof Error ? error.message : error}`));
+  takeFiles('model-file', (files) => openFiles(files, 'model'));
+  takeFiles('input-file', (files) => openFiles(files, 'input'));
+  listenToAddress('model', openModel);
+  listenToAddress('input', openInput);
+  acceptPastes({ onFiles: openDropped, onAddress: (kind, url) => (kind === 'model' ? openModel(url) : openInput(url)) });
+  listKnown(element('known'), openModel);
+  listenToCopies((error) => fail('canvas', wordsOf(error)));
+  acceptDrops(element('drop'), openDropped, (error) => fail('io', `what was dropped cannot be read: ${wordsOf(error)}`));
+}
+
+/** @param {string} url an address, or a name on the hub */
+function openModel(url) {
+  view.clearProblem();
+  view.clearNotices('model');
+  tell({ type: 'open', model: { urls: [url] } });
+  link.set({ model: [url], config: undefined });
+}
+
+/** @param {string} url of latents, a picture or a video */
+function openInput(url) {
+  view.clearProblem();
+  view.clearNotices('model');
+  tell({ type: 'open', input: { url } });
+  link.set({ latents: url, index: undefined });
+}
+
+/** What is shown, as a PNG. */
+async function shownFile() {
+  return player.isOpen ? player.file() : picture.file();
+}
+
+/** @param {unknown} error */
+function wordsOf(error) {
+  return error instanceof Error ? error.message : String(error);
 }
 
 /**
@@ -158,10 +246,10 @@ function fail(code, message) {
 /** @param {File[]} files */
 function openDropped(files) {
   const isReport = (/** @type {File} */ file) => file.name.endsWith('.json') && !/(config|index)\.json$/.test(file.name);
-  const dropped = files.filter(isReport);
-  if (dropped.length > 0) reports.add(dropped);
+  const others = files.filter((file) => !isReport(file));
+  if (others.length < files.length) setText('said', 'Memory reports have a page of their own: drop them there.');
   // A folder without any file for us: opening nothing says so.
-  if (dropped.length < files.length || files.length === 0) openFiles(files.filter((file) => !isReport(file)));
+  if (others.length > 0 || files.length === 0) openFiles(others);
 }
 
 /**
@@ -175,20 +263,6 @@ function openFiles(files, kind) {
 }
 
 /**
- * @param {string} id
- * @param {(files: File[]) => void} onFiles
- */
-function listenToPicker(id, onFiles) {
-  const input = element(id, HTMLInputElement);
-  input.addEventListener('change', () => {
-    const files = [...(input.files ?? [])];
-    // So that the same file can be chosen again.
-    input.value = '';
-    if (files.length > 0) onFiles(files);
-  });
-}
-
-/**
  * @param {'model' | 'input'} kind
  * @param {(url: string) => void} onUrl
  */
@@ -196,8 +270,6 @@ function listenToAddress(kind, onUrl) {
   const input = element(`${kind}-url`, HTMLInputElement);
   element(`${kind}-form`).addEventListener('submit', (event) => {
     event.preventDefault();
-    view.clearProblem();
-    view.clearNotices('model');
     const url = absolute(input.value);
     if (url) onUrl(url);
     else fail('input', `"${input.value}" is no address`);
@@ -210,15 +282,18 @@ function openFirst() {
   const demo = { urls: [absolute(DEMO.model) ?? ''], config: absolute(DEMO.config), isDemo };
   const model = isDemo ? demo : { urls: query.model, config: query.config };
   const url = query.latents ?? (isDemo ? absolute(DEMO.latents) : undefined);
-  tell({ type: 'open', model, input: url ? { url } : undefined, decode: isDemo && !query.latents });
+  isToDecode = isDemo && !query.latents;
+  tell({ type: 'open', model, input: url ? { url, index: (query.index ?? 1) - 1 } : undefined, decode: isToDecode });
 }
 
 function start() {
   element('precision', HTMLSelectElement).value = query.precision ?? 'auto';
   element('budget', HTMLInputElement).value = query.budget ? String(query.budget) : '';
+  element('unscaled', HTMLInputElement).checked = query.unscaled ?? false;
   view.settings(settings());
   listenToButtons();
   listenToInputs();
+  new Zoom();
   tell({ type: 'start', settings: settings() });
   openFirst();
 }

@@ -13,6 +13,8 @@ export class Picture {
   #name = '';
   /** Whether that was a picture, too. */
   #isRoundTrip = false;
+  /** What of a pair is shown on the right. @type {string | undefined} */
+  #right;
 
   /**
    * What will be encoded, in place of what was there.
@@ -23,7 +25,7 @@ export class Picture {
     this.#shown.clear(bitmap);
     this.#original.show(bitmap, `The original of ${name}`);
     this.#wipe.showOriginal();
-    element('download', HTMLButtonElement).disabled = true;
+    canTake(false);
   }
 
   /**
@@ -37,7 +39,22 @@ export class Picture {
     this.#shown.show(bitmap, this.#label);
     if (psnr === undefined) this.#wipe.hide();
     else this.#wipe.show(psnr);
-    element('download', HTMLButtonElement).disabled = false;
+    canTake(true);
+  }
+
+  /**
+   * Two pictures of the same latents, one wiped over the other.
+   * @param {ImageBitmap} left is taken
+   * @param {ImageBitmap} right is taken
+   * @param {{ name: string, left: string, right: string, psnr: number }} words `name`: of the latents; `psnr` in dB
+   */
+  showPair(left, right, words) {
+    this.#begin(words.name, false);
+    this.#right = words.right;
+    this.#shown.show(right, `${words.right}: ${words.name}`);
+    this.#original.show(left, `${words.left}: ${words.name}`);
+    this.#wipe.show(words.psnr, words);
+    canTake(true);
   }
 
   /**
@@ -50,14 +67,14 @@ export class Picture {
     if (isRoundTrip) this.#wipe.show();
     else this.#wipe.hide();
     // There is none yet.
-    element('download', HTMLButtonElement).disabled = true;
+    canTake(false);
   }
 
   /** A frame of it. @param {import('./kept-frames.js').Bitmaps} bitmaps are taken */
   showFrame({ bitmap, original }) {
     this.#shown.show(bitmap, this.#label);
     if (original) this.#original.show(original, `The original of ${this.#name}`);
-    element('download', HTMLButtonElement).disabled = false;
+    canTake(true);
   }
 
   /** How alike the frames so far are to their originals. @param {number} psnr dB */
@@ -76,14 +93,21 @@ export class Picture {
   #begin(name, isRoundTrip) {
     this.#isRoundTrip = isRoundTrip;
     this.#name = name;
+    this.#right = undefined;
   }
 
   /** @returns {Promise<File>} a PNG of it */
   async file() {
     const name = this.#name.replace(/\.[^.]*$/, '') || 'picture';
     // Not what the original may be called.
-    return new File([await this.#shown.png()], this.#isRoundTrip ? `${name}-decoded.png` : `${name}.png`, { type: 'image/png' });
+    const what = this.#isRoundTrip ? 'decoded' : this.#right?.split(',')[0].toLowerCase();
+    return new File([await this.#shown.png()], what ? `${name}-${what}.png` : `${name}.png`, { type: 'image/png' });
   }
+}
+
+/** Whether there is a picture to save or to copy. @param {boolean} isThere */
+function canTake(isThere) {
+  for (const id of ['download', 'copy-picture']) element(id, HTMLButtonElement).disabled = !isThere;
 }
 
 /** A canvas that shows a bitmap. */

@@ -31,6 +31,8 @@ export function plot({ id, title, description, x, y, series, guides = [], diagon
   }
   const figure = document.createElement('figure');
   figure.className = 'plot';
+  // Wider than a phone, and scrolled by keys, too.
+  figure.tabIndex = 0;
   const caption = Object.assign(document.createElement('figcaption'), { textContent: title });
   figure.append(caption, drawing({ ...SIZE, id, title, description }, children), legend(series, guides));
   return figure;

@@ -16,9 +16,19 @@
 
 /**
  * A model: files that the user chose, or addresses. `isDemo`: the one that comes with the page. And what is made of it: latents to be decoded, or a picture, a video or
- * several pictures in their order to be encoded and decoded again.
+ * several pictures in their order to be encoded and decoded again; `index`: which of several latents, from 0. `urls` may be a name on the hub.
  * @typedef {{ files?: File[], urls?: string[], config?: File | string, isDemo?: boolean }} ModelChoice
- * @typedef {{ files?: File[], url?: string }} InputChoice
+ * @typedef {{ files?: File[], url?: string, index?: number }} InputChoice
+ */
+
+/** How another tool decodes; `tileSize` in pixels, the tool's own if there is none. @typedef {{ tiling: 'blend' | 'cosine' | 'estimate', tileSize?: number }} Tiles */
+
+/**
+ * A picture whole and in tiles, `amplified` times their difference, PSNR in dB, and what either took, in bytes and seconds.
+ * @typedef {Tiles & {
+ *   exact: ImageBitmap, tiled: ImageBitmap, difference: ImageBitmap, amplified: number, psnr: number, count: number,
+ *   whole: { seconds: number, peak: number }, parts: { seconds: number, peak: number },
+ * }} Comparison
  */
 
 /**
@@ -27,14 +37,16 @@
  * - `open`: a model, latents or a picture, or both; `decode`: and decode as soon as both are there.
  * - `files`: dropped or chosen files of which the page does not know what they are, unless `kind` says so.
  * - `settings`: all of them.
+ * - `agree`, `decline`: the answer to `ask`.
+ * - `compare`: decode as it is and as another tool does.
  * @typedef {{ type: 'start', settings: Settings }
  *   | { type: 'open', model?: ModelChoice, input?: InputChoice, decode?: boolean }
  *   | { type: 'files', files: File[], kind?: 'model' | 'input' }
  *   | { type: 'settings', settings: Settings }
- *   | { type: 'decode' } | { type: 'cancel' } | { type: 'clear-cache' }} ToWorker
+ *   | { type: 'agree' } | { type: 'decline' } | { type: 'decode' } | { type: 'compare', tiles: Tiles } | { type: 'cancel' } | { type: 'clear-cache' }} ToWorker
  */
 
-/** What the worker is at. @typedef {'starting' | 'idle' | 'loading' | 'planning' | 'ready' | 'encoding' | 'decoding' | 'done' | 'failed'} State */
+/** What the worker is at. @typedef {'starting' | 'idle' | 'loading' | 'asking' | 'planning' | 'ready' | 'encoding' | 'decoding' | 'done' | 'failed'} State */
 
 /**
  * A failure in words that can cross over. `during` is what was going on.
@@ -56,14 +68,15 @@
 /** What will be done, in order. Of a clip: with so many frames. @typedef {({ operation: Operation, plan: Plan, frames?: undefined } | { operation: Operation, plan: ClipPlan, frames: number })[]} Plans */
 
 /**
- * From the worker. `input`: latents have a shape, pictures a size, and a clip of them a number of frames. `plans`: none where there is nothing to do yet. `original`: what of a
- * picture, or of the first of a clip, will be encoded. `picture`: what was decoded, and the name of what it was made of; `psnr`, in dB, of a picture that was encoded before.
+ * From the worker. `model`, `input`: what is open, and whether that is of the user's files; latents have a shape, and which of them is chosen, pictures a size, and a clip of them a number of frames. `plans`: none where there is nothing to do yet. `original`: what of a
+ * picture, or of the first of a clip, will be encoded. `ask`: whether to download so much for a model. `picture`: what was decoded, and the name of what it was made of; `psnr`, in dB, of a picture that was encoded before.
  * `clip`: a clip begins of at most so many frames; `rate`: frames a second of what it was made of. `frame`: the next of it, as a PNG, with the one that was encoded and the
  * PSNR of all so far.
  * @typedef {{ type: 'module', version: string, families: string[] }
  *   | { type: 'state', state: State, canDecode: boolean }
- *   | { type: 'model', name: string, info: ModelInfo | undefined }
- *   | { type: 'input', name: string, shape?: number[], size?: Size, frames?: number }
+ *   | { type: 'model', name: string, info: ModelInfo | undefined, isFile?: boolean }
+ *   | { type: 'input', name: string, shape?: number[], size?: Size, frames?: number, index?: number, isFile?: boolean }
+ *   | { type: 'ask', name: string, bytes: number }
  *   | { type: 'plans', plans: Plans }
  *   | { type: 'progress', progress: Progress }
  *   | { type: 'outcomes', outcomes: Outcome[] }
@@ -71,6 +84,7 @@
  *   | { type: 'problem', problem: Problem }
  *   | { type: 'original', bitmap: ImageBitmap, name: string }
  *   | { type: 'picture', bitmap: ImageBitmap, name: string, psnr?: number }
+ *   | { type: 'comparison', name: string, comparison: Comparison }
  *   | { type: 'clip', name: string, size: Size, count: number, rate?: number, isRoundTrip: boolean }
  *   | { type: 'frame', blob: Blob, original?: Blob, psnr?: number }
  *   | { type: 'clip-outcomes', outcomes: ClipOutcome[], info: ModelInfo }

@@ -1,10 +1,13 @@
 // @ts-check
-// What a link to the page can ask for: ?model=URL&config=URL&latents=URL&family=NAME&precision=f32&budget=MiB
+// What a link to the page can ask for: ?model=URL&config=URL&latents=URL&family=NAME&precision=f32&budget=MiB&index=2&unscaled=1. A model may also be hf:owner/name,
+// as on the command line. &plan=... is that of the sliders, &tiling=blend,256 the tiles to
+// compare with: see explore.js and compare-tiles.js.
 
 /**
  * @typedef {{
- *   model?: string[], config?: string, latents?: string, family?: string, precision?: 'auto' | 'f16' | 'f32', budget?: number,
- * }} Query `budget` is in MiB; several `model`s are shards
+ *   model?: string[], config?: string, latents?: string, family?: string, precision?: 'auto' | 'f16' | 'f32', budget?: number, index?: number, unscaled?: boolean,
+ *   plan?: string, tiling?: string,
+ * }} Query `budget` is in MiB, `index` counts from 1; several `model`s are shards
  */
 
 /**
@@ -14,7 +17,7 @@
 export function readQuery(search) {
   const parameters = new URLSearchParams(search);
   const precision = parameters.get('precision');
-  const budget = Number(parameters.get('budget'));
+  const [budget, index] = ['budget', 'index'].map((name) => Number(parameters.get(name)));
   return {
     model: parameters.getAll('model').map(absolute).filter((url) => url !== undefined),
     config: absolute(parameters.get('config')),
@@ -22,7 +25,24 @@ export function readQuery(search) {
     family: parameters.get('family') ?? undefined,
     precision: precision === 'f16' || precision === 'f32' ? precision : 'auto',
     budget: budget > 0 && Number.isFinite(budget) ? budget : undefined,
+    index: index > 1 && Number.isInteger(index) ? index : undefined,
+    unscaled: parameters.get('unscaled') === '1',
+    plan: parameters.get('plan') ?? undefined,
+    tiling: parameters.get('tiling') ?? undefined,
   };
+}
+
+/**
+ * The same as it stands in an address: '' for nothing but what goes without saying.
+ * @param {Query} query
+ */
+export function writeQuery({ model = [], config, latents, family, precision, budget, index, unscaled, plan, tiling }) {
+  const parameters = new URLSearchParams(model.map((url) => ['model', url]));
+  const others = { config, latents, family, precision: precision === 'auto' ? undefined : precision, budget, index: index === 1 ? undefined : index, unscaled: unscaled ? 1 : undefined, plan, tiling };
+  for (const [name, value] of Object.entries(others)) if (value) parameters.set(name, String(value));
+  // These may stand as they are, and addresses can be read so.
+  const text = String(parameters).replace(/%3A/g, ':').replace(/%2F/g, '/').replace(/%2C/g, ',');
+  return text && `?${text}`;
 }
 
 /**

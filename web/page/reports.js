@@ -1,5 +1,5 @@
 // @ts-check
-// Memory reports that were dropped on the page, side by side: what was predicted, what was measured. The format is results/schema/memory-report.schema.json.
+// Memory reports side by side: what was predicted, what was measured. The format is results/schema/memory-report.schema.json.
 
 import { element, tableRow } from './elements.js';
 import { formatBytes, formatSeconds } from './format.js';
@@ -25,7 +25,6 @@ export class Reports {
 
   /** @param {File[]} files */
   async add(files) {
-    element('reports', HTMLDetailsElement).open = true;
     element('reports').setAttribute('aria-busy', 'true');
     const problems = [];
     for (const file of files) {
@@ -37,10 +36,14 @@ export class Reports {
         problems.push(`${file.name}: ${error instanceof Error ? error.message : error}`);
       }
     }
-    element('reports-problem').textContent = problems.join('; ');
-    element('reports-problem').hidden = problems.length === 0;
+    this.fail(problems.join('; '));
     element('reports').setAttribute('aria-busy', 'false');
-    element('reports').scrollIntoView({ block: 'start' });
+  }
+
+  /** @param {string} problem '' for none any more */
+  fail(problem) {
+    element('reports-problem').textContent = problem;
+    element('reports-problem').hidden = problem === '';
   }
 }
 

@@ -14,6 +14,7 @@ const STATUS = {
   starting: 'Starting',
   idle: 'Choose a model, and latents, a picture or a video',
   loading: 'Loading the model',
+  asking: 'Waiting for your answer',
   planning: 'Planning',
   ready: 'Ready to decode',
   encoding: 'Encoding',
@@ -34,12 +35,13 @@ export class View {
   /** Seconds of what was done last, for the status. @type {number | undefined} */
   #seconds;
 
-  /** @param {Exclude<FromWorker, { type: 'module' | 'outcomes' | 'original' | 'picture' | 'clip' | 'frame' }>} message */
+  /** @param {Exclude<FromWorker, { type: 'module' | 'outcomes' | 'original' | 'picture' | 'clip' | 'frame' | 'comparison' }>} message */
   receive(message) {
     switch (message.type) {
       case 'state': return this.#state(message);
       case 'model': return this.#model(message);
       case 'input': return this.#input(message);
+      case 'ask': return this.#ask(message);
       case 'plans': return this.#showPlans(message.plans);
       case 'progress': return this.#progress(message.progress);
       case 'notice': return this.#notice(message.notice);
@@ -100,6 +102,11 @@ export class View {
     element('export-row').hidden = false;
   }
 
+  /** A comparison was made, which says itself what it took. */
+  compared() {
+    this.#seconds = undefined;
+  }
+
   /** @param {Extract<FromWorker, { type: 'clip-outcomes' }>} message */
   #clipOutcomes({ outcomes, info }) {
     this.#seconds = outcomes.reduce((sum, { seconds }) => sum + seconds, 0);
@@ -127,10 +134,12 @@ export class View {
     const focused = document.activeElement?.id;
     const [decode, cancel] = [element('decode', HTMLButtonElement), element('cancel', HTMLButtonElement)];
     decode.disabled = isBusy || !canDecode;
+    element('tiles-compare', HTMLButtonElement).disabled = decode.disabled || this.#plans.length !== 1 || this.#plans[0].frames !== undefined;
     cancel.disabled = !STOPPABLE.includes(state);
     // A button that is disabled loses the focus; whoever uses the keyboard goes on with the other.
     if (focused === 'decode' && decode.disabled && !cancel.disabled) cancel.focus();
     if (focused === 'cancel' && cancel.disabled && !decode.disabled) decode.focus();
+    if (state !== 'asking') element('ask', HTMLDialogElement).close();
     element('progress').hidden = !isBusy;
     element('step').hidden = !isBusy;
     if (STOPPABLE.includes(state)) this.#busy(state);
@@ -176,15 +185,23 @@ export class View {
   }
 
   /** @param {Extract<FromWorker, { type: 'input' }>} message */
-  #input({ name, shape, size, frames }) {
+  #input({ name, shape, size, frames, index }) {
     setText('input-name', name);
     const count = frames === undefined ? '' : `${formatCount(frames, 'frame')} of `;
     setText('input-facts', shape?.join(' × ') ?? (size ? `${count}${size.width} × ${size.height} pixels` : ''));
     const pictures = shape?.length === 4 ? shape[0] : 1;
     element('index-row').hidden = pictures < 2;
     element('index', HTMLInputElement).max = String(pictures);
-    element('index', HTMLInputElement).value = '1';
+    if (index !== undefined) element('index', HTMLInputElement).value = String(index + 1);
     setText('index-count', `of ${pictures}`);
+  }
+
+  /** @param {Extract<FromWorker, { type: 'ask' }>} message */
+  #ask({ name, bytes }) {
+    const dialog = element('ask', HTMLDialogElement);
+    setText('ask-text', `${name}: ${formatBytes(bytes)} are to be downloaded. They are kept in this browser, so that they come but once.`);
+    dialog.returnValue = '';
+    dialog.showModal();
   }
 
   /** @param {import('./protocol.js').Plans} plans */

@@ -20,14 +20,19 @@ export class Wipe {
   }
 
   /**
-   * Both, half of each.
+   * Both, half of each, or as they were wiped already.
    * @param {number} [psnr] dB, where it is known yet
+   * @param {{ left: string, right: string }} [names]
    */
-  show(psnr) {
+  show(psnr, { left, right } = { left: 'Original', right: 'Decoded' }) {
+    const wasWiped = this.#compare.classList.contains('is-wiped');
+    element('wipe-left').textContent = left;
+    element('wipe-right').textContent = right;
+    this.#range.setAttribute('aria-label', `Wipe between ${left}, on the left, and ${right}`);
     element('psnr').textContent = '';
     if (psnr !== undefined) this.say(psnr);
     this.#set({ original: true, wiped: true });
-    this.#at(50);
+    if (!wasWiped) this.#at(50);
   }
 
   /**
@@ -60,7 +65,7 @@ export class Wipe {
 
   #move() {
     this.#compare.style.setProperty('--wipe', `${this.#range.value}%`);
-    this.#range.setAttribute('aria-valuetext', `${this.#range.value} % original`);
+    this.#range.setAttribute('aria-valuetext', `${this.#range.value} % ${element('wipe-left').textContent?.toLowerCase()}`);
   }
 
   /**

@@ -2,18 +2,23 @@
 // The page's worker: owns the package and the GPU device. What the user wants is noted as soon as it is said; then what is there is made to fit it, one step
 // after the other. A newer wish stops the steps for an older one.
 
-import { cacheUsage, clearCache, createDecoder, createVae, families, version, WgvaeError } from '../src/index.js';
+import { cacheUsage, clearCache, createDecoder, createVae, families, inspect, version, WgvaeError } from '../src/index.js';
 import { decodeClip, encodeAndDecodeClip } from './clip-job.js';
 import { nameOf } from './fetch-file.js';
+import { hubModel, isHubName } from './hub-name.js';
 import { Input } from './input.js';
 import { decodePicture, encodeAndDecodePicture } from './picture-job.js';
 import { sortFiles } from './sort-files.js';
 import { progressTeller, tell } from './tell.js';
+import { compareTiles } from './tile-job.js';
 
 /** @typedef {import('./protocol.js').ToWorker} ToWorker */
 /** @typedef {import('./protocol.js').State} State */
 /** @typedef {import('../src/index.js').Decoder} Decoder */
 /** @typedef {import('../src/index.js').Vae} Vae */
+
+/** Bytes of a model that are downloaded without asking. */
+const UNASKED = 100e6;
 
 // What is wanted.
 
@@ -23,6 +28,10 @@ let settings;
 const choices = [];
 /** Whether to decode as soon as that is possible. */
 let wantsDecode = false;
+/** With what to compare, as soon as that is possible. @type {import('./protocol.js').Tiles | undefined} */
+let wantedTiles;
+/** Models that may be downloaded, however large. @type {WeakSet<import('./protocol.js').ModelChoice>} */
+const agreed = new WeakSet();
 
 // What is there.
 
@@ -60,6 +69,7 @@ function receive(message) {
     case 'files':
       choices.push(message);
       wantsDecode = message.type === 'open' && message.decode === true;
+      wantedTiles = undefined;
       plans = [];
       begin();
       break;
@@ -68,12 +78,26 @@ function receive(message) {
       plans = [];
       begin();
       break;
+    case 'agree':
+      if (model) agreed.add(model);
+      begin();
+      break;
+    case 'decline':
+      model = undefined;
+      tell({ type: 'model', name: 'None', info: undefined });
+      running.abort();
+      break;
     case 'decode':
       wantsDecode = true;
       begin();
       break;
+    case 'compare':
+      wantedTiles = message.tiles;
+      begin();
+      break;
     case 'cancel':
       wantsDecode = false;
+      wantedTiles = undefined;
       running.abort();
       break;
     case 'clear-cache':
@@ -110,6 +134,7 @@ async function fulfil(signal) {
   while (choices.length > 0) await choose(choices[0], signal);
   if (plans.length === 0) await prepare(signal);
   if (wantsDecode && plans.length > 0) await make(signal);
+  if (wantedTiles && plans.length > 0) await compare(wantedTiles, signal);
 }
 
 async function introduce() {
@@ -132,15 +157,15 @@ async function choose(choice, signal) {
   choices.shift();
   if (sorted.model) {
     model = sorted.model;
-    tell({ type: 'model', name: nameOfModel(model), info: undefined });
+    tell({ type: 'model', name: nameOfModel(model), info: undefined, isFile: model.files !== undefined });
     await closeModel();
   }
   if (sorted.input) {
     input?.close();
     input = new Input(sorted.input);
-    // As the view does: the first of them.
-    settings = { ...settings, index: 0 };
-    tell({ type: 'input', name: input.name });
+    const { index = 0 } = sorted.input;
+    settings = { ...settings, index };
+    tell({ type: 'input', name: input.name, index, isFile: sorted.input.files !== undefined });
   }
 }
 
@@ -186,25 +211,39 @@ async function openModel(choice, signal) {
   }
   await closeModel();
   setState('loading');
+  const [address = ''] = choice.urls ?? [];
+  const source = { model: choice.files ?? (isHubName(address) ? hubModel(address) : (choice.urls ?? [])), config: choice.config, family, clips, cache: true, signal };
+  if (choice.urls && !choice.isDemo && !agreed.has(choice)) await agree(choice, await inspect(source), encodes, signal);
   /** @type {import('../src/index.js').ModelOptions} */
   const options = {
-    model: choice.files ?? choice.urls ?? [],
-    config: choice.config,
-    family: family ?? undefined,
+    ...source,
     precision,
     unscaled,
-    clips,
     memoryBudget: budget,
-    cache: true,
     onProgress: progressTeller(),
     onNotice: (notice) => tell({ type: 'notice', notice }),
-    signal,
   };
   if (encodes) decoder = vae = await createVae(options);
   else decoder = await createDecoder(options);
   openedWith = wanted;
   tell({ type: 'model', name: nameOfModel(choice), info: decoder.info });
   await tellCache();
+}
+
+/**
+ * Asks before a large download, and ends when the answer has made something else of it.
+ * @param {import('./protocol.js').ModelChoice} choice
+ * @param {import('../src/index.js').Inspection} inspection
+ * @param {boolean} encodes
+ * @param {AbortSignal} signal
+ */
+async function agree(choice, { decode, encode }, encodes, signal) {
+  const bytes = decode.download_bytes + (encodes ? encode.download_bytes : 0);
+  signal.throwIfAborted();
+  if (bytes <= UNASKED) return;
+  setState('asking');
+  tell({ type: 'ask', name: nameOfModel(choice), bytes });
+  await new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
 }
 
 async function closeModel() {
@@ -237,6 +276,19 @@ async function make(signal) {
 }
 
 /**
+ * @param {import('./protocol.js').Tiles} tiles
+ * @param {AbortSignal} signal
+ */
+async function compare(tiles, signal) {
+  wantedTiles = undefined;
+  const [{ plan, frames }] = plans;
+  if (!decoder || !input || plans.length > 1 || frames !== undefined) return;
+  setState('decoding');
+  await compareTiles(decoder, { file: input.file, name: input.name, size: plan.result.size }, tiles, { memoryBudget: settings.budget, index: settings.index, signal });
+  setState('done');
+}
+
+/**
  * What was planned as one of `plans`, and what it took.
  * @param {number} index
  * @param {import('./protocol.js').Report | undefined} report
@@ -265,6 +317,7 @@ function fail(error) {
   const { code = 'unknown', message = String(error), smallest, seconds } = /** @type {Partial<WgvaeError>} */ (error ?? {});
   const problem = { code, message, smallest, seconds, during: state };
   wantsDecode = false;
+  wantedTiles = undefined;
   // The module is gone, and the decoder with it: whoever chooses the model again, or another setting, gets a new one.
   if (code === 'internal') {
     plans = [];
@@ -293,6 +346,6 @@ async function tellCache(change = async () => {}) {
 /** @param {import('./protocol.js').ModelChoice} choice */
 function nameOfModel({ files, urls, isDemo }) {
   if (isDemo) return 'Demo model';
-  const names = files?.map((file) => file.name) ?? urls?.map(nameOf) ?? [];
+  const names = files?.map((file) => file.name) ?? urls?.map((url) => (isHubName(url) ? url : nameOf(url))) ?? [];
   return names.length > 1 ? `${names[0]} and ${names.length - 1} more` : (names[0] ?? '');
 }

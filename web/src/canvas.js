@@ -10,6 +10,9 @@ import { isLost } from './loss.js';
  */
 /** @typedef {{ width: number, height: number }} Size pixels */
 
+/** What a caller may do with a texture: COPY_SRC, COPY_DST, TEXTURE_BINDING and RENDER_ATTACHMENT of GPUTextureUsage. */
+const OF_TEXTURES = 1 | 2 | 4 | 16;
+
 /**
  * Contexts of canvases that were used before: in workers Firefox 153 gives a canvas's context only once.
  * @type {WeakMap<HTMLCanvasElement | OffscreenCanvas, GPUCanvasContext>}
@@ -22,7 +25,8 @@ const contexts = new WeakMap();
  * @returns {GPUTextureFormat}
  */
 export function canvasFormat() {
-  return navigator.gpu.getPreferredCanvasFormat();
+  // Elsewhere there are no canvases.
+  return globalThis.navigator?.gpu?.getPreferredCanvasFormat() ?? 'rgba8unorm';
 }
 
 /** The canvases that show pictures of one device. */
@@ -64,6 +68,27 @@ export class Canvases {
     // In the same task as the copy: afterwards the canvas is empty again.
     const [bitmap] = await Promise.all([takeBitmap(this.#device, this.#own, context), written]);
     return bitmap;
+  }
+
+  /**
+   * The picture as a texture, which is the caller's.
+   * @param {Picture} picture
+   * @param {Size} size
+   * @returns {Promise<GPUTexture>}
+   */
+  async toTexture(picture, size) {
+    /** @type {GPUTexture | undefined} */
+    let texture;
+    try {
+      await inErrorScopes(this.#device, () => {
+        texture = this.#device.createTexture({ label: 'wgvae picture', size: [size.width, size.height], format: picture.format, usage: OF_TEXTURES });
+        copy(this.#device, texture, picture, size);
+      });
+    } catch (error) {
+      texture?.destroy();
+      throw error;
+    }
+    return /** @type {GPUTexture} */ (/** @type {unknown} */ (texture));
   }
 
   /** Lets go of callers' canvases, before the device is destroyed: such a canvas shows nothing any more, and reading it makes later Firefoxes lose track of ids. */
@@ -127,12 +152,20 @@ export async function bitmapOf(image) {
  * @param {Picture} picture
  * @param {Size} size
  */
-function draw(device, context, { buffer, bytesPerRow, offset }, size) {
-  return inErrorScopes(device, () => {
-    const encoder = device.createCommandEncoder({ label: 'wgvae picture to canvas' });
-    encoder.copyBufferToTexture({ buffer, bytesPerRow, offset }, { texture: context.getCurrentTexture() }, [size.width, size.height]);
-    device.queue.submit([encoder.finish()]);
-  });
+function draw(device, context, picture, size) {
+  return inErrorScopes(device, () => copy(device, context.getCurrentTexture(), picture, size));
+}
+
+/**
+ * @param {GPUDevice} device
+ * @param {GPUTexture} texture
+ * @param {Picture} picture
+ * @param {Size} size
+ */
+function copy(device, texture, { buffer, bytesPerRow, offset }, size) {
+  const encoder = device.createCommandEncoder({ label: 'wgvae picture to texture' });
+  encoder.copyBufferToTexture({ buffer, bytesPerRow, offset }, { texture }, [size.width, size.height]);
+  device.queue.submit([encoder.finish()]);
 }
 
 /**

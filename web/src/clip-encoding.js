@@ -3,8 +3,9 @@
 
 import { ClipPictures } from './clip-pictures.js';
 import { ClipRun, freeAll } from './clip-run.js';
-import { checkSides, checkWanted } from './encoding.js';
+import { checkWanted } from './encoding.js';
 import { mismatch, wgvaeError } from './errors.js';
+import { checkSides } from './sides.js';
 
 /** What can be added at the end. */
 const PADS = ['repeat', 'mirror'];

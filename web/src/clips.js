@@ -1,16 +1,14 @@
 // @ts-check
 // Clips of latents to frames, part by part: whatever their length, they take the memory of one part.
 
-import { bitmapOf } from './canvas.js';
 import { openClipLatents } from './clip-latents.js';
 import { ClipRun, freeAll } from './clip-run.js';
-import { mismatch, wgvaeError } from './errors.js';
+import { wgvaeError } from './errors.js';
+import { checkOutput, delivered, FRAMES } from './outputs.js';
 import { orAborted } from './queue.js';
+import { latentsOf } from './sides.js';
 
 /** @typedef {import('./index.js').ClipOptions} ClipOptions */
-
-/** What the module calls each kind of frame. */
-const OUTPUTS = /** @type {const} */ ({ bitmap: 'rgba8', 'image-data': 'rgba8', raw: 'raw' });
 
 /** What a model that can decode clips does. */
 export class Clips {
@@ -21,17 +19,13 @@ export class Clips {
     this.#loaded = loaded;
   }
 
-  /** @param {import('./index.js').PlanOptions} options */
+  /** @param {import('./index.js').ClipPlanOptions} options */
   plan({ width, height, memoryBudget, output = 'bitmap' }) {
     this.#loaded.throwIfDestroyed();
-    checkOutput(output);
-    const scale = this.#loaded.info.pixels_per_latent;
-    for (const [side, pixels] of Object.entries({ width, height })) {
-      if (pixels > 0 && Number.isInteger(pixels / scale)) continue;
-      throw mismatch('input', `${side} of the frames`, `a multiple of ${scale} pixels`, `${pixels}`);
-    }
+    checkOutput(output, FRAMES);
+    const latents = latentsOf({ width, height }, this.#loaded.info.pixels_per_latent);
     try {
-      return this.#loaded.engine.planner.planClip(width / scale, height / scale, this.#moduleOptions({ memoryBudget, output }));
+      return this.#loaded.engine.planner.planClip(latents.width, latents.height, this.#moduleOptions({ memoryBudget, output }));
     } catch (error) {
       throw wgvaeError(error);
     }
@@ -46,7 +40,7 @@ export class Clips {
     const loaded = this.#loaded;
     loaded.throwIfDestroyed();
     const { output = 'bitmap', memoryBudget } = options;
-    checkOutput(output);
+    checkOutput(output, FRAMES);
     const signal = loaded.signalOf(options.signal);
     const opening = openClipLatents(loaded.wasm, input, loaded.accessOf(signal), loaded.info.latent_channels);
     const latents = await orAborted(opening, signal).catch((error) => {
@@ -71,25 +65,8 @@ export class Clips {
     }
   }
 
-  /** @param {{ memoryBudget?: number, output: import('./index.js').Output }} options */
+  /** @param {{ memoryBudget?: number, output: import('./index.js').FrameOutput }} options */
   #moduleOptions({ memoryBudget, output }) {
-    return { ...this.#loaded.moduleOptions({ memoryBudget }), output: OUTPUTS[output] };
+    return { ...this.#loaded.moduleOptions({ memoryBudget }), output: FRAMES[output] };
   }
-}
-
-/** @param {string} output */
-function checkOutput(output) {
-  if (!(output in OUTPUTS)) throw mismatch('input', 'output', Object.keys(OUTPUTS).join(', '), `${output}`);
-}
-
-/**
- * @param {import('./index.js').Output} output
- * @param {any} data
- * @param {number} width
- * @param {number} height
- */
-async function delivered(output, data, width, height) {
-  if (output === 'raw') return { data, shape: [3, height, width] };
-  const image = new ImageData(data, width, height);
-  return output === 'bitmap' ? bitmapOf(image) : image;
 }

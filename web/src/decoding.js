@@ -1,18 +1,23 @@
 // @ts-check
 // Latents to pictures: on a canvas, as a bitmap, or in memory.
 
-import { bitmapOf, canvasFormat, checkCanvas, fitsCanvas } from './canvas.js';
+import { canvasFormat, checkCanvas, fitsCanvas } from './canvas.js';
 import { mismatch, wgvaeError } from './errors.js';
 import { areOnGpu, isFile, openLatents } from './latents.js';
 import { deviceLost, isLoss } from './loss.js';
+import { checkOutput, delivered, OUTPUTS } from './outputs.js';
 import { orAborted } from './queue.js';
+import { latentsOf } from './sides.js';
 import { kindOf } from './sources.js';
 
 /** @typedef {import('./index.js').DecodeOptions} DecodeOptions */
 /** @typedef {import('./index.js').LatentsInput} LatentsInput */
 
-/** What the module calls each kind of result. */
-const OUTPUTS = /** @type {const} */ ({ bitmap: 'canvas', 'image-data': 'rgba8', raw: 'raw' });
+/** Tiles, which are blended on the host. */
+const BLENDED = ['blend', 'cosine'];
+
+/** How a picture can be decoded. */
+export const TILINGS = ['exact', ...BLENDED, 'estimate'];
 
 /** What a model that can decode does. */
 export class Decoding {
@@ -29,13 +34,9 @@ export class Decoding {
   /** @param {import('./index.js').PlanOptions} options */
   plan({ width, height, ...options }) {
     this.#loaded.throwIfDestroyed();
-    const scale = this.#loaded.info.pixels_per_latent;
-    for (const [side, pixels] of Object.entries({ width, height })) {
-      if (pixels > 0 && Number.isInteger(pixels / scale)) continue;
-      throw mismatch('input', `${side} of the picture`, `a multiple of ${scale} pixels`, `${pixels}`);
-    }
+    const latents = latentsOf({ width, height }, this.#loaded.info.pixels_per_latent);
     try {
-      return this.#loaded.engine.planner.plan(width / scale, height / scale, this.#moduleOptions(options));
+      return this.#loaded.engine.planner.plan(latents.width, latents.height, this.#moduleOptions(options));
     } catch (error) {
       throw wgvaeError(error);
     }
@@ -63,8 +64,10 @@ export class Decoding {
    */
   async decode(latents, options = {}) {
     this.#loaded.throwIfDestroyed();
-    const { output = 'bitmap', canvas } = options;
-    if (!(output in OUTPUTS)) throw mismatch('input', 'output', Object.keys(OUTPUTS).join(', '), `${output}`);
+    const { output = 'bitmap', canvas, tiling = 'exact' } = options;
+    if (!canvas) checkOutput(output, OUTPUTS);
+    if (!TILINGS.includes(tiling)) throw mismatch('input', 'tiling', TILINGS.join(', '), `${tiling}`);
+    if ((canvas || output === 'texture') && BLENDED.includes(tiling)) throw mismatch('input', 'tiling', 'no tiles, which are blended in memory', tiling);
     if (canvas && !isCanvas(canvas)) throw mismatch('canvas', 'canvas', 'an HTMLCanvasElement or an OffscreenCanvas', kindOf(canvas));
     return this.#loaded.run(options, !areOnGpu(latents), (signal) => this.#attempt(latents, options, signal));
   }
@@ -135,14 +138,18 @@ export class Decoding {
    * @param {DecodeOptions} options
    * @param {Uint32Array} size of the picture
    */
-  #outputFor({ canvas, output = 'bitmap' }, [width, height]) {
+  #outputFor({ canvas, output = 'bitmap', tiling = 'exact' }, [width, height]) {
     const { engine } = this.#loaded;
     const size = { width, height };
     if (canvas) {
       checkCanvas(engine.device, canvas, size);
       return 'canvas';
     }
-    if (output === 'bitmap' && (!globalThis.OffscreenCanvas || !fitsCanvas(engine.device, size))) return 'rgba8';
+    if (output === 'texture' && !fitsCanvas(engine.device, size)) {
+      const limit = engine.device.limits.maxTextureDimension2D;
+      throw mismatch('input', 'picture as a texture', `at most ${limit} pixels a side on this device`, `${width}x${height}`);
+    }
+    if (output === 'bitmap' && (BLENDED.includes(tiling) || !globalThis.OffscreenCanvas || !fitsCanvas(engine.device, size))) return 'rgba8';
     return OUTPUTS[output];
   }
 
@@ -155,21 +162,20 @@ export class Decoding {
     if (picture) {
       const shown = { picture: { ...picture, format: canvasFormat() }, size: { width, height } };
       this.#loaded.shown = shown;
+      if (!canvas && output === 'texture') return canvases.toTexture(shown.picture, shown.size);
       if (!canvas) return canvases.toBitmap(shown.picture, shown.size);
       await canvases.present(canvas, shown.picture, shown.size);
       return undefined;
     }
-    if (output === 'raw') return { data, shape: [3, height, width] };
-    const image = new ImageData(data, width, height);
-    return output === 'bitmap' ? bitmapOf(image) : image;
+    return delivered(output, data, width, height);
   }
 
   /**
-   * @param {{ memoryBudget?: number, index?: number, output?: import('./index.js').Output }} options
+   * @param {Pick<DecodeOptions, 'memoryBudget' | 'index' | 'output' | 'tiling' | 'tileSize' | 'tileOverlap'>} options
    * @param {'canvas' | 'rgba8' | 'raw'} [output]
    */
-  #moduleOptions({ output: asked = 'bitmap', ...options }, output = OUTPUTS[asked]) {
-    return { ...this.#loaded.moduleOptions(options), output, format: canvasFormat() };
+  #moduleOptions({ output: asked = 'bitmap', tiling, tileSize, tileOverlap, ...options }, output = OUTPUTS[asked]) {
+    return { ...this.#loaded.moduleOptions(options), output, format: canvasFormat(), tiling, tileSize, tileOverlap };
   }
 }
 

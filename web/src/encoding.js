@@ -3,6 +3,7 @@
 
 import { mismatch, wgvaeError } from './errors.js';
 import { openImages } from './images.js';
+import { checkSides } from './sides.js';
 
 /** @typedef {import('./index.js').EncodeOptions} EncodeOptions */
 /** @typedef {import('./index.js').ImageInput} ImageInput */
@@ -58,16 +59,6 @@ export class Encoding {
     } finally {
       images.free();
     }
-  }
-}
-
-/**
- * Whether they are sides of a picture.
- * @param {Record<string, number>} sides
- */
-export function checkSides(sides) {
-  for (const [side, pixels] of Object.entries(sides)) {
-    if (!(pixels > 0 && Number.isInteger(pixels))) throw mismatch('input', `${side} of the picture`, 'a number of pixels', `${pixels}`);
   }
 }
 

@@ -91,8 +91,8 @@ export async function startEngine(wasm, options, model, onProgress) {
  * @param {ModelOptions} options
  * @returns {Promise<Opened>}
  */
-async function openGpu(wasm, { device, powerPreference, defaultLimits }) {
-  if (device) return { gpu: await wasm.Gpu.adopt(device), device, isOurs: false };
-  const gpu = await wasm.Gpu.request({ powerPreference: powerPreference ?? 'high-performance', defaultLimits: defaultLimits ?? false });
+async function openGpu(wasm, { device, powerPreference, defaultLimits, gpu: given = navigator.gpu }) {
+  if (device) return { gpu: await wasm.Gpu.adopt(given, device), device, isOurs: false };
+  const gpu = await wasm.Gpu.request(given, { powerPreference: powerPreference ?? 'high-performance', defaultLimits: defaultLimits ?? false });
   return { gpu, device: gpu.device(), isOurs: true };
 }

@@ -41,6 +41,11 @@ export class HubModel {
     this.#options = options;
   }
 
+  /** What it was made with, for another thread. */
+  get options() {
+    return this.#options;
+  }
+
   /**
    * The files of the model.
    * @param {Access} callers

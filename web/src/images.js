@@ -31,7 +31,7 @@ export async function openImages(wasm, input, access, factor) {
   const open = new Opening(wasm, access, factor);
   if (typeof input === 'string' || input instanceof URL || input instanceof Blob || bytesOf(input)) return open.file(/** @type {any} */ (input));
   if (typeof input !== 'object' || input === null) throw mismatch('input', 'picture', 'something to draw, a file or a tensor', kindOf(input));
-  if (input instanceof ImageData) return open.imageData(input);
+  if (isOneOf(input, ['ImageData']) || ('width' in input && 'data' in input && input.data instanceof Uint8ClampedArray)) return open.imageData(/** @type {any} */ (input));
   if ('shape' in input) return open.array(input.data, input.shape);
   if ('dims' in input) return open.tensor(input);
   // What is being decoded already, or never was a file.
@@ -48,6 +48,19 @@ export async function openImages(wasm, input, access, factor) {
  */
 function isOneOf(value, classes) {
   return classes.some((name) => name in globalThis && value instanceof /** @type {any} */ (globalThis)[name]);
+}
+
+/**
+ * An image as it can be sent to a worker: elements and canvases stay with their page.
+ * @param {unknown} input
+ * @returns {Promise<unknown>}
+ */
+export async function drawableOf(input) {
+  if (typeof input !== 'object' || input === null) return input;
+  if (!isOneOf(input, ['HTMLImageElement', 'SVGImageElement', 'HTMLVideoElement', 'HTMLCanvasElement', 'OffscreenCanvas'])) return input;
+  return createImageBitmap(/** @type {any} */ (input), AS_IT_IS).catch((cause) => {
+    throw new WgvaeError('input', `the picture cannot be drawn: ${messageOf(cause)}`, { cause });
+  });
 }
 
 /** One way for each kind. */
@@ -104,6 +117,7 @@ class Opening {
    * @param {(cause: unknown) => Error} unreadable the error if it cannot be
    */
   async drawn(source, unreadable) {
+    if (!globalThis.createImageBitmap) throw mismatch('input', 'picture', '{ data, width, height } or { data, shape } where no browser decodes pictures', kindOf(source));
     const bitmap = await createImageBitmap(source, AS_IT_IS).catch((cause) => {
       throw unreadable(cause);
     });
@@ -123,6 +137,8 @@ class Opening {
   /** @param {ImageData} image */
   imageData(image) {
     if (!(image.data instanceof Uint8ClampedArray)) throw mismatch('input', 'ImageData', 'one of bytes', `one of ${kindOf(image.data)}`);
+    const { data, width, height } = image;
+    if (data.length !== 4 * width * height) throw mismatch('input', 'picture', `4 bytes for each of ${width}x${height} pixels`, `${data.length}`);
     return this.#fromStrips(image, (part) => stripsOfData(image, part));
   }
 

@@ -79,6 +79,55 @@ export interface Direction {
   download_bytes: number;
 }
 
+/**
+ * What a decode or an encode would take: a model that need not be loaded, on a device that need not be opened. The same as {@link Decoder.plan} or {@link Encoder.planEncode}
+ * of such a model on such a device, and as `wgvae plan --json`. Takes milliseconds without a budget, up to a second with one, on the thread that asks.
+ *
+ * Rejects with a {@link WgvaeError}: `input`, which names the option; `budget`, whose `smallest` is the smallest budget that was found to do; `too-large`; `config`.
+ */
+export function planFor(options: PlanForOptions & { frames: number }): Promise<WholeClipPlan>;
+export function planFor(options: PlanForOptions): Promise<Plan>;
+
+export interface PlanForOptions {
+  /** A published model, of {@link families}; or `config`. */
+  family?: string;
+  /** A model's config.json: its text, the object, or a file. */
+  config?: FileInput | object;
+  /** Columns of the picture, pixels. */
+  width: number;
+  /** Rows of the picture, pixels. */
+  height: number;
+  /** Of a clip: its pictures. Default: an image. */
+  frames?: number;
+  /** Default: `decode`. */
+  direction?: 'decode' | 'encode';
+  /** As in {@link ModelOptions}. */
+  precision?: 'auto' | 'f16' | 'f32';
+  /** As in {@link ModelOptions}. */
+  unscaled?: boolean;
+  /** As in {@link ModelOptions}, bytes. */
+  memoryBudget?: number;
+  /** As in {@link ModelOptions}. */
+  parking?: 'auto' | 'on' | 'off';
+  /** What a decode will make. Default: `bitmap`. */
+  output?: Output;
+  /** Of a decode. Default: `exact`. */
+  tiling?: Tiling;
+  /** As in {@link DecodeOptions}. */
+  tileSize?: number;
+  /** As in {@link DecodeOptions}. */
+  tileOverlap?: number;
+  /**
+   * Of the device: an adapter, or what differs from WebGPU's default limits, under the names that {@link AdapterInfo} has. Default: WebGPU's default limits, with `shader-f16`,
+   * on a GPU with memory of its own.
+   */
+  limits?: GPUAdapter | Record<string, number | boolean | string>;
+  /** As in {@link ModelOptions}, for `config`. */
+  fetch?: typeof fetch;
+  /** As in {@link ModelOptions}. */
+  wasm?: WasmSource;
+}
+
 export interface ModelOptions {
   /** A .safetensors file of a VAE or of a whole model, in diffusers' or in the original layout, or its shards; or one of the {@link hub}. Only what is needed of it is read. */
   model: FileInput | readonly FileInput[] | HubModel;
@@ -106,6 +155,8 @@ export interface ModelOptions {
   parking?: 'auto' | 'on' | 'off';
   /** A device of yours. It is used, and never destroyed or changed. Without it a device of its own is requested. */
   device?: GPUDevice;
+  /** Whose adapters are asked for. Default: `navigator.gpu`. Node has none of its own: there it is what `create([])` of the npm package webgpu gives. */
+  gpu?: GPU;
   /** Which adapter to ask for. Default: high-performance. */
   powerPreference?: 'high-performance' | 'low-power';
   /** Ask for WebGPU's default limits instead of all that the adapter has. */
@@ -170,7 +221,7 @@ export type ClipInput = FileInput | ClipLatents | Iterable<ClipLatents> | AsyncI
 /** How a clip is decoded. */
 export interface ClipOptions {
   /** What a frame is. Default: `bitmap`. */
-  output?: Output;
+  output?: FrameOutput;
   /** As in {@link ModelOptions}, for this clip. What its parts keep for each other is on the device where the budget leaves room, and else in host memory. */
   memoryBudget?: number;
   /** Hears how far each part is, instead of the model's listener. */
@@ -217,6 +268,20 @@ export interface ClipPlan {
   height: number;
   /** Frames of every part but the first, which has one. */
   frames: number;
+  /** Of the first part; in tiles, here and in `next`, of the tile that takes the most memory. */
+  first: Plan;
+  /** Of every other part. */
+  next: Plan;
+}
+
+/** What a clip of so many frames takes. */
+export interface WholeClipPlan extends ClipPlan {
+  /** One for each frame of latents. */
+  parts: number;
+  /** Of all parts. */
+  macs: number;
+  transferred_bytes: number;
+  predicted_seconds: number;
 }
 
 /** A model that turns latents into pictures. */
@@ -235,6 +300,10 @@ export interface Decoder extends LoadedModel {
   decode(latents: LatentsInput, options: DecodeOptions & { canvas: HTMLCanvasElement | OffscreenCanvas }): Promise<undefined>;
   /** Decodes to an ImageData. */
   decode(latents: LatentsInput, options: DecodeOptions & { output: 'image-data' }): Promise<ImageData>;
+  /** Decodes to a PNG file. */
+  decode(latents: LatentsInput, options: DecodeOptions & { output: 'blob' }): Promise<Blob>;
+  /** Decodes to a texture. */
+  decode(latents: LatentsInput, options: DecodeOptions & { output: 'texture' }): Promise<GPUTexture>;
   /** Decodes to floats. */
   decode(latents: LatentsInput, options: DecodeOptions & { output: 'raw' }): Promise<RawImage>;
   /** Decodes to an ImageBitmap: close() it when it has been shown, it is GPU memory. Decodes asked while one runs are queued. Rejects with a {@link WgvaeError}, or at once with `signal.reason`. */
@@ -246,13 +315,14 @@ export interface Decoder extends LoadedModel {
    */
   present(canvas: HTMLCanvasElement | OffscreenCanvas): Promise<void>;
   /** What the decode of a clip with frames of this size will take, however long it is. Throws as `plan` does. For models opened with `clips`. */
-  planClip(options: PlanOptions): ClipPlan;
+  planClip(options: ClipPlanOptions): ClipPlan;
   /**
    * Decodes a clip, one frame of latents after the other, and gives its frames as they are ready: t frames of latents are 1 + 4 (t - 1) frames. Takes the same memory
    * for a clip of any length: a part of it is in memory, and what frames need of those before them. Whoever stops iterating, aborts or meets an error ends the clip;
    * the next is right. Rejects with a {@link WgvaeError}, or with `signal.reason`. For models opened with `clips`.
    */
   clip(latents: ClipInput, options: ClipOptions & { output: 'image-data' }): AsyncGenerator<ImageData, void, undefined>;
+  clip(latents: ClipInput, options: ClipOptions & { output: 'blob' }): AsyncGenerator<Blob, void, undefined>;
   /** Decodes to floats. */
   clip(latents: ClipInput, options: ClipOptions & { output: 'raw' }): AsyncGenerator<RawImage, void, undefined>;
   /** Decodes to ImageBitmaps: close() each when it has been shown. */
@@ -319,17 +389,36 @@ export interface OnnxTensor {
 export type ImageInput =
   | FileInput
   | ImageBitmapSource
+  | { data: Uint8ClampedArray; width: number; height: number }
   | { data: Float32Array | Uint16Array | HalfArray; shape: readonly number[] }
   | OnnxTensor;
 
-/** `bitmap`: an ImageBitmap. `image-data`: RGBA8 in memory. `raw`: floats before clamping. */
-export type Output = 'bitmap' | 'image-data' | 'raw';
+/**
+ * `bitmap`: an ImageBitmap. `image-data`: RGBA8 in memory. `blob`: a PNG file. `raw`: floats before clamping. `texture`: a GPUTexture on the model's device, of its canvases' format,
+ * to be drawn with, copied from and to, and destroyed by whoever asked; of the model's own device it goes with that. Its memory is in no plan.
+ */
+export type Output = FrameOutput | 'texture';
+
+/** Of a clip. */
+export type FrameOutput = 'bitmap' | 'image-data' | 'blob' | 'raw';
+
+/**
+ * To reproduce what other tools make of latents, not to save memory (see {@link ModelOptions.memoryBudget}). `exact`: the whole picture, the model's own result. `blend`: tiles
+ * blended as by diffusers. `cosine`: as by SeedVR2's node for ComfyUI. `estimate`: the whole picture, with the norms of a smaller one.
+ */
+export type Tiling = 'exact' | 'blend' | 'cosine' | 'estimate';
 
 export interface DecodeOptions {
   /** Where to show the picture. One that has a context of another kind cannot be used: code `canvas`. */
   canvas?: HTMLCanvasElement | OffscreenCanvas;
   /** What to resolve with, if there is no canvas. Default: `bitmap`. */
   output?: Output;
+  /** Default: `exact`. Tiles are blended in memory, so not onto a canvas. */
+  tiling?: Tiling;
+  /** Side of a tile, pixels. Default: of `blend` the model's `sample_size`, of `cosine` 1024. */
+  tileSize?: number;
+  /** What neighbouring tiles share, pixels. Default: of `blend` a quarter of a tile, of `cosine` an eighth. */
+  tileOverlap?: number;
   /** Which of the n pictures. Default: 0. */
   index?: number;
   /** For this decode instead of the decoder's. Weights can only make way if the decoder was created with a budget. */
@@ -339,6 +428,17 @@ export interface DecodeOptions {
   signal?: AbortSignal;
 }
 
+export interface ClipPlanOptions {
+  /** Columns of a frame, pixels. */
+  width: number;
+  /** Rows of a frame, pixels. */
+  height: number;
+  /** What a frame will be. Default: `bitmap`. */
+  output?: FrameOutput;
+  /** Instead of the decoder's. */
+  memoryBudget?: number;
+}
+
 export interface PlanOptions {
   /** Columns of the picture, pixels. */
   width: number;
@@ -346,6 +446,12 @@ export interface PlanOptions {
   height: number;
   /** What the decode will make: pictures leave on different ways. Default: `bitmap`, which is also right for a canvas. */
   output?: Output;
+  /** As in {@link DecodeOptions}. */
+  tiling?: Tiling;
+  /** As in {@link DecodeOptions}. */
+  tileSize?: number;
+  /** As in {@link DecodeOptions}. */
+  tileOverlap?: number;
   /** Instead of the decoder's. */
   memoryBudget?: number;
 }
@@ -434,6 +540,12 @@ export type DecoderInfo = ModelInfo;
 
 /** What the files tell. */
 export interface ModelFacts {
+  /** Of the diffusion model's latents, or of the VAE's own where the model was created with `unscaled`. */
+  latent_channels: number;
+  /** Pixels of the picture for one latent, in each direction. */
+  pixels_per_latent: number;
+  /** Whether its network knows time: then it can be opened with `clips`. */
+  has_time: boolean;
   /** The file, or the first of its shards. */
   model: string;
   files: { name: string; bytes: number }[];
@@ -447,11 +559,6 @@ export interface ModelFacts {
 }
 
 export interface ModelInfo extends ModelFacts {
-  latent_channels: number;
-  /** Pixels of the picture for one latent, in each direction. */
-  pixels_per_latent: number;
-  /** Whether its network knows time: then it can be opened with `clips`. */
-  has_time: boolean;
   /** How weights and activations are stored. */
   storage: 'f32' | 'f16' | 'packed_f16' | string;
   load_seconds: number;
@@ -475,7 +582,10 @@ export interface Planes {
   frames: number;
 }
 
+/** In tiles, `macs`, `transferred_bytes` and `predicted_seconds` are those of all tiles, and the rest of the tile that takes the most memory. */
 export interface Plan {
+  /** Of a decode: 1 of a whole picture. */
+  tiles?: number;
   /** What goes in: latents, or the picture. */
   input: Planes;
   /** What comes out: the picture, or moments. */

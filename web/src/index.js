@@ -6,4 +6,5 @@ export { WgvaeError } from './errors.js';
 export { families, version } from './about.js';
 export { hub } from './hub.js';
 export { inspect } from './inspect.js';
+export { planFor } from './plan-for.js';
 export { createDecoder, createEncoder, createVae } from './vae.js';

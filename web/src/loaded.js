@@ -42,12 +42,13 @@ export async function loadModel(options, directions) {
 }
 
 /** @param {ModelOptions} options */
-function checkBrowser({ device }) {
-  if (!device && !globalThis.navigator?.gpu) {
-    throw new WgvaeError('no-webgpu', 'this browser has no WebGPU (navigator.gpu), or the page is not served over https or from localhost');
+function checkBrowser({ gpu = globalThis.navigator?.gpu }) {
+  if (!gpu) {
+    const advice = globalThis.process?.versions ? 'Node has none of its own: give that of the package webgpu as `gpu`' : 'or the page is not served over https or from localhost';
+    throw new WgvaeError('no-webgpu', `this browser has no WebGPU (navigator.gpu), ${advice}`);
   }
-  // The module asks every adapter for it. Chrome and Edge have it since 127.
-  if (globalThis.GPUAdapter && !('info' in GPUAdapter.prototype)) {
+  // The module asks every adapter for it. Chrome and Edge have it since 127. What Node has of Dawn keeps no attributes there.
+  if (globalThis.GPUAdapter && 'features' in GPUAdapter.prototype && !('info' in GPUAdapter.prototype)) {
     throw mismatch('no-webgpu', 'WebGPU of this browser', 'one with GPUAdapter.info', 'an older one');
   }
 }

@@ -97,7 +97,7 @@ class Decoder extends Model {
     return this.#decoding.present(canvas);
   }
 
-  /** @param {import('./index.js').PlanOptions} options */
+  /** @param {import('./index.js').ClipPlanOptions} options */
   planClip(options) {
     return this.#clips.plan(options);
   }

@@ -66,7 +66,10 @@ async function compile(source) {
   try {
     if (source instanceof ArrayBuffer || ArrayBuffer.isView(source)) return await WebAssembly.compile(source);
     // Written like this so that bundlers see the file and take it along.
-    const response = source instanceof Response ? source : await fetch(source ?? new URL('../pkg/wgvae_bg.wasm', import.meta.url));
+    const where = source ?? new URL('../pkg/wgvae_bg.wasm', import.meta.url);
+    const bytes = await readFile(where);
+    if (bytes) return await WebAssembly.compile(bytes);
+    const response = where instanceof Response ? where : await fetch(where);
     if (!response.ok) throw refused(response);
     const isTyped = /^application\/wasm\b/.test(response.headers.get('Content-Type') ?? '');
     // While it comes, where the server says what it is.
@@ -76,6 +79,16 @@ async function compile(source) {
     if (cause instanceof WebAssembly.CompileError) throw unusable(cause);
     throw new WgvaeError('network', `the wasm module could not be fetched: ${messageOf(cause)}`, { cause });
   }
+}
+
+/**
+ * Where it lies in a file, which Node does not fetch. Bundlers shall not look for Node's module.
+ * @param {URL | string | Request | Response} where
+ * @returns {Promise<BufferSource> | undefined}
+ */
+function readFile(where) {
+  const isFile = where instanceof URL && where.protocol === 'file:';
+  return isFile ? globalThis.process?.getBuiltinModule?.('node:fs').promises.readFile(where) : undefined;
 }
 
 /** @param {Response} response */

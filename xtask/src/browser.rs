@@ -9,6 +9,7 @@ use anyhow::{Result, anyhow, ensure};
 
 use crate::command::{output, run, text};
 use crate::install::{ensure_program, install_packages};
+use crate::mesa::Mesa;
 use crate::paths::wgvae;
 use crate::web;
 
@@ -18,8 +19,8 @@ const NODE: u32 = 20;
 /// Packages of npm's that the tests need, installed as their lock files say: the tests' own and those of the example they open.
 const TEST_FOLDERS: [&str; 2] = ["tests/browser", "examples/onnx"];
 
-/// The tests in `tests/browser`: all, or those named. `dist/` must be built.
-pub(crate) fn test(names: &[String]) -> Result<()> {
+/// The tests in `tests/browser`: all, or those named. `dist/` must be built. `driver`: for programs of Node's that use a GPU.
+pub(crate) fn test(names: &[String], driver: Option<&Mesa>) -> Result<()> {
     let folder = Path::new(TEST_FOLDERS[0]);
     for file in names.iter().map(|name| folder.join(format!("{name}.test.mjs"))) {
         ensure!(file.is_file(), "there is no {}", file.display());
@@ -37,6 +38,9 @@ pub(crate) fn test(names: &[String]) -> Result<()> {
         .env("WGVAE_CLI", std::path::absolute(wgvae())?)
         .env("WGVAE_CHROMIUM", chromium)
         .env("WGVAE_FIREFOX", firefox);
+    if let Some(driver) = driver {
+        driver.offer(&mut node);
+    }
     match std::env::var_os("WGVAE_BROWSER") {
         Some(_) => run(&mut node),
         None => in_both(node),

@@ -53,8 +53,11 @@ pub(crate) fn ensure_program(names: &[&str], package: &str, variable: Option<&st
 
 /// Packages of npm's, as the lock file in `folder` says.
 pub(crate) fn install_packages(folder: &Path) -> Result<()> {
-    let npm = ensure_program(&["npm", "npm.cmd"], "npm", None)?;
-    run(Command::new(npm).args(["ci", "--prefer-offline", "--no-audit", "--no-fund", "--prefix"]).arg(folder))
+    run(npm()?.args(["ci", "--prefer-offline", "--no-audit", "--no-fund", "--prefix"]).arg(folder))
+}
+
+pub(crate) fn npm() -> Result<Command> {
+    Ok(Command::new(ensure_program(&["npm", "npm.cmd"], "npm", None)?))
 }
 
 /// The first of `names` that is on the search path.

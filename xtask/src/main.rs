@@ -5,7 +5,9 @@ mod browser;
 mod command;
 mod install;
 mod isa;
+mod manual;
 mod mesa;
+mod offline;
 mod paths;
 mod python;
 mod steps;
@@ -42,7 +44,11 @@ enum Task {
         full: bool,
     },
     /// Builds the page and the npm package into dist/.
-    Web,
+    Web {
+        /// Where the page will be, such as `https://example.org/wgvae/`: links to it show a picture, which must have a whole address.
+        #[arg(long)]
+        site: Option<String>,
+    },
     /// Builds dist/ and serves it to this machine.
     Serve {
         /// Where to listen; 0 takes any free port.
@@ -93,7 +99,7 @@ fn run(task: Task) -> Result<()> {
     match task {
         Task::Demo { output: name } => steps::demo(&output.join(name)),
         Task::Test { full } => steps::test(full),
-        Task::Web => web::build(),
+        Task::Web { site } => web::build().and_then(|()| site.map_or(Ok(()), |site| web::address(&site))),
         Task::Serve { port, open } => web::serve(port, open),
         Task::TestBrowser { names } => steps::test_browser(&names),
         Task::TestPython { plain } => steps::test_python(plain),

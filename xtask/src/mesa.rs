@@ -79,10 +79,20 @@ impl Mesa {
 
     /// Makes `cargo` run what it builds on the CPU driver.
     pub(crate) fn run_by(&self, cargo: &mut Command) {
-        let words = [self.loader().into_os_string(), "--library-path".into(), self.libraries().into_os_string()];
         cargo
-            .env("CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER", words.join(&OsString::from(" ")))
+            .env("CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER", self.runner())
             .env("VK_DRIVER_FILES", self.manifest(CPU));
+    }
+
+    /// Tells the tests in JavaScript how to run a program on the CPU driver, and leaves them and their browsers the system's.
+    pub(crate) fn offer(&self, node: &mut Command) {
+        node.env("WGVAE_RUNNER", self.runner()).env("WGVAE_DRIVER", self.manifest(CPU));
+    }
+
+    /// What comes before a program, in words.
+    fn runner(&self) -> OsString {
+        let words = [self.loader().into_os_string(), "--library-path".into(), self.libraries().into_os_string()];
+        words.join(&OsString::from(" "))
     }
 
     /// Whether a program starts with the CPU driver.

@@ -57,7 +57,7 @@ pub(crate) fn test(full: bool) -> Result<()> {
     times.step("Python", python::test)?;
     times.step("documentation", || run(selected("doc").arg("--no-deps").env("RUSTDOCFLAGS", "-D warnings")))?;
     times.step("page and package", web::build)?;
-    times.step("browsers", || browser::test(&[]))
+    times.step("browsers", || browser::test(&[], newer_driver().as_ref()))
 }
 
 /// The browser tests alone: all, or those named.
@@ -65,7 +65,7 @@ pub(crate) fn test_browser(names: &[String]) -> Result<()> {
     run(&mut build())?;
     ensure_adapter(&wgvae())?;
     web::build()?;
-    browser::test(names)
+    browser::test(names, newer_driver().as_ref())
 }
 
 /// The Python package as users get it, with all that it can be used with; or, `plain`, what cargo has built of it, with numpy alone.

@@ -1,4 +1,4 @@
-//! Builds `dist/`: the page as the repository lays it out, and the npm package.
+//! Builds `dist/`: the page as the repository lays it out, its manuals, and the npm package.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
@@ -7,13 +7,27 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, ensure};
 
-use crate::command::{cargo, run, succeeds, text};
-use crate::install::install_packages;
+use crate::command::{cargo, output, run, succeeds, text};
+use crate::install::{install_packages, npm};
+use crate::manual::MANUALS;
+use crate::offline;
 use crate::paths::target;
 use crate::wasm;
 
 /// What a visitor's browser fetches, at the same relative places as in the repository.
-const PAGE: [&str; 6] = ["index.html", "web/src", "web/page", "web/pkg", "web/package.json", "assets/demo"];
+const PAGE: [&str; 8] = [
+    "index.html",
+    "reports.html",
+    "manifest.webmanifest",
+    "web/src",
+    "web/page",
+    "web/pkg",
+    "web/package.json",
+    "assets",
+];
+
+/// What `index.html` says of the picture that links to it show.
+const SOCIAL: &str = "<meta property=\"og:image\" content=\"assets/social.jpg\">";
 
 /// What the page has of others, in a folder of packages of npm's: from where, and its place in `dist/`. Whole files as they were published, with their licence.
 const VENDOR: &str = "web/vendor";
@@ -41,9 +55,29 @@ pub(crate) fn build() -> Result<()> {
     lay_out(Path::new("dist"))
 }
 
+/// Writes into `dist/` where it will be, for those who show links to it: pictures of links want whole addresses.
+pub(crate) fn address(site: &str) -> Result<()> {
+    ensure!(site.starts_with("https://") || site.starts_with("http://"), "{site} is no address of a site");
+    let page = Path::new("dist/index.html");
+    let text = fs::read_to_string(page).context("could not read dist/index.html")?;
+    fs::write(page, with_address(&text, site)?).context("could not write dist/index.html")?;
+    offline::write(Path::new("dist"))
+}
+
+/// The page's text with the address of its picture, and its own.
+fn with_address(text: &str, site: &str) -> Result<String> {
+    let site = site.trim_end_matches('/');
+    ensure!(text.contains(SOCIAL), "index.html has no {SOCIAL}");
+    let url = format!("<meta property=\"og:url\" content=\"{site}/\">\n    ");
+    let whole = SOCIAL.replace("assets/", &format!("{site}/assets/"));
+    Ok(text.replacen(SOCIAL, &format!("{url}{whole}"), 1))
+}
+
 /// Builds, then serves `dist/` until it is stopped.
 pub(crate) fn serve(port: u16, open: bool) -> Result<()> {
     build()?;
+    // Whoever builds anew wants to see what was built: nothing is to be kept.
+    fs::write("dist/sw.js", "").context("could not write dist/sw.js")?;
     cargo(&["build", "--release", "--package", "xtask-serve"])?;
     let mut command = Command::new(tool("xtask-serve"));
     command.arg(port.to_string()).args(["dist", "examples=examples"]).stdout(Stdio::piped());
@@ -94,8 +128,27 @@ fn lay_out(dist: &Path) -> Result<()> {
     for (path, place) in PACKAGE {
         copy(Path::new(path), &dist.join("package").join(place))?;
     }
+    pack(dist)?;
+    for manual in MANUALS {
+        let text = fs::read_to_string(manual.source).with_context(|| format!("could not read {}", manual.source))?;
+        let is_there = |path: &str| dist.join(path).exists() || MANUALS.iter().any(|other| other.page == path);
+        fs::write(dist.join(manual.page), manual.to_html(&text, is_there))
+            .with_context(|| format!("could not write {}", manual.page))?;
+    }
+    offline::write(dist)?;
     eprintln!("xtask: dist/ is the page, dist/package/ what npm publishes");
     Ok(())
+}
+
+/// The package as one file, under a name without its version, so that links to it last.
+fn pack(dist: &Path) -> Result<()> {
+    let mut command = npm()?;
+    let name = output(command.args(["pack", "--silent", "--pack-destination"]).arg(dist).arg(format!(
+        ".{}{}",
+        std::path::MAIN_SEPARATOR,
+        dist.join("package").display()
+    )))?;
+    fs::rename(dist.join(name.trim()), dist.join("wgvae.tgz")).context("npm packed nothing")
 }
 
 /// Copies a file or a whole folder. Hidden files stay: they are the build's own.
@@ -137,7 +190,7 @@ fn locked_versions<'a>(lock: &'a str, name: &str) -> Vec<&'a str> {
 
 #[cfg(test)]
 mod tests {
-    use super::{check_versions, locked_versions};
+    use super::{check_versions, locked_versions, with_address};
 
     #[test]
     fn the_lock_file_tells_versions() {
@@ -146,6 +199,15 @@ mod tests {
         assert_eq!(locked_versions(lock, "a"), ["1.2.3"]);
         assert_eq!(locked_versions(lock, "a-b"), ["4.5.6"]);
         assert!(locked_versions(lock, "b").is_empty());
+    }
+
+    #[test]
+    fn links_to_a_site_have_a_picture() {
+        let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../index.html");
+        let text = with_address(&std::fs::read_to_string(page).unwrap(), "https://example.org/wgvae/").unwrap();
+        assert!(text.contains("property=\"og:image\" content=\"https://example.org/wgvae/assets/social.jpg\""));
+        assert!(text.contains("property=\"og:url\" content=\"https://example.org/wgvae/\""));
+        with_address("<html>", "https://example.org").unwrap_err();
     }
 
     #[test]

@@ -15,7 +15,7 @@ use flate2::write::GzEncoder;
 use wasm_bindgen_cli_support::Bindgen;
 
 /// Most bytes that a browser may have to fetch before it can decode: wasm and glue, each as gzip -9.
-const BUDGET: usize = 1_000_000;
+const BUDGET: usize = 450_000;
 
 fn main() -> ExitCode {
     match run() {

@@ -1,0 +1,55 @@
+//! Tiles for JavaScript: by name, with lengths in pixels.
+
+use serde::Deserialize;
+
+use crate::error::{Error, Result};
+use crate::model::config::AutoencoderConfig;
+use crate::tiling::{Blend, BlendRule, Tiling};
+
+/// Whether, and how, a picture is decoded in tiles.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum WebTiling {
+    /// The whole picture at once.
+    #[default]
+    Exact,
+    /// Tiles blended as by diffusers' `AutoencoderKL`.
+    Blend,
+    /// Tiles blended as by `SeedVR2`'s node for `ComfyUI`.
+    Cosine,
+    /// The whole picture with the norms of a smaller one.
+    Estimate,
+}
+
+impl WebTiling {
+    /// As the crate has it, for a model of `config`, with these lengths instead of those that the other tool takes.
+    ///
+    /// # Errors
+    /// See [`Blend::for_model`]; [`Error::Input`] for lengths of tiles where there are none.
+    pub(super) fn of_model(
+        self,
+        config: &AutoencoderConfig,
+        tile_size: Option<u32>,
+        tile_overlap: Option<u32>,
+    ) -> Result<Tiling> {
+        let whole = |tiling| match [("tileSize", tile_size), ("tileOverlap", tile_overlap)].iter().find_map(given) {
+            None => Ok(tiling),
+            Some((what, pixels)) => Err(Error::Input {
+                what: what.to_owned(),
+                expected: "tiling blend or cosine with it".to_owned(),
+                found: format!("{pixels} with none of them"),
+            }),
+        };
+        let blend = |rule| Blend::for_model(rule, config, tile_size, tile_overlap).map(Tiling::Blend);
+        match self {
+            Self::Exact => whole(Tiling::Exact),
+            Self::Estimate => whole(Tiling::Estimate),
+            Self::Blend => blend(BlendRule::Linear),
+            Self::Cosine => blend(BlendRule::Cosine),
+        }
+    }
+}
+
+fn given((name, pixels): &(&'static str, Option<u32>)) -> Option<(&'static str, u32)> {
+    pixels.map(|pixels| (*name, pixels))
+}

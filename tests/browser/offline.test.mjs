@@ -1,0 +1,115 @@
+// @ts-check
+// The page kept in the browser: it opens without a network, and is all of one version, also while another is put in place. In one browser.
+
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { before, it } from 'node:test';
+
+import { DIST, inBrowsers, KEEPER } from './session.mjs';
+import { MODEL, openSmall, reach, text } from './visitor.mjs';
+
+/** @typedef {import('puppeteer-core').Page} Page */
+
+/** A model, its latents and the page's own requests are told apart by this. */
+const OWN = /^\/(models\/|sw\.js$)/;
+
+inBrowsers({ kinds: ['chromium'], models: [MODEL] }, (session) => {
+  /** What of the page the server has been asked for. */
+  const asked = () => session.server.seen().filter(({ path }) => !OWN.test(path));
+
+  /** Until all is kept. @param {Page} page */
+  const kept = (page) => page.evaluate(async () => { await navigator.serviceWorker.ready; });
+
+  /** Loads again, until it is ready. @param {Page} page */
+  async function again(page) {
+    await page.reload();
+    assert.equal(await reach(page, 'ready', 'failed'), 'ready', await text(page, 'problem'));
+  }
+
+  before(() => session.server.unroute(KEEPER));
+
+  it('can be installed', async () => {
+    const page = await openSmall(session);
+    const manifest = await page.evaluate(async () => {
+      const link = /** @type {HTMLLinkElement} */ (document.querySelector('link[rel="manifest"]'));
+      const manifest = await (await fetch(link.href)).json();
+      const sizes = await Promise.all(manifest.icons.filter((/** @type {any} */ icon) => icon.sizes !== 'any').map(async (/** @type {any} */ { src, sizes }) => {
+        const { width, height } = await createImageBitmap(await (await fetch(new URL(src, link.href))).blob());
+        return `${width}x${height}` === sizes;
+      }));
+      return { ...manifest, sizes };
+    });
+    assert.equal(manifest.display, 'standalone');
+    assert.deepEqual(manifest.sizes, [true, true]);
+  });
+
+  it('opens without a network, and never with files of two versions', async (t) => {
+    const index = await readFile(join(DIST, 'index.html'), 'utf8');
+    const keeper = await readFile(join(DIST, KEEPER), 'utf8');
+    t.after(() => session.server.unroute(KEEPER));
+    const page = await openSmall(session);
+    await kept(page);
+    await again(page);
+    assert.equal(await page.evaluate(() => navigator.serviceWorker.controller !== null), true);
+    const small = page.url();
+    await page.setOfflineMode(true);
+    const earlier = asked().length;
+    // With the demo, whose model is asked for in parts.
+    await page.goto(session.server.url('/'));
+    assert.notEqual(await reach(page, 'decoding', 'done', 'failed'), 'failed', await text(page, 'problem'));
+    await page.click('#cancel');
+    await reach(page, 'ready', 'done');
+    const range = await page.evaluate(async () => {
+      const answer = await fetch('assets/demo/latents.safetensors', { headers: { Range: 'bytes=2-9' } });
+      return [answer.status, answer.headers.get('Content-Range'), (await answer.arrayBuffer()).byteLength];
+    });
+    const { length } = await readFile(join(DIST, 'assets/demo/latents.safetensors'));
+    assert.deepEqual(range, [206, `bytes 2-9/${length}`, 8]);
+    assert.deepEqual(asked().slice(earlier), [], 'nothing of the page comes over the network');
+    await page.setOfflineMode(false);
+    await page.goto(small);
+    assert.equal(await reach(page, 'ready', 'failed'), 'ready', await text(page, 'problem'));
+    // A new version of which the list is there and not the file.
+    const title = '<title>wgvae, another version</title>';
+    const newer = index.replace(/<title>.*<\/title>/, title);
+    const hash = (/** @type {string} */ text) => createHash('sha256').update(text).digest('hex');
+    assert.ok(keeper.includes(hash(index)));
+    session.server.route(KEEPER, { bytes: keeper.replace(hash(index), hash(newer)), type: 'text/javascript' });
+    const failed = await page.evaluate(async () => {
+      const registration = await navigator.serviceWorker.ready;
+      await registration.update().catch(() => {});
+      const worker = registration.installing;
+      await new Promise((resolve) => { if (!worker || worker.state === 'redundant') resolve(undefined); else worker.onstatechange = () => worker.state === 'redundant' && resolve(undefined); });
+      return [registration.waiting, registration.installing];
+    });
+    assert.deepEqual(failed, [null, null], 'a version of which files are missing is not taken');
+    await again(page);
+    assert.doesNotMatch(await page.title(), /another version/);
+    // All of it is there now: it waits for the tab to be done with the old one.
+    for (const path of ['/', '/index.html']) session.server.route(path, { bytes: newer, type: 'text/html; charset=utf-8' });
+    t.after(() => ['/', '/index.html'].forEach((path) => session.server.unroute(path)));
+    await page.evaluate(async () => {
+      const registration = await navigator.serviceWorker.ready;
+      await registration.update();
+      const worker = registration.installing ?? registration.waiting;
+      await new Promise((resolve) => { if (worker?.state === 'installed') resolve(undefined); else if (worker) worker.onstatechange = () => worker.state === 'installed' && resolve(undefined); });
+    });
+    assert.doesNotMatch(await page.evaluate(async () => (await fetch('index.html')).text()), /another version/, 'an open tab has the old one');
+    await again(page);
+    assert.doesNotMatch(await page.title(), /another version/, 'nor is it changed behind anybody\'s back');
+    await page.waitForSelector('#newer:not([hidden])');
+    // Not while another tab has the old one.
+    const other = await session.browser.newPage();
+    await other.goto(session.server.url('/reports.html'));
+    await page.bringToFront();
+    await page.click('#newer-load');
+    await page.waitForFunction(() => /close those first/.test(document.querySelector('#newer-said')?.textContent ?? ''));
+    await other.close();
+    await page.click('#newer-load');
+    await page.waitForFunction(() => document.title === 'wgvae, another version');
+    assert.equal(await reach(page, 'ready', 'failed'), 'ready', await text(page, 'problem'));
+    assert.equal(await page.evaluate(async () => (await caches.keys()).filter((name) => name.startsWith('wgvae-page-')).length), 1, 'the old one is gone');
+  });
+});

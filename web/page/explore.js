@@ -1,0 +1,160 @@
+// @ts-check
+// A plan that moves with its sliders, of any published model, none of which is loaded: sizes, precision and budget in, memory over time, peak, work and transfers out.
+
+import { MemoryChart } from './chart.js';
+import { element, fillParts, setText } from './elements.js';
+import { formatBytes } from './format.js';
+
+/** @typedef {import('./plan-worker.js').Wish} Wish */
+/** @typedef {import('./plan-worker.js').Answer} Answer */
+
+/** Positions of the budget's range for a doubling. */
+const FINENESS = 16;
+
+/** The smallest budget that can be asked for is the whole plan's peak by so much. */
+const SMALLEST = 64;
+
+const IDS = ['explore-family', 'explore-direction', 'explore-width', 'explore-height', 'explore-precision'];
+
+export class Explore {
+  #chart = new MemoryChart(element('explore-chart'), 'explore-drawing');
+  /** @type {Worker | undefined} */
+  #worker;
+  /** What is being planned. @type {Wish | undefined} */
+  #busy;
+  /** Whether something has changed since. */
+  #isStale = false;
+  /** What is asked for, also where the plan needs less. Bytes. @type {number | undefined} */
+  #budget;
+  #onChange;
+
+  /**
+   * @param {string | undefined} text what a link asks for
+   * @param {(text: string) => void} onChange hears what a link would ask for
+   */
+  constructor(text, onChange) {
+    this.#onChange = onChange;
+    this.#read(text);
+    for (const id of IDS) element(id).addEventListener('input', () => this.#change());
+    const budget = element('explore-budget', HTMLInputElement);
+    budget.addEventListener('input', () => {
+      this.#budget = budget.value === budget.max ? undefined : Math.round(2 ** (Number(budget.value) / FINENESS));
+      this.#change();
+    });
+    this.#say();
+  }
+
+  /** Names of the published models. @param {string[]} families */
+  offer(families) {
+    const select = element('explore-family', HTMLSelectElement);
+    const others = families.filter((name) => name !== select.value);
+    select.append(...others.map((name) => new Option(name)));
+    // As they are listed elsewhere.
+    for (const name of families) select.append(...[...select.options].filter((option) => option.value === name));
+  }
+
+  /** Plans when somebody comes to look, and not before: a module of its own is compiled for it. */
+  begin() {
+    const observer = new IntersectionObserver((entries) => {
+      if (!entries.some((entry) => entry.isIntersecting)) return;
+      observer.disconnect();
+      this.#worker = new Worker(new URL('./plan-worker.js', import.meta.url), { type: 'module' });
+      this.#worker.onmessage = ({ data }) => this.#receive(data);
+      this.#worker.onerror = (event) => {
+        event.preventDefault();
+        this.#fail(event.message || 'the worker could not be started');
+      };
+      this.#ask();
+    });
+    observer.observe(element('explore'));
+  }
+
+  /** @returns {Wish} */
+  get #wish() {
+    const [family, direction, width, height, precision] = IDS.map((id) => /** @type {HTMLInputElement} */ (element(id)).value);
+    return {
+      family,
+      direction: direction === 'encode' ? 'encode' : 'decode',
+      width: Number(width),
+      height: Number(height),
+      precision: precision === 'f32' ? 'f32' : 'f16',
+      budget: this.#budget,
+    };
+  }
+
+  /** @param {string | undefined} text such as flux1,1024x768,f16,512,encode: of these the budget, in MiB, and `encode` may be missing */
+  #read(text = '') {
+    const [, family, width, height, precision, budget, direction = 'decode'] = /^(\w+),(\d+)x(\d+),(f16|f32)(?:,([\d.]+))?(?:,(encode))?$/.exec(text) ?? [];
+    if (!family) return;
+    element('explore-family', HTMLSelectElement).append(new Option(family, family, false, true));
+    const values = { direction, width, height, precision };
+    for (const [name, value] of Object.entries(values)) Object.assign(element(`explore-${name}`), { value });
+    this.#budget = Number(budget) > 0 ? Math.round(Number(budget) * 2 ** 20) : undefined;
+  }
+
+  #change() {
+    this.#say();
+    const { family, direction, width, height, precision, budget } = this.#wish;
+    const parts = [family, `${width}x${height}`, precision, budget && Number((budget / 2 ** 20).toPrecision(6)), direction === 'encode' && direction];
+    this.#onChange(parts.filter(Boolean).join());
+    this.#ask();
+  }
+
+  /** What the sliders stand at. */
+  #say() {
+    const { width, height, budget } = this.#wish;
+    setText('explore-width-value', `${width} pixels`);
+    setText('explore-height-value', `${height} pixels`);
+    const words = budget === undefined ? 'none' : formatBytes(budget);
+    setText('explore-budget-value', words);
+    element('explore-budget').setAttribute('aria-valuetext', words);
+  }
+
+  /** Asks for one plan at a time, and always for the newest: whoever drags passes over many. */
+  #ask() {
+    if (!this.#worker) return;
+    this.#isStale = this.#busy !== undefined;
+    if (this.#isStale) return;
+    this.#busy = this.#wish;
+    element('explore').setAttribute('aria-busy', 'true');
+    this.#worker.postMessage(this.#busy);
+  }
+
+  /** @param {Answer} answer */
+  #receive(answer) {
+    this.#busy = undefined;
+    if ('error' in answer) this.#fail(answer.error);
+    else this.#show(answer);
+    if (this.#isStale) this.#ask();
+    else element('explore').setAttribute('aria-busy', 'false');
+  }
+
+  /** @param {string} why */
+  #fail(why) {
+    setText('explore-said', `${why.charAt(0).toUpperCase()}${why.slice(1)}.`);
+  }
+
+  /** @param {Exclude<Answer, { error: string }>} answer */
+  #show({ wish, plan, whole, smallest }) {
+    this.#chart.show(plan, whole);
+    const more = plan.macs / whole.macs;
+    fillParts('explore-figures', [
+      ['Peak memory', formatBytes(plan.predicted_peak_bytes)],
+      ['Multiply-adds', `${(plan.macs / 1e12).toPrecision(3)} T${more > 1.005 ? `, ${more.toFixed(2)} times` : ''}`],
+      ['Transfers', formatBytes(plan.transferred_bytes)],
+    ]);
+    const [asked, found] = [wish.budget, smallest].map((bytes) => bytes && formatBytes(bytes));
+    setText('explore-said', smallest === undefined ? '' : `No plan was found that keeps ${asked}. This is the one with the least: ${found}.`);
+    this.#fitBudget(whole.predicted_peak_bytes);
+  }
+
+  /** The range goes up to the whole plan's peak, where none is needed. @param {number} peak */
+  #fitBudget(peak) {
+    const range = element('explore-budget', HTMLInputElement);
+    const position = (/** @type {number} */ bytes) => FINENESS * Math.log2(bytes);
+    range.min = String(Math.floor(position(peak / SMALLEST)));
+    range.max = String(Math.ceil(position(peak)));
+    range.value = this.#budget === undefined ? range.max : String(Math.round(position(this.#budget)));
+    range.disabled = false;
+  }
+}

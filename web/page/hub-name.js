@@ -1,0 +1,19 @@
+// @ts-check
+// A model by its name on the hub, as the command line takes it: hf:owner/name[/folder or .safetensors file][@revision].
+
+import { hub } from '../src/index.js';
+
+const PREFIX = 'hf:';
+
+/** @param {string} address */
+export function isHubName(address) {
+  return address.startsWith(PREFIX);
+}
+
+/** @param {string} address which is such a name */
+export function hubModel(address) {
+  const [path, revision] = address.slice(PREFIX.length).split(/@(.*)/s);
+  const [owner, name = '', ...others] = path.replace(/\/+$/, '').split('/');
+  const place = others.join('/') || undefined;
+  return hub(`${owner}/${name}`, { revision, [place?.endsWith('.safetensors') ? 'file' : 'subfolder']: place });
+}

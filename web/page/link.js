@@ -1,0 +1,85 @@
+// @ts-check
+// What the page has open and how, as a link to it: the address bar has it all the time, and it can be copied and shared.
+
+import { copyBy } from './copy.js';
+import { element, setText } from './elements.js';
+import { writeQuery } from './query.js';
+
+/** @typedef {import('./query.js').Query} Query */
+
+export class Link {
+  /** @type {Query} */
+  #query;
+  /** What is open from files of the user's, which no link can have. @type {Set<'model' | 'input'>} */
+  #files = new Set();
+  #onFailure;
+
+  /**
+   * @param {Query} query what the page was opened with
+   * @param {(error: unknown) => void} onFailure
+   */
+  constructor(query, onFailure) {
+    this.#query = query;
+    this.#onFailure = onFailure;
+    const share = element('share');
+    share.hidden = !('share' in navigator);
+    share.addEventListener('click', () => this.#share());
+    element('copy-link').addEventListener('click', () => this.#copy());
+  }
+
+  /**
+   * What is open now, or how, as far as it is another.
+   * @param {Partial<Query>} changes
+   */
+  set(changes) {
+    this.#query = { ...this.#query, ...changes };
+    if (changes.model) this.#files.delete('model');
+    if (changes.latents) this.#files.delete('input');
+    this.#write();
+  }
+
+  /** A model, or what is made of it, comes from files now. @param {'model' | 'input'} kind */
+  takeFiles(kind) {
+    this.#files.add(kind);
+    this.set(kind === 'model' ? { model: undefined, config: undefined } : { latents: undefined, index: undefined });
+  }
+
+  #write() {
+    history.replaceState(history.state, '', `${location.pathname}${writeQuery(this.#query)}${location.hash}`);
+  }
+
+  /** What of it is not in the link, in words. */
+  get #without() {
+    const names = { model: 'the model', input: 'the latents or the picture' };
+    const missing = [...this.#files].map((kind) => names[kind]).join(' and ');
+    return missing && `Without ${missing}: files of yours are in no link.`;
+  }
+
+  async #copy() {
+    try {
+      await copyBy(element('copy-link'), () => navigator.clipboard.writeText(location.href));
+      setText('said', this.#without || 'The link is copied.');
+    } catch (error) {
+      this.#onFailure(error);
+    }
+  }
+
+  async #share() {
+    setText('said', this.#without);
+    await shareOrFail({ title: document.title, url: location.href }, this.#onFailure);
+  }
+}
+
+/**
+ * Hands something to what the user shares by.
+ * @param {ShareData} data
+ * @param {(error: unknown) => void} onFailure
+ */
+export async function shareOrFail(data, onFailure) {
+  try {
+    await navigator.share(data);
+  } catch (error) {
+    // The user may leave it at that.
+    if (!(error instanceof DOMException && error.name === 'AbortError')) onFailure(error);
+  }
+}

@@ -1,0 +1,97 @@
+// @ts-check
+// The service worker: keeps the page and the module, so that they open without a network. What stands before this in dist/sw.js, by `cargo xtask web`, is `FILES`:
+// the SHA-256 of each file by its path. All of one version come from one cache, each checked when it was kept: an old file is never served beside a new one, not
+// even to a tab that is open while a new version is put in place.
+
+/** @type {Record<string, string>} */
+const files = /** @type {any} */ (globalThis).FILES;
+/** What is used of a ServiceWorkerGlobalScope. */
+const scope = /** @type {any} */ (globalThis);
+const root = new URL('./', scope.location.href);
+const CACHE = 'wgvae-page-';
+
+/** Of this version: another file is another name. */
+const name = (async () => CACHE + (await sha256(new TextEncoder().encode(JSON.stringify(files)))))();
+
+scope.addEventListener('install', (/** @type {any} */ event) => event.waitUntil(keepAll()));
+scope.addEventListener('activate', (/** @type {any} */ event) => event.waitUntil(dropOthers()));
+scope.addEventListener('fetch', (/** @type {any} */ event) => {
+  const path = pathOf(event.request);
+  if (path !== undefined) event.respondWith(answer(event.request, path));
+});
+// By a page whose visitor wants the new version: only if no other has the old one.
+scope.addEventListener('message', (/** @type {any} */ event) => event.waitUntil(takeOver(event.source)));
+
+/** All files, or none: what is not what it should be is of another version, half of which is there. */
+async function keepAll() {
+  const cache = await caches.open(await name);
+  for (const [path, hash] of Object.entries(files)) {
+    const answer = await fetch(new URL(path, root), { cache: 'no-cache' });
+    const found = answer.ok ? await sha256(await answer.clone().arrayBuffer()) : answer.status;
+    if (found !== hash) {
+      await caches.delete(await name);
+      throw new Error(`${path}: expected ${hash}, found ${found}`);
+    }
+    await cache.put(new URL(path, root), answer);
+  }
+}
+
+/** @param {any} page that asks */
+async function takeOver(page) {
+  const pages = await scope.clients.matchAll({ type: 'window', includeUncontrolled: true });
+  if (pages.length === 1) await scope.skipWaiting();
+  else page.postMessage('others are open');
+}
+
+async function dropOthers() {
+  const mine = await name;
+  const names = await caches.keys();
+  await Promise.all(names.filter((other) => other.startsWith(CACHE) && other !== mine).map((other) => caches.delete(other)));
+}
+
+/**
+ * The path of a file that is kept; undefined for anything else.
+ * @param {Request} request
+ */
+function pathOf({ method, url, mode }) {
+  const { origin, pathname } = new URL(url);
+  if (method !== 'GET' || origin !== root.origin || !pathname.startsWith(root.pathname)) return undefined;
+  const path = decodeURIComponent(pathname.slice(root.pathname.length)) || (mode === 'navigate' ? 'index.html' : '');
+  return Object.hasOwn(files, path) ? path : undefined;
+}
+
+/**
+ * @param {Request} request
+ * @param {string} path
+ */
+async function answer(request, path) {
+  const cache = await caches.open(await name);
+  const kept = await cache.match(new URL(path, root));
+  // The browser may have made room.
+  if (!kept) return fetch(request);
+  return part(request, kept);
+}
+
+/**
+ * A file, or a range of it: the demo is asked for as any model is.
+ * @param {Request} request
+ * @param {Response} kept
+ */
+async function part(request, kept) {
+  const [, first, last] = /^bytes=(\d+)-(\d*)$/.exec(request.headers.get('Range') ?? '') ?? [];
+  const condition = request.headers.get('If-Range');
+  if (first === undefined || (condition && condition !== kept.headers.get('ETag'))) return kept;
+  const whole = await kept.blob();
+  const end = Math.min(last ? Number(last) + 1 : whole.size, whole.size);
+  const headers = new Headers(kept.headers);
+  if (Number(first) >= end) return new Response(null, { status: 416, headers: { 'Content-Range': `bytes */${whole.size}` } });
+  headers.set('Content-Range', `bytes ${first}-${end - 1}/${whole.size}`);
+  headers.set('Content-Length', String(end - Number(first)));
+  return new Response(whole.slice(Number(first), end), { status: 206, headers });
+}
+
+/** @param {BufferSource} bytes */
+async function sha256(bytes) {
+  const digest = new Uint8Array(await crypto.subtle.digest('SHA-256', bytes));
+  return Array.from(digest, (byte) => byte.toString(16).padStart(2, '0')).join('');
+}

@@ -1,0 +1,12 @@
+// @ts-check
+// The page of memory reports: takes files, and shows what they say.
+
+import { acceptDrops } from './drop.js';
+import { element } from './elements.js';
+import { takeFiles } from './picker.js';
+import { Reports } from './reports.js';
+
+const reports = new Reports();
+
+takeFiles('reports-file', (files) => reports.add(files));
+acceptDrops(element('drop'), (files) => reports.add(files), (error) => reports.fail(`what was dropped cannot be read: ${error instanceof Error ? error.message : error}`));

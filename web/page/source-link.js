@@ -1,0 +1,13 @@
+// @ts-check
+// The link to the source: where the package's package.json says it is.
+
+import { element } from './elements.js';
+
+/** Shows it, if package.json says. */
+export async function showSource() {
+  const answer = await fetch(new URL('../package.json', import.meta.url)).catch(() => undefined);
+  const { repository } = answer?.ok ? await answer.json() : {};
+  const address = (repository?.url ?? repository)?.replace(/^git\+|\.git$/g, '');
+  if (!/^https?:/.test(address ?? '')) return;
+  Object.assign(element('source', HTMLAnchorElement), { href: address, hidden: false });
+}

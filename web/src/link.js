@@ -1,0 +1,294 @@
+// @ts-check
+// Calls from one thread to another, as Comlink has them, with what neither a structured clone nor Comlink takes along: abort signals, listeners, iterators, and this package's
+// errors and models of the hub. One at each end of a port.
+
+import { WgvaeError, mismatch, messageOf } from './errors.js';
+import { HubModel } from './hub.js';
+import { isIterable } from './iterate.js';
+import { guarded } from './listener.js';
+
+/** The mark of what stands for something else. */
+const STANDS_FOR = '$wgvae';
+
+/**
+ * Calls ask for an answer, and tellings do not.
+ * @typedef {{ id: number, call: string, parameters: unknown[] } | { tell: string, parameters: unknown[] } | { id: number, value: unknown } | { id: number, error: unknown }} Message
+ */
+/** What a message holds on this side until its call is over, and what moves to the other side. @typedef {{ frees: (() => void)[], moved: Transferable[] }} Held */
+/** @typedef {Pick<Worker, 'postMessage' | 'addEventListener'>} Port */
+
+/** What shall be moved with a value. @type {WeakMap<object, Transferable[]>} */
+const moving = new WeakMap();
+
+/**
+ * `value`, with which these move to the other side instead of being copied.
+ * @template {object} T
+ * @param {T} value
+ * @param {Transferable[]} transferables
+ * @returns {T}
+ */
+export function transfer(value, transferables) {
+  moving.set(value, transferables);
+  return value;
+}
+
+/** @returns {Held} */
+const nothing = () => ({ frees: [], moved: [] });
+
+export class Link {
+  #port;
+  #gives;
+  #last = 0;
+  /** @type {Map<number, { resolve(value: any): void, reject(error: unknown): void }>} */
+  #waiting = new Map();
+  /** What the other side may call, by name. @type {Map<string, (...parameters: any[]) => unknown>} */
+  #offered = new Map();
+
+  /**
+   * @param {Port} port
+   * @param {{ gives: boolean }} options whether what calls return here is moved to the other side; otherwise it is copied
+   */
+  constructor(port, { gives }) {
+    this.#port = port;
+    this.#gives = gives;
+    port.addEventListener('message', (event) => this.#receive(/** @type {MessageEvent<Message>} */ (event).data));
+  }
+
+  /**
+   * @param {string} name
+   * @param {(...parameters: any[]) => unknown} task
+   */
+  offer(name, task) {
+    this.#offered.set(name, task);
+  }
+
+  /**
+   * Calls what the other side has offered. What the parameters hold of this side is let go by `release`, when nobody there needs it any more.
+   * @param {string} name
+   * @param {unknown[]} parameters
+   * @returns {{ answer: Promise<any>, release(): void }}
+   */
+  call(name, parameters) {
+    const held = nothing();
+    const id = (this.#last += 1);
+    const answer = new Promise((resolve, reject) => {
+      this.#waiting.set(id, { resolve, reject });
+      try {
+        const packed = this.#pack(parameters, held);
+        this.#port.postMessage({ id, call: name, parameters: packed }, held.moved);
+      } catch (cause) {
+        this.#waiting.delete(id);
+        reject(unsendable('argument', cause));
+      }
+    });
+    return { answer, release: () => held.frees.splice(0).forEach((free) => free()) };
+  }
+
+  /** Ends everything that waits for the other side. @param {unknown} error */
+  fail(error) {
+    for (const { reject } of this.#waiting.values()) reject(error);
+    this.#waiting.clear();
+  }
+
+  /** @param {Message} message */
+  #receive(message) {
+    if ('tell' in message) {
+      this.#offered.get(message.tell)?.(...this.#unpack(message.parameters));
+    } else if ('call' in message) {
+      this.#answer(message);
+    } else {
+      const waiting = this.#waiting.get(message.id);
+      this.#waiting.delete(message.id);
+      if ('error' in message) waiting?.reject(this.#unpack(message.error));
+      else waiting?.resolve(this.#unpack(message.value));
+    }
+  }
+
+  /** @param {Extract<Message, { call: string }>} message */
+  async #answer({ id, call, parameters }) {
+    try {
+      const task = this.#offered.get(call);
+      if (!task) throw mismatch('input', 'call', 'one that the other side answers', call);
+      const value = await task(...this.#unpack(parameters));
+      const held = nothing();
+      const packed = this.#pack(value, held);
+      this.#port.postMessage({ id, value: packed }, this.#gives ? transferables(value) : held.moved);
+    } catch (error) {
+      this.#refuse(id, error);
+    }
+  }
+
+  /**
+   * @param {number} id
+   * @param {unknown} error
+   */
+  #refuse(id, error) {
+    try {
+      this.#port.postMessage({ id, error: this.#pack(error, nothing()) });
+    } catch {
+      // Somebody's own, with something in it that cannot be sent.
+      this.#port.postMessage({ id, error: this.#pack(new Error(messageOf(error)), nothing()) });
+    }
+  }
+
+  /**
+   * A name for what the other side calls.
+   * @param {(...parameters: any[]) => unknown} task
+   * @param {Held} held
+   */
+  #name(task, held) {
+    const name = `${(this.#last += 1)}`;
+    this.#offered.set(name, task);
+    held.frees.push(() => this.#offered.delete(name));
+    return name;
+  }
+
+  /**
+   * As it can be sent.
+   * @param {any} value
+   * @param {Held} held
+   * @returns {any}
+   */
+  #pack(value, held) {
+    const stand = (/** @type {string} */ kind, /** @type {object} */ facts) => ({ [STANDS_FOR]: kind, ...facts });
+    if (typeof value === 'function') return stand('listener', { name: this.#name(guarded(value), held) });
+    if (typeof value !== 'object' || value === null) return value;
+    held.moved.push(...(moving.get(value) ?? []));
+    if (value instanceof AbortSignal) return stand('signal', this.#packSignal(value, held));
+    if (value instanceof WgvaeError) {
+      const { name, stack, message, code, cause, ...facts } = /** @type {any} */ (value);
+      return stand('error', { message, code, facts, stack });
+    }
+    if (value instanceof HubModel) return stand('hub', { id: value.id, options: this.#pack(value.options, held) });
+    if (value instanceof URL) return value.href;
+    if (Array.isArray(value)) return value.map((each) => this.#pack(each, held));
+    if (isIterable(value)) return stand('iterator', this.#packIterator(value, held));
+    if (Object.getPrototypeOf(value) !== Object.prototype) return value;
+    return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, this.#pack(each, held)]));
+  }
+
+  /**
+   * @param {AbortSignal} signal
+   * @param {Held} held
+   */
+  #packSignal(signal, held) {
+    const name = `${(this.#last += 1)}`;
+    const tell = (/** @type {boolean} */ isAborted) => this.#port.postMessage({ tell: name, parameters: [isAborted] });
+    const abort = () => tell(true);
+    signal.addEventListener('abort', abort);
+    held.frees.push(() => {
+      signal.removeEventListener('abort', abort);
+      tell(false);
+    });
+    return { name, aborted: signal.aborted };
+  }
+
+  /**
+   * @param {any} iterable
+   * @param {Held} held
+   */
+  #packIterator(iterable, held) {
+    const iterator = (iterable[Symbol.asyncIterator] ?? iterable[Symbol.iterator]).call(iterable);
+    const own = nothing();
+    let isOver = false;
+    const end = () => {
+      isOver = true;
+      own.frees.splice(0).forEach((free) => free());
+    };
+    const next = async () => {
+      try {
+        const { done, value } = await iterator.next();
+        if (done) end();
+        return { done, value: await value };
+      } catch (error) {
+        end();
+        throw error;
+      }
+    };
+    const stop = async () => {
+      if (isOver) return;
+      end();
+      await iterator.return?.();
+    };
+    // Where a call is over before the other side has said so: an abort does not wait for it.
+    held.frees.push(() => void stop().catch(reportError));
+    return { next: this.#name(next, own), stop: this.#name(stop, own) };
+  }
+
+  /**
+   * What was packed on the other side.
+   * @param {any} value
+   * @returns {any}
+   */
+  #unpack(value) {
+    if (Array.isArray(value)) return value.map((each) => this.#unpack(each));
+    if (typeof value !== 'object' || value === null || Object.getPrototypeOf(value) !== Object.prototype) return value;
+    switch (value[STANDS_FOR]) {
+      case 'listener':
+        return (/** @type {unknown[]} */ ...parameters) => this.#port.postMessage({ tell: value.name, parameters: this.#pack(parameters, nothing()) });
+      case 'signal':
+        return this.#unpackSignal(value);
+      case 'error':
+        return Object.assign(new WgvaeError(value.code, value.message, value.facts), { stack: value.stack });
+      case 'hub':
+        return new HubModel(value.id, value.options);
+      case 'iterator':
+        return this.#unpackIterator(value);
+      default:
+        return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, this.#unpack(each)]));
+    }
+  }
+
+  /** Its reason stays on the side where it was given: there the call ends with it. @param {{ name: string, aborted: boolean }} packed */
+  #unpackSignal({ name, aborted }) {
+    const controller = new AbortController();
+    if (aborted) controller.abort();
+    this.offer(name, (isAborted) => {
+      // Or the call is over.
+      if (isAborted) controller.abort();
+      else this.#offered.delete(name);
+    });
+    return controller.signal;
+  }
+
+  /** @param {{ next: string, stop: string }} packed @returns {AsyncGenerator<any, void, undefined>} */
+  async *#unpackIterator({ next, stop }) {
+    let isOver = false;
+    try {
+      for (;;) {
+        const { done, value } = await this.call(next, []).answer.catch((error) => {
+          isOver = true;
+          throw error;
+        });
+        isOver = done;
+        if (done) return;
+        yield value;
+      }
+    } finally {
+      // There it may be over, and forgotten.
+      if (!isOver) await this.call(stop, []).answer.catch(() => {});
+    }
+  }
+}
+
+/**
+ * What moves to the other side instead of being copied: pictures, and what is in memory of their own.
+ * @param {any} value of ours
+ * @returns {Transferable[]}
+ */
+function transferables(value) {
+  if (typeof value !== 'object' || value === null) return [];
+  if (globalThis.ImageBitmap && value instanceof ImageBitmap) return [value];
+  if (ArrayBuffer.isView(value)) return value.buffer instanceof ArrayBuffer ? [value.buffer] : [];
+  if (globalThis.ImageData && value instanceof ImageData) return transferables(value.data);
+  if (Object.getPrototypeOf(value) !== Object.prototype) return [];
+  return Object.values(value).flatMap(transferables);
+}
+
+/**
+ * @param {string} what
+ * @param {unknown} cause
+ */
+function unsendable(what, cause) {
+  return mismatch('input', what, 'something that can be sent to a worker', messageOf(cause), cause);
+}

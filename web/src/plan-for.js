@@ -1,0 +1,145 @@
+// @ts-check
+// What a decode or an encode would take, of a model that nobody has loaded and a device that nobody has opened.
+
+import { TILINGS } from './decoding.js';
+import { mismatch, wgvaeError } from './errors.js';
+import { FRAMES, OUTPUTS } from './outputs.js';
+import { checkSides, latentsOf } from './sides.js';
+import { Access, kindOf, readText } from './sources.js';
+import { startWasm } from './wasm.js';
+
+/** @typedef {import('./index.js').PlanForOptions} Options */
+/** @typedef {import('../pkg/wgvae.js').Planner} Planner */
+/** @typedef {(value: any) => boolean} Check */
+
+/** @type {(...choices: string[]) => [Check, string]} */
+const oneOf = (...choices) => [(value) => choices.includes(value), choices.join(', ')];
+
+/** @type {[Check, string]} */
+const TEXT = [(value) => typeof value === 'string', 'text'];
+
+/** @type {[Check, string]} */
+const WHOLE = [(value) => Number.isSafeInteger(value) && value >= 0, 'a whole number'];
+
+/** What each option can be; the others are looked at where they are used. @type {Record<string, [Check, string] | undefined>} */
+const OPTIONS = {
+  family: TEXT,
+  config: undefined,
+  width: undefined,
+  height: undefined,
+  frames: WHOLE,
+  direction: oneOf('decode', 'encode'),
+  precision: oneOf('auto', 'f16', 'f32'),
+  unscaled: [(value) => typeof value === 'boolean', 'true or false'],
+  memoryBudget: WHOLE,
+  parking: oneOf('auto', 'on', 'off'),
+  output: oneOf(...Object.keys(OUTPUTS)),
+  tiling: oneOf(...TILINGS),
+  tileSize: WHOLE,
+  tileOverlap: WHOLE,
+  limits: [(value) => typeof value === 'object' && value !== null, 'a GPUAdapter, or limits as in AdapterInfo'],
+  fetch: undefined,
+  wasm: undefined,
+};
+
+/** What only a decode has. */
+const OF_DECODES = ['output', 'tiling', 'tileSize', 'tileOverlap'];
+
+/** What a device of the package's own has of its adapter, and not of WebGPU's defaults. */
+const OF_ADAPTERS = /** @type {const} */ ({
+  max_storage_buffer_binding_size: 'maxStorageBufferBindingSize',
+  max_buffer_size: 'maxBufferSize',
+  min_uniform_buffer_offset_alignment: 'minUniformBufferOffsetAlignment',
+});
+
+/**
+ * @param {Options} options
+ * @returns {Promise<any>}
+ */
+export async function planFor(options) {
+  check(options);
+  const { family, config, direction, precision, unscaled, memoryBudget, frames, limits } = options;
+  try {
+    const wasm = await startWasm(options.wasm);
+    const access = new Access(new AbortController().signal, () => {}, false, options.fetch);
+    const text = config === undefined ? undefined : await readText(config, access, 'config');
+    // Weights are where a model would have them that is loaded for this alone.
+    const weights = { direction, clips: frames !== undefined, weightsOnHost: memoryBudget !== undefined };
+    const planner = wasm.Planner.suppose({ family, config: text, precision, unscaled, ...weights, limits: limits && limitsOf(limits) });
+    try {
+      return frames === undefined ? planOfPicture(planner, options) : planOfClip(planner, options, frames);
+    } finally {
+      planner.free();
+    }
+  } catch (error) {
+    throw wgvaeError(error);
+  }
+}
+
+/** Refuses what no option is or can be: a plan without what was meant would be another. @param {Options} options */
+function check(options) {
+  for (const [name, value] of Object.entries(options)) {
+    if (value === undefined) continue;
+    if (!Object.hasOwn(OPTIONS, name)) throw mismatch('input', name, `one of ${Object.keys(OPTIONS).join(', ')}`, `an option "${name}"`);
+    const [isRight, expected] = OPTIONS[name] ?? [];
+    if (isRight && !isRight(value)) throw mismatch('input', name, `${expected}`, typeof value === 'object' ? kindOf(value) : `${value}`);
+    if (options.direction === 'encode' && OF_DECODES.includes(name)) throw mismatch('input', name, 'a decode with it', 'direction encode');
+  }
+}
+
+/**
+ * @param {Planner} planner
+ * @param {Options} options
+ * @returns {import('./index.js').Plan}
+ */
+function planOfPicture(planner, { width, height, direction, output = 'bitmap', memoryBudget, parking, tiling, tileSize, tileOverlap }) {
+  if (direction === 'encode') {
+    checkSides({ width, height });
+    return planner.planEncode(width, height, { memoryBudget, parking });
+  }
+  const latents = latentsOf({ width, height }, planner.latents().pixels_per_latent);
+  return planner.plan(latents.width, latents.height, { output: OUTPUTS[output], memoryBudget, parking, tiling, tileSize, tileOverlap });
+}
+
+/**
+ * @param {Planner} planner
+ * @param {Options} options
+ * @param {number} frames
+ * @returns {import('./index.js').WholeClipPlan}
+ */
+function planOfClip(planner, { width, height, direction, output = 'bitmap', memoryBudget, parking, tiling, tileSize, tileOverlap }, frames) {
+  const { pixels_per_latent: scale, has_time: hasTime } = planner.latents();
+  if (!hasTime) throw mismatch('input', 'frames', 'a model for video with it', `${frames} with one that knows no time`);
+  /** @type {import('./index.js').ClipPlan} */
+  let plan;
+  if (direction === 'encode') {
+    checkSides({ width, height });
+    plan = planner.planClipEncode(width, height, { memoryBudget, parking });
+  } else {
+    const latents = latentsOf({ width, height }, scale);
+    if (output === 'texture') throw mismatch('input', 'output', Object.keys(FRAMES).join(', '), `${output} of a clip`);
+    plan = planner.planClip(latents.width, latents.height, { output: FRAMES[output], memoryBudget, parking, tiling, tileSize, tileOverlap });
+  }
+  const others = (frames - 1) / plan.frames;
+  if (frames === 0 || !Number.isInteger(others)) throw mismatch('input', 'frames', `1, ${1 + plan.frames}, ${1 + 2 * plan.frames} and so on`, `${frames}`);
+  const total = (/** @type {'macs' | 'transferred_bytes' | 'predicted_seconds'} */ fact) => plan.first[fact] + others * plan.next[fact];
+  return { ...plan, parts: 1 + others, macs: total('macs'), transferred_bytes: total('transferred_bytes'), predicted_seconds: total('predicted_seconds') };
+}
+
+/**
+ * As the module has them: those that a device of the package's own would be opened with, where an adapter is given.
+ * @param {NonNullable<Options['limits']>} limits
+ */
+function limitsOf(limits) {
+  if (!('features' in limits)) return limits;
+  const { features, info, limits: offered } = /** @type {GPUAdapter} */ (limits);
+  if (!info) throw mismatch('input', 'limits', 'a GPUAdapter, or limits as in AdapterInfo', kindOf(limits));
+  const own = Object.entries(OF_ADAPTERS).map(([name, limit]) => [name, offered[limit]]);
+  return {
+    ...Object.fromEntries(own),
+    shader_f16: features.has('shader-f16'),
+    timestamp_query: features.has('timestamp-query'),
+    vendor: info.vendor,
+    kind: info.isFallbackAdapter ? 'cpu' : 'gpu',
+  };
+}
