@@ -3,12 +3,13 @@
 
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { cp, mkdir, mkdtemp, readdir, readFile, rm, symlink } from 'node:fs/promises';
+import { cp, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 
+import { startServer } from './server.mjs';
 import { DIST, inBrowsers, ROOT } from './session.mjs';
 
 const HERE = fileURLToPath(new URL('.', import.meta.url));
@@ -86,8 +87,69 @@ inBrowsers({ kinds: ['chromium'], models: [MODEL] }, (session) => {
 
   it('is bundled by Vite', async () => {
     const { build } = await import('vite');
-    await build({ root: app, base: './', logLevel: 'warn', configFile: false, build: { outDir: 'vite', target: 'esnext' } });
+    await build({ root: app, base: './', logLevel: 'warn', configFile: false, build: { outDir: 'vite', target: 'esnext' }, worker: { format: 'es' } });
     await decodes(session, join(app, 'vite'));
+  });
+
+  it('is served by Vite while a page is developed', async () => {
+    const { createServer } = await import('vite');
+    const server = await createServer({
+      root: app,
+      logLevel: 'warn',
+      configFile: false,
+      // As web/README.md says.
+      optimizeDeps: { exclude: ['wgvae'] },
+      server: { host: '127.0.0.1', port: 0, strictPort: false, fs: { allow: [ROOT] }, proxy: { '/models': session.server.origin } },
+    });
+    try {
+      await server.listen();
+      const { port } = /** @type {import('node:net').AddressInfo} */ (server.httpServer?.address());
+      for (const worker of ['', '&worker']) await decodesAt(session, `http://127.0.0.1:${port}/index.html?model=/models/${MODEL}/${worker}`);
+      await session.closePage();
+    } finally {
+      await server.close();
+    }
+  });
+
+  it('is bundled by esbuild, with its module beside', async () => {
+    const { build } = await import('esbuild');
+    const entryPoints = { main: join(app, 'beside.js'), 'worker-host': join(app, 'node_modules/wgvae/src/worker-host.js') };
+    await build({ entryPoints, bundle: true, format: 'esm', outdir: join(app, 'esbuild'), logLevel: 'error', preserveSymlinks: true });
+    await decodesBeside(session, join(app, 'esbuild'));
+  });
+
+  it('is bundled by rollup, with its module beside', async () => {
+    const { rollup } = await import('rollup');
+    /** What the plugin node-resolve does. @type {import('rollup').Plugin} */
+    const resolve = { name: 'resolve', resolveId: (name) => ({ wgvae: join(PACKAGE, 'src/index.js'), 'wgvae/worker': join(PACKAGE, 'src/worker.js') })[name] };
+    const input = { main: join(app, 'beside.js'), 'worker-host': join(PACKAGE, 'src/worker-host.js') };
+    const bundle = await rollup({ input, plugins: [resolve], onwarn: (warning) => assert.fail(warning.message) });
+    await bundle.write({ dir: join(app, 'rollup'), format: 'es', entryFileNames: '[name].js' });
+    await bundle.close();
+    await decodesBeside(session, join(app, 'rollup'));
+  });
+
+  it('is imported from another origin, as from a CDN', async () => {
+    const cdn = await startServer({ root: DIST, cors: true });
+    try {
+      const found = await session.run(async (entry, folder) => {
+        const { createDecoder } = /** @type {typeof import('../../web/src/index.js')} */ (await import(entry));
+        const decoder = await createDecoder({ model: `${folder}diffusion_pytorch_model.safetensors`, config: `${folder}config.json` });
+        const { width, height } = await decoder.decode(`${folder}latents.safetensors`, { output: 'image-data' });
+        await decoder.destroy();
+        return `${width}x${height}`;
+      }, cdn.url('/package/src/index.js'), session.model(`${MODEL}/`));
+      assert.equal(found, '20x18');
+    } finally {
+      await session.closePage();
+      await cdn.close();
+    }
+  });
+
+  it('is imported where there is no browser, by its names', async () => {
+    const program = `const all = await Promise.all(['wgvae', 'wgvae/worker'].map((name) => import(name))); console.log(all.map(({ createDecoder }) => typeof createDecoder).join())`;
+    await writeFile(join(app, 'ssr.mjs'), program);
+    assert.equal((await promisify(execFile)(process.execPath, [join(app, 'ssr.mjs')])).stdout.trim(), 'function,function');
   });
 
   it('is bundled by webpack', async () => {
@@ -118,8 +180,34 @@ async function decodes(session, folder) {
   const wasm = files.filter((file) => file.endsWith('.wasm'));
   assert.equal(wasm.length, 1, `one module in the bundle: ${files}`);
   for (const file of files) session.server.route(`/bundle/${file}`, { file: join(folder, file) });
-  const page = await session.open(`/bundle/index.html?model=${encodeURIComponent(session.model(`${MODEL}/`))}`);
+  for (const worker of ['', '&worker']) {
+    const fetched = () => session.server.seen(`/bundle/${wasm[0]}`);
+    const before = fetched().length;
+    await decodesAt(session, session.server.url(`/bundle/index.html?model=${encodeURIComponent(session.model(`${MODEL}/`))}${worker}`));
+    assert.ok(fetched().length > before && fetched().at(-1)?.status === 200, 'the bundle fetched its own module');
+  }
+  await session.closePage();
+  for (const file of files) session.server.forget(`/bundle/${file}`);
+}
+
+/**
+ * The same of one beside which the page and the module have to be put.
+ * @param {import('./session.mjs').Session} session
+ * @param {string} folder
+ */
+async function decodesBeside(session, folder) {
+  await cp(join(PACKAGE, 'pkg', 'wgvae_bg.wasm'), join(folder, 'wgvae_bg.wasm'));
+  await cp(join(HERE, 'app', 'index.html'), join(folder, 'index.html'));
+  await decodes(session, folder);
+}
+
+/**
+ * @param {import('./session.mjs').Session} session
+ * @param {string} url
+ */
+async function decodesAt(session, url) {
+  const page = await session.open('about:blank');
+  await page.goto(url);
   await page.waitForFunction(() => /^\d+x\d+$/.test(document.title));
   assert.equal(await page.title(), '20x18');
-  assert.equal(session.server.seen(`/bundle/${wasm[0]}`).at(-1)?.status, 200, 'the bundle fetched its own module');
 }

@@ -1,8 +1,10 @@
-// What somebody else's page would do, to be bundled by package.test.mjs.
-import { createDecoder } from 'wgvae';
+// What somebody else's page would do, to be bundled by package.test.mjs: on the page, and with `?worker` in a worker.
+import * as here from 'wgvae';
+import * as there from 'wgvae/worker';
 
 const query = new URLSearchParams(location.search);
 const folder = query.get('model');
+const { createDecoder } = query.has('worker') ? there : here;
 const decoder = await createDecoder({ model: `${folder}diffusion_pytorch_model.safetensors`, config: `${folder}config.json` });
 const image = await decoder.decode(`${folder}latents.safetensors`, { output: 'image-data' });
 await decoder.destroy();

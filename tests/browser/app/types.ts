@@ -1,5 +1,22 @@
 // Uses the package's types as an application would. Checked, never run.
-import { clearCache, createDecoder, WgvaeError, type Decoder, type Plan } from 'wgvae';
+import { clearCache, createDecoder, planFor, WgvaeError, type Decoder, type Plan } from 'wgvae';
+import * as worker from 'wgvae/worker';
+
+export async function elsewhere(model: File, pictures: ImageBitmap[], canvas: HTMLCanvasElement): Promise<number> {
+  await using vae = await worker.createVae({ model: worker.transfer(new Uint8Array(await model.arrayBuffer()), []), clips: true });
+  const { predicted_peak_bytes: peak } = await vae.planEncode({ width: 8, height: 8 });
+  for await (const frame of vae.clip(vae.encodeClip(pictures), { output: 'blob' })) {
+    const size: number = frame.size;
+    if (size > peak) break;
+  }
+  const nothing: undefined = await vae.decode('latents.npy', { canvas });
+  // @ts-expect-error a worker has its own
+  await worker.createDecoder({ model, fetch });
+  // @ts-expect-error it is a promise
+  const bytes: number = vae.ledger().current;
+  const { parts } = await planFor({ family: 'wan21', width: 8, height: 8, frames: 5 });
+  return [nothing, bytes, parts, (await planFor({ family: 'sd15', width: 8, height: 8 })).macs].length;
+}
 
 export async function show(model: File, device: GPUDevice, latents: GPUBuffer, canvas: OffscreenCanvas): Promise<number> {
   const decoder: Decoder = await createDecoder({ model, device, precision: 'f16', memoryBudget: 1 << 29, onNotice: ({ code }) => console.log(code) });

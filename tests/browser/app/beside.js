@@ -1,0 +1,13 @@
+// The same for bundlers that do not see where the package has its module: it lies beside the bundle, and so does the worker's script.
+import * as here from 'wgvae';
+import * as there from 'wgvae/worker';
+
+const query = new URLSearchParams(location.search);
+const folder = new URL(query.get('model'), location.href).href;
+const files = { model: `${folder}diffusion_pytorch_model.safetensors`, config: `${folder}config.json`, wasm: new URL('./wgvae_bg.wasm', import.meta.url) };
+const decoder = query.has('worker')
+  ? await there.createDecoder({ ...files, worker: new Worker(new URL('./worker-host.js', import.meta.url), { type: 'module' }) })
+  : await here.createDecoder(files);
+const image = await decoder.decode(`${folder}latents.safetensors`, { output: 'image-data' });
+await decoder.destroy();
+document.title = `${image.width}x${image.height}`;
