@@ -108,7 +108,7 @@ pub(super) async fn choose(options: &GpuOptions) -> Result<wgpu::Adapter> {
 
 /// What to do where there is none.
 #[cfg(target_arch = "wasm32")]
-const NO_ADAPTER_ADVICE: &str = "there is WebGPU but it gives no GPU: turn on graphics acceleration in the browser's settings, and update the graphics driver \
+const NO_ADAPTER_ADVICE: &str = "there is WebGPU, but it gives no GPU: in a browser turn on graphics acceleration in its settings; update the graphics driver \
                                  and the browser";
 #[cfg(not(target_arch = "wasm32"))]
 const NO_ADAPTER_ADVICE: &str = "install a driver for the GPU, or a CPU driver (Debian and Ubuntu: apt install mesa-vulkan-drivers libvulkan1); \

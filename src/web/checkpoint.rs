@@ -4,8 +4,8 @@ use serde::Serialize;
 use serde_json::Value;
 use wasm_bindgen::prelude::*;
 
+use super::latents::latent_facts;
 use super::source::{JsSource, Rejection, Source};
-use super::vae::latent_facts;
 use super::{Result, to_js};
 use crate::error::Error;
 use crate::io::{ByteSource, Checkpoint};

@@ -1,12 +1,14 @@
-//! Latents from JavaScript: arrays, files, buffers on the device.
+//! Latents from JavaScript: arrays, files, buffers on the device; and what a model's are like.
 
 use js_sys::Float32Array;
+use serde_json::{Value, json};
 use wasm_bindgen::prelude::*;
 
 use super::Result;
 use super::source::{JsSource, MOST_BYTES, Rejection, Source};
 use crate::error::Error;
 use crate::io::read_latents;
+use crate::model::config::AutoencoderConfig;
 use crate::tensor::{Bytes, HostTensor};
 use crate::vae::Latents;
 
@@ -66,4 +68,13 @@ impl WebLatents {
 
 pub(super) fn extents(shape: &[u32]) -> Vec<usize> {
     shape.iter().map(|&extent| extent as usize).collect()
+}
+
+/// What callers need to know of a model's latents: the diffusion model's, or the VAE's own (`unscaled`).
+pub(super) fn latent_facts(config: &AutoencoderConfig, unscaled: bool) -> Value {
+    json!({
+        "latent_channels": config.channels(unscaled),
+        "pixels_per_latent": config.latent_factor(unscaled),
+        "has_time": config.has_time(),
+    })
 }

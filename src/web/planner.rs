@@ -6,7 +6,8 @@ use wasm_bindgen::prelude::*;
 
 use super::decode::WebDecodeOptions;
 use super::encode::WebEncodeOptions;
-use super::vae::{WebVae, latent_facts};
+use super::latents::latent_facts;
+use super::vae::WebVae;
 use super::{Result, from_js, to_js};
 use crate::error::Error;
 use crate::gpu::shares_memory;

@@ -6,14 +6,14 @@ use std::time::Duration;
 
 use js_sys::{Function, Object, Reflect};
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::json;
 use wasm_bindgen::prelude::*;
 
 use super::checkpoint::WebCheckpoint;
 use super::device::WebGpu;
+use super::latents::latent_facts;
 use super::{Result, from_js, to_js};
 use crate::gpu::{Control, Gpu, Progress, RunReport};
-use crate::model::config::AutoencoderConfig;
 use crate::tensor::Bytes;
 use crate::vae::{Fallback, LoadOptions, Precision, Vae};
 
@@ -88,15 +88,6 @@ impl WebVae {
         info["load_seconds"] = json!(self.vae.load_seconds());
         to_js(&info)
     }
-}
-
-/// What callers need to know of a model's latents: the diffusion model's, or the VAE's own (`unscaled`).
-pub(super) fn latent_facts(config: &AutoencoderConfig, unscaled: bool) -> Value {
-    json!({
-        "latent_channels": config.channels(unscaled),
-        "pixels_per_latent": config.latent_factor(unscaled),
-        "has_time": config.has_time(),
-    })
 }
 
 /// The pipelines that there were before something, and the time they had taken.
