@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::gpu::{Control, Gpu, GpuBuffer, Input, Prepared, Weight};
 use crate::kernels::choice::Choice;
 use crate::kernels::{source, weights};
-use crate::limits::{DeviceKind, DeviceLimits};
+use crate::limits::DeviceKind;
 use crate::model::graph::{Graph, Shape, Transform};
 use crate::plan::{Output, Plan, PlanOptions};
 use crate::tensor::Storage;
@@ -189,39 +189,4 @@ fn convolution(kind: DeviceKind) -> Graph {
 /// `count` numbers around zero that repeat after `period`.
 fn small_numbers(count: usize, period: usize) -> Vec<f32> {
     (0..count).map(|index| ((index % period) as f32 - (period / 2) as f32) * 0.01).collect()
-}
-
-impl Choice {
-    /// The tiles that measuring may take instead, on devices of this kind. All lay weights out alike.
-    fn other_tiles(self, kind: DeviceKind) -> Vec<Self> {
-        let tiles = Self::tiles(kind).iter().filter(|tile| **tile != self.winograd_tile);
-        tiles.map(|&tile| self.with_tile(tile)).collect()
-    }
-
-    /// The sizes of bands that measuring may take instead.
-    fn other_bands(self, kind: DeviceKind) -> Vec<Self> {
-        let bands = Self::bands(kind).iter().filter(|bytes| **bytes != self.winograd_scratch_bytes);
-        bands.map(|&bytes| Self { winograd_scratch_bytes: bytes, ..self }).collect()
-    }
-
-    /// Whether it is the rules' choice for `limits`, or one that measuring may take instead.
-    ///
-    /// # Errors
-    /// [`Error::Input`] with what is different.
-    pub(crate) fn check(&self, limits: &DeviceLimits) -> Result<()> {
-        let rules = Self::for_device(limits);
-        let tile = self.winograd_tile;
-        let possible = Self { winograd_scratch_bytes: self.winograd_scratch_bytes, ..rules.with_tile(tile) };
-        let known_tile = tile == rules.winograd_tile || Self::tiles(limits.kind).contains(&tile);
-        let known_band = self.winograd_scratch_bytes == rules.winograd_scratch_bytes
-            || Self::bands(limits.kind).contains(&self.winograd_scratch_bytes);
-        if known_tile && known_band && *self == possible {
-            return Ok(());
-        }
-        Err(Error::Input {
-            what: "the choice of kernels".to_owned(),
-            expected: "one that measuring can find on this device".to_owned(),
-            found: serde_json::to_string(self).unwrap_or_default(),
-        })
-    }
 }

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::error::{Error, Result};
 use crate::limits::{DeviceKind, DeviceLimits, Vendor};
 use crate::model::graph::{Border, Window};
 
@@ -144,11 +145,44 @@ impl Choice {
     }
 
     /// The bytes of bands among which measuring decides.
-    pub(crate) fn bands(kind: DeviceKind) -> &'static [u64] {
+    fn bands(kind: DeviceKind) -> &'static [u64] {
         match kind {
             DeviceKind::Cpu => &[4 << 20, 16 << 20],
             DeviceKind::Gpu => &[4 << 20, 8 << 20, 24 << 20],
         }
+    }
+
+    /// The tiles that measuring may take instead, on devices of this kind. All lay weights out alike.
+    pub(crate) fn other_tiles(self, kind: DeviceKind) -> Vec<Self> {
+        let tiles = Self::tiles(kind).iter().filter(|tile| **tile != self.winograd_tile);
+        tiles.map(|&tile| self.with_tile(tile)).collect()
+    }
+
+    /// The sizes of bands that measuring may take instead.
+    pub(crate) fn other_bands(self, kind: DeviceKind) -> Vec<Self> {
+        let bands = Self::bands(kind).iter().filter(|bytes| **bytes != self.winograd_scratch_bytes);
+        bands.map(|&bytes| Self { winograd_scratch_bytes: bytes, ..self }).collect()
+    }
+
+    /// Whether it is the rules' choice for `limits`, or one that measuring may take instead.
+    ///
+    /// # Errors
+    /// [`Error::Input`] with what is different.
+    pub(crate) fn check(&self, limits: &DeviceLimits) -> Result<()> {
+        let rules = Self::for_device(limits);
+        let tile = self.winograd_tile;
+        let possible = Self { winograd_scratch_bytes: self.winograd_scratch_bytes, ..rules.with_tile(tile) };
+        let known_tile = tile == rules.winograd_tile || Self::tiles(limits.kind).contains(&tile);
+        let known_band = self.winograd_scratch_bytes == rules.winograd_scratch_bytes
+            || Self::bands(limits.kind).contains(&self.winograd_scratch_bytes);
+        if known_tile && known_band && *self == possible {
+            return Ok(());
+        }
+        Err(Error::Input {
+            what: "the choice of kernels".to_owned(),
+            expected: "one that measuring can find on this device".to_owned(),
+            found: serde_json::to_string(self).unwrap_or_default(),
+        })
     }
 
     /// The way of a convolution with this filter and these channel counts.

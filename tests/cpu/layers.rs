@@ -17,6 +17,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("tiling", &["tensor", "error", "model::config"]),
     ("quality", &["tensor"]),
     ("hub", &["io", "tensor", "error"]),
+    ("tuning", &["gpu", "plan", "kernels", "model", "limits", "tensor", "error"]),
     ("vae", &["io", "gpu", "plan", "kernels", "model", "tiling", "limits", "tensor", "error"]),
     ("lib", &["io", "gpu", "plan", "kernels", "model", "tiling", "quality", "limits", "tensor", "error", "vae"]),
     ("web", &["vae", "gpu", "plan", "io", "tiling", "model::config", "limits", "tensor", "error"]),
