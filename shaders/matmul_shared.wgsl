@@ -3,7 +3,7 @@
 // One workgroup: 64 rows by 64 columns of c, in steps of 16 along k. One invocation: ROWS4 times four rows by COLUMNS4 times four columns.
 // 64 invocations load a, four rows of four columns each, and 64 load b, neighbouring columns together: the same ones where there are no more.
 
-//#parts storage output epilogue
+//#parts storage output product epilogue
 
 const WORKGROUP: u32 = 64u;       // invocations per workgroup: TILE4 / ROWS4 * TILE4 / COLUMNS4
 const ROWS4: u32 = 2u;            // rows of one invocation, in fours
@@ -22,32 +22,6 @@ const ROWS_SIDE: u32 = TILE4 / ROWS4;       // invocations along the rows
 const COLUMNS_SIDE: u32 = TILE4 / COLUMNS4; // invocations along the columns
 const DEPTH4: u32 = 4u;           // step along k, in vec4
 const DEPTH: u32 = 16u;           // step along k
-
-struct Params {
-    m: u32,               // rows of a and c
-    m_stored: u32,        // rows of c written; those from m on are zero
-    n4: u32,              // columns of b and c, in vec4
-    k4: u32,              // columns of a, in vec4; b has 4 * k4 rows
-    a_offset: u32,        // first element of a
-    a_row: u32,           // elements between two rows of a
-    a_column: u32,        // elements between two vec4 columns of a
-    a_batch: u32,         // elements between two batch entries of a
-    b_offset: u32,        // first element of b
-    b_row: u32,           // elements between two rows of b
-    b_block: u32,         // elements between two blocks of TILE columns of b
-    b_batch: u32,         // elements between two batch entries of b
-    c_offset: u32,        // first element of c
-    c_row: u32,           // elements between two rows of c (or of its transpose)
-    c_batch: u32,         // elements between two batch entries of c
-    scale: f32,           // factor of the product, before bias and accumulation
-}
-
-@group(0) @binding(0) var<uniform> params: Params;
-@group(0) @binding(1) var<storage, read> a: array<Stored>;                // [batch, m, k / 4] or [batch, k / 4, m]
-@group(0) @binding(2) var<storage, read> b: array<Stored>;                // [batch, n / TILE, k, TILE / 4] or [batch, k, n / 4]
-@group(0) @binding(3) var<storage, read> bias: array<vec4<f32>>;          // [n / 4]
-@group(0) @binding(4) var<storage, read> row_factors: array<f32>;         // [m]
-@group(0) @binding(5) var<storage, read_write> c: array<Output>;          // [batch, m, n / 4] or [n, m / 4]
 
 var<workgroup> a_tile: array<vec4<f32>, DEPTH * TILE4>;       // [k, row / 4]
 var<workgroup> b_tile: array<vec4<f32>, DEPTH * TILE4>;       // [k, column / 4]

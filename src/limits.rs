@@ -26,6 +26,9 @@ pub struct DeviceLimits {
     pub shader_f16: bool,
     /// Timestamps at the ends of a compute pass (`timestamp-query`).
     pub timestamp_query: bool,
+    /// Whether four neighbouring invocations can swap values: the device was opened with `subgroups`, and none has fewer.
+    #[serde(default)]
+    pub quads: bool,
     /// The kind of machine that runs the shaders.
     pub kind: DeviceKind,
     /// Whether its memory is the host's: what leaves the one stays in the other.
@@ -110,6 +113,7 @@ impl DeviceLimits {
             min_uniform_buffer_offset_alignment: 256,
             shader_f16: false,
             timestamp_query: false,
+            quads: false,
             kind: DeviceKind::Gpu,
             unified_memory: false,
             vendor: Vendor::Other,
@@ -121,6 +125,7 @@ impl DeviceLimits {
         Self {
             shader_f16: self.shader_f16,
             timestamp_query: self.timestamp_query,
+            quads: self.quads,
             kind: self.kind,
             unified_memory: self.unified_memory,
             vendor: self.vendor,

@@ -65,7 +65,7 @@ impl Gpu {
     pub async fn tune(&self, options: &TuneOptions) -> Result<Tuning> {
         let rules = self.adapter().kernels;
         let mut contest = Contest { gpu: self, time: options.time, trials: Vec::new(), bits: Vec::new() };
-        contest.run(&rules.other_tiles(self.limits().kind)).await?;
+        contest.run(&rules.other_tiles(self.limits())).await?;
         if options.bands {
             let best = contest.best();
             contest.run(&best.other_bands(self.limits().kind)).await?;

@@ -179,9 +179,10 @@ pub(super) fn of_device(report: AdapterReport, device: &wgpu::Device, options: &
 fn as_named(report: AdapterReport, device: &wgpu::Device) -> AdapterReport {
     let info = super::browser::adapter_info(device);
     let name = Some(report.name).filter(|name| !name.is_empty()).or(info.name).unwrap_or_else(|| "unnamed".to_owned());
+    let quads = super::browser::has_subgroups(device) && report.subgroup_size[0] >= QUAD;
     let vendor = info.vendor.as_deref().map_or(report.limits.vendor, Vendor::from_name);
     let unified_memory = report.limits.unified_memory || shares_memory(vendor);
-    let limits = DeviceLimits { unified_memory, vendor, ..report.limits };
+    let limits = DeviceLimits { unified_memory, vendor, quads, ..report.limits };
     AdapterReport { name, limits, ..report }
 }
 
@@ -198,6 +199,9 @@ fn as_named(report: AdapterReport, _: &wgpu::Device) -> AdapterReport {
 pub(crate) fn shares_memory(vendor: Vendor) -> bool {
     vendor != Vendor::Nvidia
 }
+
+/// Invocations that can swap values.
+const QUAD: u32 = 4;
 
 fn limits_from(limits: &wgpu::Limits, features: wgpu::Features, info: &wgpu::AdapterInfo) -> DeviceLimits {
     let kind = match info.device_type {
@@ -217,6 +221,7 @@ fn limits_from(limits: &wgpu::Limits, features: wgpu::Features, info: &wgpu::Ada
         min_uniform_buffer_offset_alignment: limits.min_uniform_buffer_offset_alignment,
         shader_f16: features.contains(wgpu::Features::SHADER_F16),
         timestamp_query: features.contains(wgpu::Features::TIMESTAMP_QUERY),
+        quads: features.contains(wgpu::Features::SUBGROUP) && info.subgroup_min_size >= QUAD,
         kind,
         unified_memory: matches!(info.device_type, wgpu::DeviceType::Cpu | wgpu::DeviceType::IntegratedGpu),
         vendor: Vendor::from_id(info.vendor),
@@ -228,11 +233,12 @@ pub(super) fn offered(adapter: &wgpu::Adapter) -> DeviceLimits {
     limits_from(&adapter.limits(), adapter.features(), &adapter.get_info())
 }
 
-/// What a device is asked for: the features that kernels use, and WebGPU's default limits, which are enough for every kernel, with larger buffers and bindings
+/// What a device is asked for: the features that kernels use, of subgroups only on a processor, and WebGPU's default limits, which are enough for every kernel, with larger buffers and bindings
 /// where the adapter has them.
 fn wanted(adapter: &wgpu::Adapter, options: &GpuOptions) -> (wgpu::Features, wgpu::Limits) {
     let mut features = wgpu::Features::SHADER_F16 | wgpu::Features::TIMESTAMP_QUERY;
     features.set(wgpu::Features::SHADER_F16, !options.without_shader_f16);
+    features.set(wgpu::Features::SUBGROUP, adapter.get_info().device_type == wgpu::DeviceType::Cpu);
     let mut limits = wgpu::Limits::default();
     if !options.webgpu_default_limits {
         let offered = adapter.limits();
@@ -294,7 +300,11 @@ pub(super) async fn open(
         memory_hints: wgpu::MemoryHints::MemoryUsage,
         ..Default::default()
     };
-    adapter.request_device(&descriptor).await.map_err(|error| {
+    #[cfg(target_arch = "wasm32")]
+    let request = super::browser::request_device(adapter, &descriptor);
+    #[cfg(not(target_arch = "wasm32"))]
+    let request = adapter.request_device(&descriptor);
+    request.await.map_err(|error| {
         Error::Device(DeviceError::Refused { adapter: report.name.clone(), reason: error.to_string() })
     })
 }

@@ -1,16 +1,16 @@
 //! What only a browser has: devices and buffers that JavaScript made. The one place that knows wgpu's handles behind them.
 //!
-//! wgpu 30 cannot adopt a `GPUDevice`. But it asks the browser for one by `GPUAdapter.prototype.requestDevice`, and takes what that gives.
+//! wgpu 30 cannot adopt a `GPUDevice`, nor ask for one with `subgroups`. But it asks the browser by `GPUAdapter.prototype.requestDevice`, and takes what that gives.
 
 mod bindings;
 mod foreign;
 mod host_bytes;
 mod scopes;
 
-use js_sys::{Array, Function, Object, Promise, Reflect};
+use js_sys::{Array, Function, Object, Promise, Proxy, Reflect};
 use wasm_bindgen::prelude::*;
 
-use self::bindings::{ADAPTER_PROTOTYPE, Device};
+use self::bindings::{ADAPTER_PROTOTYPE, Adapter, Device, DeviceDescriptor};
 pub use self::foreign::ForeignBuffer;
 pub use self::host_bytes::HostBytes;
 pub(super) use self::scopes::{Scopes, on_uncaptured_error};
@@ -18,6 +18,12 @@ pub(super) use self::scopes::{Scopes, on_uncaptured_error};
 use super::Gpu;
 use super::buffers::GpuBuffer;
 use crate::error::{DeviceError, Error, Result};
+
+type Thrown<T> = std::result::Result<T, JsValue>;
+
+const REQUEST_DEVICE: &str = "requestDevice";
+/// The name of a feature.
+const SUBGROUPS: &str = "subgroups";
 
 /// Opens `device`, which the caller made, as wgpu's.
 pub(super) async fn adopt(
@@ -34,7 +40,7 @@ pub(super) async fn adopt(
     let give = Closure::<dyn Fn() -> Promise>::new(move || Promise::resolve(&existing));
     // The browser is asked before this returns; what is awaited is only the answer.
     let ask = || adapter.request_device(descriptor);
-    let request = with_property(&prototype, "requestDevice", give.as_ref(), ask).ok_or_else(|| {
+    let request = with_property(&prototype, REQUEST_DEVICE, give.as_ref(), ask).ok_or_else(|| {
         refused("GPUAdapter.prototype is frozen, and a device can only be taken over through it".to_owned())
     })?;
     let (opened, queue) = request.await.map_err(|error| refused(error.to_string()))?;
@@ -44,6 +50,39 @@ pub(super) async fn adopt(
         return Err(refused("the browser gave another device".to_owned()));
     }
     Ok((opened, queue))
+}
+
+/// Asks for a device, on a processor for one with `subgroups`, if its adapter has them.
+pub(super) fn request_device(
+    adapter: &wgpu::Adapter,
+    descriptor: &wgpu::DeviceDescriptor<'_>,
+) -> impl Future<Output = std::result::Result<(wgpu::Device, wgpu::Queue), wgpu::RequestDeviceError>> {
+    let ask = || adapter.request_device(descriptor);
+    if adapter.get_info().device_type != wgpu::DeviceType::Cpu {
+        return ask();
+    }
+    let with_subgroups = Closure::<dyn Fn(Function, Adapter, Array) -> Thrown<JsValue>>::new(ask_with_subgroups);
+    let own = ADAPTER_PROTOTYPE.with(Option::clone).and_then(|prototype| {
+        let request = Reflect::get(&prototype, &REQUEST_DEVICE.into()).ok()?;
+        let handler = Object::new();
+        Reflect::set(&handler, &"apply".into(), with_subgroups.as_ref()).ok()?;
+        with_property(&prototype, REQUEST_DEVICE, &Proxy::new(&request, &handler), ask)
+    });
+    // Where the prototype is frozen the kernels are those for a device without.
+    own.unwrap_or_else(ask)
+}
+
+/// Calls `request`, which is `requestDevice`, of `adapter`.
+fn ask_with_subgroups(request: Function, adapter: Adapter, arguments: Array) -> Thrown<JsValue> {
+    if adapter.features().has(SUBGROUPS) {
+        arguments.get(0).unchecked_ref::<DeviceDescriptor>().required_features().push(&SUBGROUPS.into());
+    }
+    request.apply(&adapter, &arguments)
+}
+
+/// Whether kernels on `device` may use subgroup operations.
+pub(super) fn has_subgroups(device: &wgpu::Device) -> bool {
+    typed(device).is_some_and(|device| device.features().has(SUBGROUPS))
 }
 
 /// What a browser tells of an adapter. wgpu passes on a description only, which browsers leave empty.

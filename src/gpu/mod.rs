@@ -283,6 +283,10 @@ mod tests {
                 assert_eq!(found.min_uniform_buffer_offset_alignment, device.min_uniform_buffer_offset_alignment);
                 assert_eq!(found.shader_f16, features.contains(wgpu::Features::SHADER_F16));
                 assert_eq!(found.timestamp_query, features.contains(wgpu::Features::TIMESTAMP_QUERY));
+                assert_eq!(
+                    found.quads,
+                    features.contains(wgpu::Features::SUBGROUP) && gpu.adapter().subgroup_size[0] >= 4
+                );
                 assert!(!(without_shader_f16 && found.shader_f16));
                 assert_eq!(gpu.adapter().limits, *found, "what is reported of the adapter");
             }

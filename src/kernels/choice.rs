@@ -10,11 +10,18 @@ use crate::model::graph::{Border, Window};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MatmulTile {
-    /// `matmul`: each invocation for itself. Best on CPU drivers, which have no faster memory to share.
+    /// `matmul`: each invocation for itself. For CPU drivers, which have no faster memory to share.
     Register {
         /// Rows per invocation, a multiple of 4.
         rows: u32,
         /// vec4 columns per invocation.
+        columns4: u32,
+    },
+    /// `matmul_quad`: four invocations load for each other. Best on CPU drivers that can.
+    Quad {
+        /// Rows per invocation, a multiple of 4.
+        rows: u32,
+        /// vec4 columns per invocation, a multiple of 4.
         columns4: u32,
     },
     /// `matmul_shared`: 64 by 64 for each workgroup.
@@ -33,6 +40,7 @@ impl std::fmt::Display for MatmulTile {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Register { rows, columns4 } => write!(f, "register {rows}x{}", columns4 * 4),
+            Self::Quad { rows, columns4 } => write!(f, "quad {rows}x{}", columns4 * 4),
             Self::Shared { rows4, columns4 } => {
                 write!(f, "shared {SHARED_TILE}x{SHARED_TILE} by {}x{}", rows4 * 4, columns4 * 4)
             }
@@ -44,7 +52,7 @@ impl MatmulTile {
     /// vec4 columns that one workgroup computes: the width of a block of transformed filters.
     pub fn columns4(self) -> u32 {
         match self {
-            Self::Register { columns4, .. } => columns4,
+            Self::Register { columns4, .. } | Self::Quad { columns4, .. } => columns4,
             Self::Shared { .. } => SHARED_TILE / 4,
         }
     }
@@ -105,13 +113,16 @@ impl Choice {
     /// and what fits their caches.
     pub fn for_device(limits: &DeviceLimits) -> Self {
         match limits.kind {
-            DeviceKind::Cpu => Self {
-                winograd_tile: MatmulTile::Register { rows: 8, columns4: 4 },
-                transforms: Transforms::Runs,
-                matmul_tile: MatmulTile::Register { rows: 8, columns4: 4 },
-                direct_tile: DirectTile { pixels: 8, columns4: 1 },
-                winograd_scratch_bytes: 16 << 20,
-            },
+            DeviceKind::Cpu => {
+                let tile = Self::tiles(limits)[0];
+                Self {
+                    winograd_tile: tile,
+                    transforms: Transforms::Runs,
+                    matmul_tile: tile,
+                    direct_tile: DirectTile { pixels: 8, columns4: 1 },
+                    winograd_scratch_bytes: 16 << 20,
+                }
+            }
             DeviceKind::Gpu => {
                 let tile = gpu_tile(limits.vendor);
                 Self {
@@ -130,13 +141,17 @@ impl Choice {
         Self { winograd_tile: tile, matmul_tile: tile, ..self }
     }
 
-    /// The tiles of products among which measuring decides, on devices of this kind. The blocks of weights are as wide for all of them.
-    pub(crate) fn tiles(kind: DeviceKind) -> &'static [MatmulTile] {
-        match kind {
-            DeviceKind::Cpu => {
-                &[MatmulTile::Register { rows: 8, columns4: 4 }, MatmulTile::Register { rows: 4, columns4: 4 }]
-            }
-            DeviceKind::Gpu => &[
+    /// The tiles of products among which measuring decides, on devices like this. The blocks of weights are as wide for all of them.
+    pub(crate) fn tiles(limits: &DeviceLimits) -> &'static [MatmulTile] {
+        const CPU_TILES: &[MatmulTile] = &[
+            MatmulTile::Quad { rows: 8, columns4: 4 },
+            MatmulTile::Register { rows: 8, columns4: 4 },
+            MatmulTile::Register { rows: 4, columns4: 4 },
+        ];
+        match (limits.kind, limits.quads) {
+            (DeviceKind::Cpu, true) => CPU_TILES,
+            (DeviceKind::Cpu, false) => &CPU_TILES[1..],
+            (DeviceKind::Gpu, _) => &[
                 MatmulTile::Shared { rows4: 2, columns4: 2 },
                 MatmulTile::Shared { rows4: 1, columns4: 2 },
                 MatmulTile::Shared { rows4: 1, columns4: 1 },
@@ -152,9 +167,9 @@ impl Choice {
         }
     }
 
-    /// The tiles that measuring may take instead, on devices of this kind. All lay weights out alike.
-    pub(crate) fn other_tiles(self, kind: DeviceKind) -> Vec<Self> {
-        let tiles = Self::tiles(kind).iter().filter(|tile| **tile != self.winograd_tile);
+    /// The tiles that measuring may take instead, on devices like this. All lay weights out alike.
+    pub(crate) fn other_tiles(self, limits: &DeviceLimits) -> Vec<Self> {
+        let tiles = Self::tiles(limits).iter().filter(|tile| **tile != self.winograd_tile);
         tiles.map(|&tile| self.with_tile(tile)).collect()
     }
 
@@ -172,7 +187,7 @@ impl Choice {
         let rules = Self::for_device(limits);
         let tile = self.winograd_tile;
         let possible = Self { winograd_scratch_bytes: self.winograd_scratch_bytes, ..rules.with_tile(tile) };
-        let known_tile = tile == rules.winograd_tile || Self::tiles(limits.kind).contains(&tile);
+        let known_tile = tile == rules.winograd_tile || Self::tiles(limits).contains(&tile);
         let known_band = self.winograd_scratch_bytes == rules.winograd_scratch_bytes
             || Self::bands(limits.kind).contains(&self.winograd_scratch_bytes);
         if known_tile && known_band && *self == possible {

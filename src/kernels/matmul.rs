@@ -1,4 +1,4 @@
-//! Batched matrix product with an epilogue. Shaders: `matmul.wgsl`, `matmul_shared.wgsl`.
+//! Batched matrix product with an epilogue. Shaders: `matmul.wgsl`, `matmul_quad.wgsl`, `matmul_shared.wgsl`.
 
 use crate::kernels::choice::{MatmulTile, SHARED_TILE};
 use crate::kernels::{Access, Interface, Launch, Value, Variant, WORKGROUP, params};
@@ -53,8 +53,14 @@ const BINDINGS: &[(&str, Access)] = &[
 /// Invocations of `matmul` whose rows lie side by side, so that what they load together does: as many as the CPU drivers with the widest vectors have in one.
 const LANES: u32 = 8;
 
+/// Invocations of a workgroup of `matmul_quad`, which all stay to the end: as few as do not waste much of a small matrix.
+pub const QUAD_WORKGROUP: u32 = 8;
+
 /// `matmul`: a register tile for each invocation.
 pub const REGISTER: Interface = Interface { file: "matmul", bindings: BINDINGS, params: MATMUL_PARAMS };
+
+/// `matmul_quad`: a register tile for each invocation, of which four load for each other.
+pub const QUAD: Interface = Interface { file: "matmul_quad", bindings: BINDINGS, params: MATMUL_PARAMS };
 
 /// `matmul_shared`: a tile in workgroup memory.
 pub const SHARED: Interface = Interface { file: "matmul_shared", bindings: BINDINGS, params: MATMUL_PARAMS };
@@ -120,6 +126,15 @@ impl Matmul {
                     ("K_STEPS", Value::U32(if k4.is_multiple_of(2) { 2 } else { 1 })),
                 ]);
                 (REGISTER.file, WORKGROUP * rows)
+            }
+            MatmulTile::Quad { rows, columns4 } => {
+                values.extend([
+                    ("WORKGROUP", Value::U32(QUAD_WORKGROUP)),
+                    ("TILE_M", Value::U32(rows)),
+                    ("TILE_N", Value::U32(columns4)),
+                    ("LANES", Value::U32(if transposed { 1 } else { LANES })),
+                ]);
+                (QUAD.file, QUAD_WORKGROUP * rows)
             }
             MatmulTile::Shared { rows4, columns4 } => {
                 let invocations = (SHARED_TILE / 4 / rows4) * (SHARED_TILE / 4 / columns4);

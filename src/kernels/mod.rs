@@ -56,6 +56,7 @@ pub const INTERFACES: &[Interface] = &[
     edges::IMAGE_CHECK,
     frames::COPY,
     matmul::REGISTER,
+    matmul::QUAD,
     matmul::SHARED,
     pixel_norm::INTERFACE,
     unfold::INTERFACE,

@@ -2,7 +2,8 @@
 //!
 //! Four operations, in this order: the parts that the file names are appended (`//#parts a b`; a part that has a `_packed`
 //! twin is replaced by it where its alias is `vec2<u32>`), the right-hand side of each named module-scope `const` or `alias`
-//! is replaced, loops marked `//#unroll` are written out, and `enable f16;` is put first where an alias became `vec4<f16>`.
+//! is replaced, loops marked `//#unroll` are written out, and what the text uses is enabled: `f16` where an alias became
+//! `vec4<f16>`, and, in browsers, `subgroups` where quads swap.
 //! There is no preprocessor and no other directive.
 
 use std::fmt::Write as _;
@@ -20,6 +21,7 @@ const FILES: &[(&str, &str)] = &[
     ("image_check", include_str!("../../shaders/image_check.wgsl")),
     ("image_out", include_str!("../../shaders/image_out.wgsl")),
     ("matmul", include_str!("../../shaders/matmul.wgsl")),
+    ("matmul_quad", include_str!("../../shaders/matmul_quad.wgsl")),
     ("matmul_shared", include_str!("../../shaders/matmul_shared.wgsl")),
     ("pixel_norm_apply", include_str!("../../shaders/pixel_norm_apply.wgsl")),
     ("planes_in", include_str!("../../shaders/planes_in.wgsl")),
@@ -35,6 +37,7 @@ const FILES: &[(&str, &str)] = &[
     ("parts/moments", include_str!("../../shaders/parts/moments.wgsl")),
     ("parts/output", include_str!("../../shaders/parts/output.wgsl")),
     ("parts/output_packed", include_str!("../../shaders/parts/output_packed.wgsl")),
+    ("parts/product", include_str!("../../shaders/parts/product.wgsl")),
     ("parts/relu", include_str!("../../shaders/parts/relu.wgsl")),
     ("parts/storage", include_str!("../../shaders/parts/storage.wgsl")),
     ("parts/storage_packed", include_str!("../../shaders/parts/storage_packed.wgsl")),
@@ -121,6 +124,10 @@ pub fn specialize(variant: &Variant) -> Result<String, String> {
     text = unroll(&text).map_err(|problem| format!("shaders/{}.wgsl: {problem}", variant.file))?;
     if variant.values.iter().any(|(_, value)| HALVES.contains(value)) {
         text.insert_str(0, "enable f16;\n");
+    }
+    // Natively naga goes by what the device was opened with, and does not know the directive.
+    if cfg!(target_arch = "wasm32") && text.contains("quadSwap") {
+        text.insert_str(0, "enable subgroups;\n");
     }
     Ok(text)
 }

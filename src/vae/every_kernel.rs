@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use crate::error::Result;
 use crate::gpu::Gpu;
-use crate::kernels::Variant;
 use crate::kernels::choice::{Choice, MatmulTile};
+use crate::kernels::{Variant, matmul};
 use crate::limits::{DeviceKind, DeviceLimits, Vendor};
 use crate::model::blocks::Part;
 use crate::model::config::{AutoencoderConfig, FAMILIES, Kl, Network};
@@ -35,7 +35,8 @@ pub fn every_variant(storage: Storage) -> Result<BTreeSet<Variant>> {
     for vendor in TILES {
         variants.append(&mut variants_for(DeviceKind::Gpu, vendor, storage)?);
     }
-    for &tile in Choice::tiles(DeviceKind::Cpu) {
+    let processor = DeviceLimits { kind: DeviceKind::Cpu, quads: true, ..DeviceLimits::webgpu_default() };
+    for &tile in Choice::tiles(&processor) {
         variants.append(&mut variants_with(DeviceKind::Cpu, Vendor::Other, storage, Some(tile))?);
     }
     Ok(variants)
@@ -97,13 +98,14 @@ fn graphs(config: &AutoencoderConfig, latents: Size, output: Output) -> Vec<Grap
     graphs
 }
 
-/// Compiles [`every_variant`] on `gpu`. Returns the name of the file of each.
+/// Compiles [`every_variant`] on `gpu`, without those that want quads where it has none. Returns the name of the file of each.
 ///
 /// # Errors
 /// [`crate::Error::Device`] for the first that the device refuses.
 #[doc(hidden)]
 pub async fn compile_all(gpu: &Gpu, storage: Storage) -> Result<Vec<&'static str>> {
-    let variants = Vec::from_iter(every_variant(storage)?);
+    let mut variants = Vec::from_iter(every_variant(storage)?);
+    variants.retain(|variant| gpu.limits().quads || variant.file != matmul::QUAD.file);
     gpu.compile(&variants).await?;
     Ok(variants.iter().map(|variant| variant.file).collect())
 }

@@ -155,11 +155,12 @@ fn any_limits() -> impl Strategy<Value = DeviceLimits> {
         |limits, _, number| limits.min_uniform_buffer_offset_alignment = number,
     ];
     let change = (select(changes), any_bytes(), any_number());
-    (prop::collection::vec(change, 0..=2), any::<[bool; 4]>(), any_vendor()).prop_map(
-        |(changes, [shader_f16, timestamps, cpu, unified], vendor)| {
+    (prop::collection::vec(change, 0..=2), any::<[bool; 5]>(), any_vendor()).prop_map(
+        |(changes, [shader_f16, timestamps, cpu, unified, quads], vendor)| {
             let mut limits = DeviceLimits {
                 shader_f16,
                 timestamp_query: timestamps,
+                quads,
                 kind: if cpu { DeviceKind::Cpu } else { DeviceKind::Gpu },
                 unified_memory: unified,
                 vendor,

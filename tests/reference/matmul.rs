@@ -1,8 +1,8 @@
-//! c = epilogue(a b), entry by entry of the batch. Twin of `matmul` and of `matmul_shared`, which differ in tiles alone.
+//! c = epilogue(a b), entry by entry of the batch. Twin of `matmul`, `matmul_quad` and `matmul_shared`, which differ in tiles alone.
 
 use wgvae::kernels::WORKGROUP;
 use wgvae::kernels::choice::SHARED_TILE;
-use wgvae::kernels::matmul::MatmulParams;
+use wgvae::kernels::matmul::{MatmulParams, QUAD_WORKGROUP};
 
 use super::{Call, at, round};
 
@@ -12,6 +12,7 @@ pub(super) fn run(call: &mut Call<'_>) {
     // Rows and vec4 columns of one workgroup.
     let (group_m, tile_n) = match call.variant.file {
         "matmul_shared" => (SHARED_TILE, SHARED_TILE / 4),
+        "matmul_quad" => (QUAD_WORKGROUP * call.variant.number("TILE_M"), call.variant.number("TILE_N")),
         _ => (WORKGROUP * call.variant.number("TILE_M"), call.variant.number("TILE_N")),
     };
     let [groups_m, groups_n, batch] = call.workgroups;

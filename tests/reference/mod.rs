@@ -49,7 +49,7 @@ pub(crate) fn run(call: &mut Call<'_>) {
         "planes_in" => planes_in::run(call),
         "planes_out" => planes_out::run(call),
         "unfold" => unfold::run(call),
-        "matmul" | "matmul_shared" => matmul::run(call),
+        "matmul" | "matmul_quad" | "matmul_shared" => matmul::run(call),
         "winograd_in" | "winograd_in_pairs" => winograd_in::run(call),
         "winograd_out" | "winograd_out_pairs" => winograd_out::run(call),
         "winograd_weights" => winograd_weights::run(call),

@@ -139,6 +139,8 @@ function limitsOf(limits) {
     ...Object.fromEntries(own),
     shader_f16: features.has('shader-f16'),
     timestamp_query: features.has('timestamp-query'),
+    // What a device is asked for on a processor alone.
+    quads: Boolean(info.isFallbackAdapter) && features.has('subgroups') && info.subgroupMinSize >= 4,
     vendor: info.vendor,
     kind: info.isFallbackAdapter ? 'cpu' : 'gpu',
   };

@@ -62,12 +62,16 @@ fn small_limits(input: &mut Unstructured<'_>) -> Result<DeviceLimits> {
     let mut bytes =
         || -> Result<Bytes> { Ok(Bytes((1 << input.int_in_range(15..=27)?) / 4 * input.int_in_range(4..=7)?)) };
     let (binding, buffer) = (bytes()?, bytes()?);
+    let min_uniform_buffer_offset_alignment = *input.choose(&[64, 256])?;
+    let (shader_f16, timestamp_query) = (input.arbitrary()?, input.arbitrary()?);
     Ok(DeviceLimits {
         max_storage_buffer_binding_size: binding,
         max_buffer_size: buffer,
-        min_uniform_buffer_offset_alignment: *input.choose(&[64, 256])?,
-        shader_f16: input.arbitrary()?,
-        timestamp_query: input.arbitrary()?,
+        min_uniform_buffer_offset_alignment,
+        shader_f16,
+        timestamp_query,
+        // Of one bit with the other, so that the corpus keeps its meaning.
+        quads: timestamp_query,
         kind: if input.arbitrary()? { DeviceKind::Cpu } else { DeviceKind::Gpu },
         ..DeviceLimits::webgpu_default()
     })
@@ -231,6 +235,7 @@ impl Anything {
             timestamp_query: self.flags[4],
             kind: if self.flags[5] { DeviceKind::Cpu } else { DeviceKind::Gpu },
             unified_memory: self.flags[6],
+            quads: self.flags[6],
             vendor: VENDORS.get(usize::from(self.parking / 3)).copied().unwrap_or_default(),
         }
     }

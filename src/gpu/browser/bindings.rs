@@ -18,6 +18,9 @@ extern "C" {
     pub(super) fn adapter_info(this: &Device) -> Option<AdapterInfo>;
 
     #[wasm_bindgen(method, getter)]
+    pub(super) fn features(this: &Device) -> Features;
+
+    #[wasm_bindgen(method, getter)]
     pub(super) fn queue(this: &Device) -> Queue;
 
     #[wasm_bindgen(method, setter)]
@@ -34,6 +37,22 @@ extern "C" {
 
     #[wasm_bindgen(method)]
     pub(super) fn destroy(this: &Device);
+
+    pub(super) type Adapter;
+
+    #[wasm_bindgen(method, getter)]
+    pub(super) fn features(this: &Adapter) -> Features;
+
+    pub(super) type Features;
+
+    #[wasm_bindgen(method)]
+    pub(super) fn has(this: &Features, name: &str) -> bool;
+
+    pub(super) type DeviceDescriptor;
+
+    /// wgpu always sets it.
+    #[wasm_bindgen(method, getter, js_name = requiredFeatures)]
+    pub(super) fn required_features(this: &DeviceDescriptor) -> Array;
 
     pub(super) type AdapterInfo;
 
