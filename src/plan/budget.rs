@@ -17,10 +17,10 @@ use crate::plan::fused::{Fused, Stage};
 use crate::plan::node::Node;
 use crate::plan::nodes::nodes;
 use crate::plan::partition::ROW_STEP;
-use crate::plan::residence::{self, Residence};
-use crate::plan::schedule::Keep;
+use crate::plan::residence::{self, Residence, Start};
+use crate::plan::schedule::Schedule;
 use crate::plan::spill::{self, May};
-use crate::plan::{Plan, PlanOptions, Weights, lower, pace};
+use crate::plan::{BufferUse, Plan, PlanOptions, Step, Weights, lower, pace};
 use crate::tensor::Bytes;
 
 /// Chunks larger than this part of a budget leave too little choice, and smaller than that too many steps.
@@ -42,13 +42,13 @@ pub(super) fn within(
     const NEXT: usize = 2;
     let ladder = ladder(whole);
     let below = || ladder.iter().copied().filter(|step| *step < budget);
-    let mut search = Search { fused, limits, options, allowance: Allowance::new(whole) };
+    let mut search = Search { fused, limits, options, allowance: Allowance::new(whole), failed: Vec::new() };
     let found = search.fastest(whole, budget);
     if let Some(plan) = found.or_else(|| below().take(NEXT).find_map(|step| search.finest(step))) {
         return Ok(plan);
     }
     // With an allowance of its own, so that it does not depend on what was asked for.
-    let mut search = Search { fused, limits, options, allowance: Allowance::new(whole) };
+    search.allowance = Allowance::new(whole);
     match search.smallest(&ladder) {
         Some(smallest) if smallest.memory.peak() <= budget => {
             let mut between = below().skip(NEXT).filter(|step| *step >= smallest.memory.peak());
@@ -78,6 +78,8 @@ struct Search<'a> {
     limits: &'a DeviceLimits,
     options: &'a PlanOptions,
     allowance: Allowance,
+    /// Budgets for which [`Self::finest`] found none, though it might have gone on, and how many looks that took.
+    failed: Vec<(Bytes, u64)>,
 }
 
 impl Search<'_> {
@@ -94,9 +96,8 @@ impl Search<'_> {
             if tried_after > 1 || best.as_ref().is_some_and(near) {
                 break;
             }
-            if let Some(plan) = self.fit(&cut, budget)
-                && best.as_ref().is_none_or(|best| plan.predicted_seconds() < best.predicted_seconds())
-            {
+            let most = best.as_ref().map_or(f64::INFINITY, Plan::predicted_seconds);
+            if let Some(plan) = self.fit(&cut, budget, most) {
                 best = Some(plan);
             }
         }
@@ -120,12 +121,22 @@ impl Search<'_> {
 
     /// The plan for `budget` with the smallest chunks that has one.
     fn finest(&mut self, budget: Bytes) -> Option<Plan> {
+        if let Some((_, looks)) = self.failed.iter().find(|(failed, _)| *failed == budget) {
+            // As if it were done again, so that what follows is the same.
+            self.allowance.count_looks(*looks);
+            return None;
+        }
+        let before = self.allowance.0;
         let finest = cuts(self.fused, self.limits, self.options, budget).into_iter().rev().take(2);
-        finest.into_iter().find_map(|cut| self.fit(&cut, budget))
+        let found = finest.into_iter().find_map(|cut| self.fit(&cut, budget, f64::INFINITY));
+        if found.is_none() && self.allowance.0 > 0 {
+            self.failed.push((budget, before - self.allowance.0));
+        }
+        found
     }
 
-    /// The plan of one cut that keeps `budget`, if there is one.
-    fn fit(&mut self, cut: &PlanOptions, budget: Bytes) -> Option<Plan> {
+    /// The plan of one cut that keeps `budget` and should take less than `most` seconds, if there is one.
+    fn fit(&mut self, cut: &PlanOptions, budget: Bytes, most: f64) -> Option<Plan> {
         const TRIES: usize = 5;
         let nodes = &nodes(self.fused, self.limits, cut).ok()?;
         // Parameters, staging, and what slots lose: the first plan says how much it is.
@@ -135,22 +146,34 @@ impl Search<'_> {
         }
         // What the schedule may take. Less than `room`, where something that must stay would exceed that.
         let mut scheduled = room;
+        let least = least_room(nodes, cut);
+        let mut before = None;
+        let mut whole = None;
         for _ in 0..TRIES {
-            if scheduled < least_room(nodes, cut) {
+            if scheduled < least {
                 return None;
             }
-            let residence = self.cheapest(nodes, cut, scheduled)?;
-            let lowered = self.lower(nodes, &residence, cut)?;
-            let Some(plan) = spilled(lowered, cut, room) else {
-                scheduled -= scheduled / 32;
-                continue;
-            };
-            let plan = plan.placed(self.limits, cut);
-            self.allowance.count_places(&plan);
-            let peak = plan.memory.peak();
-            if peak <= budget {
-                return plan.check(self.limits).is_ok().then_some(plan);
+            if whole.is_none() {
+                whole = Start::whole(nodes, cut, &mut self.allowance);
             }
+            let residence = self.cheapest(nodes, cut, whole.as_ref()?, scheduled)?;
+            let mut lowered = self.lower(nodes, residence.schedule, cut, before.take())?;
+            if !lowered.spill(cut, room) {
+                scheduled -= scheduled / 32;
+                before = Some(lowered);
+                continue;
+            }
+            // Less room makes nothing faster.
+            if lowered.plan.predicted_seconds() >= most {
+                return None;
+            }
+            lowered.plan.place(self.limits, cut);
+            self.allowance.count_places(&lowered.plan);
+            let peak = lowered.plan.memory.peak();
+            if peak <= budget {
+                return lowered.plan.check(self.limits).is_ok().then_some(lowered.plan);
+            }
+            before = Some(lowered);
             let excess = peak.0 - budget.0;
             room = room.checked_sub(excess + excess / 8)?;
             scheduled = scheduled.min(room);
@@ -158,37 +181,64 @@ impl Search<'_> {
         None
     }
 
-    /// The schedule that promises to be fastest with `room` bytes; where parking is allowed, one that takes more may be.
-    fn cheapest(&mut self, nodes: &[Node], cut: &PlanOptions, room: u64) -> Option<Residence> {
-        let whole = Keep::whole(nodes);
-        let mut within = |room| residence::within(nodes, whole.clone(), cut, room, &mut self.allowance);
+    /// The schedule that promises to be fastest with `room` bytes, of those that begin with `all`, which keeps everything; where parking is allowed, one that takes
+    /// more may be.
+    fn cheapest(&mut self, nodes: &[Node], cut: &PlanOptions, all: &Start, room: u64) -> Option<Residence> {
+        let mut within = |room| residence::within(nodes, all, cut, room, &mut self.allowance);
         let own = within(room);
         if !cut.parking {
             return own;
         }
         let more = [room + room / 2, room * 3].map(within);
-        let all = Residence::new(nodes, &whole, cut, &mut self.allowance);
         let seconds = |residence: &Residence| {
             // What exceeds the room in a pass goes to the host and comes back.
             let moved = residence.excess(room) * 2;
             let steps = residence.schedule.tasks.len() * STEPS_PER_TASK;
             pace::seconds(self.limits.kind, residence.schedule.macs, steps, Bytes(moved))
         };
-        let ways = own.into_iter().chain(more.into_iter().flatten()).chain(all);
+        let ways = own.into_iter().chain(more.into_iter().flatten()).chain([all.residence.clone()]);
         ways.min_by(|left, right| seconds(left).total_cmp(&seconds(right)))
     }
 
-    fn lower(&mut self, nodes: &[Node], residence: &Residence, cut: &PlanOptions) -> Option<Plan> {
-        let lowered = lower::lower(self.fused, nodes, &residence.schedule, self.limits, cut);
+    /// The lowered plan of `schedule`: that of the try `before`, which had a little more room, where nothing else is kept.
+    fn lower(
+        &mut self,
+        nodes: &[Node],
+        schedule: Schedule,
+        cut: &PlanOptions,
+        before: Option<Lowered>,
+    ) -> Option<Lowered> {
+        if let Some(before) = before.filter(|before| before.schedule == schedule) {
+            self.allowance.count_steps(before.steps.len());
+            return Some(before);
+        }
+        let lowered = lower::lower(self.fused, nodes, &schedule, self.limits, cut);
         self.allowance.count_steps(lowered.as_ref().map_or(bounds::MOST_STEPS, |plan| plan.steps.len()));
-        lowered.ok()
+        let mut plan = lowered.ok()?;
+        let (steps, buffers) = (std::mem::take(&mut plan.steps), std::mem::take(&mut plan.buffers));
+        Some(Lowered { schedule, steps, buffers, plan })
     }
 }
 
-/// `plan` with everything on the host that has to be there to keep `room` bytes. `None` if that is not enough.
-fn spilled(plan: Plan, cut: &PlanOptions, room: u64) -> Option<Plan> {
-    let may = May { park: cut.parking, weights: cut.weights };
-    if may.park || may.weights == Weights::Host { spill::spill(plan, Bytes(room), may) } else { Some(plan) }
+/// What was lowered of a schedule, and the plan that it becomes.
+struct Lowered {
+    schedule: Schedule,
+    steps: Vec<Step>,
+    buffers: Vec<BufferUse>,
+    plan: Plan,
+}
+
+impl Lowered {
+    /// Makes the plan, with everything on the host that has to be there to keep `room` bytes. False if that is not enough.
+    fn spill(&mut self, cut: &PlanOptions, room: u64) -> bool {
+        let may = May { park: cut.parking, weights: cut.weights };
+        if may.park || may.weights == Weights::Host {
+            return spill::spill(&mut self.plan, &self.steps, &self.buffers, Bytes(room), may).is_some();
+        }
+        self.plan.steps.clone_from(&self.steps);
+        self.plan.buffers.clone_from(&self.buffers);
+        true
+    }
 }
 
 /// Ways to cut: ever smaller chunks, with as much scratch. None smaller than the fewest rows of the widest tensor, so that all chunks are of about one
@@ -254,8 +304,13 @@ mod tests {
         let whole = Plan::of(&fused, &limits, &options).expect("without a budget");
         let budget = Bytes(whole.memory.peak().0 / 3 * 2);
         let found = |allowance| {
-            let mut search =
-                Search { fused: &fused, limits: &limits, options: &options, allowance: Allowance(allowance) };
+            let mut search = Search {
+                fused: &fused,
+                limits: &limits,
+                options: &options,
+                allowance: Allowance(allowance),
+                failed: Vec::new(),
+            };
             let plan = search.fastest(&whole, budget);
             assert!(plan.as_ref().is_none_or(|plan| plan.memory.peak() <= budget), "beyond {budget}");
             (plan.is_some(), allowance - search.allowance.0)

@@ -1,5 +1,7 @@
 //! Fills in the first and last step that uses each buffer. Decides nothing.
 
+use arrayvec::ArrayVec;
+
 use crate::plan::{Action, BufferId, Plan, Resource};
 
 /// Sets `live` of every buffer.
@@ -21,7 +23,7 @@ pub fn liveness(plan: &mut Plan) {
 }
 
 /// The buffers that an action reads or writes.
-pub fn used(action: &Action) -> Vec<BufferId> {
+pub fn used(action: &Action) -> ArrayVec<BufferId, 8> {
     match action {
         Action::Dispatch { bindings, .. } => bindings
             .iter()
@@ -30,11 +32,11 @@ pub fn used(action: &Action) -> Vec<BufferId> {
                 Resource::Weight(_) | Resource::Unused => None,
             })
             .collect(),
-        Action::Copy { from, to, .. } => vec![from.0, to.0],
+        Action::Copy { from, to, .. } => [from.0, to.0].into_iter().collect(),
         Action::Fetch { to: buffer, .. }
         | Action::Park { from: buffer, .. }
         | Action::Recall { to: buffer, .. }
         | Action::Keep { from: buffer, .. }
-        | Action::Output { from: buffer, .. } => vec![*buffer],
+        | Action::Output { from: buffer, .. } => [*buffer].into_iter().collect(),
     }
 }

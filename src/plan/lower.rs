@@ -22,7 +22,7 @@ pub(super) fn lower(
     options: &PlanOptions,
 ) -> Result<Plan> {
     let kept = last_reads(fused, nodes, schedule);
-    let mut lowering = Lowering::new(fused, nodes, limits, options);
+    let mut lowering = Lowering::new(fused, nodes, schedule.tasks.len(), limits, options);
     for pass in &schedule.passes {
         lowering.begin_pass(&schedule.stages(pass, nodes.len()));
         for index in pass.tasks.clone() {

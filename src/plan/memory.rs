@@ -113,10 +113,13 @@ impl Lane {
 
 /// For each buffer, those that must not be in its slot: one command writes the one and uses the other.
 fn apart(plan: &Plan) -> Vec<Vec<usize>> {
+    // Bands of one chunk repeat themselves: what was added lately, by its remainder.
+    const RECENT: usize = 64;
+    let mut recent = [(0, 0); RECENT];
     let mut apart = vec![Vec::new(); plan.buffers.len()];
     let mut add = |written: usize, other: usize| {
-        // Bands of one chunk repeat themselves.
-        if written != other && apart[other].last() != Some(&written) {
+        let pair = (written, other);
+        if written != other && std::mem::replace(&mut recent[(written * 7 + other) % RECENT], pair) != pair {
             apart[other].push(written);
             apart[written].push(other);
         }

@@ -46,8 +46,8 @@ use serde::Serialize;
 pub use self::facts::{PlanFacts, RunFacts, StageFacts};
 pub use self::options::{ChannelOrder, HostStates, Output, PlanOptions, Weights};
 pub use self::parts::{
-    Action, BufferId, BufferUse, Home, HostSource, InputRows, Memory, ParkedId, Planes, Resource, SlotId, StateId,
-    StatePart, StateUse, Step, WeightId, WeightKey, WeightUse,
+    Action, Bindings, BufferId, BufferUse, Home, HostSource, InputRows, Memory, ParkedId, Planes, Resource, SlotId,
+    StateId, StatePart, StateUse, Step, WeightId, WeightKey, WeightUse,
 };
 
 use crate::error::{Error, Result};
@@ -145,7 +145,9 @@ impl Plan {
         let nodes = nodes::nodes(fused, limits, options)?;
         let keep = Keep::whole(&nodes);
         let schedule = Schedule::new(&nodes, &keep, bounds::MOST_LOOKS).ok_or_else(bounds::too_many_steps)?;
-        Ok(lower::lower(fused, &nodes, &schedule, limits, options)?.placed(limits, options))
+        let mut plan = lower::lower(fused, &nodes, &schedule, limits, options)?;
+        plan.place(limits, options);
+        Ok(plan)
     }
 
     /// The same where one pass makes nearly everything: of each tensor a few chunks exist at once, and the smaller they are, the less memory that takes and
@@ -198,10 +200,9 @@ impl Plan {
     }
 
     /// The last two passes.
-    pub(super) fn placed(mut self, limits: &DeviceLimits, options: &PlanOptions) -> Self {
-        liveness::liveness(&mut self);
-        memory::assign(&mut self, options.profile && limits.timestamp_query, options.other_weights);
-        self
+    pub(super) fn place(&mut self, limits: &DeviceLimits, options: &PlanOptions) {
+        liveness::liveness(self);
+        memory::assign(self, options.profile && limits.timestamp_query, options.other_weights);
     }
 
     /// Tables of norms that outlive a run, which are on the device.

@@ -2,7 +2,8 @@
 
 use std::ops::Range;
 
-use serde::Serialize;
+use arrayvec::ArrayVec;
+use serde::{Serialize, Serializer};
 
 use crate::kernels::weights::Layout;
 use crate::limits::DeviceLimits;
@@ -187,6 +188,13 @@ pub enum HostSource {
     Input(InputRows),
 }
 
+/// What a launch binds, in the step itself: a plan has up to a million of them. WebGPU lets a kernel have eight storage buffers by default.
+pub type Bindings = ArrayVec<Resource, 8>;
+
+fn as_list<S: Serializer>(bindings: &Bindings, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+    bindings.as_slice().serialize(serializer)
+}
+
 /// What a step does.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -200,7 +208,8 @@ pub enum Action {
         /// Where its `Params` lie in [`super::Plan::params`].
         params: Range<usize>,
         /// Bindings 1, 2, and so on.
-        bindings: Vec<Resource>,
+        #[serde(serialize_with = "as_list")]
+        bindings: Bindings,
     },
     /// Copies bytes between two buffers.
     Copy {

@@ -2,14 +2,15 @@
 //!
 //! Starts with a schedule that computes nothing twice. As long as a pass takes too much, one stage that is live at its fullest moment keeps
 //! fewer chunks: the stage that costs the fewest multiply-adds for each byte by which all passes together come closer to what they may take. A schedule is
-//! cheap to make (microseconds for each hundred chunks), so every choice is tried out, not estimated.
+//! cheap to make (microseconds for each hundred chunks, and the passes before the stage's own are made already), so every choice is tried out, not estimated.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use crate::kernels::group_norm::NORM_VEC4_BYTES;
 use crate::plan::bounds::Allowance;
 use crate::plan::node::{Node, pass_scratch};
-use crate::plan::schedule::{Keep, Schedule};
+use crate::plan::schedule::{Keep, Schedule, Traced};
 use crate::plan::{PlanOptions, Weights};
 
 /// A schedule and what it takes.
@@ -19,21 +20,19 @@ pub struct Residence {
     pub schedule: Schedule,
     /// Bytes that each pass takes at most: chunks, scratch, and the weights where they come and go.
     pub taken: Vec<u64>,
+    /// Of those, what is not chunks.
+    beside: Vec<u64>,
 }
 
 impl Residence {
-    /// The residence of `keep`. `None` if nothing may be scheduled any more.
-    pub fn new(nodes: &[Node], keep: &Keep, options: &PlanOptions, allowance: &mut Allowance) -> Option<Self> {
-        let most = allowance.most_looks();
-        let schedule = Schedule::new(nodes, keep, most);
-        allowance.count_looks(schedule.as_ref().map_or(most, |schedule| schedule.looks));
-        let schedule = schedule?;
-        let peaks = schedule.peaks();
-        let taken = schedule.passes.iter().zip(peaks);
-        let taken =
-            taken.map(|(pass, chunks)| chunks + beside(nodes, &schedule.stages(pass, nodes.len()), pass.goal, options));
-        let taken = taken.collect();
-        Some(Self { schedule, taken })
+    /// What `schedule` takes. Its first passes are those of another, which take `beside`.
+    fn new(nodes: &[Node], schedule: Schedule, mut beside: Vec<u64>, options: &PlanOptions) -> Self {
+        let rest = &schedule.passes[beside.len()..];
+        beside.extend(
+            rest.iter().map(|pass| beside_chunks(nodes, &schedule.stages(pass, nodes.len()), pass.goal, options)),
+        );
+        let taken = schedule.peaks().into_iter().zip(&beside).map(|(chunks, beside)| chunks + beside).collect();
+        Self { schedule, taken, beside }
     }
 
     /// By how much all passes together exceed `room`.
@@ -42,8 +41,52 @@ impl Residence {
     }
 }
 
+/// A residence, and how far others that keep less are the same.
+#[derive(Debug, Clone)]
+pub struct Start {
+    keep: Keep,
+    traced: Traced,
+    /// What it takes.
+    pub residence: Residence,
+}
+
+impl Start {
+    /// With all that saves computing anything twice. `None` if nothing may be scheduled any more.
+    pub fn whole(nodes: &[Node], options: &PlanOptions, allowance: &mut Allowance) -> Option<Self> {
+        let (keep, most) = (Keep::whole(nodes), allowance.most_looks());
+        let traced = Traced::new(nodes, &keep, most);
+        allowance.count_looks(traced.as_ref().map_or(most, |traced| traced.schedule.looks));
+        let traced = traced?;
+        let residence = Residence::new(nodes, traced.schedule.clone(), Vec::new(), options);
+        Some(Self { keep, traced, residence })
+    }
+
+    /// That of `keep`, which is less from stage `first` on.
+    fn keeping(
+        &self,
+        nodes: &[Node],
+        keep: &Keep,
+        first: usize,
+        options: &PlanOptions,
+        allowance: &mut Allowance,
+    ) -> Option<Residence> {
+        let most = allowance.most_looks();
+        let found = self.traced.keeping(nodes, keep, first, most);
+        allowance.count_looks(found.as_ref().map_or(most, |(schedule, _)| schedule.looks));
+        let (schedule, same) = found?;
+        Some(Residence::new(nodes, schedule, self.residence.beside[..same].to_vec(), options))
+    }
+
+    /// Goes on from `residence`, which is that of `keep`.
+    fn moved(&self, nodes: &[Node], keep: Keep, residence: Residence) -> Option<Self> {
+        let first = (0..nodes.len()).find(|stage| keep.0[*stage] != self.keep.0[*stage])?;
+        let traced = self.traced.traced(nodes, &keep, first, residence.schedule.looks)?;
+        Some(Self { keep, traced, residence })
+    }
+}
+
 /// What a pass over `stages` takes beside chunks.
-fn beside(nodes: &[Node], stages: &[usize], goal: usize, options: &PlanOptions) -> u64 {
+fn beside_chunks(nodes: &[Node], stages: &[usize], goal: usize, options: &PlanOptions) -> u64 {
     let (sizes, own_filters) = pass_scratch(nodes, stages, options);
     let sum = |of: fn(&Node) -> u64| stages.iter().map(|stage| of(&nodes[*stage])).sum::<u64>();
     let filters = if own_filters { sum(|node| node.scratch.filters) } else { sizes.filters };
@@ -56,31 +99,35 @@ fn beside(nodes: &[Node], stages: &[usize], goal: usize, options: &PlanOptions) 
     sizes.without_filters() + filters + weights + norms + nodes[goal].moments
 }
 
-/// The cheapest residence that was found whose passes take at most `room` bytes each, starting with `keep`. `None` when there seems to be none, or the
-/// search has done what it may.
+/// The cheapest residence that was found whose passes take at most `room` bytes each, starting with `whole`. `None` when there seems to be none, or the search
+/// has done what it may.
 pub fn within(
     nodes: &[Node],
-    mut keep: Keep,
+    whole: &Start,
     options: &PlanOptions,
     room: u64,
     allowance: &mut Allowance,
 ) -> Option<Residence> {
-    let mut best = Residence::new(nodes, &keep, options, allowance)?;
-    while best.excess(room) > 0 {
-        let worst = (0..best.taken.len()).max_by_key(|pass| (best.taken[*pass], std::cmp::Reverse(*pass)))?;
-        let excess = best.taken[worst] - room;
+    let mut start = Cow::Borrowed(whole);
+    while start.residence.excess(room) > 0 {
+        let taken = &start.residence.taken;
+        let worst = (0..taken.len()).max_by_key(|pass| (taken[*pass], std::cmp::Reverse(*pass)))?;
+        let excess = taken[worst] - room;
         let mut cheapest: Option<(f64, Keep, Residence)> = None;
-        for stage in candidates(nodes, &keep, &best.schedule, worst) {
-            let tried = drop_chunks(nodes, options, room, &keep, &best, (stage, excess), allowance);
+        for stage in candidates(nodes, &start.keep, &start.residence.schedule, worst) {
+            let tried = drop_chunks(nodes, options, room, &start, (stage, excess), allowance);
             let Some((score, tried, residence)) = tried else { continue };
             if cheapest.as_ref().is_none_or(|(least, ..)| score < *least) {
                 cheapest = Some((score, tried, residence));
             }
         }
         let (_, fewer, residence) = cheapest?;
-        (keep, best) = (fewer, residence);
+        start = Cow::Owned(start.moved(nodes, fewer, residence)?);
     }
-    Some(best)
+    Some(match start {
+        Cow::Borrowed(whole) => whole.residence.clone(),
+        Cow::Owned(start) => start.residence,
+    })
 }
 
 /// Lets `stage` keep as many chunks fewer as it takes to come closer to `room`: first as many as fill `excess`, then ever more, because what is computed
@@ -89,27 +136,29 @@ fn drop_chunks(
     nodes: &[Node],
     options: &PlanOptions,
     room: u64,
-    keep: &Keep,
-    best: &Residence,
+    start: &Start,
     (stage, excess): (usize, u64),
     allowance: &mut Allowance,
 ) -> Option<(f64, Keep, Residence)> {
+    let (keep, best) = (&start.keep, &start.residence);
     let chunk = nodes[stage].row_bytes * u64::from(nodes[stage].partition.rows);
     let mut fewer = usize::try_from(excess.div_ceil(chunk)).unwrap_or(usize::MAX);
     let before = best.excess(room);
     // A step that hardly helps leads nowhere, however cheap.
     let helps = |residence: &Residence| residence.excess(room) + excess / 8 < before;
+    let own = root(nodes, stage);
     loop {
         let left = keep.0[stage].saturating_sub(fewer);
         let mut alone = keep.clone();
         alone.0[stage] = left;
         let mut chain = keep.clone();
-        for other in (0..nodes.len()).filter(|other| root(nodes, *other) == root(nodes, stage)) {
+        for other in (0..nodes.len()).filter(|other| root(nodes, *other) == own) {
             chain.0[other] = chain.0[other].min(left);
         }
         let chain = (chain != alone).then_some(chain);
-        let ways = std::iter::once(alone).chain(chain);
-        let tried = ways.filter_map(|keep| Some((Residence::new(nodes, &keep, options, allowance)?, keep)));
+        let ways = std::iter::once((alone, stage)).chain(chain.map(|chain| (chain, own)));
+        let tried =
+            ways.filter_map(|(keep, first)| Some((start.keeping(nodes, &keep, first, options, allowance)?, keep)));
         let scored = tried.filter(|(residence, _)| helps(residence)).map(|(residence, keep)| {
             #[expect(clippy::cast_precision_loss, reason = "a score")]
             let score =

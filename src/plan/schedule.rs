@@ -17,6 +17,9 @@
 //!
 //! Not done here: sizes of chunks ([`crate::plan::partition`]), how many to keep (`residence`, `budget`), launches (`lower`).
 
+use std::ops::Range;
+use std::rc::Rc;
+
 use crate::plan::node::Node;
 
 /// How many of each stage's first chunks are kept for later passes.
@@ -90,7 +93,7 @@ pub struct Pass {
     /// The stage it is for.
     pub goal: usize,
     /// By index into [`Schedule::tasks`].
-    pub tasks: std::ops::Range<usize>,
+    pub tasks: Range<usize>,
 }
 
 /// A piece of memory that holds one chunk, or one after the other several that replace each other.
@@ -125,19 +128,7 @@ impl Schedule {
     /// Schedules `nodes`, which are in an order in which they could run one after the other. The last one is the goal of all. `None` if that takes
     /// more than `most` looks.
     pub fn new(nodes: &[Node], keep: &Keep, most: u64) -> Option<Self> {
-        let present: Vec<Vec<_>> = nodes.iter().map(|node| vec![None; node.partition.count()]).collect();
-        let chunks = present.iter().map(Vec::len).sum();
-        let (tasks, places) = (Vec::with_capacity(chunks), Vec::with_capacity(chunks));
-        let schedule = Self { tasks, passes: Vec::new(), places, macs: 0, looks: 0 };
-        let mut building = Building { nodes, most, present, schedule };
-        for (goal, node) in nodes.iter().enumerate() {
-            let all = node.barrier || goal + 1 == nodes.len();
-            let chunks = if all { node.partition.count() } else { keep.0[goal] };
-            if chunks > 0 {
-                building.pass(goal, chunks, keep);
-            }
-        }
-        (!building.is_full()).then_some(building.schedule)
+        Building::new(nodes, most).run(keep, 0)
     }
 
     /// The stages that `pass` computes chunks of, of `count` altogether, in their order.
@@ -191,34 +182,157 @@ impl Schedule {
     }
 }
 
+/// A schedule, and where it stood at the end of each pass: others that keep less of what a late pass computes begin in the same way.
+#[derive(Debug, Clone)]
+pub struct Traced {
+    /// The schedule.
+    pub schedule: Schedule,
+    ends: Vec<Rc<PassEnd>>,
+}
+
+/// Where a schedule stands when all tasks of a pass are done, and nothing of it is forgotten yet.
+#[derive(Debug, Clone)]
+struct PassEnd {
+    places: usize,
+    macs: u64,
+    looks: u64,
+    /// What can be read: where it stands in the table, the place's number, and what is known of it.
+    present: Vec<(usize, u32, Place)>,
+}
+
+impl Traced {
+    /// As [`Schedule::new`].
+    pub fn new(nodes: &[Node], keep: &Keep, most: u64) -> Option<Self> {
+        Building::new(nodes, most).traced(keep, 0, Vec::new())
+    }
+
+    /// The schedule of `keep`, which differs from what this one keeps from stage `first` on, and how many passes begin both.
+    pub fn keeping(&self, nodes: &[Node], keep: &Keep, first: usize, most: u64) -> Option<(Schedule, usize)> {
+        let same = self.same_passes(nodes, first);
+        Some((self.resumed(nodes, keep, same, most).run(keep, same)?, same))
+    }
+
+    /// The same, traced.
+    pub fn traced(&self, nodes: &[Node], keep: &Keep, first: usize, most: u64) -> Option<Self> {
+        let same = self.same_passes(nodes, first);
+        self.resumed(nodes, keep, same, most).traced(keep, same, self.ends[..same].to_vec())
+    }
+
+    /// How many passes do not depend on how much is kept of stages from `first` on: those of the stages before, and its own if that computes all of it in any case.
+    fn same_passes(&self, nodes: &[Node], first: usize) -> usize {
+        let is_same = |pass: &Pass| pass.goal < first || pass.goal == first && is_whole(nodes, first);
+        self.schedule.passes.partition_point(is_same)
+    }
+
+    /// Where a schedule of `keep` stands that begins with the first `same` passes of this one.
+    fn resumed<'a>(&self, nodes: &'a [Node], keep: &Keep, same: usize, most: u64) -> Building<'a> {
+        let mut building = Building::new(nodes, most);
+        if let Some(index) = same.checked_sub(1) {
+            let (begun, end, passes) = (&mut building.schedule, &self.ends[index], &self.schedule.passes[..same]);
+            begun.passes.extend_from_slice(passes);
+            begun.tasks.extend_from_slice(&self.schedule.tasks[..passes[index].tasks.end]);
+            begun.places.extend_from_slice(&self.schedule.places[..end.places]);
+            (begun.macs, begun.looks) = (end.macs, end.looks);
+            for (at, number, place) in &end.present {
+                building.present[*at] = *number;
+                begun.places[*number as usize] = *place;
+            }
+            building.forget(passes[index].tasks.clone(), keep);
+        }
+        building
+    }
+}
+
+/// Whether all of `stage` is computed in a pass of its own, whatever is kept.
+fn is_whole(nodes: &[Node], stage: usize) -> bool {
+    nodes[stage].barrier || stage + 1 == nodes.len()
+}
+
+/// In the table of places: a chunk that is not there.
+const ABSENT: u32 = u32::MAX;
+
 struct Building<'a> {
     nodes: &'a [Node],
     /// Looks after which nothing more is scheduled.
     most: u64,
-    /// The place of each chunk of each stage, while it can be read.
-    present: Vec<Vec<Option<usize>>>,
+    /// Where the chunks of each stage begin in `present`.
+    firsts: Vec<usize>,
+    /// The place of each chunk of each stage, while it can be read. One table: most of planning is to look things up here.
+    present: Vec<u32>,
     schedule: Schedule,
 }
 
-impl Building<'_> {
+impl<'a> Building<'a> {
+    /// Nothing done yet.
+    fn new(nodes: &'a [Node], most: u64) -> Self {
+        let mut chunks = 0;
+        let first = |node: &Node| {
+            chunks += node.partition.count();
+            chunks - node.partition.count()
+        };
+        let firsts = nodes.iter().map(first).collect();
+        let (tasks, places) = (Vec::with_capacity(chunks), Vec::with_capacity(chunks));
+        let schedule = Schedule { tasks, passes: Vec::new(), places, macs: 0, looks: 0 };
+        Self { nodes, most, firsts, present: vec![ABSENT; chunks], schedule }
+    }
+
     fn is_full(&self) -> bool {
         self.schedule.looks > self.most
     }
 
-    fn pass(&mut self, goal: usize, chunks: usize, keep: &Keep) {
+    /// All passes but the first `done`. `None` if that takes too many looks.
+    fn run(mut self, keep: &Keep, done: usize) -> Option<Schedule> {
+        self.passes(keep, done, |_| ());
+        (!self.is_full()).then_some(self.schedule)
+    }
+
+    /// The same, noting where it stands at the end of each; `ends` are those of the first.
+    fn traced(mut self, keep: &Keep, done: usize, mut ends: Vec<Rc<PassEnd>>) -> Option<Traced> {
+        self.passes(keep, done, |building| ends.push(Rc::new(building.end())));
+        (!self.is_full()).then_some(Traced { schedule: self.schedule, ends })
+    }
+
+    fn passes(&mut self, keep: &Keep, done: usize, mut at_end: impl FnMut(&Self)) {
+        let next = done.checked_sub(1).map_or(0, |last| self.schedule.passes[last].goal + 1);
+        for goal in next..self.nodes.len() {
+            let chunks = if is_whole(self.nodes, goal) { self.nodes[goal].partition.count() } else { keep.0[goal] };
+            if chunks > 0 {
+                let tasks = self.pass(goal, chunks);
+                at_end(self);
+                self.forget(tasks, keep);
+            }
+        }
+    }
+
+    /// Computes the first `chunks` chunks of `goal`.
+    fn pass(&mut self, goal: usize, chunks: usize) -> Range<usize> {
         let start = self.schedule.tasks.len();
         for chunk in 0..chunks {
-            if self.present[goal][chunk].is_none() {
+            if self.present[self.firsts[goal] + chunk] == ABSENT {
                 self.demand(goal, chunk);
             }
         }
-        for task in &self.schedule.tasks[start..] {
+        let tasks = start..self.schedule.tasks.len();
+        self.schedule.passes.push(Pass { goal, tasks: tasks.clone() });
+        tasks
+    }
+
+    /// Forgets what `tasks` computed and is not kept.
+    fn forget(&mut self, tasks: Range<usize>, keep: &Keep) {
+        for task in &self.schedule.tasks[tasks] {
             if task.chunk >= keep.0[task.stage] {
-                self.present[task.stage][task.chunk] = None;
+                self.present[self.firsts[task.stage] + task.chunk] = ABSENT;
             }
         }
-        let tasks = start..self.schedule.tasks.len();
-        self.schedule.passes.push(Pass { goal, tasks });
+    }
+
+    /// Where it stands.
+    fn end(&self) -> PassEnd {
+        let Schedule { places, macs, looks, .. } = &self.schedule;
+        let there = |(at, number): (usize, &u32)| Some((at, *number, *places.get(*number as usize)?));
+        let mut present = Vec::with_capacity(self.present.len());
+        present.extend(self.present.iter().enumerate().filter_map(there));
+        PassEnd { places: places.len(), macs: *macs, looks: *looks, present }
     }
 
     /// Computes chunk `chunk` of `stage`, and first what it reads and is not there.
@@ -230,37 +344,43 @@ impl Building<'_> {
         let node = &nodes[stage];
         self.schedule.looks += 1;
         for read in &node.reads {
-            self.schedule.looks += read.spans[chunk].len() as u64;
-            for chunk in read.spans[chunk].clone() {
-                if self.present[read.stage][chunk].is_none() {
+            let (first, span) = (self.firsts[read.stage], read.spans[chunk].clone());
+            self.schedule.looks += span.len() as u64;
+            for chunk in span {
+                if self.present[first + chunk] == ABSENT {
                     self.demand(read.stage, chunk);
                 }
             }
         }
-        if let Some(replaced) = node.replaces
-            && self.present[replaced][chunk].is_none()
+        let replaced = node.replaces.map(|replaced| self.firsts[replaced] + chunk);
+        if let (Some(replaced), Some(at)) = (node.replaces, replaced)
+            && self.present[at] == ABSENT
         {
             self.demand(replaced, chunk);
         }
         let (task, rows) = (self.schedule.tasks.len(), u64::from(node.partition.chunk(chunk).count()));
+        let places = &mut self.schedule.places;
         for read in &node.reads {
-            for place in self.present[read.stage][read.spans[chunk].clone()].iter().flatten() {
-                self.schedule.places[*place].last = task;
+            let (first, span) = (self.firsts[read.stage], &read.spans[chunk]);
+            for place in &self.present[first + span.start..first + span.end] {
+                // Absent only where nothing more is scheduled.
+                if let Some(place) = places.get_mut(*place as usize) {
+                    place.last = task;
+                }
             }
         }
-        let place = match node.replaces.and_then(|replaced| self.present[replaced][chunk].take()) {
+        let taken = replaced.map_or(ABSENT, |at| std::mem::replace(&mut self.present[at], ABSENT));
+        let place = match places.get_mut(taken as usize) {
             Some(place) => {
-                let taken = &mut self.schedule.places[place];
-                (taken.last, taken.stage) = (task, stage);
-                place
+                (place.last, place.stage) = (task, stage);
+                taken
             }
             None => {
-                let bytes = rows * node.row_bytes;
-                self.schedule.places.push(Place { bytes, born: task, last: task, stage });
-                self.schedule.places.len() - 1
+                places.push(Place { bytes: rows * node.row_bytes, born: task, last: task, stage });
+                u32::try_from(places.len() - 1).unwrap_or(ABSENT)
             }
         };
-        self.present[stage][chunk] = Some(place);
+        self.present[self.firsts[stage] + chunk] = place;
         self.schedule.tasks.push(Task { stage, chunk });
         self.schedule.macs = self.schedule.macs.saturating_add(rows * node.row_macs);
     }

@@ -7,7 +7,7 @@
 //!
 //! Never computes anything again, never changes a chunk; see [`crate::plan::residence`] and [`crate::plan::partition`].
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BinaryHeap};
 
 use crate::kernels::{Access, interface};
 use crate::plan::{Action, BufferId, BufferUse, HostSource, ParkedId, Plan, Resource, SlotId, Step, Weights};
@@ -25,17 +25,16 @@ pub struct May {
     pub weights: Weights,
 }
 
-/// Rewrites a lowered plan so that at no step more than `room` bytes of its buffers, and of its weights where those come from the host, exist.
-/// `None` when something that must stay needs more.
-pub fn spill(mut plan: Plan, room: Bytes, may: May) -> Option<Plan> {
-    let steps = std::mem::take(&mut plan.steps);
-    let mut spilling = Spilling::new(plan, &steps, room, may);
-    for (index, step) in steps.into_iter().enumerate() {
+/// Gives `plan` the lowered `steps` on `buffers`, rewritten so that at no step more than `room` bytes of its buffers, and of its weights where those come from the
+/// host, exist. `None` when something that must stay needs more: `plan` has some of them then, and may be given others.
+pub fn spill(plan: &mut Plan, steps: &[Step], buffers: &[BufferUse], room: Bytes, may: May) -> Option<()> {
+    let mut spilling = Spilling::new(plan, steps, buffers, room, may);
+    for (index, step) in steps.iter().enumerate() {
         spilling.make_resident(index, step.stage)?;
-        spilling.move_step(step);
+        spilling.move_step(step.clone());
         spilling.release(index);
     }
-    Some(spilling.spilled)
+    Some(())
 }
 
 #[derive(Debug, Clone, Default)]
@@ -52,27 +51,33 @@ struct Place {
     next: Option<usize>,
 }
 
-struct Spilling {
+/// Keys of each item, on average, of which all but one are no longer its own: with more they are thrown away.
+const MOST_KEYS: usize = 8;
+
+/// Where an item stands among what can be evicted: next use, whether evicting it costs nothing, bytes, which.
+type Key = (usize, bool, Bytes, Item);
+
+struct Spilling<'a> {
     /// The buffers of the plan before: the first items. Weights follow.
-    buffers: Vec<BufferUse>,
+    buffers: &'a [BufferUse],
     room: u64,
     may: May,
     resident: u64,
     items: Vec<Place>,
     uses: Uses,
-    /// What can be evicted, the best last: next use, whether that costs nothing, bytes, which.
-    evictable: BTreeSet<(usize, bool, Bytes, Item)>,
+    /// What can be evicted, the best first. Items that have been used or evicted since they were put here stand here still, by keys that are no longer theirs: few
+    /// uses are followed by an eviction, and taking each out would be most of the work.
+    evictable: BinaryHeap<Key>,
     /// Host memory whose content nobody wants any more, by size.
     unused: BTreeMap<Bytes, Vec<ParkedId>>,
-    spilled: Plan,
+    spilled: &'a mut Plan,
 }
 
-impl Spilling {
-    /// Begins to rewrite `steps` of `plan`, which has none any more.
-    fn new(mut plan: Plan, steps: &[Step], room: Bytes, may: May) -> Self {
-        let uses = Uses::new(&plan, steps, may.weights);
+impl<'a> Spilling<'a> {
+    /// Begins to rewrite `steps` for `plan`.
+    fn new(plan: &'a mut Plan, steps: &[Step], buffers: &'a [BufferUse], room: Bytes, may: May) -> Self {
+        let uses = Uses::new(plan, steps, buffers.len(), may.weights);
         let aligned = |bytes: Bytes| Place { bytes: bytes.align_up(super::memory::ALIGNMENT), ..Place::default() };
-        let buffers = std::mem::take(&mut plan.buffers);
         let activations = buffers.iter().map(|buffer| aligned(buffer.bytes));
         let weights = plan.weights.iter().enumerate();
         let weights =
@@ -83,6 +88,9 @@ impl Spilling {
                 items[*item].next = Some(step);
             }
         }
+        plan.steps.clear();
+        plan.buffers.clear();
+        plan.parked.clear();
         plan.steps.reserve(steps.len());
         plan.buffers.reserve(buffers.len());
         Self {
@@ -92,7 +100,7 @@ impl Spilling {
             resident: 0,
             items,
             uses,
-            evictable: BTreeSet::new(),
+            evictable: BinaryHeap::new(),
             unused: BTreeMap::new(),
             spilled: plan,
         }
@@ -100,18 +108,12 @@ impl Spilling {
 
     /// Gives everything that step `index`, which is of `stage`, uses a buffer, and its content where it has one.
     fn make_resident(&mut self, index: usize, stage: usize) -> Option<()> {
-        let used = self.uses.range(index);
-        for at in used.clone() {
-            if let Some(key) = self.key(self.uses.items[at].0) {
-                self.evictable.remove(&key);
-            }
-        }
-        for at in used {
+        for at in self.uses.range(index) {
             let (item, writes) = self.uses.items[at];
             if self.items[item].current.is_none() {
                 let bytes = self.items[item].bytes.0;
                 while self.resident + bytes > self.room {
-                    self.evict(stage)?;
+                    self.evict(index, stage)?;
                 }
                 self.allocate(item, stage);
             }
@@ -121,7 +123,7 @@ impl Spilling {
     }
 
     /// Where `item` stands among what can be evicted. `None` if it cannot.
-    fn key(&self, item: Item) -> Option<(usize, bool, Bytes, Item)> {
+    fn key(&self, item: Item) -> Option<Key> {
         let place = &self.items[item];
         let next = place.next?;
         let may = place.current.is_some() && (self.may.park || !place.dirty);
@@ -147,9 +149,15 @@ impl Spilling {
     }
 
     /// Frees the buffer that is needed again last; of those needed again at the same step, one that costs nothing to evict, then the largest.
-    /// `None` when everything that could leave is needed now.
-    fn evict(&mut self, stage: usize) -> Option<()> {
-        let (.., victim) = self.evictable.pop_last()?;
+    /// `None` when everything that could leave is needed now, at step `index`.
+    fn evict(&mut self, index: usize, stage: usize) -> Option<()> {
+        let victim = loop {
+            let key = self.evictable.pop()?;
+            let (next, .., item) = key;
+            if next > index && self.key(item) == Some(key) {
+                break item;
+            }
+        };
         let place = &mut self.items[victim];
         let buffer = place.current.take()?;
         if place.dirty {
@@ -205,6 +213,11 @@ impl Spilling {
             }
             self.evictable.extend(self.key(item));
         }
+        if self.evictable.len() > self.items.len() * MOST_KEYS {
+            let mut evictable = std::mem::take(&mut self.evictable);
+            evictable.retain(|key| self.key(key.3) == Some(*key));
+            self.evictable = evictable;
+        }
     }
 }
 
@@ -218,18 +231,18 @@ struct Uses {
 }
 
 impl Uses {
-    /// Those of `steps` of `plan`. Weights count where they come from the host.
-    fn new(plan: &Plan, steps: &[Step], weights: Weights) -> Self {
+    /// Those of `steps` of `plan`, on so many buffers. Weights count where they come from the host.
+    fn new(plan: &Plan, steps: &[Step], buffers: usize, weights: Weights) -> Self {
         let (items, ends) = (Vec::with_capacity(steps.len() * 4), Vec::with_capacity(steps.len()));
         let mut uses = Self { items, next: Vec::new(), ends };
         let declared: Vec<_> = plan.variants.iter().map(|variant| interface(variant.file).bindings).collect();
         for step in steps {
             let start = uses.items.len();
-            uses.add(plan.buffers.len(), &declared, &step.action, weights);
+            uses.add(buffers, &declared, &step.action, weights);
             uses.tidy(start);
             uses.ends.push(uses.items.len());
         }
-        uses.link(plan.buffers.len() + plan.weights.len());
+        uses.link(buffers + plan.weights.len());
         uses
     }
 

@@ -109,8 +109,12 @@ fn plan_of_one(gpu: &Gpu, problem: &Problem, bindings: Vec<Resource>, weights: u
     };
     // What the result holds before.
     let before = InputRows { input: 0, rows: (0, 1) };
-    let action =
-        Action::Dispatch { variant: 0, workgroups: problem.launch.workgroups, params: 0..params.len(), bindings };
+    let action = Action::Dispatch {
+        variant: 0,
+        workgroups: problem.launch.workgroups,
+        params: 0..params.len(),
+        bindings: bindings.into_iter().collect(),
+    };
     Plan {
         inputs: vec![Planes { size, channels: 1, frames: 1 }],
         result: Planes { size, channels: 1, frames: 1 },

@@ -3,6 +3,7 @@
 
 mod browser;
 mod command;
+mod gpu_day;
 mod install;
 mod isa;
 mod manual;
@@ -75,6 +76,12 @@ enum Task {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<OsString>,
     },
+    /// Measures everything about the GPU that is here, in under 25 minutes: benches/results/gpu-day-*.json and .md.
+    GpuDay {
+        /// Passed on: `--only decodes,bands`, `--limit SECONDS` for each part, `--quick`, `--out FOLDER`.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<OsString>,
+    },
     /// Builds dist/ and compares with onnxruntime-web in a browser.
     BenchBrowser {
         /// Passed on to benches/browser/run.mjs.
@@ -104,6 +111,7 @@ fn run(task: Task) -> Result<()> {
         Task::TestBrowser { names } => steps::test_browser(&names),
         Task::TestPython { plain } => steps::test_python(plain),
         Task::Isa { arguments } => isa::run(&arguments),
+        Task::GpuDay { arguments } => gpu_day::run(&arguments),
         Task::BenchBrowser { arguments } => browser::bench(&arguments),
     }
 }

@@ -10,7 +10,7 @@ use crate::install::{ensure_adapter, ensure_component};
 use crate::mesa::{Mesa, Suite};
 use crate::paths::wgvae;
 use crate::times::Times;
-use crate::{browser, isa, python, wasm, web};
+use crate::{browser, gpu_day, isa, python, wasm, web};
 
 /// Tests of devices that also run on the system's own CPU driver where most run on a newer one, as do all of the command line: each kernel alone, and small decodes in both precisions.
 const ON_ANY_DRIVER: [&str; 3] = ["kernels::", "pictures_are_within_one_level", "a_stream_beyond_half_precision"];
@@ -51,6 +51,7 @@ pub(crate) fn test(full: bool) -> Result<()> {
         run(selected("test").arg("--doc"))
     })?;
     times.step("tests on a device", || test_devices(full))?;
+    times.step("a GPU's day, in short", gpu_day::test)?;
     if full {
         times.step("machine code", isa::test)?;
     }

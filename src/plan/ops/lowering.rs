@@ -1,8 +1,9 @@
 //! A plan in the making: stored tensors and their chunks, buffers, weights, parameters, steps.
 
 use std::collections::BTreeMap;
+use std::hash::BuildHasher;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use crate::kernels::choice::Choice;
 use crate::kernels::weights::Layout;
@@ -58,8 +59,10 @@ pub(in crate::plan) struct Lowering<'a> {
     pub(super) states: BTreeMap<String, StateId>,
     weights: BTreeMap<WeightKey, WeightId>,
     variants: FxHashMap<Variant, usize>,
-    /// Where parameters lie that some launch has already.
-    params: FxHashMap<Vec<u8>, usize>,
+    /// The last few of them that were launched.
+    recent: [usize; 4],
+    /// Where parameters lie that some launch has already, by their hash. Of two with one hash, the last.
+    params: FxHashMap<u64, usize>,
     /// The stage whose launches are made.
     pub(super) stage: usize,
     pub(super) pass: Pass,
@@ -67,13 +70,21 @@ pub(in crate::plan) struct Lowering<'a> {
 }
 
 impl<'a> Lowering<'a> {
+    /// Of so many tasks.
     pub(in crate::plan) fn new(
         fused: &'a Fused,
         nodes: &'a [Node],
+        tasks: usize,
         limits: &'a DeviceLimits,
         options: &'a PlanOptions,
     ) -> Self {
+        // Bands and scratch memory, about: tables that grow are copied again and again.
+        const STEPS_PER_TASK: usize = 16;
         let choice = options.choice(limits);
+        let steps = (tasks * STEPS_PER_TASK).min(bounds::MOST_STEPS);
+        let names = fused.stages.iter().map(|stage| stage.name().to_owned()).collect();
+        let mut plan = Plan::empty(names, limits, options);
+        plan.steps.reserve(steps);
         let producers: BTreeMap<TensorId, usize> =
             fused.stages.iter().enumerate().filter_map(|(index, stage)| Some((stage.output()?, index))).collect();
         let stored = fused.stages.iter().zip(nodes).map(|(stage, node)| Stored {
@@ -95,10 +106,11 @@ impl<'a> Lowering<'a> {
             states: BTreeMap::new(),
             weights: BTreeMap::new(),
             variants: FxHashMap::default(),
+            recent: [usize::MAX; 4],
             params: FxHashMap::default(),
             stage: 0,
             pass: Pass::default(),
-            plan: Plan::empty(fused.stages.iter().map(|stage| stage.name().to_owned()).collect(), limits, options),
+            plan,
         }
     }
 
@@ -232,25 +244,45 @@ impl<'a> Lowering<'a> {
             return;
         }
         let variant = self.variant(launch.variant);
+        let start = self.params(&launch.params);
         let length = launch.params.len();
-        // Blocks of attention above all repeat themselves: equal parameters are kept once.
-        let start = *self.params.entry(launch.params).or_insert_with_key(|params| {
-            let start = self.plan.params.len();
-            self.plan.params.extend_from_slice(params);
-            let alignment = self.limits.min_uniform_buffer_offset_alignment as usize;
-            self.plan.params.resize((start + params.len()).next_multiple_of(alignment), 0);
-            start
-        });
         let action = Action::Dispatch {
             variant,
             workgroups: launch.workgroups,
             params: start..start + length,
-            bindings: bindings.to_vec(),
+            bindings: bindings.iter().copied().collect(),
         };
         self.step(action, launch.macs);
     }
 
+    /// Where `params` lie. Blocks of attention above all repeat themselves: equal parameters are kept once.
+    fn params(&mut self, params: &[u8]) -> usize {
+        let hash = FxBuildHasher.hash_one(params);
+        let known = self.params.get(&hash).filter(|start| self.plan.params[**start..].starts_with(params));
+        if let Some(start) = known {
+            return *start;
+        }
+        let start = self.plan.params.len();
+        self.params.insert(hash, start);
+        self.plan.params.extend_from_slice(params);
+        let alignment = self.limits.min_uniform_buffer_offset_alignment as usize;
+        self.plan.params.resize((start + params.len()).next_multiple_of(alignment), 0);
+        start
+    }
+
     fn variant(&mut self, variant: Variant) -> usize {
+        // Bands take turns of a few: comparing is cheaper than hashing.
+        let recent = self.recent.iter().position(|index| self.plan.variants.get(*index) == Some(&variant));
+        if let Some(at) = recent {
+            return self.recent[at];
+        }
+        let index = self.numbered(variant);
+        self.recent.rotate_right(1);
+        self.recent[0] = index;
+        index
+    }
+
+    fn numbered(&mut self, variant: Variant) -> usize {
         *self.variants.entry(variant).or_insert_with_key(|variant| {
             self.plan.variants.push(variant.clone());
             self.plan.variants.len() - 1

@@ -1,0 +1,364 @@
+//! All that is to be measured on the day a GPU is at hand: `cargo xtask gpu-day`, or this program and `wgvae` carried to where the GPU is. Needs no network and no repository.
+//!
+//! Each part is a process of its own with a limit of time, and what it has measured is written after each measurement: neither a driver that hangs nor a machine that goes away loses
+//! what was there. One JSON file, named by adapter and driver, and a summary of it in Markdown.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use clap::{Parser, ValueEnum};
+use pollster::block_on;
+use serde_json::{Map, Value, json};
+use wgvae::kernels::choice::{Choice, MatmulTile};
+use wgvae::model::networks::decoder;
+use wgvae::plan::PlanOptions;
+use wgvae::{Family, Gpu, GpuOptions, Output, Size, Storage, TuneOptions};
+
+#[path = "support/layers.rs"]
+mod layers;
+#[path = "support/summary.rs"]
+mod summary;
+mod support;
+
+use self::layers::LAYERS;
+use self::support::Bench;
+
+type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
+
+/// Bands that are tried, in MiB of each of the two intermediates.
+const BANDS: [u64; 7] = [4, 8, 16, 24, 32, 48, 64];
+/// One of each kind: with norms and attention over the image, without either, and with norms of pixels.
+const FAMILIES: [&str; 3] = ["sd15", "taesd", "wan21"];
+/// Times that each is run, after a first run in which drivers compile. Where it is only to be seen that all runs: that first one alone.
+const TURNS: usize = 5;
+
+#[derive(Parser)]
+#[command(about = "Measures everything about the best adapter of this machine, in under 25 minutes.")]
+struct Arguments {
+    /// Folder for the JSON file and the summary.
+    #[arg(long, default_value = ".")]
+    out: PathBuf,
+    /// Only these parts.
+    #[arg(long, value_enum, value_delimiter = ',')]
+    only: Vec<Part>,
+    /// Seconds after which a part measures nothing more. It is ended half a minute later.
+    #[arg(long, default_value_t = 240)]
+    limit: u64,
+    /// Small images, few turns: to see that all of it runs.
+    #[arg(long)]
+    quick: bool,
+    /// The `wgvae` command. Without: beside this program, or one folder above.
+    #[arg(long)]
+    wgvae: Option<PathBuf>,
+    /// Measure this part, here, into this file.
+    #[arg(long, hide = true, requires = "file")]
+    part: Option<Part>,
+    #[arg(long, hide = true)]
+    file: Option<PathBuf>,
+}
+
+/// What is measured, in this order: what says whether the rest is worth anything comes first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Part {
+    /// Every set of kernels beside what diffusers made: `wgvae selftest`.
+    Selftest,
+    /// What `wgvae tune` would take, and the FMA ceiling.
+    Tune,
+    /// Whole decodes of three families, in both precisions, with the time of each stage.
+    Decodes,
+    /// Every tile of products, by layers of real decoders.
+    Products,
+    /// A whole decode in bands of 4 to 64 MiB.
+    Bands,
+}
+
+impl Part {
+    fn name(self) -> String {
+        self.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
+    }
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let done = match (arguments.part, &arguments.file) {
+        (Some(part), Some(file)) => Measuring::new(&arguments, part, file).and_then(Measuring::run).map(|()| true),
+        _ => run_parts(&arguments),
+    };
+    match done {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("gpu-day: error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Runs each part in a process of its own. Whether all were right.
+fn run_parts(arguments: &Arguments) -> Result<bool> {
+    // Opens no device: the parts should find the machine as it is.
+    let adapters = block_on(wgvae::adapters(None))?;
+    let adapter = &adapters.first().ok_or("there is no adapter")?.1;
+    fs::create_dir_all(&arguments.out)?;
+    let file = arguments.out.join(format!("gpu-day-{}.json", slug(&format!("{} {}", adapter.name, adapter.driver))));
+    let mut day = json!({
+        "version": env!("CARGO_PKG_VERSION"),
+        "quick": arguments.quick,
+        "adapter": adapter,
+        // No kernel of this version uses them.
+        "matrix_units": { "shapes": adapter.cooperative_matrices, "kernels": [] },
+        "parts": {},
+    });
+    write(&file, &day)?;
+    println!("{} ({}), into {}", adapter.name, adapter.driver, file.display());
+    let parts = Part::value_variants().iter().filter(|part| arguments.only.is_empty() || arguments.only.contains(part));
+    let names: Vec<String> = Part::value_variants().iter().map(|part| part.name()).collect();
+    let mut right = true;
+    for part in parts {
+        let start = Instant::now();
+        let ended = run_part(arguments, *part, &file)?;
+        day = read(&file)?;
+        let found = &mut day["parts"][part.name()];
+        found["seconds"] = json!(start.elapsed().as_secs_f64());
+        match ended {
+            Some(status) if status.success() => {}
+            Some(status) => (found["error"], right) = (json!(status.to_string()), false),
+            None => (found["error"], right) = (json!("ended: it took longer than its limit"), false),
+        }
+        write(&file, &day)?;
+        fs::write(file.with_extension("md"), summary::text(&day, &names))?;
+        println!(
+            "{}: {:.0} s{}",
+            part.name(),
+            start.elapsed().as_secs_f64(),
+            if ended.is_some() { "" } else { ", cut" }
+        );
+    }
+    println!("\n{}", summary::text(&day, &names));
+    Ok(right)
+}
+
+/// How the process of `part` ended; `None` if it had to be ended.
+fn run_part(arguments: &Arguments, part: Part, file: &Path) -> Result<Option<ExitStatus>> {
+    const MORE: Duration = Duration::from_secs(30);
+    let mut command = Command::new(std::env::current_exe()?);
+    command.args(["--part", &part.name(), "--limit", &arguments.limit.to_string(), "--file"]).arg(file);
+    command.args(arguments.quick.then_some("--quick")).stdin(Stdio::null());
+    if let Some(wgvae) = &arguments.wgvae {
+        command.arg("--wgvae").arg(wgvae);
+    }
+    let mut child = command.spawn()?;
+    let ended = wait(&mut child, Duration::from_secs(arguments.limit) + MORE)?;
+    if ended.is_none() {
+        child.kill()?;
+        child.wait()?;
+    }
+    Ok(ended)
+}
+
+/// Waits for `child`, at most so long.
+fn wait(child: &mut Child, most: Duration) -> Result<Option<ExitStatus>> {
+    let start = Instant::now();
+    while start.elapsed() < most {
+        if let Some(status) = child.try_wait()? {
+            return Ok(Some(status));
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    Ok(None)
+}
+
+/// A part, as it is measured.
+struct Measuring<'a> {
+    arguments: &'a Arguments,
+    part: Part,
+    file: &'a Path,
+    day: Value,
+    start: Instant,
+}
+
+impl<'a> Measuring<'a> {
+    fn new(arguments: &'a Arguments, part: Part, file: &'a Path) -> Result<Self> {
+        let mut day = read(file)?;
+        day["parts"][part.name()] = json!({ "rows": [] });
+        Ok(Self { arguments, part, file, day, start: Instant::now() })
+    }
+
+    fn run(mut self) -> Result<()> {
+        if self.part == Part::Selftest {
+            return self.selftest();
+        }
+        let gpu = block_on(Gpu::request(&GpuOptions::default()))?;
+        match self.part {
+            Part::Selftest => Ok(()),
+            Part::Tune => self.tune(&gpu),
+            Part::Decodes => self.decodes(&gpu),
+            Part::Products => self.products(&gpu),
+            Part::Bands => self.bands(&gpu),
+        }
+    }
+
+    /// Keeps what was measured. False when the part has no more time.
+    fn keep(&mut self, row: Value) -> Result<bool> {
+        let part = &mut self.day["parts"][self.part.name()];
+        part["rows"].as_array_mut().ok_or("rows are a list")?.push(row);
+        let in_time = self.start.elapsed() < Duration::from_secs(self.arguments.limit);
+        part["cut"] = json!(!in_time);
+        write(self.file, &self.day)?;
+        Ok(in_time)
+    }
+
+    fn selftest(&mut self) -> Result<()> {
+        let output = Command::new(self.wgvae()?).args(["selftest", "--json"]).output()?;
+        let found: Value = serde_json::from_slice(&output.stdout)
+            .map_err(|error| format!("wgvae selftest: {error}: {}", String::from_utf8_lossy(&output.stderr)))?;
+        self.keep(found)?;
+        if output.status.success() { Ok(()) } else { Err("wgvae selftest: something is wrong".into()) }
+    }
+
+    /// The command line, which lies beside this program, or above it where cargo has built both.
+    fn wgvae(&self) -> Result<PathBuf> {
+        let name = format!("wgvae{}", std::env::consts::EXE_SUFFIX);
+        let own = std::env::current_exe()?;
+        let near = own.ancestors().skip(1).take(2).map(|folder| folder.join(&name));
+        let found = self.arguments.wgvae.clone().into_iter().chain(near).find(|path| path.is_file());
+        found.ok_or_else(|| format!("{name} is not beside this program: --wgvae says where it is").into())
+    }
+
+    fn tune(&mut self, gpu: &Gpu) -> Result<()> {
+        let tuning = block_on(gpu.tune(&TuneOptions::default()))?;
+        self.keep(json!({ "ceiling_gflops": support::ceiling(), "tuning": tuning }))?;
+        Ok(())
+    }
+
+    fn decodes(&mut self, gpu: &Gpu) -> Result<()> {
+        let side = if self.arguments.quick { 64 } else { 1024 };
+        for name in FAMILIES {
+            for storage in self.storages(gpu) {
+                let mut bench = Bench::new(gpu, &graph(name, side)?, storage);
+                let row = self.measured(&mut bench);
+                if !self.keep(with(row, json!({ "family": name, "side": side, "storage": storage })))? {
+                    return Ok(());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn products(&mut self, gpu: &Gpu) -> Result<()> {
+        let layers = if self.arguments.quick { &LAYERS[..2] } else { &LAYERS[..] };
+        let kernels = tiles(gpu)?;
+        for layer in layers {
+            for storage in self.storages(gpu) {
+                for choice in &kernels {
+                    let options = PlanOptions { choice: Some(*choice), ..profiled(storage) };
+                    let mut bench = Bench::with(gpu, &layer.graph(), &options);
+                    let row = self.measured(&mut bench);
+                    let tile = choice.winograd_tile.to_string();
+                    if !self.keep(with(row, json!({ "layer": layer.name, "storage": storage, "tile": tile })))? {
+                        return Ok(());
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn bands(&mut self, gpu: &Gpu) -> Result<()> {
+        let side = if self.arguments.quick { 64 } else { 1024 };
+        let graph = graph(FAMILIES[0], side)?;
+        let bands = if self.arguments.quick { &BANDS[..2] } else { &BANDS[..] };
+        for storage in self.storages(gpu) {
+            for mebibytes in bands {
+                let choice = Choice { winograd_scratch_bytes: mebibytes << 20, ..*gpu.kernels() };
+                let options = PlanOptions { choice: Some(choice), ..profiled(storage) };
+                let row = self.measured(&mut Bench::with(gpu, &graph, &options));
+                if !self.keep(with(row, json!({ "mebibytes": mebibytes, "side": side, "storage": storage })))? {
+                    return Ok(());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Both precisions; the smaller alone where it is only to be seen that all runs.
+    fn storages(&self, gpu: &Gpu) -> Vec<Storage> {
+        let half = if gpu.limits().shader_f16 { Storage::F16 } else { Storage::PackedF16 };
+        if self.arguments.quick { vec![half] } else { vec![Storage::F32, half] }
+    }
+
+    /// The fastest run of `bench`, by the device's clock where it has one.
+    fn measured(&self, bench: &mut Bench) -> Value {
+        let turns = if self.arguments.quick { 1 } else { TURNS };
+        if !self.arguments.quick {
+            bench.run();
+        }
+        let device = |stages: &Option<Vec<f64>>| stages.as_ref().map(|stages| stages.iter().sum::<f64>());
+        let run = (0..turns)
+            .map(|_| bench.run())
+            .min_by(|one, other| one.seconds.total_cmp(&other.seconds))
+            .expect("at least one turn");
+        let seconds = device(&run.stage_seconds).unwrap_or(run.seconds);
+        let stages = run.stage_seconds.iter().flatten().zip(&bench.plan.stages);
+        let stages: Vec<Value> = stages.map(|(seconds, name)| json!([name, seconds])).collect();
+        json!({
+            "seconds": run.seconds,
+            "device_seconds": device(&run.stage_seconds),
+            "gflops": bench.plan.macs() as f64 * 2.0 / seconds * 1e-9,
+            "peak_bytes": bench.plan.memory.peak(),
+            "steps": bench.plan.steps.len(),
+            "submissions": run.submissions.len(),
+            "longest_submission": run.submissions.iter().map(|submission| submission.seconds).fold(0.0, f64::max),
+            "stages": stages,
+        })
+    }
+}
+
+/// `row` with what it is a row of before it.
+fn with(row: Value, what: Value) -> Value {
+    let members =
+        [what, row].into_iter().filter_map(|value| if let Value::Object(map) = value { Some(map) } else { None });
+    Value::Object(members.flatten().collect::<Map<String, Value>>())
+}
+
+fn profiled(storage: Storage) -> PlanOptions {
+    PlanOptions { profile: true, ..PlanOptions::new(storage, Output::Rgba8) }
+}
+
+/// The rules' kernels with each of the tiles that measuring may take.
+fn tiles(gpu: &Gpu) -> Result<Vec<Choice>> {
+    let trials = block_on(gpu.tune(&TuneOptions { bands: false, time: Duration::ZERO }))?.trials;
+    let mut seen: Vec<MatmulTile> = Vec::new();
+    let is_new = |choice: &Choice| {
+        let is_new = !seen.contains(&choice.winograd_tile);
+        seen.push(choice.winograd_tile);
+        is_new
+    };
+    Ok(trials.into_iter().map(|trial| trial.kernels).filter(is_new).collect())
+}
+
+/// The decoder of `family` for `side` pixels.
+fn graph(family: &str, side: u32) -> Result<wgvae::model::graph::Graph> {
+    let config = Family::find(family)?.config();
+    let side = side / config.latent_factor(false);
+    Ok(decoder(&config, Size { width: side, height: side }, false))
+}
+
+/// Letters and digits in lower case, words joined by dashes.
+fn slug(text: &str) -> String {
+    let words = text.split(|letter: char| !letter.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
+    words.collect::<Vec<_>>().join("-").to_lowercase()
+}
+
+fn read(file: &Path) -> Result<Value> {
+    Ok(serde_json::from_slice(&fs::read(file)?)?)
+}
+
+/// Whole or not at all.
+fn write(file: &Path, day: &Value) -> Result<()> {
+    let partial = file.with_extension("partial");
+    fs::write(&partial, serde_json::to_string_pretty(day)?)?;
+    Ok(fs::rename(partial, file)?)
+}
