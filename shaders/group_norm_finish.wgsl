@@ -1,11 +1,13 @@
 // group_norm_finish: merges the moments of all runs and channels of a group and writes, for each channel,
 // scale = weight / sqrt(variance + eps) and shift = bias - mean * scale. Biased variance, as torch's GroupNorm.
 //
-// One workgroup: one group of one frame. Merges are pairwise and exact, the between-run term included.
+// One workgroup: one group of one frame. Merges are pairwise and exact, the between-run term included. There are few groups and many runs: as many invocations
+// as a workgroup may have, each with several reads under way, or this waits for memory most of the time.
 
 //#parts moments
 
-const WORKGROUP: u32 = 64u; // invocations per workgroup, a power of two
+const WORKGROUP: u32 = 64u;  // invocations per workgroup, a power of two
+const READS: u32 = 4u;       // runs that an invocation reads at once
 
 struct Params {
     runs: u32,                // runs of pixels
@@ -29,11 +31,21 @@ fn main(@builtin(workgroup_id) workgroup_id: vec3<u32>, @builtin(local_invocatio
     let first_channel = workgroup_id.x * params.channels_per_group;
     let frame = workgroup_id.y;
     var mine = Moments(0.0, 0.0, 0.0);
-    for (var i = local_index; i < params.runs * params.channels_per_group; i += WORKGROUP) {
-        let channel = first_channel + i % params.channels_per_group;
-        let run = i / params.channels_per_group;
-        let source = ((run * params.frames + frame) * params.channels4 + channel / 4u) * 12u + channel % 4u;
-        mine = merge_moments(mine, Moments(moments[source], moments[source + 4u], moments[source + 8u]));
+    let items = params.runs * params.channels_per_group;
+    for (var first = local_index; first < items; first += WORKGROUP * READS) {
+        var loaded: array<Moments, READS>;
+        for (var j = 0u; j < READS; j++) { //#unroll
+            let i = min(first + j * WORKGROUP, items - 1u);
+            let channel = first_channel + i % params.channels_per_group;
+            let run = i / params.channels_per_group;
+            let source = ((run * params.frames + frame) * params.channels4 + channel / 4u) * 12u + channel % 4u;
+            loaded[j] = Moments(moments[source], moments[source + 4u], moments[source + 8u]);
+        }
+        for (var j = 0u; j < READS; j++) { //#unroll
+            if (first + j * WORKGROUP < items) {
+                mine = merge_moments(mine, loaded[j]);
+            }
+        }
     }
     partial[local_index] = mine;
     for (var stride = WORKGROUP / 2u; stride > 0u; stride /= 2u) {

@@ -5,8 +5,8 @@
 //#parts storage_pair relu transform_out
 
 const WORKGROUP: u32 = 64u;         // invocations per workgroup
-const TILES: u32 = 4u;              // tiles of one workgroup at a time
-const PAIRS: u32 = 16u;             // pairs of channels of one workgroup
+const TILES: u32 = 8u;              // tiles of one workgroup at a time
+const PAIRS: u32 = 8u;              // pairs of channels of one workgroup
 const ACCUMULATE: bool = false;     // add what y holds: the residual
 const RELU: bool = false;           // max(y, 0)
 const MOMENTS: bool = true;         // write count, mean and M2 of what was stored

@@ -53,6 +53,8 @@ mod interpreter;
 mod key_lists;
 #[path = "cpu/latents.rs"]
 mod latents;
+#[path = "cpu/launches/mod.rs"]
+mod launches;
 #[path = "cpu/layers.rs"]
 mod layers;
 #[path = "cpu/memory_report.rs"]

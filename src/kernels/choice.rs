@@ -222,13 +222,13 @@ fn gpu_tile(vendor: Vendor) -> MatmulTile {
     MatmulTile::Shared { rows4, columns4 }
 }
 
-/// What stays in the last cache, of which a band uses twice this: 2 to 8 MiB in small GPUs, 24 to 96 MiB in cards of the last years.
+/// What stays in the last cache of cards of the last years, 48 to 96 MiB, of which a band uses twice this. No band that fills a GPU stays in the 2 to 18 MiB of
+/// others; there a small one only reads the filters more often, 36 MiB of them for 512 channels (`benches/results/launches.md`).
 fn gpu_scratch_bytes(limits: &DeviceLimits) -> u64 {
     let mebibytes = match (limits.vendor, limits.unified_memory) {
         (Vendor::Nvidia | Vendor::Amd, false) => 24,
-        (Vendor::Apple, _) | (Vendor::Intel, false) => 8,
-        (Vendor::Nvidia | Vendor::Amd | Vendor::Intel, true) | (Vendor::Arm | Vendor::Qualcomm, _) => 4,
-        (Vendor::Other, _) => 16,
+        (Vendor::Nvidia | Vendor::Amd, true)
+        | (Vendor::Apple | Vendor::Arm | Vendor::Intel | Vendor::Qualcomm | Vendor::Other, _) => 16,
     };
     mebibytes << 20
 }

@@ -76,10 +76,13 @@ pub const FINISH: Interface = Interface {
     params: FINISH_PARAMS,
 };
 
+/// Invocations of a workgroup of `group_norm_finish`: as many as every device allows.
+const FINISH_WORKGROUP: u32 = 256;
+
 /// Launches `group_norm_finish`: one workgroup per group and frame.
 pub fn finish(params: FinishParams) -> Launch {
     Launch {
-        variant: Variant { file: "group_norm_finish", values: vec![] },
+        variant: Variant { file: "group_norm_finish", values: vec![("WORKGROUP", Value::U32(FINISH_WORKGROUP))] },
         workgroups: [params.channels / params.channels_per_group, params.frames, 1],
         params: bytemuck::bytes_of(&params).to_vec(),
         macs: 0,

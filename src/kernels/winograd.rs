@@ -105,8 +105,10 @@ pub const IN_PAIRS: Interface = Interface { file: "winograd_in_pairs", ..IN };
 
 /// Tiles of one workgroup of `winograd_in`; the rest of the workgroup goes over channels.
 const IN_TILES: u32 = 16;
-/// Pairs of channels of one workgroup of `winograd_in_pairs` and `winograd_out_pairs`; the rest of the workgroup goes over tiles.
-pub const PAIRS: u32 = 16;
+/// Pairs of channels of one workgroup of `winograd_in_pairs`; the rest of the workgroup goes over tiles.
+pub const PAIRS_IN: u32 = 16;
+/// The same of `winograd_out_pairs`, whose workgroups have a run of tiles to go over: of fewer pairs there are enough workgroups.
+pub const PAIRS_OUT: u32 = 8;
 
 /// Elements from one tile to the next, and from four channels to the next four, of v of `tiles` tiles and `channels4` groups of channels.
 pub fn strides(transforms: Transforms, tiles: u32, channels4: u32) -> (u32, u32) {
@@ -131,7 +133,7 @@ pub fn input(transforms: Transforms, storage: Storage, prologue: Prologue, param
         }
         Transforms::Pairs => {
             values.push(("Pair", Value::Type(storage.wgsl_pair())));
-            (IN_PAIRS.file, WORKGROUP / PAIRS, (params.channels4 * 2).div_ceil(PAIRS))
+            (IN_PAIRS.file, WORKGROUP / PAIRS_IN, (params.channels4 * 2).div_ceil(PAIRS_IN))
         }
     };
     Launch {
@@ -211,7 +213,7 @@ pub fn output(transforms: Transforms, storage: Storage, epilogue: Epilogue, para
         }
         Transforms::Pairs => {
             values.push(("Pair", Value::Type(storage.wgsl_pair())));
-            (OUT_PAIRS.file, [params.runs, (params.channels4 * 2).div_ceil(PAIRS), 1])
+            (OUT_PAIRS.file, [params.runs, (params.channels4 * 2).div_ceil(PAIRS_OUT), 1])
         }
     };
     Launch { variant: Variant { file, values }, workgroups, params: bytemuck::bytes_of(&params).to_vec(), macs: 0 }

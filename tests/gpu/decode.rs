@@ -142,19 +142,22 @@ fn gpu_with_kernels_of(kind: DeviceKind, vendor: Vendor) -> Gpu {
 /// Which kernels, tiles and bands a device gets changes no bit of what it decodes to.
 #[test]
 fn all_kernels_give_the_same_bits() {
-    let bits = |gpu: &Gpu, case: &str, precision: Precision| -> Vec<u32> {
-        let decoded = decode(gpu, &fixture(case), precision, Output::Raw);
+    let bits = |gpu: &Gpu, fixture: &Fixture, precision: Precision| -> Vec<u32> {
+        let decoded = decode(gpu, fixture, precision, Output::Raw);
         let Pixels::Raw(values) = decoded.pixels else { panic!("asked for raw floats") };
         values.into_iter().map(f32::to_bits).collect()
     };
     let cpu = gpu_with_kernels_of(DeviceKind::Cpu, Vendor::Other);
     let others =
         [Vendor::Other, Vendor::Nvidia, Vendor::Arm].map(|vendor| gpu_with_kernels_of(DeviceKind::Gpu, vendor));
-    for case in ["toy_odd", "flux1_64x96"] {
+    // More latents than a block of attention has queries on CPU drivers.
+    let many = Fixture { latents: formula::latents(&[1, 8, 36, 36]), ..fixture("toy_two_levels") };
+    let cases = [("toy_odd", fixture("toy_odd")), ("flux1_64x96", fixture("flux1_64x96")), ("36x36", many)];
+    for (case, fixture) in &cases {
         for precision in [Precision::F32, Precision::F16] {
-            let wanted = bits(&cpu, case, precision);
+            let wanted = bits(&cpu, fixture, precision);
             for gpu in &others {
-                let found = bits(gpu, case, precision);
+                let found = bits(gpu, fixture, precision);
                 let other = found.iter().zip(&wanted).filter(|(found, wanted)| found != wanted).count();
                 assert_eq!(
                     other,

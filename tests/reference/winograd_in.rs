@@ -2,7 +2,7 @@
 
 use wgvae::Storage;
 use wgvae::kernels::WORKGROUP;
-use wgvae::kernels::winograd::{InParams, PAIRS};
+use wgvae::kernels::winograd::{InParams, PAIRS_IN};
 
 use super::{A, B, Call, activate, at, round, times_both};
 
@@ -23,7 +23,7 @@ pub(super) fn run(call: &mut Call<'_>) {
     let [groups_x, groups_y, _] = call.workgroups;
     let pairs = call.variant.file == "winograd_in_pairs";
     let (tiles, channels4) =
-        if pairs { (WORKGROUP / PAIRS, PAIRS / 2) } else { (WORKGROUP_TILES, WORKGROUP / WORKGROUP_TILES) };
+        if pairs { (WORKGROUP / PAIRS_IN, PAIRS_IN / 2) } else { (WORKGROUP_TILES, WORKGROUP / WORKGROUP_TILES) };
     assert!(groups_x * tiles >= p.tiles, "{groups_x} workgroups: {p:?}");
     assert!(groups_y * channels4 >= p.channels4, "{groups_y} workgroups along y: {p:?}");
     assert_eq!(p.channels4 % p.frame4, 0, "{p:?}");

@@ -1,7 +1,7 @@
 //! `y = relu?(y_old? + scale * (A^T m A) + bias)`, and the moments of each run of tiles.
 
 use wgvae::Storage;
-use wgvae::kernels::winograd::{OutParams, PAIRS};
+use wgvae::kernels::winograd::{OutParams, PAIRS_OUT};
 
 use super::group_norm_stats::write_moments;
 use super::{A, B, Call, RELU, activate, at, each, times_both};
@@ -17,7 +17,7 @@ pub(super) fn run(call: &mut Call<'_>) {
     let p: OutParams = call.params();
     if call.variant.file == "winograd_out_pairs" {
         let [runs, groups, _] = call.workgroups;
-        assert!(runs == p.runs && groups * PAIRS >= p.channels4 * 2, "{runs} by {groups} workgroups: {p:?}");
+        assert!(runs == p.runs && groups * PAIRS_OUT >= p.channels4 * 2, "{runs} by {groups} workgroups: {p:?}");
     } else {
         call.assert_covers(p.runs * p.channels4);
     }

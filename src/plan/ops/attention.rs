@@ -1,21 +1,24 @@
 //! Attention: blocks of queries by blocks of keys, two products and one step of a streaming softmax each.
 //!
-//! The n x n matrix of scores never exists; one block of it does, `QUERIES` by at most the end of `KEYS`.
+//! The n x n matrix of scores never exists; one block of it does: as many queries as [`most_queries`] says by at most the end of `KEYS`. How many queries
+//! go into a block changes no bit of the result, how many keys does.
 
 use crate::kernels::attention::{FinishParams, SoftmaxParams, finish, softmax};
+use crate::kernels::choice::{Choice, SHARED_TILE};
 use crate::kernels::matmul::{Epilogue, Matmul, MatmulParams};
+use crate::limits::{DeviceKind, DeviceLimits};
 use crate::model::graph::{Shape, TensorId};
 use crate::plan::node::{Node, Scratch};
 use crate::plan::partition::Partition;
-use crate::plan::{BufferId, Resource};
+use crate::plan::{BufferId, PlanOptions, Resource};
 use crate::tensor::Storage;
 
 use super::lowering::{Lowering, Stored};
 use super::pass::Block;
 use super::sizing::{Reach, Sizing};
 
-/// Queries of one block.
-const QUERIES: u32 = 1024;
+/// Queries of one block. With fewer a launch has too few workgroups, with more no core has more to do.
+const QUERIES: std::ops::RangeInclusive<u32> = 1024..=4096;
 /// Keys of one block: a 64th of all, so that the number of blocks stays in hand, but no fewer and no more than these.
 const KEYS: std::ops::RangeInclusive<u32> = 2048..=16_384;
 
@@ -27,11 +30,28 @@ struct Pixels {
     count: u32,
 }
 
-/// Queries and keys of one block, no more than the largest chunk of either has.
-fn block_size(shape: Shape, queries: &Partition, keys: &Partition) -> (u32, u32) {
+/// What decides the size of a block.
+type Facts<'a> = (&'a DeviceLimits, &'a Choice, &'a PlanOptions);
+
+/// Most queries of a block of so many keys. What they weigh has 64 by 64 numbers for each workgroup of a GPU, 128 workgroups for 1024 queries: one for a core of a
+/// large GPU. So the scores and what becomes of them may take as much as the intermediates of a band of a convolution; but under a budget, which makes
+/// chunks small, no more than a chunk. CPU drivers have few cores.
+fn most_queries((limits, choice, options): Facts<'_>, keys: u32) -> u32 {
+    if limits.kind == DeviceKind::Cpu {
+        return *QUERIES.start();
+    }
+    let bytes = (choice.winograd_scratch_bytes * 2).min(options.chunk_limit.0 / 2).min(limits.largest_bound_buffer().0);
+    let queries = u32::try_from(bytes / (u64::from(keys) * 4)).unwrap_or(u32::MAX);
+    queries.clamp(*QUERIES.start(), *QUERIES.end())
+}
+
+/// Queries and keys of one block, no more than the largest chunk of either has. Blocks of queries are of about the same size.
+fn block_size(shape: Shape, facts: Facts<'_>, (queries, keys): (&Partition, &Partition)) -> (u32, u32) {
     let chunk = |partition: &Partition| partition.rows * shape.width;
     let wanted = (shape.width * shape.height / 64).next_multiple_of(4).clamp(*KEYS.start(), *KEYS.end());
-    (chunk(queries).min(QUERIES), chunk(keys).min(wanted))
+    let keys = chunk(keys).min(wanted);
+    let blocks = chunk(queries).div_ceil(most_queries(facts, keys));
+    (chunk(queries).div_ceil(blocks).next_multiple_of(SHARED_TILE).min(chunk(queries)), keys)
 }
 
 /// What it takes.
@@ -41,7 +61,8 @@ pub(super) fn node(sizing: &Sizing<'_>, [query, key, value]: [TensorId; 3], outp
     let inputs = [(query, Reach::Same), (key, Reach::All), (value, Reach::All)];
     let reads = inputs.map(|(input, reach)| sizing.read(&partition, input, reach)).to_vec();
     let (width, height, channels) = (u64::from(shape.width), u64::from(shape.height), u64::from(shape.channels));
-    let attention = block_bytes(shape, (&partition, sizing.partition(key)), sizing.options.storage);
+    let attention =
+        block_bytes(shape, (sizing.limits, &sizing.choice, sizing.options), (&partition, sizing.partition(key)));
     Node {
         // Scores, and what they weigh.
         row_macs: width * (width * height * channels * 2),
@@ -51,10 +72,10 @@ pub(super) fn node(sizing: &Sizing<'_>, [query, key, value]: [TensorId; 3], outp
 }
 
 /// Bytes of the scratch memory of one block, by what [`Lowering::block`] makes.
-fn block_bytes(shape: Shape, (queries, keys): (&Partition, &Partition), storage: Storage) -> u64 {
-    let (queries, keys) = block_size(shape, queries, keys);
+fn block_bytes(shape: Shape, facts: Facts<'_>, partitions: (&Partition, &Partition)) -> u64 {
+    let (queries, keys) = block_size(shape, facts, partitions);
     let row = u64::from(keys.div_ceil(4));
-    u64::from(queries) * (row * 16 + row * storage.vec4_bytes() + u64::from(shape.channels4()) * 16 + 8 + 4)
+    u64::from(queries) * (row * 16 + row * facts.2.storage.vec4_bytes() + u64::from(shape.channels4()) * 16 + 8 + 4)
 }
 
 impl Lowering<'_> {
@@ -63,7 +84,7 @@ impl Lowering<'_> {
         let shape = self.fused.shape(output);
         let (query, key, value) = (self.tensor(query).clone(), self.tensor(key).clone(), self.tensor(value).clone());
         let target = self.place(output, chunk);
-        let block = self.pass.attention.unwrap_or_else(|| self.block(shape, &query.partition, &key.partition));
+        let block = self.pass.attention.unwrap_or_else(|| self.block(shape, (&query.partition, &key.partition)));
         self.pass.attention = Some(block);
         let chunk_pixels = query.partition.chunk(chunk).count() * shape.width;
         for first in (0..chunk_pixels).step_by(block.queries as usize) {
@@ -76,8 +97,8 @@ impl Lowering<'_> {
         }
     }
 
-    fn block(&mut self, shape: Shape, queries: &Partition, keys: &Partition) -> Block {
-        let (queries, keys) = block_size(shape, queries, keys);
+    fn block(&mut self, shape: Shape, partitions: (&Partition, &Partition)) -> Block {
+        let (queries, keys) = block_size(shape, (self.limits, &self.choice, self.options), partitions);
         let row = keys.div_ceil(4);
         let scores = u64::from(queries) * u64::from(row);
         Block {

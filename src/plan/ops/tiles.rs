@@ -1,15 +1,17 @@
 //! How a Winograd convolution is cut into bands of tiles.
 
+use crate::kernels::WORKGROUP;
 use crate::kernels::choice::Choice;
 use crate::kernels::group_norm::MOMENTS_VEC4_BYTES;
-use crate::kernels::winograd::{POINTS, TILE};
+use crate::kernels::winograd::{PAIRS_OUT, POINTS, TILE};
 use crate::limits::DeviceLimits;
 use crate::model::graph::Shape;
-use crate::plan::partition::Rows;
+use crate::plan::partition::{Partition, Rows};
 
-/// Runs of moments that a tensor should not exceed, unless it has more rows of tiles; and the fewest tiles of one run.
+/// Runs of moments that a tensor should not exceed, unless it has more rows of tiles; and the fewest tiles of one run, which has a multiple of that: as many as
+/// a workgroup of `winograd_out_pairs` takes at once.
 const MOST_RUNS: u64 = 4096;
-const LEAST_RUN: u32 = 4;
+const LEAST_RUN: u32 = WORKGROUP / PAIRS_OUT;
 /// The most bytes of a tensor's moments.
 const MOST_MOMENTS: u64 = 8 << 20;
 /// Fewer tiles than this in a launch waste its products.
@@ -24,8 +26,8 @@ pub(super) struct TileGrid {
     rows: u32,
     /// Tiles in a row of a band.
     band_columns: u32,
-    /// Image rows of a band.
-    pub(super) band_rows: u32,
+    /// Most image rows of a band.
+    band_rows: u32,
     /// Tiles of one run of moments.
     pub(super) run: u32,
     /// Groups of filters that one buffer of transformed filters holds.
@@ -89,7 +91,7 @@ impl TileGrid {
         let runs = (MOST_MOMENTS / (u64::from(n4) * MOMENTS_VEC4_BYTES)).clamp(1, MOST_RUNS);
         let run = u32::try_from(u64::from(columns) * u64::from(rows) / runs).unwrap_or(u32::MAX);
         let longest = fitting(tile_bytes(k4.max(n4) * FRAMES)).min(most);
-        let run = run.clamp(LEAST_RUN, columns.max(LEAST_RUN)).min(longest);
+        let run = run.min(columns).max(1).next_multiple_of(LEAST_RUN).min(longest);
         let band_columns = if at_once >= columns { columns } else { (at_once / run * run).max(run).min(columns) };
         let block_columns4 = choice.winograd_tile.columns4();
         let block_bytes = u64::from(POINTS * block_columns4) * u64::from(k4 * 4) * 16;
@@ -99,10 +101,16 @@ impl TileGrid {
         Self { columns, rows, band_columns, band_rows, run, filter_blocks, block_columns4, channels }
     }
 
+    /// The rows of the bands of `rows`, which start at a multiple of the tile. All are of about the same size: a small last one would keep no GPU busy.
+    pub(super) fn row_bands(&self, rows: Rows) -> impl Iterator<Item = Rows> + use<> {
+        let count = rows.count().div_ceil(self.band_rows).max(1);
+        rows.bands(rows.count().div_ceil(count).next_multiple_of(TILE))
+    }
+
     /// The bands of `rows`, which start at a multiple of the tile.
     pub(super) fn bands(&self, rows: Rows) -> Vec<TileBand> {
         let mut result = Vec::new();
-        for band in rows.bands(self.band_rows) {
+        for band in self.row_bands(rows) {
             let tile_rows = band.count().div_ceil(TILE);
             let mut moments_offset = band.start / TILE * self.row_runs();
             for tile_x0 in (0..self.columns).step_by(self.band_columns as usize) {
@@ -126,9 +134,12 @@ impl TileGrid {
         u64::from(self.row_runs()) * u64::from(self.rows)
     }
 
-    /// The most tiles of a band in a chunk of `chunk_rows`.
-    pub(super) fn most_tiles(&self, chunk_rows: u32) -> u32 {
-        self.band_columns * self.band_rows.min(chunk_rows).div_ceil(TILE)
+    /// The most tiles of a band of a tensor that is cut like `output`.
+    pub(super) fn most_tiles(&self, output: &Partition) -> u32 {
+        // All chunks but the last are alike, and the first band of each is the largest.
+        let chunks = [0, output.count() - 1].map(|index| output.chunk(index));
+        let rows = chunks.into_iter().filter_map(|chunk| self.row_bands(chunk).next()).map(Rows::count).max();
+        self.band_columns * rows.unwrap_or(0).div_ceil(TILE)
     }
 
     /// Bytes of one transformed tile of `channels4` groups of channels.

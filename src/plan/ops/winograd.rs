@@ -53,14 +53,14 @@ struct Source {
 /// What it takes.
 pub(super) fn scratch(sizing: &Sizing<'_>, conv: &Conv, output: &Partition) -> Scratch {
     let grid = grid(sizing.fused, conv, &sizing.choice, sizing.limits);
-    let tiles = u64::from(grid.most_tiles(output.rows));
+    let tiles = u64::from(grid.most_tiles(output));
     let filters = grid.filter_bytes();
     Scratch {
         v: tiles * grid.tile_bytes(grid.channels.v4),
         m: tiles * grid.tile_bytes(grid.channels.m4),
         filters,
         filter_part: filters.min(grid.block_bytes() * u64::from(grid.filter_blocks)),
-        ..input_rows(sizing, conv, Way::Winograd, output, |chunk| chunk.bands(grid.band_rows))
+        ..input_rows(sizing, conv, Way::Winograd, output, |chunk| grid.row_bands(chunk))
     }
 }
 

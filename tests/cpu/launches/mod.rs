@@ -1,0 +1,70 @@
+//! What plans give GPUs to do that nobody here has: bytes, workgroups, waves, and the time by a model. `UPDATE_SNAPSHOTS=1` writes `benches/results/launches.md`.
+
+mod devices;
+mod model;
+mod table;
+mod work;
+
+use std::path::Path;
+
+use wgvae::model::networks::decoder;
+use wgvae::plan::{Plan, PlanOptions};
+use wgvae::{DeviceLimits, Family, Output, Size, Storage};
+
+use self::devices::{DEVICES, Device};
+use self::model::{Prediction, WORKGROUPS_PER_CORE, predict};
+
+/// A kernel is hot that takes at least so much of the time.
+const HOT: f64 = 0.02;
+const FAMILIES: [&str; 3] = ["sd15", "sdxl", "flux1"];
+const SIDES: [u32; 2] = [512, 1024];
+
+/// A decode on a device.
+struct Decode {
+    device: &'static Device,
+    family: &'static str,
+    /// Pixels a side.
+    side: u32,
+    prediction: Prediction,
+}
+
+fn plan(family: &str, side: u32, limits: &DeviceLimits, storage: Storage) -> Plan {
+    let config = Family::find(family).unwrap().config();
+    let latents = side / config.spatial_factor();
+    let graph = decoder(&config, Size { width: latents, height: latents }, false);
+    Plan::new(&graph, limits, &PlanOptions::new(storage, Output::Rgba8)).unwrap()
+}
+
+/// All families and sizes on all devices.
+fn decodes() -> Vec<Decode> {
+    // Devices of the same limits have the same plan.
+    let mut plans: Vec<((DeviceLimits, &str, u32), Plan)> = Vec::new();
+    let mut decodes = Vec::new();
+    for device in &DEVICES {
+        for (family, side) in FAMILIES.iter().flat_map(|family| SIDES.map(|side| (*family, side))) {
+            let key = (device.limits(), family, side);
+            let known = plans.iter().position(|(other, _)| *other == key).unwrap_or_else(|| {
+                let plan = plan(family, side, &key.0, device.storage());
+                plans.push((key, plan));
+                plans.len() - 1
+            });
+            decodes.push(Decode { device, family, side, prediction: predict(&plans[known].1, device) });
+        }
+    }
+    decodes
+}
+
+#[test]
+fn no_hot_launch_starves_a_gpu() {
+    let decodes = decodes();
+    if std::env::var_os("UPDATE_SNAPSHOTS").is_some() {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/results/launches.md");
+        std::fs::write(path, table::markdown(&decodes)).unwrap();
+    }
+    let starved: Vec<String> = decodes.iter().flat_map(table::starved).collect();
+    assert!(
+        starved.is_empty(),
+        "these have fewer than {WORKGROUPS_PER_CORE} workgroups for a core in {HOT} of the predicted time or more:\n{}",
+        starved.join("\n"),
+    );
+}

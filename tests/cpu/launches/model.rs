@@ -1,0 +1,138 @@
+//! How long a plan's launches take on a GPU, by arithmetic: what each multiplies and moves, and how much of the GPU its workgroups fill. Good to some 40 %.
+
+use std::collections::BTreeMap;
+
+use wgvae::plan::{Action, Plan, Resource};
+
+use super::devices::Device;
+use super::work::{Work, work};
+
+/// Seconds that a core waits for what is not in its own caches.
+const LATENCY: f64 = 3e-7;
+/// A launch that gives each core fewer workgroups leaves it waiting.
+pub(super) const WORKGROUPS_PER_CORE: u32 = 2;
+
+/// All launches of one kind.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Kind {
+    pub(super) launches: u64,
+    /// Bytes that they touch, each counted once a launch; and of those what no cache holds.
+    pub(super) moved: u64,
+    pub(super) from_memory: u64,
+    /// Workgroups of the launch in which the middle of the time is spent.
+    pub(super) workgroups: u64,
+    /// Waves that a core has of it.
+    pub(super) waves: f64,
+    pub(super) seconds: f64,
+    /// Of those, in launches that starve the cores.
+    pub(super) starved: f64,
+    /// Workgroups and seconds of each launch.
+    each: Vec<(u64, f64)>,
+}
+
+/// What one decode takes on a device.
+#[derive(Debug, Default)]
+pub(super) struct Prediction {
+    pub(super) kinds: BTreeMap<&'static str, Kind>,
+    pub(super) seconds: f64,
+}
+
+/// The prediction for `plan` on `device`.
+pub(super) fn predict(plan: &Plan, device: &Device) -> Prediction {
+    let mut prediction = Prediction::default();
+    for step in &plan.steps {
+        match &step.action {
+            Action::Dispatch { variant, workgroups, params, bindings } => {
+                let work = work(&plan.variants[*variant], *workgroups, &plan.params[params.clone()]);
+                let groups = workgroups.iter().map(|count| u64::from(*count)).product();
+                prediction.launch(device, &work, groups, &sizes(plan, bindings));
+            }
+            Action::Copy { bytes, .. } => prediction.copy(device, *bytes),
+            Action::Fetch { .. }
+            | Action::Park { .. }
+            | Action::Recall { .. }
+            | Action::Keep { .. }
+            | Action::Output { .. } => {}
+        }
+    }
+    for kind in prediction.kinds.values_mut() {
+        kind.take_middle(device);
+    }
+    prediction
+}
+
+/// Bytes of what is bound.
+fn sizes(plan: &Plan, bindings: &[Resource]) -> Vec<u64> {
+    let size = |resource: &Resource| match resource {
+        Resource::Buffer(buffer) => plan.buffers[buffer.0].bytes.0,
+        Resource::Weight(weight) => plan.weights[weight.0].bytes.0,
+        Resource::Unused => 0,
+    };
+    bindings.iter().map(size).collect()
+}
+
+#[expect(clippy::cast_precision_loss, reason = "an estimate")]
+impl Prediction {
+    fn launch(&mut self, device: &Device, work: &Work, groups: u64, sizes: &[u64]) {
+        let busy = busy(device, groups, work.workgroup);
+        let compute = work.macs as f64 * 2.0 / (device.peak * 1e12 * device.reached);
+        // What fits a third of the last cache beside the two others of a launch is still there from the launch that made it.
+        let missed = |size: u64| size > (device.cache_mib << 20) / 3;
+        let once: u64 = work.moved.iter().map(|moved| moved.once).sum();
+        let all: u64 = work.moved.iter().map(|moved| moved.all).sum();
+        let from_memory: u64 =
+            work.moved.iter().zip(sizes).filter(|(_, size)| missed(**size)).map(|(moved, _)| moved.once).sum();
+        let moving = (all as f64 / (device.cache * 1e9)).max(from_memory as f64 / (device.memory * 1e9));
+        let waiting = work.turns as f64 * LATENCY;
+        let seconds = device.launch * 1e-6 + (compute.max(moving) / busy).max(waiting);
+        let kind = self.kinds.entry(work.name).or_default();
+        kind.launches += 1;
+        kind.moved += once;
+        kind.from_memory += from_memory;
+        kind.seconds += seconds;
+        kind.each.push((groups, seconds));
+        kind.waves = f64::from(work.workgroup.div_ceil(device.wave));
+        if groups < u64::from(WORKGROUPS_PER_CORE * device.cores) {
+            kind.starved += seconds;
+        }
+        self.seconds += seconds;
+    }
+
+    fn copy(&mut self, device: &Device, bytes: u64) {
+        let seconds = device.launch * 1e-6 + 2.0 * bytes as f64 / (device.memory * 1e9);
+        let kind = self.kinds.entry("copy").or_default();
+        kind.launches += 1;
+        kind.moved += 2 * bytes;
+        kind.from_memory += 2 * bytes;
+        kind.seconds += seconds;
+        self.seconds += seconds;
+    }
+}
+
+/// How much of the cores works: how evenly workgroups are spread over them, and how much of its loads a core hides behind its other invocations.
+#[expect(clippy::cast_precision_loss, reason = "an estimate")]
+fn busy(device: &Device, groups: u64, workgroup: u32) -> f64 {
+    // Invocations at once, for each lane: what registers leave room for.
+    const MOST: f64 = 8.0;
+    let per_core = groups as f64 / f64::from(device.cores);
+    let spread = per_core / per_core.ceil();
+    let in_flight = (per_core.max(1.0) * f64::from(workgroup) / f64::from(device.lanes)).min(MOST);
+    spread * (1.0 - (-in_flight / 2.0).exp())
+}
+
+impl Kind {
+    /// Turns to the launch in which half of the time is over, by workgroups.
+    #[expect(clippy::cast_precision_loss, reason = "an estimate")]
+    fn take_middle(&mut self, device: &Device) {
+        self.each.sort_by_key(|(groups, _)| *groups);
+        let mut rest = self.seconds / 2.0;
+        for (groups, seconds) in &self.each {
+            self.workgroups = *groups;
+            rest -= seconds;
+            if rest <= 0.0 {
+                break;
+            }
+        }
+        self.waves *= self.workgroups as f64 / f64::from(device.cores);
+    }
+}

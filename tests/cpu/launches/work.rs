@@ -1,0 +1,217 @@
+//! What a launch does, read from its parameters: multiply-adds, bytes of each binding, and how many turns of a loop wait for memory one after the other.
+
+use bytemuck::{AnyBitPattern, pod_read_unaligned};
+use wgvae::kernels::attention::{FinishParams, SoftmaxParams};
+use wgvae::kernels::conv2d_direct::Conv2dDirectParams;
+use wgvae::kernels::group_norm::{self, ApplyParams, StatsParams};
+use wgvae::kernels::matmul::MatmulParams;
+use wgvae::kernels::winograd::{InParams, OutParams, PAIRS_OUT, POINTS, WeightsParams};
+use wgvae::kernels::{Value, Variant, WORKGROUP};
+
+/// Bytes of a binding.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Moved {
+    /// Different ones: what memory gives or takes where no cache holds them.
+    pub(super) once: u64,
+    /// All that workgroups load or store: what the last cache gives.
+    pub(super) all: u64,
+}
+
+impl Moved {
+    fn once(bytes: u64) -> Self {
+        Self { once: bytes, all: bytes }
+    }
+
+    fn often(bytes: u64, times: u64) -> Self {
+        Self { once: bytes, all: bytes * times }
+    }
+}
+
+/// What a launch does.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Work {
+    /// What it is, for people.
+    pub(super) name: &'static str,
+    /// Multiply-adds that are really done.
+    pub(super) macs: u64,
+    /// Bytes, by binding.
+    pub(super) moved: Vec<Moved>,
+    /// Turns of a loop each of which waits for memory.
+    pub(super) turns: u64,
+    /// Invocations of a workgroup.
+    pub(super) workgroup: u32,
+}
+
+/// Multiply-adds of four channels of one tile's transform, activation included; about.
+const TRANSFORM_MACS: u64 = 1400;
+
+/// What the launch of `variant` with these `params` does. Small kernels that only move: four floats in and out for each invocation.
+pub(super) fn work(variant: &Variant, workgroups: [u32; 3], params: &[u8]) -> Work {
+    let invocations: u64 = workgroups.iter().map(|count| u64::from(*count)).product::<u64>() * u64::from(WORKGROUP);
+    let work = match variant.file {
+        "matmul_shared" => product(variant, &read(params), workgroups),
+        "winograd_in_pairs" => input(variant, &read(params)),
+        "winograd_out_pairs" => output(variant, &read(params)),
+        "winograd_weights" => filters(variant, &read(params)),
+        "conv2d_direct" => direct(variant, &read(params), workgroups),
+        "group_norm_apply" => apply(variant, &read(params)),
+        "group_norm_stats" => stats(variant, &read(params)),
+        "group_norm_finish" => finish(variant, &read(params)),
+        "attention_softmax" => softmax(variant, &read(params), workgroups),
+        "attention_finish" => divide(variant, &read(params)),
+        name => Work { name, moved: vec![Moved::once(invocations * 16); 2], ..Work::default() },
+    };
+    let workgroup = variant.number("WORKGROUP");
+    Work { workgroup: if workgroup == 0 { WORKGROUP } else { workgroup }, ..work }
+}
+
+fn read<T: AnyBitPattern>(params: &[u8]) -> T {
+    pod_read_unaligned(params)
+}
+
+/// Bytes of one element of the alias `name`.
+fn bytes(variant: &Variant, name: &str) -> u64 {
+    match variant.value(name) {
+        Some(Value::Type("vec4<f32>")) => 16,
+        Some(Value::Type("vec4<f16>" | "vec2<u32>" | "vec2<f32>")) => 8,
+        Some(Value::Type("vec2<f16>" | "u32")) => 4,
+        other => panic!("{}: {name} is {other:?}", variant.file),
+    }
+}
+
+fn product(variant: &Variant, p: &MatmulParams, [rows, columns, batch]: [u32; 3]) -> Work {
+    let [m, n4, k4, batch] = [p.m, p.n4, p.k4, batch].map(u64::from);
+    let (stored, kept) = (bytes(variant, "Stored"), bytes(variant, "Output"));
+    let name = match (variant.flag("ROW_FACTORS"), variant.flag("HAS_BIAS"), batch == u64::from(POINTS)) {
+        (true, ..) => "matmul_shared: probabilities times values",
+        (_, true, _) => "matmul_shared: 1x1",
+        (.., true) => "matmul_shared: 36 points",
+        (false, false, false) => "matmul_shared: queries times keys",
+    };
+    let reads = u64::from(variant.flag("ROW_FACTORS") || variant.flag("ACCUMULATE"));
+    Work {
+        name,
+        macs: batch * m * n4 * k4 * 16,
+        moved: vec![
+            Moved::often(batch * m * k4 * stored, u64::from(columns)),
+            Moved::often(batch * n4 * k4 * 4 * stored, u64::from(rows)),
+            Moved::default(),
+            Moved::default(),
+            Moved::once(batch * m * n4 * kept * (1 + reads)),
+        ],
+        ..Work::default()
+    }
+}
+
+fn input(variant: &Variant, p: &InParams) -> Work {
+    let tile4 = u64::from(p.tiles) * u64::from(p.channels4);
+    let x4 = bytes(variant, "Pair") * 2;
+    // A tile sees 36 pixels, of which 16 are its own; of half the size where it is doubled.
+    let own = if variant.number("SHIFT") == 1 && !variant.flag("SHUFFLE") { 4 } else { 16 };
+    Work {
+        name: variant.file,
+        macs: tile4 * TRANSFORM_MACS,
+        moved: vec![
+            Moved { once: tile4 * own * x4, all: tile4 * 36 * x4 },
+            Moved::default(),
+            Moved::once(tile4 * u64::from(POINTS) * 16),
+        ],
+        ..Work::default()
+    }
+}
+
+fn output(variant: &Variant, p: &OutParams) -> Work {
+    // Tiles of one workgroup at a time.
+    const AT_ONCE: u32 = WORKGROUP / PAIRS_OUT;
+    let tile4 = u64::from(p.tiles) * u64::from(p.channels4);
+    let moments = if variant.flag("MOMENTS") { u64::from(p.runs) * u64::from(p.channels4) * 48 } else { 0 };
+    Work {
+        name: variant.file,
+        macs: tile4 * TRANSFORM_MACS / 2,
+        moved: vec![
+            Moved::once(tile4 * u64::from(POINTS) * 16),
+            Moved::default(),
+            Moved::once(tile4 * 16 * bytes(variant, "Pair") * 2 * (1 + u64::from(variant.flag("ACCUMULATE")))),
+            Moved::once(moments),
+        ],
+        turns: u64::from(p.run.div_ceil(AT_ONCE)),
+        ..Work::default()
+    }
+}
+
+fn filters(variant: &Variant, p: &WeightsParams) -> Work {
+    let filters4 = u64::from(p.c_in) * u64::from(p.blocks) * u64::from(p.tile_n);
+    let w4 = bytes(variant, "Stored");
+    Work {
+        name: variant.file,
+        macs: filters4 * 4 * 100,
+        moved: vec![Moved::once(filters4 * 9 * w4), Moved::once(filters4 * u64::from(POINTS) * 16)],
+        ..Work::default()
+    }
+}
+
+fn direct(variant: &Variant, p: &Conv2dDirectParams, [_, columns, _]: [u32; 3]) -> Work {
+    // Neighbouring invocations are pixels apart: of 32 bytes that come with a load they use one vec4, and by the next one the others are gone, at worst.
+    const SECTOR: u64 = 32;
+    let [rows, width, frames, c_in4, c_out4, spans] =
+        [p.rows, p.width, p.frames, p.c_in4, p.c_out4, p.spans].map(u64::from);
+    let pixels = rows * width * frames;
+    let (x4, y4) = (bytes(variant, "Stored"), bytes(variant, "Output"));
+    let sector = if c_in4 * x4 > SECTOR { SECTOR } else { x4 };
+    Work {
+        name: if c_in4 > c_out4 { "conv2d_direct: conv_out" } else { "conv2d_direct: conv_in" },
+        macs: pixels * c_in4 * c_out4 * 16 * 9,
+        moved: vec![
+            Moved { once: pixels * c_in4 * x4, all: rows * spans * frames * 18 * c_in4 * sector * u64::from(columns) },
+            Moved::default(),
+            Moved::default(),
+            Moved::once(pixels * c_out4 * y4),
+        ],
+        ..Work::default()
+    }
+}
+
+fn apply(variant: &Variant, p: &ApplyParams) -> Work {
+    let moved = Moved::once(u64::from(p.elements) * bytes(variant, "Stored"));
+    Work { name: variant.file, moved: vec![moved, Moved::default(), moved], ..Work::default() }
+}
+
+fn stats(variant: &Variant, p: &StatsParams) -> Work {
+    let x = u64::from(p.pixels) * u64::from(p.channels4) * bytes(variant, "Stored");
+    let moments = u64::from(p.runs) * u64::from(p.channels4) * 48;
+    Work {
+        name: variant.file,
+        moved: vec![Moved::once(x), Moved::once(moments)],
+        turns: u64::from(p.run),
+        ..Work::default()
+    }
+}
+
+fn finish(variant: &Variant, p: &group_norm::FinishParams) -> Work {
+    // Runs that an invocation reads at once.
+    const READS: u32 = 4;
+    let runs = u64::from(p.runs) * u64::from(p.frames);
+    let merged = u64::from(p.runs) * u64::from(p.channels_per_group);
+    Work {
+        name: variant.file,
+        moved: vec![Moved::once(runs * u64::from(p.channels4) * 48)],
+        turns: merged.div_ceil(u64::from(variant.number("WORKGROUP") * READS)),
+        ..Work::default()
+    }
+}
+
+fn softmax(variant: &Variant, p: &SoftmaxParams, [queries, ..]: [u32; 3]) -> Work {
+    let scores4 = u64::from(queries) * u64::from(p.keys.div_ceil(4));
+    Work {
+        name: variant.file,
+        macs: scores4 * 4 * 20,
+        moved: vec![Moved::often(scores4 * 16, 2), Moved::once(scores4 * bytes(variant, "Stored"))],
+        ..Work::default()
+    }
+}
+
+fn divide(variant: &Variant, p: &FinishParams) -> Work {
+    let outputs4 = u64::from(p.queries) * u64::from(p.channels4);
+    let y = Moved::once(outputs4 * bytes(variant, "Stored"));
+    Work { name: variant.file, moved: vec![Moved::once(outputs4 * 16), Moved::default(), y], ..Work::default() }
+}
