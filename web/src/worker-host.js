@@ -3,6 +3,7 @@
 
 import { mismatch } from './errors.js';
 import { Link } from './link.js';
+import { tune } from './tune.js';
 import { createDecoder, createEncoder, createVae } from './vae.js';
 
 const CREATE = { decode: createDecoder, encode: createEncoder, both: createVae };
@@ -21,6 +22,8 @@ link.offer('create', async (/** @type {keyof typeof CREATE} */ directions, /** @
   models.set((last += 1), model);
   return { id: last, info: model.info };
 });
+
+link.offer('tune', tune);
 
 link.offer('ask', async (/** @type {number} */ id, /** @type {string} */ method, /** @type {unknown[]} */ parameters) => {
   const model = models.get(id);

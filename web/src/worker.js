@@ -5,6 +5,8 @@ import { messageOf, mismatch, WgvaeError } from './errors.js';
 import { drawableOf } from './images.js';
 import { isIterable } from './iterate.js';
 import { Link, transfer } from './link.js';
+import { isTensor, valuesOf } from './onnx.js';
+import { ON_DEVICE } from './outputs.js';
 import { orAborted } from './queue.js';
 
 export { transfer };
@@ -28,22 +30,9 @@ export const createVae = (options) => create('both', options);
  * @param {Options} options
  * @returns {Promise<any>}
  */
-async function create(directions, { worker: callers, ...options }) {
-  for (const name of ['device', 'gpu', 'fetch']) {
-    if (name in options) throw mismatch('input', name, 'none for a worker, which has its own', 'one of this thread');
-  }
-  options.signal?.throwIfAborted();
-  // Written like this so that bundlers see the file and take it along.
-  const worker = callers ?? new Worker(new URL('./worker-host.js', import.meta.url), { type: 'module', name: 'wgvae' });
-  const link = new Link(worker, { gives: false });
-  const failing = (/** @type {Event} */ event) => {
-    event.preventDefault();
-    link.fail(new WgvaeError('internal', `the worker did not start: ${/** @type {ErrorEvent} */ (event).message ?? 'it could not be loaded'}`));
-  };
-  worker.addEventListener('error', failing);
-  const end = () => {
-    if (!callers) worker.terminate();
-  };
+async function create(directions, { worker, ...options }) {
+  checkOwn(options);
+  const { link, started, end } = start(worker);
   // Its listeners hear of decodes, too: they are let go of with the model.
   const { answer, release } = link.call('create', [directions, options]);
   try {
@@ -55,9 +44,52 @@ async function create(directions, { worker: callers, ...options }) {
     end();
     throw error;
   } finally {
-    // What nobody catches there later, listeners' errors above all, ends nothing.
-    worker.removeEventListener('error', failing);
+    started();
   }
+}
+
+/**
+ * @param {import('./worker.js').WorkerTuneOptions} [options]
+ * @returns {Promise<import('./index.js').Tuning>}
+ */
+export async function tune({ worker, ...options } = {}) {
+  checkOwn(options);
+  const { link, started, end } = start(worker);
+  const { answer, release } = link.call('tune', [options]);
+  try {
+    return await orAborted(answer, options.signal ?? NEVER);
+  } finally {
+    started();
+    release();
+    end();
+  }
+}
+
+/** Refuses what is of this thread, and nothing where it is too late. @param {{ signal?: AbortSignal }} options */
+function checkOwn(options) {
+  for (const name of ['device', 'gpu', 'fetch']) {
+    if (name in options) throw mismatch('input', name, 'none for a worker, which has its own', 'one of this thread');
+  }
+  options.signal?.throwIfAborted();
+}
+
+/**
+ * A worker, and the way to it. `started` says that it was: what nobody catches there later, listeners' errors above all, ends nothing.
+ * @param {Worker | undefined} callers
+ */
+function start(callers) {
+  // Written like this so that bundlers see the file and take it along.
+  const worker = callers ?? new Worker(new URL('./worker-host.js', import.meta.url), { type: 'module', name: 'wgvae' });
+  const link = new Link(worker, { gives: false });
+  const failing = (/** @type {Event} */ event) => {
+    event.preventDefault();
+    link.fail(new WgvaeError('internal', `the worker did not start: ${/** @type {ErrorEvent} */ (event).message ?? 'it could not be loaded'}`));
+  };
+  worker.addEventListener('error', failing);
+  const end = () => {
+    if (!callers) worker.terminate();
+  };
+  return { link, started: () => worker.removeEventListener('error', failing), end };
 }
 
 /** A model in a worker. */
@@ -109,8 +141,8 @@ class Remote {
    * @param {unknown} latents
    * @param {CallOptions} [options]
    */
-  shapeOf(latents, options) {
-    return this.#ask('shapeOf', [latents], options);
+  async shapeOf(latents, options) {
+    return this.#ask('shapeOf', [await sendable(latents, 'latents')], options);
   }
 
   /**
@@ -118,10 +150,10 @@ class Remote {
    * @param {CallOptions & { canvas?: HTMLCanvasElement | OffscreenCanvas }} [options]
    */
   async decode(latents, { canvas, ...options } = {}) {
-    if (options.output === 'texture') throw mismatch('input', 'output', 'no texture of a worker, whose device it would be on', options.output);
-    if (!canvas) return this.#ask('decode', [latents], options);
+    if (!canvas && ON_DEVICE.includes(options.output ?? '')) throw mismatch('input', 'output', 'none on the device of a worker', `${options.output}`);
+    if (!canvas) return this.#ask('decode', [await sendable(latents, 'latents')], options);
     const context = bitmapContext(canvas);
-    show(canvas, context, await this.#ask('decode', [latents], { ...options, output: 'bitmap' }));
+    show(canvas, context, await this.#ask('decode', [await sendable(latents, 'latents')], { ...options, output: 'bitmap' }));
     return undefined;
   }
 
@@ -136,7 +168,7 @@ class Remote {
    * @param {CallOptions} [options]
    */
   clip(latents, options) {
-    return this.#each('clip', latents, options);
+    return this.#each('clip', 'latents', latents, options);
   }
 
   /**
@@ -144,7 +176,7 @@ class Remote {
    * @param {CallOptions} [options]
    */
   async encode(image, options = {}) {
-    return this.#ask('encode', [await drawn(image)], options);
+    return this.#ask('encode', [await sendable(image, 'image')], options);
   }
 
   /**
@@ -152,7 +184,7 @@ class Remote {
    * @param {CallOptions} [options]
    */
   encodeClip(frames, options) {
-    return this.#each('encodeClip', isIterable(frames) ? eachDrawn(frames) : frames, options);
+    return this.#each('encodeClip', 'image', frames, options);
   }
 
   destroy() {
@@ -185,12 +217,14 @@ class Remote {
   /**
    * Values of a generator in the worker, for which it is asked one by one.
    * @param {string} method
-   * @param {unknown} input
+   * @param {string} what it takes
+   * @param {unknown} input one, or several
    * @param {CallOptions} [options]
    */
-  async *#each(method, input, options) {
+  async *#each(method, what, input, options) {
     const signal = options?.signal ?? NEVER;
-    const { answer, release } = this.#call(method, [input], options);
+    const inputs = isIterable(input) && !isTensor(input) ? eachSendable(input, what) : await sendable(input, what);
+    const { answer, release } = this.#call(method, [inputs], options);
     try {
       const { value: values } = await orAborted(answer, signal);
       try {
@@ -217,17 +251,22 @@ class Remote {
 }
 
 /**
- * Each of what the worker shall draw.
- * @param {Iterable<unknown> | AsyncIterable<unknown>} pictures
+ * @param {Iterable<unknown> | AsyncIterable<unknown>} inputs
+ * @param {string} what they are
  */
-async function* eachDrawn(pictures) {
-  for await (const picture of pictures) yield await drawn(picture);
+async function* eachSendable(inputs, what) {
+  for await (const input of inputs) yield await sendable(input, what);
 }
 
-/** As it can be sent. What is made of an element is nobody else's. @param {unknown} picture */
-async function drawn(picture) {
-  const drawable = await drawableOf(picture);
-  return drawable === picture ? picture : transfer(/** @type {ImageBitmap} */ (drawable), [/** @type {ImageBitmap} */ (drawable)]);
+/**
+ * Latents or a picture as they can be sent: what is drawn of an element is nobody else's, and of a tensor it is the values.
+ * @param {unknown} input
+ * @param {string} what it is
+ */
+async function sendable(input, what) {
+  if (isTensor(input)) return valuesOf(input, what);
+  const drawable = await drawableOf(input);
+  return drawable === input ? input : transfer(/** @type {ImageBitmap} */ (drawable), [/** @type {ImageBitmap} */ (drawable)]);
 }
 
 /** @param {HTMLCanvasElement | OffscreenCanvas} canvas */
