@@ -4,7 +4,7 @@
 import { WgvaeError } from '../src/index.js';
 import { middle } from './crop.js';
 import { loadMedia } from './media.js';
-import { openOriginal, openPicture } from './original.js';
+import { opaque, openOriginal, openPicture } from './original.js';
 import { toPng } from './png.js';
 
 /**
@@ -33,7 +33,7 @@ export async function openFootage(files, factor) {
 export async function* framesOf(files, { size, factor, most }) {
   let count = 0;
   for await (const picture of files.length > 1 ? ofFiles(files, factor, size) : ofVideo(files[0], factor)) {
-    yield { picture, png: await toPng(picture) };
+    yield { picture, png: await toPng(opaque(picture)) };
     count += 1;
     if (count === most) return;
   }

@@ -16,8 +16,7 @@ export async function openPicture(file, factor) {
   const whole = await read(file);
   try {
     const size = { width: whole.width, height: whole.height };
-    const { x, y, width, height } = middle(size, factor);
-    return { size, bitmap: await createImageBitmap(whole, x, y, width, height) };
+    return { size, bitmap: await createImageBitmap(opaque(pixelsOf(whole, factor))) };
   } finally {
     whole.close();
   }
@@ -35,14 +34,32 @@ export async function openOriginal(file, factor, expected) {
     if (expected && (whole.width !== expected.width || whole.height !== expected.height)) {
       throw new WgvaeError('input', `${file.name}: expected ${expected.width}x${expected.height} pixels, as the first picture has, found ${whole.width}x${whole.height}`);
     }
-    const { x, y, width, height } = middle(whole, factor);
-    const context = new OffscreenCanvas(width, height).getContext('2d', { willReadFrequently: true });
-    if (!context) throw new WgvaeError('canvas', 'the browser has no canvas to read the picture from');
-    context.drawImage(whole, -x, -y);
-    return context.getImageData(0, 0, width, height);
+    return pixelsOf(whole, factor);
   } finally {
     whole.close();
   }
+}
+
+/**
+ * Without its transparency, as it is encoded: what is shown would let through what is behind it.
+ * @param {ImageData} image
+ */
+export function opaque({ data, width, height }) {
+  const copy = new ImageData(new Uint8ClampedArray(data), width, height);
+  for (let at = 3; at < data.length; at += 4) copy.data[at] = 255;
+  return copy;
+}
+
+/**
+ * @param {ImageBitmap} whole
+ * @param {number} factor pixels
+ */
+function pixelsOf(whole, factor) {
+  const { x, y, width, height } = middle(whole, factor);
+  const context = new OffscreenCanvas(width, height).getContext('2d', { willReadFrequently: true });
+  if (!context) throw new WgvaeError('canvas', 'the browser has no canvas to read the picture from');
+  context.drawImage(whole, -x, -y);
+  return context.getImageData(0, 0, width, height);
 }
 
 /** @param {File} file */
