@@ -233,8 +233,7 @@ async function send(chunks, { number, pace, holdAfter = Infinity, ...behaviour }
   async function* paced() {
     for await (const chunk of chunks) {
       if (pace) await sleep(pace);
-      if (entry.bytes >= holdAfter) await hungUp(response);
-      if (response.destroyed) return;
+      if (entry.bytes >= holdAfter && (await hungUp(response))) return;
       const rest = chunk.subarray(0, Math.max(0, most - entry.bytes));
       entry.bytes += rest.length;
       yield rest;
@@ -248,9 +247,10 @@ async function send(chunks, { number, pace, holdAfter = Infinity, ...behaviour }
   response.destroy();
 }
 
-/** Resolves when the client is gone, or taken for one that stays. @param {import('node:http').ServerResponse} response */
+/** Waits until the client is gone, or taken for one that stays: false. @param {import('node:http').ServerResponse} response */
 async function hungUp(response) {
   if (!response.destroyed) await once(response, 'close', { signal: AbortSignal.timeout(HELD) }).catch(() => {});
+  return response.destroyed;
 }
 
 /**

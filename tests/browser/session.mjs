@@ -241,9 +241,11 @@ function picture({ shape: [, , height, width], data }) {
   return { width, height, rgba };
 }
 
-/** Waits for what happens outside of the page; the test's own limit ends it. @param {() => boolean} condition */
+/** Waits for what happens outside of the page. @param {() => boolean} condition */
 export async function waitFor(condition) {
-  while (!condition()) await sleep(20);
+  for (const begin = performance.now(); !condition(); await sleep(20)) {
+    if (performance.now() - begin > PATIENCE) throw new Error(`expected what never happened: ${condition}`);
+  }
 }
 
 /** Floats that left a page as base64. @param {string} text */
