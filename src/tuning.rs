@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use web_time::{Duration, Instant};
 
 use crate::error::{Error, Result};
-use crate::gpu::{Control, Gpu, GpuBuffer, Input, Prepared, Weight};
+use crate::gpu::{Control, Gpu, GpuBuffer, Input, Prepared, Submission, Weight};
 use crate::kernels::choice::Choice;
 use crate::kernels::{source, weights};
 use crate::limits::DeviceKind;
@@ -18,8 +18,16 @@ use crate::tensor::Storage;
 const WORTH_IT: f64 = 0.95;
 /// Times that each candidate runs, in turns.
 const TURNS: usize = 3;
-/// Channels of the convolution that is timed, in and out: those of the largest part of most decodes.
+/// Channels of the convolutions that are timed, in and out: those of the largest part of most decodes.
 const CHANNELS: u32 = 256;
+/// A run takes at least this on a GPU: browsers tell the device's time to 100 us, and their own no better.
+const LONG_ENOUGH: f64 = 8e-3;
+/// But it has at most so many convolutions, one after the other.
+const MOST_LAYERS: u32 = 64;
+/// Of the numbers that are convolved.
+const INPUT: f32 = 0.01;
+/// Of weights: 2304 of them, of each sign and at most eight of these, let nothing grow from one convolution to the next.
+const WEIGHT: f32 = 1e-4;
 
 /// What may be tried, and for how long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,7 +50,7 @@ impl Default for TuneOptions {
 pub struct Trial {
     /// The kernels.
     pub kernels: Choice,
-    /// The fastest run of a 3x3 convolution of 256 channels.
+    /// A 3x3 convolution of 256 channels, of the fastest run of one or several.
     pub seconds: f64,
     /// Whether its result is that of the rules' kernels, to the bit. Where not, it is not taken.
     pub same_bits: bool,
@@ -64,7 +72,11 @@ impl Gpu {
     /// [`Error::Device`] as of a decode.
     pub async fn tune(&self, options: &TuneOptions) -> Result<Tuning> {
         let rules = self.adapter().kernels;
-        let mut contest = Contest { gpu: self, time: options.time, trials: Vec::new(), bits: Vec::new() };
+        let layers = match self.limits().kind {
+            DeviceKind::Cpu => 1,
+            DeviceKind::Gpu => self.layers_to_time().await?,
+        };
+        let mut contest = Contest { gpu: self, layers, time: options.time, trials: Vec::new(), bits: Vec::new() };
         contest.run(&rules.other_tiles(self.limits().kind)).await?;
         if options.bands {
             let best = contest.best();
@@ -79,11 +91,28 @@ impl Gpu {
         let kernels = source::fingerprint();
         format!("{} {} {} {}, kernels {kernels:016x}", adapter.backend, adapter.pci_id, adapter.name, adapter.driver)
     }
+
+    /// How many convolutions of the rules' kernels take long enough to be timed.
+    async fn layers_to_time(&self) -> Result<u32> {
+        let mut layers = 1;
+        while layers < MOST_LAYERS {
+            let mut runner = Runner::new(self, self.adapter().kernels, layers).await?;
+            // The first time is for compiling.
+            runner.run().await?;
+            let (seconds, _) = runner.run().await?;
+            if seconds >= LONG_ENOUGH {
+                break;
+            }
+            layers *= 4;
+        }
+        Ok(layers)
+    }
 }
 
 /// Candidates in turns.
 struct Contest<'a> {
     gpu: &'a Gpu,
+    layers: u32,
     time: Duration,
     trials: Vec<Trial>,
     /// The result of the rules' kernels.
@@ -95,7 +124,7 @@ impl Contest<'_> {
     async fn run(&mut self, candidates: &[Choice]) -> Result<()> {
         let mut runners = Vec::new();
         for &kernels in std::iter::once(&self.best()).chain(candidates) {
-            let mut runner = Runner::new(self.gpu, kernels).await?;
+            let mut runner = Runner::new(self.gpu, kernels, self.layers).await?;
             let (_, bits) = runner.run().await?;
             if self.bits.is_empty() {
                 self.bits.clone_from(&bits);
@@ -112,7 +141,7 @@ impl Contest<'_> {
                 }
                 let (seconds, _) = runner.run().await?;
                 let trial = &mut self.trials[*number];
-                trial.seconds = trial.seconds.min(seconds);
+                trial.seconds = trial.seconds.min(seconds / f64::from(self.layers));
             }
         }
         Ok(())
@@ -135,7 +164,7 @@ impl Contest<'_> {
     }
 }
 
-/// A convolution, ready to run with some kernels.
+/// Convolutions, ready to run with some kernels.
 struct Runner {
     prepared: Prepared,
     input: Vec<f32>,
@@ -143,23 +172,23 @@ struct Runner {
 }
 
 impl Runner {
-    async fn new(gpu: &Gpu, kernels: Choice) -> Result<Self> {
-        let graph = convolution(gpu.limits().kind);
+    async fn new(gpu: &Gpu, kernels: Choice, layers: u32) -> Result<Self> {
+        let graph = convolutions(gpu.limits().kind, layers);
         let options =
             PlanOptions { choice: Some(kernels), profile: true, ..PlanOptions::new(Storage::F32, Output::Raw) };
         let plan = Arc::new(Plan::new(&graph, gpu.limits(), &options)?);
         let mut buffers = Vec::new();
         for weight in &plan.weights {
-            let values = small_numbers(usize::try_from(weight.bytes.0 / 4).unwrap_or(usize::MAX), 17);
+            let values = small_numbers(usize::try_from(weight.bytes.0 / 4).unwrap_or(usize::MAX), 17, WEIGHT);
             buffers.push(GpuBuffer::with_data(gpu, &weight.name, &weights::store(&values, weight.storage)).await?);
         }
         let input = plan.input();
-        let values = small_numbers((input.size.width * input.size.height * input.planes()) as usize, 13);
+        let values = small_numbers((input.size.width * input.size.height * input.planes()) as usize, 13, INPUT);
         let prepared = Prepared::new(gpu, plan, buffers.iter().map(Weight::Gpu).collect()).await?;
         Ok(Self { prepared, input: values, _weights: buffers })
     }
 
-    /// Seconds, on the device's own clock where it has one, and the result.
+    /// Seconds, on the device's own clock where it has one, else those of the submissions that compute, and the result.
     async fn run(&mut self) -> Result<(f64, Vec<u8>)> {
         let mut bits = Vec::new();
         let mut keep = |_: (u32, u32), rows: &[u8]| {
@@ -168,25 +197,28 @@ impl Runner {
         };
         let input = Input::Host(vec![self.input.as_slice().into()]);
         let report = self.prepared.run(&input, &mut Control::default(), &mut keep).await?;
-        let seconds =
-            report.stage_seconds.map_or(report.seconds - report.sink_seconds, |stages| stages.iter().sum::<f64>());
+        let plan = self.prepared.plan();
+        let computes = |of: &&Submission| plan.steps[of.steps.clone()].iter().any(|step| step.macs > 0);
+        let seen = || report.submissions.iter().filter(computes).map(|submission| submission.seconds).sum();
+        let seconds = report.stage_seconds.as_ref().map_or_else(seen, |stages| stages.iter().sum::<f64>());
         Ok((seconds, bits))
     }
 }
 
-/// A 3x3 convolution: some 30 ms on a CPU driver, 1 to 40 on a GPU.
-fn convolution(kind: DeviceKind) -> Graph {
+/// 3x3 convolutions of the same weights, one after the other: each some 30 ms on a CPU driver, a quarter to 10 on a GPU. An image that is small, so that little of
+/// the time without timestamps is that of bringing it there and back.
+fn convolutions(kind: DeviceKind, layers: u32) -> Graph {
     let side = match kind {
         DeviceKind::Cpu => 64,
-        DeviceKind::Gpu => 256,
+        DeviceKind::Gpu => 128,
     };
     let mut graph = Graph::default();
     let input = graph.input(Shape::image(side, side, CHANNELS), Transform::none(CHANNELS));
-    graph.conv2d("conv", input, CHANNELS, 3);
+    (0..layers).fold(input, |input, _| graph.conv2d("conv", input, CHANNELS, 3));
     graph
 }
 
-/// `count` numbers around zero that repeat after `period`.
-fn small_numbers(count: usize, period: usize) -> Vec<f32> {
-    (0..count).map(|index| ((index % period) as f32 - (period / 2) as f32) * 0.01).collect()
+/// `count` multiples of `unit` around zero that repeat after `period`.
+fn small_numbers(count: usize, period: usize, unit: f32) -> Vec<f32> {
+    (0..count).map(|index| ((index % period) as f32 - (period / 2) as f32) * unit).collect()
 }

@@ -162,6 +162,11 @@ impl Gpu {
         Ok(Self { kernels, ..self })
     }
 
+    /// All kernels that [`Self::with_kernels`] takes, those of the rules first.
+    pub fn possible_kernels(&self) -> Vec<Choice> {
+        Choice::possible(self.limits())
+    }
+
     /// The kernels that plans for this device use.
     pub fn kernels(&self) -> &Choice {
         &self.kernels

@@ -164,18 +164,19 @@ impl Choice {
         bands.map(|&bytes| Self { winograd_scratch_bytes: bytes, ..self }).collect()
     }
 
-    /// Whether it is the rules' choice for `limits`, or one that measuring may take instead.
+    /// The rules' choice for `limits`, and all that measuring may take instead.
+    pub(crate) fn possible(limits: &DeviceLimits) -> Vec<Self> {
+        let rules = Self::for_device(limits);
+        let with_tiles = std::iter::once(rules).chain(rules.other_tiles(limits.kind));
+        with_tiles.flat_map(|choice| std::iter::once(choice).chain(choice.other_bands(limits.kind))).collect()
+    }
+
+    /// Whether it is one of the [`Self::possible`].
     ///
     /// # Errors
-    /// [`Error::Input`] with what is different.
+    /// [`Error::Input`] with what it is.
     pub(crate) fn check(&self, limits: &DeviceLimits) -> Result<()> {
-        let rules = Self::for_device(limits);
-        let tile = self.winograd_tile;
-        let possible = Self { winograd_scratch_bytes: self.winograd_scratch_bytes, ..rules.with_tile(tile) };
-        let known_tile = tile == rules.winograd_tile || Self::tiles(limits.kind).contains(&tile);
-        let known_band = self.winograd_scratch_bytes == rules.winograd_scratch_bytes
-            || Self::bands(limits.kind).contains(&self.winograd_scratch_bytes);
-        if known_tile && known_band && *self == possible {
+        if Self::possible(limits).contains(self) {
             return Ok(());
         }
         Err(Error::Input {

@@ -1,12 +1,17 @@
-//! GPU devices for JavaScript.
+//! GPU devices for JavaScript, and which kernels models have there.
 
+use std::sync::Arc;
+
+use js_sys::Function;
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 use wasm_bindgen::prelude::*;
 
 use super::{Result, from_js, to_js};
 use crate::error::Error;
-use crate::gpu::{Gpu, GpuOptions};
+use crate::gpu::{Gpu, GpuOptions, Listener, Preparing};
 use crate::tensor::{Bytes, Storage};
+use crate::tuning::TuneOptions;
 
 /// Which device to open.
 #[derive(Debug, Default, Deserialize)]
@@ -75,6 +80,51 @@ impl WebGpu {
         self.gpu.handle()
     }
 
+    /// From now on `listener` hears how many kernels are compiled; nobody does without.
+    #[expect(clippy::arc_with_non_send_sync, reason = "a browser has one thread; natively listeners are both")]
+    pub fn watch(&self, listener: Option<Function>) {
+        let told = listener.map(|listener| -> Arc<Listener> {
+            Arc::new(move |now: Preparing<'_>| {
+                if let Preparing::Kernels { done, total, kernel } = now {
+                    let facts = to_js(&json!({ "done": done, "total": total, "kernel": kernel }));
+                    // What a listener throws is the listener's own affair.
+                    let _ = listener.call1(&JsValue::NULL, &facts);
+                }
+            })
+        });
+        self.gpu.watch(told);
+    }
+
+    /// Times the kernels that the rules leave open.
+    pub async fn tune(&self) -> Result<JsValue> {
+        Ok(to_js(&self.gpu.tune(&TuneOptions::default()).await?))
+    }
+
+    /// By what the result of that may be remembered.
+    #[wasm_bindgen(js_name = tuningKey)]
+    pub fn tuning_key(&self) -> String {
+        self.gpu.tuning_key()
+    }
+
+    /// Models that are loaded from now on have these kernels, in the rules' place.
+    #[wasm_bindgen(js_name = takeKernels)]
+    pub fn take_kernels(&mut self, kernels: &JsValue) -> Result<()> {
+        let text = js_sys::JSON::stringify(kernels).map(String::from).unwrap_or_default();
+        // By their text: to read them is more code than a page needs to download.
+        let wanted: Option<Value> = serde_json::from_str(&text).ok();
+        let is_wanted = |kernels: &_| wanted.is_some() && as_value(kernels) == wanted;
+        let Some(kernels) = self.gpu.possible_kernels().into_iter().find(is_wanted) else {
+            return Err(Error::Input {
+                what: "kernels".to_owned(),
+                expected: "some that measuring can find on this device".to_owned(),
+                found: text,
+            }
+            .into());
+        };
+        self.gpu = self.gpu.clone().with_kernels(kernels)?;
+        Ok(())
+    }
+
     /// Resolves when the device has done all that was submitted.
     pub async fn idle(&self) -> Result<()> {
         Ok(self.gpu.idle().await?)
@@ -84,6 +134,11 @@ impl WebGpu {
     pub fn lose(&self) {
         self.gpu.destroy();
     }
+}
+
+/// As JSON is compared.
+fn as_value(value: &impl Serialize) -> Option<Value> {
+    serde_json::from_str(&serde_json::to_string(value).ok()?).ok()
 }
 
 /// Compiles every kernel in every variant that a plan can ask for, on `gpu`. Returns their files' names. For tests.

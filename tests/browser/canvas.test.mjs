@@ -13,7 +13,7 @@ const MODEL = 'toy_odd';
 inBrowsers({ models: [MODEL] }, (session) => {
   const folder = () => session.model(`${MODEL}/`);
 
-  it('gives PNG files and textures of the same pixels as image data', async () => {
+  it('gives PNG files, textures and buffers of the same pixels as image data', async () => {
     const found = await session.run(async (folder) => {
       const latents = `${folder}latents.safetensors`;
       const decoder = await lab.open(folder, { precision: 'f32' });
@@ -21,6 +21,9 @@ inBrowsers({ models: [MODEL] }, (session) => {
       const blob = await decoder.decode(latents, { output: 'blob' });
       const texture = await decoder.decode(latents, { output: 'texture' });
       const { width, height, format, usage } = texture;
+      const pixels = await decoder.decode(latents, { output: 'buffer' });
+      const presented = await lab.outcome(decoder.present(new OffscreenCanvas(1, 1)));
+      const refused = await lab.outcome(decoder.decode(latents, { output: 'buffer', tiling: 'blend', tileSize: 32, tileOverlap: 8 }));
       // Another decode does not touch it.
       await decoder.decode(latents, { output: 'raw' });
       const { device } = decoder;
@@ -29,13 +32,17 @@ inBrowsers({ models: [MODEL] }, (session) => {
       const encoder = device.createCommandEncoder();
       encoder.copyTextureToBuffer({ texture }, { buffer, bytesPerRow }, [width, height]);
       device.queue.submit([encoder.finish()]);
-      await buffer.mapAsync(GPUMapMode.READ);
+      const copy = device.createBuffer({ size: pixels.buffer.size, usage: GPUBufferUsage.COPY_DST | GPUBufferUsage.MAP_READ });
+      const copying = device.createCommandEncoder();
+      copying.copyBufferToBuffer(pixels.buffer, 0, copy, 0, copy.size);
+      device.queue.submit([copying.finish()]);
+      await Promise.all([buffer, copy].map((each) => each.mapAsync(GPUMapMode.READ)));
+      const bytes = new Uint8ClampedArray(copy.getMappedRange()).slice();
       const padded = new Uint8Array(buffer.getMappedRange());
       const order = format === 'bgra8unorm' ? [2, 1, 0, 3] : [0, 1, 2, 3];
       const data = Uint8ClampedArray.from({ length: 4 * width * height }, (_, at) => padded[bytesPerRow * Math.floor(at / 4 / width) + 4 * ((at >> 2) % width) + order[at % 4]]);
       const drawn = new ImageData(data, width, height);
-      buffer.destroy();
-      texture.destroy();
+      for (const each of [buffer, copy, pixels.buffer, texture]) each.destroy();
       await decoder.destroy();
       return {
         png: lab.levelsApart(image, await lab.filePixels(URL.createObjectURL(blob))),
@@ -43,9 +50,16 @@ inBrowsers({ models: [MODEL] }, (session) => {
         texture: lab.levelsApart(image, drawn),
         usage: usage === (GPUTextureUsage.COPY_SRC | GPUTextureUsage.COPY_DST | GPUTextureUsage.TEXTURE_BINDING | GPUTextureUsage.RENDER_ATTACHMENT),
         isPreferred: format === navigator.gpu.getPreferredCanvasFormat(),
+        shape: pixels.shape,
+        same: lab.isSame(bytes, image.data),
+        isStorage: pixels.buffer.usage === (GPUBufferUsage.STORAGE | GPUBufferUsage.COPY_SRC | GPUBufferUsage.COPY_DST),
+        errors: [presented, refused].map(({ error }) => error?.code),
+        left: lab.gpu.liveBytes(),
       };
     }, folder());
-    assert.deepEqual(found, { png: 0, type: 'image/png', texture: 0, usage: true, isPreferred: true });
+    const { shape, same, isStorage, errors, left, ...others } = found;
+    assert.deepEqual(others, { png: 0, type: 'image/png', texture: 0, usage: true, isPreferred: true });
+    assert.deepEqual({ shape, same, isStorage, errors, left }, { shape: [40, 88, 4], same: true, isStorage: true, errors: ['input', 'input'], left: 0 });
   });
 
   for (const kind of /** @type {const} */ (['HTMLCanvasElement', 'OffscreenCanvas'])) {

@@ -15,25 +15,65 @@ const MODEL = 'toy_wide';
 inBrowsers({ models: [MODEL] }, (session) => {
   const folder = () => session.model(`${MODEL}/`);
 
-  it('tells how far loading and decoding are', async () => {
-    const told = await session.run(async (folder) => {
+  it('tells how far loading, compiling and decoding are', async () => {
+    const { told, compiled } = await session.run(async (folder) => {
       const { device } = await lab.shared(folder);
       /** @type {Progress[]} */
       const told = [];
       const decoder = await lab.open(folder, { device, onProgress: (/** @type {Progress} */ progress) => told.push(progress) });
       await decoder.decode(`${folder}latents.safetensors`);
+      const compiled = decoder.report?.compiled;
+      // Nothing is left to compile.
+      await decoder.decode(`${folder}latents.safetensors`);
       await decoder.destroy();
-      return told;
+      return { told, compiled };
     }, folder());
-    for (const phase of ['load', 'decode']) {
+    const phases = told.map(({ phase }) => phase).filter((phase, index, all) => phase !== all[index - 1]);
+    assert.deepEqual(phases, ['load', 'compile', 'decode']);
+    const compiling = told.filter(({ phase }) => phase === 'compile');
+    assert.deepEqual(compiling.map(({ done }) => done), Array.from({ length: (compiled ?? NaN) + 1 }, (_, done) => done), 'each kernel is told');
+    assert.equal(compiling.at(-1)?.step, '', 'no kernel comes after the last');
+    for (const phase of ['load', 'compile', 'decode']) {
       // Before `total` is known it is 0.
-      const steps = told.filter((progress) => progress.phase === phase && progress.total > 0);
+      const all = told.filter((progress) => progress.phase === phase && progress.total > 0);
+      // Of the first decode.
+      const steps = all.slice(0, all.findIndex(({ done, total }) => done === total) + 1);
       const last = steps.at(-1);
       assert.ok(last && steps.length >= 3, `${phase}: ${steps.length} messages`);
-      assert.equal(last.done, last.total, `${phase}: the last message`);
       assert.ok(steps.every(({ done }, index) => index === 0 || done >= steps[index - 1].done), `${phase} went backwards`);
-      assert.ok(steps.every(({ step, total }) => step.length > 0 && total === last.total), `${phase}: ${JSON.stringify(steps)}`);
+      assert.ok(steps.every(({ step, total }) => (step.length > 0 || phase === 'compile') && total === last.total), `${phase}: ${JSON.stringify(steps)}`);
     }
+  });
+
+  it('refuses by name what is no number, instead of leaving it out', async () => {
+    const found = await session.run(async (folder) => {
+      const decoder = await lab.shared(folder);
+      const latents = { data: new Float32Array(4 * 4), shape: [1, 4, 2, 2] };
+      const said = async (/** @type {() => unknown} */ task) => (await lab.outcome(async () => void (await task()))).error?.message;
+      const tiles = /** @type {const} */ ({ tiling: 'blend', output: 'image-data' });
+      return [
+        await said(() => lab.open(folder, { memoryBudget: NaN })),
+        await said(() => lab.open(folder, { cache: { limit: NaN } })),
+        await said(() => decoder.plan({ width: 64, height: 64, memoryBudget: Infinity })),
+        await said(() => decoder.plan({ width: 64, height: 64, tiling: 'blend', tileOverlap: NaN })),
+        await said(() => decoder.decode(latents, { memoryBudget: NaN })),
+        await said(() => decoder.decode(latents, { memoryBudget: -1 })),
+        await said(() => decoder.decode(latents, { memoryBudget: /** @type {any} */ ('512 MiB') })),
+        await said(() => decoder.decode(latents, { index: NaN })),
+        await said(() => decoder.decode(latents, { ...tiles, tileSize: NaN })),
+      ];
+    }, folder());
+    assert.deepEqual(found, [
+      'memoryBudget: expected a whole number, found NaN',
+      'limit of the cache: expected a number of bytes, found NaN',
+      'memoryBudget: expected a whole number, found Infinity',
+      'tileOverlap: expected a whole number, found NaN',
+      'memoryBudget: expected a whole number, found NaN',
+      'memoryBudget: expected a whole number, found -1',
+      'memoryBudget: expected a whole number, found string',
+      'index: expected a whole number, found NaN',
+      'tileSize: expected a whole number, found NaN',
+    ]);
   });
 
   it('rejects with the reason of a signal that was aborted before', async () => {

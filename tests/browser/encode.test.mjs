@@ -172,7 +172,7 @@ inBrowsers({ models: [MODEL] }, (session) => {
       return { sum: alone + decoding - both, alone, phases, left: lab.gpu.liveBytes() - before, late: late.error?.code, hasDecode: 'decode' in encoder, ended: encoder.ledger().current };
     }, folder());
     assert.ok(found.alone > 0);
-    assert.deepEqual({ ...found, alone: 1 }, { sum: 0, alone: 1, phases: ['load', 'encode'], left: 0, late: 'destroyed', hasDecode: false, ended: 0 });
+    assert.deepEqual({ ...found, alone: 1 }, { sum: 0, alone: 1, phases: ['load', 'compile', 'encode'], left: 0, late: 'destroyed', hasDecode: false, ended: 0 });
   });
 
   it('stops when it is aborted, and the next one is right, behind a decode', async (t) => {

@@ -87,6 +87,10 @@ const BLOCKS = {
       after: `if (!/^[1-9][0-9]+ bytes at most, [1-9][0-9]+ multiply-adds, [1-9][0-9]+ bytes to and from the GPU$/.test(said) || parseInt(said) > 512 << 20) throw new Error('it said: ' + said);`,
     },
     {
+      before: `const said = []; console.log = (kernels, seconds) => said.push(typeof kernels.winograd_scratch_bytes, seconds > 0);`,
+      after: `if (said.length < 4 || !said.every((each) => each === 'number' || each === true) || !remembered) throw new Error('it said: ' + said);`,
+    },
+    {
       before: `${CANVAS} const latents = 'small.safetensors'; let said = '';
         const decoder = await lab.open('/models/${TOY}/', { memoryBudget: 1 });
         console.log = (text) => { said = text; };`,

@@ -60,7 +60,7 @@ inBrowsers({ models: [MODEL], clips: [CLIPS] }, (session) => {
     }, folder(), CLIENT);
     const { errors: [there, here], ...others } = found;
     assert.deepEqual(others, {
-      same: true, plans: true, loads: true, decodes: ['decode'], peaks: true, info: true, shown: [0, 0], encoded: true, cropped: true, type: 'image/png', after: 'destroyed',
+      same: true, plans: true, loads: true, decodes: ['compile', 'decode'], peaks: true, info: true, shown: [0, 0], encoded: true, cropped: true, type: 'image/png', after: 'destroyed',
     });
     assert.equal(there.isTyped, true);
     assert.deepEqual([there.code, there.message, there.smallest], ['budget', here.message, here.smallest]);

@@ -20,7 +20,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("tuning", &["gpu", "plan", "kernels", "model", "limits", "tensor", "error"]),
     ("vae", &["io", "gpu", "plan", "kernels", "model", "tiling", "limits", "tensor", "error"]),
     ("lib", &["io", "gpu", "plan", "kernels", "model", "tiling", "quality", "limits", "tensor", "error", "vae"]),
-    ("web", &["vae", "gpu", "plan", "io", "tiling", "model::config", "limits", "tensor", "error"]),
+    ("web", &["vae", "tuning", "gpu", "plan", "io", "tiling", "model::config", "limits", "tensor", "error"]),
     // These faces use the crate from outside, as `wgvae::...`.
     ("main", &["cli", "demo"]),
     ("cli", &["demo"]),

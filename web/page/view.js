@@ -217,6 +217,10 @@ export class View {
     if (total > 0) bar.value = (parts.done + done / total) / parts.total;
     else bar.removeAttribute('value');
     const part = parts.total > 1 ? ` of part ${parts.done + 1} of ${parts.total}` : '';
+    if (phase === 'compile') {
+      setText('step', `Compiling shaders, ${done} of ${total}`);
+      return;
+    }
     const amount = phase === 'load' ? `${formatBytes(done)} of ${formatBytes(total)}` : `step ${done} of ${total}${part}`;
     setText('step', total > 0 ? `${step}, ${amount}` : step);
     if (phase !== 'load') this.#plan.mark(done);

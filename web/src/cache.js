@@ -3,7 +3,7 @@
 // that it changed.
 
 import { parseUrl } from './address.js';
-import { entryNames, foldersIn, folderUsage, isMissing, isQuota, openFolder, readFile, removeFolder, usageOf, writeFile } from './files.js';
+import { entryNames, foldersIn, folderUsage, isMissing, isQuota, nameFor, openFolder, readFile, removeFolder, usageOf, writeFile } from './files.js';
 import { messageOf, WgvaeError } from './errors.js';
 import { forEachAbandoned } from './temporary.js';
 
@@ -264,7 +264,7 @@ function makeRoom(bytes, limit) {
 /** @param {string} url */
 async function removeFile(url) {
   const cache = await openFolder(FOLDER, false);
-  await cache?.removeEntry(await hash(url), { recursive: true }).catch((error) => {
+  await cache?.removeEntry(await nameFor(url), { recursive: true }).catch((error) => {
     if (!isMissing(error)) throw error;
   });
 }
@@ -313,16 +313,10 @@ function entryName(offset, length) {
 
 /** @param {Identity} identity */
 function fileName({ url }) {
-  return hash(url);
+  return nameFor(url);
 }
 
 /** @param {Identity} identity */
 function versionName({ validator, length }) {
-  return hash(`${length} ${validator}`);
-}
-
-/** @param {string} text */
-async function hash(text) {
-  const digest = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(text));
-  return Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, '0')).join('');
+  return nameFor(`${length} ${validator}`);
 }

@@ -1,5 +1,5 @@
 // @ts-check
-// The way from a picture in GPU memory to what a page shows: a copy into a canvas, no readback.
+// The way from a picture in GPU memory to what a page shows, or goes on with: a copy into a canvas, a texture or a buffer, no readback.
 
 import { messageOf, mismatch, WgvaeError } from './errors.js';
 import { isLost } from './loss.js';
@@ -12,6 +12,9 @@ import { isLost } from './loss.js';
 
 /** What a caller may do with a texture: COPY_SRC, COPY_DST, TEXTURE_BINDING and RENDER_ATTACHMENT of GPUTextureUsage. */
 const OF_TEXTURES = 1 | 2 | 4 | 16;
+
+/** And with a buffer: COPY_SRC, COPY_DST and STORAGE of GPUBufferUsage. */
+const OF_BUFFERS = 4 | 8 | 128;
 
 /**
  * Contexts of canvases that were used before: in workers Firefox 153 gives a canvas's context only once.
@@ -77,18 +80,24 @@ export class Canvases {
    * @returns {Promise<GPUTexture>}
    */
   async toTexture(picture, size) {
-    /** @type {GPUTexture | undefined} */
-    let texture;
-    try {
-      await inErrorScopes(this.#device, () => {
-        texture = this.#device.createTexture({ label: 'wgvae picture', size: [size.width, size.height], format: picture.format, usage: OF_TEXTURES });
-        copy(this.#device, texture, picture, size);
-      });
-    } catch (error) {
-      texture?.destroy();
-      throw error;
-    }
-    return /** @type {GPUTexture} */ (/** @type {unknown} */ (texture));
+    const make = () => this.#device.createTexture({ label: 'wgvae picture', size: [size.width, size.height], format: picture.format, usage: OF_TEXTURES });
+    return created(this.#device, 'texture', make, (texture) => copy(this.#device, texture, picture, size));
+  }
+
+  /**
+   * The picture as a buffer of [h, w, 4] bytes, which is the caller's.
+   * @param {Picture} picture
+   * @param {Size} size
+   * @returns {Promise<GPUBuffer>}
+   */
+  async toBuffer({ buffer: source, bytesPerRow, offset }, { width, height }) {
+    const make = () => this.#device.createBuffer({ label: 'wgvae picture', size: 4 * width * height, usage: OF_BUFFERS });
+    return created(this.#device, 'buffer', make, (buffer) => {
+      const encoder = this.#device.createCommandEncoder({ label: 'wgvae picture to buffer' });
+      // Rows lie apart there.
+      for (let row = 0; row < height; row += 1) encoder.copyBufferToBuffer(source, offset + row * bytesPerRow, buffer, 4 * width * row, 4 * width);
+      this.#device.queue.submit([encoder.finish()]);
+    });
   }
 
   /** Lets go of callers' canvases, before the device is destroyed: such a canvas shows nothing any more, and reading it makes later Firefoxes lose track of ids. */
@@ -169,11 +178,34 @@ function copy(device, texture, { buffer, bytesPerRow, offset }, size) {
 }
 
 /**
+ * What `make` makes, once the device has taken it and what `write` does with it; else it is destroyed.
+ * @template {GPUTexture | GPUBuffer} T
+ * @param {GPUDevice} device
+ * @param {string} what it is
+ * @param {() => T} make
+ * @param {(made: T) => void} write
+ * @returns {Promise<T>}
+ */
+async function created(device, what, make, write) {
+  /** @type {T | undefined} */
+  let made;
+  try {
+    await inErrorScopes(device, () => write((made = make())), what);
+  } catch (error) {
+    /** @type {T | undefined} */ (made)?.destroy();
+    throw error;
+  }
+  return /** @type {T} */ (/** @type {unknown} */ (made));
+}
+
+/**
  * Does `write`, before it returns. The promise tells whether the device took it.
  * @param {GPUDevice} device
  * @param {() => void} write
+ * @param {string} [what] is written
  */
-async function inErrorScopes(device, write) {
+async function inErrorScopes(device, write, what = 'canvas') {
+  const code = what === 'canvas' ? 'canvas' : 'device-failed';
   device.pushErrorScope('validation');
   device.pushErrorScope('out-of-memory');
   /** @type {WgvaeError | undefined} */
@@ -181,16 +213,16 @@ async function inErrorScopes(device, write) {
   try {
     write();
   } catch (cause) {
-    refusal = new WgvaeError('canvas', `the canvas cannot be written: ${messageOf(cause)}`, { cause });
+    refusal = new WgvaeError(code, `the ${what} cannot be written: ${messageOf(cause)}`, { cause });
   }
   const scopes = [device.popErrorScope(), device.popErrorScope(), provoke(device)];
   const [memory, validation, answer] = await Promise.all(scopes).catch((cause) => {
-    throw refusal ?? new WgvaeError('device-failed', `the device did not write the canvas: ${messageOf(cause)}`, { cause });
+    throw refusal ?? new WgvaeError('device-failed', `the device did not write the ${what}: ${messageOf(cause)}`, { cause });
   });
   if (refusal) throw refusal;
-  if (memory) throw new WgvaeError('out-of-memory', `the device has no memory for the canvas: ${memory.message}`, { reason: memory.message });
-  if (validation) throw new WgvaeError('canvas', `the device refused to write the canvas: ${validation.message}`, { reason: validation.message });
-  if (!answer && (await isLost(device))) throw new WgvaeError('device-lost', 'the GPU device was lost before the canvas was written');
+  if (memory) throw new WgvaeError('out-of-memory', `the device has no memory for the ${what}: ${memory.message}`, { reason: memory.message });
+  if (validation) throw new WgvaeError(code, `the device refused to write the ${what}: ${validation.message}`, { reason: validation.message });
+  if (!answer && (await isLost(device))) throw new WgvaeError('device-lost', 'the GPU device was lost before the picture was written');
 }
 
 /**

@@ -4,6 +4,7 @@
 
 import { mismatch } from './errors.js';
 import { isIterable, Values } from './iterate.js';
+import { isTensor, valuesOf } from './onnx.js';
 import { kindOf, openSource } from './sources.js';
 import { toFloats } from './tensors.js';
 
@@ -27,9 +28,10 @@ import { toFloats } from './tensors.js';
  * @returns {Promise<ClipFrames>}
  */
 export async function openClipLatents(wasm, input, access, channels) {
-  if (typeof input === 'object' && input !== null && 'data' in input) return ofArray(wasm, input, channels);
+  const array = await arrayOf(input);
+  if (array) return ofArray(wasm, array, channels);
   if (isIterable(input)) return ofParts(wasm, new Values(input, access.signal, 'latents'), channels);
-  const source = await openSource(input, access, { what: 'latents' });
+  const source = await openSource(/** @type {import('./index.js').FileInput} */ (input), access, { what: 'latents' });
   try {
     const latents = await wasm.ClipLatents.open(source, channels);
     const [, frames, height, width] = latents.shape();
@@ -50,6 +52,16 @@ export async function openClipLatents(wasm, input, access, channels) {
     source.release?.();
     throw error;
   }
+}
+
+/**
+ * What is in memory, or comes there as a whole.
+ * @param {any} input
+ * @returns {Promise<import('./index.js').ClipLatents | undefined>}
+ */
+async function arrayOf(input) {
+  if (isTensor(input)) return valuesOf(input, 'latents');
+  return typeof input === 'object' && input !== null && 'data' in input ? input : undefined;
 }
 
 /**
@@ -98,7 +110,8 @@ async function ofParts(wasm, parts, channels) {
     const { done, value } = await parts.next();
     if (done) return undefined;
     count += 1;
-    if (typeof value === 'object' && value !== null && 'data' in value) return ofArray(wasm, value, channels);
+    const array = await arrayOf(value);
+    if (array) return ofArray(wasm, array, channels);
     throw mismatch('input', `part ${count} of the latents`, '{ data, shape }', kindOf(value));
   };
   try {

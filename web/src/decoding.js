@@ -2,10 +2,11 @@
 // Latents to pictures: on a canvas, as a bitmap, or in memory.
 
 import { canvasFormat, checkCanvas, fitsCanvas } from './canvas.js';
+import { checkCounts } from './counts.js';
 import { mismatch, wgvaeError } from './errors.js';
 import { areOnGpu, isFile, openLatents } from './latents.js';
 import { deviceLost, isLoss } from './loss.js';
-import { checkOutput, delivered, OUTPUTS } from './outputs.js';
+import { checkOutput, delivered, ON_DEVICE, OUTPUTS } from './outputs.js';
 import { orAborted } from './queue.js';
 import { latentsOf } from './sides.js';
 import { kindOf } from './sources.js';
@@ -67,7 +68,7 @@ export class Decoding {
     const { output = 'bitmap', canvas, tiling = 'exact' } = options;
     if (!canvas) checkOutput(output, OUTPUTS);
     if (!TILINGS.includes(tiling)) throw mismatch('input', 'tiling', TILINGS.join(', '), `${tiling}`);
-    if ((canvas || output === 'texture') && BLENDED.includes(tiling)) throw mismatch('input', 'tiling', 'no tiles, which are blended in memory', tiling);
+    if ((canvas || ON_DEVICE.includes(output)) && BLENDED.includes(tiling)) throw mismatch('input', 'tiling', 'no tiles, which are blended in memory', tiling);
     if (canvas && !isCanvas(canvas)) throw mismatch('canvas', 'canvas', 'an HTMLCanvasElement or an OffscreenCanvas', kindOf(canvas));
     return this.#loaded.run(options, !areOnGpu(latents), (signal) => this.#attempt(latents, options, signal));
   }
@@ -149,6 +150,10 @@ export class Decoding {
       const limit = engine.device.limits.maxTextureDimension2D;
       throw mismatch('input', 'picture as a texture', `at most ${limit} pixels a side on this device`, `${width}x${height}`);
     }
+    const { maxBufferSize } = engine.device.limits;
+    if (output === 'buffer' && 4 * width * height > maxBufferSize) {
+      throw mismatch('input', 'picture as a buffer', `at most ${maxBufferSize} bytes on this device`, `${width}x${height}, ${4 * width * height} bytes`);
+    }
     if (output === 'bitmap' && (BLENDED.includes(tiling) || !globalThis.OffscreenCanvas || !fitsCanvas(engine.device, size))) return 'rgba8';
     return OUTPUTS[output];
   }
@@ -160,7 +165,9 @@ export class Decoding {
    */
   async #deliver(canvases, { canvas, output = 'bitmap' }, { width, height, data, picture }) {
     if (picture) {
-      const shown = { picture: { ...picture, format: canvasFormat() }, size: { width, height } };
+      const shown = { picture: { ...picture, format: formatOf({ canvas, output }) }, size: { width, height } };
+      // In an order of channels that no canvas need have.
+      if (!canvas && output === 'buffer') return { buffer: await canvases.toBuffer(shown.picture, shown.size), shape: [height, width, 4] };
       this.#loaded.shown = shown;
       if (!canvas && output === 'texture') return canvases.toTexture(shown.picture, shown.size);
       if (!canvas) return canvases.toBitmap(shown.picture, shown.size);
@@ -171,12 +178,21 @@ export class Decoding {
   }
 
   /**
-   * @param {Pick<DecodeOptions, 'memoryBudget' | 'index' | 'output' | 'tiling' | 'tileSize' | 'tileOverlap'>} options
+   * @param {Pick<DecodeOptions, 'canvas' | 'memoryBudget' | 'index' | 'output' | 'tiling' | 'tileSize' | 'tileOverlap'>} options
    * @param {'canvas' | 'rgba8' | 'raw'} [output]
    */
-  #moduleOptions({ output: asked = 'bitmap', tiling, tileSize, tileOverlap, ...options }, output = OUTPUTS[asked]) {
-    return { ...this.#loaded.moduleOptions(options), output, format: canvasFormat(), tiling, tileSize, tileOverlap };
+  #moduleOptions({ canvas, output: asked = 'bitmap', tiling, tileSize, tileOverlap, ...options }, output = OUTPUTS[asked]) {
+    checkCounts({ tileSize, tileOverlap });
+    return { ...this.#loaded.moduleOptions(options), output, format: formatOf({ canvas, output: asked }), tiling, tileSize, tileOverlap };
   }
+}
+
+/**
+ * The order of channels that a picture on the device has: a buffer's is always the same.
+ * @param {Pick<DecodeOptions, 'canvas' | 'output'>} options
+ */
+function formatOf({ canvas, output }) {
+  return !canvas && output === 'buffer' ? 'rgba8unorm' : canvasFormat();
 }
 
 /** @param {unknown} value */

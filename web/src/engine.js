@@ -2,9 +2,11 @@
 // What lives on one device: the device, the weights on it, and the planner. Replaced as a whole when the device is lost.
 
 import { Canvases } from './canvas.js';
+import { closeGpu, openGpu, takeKernels } from './device.js';
 import { deviceLost, isLoss } from './loss.js';
 
 /** @typedef {import('./wasm.js').Wasm} Wasm */
+/** @typedef {import('./device.js').Opened} Opened */
 /** @typedef {import('./index.js').ModelOptions} ModelOptions */
 /** @typedef {import('./index.js').Progress} Progress */
 
@@ -39,23 +41,9 @@ export class Engine {
       this.vae.free();
       return this.gpu.ledger();
     } finally {
-      close(this.#opened);
+      closeGpu(this.#opened);
     }
   }
-}
-
-/**
- * A device, and what the module makes of it. `isOurs`: nobody else uses it.
- * @typedef {{ gpu: import('../pkg/wgvae.js').Gpu, device: GPUDevice, isOurs: boolean }} Opened
- */
-
-/**
- * Gives a device up. Not through the module, which may be broken.
- * @param {Opened} opened
- */
-function close({ gpu, device, isOurs }) {
-  if (isOurs) device.destroy();
-  gpu.free();
 }
 
 /**
@@ -69,6 +57,7 @@ export async function startEngine(wasm, options, model, onProgress) {
   onProgress({ phase: 'load', done: 0, total: 0, step: 'device' });
   const opened = await openGpu(wasm, options);
   try {
+    await takeKernels(opened.gpu, options.kernels);
     model.beginLoad((done, total, downloaded) => onProgress({ phase: 'load', done, total, downloaded, step: 'weights' }));
     const vae = await wasm.Vae.load(opened.gpu, model.checkpoint, {
       precision: options.precision ?? 'auto',
@@ -79,20 +68,9 @@ export async function startEngine(wasm, options, model, onProgress) {
     return new Engine(opened, vae);
   } catch (error) {
     const lost = await isLoss(error, opened.device);
-    close(opened);
+    closeGpu(opened);
     throw lost ? deviceLost(error) : error;
   } finally {
     model.endLoad();
   }
-}
-
-/**
- * @param {Wasm} wasm
- * @param {ModelOptions} options
- * @returns {Promise<Opened>}
- */
-async function openGpu(wasm, { device, powerPreference, defaultLimits, gpu: given = navigator.gpu }) {
-  if (device) return { gpu: await wasm.Gpu.adopt(given, device), device, isOurs: false };
-  const gpu = await wasm.Gpu.request(given, { powerPreference: powerPreference ?? 'high-performance', defaultLimits: defaultLimits ?? false });
-  return { gpu, device: gpu.device(), isOurs: true };
 }

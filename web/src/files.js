@@ -24,6 +24,12 @@ async function openRoot(create) {
   return root.getDirectoryHandle(ROOT, { create });
 }
 
+/** A name for the file or folder of what is called by any text. @param {string} text */
+export async function nameFor(text) {
+  const digest = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(text));
+  return Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, '0')).join('');
+}
+
 /** The folders inside `folder`. @param {FileSystemDirectoryHandle} folder */
 export async function foldersIn(folder) {
   const folders = [];

@@ -2,6 +2,7 @@
 // Every kind of image that a caller may have, as the wasm module's.
 
 import { messageOf, mismatch, WgvaeError } from './errors.js';
+import { isTensor, valuesOf } from './onnx.js';
 import { isFloats, isWhole } from './picture-file.js';
 import { stripsOf, stripsOfData } from './pixels.js';
 import { bytesOf, kindOf, openSource } from './sources.js';
@@ -33,7 +34,7 @@ export async function openImages(wasm, input, access, factor) {
   if (typeof input !== 'object' || input === null) throw mismatch('input', 'picture', 'something to draw, a file or a tensor', kindOf(input));
   if (isOneOf(input, ['ImageData']) || ('width' in input && 'data' in input && input.data instanceof Uint8ClampedArray)) return open.imageData(/** @type {any} */ (input));
   if ('shape' in input) return open.array(input.data, input.shape);
-  if ('dims' in input) return open.tensor(input);
+  if (isTensor(input)) return open.tensor(input);
   // What is being decoded already, or never was a file.
   if (isOneOf(input, ['ImageBitmap', 'HTMLCanvasElement', 'OffscreenCanvas'])) return open.drawable(/** @type {any} */ (input));
   if (!isOneOf(input, ['HTMLImageElement', 'SVGImageElement', 'HTMLVideoElement', 'VideoFrame'])) {
@@ -105,10 +106,9 @@ class Opening {
   }
 
   /** @param {import('./index.js').OnnxTensor} tensor */
-  tensor({ dims, type, location, data }) {
-    if (type !== 'float32' && type !== 'float16') throw mismatch('input', 'image', 'a tensor of float32 or float16', `one of ${type}`);
-    if (location === 'gpu-buffer') throw mismatch('input', 'image', 'a tensor in memory', 'one on the GPU: await its getData() first');
-    return this.array(data, dims);
+  async tensor(tensor) {
+    const { data, shape } = await valuesOf(tensor, 'image');
+    return this.array(data, shape);
   }
 
   /**

@@ -128,7 +128,19 @@ export interface PlanForOptions {
   wasm?: WasmSource;
 }
 
-export interface ModelOptions {
+/** Which device is asked for. */
+export interface DeviceOptions {
+  /** A device of yours. It is used, and never destroyed or changed. Without it a device of its own is requested. */
+  device?: GPUDevice;
+  /** Whose adapters are asked for. Default: `navigator.gpu`. Node has none of its own: there it is what `create([])` of the npm package webgpu gives. */
+  gpu?: GPU;
+  /** Which adapter to ask for. Default: high-performance. */
+  powerPreference?: 'high-performance' | 'low-power';
+  /** Ask for WebGPU's default limits instead of all that the adapter has. */
+  defaultLimits?: boolean;
+}
+
+export interface ModelOptions extends DeviceOptions {
   /** A .safetensors file of a VAE or of a whole model, in diffusers' or in the original layout, or its shards; or one of the {@link hub}. Only what is needed of it is read. */
   model: FileInput | readonly FileInput[] | HubModel;
   /** The model's config.json: its text, the object, or a file. A text that begins with `{` is not taken for an address. Default: the hub's. */
@@ -153,14 +165,11 @@ export interface ModelOptions {
    * calls NVIDIA's are taken: it does not tell, and other vendors make more that share the host's.
    */
   parking?: 'auto' | 'on' | 'off';
-  /** A device of yours. It is used, and never destroyed or changed. Without it a device of its own is requested. */
-  device?: GPUDevice;
-  /** Whose adapters are asked for. Default: `navigator.gpu`. Node has none of its own: there it is what `create([])` of the npm package webgpu gives. */
-  gpu?: GPU;
-  /** Which adapter to ask for. Default: high-performance. */
-  powerPreference?: 'high-performance' | 'low-power';
-  /** Ask for WebGPU's default limits instead of all that the adapter has. */
-  defaultLimits?: boolean;
+  /**
+   * Which kernels it decodes and encodes with. `tuned` (default): those that {@link tune} has found on this adapter, where it has; else, and with `rules`, those for its
+   * kind and vendor. Or what {@link tune} gave as `kernels`: others are an error, `input`. In f32 all give the same bits; a plan says which it has (`choice`).
+   */
+  kernels?: 'tuned' | 'rules' | Kernels;
   /**
    * Keep what is needed of addresses in the origin private file system, by address and ETag, also from servers without HTTP Range. Without an ETag or
    * Last-Modified nothing is kept. `limit`: the most that all models may take together, bytes; those used longest ago make room.
@@ -179,6 +188,49 @@ export interface ModelOptions {
   onNotice?: (notice: Notice) => void;
   /** Aborts the loading. */
   signal?: AbortSignal;
+}
+
+/** Which kernels there are, as {@link tune} finds them: plain data, to be kept and given back as it is. */
+export interface Kernels {
+  [name: string]: unknown;
+}
+
+/**
+ * Runs the few kernels that the rules for a device leave open, and says which is fastest there: the rules' own unless another takes 5 % less. It is kept in the
+ * origin private file system, by adapter and version of the kernels, and taken by every model that is opened there from then on (`kernels` of {@link ModelOptions}). It
+ * changes no bit of a result in f32, but perhaps the memory that a decode takes, which {@link Decoder.plan} knows and {@link planFor} does not.
+ *
+ * Takes about a second on a GPU, once kernels are compiled: let nothing else run there meanwhile. Rejects as {@link createDecoder} does.
+ */
+export function tune(options?: TuneOptions): Promise<Tuning>;
+
+export interface TuneOptions extends DeviceOptions {
+  /** Whether what is found is kept. Default: yes. */
+  remember?: boolean;
+  /** As in {@link ModelOptions}. */
+  wasm?: WasmSource;
+  /** Hears of the kernels that are compiled. */
+  onProgress?: (progress: Progress) => void;
+  /** Ends the wait; what runs on the GPU by then ends by itself. */
+  signal?: AbortSignal;
+}
+
+/** As `wgvae tune --json` has it. */
+export interface Tuning {
+  /** Those to take. */
+  kernels: Kernels;
+  /** All that were tried, those of the rules first. */
+  trials: Trial[];
+  /** Whether they are kept: not in Node, in some private windows, and where there is no room. */
+  remembered: boolean;
+}
+
+export interface Trial {
+  kernels: Kernels;
+  /** What a 3x3 convolution of 256 channels takes at best. */
+  seconds: number;
+  /** Whether the result is that of the rules' kernels, to the bit. Where not, they are not taken. */
+  same_bits: boolean;
 }
 
 /** The options under the name that they had while there was no encoder. */
@@ -214,9 +266,10 @@ export interface ClipLatents {
 
 /**
  * Latents of a clip: a .safetensors or .npy file, of which a frame is read at a time; an array; or its parts one after the other, in an array, a generator or another
- * iterable, as {@link Encoder.encodeClip} gives them. Parts are asked for when they are needed. `[1, c, t, h, w]` or `[c, t, h, w]`.
+ * iterable, as {@link Encoder.encodeClip} gives them; all of them also as tensors of onnxruntime-web or transformers.js. Parts are asked for when they are needed.
+ * `[1, c, t, h, w]` or `[c, t, h, w]`.
  */
-export type ClipInput = FileInput | ClipLatents | Iterable<ClipLatents> | AsyncIterable<ClipLatents>;
+export type ClipInput = FileInput | ClipLatents | OnnxTensor | Iterable<ClipLatents | OnnxTensor> | AsyncIterable<ClipLatents | OnnxTensor>;
 
 /** How a clip is decoded. */
 export interface ClipOptions {
@@ -304,6 +357,8 @@ export interface Decoder extends LoadedModel {
   decode(latents: LatentsInput, options: DecodeOptions & { output: 'blob' }): Promise<Blob>;
   /** Decodes to a texture. */
   decode(latents: LatentsInput, options: DecodeOptions & { output: 'texture' }): Promise<GPUTexture>;
+  /** Decodes to a buffer on the model's device. */
+  decode(latents: LatentsInput, options: DecodeOptions & { output: 'buffer' }): Promise<BufferImage>;
   /** Decodes to floats. */
   decode(latents: LatentsInput, options: DecodeOptions & { output: 'raw' }): Promise<RawImage>;
   /** Decodes to an ImageBitmap: close() it when it has been shown, it is GPU memory. Decodes asked while one runs are queued. Rejects with a {@link WgvaeError}, or at once with `signal.reason`. */
@@ -354,8 +409,7 @@ export interface Vae extends Decoder, Encoder {}
 
 /**
  * Latents of shape [n, c, h, w] or [c, h, w]: values in memory as floats, half floats or the bits of half floats; f32 values in a buffer of the decoder's device, from
- * `offset` bytes, which are read from there once, as latents are small; a tensor of onnxruntime-web, in its memory or on the decoder's device; or a .safetensors, .latent
- * or .npy file. `unscaled`: whatever the decoder was created with, these are already divided by the model's scaling factor, as `encode` says of what it gives.
+ * `offset` bytes, which are read from there once, as latents are small; a tensor of onnxruntime-web or transformers.js; or a .safetensors, .latent or .npy file. `unscaled`: whatever the decoder was created with, these are already divided by the model's scaling factor, as `encode` says of what it gives.
  */
 export type LatentsInput =
   | FileInput
@@ -369,18 +423,25 @@ export interface HalfArray extends ArrayLike<number> {
   readonly buffer: ArrayBufferLike;
 }
 
-/** What is used of a Tensor of onnxruntime-web. */
+/**
+ * What is used of a Tensor of onnxruntime-web, or of transformers.js, which has one inside: `float32` or `float16`. Latents in f32 in a `gpu-buffer` are read from there,
+ * which must be of the model's device. Whatever else is not in memory (`ml-tensor` of WebNN, `texture`, half floats on the GPU, pictures) its own `getData()` brings
+ * there, where it then is.
+ */
 export interface OnnxTensor {
   readonly dims: readonly number[];
   readonly type: string;
   readonly location: string;
   readonly data: unknown;
-  readonly gpuBuffer: unknown;
+  readonly gpuBuffer?: unknown;
+  getData?(): Promise<unknown>;
+  /** That of transformers.js. */
+  readonly ort_tensor?: OnnxTensor;
 }
 
 /**
  * A picture: whatever can be drawn; a file that the browser decodes, PNG, JPEG and WebP in all of them; or values -1 to 1 of shape [n, 3, h, w] or [3, h, w], in memory
- * as latents may be, in a tensor of onnxruntime-web in its memory, or in a .safetensors (a tensor `image`) or .npy file.
+ * as latents may be, in a tensor of onnxruntime-web or transformers.js, or in a .safetensors (a tensor `image`) or .npy file.
  *
  * Pictures are taken the right way up, with the colours that their file has: no colour profile is applied, and transparency is left out (where nothing of a pixel can be
  * seen, browsers give black). They are not resized: what sides have beyond a multiple of `info.pixels_per_latent` is cut off, in equal parts, and `onNotice` says so. Values
@@ -395,9 +456,10 @@ export type ImageInput =
 
 /**
  * `bitmap`: an ImageBitmap. `image-data`: RGBA8 in memory. `blob`: a PNG file. `raw`: floats before clamping. `texture`: a GPUTexture on the model's device, of its canvases' format,
- * to be drawn with, copied from and to, and destroyed by whoever asked; of the model's own device it goes with that. Its memory is in no plan.
+ * to be drawn with, copied from and to, and destroyed by whoever asked; of the model's own device it goes with that. Its memory is in no plan. `buffer`: the same as a
+ * GPUBuffer.
  */
-export type Output = FrameOutput | 'texture';
+export type Output = FrameOutput | 'texture' | 'buffer';
 
 /** Of a clip. */
 export type FrameOutput = 'bitmap' | 'image-data' | 'blob' | 'raw';
@@ -496,6 +558,15 @@ export interface Encoded {
   height: number;
 }
 
+/**
+ * One picture in a buffer on the model's device, to be bound as storage, copied from and to, and destroyed by whoever asked: [h, w, 4] bytes, red, green, blue and alpha of
+ * 255, row after row without gaps, so that pixel (x, y) is word `y * w + x`, as `unpack4x8unorm` has it. 4 * w * h bytes beyond the plan, which has what it is copied from.
+ */
+export interface BufferImage {
+  buffer: GPUBuffer;
+  shape: [number, number, 4];
+}
+
 /** Values of one picture, [3, h, w], about -1 to 1: red, green, blue. */
 export interface RawImage {
   data: Float32Array;
@@ -503,14 +574,17 @@ export interface RawImage {
 }
 
 export interface Progress {
-  /** Bytes of weights are counted in `load`, steps of the plan in the others. */
-  phase: 'load' | 'decode' | 'encode';
+  /**
+   * Bytes of weights are counted in `load`, kernels in `compile`, which comes before a decode or an encode that wants kernels for the first time, and steps of the plan
+   * in the others.
+   */
+  phase: 'load' | 'compile' | 'decode' | 'encode';
   done: number;
   /** 0 where it is not known yet. */
   total: number;
   /** Of `load`, once weights come: bytes that the network and not the cache has brought, what is read ahead among them. */
   downloaded?: number;
-  /** What is being done: `device` or `weights`, or the layer. */
+  /** What is being done: `device` or `weights`, the layer, or the kernel that comes next, of which there is none after the last. */
   step: string;
 }
 
@@ -571,6 +645,8 @@ export interface AdapterInfo {
   device_type: string;
   driver: string;
   limits: Record<string, number | boolean | string>;
+  /** Those of the rules. */
+  kernels: Kernels;
   [more: string]: unknown;
 }
 
@@ -610,7 +686,10 @@ export interface Plan {
   /** Multiply-adds. */
   macs: number;
   steps: number;
-  kernels: unknown;
+  /** How many are compiled for it. */
+  kernels: number;
+  /** Which. */
+  choice: Kernels;
   predicted_seconds: number;
   /** Runs of steps in order, with the most bytes of live buffers in each. */
   timeline: { stage: string; steps: number; macs: number; live_bytes: number }[];

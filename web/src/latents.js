@@ -2,6 +2,7 @@
 // Every kind of latents that a caller may have, as the wasm module's. Shapes are [n, c, h, w] or [c, h, w].
 
 import { mismatch } from './errors.js';
+import { bufferOf, isTensor, valuesOf } from './onnx.js';
 import { kindOf, openSource } from './sources.js';
 import { checkedFloats, elements } from './tensors.js';
 
@@ -26,7 +27,7 @@ export async function openLatents(wasm, input, access) {
     }
   }
   if (typeof input !== 'object' || input === null) throw mismatch('input', 'latents', 'a file, a tensor or a GPU buffer', kindOf(input));
-  if ('dims' in input) return fromTensor(wasm, input);
+  if (isTensor(input)) return fromTensor(wasm, input);
   if ('buffer' in input) return fromBuffer(wasm, input);
   if ('data' in input) {
     const latents = fromArray(wasm, input.data, input.shape);
@@ -54,16 +55,14 @@ export function areOnGpu(input) {
 }
 
 /**
- * A tensor of onnxruntime-web, in its memory or on its device.
  * @param {Wasm} wasm
  * @param {import('./index.js').OnnxTensor} tensor
  */
-function fromTensor(wasm, tensor) {
-  const { dims, type, location } = tensor;
-  if (type !== 'float32' && type !== 'float16') throw mismatch('input', 'latents', 'a tensor of float32 or float16', `one of ${type}`);
-  if (location !== 'gpu-buffer') return fromArray(wasm, tensor.data, dims);
-  if (type !== 'float32') throw mismatch('input', 'latents', 'float32 in a tensor on the GPU', `${type}: add a Cast to the graph`);
-  return fromBuffer(wasm, { buffer: /** @type {GPUBuffer} */ (tensor.gpuBuffer), shape: dims });
+async function fromTensor(wasm, tensor) {
+  const buffer = bufferOf(tensor);
+  if (buffer) return fromBuffer(wasm, { buffer: /** @type {GPUBuffer} */ (buffer), shape: tensor.dims });
+  const { data, shape } = await valuesOf(tensor, 'latents');
+  return fromArray(wasm, data, shape);
 }
 
 /**

@@ -16,3 +16,12 @@ export function guarded(listener) {
     }
   };
 }
+
+/**
+ * `onProgress` as the module calls what hears of the kernels that a device compiles.
+ * @param {import('./index.js').ModelOptions['onProgress']} onProgress
+ */
+export function hearingOfKernels(onProgress) {
+  const listener = guarded(onProgress);
+  return (/** @type {{ done: number, total: number, kernel: string }} */ { done, total, kernel }) => listener({ phase: 'compile', done, total, step: kernel });
+}

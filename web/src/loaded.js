@@ -2,9 +2,11 @@
 // One model on one device: its tasks one after the other, and what happens when a caller aborts or the device is lost. What a task does is decoding.js's and
 // encoding.js's.
 
+import { checkCounts } from './counts.js';
+import { checkBrowser, checkKernels } from './device.js';
 import { startEngine } from './engine.js';
-import { mismatch, WgvaeError, wgvaeError } from './errors.js';
-import { guarded } from './listener.js';
+import { WgvaeError, wgvaeError } from './errors.js';
+import { guarded, hearingOfKernels } from './listener.js';
 import { deviceLost, isLoss } from './loss.js';
 import { openModel } from './model.js';
 import { orAborted, Queue } from './queue.js';
@@ -27,6 +29,8 @@ const RECOVERY_PART = 1 / 4;
  */
 export async function loadModel(options, directions) {
   checkBrowser(options);
+  checkCounts({ memoryBudget: options.memoryBudget });
+  checkKernels(options.kernels);
   const lifetime = new AbortController();
   const signal = either(options.signal, lifetime.signal);
   signal.throwIfAborted();
@@ -38,18 +42,6 @@ export async function loadModel(options, directions) {
     loading.then((loaded) => loaded.destroy(), () => {});
     lifetime.abort(error);
     throw wgvaeError(error);
-  }
-}
-
-/** @param {ModelOptions} options */
-function checkBrowser({ gpu = globalThis.navigator?.gpu }) {
-  if (!gpu) {
-    const advice = globalThis.process?.versions ? 'Node has none of its own: give that of the package webgpu as `gpu`' : 'or the page is not served over https or from localhost';
-    throw new WgvaeError('no-webgpu', `this browser has no WebGPU (navigator.gpu), ${advice}`);
-  }
-  // The module asks every adapter for it. Chrome and Edge have it since 127. What Node has of Dawn keeps no attributes there.
-  if (globalThis.GPUAdapter && 'features' in GPUAdapter.prototype && !('info' in GPUAdapter.prototype)) {
-    throw mismatch('no-webgpu', 'WebGPU of this browser', 'one with GPUAdapter.info', 'an older one');
   }
 }
 
@@ -160,8 +152,9 @@ export class Loaded {
   async #runNow(onProgress, isRepeatable, signal, task) {
     this.#access.signal = signal;
     this.shown = undefined;
+    const watched = () => this.#watched(onProgress, () => task(signal));
     try {
-      return await task(signal);
+      return await watched();
     } catch (error) {
       if (signal.aborted || !(await isLoss(error, this.engine.device))) throw error;
       // A caller's device, and what was on the lost one, are not ours to make again.
@@ -170,9 +163,25 @@ export class Loaded {
     await this.#recover(onProgress);
     signal.throwIfAborted();
     try {
-      return await task(signal);
+      return await watched();
     } catch (error) {
       throw (await isLoss(error, this.engine.device)) ? deviceLost(error) : error;
+    }
+  }
+
+  /**
+   * Does `task`, and tells of the kernels that are compiled for it.
+   * @template T
+   * @param {ModelOptions['onProgress']} onProgress
+   * @param {() => Promise<T>} task
+   */
+  async #watched(onProgress = this.options.onProgress, task) {
+    const { gpu } = this.engine;
+    gpu.watch(hearingOfKernels(onProgress));
+    try {
+      return await task();
+    } finally {
+      gpu.watch(undefined);
     }
   }
 
@@ -222,10 +231,11 @@ export class Loaded {
   }
 
   /**
-   * Options that the module has for both directions.
+   * Options that the module has for both directions. What is no number it would take for none, which JSON has no other word for.
    * @param {{ memoryBudget?: number, index?: number }} options
    */
   moduleOptions({ memoryBudget = this.options.memoryBudget, index }) {
+    checkCounts({ memoryBudget, index });
     return { memoryBudget, parking: this.options.parking, submissionTarget: this.#submissionTarget, index };
   }
 

@@ -6,7 +6,10 @@ import { mismatch } from './errors.js';
 import { pngOf } from './png.js';
 
 /** What the module calls each kind of picture. */
-export const OUTPUTS = /** @type {const} */ ({ bitmap: 'canvas', texture: 'canvas', 'image-data': 'rgba8', blob: 'rgba8', raw: 'raw' });
+export const OUTPUTS = /** @type {const} */ ({ bitmap: 'canvas', texture: 'canvas', buffer: 'canvas', 'image-data': 'rgba8', blob: 'rgba8', raw: 'raw' });
+
+/** Those that are on the model's device, for whoever has that. */
+export const ON_DEVICE = ['texture', 'buffer'];
 
 /** And of frame, which no canvas is drawn with. */
 export const FRAMES = /** @type {const} */ ({ bitmap: 'rgba8', 'image-data': 'rgba8', blob: 'rgba8', raw: 'raw' });

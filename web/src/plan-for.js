@@ -1,6 +1,7 @@
 // @ts-check
 // What a decode or an encode would take, of a model that nobody has loaded and a device that nobody has opened.
 
+import { isCount } from './counts.js';
 import { TILINGS } from './decoding.js';
 import { mismatch, wgvaeError } from './errors.js';
 import { FRAMES, OUTPUTS } from './outputs.js';
@@ -19,7 +20,7 @@ const oneOf = (...choices) => [(value) => choices.includes(value), choices.join(
 const TEXT = [(value) => typeof value === 'string', 'text'];
 
 /** @type {[Check, string]} */
-const WHOLE = [(value) => Number.isSafeInteger(value) && value >= 0, 'a whole number'];
+const WHOLE = [isCount, 'a whole number'];
 
 /** What each option can be; the others are looked at where they are used. @type {Record<string, [Check, string] | undefined>} */
 const OPTIONS = {
@@ -117,8 +118,9 @@ function planOfClip(planner, { width, height, direction, output = 'bitmap', memo
     plan = planner.planClipEncode(width, height, { memoryBudget, parking });
   } else {
     const latents = latentsOf({ width, height }, scale);
-    if (output === 'texture') throw mismatch('input', 'output', Object.keys(FRAMES).join(', '), `${output} of a clip`);
-    plan = planner.planClip(latents.width, latents.height, { output: FRAMES[output], memoryBudget, parking, tiling, tileSize, tileOverlap });
+    const frame = Object.entries(FRAMES).find(([name]) => name === output)?.[1];
+    if (!frame) throw mismatch('input', 'output', Object.keys(FRAMES).join(', '), `${output} of a clip`);
+    plan = planner.planClip(latents.width, latents.height, { output: frame, memoryBudget, parking, tiling, tileSize, tileOverlap });
   }
   const others = (frames - 1) / plan.frames;
   if (frames === 0 || !Number.isInteger(others)) throw mismatch('input', 'frames', `1, ${1 + plan.frames}, ${1 + 2 * plan.frames} and so on`, `${frames}`);

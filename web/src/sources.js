@@ -37,6 +37,7 @@ export class Access {
     this.fetch = fetch;
     /** Bytes that all that is kept may take. */
     this.limit = (typeof cache === 'object' ? cache.limit : undefined) ?? Infinity;
+    if (!(typeof this.limit === 'number' && this.limit >= 0)) throw mismatch('input', 'limit of the cache', 'a number of bytes', `${this.limit}`);
   }
 
   /** That of the call in progress. */

@@ -1,6 +1,6 @@
 // Types of wgvae/worker: those of the package, but for what cannot leave a worker.
 
-import type { Decoder, Encoder, InspectOptions as PackageInspectOptions, Inspection, Ledger, ModelOptions, Plan, PlanForOptions as PackagePlanForOptions, Vae, WasmSource, WholeClipPlan } from './index.js';
+import type { Decoder, Encoder, InspectOptions as PackageInspectOptions, Inspection, Ledger, ModelOptions, Plan, PlanForOptions as PackagePlanForOptions, TuneOptions as PackageTuneOptions, Tuning, Vae, WasmSource, WholeClipPlan } from './index.js';
 
 export { hub, WgvaeError } from './index.js';
 
@@ -21,7 +21,7 @@ export type Remote<T> = {
   readonly limits: Readonly<Record<string, number>>;
 };
 
-/** As `createDecoder` of the package, in a worker. `canvas` becomes one of bitmaps; there is no `texture`. */
+/** As `createDecoder` of the package, in a worker. `canvas` becomes one of bitmaps; there is no `texture` and no `buffer`. */
 export function createDecoder(options: WorkerOptions): Promise<Remote<Decoder>>;
 export function createEncoder(options: WorkerOptions): Promise<Remote<Encoder>>;
 export function createVae(options: WorkerOptions): Promise<Remote<Vae>>;
@@ -33,6 +33,7 @@ export interface OnWorker {
 }
 
 export type InspectOptions = Omit<PackageInspectOptions, 'fetch'> & Pick<OnWorker, 'worker'>;
+export type TuneOptions = Omit<PackageTuneOptions, 'device' | 'gpu'> & Pick<OnWorker, 'worker'>;
 export type PlanForOptions = Omit<PackagePlanForOptions, 'fetch'> & Pick<OnWorker, 'worker'>;
 
 /** As those of the package, in a worker. */
@@ -41,6 +42,7 @@ export function version(options?: OnWorker): Promise<string>;
 export function inspect(options: InspectOptions): Promise<Inspection>;
 export function planFor(options: PlanForOptions & { frames: number }): Promise<WholeClipPlan>;
 export function planFor(options: PlanForOptions): Promise<Plan>;
+export function tune(options?: TuneOptions): Promise<Tuning>;
 
 /** As those of the package. Asked of the worker that loads, they wait for what it is writing. */
 export function cacheUsage(options?: Pick<OnWorker, 'worker'>): Promise<{ bytes: number; entries: number }>;

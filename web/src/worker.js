@@ -6,6 +6,8 @@ import { hub } from './hub.js';
 import { drawableOf } from './images.js';
 import { isIterable } from './iterate.js';
 import { Link, transfer } from './link.js';
+import { isTensor, valuesOf } from './onnx.js';
+import { ON_DEVICE } from './outputs.js';
 import { orAborted } from './queue.js';
 
 export { hub, transfer, WgvaeError };
@@ -43,6 +45,12 @@ export async function inspect({ worker, ...options }) {
 export async function planFor({ worker, ...options }) {
   refuse(options, ['fetch']);
   return ask(worker, 'planFor', [options]);
+}
+
+/** @param {import('./worker.js').TuneOptions} [options] */
+export async function tune({ worker, ...options } = {}) {
+  refuse(options, ['device', 'gpu', 'fetch']);
+  return ask(worker, 'tune', [options], options.signal);
 }
 
 /** @param {{ worker?: Worker }} [options] */
@@ -184,8 +192,8 @@ class Remote {
    * @param {unknown} latents
    * @param {CallOptions} [options]
    */
-  shapeOf(latents, options) {
-    return this.#ask('shapeOf', [latents], options);
+  async shapeOf(latents, options) {
+    return this.#ask('shapeOf', [await sendable(latents, 'latents')], options);
   }
 
   /**
@@ -193,10 +201,10 @@ class Remote {
    * @param {CallOptions & { canvas?: HTMLCanvasElement | OffscreenCanvas }} [options]
    */
   async decode(latents, { canvas, ...options } = {}) {
-    if (options.output === 'texture') throw mismatch('input', 'output', 'no texture of a worker, whose device it would be on', options.output);
-    if (!canvas) return this.#ask('decode', [latents], options);
+    if (!canvas && ON_DEVICE.includes(options.output ?? '')) throw mismatch('input', 'output', 'none on the device of a worker', `${options.output}`);
+    if (!canvas) return this.#ask('decode', [await sendable(latents, 'latents')], options);
     const context = bitmapContext(canvas);
-    show(canvas, context, await this.#ask('decode', [latents], { ...options, output: 'bitmap' }));
+    show(canvas, context, await this.#ask('decode', [await sendable(latents, 'latents')], { ...options, output: 'bitmap' }));
     return undefined;
   }
 
@@ -211,7 +219,7 @@ class Remote {
    * @param {CallOptions} [options]
    */
   clip(latents, options) {
-    return this.#each('clip', latents, options);
+    return this.#each('clip', 'latents', latents, options);
   }
 
   /**
@@ -219,7 +227,7 @@ class Remote {
    * @param {CallOptions} [options]
    */
   async encode(image, options = {}) {
-    return this.#ask('encode', [await drawn(image)], options);
+    return this.#ask('encode', [await sendable(image, 'image')], options);
   }
 
   /**
@@ -227,7 +235,7 @@ class Remote {
    * @param {CallOptions} [options]
    */
   encodeClip(frames, options) {
-    return this.#each('encodeClip', isIterable(frames) ? eachDrawn(frames) : frames, options);
+    return this.#each('encodeClip', 'image', frames, options);
   }
 
   destroy() {
@@ -264,12 +272,14 @@ class Remote {
   /**
    * Values of a generator in the worker, for which it is asked one by one.
    * @param {string} method
-   * @param {unknown} input
+   * @param {string} what it takes
+   * @param {unknown} input one, or several
    * @param {CallOptions} [options]
    */
-  async *#each(method, input, options) {
+  async *#each(method, what, input, options) {
     const signal = options?.signal ?? NEVER;
-    const { answer, release } = this.#call(method, [input], options);
+    const inputs = isIterable(input) && !isTensor(input) ? eachSendable(input, what) : await sendable(input, what);
+    const { answer, release } = this.#call(method, [inputs], options);
     try {
       const { value: values } = await orAborted(answer, signal);
       try {
@@ -296,17 +306,22 @@ class Remote {
 }
 
 /**
- * Each of what the worker shall draw.
- * @param {Iterable<unknown> | AsyncIterable<unknown>} pictures
+ * @param {Iterable<unknown> | AsyncIterable<unknown>} inputs
+ * @param {string} what they are
  */
-async function* eachDrawn(pictures) {
-  for await (const picture of pictures) yield await drawn(picture);
+async function* eachSendable(inputs, what) {
+  for await (const input of inputs) yield await sendable(input, what);
 }
 
-/** As it can be sent. What is made of an element is nobody else's. @param {unknown} picture */
-async function drawn(picture) {
-  const drawable = await drawableOf(picture);
-  return drawable === picture ? picture : transfer(/** @type {ImageBitmap} */ (drawable), [/** @type {ImageBitmap} */ (drawable)]);
+/**
+ * Latents or a picture as they can be sent: what is drawn of an element is nobody else's, and of a tensor it is the values.
+ * @param {unknown} input
+ * @param {string} what it is
+ */
+async function sendable(input, what) {
+  if (isTensor(input)) return valuesOf(input, what);
+  const drawable = await drawableOf(input);
+  return drawable === input ? input : transfer(/** @type {ImageBitmap} */ (drawable), [/** @type {ImageBitmap} */ (drawable)]);
 }
 
 /** @param {HTMLCanvasElement | OffscreenCanvas} canvas */

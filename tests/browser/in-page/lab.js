@@ -263,8 +263,20 @@ async function streamFolders() {
   return names;
 }
 
+/** Texts of the files in a folder of ours. @param {string} name */
+async function kept(name) {
+  const texts = [];
+  try {
+    const ours = await (await navigator.storage.getDirectory()).getDirectoryHandle('wgvae');
+    for await (const file of /** @type {any} */ (await ours.getDirectoryHandle(name)).values()) texts.push(await (await file.getFile()).text());
+  } catch {
+    // There is none.
+  }
+  return texts;
+}
+
 gpu.startWatching();
 
-export const lab = { wgvae, startWasm, gpu, outcome, describe, base64, pixels, filePixels, blob, levelsApart, isRight, open, openVae, shared, sharedVae, noise, canvasOf, valuesOf, isSame, clip, encodeClip, smallestBudget, until, attempt, readAgain, streamFolders };
+export const lab = { wgvae, startWasm, gpu, outcome, describe, base64, pixels, filePixels, blob, levelsApart, isRight, open, openVae, shared, sharedVae, noise, canvasOf, valuesOf, isSame, clip, encodeClip, smallestBudget, until, attempt, readAgain, streamFolders, kept };
 
 Object.assign(globalThis, { lab });

@@ -1,0 +1,48 @@
+// @ts-check
+// Which of a device's possible kernels are fastest, by running them.
+
+import { checkBrowser, closeGpu, openGpu } from './device.js';
+import { wgvaeError } from './errors.js';
+import { hearingOfKernels } from './listener.js';
+import { deviceLost, isLoss } from './loss.js';
+import { orAborted } from './queue.js';
+import { rememberKernels } from './tuned.js';
+import { startWasm } from './wasm.js';
+
+/** @typedef {import('./index.js').TuneOptions} TuneOptions */
+
+/**
+ * @param {TuneOptions} [options]
+ * @returns {Promise<import('./index.js').Tuning>}
+ */
+export async function tune(options = {}) {
+  const callers = options.signal ?? new AbortController().signal;
+  callers.throwIfAborted();
+  try {
+    checkBrowser(options);
+    const wasm = await orAborted(startWasm(options.wasm), callers);
+    return await orAborted(measure(wasm, options, callers), AbortSignal.any([callers, wasm.broken]));
+  } catch (error) {
+    throw wgvaeError(error);
+  }
+}
+
+/**
+ * @param {import('./wasm.js').Wasm} wasm
+ * @param {TuneOptions} options
+ * @param {AbortSignal} signal
+ */
+async function measure(wasm, options, signal) {
+  const opened = await openGpu(wasm, options);
+  try {
+    signal.throwIfAborted();
+    opened.gpu.watch(hearingOfKernels(options.onProgress));
+    const tuning = await opened.gpu.tune();
+    const isWanted = (options.remember ?? true) && !signal.aborted;
+    return { ...tuning, remembered: isWanted && (await rememberKernels(opened.gpu.tuningKey(), tuning.kernels)) };
+  } catch (error) {
+    throw (await isLoss(error, opened.device)) ? deviceLost(error) : error;
+  } finally {
+    closeGpu(opened);
+  }
+}
