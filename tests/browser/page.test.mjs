@@ -48,6 +48,10 @@ inBrowsers({ models: [MODEL] }, (session) => {
     assert.deepEqual(foreign, []);
     await page.setViewport({ width: 390, height: 844 });
     await page.waitForFunction(() => innerWidth === 390 && document.documentElement.scrollWidth <= document.documentElement.clientWidth);
+    // A model of the visitor's own, for which the demo's latents are not.
+    await choose(page, 'model-file', join(folder(), FILE), join(folder(), 'config.json'));
+    await page.waitForFunction((name) => document.querySelector('#model-name')?.textContent === name && ['idle', 'failed'].includes(document.body.dataset.state ?? ''), {}, FILE);
+    assert.deepEqual([await text(page, 'status'), await text(page, 'input-name'), await text(page, 'problem')], ['Choose latents, a picture or a video', 'None', '']);
     assert.deepEqual(session.complaints(), []);
   });
 

@@ -52,6 +52,11 @@ export class Input {
     return this.files[0];
   }
 
+  /** Whether it comes with the page. */
+  get isDemo() {
+    return this.#choice.isDemo;
+  }
+
   /** Whether it has to be fetched first. */
   get isAway() {
     return this.#files === undefined;

@@ -275,7 +275,7 @@ function openFirst() {
   const model = isDemo ? demo : { urls: query.model, config: query.config };
   const url = query.latents ?? (isDemo ? absolute(DEMO.latents) : undefined);
   isToDecode = isDemo && !query.latents;
-  session.open({ model, input: url ? { url, index: (query.index ?? 1) - 1 } : undefined }, isToDecode);
+  session.open({ model, input: url ? { url, index: (query.index ?? 1) - 1, isDemo: isToDecode } : undefined }, isToDecode);
 }
 
 function start() {

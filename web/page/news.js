@@ -20,7 +20,7 @@
  * A model: files that the user chose, or addresses. `isDemo`: the one that comes with the page. And what is made of it: latents to be decoded, or a picture, a video or
  * several pictures in their order to be encoded and decoded again; `index`: which of several latents, from 0. `urls` may be a name on the hub.
  * @typedef {{ files?: File[], urls?: string[], config?: File | string, isDemo?: boolean }} ModelChoice
- * @typedef {{ files?: File[], url?: string, index?: number }} InputChoice
+ * @typedef {{ files?: File[], url?: string, index?: number, isDemo?: boolean }} InputChoice
  */
 
 /**

@@ -186,6 +186,11 @@ async function takeUp(choice, signal) {
   if (sorted.model) {
     model = sorted.model;
     tell({ type: 'model', name: nameOfModel(model), info: undefined, isFile: model.files !== undefined });
+    // The demo's latents are of no other model: nobody has asked for them.
+    if (!model.isDemo && input?.isDemo) {
+      input = undefined;
+      tell({ type: 'input', name: 'None' });
+    }
     await closeModel();
   }
   if (sorted.input) {

@@ -12,7 +12,7 @@ import { PlanView } from './plan-view.js';
 /** @type {Record<State, string>} */
 const STATUS = {
   starting: 'Starting',
-  idle: 'Choose a model, and latents, a picture or a video',
+  idle: 'Nothing to do yet',
   loading: 'Loading the model',
   asking: 'Waiting for your answer',
   planning: 'Planning',
@@ -30,6 +30,8 @@ const STOPPABLE = ['loading', 'encoding', 'decoding'];
 
 export class View {
   #plan = new PlanView();
+  /** What is open. */
+  #has = { model: false, input: false };
   /** @type {import('./news.js').Plans} */
   #plans = [];
   /** Seconds of what was done last, for the status. @type {number | undefined} */
@@ -161,6 +163,8 @@ export class View {
   /** @param {State} state */
   #status(state) {
     const planned = this.#plans.at(-1);
+    const missing = [this.#has.model ? '' : 'a model', this.#has.input ? '' : 'latents, a picture or a video'].filter(Boolean);
+    if (state === 'idle' && missing.length > 0) return `Choose ${missing.join(', and ')}`;
     if (!planned) return STATUS[state];
     const isRoundTrip = this.#plans.length > 1;
     const { width, height } = planned.frames === undefined ? planned.plan.result.size : planned.plan;
@@ -174,6 +178,7 @@ export class View {
   /** @param {Extract<News, { type: 'model' }>} message */
   #model({ name, info }) {
     setText('model-name', name);
+    this.#has.model = name !== 'None';
     const millions = (/** @type {number} */ count) => (count / 1e6).toFixed(1);
     const encoder = info?.parameters.encoder ? `${millions(info.parameters.encoder)} M in its encoder` : 'no encoder';
     const facts = info && [
@@ -187,6 +192,7 @@ export class View {
   /** @param {Extract<News, { type: 'input' }>} message */
   #input({ name, shape, size, frames, index }) {
     setText('input-name', name);
+    this.#has.input = name !== 'None';
     const count = frames === undefined ? '' : `${formatCount(frames, 'frame')} of `;
     setText('input-facts', shape?.join(' × ') ?? (size ? `${count}${size.width} × ${size.height} pixels` : ''));
     const pictures = shape?.length === 4 ? shape[0] : 1;
