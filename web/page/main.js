@@ -1,11 +1,13 @@
 // @ts-check
 // The page: shows what is going on, and says what the user wants. No GPU and no wasm here, and nothing that takes long.
 
+import { WgvaeError } from '../src/worker.js';
 import { CompareTiles } from './compare-tiles.js';
 import { copyBy, listenToCopies } from './copy.js';
 import { acceptDrops } from './drop.js';
 import { element, setText } from './elements.js';
 import { Explore } from './explore.js';
+import { GpuTest } from './gpu-test.js';
 import { listKnown } from './known.js';
 import { Link, shareOrFail } from './link.js';
 import { keepPage } from './offline.js';
@@ -25,6 +27,9 @@ import { Zoom } from './zoom.js';
 /** @typedef {import('./news.js').News} News */
 
 const MIB = 1 << 20;
+
+/** States in which nothing is going on. @type {import('./news.js').State[]} */
+const RESTING = ['idle', 'asking', 'ready', 'done', 'failed'];
 
 /** Relative to the page. */
 const DEMO = {
@@ -49,6 +54,10 @@ const tiles = new CompareTiles(picture, query.tiling, (wanted, tiling) => {
 });
 const explore = new Explore(query.plan, (plan) => link.set({ plan }));
 
+const gpuTest = new GpuTest(() => ({ wgvae: own.version, browser: navigator.userAgent, adapter }), save, (error) => fail(error instanceof WgvaeError ? error.code : 'unknown', wordsOf(error)));
+/** What the models are on, once there is one. @type {import('../src/index.js').AdapterInfo | undefined} */
+let adapter;
+
 /** Of the clip whose frames are coming. @type {import('./news.js').Size | undefined} */
 let clipSize;
 
@@ -71,6 +80,8 @@ function receive(message) {
       element('export-share').hidden = !navigator.canShare?.({ files: [own.file()] });
       break;
     case 'model':
+      adapter = message.info?.adapter ?? adapter;
+      // falls through
     case 'input':
       if (message.isFile) link.takeFiles(message.type);
       view.receive(message);
@@ -104,6 +115,7 @@ function receive(message) {
     case 'state':
       view.receive(message);
       rest(message.state);
+      gpuTest.allow(RESTING.includes(message.state));
       if (clipSize && ['ready', 'idle', 'done', 'failed'].includes(message.state)) endClip(clipSize, message.state === 'done');
       break;
     default:
@@ -117,7 +129,7 @@ function receive(message) {
  */
 function rest(state) {
   if (['decoding', 'done', 'failed'].includes(state)) isToDecode = false;
-  if (isAtRest || isToDecode || !['idle', 'asking', 'ready', 'done', 'failed'].includes(state)) return;
+  if (isAtRest || isToDecode || !RESTING.includes(state)) return;
   isAtRest = true;
   showSource();
   explore.begin();
