@@ -10,7 +10,7 @@ use crate::gpu::{Control, Gpu, GpuBuffer, Input, Prepared, Submission, Weight};
 use crate::kernels::choice::Choice;
 use crate::kernels::{source, weights};
 use crate::limits::DeviceKind;
-use crate::model::graph::{Graph, Shape, Transform};
+use crate::model::graph::{Ending, Graph, Shape, Transform};
 use crate::plan::{Output, Plan, PlanOptions};
 use crate::tensor::Storage;
 
@@ -188,7 +188,7 @@ impl Runner {
         Ok(Self { prepared, input: values, _weights: buffers })
     }
 
-    /// Seconds, on the device's own clock where it has one, else those of the submissions that compute, and the result.
+    /// Seconds of what computes, stages on the device's own clock where it has one, else submissions; and the result.
     async fn run(&mut self) -> Result<(f64, Vec<u8>)> {
         let mut bits = Vec::new();
         let mut keep = |_: (u32, u32), rows: &[u8]| {
@@ -198,9 +198,12 @@ impl Runner {
         let input = Input::Host(vec![self.input.as_slice().into()]);
         let report = self.prepared.run(&input, &mut Control::default(), &mut keep).await?;
         let plan = self.prepared.plan();
+        let stage_computes = |stage: usize| plan.steps.iter().any(|step| step.stage == stage && step.macs > 0);
         let computes = |of: &&Submission| plan.steps[of.steps.clone()].iter().any(|step| step.macs > 0);
-        let seen = || report.submissions.iter().filter(computes).map(|submission| submission.seconds).sum();
-        let seconds = report.stage_seconds.as_ref().map_or_else(seen, |stages| stages.iter().sum::<f64>());
+        let seconds = match &report.stage_seconds {
+            Some(stages) => stages.iter().enumerate().filter(|(stage, _)| stage_computes(*stage)).map(|(_, s)| s).sum(),
+            None => report.submissions.iter().filter(computes).map(|submission| submission.seconds).sum(),
+        };
         Ok((seconds, bits))
     }
 }
@@ -214,11 +217,33 @@ fn convolutions(kind: DeviceKind, layers: u32) -> Graph {
     };
     let mut graph = Graph::default();
     let input = graph.input(Shape::image(side, side, CHANNELS), Transform::none(CHANNELS));
-    (0..layers).fold(input, |input, _| graph.conv2d("conv", input, CHANNELS, 3));
+    let result = (0..layers).fold(input, |input, _| graph.conv2d("conv", input, CHANNELS, 3));
+    graph.output(result, Ending::NONE);
     graph
 }
 
 /// `count` multiples of `unit` around zero that repeat after `period`.
 fn small_numbers(count: usize, period: usize, unit: f32) -> Vec<f32> {
     (0..count).map(|index| ((index % period) as f32 - (period / 2) as f32) * unit).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Needs an adapter, as the tests in `tests/gpu` do. No device here is so fast that it would be asked for more than one.
+    #[test]
+    fn many_convolutions_neither_grow_nor_vanish() {
+        let gpu = pollster::block_on(Gpu::request(&crate::gpu::GpuOptions::default())).expect("an adapter");
+        for layers in [1, 4, MOST_LAYERS / 4] {
+            let mut runner = pollster::block_on(Runner::new(&gpu, *gpu.kernels(), layers)).expect("a plan");
+            let (seconds, bits) = pollster::block_on(runner.run()).expect("a run");
+            let values: Vec<f32> = bytemuck::pod_collect_to_vec(&bits);
+            assert_eq!(values.len(), runner.input.len(), "as many come out as go in");
+            let largest = values.iter().fold(0.0_f32, |largest, value| largest.max(value.abs()));
+            assert!(values.iter().all(|value| value.is_finite()), "{layers} convolutions");
+            assert!(largest > 1e-6 && largest < 1.0, "{layers} convolutions: {largest}");
+            assert!(seconds > 0.0, "{layers} convolutions");
+        }
+    }
 }

@@ -108,10 +108,15 @@ function define(results, run, ofBitmap) {
     assert.equal(main.hasChanged, false);
   });
 
-  it('gives pixels and PNG files, and bitmaps or says that there are none', () => {
-    const [{ rgba, png, shape: [, height, width], bitmap }] = results;
+  it('tells of loading, compiling, decoding and encoding', () => {
+    for (const { phases } of results) assert.deepEqual(phases, ['load', 'compile', 'decode', 'encode']);
+  });
+
+  it('gives pixels, PNG files and buffers, and bitmaps or says that there are none', () => {
+    const [{ rgba, png, shape: [, height, width], bitmap, buffer }] = results;
     const pixels = Buffer.from(rgba, 'base64');
     assert.equal(pixels.length, 4 * width * height);
+    assert.deepEqual(buffer, [height, width, 4, 4 * width * height]);
     assert.deepEqual(rowsOf(Buffer.from(png, 'base64'), width), Array.from({ length: height }, (_, row) => opaque(pixels.subarray(4 * width * row, 4 * width * (row + 1)))));
     assert.match(bitmap, ofBitmap);
   });

@@ -28,12 +28,17 @@ async function decode() {
   const { createVae } = await import(pathToFileURL(entry).href);
   const [model, config, latents] = await Promise.all(['both.safetensors', 'config.json', 'latents.safetensors'].map((name) => openAsBlob(join(folder, name))));
   if (!(await gpu.requestAdapter())) return undefined;
-  const vae = await createVae({ model, config, gpu, precision: 'f32' });
+  /** @type {Set<string>} */
+  const phases = new Set();
+  const vae = await createVae({ model, config, gpu, precision: 'f32', onProgress: ({ phase }) => phases.add(phase) });
   const raw = await vae.decode(latents, { output: 'raw' });
   const report = vae.report;
   const image = await vae.decode(latents, { output: 'image-data' });
   const png = new Uint8Array(await (await vae.decode(latents, { output: 'blob' })).arrayBuffer());
   const encoded = await vae.encode(image, { output: 'moments' });
+  const { buffer, shape: ofBuffer } = await vae.decode(latents, { output: 'buffer' });
+  const ofBytes = buffer.size;
+  buffer.destroy();
   const bitmap = await vae.decode(latents).then(({ width, height }) => `${width}x${height}`, ({ code, message }) => `${code}: ${message}`);
   await vae.destroy();
   return {
@@ -46,6 +51,8 @@ async function decode() {
     png: base64(png),
     moments: { data: base64(encoded.data), shape: encoded.shape },
     bitmap,
+    buffer: [...ofBuffer, ofBytes],
+    phases: [...phases],
     hasChanged: ownGlobals() !== before,
   };
 }
