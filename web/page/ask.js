@@ -1,11 +1,10 @@
 // @ts-check
-// The page's worker, and what it does beside the package's work: files and pixels in, files and pixels out.
+// What the page's worker does beside the package's work: files and pixels in, files and pixels out.
 
 import { Link } from '../src/link.js';
+import { worker } from './start-worker.js';
 
 /** @typedef {import('./worker.js').Tasks} Tasks */
-
-export const worker = new Worker(new URL('./worker.js', import.meta.url), { type: 'module' });
 
 const { port1, port2 } = new MessageChannel();
 worker.postMessage({ tasks: port2 }, [port2]);

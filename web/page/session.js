@@ -4,11 +4,12 @@
 
 import { nameOf } from '../src/answers.js';
 import { cacheUsage, clearCache, createDecoder, createVae, families, inspect, version, WgvaeError } from '../src/worker.js';
-import { ask, worker } from './ask.js';
+import { ask } from './ask.js';
 import { decodeClip, encodeAndDecodeClip } from './clip-job.js';
 import { hubModel, isHubName } from './hub-name.js';
 import { Input } from './input.js';
 import { decodePicture, encodeAndDecodePicture } from './picture-job.js';
+import { worker } from './start-worker.js';
 import { progressTeller, tell } from './tell.js';
 import { compareTiles } from './tile-job.js';
 
