@@ -61,11 +61,16 @@ function expected(plan, whole = plan) {
 /** @param {Page} page */
 const asked = async (page) => new URLSearchParams(await page.evaluate(() => location.search)).get('plan');
 
+/** What runs in the worker of the plans, and in the one of models, which asks for it first. */
+const HOST = '/web/src/worker-host.js';
+
 inBrowsers({ models: [MODEL] }, (session) => {
+  const workers = () => session.server.seen(HOST).length;
+
   it('plans as the command line when it is looked at, for what the sliders say', async () => {
-    session.server.forget('/web/page/plan-worker.js');
+    session.server.forget(HOST);
     const page = await openSmall(session);
-    assert.equal(session.server.seen('/web/page/plan-worker.js').length, 0, 'nobody has looked yet');
+    assert.equal(workers(), 1, 'nobody has looked yet');
     await look(page);
     const sizes = (/** @type {string} */ size, /** @type {string[]} */ ...more) => planNatively('--size', size, '--precision', 'f16', ...more);
     assert.deepEqual(await figures(page), expected(await sizes('1024x1024', '--family', 'flux1')));
@@ -80,11 +85,11 @@ inBrowsers({ models: [MODEL] }, (session) => {
     await settle(page);
     assert.deepEqual(await figures(page), expected(await sizes('512x320', '--family', 'sd15', '--encode')));
     assert.equal(await asked(page), 'sd15,512x320,f16,encode');
-    assert.equal(session.server.seen('/web/page/plan-worker.js').length, 1);
+    assert.equal(workers(), 2);
   });
 
   it('plans nothing before the first picture is there', async (t) => {
-    session.server.forget('/web/page/plan-worker.js');
+    session.server.forget(HOST);
     // The picture waits until it is told to come.
     await patchWorker(t, session, before(`{
       const { postMessage } = self;
@@ -94,7 +99,7 @@ inBrowsers({ models: [MODEL] }, (session) => {
         held = undefined;
       };
       self.postMessage = (...parameters) => {
-        if (held && (held.length > 0 || parameters[0].type === 'picture')) held.push(parameters);
+        if (held && (held.length > 0 || parameters[0].value?.value instanceof ImageBitmap)) held.push(parameters);
         else postMessage.apply(self, parameters);
       };
     }`));
@@ -103,7 +108,7 @@ inBrowsers({ models: [MODEL] }, (session) => {
     await page.setViewport({ width: 1280, height: 3000 });
     await page.goto(session.server.url('/'));
     assert.equal(await reach(page, 'decoding', 'failed'), 'decoding', await text(page, 'problem'));
-    assert.equal(session.server.seen('/web/page/plan-worker.js').length, 0);
+    assert.equal(workers(), 1);
     await page.waitForFunction(() => {
       // Until it hears.
       new BroadcastChannel('come').postMessage('');

@@ -129,10 +129,11 @@ inBrowsers({ models: [MODEL] }, (session) => {
     // The hub is elsewhere, and a model of some kilobytes is large.
     const elsewhere = before(`const { fetch } = self; self.fetch = (url, init) => fetch(String(url).replace('https://huggingface.co', '${session.server.origin}'), init);`);
     const unasked = /const UNASKED = [\w.]+;/;
+    await patchWorker(t, session, elsewhere);
     await patchWorker(t, session, (source) => {
       assert.match(source, unasked);
-      return elsewhere(source.replace(unasked, 'const UNASKED = 1000;'));
-    });
+      return source.replace(unasked, 'const UNASKED = 1000;');
+    }, '/web/page/session.js');
     const name = 'hf:someone/small/vae@main';
     const page = await openSmall(session, { model: name, config: '' }, false);
     const asked = () => page.waitForSelector('#ask[open]');

@@ -4,12 +4,11 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { it } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
 
 import { WgvaeError } from '../../web/src/errors.js';
 import { withRetries } from '../../web/src/retry.js';
 import { startServer } from './server.mjs';
-import { inBrowsers } from './session.mjs';
+import { inBrowsers, waitFor } from './session.mjs';
 
 const MODEL = 'toy_odd';
 const FILE = 'diffusion_pytorch_model.safetensors';
@@ -125,8 +124,3 @@ inBrowsers({ models: [MODEL] }, (session) => {
     }
   });
 });
-
-/** @param {() => boolean} condition */
-async function waitFor(condition) {
-  while (!condition()) await sleep(20);
-}

@@ -48,6 +48,10 @@ inBrowsers({ models: [MODEL] }, (session) => {
     assert.deepEqual(foreign, []);
     await page.setViewport({ width: 390, height: 844 });
     await page.waitForFunction(() => innerWidth === 390 && document.documentElement.scrollWidth <= document.documentElement.clientWidth);
+    // A model of the visitor's own, for which the demo's latents are not.
+    await choose(page, 'model-file', join(folder(), FILE), join(folder(), 'config.json'));
+    await page.waitForFunction((name) => document.querySelector('#model-name')?.textContent === name && ['idle', 'failed'].includes(document.body.dataset.state ?? ''), {}, FILE);
+    assert.deepEqual([await text(page, 'status'), await text(page, 'input-name'), await text(page, 'problem')], ['Choose latents, a picture or a video', 'None', '']);
     assert.deepEqual(session.complaints(), []);
   });
 
@@ -278,6 +282,21 @@ inBrowsers({ models: [MODEL] }, (session) => {
     await page.mouse.move(box.x + 0.75 * box.width, box.y + 5);
     await page.mouse.up();
     assert.ok(Math.abs(Number(await page.$eval('#wipe', (range) => /** @type {HTMLInputElement} */ (range).value)) - 75) <= 2);
+    // As it is encoded, without its transparency: what was decoded must not show through.
+    await drop(page, async () => {
+      const canvas = new OffscreenCanvas(56, 40);
+      const context = canvas.getContext('2d');
+      if (context) context.fillStyle = 'rgb(200 90 60 / 50%)';
+      context?.fillRect(0, 0, 56, 40);
+      return { files: [new File([await canvas.convertToBlob()], 'glass.png')] };
+    });
+    await page.waitForFunction(() => document.querySelector('#original')?.getAttribute('aria-label')?.includes('glass.png'));
+    const glass = await page.$eval('#original', (canvas) => {
+      const context = new OffscreenCanvas(56, 40).getContext('2d');
+      context?.drawImage(/** @type {HTMLCanvasElement} */ (canvas), 0, 0);
+      return [...(context?.getImageData(20, 20, 1, 1).data ?? [])];
+    });
+    assert.ok([200, 90, 60, 255].every((level, index) => Math.abs(level - glass[index]) <= 2), `${glass}`);
     // Latents take the original away.
     await choose(page, 'input-file', join(folder(), 'latents.safetensors'));
     await page.waitForFunction(() => document.querySelector('#status')?.textContent?.includes('decode 88 × 40'));

@@ -52,7 +52,8 @@ const BLOCKS = {
     },
     // A file of Vite's, not of a page's: package.test.mjs has it.
     { after: '' },
-    // A program for Node: runtimes-node.test.mjs has it.
+    // Programs for Node and for Deno: runtimes-node.test.mjs has them.
+    { after: '' },
     { after: '' },
     {
       before: `${CANVAS}

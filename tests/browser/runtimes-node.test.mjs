@@ -24,16 +24,22 @@ const PROGRAM = fileURLToPath(new URL('without-browser.mjs', import.meta.url));
 const ENTRY = join(DIST, 'package', 'src', 'index.js');
 
 /**
- * A program, what it takes first, how it is run, and what it says of a bitmap. Deno brings a WebGPU that does with any driver; Dawn wants a newer one than some systems have.
- * @type {Record<string, { program: string, parameters: string[], run: typeof runOnDriver, bitmap: RegExp }>}
+ * A program, what it takes first, how it is run, what it says of a bitmap, and by what the manual's program for it is known. Deno brings a WebGPU that does with any driver; Dawn wants a newer one than some systems have.
+ * @type {Record<string, { program: string, parameters: string[], run: typeof runOnDriver, bitmap: RegExp, mark: string }>}
  */
 const RUNTIMES = {
-  Node: { program: process.execPath, parameters: [], run: runOnDriver, bitmap: /^input: output: expected blob, image-data or raw where there are no ImageBitmaps, found bitmap$/ },
-  Deno: { program: fileURLToPath(new URL('node_modules/.bin/deno', import.meta.url)), parameters: ['run', '--allow-all', '--no-remote'], run: runPlainly, bitmap: /^88x40$/ },
+  Node: { program: process.execPath, parameters: [], run: runOnDriver, bitmap: /^input: output: expected blob, image-data or raw where there are no ImageBitmaps, found bitmap$/, mark: "from 'webgpu'" },
+  Deno: { program: fileURLToPath(new URL('node_modules/.bin/deno', import.meta.url)), parameters: ['run', '--allow-all', '--no-remote'], run: runPlainly, bitmap: /^88x40$/, mark: 'Deno.' },
 };
 
 const folder = join(await mkdtemp(join(tmpdir(), 'wgvae-runtimes-')), MODEL);
 await writeModel(folder, await fixture(MODEL));
+// What `npm i wgvae webgpu` leaves, and the model under the manual's name.
+await mkdir(join(folder, 'node_modules'));
+await symlink(join(DIST, 'package'), join(folder, 'node_modules', 'wgvae'), 'dir');
+await symlink(fileURLToPath(new URL('node_modules/webgpu', import.meta.url)), join(folder, 'node_modules', 'webgpu'), 'dir');
+await writeFile(join(folder, 'package.json'), '{ "dependencies": { "wgvae": "*" } }');
+await symlink(join(folder, 'both.safetensors'), join(folder, 'vae.safetensors'));
 // Deno's own files, too.
 process.env.DENO_DIR = join(dirname(folder), 'deno');
 /** Of the main thread, and of a worker; none without an adapter. @type {Record<string, any[]>} */
@@ -43,30 +49,33 @@ for (const [name, { program, parameters, run }] of Object.entries(RUNTIMES)) fou
 describe('the package without a browser', () => {
   after(() => rm(dirname(folder), { recursive: true, force: true }));
 
-  for (const [name, { run, bitmap: ofBitmap }] of Object.entries(RUNTIMES)) {
+  for (const [name, runtime] of Object.entries(RUNTIMES)) {
+    const { run, bitmap: ofBitmap } = runtime;
     const results = found[name];
     // A machine without a GPU may have a driver that is too old for Dawn; the one that cargo xtask unpacks is not.
     const isMissing = results.length === 0 && name === 'Node' && !process.env.WGVAE_RUNNER;
     describe(name, { skip: isMissing && 'Dawn finds no adapter: it wants a GPU, or a newer CPU driver' }, () => {
       define(results, run, ofBitmap);
-      if (name === 'Node') it('runs the program of the manual', () => runManual(results[0]));
+      it('runs the program of the manual', () => runManual(runtime, results[0]));
     });
   }
 });
 
-/** The program in web/README.md, where it would have the model and what it imports. @param {{ rgba: string, shape: number[] }} result */
-async function runManual({ rgba, shape: [, , width] }) {
-  const [, code] = /^```js\n([^`]*from 'webgpu'[^`]*)^```$/m.exec(await readFile(join(ROOT, 'web', 'README.md'), 'utf8')) ?? [];
-  assert.ok(code, 'a program that imports webgpu in web/README.md');
-  await mkdir(join(folder, 'node_modules'));
-  await symlink(join(DIST, 'package'), join(folder, 'node_modules', 'wgvae'), 'dir');
-  await symlink(fileURLToPath(new URL('node_modules/webgpu', import.meta.url)), join(folder, 'node_modules', 'webgpu'), 'dir');
-  await symlink(join(folder, 'both.safetensors'), join(folder, 'vae.safetensors'));
+/**
+ * The program in web/README.md, where it would have the model and what it imports.
+ * @param {(typeof RUNTIMES)[string]} runtime
+ * @param {{ rgba: string, shape: number[] }} result
+ */
+async function runManual({ program, parameters, run, mark }, { rgba, shape: [, , width] }) {
+  const blocks = [...(await readFile(join(ROOT, 'web', 'README.md'), 'utf8')).matchAll(/^```js\n([^`]*)^```$/gm)].map(([, code]) => code);
+  const code = blocks.find((block) => block.includes(mark));
+  assert.ok(code, `a program with ${mark} in web/README.md`);
   // Precisions differ, so that the pixels are compared in f32.
-  await writeFile(join(folder, 'program.mjs'), code.replace('gpu: create', "precision: 'f32', gpu: create"));
+  await writeFile(join(folder, 'program.mjs'), code.replace('createDecoder({', "createDecoder({ precision: 'f32',"));
+  await rm(join(folder, 'picture.png'), { force: true });
   const before = process.cwd();
   process.chdir(folder);
-  await runOnDriver(process.execPath, ['program.mjs']).finally(() => process.chdir(before));
+  await run(program, [...parameters, 'program.mjs']).finally(() => process.chdir(before));
   const rows = rowsOf(await readFile(join(folder, 'picture.png')), width);
   assert.deepEqual(Buffer.concat(rows), opaque(Buffer.from(rgba, 'base64')));
 }

@@ -2,6 +2,7 @@
 // A web server on this machine only. It serves folders as good servers do, and single addresses as badly as a test asks, and writes down
 // every request and the bytes that went out.
 
+import { once } from 'node:events';
 import { createReadStream } from 'node:fs';
 import { readFile, stat } from 'node:fs/promises';
 import { createServer } from 'node:http';
@@ -55,9 +56,16 @@ const NONSENSE = 'HTTP/1.1 206 Partial Content\r\nContent-Length: 1\r\nContent-L
  * @property {number} [claimFrom] the first byte that Content-Range claims, whatever is sent
  * @property {number} [delay] milliseconds before each answer
  * @property {number} [pace] milliseconds before each 64 KiB
+ * @property {number} [holdAfter] wait after so many bytes until the client hangs up; one that never does gets the rest after all
  */
 
-/** `path` is decoded, `target` as it came. @typedef {{ path: string, target: string, method: string, range: string | undefined, authorization: string | undefined, status: number, bytes: number }} Seen */
+/**
+ * `path` is decoded, `target` as it came; `isOver` when nothing more is sent, because all is or because the client is gone.
+ * @typedef {{ path: string, target: string, method: string, range: string | undefined, authorization: string | undefined, status: number, bytes: number, isOver: boolean }} Seen
+ */
+
+/** Milliseconds after which a client is taken for one that never hangs up. No measure of speed: it ends what would wait for ever. */
+const HELD = 120_000;
 
 /**
  * @param {object} options
@@ -75,7 +83,7 @@ export async function startServer({ root, mounts = {}, isolate = false, cors = f
   const server = createServer(async (request, response) => {
     const path = decodeURIComponent(new URL(request.url ?? '/', 'http://localhost').pathname);
     const { range, authorization } = request.headers;
-    const entry = { path, target: request.url ?? '/', method: request.method ?? 'GET', range, authorization, status: 0, bytes: 0 };
+    const entry = { path, target: request.url ?? '/', method: request.method ?? 'GET', range, authorization, status: 0, bytes: 0, isOver: false };
     const number = seen.filter((earlier) => earlier.path === path).length;
     seen.push(entry);
     const behaviour = routes.get(path) ?? { file: locate(path, root, mounts) };
@@ -84,6 +92,7 @@ export async function startServer({ root, mounts = {}, isolate = false, cors = f
       if (!response.headersSent && !response.destroyed) response.writeHead(500).end(String(error));
       response.destroy();
     });
+    entry.isOver = true;
   });
   await new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(undefined)));
   const { port } = /** @type {import('node:net').AddressInfo} */ (server.address());
@@ -218,12 +227,13 @@ function isBroken({ stopAfter, stopFrom = 0, claim }, number) {
  * @param {import('node:http').ServerResponse} response
  * @param {Seen} entry
  */
-async function send(chunks, { number, pace, ...behaviour }, response, entry) {
+async function send(chunks, { number, pace, holdAfter = Infinity, ...behaviour }, response, entry) {
   const broken = isBroken(behaviour, number);
   const most = broken ? (behaviour.stopAfter ?? Infinity) : Infinity;
   async function* paced() {
     for await (const chunk of chunks) {
       if (pace) await sleep(pace);
+      if (entry.bytes >= holdAfter && (await hungUp(response))) return;
       const rest = chunk.subarray(0, Math.max(0, most - entry.bytes));
       entry.bytes += rest.length;
       yield rest;
@@ -235,6 +245,12 @@ async function send(chunks, { number, pace, ...behaviour }, response, entry) {
   // Let what was written go out before the connection breaks.
   await sleep(50);
   response.destroy();
+}
+
+/** Waits until the client is gone, or taken for one that stays: false. @param {import('node:http').ServerResponse} response */
+async function hungUp(response) {
+  if (!response.destroyed) await once(response, 'close', { signal: AbortSignal.timeout(HELD) }).catch(() => {});
+  return response.destroyed;
 }
 
 /**

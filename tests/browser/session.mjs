@@ -5,6 +5,7 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, afterEach, before, describe } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 
 import { KINDS, shared } from './browsers.mjs';
@@ -238,6 +239,13 @@ function picture({ shape: [, , height, width], data }) {
     return Math.round(255 * Math.min(1, Math.max(0, value * 0.5 + 0.5)));
   });
   return { width, height, rgba };
+}
+
+/** Waits for what happens outside of the page. @param {() => boolean} condition */
+export async function waitFor(condition) {
+  for (const begin = performance.now(); !condition(); await sleep(20)) {
+    if (performance.now() - begin > PATIENCE) throw new Error(`expected what never happened: ${condition}`);
+  }
 }
 
 /** Floats that left a page as base64. @param {string} text */

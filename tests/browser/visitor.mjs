@@ -35,15 +35,16 @@ export function before(prefix) {
 }
 
 /**
- * Serves another worker, for one test.
+ * Serves another worker, or another of the page's programs, for one test.
  * @param {import('node:test').TestContext} t
  * @param {Session} session
- * @param {(source: string) => string} change of its program
+ * @param {(source: string) => string} change of the program
+ * @param {string} [path]
  */
-export async function patchWorker(t, session, change) {
-  const source = await readFile(join(ROOT, 'dist', WORKER), 'utf8');
-  session.server.route(WORKER, { bytes: change(source), type: 'text/javascript' });
-  t.after(() => session.server.route(WORKER, { file: join(ROOT, 'dist', WORKER) }));
+export async function patchWorker(t, session, change, path = WORKER) {
+  const source = await readFile(join(ROOT, 'dist', path), 'utf8');
+  session.server.route(path, { bytes: change(source), type: 'text/javascript' });
+  t.after(() => session.server.unroute(path));
 }
 
 /**

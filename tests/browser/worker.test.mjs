@@ -66,6 +66,48 @@ inBrowsers({ models: [MODEL], clips: [CLIPS] }, (session) => {
     assert.deepEqual([there.code, there.message, there.smallest], ['budget', here.message, here.smallest]);
   });
 
+  it('keeps several models apart in one worker, and does there what needs none', async () => {
+    const found = await session.run(async (folder, client) => {
+      const there = /** @type {typeof import('../../web/src/worker.js')} */ (await import(client));
+      const worker = new Worker('/web/src/worker-host.js', { type: 'module' });
+      const files = { model: `${folder}diffusion_pytorch_model.safetensors`, config: `${folder}config.json`, cache: true, worker };
+      const latents = `${folder}latents.safetensors`;
+      await there.clearCache(undefined, { worker });
+      /** @type {string[][]} */
+      const heard = [[], []];
+      // Both at once: what is said to one must not reach the other.
+      const [one, other] = await Promise.all(heard.map((all, index) => there.createDecoder({ ...files, unscaled: index === 1, onProgress: ({ phase }) => all.push(phase) })));
+      const loads = heard.map((all) => all.splice(0).length > 0);
+      const [first, second] = await Promise.all([one, other].map((decoder) => decoder.decode(latents, { output: 'raw' })));
+      await one.destroy();
+      // The other goes on.
+      const peak = (await other.plan({ width: 88, height: 40 })).predicted_peak_bytes;
+      const { model, config } = files;
+      const plan = { family: 'sd15', width: 512, height: 512, memoryBudget: 1 };
+      const [budget, budgetHere] = [await lab.outcome(there.planFor({ ...plan, worker })), await lab.outcome(lab.wgvae.planFor(plan))];
+      const nothing = await lab.outcome(there.inspect(/** @type {any} */ ({ model, fetch })));
+      const answers = {
+        families: String(await there.families({ worker })) === String(await lab.wgvae.families()),
+        version: (await there.version()) === (await lab.wgvae.version()),
+        inspection: JSON.stringify(await there.inspect({ model, config, worker })) === JSON.stringify(await lab.wgvae.inspect({ model, config })),
+        plan: JSON.stringify(await there.planFor({ ...plan, memoryBudget: undefined })) === JSON.stringify(await lab.wgvae.planFor({ ...plan, memoryBudget: undefined })),
+        budget: [budget.error?.isTyped, budget.error?.code, budget.error?.smallest === budgetHere.error?.smallest],
+        refused: [nothing.error?.isTyped, nothing.error?.code],
+      };
+      const used = await there.cacheUsage({ worker });
+      await there.clearCache(model, { worker });
+      const left = await there.cacheUsage({ worker });
+      await other.destroy();
+      worker.terminate();
+      const differs = first.data.some((value, index) => value !== second.data[index]);
+      return { loads, differs, goesOn: peak > 0, answers, cache: [used.bytes > 0, left.bytes], side: other.limits.maxTextureDimension2D >= 2048 };
+    }, folder(), CLIENT);
+    assert.deepEqual(found, {
+      loads: [true, true], differs: true, goesOn: true, cache: [true, 0], side: true,
+      answers: { families: true, version: true, inspection: true, plan: true, budget: [true, 'budget', true], refused: [true, 'input'] },
+    });
+  });
+
   it('copies what it is given, and moves what it may', async () => {
     const found = await session.run(async (folder, client) => {
       const { createDecoder, transfer } = /** @type {typeof import('../../web/src/worker.js')} */ (await import(client));
@@ -146,6 +188,8 @@ inBrowsers({ models: [MODEL], clips: [CLIPS] }, (session) => {
         return all;
       };
       const [wanted, got] = [await frames(here), await frames(there)];
+      // That of its last part, as it came.
+      const reports = [here, there].map(({ report }) => report?.predicted_peak_bytes);
       let ended = 0;
       async function* endless() {
         try {
@@ -167,8 +211,8 @@ inBrowsers({ models: [MODEL], clips: [CLIPS] }, (session) => {
       await lab.until(() => ended === 2);
       await here.destroy();
       await there.destroy();
-      return { same: wanted.length > 0 && wanted.every((value, index) => value === got[index]) && wanted.length === got.length, parts, ended, aborted: aborted.error?.message };
+      return { same: wanted.length > 0 && wanted.every((value, index) => value === got[index]) && wanted.length === got.length, reports: reports[0] !== undefined && reports[0] === reports[1], parts, ended, aborted: aborted.error?.message };
     }, session.model(`${CLIPS}/`), CLIENT);
-    assert.deepEqual(found, { same: true, parts: 5, ended: 2, aborted: 'enough' });
+    assert.deepEqual(found, { same: true, reports: true, parts: 5, ended: 2, aborted: 'enough' });
   });
 });

@@ -3,7 +3,7 @@
 
 import { formatBytes, formatSeconds } from './format.js';
 
-/** @typedef {import('./protocol.js').Problem} Problem */
+/** @typedef {import('./news.js').Problem} Problem */
 
 const NO_WEBGPU = [
   'Chrome and Edge: version 127 or later on Windows, macOS, ChromeOS and Android. On Linux turn on "Unsafe WebGPU Support" and "Vulkan" at chrome://flags (edge://flags) and start the browser again. Graphics acceleration must be on in the settings, under System.',

@@ -1,13 +1,15 @@
 // @ts-check
-// What the worker does with a clip: latents to frames, or pictures to latents and back. Frames go to the page as they come, as PNG files: what is kept of a clip is no GPU memory.
+// A clip: latents to frames, or pictures to latents and back. Frames are shown as they come, from PNG files: what is kept of a clip is no GPU memory.
 
-import { fromPng, toPng } from './png.js';
+import { transfer } from '../src/worker.js';
+import { ask } from './ask.js';
+import { middle } from './crop.js';
 import { Psnr } from './psnr.js';
 import { progressTeller, tell } from './tell.js';
 
-/** @typedef {import('../src/index.js').Decoder} Decoder */
-/** @typedef {import('../src/index.js').Vae} Vae */
-/** @typedef {import('./protocol.js').ClipOutcome} ClipOutcome */
+/** @typedef {import('./news.js').Decoder} Decoder */
+/** @typedef {import('./news.js').Vae} Vae */
+/** @typedef {import('./news.js').ClipOutcome} ClipOutcome */
 /** @typedef {{ memoryBudget: number | undefined, signal: AbortSignal }} Options */
 
 /** A part of all but the first is made of so many frames. */
@@ -16,15 +18,15 @@ const STEP = 4;
 /**
  * Decodes a clip.
  * @param {Decoder} decoder
- * @param {{ latents: import('../src/index.js').ClipInput, name: string, size: import('./protocol.js').Size, frames: number }} clip
+ * @param {{ latents: import('../src/index.js').ClipInput, name: string, size: import('./news.js').Size, frames: number }} clip
  * @param {Options} options
  */
 export async function decodeClip(decoder, { latents, name, size, frames }, options) {
   tell({ type: 'clip', name, size, count: frames, isRoundTrip: false });
   const tally = new Tally('decode', decoder);
-  for await (const image of decoder.clip(latents, { ...options, output: 'image-data', onProgress: tally.progress(frames) })) {
+  for await (const blob of decoder.clip(latents, { ...options, output: 'blob', onProgress: tally.progress(frames) })) {
     tally.add(1);
-    tell({ type: 'frame', blob: await toPng(image) });
+    tell({ type: 'frame', blob });
   }
   return [tally.outcome()];
 }
@@ -32,18 +34,18 @@ export async function decodeClip(decoder, { latents, name, size, frames }, optio
 /**
  * Encodes pictures and decodes what comes of them.
  * @param {Vae} vae
- * @param {{ footage: import('./footage.js').Footage, name: string, size: import('./protocol.js').Size }} clip
+ * @param {{ footage: import('./news.js').Footage, name: string, size: import('./news.js').Size }} clip
  * @param {Options & { onDecode: () => void }} options `onDecode` hears when all is encoded
  */
 export async function encodeAndDecodeClip(vae, { footage, name, size }, { onDecode, ...options }) {
   const factor = vae.info.pixels_per_latent;
-  footage.remarks(factor).forEach((notice) => tell({ type: 'notice', notice }));
+  remarks(footage, factor).forEach((notice) => tell({ type: 'notice', notice }));
   /** @type {Blob[]} */
   const originals = [];
   const pictures = async function* () {
-    for await (const picture of footage.pictures(factor)) {
-      originals.push(await toPng(picture));
-      yield picture;
+    for await (const { picture, png } of await ask('framesOf', footage.files, { size: footage.size, factor, most: footage.count })) {
+      originals.push(png);
+      yield transfer(picture, [picture.data.buffer]);
     }
   };
   const encoding = new Tally('encode', vae);
@@ -61,24 +63,40 @@ export async function encodeAndDecodeClip(vae, { footage, name, size }, { onDeco
     const original = originals[decoding.frames];
     decoding.add(original ? 1 : 0);
     if (!original) continue;
-    likeness.add((await fromPng(original)).data, image.data);
-    tell({ type: 'frame', blob: await toPng(image), original, psnr: likeness.value });
+    const { blob, squares } = await ask('compareFrames', original, transfer(image, [image.data.buffer]));
+    tell({ type: 'frame', blob, original, psnr: likeness.add(squares, size).value });
   }
   return [encoding.outcome(), decoding.outcome()];
+}
+
+/**
+ * What is not taken of a footage, in words.
+ * @param {import('./news.js').Footage} footage
+ * @param {number} factor pixels
+ */
+function remarks({ found, count, size }, factor) {
+  const { width, height } = middle(size, factor);
+  /** @type {import('./news.js').Notice[]} */
+  const notices = [];
+  if (found > count) notices.push({ code: 'frames-left-out', message: `the first ${count} of ${found} frames are taken` });
+  const isCropped = width !== size.width || height !== size.height;
+  const borders = `frames of ${size.width}x${size.height} pixels are encoded without their borders, as ${width}x${height}: the model takes multiples of ${factor}`;
+  if (isCropped) notices.push({ code: 'cropped', message: borders });
+  return notices;
 }
 
 /** What the parts of a clip took. */
 class Tally {
   #operation;
   #model;
-  /** Of its parts, as far as they are done. @type {Set<import('./protocol.js').Report>} */
+  /** Of its parts, as far as they are done. @type {Set<import('./news.js').Report>} */
   #reports = new Set();
   #tell = progressTeller();
   frames = 0;
 
   /**
-   * @param {import('./protocol.js').Operation} operation
-   * @param {import('../src/index.js').LoadedModel} model
+   * @param {import('./news.js').Operation} operation
+   * @param {Decoder} model
    */
   constructor(operation, model) {
     this.#operation = operation;
@@ -104,8 +122,8 @@ class Tally {
   /** @returns {ClipOutcome} */
   outcome() {
     const reports = [...this.#reports];
-    const sum = (/** @type {(report: import('./protocol.js').Report) => number} */ of) => reports.reduce((total, report) => total + of(report), 0);
-    const most = (/** @type {(report: import('./protocol.js').Report) => number} */ of) => Math.max(0, ...reports.map(of));
+    const sum = (/** @type {(report: import('./news.js').Report) => number} */ of) => reports.reduce((total, report) => total + of(report), 0);
+    const most = (/** @type {(report: import('./news.js').Report) => number} */ of) => Math.max(0, ...reports.map(of));
     return {
       operation: this.#operation,
       frames: this.frames,

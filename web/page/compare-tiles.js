@@ -4,7 +4,7 @@
 import { element, fillParts } from './elements.js';
 import { formatBytes, formatCount, formatSeconds } from './format.js';
 
-/** @typedef {import('./protocol.js').Comparison} Comparison */
+/** @typedef {import('./news.js').Comparison} Comparison */
 
 export class CompareTiles {
   #picture;
@@ -14,7 +14,7 @@ export class CompareTiles {
   /**
    * @param {import('./picture.js').Picture} picture
    * @param {string | undefined} text what a link asks for, such as blend or blend,256
-   * @param {(tiles: import('./protocol.js').Tiles, text: string) => void} onCompare hears what is wanted, and that as a link would ask for it
+   * @param {(tiles: import('./news.js').Tiles, text: string) => void} onCompare hears what is wanted, and that as a link would ask for it
    */
   constructor(picture, text, onCompare) {
     this.#picture = picture;

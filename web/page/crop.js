@@ -1,11 +1,11 @@
 // @ts-check
 // What of a picture is encoded, as the package crops it.
 
-import { WgvaeError } from '../src/index.js';
+import { WgvaeError } from '../src/errors.js';
 
 /**
  * The middle, with sides that are multiples of `factor`.
- * @param {import('./protocol.js').Size} size
+ * @param {import('./news.js').Size} size
  * @param {number} factor pixels
  */
 export function middle({ width, height }, factor) {

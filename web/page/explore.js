@@ -4,9 +4,9 @@
 import { MemoryChart } from './chart.js';
 import { element, fillParts, setText } from './elements.js';
 import { formatBytes } from './format.js';
+import { Planner } from './planner.js';
 
-/** @typedef {import('./plan-worker.js').Wish} Wish */
-/** @typedef {import('./plan-worker.js').Answer} Answer */
+/** @typedef {import('./planner.js').Wish} Wish */
 
 /** Positions of the budget's range for a doubling. */
 const FINENESS = 16;
@@ -18,10 +18,10 @@ const IDS = ['explore-family', 'explore-direction', 'explore-width', 'explore-he
 
 export class Explore {
   #chart = new MemoryChart(element('explore-chart'), 'explore-drawing');
-  /** @type {Worker | undefined} */
-  #worker;
-  /** What is being planned. @type {Wish | undefined} */
-  #busy;
+  /** @type {Planner | undefined} */
+  #planner;
+  /** Whether something is being planned. */
+  #isBusy = false;
   /** Whether something has changed since. */
   #isStale = false;
   /** What is asked for, also where the plan needs less. Bytes. @type {number | undefined} */
@@ -58,12 +58,7 @@ export class Explore {
     const observer = new IntersectionObserver((entries) => {
       if (!entries.some((entry) => entry.isIntersecting)) return;
       observer.disconnect();
-      this.#worker = new Worker(new URL('./plan-worker.js', import.meta.url), { type: 'module' });
-      this.#worker.onmessage = ({ data }) => this.#receive(data);
-      this.#worker.onerror = (event) => {
-        event.preventDefault();
-        this.#fail(event.message || 'the worker could not be started');
-      };
+      this.#planner = new Planner();
       this.#ask();
     });
     observer.observe(element('explore'));
@@ -111,30 +106,24 @@ export class Explore {
   }
 
   /** Asks for one plan at a time, and always for the newest: whoever drags passes over many. */
-  #ask() {
-    if (!this.#worker) return;
-    this.#isStale = this.#busy !== undefined;
+  async #ask() {
+    if (!this.#planner) return;
+    this.#isStale = this.#isBusy;
     if (this.#isStale) return;
-    this.#busy = this.#wish;
+    this.#isBusy = true;
     element('explore').setAttribute('aria-busy', 'true');
-    this.#worker.postMessage(this.#busy);
-  }
-
-  /** @param {Answer} answer */
-  #receive(answer) {
-    this.#busy = undefined;
-    if ('error' in answer) this.#fail(answer.error);
-    else this.#show(answer);
+    try {
+      this.#show(await this.#planner.answer(this.#wish));
+    } catch (error) {
+      const why = error instanceof Error ? error.message : String(error);
+      setText('explore-said', `${why.charAt(0).toUpperCase()}${why.slice(1)}.`);
+    }
+    this.#isBusy = false;
     if (this.#isStale) this.#ask();
     else element('explore').setAttribute('aria-busy', 'false');
   }
 
-  /** @param {string} why */
-  #fail(why) {
-    setText('explore-said', `${why.charAt(0).toUpperCase()}${why.slice(1)}.`);
-  }
-
-  /** @param {Exclude<Answer, { error: string }>} answer */
+  /** @param {import('./planner.js').Answer} answer */
   #show({ wish, plan, whole, smallest }) {
     this.#chart.show(plan, whole);
     const more = plan.macs / whole.macs;

@@ -1,6 +1,7 @@
 // @ts-check
 // A small file at an address, as a File: fetched once, however often it is read.
 
+import { nameOf } from '../src/answers.js';
 import { WgvaeError } from '../src/index.js';
 
 /**
@@ -16,24 +17,9 @@ export async function fetchFile(url, signal) {
   if (!response.ok) throw new WgvaeError('http', `${url}: expected status 200, found ${response.status}`, { status: response.status });
   if (/^text\/html\b/i.test(type)) throw new WgvaeError('http', `${url}: expected a file, found a web page (Content-Type: ${type})`);
   try {
-    return new File([await response.blob()], nameOf(url));
+    return new File([await response.blob()], nameOf(new URL(url)));
   } catch (cause) {
     signal.throwIfAborted();
     throw new WgvaeError('truncated', `${url}: the answer broke off`, { cause });
-  }
-}
-
-/**
- * What an address is called: its last part.
- * @param {string} url
- */
-export function nameOf(url) {
-  const { pathname, host } = new URL(url, self.location.href);
-  const part = pathname.split('/').at(-1) ?? '';
-  try {
-    return decodeURIComponent(part) || host;
-  } catch {
-    // A % that stands for itself.
-    return part;
   }
 }

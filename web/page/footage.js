@@ -4,114 +4,65 @@
 import { WgvaeError } from '../src/index.js';
 import { middle } from './crop.js';
 import { loadMedia } from './media.js';
-import { Original } from './original.js';
-
-/** So many of a video's frames, or of files, are taken: what is made of them is kept until something else is shown. */
-const MOST_FRAMES = 241;
+import { opaque, openOriginal, openPicture } from './original.js';
+import { toPng } from './png.js';
 
 /**
- * What gives the pictures. `found`: how many there are, as far as the file says; `rate`: frames a second, where it is a video.
- * @typedef {{ size: import('./protocol.js').Size, found: number, rate?: number, pictures: (factor: number) => AsyncGenerator<ImageData, void, undefined>, close: () => void }} Source
+ * How large its pictures are, how many there are, as far as the file says, frames a second, where it is a video, and what of the first will be encoded.
+ * @param {File[]} files a video, or pictures in their order
+ * @param {number} factor pixels, see crop.js
+ * @returns {Promise<{ size: import('./news.js').Size, found: number, rate?: number, bitmap: ImageBitmap }>}
  */
-
-export class Footage {
-  #source;
-
-  /** @param {Source} source */
-  constructor(source) {
-    this.#source = source;
+export async function openFootage(files, factor) {
+  if (files.length > 1) return { ...(await openPicture(files[0], factor)), found: files.length };
+  const video = await openVideo(files[0]);
+  try {
+    for await (const picture of video.pictures(factor)) return { size: video.size, found: video.found, rate: video.rate, bitmap: await createImageBitmap(picture) };
+  } finally {
+    video.close();
   }
+  throw new WgvaeError('format', 'this video has no frames');
+}
 
-  /** @param {File[]} files a video, or pictures in their order */
-  static async open(files) {
-    return new Footage(files.length > 1 ? await ofFiles(files) : await ofVideo(files[0]));
-  }
-
-  get size() {
-    return this.#source.size;
-  }
-
-  /** Frames a second. @returns {number | undefined} */
-  get rate() {
-    return this.#source.rate;
-  }
-
-  /** Frames that are taken. */
-  get count() {
-    return Math.min(this.#source.found, MOST_FRAMES);
-  }
-
-  /** What is not taken of it, in words. @param {number} factor pixels */
-  remarks(factor) {
-    const { found, size } = this.#source;
-    const { width, height } = middle(size, factor);
-    /** @type {import('./protocol.js').Notice[]} */
-    const notices = [];
-    if (found > MOST_FRAMES) notices.push({ code: 'frames-left-out', message: `the first ${MOST_FRAMES} of ${found} frames are taken` });
-    const isCropped = width !== size.width || height !== size.height;
-    const borders = `frames of ${size.width}x${size.height} pixels are encoded without their borders, as ${width}x${height}: the model takes multiples of ${factor}`;
-    return isCropped ? [...notices, /** @type {import('./protocol.js').Notice} */ ({ code: 'cropped', message: borders })] : notices;
-  }
-
-  /** What is encoded of each. @param {number} factor pixels */
-  async *pictures(factor) {
-    let count = 0;
-    for await (const picture of this.#source.pictures(factor)) {
-      yield picture;
-      count += 1;
-      if (count === MOST_FRAMES) return;
-    }
-  }
-
-  /** What is encoded of the first one, to be shown. @param {number} factor pixels */
-  async first(factor) {
-    for await (const picture of this.pictures(factor)) return createImageBitmap(picture);
-    throw new WgvaeError('format', 'this video has no frames');
-  }
-
-  close() {
-    this.#source.close();
+/**
+ * What is encoded of each picture, and the same as a PNG file.
+ * @param {File[]} files a video, or pictures in their order
+ * @param {{ size: import('./news.js').Size, factor: number, most: number }} options `size`: of the first; `most`: so many are taken
+ * @returns {AsyncGenerator<{ picture: ImageData, png: Blob }, void, undefined>}
+ */
+export async function* framesOf(files, { size, factor, most }) {
+  let count = 0;
+  for await (const picture of files.length > 1 ? ofFiles(files, factor, size) : ofVideo(files[0], factor)) {
+    yield { picture, png: await toPng(opaque(picture)) };
+    count += 1;
+    if (count === most) return;
   }
 }
 
 /**
  * @param {File[]} files
- * @returns {Promise<Source>}
+ * @param {number} factor
+ * @param {import('./news.js').Size} size that all have
  */
-async function ofFiles(files) {
-  const { size } = await opened(files[0], (original) => ({ size: original.size }));
-  const pictures = async function* (/** @type {number} */ factor) {
-    for (const file of files) {
-      yield await opened(file, (original) => {
-        const { width, height } = original.size;
-        if (width === size.width && height === size.height) return original.pixels(factor);
-        throw new WgvaeError('input', `${file.name}: expected ${size.width}x${size.height} pixels, as ${files[0].name} has, found ${width}x${height}`);
-      });
-    }
-  };
-  return { size, found: files.length, pictures, close: () => {} };
+async function* ofFiles(files, factor, size) {
+  for (const file of files) yield await openOriginal(file, factor, size);
 }
 
 /**
- * What `read` gives of a picture file.
- * @template T
  * @param {File} file
- * @param {(original: Original) => T} read
+ * @param {number} factor
  */
-async function opened(file, read) {
-  const original = await Original.open(file);
+async function* ofVideo(file, factor) {
+  const video = await openVideo(file);
   try {
-    return read(original);
+    yield* video.pictures(factor);
   } finally {
-    original.close();
+    video.close();
   }
 }
 
-/**
- * @param {File} file
- * @returns {Promise<Source>}
- */
-async function ofVideo(file) {
+/** @param {File} file */
+async function openVideo(file) {
   if (!('VideoDecoder' in globalThis)) throw new WgvaeError('input', `${file.name}: this browser does not take frames from videos (it has no WebCodecs): choose its frames as pictures`);
   const { ALL_FORMATS, BlobSource, EncodedPacketSink, Input, VideoSampleSink } = await loadMedia();
   const input = new Input({ source: new BlobSource(file), formats: ALL_FORMATS });

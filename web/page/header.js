@@ -29,3 +29,13 @@ export async function shapesIn(file) {
     return undefined;
   }
 }
+
+/**
+ * The shape of the latents in a file, as far as it tells.
+ * @param {File} file
+ */
+export async function axesOf(file) {
+  const shapes = (await shapesIn(file)) ?? {};
+  const named = shapes.latents ?? shapes.latent_tensor;
+  return named ?? Object.values(shapes).find((shape) => Array.isArray(shape) && shape.length >= 4);
+}

@@ -1,20 +1,20 @@
 // @ts-check
 // What was chosen to be decoded, or to be encoded and decoded again: what it is, and how large.
 
-import { WgvaeError } from '../src/index.js';
+import { nameOf } from '../src/answers.js';
+import { WgvaeError } from '../src/worker.js';
+import { ask } from './ask.js';
 import { middle } from './crop.js';
-import { fetchFile, nameOf } from './fetch-file.js';
-import { Footage } from './footage.js';
-import { shapesIn } from './header.js';
-import { Original } from './original.js';
-import { isPicture, isVideo } from './sort-files.js';
 import { tell } from './tell.js';
 
-/** @typedef {import('../src/index.js').Decoder} Decoder */
-/** @typedef {import('../src/index.js').Vae} Vae */
+/** @typedef {import('./news.js').Decoder} Decoder */
+/** @typedef {import('./news.js').Vae} Vae */
 
 /** Frames of each latent of a clip but the first. */
 const STEP = 4;
+
+/** So many of a video's frames, or of files, are taken: what is made of them is kept until something else is shown. */
+const MOST_FRAMES = 241;
 
 export class Input {
   #choice;
@@ -24,12 +24,12 @@ export class Input {
   kind;
   /** Of latents. @type {number[] | undefined} */
   #shape;
-  /** @type {Original | undefined} */
-  original;
-  /** @type {Footage | undefined} */
+  /** How large a picture is. @type {import('./news.js').Size | undefined} */
+  #size;
+  /** @type {import('./news.js').Footage | undefined} */
   footage;
 
-  /** @param {import('./protocol.js').InputChoice} choice */
+  /** @param {import('./news.js').InputChoice} choice */
   constructor(choice) {
     this.#choice = choice;
     this.#files = choice.files;
@@ -37,14 +37,24 @@ export class Input {
 
   get name() {
     const { files, url } = this.#choice;
-    if (!files) return nameOf(url ?? '');
+    if (!files) return nameOf(new URL(url ?? ''));
     return files.length > 1 ? `${files[0].name} and ${files.length - 1} more` : files[0].name;
   }
 
   /** Where it is read from. */
-  get file() {
+  get files() {
     if (!this.#files) throw new Error('not fetched yet');
-    return this.#files[0];
+    return this.#files;
+  }
+
+  /** The same, of one file. */
+  get file() {
+    return this.files[0];
+  }
+
+  /** Whether it comes with the page. */
+  get isDemo() {
+    return this.#choice.isDemo;
   }
 
   /** Whether it has to be fetched first. */
@@ -63,8 +73,8 @@ export class Input {
    */
   async identify(signal) {
     // Once: a link may work no second time.
-    this.#files ??= [await fetchFile(this.#choice.url ?? '', signal)];
-    this.kind ??= await kindOf(this.#files);
+    this.#files ??= [await ask('fetchFile', this.#choice.url ?? '', signal)];
+    this.kind ??= await ask('kindOf', this.#files);
     signal.throwIfAborted();
   }
 
@@ -74,7 +84,7 @@ export class Input {
    */
   async settle({ info }) {
     if (this.kind !== 'latents' || !info.has_time) return;
-    const [channels, next, ...others] = (await axesOf(this.file)) ?? [];
+    const [channels, next, ...others] = (await ask('axesOf', this.file)) ?? [];
     if (others.length === 2 && channels === info.latent_channels && next !== channels) this.kind = 'clip';
   }
 
@@ -88,25 +98,32 @@ export class Input {
     const factor = decoder.info.pixels_per_latent;
     if (this.kind === 'latents' || this.kind === 'clip') {
       if (this.#shape) return;
-      this.#shape = this.kind === 'clip' ? await axesOf(this.file) : await decoder.shapeOf(this.file, { signal });
+      this.#shape = this.kind === 'clip' ? await ask('axesOf', this.file) : await decoder.shapeOf(this.file, { signal });
       tell({ type: 'input', name, shape: this.#shape });
-    } else if (this.kind === 'picture' && !this.original) {
-      const original = await Original.open(this.file);
-      if (signal.aborted) original.close();
-      signal.throwIfAborted();
-      this.original = original;
-      tell({ type: 'input', name, size: original.size });
-      const bitmap = await original.bitmap(factor);
-      tell({ type: 'original', bitmap, name }, [bitmap]);
+    } else if (this.kind === 'picture' && !this.#size) {
+      const { size, bitmap } = await this.#show(ask('openPicture', this.file, factor), signal);
+      this.#size = size;
+      tell({ type: 'input', name, size });
+      tell({ type: 'original', bitmap, name });
     } else if (this.kind === 'footage' && !this.footage) {
-      const footage = await Footage.open(this.#files ?? []);
-      if (signal.aborted) footage.close();
-      signal.throwIfAborted();
-      this.footage = footage;
-      tell({ type: 'input', name, size: footage.size, frames: footage.count });
-      const bitmap = await footage.first(factor);
-      tell({ type: 'original', bitmap, name }, [bitmap]);
+      const { size, found, rate, bitmap } = await this.#show(ask('openFootage', this.files, factor), signal);
+      this.footage = { files: this.files, size, found, rate, count: Math.min(found, MOST_FRAMES) };
+      tell({ type: 'input', name, size, frames: this.footage.count });
+      tell({ type: 'original', bitmap, name });
     }
+  }
+
+  /**
+   * What there is to show, unless nobody wants it any more.
+   * @template {{ bitmap: ImageBitmap }} T
+   * @param {Promise<T>} opening
+   * @param {AbortSignal} signal
+   */
+  async #show(opening, signal) {
+    const opened = await opening;
+    if (signal.aborted) opened.bitmap.close();
+    signal.throwIfAborted();
+    return opened;
   }
 
   /**
@@ -114,64 +131,40 @@ export class Input {
    * @param {Decoder} decoder
    * @param {Vae | undefined} vae
    * @param {number | undefined} memoryBudget
-   * @returns {import('./protocol.js').Plans}
+   * @returns {Promise<import('./news.js').Plans>}
    */
-  plans(decoder, vae, memoryBudget) {
+  async plans(decoder, vae, memoryBudget) {
     const scale = decoder.info.pixels_per_latent;
     if (this.#shape) {
       const [rows, columns] = this.#shape.slice(-2);
       const size = { width: columns * scale, height: rows * scale, memoryBudget };
       if (this.kind === 'latents') {
         checkChannels(this.#shape.at(-3), decoder);
-        return [{ operation: 'decode', plan: decoder.plan(size) }];
+        return [{ operation: 'decode', plan: await decoder.plan(size) }];
       }
       const [clips] = this.#shape.length === 5 ? this.#shape : [1];
       if (clips !== 1) throw new WgvaeError('input', `these latents are of ${clips} clips: expected one`, { expected: '1', found: `${clips}` });
       checkChannels(this.#shape.at(-4), decoder);
       const frames = 1 + STEP * ((this.#shape.at(-3) ?? 1) - 1);
-      return [{ operation: 'decode', plan: decoder.planClip({ ...size, output: 'image-data' }), frames }];
+      return [{ operation: 'decode', plan: await decoder.planClip({ ...size, output: 'image-data' }), frames }];
     }
-    const picture = this.original ?? this.footage;
-    if (!vae || !picture) return [];
-    const { width, height } = middle(picture.size, scale);
+    const whole = this.#size ?? this.footage?.size;
+    if (!vae || !whole) return [];
+    const { width, height } = middle(whole, scale);
     const size = { width, height, memoryBudget };
     if (this.footage) {
       const frames = this.footage.count;
       return [
-        { operation: 'encode', plan: vae.planEncodeClip(size), frames },
-        { operation: 'decode', plan: vae.planClip({ ...size, output: 'image-data' }), frames },
+        { operation: 'encode', plan: await vae.planEncodeClip(size), frames },
+        { operation: 'decode', plan: await vae.planClip({ ...size, output: 'image-data' }), frames },
       ];
     }
     return [
-      { operation: 'encode', plan: vae.planEncode(size) },
+      { operation: 'encode', plan: await vae.planEncode(size) },
       // Its pixels are compared, in memory.
-      { operation: 'decode', plan: vae.plan({ ...size, output: 'image-data' }) },
+      { operation: 'decode', plan: await vae.plan({ ...size, output: 'image-data' }) },
     ];
   }
-
-  close() {
-    this.original?.close();
-    this.footage?.close();
-  }
-}
-
-/** @param {File[]} files */
-async function kindOf(files) {
-  if (files.length > 1) return 'footage';
-  const [file] = files;
-  if (await isPicture(file)) return 'picture';
-  if (await isVideo(file)) return 'footage';
-  return (await axesOf(file))?.length === 5 ? 'clip' : 'latents';
-}
-
-/**
- * The shape of a file of latents, as far as it tells.
- * @param {File} file
- */
-async function axesOf(file) {
-  const shapes = (await shapesIn(file)) ?? {};
-  const named = shapes.latents ?? shapes.latent_tensor;
-  return named ?? Object.values(shapes).find((shape) => Array.isArray(shape) && shape.length >= 4);
 }
 
 /**

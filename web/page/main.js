@@ -1,11 +1,13 @@
 // @ts-check
-// The page: shows what the worker says, and tells it what the user wants. No GPU and no wasm here, and nothing that takes long.
+// The page: shows what is going on, and says what the user wants. No GPU and no wasm here, and nothing that takes long.
 
+import { WgvaeError } from '../src/worker.js';
 import { CompareTiles } from './compare-tiles.js';
 import { copyBy, listenToCopies } from './copy.js';
 import { acceptDrops } from './drop.js';
 import { element, setText } from './elements.js';
 import { Explore } from './explore.js';
+import { GpuTest } from './gpu-test.js';
 import { listKnown } from './known.js';
 import { Link, shareOrFail } from './link.js';
 import { keepPage } from './offline.js';
@@ -16,14 +18,18 @@ import { Picture } from './picture.js';
 import { PlayerFiles } from './player-files.js';
 import { Player } from './player.js';
 import { absolute, readQuery } from './query.js';
+import * as session from './session.js';
 import { showSource } from './source-link.js';
+import { listen } from './tell.js';
 import { View } from './view.js';
 import { Zoom } from './zoom.js';
 
-/** @typedef {import('./protocol.js').ToWorker} ToWorker */
-/** @typedef {import('./protocol.js').FromWorker} FromWorker */
+/** @typedef {import('./news.js').News} News */
 
 const MIB = 1 << 20;
+
+/** States in which nothing is going on. @type {import('./news.js').State[]} */
+const RESTING = ['idle', 'asking', 'ready', 'done', 'failed'];
 
 /** Relative to the page. */
 const DEMO = {
@@ -39,17 +45,20 @@ const playerFiles = new PlayerFiles(player, save, fail);
 const own = new Own();
 const query = readQuery(location.search);
 const link = new Link(query, (error) => fail('canvas', wordsOf(error)));
-const worker = new Worker(new URL('./worker.js', import.meta.url), { type: 'module' });
 
 const tiles = new CompareTiles(picture, query.tiling, (wanted, tiling) => {
   link.set({ tiling });
   view.clearProblem();
   view.clearNotices('decode');
-  tell({ type: 'compare', tiles: wanted });
+  session.compare(wanted);
 });
 const explore = new Explore(query.plan, (plan) => link.set({ plan }));
 
-/** Of the clip whose frames are coming. @type {import('./protocol.js').Size | undefined} */
+const gpuTest = new GpuTest(() => ({ wgvae: own.version, browser: navigator.userAgent, adapter }), save, (error) => fail(error instanceof WgvaeError ? error.code : 'unknown', wordsOf(error)));
+/** What the models are on, once there is one. @type {import('../src/index.js').AdapterInfo | undefined} */
+let adapter;
+
+/** Of the clip whose frames are coming. @type {import('./news.js').Size | undefined} */
 let clipSize;
 
 /** Whether something is decoded by itself, which has not begun. */
@@ -57,15 +66,7 @@ let isToDecode = false;
 /** Whether what was opened first is shown, or cannot be: what can wait has waited for that. */
 let isAtRest = false;
 
-/** @param {ToWorker} message */
-function tell(message) {
-  worker.postMessage(message);
-}
-
-worker.onmessage = ({ data }) => receive(data);
-worker.onerror = (event) => view.problem({ code: 'unknown', message: event.message || 'the worker could not be started', during: 'starting' });
-
-/** @param {FromWorker} message */
+/** @param {News} message */
 function receive(message) {
   switch (message.type) {
     case 'module':
@@ -79,6 +80,8 @@ function receive(message) {
       element('export-share').hidden = !navigator.canShare?.({ files: [own.file()] });
       break;
     case 'model':
+      adapter = message.info?.adapter ?? adapter;
+      // falls through
     case 'input':
       if (message.isFile) link.takeFiles(message.type);
       view.receive(message);
@@ -112,6 +115,7 @@ function receive(message) {
     case 'state':
       view.receive(message);
       rest(message.state);
+      gpuTest.allow(RESTING.includes(message.state));
       if (clipSize && ['ready', 'idle', 'done', 'failed'].includes(message.state)) endClip(clipSize, message.state === 'done');
       break;
     default:
@@ -121,11 +125,11 @@ function receive(message) {
 
 /**
  * Begins what can wait, behind the first picture: nothing may make that later.
- * @param {import('./protocol.js').State} state
+ * @param {import('./news.js').State} state
  */
 function rest(state) {
   if (['decoding', 'done', 'failed'].includes(state)) isToDecode = false;
-  if (isAtRest || isToDecode || !['idle', 'asking', 'ready', 'done', 'failed'].includes(state)) return;
+  if (isAtRest || isToDecode || !RESTING.includes(state)) return;
   isAtRest = true;
   showSource();
   explore.begin();
@@ -134,7 +138,7 @@ function rest(state) {
 
 /**
  * No more frames come, all or some: an error and a cancel leave those that are there.
- * @param {import('./protocol.js').Size} size
+ * @param {import('./news.js').Size} size
  * @param {boolean} isWhole
  */
 function endClip(size, isWhole) {
@@ -143,7 +147,7 @@ function endClip(size, isWhole) {
   playerFiles.finish(size);
 }
 
-/** @returns {import('./protocol.js').Settings} */
+/** @returns {import('./news.js').Settings} */
 function settings() {
   const budget = Number(element('budget', HTMLInputElement).value);
   const precision = element('precision', HTMLSelectElement).value;
@@ -169,9 +173,9 @@ function save(file) {
 function listenToButtons() {
   element('decode').addEventListener('click', () => {
     view.clearNotices('decode');
-    tell({ type: 'decode' });
+    session.decode();
   });
-  element('cancel').addEventListener('click', () => tell({ type: 'cancel' }));
+  element('cancel').addEventListener('click', () => session.cancel());
   element('download').addEventListener('click', () => {
     shownFile().then(save, (error) => fail('canvas', wordsOf(error)));
   });
@@ -180,9 +184,9 @@ function listenToButtons() {
   copy.addEventListener('click', () => copyBy(copy, () => navigator.clipboard.write([new ClipboardItem({ 'image/png': shownFile() })])).catch((error) => fail('canvas', wordsOf(error))));
   element('ask').addEventListener('close', () => {
     if (document.body.dataset.state !== 'asking') return;
-    tell({ type: element('ask', HTMLDialogElement).returnValue === 'yes' ? 'agree' : 'decline' });
+    session.answer(element('ask', HTMLDialogElement).returnValue === 'yes');
   });
-  element('cache-clear').addEventListener('click', () => tell({ type: 'clear-cache' }));
+  element('cache-clear').addEventListener('click', () => session.forgetKept());
   element('export').addEventListener('click', () => save(own.file()));
   element('export-share').addEventListener('click', () => shareOrFail({ title: 'A memory report of wgvae', files: [own.file()] }, (error) => fail('canvas', wordsOf(error))));
   for (const id of ['precision', 'budget', 'family', 'unscaled', 'index']) {
@@ -190,7 +194,7 @@ function listenToButtons() {
       view.settings(settings());
       view.clearNotices('model');
       query.family = undefined;
-      tell({ type: 'settings', settings: settings() });
+      session.change(settings());
       const { precision, family, unscaled, index } = settings();
       link.set({ precision, family, unscaled, index: index + 1, budget: Number(element('budget', HTMLInputElement).value) });
     });
@@ -212,7 +216,7 @@ function listenToInputs() {
 function openModel(url) {
   view.clearProblem();
   view.clearNotices('model');
-  tell({ type: 'open', model: { urls: [url] } });
+  session.open({ model: { urls: [url] } });
   link.set({ model: [url], config: undefined });
 }
 
@@ -220,7 +224,7 @@ function openModel(url) {
 function openInput(url) {
   view.clearProblem();
   view.clearNotices('model');
-  tell({ type: 'open', input: { url } });
+  session.open({ input: { url } });
   link.set({ latents: url, index: undefined });
 }
 
@@ -259,7 +263,7 @@ function openDropped(files) {
 function openFiles(files, kind) {
   view.clearProblem();
   view.clearNotices('model');
-  tell({ type: 'files', files, kind });
+  session.openFiles(files, kind);
 }
 
 /**
@@ -283,7 +287,7 @@ function openFirst() {
   const model = isDemo ? demo : { urls: query.model, config: query.config };
   const url = query.latents ?? (isDemo ? absolute(DEMO.latents) : undefined);
   isToDecode = isDemo && !query.latents;
-  tell({ type: 'open', model, input: url ? { url, index: (query.index ?? 1) - 1 } : undefined, decode: isToDecode });
+  session.open({ model, input: url ? { url, index: (query.index ?? 1) - 1, isDemo: isToDecode } : undefined }, isToDecode);
 }
 
 function start() {
@@ -294,7 +298,8 @@ function start() {
   listenToButtons();
   listenToInputs();
   new Zoom();
-  tell({ type: 'start', settings: settings() });
+  listen(receive);
+  session.start(settings());
   openFirst();
 }
 

@@ -7,44 +7,66 @@ import { middle } from './crop.js';
 /** Not changed by a colour profile, nor by transparency. @type {ImageBitmapOptions} */
 const AS_IT_IS = { colorSpaceConversion: 'none', premultiplyAlpha: 'none' };
 
-export class Original {
-  #bitmap;
-
-  /** @param {ImageBitmap} bitmap */
-  constructor(bitmap) {
-    this.#bitmap = bitmap;
+/**
+ * How large it is, and what of it will be encoded.
+ * @param {File} file
+ * @param {number} factor pixels, see crop.js
+ */
+export async function openPicture(file, factor) {
+  const whole = await read(file);
+  try {
+    const size = { width: whole.width, height: whole.height };
+    return { size, bitmap: await createImageBitmap(opaque(pixelsOf(whole, factor))) };
+  } finally {
+    whole.close();
   }
+}
 
-  /** @param {File} file */
-  static async open(file) {
-    try {
-      return new Original(await createImageBitmap(file, AS_IT_IS));
-    } catch (cause) {
-      throw new WgvaeError('format', `${file.name}: expected a picture that this browser shows (${cause instanceof Error ? cause.message : cause})`, { cause });
+/**
+ * What of it will be encoded, as pixels.
+ * @param {File} file
+ * @param {number} factor pixels
+ * @param {import('./news.js').Size} [expected] of the whole picture
+ */
+export async function openOriginal(file, factor, expected) {
+  const whole = await read(file);
+  try {
+    if (expected && (whole.width !== expected.width || whole.height !== expected.height)) {
+      throw new WgvaeError('input', `${file.name}: expected ${expected.width}x${expected.height} pixels, as the first picture has, found ${whole.width}x${whole.height}`);
     }
+    return pixelsOf(whole, factor);
+  } finally {
+    whole.close();
   }
+}
 
-  get size() {
-    const { width, height } = this.#bitmap;
-    return { width, height };
-  }
+/**
+ * Without its transparency, as it is encoded: what is shown would let through what is behind it.
+ * @param {ImageData} image
+ */
+export function opaque({ data, width, height }) {
+  const copy = new ImageData(new Uint8ClampedArray(data), width, height);
+  for (let at = 3; at < data.length; at += 4) copy.data[at] = 255;
+  return copy;
+}
 
-  /** What of it is encoded, as a bitmap of its own. @param {number} factor pixels */
-  bitmap(factor) {
-    const { x, y, width, height } = middle(this.size, factor);
-    return createImageBitmap(this.#bitmap, x, y, width, height);
-  }
+/**
+ * @param {ImageBitmap} whole
+ * @param {number} factor pixels
+ */
+function pixelsOf(whole, factor) {
+  const { x, y, width, height } = middle(whole, factor);
+  const context = new OffscreenCanvas(width, height).getContext('2d', { willReadFrequently: true });
+  if (!context) throw new WgvaeError('canvas', 'the browser has no canvas to read the picture from');
+  context.drawImage(whole, -x, -y);
+  return context.getImageData(0, 0, width, height);
+}
 
-  /** The same as pixels. @param {number} factor */
-  pixels(factor) {
-    const { x, y, width, height } = middle(this.size, factor);
-    const context = new OffscreenCanvas(width, height).getContext('2d', { willReadFrequently: true });
-    if (!context) throw new WgvaeError('canvas', 'the browser has no canvas to read the picture from');
-    context.drawImage(this.#bitmap, -x, -y);
-    return context.getImageData(0, 0, width, height);
-  }
-
-  close() {
-    this.#bitmap.close();
+/** @param {File} file */
+async function read(file) {
+  try {
+    return await createImageBitmap(file, AS_IT_IS);
+  } catch (cause) {
+    throw new WgvaeError('format', `${file.name}: expected a picture that this browser shows (${cause instanceof Error ? cause.message : cause})`, { cause });
   }
 }

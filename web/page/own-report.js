@@ -1,7 +1,7 @@
 // @ts-check
 // What this page measured, as a file in the format of results/schema/memory-report.schema.json.
 
-/** @typedef {import('./protocol.js').Outcome} Outcome */
+/** @typedef {import('./news.js').Outcome} Outcome */
 
 /** Of the format: what this page writes, and the newest that it reads. */
 export const VERSION = 2;

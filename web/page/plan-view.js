@@ -9,7 +9,7 @@ import { formatBytes } from './format.js';
 
 export class PlanView {
   #chart = new MemoryChart(element('plan-chart'));
-  /** @type {import('./protocol.js').Plans} */
+  /** @type {import('./news.js').Plans} */
   #plans = [];
   /** Which of them is shown. */
   #current = 0;
@@ -19,7 +19,7 @@ export class PlanView {
     element('plan-more').addEventListener('toggle', () => this.#fillTable());
   }
 
-  /** @param {import('./protocol.js').Plans} plans */
+  /** @param {import('./news.js').Plans} plans */
   show(plans) {
     this.#plans = plans;
     element('plan').hidden = plans.length === 0;
@@ -27,7 +27,7 @@ export class PlanView {
     if (plans.length > 0) this.showOf(plans[0].operation);
   }
 
-  /** @param {import('./protocol.js').Operation} operation */
+  /** @param {import('./news.js').Operation} operation */
   showOf(operation) {
     this.#current = Math.max(0, this.#plans.findIndex((planned) => planned.operation === operation));
     const planned = this.#plans[this.#current];

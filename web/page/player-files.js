@@ -37,7 +37,7 @@ export class PlayerFiles {
     setText('player-webm-why', '');
   }
 
-  /** Frames that are there can be saved. @param {import('./protocol.js').Size} size */
+  /** Frames that are there can be saved. @param {import('./news.js').Size} size */
   async finish(size) {
     const clip = this.#clip;
     this.#folder.disabled = this.#player.files.length === 0;

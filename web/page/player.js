@@ -64,7 +64,7 @@ export class Player {
     return rate > 0 && Number.isFinite(rate) ? rate : USUAL_RATE;
   }
 
-  /** Begins another clip, without any frame yet. @param {Extract<import('./protocol.js').FromWorker, { type: 'clip' }>} clip */
+  /** Begins another clip, without any frame yet. @param {Extract<import('./news.js').News, { type: 'clip' }>} clip */
   open({ name, count, rate, isRoundTrip }) {
     this.close();
     Object.assign(this, { name, isRoundTrip });

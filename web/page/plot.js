@@ -9,7 +9,7 @@ import { drawing, svg } from './svg.js';
 /** A dashed line that something is compared with. @typedef {{ name: string, source: string, points: { x: number, y: number }[] }} Guide */
 /** `every`: it is labelled at powers of 2 to this power, and ends at such. @typedef {{ name: string, label: (value: number) => string, every?: number }} Axis */
 
-const SIZE = { width: 640, height: 360, left: 84, right: 16, top: 28, bottom: 46 };
+const SIZE = { width: 640, height: 360, left: 84, right: 26, top: 28, bottom: 46 };
 
 /** @type {Shape[]} */
 export const SHAPES = ['circle', 'triangle', 'square', 'cross'];

@@ -1,5 +1,5 @@
 // @ts-check
-// How alike two pictures are.
+// How alike pictures are.
 
 /** The highest level of a channel. */
 const MOST = 255;
@@ -10,14 +10,12 @@ export class Psnr {
   #pixels = 0;
 
   /**
-   * @param {Uint8ClampedArray} left RGBA
-   * @param {Uint8ClampedArray} right of as many pixels
+   * @param {number} squares sum of the squared differences of red, green and blue
+   * @param {import('./news.js').Size} size of the picture
    */
-  add(left, right) {
-    for (let index = 0; index < left.length; index += 1) {
-      if (index % 4 !== 3) this.#squares += (left[index] - right[index]) ** 2;
-    }
-    this.#pixels += left.length / 4;
+  add(squares, { width, height }) {
+    this.#squares += squares;
+    this.#pixels += width * height;
     return this;
   }
 

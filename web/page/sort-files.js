@@ -2,7 +2,7 @@
 // Which of several files is what: by what the user said, by its name, and by how it begins.
 
 import { WgvaeError } from '../src/index.js';
-import { shapesIn } from './header.js';
+import { axesOf, shapesIn } from './header.js';
 
 /** First bytes of the pictures that all browsers decode, or most; a dot is any byte. Others are known by what the browser says of their type. */
 const PICTURES = [/^\x89PNG/s, /^\xff\xd8\xff/s, /^RIFF....WEBP/s, /^GIF8/s, /^BM/s, /^....ftyp(avif|avis|heic|heix|mif1)/s];
@@ -13,7 +13,7 @@ const VIDEOS = [/^....ftyp/s, /^\x1a\x45\xdf\xa3/s];
 /**
  * @param {File[]} files
  * @param {'model' | 'input'} [kind] what they are, if it is known: an input is latents, a picture, a video, or several pictures
- * @returns {Promise<{ model?: import('./protocol.js').ModelChoice, input?: import('./protocol.js').InputChoice }>}
+ * @returns {Promise<{ model?: import('./news.js').ModelChoice, input?: import('./news.js').InputChoice }>}
  */
 export async function sortFiles(files, kind) {
   const config = files.find((file) => file.name.endsWith('config.json'));
@@ -43,15 +43,27 @@ function preferWhole(weights) {
   return whole.length > 0 ? whole : weights;
 }
 
+/**
+ * Latents of pictures or of a clip, a picture, or pictures of a clip: what an input is.
+ * @param {File[]} files
+ */
+export async function kindOf(files) {
+  if (files.length > 1) return 'footage';
+  const [file] = files;
+  if (await isPicture(file)) return 'picture';
+  if (await isVideo(file)) return 'footage';
+  return (await axesOf(file))?.length === 5 ? 'clip' : 'latents';
+}
+
 /** @param {File} file */
-export async function isPicture(file) {
+async function isPicture(file) {
   if (/^image\//.test(file.type)) return true;
   const start = await firstBytes(file);
   return PICTURES.some((pattern) => pattern.test(start));
 }
 
 /** @param {File} file */
-export async function isVideo(file) {
+async function isVideo(file) {
   if (/^video\//.test(file.type)) return true;
   const start = await firstBytes(file);
   return VIDEOS.some((pattern) => pattern.test(start)) && !PICTURES.some((pattern) => pattern.test(start));

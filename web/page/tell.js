@@ -1,20 +1,25 @@
 // @ts-check
-// What the worker tells the page.
+// How what is going on reaches whoever shows it.
 
 /** Progress is told this often, milliseconds. */
 const PROGRESS_EVERY = 50;
 
-/**
- * @param {import('./protocol.js').FromWorker} message
- * @param {Transferable[]} [transfer]
- */
-export function tell(message, transfer = []) {
-  self.postMessage(message, { transfer });
+/** @type {(news: import('./news.js').News) => void} */
+let listener = () => {};
+
+/** @param {(news: import('./news.js').News) => void} onNews hears of everything from now on */
+export function listen(onNews) {
+  listener = onNews;
+}
+
+/** @param {import('./news.js').News} news whose bitmaps become the listener's */
+export function tell(news) {
+  listener(news);
 }
 
 /**
  * Tells progress, not more often than people can read, and always the last of each step's.
- * @returns {(progress: import('./protocol.js').Progress) => void}
+ * @returns {(progress: import('./news.js').Progress) => void}
  */
 export function progressTeller() {
   let last = 0;

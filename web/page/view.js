@@ -6,13 +6,13 @@ import { element, fillParts, listItem, setText } from './elements.js';
 import { formatBytes, formatCount, formatSeconds } from './format.js';
 import { PlanView } from './plan-view.js';
 
-/** @typedef {import('./protocol.js').FromWorker} FromWorker */
-/** @typedef {import('./protocol.js').State} State */
+/** @typedef {import('./news.js').News} News */
+/** @typedef {import('./news.js').State} State */
 
 /** @type {Record<State, string>} */
 const STATUS = {
   starting: 'Starting',
-  idle: 'Choose a model, and latents, a picture or a video',
+  idle: 'Nothing to do yet',
   loading: 'Loading the model',
   asking: 'Waiting for your answer',
   planning: 'Planning',
@@ -30,12 +30,14 @@ const STOPPABLE = ['loading', 'encoding', 'decoding'];
 
 export class View {
   #plan = new PlanView();
-  /** @type {import('./protocol.js').Plans} */
+  /** What is open. */
+  #has = { model: false, input: false };
+  /** @type {import('./news.js').Plans} */
   #plans = [];
   /** Seconds of what was done last, for the status. @type {number | undefined} */
   #seconds;
 
-  /** @param {Exclude<FromWorker, { type: 'module' | 'outcomes' | 'original' | 'picture' | 'clip' | 'frame' | 'comparison' }>} message */
+  /** @param {Exclude<News, { type: 'module' | 'outcomes' | 'original' | 'picture' | 'clip' | 'frame' | 'comparison' }>} message */
   receive(message) {
     switch (message.type) {
       case 'state': return this.#state(message);
@@ -52,7 +54,7 @@ export class View {
   }
 
   /**
-   * @param {Extract<FromWorker, { type: 'module' }>} module
+   * @param {Extract<News, { type: 'module' }>} module
    * @param {string | undefined} family the one that is asked for
    */
   module({ version, families }, family) {
@@ -61,13 +63,13 @@ export class View {
     select.append(...families.map((name) => new Option(name, name, false, name === family)));
   }
 
-  /** @param {import('./protocol.js').Settings} settings */
+  /** @param {import('./news.js').Settings} settings */
   settings({ precision, budget, family }) {
     const facts = [precision === 'auto' ? undefined : precision, budget === undefined ? undefined : `budget ${formatBytes(budget)}`, family];
     element('settings-facts').textContent = facts.filter(Boolean).join(', ');
   }
 
-  /** @param {import('./protocol.js').Problem} problem */
+  /** @param {import('./news.js').Problem} problem */
   problem(problem) {
     const { title, message, advice } = explain(problem);
     element('problem-title').textContent = title;
@@ -94,7 +96,7 @@ export class View {
     }
   }
 
-  /** @param {import('./protocol.js').Outcome[]} outcomes of what was done, in order */
+  /** @param {import('./news.js').Outcome[]} outcomes of what was done, in order */
   outcomes(outcomes) {
     this.#seconds = outcomes.reduce((sum, { report }) => sum + report.seconds, 0);
     const [last] = outcomes.slice(-1);
@@ -107,7 +109,7 @@ export class View {
     this.#seconds = undefined;
   }
 
-  /** @param {Extract<FromWorker, { type: 'clip-outcomes' }>} message */
+  /** @param {Extract<News, { type: 'clip-outcomes' }>} message */
   #clipOutcomes({ outcomes, info }) {
     this.#seconds = outcomes.reduce((sum, { seconds }) => sum + seconds, 0);
     this.#report(outcomes, info);
@@ -116,7 +118,7 @@ export class View {
   /**
    * What was done one after the other.
    * @param {Figures[]} figures
-   * @param {import('./protocol.js').ModelInfo} info
+   * @param {import('./news.js').ModelInfo} info
    */
   #report(figures, info) {
     fillParts('report-parts', [
@@ -128,7 +130,7 @@ export class View {
     element('report').hidden = false;
   }
 
-  /** @param {Extract<FromWorker, { type: 'state' }>} message */
+  /** @param {Extract<News, { type: 'state' }>} message */
   #state({ state, canDecode }) {
     const isBusy = BUSY.includes(state);
     const focused = document.activeElement?.id;
@@ -161,6 +163,8 @@ export class View {
   /** @param {State} state */
   #status(state) {
     const planned = this.#plans.at(-1);
+    const missing = [this.#has.model ? '' : 'a model', this.#has.input ? '' : 'latents, a picture or a video'].filter(Boolean);
+    if (state === 'idle' && missing.length > 0) return `Choose ${missing.join(', and ')}`;
     if (!planned) return STATUS[state];
     const isRoundTrip = this.#plans.length > 1;
     const { width, height } = planned.frames === undefined ? planned.plan.result.size : planned.plan;
@@ -171,9 +175,10 @@ export class View {
     return STATUS[state];
   }
 
-  /** @param {Extract<FromWorker, { type: 'model' }>} message */
+  /** @param {Extract<News, { type: 'model' }>} message */
   #model({ name, info }) {
     setText('model-name', name);
+    this.#has.model = name !== 'None';
     const millions = (/** @type {number} */ count) => (count / 1e6).toFixed(1);
     const encoder = info?.parameters.encoder ? `${millions(info.parameters.encoder)} M in its encoder` : 'no encoder';
     const facts = info && [
@@ -184,9 +189,10 @@ export class View {
     setText('model-facts', facts?.join(', ') ?? '');
   }
 
-  /** @param {Extract<FromWorker, { type: 'input' }>} message */
+  /** @param {Extract<News, { type: 'input' }>} message */
   #input({ name, shape, size, frames, index }) {
     setText('input-name', name);
+    this.#has.input = name !== 'None';
     const count = frames === undefined ? '' : `${formatCount(frames, 'frame')} of `;
     setText('input-facts', shape?.join(' × ') ?? (size ? `${count}${size.width} × ${size.height} pixels` : ''));
     const pictures = shape?.length === 4 ? shape[0] : 1;
@@ -196,7 +202,7 @@ export class View {
     setText('index-count', `of ${pictures}`);
   }
 
-  /** @param {Extract<FromWorker, { type: 'ask' }>} message */
+  /** @param {Extract<News, { type: 'ask' }>} message */
   #ask({ name, bytes }) {
     const dialog = element('ask', HTMLDialogElement);
     setText('ask-text', `${name}: ${formatBytes(bytes)} are to be downloaded. They are kept in this browser, so that they come but once.`);
@@ -204,42 +210,46 @@ export class View {
     dialog.showModal();
   }
 
-  /** @param {import('./protocol.js').Plans} plans */
+  /** @param {import('./news.js').Plans} plans */
   #showPlans(plans) {
     this.#plans = plans;
     setText('decode', plans.length > 1 ? 'Encode and decode' : 'Decode');
     this.#plan.show(plans);
   }
 
-  /** @param {import('./protocol.js').Progress} progress */
+  /** @param {import('./news.js').Progress} progress */
   #progress({ phase, done, total, step, parts = { done: 0, total: 1 } }) {
     const bar = element('progress', HTMLProgressElement);
     if (total > 0) bar.value = (parts.done + done / total) / parts.total;
     else bar.removeAttribute('value');
     const part = parts.total > 1 ? ` of part ${parts.done + 1} of ${parts.total}` : '';
+    if (phase === 'compile') {
+      setText('step', `Compiling shaders, ${done} of ${total}`);
+      return;
+    }
     const amount = phase === 'load' ? `${formatBytes(done)} of ${formatBytes(total)}` : `step ${done} of ${total}${part}`;
     setText('step', total > 0 ? `${step}, ${amount}` : step);
     if (phase !== 'load') this.#plan.mark(done);
   }
 
-  /** @param {import('./protocol.js').Notice} notice */
+  /** @param {import('./news.js').Notice} notice */
   #notice({ code, message }) {
     const item = listItem(message.charAt(0).toUpperCase() + message.slice(1));
     item.dataset.code = code;
     element('notices').append(item);
   }
 
-  /** @param {Extract<FromWorker, { type: 'cache' }>} usage */
+  /** @param {Extract<News, { type: 'cache' }>} usage */
   #cache({ bytes, entries }) {
     setText('cache-size', entries === 0 ? 'nothing' : formatBytes(bytes));
     element('cache-clear', HTMLButtonElement).disabled = entries === 0;
   }
 }
 
-/** @typedef {Omit<import('./protocol.js').ClipOutcome, 'operation' | 'frames'>} Figures */
+/** @typedef {Omit<import('./news.js').ClipOutcome, 'operation' | 'frames'>} Figures */
 
 /**
- * @param {import('./protocol.js').Report} report
+ * @param {import('./news.js').Report} report
  * @returns {Figures}
  */
 function figuresOf({ predicted_peak_bytes: predicted, measured_peak_bytes: measured, seconds, submissions, compiled, compile_seconds: compileSeconds }) {

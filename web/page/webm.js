@@ -8,7 +8,7 @@ const CODECS = [{ codec: 'vp9', name: 'vp09.00.41.08', said: 'VP9' }, { codec: '
 
 /**
  * The codec that this browser encodes frames of this size with.
- * @param {import('./protocol.js').Size} size
+ * @param {import('./news.js').Size} size
  * @returns {Promise<{ codec: 'vp9' | 'vp8', said: string } | undefined>} undefined where it has none
  */
 export async function webmCodec({ width, height }) {

@@ -43,6 +43,10 @@ export class Link {
   #waiting = new Map();
   /** What the other side may call, by name. @type {Map<string, (...parameters: any[]) => unknown>} */
   #offered = new Map();
+  /** Why nobody answers. @type {WgvaeError | undefined} */
+  #failed;
+  /** Whether the other side has been heard of. */
+  isUp = false;
 
   /**
    * @param {Port} port
@@ -72,6 +76,7 @@ export class Link {
     const held = nothing();
     const id = (this.#last += 1);
     const answer = new Promise((resolve, reject) => {
+      if (this.#failed) return reject(this.#failed);
       this.#waiting.set(id, { resolve, reject });
       try {
         const packed = this.#pack(parameters, held);
@@ -84,14 +89,16 @@ export class Link {
     return { answer, release: () => held.frees.splice(0).forEach((free) => free()) };
   }
 
-  /** Ends everything that waits for the other side. @param {unknown} error */
+  /** Ends everything that waits for the other side, now and later. @param {WgvaeError} error */
   fail(error) {
+    this.#failed = error;
     for (const { reject } of this.#waiting.values()) reject(error);
     this.#waiting.clear();
   }
 
   /** @param {Message} message */
   #receive(message) {
+    this.isUp = true;
     if ('tell' in message) {
       this.#offered.get(message.tell)?.(...this.#unpack(message.parameters));
     } else if ('call' in message) {

@@ -1,15 +1,25 @@
 // @ts-check
 // The worker's side of worker.js: opens models there and does what is asked of them.
 
+import { families, version } from './about.js';
+import { cacheUsage, clearCache } from './cache.js';
 import { mismatch } from './errors.js';
+import { inspect } from './inspect.js';
 import { Link } from './link.js';
+import { planFor } from './plan-for.js';
 import { tune } from './tune.js';
 import { createDecoder, createEncoder, createVae } from './vae.js';
 
 const CREATE = { decode: createDecoder, encode: createEncoder, both: createVae };
 
+/** What needs no model. */
+const FUNCTIONS = { families, version, inspect, planFor, tune, cacheUsage, clearCache };
+
 /** What may be asked of a model. */
 const METHODS = ['plan', 'planClip', 'planEncode', 'planEncodeClip', 'shapeOf', 'decode', 'clip', 'encode', 'encodeClip', 'ledger', 'destroy'];
+
+/** Those that give one thing after the other. */
+const CLIPS = ['clip', 'encodeClip'];
 
 const link = new Link(/** @type {any} */ (globalThis), { gives: true });
 
@@ -20,18 +30,40 @@ let last = 0;
 link.offer('create', async (/** @type {keyof typeof CREATE} */ directions, /** @type {any} */ options) => {
   const model = await CREATE[directions](options);
   models.set((last += 1), model);
-  return { id: last, info: model.info };
+  return { id: last, info: model.info, limits: limitsOf(model.device) };
 });
-
-link.offer('tune', tune);
 
 link.offer('ask', async (/** @type {number} */ id, /** @type {string} */ method, /** @type {unknown[]} */ parameters) => {
   const model = models.get(id);
   if (method === 'bitmap') return { value: await bitmapOf(model) };
   if (!METHODS.includes(method) || typeof model?.[method] !== 'function') throw mismatch('input', 'model', `one that can ${method}`, 'one that was created for something else');
   const value = await model[method](...parameters);
+  if (CLIPS.includes(method)) return { value: reported(model, value) };
   return { value, report: model.report, info: model.info };
 });
+
+for (const [name, task] of Object.entries(FUNCTIONS)) link.offer(name, task);
+
+/**
+ * What comes of a clip, each with the report of its part.
+ * @param {import('./index.js').LoadedModel} model
+ * @param {AsyncIterable<unknown>} values
+ */
+async function* reported(model, values) {
+  for await (const value of values) yield { value, report: model.report, info: model.info };
+}
+
+/** @param {GPUDevice} device */
+function limitsOf({ limits }) {
+  /** @type {Record<string, number>} */
+  const all = {};
+  // They are the prototype's.
+  for (const name in limits) {
+    const limit = /** @type {any} */ (limits)[name];
+    if (typeof limit === 'number') all[name] = limit;
+  }
+  return all;
+}
 
 /** The picture of the last decode. @param {import('./index.js').Decoder} model */
 async function bitmapOf(model) {

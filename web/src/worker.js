@@ -2,6 +2,7 @@
 // The package in a worker of its own, with the same methods: what takes time on a thread takes it there, and pictures come as they are, without a copy.
 
 import { messageOf, mismatch, WgvaeError } from './errors.js';
+import { hub } from './hub.js';
 import { drawableOf } from './images.js';
 import { isIterable } from './iterate.js';
 import { Link, transfer } from './link.js';
@@ -9,7 +10,7 @@ import { isTensor, valuesOf } from './onnx.js';
 import { ON_DEVICE } from './outputs.js';
 import { orAborted } from './queue.js';
 
-export { transfer };
+export { hub, transfer, WgvaeError };
 
 /** @typedef {import('./worker.js').WorkerOptions} Options */
 /** @typedef {{ signal?: AbortSignal, output?: string }} CallOptions */
@@ -25,71 +26,120 @@ export const createEncoder = (options) => create('encode', options);
 /** @param {Options} options */
 export const createVae = (options) => create('both', options);
 
+/** @param {import('./worker.js').OnWorker} [options] */
+export const families = ({ worker, wasm } = {}) => ask(worker, 'families', [wasm]);
+
+/** @param {import('./worker.js').OnWorker} [options] */
+export const version = ({ worker, wasm } = {}) => ask(worker, 'version', [wasm]);
+
+/** @param {import('./worker.js').InspectOptions} options */
+export async function inspect({ worker, ...options }) {
+  refuse(options, ['fetch']);
+  return ask(worker, 'inspect', [options], options.signal);
+}
+
+/**
+ * @param {import('./worker.js').PlanForOptions} options
+ * @returns {Promise<any>}
+ */
+export async function planFor({ worker, ...options }) {
+  refuse(options, ['fetch']);
+  return ask(worker, 'planFor', [options]);
+}
+
+/** @param {import('./worker.js').TuneOptions} [options] */
+export async function tune({ worker, ...options } = {}) {
+  refuse(options, ['device', 'gpu', 'fetch']);
+  return ask(worker, 'tune', [options], options.signal);
+}
+
+/** @param {{ worker?: Worker }} [options] */
+export const cacheUsage = ({ worker } = {}) => ask(worker, 'cacheUsage', []);
+
+/**
+ * @param {string | URL} [address]
+ * @param {{ worker?: Worker }} [options]
+ */
+export const clearCache = (address, { worker } = {}) => ask(worker, 'clearCache', [address]);
+
+/** One to each worker: what is said over several would be taken for one another's. @type {WeakMap<Worker, Link>} */
+const links = new WeakMap();
+
+/**
+ * The caller's worker or a new one, which ends with `end`.
+ * @param {Worker | undefined} callers
+ */
+function reach(callers) {
+  // Written like this so that bundlers see the file and take it along.
+  const worker = callers ?? new Worker(new URL('./worker-host.js', import.meta.url), { type: 'module', name: 'wgvae' });
+  const end = () => {
+    if (!callers) worker.terminate();
+  };
+  return { link: links.get(worker) ?? linkTo(worker), end };
+}
+
+/** @param {Worker} worker */
+function linkTo(worker) {
+  const link = new Link(worker, { gives: false });
+  links.set(worker, link);
+  worker.addEventListener('error', (event) => {
+    // What nobody catches there later, listeners' errors above all, ends nothing.
+    if (link.isUp) return;
+    event.preventDefault();
+    link.fail(new WgvaeError('internal', `the worker did not start: ${event.message ?? 'it could not be loaded'}`));
+  });
+  return link;
+}
+
+/**
+ * @param {Worker | undefined} worker
+ * @param {string} name
+ * @param {unknown[]} parameters
+ * @param {AbortSignal} [signal]
+ */
+async function ask(worker, name, parameters, signal = NEVER) {
+  signal.throwIfAborted();
+  const { link, end } = reach(worker);
+  const { answer, release } = link.call(name, parameters);
+  try {
+    return await orAborted(answer, signal);
+  } finally {
+    release();
+    end();
+  }
+}
+
+/**
+ * Fails for what belongs to this thread.
+ * @param {object} options
+ * @param {string[]} names
+ */
+function refuse(options, names) {
+  for (const name of names) {
+    if (name in options) throw mismatch('input', name, 'none for a worker, which has its own', 'one of this thread');
+  }
+}
+
 /**
  * @param {'decode' | 'encode' | 'both'} directions
  * @param {Options} options
  * @returns {Promise<any>}
  */
 async function create(directions, { worker, ...options }) {
-  checkOwn(options);
-  const { link, started, end } = start(worker);
+  refuse(options, ['device', 'gpu', 'fetch']);
+  options.signal?.throwIfAborted();
+  const { link, end } = reach(worker);
   // Its listeners hear of decodes, too: they are let go of with the model.
   const { answer, release } = link.call('create', [directions, options]);
   try {
-    const { id, info } = await orAborted(answer, options.signal ?? NEVER);
-    return new Remote(link, { id, info, end: () => (release(), end()) });
+    const { id, ...facts } = await orAborted(answer, options.signal ?? NEVER);
+    return new Remote(link, { id, ...facts, end: () => (release(), end()) });
   } catch (error) {
     // An abort does not wait for the load: it ends with the worker.
     answer.then(({ id }) => link.call('ask', [id, 'destroy', []]).answer, () => {}).finally(release);
     end();
     throw error;
-  } finally {
-    started();
   }
-}
-
-/**
- * @param {import('./worker.js').WorkerTuneOptions} [options]
- * @returns {Promise<import('./index.js').Tuning>}
- */
-export async function tune({ worker, ...options } = {}) {
-  checkOwn(options);
-  const { link, started, end } = start(worker);
-  const { answer, release } = link.call('tune', [options]);
-  try {
-    return await orAborted(answer, options.signal ?? NEVER);
-  } finally {
-    started();
-    release();
-    end();
-  }
-}
-
-/** Refuses what is of this thread, and nothing where it is too late. @param {{ signal?: AbortSignal }} options */
-function checkOwn(options) {
-  for (const name of ['device', 'gpu', 'fetch']) {
-    if (name in options) throw mismatch('input', name, 'none for a worker, which has its own', 'one of this thread');
-  }
-  options.signal?.throwIfAborted();
-}
-
-/**
- * A worker, and the way to it. `started` says that it was: what nobody catches there later, listeners' errors above all, ends nothing.
- * @param {Worker | undefined} callers
- */
-function start(callers) {
-  // Written like this so that bundlers see the file and take it along.
-  const worker = callers ?? new Worker(new URL('./worker-host.js', import.meta.url), { type: 'module', name: 'wgvae' });
-  const link = new Link(worker, { gives: false });
-  const failing = (/** @type {Event} */ event) => {
-    event.preventDefault();
-    link.fail(new WgvaeError('internal', `the worker did not start: ${/** @type {ErrorEvent} */ (event).message ?? 'it could not be loaded'}`));
-  };
-  worker.addEventListener('error', failing);
-  const end = () => {
-    if (!callers) worker.terminate();
-  };
-  return { link, started: () => worker.removeEventListener('error', failing), end };
 }
 
 /** A model in a worker. */
@@ -102,13 +152,14 @@ class Remote {
 
   /**
    * @param {Link} link
-   * @param {{ id: number, info: import('./index.js').ModelInfo, end(): void }} model
+   * @param {{ id: number, info: import('./index.js').ModelInfo, limits: Record<string, number>, end(): void }} model
    */
-  constructor(link, { id, info, end }) {
+  constructor(link, { id, info, limits, end }) {
     this.#link = link;
     this.#id = id;
     this.#end = end;
     this.info = info;
+    this.limits = limits;
     /** @type {import('./index.js').Report | undefined} */
     this.report = undefined;
   }
@@ -205,13 +256,17 @@ class Remote {
     const { answer, release } = this.#call(method, parameters, options);
     try {
       // What no other thread can give back is the reason of the caller's signal.
-      const { value, report, info } = await orAborted(answer, options?.signal ?? NEVER);
-      if (report) this.report = report;
-      if (info) this.info = info;
-      return value;
+      return this.#take(await orAborted(answer, options?.signal ?? NEVER));
     } finally {
       release();
     }
+  }
+
+  /** What came, after what it tells of the model. @param {{ value: any, report?: import('./index.js').Report, info?: import('./index.js').ModelInfo }} told */
+  #take({ value, report, info }) {
+    if (report) this.report = report;
+    if (info) this.info = info;
+    return value;
   }
 
   /**
@@ -228,7 +283,7 @@ class Remote {
     try {
       const { value: values } = await orAborted(answer, signal);
       try {
-        for (let next = await orAborted(values.next(), signal); !next.done; next = await orAborted(values.next(), signal)) yield next.value;
+        for (let next = await orAborted(values.next(), signal); !next.done; next = await orAborted(values.next(), signal)) yield this.#take(next.value);
       } finally {
         // An abort has ended it there by itself.
         if (!signal.aborted) await values.return();

@@ -136,7 +136,7 @@ fn lay_out(dist: &Path) -> Result<()> {
             .with_context(|| format!("could not write {}", manual.page))?;
     }
     offline::write(dist)?;
-    eprintln!("xtask: dist/ is the page, dist/package/ what npm publishes");
+    eprintln!("xtask: dist/ is the page, dist/package/ what npm publishes, dist/wgvae.tgz the same to be installed");
     Ok(())
 }
 

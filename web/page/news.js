@@ -1,6 +1,8 @@
 // @ts-check
-// What the page and its worker say to each other: plain objects with a `type`. Types only.
+// What is made and what it is made of, and what `session.js` tells of them: plain objects with a `type`. Types only.
 
+/** @typedef {import('../src/worker.js').Remote<import('../src/index.js').Decoder>} Decoder */
+/** @typedef {import('../src/worker.js').Remote<import('../src/index.js').Vae>} Vae */
 /** @typedef {import('../src/index.js').Plan} Plan */
 /** Pixels. @typedef {{ width: number, height: number }} Size */
 /** @typedef {import('../src/index.js').Report} Report */
@@ -18,7 +20,12 @@
  * A model: files that the user chose, or addresses. `isDemo`: the one that comes with the page. And what is made of it: latents to be decoded, or a picture, a video or
  * several pictures in their order to be encoded and decoded again; `index`: which of several latents, from 0. `urls` may be a name on the hub.
  * @typedef {{ files?: File[], urls?: string[], config?: File | string, isDemo?: boolean }} ModelChoice
- * @typedef {{ files?: File[], url?: string, index?: number }} InputChoice
+ * @typedef {{ files?: File[], url?: string, index?: number, isDemo?: boolean }} InputChoice
+ */
+
+/**
+ * Pictures of a clip to encode, `count` of those that were `found`; `size`: of each as it is; `rate`: frames a second of a video.
+ * @typedef {{ files: File[], size: Size, found: number, rate?: number, count: number }} Footage
  */
 
 /** How another tool decodes; `tileSize` in pixels, the tool's own if there is none. @typedef {{ tiling: 'blend' | 'cosine' | 'estimate', tileSize?: number }} Tiles */
@@ -31,25 +38,10 @@
  * }} Comparison
  */
 
-/**
- * To the worker.
- * - `start`: comes first.
- * - `open`: a model, latents or a picture, or both; `decode`: and decode as soon as both are there.
- * - `files`: dropped or chosen files of which the page does not know what they are, unless `kind` says so.
- * - `settings`: all of them.
- * - `agree`, `decline`: the answer to `ask`.
- * - `compare`: decode as it is and as another tool does.
- * @typedef {{ type: 'start', settings: Settings }
- *   | { type: 'open', model?: ModelChoice, input?: InputChoice, decode?: boolean }
- *   | { type: 'files', files: File[], kind?: 'model' | 'input' }
- *   | { type: 'settings', settings: Settings }
- *   | { type: 'agree' } | { type: 'decline' } | { type: 'decode' } | { type: 'compare', tiles: Tiles } | { type: 'cancel' } | { type: 'clear-cache' }} ToWorker
- */
-
-/** What the worker is at. @typedef {'starting' | 'idle' | 'loading' | 'asking' | 'planning' | 'ready' | 'encoding' | 'decoding' | 'done' | 'failed'} State */
+/** What is going on. @typedef {'starting' | 'idle' | 'loading' | 'asking' | 'planning' | 'ready' | 'encoding' | 'decoding' | 'done' | 'failed'} State */
 
 /**
- * A failure in words that can cross over. `during` is what was going on.
+ * A failure in words. `during` is what was going on.
  * @typedef {{ code: string, message: string, smallest?: number, seconds?: number, during: State }} Problem
  */
 
@@ -68,7 +60,7 @@
 /** What will be done, in order. Of a clip: with so many frames. @typedef {({ operation: Operation, plan: Plan, frames?: undefined } | { operation: Operation, plan: ClipPlan, frames: number })[]} Plans */
 
 /**
- * From the worker. `model`, `input`: what is open, and whether that is of the user's files; latents have a shape, and which of them is chosen, pictures a size, and a clip of them a number of frames. `plans`: none where there is nothing to do yet. `original`: what of a
+ * `model`, `input`: what is open, and whether that is of the user's files; latents have a shape, and which of them is chosen, pictures a size, and a clip of them a number of frames. `plans`: none where there is nothing to do yet. `original`: what of a
  * picture, or of the first of a clip, will be encoded. `ask`: whether to download so much for a model. `picture`: what was decoded, and the name of what it was made of; `psnr`, in dB, of a picture that was encoded before.
  * `clip`: a clip begins of at most so many frames; `rate`: frames a second of what it was made of. `frame`: the next of it, as a PNG, with the one that was encoded and the
  * PSNR of all so far.
@@ -88,7 +80,7 @@
  *   | { type: 'clip', name: string, size: Size, count: number, rate?: number, isRoundTrip: boolean }
  *   | { type: 'frame', blob: Blob, original?: Blob, psnr?: number }
  *   | { type: 'clip-outcomes', outcomes: ClipOutcome[], info: ModelInfo }
- *   | { type: 'cache', bytes: number, entries: number }} FromWorker
+ *   | { type: 'cache', bytes: number, entries: number }} News
  */
 
 export {};

@@ -1,0 +1,32 @@
+// @ts-check
+// "Test my GPU" on the page: what it measured, and the file of it.
+
+import assert from 'node:assert/strict';
+import { it } from 'node:test';
+
+import { inBrowsers } from './session.mjs';
+import { keepDownloads, MODEL, openSmall, text } from './visitor.mjs';
+
+// Chromium compiles for seconds, and tuning.test.mjs has it measure there.
+inBrowsers({ kinds: ['firefox'], models: [MODEL] }, (session) => {
+  it('measures, shows what it found, and gives it as a file', async () => {
+    const page = await openSmall(session);
+    await keepDownloads(page);
+    await page.$eval('#gpu-test', (details) => { /** @type {HTMLDetailsElement} */ (details).open = true; });
+    assert.equal(await text(page, 'gpu-save'), '', 'nothing to save yet');
+    await page.click('#gpu-run');
+    await page.waitForSelector('#gpu-shown:not([hidden]), #problem:not([hidden])');
+    assert.equal(await text(page, 'problem'), '');
+    await page.click('#gpu-save');
+    const { tuning, wgvae, adapter, browser } = JSON.parse(await page.evaluate(() => /** @type {any} */ (globalThis).saved[0].text()));
+    assert.match(await text(page, 'gpu-said'), new RegExp(`^All ${tuning.trials.length} give the same bits; the fastest are kept`));
+    const rows = await page.$$eval('#gpu-table tr', (all) => all.map((row) => [...row.cells].map((cell) => cell.textContent)));
+    assert.equal(rows.length, 1 + tuning.trials.length);
+    assert.deepEqual(rows.slice(1).map((row) => row[1]), tuning.trials.map(() => 'yes'));
+    const taken = tuning.trials.findIndex((/** @type {import('../../web/src/index.js').Trial} */ trial) => JSON.stringify(trial.kernels) === JSON.stringify(tuning.kernels));
+    assert.deepEqual(rows.slice(1).map((row) => row[2]), tuning.trials.map((/** @type {unknown} */ _, /** @type {number} */ index) => (index === taken ? 'yes' : '')));
+    assert.equal(rows[1][3], 'chosen by rules');
+    assert.ok(rows.slice(2).every(([, , , name]) => /: /.test(name ?? '')), `${rows}`);
+    assert.ok(wgvae && browser.includes('Firefox') && adapter.backend, JSON.stringify({ wgvae, browser, adapter }));
+  });
+});

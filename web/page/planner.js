@@ -1,0 +1,40 @@
+// @ts-check
+// Plans for the sliders, without a model: with the budget that is asked for, and without any. In a worker of their own: they wait for no decode, and no decode for them.
+
+import { planFor } from '../src/worker.js';
+
+/** @typedef {import('../src/index.js').Plan} Plan */
+
+/**
+ * `budget` is in bytes.
+ * @typedef {{ family: string, direction: 'decode' | 'encode', width: number, height: number, precision: 'f16' | 'f32', budget: number | undefined }} Wish
+ */
+
+/** `plan` keeps the budget, or, where none was found that does, `smallest`, bytes; `whole` has no budget. @typedef {{ wish: Wish, plan: Plan, whole: Plan, smallest?: number }} Answer */
+
+export class Planner {
+  #worker = new Worker(new URL('../src/worker-host.js', import.meta.url), { type: 'module', name: 'plans' });
+  /** The last plan without a budget: a budget that is dragged leaves it as it is. @type {{ of: string, plan: Plan } | undefined} */
+  #last;
+
+  /**
+   * @param {Wish} wish
+   * @returns {Promise<Answer>}
+   */
+  async answer(wish) {
+    const { budget, ...others } = wish;
+    // In memory, as the command line's.
+    const made = others.direction === 'encode' ? others : { ...others, output: /** @type {const} */ ('image-data') };
+    const of = JSON.stringify(made);
+    const options = { ...made, worker: this.#worker };
+    if (this.#last?.of !== of) this.#last = { of, plan: await planFor(options) };
+    const whole = this.#last.plan;
+    if (budget === undefined || budget >= whole.predicted_peak_bytes) return { wish, plan: whole, whole };
+    try {
+      return { wish, plan: await planFor({ ...options, memoryBudget: budget }), whole };
+    } catch (/** @type {any} */ error) {
+      if (error.code !== 'budget' || error.smallest === undefined) throw error;
+      return { wish, plan: await planFor({ ...options, memoryBudget: error.smallest }), whole, smallest: error.smallest };
+    }
+  }
+}

@@ -1,0 +1,386 @@
+// @ts-check
+// What the user wants is noted as soon as it is said; then what is there is made to fit it, one step after the other. A newer wish stops the steps for an older one.
+// Models, and with them the GPU, are in the worker.
+
+import { nameOf } from '../src/answers.js';
+import { cacheUsage, clearCache, createDecoder, createVae, families, inspect, version, WgvaeError } from '../src/worker.js';
+import { ask } from './ask.js';
+import { decodeClip, encodeAndDecodeClip } from './clip-job.js';
+import { hubModel, isHubName } from './hub-name.js';
+import { Input } from './input.js';
+import { decodePicture, encodeAndDecodePicture } from './picture-job.js';
+import { worker } from './start-worker.js';
+import { progressTeller, tell } from './tell.js';
+import { compareTiles } from './tile-job.js';
+
+/** @typedef {import('./news.js').State} State */
+/** @typedef {import('./news.js').Decoder} Decoder */
+/** @typedef {import('./news.js').Vae} Vae */
+/** @typedef {import('./news.js').ModelChoice} ModelChoice */
+/** @typedef {import('./news.js').InputChoice} InputChoice */
+/** What was chosen: a model, what is made of it, or both; or files of which nobody knows yet. @typedef {{ model?: ModelChoice, input?: InputChoice, files?: File[], kind?: 'model' | 'input' }} Choice */
+
+/** Bytes of a model that are downloaded without asking. */
+const UNASKED = 100e6;
+
+// What is wanted.
+
+/** @type {import('./news.js').Settings} */
+let settings;
+/** Choices that nobody has looked at yet, oldest first. @type {Choice[]} */
+const choices = [];
+/** Whether to decode as soon as that is possible. */
+let wantsDecode = false;
+/** With what to compare, as soon as that is possible. @type {import('./news.js').Tiles | undefined} */
+let wantedTiles;
+/** Models that may be downloaded, however large. @type {WeakSet<ModelChoice>} */
+const agreed = new WeakSet();
+
+// What is there.
+
+/** @type {State} */
+let state = 'starting';
+/** Whether the page has been told about the module. */
+let isIntroduced = false;
+/** @type {ModelChoice | undefined} */
+let model;
+/** @type {Input | undefined} */
+let input;
+/** @type {Decoder | undefined} */
+let decoder;
+/** The same, if it can encode, too. @type {Vae | undefined} */
+let vae;
+/** What `decoder` was opened with. */
+let openedWith = '';
+/** For what is wanted; none until that is known. @type {import('./news.js').Plans} */
+let plans = [];
+/** Stops what is going on. */
+let running = new AbortController();
+/** What is going on. @type {Promise<void>} */
+let work = Promise.resolve();
+
+/** Comes first. @param {import('./news.js').Settings} first */
+export function start(first) {
+  settings = first;
+  begin();
+}
+
+/**
+ * Opens a model, latents or a picture, or both.
+ * @param {{ model?: ModelChoice, input?: InputChoice }} choice
+ * @param {boolean} [decodes] as soon as both are there
+ */
+export function open(choice, decodes = false) {
+  choose(choice);
+  wantsDecode = decodes;
+}
+
+/**
+ * Opens files that were dropped or chosen, of which nobody knows what they are unless `kind` says so.
+ * @param {File[]} files
+ * @param {'model' | 'input'} [kind]
+ */
+export function openFiles(files, kind) {
+  choose({ files, kind });
+}
+
+/** @param {import('./news.js').Settings} changed all of them */
+export function change(changed) {
+  settings = changed;
+  plans = [];
+  begin();
+}
+
+/** Whether the model may be downloaded that was asked about. @param {boolean} may */
+export function answer(may) {
+  if (may) {
+    if (model) agreed.add(model);
+    begin();
+    return;
+  }
+  model = undefined;
+  tell({ type: 'model', name: 'None', info: undefined });
+  running.abort();
+}
+
+/** Decodes, as soon as that is possible. */
+export function decode() {
+  wantsDecode = true;
+  begin();
+}
+
+/** Decodes as it is and as another tool does. @param {import('./news.js').Tiles} tiles */
+export function compare(tiles) {
+  wantedTiles = tiles;
+  begin();
+}
+
+export function cancel() {
+  wantsDecode = false;
+  wantedTiles = undefined;
+  running.abort();
+}
+
+/** Beside what is going on. */
+export function forgetKept() {
+  tellCache(() => clearCache(undefined, { worker }));
+}
+
+/** @param {Choice} choice */
+function choose(choice) {
+  choices.push(choice);
+  wantsDecode = false;
+  wantedTiles = undefined;
+  plans = [];
+  begin();
+}
+
+/** Stops what is going on, and does what is wanted by now when it has stopped. */
+function begin() {
+  running.abort();
+  const mine = (running = new AbortController());
+  work = work.then(async () => {
+    try {
+      mine.signal.throwIfAborted();
+      await fulfil(mine.signal);
+    } catch (error) {
+      // A newer turn does it all.
+      if (mine !== running) return;
+      // Asked for by the user, who sees the buttons change.
+      if (mine.signal.aborted) setState(restState());
+      else fail(error);
+      // What was chosen behind something that is wrong.
+      if (!mine.signal.aborted && choices.length > 0) begin();
+    }
+  });
+}
+
+/** @param {AbortSignal} signal */
+async function fulfil(signal) {
+  if (!isIntroduced) await introduce();
+  signal.throwIfAborted();
+  while (choices.length > 0) await takeUp(choices[0], signal);
+  if (plans.length === 0) await prepare(signal);
+  if (wantsDecode && plans.length > 0) await make(signal);
+  if (wantedTiles && plans.length > 0) await makeTiles(wantedTiles, signal);
+}
+
+async function introduce() {
+  const [found, names] = await Promise.all([version({ worker }), families({ worker })]);
+  tell({ type: 'module', version: found, families: names });
+  isIntroduced = true;
+  await tellCache();
+}
+
+/**
+ * Takes up the first of the choices.
+ * @param {Choice} choice
+ * @param {AbortSignal} signal
+ */
+async function takeUp(choice, signal) {
+  const sorted = !choice.files ? choice : await ask('sortFiles', choice.files, choice.kind).catch((error) => {
+    choices.shift();
+    throw error;
+  });
+  signal.throwIfAborted();
+  choices.shift();
+  if (sorted.model) {
+    model = sorted.model;
+    tell({ type: 'model', name: nameOfModel(model), info: undefined, isFile: model.files !== undefined });
+    // The demo's latents are of no other model: nobody has asked for them.
+    if (!model.isDemo && input?.isDemo) {
+      input = undefined;
+      tell({ type: 'input', name: 'None' });
+    }
+    await closeModel();
+  }
+  if (sorted.input) {
+    input = new Input(sorted.input);
+    const { index = 0 } = sorted.input;
+    settings = { ...settings, index };
+    tell({ type: 'input', name: input.name, index, isFile: sorted.input.files !== undefined });
+  }
+}
+
+/**
+ * Opens what is chosen and not open yet, and plans.
+ * @param {AbortSignal} signal
+ */
+async function prepare(signal) {
+  if (input && !input.isAway) await input.identify(signal);
+  if (model) await openModel(model, signal);
+  if (decoder && input) {
+    setState('loading');
+    await input.identify(signal);
+    await input.settle(decoder);
+    // An address that led to something else than latents of pictures.
+    if (model) await openModel(model, signal);
+    await input.open(decoder, signal);
+  }
+  signal.throwIfAborted();
+  if (decoder && input) {
+    setState('planning');
+    const found = await input.plans(decoder, vae, settings.budget);
+    signal.throwIfAborted();
+    plans = found;
+  }
+  tell({ type: 'plans', plans });
+  setState(restState());
+}
+
+/**
+ * @param {ModelChoice} choice
+ * @param {AbortSignal} signal
+ */
+async function openModel(choice, signal) {
+  const { precision, family, unscaled, budget } = settings;
+  const { encodes, clips } = input?.wants ?? { encodes: false, clips: false };
+  // A budget needs the weights on the host, so that they can make way.
+  const wanted = JSON.stringify([precision, family, unscaled, budget !== undefined, clips]);
+  if (decoder && openedWith === wanted && (vae || !encodes)) return;
+  if (encodes && decoder?.info.parameters.encoder === 0) {
+    throw new WgvaeError('input', 'this model has no encoder: it turns latents into pictures, and no picture into latents');
+  }
+  if (clips && decoder && !decoder.info.has_time) {
+    throw new WgvaeError('input', 'this model knows no time: it takes single pictures and their latents, and no clips of either');
+  }
+  await closeModel();
+  setState('loading');
+  const [address = ''] = choice.urls ?? [];
+  const source = { model: choice.files ?? (isHubName(address) ? hubModel(address) : (choice.urls ?? [])), config: choice.config, family, clips, cache: true, signal, worker };
+  if (choice.urls && !choice.isDemo && !agreed.has(choice)) await askFirst(choice, await inspect(source), encodes, signal);
+  /** @type {import('../src/index.js').ModelOptions} */
+  const options = {
+    ...source,
+    precision,
+    unscaled,
+    memoryBudget: budget,
+    onProgress: progressTeller(),
+    onNotice: (notice) => tell({ type: 'notice', notice }),
+  };
+  if (encodes) decoder = vae = await createVae(options);
+  else decoder = await createDecoder(options);
+  openedWith = wanted;
+  tell({ type: 'model', name: nameOfModel(choice), info: decoder.info });
+  await tellCache();
+}
+
+/**
+ * Asks before a large download, and ends when the answer has made something else of it.
+ * @param {ModelChoice} choice
+ * @param {import('../src/index.js').Inspection} inspection
+ * @param {boolean} encodes
+ * @param {AbortSignal} signal
+ */
+async function askFirst(choice, { decode, encode }, encodes, signal) {
+  const bytes = decode.download_bytes + (encodes ? encode.download_bytes : 0);
+  signal.throwIfAborted();
+  if (bytes <= UNASKED) return;
+  setState('asking');
+  tell({ type: 'ask', name: nameOfModel(choice), bytes });
+  await new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
+}
+
+async function closeModel() {
+  const closing = decoder;
+  decoder = vae = undefined;
+  await closing?.destroy();
+}
+
+/** @param {AbortSignal} signal */
+async function make(signal) {
+  wantsDecode = false;
+  if (!decoder || !input) return;
+  const { name } = input;
+  const options = { memoryBudget: settings.budget, signal };
+  const onDecode = () => setState('decoding');
+  const [{ operation }] = plans;
+  const last = plans[plans.length - 1];
+  setState(operation === 'encode' ? 'encoding' : 'decoding');
+  if (last.frames !== undefined) {
+    const size = { width: last.plan.width, height: last.plan.height };
+    const encodes = vae && input.footage && encodeAndDecodeClip(vae, { footage: input.footage, name, size }, { ...options, onDecode });
+    const outcomes = await (encodes ?? decodeClip(decoder, { latents: input.file, name, size, frames: last.frames }, options));
+    tell({ type: 'clip-outcomes', outcomes, info: decoder.info });
+  } else {
+    const encodes = vae && operation === 'encode' ? encodeAndDecodePicture(vae, { file: input.file, name }, { ...options, onDecode }) : undefined;
+    const reports = await (encodes ?? decodePicture(decoder, { file: input.file, name, size: last.plan.result.size }, { ...options, index: settings.index }));
+    tell({ type: 'outcomes', outcomes: reports.flatMap((report, index) => outcomeOf(index, report)) });
+  }
+  setState('done');
+}
+
+/**
+ * @param {import('./news.js').Tiles} tiles
+ * @param {AbortSignal} signal
+ */
+async function makeTiles(tiles, signal) {
+  wantedTiles = undefined;
+  const [{ plan, frames }] = plans;
+  if (!decoder || !input || plans.length > 1 || frames !== undefined) return;
+  setState('decoding');
+  await compareTiles(decoder, { file: input.file, name: input.name, size: plan.result.size }, tiles, { memoryBudget: settings.budget, index: settings.index, signal });
+  setState('done');
+}
+
+/**
+ * What was planned as one of `plans`, and what it took.
+ * @param {number} index
+ * @param {import('./news.js').Report | undefined} report
+ * @returns {import('./news.js').Outcome[]}
+ */
+function outcomeOf(index, report) {
+  const { operation, plan, frames } = plans[index];
+  if (!decoder || !report || frames !== undefined) return [];
+  const { size } = operation === 'encode' ? plan.input : plan.result;
+  return [{ operation, ...size, plan, report, info: decoder.info, budget: settings.budget, isDemo: Boolean(model?.isDemo) }];
+}
+
+/** What the page can do next. @returns {State} */
+function restState() {
+  return plans.length > 0 ? 'ready' : 'idle';
+}
+
+/** @param {State} next */
+function setState(next) {
+  state = next;
+  tell({ type: 'state', state, canDecode: plans.length > 0 });
+}
+
+/** @param {unknown} error */
+function fail(error) {
+  const { code = 'unknown', message = String(error), smallest, seconds } = /** @type {Partial<WgvaeError>} */ (error ?? {});
+  const problem = { code, message, smallest, seconds, during: state };
+  wantsDecode = false;
+  wantedTiles = undefined;
+  // The module is gone, and the decoder with it: whoever chooses the model again, or another setting, gets a new one.
+  if (code === 'internal') {
+    plans = [];
+    closeModel();
+  }
+  if (!('code' in Object(error))) console.error(error);
+  tell({ type: 'plans', plans });
+  setState('failed');
+  tell({ type: 'problem', problem });
+}
+
+/**
+ * What the cache takes, after `change`. A failure is a notice: models and pictures are well without a cache.
+ * @param {() => Promise<void>} [change]
+ */
+async function tellCache(change = async () => {}) {
+  try {
+    await change();
+    tell({ type: 'cache', ...(await cacheUsage({ worker })) });
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    tell({ type: 'notice', notice: { code: 'cache-failed', message: `the browser does not let its kept models be counted or removed: ${why}` } });
+  }
+}
+
+/** @param {ModelChoice} choice */
+function nameOfModel({ files, urls, isDemo }) {
+  if (isDemo) return 'Demo model';
+  const names = files?.map((file) => file.name) ?? urls?.map((url) => (isHubName(url) ? url : nameOf(new URL(url)))) ?? [];
+  return names.length > 1 ? `${names[0]} and ${names.length - 1} more` : (names[0] ?? '');
+}
