@@ -8,6 +8,7 @@ pub mod attention;
 pub mod choice;
 pub mod conv2d_direct;
 pub mod edges;
+mod embedded;
 pub mod frames;
 pub mod group_norm;
 pub mod matmul;

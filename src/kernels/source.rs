@@ -9,43 +9,7 @@
 use std::fmt::Write as _;
 use std::hash::{Hash as _, Hasher as _};
 
-/// The kernel files and shared parts, by stem.
-const FILES: &[(&str, &str)] = &[
-    ("attention_finish", include_str!("../../shaders/attention_finish.wgsl")),
-    ("attention_softmax", include_str!("../../shaders/attention_softmax.wgsl")),
-    ("conv2d_direct", include_str!("../../shaders/conv2d_direct.wgsl")),
-    ("copy_frames", include_str!("../../shaders/copy_frames.wgsl")),
-    ("group_norm_apply", include_str!("../../shaders/group_norm_apply.wgsl")),
-    ("group_norm_finish", include_str!("../../shaders/group_norm_finish.wgsl")),
-    ("group_norm_stats", include_str!("../../shaders/group_norm_stats.wgsl")),
-    ("image_check", include_str!("../../shaders/image_check.wgsl")),
-    ("image_out", include_str!("../../shaders/image_out.wgsl")),
-    ("matmul", include_str!("../../shaders/matmul.wgsl")),
-    ("matmul_quad", include_str!("../../shaders/matmul_quad.wgsl")),
-    ("matmul_shared", include_str!("../../shaders/matmul_shared.wgsl")),
-    ("pixel_norm_apply", include_str!("../../shaders/pixel_norm_apply.wgsl")),
-    ("planes_in", include_str!("../../shaders/planes_in.wgsl")),
-    ("planes_out", include_str!("../../shaders/planes_out.wgsl")),
-    ("unfold", include_str!("../../shaders/unfold.wgsl")),
-    ("winograd_in", include_str!("../../shaders/winograd_in.wgsl")),
-    ("winograd_in_pairs", include_str!("../../shaders/winograd_in_pairs.wgsl")),
-    ("winograd_out", include_str!("../../shaders/winograd_out.wgsl")),
-    ("winograd_out_pairs", include_str!("../../shaders/winograd_out_pairs.wgsl")),
-    ("winograd_weights", include_str!("../../shaders/winograd_weights.wgsl")),
-    ("parts/activation", include_str!("../../shaders/parts/activation.wgsl")),
-    ("parts/epilogue", include_str!("../../shaders/parts/epilogue.wgsl")),
-    ("parts/moments", include_str!("../../shaders/parts/moments.wgsl")),
-    ("parts/output", include_str!("../../shaders/parts/output.wgsl")),
-    ("parts/output_packed", include_str!("../../shaders/parts/output_packed.wgsl")),
-    ("parts/product", include_str!("../../shaders/parts/product.wgsl")),
-    ("parts/relu", include_str!("../../shaders/parts/relu.wgsl")),
-    ("parts/storage", include_str!("../../shaders/parts/storage.wgsl")),
-    ("parts/storage_packed", include_str!("../../shaders/parts/storage_packed.wgsl")),
-    ("parts/storage_pair", include_str!("../../shaders/parts/storage_pair.wgsl")),
-    ("parts/storage_pair_packed", include_str!("../../shaders/parts/storage_pair_packed.wgsl")),
-    ("parts/transform_in", include_str!("../../shaders/parts/transform_in.wgsl")),
-    ("parts/transform_out", include_str!("../../shaders/parts/transform_out.wgsl")),
-];
+use super::embedded::FILES;
 
 /// Parts that convert the elements of an alias, with the alias each serves, and its type where halves are packed.
 const CONVERTING_PARTS: &[(&str, &str, &str)] =
