@@ -81,7 +81,6 @@ impl WebGpu {
     }
 
     /// From now on `listener` hears how many kernels are compiled; nobody does without.
-    #[expect(clippy::arc_with_non_send_sync, reason = "a browser has one thread; natively listeners are both")]
     pub fn watch(&self, listener: Option<Function>) {
         let told = listener.map(|listener| -> Arc<Listener> {
             Arc::new(move |now: Preparing<'_>| {
