@@ -21,7 +21,6 @@ pub(super) fn problems() -> Vec<Problem> {
     tiles.extend([
         MatmulTile::Register { rows: 4, columns4: 2 },
         MatmulTile::Quad { rows: 8, columns4: 4 },
-        MatmulTile::Quad { rows: 4, columns4: 8 },
         MatmulTile::Shared { rows4: 2, columns4: 2 },
         MatmulTile::Shared { rows4: 1, columns4: 2 },
         MatmulTile::Shared { rows4: 1, columns4: 1 },
