@@ -93,6 +93,8 @@ mod rust_uses;
 mod safetensors;
 #[path = "cpu/shaders.rs"]
 mod shaders;
+#[path = "support/snapshot.rs"]
+mod snapshot;
 #[path = "support/sweep.rs"]
 mod sweep;
 #[path = "cpu/tiling.rs"]

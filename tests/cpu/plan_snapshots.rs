@@ -1,35 +1,18 @@
 //! Plans as text, compared with the files in `tests/snapshots`. `UPDATE_SNAPSHOTS=1` writes them anew.
 
-use std::path::Path;
-
 use wgvae::internals::odd_network;
 use wgvae::model::networks::decoder;
 use wgvae::plan::{Plan, PlanOptions};
 use wgvae::{AutoencoderConfig, DeviceLimits, Family, Output, Size, Storage};
+
+use crate::snapshot;
 
 fn check(name: &str, config: &AutoencoderConfig, (width, height): (u32, u32), storage: Storage, output: Output) {
     let factor = config.spatial_factor();
     let graph = decoder(config, Size { width: width / factor, height: height / factor }, false);
     let limits = DeviceLimits { shader_f16: storage == Storage::F16, ..DeviceLimits::webgpu_default() };
     let found = Plan::new(&graph, &limits, &PlanOptions::new(storage, output)).unwrap().to_string();
-    let file = format!("tests/snapshots/{name}.txt");
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(&file);
-    if std::env::var_os("UPDATE_SNAPSHOTS").is_some() {
-        std::fs::write(&path, &found).unwrap();
-        return;
-    }
-    let wanted = std::fs::read_to_string(&path).unwrap_or_default().replace("\r\n", "\n");
-    let lines = found.lines().map(Some).chain(std::iter::repeat(None));
-    let difference =
-        (1..).zip(wanted.lines().map(Some).chain([None]).zip(lines)).find(|(_, (wanted, found))| wanted != found);
-    if let Some((line, (wanted, found))) = difference {
-        panic!(
-            "{file} differs in line {line}:\n- {}\n+ {}\nIf the plan was meant to change: UPDATE_SNAPSHOTS=1 cargo test \
-             --release --test cpu plan_snapshots, and review the diff",
-            wanted.unwrap_or("(end)"),
-            found.unwrap_or("(end)"),
-        );
-    }
+    snapshot::check(&format!("tests/snapshots/{name}.txt"), &found, "plan_snapshots");
 }
 
 fn family(name: &str) -> AutoencoderConfig {

@@ -1,15 +1,15 @@
-//! What plans give GPUs to do that nobody here has: bytes, workgroups, waves, and the time by a model. `UPDATE_SNAPSHOTS=1` writes `benches/results/launches.md`.
+//! What plans give GPUs to do that nobody here has: bytes, workgroups, waves, and the time by a model. `benches/results/launches.md` holds it.
 
 mod devices;
 mod model;
 mod table;
 mod work;
 
-use std::path::Path;
-
 use wgvae::model::networks::decoder;
 use wgvae::plan::{Plan, PlanOptions};
 use wgvae::{DeviceLimits, Family, Output, Size, Storage};
+
+use crate::snapshot;
 
 use self::devices::{DEVICES, Device};
 use self::model::{Prediction, WORKGROUPS_PER_CORE, predict};
@@ -57,10 +57,7 @@ fn decodes() -> Vec<Decode> {
 #[test]
 fn no_hot_launch_starves_a_gpu() {
     let decodes = decodes();
-    if std::env::var_os("UPDATE_SNAPSHOTS").is_some() {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/results/launches.md");
-        std::fs::write(path, table::markdown(&decodes)).unwrap();
-    }
+    snapshot::check("benches/results/launches.md", &table::markdown(&decodes), "launches");
     let starved: Vec<String> = decodes.iter().flat_map(table::starved).collect();
     assert!(
         starved.is_empty(),
