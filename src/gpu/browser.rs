@@ -3,6 +3,7 @@
 //! wgpu 30 cannot adopt a `GPUDevice`, nor ask for one with `subgroups`. But it asks the browser by `GPUAdapter.prototype.requestDevice`, and takes what that gives.
 
 mod bindings;
+mod compiling;
 mod foreign;
 mod host_bytes;
 mod scopes;
@@ -11,6 +12,7 @@ use js_sys::{Array, Function, Object, Promise, Proxy, Reflect};
 use wasm_bindgen::prelude::*;
 
 use self::bindings::{ADAPTER_PROTOTYPE, Adapter, Device, DeviceDescriptor};
+pub(super) use self::compiling::compile_all;
 pub use self::foreign::ForeignBuffer;
 pub use self::host_bytes::HostBytes;
 pub(super) use self::scopes::{Scopes, on_uncaptured_error};

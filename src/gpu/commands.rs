@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::buffers::GpuBuffer;
-use super::pipelines::Pipeline;
+use super::source::Pipeline;
 use crate::kernels::interface;
 use crate::plan::{Action, Plan, Resource, UNUSED_BYTES};
 

@@ -43,6 +43,8 @@ impl Control<'_> {
     pub fn default_target(kind: DeviceKind) -> Duration {
         match kind {
             DeviceKind::Cpu => Duration::from_millis(200),
+            // A page's own frames wait behind a submission.
+            DeviceKind::Gpu if cfg!(target_arch = "wasm32") => Duration::from_millis(16),
             DeviceKind::Gpu => Duration::from_millis(60),
         }
     }

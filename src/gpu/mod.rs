@@ -5,6 +5,8 @@ mod adapter;
 mod browser;
 mod buffers;
 mod commands;
+#[cfg(not(target_arch = "wasm32"))]
+mod compiling;
 mod control;
 mod executor;
 mod host;
@@ -17,6 +19,7 @@ mod preparing;
 mod readback;
 mod recorder;
 mod scopes;
+mod source;
 mod states;
 mod timestamps;
 mod upload;
@@ -245,7 +248,12 @@ impl Gpu {
         self.check_alive(doing)?;
         let scopes = Scopes::push(&self.inner.device);
         let value = work();
-        match scopes.pop().await {
+        self.reported(doing, value, scopes.pop().await)
+    }
+
+    /// `value`, unless the device reported an error for it.
+    fn reported<T>(&self, doing: &str, value: T, caught: Option<Caught>) -> Result<T> {
+        match caught {
             None => Ok(value),
             Some(Caught::OutOfMemory(reason)) => {
                 Err(Error::Device(DeviceError::OutOfMemory { doing: doing.to_owned(), reason }))

@@ -8,6 +8,13 @@ pub(super) enum Caught {
     Other(String),
 }
 
+impl std::fmt::Display for Caught {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (Self::OutOfMemory(reason) | Self::Other(reason)) = self;
+        f.write_str(reason)
+    }
+}
+
 /// Three scopes, one for each kind of error, until they are popped.
 #[cfg(not(target_arch = "wasm32"))]
 pub(super) struct Scopes {

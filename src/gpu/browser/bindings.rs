@@ -35,6 +35,9 @@ extern "C" {
     #[wasm_bindgen(method, catch, js_name = createCommandEncoder)]
     pub(super) fn create_command_encoder(this: &Device) -> Thrown<CommandEncoder>;
 
+    #[wasm_bindgen(method, catch, js_name = createComputePipelineAsync)]
+    pub(super) fn create_compute_pipeline_async(this: &Device, descriptor: &JsValue) -> Thrown<Promise>;
+
     #[wasm_bindgen(method)]
     pub(super) fn destroy(this: &Device);
 

@@ -37,7 +37,7 @@ impl Scopes {
     }
 }
 
-fn read_error(error: &GpuError) -> Caught {
+pub(super) fn read_error(error: &GpuError) -> Caught {
     let message = error.message().filter(|message| !message.is_empty());
     let message = message.unwrap_or_else(|| "the browser gives no reason".to_owned());
     match error.is_instance_of::<OutOfMemoryError>() {

@@ -4,6 +4,7 @@ mod compare;
 mod devices;
 mod driver;
 mod figures;
+mod host;
 mod kernels;
 mod measure;
 mod report;
@@ -46,12 +47,24 @@ struct Arguments {
     /// Leaves the machine code of each kernel in this folder.
     #[arg(long)]
     code: Option<PathBuf>,
+    /// Measures instead what the host takes for each step of a decode: benches/results/host.md.
+    #[arg(long, conflicts_with_all = ["accept", "device", "only", "wgsl", "code"])]
+    host: bool,
     /// The folder with the drivers.
     #[arg(long, hide = true)]
     mesa: Option<PathBuf>,
     /// Compiles what comes on standard input for this device.
     #[arg(long, hide = true)]
     worker: Option<String>,
+    /// Decodes on the device that is there.
+    #[arg(long, hide = true)]
+    host_worker: bool,
+}
+
+impl Arguments {
+    fn mesa(&self) -> Result<&Path> {
+        self.mesa.as_deref().context("expected --mesa: start this by `cargo xtask isa`")
+    }
 }
 
 fn main() -> ExitCode {
@@ -67,6 +80,12 @@ fn main() -> ExitCode {
 fn run(arguments: &Arguments) -> Result<()> {
     if let Some(id) = &arguments.worker {
         return work(device(id)?, arguments.code.as_deref());
+    }
+    if arguments.host_worker {
+        return host::work();
+    }
+    if arguments.host {
+        return host::measure(arguments.mesa()?);
     }
     let is_part = !arguments.device.is_empty() || !arguments.only.is_empty() || arguments.wgsl.is_some();
     ensure!(!(is_part && arguments.accept), "a part of the table cannot be accepted");
@@ -95,7 +114,7 @@ fn device(id: &str) -> Result<&'static Device> {
 }
 
 fn measure(arguments: &Arguments, devices: &[&Device]) -> Result<Table> {
-    let mesa = arguments.mesa.as_deref().context("expected --mesa: start this by `cargo xtask isa`")?;
+    let mesa = arguments.mesa()?;
     if let Some(folder) = &arguments.code {
         std::fs::create_dir_all(folder)?;
     }

@@ -1,0 +1,73 @@
+//! Compiles kernels side by side. wgpu's `create_compute_pipeline` makes browsers compile one after the other, by the first use of each at the latest;
+//! `createComputePipelineAsync`, which wgpu 30 does not have, lets them use as many threads as they like.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use js_sys::Object;
+use wasm_bindgen::prelude::*;
+use wasm_bindgen_futures::JsFuture;
+
+use super::scopes::read_error;
+use super::{Scopes, Thrown, handle, typed, with_property};
+use crate::error::Result;
+use crate::gpu::source::{Parts, Pipeline, Source};
+use crate::gpu::{Gpu, Preparing};
+
+const CREATE: &str = "createComputePipeline";
+
+/// The pipelines of `sources`, in their order.
+pub(in crate::gpu) async fn compile_all(gpu: &Gpu, sources: &[&Source]) -> Result<Vec<Pipeline>> {
+    gpu.check_alive("compiling kernels")?;
+    let device = &gpu.inner.device;
+    let asked: Vec<_> = sources
+        .iter()
+        .map(|source| {
+            let scopes = Scopes::push(device);
+            let parts = Parts::new(device, source);
+            let answer = ask(device, &parts, source.interface.file);
+            (parts, answer, scopes.pop())
+        })
+        .collect();
+    let (mut pipelines, total) = (Vec::new(), sources.len());
+    for (source, (parts, answer, caught)) in sources.iter().zip(asked) {
+        let kernel = source.interface.file;
+        gpu.tell(Preparing::Kernels { done: pipelines.len(), total, kernel });
+        gpu.reported(&source.doing, (), caught.await)?;
+        let made = match answer {
+            Some(answer) => {
+                let refused = |error: JsValue| gpu.failure(&source.doing, &read_error(error.unchecked_ref()));
+                adopt(device, &parts, kernel, answer.await.map_err(refused)?)
+            }
+            None => None,
+        };
+        let pipeline = match made {
+            Some(pipeline) => pipeline,
+            None => gpu.scoped(&source.doing, || parts.pipeline(device, kernel)).await?,
+        };
+        pipelines.push(parts.with(pipeline));
+    }
+    gpu.check_alive("compiling kernels")?;
+    Ok(pipelines)
+}
+
+/// Has the browser begin with what wgpu would ask it for. `None` where its device may not be changed.
+fn ask(device: &wgpu::Device, parts: &Parts, label: &str) -> Option<JsFuture> {
+    let typed = typed(device)?;
+    let (object, answer) = (handle(device), Rc::new(RefCell::new(None)));
+    let keep = Rc::clone(&answer);
+    let begin = Closure::<dyn Fn(JsValue) -> Thrown<Object>>::new(move |descriptor: JsValue| {
+        // Listened to from now on: a rejection that nobody hears is an error of the page's.
+        keep.replace(Some(JsFuture::from(typed.create_compute_pipeline_async(&descriptor)?)));
+        Ok(Object::new())
+    });
+    // What wgpu is given here is no pipeline, and nobody keeps it.
+    with_property(object.unchecked_ref(), CREATE, begin.as_ref(), || drop(parts.pipeline(device, label)))?;
+    answer.take()
+}
+
+/// `made` as wgpu's.
+fn adopt(device: &wgpu::Device, parts: &Parts, label: &str, made: JsValue) -> Option<wgpu::ComputePipeline> {
+    let give = Closure::<dyn Fn() -> JsValue>::new(move || made.clone());
+    with_property(handle(device).unchecked_ref(), CREATE, give.as_ref(), || parts.pipeline(device, label))
+}

@@ -1,0 +1,71 @@
+//! Compiles kernels on all cores.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc;
+use std::thread;
+
+use super::scopes::{Caught, Scopes};
+use super::source::{Parts, Pipeline, Source};
+use super::{Gpu, Preparing};
+use crate::error::Result;
+
+/// The pipelines of `sources`, in their order.
+pub(super) async fn compile_all(gpu: &Gpu, sources: &[&Source]) -> Result<Vec<Pipeline>> {
+    gpu.check_alive("compiling kernels")?;
+    let mut compiled = compile_on_all_cores(gpu, sources);
+    compiled.sort_unstable_by_key(|(index, ..)| *index);
+    let mut pipelines = Vec::new();
+    for (index, pipeline, caught) in compiled {
+        pipelines.push(gpu.reported(&sources[index].doing, pipeline, caught.await)?);
+    }
+    Ok(pipelines)
+}
+
+/// Each with its place in `sources`, and with what the device will have said of it.
+fn compile_on_all_cores(
+    gpu: &Gpu,
+    sources: &[&Source],
+) -> Vec<(usize, Pipeline, impl Future<Output = Option<Caught>>)> {
+    let device = &gpu.inner.device;
+    let next = AtomicUsize::new(0);
+    let work = |finished: mpsc::Sender<_>| {
+        while let index = next.fetch_add(1, Ordering::Relaxed)
+            && let Some(source) = sources.get(index)
+        {
+            // Scopes belong to the thread that pushed them.
+            let scopes = Scopes::push(device);
+            let parts = Parts::new(device, source);
+            let pipeline = parts.pipeline(device, source.interface.file);
+            // Nobody listens any more where another thread has panicked.
+            drop(finished.send((index, parts.with(pipeline), scopes.pop())));
+        }
+    };
+    let (sender, finished) = mpsc::channel();
+    let cores = thread::available_parallelism().map_or(1, usize::from);
+    thread::scope(|scope| {
+        let spawn = |sender| {
+            let thread = thread::Builder::new().name("wgvae-compile".to_owned());
+            thread.spawn_scoped(scope, || work(sender)).is_ok()
+        };
+        let threads = (0..cores.min(sources.len())).filter(|_| spawn(sender.clone())).count();
+        if threads == 0 {
+            work(sender);
+        } else {
+            drop(sender);
+        }
+        let (mut compiled, mut is_done) = (Vec::new(), vec![false; sources.len()]);
+        loop {
+            if let Some(index) = is_done.iter().position(|done| !done) {
+                let kernel = sources[index].interface.file;
+                gpu.tell(Preparing::Kernels { done: compiled.len(), total: sources.len(), kernel });
+            }
+            match finished.recv() {
+                Ok(one) => {
+                    is_done[one.0] = true;
+                    compiled.push(one);
+                }
+                Err(mpsc::RecvError) => return compiled,
+            }
+        }
+    })
+}
