@@ -283,10 +283,14 @@ impl<'a> Measuring<'a> {
         Ok(())
     }
 
-    /// Both precisions; the smaller alone where it is only to be seen that all runs.
+    /// All precisions that the device has; halves alone where it is only to be seen that all runs.
     fn storages(&self, gpu: &Gpu) -> Vec<Storage> {
-        let half = if gpu.limits().shader_f16 { Storage::F16 } else { Storage::PackedF16 };
-        if self.arguments.quick { vec![half] } else { vec![Storage::F32, half] }
+        match (self.arguments.quick, gpu.limits().shader_f16) {
+            (true, true) => vec![Storage::F16],
+            (true, false) => vec![Storage::PackedF16],
+            (false, true) => vec![Storage::F32, Storage::F16, Storage::FastF16],
+            (false, false) => vec![Storage::F32, Storage::PackedF16],
+        }
     }
 
     /// The fastest run of `bench`, by the device's clock where it has one.

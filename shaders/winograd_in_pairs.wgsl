@@ -11,8 +11,12 @@ const NORMALIZE: bool = true;     // x * scale[c] + shift[c] first
 const ACTIVATION: u32 = 1u;       // then: 0 none, 1 SiLU, 2 ReLU
 const SHIFT: u32 = 0u;            // 1: the input is half the size of the image
 const SHUFFLE: bool = false;      // channel (2 py + px) c + k of a frame of the input is channel k of pixel (py, px) of four
+const HALVES: bool = false;       // v is kept in f16, at V_SCALE of its value: f16 ends at 65504, and v is up to 20.25 times d
 alias Pair = vec2<f32>;           // two channels of the input as kept in memory
+alias Transformed = vec2<f32>;    // two channels of v as kept in memory
 alias Lane = vec2<f32>;           // channels of an invocation
+
+const V_SCALE: f32 = select(1.0, 0.03125, HALVES);
 
 struct Params {
     tiles: u32,        // tiles of this band
@@ -32,7 +36,7 @@ struct Params {
 @group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read> x: array<Pair>;                 // [rows, w, t, c / 2], 4 c where SHUFFLE
 @group(0) @binding(2) var<storage, read> norm: array<vec2<f32>>;         // [t, c / 4, 2, 2]: scale, shift
-@group(0) @binding(3) var<storage, read_write> v: array<vec2<f32>>;      // [36, tiles, v_channels4 * 2]
+@group(0) @binding(3) var<storage, read_write> v: array<Transformed>;    // [36, tiles, v_channels4 * 2]
 
 @compute @workgroup_size(WORKGROUP)
 fn main(@builtin(workgroup_id) workgroup_id: vec3<u32>, @builtin(local_invocation_index) local_index: u32) {
@@ -85,7 +89,7 @@ fn main(@builtin(workgroup_id) workgroup_id: vec3<u32>, @builtin(local_invocatio
     for (var y = 0u; y < 6u; y++) { //#unroll
         let row = transform_in(half_done[0][y], half_done[1][y], half_done[2][y], half_done[3][y], half_done[4][y], half_done[5][y]);
         for (var x = 0u; x < 6u; x++) { //#unroll
-            v[(y * 6u + x) * batch + target_index] = row[x];
+            v[(y * 6u + x) * batch + target_index] = Transformed(row[x] * V_SCALE);
         }
     }
 }

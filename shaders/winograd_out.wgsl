@@ -10,6 +10,7 @@ const ACCUMULATE: bool = false;     // add what y holds: the residual
 const RELU: bool = false;           // max(y, 0)
 const MOMENTS: bool = true;         // write count, mean and M2 of what was stored
 alias Stored = vec4<f32>;           // the output as kept in memory
+alias Transformed = vec4<f32>;      // m as kept in memory
 alias Lane = vec4<f32>;             // channels of an invocation
 
 struct Params {
@@ -30,7 +31,7 @@ struct Params {
 }
 
 @group(0) @binding(0) var<uniform> params: Params;
-@group(0) @binding(1) var<storage, read> m: array<vec4<f32>>;                // [36, tiles, t, c / 4]
+@group(0) @binding(1) var<storage, read> m: array<Transformed>;              // [36, tiles, t, c / 4]
 @group(0) @binding(2) var<storage, read> bias: array<vec4<f32>>;             // [c / 4]
 @group(0) @binding(3) var<storage, read_write> y: array<Stored>;             // [rows, w, t, c / 4]
 @group(0) @binding(4) var<storage, read_write> moments: array<vec4<f32>>;    // [runs, t, c / 4, 3]: count, mean, M2
@@ -60,12 +61,12 @@ fn main(@builtin(global_invocation_id) global_id: vec3<u32>) {
         var half_done: array<array<Lane, 4>, 6>;
         for (var x = 0u; x < 6u; x++) { //#unroll
             half_done[x] = transform_out(
-                m[x * batch + source],
-                m[(6u + x) * batch + source],
-                m[(12u + x) * batch + source],
-                m[(18u + x) * batch + source],
-                m[(24u + x) * batch + source],
-                m[(30u + x) * batch + source],
+                Lane(m[x * batch + source]),
+                Lane(m[(6u + x) * batch + source]),
+                Lane(m[(12u + x) * batch + source]),
+                Lane(m[(18u + x) * batch + source]),
+                Lane(m[(24u + x) * batch + source]),
+                Lane(m[(30u + x) * batch + source]),
             );
         }
         var tile_sum = vec4<f32>(0.0);

@@ -11,6 +11,7 @@ const ACCUMULATE: bool = false;     // add what y holds: the residual
 const RELU: bool = false;           // max(y, 0)
 const MOMENTS: bool = true;         // write count, mean and M2 of what was stored
 alias Pair = vec2<f32>;             // two channels of the output as kept in memory
+alias Transformed = vec2<f32>;      // two channels of m as kept in memory
 alias Lane = vec2<f32>;             // channels of an invocation
 
 struct Params {
@@ -31,7 +32,7 @@ struct Params {
 }
 
 @group(0) @binding(0) var<uniform> params: Params;
-@group(0) @binding(1) var<storage, read> m: array<vec2<f32>>;                // [36, tiles, t, c / 2]
+@group(0) @binding(1) var<storage, read> m: array<Transformed>;              // [36, tiles, t, c / 2]
 @group(0) @binding(2) var<storage, read> bias: array<vec2<f32>>;             // [c / 2]
 @group(0) @binding(3) var<storage, read_write> y: array<Pair>;               // [rows, w, t, c / 2]
 @group(0) @binding(4) var<storage, read_write> moments: array<vec2<f32>>;    // [runs, t, c / 4, 3, 2]: count, mean, M2
@@ -66,12 +67,12 @@ fn main(@builtin(workgroup_id) workgroup_id: vec3<u32>, @builtin(local_invocatio
         var half_done: array<array<Lane, 4>, 6>;
         for (var x = 0u; x < 6u; x++) { //#unroll
             half_done[x] = transform_out(
-                m[x * batch + source],
-                m[(6u + x) * batch + source],
-                m[(12u + x) * batch + source],
-                m[(18u + x) * batch + source],
-                m[(24u + x) * batch + source],
-                m[(30u + x) * batch + source],
+                Lane(m[x * batch + source]),
+                Lane(m[(6u + x) * batch + source]),
+                Lane(m[(12u + x) * batch + source]),
+                Lane(m[(18u + x) * batch + source]),
+                Lane(m[(24u + x) * batch + source]),
+                Lane(m[(30u + x) * batch + source]),
             );
         }
         // All that y holds is read before any of it is written: a compiler may not change the order of the two.

@@ -8,6 +8,7 @@
 
 const WORKGROUP: u32 = 64u; // invocations per workgroup
 alias Stored = vec4<f32>;   // weights as kept in memory
+alias Transformed = vec4<f32>; // u as kept in memory
 
 const B: f32 = 1.4142135623730951;
 
@@ -24,7 +25,7 @@ struct Params {
 
 @group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read> w: array<Stored>;               // [3, 3, c_in, c_out / 4]
-@group(0) @binding(2) var<storage, read_write> u: array<vec4<f32>>;      // [36, blocks, k, tile_n]
+@group(0) @binding(2) var<storage, read_write> u: array<Transformed>;    // [36, blocks, k, tile_n]
 
 fn transform(x0: vec4<f32>, x1: vec4<f32>, x2: vec4<f32>) -> array<vec4<f32>, 6> {
     let even = x0 * (2.0 / 3.0) + x2 / 3.0;
@@ -47,7 +48,7 @@ fn main(@builtin(global_invocation_id) global_id: vec3<u32>) {
     let batch = columns * params.k;
     if (params.column0 + column >= params.c_out4) {
         for (var i = 0u; i < 36u; i++) {
-            u[i * batch + target_index] = vec4<f32>(0.0);
+            u[i * batch + target_index] = Transformed(vec4<f32>(0.0));
         }
         return;
     }
@@ -61,7 +62,7 @@ fn main(@builtin(global_invocation_id) global_id: vec3<u32>) {
     for (var y = 0u; y < 6u; y++) { //#unroll
         let row = transform(half_done[0][y], half_done[1][y], half_done[2][y]);
         for (var x = 0u; x < 6u; x++) { //#unroll
-            u[(y * 6u + x) * batch + target_index] = row[x];
+            u[(y * 6u + x) * batch + target_index] = Transformed(row[x]);
         }
     }
 }

@@ -114,7 +114,7 @@ pub struct HostTensor {
     pub data: Vec<f32>,
 }
 
-/// How four neighbouring channels are kept in GPU memory. Arithmetic is f32 in every case.
+/// How four neighbouring channels are kept in GPU memory. Sums are f32 in every case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Storage {
@@ -124,6 +124,8 @@ pub enum Storage {
     F16,
     /// Four f16 in two u32, for devices without `shader-f16`.
     PackedF16,
+    /// As [`Self::F16`], and what Winograd convolutions make on their way is kept in f16, too: less traffic, and rounded more often.
+    FastF16,
 }
 
 impl Storage {
@@ -131,7 +133,7 @@ impl Storage {
     pub fn vec4_bytes(self) -> u64 {
         match self {
             Self::F32 => 16,
-            Self::F16 | Self::PackedF16 => 8,
+            Self::F16 | Self::PackedF16 | Self::FastF16 => 8,
         }
     }
 
@@ -139,7 +141,7 @@ impl Storage {
     pub fn wgsl_pair(self) -> &'static str {
         match self {
             Self::F32 => "vec2<f32>",
-            Self::F16 => "vec2<f16>",
+            Self::F16 | Self::FastF16 => "vec2<f16>",
             Self::PackedF16 => "u32",
         }
     }
@@ -148,8 +150,21 @@ impl Storage {
     pub fn wgsl_type(self) -> &'static str {
         match self {
             Self::F32 => "vec4<f32>",
-            Self::F16 => "vec4<f16>",
+            Self::F16 | Self::FastF16 => "vec4<f16>",
             Self::PackedF16 => "vec2<u32>",
         }
+    }
+
+    /// How Winograd convolutions keep their transformed input and filters, and the products of the two.
+    pub fn transformed(self) -> Self {
+        match self {
+            Self::F32 | Self::F16 | Self::PackedF16 => Self::F32,
+            Self::FastF16 => Self::F16,
+        }
+    }
+
+    /// Whether only devices with `shader-f16` have its types.
+    pub fn needs_shader_f16(self) -> bool {
+        matches!(self, Self::F16 | Self::FastF16)
     }
 }

@@ -11,6 +11,8 @@ mod clips;
 mod decode;
 #[path = "gpu/families.rs"]
 mod families;
+#[path = "gpu/fast.rs"]
+mod fast;
 #[path = "gpu/faults.rs"]
 mod faults;
 #[path = "support/formula.rs"]

@@ -28,7 +28,7 @@ class WgvaeLoader:
         return {
             "required": {
                 "vae_name": (folder_paths.get_filename_list("vae"),),
-                "precision": (["auto", "f16", "f32"],),
+                "precision": (["auto", "f16", "f32", "fast"],),
             },
             "optional": {
                 "adapter": ("STRING", {"default": "", "tooltip": "Part of a GPU's name, or its index. Empty: the best."}),
@@ -36,7 +36,7 @@ class WgvaeLoader:
             },
         }
 
-    def load(self, vae_name: str, precision: Literal["auto", "f16", "f32"], adapter: str = "", family: str = "") -> tuple[wgvae.Vae]:
+    def load(self, vae_name: str, precision: Literal["auto", "f16", "f32", "fast"], adapter: str = "", family: str = "") -> tuple[wgvae.Vae]:
         path = folder_paths.get_full_path_or_raise("vae", vae_name)
         return (wgvae.Vae.from_pretrained(path, precision=precision, adapter=adapter or None, family=family or None),)
 

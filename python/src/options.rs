@@ -99,6 +99,7 @@ pub(crate) fn precision(word: &str) -> Result<Precision, Error> {
         "auto" => Ok(Precision::Auto),
         "f16" => Ok(Precision::F16),
         "f32" => Ok(Precision::F32),
-        other => Err(wrong("precision", "\"auto\", \"f16\" or \"f32\"", format!("{other:?}"))),
+        "fast" => Ok(Precision::Fast),
+        other => Err(wrong("precision", "\"auto\", \"f16\", \"f32\" or \"fast\"", format!("{other:?}"))),
     }
 }

@@ -259,6 +259,18 @@ def test_adapters() -> None:
         assert vae.adapter == found[0].name
 
 
+def test_precisions(latents: Floats) -> None:
+    decoded = {}
+    for precision in ("f32", "f16", "fast"):
+        with wgvae.Vae.from_pretrained(DEMO, precision=precision) as vae:
+            decoded[precision] = vae.decode(latents, output="float")
+    exact = decoded["f32"]
+    errors = {name: np.abs(image - exact).max() / np.abs(exact).max() for name, image in decoded.items()}
+    assert 0 < errors["f16"] < 0.01, errors
+    assert 0 < errors["fast"] < 0.03, errors
+    assert not np.array_equal(decoded["fast"], decoded["f16"])
+
+
 def test_an_image_model_has_no_clips(vae: wgvae.Vae) -> None:
     with pytest.raises(errors.InputError, match="video"):
         vae.clip()

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     Images: TypeAlias = ArrayLike | Image | Sequence[Image] | Sequence[Array]
 
-Precision: TypeAlias = Literal["auto", "f16", "f32"]
+Precision: TypeAlias = Literal["auto", "f16", "f32", "fast"]
 Parking: TypeAlias = Literal["auto", "on", "off"]
 Output: TypeAlias = Literal["uint8", "float"]
 
@@ -134,7 +134,8 @@ class Vae:
             path_or_hf_name: where it is on this machine, or ``hf:owner/name[/folder or file][@revision]`` on the Hugging Face Hub. Of that, config.json and the
                 VAE's weights are downloaded into the cache of ``huggingface_hub``, with its token and by its environment variables.
             adapter: part of a GPU's name, or its index in :func:`adapters`; the best one where it is not given.
-            precision: of weights and activations, "f16" or "f32"; "auto" is f16 on a GPU and f32 on a CPU driver. Arithmetic is f32.
+            precision: of weights and activations, "f16" or "f32"; "auto" is f16 on a GPU and f32 on a CPU driver. Sums are f32. "fast" is f16 with less traffic on
+                the GPU and a few times its error; it needs a device with ``shader-f16``.
             family: the published model that it is, such as "sdxl", where the files do not say.
             variant: "fp16" prefers the files that are marked so.
 

@@ -58,7 +58,7 @@ pub(super) struct EncodeArgs {
     /// Write the VAE's own latents, without the diffusion model's scale and patches
     #[arg(long)]
     unscaled: bool,
-    /// Element type of weights and activations; auto: f16 on a GPU, f32 on a CPU driver
+    /// Element type of weights and activations; auto: f16 on a GPU, f32 on a CPU driver; fast: f16 with less traffic and a few times its error
     #[arg(long, value_enum, default_value_t = PrecisionArg::Auto)]
     precision: PrecisionArg,
     /// Limits to keep within: the device's own, or those that every WebGPU browser has

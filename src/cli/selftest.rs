@@ -24,6 +24,7 @@ const SETS: [(DeviceKind, Vendor); 4] = [
 /// Largest difference to diffusers' f32, as a part of the largest value: what the tests of this crate allow, too. The reference is stored as halves.
 const MOST_F32: f32 = 6e-4;
 const MOST_F16: f32 = 8e-3;
+const MOST_FAST: f32 = 1.6e-2;
 
 #[derive(Debug, Args)]
 pub(super) struct SelftestArgs {
@@ -43,6 +44,29 @@ enum Elements {
     F16,
     /// Two halves in 32 bits, as on devices without `shader-f16`.
     PackedF16,
+    /// Halves, and halves within convolutions, too.
+    Fast,
+}
+
+impl Elements {
+    const ALL: [Self; 4] = [Self::F32, Self::F16, Self::PackedF16, Self::Fast];
+
+    /// The largest difference to diffusers that is right.
+    fn most(self) -> f32 {
+        match self {
+            Self::F32 => MOST_F32,
+            Self::F16 | Self::PackedF16 => MOST_F16,
+            Self::Fast => MOST_FAST,
+        }
+    }
+
+    fn precision(self) -> Precision {
+        match self {
+            Self::F32 => Precision::F32,
+            Self::F16 | Self::PackedF16 => Precision::F16,
+            Self::Fast => Precision::Fast,
+        }
+    }
 }
 
 /// One decode.
@@ -71,7 +95,7 @@ pub(super) async fn run(args: &SelftestArgs) -> Result<Answer> {
     let reference = read_images(&demo::selftest(), Some("image")).await?;
     let mut rows: Vec<Row> = Vec::new();
     let mut name = String::new();
-    for elements in [Elements::F32, Elements::F16, Elements::PackedF16] {
+    for elements in Elements::ALL {
         let mut first: Option<Vec<f32>> = None;
         for kernels_of in SETS {
             let options = GpuOptions {
@@ -82,12 +106,12 @@ pub(super) async fn run(args: &SelftestArgs) -> Result<Answer> {
             };
             let gpu = Gpu::request(&options).await?;
             name.clone_from(&gpu.adapter().name);
-            if elements == Elements::F16 && !gpu.limits().shader_f16 {
+            if matches!(elements, Elements::F16 | Elements::Fast) && !gpu.limits().shader_f16 {
                 continue;
             }
             let (seconds, values) = decode(&gpu, elements).await?;
             let same_bits = first.as_ref().is_none_or(|first| same_bits(first, &values));
-            let most = if elements == Elements::F32 { MOST_F32 } else { MOST_F16 };
+            let most = elements.most();
             let error = largest_difference(&values, &reference.data);
             rows.push(Row { kernels: *gpu.kernels(), elements, seconds, error, most, same_bits });
             first.get_or_insert(values);
@@ -104,7 +128,7 @@ pub(super) async fn run(args: &SelftestArgs) -> Result<Answer> {
 
 /// Seconds of the second decode, and its result: `[3, h, w]`.
 async fn decode(gpu: &Gpu, elements: Elements) -> Result<(f64, Vec<f32>)> {
-    let precision = if elements == Elements::F32 { Precision::F32 } else { Precision::F16 };
+    let precision = elements.precision();
     let checkpoint = demo::checkpoint().await?;
     let mut vae = Vae::load(gpu, &checkpoint, LoadOptions { precision, ..LoadOptions::default() }).await?;
     let latents = latents::from_source(&demo::selftest(), Some("latents")).await?;
@@ -138,6 +162,7 @@ fn text(name: &str, rows: &[Row], right: bool) -> String {
             Elements::F32 => "f32",
             Elements::F16 => "f16",
             Elements::PackedF16 => "f16 packed",
+            Elements::Fast => "fast",
         };
         let verdict = match row {
             Row { same_bits: false, .. } => "WRONG: other bits than the first",

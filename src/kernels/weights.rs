@@ -120,7 +120,7 @@ pub fn pack(values: &[f32], layout: Layout, take: Take, storage: Storage, factor
 pub fn store(values: &[f32], storage: Storage) -> Vec<u8> {
     match storage {
         Storage::F32 => bytemuck::cast_slice(values).to_vec(),
-        Storage::F16 | Storage::PackedF16 => {
+        Storage::F16 | Storage::PackedF16 | Storage::FastF16 => {
             use half::slice::HalfFloatSliceExt as _;
             let mut halves = vec![half::f16::ZERO; values.len()];
             halves.convert_from_f32_slice(values);

@@ -41,11 +41,45 @@ pub const WEIGHTS: Interface = Interface {
     params: WEIGHTS_PARAMS,
 };
 
+/// How both sides of a transform are kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Storages {
+    /// The model's side: filters, input or output.
+    pub stored: Storage,
+    /// The products' side: transformed filters, transformed input or the products themselves. [`Storage::F32`] or [`Storage::F16`].
+    pub transformed: Storage,
+}
+
+impl Storages {
+    /// Those of a model in `storage`, and of what it transforms.
+    pub fn of(storage: Storage) -> Self {
+        Self { stored: storage, transformed: storage.transformed() }
+    }
+
+    /// The part of its value at which transformed input is kept, and with it the products: a power of two, by which halves hold what comes of any
+    /// input that they hold. [`output`] is to undo it.
+    pub fn factor(self) -> f32 {
+        if self.transformed == Storage::F32 { 1.0 } else { 1.0 / 32.0 }
+    }
+
+    /// For kernels whose elements are four channels.
+    fn fours(self) -> [(&'static str, Value); 2] {
+        let Self { stored, transformed } = self;
+        [("Stored", Value::Type(stored.wgsl_type())), ("Transformed", Value::Type(transformed.wgsl_type()))]
+    }
+
+    /// For kernels whose elements are two channels.
+    fn pairs(self) -> [(&'static str, Value); 2] {
+        let Self { stored, transformed } = self;
+        [("Pair", Value::Type(stored.wgsl_pair())), ("Transformed", Value::Type(transformed.wgsl_pair()))]
+    }
+}
+
 /// Launches `winograd_weights` for one tap in time.
-pub fn weights(storage: Storage, params: WeightsParams) -> Launch {
+pub fn weights(storages: Storages, params: WeightsParams) -> Launch {
     let columns = u64::from(params.blocks) * u64::from(params.tile_n);
     Launch {
-        variant: Variant { file: "winograd_weights", values: vec![("Stored", Value::Type(storage.wgsl_type()))] },
+        variant: Variant { file: "winograd_weights", values: storages.fours().to_vec() },
         workgroups: [groups(columns * u64::from(params.c_in)), 1, 1],
         params: bytemuck::bytes_of(&params).to_vec(),
         macs: 0,
@@ -119,20 +153,22 @@ pub fn strides(transforms: Transforms, tiles: u32, channels4: u32) -> (u32, u32)
 }
 
 /// Launches `winograd_in` or `winograd_in_pairs`.
-pub fn input(transforms: Transforms, storage: Storage, prologue: Prologue, params: InParams) -> Launch {
+pub fn input(transforms: Transforms, storages: Storages, prologue: Prologue, params: InParams) -> Launch {
     let mut values = vec![
         ("NORMALIZE", Value::Bool(prologue.normalize)),
         activation::value(prologue.activation),
         ("SHIFT", Value::U32(u32::from(prologue.doubling.is_some()))),
         ("SHUFFLE", Value::Bool(prologue.doubling == Some(Doubling::Shuffle))),
+        ("HALVES", Value::Bool(storages.transformed != Storage::F32)),
     ];
     let (file, tiles, channels) = match transforms {
         Transforms::Runs => {
-            values.extend([("WORKGROUP_TILES", Value::U32(IN_TILES)), ("Stored", Value::Type(storage.wgsl_type()))]);
+            values.push(("WORKGROUP_TILES", Value::U32(IN_TILES)));
+            values.extend(storages.fours());
             (IN.file, IN_TILES, params.channels4.div_ceil(WORKGROUP / IN_TILES))
         }
         Transforms::Pairs => {
-            values.push(("Pair", Value::Type(storage.wgsl_pair())));
+            values.extend(storages.pairs());
             (IN_PAIRS.file, WORKGROUP / PAIRS_IN, (params.channels4 * 2).div_ceil(PAIRS_IN))
         }
     };
@@ -200,7 +236,7 @@ pub struct Epilogue {
 pub const OUT_PAIRS: Interface = Interface { file: "winograd_out_pairs", ..OUT };
 
 /// Launches `winograd_out` or `winograd_out_pairs`.
-pub fn output(transforms: Transforms, storage: Storage, epilogue: Epilogue, params: OutParams) -> Launch {
+pub fn output(transforms: Transforms, storages: Storages, epilogue: Epilogue, params: OutParams) -> Launch {
     let mut values = vec![
         ("ACCUMULATE", Value::Bool(epilogue.accumulate)),
         ("RELU", Value::Bool(epilogue.relu)),
@@ -208,11 +244,11 @@ pub fn output(transforms: Transforms, storage: Storage, epilogue: Epilogue, para
     ];
     let (file, workgroups) = match transforms {
         Transforms::Runs => {
-            values.push(("Stored", Value::Type(storage.wgsl_type())));
+            values.extend(storages.fours());
             (OUT.file, [groups(u64::from(params.runs) * u64::from(params.channels4)), 1, 1])
         }
         Transforms::Pairs => {
-            values.push(("Pair", Value::Type(storage.wgsl_pair())));
+            values.extend(storages.pairs());
             (OUT_PAIRS.file, [params.runs, (params.channels4 * 2).div_ceil(PAIRS_OUT), 1])
         }
     };

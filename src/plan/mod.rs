@@ -372,6 +372,6 @@ impl Plan {
 fn stream_scale(storage: Storage) -> f32 {
     match storage {
         Storage::F32 => 1.0,
-        Storage::F16 | Storage::PackedF16 => 1.0 / 16.0,
+        Storage::F16 | Storage::PackedF16 | Storage::FastF16 => 1.0 / 16.0,
     }
 }

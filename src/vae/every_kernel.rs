@@ -72,7 +72,7 @@ fn variants_with(
             let latents = Size { width: size, height: size };
             let graphs = graphs(config, latents, output);
             for limits in [DeviceLimits::webgpu_default(), roomy()] {
-                let limits = DeviceLimits { kind, vendor, shader_f16: storage == Storage::F16, ..limits };
+                let limits = DeviceLimits { kind, vendor, shader_f16: storage.needs_shader_f16(), ..limits };
                 let rules = Choice::for_device(&limits);
                 let choice = tile.map(|tile| rules.with_tile(tile));
                 let options = PlanOptions { chunk_limit: Bytes(chunk), choice, ..PlanOptions::new(storage, output) };

@@ -7,7 +7,7 @@ use crate::plan::Output;
 use crate::tensor::{Bytes, Storage};
 use crate::tiling::Tiling;
 
-/// Precision of stored activations and weights. Arithmetic is f32 in every case.
+/// Precision of stored activations and weights. Sums are f32 in every case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Precision {
@@ -18,15 +18,19 @@ pub enum Precision {
     F16,
     /// Single precision.
     F32,
+    /// As `F16`, and what 3x3 convolutions make on their way is f16, too: half of most of the traffic, and a few times the error of `F16`. Only where it is
+    /// asked for, and only on devices with `shader-f16`.
+    Fast,
 }
 
 impl Precision {
-    /// How a device with `limits` stores this precision.
+    /// How a device with `limits` stores this precision. One without `shader-f16` cannot plan with what [`Self::Fast`] gives.
     pub fn storage(self, limits: &DeviceLimits) -> Storage {
         let half = match self {
             Self::Auto => limits.kind == DeviceKind::Gpu,
             Self::F16 => true,
             Self::F32 => false,
+            Self::Fast => return Storage::FastF16,
         };
         match (half, limits.shader_f16) {
             (false, _) => Storage::F32,

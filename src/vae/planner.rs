@@ -4,7 +4,7 @@ use super::clip_plans::{self, ClipPlans};
 use super::job::Job;
 use super::latents::{check_image, check_size};
 use super::options::{DecodeOptions, Directions, EncodeOptions, LoadOptions};
-use super::plans::{base, plan};
+use super::plans::{base, check_storage, plan};
 use super::tile_plans::{TilePlans, check_patch, tile_options};
 use super::wanted::others;
 use crate::error::Result;
@@ -48,6 +48,7 @@ impl Planner {
     /// See [`super::plan_decode`].
     pub fn without_device(config: AutoencoderConfig, limits: DeviceLimits, options: LoadOptions) -> Result<Self> {
         let storage = options.precision.storage(&limits);
+        check_storage(storage, &limits)?;
         let weights = if options.weights_on_host { Weights::Host } else { Weights::Device };
         let LoadOptions { unscaled, clips, directions, .. } = options;
         let more = (clips || directions == Directions::Both) && weights == Weights::Device;

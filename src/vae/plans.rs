@@ -186,9 +186,19 @@ fn check_frames(config: &AutoencoderConfig, image_size: Size) -> Result<()> {
 }
 
 /// Halves of the hardware's own type need a device that has them.
-fn check_storage(storage: Storage, limits: &DeviceLimits) -> Result<()> {
-    if storage != Storage::F16 || limits.shader_f16 {
+///
+/// # Errors
+/// [`Error::Input`] where it has not.
+pub(super) fn check_storage(storage: Storage, limits: &DeviceLimits) -> Result<()> {
+    if !storage.needs_shader_f16() || limits.shader_f16 {
         return Ok(());
+    }
+    if storage == Storage::FastF16 {
+        return Err(Error::Input {
+            what: "precision".to_owned(),
+            expected: "f16 or f32, on a device without shader-f16".to_owned(),
+            found: "fast".to_owned(),
+        });
     }
     Err(Error::Input {
         what: "storage".to_owned(),

@@ -145,7 +145,7 @@ fn as_value(value: &impl Serialize) -> Option<Value> {
 pub async fn compile_all(gpu: &WebGpu, storage: &str) -> Result<JsValue> {
     let storage: Storage = serde_json::from_value(storage.into()).map_err(|problem| Error::Input {
         what: "storage".to_owned(),
-        expected: "f32, f16 or packed_f16".to_owned(),
+        expected: "f32, f16, packed_f16 or fast_f16".to_owned(),
         found: problem.to_string(),
     })?;
     Ok(to_js(&crate::vae::compile_all(&gpu.gpu, storage).await?))

@@ -28,8 +28,11 @@ const MOST_HEAP = 64 << 20;
 /** Times the error of torch in f16. */
 const F16_ERRORS = 2;
 
+/** The same of `fast`, as tests/gpu/fast.rs. */
+const FAST_ERRORS = 5;
+
 /** Latents that outgrow each precision, but not the numbers that they are handed over as; and which models are tried with them. */
-const HUGE = { f32: 3e38, f16: 1e6 };
+const HUGE = { f32: 3e38, f16: 1e6, fast: 1e6 };
 const OVERFLOWING = ['toy_odd'];
 
 inBrowsers({ models: MODELS.firefox }, (session) => {
@@ -55,6 +58,25 @@ inBrowsers({ models: MODELS.firefox }, (session) => {
       assert.ok(found.fromNative <= 1, `${found.fromNative} levels from the command line's picture`);
       assert.equal(found.onCanvas, tiling === 'estimate' ? 'drawn' : 'input');
       assert.deepEqual(found.plan, [lengths.length > 0 ? 2 * 4 : 1, found.measured]);
+    });
+  }
+
+  if (hasF16(session.kind)) {
+    it('decodes in fast, a few times as far from diffusers as torch is in f16', async (t) => {
+      const { image, f16Error } = await fixture('toy_odd');
+      const found = await decode(session, 'toy_odd', 'fast', false);
+      const error = relativeError(floats(found.raw), image.data);
+      t.diagnostic(`${found.storage}: ${error.toExponential(2)}, torch ${f16Error.toExponential(2)}`);
+      assert.equal(found.storage, 'fast_f16');
+      assert.ok(error <= FAST_ERRORS * f16Error, `relative max error ${error}, torch ${f16Error}`);
+      assert.deepEqual(found.overflows, ['not-finite', 'not-finite', 'not-finite']);
+    });
+  } else {
+    it('refuses fast without shader-f16', async () => {
+      const folder = session.model('toy_odd/');
+      const { error } = await session.run((folder) => lab.outcome(lab.open(folder, { precision: 'fast' })), folder);
+      assert.equal(error?.code, 'input');
+      assert.match(error?.message ?? '', /^precision: expected f16 or f32, on a device without shader-f16, found fast/);
     });
   }
 
@@ -96,7 +118,7 @@ inBrowsers({ models: MODELS.firefox }, (session) => {
  * Decodes a model's latents, and with some models latents that overflow, to each output: `overflows` has the codes of the errors.
  * @param {import('./session.mjs').Session} session
  * @param {string} name
- * @param {'f32' | 'f16'} precision
+ * @param {'f32' | 'f16' | 'fast'} precision
  * @param {boolean} picture whether to compare with native.png, too
  */
 function decode(session, name, precision, picture) {

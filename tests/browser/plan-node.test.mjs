@@ -118,7 +118,7 @@ describe('planFor', () => {
       [{ ...right, width: 2 ** 31 }, /picture|size|image/],
       [{ ...right, budget: 1 }, /^budget: expected one of family, .*memoryBudget.*found an option "budget"$/],
       [{ ...right, memoryBudget: NaN }, /^memoryBudget: expected a whole number, found NaN$/],
-      [{ ...right, precision: 'f64' }, /^precision: expected auto, f16, f32, found f64$/],
+      [{ ...right, precision: 'f64' }, /^precision: expected auto, f16, f32, fast, found f64$/],
       [{ ...right, direction: 'both' }, /^direction: expected decode, encode, found both$/],
       [{ ...right, direction: 'encode', tiling: 'blend' }, /^tiling: expected a decode with it/],
       [{ ...right, tileSize: 512 }, /^tileSize: expected tiling blend or cosine with it, found 512/],

@@ -32,6 +32,10 @@ fn plans_need_no_gpu() {
     assert!(floats["predicted_peak_bytes"].as_u64() > sd15["predicted_peak_bytes"].as_u64());
     assert_eq!(floats["macs"], sd15["macs"]);
     assert_eq!(plan(&["--family", "sd15", "--size", "512x512", "--packed"])["storage"], "packed_f16");
+    let fast = ["--family", "sd15", "--size", "512x512", "--precision", "fast"];
+    assert_eq!(plan(&fast)["storage"], "fast_f16");
+    let words = ["precision: expected f16 or f32, on a device without shader-f16, found fast"];
+    folder.run_without_adapter(&[&["plan", "--packed"], &fast[..]].concat()).failed("no halves", 1, &words);
 
     folder.write("limits.json", sd15["limits"].to_string().as_bytes());
     let from_file = plan(&["--family", "sd15", "--size", "512x512", "--limits", "limits.json"]);

@@ -186,4 +186,11 @@ fn unscaled_latents_and_halves_change_what_they_should() {
     assert!(halves["measured_peak_bytes"].as_u64() < floats["measured_peak_bytes"].as_u64());
     assert_eq!(halves["measured_peak_bytes"], halves["predicted_peak_bytes"]);
     assert_eq!(floats["plan"]["storage"], "f32");
+
+    if folder.run(&["adapters", "--json"]).json()[0]["limits"]["shader_f16"] == true {
+        let fast = run("fast", "fast.npy");
+        assert_eq!(fast["plan"]["storage"], "fast_f16");
+        assert_eq!(fast["measured_peak_bytes"], fast["predicted_peak_bytes"]);
+        assert_ne!(folder.read("fast.npy"), folder.read("f16.npy"));
+    }
 }

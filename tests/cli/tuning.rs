@@ -101,7 +101,7 @@ fn every_set_of_kernels_is_right_here() {
     assert_eq!(found["right"], true, "{found}");
     let rows = found["rows"].as_array().unwrap();
     let halves = folder.run(&["adapters", "--json"]).json()[0]["limits"]["shader_f16"] == true;
-    assert_eq!(rows.len(), if halves { 12 } else { 8 }, "{found}");
+    assert_eq!(rows.len(), if halves { 16 } else { 8 }, "{found}");
     for row in rows {
         let (error, most) = (row["error"].as_f64().unwrap(), row["most"].as_f64().unwrap());
         assert!(error > 0.0 && error <= most, "{row}");

@@ -9,8 +9,8 @@ use wgvae::report::estimates::{Estimator, Work};
 use crate::networks::with_kl;
 use wgvae::{
     AutoencoderConfig, Blend, BlendRule, Bytes, ChannelOrder, ClipPlans, DecodeOptions, DeviceKind, DeviceLimits,
-    EncodeOptions, Error, FAMILIES, Family, HostTensor, Kl, Latents, Network, Output, Parking, Precision, Size,
-    Storage, Tiling, Vendor, plan_clip_decode, plan_clip_encode, plan_decode, plan_encode,
+    EncodeOptions, Error, FAMILIES, Family, HostTensor, Kl, Latents, LoadOptions, Network, Output, Parking, Planner,
+    Precision, Size, Storage, Tiling, Vendor, plan_clip_decode, plan_clip_encode, plan_decode, plan_encode,
 };
 
 /// Steps that no plan exceeds, and bytes of its parameters: 2^21 steps, each with parameters of its own of at most 256 bytes.
@@ -224,7 +224,7 @@ proptest! {
     #[test]
     fn plans_of_anything_are_answers(
         config in any_config(), size in any_size(), limits in any_limits(), options in any_options(),
-        storage in select(vec![Storage::F32, Storage::F16, Storage::PackedF16]), unscaled in any::<bool>(),
+        storage in select(vec![Storage::F32, Storage::F16, Storage::PackedF16, Storage::FastF16]), unscaled in any::<bool>(),
     ) {
         // Many plans are tried for a budget, which takes seconds where there are many chunks.
         let side = |side: u32| if options.memory_budget.is_some() { side % 16 } else { side };
@@ -238,7 +238,7 @@ proptest! {
     #[test]
     fn plans_of_any_clip_are_answers(
         config in any_clip_config(), size in any_size(), limits in any_limits(), options in any_options(),
-        storage in select(vec![Storage::F32, Storage::F16, Storage::PackedF16]), unscaled in any::<bool>(),
+        storage in select(vec![Storage::F32, Storage::F16, Storage::PackedF16, Storage::FastF16]), unscaled in any::<bool>(),
     ) {
         let side = |side: u32| if options.memory_budget.is_some() { side % 16 } else { side };
         let size = Size { width: side(size.width), height: side(size.height) };
@@ -295,7 +295,7 @@ proptest! {
     fn limits_of_anything_are_answers(limits in any_limits(), bytes in any_bytes(), power in 0_u32..64) {
         let _ = (limits.validate(), limits.within_webgpu_default(), limits.largest_bound_buffer());
         let _ = (bytes.align_up(1 << power), bytes.align_up(0), bytes + bytes, [bytes, bytes].into_iter().sum::<Bytes>());
-        for precision in [Precision::Auto, Precision::F16, Precision::F32] {
+        for precision in [Precision::Auto, Precision::F16, Precision::F32, Precision::Fast] {
             let _ = precision.storage(&limits);
         }
     }
@@ -351,8 +351,19 @@ fn devices_that_cannot_be_are_refused_by_name() {
             "{error}"
         );
     }
-    let error = plan(&DeviceLimits::webgpu_default(), Storage::F16).unwrap_err().to_string();
-    assert!(error.contains("shader-f16"), "{error}");
+    for (storage, words) in [(Storage::F16, "found f16"), (Storage::FastF16, "found fast")] {
+        let error = plan(&DeviceLimits::webgpu_default(), storage).unwrap_err().to_string();
+        assert!(error.contains("shader-f16") && error.contains(words), "{error}");
+    }
+    // A model is refused before its weights are read.
+    let options = LoadOptions { precision: Precision::Fast, ..LoadOptions::default() };
+    let planner = |shader_f16| {
+        let limits = DeviceLimits { shader_f16, ..DeviceLimits::webgpu_default() };
+        Planner::without_device(odd_network(&[16, 32], 4, true), limits, options).map(|planner| planner.storage())
+    };
+    let error = planner(false).unwrap_err().to_string();
+    assert!(error.contains("shader-f16") && error.contains("found fast"), "{error}");
+    assert_eq!(planner(true).unwrap(), Storage::FastF16);
     for bytes in [0, 1, 1 << 10] {
         let limits = DeviceLimits { max_storage_buffer_binding_size: Bytes(bytes), ..DeviceLimits::webgpu_default() };
         assert!(matches!(plan(&limits, Storage::F32), Err(Error::TooLarge { .. })), "bindings of {bytes} bytes");

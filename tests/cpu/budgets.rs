@@ -107,7 +107,7 @@ fn cases() -> impl Strategy<Value = (AutoencoderConfig, [usize; 2], u64, usize, 
         let channels: Vec<u32> = multiples.iter().map(|multiple| multiple * 12).collect();
         with_kl(odd_network(&channels, 4, attention), |kl| kl.layers_per_block = layers_per_block)
     });
-    let storage = prop_oneof![Just(Storage::F32), Just(Storage::F16), Just(Storage::PackedF16)];
+    let storage = prop_oneof![Just(Storage::F32), Just(Storage::F16), Just(Storage::PackedF16), Just(Storage::FastF16)];
     (config, [1_usize..=14, 1_usize..=9], 0_u64..=16, 0..MODES.len(), storage, 1_u64..=8)
 }
 

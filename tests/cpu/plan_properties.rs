@@ -51,7 +51,7 @@ fn limits() -> impl Strategy<Value = DeviceLimits> {
 
 fn cases() -> impl Strategy<Value = Case> {
     let size = (1_u32..=40, 1_u32..=40).prop_map(|(width, height)| Size { width, height });
-    let storage = prop_oneof![Just(Storage::F32), Just(Storage::F16), Just(Storage::PackedF16)];
+    let storage = prop_oneof![Just(Storage::F32), Just(Storage::F16), Just(Storage::PackedF16), Just(Storage::FastF16)];
     let budget = prop::option::of((15_u32..24, any::<(bool, bool)>()));
     let options = (storage, any::<(bool, bool)>(), 13_u32..21, budget);
     let options = options.prop_map(|(storage, (raw, profile), power, budget)| {
@@ -95,7 +95,7 @@ pub(crate) fn check_scratch(plan: &Plan, written: &[usize]) {
 /// A network and latents that the interpreter is done with soon; how many times the smallest bindings there are; the sizes of chunks.
 fn small_cases() -> impl Strategy<Value = (AutoencoderConfig, Size, u64, (DeviceKind, PlanOptions))> {
     let size = (1_u32..=14, 1_u32..=14).prop_map(|(width, height)| Size { width, height });
-    let storage = prop_oneof![Just(Storage::F32), Just(Storage::F16), Just(Storage::PackedF16)];
+    let storage = prop_oneof![Just(Storage::F32), Just(Storage::F16), Just(Storage::PackedF16), Just(Storage::FastF16)];
     let kind = prop_oneof![Just(DeviceKind::Cpu), Just(DeviceKind::Gpu)];
     let options = (storage, kind, 10_u32..18).prop_map(|(storage, kind, power)| {
         (kind, PlanOptions { chunk_limit: Bytes(1 << power), ..PlanOptions::new(storage, Output::Raw) })

@@ -10,7 +10,7 @@ use crate::snapshot;
 fn check(name: &str, config: &AutoencoderConfig, (width, height): (u32, u32), storage: Storage, output: Output) {
     let factor = config.spatial_factor();
     let graph = decoder(config, Size { width: width / factor, height: height / factor }, false);
-    let limits = DeviceLimits { shader_f16: storage == Storage::F16, ..DeviceLimits::webgpu_default() };
+    let limits = DeviceLimits { shader_f16: storage.needs_shader_f16(), ..DeviceLimits::webgpu_default() };
     let found = Plan::new(&graph, &limits, &PlanOptions::new(storage, output)).unwrap().to_string();
     snapshot::check(&format!("tests/snapshots/{name}.txt"), &found, "plan_snapshots");
 }
@@ -27,6 +27,11 @@ fn sd15_smallest() {
 #[test]
 fn sd15_usual() {
     check("sd15_512x512_f16", &family("sd15"), (512, 512), Storage::F16, Output::Rgba8);
+}
+
+#[test]
+fn sd15_usual_in_fast() {
+    check("sd15_512x512_fast", &family("sd15"), (512, 512), Storage::FastF16, Output::Rgba8);
 }
 
 #[test]

@@ -34,7 +34,7 @@ pub(crate) fn file_with_parts(stem: &str) -> String {
 
 /// All variants of all plans.
 pub(crate) fn all_variants() -> BTreeSet<Variant> {
-    [Storage::F32, Storage::F16, Storage::PackedF16]
+    [Storage::F32, Storage::F16, Storage::PackedF16, Storage::FastF16]
         .into_iter()
         .flat_map(|storage| every_variant(storage).unwrap())
         .collect()

@@ -142,6 +142,17 @@ fn a_large_picture_of_a_toy_in_half_precision() {
     assert!(recomputed >= 1, "{recomputed} compute again");
 }
 
+#[test]
+fn a_large_picture_of_a_toy_in_fast() {
+    let has_halves = block_on(Gpu::request(&GpuOptions::default())).unwrap().limits().shader_f16;
+    if !has_halves {
+        println!("SKIPPED: this device has no shader-f16");
+        return;
+    }
+    let [recomputed, ..] = Sweep::new("toy_odd", [64, 48], Precision::Fast, Output::Raw).run(&parts_of_twenty());
+    assert!(recomputed >= 1, "{recomputed} compute again");
+}
+
 /// At 320x320 it is the activations of SD1.5 that do not fit.
 #[test]
 #[ignore = "minutes on a CPU driver: cargo xtask test --full"]

@@ -8,7 +8,7 @@ use pollster::block_on;
 use wgvae::gpu::{GpuBuffer, Input, Prepared, Weight};
 use wgvae::kernels::choice::Choice;
 use wgvae::kernels::weights::Layout;
-use wgvae::kernels::{Access, interface};
+use wgvae::kernels::{Access, Value, interface};
 use wgvae::model::graph::Take;
 use wgvae::plan::{
     Action, BufferId, BufferUse, HostSource, InputRows, Planes, Resource, SlotId, Step, UNUSED_BYTES, WeightId,
@@ -24,8 +24,9 @@ fn kernels_match_their_twins() {
     let gpu = block_on(Gpu::request(&GpuOptions::default())).unwrap();
     let (mut failures, mut count) = (Vec::new(), 0);
     for problem in all() {
+        let values = &problem.launch.variant.values;
         let is_f16 =
-            problem.launch.variant.values.iter().any(|(_, value)| *value == wgvae::kernels::Value::Type("vec4<f16>"));
+            values.iter().any(|(_, value)| [Value::Type("vec4<f16>"), Value::Type("vec2<f16>")].contains(value));
         if is_f16 && !gpu.limits().shader_f16 {
             println!("{}: this device has no shader-f16, packed halves run instead", problem.name);
             continue;
@@ -166,7 +167,7 @@ fn compare(elements: Elements, found: &[u8], wanted: &[u8], tolerance: Tolerance
 fn floats(bytes: &[u8], storage: Storage) -> Vec<f64> {
     match storage {
         Storage::F32 => bytemuck::pod_collect_to_vec::<u8, f32>(bytes).into_iter().map(f64::from).collect(),
-        Storage::F16 | Storage::PackedF16 => {
+        Storage::F16 | Storage::PackedF16 | Storage::FastF16 => {
             bytemuck::pod_collect_to_vec::<u8, f16>(bytes).into_iter().map(f64::from).collect()
         }
     }

@@ -80,7 +80,7 @@ pub(crate) fn tolerance(storage: Storage) -> Tolerance {
     match storage {
         Storage::F32 => Tolerance { nmse: 1e-11, max_abs: 2e-5 },
         // Half an ulp of f16 is 2^-11; drivers may truncate where they pack, which doubles it.
-        Storage::F16 | Storage::PackedF16 => Tolerance { nmse: 1e-6, max_abs: 1e-3 },
+        Storage::F16 | Storage::PackedF16 | Storage::FastF16 => Tolerance { nmse: 1e-6, max_abs: 1e-3 },
     }
 }
 

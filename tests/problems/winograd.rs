@@ -2,7 +2,9 @@
 
 use wgvae::Storage;
 use wgvae::kernels::choice::Transforms;
-use wgvae::kernels::winograd::{Epilogue, InParams, OutParams, Prologue, WeightsParams, input, output, weights};
+use wgvae::kernels::winograd::{
+    Epilogue, InParams, OutParams, Prologue, Storages, WeightsParams, input, output, weights,
+};
 use wgvae::model::graph::{Activation, Doubling};
 
 use super::{Problem, STORAGES, random, room, tolerance};
@@ -35,25 +37,32 @@ pub(super) fn problems() -> Vec<Problem> {
         }
         problems.extend(problems_of_frames(kernel));
     }
-    for storage in STORAGES {
+    for storages in storages() {
         for (c_in, c_out4, column0, tile_n) in [(128, 32, 0, 4), (20, 5, 0, 4), (4, 7, 4, 2), (16, 16, 8, 8)] {
-            problems.push(weights_problem(storage, (c_in, c_out4, column0, tile_n), (1, 0)));
+            problems.push(weights_problem(storages, (c_in, c_out4, column0, tile_n), (1, 0)));
         }
         for tap in 0..3 {
-            problems.push(weights_problem(storage, (20, 5, 0, 4), (3, tap)));
-            problems.push(weights_problem(storage, (4, 7, 4, 2), (3, tap)));
+            problems.push(weights_problem(storages, (20, 5, 0, 4), (3, tap)));
+            problems.push(weights_problem(storages, (4, 7, 4, 2), (3, tap)));
         }
     }
     problems
 }
 
-fn kernels() -> impl Iterator<Item = (Transforms, Storage)> {
-    [Transforms::Runs, Transforms::Pairs]
-        .into_iter()
-        .flat_map(|transforms| STORAGES.map(|storage| (transforms, storage)))
+/// Those of plans, and what is left of `fast` where the output is the result: f32, of products in halves.
+fn storages() -> Vec<Storages> {
+    let mut storages = Vec::from(STORAGES.map(Storages::of));
+    storages.push(Storages::of(Storage::FastF16));
+    storages.push(Storages { stored: Storage::F32, transformed: Storage::F16 });
+    storages
 }
 
-fn problems_of_frames(kernel: (Transforms, Storage)) -> Vec<Problem> {
+fn kernels() -> impl Iterator<Item = (Transforms, Storages)> {
+    let both = [Transforms::Runs, Transforms::Pairs].into_iter();
+    both.flat_map(|transforms| storages().into_iter().map(move |storages| (transforms, storages)))
+}
+
+fn problems_of_frames(kernel: (Transforms, Storages)) -> Vec<Problem> {
     let mut problems = Vec::new();
     for (frames, past, shape) in FRAMES {
         for (normalize, activation) in [(false, None), (true, Some(Activation::Silu))] {
@@ -74,7 +83,7 @@ fn problems_of_frames(kernel: (Transforms, Storage)) -> Vec<Problem> {
 
 /// `frames` frames, which come after `past` others in v.
 fn input_problem(
-    (transforms, storage): (Transforms, Storage),
+    (transforms, storages): (Transforms, Storages),
     (width, height, frame4): (u32, u32, u32),
     (frames, past): (u32, u32),
     prologue: Prologue,
@@ -101,21 +110,21 @@ fn input_problem(
     };
     Problem {
         name: format!(
-            "winograd_in {transforms:?} w{width} h{height} c{} frames {frames} after {past} {prologue:?} {storage:?}",
+            "winograd_in {transforms:?} w{width} h{height} c{} frames {frames} after {past} {prologue:?} {storages:?}",
             frame4 * 4
         ),
-        launch: input(transforms, storage, prologue, params),
+        launch: input(transforms, storages, prologue, params),
         bindings: vec![
-            random(1, storage, width / factor * (height / factor) * channels4 * parts, 2.0),
+            random(1, storages.stored, width / factor * (height / factor) * channels4 * parts, 2.0),
             if prologue.normalize { random(2, Storage::F32, channels4 * 2, 1.0) } else { None },
-            room(Storage::F32, 36 * tiles * v_channels4),
+            room(storages.transformed, 36 * tiles * v_channels4),
         ],
-        tolerance: tolerance(Storage::F32),
+        tolerance: tolerance(storages.transformed),
     }
 }
 
 fn output_problem(
-    (transforms, storage): (Transforms, Storage),
+    (transforms, storages): (Transforms, Storages),
     (width, height, bias4): (u32, u32, u32),
     frames: u32,
     epilogue: Epilogue,
@@ -143,23 +152,23 @@ fn output_problem(
     let y = (height + 1) * width * channels4;
     Problem {
         name: format!(
-            "winograd_out {transforms:?} w{width} h{height} c{} frames {frames} {epilogue:?} {storage:?}",
+            "winograd_out {transforms:?} w{width} h{height} c{} frames {frames} {epilogue:?} {storages:?}",
             bias4 * 4
         ),
-        launch: output(transforms, storage, epilogue, params),
+        launch: output(transforms, storages, epilogue, params),
         bindings: vec![
-            random(1, Storage::F32, 36 * params.tiles * channels4, 1.0),
+            random(1, storages.transformed, 36 * params.tiles * channels4, 1.0),
             random(2, Storage::F32, bias4, 1.0),
-            if epilogue.accumulate { random(3, storage, y, 1.0) } else { room(storage, y) },
+            if epilogue.accumulate { random(3, storages.stored, y, 1.0) } else { room(storages.stored, y) },
             if epilogue.moments { room(Storage::F32, (2 + params.runs) * channels4 * 3) } else { None },
         ],
-        tolerance: tolerance(storage),
+        tolerance: tolerance(storages.stored),
     }
 }
 
 /// Tap `tap` in time of `times`.
 fn weights_problem(
-    storage: Storage,
+    storages: Storages,
     (c_in, c_out4, column0, tile_n): (u32, u32, u32, u32),
     (times, tap): (u32, u32),
 ) -> Problem {
@@ -168,16 +177,16 @@ fn weights_problem(
     let params = WeightsParams { c_in, c_out4, column0, tile_n, blocks, k, k0, w_offset };
     Problem {
         name: format!(
-            "winograd_weights c{c_in}->{} from {} blocks of {} tap {tap} of {times} {storage:?}",
+            "winograd_weights c{c_in}->{} from {} blocks of {} tap {tap} of {times} {storages:?}",
             c_out4 * 4,
             column0 * 4,
             tile_n * 4
         ),
-        launch: weights(storage, params),
+        launch: weights(storages, params),
         bindings: vec![
-            random(1, storage, times * 9 * c_in * c_out4, 1.0),
-            room(Storage::F32, 36 * blocks * k * tile_n),
+            random(1, storages.stored, times * 9 * c_in * c_out4, 1.0),
+            room(storages.transformed, 36 * blocks * k * tile_n),
         ],
-        tolerance: tolerance(Storage::F32),
+        tolerance: tolerance(storages.transformed),
     }
 }

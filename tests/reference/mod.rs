@@ -119,14 +119,16 @@ fn vec4_bytes(storage: Storage) -> usize {
 fn load(bytes: &[u8], storage: Storage) -> [f32; 4] {
     match storage {
         Storage::F32 => bytemuck::pod_read_unaligned(bytes),
-        Storage::F16 | Storage::PackedF16 => bytemuck::pod_read_unaligned::<[f16; 4]>(bytes).map(f16::to_f32),
+        Storage::F16 | Storage::PackedF16 | Storage::FastF16 => {
+            bytemuck::pod_read_unaligned::<[f16; 4]>(bytes).map(f16::to_f32)
+        }
     }
 }
 
 fn store(bytes: &mut [u8], storage: Storage, value: [f32; 4]) {
     match storage {
         Storage::F32 => bytes.copy_from_slice(bytemuck::bytes_of(&value)),
-        Storage::F16 | Storage::PackedF16 => {
+        Storage::F16 | Storage::PackedF16 | Storage::FastF16 => {
             bytes.copy_from_slice(bytemuck::bytes_of(&value.map(f16::from_f32)));
         }
     }

@@ -31,6 +31,7 @@ pub(super) fn run(call: &mut Call<'_>) {
     let x = call.vec4s(1, call.storage(if pairs { "Pair" } else { "Stored" }));
     let (normalize, activation) = (call.variant.flag("NORMALIZE"), call.variant.number("ACTIVATION"));
     let (shift, shuffle) = (call.variant.number("SHIFT"), call.variant.flag("SHUFFLE"));
+    let transformed = call.storage("Transformed");
     let norm = if normalize { call.vec4s(2, Storage::F32) } else { Vec::new() };
     let pixel = |py: i64, px: i64, channel: usize, lane: usize| {
         if py < 0 || py >= i64::from(p.height) || px < 0 || px >= i64::from(p.width) {
@@ -59,6 +60,7 @@ pub(super) fn run(call: &mut Call<'_>) {
                 });
                 times_both(&B_T, &d)
             });
+            let factor = if call.variant.flag("HALVES") { 1.0 / 32.0 } else { 1.0 };
             for index in 0..36 {
                 let (v_channels4, channel) = (at(p.v_channels4), at(p.v_channel0) + channel);
                 let target = if pairs {
@@ -66,7 +68,7 @@ pub(super) fn run(call: &mut Call<'_>) {
                 } else {
                     (index * v_channels4 + channel) * at(p.tiles) + tile
                 };
-                call.set(3, Storage::F32, target, lanes.map(|lane| round(lane[index / 6][index % 6])));
+                call.set(3, transformed, target, lanes.map(|lane| round(lane[index / 6][index % 6] * factor)));
             }
         }
     }

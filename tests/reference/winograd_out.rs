@@ -24,7 +24,7 @@ pub(super) fn run(call: &mut Call<'_>) {
     assert_eq!(p.tiles % p.tiles_x, 0, "{p:?}");
     assert_eq!(p.runs, p.runs_x * (p.tiles / p.tiles_x), "{p:?}");
     assert!(p.runs_x * p.run >= p.tiles_x, "{p:?}");
-    let (m, bias) = (call.vec4s(1, Storage::F32), call.vec4s(2, Storage::F32));
+    let (m, bias) = (call.vec4s(1, call.storage("Transformed")), call.vec4s(2, Storage::F32));
     for run in 0..at(p.runs) {
         let first = run % at(p.runs_x) * at(p.run);
         let tiles = first..(first + at(p.run)).min(at(p.tiles_x));

@@ -1,6 +1,5 @@
 //! u = G w G^T.
 
-use wgvae::Storage;
 use wgvae::kernels::winograd::WeightsParams;
 
 use super::{B, Call, at, round, times_both};
@@ -17,7 +16,7 @@ const G: [[f64; 3]; 6] = [
 pub(super) fn run(call: &mut Call<'_>) {
     let p: WeightsParams = call.params();
     assert!(p.k0 + p.c_in <= p.k, "{p:?}");
-    let w = call.vec4s(1, call.storage("Stored"));
+    let (w, transformed) = (call.vec4s(1, call.storage("Stored")), call.storage("Transformed"));
     let columns = at(p.blocks * p.tile_n);
     call.assert_covers(p.blocks * p.tile_n * p.c_in);
     for input in 0..at(p.c_in) {
@@ -35,7 +34,7 @@ pub(super) fn run(call: &mut Call<'_>) {
             let target = (block * at(p.k) + at(p.k0) + input) * at(p.tile_n) + column % at(p.tile_n);
             for index in 0..36 {
                 let value = lanes.map(|lane| round(lane[index / 6][index % 6]));
-                call.set(2, Storage::F32, index * columns * at(p.k) + target, value);
+                call.set(2, transformed, index * columns * at(p.k) + target, value);
             }
         }
     }

@@ -72,14 +72,14 @@ export class Explore {
       direction: direction === 'encode' ? 'encode' : 'decode',
       width: Number(width),
       height: Number(height),
-      precision: precision === 'f32' ? 'f32' : 'f16',
+      precision: precision === 'f32' || precision === 'fast' ? precision : 'f16',
       budget: this.#budget,
     };
   }
 
   /** @param {string | undefined} text such as flux1,1024x768,f16,512,encode: of these the budget, in MiB, and `encode` may be missing */
   #read(text = '') {
-    const [, family, width, height, precision, budget, direction = 'decode'] = /^(\w+),(\d+)x(\d+),(f16|f32)(?:,([\d.]+))?(?:,(encode))?$/.exec(text) ?? [];
+    const [, family, width, height, precision, budget, direction = 'decode'] = /^(\w+),(\d+)x(\d+),(f16|f32|fast)(?:,([\d.]+))?(?:,(encode))?$/.exec(text) ?? [];
     if (!family) return;
     element('explore-family', HTMLSelectElement).append(new Option(family, family, false, true));
     const values = { direction, width, height, precision };

@@ -17,7 +17,7 @@ import { takeFiles } from './picker.js';
 import { Picture } from './picture.js';
 import { PlayerFiles } from './player-files.js';
 import { Player } from './player.js';
-import { absolute, readQuery } from './query.js';
+import { absolute, isPrecision, readQuery } from './query.js';
 import * as session from './session.js';
 import { showSource } from './source-link.js';
 import { listen } from './tell.js';
@@ -152,7 +152,7 @@ function settings() {
   const budget = Number(element('budget', HTMLInputElement).value);
   const precision = element('precision', HTMLSelectElement).value;
   return {
-    precision: precision === 'f16' || precision === 'f32' ? precision : 'auto',
+    precision: isPrecision(precision) ? precision : 'auto',
     budget: budget > 0 ? Math.round(budget * MIB) : undefined,
     family: element('family', HTMLSelectElement).value || query.family,
     unscaled: element('unscaled', HTMLInputElement).checked,

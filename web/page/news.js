@@ -13,7 +13,7 @@
 
 /**
  * How to open and to decode. `budget` is in bytes, `index` counts from 0.
- * @typedef {{ precision: 'auto' | 'f16' | 'f32', budget: number | undefined, family: string | undefined, unscaled: boolean, index: number }} Settings
+ * @typedef {{ precision: import('./query.js').Precision, budget: number | undefined, family: string | undefined, unscaled: boolean, index: number }} Settings
  */
 
 /**

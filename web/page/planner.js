@@ -7,7 +7,7 @@ import { planFor } from '../src/worker.js';
 
 /**
  * `budget` is in bytes.
- * @typedef {{ family: string, direction: 'decode' | 'encode', width: number, height: number, precision: 'f16' | 'f32', budget: number | undefined }} Wish
+ * @typedef {{ family: string, direction: 'decode' | 'encode', width: number, height: number, precision: 'f16' | 'f32' | 'fast', budget: number | undefined }} Wish
  */
 
 /** `plan` keeps the budget, or, where none was found that does, `smallest`, bytes; `whole` has no budget. @typedef {{ wish: Wish, plan: Plan, whole: Plan, smallest?: number }} Answer */

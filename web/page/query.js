@@ -3,12 +3,22 @@
 // as on the command line. &plan=... is that of the sliders, &tiling=blend,256 the tiles to
 // compare with: see explore.js and compare-tiles.js.
 
+/** @typedef {'auto' | 'f16' | 'f32' | 'fast'} Precision */
+
 /**
  * @typedef {{
- *   model?: string[], config?: string, latents?: string, family?: string, precision?: 'auto' | 'f16' | 'f32', budget?: number, index?: number, unscaled?: boolean,
+ *   model?: string[], config?: string, latents?: string, family?: string, precision?: Precision, budget?: number, index?: number, unscaled?: boolean,
  *   plan?: string, tiling?: string,
  * }} Query `budget` is in MiB, `index` counts from 1; several `model`s are shards
  */
+
+/**
+ * @param {string | null} text
+ * @returns {text is Precision}
+ */
+export function isPrecision(text) {
+  return text === 'auto' || text === 'f16' || text === 'f32' || text === 'fast';
+}
 
 /**
  * @param {string} search
@@ -23,7 +33,7 @@ export function readQuery(search) {
     config: absolute(parameters.get('config')),
     latents: absolute(parameters.get('latents')),
     family: parameters.get('family') ?? undefined,
-    precision: precision === 'f16' || precision === 'f32' ? precision : 'auto',
+    precision: isPrecision(precision) ? precision : 'auto',
     budget: budget > 0 && Number.isFinite(budget) ? budget : undefined,
     index: index > 1 && Number.isInteger(index) ? index : undefined,
     unscaled: parameters.get('unscaled') === '1',

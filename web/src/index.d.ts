@@ -102,7 +102,7 @@ export interface PlanForOptions {
   /** Default: `decode`. */
   direction?: 'decode' | 'encode';
   /** As in {@link ModelOptions}. */
-  precision?: 'auto' | 'f16' | 'f32';
+  precision?: 'auto' | 'f16' | 'f32' | 'fast';
   /** As in {@link ModelOptions}. */
   unscaled?: boolean;
   /** As in {@link ModelOptions}, bytes. */
@@ -147,8 +147,11 @@ export interface ModelOptions extends DeviceOptions {
   config?: FileInput | object;
   /** Which published model it is, if its files do not tell. {@link families} lists the names. */
   family?: string;
-  /** Of weights and activations. `auto` (default) is f16 where that saves memory and keeps the picture, `f32` is exact. */
-  precision?: 'auto' | 'f16' | 'f32';
+  /**
+   * Of weights and activations. `auto` (default) is f16 where that saves memory and keeps the picture, `f32` is exact. `fast` is f16 with less traffic and a few times its
+   * error, and is refused on devices without `shader-f16`.
+   */
+  precision?: 'auto' | 'f16' | 'f32' | 'fast';
   /**
    * The latents are already divided by the model's scaling factor. Default: no, they are as the diffusion model leaves them, but for those in ComfyUI's .latent files
    * (a tensor `latent_tensor`), which always are.
@@ -634,7 +637,7 @@ export interface ModelFacts {
 
 export interface ModelInfo extends ModelFacts {
   /** How weights and activations are stored. */
-  storage: 'f32' | 'f16' | 'packed_f16' | string;
+  storage: 'f32' | 'f16' | 'packed_f16' | 'fast_f16' | string;
   load_seconds: number;
   adapter: AdapterInfo;
 }

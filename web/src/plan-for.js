@@ -30,7 +30,7 @@ const OPTIONS = {
   height: undefined,
   frames: WHOLE,
   direction: oneOf('decode', 'encode'),
-  precision: oneOf('auto', 'f16', 'f32'),
+  precision: oneOf('auto', 'f16', 'f32', 'fast'),
   unscaled: [(value) => typeof value === 'boolean', 'true or false'],
   memoryBudget: WHOLE,
   parking: oneOf('auto', 'on', 'off'),

@@ -45,7 +45,13 @@ impl Sound {
         let kl = kl(&mut config);
         (kl.layers_per_block, kl.use_post_quant_conv) = (layers_per_block, use_post_quant_conv);
         let size = Size { width: input.int_in_range(1..=14)?, height: input.int_in_range(1..=14)? };
-        Ok(Self { config, size, limits: small_limits(input)?, options: small_options(input)? })
+        let limits = small_limits(input)?;
+        let mut options = small_options(input)?;
+        // Of bits that the limits have, so that the corpus keeps its meaning.
+        if options.storage == Storage::F16 && limits.shader_f16 && limits.timestamp_query {
+            options.storage = Storage::FastF16;
+        }
+        Ok(Self { config, size, limits, options })
     }
 
     fn plan(&self, options: &PlanOptions) -> wgvae::Result<Plan> {
@@ -275,7 +281,13 @@ pub(super) fn any(bytes: &[u8]) {
     if (MOST_LATENTS + 1..=1 << 21).contains(&area) {
         return;
     }
-    let storage = [Storage::F32, Storage::F16, Storage::PackedF16][usize::from(case.storage % 3)];
+    // The upper half is new, so that the corpus keeps its meaning.
+    let storage = match (case.storage % 3, case.storage >= 128) {
+        (0, _) => Storage::F32,
+        (1, false) => Storage::F16,
+        (1, true) => Storage::FastF16,
+        _ => Storage::PackedF16,
+    };
     let (config, limits) = (case.config(), case.limits());
     let plan = |options: &DecodeOptions| plan_decode(&config, size, &limits, storage, case.flags[0], options);
     match plan(&case.options()) {

@@ -77,7 +77,7 @@ def encode_dataset(
     resources: dict[str, float] | None = None,
     num_cpus: float = 1,
     adapter: str | int | None = None,
-    precision: Literal["auto", "f16", "f32"] = "auto",
+    precision: Literal["auto", "f16", "f32", "fast"] = "auto",
     family: str | None = None,
     memory_budget: int | str | None = None,
 ) -> Report:
@@ -122,7 +122,7 @@ def decode_dataset(
     resources: dict[str, float] | None = None,
     num_cpus: float = 1,
     adapter: str | int | None = None,
-    precision: Literal["auto", "f16", "f32"] = "auto",
+    precision: Literal["auto", "f16", "f32", "fast"] = "auto",
     family: str | None = None,
     memory_budget: int | str | None = None,
 ) -> Report:

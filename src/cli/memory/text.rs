@@ -82,5 +82,6 @@ pub(super) fn storage_name(row: &Measurement) -> &'static str {
         wgvae::Storage::F32 => "f32",
         wgvae::Storage::F16 => "f16",
         wgvae::Storage::PackedF16 => "f16, packed",
+        wgvae::Storage::FastF16 => "fast",
     }
 }

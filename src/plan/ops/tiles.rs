@@ -7,6 +7,7 @@ use crate::kernels::winograd::{PAIRS_OUT, POINTS, TILE};
 use crate::limits::DeviceLimits;
 use crate::model::graph::Shape;
 use crate::plan::partition::{Partition, Rows};
+use crate::tensor::Storage;
 
 /// Runs of moments that a tensor should not exceed, unless it has more rows of tiles; and the fewest tiles of one run, which has a multiple of that: as many as
 /// a workgroup of `winograd_out_pairs` takes at once.
@@ -36,6 +37,8 @@ pub(super) struct TileGrid {
     pub(super) block_columns4: u32,
     /// What it transforms and multiplies.
     pub channels: Channels,
+    /// How it keeps that.
+    pub(super) transformed: Storage,
 }
 
 /// Groups of four channels of a convolution.
@@ -77,12 +80,18 @@ impl TileBand {
 
 impl TileGrid {
     /// The grid of a convolution to `output`, with intermediates that stay in cache and within one binding.
-    pub(super) fn new(channels: Channels, output: Shape, choice: &Choice, limits: &DeviceLimits) -> Self {
+    pub(super) fn new(
+        channels: Channels,
+        output: Shape,
+        transformed: Storage,
+        choice: &Choice,
+        limits: &DeviceLimits,
+    ) -> Self {
         // Parts of clips have up to four frames: what is transformed or multiplied is at most four times that of one frame that is computed.
         const FRAMES: u32 = 4;
         let Channels { v4, k4, n4, m4 } = channels;
         let (columns, rows) = (output.width.div_ceil(TILE), output.height.div_ceil(TILE));
-        let tile_bytes = |channels4: u32| u64::from(POINTS) * u64::from(channels4) * 16;
+        let tile_bytes = |channels4: u32| u64::from(POINTS) * u64::from(channels4) * transformed.vec4_bytes();
         let fitting = |bytes: u64| u32::try_from(limits.largest_bound_buffer().0 / bytes).unwrap_or(u32::MAX).max(1);
         let wanted = choice.winograd_scratch_bytes / tile_bytes(v4.max(m4));
         let most = fitting(tile_bytes(v4.max(m4)));
@@ -94,11 +103,11 @@ impl TileGrid {
         let run = run.min(columns).max(1).next_multiple_of(LEAST_RUN).min(longest);
         let band_columns = if at_once >= columns { columns } else { (at_once / run * run).max(run).min(columns) };
         let block_columns4 = choice.winograd_tile.columns4();
-        let block_bytes = u64::from(POINTS * block_columns4) * u64::from(k4 * 4) * 16;
+        let block_bytes = u64::from(POINTS * block_columns4) * u64::from(k4 * 4) * transformed.vec4_bytes();
         let most_filters = limits.largest_bound_buffer().0.min(choice.winograd_scratch_bytes * 4);
         let filter_blocks = u32::try_from(most_filters / block_bytes).unwrap_or(u32::MAX).max(1);
         let band_rows = (at_once / columns).max(1).saturating_mul(TILE);
-        Self { columns, rows, band_columns, band_rows, run, filter_blocks, block_columns4, channels }
+        Self { columns, rows, band_columns, band_rows, run, filter_blocks, block_columns4, channels, transformed }
     }
 
     /// The rows of the bands of `rows`, which start at a multiple of the tile. All are of about the same size: a small last one would keep no GPU busy.
@@ -144,12 +153,12 @@ impl TileGrid {
 
     /// Bytes of one transformed tile of `channels4` groups of channels.
     pub(super) fn tile_bytes(&self, channels4: u32) -> u64 {
-        u64::from(POINTS) * u64::from(channels4) * 16
+        u64::from(POINTS) * u64::from(channels4) * self.transformed.vec4_bytes()
     }
 
     /// Bytes of one group of transformed filters.
     pub(super) fn block_bytes(&self) -> u64 {
-        u64::from(POINTS * self.block_columns4) * u64::from(self.channels.k4 * 4) * 16
+        u64::from(POINTS * self.block_columns4) * u64::from(self.channels.k4 * 4) * self.transformed.vec4_bytes()
     }
 
     /// Bytes of all transformed filters.

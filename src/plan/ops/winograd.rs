@@ -1,15 +1,14 @@
 //! 3x3 convolutions by Winograd's algorithm: three launches a band of tiles.
 
-use crate::kernels::choice::{Choice, Way};
+use crate::kernels::choice::Way;
 use crate::kernels::matmul::{Epilogue as MatmulEpilogue, Matmul, MatmulParams};
-use crate::kernels::winograd::{self, InParams, OutParams, POINTS, TILE, WeightsParams};
+use crate::kernels::winograd::{self, InParams, OutParams, POINTS, Storages, TILE, WeightsParams};
 use crate::limits::DeviceLimits;
 use crate::plan::fused::{Conv, Fused, NormId, Normalize, Residual};
 use crate::plan::node::Scratch;
 use crate::plan::partition::{Partition, Rows, reach};
 use crate::plan::ways::normalises_before;
-use crate::plan::{BufferId, Resource};
-use crate::tensor::Storage;
+use crate::plan::{BufferId, PlanOptions, Resource};
 
 use super::filter::input_rows;
 use super::lowering::Lowering;
@@ -52,7 +51,7 @@ struct Source {
 
 /// What it takes.
 pub(super) fn scratch(sizing: &Sizing<'_>, conv: &Conv, output: &Partition) -> Scratch {
-    let grid = grid(sizing.fused, conv, &sizing.choice, sizing.limits);
+    let grid = grid(sizing.fused, conv, sizing.options, sizing.limits);
     let tiles = u64::from(grid.most_tiles(output));
     let filters = grid.filter_bytes();
     Scratch {
@@ -66,10 +65,10 @@ pub(super) fn scratch(sizing: &Sizing<'_>, conv: &Conv, output: &Partition) -> S
 
 /// Runs of the moments that it takes of its output.
 pub(super) fn runs(sizing: &Sizing<'_>, conv: &Conv) -> u64 {
-    grid(sizing.fused, conv, &sizing.choice, sizing.limits).runs()
+    grid(sizing.fused, conv, sizing.options, sizing.limits).runs()
 }
 
-fn grid(fused: &Fused, conv: &Conv, choice: &Choice, limits: &DeviceLimits) -> TileGrid {
+fn grid(fused: &Fused, conv: &Conv, options: &PlanOptions, limits: &DeviceLimits) -> TileGrid {
     let (input, output) = fused.shapes_of(conv);
     let channels = Channels {
         v4: seen::frames(fused, conv) * input.channels4(),
@@ -77,13 +76,13 @@ fn grid(fused: &Fused, conv: &Conv, choice: &Choice, limits: &DeviceLimits) -> T
         n4: output.channels4(),
         m4: output.pixel4(),
     };
-    TileGrid::new(channels, output, choice, limits)
+    TileGrid::new(channels, output, options.storage.transformed(), &options.choice(limits), limits)
 }
 
 impl Lowering<'_> {
     pub(super) fn winograd(&mut self, conv: &Conv, chunk: usize, measure: bool) {
         let (input_shape, shape) = self.fused.shapes_of(conv);
-        let grid = grid(self.fused, conv, &self.choice, self.limits);
+        let grid = grid(self.fused, conv, self.options, self.limits);
         let (weight, bias) = self.filter(conv);
         let filters = self.transformed_filters(weight, &grid, conv.taps());
         let target = self.place(conv.output, chunk);
@@ -173,7 +172,8 @@ impl Lowering<'_> {
                     k0: tap * c_in,
                     w_offset: tap * 9 * c_in * c_out4,
                 };
-                self.launch(winograd::weights(self.options.storage, params), &[weight, Resource::Buffer(buffer)]);
+                let storages = Storages::of(self.options.storage);
+                self.launch(winograd::weights(storages, params), &[weight, Resource::Buffer(buffer)]);
             }
             parts.push(FilterPart { buffer, column0, columns4, blocks });
         }
@@ -229,9 +229,9 @@ impl Lowering<'_> {
             v_channel0: source.frame0 * frame4,
         };
         let norm = source.norm.map_or(Resource::Unused, Resource::Buffer);
-        let storage = self.tensor(conv.input).storage;
+        let storages = Storages { stored: self.tensor(conv.input).storage, transformed: winograd.grid.transformed };
         let bindings = [Resource::Buffer(source.buffer), norm, Resource::Buffer(winograd.v)];
-        self.launch(winograd::input(self.choice.transforms, storage, prologue, params), &bindings);
+        self.launch(winograd::input(self.choice.transforms, storages, prologue, params), &bindings);
     }
 
     /// What the filter makes of the frames that it sees for frame `frame` of the output: they follow one another in what was transformed.
@@ -242,8 +242,8 @@ impl Lowering<'_> {
         let m = tiles.tiles();
         let (a_row, a_column) = winograd::strides(self.choice.transforms, m, v4);
         let mut launch = Matmul {
-            input: Storage::F32,
-            output: Storage::F32,
+            input: winograd.grid.transformed,
+            output: winograd.grid.transformed,
             epilogue: MatmulEpilogue::None,
             tile,
             batch: POINTS,
@@ -280,6 +280,8 @@ impl Lowering<'_> {
     fn winograd_out(&mut self, winograd: &Winograd<'_>, tiles: &TileBand) {
         let conv = winograd.conv;
         let shape = self.fused.shape(conv.output);
+        // The result is f32, whatever it is made of.
+        let storages = Storages { stored: self.output_of_stage().storage, transformed: winograd.grid.transformed };
         let epilogue = winograd::Epilogue {
             accumulate: conv.residual.is_some(),
             relu: conv.relu,
@@ -299,7 +301,7 @@ impl Lowering<'_> {
             channels4: shape.pixel4(),
             bias4: shape.channels4(),
             moments_offset: tiles.moments_offset,
-            scale: conv.scale,
+            scale: conv.scale / storages.factor(),
         };
         let bindings = [
             Resource::Buffer(winograd.m),
@@ -307,7 +309,6 @@ impl Lowering<'_> {
             Resource::Buffer(winograd.target),
             winograd.moments.map_or(Resource::Unused, Resource::Buffer),
         ];
-        let storage = self.output_of_stage().storage;
-        self.launch(winograd::output(self.choice.transforms, storage, epilogue, params), &bindings);
+        self.launch(winograd::output(self.choice.transforms, storages, epilogue, params), &bindings);
     }
 }

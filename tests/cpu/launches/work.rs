@@ -114,7 +114,7 @@ fn input(variant: &Variant, p: &InParams) -> Work {
         moved: vec![
             Moved { once: tile4 * own * x4, all: tile4 * 36 * x4 },
             Moved::default(),
-            Moved::once(tile4 * u64::from(POINTS) * 16),
+            Moved::once(tile4 * u64::from(POINTS) * bytes(variant, "Transformed") * 2),
         ],
         ..Work::default()
     }
@@ -129,7 +129,7 @@ fn output(variant: &Variant, p: &OutParams) -> Work {
         name: variant.file,
         macs: tile4 * TRANSFORM_MACS / 2,
         moved: vec![
-            Moved::once(tile4 * u64::from(POINTS) * 16),
+            Moved::once(tile4 * u64::from(POINTS) * bytes(variant, "Transformed") * 2),
             Moved::default(),
             Moved::once(tile4 * 16 * bytes(variant, "Pair") * 2 * (1 + u64::from(variant.flag("ACCUMULATE")))),
             Moved::once(moments),
@@ -145,7 +145,10 @@ fn filters(variant: &Variant, p: &WeightsParams) -> Work {
     Work {
         name: variant.file,
         macs: filters4 * 4 * 100,
-        moved: vec![Moved::once(filters4 * 9 * w4), Moved::once(filters4 * u64::from(POINTS) * 16)],
+        moved: vec![
+            Moved::once(filters4 * 9 * w4),
+            Moved::once(filters4 * u64::from(POINTS) * bytes(variant, "Transformed")),
+        ],
         ..Work::default()
     }
 }

@@ -20,7 +20,7 @@ pub(crate) struct Kernel {
 /// All kernels of plans for GPUs of `vendor` whose name contains `part`, by name.
 pub(crate) fn kernels(vendor: Vendor, part: &str) -> Result<Vec<Kernel>> {
     let mut found = BTreeMap::new();
-    for storage in [Storage::F32, Storage::F16, Storage::PackedF16] {
+    for storage in [Storage::F32, Storage::F16, Storage::PackedF16, Storage::FastF16] {
         for variant in variants_for(DeviceKind::Gpu, vendor, storage)? {
             let name = name(&variant);
             if name.contains(part) {
@@ -47,7 +47,7 @@ fn kernel(name: String, variant: &Variant) -> Result<Kernel> {
     Ok(Kernel { name, text, buffers })
 }
 
-/// What tells a variant from the others of its file. Flags that are off are left out, and types that are the stored one's.
+/// What tells a variant from the others of its file. Flags that are off are left out, and types that are the stored one's; of what transforms leave and take, f32.
 fn name(variant: &Variant) -> String {
     let stored = variant.value("Stored").or(variant.value("Pair"));
     let mut words = vec![variant.file.to_owned()];
@@ -56,7 +56,9 @@ fn name(variant: &Variant) -> String {
             Value::Bool(false) => {}
             Value::Bool(true) => words.push((*name).to_owned()),
             Value::U32(number) => words.push(format!("{name}={number}")),
-            Value::Type(_) if matches!(*name, "Stored" | "Pair") || Some(*value) == stored => {}
+            Value::Type(own) if *name == "Transformed" && short(own) == "f32" => {}
+            Value::Type(_) if matches!(*name, "Stored" | "Pair") => {}
+            Value::Type(_) if *name != "Transformed" && Some(*value) == stored => {}
             Value::Type(other) => words.push(format!("{name}={}", short(other))),
         }
     }

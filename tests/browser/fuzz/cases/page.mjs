@@ -11,7 +11,7 @@ import { checkError } from '../outcome.mjs';
 /** @typedef {import('../world.mjs').World} World */
 
 const KEYS = ['model', 'config', 'latents', 'family', 'precision', 'budget', 'size', '__proto__', ''];
-const VALUES = ['a.safetensors', 'https://files.test/x', 'javascript:alert(1)', 'data:,x', '//', 'http://[', '%', '%zz', ' ', 'f16', 'auto', '0', '-1', '640', '1e999', 'Infinity', 'NaN', '0x10', '𝒳'];
+const VALUES = ['a.safetensors', 'https://files.test/x', 'javascript:alert(1)', 'data:,x', '//', 'http://[', '%', '%zz', ' ', 'f16', 'fast', 'auto', '0', '-1', '640', '1e999', 'Infinity', 'NaN', '0x10', '𝒳'];
 const NAMES = ['a.safetensors', 'model.fp16.safetensors', 'latents.npy', 'config.json', 'x.safetensors.index.json', 'README.md', '', 'b.latent'];
 
 /** @param {World} world */
@@ -24,7 +24,7 @@ export async function links({ random }) {
   }
   const { budget, precision, family } = query;
   assert.ok(budget === undefined || (Number.isFinite(budget) && budget > 0), `a budget of ${budget}`);
-  assert.ok(['auto', 'f16', 'f32'].includes(/** @type {string} */ (precision)), `the precision ${precision}`);
+  assert.ok(['auto', 'f16', 'f32', 'fast'].includes(/** @type {string} */ (precision)), `the precision ${precision}`);
   assert.ok(family === undefined || typeof family === 'string');
   absolute(random.pick(VALUES));
 }

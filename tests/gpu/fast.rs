@@ -1,0 +1,92 @@
+//! `Precision::Fast`: as near to diffusers as torch's f16 within a factor, whatever the kernels, within every budget, and refused where there are no halves.
+
+use pollster::block_on;
+use wgvae::{
+    Control, DecodeOptions, DeviceKind, Gpu, GpuOptions, Latents, LoadOptions, Output, Pixels, Precision, Storage, Vae,
+    Vendor,
+};
+
+use crate::decode::{CASES, checkpoint, decode, fixture, relative_error};
+
+/// Times the error of torch in f16.
+const MOST: f32 = 5.0;
+
+/// A device with halves. Every driver that the tests are run on has them; one that has not can say nothing about this precision.
+fn with_halves(options: &GpuOptions) -> Option<Gpu> {
+    let gpu = block_on(Gpu::request(options)).unwrap();
+    let has = gpu.limits().shader_f16;
+    if !has {
+        println!("SKIPPED: {} has no shader-f16", gpu.adapter().name);
+    }
+    has.then_some(gpu)
+}
+
+fn floats(pixels: Pixels) -> Vec<f32> {
+    match pixels {
+        Pixels::Raw(values) => values,
+        Pixels::Rgba8(_) => panic!("asked for floats"),
+    }
+}
+
+#[test]
+fn fast_decodes_are_a_few_times_as_far_from_diffusers_as_torch() {
+    let Some(gpu) = with_halves(&GpuOptions::default()) else { return };
+    for case in CASES {
+        let fixture = fixture(case);
+        let [fast, half] = [Precision::Fast, Precision::F16].map(|precision| {
+            let decoded = decode(&gpu, &fixture, precision, Output::Raw);
+            (relative_error(&decoded, &fixture.image), floats(decoded.pixels))
+        });
+        println!("{case}: {:.2e}, f16 {:.2e}, torch {:.2e}", fast.0, half.0, fixture.f16_error);
+        assert!(fast.0 <= MOST * fixture.f16_error, "{case}: {:.2e}, torch {:.2e}", fast.0, fixture.f16_error);
+        assert_ne!(fast.1, half.1, "{case}: what convolutions make on their way is not in halves");
+    }
+}
+
+#[test]
+fn all_kernels_give_the_same_bits() {
+    let fixture = fixture("toy_odd");
+    let mut wanted: Option<Vec<f32>> = None;
+    for kernels in [
+        (DeviceKind::Cpu, Vendor::Other),
+        (DeviceKind::Gpu, Vendor::Nvidia),
+        (DeviceKind::Gpu, Vendor::Other),
+        (DeviceKind::Gpu, Vendor::Arm),
+    ] {
+        let options = GpuOptions { kernels_of: Some(kernels), ..GpuOptions::default() };
+        let Some(gpu) = with_halves(&options) else { return };
+        let found = floats(decode(&gpu, &fixture, Precision::Fast, Output::Raw).pixels);
+        let wanted = wanted.get_or_insert_with(|| found.clone());
+        let different = found.iter().zip(wanted).filter(|(found, wanted)| found.to_bits() != wanted.to_bits()).count();
+        assert_eq!(different, 0, "{kernels:?}: values that differ from the first kernels'");
+    }
+}
+
+#[test]
+fn a_device_without_halves_is_told_so_before_anything_is_read() {
+    let gpu = block_on(Gpu::request(&GpuOptions { without_shader_f16: true, ..GpuOptions::default() })).unwrap();
+    let options = LoadOptions { precision: Precision::Fast, ..LoadOptions::default() };
+    let error = block_on(Vae::load(&gpu, &checkpoint(&fixture("toy_odd").config), options)).unwrap_err().to_string();
+    assert_eq!(error, "precision: expected f16 or f32, on a device without shader-f16, found fast");
+    assert_eq!(gpu.ledger().created(), 0, "buffers");
+}
+
+/// A small picture fits the least band, whose halves are half as large; larger ones take more tiles at once instead.
+#[test]
+fn a_small_picture_takes_less_memory_than_in_f16_and_what_was_predicted() {
+    let Some(gpu) = with_halves(&GpuOptions::default()) else { return };
+    let fixture = fixture("sd15_128");
+    let latents = Latents::new(fixture.latents.clone()).unwrap();
+    let peaks = [Precision::F16, Precision::Fast].map(|precision| {
+        let options = LoadOptions { precision, ..LoadOptions::default() };
+        let mut vae = block_on(Vae::load(&gpu, &checkpoint(&fixture.config), options)).unwrap();
+        let options = DecodeOptions::default();
+        let plan = vae.plan(latents.size(), &options).unwrap();
+        block_on(vae.decode(&latents, 0, &options, &mut Control::default())).unwrap();
+        assert_eq!(gpu.ledger().current(), plan.memory.peak(), "{precision:?}: measured, predicted");
+        assert_eq!(plan.storage == Storage::FastF16, precision == Precision::Fast);
+        plan.memory.peak()
+    });
+    println!("f16 {}, fast {}", peaks[0], peaks[1]);
+    assert!(peaks[1] < peaks[0], "fast {}, f16 {}", peaks[1], peaks[0]);
+}
