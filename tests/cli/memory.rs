@@ -129,7 +129,8 @@ fn bad_reports_and_arguments_are_refused_and_nothing_is_written() {
     folder.write("newer.json", report.replace("\"version\":2", "\"version\":9").as_bytes());
     folder.write("foreign.json", br#"{"schema": "someone-elses-report", "version": 1}"#);
     folder.write("plan.json", br#"{"predicted_peak_bytes": 5}"#);
-    folder.write("cut.json", &report.as_bytes()[..report.len() / 2]);
+    // Anywhere else it might end within a number, which is another complaint.
+    folder.write("cut.json", &report.as_bytes()[..report.len() - 1]);
     folder.write("binary.json", &[0xff, 0xfe, 0x00]);
     let before = folder.names();
     for (file, words) in [
