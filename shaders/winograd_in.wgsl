@@ -19,8 +19,6 @@ alias Stored = vec4<f32>;         // the input as kept in memory
 alias Transformed = vec4<f32>;    // v as kept in memory
 alias Lane = vec4<f32>;           // channels of an invocation
 
-const V_SCALE: f32 = select(1.0, 0.03125, HALVES);
-
 struct Params {
     tiles: u32,        // tiles of this band
     tiles_x: u32,      // tiles in a row of this band

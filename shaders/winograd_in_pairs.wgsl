@@ -16,8 +16,6 @@ alias Pair = vec2<f32>;           // two channels of the input as kept in memory
 alias Transformed = vec2<f32>;    // two channels of v as kept in memory
 alias Lane = vec2<f32>;           // channels of an invocation
 
-const V_SCALE: f32 = select(1.0, 0.03125, HALVES);
-
 struct Params {
     tiles: u32,        // tiles of this band
     tiles_x: u32,      // tiles in a row of this band

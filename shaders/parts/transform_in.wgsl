@@ -3,6 +3,9 @@
 const IN_A: f32 = 0.7071067811865476;
 const IN_B: f32 = 1.4142135623730951;
 
+// Of the value of v, as it is kept: see HALVES.
+const V_SCALE: f32 = select(1.0, 0.03125, HALVES);
+
 fn transform_in(d0: Lane, d1: Lane, d2: Lane, d3: Lane, d4: Lane, d5: Lane) -> array<Lane, 6> {
     let near_even = d4 - 2.0 * d2;
     let near_odd = IN_A * d3 - IN_B * d1;

@@ -62,6 +62,31 @@ inBrowsers({ models: [MODEL] }, (session) => {
     assert.deepEqual(found, { code: 'no-webgpu', isTyped: true });
   });
 
+  it('asks for all kernels before it waits for the first, and never for one that the browser has to have at once', async () => {
+    const found = await session.run(async (folder) => {
+      const { createComputePipeline, createComputePipelineAsync } = GPUDevice.prototype;
+      let [asked, pending, atOnce, waited] = [0, 0, 0, 0];
+      Object.assign(GPUDevice.prototype, {
+        createComputePipelineAsync: /** @this {GPUDevice} */ function (/** @type {GPUComputePipelineDescriptor} */ descriptor) {
+          [asked, pending] = [asked + 1, pending + 1];
+          atOnce = Math.max(atOnce, pending);
+          return createComputePipelineAsync.call(this, descriptor).finally(() => (pending -= 1));
+        },
+        createComputePipeline: /** @this {GPUDevice} */ function (/** @type {GPUComputePipelineDescriptor} */ descriptor) {
+          waited += 1;
+          return createComputePipeline.call(this, descriptor);
+        },
+      });
+      const decoder = await lab.open(folder);
+      await decoder.decode(`${folder}latents.safetensors`, { output: 'image-data' });
+      await decoder.destroy();
+      Object.assign(GPUDevice.prototype, { createComputePipeline, createComputePipelineAsync });
+      return { asked, atOnce, waited };
+    }, folder());
+    assert.ok(found.asked > 5, `${found.asked} kernels`);
+    assert.deepEqual(found, { asked: found.asked, atOnce: found.asked, waited: 0 });
+  });
+
   it('says that the device failed inside while it compiled, and works again afterwards', async () => {
     const found = await session.run(async (folder) => {
       const { createComputePipeline, createComputePipelineAsync, popErrorScope } = GPUDevice.prototype;

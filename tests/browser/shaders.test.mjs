@@ -10,7 +10,7 @@ import { hasF16 } from './browsers.mjs';
 import { inBrowsers, ROOT } from './session.mjs';
 
 inBrowsers({}, (session) => {
-  for (const storage of hasF16(session.kind) ? ['f32', 'packed_f16', 'f16'] : ['f32', 'packed_f16']) {
+  for (const storage of hasF16(session.kind) ? ['f32', 'packed_f16', 'f16', 'fast_f16'] : ['f32', 'packed_f16']) {
     it(`compiles every shader in ${storage}`, async (t) => {
       const names = await session.run(async (storage) => {
         const wasm = await lab.startWasm();
