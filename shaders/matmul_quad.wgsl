@@ -1,7 +1,7 @@
 // matmul_quad: the product of `matmul`, with what four neighbouring invocations load for each other: for drivers that emulate a GPU, where loads cost the most.
 //
-// One invocation: TILE_M rows by 4 * TILE_N columns of c. Of each four vec4 columns the four invocations of a quad load one each and swap them, so that
-// column j of one lies where the others have column j ^ 1, j ^ 2 and j ^ 3. All invocations of a workgroup stay to the end: a quad swaps only when whole.
+// One invocation: TILE_M rows by 4 * TILE_N columns of c. Of each four vec4 columns, a block of b, the four invocations of a quad load one each and swap them,
+// so that column j of one lies where the others have column j ^ 1, j ^ 2 and j ^ 3. All invocations of a workgroup stay to the end: a quad swaps only when whole.
 
 //#parts storage output product epilogue
 
@@ -44,8 +44,12 @@ fn main(
     for (var i = 0u; i < TILE_M; i++) { //#unroll
         a_index[i] = params.a_offset + batch * params.a_batch + min(row0 + i * LANES, params.m - 1u) * params.a_row;
     }
-    let b_start = params.b_offset + batch * params.b_batch + workgroup_id.y * params.b_block;
-    let last_column = min(TILE_N, params.n4 - column0) - 1u;
+    // Of each block, the column that this invocation loads; of a last block that is only partly there, maybe its last column again.
+    var b_column: array<u32, TILE_N>;
+    for (var j = 0u; j < TILE_N; j += 4u) { //#unroll
+        let column = min(column0 + j + lane, params.n4 - 1u);
+        b_column[j] = params.b_offset + batch * params.b_batch + column / 4u * params.b_block + column % 4u;
+    }
 
     var acc: array<array<vec4<f32>, TILE_M>, TILE_N>;
     for (var k = 0u; k < params.k4; k++) {
@@ -54,7 +58,7 @@ fn main(
             rows[i] = load_stored(a[a_index[i] + k * params.a_column]);
         }
         for (var j = 0u; j < TILE_N; j += 4u) { //#unroll
-            let b_index = b_start + k * 4u * params.b_row + min(j + lane, last_column);
+            let b_index = b_column[j] + k * 4u * params.b_row;
             let own = transpose(mat4x4<f32>(
                 load_stored(b[b_index]),
                 load_stored(b[b_index + params.b_row]),

@@ -21,6 +21,7 @@ pub(super) fn problems() -> Vec<Problem> {
     tiles.extend([
         MatmulTile::Register { rows: 4, columns4: 2 },
         MatmulTile::Quad { rows: 8, columns4: 4 },
+        MatmulTile::Quad { rows: 8, columns4: 8 },
         MatmulTile::Shared { rows4: 2, columns4: 2 },
         MatmulTile::Shared { rows4: 1, columns4: 2 },
         MatmulTile::Shared { rows4: 1, columns4: 1 },
@@ -57,9 +58,13 @@ fn problem(
     let transposed = epilogue == Epilogue::BiasTransposed;
     let factors = epilogue == Epilogue::RowFactors;
     let (b_row, b_block, b_size) = if blocked {
-        (tile.columns4(), k4 * 4 * tile.columns4(), n4.div_ceil(tile.columns4()) * tile.columns4() * k4 * 4)
+        (
+            tile.block_columns4(),
+            k4 * 4 * tile.block_columns4(),
+            n4.div_ceil(tile.block_columns4()) * tile.block_columns4() * k4 * 4,
+        )
     } else {
-        (n4, tile.columns4(), n4 * k4 * 4)
+        (n4, tile.block_columns4(), n4 * k4 * 4)
     };
     let m_stored = if transposed { m.next_multiple_of(4) } else { m };
     let (c_row, c_size) = if transposed { (m.div_ceil(4), n4 * 4 * m.div_ceil(4)) } else { (n4 + 1, m * (n4 + 1)) };

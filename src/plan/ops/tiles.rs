@@ -102,7 +102,7 @@ impl TileGrid {
         let longest = fitting(tile_bytes(k4.max(n4) * FRAMES)).min(most);
         let run = run.min(columns).max(1).next_multiple_of(LEAST_RUN).min(longest);
         let band_columns = if at_once >= columns { columns } else { (at_once / run * run).max(run).min(columns) };
-        let block_columns4 = choice.winograd_tile.columns4();
+        let block_columns4 = choice.winograd_tile.block_columns4();
         let block_bytes = u64::from(POINTS * block_columns4) * u64::from(k4 * 4) * transformed.vec4_bytes();
         let most_filters = limits.largest_bound_buffer().0.min(choice.winograd_scratch_bytes * 4);
         let filter_blocks = u32::try_from(most_filters / block_bytes).unwrap_or(u32::MAX).max(1);

@@ -85,7 +85,7 @@ impl Lowering<'_> {
                 a_batch: 0,
                 b_offset: 0,
                 b_row: n4,
-                b_block: tile.columns4(),
+                b_block: tile.block_columns4(),
                 b_batch: 0,
                 c_offset: (first * output.frames + frame) * n4,
                 c_row: output.frames * n4,

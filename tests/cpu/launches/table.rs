@@ -3,11 +3,11 @@
 use std::fmt::Write as _;
 
 use super::devices::DEVICES;
-use super::model::Kind;
-use super::{Decode, FAMILIES, HOT, SIDES};
+use super::model::{Kind, Prediction};
+use super::{Decode, FAMILIES, Fast, HOT, SIDES};
 
 /// The decode whose launches are shown for each device.
-const SHOWN: (&str, u32) = ("sd15", 1024);
+pub(super) const SHOWN: (&str, u32) = ("sd15", 1024);
 
 const HEAD: &str = "# What plans give GPUs to do
 
@@ -17,7 +17,7 @@ loops whose turns wait for each other by their latency, launches by their number
 ";
 
 /// The page.
-pub(super) fn markdown(decodes: &[Decode]) -> String {
+pub(super) fn markdown(decodes: &[Decode], fast: &[Fast]) -> String {
     let mut text = HEAD.to_owned();
     text.push_str("\n## Predicted decodes, halves, milliseconds\n\n| |");
     let columns: Vec<(&str, u32)> = FAMILIES.iter().flat_map(|family| SIDES.map(|side| (*family, side))).collect();
@@ -32,6 +32,7 @@ pub(super) fn markdown(decodes: &[Decode]) -> String {
         }
         text.push('\n');
     }
+    traffic(&mut text, fast);
     let (family, side) = SHOWN;
     let _ = writeln!(
         text,
@@ -42,6 +43,35 @@ pub(super) fn markdown(decodes: &[Decode]) -> String {
         device(&mut text, decode);
     }
     text
+}
+
+/// What `--precision fast` saves.
+fn traffic(text: &mut String, devices: &[Fast]) {
+    let (family, side) = SHOWN;
+    let _ = writeln!(
+        text,
+        "\n## What `--precision fast` saves: {family} at {side}x{side}, f16 and fast\n\nGB that all launches of a decode touch together, each byte once a launch, and of that what no cache \
+         holds. Fast keeps transformed tiles and their products in halves, too. Devices without f16 arithmetic have no fast.\n\n| | GB | from memory | ms |\n|---|---|---|---|"
+    );
+    #[expect(clippy::cast_precision_loss, reason = "a table")]
+    let sum = |prediction: &Prediction, bytes: fn(&Kind) -> u64| {
+        prediction.kinds.values().map(bytes).sum::<u64>() as f64 / 1e9
+    };
+    for Fast { device, halves, fast } in devices {
+        let [moved, from_memory] = [|kind: &Kind| kind.moved, |kind: &Kind| kind.from_memory]
+            .map(|bytes| (sum(halves, bytes), sum(fast, bytes)));
+        let _ = writeln!(
+            text,
+            "| {} | {:.1}, {:.1} | {:.1}, {:.1} | {:.1}, {:.1} |",
+            device.name,
+            moved.0,
+            moved.1,
+            from_memory.0,
+            from_memory.1,
+            halves.seconds * 1e3,
+            fast.seconds * 1e3,
+        );
+    }
 }
 
 fn device(text: &mut String, decode: &Decode) {

@@ -60,6 +60,13 @@ fn worse(new: &Figures, old: Option<&Figures>) -> Vec<String> {
     if new.instructions > most {
         found.push(format!("{} instructions, expected at most {most}", new.instructions));
     }
+    // By multiply-add, because loops may be written out more or less.
+    let (before, after) = (old.hot_loop, new.hot_loop);
+    let grown = u64::from(after.instructions) * u64::from(before.multiply_adds);
+    let allowed = u64::from(before.instructions) * u64::from(after.multiply_adds);
+    if before.multiply_adds > 0 && grown > allowed + allowed / u64::from(MORE_INSTRUCTIONS) {
+        found.push(format!("the hot loop has {after}, expected {before} or not much less"));
+    }
     found
 }
 
@@ -72,7 +79,11 @@ mod tests {
     use super::*;
 
     fn figures(occupancy: u32, spills: u32, instructions: u32) -> Figures {
-        Figures::from([64, occupancy, spills, 0, instructions, 10])
+        Figures::from([64, occupancy, spills, 0, instructions, 10, 0, 0])
+    }
+
+    fn hot_loop(multiply_adds: u32, instructions: u32) -> Figures {
+        Figures::from([64, 16, 0, 0, 1000, 10, multiply_adds, instructions])
     }
 
     #[test]
@@ -80,6 +91,7 @@ mod tests {
         let old = figures(16, 0, 1000);
         assert!(worse(&old, Some(&old)).is_empty());
         assert!(worse(&figures(20, 0, 1050), Some(&figures(16, 0, 1000))).is_empty());
+        assert!(worse(&hot_loop(512, 610), Some(&hot_loop(1024, 1200))).is_empty());
     }
 
     #[test]
@@ -91,5 +103,14 @@ mod tests {
         assert_eq!(worse(&figures(12, 0, 1000), Some(&old)), ["occupancy 12, expected at least 16"]);
         assert_eq!(worse(&figures(16, 0, 1051), Some(&old)), ["1051 instructions, expected at most 1050"]);
         assert_eq!(worse(&old, None), ["not in the table"]);
+        let found = worse(&hot_loop(512, 640), Some(&hot_loop(1024, 1200)));
+        assert_eq!(
+            found,
+            [
+                "the hot loop has 512 multiply-adds of 640 instructions, expected 1024 multiply-adds of 1200 instructions or not much less"
+            ]
+        );
+        let lost = worse(&hot_loop(0, 0), Some(&hot_loop(1024, 1200)));
+        assert!(lost.is_empty(), "a loop that is written out is no loop: {lost:?}");
     }
 }

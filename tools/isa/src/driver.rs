@@ -13,7 +13,7 @@ pub(crate) struct Compiled {
     pub(crate) subgroup: u32,
     /// Processor time.
     pub(crate) milliseconds: f64,
-    /// The last of the driver's texts: the machine code. Empty unless it was asked for.
+    /// The last of the driver's texts: the machine code. Empty where the driver has none.
     pub(crate) code: String,
 }
 
@@ -56,15 +56,13 @@ impl Driver {
     }
 
     /// Compiles a kernel with the uniform `params` at binding 0 and `buffers` storage buffers behind it.
-    pub(crate) fn compile(&self, spirv: &[u32], buffers: u32, with_code: bool) -> Result<Compiled> {
+    pub(crate) fn compile(&self, spirv: &[u32], buffers: u32) -> Result<Compiled> {
         // SAFETY: naga made the module, and the layout has the bindings that it names.
         unsafe {
             let layout = self.layout(buffers)?;
             let module = self.device.create_shader_module(&vk::ShaderModuleCreateInfo::default().code(spirv), None)?;
-            let mut flags = vk::PipelineCreateFlags::CAPTURE_STATISTICS_KHR;
-            if with_code {
-                flags |= vk::PipelineCreateFlags::CAPTURE_INTERNAL_REPRESENTATIONS_KHR;
-            }
+            let flags = vk::PipelineCreateFlags::CAPTURE_STATISTICS_KHR
+                | vk::PipelineCreateFlags::CAPTURE_INTERNAL_REPRESENTATIONS_KHR;
             let stage = vk::PipelineShaderStageCreateInfo::default()
                 .stage(vk::ShaderStageFlags::COMPUTE)
                 .module(module)
@@ -74,7 +72,7 @@ impl Driver {
             let pipelines = self.device.create_compute_pipelines(vk::PipelineCache::null(), &[info], None);
             let milliseconds = processor_milliseconds() - start;
             let pipeline = *pipelines.map_err(|(_, error)| error)?.first().context("no pipeline")?;
-            let compiled = self.describe(pipeline, milliseconds, with_code);
+            let compiled = self.describe(pipeline, milliseconds);
             self.device.destroy_pipeline(pipeline, None);
             self.device.destroy_shader_module(module, None);
             self.device.destroy_pipeline_layout(layout, None);
@@ -103,7 +101,7 @@ impl Driver {
         }
     }
 
-    unsafe fn describe(&self, pipeline: vk::Pipeline, milliseconds: f64, with_code: bool) -> Result<Compiled> {
+    unsafe fn describe(&self, pipeline: vk::Pipeline, milliseconds: f64) -> Result<Compiled> {
         let info = vk::PipelineInfoKHR::default().pipeline(pipeline);
         let executable = vk::PipelineExecutableInfoKHR::default().pipeline(pipeline);
         // SAFETY: the pipeline was created with the flags that these calls want.
@@ -112,7 +110,7 @@ impl Driver {
             ensure!(all.len() == 1, "expected one executable, found {}", all.len());
             let statistics = self.executables.get_pipeline_executable_statistics(&executable)?;
             let statistics = statistics.iter().map(|each| (text(&each.name), value(each))).collect();
-            let code = if with_code { self.code(&executable)? } else { String::new() };
+            let code = self.code(&executable)?;
             Ok(Compiled { statistics, subgroup: all[0].subgroup_size, milliseconds, code })
         }
     }

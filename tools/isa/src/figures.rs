@@ -4,10 +4,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::devices::Maker;
 use crate::driver::Compiled;
+use crate::hot_loop::{HotLoop, hot_loop};
 
 /// The machine code of one kernel on one device. More occupancy is better, less of everything else.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(from = "[u32; 6]", into = "[u32; 6]")]
+#[serde(from = "[u32; 8]", into = "[u32; 8]")]
 pub(crate) struct Figures {
     /// Vector registers of an invocation, in the device's own unit.
     pub(crate) registers: u32,
@@ -21,22 +22,35 @@ pub(crate) struct Figures {
     pub(crate) instructions: u32,
     /// Processor time that compiling took.
     pub(crate) milliseconds: u32,
+    /// The loop that multiplies most; zeros where there is none, or the driver does not show it.
+    pub(crate) hot_loop: HotLoop,
 }
 
 /// Names of the figures, as they lie in a file.
-pub(crate) const COLUMNS: [&str; 6] =
-    ["registers", "occupancy", "spills", "scratch bytes", "instructions", "compiled in ms"];
+pub(crate) const COLUMNS: [&str; 8] = [
+    "registers",
+    "occupancy",
+    "spills",
+    "scratch bytes",
+    "instructions",
+    "compiled in ms",
+    "multiply-adds of the hot loop",
+    "instructions of the hot loop",
+];
 
-impl From<[u32; 6]> for Figures {
-    fn from([registers, occupancy, spills, scratch, instructions, milliseconds]: [u32; 6]) -> Self {
-        Self { registers, occupancy, spills, scratch, instructions, milliseconds }
+impl From<[u32; 8]> for Figures {
+    fn from(figures: [u32; 8]) -> Self {
+        let [registers, occupancy, spills, scratch, instructions, milliseconds, multiply_adds, around] = figures;
+        let hot_loop = HotLoop { instructions: around, multiply_adds };
+        Self { registers, occupancy, spills, scratch, instructions, milliseconds, hot_loop }
     }
 }
 
-impl From<Figures> for [u32; 6] {
+impl From<Figures> for [u32; 8] {
     fn from(figures: Figures) -> Self {
-        let Figures { registers, occupancy, spills, scratch, instructions, milliseconds } = figures;
-        [registers, occupancy, spills, scratch, instructions, milliseconds]
+        let Figures { registers, occupancy, spills, scratch, instructions, milliseconds, hot_loop } = figures;
+        let HotLoop { instructions: around, multiply_adds } = hot_loop;
+        [registers, occupancy, spills, scratch, instructions, milliseconds, multiply_adds, around]
     }
 }
 
@@ -52,6 +66,7 @@ impl Figures {
             scratch,
             instructions,
             milliseconds: whole(compiled.milliseconds),
+            hot_loop: hot_loop(maker, &compiled.code).unwrap_or_default(),
         }
     }
 }

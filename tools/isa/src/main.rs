@@ -5,6 +5,7 @@ mod devices;
 mod driver;
 mod figures;
 mod host;
+mod hot_loop;
 mod kernels;
 mod measure;
 mod report;

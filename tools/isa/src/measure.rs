@@ -120,7 +120,7 @@ pub(crate) fn work(device: &Device, code: Option<&Path>) -> Result<()> {
     let driver = Driver::new()?;
     say(&Greeting { device: driver.name.clone(), driver: driver.version.clone() })?;
     for job in jobs.iter().filter(|job| driver.shader_f16 || !job.needs_f16) {
-        let compiled = driver.compile(&job.spirv, job.buffers, code.is_some()).with_context(|| job.kernel.clone())?;
+        let compiled = driver.compile(&job.spirv, job.buffers).with_context(|| job.kernel.clone())?;
         if let Some(folder) = code {
             let name = format!("{} {} {}.txt", job.kernel, device.id, job.face.name());
             std::fs::write(folder.join(name), &compiled.code)?;

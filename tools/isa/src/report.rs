@@ -5,13 +5,15 @@ use std::fmt::Write as _;
 
 use crate::devices::DEVICES;
 use crate::figures::{Figures, units};
+use crate::hot_loop::HotLoop;
 use crate::table::{Rows, Table};
 
 /// What the file says first.
 const HEAD: &str = "# What drivers make of every kernel
 
 Written by `cargo xtask isa --accept`; `cargo xtask isa` compares with it. No device was there: Mesa's drivers compile for a named one, and nothing runs. Sure are registers, occupancy,
-spills and workgroup memory; instructions rank variants of one kernel. Caches, memory and clocks are not seen. NVIDIA's and Apple's own compilers are others.
+spills and workgroup memory; instructions rank variants of one kernel. The hot loop is the one with the most multiply-adds: those of a lane, of all its instructions (Apple's compiler
+does not show its code). Caches, memory and clocks are not seen. NVIDIA's and Apple's own compilers are others.
 ";
 
 /// The whole table as Markdown.
@@ -29,8 +31,8 @@ pub(crate) fn markdown(table: &Table) -> String {
             units(device.maker),
             rows.len()
         );
-        text.push_str("| kernel | workgroup memory | registers | occupancy | spills | scratch | instructions | compiled in | in Firefox: registers | occupancy | spills | instructions |\n");
-        text.push_str("|---|---|---|---|---|---|---|---|---|---|---|---|\n");
+        text.push_str("| kernel | workgroup memory | registers | occupancy | spills | scratch | instructions | hot loop | compiled in | in Firefox: registers | occupancy | spills | instructions | hot loop |\n");
+        text.push_str("|---|---|---|---|---|---|---|---|---|---|---|---|---|---|\n");
         for (kernel, row) in rows {
             let _ =
                 writeln!(text, "| {kernel} | {} |{}{}", row.workgroup_bytes, native(row.native), firefox(row.firefox));
@@ -41,12 +43,13 @@ pub(crate) fn markdown(table: &Table) -> String {
 
 fn native(figures: Option<Figures>) -> String {
     figures.map_or_else(
-        || " | | | | | |".to_owned(),
-        |Figures { registers, occupancy, spills, scratch, instructions, milliseconds }| {
+        || " | | | | | | |".to_owned(),
+        |Figures { registers, occupancy, spills, scratch, instructions, milliseconds, hot_loop }| {
             format!(
-                " {registers} | {occupancy} | {} | {} | {instructions} | {milliseconds} ms |",
+                " {registers} | {occupancy} | {} | {} | {instructions} |{} {milliseconds} ms |",
                 marked(spills),
-                marked(scratch)
+                marked(scratch),
+                share(hot_loop)
             )
         },
     )
@@ -54,17 +57,26 @@ fn native(figures: Option<Figures>) -> String {
 
 fn firefox(figures: Option<Figures>) -> String {
     figures.map_or_else(
-        || " | | | |".to_owned(),
+        || " | | | | |".to_owned(),
         |figures| {
             format!(
-                " {} | {} | {} | {} |",
+                " {} | {} | {} | {} |{}",
                 figures.registers,
                 figures.occupancy,
                 marked(figures.spills),
-                figures.instructions
+                figures.instructions,
+                share(figures.hot_loop)
             )
         },
     )
+}
+
+/// Multiply-adds of all instructions of a loop. Nothing where there is no loop that multiplies.
+fn share(HotLoop { instructions, multiply_adds }: HotLoop) -> String {
+    if instructions == 0 {
+        return " |".to_owned();
+    }
+    format!(" {multiply_adds} / {instructions} = {:.0} % |", f64::from(multiply_adds) / f64::from(instructions) * 100.0)
 }
 
 /// Numbers that should be 0 catch the eye where they are not.
@@ -113,10 +125,10 @@ pub(crate) fn plain(table: &Table) -> String {
         for (kernel, row) in rows {
             for (face, figures) in [("native", row.native), ("firefox", row.firefox)] {
                 let Some(figures) = figures else { continue };
-                let Figures { registers, occupancy, spills, scratch, instructions, milliseconds } = figures;
+                let Figures { registers, occupancy, spills, scratch, instructions, milliseconds, hot_loop } = figures;
                 let _ = writeln!(
                     text,
-                    "{device:<10} {face:<8} registers {registers:<4} occupancy {occupancy:<5} spills {spills:<4} scratch {scratch:<5} instructions {instructions:<6} {milliseconds:>4} ms  workgroup memory {:<6} {kernel}",
+                    "{device:<10} {face:<8} registers {registers:<4} occupancy {occupancy:<5} spills {spills:<4} scratch {scratch:<5} instructions {instructions:<6} hot loop {hot_loop}, {milliseconds:>4} ms  workgroup memory {:<6} {kernel}",
                     row.workgroup_bytes
                 );
             }

@@ -81,7 +81,7 @@ mod tests {
 
     #[test]
     fn what_is_written_is_read() {
-        let figures = Some(Figures::from([1, 2, 3, 4, 5, 6]));
+        let figures = Some(Figures::from([1, 2, 3, 4, 5, 6, 7, 8]));
         let row = Row { workgroup_bytes: 8192, native: figures, firefox: None };
         let rows = Rows::from([("a".to_owned(), row), ("b".to_owned(), row)]);
         let devices = BTreeMap::from([("x".to_owned(), rows.clone()), ("y".to_owned(), rows)]);
