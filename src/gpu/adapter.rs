@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use crate::error::{DeviceError, Error, Result};
 use crate::kernels::choice::Choice;
+use crate::kernels::shipped;
 use crate::limits::{DeviceKind, DeviceLimits, Vendor};
 use crate::tensor::Bytes;
 
@@ -143,11 +144,11 @@ pub(super) fn report(adapter: &wgpu::Adapter) -> AdapterReport {
     let (features, limits) = wanted(adapter, &GpuOptions::default());
     let limits = limits_from(&limits, features, &info);
     let matrices = adapter.cooperative_matrix_properties();
+    let driver = format!("{} {}", info.driver, info.driver_info).trim().to_owned();
     AdapterReport {
         name: info.name,
         backend: format!("{:?}", info.backend),
         device_type: format!("{:?}", info.device_type),
-        driver: format!("{} {}", info.driver, info.driver_info).trim().to_owned(),
         pci_id: format!("{:04x}:{:04x}", info.vendor, info.device),
         subgroup_size: [info.subgroup_min_size, info.subgroup_max_size],
         subgroups: adapter.features().contains(wgpu::Features::SUBGROUP),
@@ -160,9 +161,18 @@ pub(super) fn report(adapter: &wgpu::Adapter) -> AdapterReport {
                 )
             })
             .collect(),
-        kernels: Choice::for_device(&limits),
+        kernels: kernels(&limits, &driver),
+        driver,
         limits,
     }
+}
+
+/// The kernels of a device that nobody has measured: those of the rules, or what was measured on `driver` elsewhere. Browsers name no driver.
+fn kernels(limits: &DeviceLimits, driver: &str) -> Choice {
+    let rules = Choice::for_device(limits);
+    let shipped = if cfg!(target_arch = "wasm32") { None } else { shipped::tile(driver) };
+    let shipped = shipped.map(|tile| rules.with_tile(tile));
+    shipped.filter(|shipped| shipped.check(limits).is_ok()).unwrap_or(rules)
 }
 
 /// The report of an adapter once one of its devices is open: with the limits and features of that device, and what a browser tells only then.
@@ -171,7 +181,7 @@ pub(super) fn of_device(report: AdapterReport, device: &wgpu::Device, options: &
     let AdapterReport { name, limits, .. } = as_named(AdapterReport { limits, ..report.clone() }, device);
     let (kind, vendor) = options.kernels_of.unwrap_or((limits.kind, limits.vendor));
     let limits = DeviceLimits { kind, vendor, ..limits };
-    AdapterReport { name, kernels: Choice::for_device(&limits), limits, ..report }
+    AdapterReport { name, kernels: kernels(&limits, &report.driver), limits, ..report }
 }
 
 /// With the name that the browser gives once there is a device, and with what its vendor tells of the memory.

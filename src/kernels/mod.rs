@@ -13,6 +13,7 @@ pub mod frames;
 pub mod group_norm;
 pub mod matmul;
 pub mod pixel_norm;
+pub(crate) mod shipped;
 pub mod source;
 pub mod unfold;
 pub mod weights;

@@ -9,11 +9,11 @@ use super::{Call, at, round};
 pub(super) fn run(call: &mut Call<'_>) {
     let p: MatmulParams = call.params();
     let (input, output) = (call.storage("Stored"), call.storage("Output"));
-    // Rows and vec4 columns of one workgroup.
-    let (group_m, tile_n) = match call.variant.file {
-        "matmul_shared" => (SHARED_TILE, SHARED_TILE / 4),
-        "matmul_quad" => (QUAD_WORKGROUP * call.variant.number("TILE_M"), call.variant.number("TILE_N")),
-        _ => (WORKGROUP * call.variant.number("TILE_M"), call.variant.number("TILE_N")),
+    // Rows and vec4 columns of one workgroup, and vec4 columns of a block of b.
+    let (group_m, tile_n, block_n) = match call.variant.file {
+        "matmul_shared" => (SHARED_TILE, SHARED_TILE / 4, SHARED_TILE / 4),
+        "matmul_quad" => (QUAD_WORKGROUP * call.variant.number("TILE_M"), call.variant.number("TILE_N"), 4),
+        _ => (WORKGROUP * call.variant.number("TILE_M"), call.variant.number("TILE_N"), call.variant.number("TILE_N")),
     };
     let [groups_m, groups_n, batch] = call.workgroups;
     assert!(groups_m * group_m >= p.m_stored, "{groups_m} workgroups of {group_m} rows: {p:?}");
@@ -25,7 +25,7 @@ pub(super) fn run(call: &mut Call<'_>) {
     for entry in 0..at(batch) {
         for row in 0..at(p.m_stored) {
             for column in 0..at(p.n4) {
-                let sum = if row < at(p.m) { product(&p, &a, &b, at(tile_n), [entry, row, column]) } else { [0.0; 4] };
+                let sum = if row < at(p.m) { product(&p, &a, &b, at(block_n), [entry, row, column]) } else { [0.0; 4] };
                 let c_start = at(p.c_offset) + entry * at(p.c_batch);
                 if transposed {
                     let value = epilogue(call, &p, row, column, sum, [0.0; 4]);
@@ -50,11 +50,11 @@ fn product(
     p: &MatmulParams,
     a: &[[f32; 4]],
     b: &[[f32; 4]],
-    tile_n: usize,
+    block_n: usize,
     [entry, row, column]: [usize; 3],
 ) -> [f64; 4] {
     let a_start = at(p.a_offset) + entry * at(p.a_batch) + row * at(p.a_row);
-    let b_start = at(p.b_offset) + entry * at(p.b_batch) + column / tile_n * at(p.b_block) + column % tile_n;
+    let b_start = at(p.b_offset) + entry * at(p.b_batch) + column / block_n * at(p.b_block) + column % block_n;
     let mut sum = [0.0_f64; 4];
     for k in 0..at(p.k4) * 4 {
         let factor = f64::from(a[a_start + k / 4 * at(p.a_column)][k % 4]);
