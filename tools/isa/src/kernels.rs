@@ -21,7 +21,7 @@ pub(crate) struct Kernel {
 pub(crate) fn kernels(vendor: Vendor, part: &str) -> Result<Vec<Kernel>> {
     let mut found = BTreeMap::new();
     for storage in [Storage::F32, Storage::F16, Storage::PackedF16, Storage::FastF16] {
-        for variant in variants_for(DeviceKind::Gpu, vendor, storage)? {
+        for variant in variants_for(DeviceKind::Gpu, vendor, None, storage)? {
             let name = name(&variant);
             if name.contains(part) {
                 let other = found.insert(name.clone(), variant.clone()).filter(|other| *other != variant);
