@@ -25,11 +25,11 @@ struct Params {
 @group(0) @binding(2) var<storage, read_write> u: array<Transformed>;    // [36, blocks, k, tile_n]
 
 fn load_tap(source: u32, tap: u32) -> vec4<f32> {
-    return load_stored(w[source + tap * params.c_in * params.c_out4]);
+    return load_stored(w[source + tap * (params.c_in * params.c_out4)]);
 }
 
 fn store_point(goal: u32, point: u32, value: vec4<f32>) {
-    u[point * params.blocks * params.tile_n * params.k + goal] = Transformed(value);
+    u[point * (params.blocks * params.tile_n * params.k) + goal] = Transformed(value);
 }
 
 @compute @workgroup_size(WORKGROUP)

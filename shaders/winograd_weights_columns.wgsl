@@ -26,12 +26,12 @@ struct Params {
 
 fn load_tap(source: u32, tap: u32) -> vec4<f32> {
     let row = params.c_out4 * 4u;
-    let first = source + tap * params.c_in * row;
+    let first = source + tap * (params.c_in * row);
     return vec4<f32>(f32(w[first]), f32(w[first + row]), f32(w[first + 2u * row]), f32(w[first + 3u * row]));
 }
 
 fn store_point(goal: u32, point: u32, value: vec4<f32>) {
-    u[point * params.blocks * params.tile_n * params.k + goal] = Transformed(value);
+    u[point * (params.blocks * params.tile_n * params.k) + goal] = Transformed(value);
 }
 
 @compute @workgroup_size(WORKGROUP)

@@ -197,28 +197,27 @@ fn interpreted(
 
 #[test]
 fn decodes_on_units_are_as_near_to_diffusers_as_fast_is() {
-    for name in ["toy_no_attention", "toy_odd"] {
-        let golden = Golden::open(name);
-        let (config, latents, image) = (&golden.config, golden.latents(), golden.output("image").unwrap());
-        for units in [EIGHT, SIXTEEN] {
-            let decode = |kind, chunk| interpreted(config, &latents, &with(Some(units), kind), &fast(chunk));
-            let whole = decode(DeviceKind::Gpu, 64 << 20);
-            let (error, most) =
-                (relative_error(&whole, &image.data), most_error(Storage::FastF16, 0.0, golden.f16_error("image")));
-            println!("{name} {units:?}: {error:.1e}, at most {most:.1e}");
-            assert!(error <= most, "{name} {units:?}: {error:.1e} from diffusers, at most {most:.1e}");
-            assert_same_bits(
-                &decode(DeviceKind::Cpu, 64 << 20),
-                &whole,
-                &format!("{name} {units:?} by a CPU's transforms"),
-            );
-            assert_same_bits(&decode(DeviceKind::Gpu, 1 << 14), &whole, &format!("{name} {units:?} in chunks"));
-        }
+    let name = "toy_odd";
+    let golden = Golden::open(name);
+    let (config, latents, image) = (&golden.config, golden.latents(), golden.output("image").unwrap());
+    for units in [EIGHT, SIXTEEN] {
+        let decode = |kind, chunk| interpreted(config, &latents, &with(Some(units), kind), &fast(chunk));
+        let whole = decode(DeviceKind::Gpu, 64 << 20);
+        let (error, most) =
+            (relative_error(&whole, &image.data), most_error(Storage::FastF16, 0.0, golden.f16_error("image")));
+        println!("{name} {units:?}: {error:.1e}, at most {most:.1e}");
+        assert!(error <= most, "{name} {units:?}: {error:.1e} from diffusers, at most {most:.1e}");
+        assert_same_bits(
+            &decode(DeviceKind::Cpu, 64 << 20),
+            &whole,
+            &format!("{name} {units:?} by a CPU's transforms"),
+        );
+        assert_same_bits(&decode(DeviceKind::Gpu, 1 << 14), &whole, &format!("{name} {units:?} in chunks"));
     }
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 32, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 16, failure_persistence: None, ..ProptestConfig::default() })]
 
     /// What units load and store is within what was predicted, and that to the byte.
     #[test]
