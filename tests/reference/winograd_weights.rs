@@ -31,7 +31,7 @@ pub(super) fn run(call: &mut Call<'_>) {
 /// The same, with the input channels of an output channel together.
 pub(super) fn run_columns(call: &mut Call<'_>) {
     let p: WeightsParams = call.params();
-    assert!(p.c_in % 4 == 0 && p.k % 4 == 0 && p.k0 % 4 == 0, "{p:?}");
+    assert!([p.c_in, p.k, p.k0].iter().all(|number| number.is_multiple_of(4)), "{p:?}");
     assert!(p.column0 + p.blocks * p.tile_n <= p.c_out4, "blocks that are not full: {p:?}");
     let (w, transformed) = (call.vec4s(1, Storage::F16), call.storage("Transformed"));
     let columns = at(p.blocks * p.tile_n) * 4;
