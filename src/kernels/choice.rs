@@ -64,7 +64,8 @@ impl MatmulTile {
 pub enum Products {
     /// The product of everything else, with this tile.
     Tile(MatmulTile),
-    /// `matmul_matrix`, on matrix units.
+    /// `matmul_matrix`, on matrix units. Browsers have none, and their module none of this.
+    #[cfg(not(target_arch = "wasm32"))]
     Matrix(MatrixUnits),
 }
 
@@ -75,15 +76,15 @@ impl Products {
     /// Those of a convolution whose transformed input is kept as `transformed`, from `frame4` groups of four channels of each frame that it sees to `n4`: `tile`, unless the
     /// device has matrix units, both sides are halves and whole matrices fill all of it. Then the other would do as well: both are declared `fast`.
     pub fn new(tile: MatmulTile, units: Option<MatrixUnits>, transformed: Storage, frame4: u32, n4: u32) -> Self {
-        match units {
-            Some(units)
-                if transformed == Storage::F16
-                    && frame4.saturating_mul(4).is_multiple_of(units.side)
-                    && n4.saturating_mul(4).is_multiple_of(units.side * MATRICES) =>
-            {
-                Self::Matrix(units)
-            }
-            Some(_) | None => Self::Tile(tile),
+        let fills = |units: &MatrixUnits| {
+            transformed == Storage::F16
+                && frame4.saturating_mul(4).is_multiple_of(units.side)
+                && n4.saturating_mul(4).is_multiple_of(units.side * MATRICES)
+        };
+        match units.filter(fills) {
+            #[cfg(not(target_arch = "wasm32"))]
+            Some(units) => Self::Matrix(units),
+            _ => Self::Tile(tile),
         }
     }
 
@@ -91,6 +92,7 @@ impl Products {
     pub fn columns4(self) -> u32 {
         match self {
             Self::Tile(tile) => tile.columns4(),
+            #[cfg(not(target_arch = "wasm32"))]
             Self::Matrix(units) => units.side * MATRICES / 4,
         }
     }
@@ -99,6 +101,7 @@ impl Products {
     pub fn rows(self) -> u32 {
         match self {
             Self::Tile(_) => 1,
+            #[cfg(not(target_arch = "wasm32"))]
             Self::Matrix(units) => units.side * MATRICES,
         }
     }
@@ -107,6 +110,7 @@ impl Products {
     pub fn kept(self, transformed: Storage) -> Storage {
         match self {
             Self::Tile(_) => transformed,
+            #[cfg(not(target_arch = "wasm32"))]
             Self::Matrix(_) => Storage::F32,
         }
     }
@@ -115,6 +119,7 @@ impl Products {
     pub fn transforms(self, transforms: Transforms) -> Transforms {
         match self {
             Self::Tile(_) => transforms,
+            #[cfg(not(target_arch = "wasm32"))]
             Self::Matrix(_) => Transforms::Pairs,
         }
     }
