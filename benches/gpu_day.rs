@@ -66,9 +66,9 @@ enum Part {
     Selftest,
     /// What `wgvae tune` would take, and the FMA ceiling.
     Tune,
-    /// Whole decodes of three families, in both precisions, with the time of each stage.
+    /// Whole decodes of three families, in every precision, with the time of each stage.
     Decodes,
-    /// Every tile of products, by layers of real decoders.
+    /// Every tile of products, and matrix units, by layers of real decoders.
     Products,
     /// A whole decode in bands of 4 to 64 MiB.
     Bands,
@@ -107,8 +107,7 @@ fn run_parts(arguments: &Arguments) -> Result<bool> {
         "version": env!("CARGO_PKG_VERSION"),
         "quick": arguments.quick,
         "adapter": adapter,
-        // No kernel of this version uses them.
-        "matrix_units": { "shapes": adapter.cooperative_matrices, "kernels": [] },
+        "matrix_units": { "shapes": adapter.cooperative_matrices, "kernels": adapter.matrix_units.map(|_| ["matmul_matrix"]) },
         "parts": {},
     });
     write(&file, &day)?;
@@ -191,12 +190,21 @@ impl<'a> Measuring<'a> {
             return self.selftest();
         }
         let gpu = block_on(Gpu::request(&GpuOptions::default()))?;
+        if self.part == Part::Tune {
+            return self.tune(&gpu);
+        }
+        let on_units = match gpu.adapter().matrix_units {
+            Some(_) => Some(block_on(Gpu::request(&GpuOptions { matrix_units: true, ..GpuOptions::default() }))?),
+            None => None,
+        };
+        let mut ways: Vec<Way<'_>> =
+            self.storages(&gpu).into_iter().map(|storage| Way { gpu: &gpu, storage }).collect();
+        ways.extend(on_units.iter().map(|gpu| Way { gpu, storage: Storage::FastF16 }));
         match self.part {
-            Part::Selftest => Ok(()),
-            Part::Tune => self.tune(&gpu),
-            Part::Decodes => self.decodes(&gpu),
-            Part::Products => self.products(&gpu),
-            Part::Bands => self.bands(&gpu),
+            Part::Selftest | Part::Tune => Ok(()),
+            Part::Decodes => self.decodes(&ways),
+            Part::Products => self.products(&ways),
+            Part::Bands => self.bands(&ways),
         }
     }
 
@@ -233,13 +241,13 @@ impl<'a> Measuring<'a> {
         Ok(())
     }
 
-    fn decodes(&mut self, gpu: &Gpu) -> Result<()> {
+    fn decodes(&mut self, ways: &[Way<'_>]) -> Result<()> {
         let side = if self.arguments.quick { 64 } else { 1024 };
         for name in FAMILIES {
-            for storage in self.storages(gpu) {
-                let mut bench = Bench::new(gpu, &graph(name, side)?, storage);
+            for way in ways {
+                let mut bench = Bench::new(way.gpu, &graph(name, side)?, way.storage);
                 let row = self.measured(&mut bench);
-                if !self.keep(with(row, json!({ "family": name, "side": side, "storage": storage })))? {
+                if !self.keep(with(row, with(way.json(), json!({ "family": name, "side": side }))))? {
                     return Ok(());
                 }
             }
@@ -247,17 +255,19 @@ impl<'a> Measuring<'a> {
         Ok(())
     }
 
-    fn products(&mut self, gpu: &Gpu) -> Result<()> {
+    fn products(&mut self, ways: &[Way<'_>]) -> Result<()> {
         let layers = if self.arguments.quick { &LAYERS[..2] } else { &LAYERS[..] };
-        let kernels = tiles(gpu)?;
+        let kernels = tiles(ways[0].gpu)?;
         for layer in layers {
-            for storage in self.storages(gpu) {
-                for choice in &kernels {
-                    let options = PlanOptions { choice: Some(*choice), ..profiled(storage) };
-                    let mut bench = Bench::with(gpu, &layer.graph(), &options);
+            for way in ways {
+                // Units have one tile.
+                let count = if way.on_units() { 1 } else { kernels.len() };
+                for choice in &kernels[..count] {
+                    let options = PlanOptions { choice: Some(*choice), ..profiled(way.storage) };
+                    let mut bench = Bench::with(way.gpu, &layer.graph(), &options);
                     let row = self.measured(&mut bench);
                     let tile = choice.winograd_tile.to_string();
-                    if !self.keep(with(row, json!({ "layer": layer.name, "storage": storage, "tile": tile })))? {
+                    if !self.keep(with(row, with(way.json(), json!({ "layer": layer.name, "tile": tile }))))? {
                         return Ok(());
                     }
                 }
@@ -266,16 +276,16 @@ impl<'a> Measuring<'a> {
         Ok(())
     }
 
-    fn bands(&mut self, gpu: &Gpu) -> Result<()> {
+    fn bands(&mut self, ways: &[Way<'_>]) -> Result<()> {
         let side = if self.arguments.quick { 64 } else { 1024 };
         let graph = graph(FAMILIES[0], side)?;
         let bands = if self.arguments.quick { &BANDS[..2] } else { &BANDS[..] };
-        for storage in self.storages(gpu) {
+        for way in ways {
             for mebibytes in bands {
-                let choice = Choice { winograd_scratch_bytes: mebibytes << 20, ..*gpu.kernels() };
-                let options = PlanOptions { choice: Some(choice), ..profiled(storage) };
-                let row = self.measured(&mut Bench::with(gpu, &graph, &options));
-                if !self.keep(with(row, json!({ "mebibytes": mebibytes, "side": side, "storage": storage })))? {
+                let choice = Choice { winograd_scratch_bytes: mebibytes << 20, ..*way.gpu.kernels() };
+                let options = PlanOptions { choice: Some(choice), ..profiled(way.storage) };
+                let row = self.measured(&mut Bench::with(way.gpu, &graph, &options));
+                if !self.keep(with(row, with(way.json(), json!({ "mebibytes": mebibytes, "side": side }))))? {
                     return Ok(());
                 }
             }
@@ -317,6 +327,22 @@ impl<'a> Measuring<'a> {
             "longest_submission": run.submissions.iter().map(|submission| submission.seconds).fold(0.0, f64::max),
             "stages": stages,
         })
+    }
+}
+
+/// A precision on a device, which has its matrix units or not.
+struct Way<'a> {
+    gpu: &'a Gpu,
+    storage: Storage,
+}
+
+impl Way<'_> {
+    fn on_units(&self) -> bool {
+        self.gpu.limits().matrix_units.is_some()
+    }
+
+    fn json(&self) -> Value {
+        json!({ "storage": self.storage, "on": self.on_units().then_some("matrix units") })
     }
 }
 

@@ -28,10 +28,11 @@ struct Params {
     bias4: u32,        // channels of one frame / 4
     moments_offset: u32, // first run of this band in moments
     scale: f32,        // factor of the product
+    m_tiles: u32,      // tiles that there is room for in m
 }
 
 @group(0) @binding(0) var<uniform> params: Params;
-@group(0) @binding(1) var<storage, read> m: array<Transformed>;              // [36, tiles, t, c / 4]
+@group(0) @binding(1) var<storage, read> m: array<Transformed>;              // [36, m_tiles, t, c / 4]
 @group(0) @binding(2) var<storage, read> bias: array<vec4<f32>>;             // [c / 4]
 @group(0) @binding(3) var<storage, read_write> y: array<Stored>;             // [rows, w, t, c / 4]
 @group(0) @binding(4) var<storage, read_write> moments: array<vec4<f32>>;    // [runs, t, c / 4, 3]: count, mean, M2
@@ -46,7 +47,7 @@ fn main(@builtin(global_invocation_id) global_id: vec3<u32>) {
     let tile_row = run / params.runs_x;
     let first = run % params.runs_x * params.run;
     let last = min(first + params.run, params.tiles_x);
-    let batch = params.tiles * params.channels4;
+    let batch = params.m_tiles * params.channels4;
     let added = bias[channel % params.bias4];
 
     // Sums are taken of the difference to the run's first pixel: no digits are lost when |mean| >> deviation. First of each tile, then of all: the order

@@ -29,10 +29,11 @@ struct Params {
     bias4: u32,        // channels of one frame / 4
     moments_offset: u32, // first run of this band in moments
     scale: f32,        // factor of the product
+    m_tiles: u32,      // tiles that there is room for in m
 }
 
 @group(0) @binding(0) var<uniform> params: Params;
-@group(0) @binding(1) var<storage, read> m: array<Transformed>;              // [36, tiles, t, c / 2]
+@group(0) @binding(1) var<storage, read> m: array<Transformed>;              // [36, m_tiles, t, c / 2]
 @group(0) @binding(2) var<storage, read> bias: array<vec2<f32>>;             // [c / 2]
 @group(0) @binding(3) var<storage, read_write> y: array<Pair>;               // [rows, w, t, c / 2]
 @group(0) @binding(4) var<storage, read_write> moments: array<vec2<f32>>;    // [runs, t, c / 4, 3, 2]: count, mean, M2
@@ -50,7 +51,7 @@ fn main(@builtin(workgroup_id) workgroup_id: vec3<u32>, @builtin(local_invocatio
     let tile_row = run / params.runs_x;
     let first = run % params.runs_x * params.run;
     let last = min(first + params.run, params.tiles_x);
-    let batch = params.tiles * pairs;
+    let batch = params.m_tiles * pairs;
     let image_y = params.y0 + tile_row * 4u;
     // What is beyond the run or the channels computes the last ones again, and stores nothing.
     let near_channel = min(channel, pairs - 1u);

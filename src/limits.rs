@@ -37,6 +37,19 @@ pub struct DeviceLimits {
     /// Who made the GPU.
     #[serde(default)]
     pub vendor: Vendor,
+    /// The matrix units that the device was opened with: see [`crate::GpuOptions::matrix_units`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(target_arch = "wasm32", serde(skip))]
+    pub matrix_units: Option<MatrixUnits>,
+}
+
+/// Units that multiply square matrices of halves and sum in f32, a subgroup at a time (wgpu's cooperative matrices).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct MatrixUnits {
+    /// Rows and columns of a matrix: 8 or 16.
+    pub side: u32,
+    /// Invocations of a subgroup. Where drivers have several sizes, the largest.
+    pub lanes: u32,
 }
 
 /// Who made a GPU. Decides tiles and the size of bands, never the result.
@@ -117,6 +130,7 @@ impl DeviceLimits {
             kind: DeviceKind::Gpu,
             unified_memory: false,
             vendor: Vendor::Other,
+            matrix_units: None,
         }
     }
 
@@ -129,6 +143,7 @@ impl DeviceLimits {
             kind: self.kind,
             unified_memory: self.unified_memory,
             vendor: self.vendor,
+            matrix_units: self.matrix_units,
             ..Self::webgpu_default()
         }
     }
@@ -139,22 +154,50 @@ impl DeviceLimits {
         self.max_storage_buffer_binding_size.min(self.max_buffer_size).min(LARGEST_COUNTED)
     }
 
+    /// What plans may multiply on. Browsers have nothing of the kind: there it is nothing for the compiler, too, and the module no larger.
+    pub(crate) fn units(&self) -> Option<MatrixUnits> {
+        if cfg!(target_arch = "wasm32") { None } else { self.matrix_units }
+    }
+
     /// Checks what plans count on; of the sizes and counts any are taken, since what does not fit them is refused by name.
     ///
     /// # Errors
-    /// [`Error::Input`] for an alignment that no device has.
+    /// [`Error::Input`] for an alignment or matrix units that no device has.
     pub fn validate(&self) -> Result<()> {
         // WebGPU: a power of two, of which 256 is the worst that a device may have.
         const WORST_ALIGNMENT: u32 = 256;
         let alignment = self.min_uniform_buffer_offset_alignment;
-        if alignment.is_power_of_two() && alignment <= WORST_ALIGNMENT {
-            return Ok(());
+        if !alignment.is_power_of_two() || alignment > WORST_ALIGNMENT {
+            return Err(Error::Input {
+                what: "limits, min_uniform_buffer_offset_alignment".to_owned(),
+                expected: format!("a power of two up to {WORST_ALIGNMENT}"),
+                found: alignment.to_string(),
+            });
         }
-        Err(Error::Input {
-            what: "limits, min_uniform_buffer_offset_alignment".to_owned(),
-            expected: format!("a power of two up to {WORST_ALIGNMENT}"),
-            found: alignment.to_string(),
-        })
+        self.units().map_or(Ok(()), |units| self.validate_units(units))
+    }
+
+    /// Whether there are kernels for such units.
+    fn validate_units(&self, MatrixUnits { side, lanes }: MatrixUnits) -> Result<()> {
+        // WebGPU: subgroups have 4 to 128 invocations, a power of two.
+        const LANES: std::ops::RangeInclusive<u32> = 4..=128;
+        let wrong = |field: &str, expected: String, found: String| {
+            Err(Error::Input { what: format!("limits, matrix_units{field}"), expected, found })
+        };
+        if !matches!(side, 8 | 16) {
+            return wrong(".side", "8 or 16".to_owned(), side.to_string());
+        }
+        if !lanes.is_power_of_two() || !LANES.contains(&lanes) {
+            return wrong(".lanes", "a power of two from 4 to 128".to_owned(), lanes.to_string());
+        }
+        if lanes > self.max_compute_invocations_per_workgroup {
+            let most = self.max_compute_invocations_per_workgroup;
+            return wrong(".lanes", format!("no more than the {most} invocations of a workgroup"), lanes.to_string());
+        }
+        if !self.shader_f16 {
+            return wrong("", "none, on a device without shader-f16".to_owned(), format!("{side}x{side}"));
+        }
+        Ok(())
     }
 }
 

@@ -57,6 +57,8 @@ mod latents;
 mod launches;
 #[path = "cpu/layers.rs"]
 mod layers;
+#[path = "cpu/matrix_units.rs"]
+mod matrix_units;
 #[path = "cpu/memory_report.rs"]
 mod memory_report;
 #[path = "cpu/memory_targets.rs"]

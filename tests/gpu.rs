@@ -23,6 +23,8 @@ mod golden;
 mod hollow;
 #[path = "gpu/kernels.rs"]
 mod kernels;
+#[path = "gpu/matrix_units.rs"]
+mod matrix_units;
 #[path = "gpu/memory.rs"]
 mod memory;
 #[path = "gpu/picture.rs"]

@@ -67,7 +67,7 @@ fn tile(value: &Value) -> String {
 fn table(rows: &[&Value]) -> String {
     let mut text = "| | ms | of that on the device | GFLOP/s | steps | submissions | longest, ms | slowest stages, ms |\n|---|---|---|---|---|---|---|---|\n".to_owned();
     for row in rows {
-        let what = ["family", "layer", "mebibytes", "side", "tile", "storage"].map(|name| match &row[name] {
+        let what = ["family", "layer", "mebibytes", "side", "tile", "storage", "on"].map(|name| match &row[name] {
             Value::String(text) => text.clone(),
             Value::Number(number) if name == "mebibytes" => format!("{number} MiB"),
             Value::Number(number) => number.to_string(),

@@ -43,6 +43,13 @@ fn text(index: usize, adapter: &AdapterReport) -> String {
                 adapter.cooperative_matrices.join(", ")
             },
         ),
+        (
+            "matrix units",
+            adapter.matrix_units.map_or_else(
+                || "none that kernels use".to_owned(),
+                |units| format!("{0}x{0}, subgroups of {1}: --matrix-units", units.side, units.lanes),
+            ),
+        ),
         ("kernels", kernels(&adapter.kernels)),
     ];
     let mut text = format!("{index}: {}\n", adapter.name);

@@ -12,11 +12,11 @@ use wgvae::{
 use super::comparison::{Comparison, Cost, Row};
 use super::difference::{measure, picture};
 use super::interrupt::Interrupt;
-use super::prepare::{DeviceArgs, load, open_device};
+use super::prepare::{DeviceArgs, ElementArgs, load, open_device};
 use super::session::show_compiling;
 use super::stderr::Phase;
 use super::tiling::{TileArgs, TilingArg, tiling_json};
-use super::{DecodeLimits, ModelArgs, PrecisionArg, in_file, input, latents};
+use super::{DecodeLimits, ModelArgs, in_file, input, latents};
 
 #[derive(Debug, Args)]
 pub(super) struct CompareTilingArgs {
@@ -42,9 +42,8 @@ pub(super) struct CompareTilingArgs {
     /// The latents are the VAE's own: already divided by the model's scaling factor
     #[arg(long)]
     unscaled: bool,
-    /// Element type of weights and activations; auto: f16 on a GPU, f32 on a CPU driver; fast: f16 with less traffic and a few times its error
-    #[arg(long, value_enum, default_value_t = PrecisionArg::Auto)]
-    precision: PrecisionArg,
+    #[command(flatten)]
+    elements: ElementArgs,
     /// Limits to keep within: the device's own, or those that every WebGPU browser has
     #[arg(long, value_enum, default_value_t = DecodeLimits::Device)]
     limits: DecodeLimits,
@@ -134,9 +133,9 @@ impl CompareTilingArgs {
         tiling: Tiling,
         interrupt: &Interrupt,
     ) -> Result<Decode> {
-        let gpu = open_device(&self.device, self.limits).await?;
+        let gpu = open_device(&self.device, &self.elements, self.limits).await?;
         let unscaled = self.takes_as_they_are(latents);
-        let wanted = LoadOptions { precision: self.precision.into(), unscaled, ..LoadOptions::default() };
+        let wanted = LoadOptions { precision: self.elements.precision(), unscaled, ..LoadOptions::default() };
         let mut vae = load(&gpu, checkpoint, wanted).await?;
         let options = DecodeOptions { output: Output::Raw, tiling, ..DecodeOptions::default() };
         let predicted = vae.plan(latents.size(), &options)?.memory.peak();

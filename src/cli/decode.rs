@@ -12,12 +12,12 @@ use wgvae::{ByteSource, Bytes, Checkpoint, DecodeOptions, LoadOptions, Output, R
 use super::interrupt::Interrupt;
 use super::output::{FormatArg, OutputFiles};
 use super::paths::{check_replaced, model_files};
-use super::prepare::{DeviceArgs, load, open_device};
+use super::prepare::{DeviceArgs, ElementArgs, load, open_device};
 use super::report::Report;
 use super::session::decode_all;
 use super::stderr::timed;
 use super::tiling::{TileArgs, TilingArg};
-use super::{DecodeLimits, ModelArgs, ParkingArg, PrecisionArg, in_file, input, latents, stdio};
+use super::{DecodeLimits, ModelArgs, ParkingArg, in_file, input, latents, stdio};
 
 #[derive(Debug, Args)]
 pub(super) struct DecodeArgs {
@@ -42,9 +42,8 @@ pub(super) struct DecodeArgs {
     /// The latents are the VAE's own: already divided by the model's scaling factor, as ComfyUI's are without saying so
     #[arg(long)]
     unscaled: bool,
-    /// Element type of weights and activations; auto: f16 on a GPU, f32 on a CPU driver; fast: f16 with less traffic and a few times its error
-    #[arg(long, value_enum, default_value_t = PrecisionArg::Auto)]
-    precision: PrecisionArg,
+    #[command(flatten)]
+    elements: ElementArgs,
     /// Limits to keep within: the device's own, or those that every WebGPU browser has
     #[arg(long, value_enum, default_value_t = DecodeLimits::Device)]
     limits: DecodeLimits,
@@ -101,7 +100,7 @@ pub(super) async fn run(args: &DecodeArgs) -> Result<String> {
         checkpoint.scaled_config()?;
     }
 
-    let gpu = open_device(&args.device, args.limits).await?;
+    let gpu = open_device(&args.device, &args.elements, args.limits).await?;
     let mut vae = load(&gpu, &checkpoint, args.load_options(unscaled, false)).await?;
     let options = args.options(files.output(), tiling);
     let runs = decode_all(&gpu, &mut vae, &latents, &options, args.repeat, &interrupt, &mut files).await?;
@@ -160,7 +159,7 @@ impl DecodeArgs {
 
     fn load_options(&self, unscaled: bool, clips: bool) -> LoadOptions {
         LoadOptions {
-            precision: self.precision.into(),
+            precision: self.elements.precision(),
             unscaled,
             weights_on_host: self.memory_budget.is_some(),
             clips,

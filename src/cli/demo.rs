@@ -4,7 +4,7 @@ use wgvae::{DecodeOptions, LoadOptions, Result};
 
 use super::interrupt::Interrupt;
 use super::output::OutputFiles;
-use super::prepare::{load, open_device};
+use super::prepare::{ElementArgs, load, open_device};
 use super::report::Report;
 use super::session::decode_all;
 use super::{DecodeLimits, DemoArgs, latents, stdio};
@@ -20,7 +20,7 @@ pub(super) async fn run(args: &DemoArgs) -> Result<String> {
     let mut files = OutputFiles::new(&args.output, None, latents.count())?;
     let checkpoint = demo::checkpoint().await?;
 
-    let gpu = open_device(&args.device, DecodeLimits::Device).await?;
+    let gpu = open_device(&args.device, &ElementArgs::AUTO, DecodeLimits::Device).await?;
     let mut vae = load(&gpu, &checkpoint, LoadOptions::default()).await?;
     let options = DecodeOptions { output: files.output(), ..DecodeOptions::default() };
     let runs = decode_all(&gpu, &mut vae, &latents, &options, 1, &interrupt, &mut files).await?;

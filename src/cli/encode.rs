@@ -16,10 +16,10 @@ use super::images::{ImageFile, SizeArgs, Source};
 use super::interrupt::Interrupt;
 use super::latents_output::{Encoding, LatentsFormat, LatentsOutput};
 use super::paths::{Named, check_replaced, model_files};
-use super::prepare::{DeviceArgs, load, open_device};
+use super::prepare::{DeviceArgs, ElementArgs, load, open_device};
 use super::report::Report;
 use super::session::Session;
-use super::{DecodeLimits, ModelArgs, ParkingArg, PrecisionArg, in_file, input, stdio};
+use super::{DecodeLimits, ModelArgs, ParkingArg, in_file, input, stdio};
 
 #[derive(Debug, Args)]
 pub(super) struct EncodeArgs {
@@ -58,9 +58,8 @@ pub(super) struct EncodeArgs {
     /// Write the VAE's own latents, without the diffusion model's scale and patches
     #[arg(long)]
     unscaled: bool,
-    /// Element type of weights and activations; auto: f16 on a GPU, f32 on a CPU driver; fast: f16 with less traffic and a few times its error
-    #[arg(long, value_enum, default_value_t = PrecisionArg::Auto)]
-    precision: PrecisionArg,
+    #[command(flatten)]
+    elements: ElementArgs,
     /// Limits to keep within: the device's own, or those that every WebGPU browser has
     #[arg(long, value_enum, default_value_t = DecodeLimits::Device)]
     limits: DecodeLimits,
@@ -118,7 +117,7 @@ pub(super) async fn run(args: &EncodeArgs) -> Result<String> {
     let files = args.open_images(checkpoint.config().latent_factor(args.leaves_scale())).await?;
     let images: Vec<Source> = files.iter().map(ImageFile::source).collect();
 
-    let gpu = open_device(&args.device, args.limits).await?;
+    let gpu = open_device(&args.device, &args.elements, args.limits).await?;
     let mut vae = load(&gpu, &checkpoint, args.load_options(false)).await?;
     let options = args.options();
     args.check_plans(&vae, &images, &options)?;
@@ -181,7 +180,7 @@ impl EncodeArgs {
     fn load_options(&self, clips: bool) -> LoadOptions {
         LoadOptions {
             directions: Directions::Encode,
-            precision: self.precision.into(),
+            precision: self.elements.precision(),
             unscaled: self.leaves_scale(),
             weights_on_host: self.memory_budget.is_some(),
             clips,

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use clap::Args;
-use wgvae::{Checkpoint, Gpu, GpuOptions, LoadOptions, Preparing, Result, Vae};
+use clap::{Args, ValueEnum as _};
+use wgvae::{Checkpoint, Gpu, GpuOptions, LoadOptions, Precision, Preparing, Result, Vae};
 
-use super::DecodeLimits;
 use super::stderr::{Phase, timed};
 use super::tuned::tuned;
+use super::{DecodeLimits, PrecisionArg, input};
 
 /// On which device, and with which kernels.
 #[derive(Debug, Args)]
@@ -20,11 +20,42 @@ pub(super) struct DeviceArgs {
     no_tune: bool,
 }
 
+/// How numbers are kept, and what multiplies them.
+#[derive(Debug, Args)]
+pub(super) struct ElementArgs {
+    /// Element type of weights and activations; auto: f16 on a GPU, f32 on a CPU driver; fast: f16 with less traffic and a few times its error
+    #[arg(long, value_enum, default_value_t = PrecisionArg::Auto)]
+    precision: PrecisionArg,
+    /// With --precision fast: multiply on the GPU's matrix units wherever a convolution's channels fill whole matrices; experimental, and an error where there are none
+    #[arg(long)]
+    matrix_units: bool,
+}
+
+impl ElementArgs {
+    /// What nobody has asked for otherwise.
+    pub(super) const AUTO: Self = Self { precision: PrecisionArg::Auto, matrix_units: false };
+
+    pub(super) fn precision(&self) -> Precision {
+        self.precision.into()
+    }
+
+    /// Whether a device is to be opened with its matrix units, which no other precision uses.
+    fn matrix_units(&self) -> Result<bool> {
+        if self.matrix_units && self.precision() != Precision::Fast {
+            let found =
+                self.precision.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned());
+            return Err(input("--matrix-units", "--precision fast with it", format!("--precision {found}")));
+        }
+        Ok(self.matrix_units)
+    }
+}
+
 /// Opens a device on the adapter that is wanted, or on the best one, with the kernels that were measured on it.
-pub(super) async fn open_device(device: &DeviceArgs, limits: DecodeLimits) -> Result<Gpu> {
+pub(super) async fn open_device(device: &DeviceArgs, elements: &ElementArgs, limits: DecodeLimits) -> Result<Gpu> {
     let options = GpuOptions {
         adapter: device.adapter.clone(),
         webgpu_default_limits: limits == DecodeLimits::WebgpuDefault,
+        matrix_units: elements.matrix_units()?,
         ..GpuOptions::default()
     };
     let gpu = timed("open device", Gpu::request(&options)).await?;

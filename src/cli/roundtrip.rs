@@ -15,9 +15,9 @@ use wgvae::{
 use super::images::SizeArgs;
 use super::interrupt::Interrupt;
 use super::paths::{check_replaced, model_files};
-use super::prepare::{DeviceArgs, load, open_device};
+use super::prepare::{DeviceArgs, ElementArgs, load, open_device};
 use super::session::{Run, Session};
-use super::{DecodeLimits, ModelArgs, ParkingArg, PrecisionArg, input};
+use super::{DecodeLimits, ModelArgs, ParkingArg, input};
 
 #[derive(Debug, Args)]
 pub(super) struct RoundtripArgs {
@@ -31,9 +31,8 @@ pub(super) struct RoundtripArgs {
     output: PathBuf,
     #[command(flatten)]
     size: SizeArgs,
-    /// Element type of weights and activations; auto: f16 on a GPU, f32 on a CPU driver; fast: f16 with less traffic and a few times its error
-    #[arg(long, value_enum, default_value_t = PrecisionArg::Auto)]
-    precision: PrecisionArg,
+    #[command(flatten)]
+    elements: ElementArgs,
     /// Limits to keep within: the device's own, or those that every WebGPU browser has
     #[arg(long, value_enum, default_value_t = DecodeLimits::Device)]
     limits: DecodeLimits,
@@ -68,7 +67,7 @@ pub(super) async fn run(args: &RoundtripArgs) -> Result<String> {
     format.check_size(&args.output, size)?;
     let images = file.read()?;
 
-    let gpu = open_device(&args.device, args.limits).await?;
+    let gpu = open_device(&args.device, &args.elements, args.limits).await?;
     let mut vae = load(&gpu, &checkpoint, args.load_options()).await?;
     let mut session = Session::new("encode and decode", &gpu, &interrupt, Some(2));
     let data = args.there_and_back(&images, &mut vae, &mut session).await?;
@@ -83,7 +82,7 @@ impl RoundtripArgs {
     fn load_options(&self) -> LoadOptions {
         LoadOptions {
             directions: Directions::Both,
-            precision: self.precision.into(),
+            precision: self.elements.precision(),
             unscaled: true,
             weights_on_host: self.memory_budget.is_some(),
             clips: false,

@@ -46,17 +46,19 @@ enum Elements {
     PackedF16,
     /// Halves, and halves within convolutions, too.
     Fast,
+    /// The same, multiplied on matrix units.
+    FastOnUnits,
 }
 
 impl Elements {
-    const ALL: [Self; 4] = [Self::F32, Self::F16, Self::PackedF16, Self::Fast];
+    const ALL: [Self; 5] = [Self::F32, Self::F16, Self::PackedF16, Self::Fast, Self::FastOnUnits];
 
     /// The largest difference to diffusers that is right.
     fn most(self) -> f32 {
         match self {
             Self::F32 => MOST_F32,
             Self::F16 | Self::PackedF16 => MOST_F16,
-            Self::Fast => MOST_FAST,
+            Self::Fast | Self::FastOnUnits => MOST_FAST,
         }
     }
 
@@ -64,7 +66,7 @@ impl Elements {
         match self {
             Self::F32 => Precision::F32,
             Self::F16 | Self::PackedF16 => Precision::F16,
-            Self::Fast => Precision::Fast,
+            Self::Fast | Self::FastOnUnits => Precision::Fast,
         }
     }
 }
@@ -94,18 +96,24 @@ impl Row {
 pub(super) async fn run(args: &SelftestArgs) -> Result<Answer> {
     let reference = read_images(&demo::selftest(), Some("image")).await?;
     let mut rows: Vec<Row> = Vec::new();
-    let mut name = String::new();
+    let (mut name, mut has_units) = (String::new(), false);
     for elements in Elements::ALL {
+        let matrix_units = elements == Elements::FastOnUnits;
+        if matrix_units && !has_units {
+            continue;
+        }
         let mut first: Option<Vec<f32>> = None;
         for kernels_of in SETS {
             let options = GpuOptions {
                 adapter: args.adapter.clone(),
                 kernels_of: Some(kernels_of),
                 without_shader_f16: elements == Elements::PackedF16,
+                matrix_units,
                 ..GpuOptions::default()
             };
             let gpu = Gpu::request(&options).await?;
             name.clone_from(&gpu.adapter().name);
+            has_units = gpu.adapter().matrix_units.is_some();
             if matches!(elements, Elements::F16 | Elements::Fast) && !gpu.limits().shader_f16 {
                 continue;
             }
@@ -163,6 +171,7 @@ fn text(name: &str, rows: &[Row], right: bool) -> String {
             Elements::F16 => "f16",
             Elements::PackedF16 => "f16 packed",
             Elements::Fast => "fast",
+            Elements::FastOnUnits => "fast units",
         };
         let verdict = match row {
             Row { same_bits: false, .. } => "WRONG: other bits than the first",

@@ -2,10 +2,11 @@
 
 use serde::Serialize;
 
+use super::matrix_units;
 use crate::error::{DeviceError, Error, Result};
 use crate::kernels::choice::Choice;
 use crate::kernels::shipped;
-use crate::limits::{DeviceKind, DeviceLimits, Vendor};
+use crate::limits::{DeviceKind, DeviceLimits, MatrixUnits, Vendor};
 use crate::tensor::Bytes;
 
 /// Which adapter to open, and within which limits.
@@ -19,6 +20,10 @@ pub struct GpuOptions {
     pub webgpu_default_limits: bool,
     /// Open the device without `shader-f16`, as if it had none: halves are packed then. For tests and comparisons.
     pub without_shader_f16: bool,
+    /// Open the device with its matrix units. [`Precision::Fast`](crate::Precision::Fast) then multiplies on them wherever the channels of a convolution fill whole matrices;
+    /// its other convolutions, and other precisions, are computed as without. An adapter that has none is refused. Rests on what wgpu calls experimental.
+    #[cfg(not(target_arch = "wasm32"))]
+    pub matrix_units: bool,
     /// An integrated GPU before a discrete one: saves power.
     pub low_power: bool,
     /// Let buffers take no more than this: beyond it allocations fail, as they do on a device without more memory.
@@ -26,6 +31,19 @@ pub struct GpuOptions {
     /// The `GPU` to ask, where it is not that of a page or of a worker.
     #[cfg(target_arch = "wasm32")]
     pub gpu: Option<wasm_bindgen::JsValue>,
+}
+
+impl GpuOptions {
+    #[cfg(not(target_arch = "wasm32"))]
+    fn wants_matrix_units(&self) -> bool {
+        self.matrix_units
+    }
+
+    #[cfg(target_arch = "wasm32")]
+    #[expect(clippy::unused_self, reason = "natively it can be asked for")]
+    fn wants_matrix_units(&self) -> bool {
+        false
+    }
 }
 
 /// An adapter and what it offers, as plain data.
@@ -47,6 +65,10 @@ pub struct AdapterReport {
     pub subgroups: bool,
     /// Cooperative matrix configurations, `MxNxK input->accumulator`.
     pub cooperative_matrices: Vec<String>,
+    /// Those of them that kernels use on a device that is opened with `GpuOptions::matrix_units`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(target_arch = "wasm32", serde(skip))]
+    pub matrix_units: Option<MatrixUnits>,
     /// What plans may use: what a device is opened with, which is less than the adapter has where no kernel wants more.
     pub limits: DeviceLimits,
     /// The kernels it would get.
@@ -161,6 +183,7 @@ pub(super) fn report(adapter: &wgpu::Adapter) -> AdapterReport {
                 )
             })
             .collect(),
+        matrix_units: matrix_units::offered(adapter),
         kernels: kernels(&limits, &driver),
         driver,
         limits,
@@ -180,7 +203,8 @@ pub(super) fn of_device(report: AdapterReport, device: &wgpu::Device, options: &
     let limits = limits_from(&device.limits(), device.features(), &device.adapter_info());
     let AdapterReport { name, limits, .. } = as_named(AdapterReport { limits, ..report.clone() }, device);
     let (kind, vendor) = options.kernels_of.unwrap_or((limits.kind, limits.vendor));
-    let limits = DeviceLimits { kind, vendor, ..limits };
+    let matrix_units = report.matrix_units.filter(|_| options.wants_matrix_units());
+    let limits = DeviceLimits { kind, vendor, matrix_units, ..limits };
     AdapterReport { name, kernels: kernels(&limits, &report.driver), limits, ..report }
 }
 
@@ -235,6 +259,7 @@ fn limits_from(limits: &wgpu::Limits, features: wgpu::Features, info: &wgpu::Ada
         kind,
         unified_memory: matches!(info.device_type, wgpu::DeviceType::Cpu | wgpu::DeviceType::IntegratedGpu),
         vendor: Vendor::from_id(info.vendor),
+        matrix_units: None,
     }
 }
 
@@ -249,6 +274,9 @@ fn wanted(adapter: &wgpu::Adapter, options: &GpuOptions) -> (wgpu::Features, wgp
     let mut features = wgpu::Features::SHADER_F16 | wgpu::Features::TIMESTAMP_QUERY;
     features.set(wgpu::Features::SHADER_F16, !options.without_shader_f16);
     features.set(wgpu::Features::SUBGROUP, adapter.get_info().device_type == wgpu::DeviceType::Cpu);
+    if options.wants_matrix_units() {
+        features |= matrix_units::FEATURES;
+    }
     let mut limits = wgpu::Limits::default();
     if !options.webgpu_default_limits {
         let offered = adapter.limits();
@@ -302,10 +330,18 @@ pub(super) async fn open(
     report: &AdapterReport,
 ) -> Result<(wgpu::Device, wgpu::Queue)> {
     let (required_features, required_limits) = wanted(adapter, options);
+    let experimental_features = if options.wants_matrix_units() {
+        let units = report.matrix_units.filter(|_| required_features.contains(wgpu::Features::SHADER_F16));
+        matrix_units::check(&report.name, units, &report.cooperative_matrices)?;
+        matrix_units::leave()
+    } else {
+        wgpu::ExperimentalFeatures::disabled()
+    };
     let descriptor = wgpu::DeviceDescriptor {
         label: Some("wgvae"),
         required_features,
         required_limits,
+        experimental_features,
         // Blocks no larger than needed: the report compares what the allocator reserves with what we asked for.
         memory_hints: wgpu::MemoryHints::MemoryUsage,
         ..Default::default()

@@ -13,6 +13,7 @@ mod host;
 mod host_bytes;
 mod input;
 mod ledger;
+mod matrix_units;
 mod pipelines;
 mod prepared;
 mod preparing;

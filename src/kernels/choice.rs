@@ -3,8 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
-use crate::limits::{DeviceKind, DeviceLimits, Vendor};
+use crate::limits::{DeviceKind, DeviceLimits, MatrixUnits, Vendor};
 use crate::model::graph::{Border, Window};
+use crate::tensor::Storage;
 
 /// The kernel of a product, and its tile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -65,6 +66,72 @@ impl MatmulTile {
         match self {
             Self::Quad { .. } => QUAD,
             Self::Register { .. } | Self::Shared { .. } => self.columns4(),
+        }
+    }
+}
+
+/// What computes the 36 products of a Winograd convolution.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Products {
+    /// The product of everything else, with this tile.
+    Tile(MatmulTile),
+    /// `matmul_matrix`, on matrix units. Browsers have none, and their module none of this.
+    #[cfg(not(target_arch = "wasm32"))]
+    Matrix(MatrixUnits),
+}
+
+/// Matrices of a unit that one workgroup of `matmul_matrix` computes, along rows and along columns.
+pub const MATRICES: u32 = 4;
+
+impl Products {
+    /// Those of a convolution whose transformed input is kept as `transformed`, from `frame4` groups of four channels of each frame that it sees to `n4`: `tile`, unless the
+    /// device has matrix units, both sides are halves and whole matrices fill all of it. Then the other would do as well: both are declared `fast`.
+    pub fn new(tile: MatmulTile, units: Option<MatrixUnits>, transformed: Storage, frame4: u32, n4: u32) -> Self {
+        let fills = |units: &MatrixUnits| {
+            transformed == Storage::F16
+                && frame4.saturating_mul(4).is_multiple_of(units.side)
+                && n4.saturating_mul(4).is_multiple_of(units.side * MATRICES)
+        };
+        match units.filter(fills) {
+            #[cfg(not(target_arch = "wasm32"))]
+            Some(units) => Self::Matrix(units),
+            _ => Self::Tile(tile),
+        }
+    }
+
+    /// vec4 columns of a block of transformed filters.
+    pub fn block_columns4(self) -> u32 {
+        match self {
+            Self::Tile(tile) => tile.block_columns4(),
+            #[cfg(not(target_arch = "wasm32"))]
+            Self::Matrix(units) => units.side * MATRICES / 4,
+        }
+    }
+
+    /// A launch's rows are a multiple of this: those beyond the tiles are computed of whatever lies there, and read by nobody.
+    pub fn rows(self) -> u32 {
+        match self {
+            Self::Tile(_) => 1,
+            #[cfg(not(target_arch = "wasm32"))]
+            Self::Matrix(units) => units.side * MATRICES,
+        }
+    }
+
+    /// How the products are kept, of which transformed input and filters are kept as `transformed`. Sums leave matrix units as they are: naga 30 cannot round them.
+    pub fn kept(self, transformed: Storage) -> Storage {
+        match self {
+            Self::Tile(_) => transformed,
+            #[cfg(not(target_arch = "wasm32"))]
+            Self::Matrix(_) => Storage::F32,
+        }
+    }
+
+    /// The transforms around them, where those of the device are `transforms`: matrices are loaded from channels that lie together.
+    pub fn transforms(self, transforms: Transforms) -> Transforms {
+        match self {
+            Self::Tile(_) => transforms,
+            #[cfg(not(target_arch = "wasm32"))]
+            Self::Matrix(_) => Transforms::Pairs,
         }
     }
 }

@@ -1,8 +1,8 @@
 //! The shader files as they lie in the module: their code alone. Comments are for readers, and would be 7 KB of what a page downloads.
 
 macro_rules! embedded {
-    ($($name:literal),+ $(,)?) => {
-        &[$(($name, {
+    ($($(#[$meta:meta])? $name:literal),+ $(,)?) => {
+        &[$($(#[$meta])? ($name, {
             const TEXT: &str = include_str!(concat!("../../shaders/", $name, ".wgsl"));
             const ROOMY: ([u8; TEXT.len()], usize) = code(TEXT);
             const CODE: [u8; ROOMY.1] = code(TEXT).0;
@@ -26,6 +26,8 @@ pub(super) const FILES: &[(&str, &str)] = embedded![
     "image_check",
     "image_out",
     "matmul",
+    #[cfg(not(target_arch = "wasm32"))]
+    "matmul_matrix",
     "matmul_quad",
     "matmul_shared",
     "pixel_norm_apply",
@@ -37,6 +39,8 @@ pub(super) const FILES: &[(&str, &str)] = embedded![
     "winograd_out",
     "winograd_out_pairs",
     "winograd_weights",
+    #[cfg(not(target_arch = "wasm32"))]
+    "winograd_weights_columns",
     "parts/activation",
     "parts/epilogue",
     "parts/moments",
@@ -50,6 +54,7 @@ pub(super) const FILES: &[(&str, &str)] = embedded![
     "parts/storage_pair_packed",
     "parts/transform_in",
     "parts/transform_out",
+    "parts/transform_weights",
 ];
 
 /// The lines of `text` without comments, as many bytes as fit, and how many there are. Directives (`//#parts`, `//#unroll`) stay.

@@ -3,7 +3,7 @@
 //! Four operations, in this order: the parts that the file names are appended (`//#parts a b`; a part that has a `_packed`
 //! twin is replaced by it where its alias is `vec2<u32>`), the right-hand side of each named module-scope `const` or `alias`
 //! is replaced, loops marked `//#unroll` are written out, and what the text uses is enabled: `f16` where an alias became
-//! `vec4<f16>`, and, in browsers, `subgroups` where quads swap.
+//! one of halves, and, in browsers, `subgroups` where quads swap.
 //! There is no preprocessor and no other directive.
 
 use std::fmt::Write as _;
@@ -16,7 +16,7 @@ const CONVERTING_PARTS: &[(&str, &str, &str)] =
     &[("storage", "Stored", "vec2<u32>"), ("output", "Output", "vec2<u32>"), ("storage_pair", "Pair", "u32")];
 
 /// Types that a module has to enable.
-const HALVES: [Value; 2] = [Value::Type("vec4<f16>"), Value::Type("vec2<f16>")];
+const HALVES: [Value; 3] = [Value::Type("vec4<f16>"), Value::Type("vec2<f16>"), Value::Type("f16")];
 
 /// A value for a `const` or `alias` of a shader file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -41,6 +41,15 @@ pub const WEIGHTS: Interface = Interface {
     params: WEIGHTS_PARAMS,
 };
 
+/// `winograd_weights_columns`.
+pub const WEIGHTS_COLUMNS: Interface = Interface { file: "winograd_weights_columns", ..WEIGHTS };
+
+/// The part of its value at which transformed input that is kept as `transformed` is, and with it the products: a power of two, by which halves hold what comes of
+/// any input that they hold. [`output`] is to undo it.
+pub fn factor(transformed: Storage) -> f32 {
+    if transformed == Storage::F32 { 1.0 } else { 1.0 / 32.0 }
+}
+
 /// How both sides of a transform are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Storages {
@@ -54,12 +63,6 @@ impl Storages {
     /// Those of a model in `storage`, and of what it transforms.
     pub fn of(storage: Storage) -> Self {
         Self { stored: storage, transformed: storage.transformed() }
-    }
-
-    /// The part of its value at which transformed input is kept, and with it the products: a power of two, by which halves hold what comes of any
-    /// input that they hold. [`output`] is to undo it.
-    pub fn factor(self) -> f32 {
-        if self.transformed == Storage::F32 { 1.0 } else { 1.0 / 32.0 }
     }
 
     /// For kernels whose elements are four channels.
@@ -81,6 +84,20 @@ pub fn weights(storages: Storages, params: WeightsParams) -> Launch {
     Launch {
         variant: Variant { file: "winograd_weights", values: storages.fours().to_vec() },
         workgroups: [groups(columns * u64::from(params.c_in)), 1, 1],
+        params: bytemuck::bytes_of(&params).to_vec(),
+        macs: 0,
+    }
+}
+
+/// Launches `winograd_weights_columns` for one tap in time: halves to halves, for `matmul_matrix`. All columns of a block are there, and multiples of four rows.
+pub fn weights_columns(params: WeightsParams) -> Launch {
+    let filters = u64::from(params.blocks) * u64::from(params.tile_n) * u64::from(params.c_in);
+    Launch {
+        variant: Variant {
+            file: WEIGHTS_COLUMNS.file,
+            values: vec![("Stored", Value::Type("f16")), ("Transformed", Value::Type(Storage::F16.wgsl_type()))],
+        },
+        workgroups: [groups(filters), 1, 1],
         params: bytemuck::bytes_of(&params).to_vec(),
         macs: 0,
     }
@@ -113,6 +130,8 @@ params! {
         v_channels4: u32,
         /// First of them that this launch writes, / 4.
         v_channel0: u32,
+        /// Tiles that there is room for in v.
+        v_tiles: u32,
     }
 }
 
@@ -144,7 +163,7 @@ pub const PAIRS_IN: u32 = 16;
 /// The same of `winograd_out_pairs`, whose workgroups have a run of tiles to go over: of fewer pairs there are enough workgroups.
 pub const PAIRS_OUT: u32 = 8;
 
-/// Elements from one tile to the next, and from four channels to the next four, of v of `tiles` tiles and `channels4` groups of channels.
+/// Elements from one tile to the next, and from four channels to the next four, of v with room for `tiles` tiles and `channels4` groups of channels.
 pub fn strides(transforms: Transforms, tiles: u32, channels4: u32) -> (u32, u32) {
     match transforms {
         Transforms::Runs => (1, tiles),
@@ -211,6 +230,8 @@ params! {
         moments_offset: u32,
         /// Factor of the product.
         scale: f32,
+        /// Tiles that there is room for in m.
+        m_tiles: u32,
     }
 }
 

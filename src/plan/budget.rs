@@ -20,7 +20,7 @@ use crate::plan::partition::ROW_STEP;
 use crate::plan::residence::{self, Residence, Start};
 use crate::plan::schedule::Schedule;
 use crate::plan::spill::{self, May};
-use crate::plan::{BufferUse, Plan, PlanOptions, Step, Weights, lower, pace};
+use crate::plan::{BufferUse, Memory, Plan, PlanOptions, Step, Weights, lower, pace};
 use crate::tensor::Bytes;
 
 /// Chunks larger than this part of a budget leave too little choice, and smaller than that too many steps.
@@ -148,6 +148,7 @@ impl Search<'_> {
         let mut scheduled = room;
         let least = least_room(nodes, cut);
         let mut before = None;
+        let mut spilled = true;
         let mut whole = None;
         for _ in 0..TRIES {
             if scheduled < least {
@@ -157,9 +158,14 @@ impl Search<'_> {
                 whole = Start::whole(nodes, cut, &mut self.allowance);
             }
             let residence = self.cheapest(nodes, cut, whole.as_ref()?, scheduled)?;
+            // What one step uses was too much for all of the room, and would be again.
+            if !spilled && before.as_ref().is_some_and(|before: &Lowered| before.schedule == residence.schedule) {
+                return None;
+            }
             let mut lowered = self.lower(nodes, residence.schedule, cut, before.take())?;
-            if !lowered.spill(cut, room) {
-                scheduled -= scheduled / 32;
+            spilled = lowered.spill(cut, room);
+            if !spilled {
+                scheduled -= scheduled / 8;
                 before = Some(lowered);
                 continue;
             }
@@ -173,9 +179,8 @@ impl Search<'_> {
             if peak <= budget {
                 return lowered.plan.check(self.limits).is_ok().then_some(lowered.plan);
             }
+            room = less_room(room, &lowered.plan.memory, budget)?;
             before = Some(lowered);
-            let excess = peak.0 - budget.0;
-            room = room.checked_sub(excess + excess / 8)?;
             scheduled = scheduled.min(room);
         }
         None
@@ -239,6 +244,15 @@ impl Lowered {
         self.plan.buffers.clone_from(&self.buffers);
         true
     }
+}
+
+/// What of `room` to try next, where plans of it take `memory` and may take `budget`: slots lose between a hundredth and half of their bytes to what lies in them at other
+/// times, and about as much of less.
+fn less_room(room: u64, memory: &Memory, budget: Bytes) -> Option<u64> {
+    let slots = memory.slots.0;
+    let wanted = slots.checked_sub(memory.peak().0.checked_sub(budget.0)?)?;
+    let room = u64::try_from(u128::from(room) * u128::from(wanted) / u128::from(slots.max(1))).ok()?;
+    Some(room - room / 24)
 }
 
 /// Ways to cut: ever smaller chunks, with as much scratch. None smaller than the fewest rows of the widest tensor, so that all chunks are of about one

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use crate::error::Result;
 use crate::gpu::Gpu;
 use crate::kernels::choice::{Choice, MatmulTile};
-use crate::kernels::{Variant, matmul};
-use crate::limits::{DeviceKind, DeviceLimits, Vendor};
+use crate::kernels::{Variant, matmul, matmul_matrix};
+use crate::limits::{DeviceKind, DeviceLimits, MatrixUnits, Vendor};
 use crate::model::blocks::Part;
 use crate::model::config::{AutoencoderConfig, FAMILIES, Kl, Network};
 use crate::model::graph::Graph;
@@ -25,36 +25,48 @@ const GPU_CASES: &[(Output, u64, u32)] = &[
 /// A vendor of each kind of tile.
 const TILES: [Vendor; 3] = [Vendor::Other, Vendor::Nvidia, Vendor::Arm];
 
+/// Matrix units of each kind that is known of: lavapipe's, and those of NVIDIA's and AMD's GPUs.
+const UNITS: [MatrixUnits; 3] =
+    [MatrixUnits { side: 8, lanes: 8 }, MatrixUnits { side: 16, lanes: 32 }, MatrixUnits { side: 16, lanes: 64 }];
+
 /// All variants of all plans in `storage`: published families and odd networks, kinds of devices, outputs, limits, sizes.
 ///
 /// # Errors
 /// None that a plan for a whole device can have.
 #[doc(hidden)]
 pub fn every_variant(storage: Storage) -> Result<BTreeSet<Variant>> {
-    let mut variants = variants_for(DeviceKind::Cpu, Vendor::Other, storage)?;
+    let mut variants = variants_for(DeviceKind::Cpu, Vendor::Other, None, storage)?;
     for vendor in TILES {
-        variants.append(&mut variants_for(DeviceKind::Gpu, vendor, storage)?);
+        variants.append(&mut variants_for(DeviceKind::Gpu, vendor, None, storage)?);
     }
-    let processor = DeviceLimits { kind: DeviceKind::Cpu, quads: true, ..DeviceLimits::webgpu_default() };
-    for &tile in Choice::tiles(&processor) {
-        variants.append(&mut variants_with(DeviceKind::Cpu, Vendor::Other, storage, Some(tile))?);
+    for units in UNITS.into_iter().filter(|_| storage == Storage::FastF16 && cfg!(not(target_arch = "wasm32"))) {
+        variants.append(&mut variants_for(DeviceKind::Gpu, Vendor::Other, Some(units), storage)?);
+    }
+    let processors =
+        [true, false].map(|quads| DeviceLimits { kind: DeviceKind::Cpu, quads, ..DeviceLimits::webgpu_default() });
+    for &tile in processors.iter().flat_map(Choice::tiles) {
+        variants.append(&mut variants_with((DeviceKind::Cpu, Vendor::Other, None), storage, Some(tile))?);
     }
     Ok(variants)
 }
 
-/// The variants of [`every_variant`] that plans for devices of this kind and vendor ask for.
+/// The variants of [`every_variant`] that plans for devices of this kind and vendor, with these matrix units, ask for.
 ///
 /// # Errors
 /// None that a plan for a whole device can have.
 #[doc(hidden)]
-pub fn variants_for(kind: DeviceKind, vendor: Vendor, storage: Storage) -> Result<BTreeSet<Variant>> {
-    variants_with(kind, vendor, storage, None)
+pub fn variants_for(
+    kind: DeviceKind,
+    vendor: Vendor,
+    units: Option<MatrixUnits>,
+    storage: Storage,
+) -> Result<BTreeSet<Variant>> {
+    variants_with((kind, vendor, units), storage, None)
 }
 
 /// The same with another tile than the rules', as measuring may take it.
 fn variants_with(
-    kind: DeviceKind,
-    vendor: Vendor,
+    (kind, vendor, matrix_units): (DeviceKind, Vendor, Option<MatrixUnits>),
     storage: Storage,
     tile: Option<MatmulTile>,
 ) -> Result<BTreeSet<Variant>> {
@@ -72,7 +84,8 @@ fn variants_with(
             let latents = Size { width: size, height: size };
             let graphs = graphs(config, latents, output);
             for limits in [DeviceLimits::webgpu_default(), roomy()] {
-                let limits = DeviceLimits { kind, vendor, shader_f16: storage.needs_shader_f16(), ..limits };
+                let limits =
+                    DeviceLimits { kind, vendor, matrix_units, shader_f16: storage.needs_shader_f16(), ..limits };
                 let rules = Choice::for_device(&limits);
                 let choice = tile.map(|tile| rules.with_tile(tile));
                 let options = PlanOptions { chunk_limit: Bytes(chunk), choice, ..PlanOptions::new(storage, output) };
@@ -98,14 +111,21 @@ fn graphs(config: &AutoencoderConfig, latents: Size, output: Output) -> Vec<Grap
     graphs
 }
 
-/// Compiles [`every_variant`] on `gpu`, without those that want quads where it has none. Returns the name of the file of each.
+/// Compiles [`every_variant`] on `gpu`, without those that want quads or matrix units where it has none such. Returns the name of the file of each.
 ///
 /// # Errors
 /// [`crate::Error::Device`] for the first that the device refuses.
 #[doc(hidden)]
 pub async fn compile_all(gpu: &Gpu, storage: Storage) -> Result<Vec<&'static str>> {
     let mut variants = Vec::from_iter(every_variant(storage)?);
-    variants.retain(|variant| gpu.limits().quads || variant.file != matmul::QUAD.file);
+    let units = gpu.limits().matrix_units.map(|units| (units.side, units.lanes));
+    variants.retain(|variant| match variant.file {
+        file if file == matmul::QUAD.file => gpu.limits().quads,
+        file if file == matmul_matrix::INTERFACE.file => {
+            units == Some((variant.number("SIDE"), variant.number("WORKGROUP")))
+        }
+        _ => true,
+    });
     gpu.compile(&variants).await?;
     Ok(variants.iter().map(|variant| variant.file).collect())
 }

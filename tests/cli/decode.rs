@@ -194,3 +194,25 @@ fn unscaled_latents_and_halves_change_what_they_should() {
         assert_ne!(folder.read("fast.npy"), folder.read("f16.npy"));
     }
 }
+
+/// Whoever asks for matrix units gets them or an error.
+#[test]
+fn matrix_units_are_used_or_refused() {
+    let folder = Folder::new();
+    let decode =
+        ["decode", "--model", "model", "--latents", "latents.safetensors", "-o", "units.npy", "--matrix-units"];
+    for precision in ["auto", "f16", "f32"] {
+        let words = ["--matrix-units: expected --precision fast with it", &format!("found --precision {precision}")];
+        folder.run(&[&decode[..], &["--precision", precision]].concat()).failed(precision, 1, &words);
+    }
+    let fast = [&decode[..], &["--precision", "fast", "--json"]].concat();
+    let units = &folder.run(&["adapters", "--json"]).json()[0]["matrix_units"];
+    if units.is_null() {
+        folder.run(&fast).failed("no units", 1, &["no matrix units that kernels can use"]);
+        assert!(folder.run(&["adapters"]).ok().stdout.contains("none that kernels use"));
+        return;
+    }
+    let report = folder.run(&fast).json();
+    assert_eq!(report["measured_peak_bytes"], report["predicted_peak_bytes"]);
+    assert!(folder.run(&["adapters"]).ok().stdout.contains("--matrix-units"));
+}

@@ -100,8 +100,11 @@ fn every_set_of_kernels_is_right_here() {
     let found = run(&folder, &["selftest", "--json"]).json();
     assert_eq!(found["right"], true, "{found}");
     let rows = found["rows"].as_array().unwrap();
-    let halves = folder.run(&["adapters", "--json"]).json()[0]["limits"]["shader_f16"] == true;
-    assert_eq!(rows.len(), if halves { 16 } else { 8 }, "{found}");
+    let adapter = &folder.run(&["adapters", "--json"]).json()[0];
+    let halves = adapter["limits"]["shader_f16"] == true;
+    let units = if adapter["matrix_units"].is_null() { 0 } else { 4 };
+    assert_eq!(rows.len(), units + if halves { 16 } else { 8 }, "{found}");
+    assert_eq!(rows.iter().filter(|row| row["elements"] == "fast_on_units").count(), units, "{found}");
     for row in rows {
         let (error, most) = (row["error"].as_f64().unwrap(), row["most"].as_f64().unwrap());
         assert!(error > 0.0 && error <= most, "{row}");

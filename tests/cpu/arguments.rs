@@ -9,8 +9,9 @@ use wgvae::report::estimates::{Estimator, Work};
 use crate::networks::with_kl;
 use wgvae::{
     AutoencoderConfig, Blend, BlendRule, Bytes, ChannelOrder, ClipPlans, DecodeOptions, DeviceKind, DeviceLimits,
-    EncodeOptions, Error, FAMILIES, Family, HostTensor, Kl, Latents, LoadOptions, Network, Output, Parking, Planner,
-    Precision, Size, Storage, Tiling, Vendor, plan_clip_decode, plan_clip_encode, plan_decode, plan_encode,
+    EncodeOptions, Error, FAMILIES, Family, HostTensor, Kl, Latents, LoadOptions, MatrixUnits, Network, Output,
+    Parking, Planner, Precision, Size, Storage, Tiling, Vendor, plan_clip_decode, plan_clip_encode, plan_decode,
+    plan_encode,
 };
 
 /// Steps that no plan exceeds, and bytes of its parameters: 2^21 steps, each with parameters of its own of at most 256 bytes.
@@ -153,10 +154,12 @@ fn any_limits() -> impl Strategy<Value = DeviceLimits> {
         |limits, _, number| limits.max_compute_invocations_per_workgroup = number,
         |limits, bytes, _| limits.max_compute_workgroup_storage_size = bytes,
         |limits, _, number| limits.min_uniform_buffer_offset_alignment = number,
+        |limits, _, number| limits.matrix_units = Some(MatrixUnits { side: 16, lanes: number }),
+        |limits, _, number| limits.matrix_units = Some(MatrixUnits { side: number, lanes: 64 }),
     ];
     let change = (select(changes), any_bytes(), any_number());
-    (prop::collection::vec(change, 0..=2), any::<[bool; 5]>(), any_vendor()).prop_map(
-        |(changes, [shader_f16, timestamps, cpu, unified, quads], vendor)| {
+    (prop::collection::vec(change, 0..=2), any::<[bool; 6]>(), any_vendor()).prop_map(
+        |(changes, [shader_f16, timestamps, cpu, unified, quads, units], vendor)| {
             let mut limits = DeviceLimits {
                 shader_f16,
                 timestamp_query: timestamps,
@@ -164,6 +167,7 @@ fn any_limits() -> impl Strategy<Value = DeviceLimits> {
                 kind: if cpu { DeviceKind::Cpu } else { DeviceKind::Gpu },
                 unified_memory: unified,
                 vendor,
+                matrix_units: (units && shader_f16).then_some(MatrixUnits { side: 8, lanes: 32 }),
                 ..DeviceLimits::webgpu_default()
             };
             for (change, bytes, number) in changes {
@@ -351,6 +355,24 @@ fn devices_that_cannot_be_are_refused_by_name() {
             "{error}"
         );
     }
+    let units = |side, lanes| Some(MatrixUnits { side, lanes });
+    for (matrix_units, shader_f16, words) in [
+        (units(4, 32), true, ["side", "8 or 16", "found 4"]),
+        (units(32, 32), true, ["side", "8 or 16", "found 32"]),
+        (units(16, 0), true, ["lanes", "power of two", "found 0"]),
+        (units(16, 48), true, ["lanes", "power of two", "found 48"]),
+        (units(16, 2), true, ["lanes", "from 4", "found 2"]),
+        (units(16, 256), true, ["lanes", "to 128", "found 256"]),
+        (units(8, 32), false, ["matrix_units", "shader-f16", "found 8x8"]),
+    ] {
+        let limits = DeviceLimits { matrix_units, shader_f16, ..DeviceLimits::webgpu_default() };
+        let error = plan(&limits, Storage::F32).unwrap_err().to_string();
+        assert!(words.iter().all(|word| error.contains(word)), "{error}");
+    }
+    let small = DeviceLimits { max_compute_invocations_per_workgroup: 32, ..DeviceLimits::webgpu_default() };
+    let limits = DeviceLimits { matrix_units: units(16, 64), shader_f16: true, ..small };
+    let error = plan(&limits, Storage::F32).unwrap_err().to_string();
+    assert!(error.contains("lanes") && error.contains("32 invocations"), "{error}");
     for (storage, words) in [(Storage::F16, "found f16"), (Storage::FastF16, "found fast")] {
         let error = plan(&DeviceLimits::webgpu_default(), storage).unwrap_err().to_string();
         assert!(error.contains("shader-f16") && error.contains(words), "{error}");

@@ -6,8 +6,8 @@ use wgvae::model::networks::{frames, part_of_decoder, part_of_encoder};
 use wgvae::model::tensors::file_tensors;
 use wgvae::plan::{Home, HostStates, Plan, PlanOptions};
 use wgvae::{
-    Bytes, ClipPlans, DecodeOptions, DeviceKind, DeviceLimits, EncodeOptions, Error, Family, HostTensor, Output,
-    Parking, Size, Storage, plan_clip_decode, plan_clip_encode,
+    Bytes, ClipPlans, DecodeOptions, DeviceKind, DeviceLimits, EncodeOptions, Error, Family, HostTensor, MatrixUnits,
+    Output, Parking, Size, Storage, plan_clip_decode, plan_clip_encode,
 };
 
 use crate::clip::{frames_of, parts, size_of_frame};
@@ -34,8 +34,8 @@ struct Case<'a> {
 
 impl Case<'_> {
     /// All frames of the result `[frames, c, h, w]`, by plans with these options.
-    fn run(&self, options: &PlanOptions, kind: DeviceKind) -> Vec<f32> {
-        let limits = DeviceLimits { kind, shader_f16: true, ..DeviceLimits::webgpu_default() };
+    fn run(&self, options: &PlanOptions, kind: DeviceKind, matrix_units: Option<MatrixUnits>) -> Vec<f32> {
+        let limits = DeviceLimits { kind, matrix_units, shader_f16: true, ..DeviceLimits::webgpu_default() };
         let mut states = States::new();
         let mut result = Vec::new();
         let count = 1 + (self.latents - 1) * self.step;
@@ -60,7 +60,7 @@ impl Case<'_> {
     fn check_beyond_halves(&self) {
         let wanted = frames_of(self.wanted, 0..self.wanted.shape[2]);
         for storage in [Storage::F16, Storage::PackedF16, Storage::FastF16] {
-            let found = self.run(&PlanOptions::new(storage, Output::Raw), DeviceKind::Cpu);
+            let found = self.run(&PlanOptions::new(storage, Output::Raw), DeviceKind::Cpu, None);
             let error = relative_error(&found, &wanted);
             println!("{} {storage:?}: {error:.1e}", self.name);
             assert!(
@@ -74,16 +74,20 @@ impl Case<'_> {
 
     fn check(&self) {
         let wanted = frames_of(self.wanted, 0..self.wanted.shape[2]);
-        for storage in [Storage::F32, Storage::F16, Storage::PackedF16, Storage::FastF16] {
+        let storages =
+            [Storage::F32, Storage::F16, Storage::PackedF16, Storage::FastF16].map(|storage| (storage, None));
+        let on_units = (Storage::FastF16, Some(MatrixUnits { side: 8, lanes: 8 }));
+        for (storage, units) in storages.into_iter().chain([on_units]) {
             let options = PlanOptions::new(storage, Output::Raw);
-            let whole = self.run(&options, DeviceKind::Cpu);
+            let whole = self.run(&options, DeviceKind::Cpu, units);
             let error = relative_error(&whole, &wanted);
-            println!("{} {storage:?}: {error:.1e}, torch in f16 {:.1e}", self.name, self.f16_error);
+            println!("{} {storage:?} {units:?}: {error:.1e}, torch in f16 {:.1e}", self.name, self.f16_error);
             let most = most_error(storage, 1e-5, self.f16_error);
-            assert!(error <= most, "{} {storage:?}: {error:.1e}, at most {most:.1e}", self.name);
+            assert!(error <= most, "{} {storage:?} {units:?}: {error:.1e}, at most {most:.1e}", self.name);
             let chunk = if storage == Storage::F32 { 1 << 10 } else { 1 << 13 };
             let cut = PlanOptions { chunk_limit: Bytes(chunk), host_states: HostStates::All, ..options.clone() };
-            assert_same_bits(&self.run(&cut, DeviceKind::Gpu), &whole, &format!("{} {storage:?} in chunks", self.name));
+            let what = format!("{} {storage:?} {units:?} in chunks", self.name);
+            assert_same_bits(&self.run(&cut, DeviceKind::Gpu, units), &whole, &what);
         }
     }
 }

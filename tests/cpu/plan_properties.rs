@@ -1,13 +1,17 @@
 //! What holds for every plan, whatever the network, size and device; and how large the plans of a published model may be.
 
+use std::collections::BTreeMap;
+
 use proptest::prelude::*;
 use wgvae::internals::odd_network;
+use wgvae::kernels::choice::MATRICES;
+use wgvae::kernels::matmul_matrix::MatrixParams;
 use wgvae::model::graph::Graph;
 use wgvae::model::networks::decoder;
-use wgvae::plan::{Plan, PlanOptions, Weights};
+use wgvae::plan::{Action, Plan, PlanOptions, Resource, Weights};
 use wgvae::{
-    AutoencoderConfig, Bytes, DecodeOptions, DeviceKind, DeviceLimits, Error, Family, Output, Size, Storage, Vendor,
-    plan_decode,
+    AutoencoderConfig, Bytes, DecodeOptions, DeviceKind, DeviceLimits, Error, Family, MatrixUnits, Output, Size,
+    Storage, Vendor, plan_decode,
 };
 
 use crate::formula;
@@ -37,6 +41,7 @@ fn limits() -> impl Strategy<Value = DeviceLimits> {
     let bytes = (15_u32..28, 4_u64..8).prop_map(|(power, eighths)| Bytes((1 << power) / 4 * eighths));
     (bytes.clone(), bytes, prop_oneof![Just(64_u32), Just(256)], any::<[bool; 4]>()).prop_map(
         |(binding, buffer, alignment, [shader_f16, timestamp_query, is_cpu, is_arm])| DeviceLimits {
+            matrix_units: (shader_f16 && timestamp_query).then_some(MatrixUnits { side: 8, lanes: 32 }),
             max_storage_buffer_binding_size: binding,
             max_buffer_size: buffer,
             min_uniform_buffer_offset_alignment: alignment,
@@ -83,13 +88,32 @@ proptest! {
     }
 }
 
-/// Scratch memory is as large as what is written there, not a byte smaller or larger. `written` is what the interpreter saw of each buffer.
+/// Scratch memory is as large as what is written there, not a byte smaller or larger; or, where matrix units multiply transformed input, as what they load. `written`
+/// is what the interpreter saw of each buffer.
 pub(crate) fn check_scratch(plan: &Plan, written: &[usize]) {
-    for (buffer, written) in plan.buffers.iter().zip(written) {
+    let loaded = loaded_by_units(plan);
+    for (index, buffer) in plan.buffers.iter().enumerate() {
         if !buffer.name.ends_with(']') {
-            assert_eq!(*written as u64, buffer.bytes.0, "{} of {}", buffer.name, plan.input());
+            let used = written[index].max(loaded.get(&index).copied().unwrap_or(0));
+            assert_eq!(used as u64, buffer.bytes.0, "{} of {}", buffer.name, plan.input());
         }
     }
+}
+
+/// Bytes of each buffer that matrix units load as a, from its first.
+pub(crate) fn loaded_by_units(plan: &Plan) -> BTreeMap<usize, usize> {
+    let mut loaded = BTreeMap::new();
+    for step in &plan.steps {
+        let Action::Dispatch { variant, workgroups, params, bindings } = &step.action else { continue };
+        let variant = &plan.variants[*variant];
+        let (Resource::Buffer(a), "matmul_matrix") = (bindings[0], variant.file) else { continue };
+        let p: MatrixParams = bytemuck::pod_read_unaligned(&plan.params[params.clone()]);
+        let rows = workgroups[0] * variant.number("SIDE") * MATRICES;
+        let numbers = (workgroups[2] - 1) * p.a_batch + rows * p.a_row;
+        let bytes: &mut usize = loaded.entry(a.0).or_default();
+        *bytes = (*bytes).max(numbers as usize * 2);
+    }
+    loaded
 }
 
 /// A network and latents that the interpreter is done with soon; how many times the smallest bindings there are; the sizes of chunks.

@@ -11,7 +11,10 @@ use wgvae::kernels::{INTERFACES, Variant};
 /// `text` as a valid module, or what is wrong with it.
 pub(crate) fn module(text: &str) -> Result<naga::Module, String> {
     let module = naga::front::wgsl::parse_str(text).map_err(|error| error.emit_to_string(text))?;
-    let capabilities = Capabilities::SHADER_FLOAT16 | Capabilities::SHADER_FLOAT16_IN_FLOAT32 | Capabilities::SUBGROUP;
+    let capabilities = Capabilities::SHADER_FLOAT16
+        | Capabilities::SHADER_FLOAT16_IN_FLOAT32
+        | Capabilities::SUBGROUP
+        | Capabilities::COOPERATIVE_MATRIX;
     let checked = Validator::new(ValidationFlags::all(), capabilities).validate(&module);
     checked.map_err(|error| error.emit_to_string(text))?;
     Ok(module)

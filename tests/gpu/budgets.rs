@@ -8,6 +8,7 @@ use wgvae::{
 
 use crate::decode::{checkpoint, fixture};
 use crate::formula;
+use crate::matrix_units::with_units;
 use crate::sweep::parts_of_twenty;
 
 /// Where activations and weights may be.
@@ -34,10 +35,15 @@ struct Sweep {
 }
 
 impl Sweep {
-    fn new(case: &str, [height, width]: [usize; 2], precision: Precision, output: Output) -> Self {
+    fn new(case: &str, size: [usize; 2], precision: Precision, output: Output) -> Self {
+        Self::on(&GpuOptions::default(), case, size, precision, output)
+    }
+
+    /// On devices of their own that are opened so.
+    fn on(gpu: &GpuOptions, case: &str, [height, width]: [usize; 2], precision: Precision, output: Output) -> Self {
         let checkpoint = checkpoint(&fixture(case).config);
         let load = |weights_on_host| {
-            let gpu = block_on(Gpu::request(&GpuOptions::default())).unwrap();
+            let gpu = block_on(Gpu::request(gpu)).unwrap();
             let options = LoadOptions { precision, weights_on_host, ..LoadOptions::default() };
             let vae = block_on(Vae::load(&gpu, &checkpoint, options)).unwrap();
             (gpu, vae)
@@ -150,6 +156,17 @@ fn a_large_picture_of_a_toy_in_fast() {
         return;
     }
     let [recomputed, ..] = Sweep::new("toy_odd", [64, 48], Precision::Fast, Output::Raw).run(&parts_of_twenty());
+    assert!(recomputed >= 1, "{recomputed} compute again");
+}
+
+#[test]
+fn a_large_picture_of_a_toy_on_matrix_units() {
+    if with_units(&GpuOptions::default()).is_none() {
+        return;
+    }
+    let options = GpuOptions { matrix_units: true, ..GpuOptions::default() };
+    let mut sweep = Sweep::on(&options, "toy_odd", [64, 48], Precision::Fast, Output::Raw);
+    let [recomputed, ..] = sweep.run(&parts_of_twenty());
     assert!(recomputed >= 1, "{recomputed} compute again");
 }
 

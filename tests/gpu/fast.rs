@@ -9,7 +9,7 @@ use wgvae::{
 use crate::decode::{CASES, checkpoint, decode, fixture, relative_error};
 
 /// Times the error of torch in f16.
-const MOST: f32 = 5.0;
+pub(crate) const MOST: f32 = 5.0;
 
 /// A device with halves. Every driver that the tests are run on has them; one that has not can say nothing about this precision.
 fn with_halves(options: &GpuOptions) -> Option<Gpu> {

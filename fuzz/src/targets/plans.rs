@@ -7,7 +7,7 @@ use wgvae::model::networks::decoder;
 use wgvae::plan::{Plan, PlanOptions, Weights};
 use wgvae::{
     AutoencoderConfig, Blend, BlendRule, Bytes, ChannelOrder, DecodeOptions, DeviceKind, DeviceLimits, Error, Kl,
-    Output, Parking, Size, Storage, Tiling, Vendor, plan_decode,
+    MatrixUnits, Output, Parking, Size, Storage, Tiling, Vendor, plan_decode,
 };
 
 use crate::formula;
@@ -243,6 +243,8 @@ impl Anything {
             unified_memory: self.flags[6],
             quads: self.flags[6],
             vendor: VENDORS.get(usize::from(self.parking / 3)).copied().unwrap_or_default(),
+            // Of bits that others have, so that the corpus keeps its meaning.
+            matrix_units: (self.flags[3] && self.flags[6]).then_some(MatrixUnits { side: 8, lanes: 32 }),
         }
     }
 

@@ -46,7 +46,7 @@ pub(super) async fn run(
         create_sink(name, SinkOptions { size, frames, fps, bits: args.bits, files: interrupt, ffmpeg: &ffmpeg })?;
     say_others(name, frames)?;
 
-    let gpu = open_device(&args.device, args.limits).await?;
+    let gpu = open_device(&args.device, &args.elements, args.limits).await?;
     let mut vae = load(&gpu, &checkpoint, args.load_options(unscaled, true)).await?;
     let output = match sink.wants() {
         FrameFormat::Rgba8 => Output::Rgba8,

@@ -36,7 +36,7 @@ pub(super) async fn run(args: &EncodeArgs, name: &ClipName, interrupt: &Interrup
     let (size, latents) = (source.size(), source.frames().and_then(|frames| factor.latents(frames)));
     let writer = writer(args, &checkpoint, size, latents, interrupt)?;
 
-    let gpu = open_device(&args.device, args.limits).await?;
+    let gpu = open_device(&args.device, &args.elements, args.limits).await?;
     let mut vae = load(&gpu, &checkpoint, args.load_options(true)).await?;
     let mut clip = vae.encode_clip(size, &args.options()).await?;
     let start = Instant::now();

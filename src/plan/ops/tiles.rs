@@ -1,7 +1,7 @@
 //! How a Winograd convolution is cut into bands of tiles.
 
 use crate::kernels::WORKGROUP;
-use crate::kernels::choice::Choice;
+use crate::kernels::choice::{Choice, Products};
 use crate::kernels::group_norm::MOMENTS_VEC4_BYTES;
 use crate::kernels::winograd::{PAIRS_OUT, POINTS, TILE};
 use crate::limits::DeviceLimits;
@@ -37,13 +37,17 @@ pub(super) struct TileGrid {
     pub(super) block_columns4: u32,
     /// What it transforms and multiplies.
     pub channels: Channels,
-    /// How it keeps that.
+    /// How it keeps transformed input and filters.
     pub(super) transformed: Storage,
+    /// What multiplies them.
+    pub(super) products: Products,
 }
 
 /// Groups of four channels of a convolution.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Channels {
+    /// Of one frame of the input.
+    pub frame4: u32,
     /// Of all frames that are seen: what is transformed.
     pub v4: u32,
     /// Of the frames that a filter sees at once.
@@ -71,6 +75,11 @@ pub(super) struct TileBand {
     pub(super) runs: u32,
 }
 
+/// Bytes of one tile of `channels4` groups of channels that are kept as `storage`.
+fn tile_bytes(channels4: u32, storage: Storage) -> u64 {
+    u64::from(POINTS) * u64::from(channels4) * storage.vec4_bytes()
+}
+
 impl TileBand {
     /// All its tiles.
     pub(super) fn tiles(&self) -> u32 {
@@ -89,25 +98,44 @@ impl TileGrid {
     ) -> Self {
         // Parts of clips have up to four frames: what is transformed or multiplied is at most four times that of one frame that is computed.
         const FRAMES: u32 = 4;
-        let Channels { v4, k4, n4, m4 } = channels;
+        let Channels { frame4, v4, k4, n4, m4 } = channels;
         let (columns, rows) = (output.width.div_ceil(TILE), output.height.div_ceil(TILE));
-        let tile_bytes = |channels4: u32| u64::from(POINTS) * u64::from(channels4) * transformed.vec4_bytes();
+        let larger = |products: Products, v4: u32, m4: u32| {
+            tile_bytes(v4, transformed).max(tile_bytes(m4, products.kept(transformed)))
+        };
         let fitting = |bytes: u64| u32::try_from(limits.largest_bound_buffer().0 / bytes).unwrap_or(u32::MAX).max(1);
-        let wanted = choice.winograd_scratch_bytes / tile_bytes(v4.max(m4));
-        let most = fitting(tile_bytes(v4.max(m4)));
+        let fits = |products: Products| fitting(larger(products, k4 * FRAMES, n4 * FRAMES));
+        // No matrices where their rows do not fit a binding.
+        let with = |units| Products::new(choice.winograd_tile, units, transformed, frame4, n4);
+        let products = Some(with(limits.units())).filter(|products| fits(*products) >= products.rows());
+        let products = products.unwrap_or_else(|| with(None));
+        let band_tile = larger(products, v4, m4);
+        let wanted = choice.winograd_scratch_bytes / band_tile;
+        let most = fitting(band_tile) / products.rows() * products.rows();
         let at_once = u32::try_from(wanted.max(LEAST_TILES)).unwrap_or(u32::MAX).min(most);
         // Runs do not depend on how a tensor is cut, nor on how many frames there are, so that its statistics are the same to the bit however that is.
         let runs = (MOST_MOMENTS / (u64::from(n4) * MOMENTS_VEC4_BYTES)).clamp(1, MOST_RUNS);
         let run = u32::try_from(u64::from(columns) * u64::from(rows) / runs).unwrap_or(u32::MAX);
-        let longest = fitting(tile_bytes(k4.max(n4) * FRAMES)).min(most);
+        let longest = fits(products).min(most);
         let run = run.min(columns).max(1).next_multiple_of(LEAST_RUN).min(longest);
         let band_columns = if at_once >= columns { columns } else { (at_once / run * run).max(run).min(columns) };
-        let block_columns4 = choice.winograd_tile.block_columns4();
+        let block_columns4 = products.block_columns4();
         let block_bytes = u64::from(POINTS * block_columns4) * u64::from(k4 * 4) * transformed.vec4_bytes();
         let most_filters = limits.largest_bound_buffer().0.min(choice.winograd_scratch_bytes * 4);
         let filter_blocks = u32::try_from(most_filters / block_bytes).unwrap_or(u32::MAX).max(1);
         let band_rows = (at_once / columns).max(1).saturating_mul(TILE);
-        Self { columns, rows, band_columns, band_rows, run, filter_blocks, block_columns4, channels, transformed }
+        Self {
+            columns,
+            rows,
+            band_columns,
+            band_rows,
+            run,
+            filter_blocks,
+            block_columns4,
+            channels,
+            transformed,
+            products,
+        }
     }
 
     /// The rows of the bands of `rows`, which start at a multiple of the tile. All are of about the same size: a small last one would keep no GPU busy.
@@ -143,17 +171,32 @@ impl TileGrid {
         u64::from(self.row_runs()) * u64::from(self.rows)
     }
 
-    /// The most tiles of a band of a tensor that is cut like `output`.
+    /// Tiles that there has to be room for where `tiles` are multiplied.
+    pub(super) fn room(&self, tiles: u32) -> u32 {
+        tiles.next_multiple_of(self.products.rows())
+    }
+
+    /// The most tiles of a band of a tensor that is cut like `output`, and room for what is multiplied with them.
     pub(super) fn most_tiles(&self, output: &Partition) -> u32 {
         // All chunks but the last are alike, and the first band of each is the largest.
         let chunks = [0, output.count() - 1].map(|index| output.chunk(index));
         let rows = chunks.into_iter().filter_map(|chunk| self.row_bands(chunk).next()).map(Rows::count).max();
-        self.band_columns * rows.unwrap_or(0).div_ceil(TILE)
+        self.room(self.band_columns * rows.unwrap_or(0).div_ceil(TILE))
     }
 
-    /// Bytes of one transformed tile of `channels4` groups of channels.
-    pub(super) fn tile_bytes(&self, channels4: u32) -> u64 {
-        u64::from(POINTS) * u64::from(channels4) * self.transformed.vec4_bytes()
+    /// Bytes of one transformed tile.
+    pub(super) fn v_bytes(&self) -> u64 {
+        tile_bytes(self.channels.v4, self.transformed)
+    }
+
+    /// Bytes of the products of one tile.
+    pub(super) fn m_bytes(&self) -> u64 {
+        tile_bytes(self.channels.m4, self.kept())
+    }
+
+    /// How the products are kept.
+    pub(super) fn kept(&self) -> Storage {
+        self.products.kept(self.transformed)
     }
 
     /// Bytes of one group of transformed filters.

@@ -1,9 +1,14 @@
 //! 3x3 convolutions by Winograd's algorithm: three launches a band of tiles.
 
-use crate::kernels::choice::Way;
+use crate::kernels::Launch;
+use crate::kernels::choice::{MatmulTile, Products, Transforms, Way};
 use crate::kernels::matmul::{Epilogue as MatmulEpilogue, Matmul, MatmulParams};
+#[cfg(not(target_arch = "wasm32"))]
+use crate::kernels::matmul_matrix::{MatrixMatmul, MatrixParams};
 use crate::kernels::winograd::{self, InParams, OutParams, POINTS, Storages, TILE, WeightsParams};
 use crate::limits::DeviceLimits;
+#[cfg(not(target_arch = "wasm32"))]
+use crate::limits::MatrixUnits;
 use crate::plan::fused::{Conv, Fused, NormId, Normalize, Residual};
 use crate::plan::node::Scratch;
 use crate::plan::partition::{Partition, Rows, reach};
@@ -34,6 +39,60 @@ struct Winograd<'a> {
     m: BufferId,
     /// Moments for the norm that reads the output.
     moments: Option<BufferId>,
+    transforms: Transforms,
+}
+
+impl Winograd<'_> {
+    /// The 36 products of `tiles` with `part` for frame `frame` of the output, by this tile.
+    fn product(&self, tile: MatmulTile, tiles: &TileBand, part: &FilterPart, frame: u32) -> Launch {
+        let Channels { frame4, v4, k4, n4, m4 } = self.grid.channels;
+        let m = tiles.tiles();
+        let (a_row, a_column) = winograd::strides(self.transforms, m, v4);
+        let matmul = Matmul {
+            input: self.grid.transformed,
+            output: self.grid.kept(),
+            epilogue: MatmulEpilogue::None,
+            tile,
+            batch: POINTS,
+            params: MatmulParams {
+                m,
+                m_stored: m,
+                n4: part.columns4,
+                k4,
+                a_offset: frame * self.conv.step() * frame4 * a_column,
+                a_row,
+                a_column,
+                a_batch: m * v4,
+                b_offset: 0,
+                b_row: tile.block_columns4(),
+                b_block: k4 * 4 * tile.block_columns4(),
+                b_batch: part.blocks * k4 * 4 * tile.block_columns4(),
+                c_offset: frame * n4 + part.column0,
+                c_row: m4,
+                c_batch: m * m4,
+                scale: 1.0,
+            },
+        };
+        matmul.launch()
+    }
+
+    /// The same on matrix units, of whole matrices.
+    #[cfg(not(target_arch = "wasm32"))]
+    fn matrix_product(&self, units: MatrixUnits, tiles: &TileBand, part: &FilterPart, frame: u32) -> Launch {
+        let Channels { frame4, v4, k4, n4, m4 } = self.grid.channels;
+        let (m, n, k) = (self.grid.room(tiles.tiles()), part.columns4 * 4, k4 * 4);
+        let params = MatrixParams {
+            k,
+            a_offset: frame * self.conv.step() * frame4 * 4,
+            a_row: v4 * 4,
+            a_batch: m * v4 * 4,
+            b_batch: n * k,
+            c_offset: (frame * n4 + part.column0) * 4,
+            c_row: m4 * 4,
+            c_batch: m * m4 * 4,
+        };
+        MatrixMatmul { units, m, n, batch: POINTS, params }.launch()
+    }
 }
 
 /// Rows of some of the frames that a convolution sees.
@@ -55,8 +114,8 @@ pub(super) fn scratch(sizing: &Sizing<'_>, conv: &Conv, output: &Partition) -> S
     let tiles = u64::from(grid.most_tiles(output));
     let filters = grid.filter_bytes();
     Scratch {
-        v: tiles * grid.tile_bytes(grid.channels.v4),
-        m: tiles * grid.tile_bytes(grid.channels.m4),
+        v: tiles * grid.v_bytes(),
+        m: tiles * grid.m_bytes(),
         filters,
         filter_part: filters.min(grid.block_bytes() * u64::from(grid.filter_blocks)),
         ..input_rows(sizing, conv, Way::Winograd, output, |chunk| grid.row_bands(chunk))
@@ -71,6 +130,7 @@ pub(super) fn runs(sizing: &Sizing<'_>, conv: &Conv) -> u64 {
 fn grid(fused: &Fused, conv: &Conv, options: &PlanOptions, limits: &DeviceLimits) -> TileGrid {
     let (input, output) = fused.shapes_of(conv);
     let channels = Channels {
+        frame4: input.channels4(),
         v4: seen::frames(fused, conv) * input.channels4(),
         k4: conv.taps() * input.channels4(),
         n4: output.channels4(),
@@ -91,7 +151,8 @@ impl Lowering<'_> {
         let measured = measure && self.fused.norm_of(conv.output).is_some();
         let moments = measured.then(|| self.moments(grid.runs(), shape));
         self.shortcut(conv, chunk);
-        let winograd = Winograd { conv, grid, target, own, bias, filters, v, m, moments };
+        let transforms = grid.products.transforms(self.choice.transforms);
+        let winograd = Winograd { conv, grid, target, own, bias, filters, v, m, moments, transforms };
         let mut sources = Vec::new();
         for tiles in grid.bands(own) {
             if tiles.tile_x0 == 0 {
@@ -172,8 +233,12 @@ impl Lowering<'_> {
                     k0: tap * c_in,
                     w_offset: tap * 9 * c_in * c_out4,
                 };
-                let storages = Storages::of(self.options.storage);
-                self.launch(winograd::weights(storages, params), &[weight, Resource::Buffer(buffer)]);
+                let launch = match grid.products {
+                    Products::Tile(_) => winograd::weights(Storages::of(self.options.storage), params),
+                    #[cfg(not(target_arch = "wasm32"))]
+                    Products::Matrix(_) => winograd::weights_columns(params),
+                };
+                self.launch(launch, &[weight, Resource::Buffer(buffer)]);
             }
             parts.push(FilterPart { buffer, column0, columns4, blocks });
         }
@@ -227,61 +292,40 @@ impl Lowering<'_> {
             frame4,
             v_channels4: winograd.grid.channels.v4,
             v_channel0: source.frame0 * frame4,
+            v_tiles: winograd.grid.room(tiles.tiles()),
         };
         let norm = source.norm.map_or(Resource::Unused, Resource::Buffer);
         let storages = Storages { stored: self.tensor(conv.input).storage, transformed: winograd.grid.transformed };
         let bindings = [Resource::Buffer(source.buffer), norm, Resource::Buffer(winograd.v)];
-        self.launch(winograd::input(self.choice.transforms, storages, prologue, params), &bindings);
+        self.launch(winograd::input(winograd.transforms, storages, prologue, params), &bindings);
     }
 
     /// What the filter makes of the frames that it sees for frame `frame` of the output: they follow one another in what was transformed.
     fn winograd_product(&mut self, winograd: &Winograd<'_>, tiles: &TileBand, part: &FilterPart, frame: u32) {
-        let (input_shape, shape) = self.fused.shapes_of(winograd.conv);
-        let Channels { v4, k4, n4, m4 } = winograd.grid.channels;
-        let tile = self.choice.winograd_tile;
-        let m = tiles.tiles();
-        let (a_row, a_column) = winograd::strides(self.choice.transforms, m, v4);
-        let mut launch = Matmul {
-            input: winograd.grid.transformed,
-            output: winograd.grid.transformed,
-            epilogue: MatmulEpilogue::None,
-            tile,
-            batch: POINTS,
-            params: MatmulParams {
-                m,
-                m_stored: m,
-                n4: part.columns4,
-                k4,
-                a_offset: frame * winograd.conv.step() * input_shape.channels4() * a_column,
-                a_row,
-                a_column,
-                a_batch: m * v4,
-                b_offset: 0,
-                b_row: tile.block_columns4(),
-                b_block: k4 * 4 * tile.block_columns4(),
-                b_batch: part.blocks * k4 * 4 * tile.block_columns4(),
-                c_offset: frame * n4 + part.column0,
-                c_row: m4,
-                c_batch: m * m4,
-                scale: 1.0,
-            },
-        }
-        .launch();
+        let mut launch = match winograd.grid.products {
+            Products::Tile(tile) => winograd.product(tile, tiles, part, frame),
+            #[cfg(not(target_arch = "wasm32"))]
+            Products::Matrix(units) => winograd.matrix_product(units, tiles, part, frame),
+        };
         // Counted as the direct convolution of the band: 9 filter taps for each pixel, of 4x4 pixels a tile.
+        let shape = self.fused.shape(winograd.conv.output);
         let width = (tiles.tiles_x * TILE).min(shape.width - tiles.tile_x0 * TILE);
         let pixels = u64::from(tiles.rows.count()) * u64::from(width);
-        launch.macs = pixels * u64::from(k4) * u64::from(part.columns4) * 16 * 9;
-        let (v, m, u) = (winograd.v, winograd.m, part.buffer);
-        let bindings =
-            [Resource::Buffer(v), Resource::Buffer(u), Resource::Unused, Resource::Unused, Resource::Buffer(m)];
-        self.launch(launch, &bindings);
+        launch.macs = pixels * u64::from(winograd.grid.channels.k4) * u64::from(part.columns4) * 16 * 9;
+        let [v, u, m] = [winograd.v, part.buffer, winograd.m].map(Resource::Buffer);
+        match winograd.grid.products {
+            Products::Tile(_) => self.launch(launch, &[v, u, Resource::Unused, Resource::Unused, m]),
+            #[cfg(not(target_arch = "wasm32"))]
+            Products::Matrix(_) => self.launch(launch, &[v, u, m]),
+        }
     }
 
     fn winograd_out(&mut self, winograd: &Winograd<'_>, tiles: &TileBand) {
         let conv = winograd.conv;
         let shape = self.fused.shape(conv.output);
         // The result is f32, whatever it is made of.
-        let storages = Storages { stored: self.output_of_stage().storage, transformed: winograd.grid.transformed };
+        let grid = &winograd.grid;
+        let storages = Storages { stored: self.output_of_stage().storage, transformed: grid.kept() };
         let epilogue = winograd::Epilogue {
             accumulate: conv.residual.is_some(),
             relu: conv.relu,
@@ -291,7 +335,7 @@ impl Lowering<'_> {
             tiles: tiles.tiles(),
             tiles_x: tiles.tiles_x,
             tile_x0: tiles.tile_x0,
-            run: winograd.grid.run,
+            run: grid.run,
             runs_x: tiles.runs_x,
             runs: tiles.runs,
             y0: tiles.rows.start,
@@ -301,7 +345,8 @@ impl Lowering<'_> {
             channels4: shape.pixel4(),
             bias4: shape.channels4(),
             moments_offset: tiles.moments_offset,
-            scale: conv.scale / storages.factor(),
+            scale: conv.scale / winograd::factor(grid.transformed),
+            m_tiles: grid.room(tiles.tiles()),
         };
         let bindings = [
             Resource::Buffer(winograd.m),
@@ -309,6 +354,6 @@ impl Lowering<'_> {
             Resource::Buffer(winograd.target),
             winograd.moments.map_or(Resource::Unused, Resource::Buffer),
         ];
-        self.launch(winograd::output(self.choice.transforms, storages, epilogue, params), &bindings);
+        self.launch(winograd::output(winograd.transforms, storages, epilogue, params), &bindings);
     }
 }

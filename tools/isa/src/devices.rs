@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use wgvae::Vendor;
+use wgvae::{MatrixUnits, Vendor};
 
 /// Who made a device: whose names statistics have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,6 +24,17 @@ impl Maker {
             Self::Intel => Vendor::Intel,
             Self::Qualcomm => Vendor::Qualcomm,
             Self::Apple => Vendor::Apple,
+        }
+    }
+}
+
+impl Maker {
+    /// The matrix units of its devices here, as their drivers offer them to wgpu; Intel's and Qualcomm's are not square, or none.
+    pub(crate) fn units(self) -> Option<MatrixUnits> {
+        match self {
+            Self::Amd => Some(MatrixUnits { side: 16, lanes: 64 }),
+            Self::Nvidia => Some(MatrixUnits { side: 16, lanes: 32 }),
+            Self::Intel | Self::Qualcomm | Self::Apple => None,
         }
     }
 }

@@ -6,7 +6,9 @@ use anyhow::{Context, Result, anyhow, ensure};
 use wgvae::internals::variants_for;
 use wgvae::kernels::source::specialize;
 use wgvae::kernels::{Value, Variant, interface};
-use wgvae::{DeviceKind, Storage, Vendor};
+use wgvae::{DeviceKind, Storage};
+
+use crate::devices::Maker;
 
 /// One kernel, ready to be compiled.
 pub(crate) struct Kernel {
@@ -15,22 +17,26 @@ pub(crate) struct Kernel {
     pub(crate) text: String,
     /// Storage buffers, which are bindings 1, 2, and so on.
     pub(crate) buffers: u32,
+    /// Whether browsers are given it, too.
+    pub(crate) in_browsers: bool,
 }
 
-/// All kernels of plans for GPUs of `vendor` whose name contains `part`, by name.
-pub(crate) fn kernels(vendor: Vendor, part: &str) -> Result<Vec<Kernel>> {
-    let mut found = BTreeMap::new();
-    for storage in [Storage::F32, Storage::F16, Storage::PackedF16, Storage::FastF16] {
-        for variant in variants_for(DeviceKind::Gpu, vendor, storage)? {
+/// All kernels of plans for `maker`'s GPUs whose name contains `part`, by name; with those for its matrix units, which no browser has.
+pub(crate) fn kernels(maker: Maker, part: &str) -> Result<Vec<Kernel>> {
+    let storages = [Storage::F32, Storage::F16, Storage::PackedF16, Storage::FastF16].map(|storage| (storage, None));
+    let on_units = maker.units().map(|units| (Storage::FastF16, Some(units)));
+    let mut found: BTreeMap<String, (Variant, bool)> = BTreeMap::new();
+    for (storage, units) in storages.into_iter().chain(on_units) {
+        for variant in variants_for(DeviceKind::Gpu, maker.vendor(), units, storage)? {
             let name = name(&variant);
             if name.contains(part) {
-                let other = found.insert(name.clone(), variant.clone()).filter(|other| *other != variant);
-                ensure!(other.is_none(), "two variants are called {name}");
+                let (first, _) = found.entry(name.clone()).or_insert_with(|| (variant.clone(), units.is_none()));
+                ensure!(*first == variant, "two variants are called {name}");
             }
         }
     }
     ensure!(!found.is_empty(), "no kernel's name contains {part:?}");
-    found.into_iter().map(|(name, variant)| kernel(name, &variant)).collect()
+    found.into_iter().map(|(name, (variant, in_browsers))| kernel(name, &variant, in_browsers)).collect()
 }
 
 /// A file that is specialised already.
@@ -38,13 +44,13 @@ pub(crate) fn from_file(path: &std::path::Path) -> Result<Kernel> {
     let text = std::fs::read_to_string(path).with_context(|| format!("could not read {}", path.display()))?;
     let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     let buffers = u32::try_from(text.matches("var<storage").count())?;
-    Ok(Kernel { name, text, buffers })
+    Ok(Kernel { name, text, buffers, in_browsers: true })
 }
 
-fn kernel(name: String, variant: &Variant) -> Result<Kernel> {
+fn kernel(name: String, variant: &Variant, in_browsers: bool) -> Result<Kernel> {
     let text = specialize(variant).map_err(|problem| anyhow!("{name}: {problem}"))?;
     let buffers = u32::try_from(interface(variant.file).bindings.len())?;
-    Ok(Kernel { name, text, buffers })
+    Ok(Kernel { name, text, buffers, in_browsers })
 }
 
 /// What tells a variant from the others of its file. Flags that are off are left out, and types that are the stored one's; of what transforms leave and take, f32.
@@ -58,6 +64,8 @@ fn name(variant: &Variant) -> String {
             Value::U32(number) => words.push(format!("{name}={number}")),
             Value::Type(own) if *name == "Transformed" && short(own) == "f32" => {}
             Value::Type(_) if matches!(*name, "Stored" | "Pair") => {}
+            // SIDE says it.
+            Value::Type(_) if matches!(*name, "Left" | "Right" | "Sums") => {}
             Value::Type(_) if *name != "Transformed" && Some(*value) == stored => {}
             Value::Type(other) => words.push(format!("{name}={}", short(other))),
         }

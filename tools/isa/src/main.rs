@@ -123,7 +123,7 @@ fn measure(arguments: &Arguments, devices: &[&Device]) -> Result<Table> {
     for device in devices {
         let kernels = match &arguments.wgsl {
             Some(path) => vec![kernels::from_file(path)?],
-            None => kernels::kernels(device.maker.vendor(), &arguments.only)?,
+            None => kernels::kernels(device.maker, &arguments.only)?,
         };
         let jobs = Jobs::new(&kernels)?;
         eprintln!("isa: {} kernels for {}", kernels.len(), device.name);

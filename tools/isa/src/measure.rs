@@ -60,7 +60,7 @@ impl Jobs {
         for kernel in kernels {
             let parsed = Parsed::new(&kernel.text).with_context(|| kernel.name.clone())?;
             all.workgroup_bytes.insert(kernel.name.clone(), parsed.workgroup_bytes());
-            for face in Face::ALL {
+            for face in Face::ALL.into_iter().filter(|face| kernel.in_browsers || *face == Face::Native) {
                 all.jobs.push(Job {
                     kernel: kernel.name.clone(),
                     face,

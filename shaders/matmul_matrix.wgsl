@@ -1,0 +1,70 @@
+// matmul_matrix: c = a b^T, entry by entry of the batch, on matrix units: halves in, sums of f32. For the products of Winograd convolutions.
+//
+// One workgroup: a square of 4 by 4 matrices of c. It is one subgroup; where a driver makes several of it, the first computes and the others leave.
+// Nothing is masked: rows, columns and k are whole matrices. Rows of a and of b are k numbers that lie together, so that both sides are loaded as they lie.
+
+enable f16;
+enable wgpu_cooperative_matrix;
+// naga 30 does not know that a subgroup is of one mind about its own number.
+diagnostic(off, derivative_uniformity);
+
+const WORKGROUP: u32 = 64u;               // invocations per workgroup: a subgroup's
+const SIDE: u32 = 8u;                     // rows and columns of one matrix
+alias Left = coop_mat8x8<f16, A>;         // of a: rows by k
+alias Right = coop_mat8x8<f16, B>;        // of b: k by columns
+alias Sums = coop_mat8x8<f32, C>;         // of c
+
+struct Params {
+    k: u32,          // numbers of one row of a and of b that are multiplied
+    a_offset: u32,   // first number of a
+    a_row: u32,      // numbers between two rows of a
+    a_batch: u32,    // numbers between two batch entries of a
+    b_batch: u32,    // numbers between two batch entries of b
+    c_offset: u32,   // first number of c
+    c_row: u32,      // numbers between two rows of c
+    c_batch: u32,    // numbers between two batch entries of c
+}
+
+@group(0) @binding(0) var<uniform> params: Params;
+@group(0) @binding(1) var<storage, read> a: array<f16>;          // [batch, m, k]
+@group(0) @binding(2) var<storage, read> b: array<f16>;          // [batch, n, k]
+@group(0) @binding(3) var<storage, read_write> c: array<f32>;    // [batch, m, n]
+
+@compute @workgroup_size(WORKGROUP)
+fn main(@builtin(workgroup_id) workgroup_id: vec3<u32>, @builtin(subgroup_id) subgroup_id: u32) {
+    if (subgroup_id > 0u) {
+        return;
+    }
+    let row0 = workgroup_id.x * 4u * SIDE;
+    let column0 = workgroup_id.y * 4u * SIDE;
+    // naga 30 writes a stride that it has computed before, and no member of `params`.
+    let a_row = params.a_row;
+    let b_row = params.k;
+    let c_row = params.c_row;
+    let a_start = params.a_offset + workgroup_id.z * params.a_batch + row0 * a_row;
+    let b_start = workgroup_id.z * params.b_batch + column0 * b_row;
+
+    var sums: array<Sums, 16>;
+    for (var k0 = 0u; k0 < params.k; k0 += SIDE) {
+        var left: array<Left, 4>;
+        var right: array<Right, 4>;
+        for (var i = 0u; i < 4u; i++) { //#unroll
+            let a_index = a_start + i * SIDE * a_row + k0;
+            let b_index = b_start + i * SIDE * b_row + k0;
+            left[i] = coopLoadT<Left>(&a[a_index], a_row);
+            right[i] = coopLoad<Right>(&b[b_index], b_row);
+        }
+        for (var i = 0u; i < 4u; i++) { //#unroll
+            for (var j = 0u; j < 4u; j++) { //#unroll
+                sums[i * 4u + j] = coopMultiplyAdd(left[i], right[j], sums[i * 4u + j]);
+            }
+        }
+    }
+    let c_start = params.c_offset + workgroup_id.z * params.c_batch + row0 * c_row + column0;
+    for (var i = 0u; i < 4u; i++) { //#unroll
+        for (var j = 0u; j < 4u; j++) { //#unroll
+            let c_index = c_start + i * SIDE * c_row + j * SIDE;
+            coopStoreT(sums[i * 4u + j], &c[c_index], c_row);
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! The batched product of Winograd convolutions on matrix units: halves in, sums of f32. Shader: `matmul_matrix.wgsl`.
+
+use crate::kernels::choice::MATRICES;
+use crate::kernels::{Access, Interface, Launch, Value, Variant, params};
+use crate::limits::MatrixUnits;
+
+params! {
+    /// Numbers of `matmul_matrix`. Offsets and strides count numbers, not vec4.
+    MatrixParams, MATRIX_PARAMS {
+        /// Numbers of one row of a and of b that are multiplied: a multiple of the units' side.
+        k: u32,
+        /// First number of a.
+        a_offset: u32,
+        /// Between two rows of a.
+        a_row: u32,
+        /// Between two batch entries of a.
+        a_batch: u32,
+        /// Between two batch entries of b.
+        b_batch: u32,
+        /// First number of c.
+        c_offset: u32,
+        /// Between two rows of c.
+        c_row: u32,
+        /// Between two batch entries of c.
+        c_batch: u32,
+    }
+}
+
+/// `matmul_matrix`.
+pub const INTERFACE: Interface = Interface {
+    file: "matmul_matrix",
+    bindings: &[("a", Access::Read), ("b", Access::Read), ("c", Access::ReadWrite)],
+    params: MATRIX_PARAMS,
+};
+
+/// One product: c = a b^T, with the rows of a and of b along k.
+#[derive(Debug, Clone, Copy)]
+pub struct MatrixMatmul {
+    /// What computes it.
+    pub units: MatrixUnits,
+    /// Rows of a and of c, a multiple of the side of [`MATRICES`] matrices.
+    pub m: u32,
+    /// Rows of b, and columns of c, a multiple of the same.
+    pub n: u32,
+    /// Batch entries.
+    pub batch: u32,
+    /// The numbers.
+    pub params: MatrixParams,
+}
+
+impl MatrixMatmul {
+    /// The launch.
+    pub fn launch(&self) -> Launch {
+        let Self { units: MatrixUnits { side, lanes }, m, n, batch, params } = *self;
+        let [left, right, sums] = if side == 8 {
+            ["coop_mat8x8<f16, A>", "coop_mat8x8<f16, B>", "coop_mat8x8<f32, C>"]
+        } else {
+            ["coop_mat16x16<f16, A>", "coop_mat16x16<f16, B>", "coop_mat16x16<f32, C>"]
+        };
+        let values = vec![
+            ("WORKGROUP", Value::U32(lanes)),
+            ("SIDE", Value::U32(side)),
+            ("Left", Value::Type(left)),
+            ("Right", Value::Type(right)),
+            ("Sums", Value::Type(sums)),
+        ];
+        let square = side * MATRICES;
+        Launch {
+            variant: Variant { file: INTERFACE.file, values },
+            workgroups: [m / square, n / square, batch],
+            params: bytemuck::bytes_of(&params).to_vec(),
+            macs: u64::from(batch) * u64::from(m) * u64::from(n) * u64::from(params.k),
+        }
+    }
+}

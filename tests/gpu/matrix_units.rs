@@ -1,0 +1,110 @@
+//! Matrix units: `fast` on them is as near to diffusers as without, whatever the other kernels, and takes what was predicted; and who has none is told so.
+
+use pollster::block_on;
+use wgvae::{
+    Bytes, Control, DecodeOptions, DeviceKind, Gpu, GpuOptions, Latents, LoadOptions, Output, Pixels, Precision, Vae,
+    Vendor,
+};
+
+use crate::decode::{CASES, checkpoint, decode, fixture, relative_error};
+use crate::fast::MOST;
+
+/// A device that was opened with its matrix units. Mesa's CPU driver has them from 26.1 on; a driver without can say nothing of them.
+pub(crate) fn with_units(options: &GpuOptions) -> Option<Gpu> {
+    let gpu = block_on(Gpu::request(options)).unwrap();
+    if gpu.adapter().matrix_units.is_none() {
+        println!("SKIPPED: {} has no matrix units", gpu.adapter().name);
+        return None;
+    }
+    Some(block_on(Gpu::request(&GpuOptions { matrix_units: true, ..options.clone() })).unwrap())
+}
+
+/// Launches of the plan on units, and other products of Winograd convolutions, for latents of `[.., h, w]`.
+fn launches(vae: &Vae, latents: &Latents) -> (usize, usize) {
+    let facts = vae.plan(latents.size(), &DecodeOptions::default()).unwrap();
+    let files = facts.variants.iter().map(|variant| variant.file);
+    let count = |wanted: &str| files.clone().filter(|file| *file == wanted).count();
+    (count("matmul_matrix"), count("winograd_weights"))
+}
+
+fn load(gpu: &Gpu, config: &str, precision: Precision) -> Vae {
+    block_on(Vae::load(gpu, &checkpoint(config), LoadOptions { precision, ..LoadOptions::default() })).unwrap()
+}
+
+#[test]
+fn decodes_on_units_are_as_near_to_diffusers_as_fast_is() {
+    let Some(gpu) = with_units(&GpuOptions::default()) else { return };
+    for case in CASES {
+        let fixture = fixture(case);
+        let decoded = decode(&gpu, &fixture, Precision::Fast, Output::Raw);
+        let error = relative_error(&decoded, &fixture.image);
+        let (on_units, others) =
+            launches(&load(&gpu, &fixture.config, Precision::Fast), &Latents::new(fixture.latents).unwrap());
+        println!("{case}: {error:.2e}, torch {:.2e}; kernels on units {on_units}, others {others}", fixture.f16_error);
+        assert!(error <= MOST * fixture.f16_error, "{case}: {error:.2e}, torch {:.2e}", fixture.f16_error);
+        // Channels of the smallest toy fill no matrices.
+        assert!(on_units > 0 || case == "toy_two_levels", "{case}: nothing was multiplied on units");
+    }
+}
+
+/// The other kernels around them, the CPU's and GPUs'.
+#[test]
+fn all_kernels_give_the_same_bits() {
+    let fixture = fixture("toy_odd");
+    let mut wanted: Option<Vec<u32>> = None;
+    for kernels in [(DeviceKind::Cpu, Vendor::Other), (DeviceKind::Gpu, Vendor::Nvidia), (DeviceKind::Gpu, Vendor::Arm)]
+    {
+        let options = GpuOptions { kernels_of: Some(kernels), ..GpuOptions::default() };
+        let Some(gpu) = with_units(&options) else { return };
+        let Pixels::Raw(found) = decode(&gpu, &fixture, Precision::Fast, Output::Raw).pixels else {
+            panic!("asked for floats")
+        };
+        let found: Vec<u32> = found.into_iter().map(f32::to_bits).collect();
+        let wanted = wanted.get_or_insert_with(|| found.clone());
+        let different = found.iter().zip(wanted).filter(|(found, wanted)| found != wanted).count();
+        assert_eq!(different, 0, "{kernels:?}: values that differ from the first kernels'");
+    }
+}
+
+#[test]
+fn a_decode_on_units_takes_what_was_predicted() {
+    let Some(gpu) = with_units(&GpuOptions::default()) else { return };
+    for case in ["toy_odd", "sd15_128"] {
+        let fixture = fixture(case);
+        let mut vae = load(&gpu, &fixture.config, Precision::Fast);
+        let latents = Latents::new(fixture.latents).unwrap();
+        let options = DecodeOptions::default();
+        let plan = vae.plan(latents.size(), &options).unwrap();
+        block_on(vae.decode(&latents, 0, &options, &mut Control::default())).unwrap();
+        assert_eq!(gpu.ledger().current(), plan.memory.peak(), "{case}: measured, predicted");
+        assert!(launches(&vae, &latents).0 > 0, "{case}: nothing was multiplied on units");
+        drop(vae);
+        assert_eq!(gpu.ledger().current(), Bytes(0), "{case}");
+    }
+}
+
+/// Precisions other than `fast` have the bits that they have on a device without.
+#[test]
+fn other_precisions_do_not_see_units() {
+    let Some(gpu) = with_units(&GpuOptions::default()) else { return };
+    let without = block_on(Gpu::request(&GpuOptions::default())).unwrap();
+    let fixture = fixture("toy_odd");
+    for precision in [Precision::F32, Precision::F16] {
+        let [found, wanted] = [&gpu, &without].map(|gpu| match decode(gpu, &fixture, precision, Output::Raw).pixels {
+            Pixels::Raw(values) => values.into_iter().map(f32::to_bits).collect::<Vec<u32>>(),
+            Pixels::Rgba8(_) => panic!("asked for floats"),
+        });
+        assert!(found == wanted, "{precision:?}: other bits with units");
+    }
+}
+
+/// On every driver: where there are units, they are refused to a device without halves; where there are none, to all.
+#[test]
+fn an_adapter_without_units_is_refused() {
+    let gpu = block_on(Gpu::request(&GpuOptions::default())).unwrap();
+    assert_eq!(gpu.limits().matrix_units, None, "nobody has asked for them");
+    let without_shader_f16 = gpu.adapter().matrix_units.is_some();
+    let options = GpuOptions { matrix_units: true, without_shader_f16, ..GpuOptions::default() };
+    let error = block_on(Gpu::request(&options)).unwrap_err().to_string();
+    assert!(error.contains(&gpu.adapter().name) && error.contains("no matrix units that kernels can use"), "{error}");
+}

@@ -1,0 +1,54 @@
+//! Products on matrix units, as Winograd convolutions launch them.
+
+use wgvae::kernels::matmul_matrix::{MatrixMatmul, MatrixParams};
+use wgvae::{MatrixUnits, Storage};
+
+use super::{Problem, random, room, tolerance};
+
+/// Squares of rows and of columns, matrices along k, batch.
+const SHAPES: [(u32, u32, u32, u32); 4] = [(1, 1, 1, 1), (2, 1, 3, 4), (1, 3, 8, 36), (3, 2, 2, 1)];
+
+pub(super) fn problems() -> Vec<Problem> {
+    let mut problems = Vec::new();
+    for units in
+        [MatrixUnits { side: 8, lanes: 8 }, MatrixUnits { side: 16, lanes: 32 }, MatrixUnits { side: 16, lanes: 64 }]
+    {
+        for shape in SHAPES {
+            for frames in [1, 3] {
+                problems.push(problem(units, shape, frames));
+            }
+        }
+    }
+    problems
+}
+
+/// The last of `frames` frames, which lie within each row of a and of c.
+fn problem(units: MatrixUnits, (rows, columns, depth, batch): (u32, u32, u32, u32), frames: u32) -> Problem {
+    let square = units.side * 4;
+    let (m, n, k) = (rows * square, columns * square, depth * units.side);
+    let (a_row, c_row) = (frames * k, frames * n);
+    let params = MatrixParams {
+        k,
+        a_offset: (frames - 1) * k,
+        a_row,
+        a_batch: m * a_row,
+        b_batch: n * k,
+        c_offset: (frames - 1) * n,
+        c_row,
+        c_batch: m * c_row,
+    };
+    Problem {
+        name: format!(
+            "matmul_matrix m{m} n{n} k{k} batch{batch} frames{frames} {0}x{0} lanes{1}",
+            units.side, units.lanes
+        ),
+        launch: MatrixMatmul { units, m, n, batch, params }.launch(),
+        bindings: vec![
+            random(1, Storage::F16, batch * m * a_row / 4, 1.0),
+            random(2, Storage::F16, batch * n * k / 4, 1.0),
+            room(Storage::F32, batch * m * c_row / 4),
+        ],
+        // Halves multiply exactly in f32, in which they are summed.
+        tolerance: tolerance(Storage::F32),
+    }
+}

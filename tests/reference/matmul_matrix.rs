@@ -1,0 +1,38 @@
+//! c = a b^T, entry by entry of the batch. Rows beyond what anybody wrote are multiplied too: what comes of them nobody reads.
+
+use wgvae::Storage;
+use wgvae::kernels::choice::MATRICES;
+use wgvae::kernels::matmul_matrix::MatrixParams;
+
+use super::{Call, at, round};
+
+pub(super) fn run(call: &mut Call<'_>) {
+    let p: MatrixParams = call.params();
+    let side = call.variant.number("SIDE");
+    // Loads of matrices want rows that begin at multiples of 16 bytes.
+    let of_a = [p.a_offset, p.a_row, p.a_batch, p.k, p.b_batch];
+    assert!(of_a.iter().all(|number| number.is_multiple_of(side)), "{p:?}");
+    assert!([p.c_offset, p.c_row, p.c_batch].iter().all(|number| number.is_multiple_of(4)), "{p:?}");
+    let [rows, columns, batch] = call.workgroups;
+    let (a, b) = (numbers(call, 1), numbers(call, 2));
+    for entry in 0..at(batch) {
+        for row in 0..at(rows * side * MATRICES) {
+            for column4 in 0..at(columns * side * MATRICES / 4) {
+                let a_start = at(p.a_offset) + entry * at(p.a_batch) + row * at(p.a_row);
+                let sums = [0, 1, 2, 3].map(|lane| {
+                    let b_start = entry * at(p.b_batch) + (column4 * 4 + lane) * at(p.k);
+                    let pairs = a[a_start..][..at(p.k)].iter().zip(&b[b_start..][..at(p.k)]);
+                    let sum: f64 = pairs.map(|(a, b)| f64::from(*a) * f64::from(*b)).sum();
+                    // One NaN for all, whose last byte is not that of memory that nobody has written.
+                    if sum.is_nan() { f32::NAN } else { round(sum) }
+                });
+                let c_start = at(p.c_offset) + entry * at(p.c_batch) + row * at(p.c_row);
+                call.set(3, Storage::F32, c_start / 4 + column4, sums);
+            }
+        }
+    }
+}
+
+fn numbers(call: &Call<'_>, index: usize) -> Vec<f32> {
+    call.vec4s(index, Storage::F16).into_iter().flatten().collect()
+}
