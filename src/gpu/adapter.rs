@@ -132,7 +132,7 @@ pub(super) async fn choose(options: &GpuOptions) -> Result<wgpu::Adapter> {
 /// What to do where there is none.
 #[cfg(target_arch = "wasm32")]
 const NO_ADAPTER_ADVICE: &str = "there is WebGPU, but it gives no GPU: in a browser turn on graphics acceleration in its settings; update the graphics driver \
-                                 and the browser";
+                                 and the browser; in Node or Deno install a driver (Debian and Ubuntu: apt install mesa-vulkan-drivers libvulkan1)";
 #[cfg(not(target_arch = "wasm32"))]
 const NO_ADAPTER_ADVICE: &str = "install a driver for the GPU, or a CPU driver (Debian and Ubuntu: apt install mesa-vulkan-drivers libvulkan1); \
                                  VK_DRIVER_FILES, if set, must name a driver that exists";
@@ -154,10 +154,10 @@ impl AdapterReport {
         if let Ok(number) = wanted.parse::<usize>() {
             return number == index;
         }
-        let wanted = wanted.to_lowercase();
+        let wanted = wanted.to_ascii_lowercase();
         [&self.name, &self.backend, &self.driver, &self.device_type]
             .iter()
-            .any(|text| text.to_lowercase().contains(&wanted))
+            .any(|text| text.to_ascii_lowercase().contains(&wanted))
     }
 }
 

@@ -37,15 +37,15 @@ const UNITS: [MatrixUnits; 3] =
 pub fn every_variant(storage: Storage) -> Result<BTreeSet<Variant>> {
     let mut variants = variants_for(DeviceKind::Cpu, Vendor::Other, None, storage)?;
     for vendor in TILES {
-        variants.append(&mut variants_for(DeviceKind::Gpu, vendor, None, storage)?);
+        variants.extend(variants_for(DeviceKind::Gpu, vendor, None, storage)?);
     }
     for units in UNITS.into_iter().filter(|_| storage == Storage::FastF16 && cfg!(not(target_arch = "wasm32"))) {
-        variants.append(&mut variants_for(DeviceKind::Gpu, Vendor::Other, Some(units), storage)?);
+        variants.extend(variants_for(DeviceKind::Gpu, Vendor::Other, Some(units), storage)?);
     }
     let processors =
         [true, false].map(|quads| DeviceLimits { kind: DeviceKind::Cpu, quads, ..DeviceLimits::webgpu_default() });
     for &tile in processors.iter().flat_map(Choice::tiles) {
-        variants.append(&mut variants_with((DeviceKind::Cpu, Vendor::Other, None), storage, Some(tile))?);
+        variants.extend(variants_with((DeviceKind::Cpu, Vendor::Other, None), storage, Some(tile))?);
     }
     Ok(variants)
 }

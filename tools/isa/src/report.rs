@@ -93,11 +93,12 @@ fn summary(text: &mut String, table: &Table) {
     });
     let _ = writeln!(text, "\n|---|{}", "---|".repeat(devices.len()));
     let mut files: BTreeMap<&str, Vec<String>> = BTreeMap::new();
-    for (_, rows) in &devices {
+    for (place, (_, rows)) in devices.iter().enumerate() {
         for (file, figures) in worst(rows) {
             let spills = if figures.spills > 0 { format!(", **{} spills**", figures.spills) } else { String::new() };
-            let cell = format!("{} / {}{spills}", figures.registers, figures.occupancy);
-            files.entry(file).or_default().push(cell);
+            // Not every device has every kernel.
+            let cells = files.entry(file).or_insert_with(|| vec![String::new(); devices.len()]);
+            cells[place] = format!("{} / {}{spills}", figures.registers, figures.occupancy);
         }
     }
     for (file, cells) in files {
