@@ -29,6 +29,7 @@ pub mod kernels;
 mod limits;
 #[doc(hidden)]
 pub mod model;
+mod ordered;
 #[doc(hidden)]
 pub mod plan;
 #[doc(hidden)]

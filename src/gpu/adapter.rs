@@ -131,10 +131,10 @@ impl AdapterReport {
         if let Ok(number) = wanted.parse::<usize>() {
             return number == index;
         }
-        let wanted = wanted.to_lowercase();
+        let wanted = wanted.to_ascii_lowercase();
         [&self.name, &self.backend, &self.driver, &self.device_type]
             .iter()
-            .any(|text| text.to_lowercase().contains(&wanted))
+            .any(|text| text.to_ascii_lowercase().contains(&wanted))
     }
 }
 

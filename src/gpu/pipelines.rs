@@ -29,9 +29,12 @@ impl Pipelines {
     /// The pipelines of `variants`. Those that never were are compiled now.
     pub(super) async fn get(&self, gpu: &Gpu, variants: &[Variant]) -> Result<Vec<Arc<Pipeline>>> {
         let sources = variants.iter().map(Source::new).collect::<Result<Vec<_>>>()?;
-        let mut missing: Vec<&Source> = sources.iter().filter(|source| self.known(source).is_none()).collect();
-        missing.sort_unstable_by_key(|source| &source.text);
-        missing.dedup_by_key(|source| &source.text);
+        let mut missing: Vec<&Source> = Vec::new();
+        for source in &sources {
+            if self.known(source).is_none() && missing.iter().all(|other| other.text != source.text) {
+                missing.push(source);
+            }
+        }
         let total = missing.len();
         if total > 0 {
             let start = Instant::now();

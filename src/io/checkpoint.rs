@@ -19,6 +19,7 @@ use super::safetensors::{ElementType, TensorInfo, read_header, read_tensor};
 use super::source::ByteSource;
 use crate::error::{Error, Result};
 use crate::model::config::{AutoencoderConfig, Derived, Family};
+use crate::ordered::Ordered as _;
 
 /// The weights and config of one VAE, in one file or several. Tensors have diffusers' names, however the files spell
 /// them.
@@ -219,13 +220,13 @@ impl Checkpoint {
         config: Option<AutoencoderConfig>,
     ) -> Result<Self> {
         let Written { mut tensors, architecture } = Written::read(&sources).await?;
-        let shapes = tensors.iter().map(|(name, tensor)| (name.clone(), tensor.info.shape.clone())).collect();
+        let shapes = shapes_of(&tensors);
         let names = translate(&name, &shapes)?;
         let hint = family_hint(tensors.keys().map(String::as_str)).or_else(|| family_of_architecture(&architecture?));
         let take = |(name, written): (String, String)| Some((name, tensors.remove(&written)?));
-        let tensors: BTreeMap<String, StoredTensor> = names.written.into_iter().filter_map(take).collect();
+        let tensors = names.written.into_iter().filter_map(take).into_map();
 
-        let shapes = tensors.iter().map(|(name, tensor)| (name.clone(), tensor.info.shape.clone())).collect();
+        let shapes = shapes_of(&tensors);
         let derived = Derived::from_shapes(&name, &shapes)?;
         let (layout, strange_in_encoder) = (names.layout, names.strange_in_encoder);
         let (unscaled, unknown) = (derived.unscaled().clone(), LatentScale::Unknown { candidates: Vec::new() });
@@ -291,6 +292,10 @@ impl Checkpoint {
         self.scale = LatentScale::Known { from };
         Ok(())
     }
+}
+
+fn shapes_of(tensors: &BTreeMap<String, StoredTensor>) -> BTreeMap<String, Vec<u64>> {
+    tensors.iter().map(|(name, tensor)| (name.clone(), tensor.info.shape.clone())).into_map()
 }
 
 /// What the headers of all files say.

@@ -6,6 +6,7 @@ use super::array_file::ArrayFile;
 use super::safetensors::write_with_metadata;
 use super::source::ByteSource;
 use crate::error::Result;
+use crate::ordered::Ordered as _;
 use crate::tensor::HostTensor;
 
 /// Name of the tensor where none is given, and of the one that is written.
@@ -94,7 +95,7 @@ pub fn write_latents(latents: &StoredLatents, facts: &[(&'static str, String)]) 
 
 /// What such a file says of its values, and `facts`.
 pub(super) fn metadata(unscaled: bool, facts: &[(&'static str, String)]) -> BTreeMap<&'static str, String> {
-    let mut metadata: BTreeMap<&str, String> = facts.iter().cloned().collect();
+    let mut metadata = facts.iter().cloned().into_map();
     metadata.insert(UNSCALED, unscaled.to_string());
     metadata
 }

@@ -14,6 +14,7 @@ use std::fmt;
 use self::pattern::{Numbering, rewrite};
 use self::spellings::{SPELLINGS, Spelling};
 use crate::error::{Error, Result};
+use crate::ordered::Ordered as _;
 
 /// Whose names a checkpoint uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -59,11 +60,11 @@ pub struct Names {
 pub fn translate(file: &str, shapes: &BTreeMap<String, Vec<u64>>) -> Result<Names> {
     let fail = |problem| Error::Format { file: file.to_owned(), problem };
     let prefix = find_prefix(shapes);
-    let inside: BTreeMap<&str, &[u64]> = shapes
+    let inside = shapes
         .iter()
         .filter_map(|(name, shape)| Some((name.strip_prefix(prefix)?, shape.as_slice())))
         .filter(|(name, _)| !LEFTOVERS.iter().any(|leftover| name.starts_with(leftover)))
-        .collect();
+        .into_map();
     unsupported::check(&inside).map_err(fail)?;
     let spelling = find_spelling(&inside).map_err(fail)?;
 

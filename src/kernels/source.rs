@@ -245,9 +245,9 @@ fn block_length(lines: &[&str]) -> Option<usize> {
 fn replace_word(text: &str, word: &str, new: &str) -> String {
     let mut result = String::with_capacity(text.len());
     let mut rest = text;
-    while let Some(start) = rest.find(|letter: char| letter.is_alphabetic() || letter == '_') {
+    while let Some(start) = rest.find(|letter: char| letter.is_ascii_alphabetic() || letter == '_') {
         let (before, from) = rest.split_at(start);
-        let end = from.find(|letter: char| !letter.is_alphanumeric() && letter != '_').unwrap_or(from.len());
+        let end = from.find(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_').unwrap_or(from.len());
         let (name, after) = from.split_at(end);
         result.push_str(before);
         let is_member = before.ends_with('.');

@@ -7,11 +7,10 @@
 //! All of it has an [`Allowance`], counted in chunks looked at and steps lowered, so that a budget that cannot be kept, or an odd network, ends as soon as any.
 //! Where no plan was found, the smallest budget that has one is looked for with another: an error names what that finds.
 
-use std::collections::BTreeSet;
-
 use crate::error::{Error, Result};
 use crate::kernels::choice::Choice;
 use crate::limits::DeviceLimits;
+use crate::ordered::Ordered as _;
 use crate::plan::bounds::{self, Allowance};
 use crate::plan::fused::{Fused, Stage};
 use crate::plan::node::Node;
@@ -274,8 +273,7 @@ fn least_room(nodes: &[Node], cut: &PlanOptions) -> u64 {
         if cut.parking {
             return (scratch.v + scratch.m + scratch.filter_part).max(chunk(stage, 0));
         }
-        let read: BTreeSet<(usize, usize)> =
-            node.reads.iter().flat_map(|read| read.spans[0].clone().map(|index| (read.stage, index))).collect();
+        let read = node.reads.iter().flat_map(|read| read.spans[0].clone().map(|index| (read.stage, index))).into_set();
         let read: u64 = read.into_iter().map(|(stage, index)| chunk(stage, index)).sum();
         let weights = if cut.weights == Weights::Host { node.weights } else { 0 };
         let own = if node.replaces.is_none() { chunk(stage, 0) } else { 0 };

@@ -5,10 +5,10 @@
 //! "Efficient memory management for deep neural net inference", 2020: "greedy by size".) Many slots, not one arena: WebGPU refuses a dispatch that
 //! reads one part of a buffer and writes another, so buffers that meet in a dispatch that writes one of them are in different slots.
 
-use std::collections::BTreeSet;
 use std::ops::Range;
 
 use crate::kernels::{Access, interface};
+use crate::ordered::Ordered as _;
 use crate::plan::{Action, BufferId, CHECK_BYTES, Home, Memory, Plan, Resource, SlotId, StateUse, Step, UNUSED_BYTES};
 use crate::tensor::Bytes;
 
@@ -254,12 +254,10 @@ impl Plan {
             Action::Dispatch { bindings, .. } => bindings.as_slice(),
             _ => &[],
         });
-        let weights: BTreeSet<usize> = bindings
-            .filter_map(|binding| match binding {
-                Resource::Weight(weight) => Some(weight.0),
-                Resource::Buffer(_) | Resource::Unused => None,
-            })
-            .collect();
-        weights.into_iter()
+        let weights = bindings.filter_map(|binding| match binding {
+            Resource::Weight(weight) => Some(weight.0),
+            Resource::Buffer(_) | Resource::Unused => None,
+        });
+        weights.into_set().into_iter()
     }
 }

@@ -8,6 +8,7 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use crate::kernels::group_norm::NORM_VEC4_BYTES;
+use crate::ordered::Ordered as _;
 use crate::plan::bounds::Allowance;
 use crate::plan::node::{Node, pass_scratch};
 use crate::plan::schedule::{Keep, Schedule, Traced};
@@ -194,7 +195,7 @@ fn candidates(nodes: &[Node], keep: &Keep, schedule: &Schedule, pass: usize) -> 
         }
         Some(stage)
     };
-    let mut stages: BTreeSet<usize> = live.filter_map(|place| stage_then(place.stage)).collect();
+    let mut stages = live.filter_map(|place| stage_then(place.stage)).into_set();
     // The residual that a goal replaces is in the same places.
     stages.extend(nodes[goal].replaces);
     // Latents are small, and the input they are made of would have to stay instead.

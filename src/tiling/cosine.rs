@@ -80,7 +80,7 @@ impl Cosine {
 fn ramp(length: u32) -> Vec<f32> {
     let steps = f64::from(length.saturating_sub(1).max(1));
     #[expect(clippy::cast_possible_truncation, reason = "0 to 1; rounded to f32")]
-    let value = |at: u32| (0.5 - 0.5 * (std::f64::consts::PI * f64::from(at) / steps).cos()) as f32;
+    let value = |at: u32| (0.5 - 0.5 * libm::cos(std::f64::consts::PI * f64::from(at) / steps)) as f32;
     (0..length).map(value).collect()
 }
 

@@ -12,7 +12,8 @@ use crate::limits::DeviceLimits;
 use crate::model::blocks::Part;
 use crate::model::config::AutoencoderConfig;
 use crate::model::graph::Take;
-use crate::plan::{HostStates, Plan, PlanOptions, StateUse, WeightKey, WeightUse, Weights};
+use crate::ordered::Ordered as _;
+use crate::plan::{HostStates, Plan, PlanOptions, StateUse, WeightUse, Weights};
 use crate::tensor::{Bytes, Size, Storage};
 use crate::tiling::Grid;
 
@@ -198,7 +199,7 @@ impl ClipPlans {
             fits
         };
         let (moved, left): (Vec<_>, Vec<_>) = states.into_iter().partition(fits);
-        (!moved.is_empty()).then(|| left.into_iter().map(|state| state.name.clone()).collect())
+        (!moved.is_empty()).then(|| left.into_iter().map(|state| state.name.clone()).into_set())
     }
 }
 
@@ -235,7 +236,7 @@ fn check_states(first: &Plan, next: &Plan) {
 
 /// Bytes of the weights of `other` that `plan` has no use for.
 fn rest(plan: &Plan, other: &Plan) -> Bytes {
-    let own: BTreeSet<WeightKey> = plan.weights.iter().map(WeightUse::key).collect();
+    let own = plan.weights.iter().map(WeightUse::key).into_set();
     let others = other.weights.iter().filter(|weight| weight.take != Take::Transform && !own.contains(&weight.key()));
     others.map(|weight| weight.bytes).sum()
 }

@@ -33,11 +33,11 @@ const TILES: [Vendor; 3] = [Vendor::Other, Vendor::Nvidia, Vendor::Arm];
 pub fn every_variant(storage: Storage) -> Result<BTreeSet<Variant>> {
     let mut variants = variants_for(DeviceKind::Cpu, Vendor::Other, storage)?;
     for vendor in TILES {
-        variants.append(&mut variants_for(DeviceKind::Gpu, vendor, storage)?);
+        variants.extend(variants_for(DeviceKind::Gpu, vendor, storage)?);
     }
     let processor = DeviceLimits { kind: DeviceKind::Cpu, quads: true, ..DeviceLimits::webgpu_default() };
     for &tile in Choice::tiles(&processor) {
-        variants.append(&mut variants_with(DeviceKind::Cpu, Vendor::Other, storage, Some(tile))?);
+        variants.extend(variants_with(DeviceKind::Cpu, Vendor::Other, storage, Some(tile))?);
     }
     Ok(variants)
 }

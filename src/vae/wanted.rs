@@ -149,15 +149,15 @@ pub(super) fn weights_of(
     clips: bool,
 ) -> Result<Vec<WeightUse>> {
     let plans = plans(config, limits, storage, directions, clips)?;
-    let (mut all, mut known): (Vec<WeightUse>, _) = (Vec::new(), BTreeSet::new());
+    let (mut uses, mut known): (Vec<Vec<WeightUse>>, _) = (Vec::new(), BTreeSet::new());
     let mut position: BTreeMap<String, usize> = BTreeMap::new();
     for weight in plans.iter().flat_map(wanted) {
         if known.insert(weight.key()) {
             let next = position.len();
-            position.entry(weight.name.clone()).or_insert(next);
-            all.push(weight.clone());
+            let tensor = *position.entry(weight.name.clone()).or_insert(next);
+            uses.resize(position.len(), Vec::new());
+            uses[tensor].push(weight.clone());
         }
     }
-    all.sort_by_key(|weight| position[&weight.name]);
-    Ok(all)
+    Ok(uses.into_iter().flatten().collect())
 }

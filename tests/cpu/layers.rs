@@ -5,20 +5,21 @@ use std::path::{Path, PathBuf};
 
 /// A layer (first component below `src/`), and the modules it may use besides itself.
 const LAYERS: &[(&str, &[&str])] = &[
+    ("ordered", &[]),
     ("tensor", &["error", "limits"]),
     ("error", &["tensor", "limits"]),
     ("limits", &["tensor", "error"]),
-    ("model", &["tensor", "error"]),
+    ("model", &["ordered", "tensor", "error"]),
     ("kernels", &["tensor", "limits", "error", "model"]),
-    ("plan", &["model", "kernels", "limits", "tensor", "error"]),
+    ("plan", &["ordered", "model", "kernels", "limits", "tensor", "error"]),
     ("gpu", &["plan", "kernels", "limits", "tensor", "error"]),
-    ("io", &["tensor", "error", "model::config"]),
+    ("io", &["ordered", "tensor", "error", "model::config"]),
     ("report", &["tensor", "limits", "error", "model::config"]),
     ("tiling", &["tensor", "error", "model::config"]),
     ("quality", &["tensor"]),
     ("hub", &["io", "tensor", "error"]),
     ("tuning", &["gpu", "plan", "kernels", "model", "limits", "tensor", "error"]),
-    ("vae", &["io", "gpu", "plan", "kernels", "model", "tiling", "limits", "tensor", "error"]),
+    ("vae", &["ordered", "io", "gpu", "plan", "kernels", "model", "tiling", "limits", "tensor", "error"]),
     ("lib", &["io", "gpu", "plan", "kernels", "model", "tiling", "quality", "limits", "tensor", "error", "vae"]),
     ("web", &["vae", "tuning", "gpu", "plan", "io", "tiling", "model::config", "limits", "tensor", "error"]),
     // These faces use the crate from outside, as `wgvae::...`.

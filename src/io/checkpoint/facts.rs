@@ -9,8 +9,8 @@ use crate::model::config::AutoencoderConfig;
 impl Checkpoint {
     /// The facts about it, from its headers alone: files, names, scale, network, numbers of weights.
     pub fn facts(&self) -> Value {
-        let types: Map<String, Value> =
-            self.element_types().into_iter().map(|(dtype, count)| (dtype.to_string(), json!(count))).collect();
+        let mut types = Map::new();
+        types.extend(self.element_types().into_iter().map(|(dtype, count)| (dtype.to_string(), json!(count))));
         let files: Vec<Value> = self.files().map(|(name, bytes)| json!({ "name": name, "bytes": bytes })).collect();
         json!({
             "model": self.name(),

@@ -10,6 +10,7 @@ use crate::kernels::weights::Layout;
 use crate::kernels::{Launch, Variant};
 use crate::limits::DeviceLimits;
 use crate::model::graph::{Take, TensorId, Weight};
+use crate::ordered::Ordered as _;
 use crate::plan::fused::{Fused, Stage};
 use crate::plan::node::Node;
 use crate::plan::partition::{Partition, Rows};
@@ -85,8 +86,8 @@ impl<'a> Lowering<'a> {
         let names = fused.stages.iter().map(|stage| stage.name().to_owned()).collect();
         let mut plan = Plan::empty(names, limits, options);
         plan.steps.reserve(steps);
-        let producers: BTreeMap<TensorId, usize> =
-            fused.stages.iter().enumerate().filter_map(|(index, stage)| Some((stage.output()?, index))).collect();
+        let producer = |(index, stage): (usize, &Stage)| Some((stage.output()?, index));
+        let producers = fused.stages.iter().enumerate().filter_map(producer).into_map();
         let stored = fused.stages.iter().zip(nodes).map(|(stage, node)| Stored {
             partition: node.partition.clone(),
             chunks: vec![None; node.partition.count()],

@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::ordered::Ordered as _;
+
 /// A tensor without which a number cannot be told.
 pub(super) type Needed = &'static str;
 
@@ -30,7 +32,7 @@ impl<'a> Shapes<'a> {
             let (number, rest) = name.strip_prefix(prefix)?.strip_prefix('.')?.split_once('.')?;
             number.parse().ok().filter(|_| fits(rest))
         };
-        self.0.keys().filter_map(number).collect()
+        self.0.keys().filter_map(number).into_set()
     }
 
     /// Extent of an axis of one tensor.

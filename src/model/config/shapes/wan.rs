@@ -1,9 +1,8 @@
 //! Networks of `AutoencoderKLWan`'s kind.
 
-use std::collections::BTreeSet;
-
 use super::votes::{Needed, Shapes, most_common, shows_channels};
 use crate::model::config::{AutoencoderConfig, Halves, Network, Wan};
+use crate::ordered::Ordered as _;
 
 /// The config of the network that `shapes` show.
 pub(super) fn derive(shapes: &Shapes<'_>, halves: Halves) -> Result<AutoencoderConfig, Needed> {
@@ -35,7 +34,7 @@ fn decoder_levels(shapes: &Shapes<'_>) -> Option<(Vec<u32>, u32)> {
 fn encoder_levels(shapes: &Shapes<'_>) -> Option<(Vec<u32>, u32)> {
     let blocks = "encoder.down_blocks";
     let halvings = shapes.numbers(blocks, |rest| rest.starts_with("resample."));
-    let resnets: BTreeSet<u32> = shapes.numbers(blocks, |_| true).difference(&halvings).copied().collect();
+    let resnets = shapes.numbers(blocks, |_| true).difference(&halvings).copied().into_set();
     let channels = |first: u32, end: u32| {
         let numbers: Vec<String> = resnets.range(first..end).map(|number| format!("{blocks}.{number}.")).collect();
         shapes.most_common_first_extent(|name| {
