@@ -360,6 +360,21 @@ mod tests {
     use super::*;
 
     #[test]
+    fn what_was_measured_on_a_driver_goes_before_the_rules() {
+        let driver = "llvmpipe Mesa 26.2.6-1 (LLVM 22.1.8)";
+        let limits = DeviceLimits { kind: DeviceKind::Cpu, quads: true, ..DeviceLimits::webgpu_default() };
+        let (rules, shipped) = (Choice::for_device(&limits), shipped::tile(driver).expect("a row"));
+        assert_ne!(shipped, rules.winograd_tile, "a row that changes nothing");
+        assert_eq!(kernels(&limits, driver), rules.with_tile(shipped));
+        assert_eq!(kernels(&limits, "llvmpipe Mesa 22.3.6 (LLVM 15.0.6)"), rules);
+        // Neither a device without quads nor one that passes for a GPU can have that tile.
+        for other in [DeviceLimits { quads: false, ..limits.clone() }, DeviceLimits { kind: DeviceKind::Gpu, ..limits }]
+        {
+            assert_eq!(kernels(&other, driver), Choice::for_device(&other));
+        }
+    }
+
+    #[test]
     fn an_adapter_below_the_default_limits_is_refused_with_the_numbers() {
         assert!(check("card", &DeviceLimits::webgpu_default()).is_ok());
         let limits = DeviceLimits { max_buffer_size: Bytes(64 << 20), ..DeviceLimits::webgpu_default() };

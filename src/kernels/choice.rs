@@ -222,7 +222,7 @@ impl Choice {
     /// The tiles of products among which measuring decides, on devices like this. The blocks of weights are as wide for all of them.
     pub(crate) fn tiles(limits: &DeviceLimits) -> &'static [MatmulTile] {
         match (limits.kind, limits.quads) {
-            // Eight columns take a quarter off the products on Mesa 26.2, and add as much on 22.3 (`benches/results/lavapipe-26.2.md`).
+            // Eight columns take a sixth to a quarter off the products on Mesa 26.1 and 26.2, and add to them on 22.3 (`benches/results/lavapipe-26.2.md`).
             (DeviceKind::Cpu, true) => &[
                 MatmulTile::Quad { rows: 8, columns4: 4 },
                 MatmulTile::Quad { rows: 8, columns4: 8 },

@@ -15,7 +15,7 @@ struct Row {
 
 /// Later rows count before earlier ones.
 const ROWS: [Row; 1] = [
-    // lavapipe-26.2.md: a sixth to a quarter off the products of Mesa 26.1 and 26.2 on an AMD EPYC of Zen 4; 22.3 takes a quarter longer with it.
+    // lavapipe-26.2.md: a sixth to a quarter off the products of Mesa 26.1 and 26.2 on an AMD EPYC of Zen 4; 22.3 takes longer with it.
     Row { driver: "llvmpipe Mesa ", since: [26, 1], tile: MatmulTile::Quad { rows: 8, columns4: 8 } },
 ];
 

@@ -45,6 +45,16 @@ fn images_of_1024_pixels() {
     }
 }
 
+/// What the changelog promises of small budgets, where what does not fit may wait on the host.
+#[test]
+fn a_sixteenth_will_do() {
+    let budget = Bytes(60 * MIB);
+    for family in ["sd15", "flux1"] {
+        let peak = decode(family, Some(budget)).memory.peak();
+        assert!(peak <= budget, "{family}: {peak} within {budget}");
+    }
+}
+
 /// 1280x720: a clip within 2 GiB at no more than 1.5 times the work, and within 1 GiB.
 #[test]
 fn clips_of_seedvr2() {

@@ -14,6 +14,7 @@ const HEAD: &str = "# What drivers make of every kernel
 Written by `cargo xtask isa --accept`; `cargo xtask isa` compares with it. No device was there: Mesa's drivers compile for a named one, and nothing runs. Sure are registers, occupancy,
 spills and workgroup memory; instructions rank variants of one kernel. The hot loop is the one with the most multiply-adds: those of a lane, of all its instructions (Apple's compiler
 does not show its code). Caches, memory and clocks are not seen. NVIDIA's and Apple's own compilers are others.
+Times are of a busy machine, with the printing of the code.
 ";
 
 /// The whole table as Markdown.
