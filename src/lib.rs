@@ -35,6 +35,7 @@ pub mod plan;
 #[doc(hidden)]
 pub mod quality;
 pub mod report;
+mod selftest;
 mod tensor;
 #[doc(hidden)]
 pub mod tiling;
@@ -56,6 +57,7 @@ pub use io::{FileSource, Variant};
 pub use limits::{DeviceKind, DeviceLimits, MatrixUnits, Vendor};
 pub use model::config::{AutoencoderConfig, FAMILIES, Family, Kl, Network, SeedVr, Tiny, Wan};
 pub use plan::{ChannelOrder, Memory, Output, Plan, PlanFacts, RunFacts, StageFacts};
+pub use selftest::{Selftest, SelftestControl, SelftestElements, SelftestRow, selftest};
 pub use tensor::{Bytes, DType, HostTensor, Size, Storage};
 pub use tiling::{Blend, BlendRule, Tiling};
 pub use tuning::{Trial, TuneOptions, Tuning};

@@ -12,6 +12,7 @@ mod error;
 mod images;
 mod latents;
 mod planner;
+mod selftest;
 mod source;
 mod tiles;
 mod vae;

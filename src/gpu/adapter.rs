@@ -130,10 +130,6 @@ pub(super) async fn choose(options: &GpuOptions) -> Result<wgpu::Adapter> {
 }
 
 /// What to do where there is none.
-#[cfg(target_arch = "wasm32")]
-const NO_ADAPTER_ADVICE: &str = "there is WebGPU, but it gives no GPU: in a browser turn on graphics acceleration in its settings; update the graphics driver \
-                                 and the browser; in Node or Deno install a driver (Debian and Ubuntu: apt install mesa-vulkan-drivers libvulkan1)";
-#[cfg(not(target_arch = "wasm32"))]
 const NO_ADAPTER_ADVICE: &str = "install a driver for the GPU, or a CPU driver (Debian and Ubuntu: apt install mesa-vulkan-drivers libvulkan1); \
                                  VK_DRIVER_FILES, if set, must name a driver that exists";
 
@@ -143,6 +139,8 @@ fn no_match(adapters: &[AdapterReport], wanted: Option<&str>) -> Error {
         adapters.iter().enumerate().map(|(index, adapter)| format!("{index}: {}", adapter.name)).collect();
     let reason = match wanted {
         Some(wanted) if !listed.is_empty() => format!("none matches \"{wanted}\" (there are: {})", listed.join(", ")),
+        #[cfg(target_arch = "wasm32")]
+        _ if super::browser::is_browser() => format!("none found; {}", super::browser::NO_ADAPTER_ADVICE),
         _ => format!("none found; {NO_ADAPTER_ADVICE}"),
     };
     Error::Device(DeviceError::NoAdapter(reason))

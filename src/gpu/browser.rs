@@ -27,6 +27,16 @@ const REQUEST_DEVICE: &str = "requestDevice";
 /// The name of a feature.
 const SUBGROUPS: &str = "subgroups";
 
+/// What to do where a browser's WebGPU finds no adapter. Node and Deno look for drivers as programs do.
+pub(super) const NO_ADAPTER_ADVICE: &str = "there is WebGPU, but it gives no GPU: in a browser turn on graphics acceleration in its settings; update the graphics \
+                                            driver and the browser";
+
+/// Whether this is a page or a worker of one, and not Node or Deno, whose workers are a browser's by the names of their classes.
+pub(super) fn is_browser() -> bool {
+    let has = |name: &str| Reflect::has(&js_sys::global(), &name.into()).unwrap_or(false);
+    !has("Deno") && (has("Window") || has("WorkerGlobalScope"))
+}
+
 /// Opens `device`, which the caller made, as wgpu's.
 pub(super) async fn adopt(
     adapter: &wgpu::Adapter,

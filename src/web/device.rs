@@ -16,10 +16,23 @@ use crate::tuning::TuneOptions;
 /// Which device to open.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
-struct Options {
+pub(super) struct Options {
     power_preference: Option<Power>,
     default_limits: bool,
     memory_limit: Option<Bytes>,
+}
+
+impl Options {
+    /// For a device of `gpu`, a `GPU`.
+    pub(super) fn of(self, gpu: JsValue) -> GpuOptions {
+        GpuOptions {
+            webgpu_default_limits: self.default_limits,
+            memory_limit: self.memory_limit,
+            low_power: self.power_preference == Some(Power::LowPower),
+            gpu: Some(gpu),
+            ..GpuOptions::default()
+        }
+    }
 }
 
 #[derive(Debug, PartialEq, Eq, Deserialize)]
@@ -49,14 +62,7 @@ impl WebGpu {
     /// Opens a device of `gpu`, a `GPU`.
     pub async fn request(gpu: JsValue, options: JsValue) -> Result<Self> {
         let options: Options = from_js("device options", &options)?;
-        let options = GpuOptions {
-            webgpu_default_limits: options.default_limits,
-            memory_limit: options.memory_limit,
-            low_power: options.power_preference == Some(Power::LowPower),
-            gpu: Some(gpu),
-            ..GpuOptions::default()
-        };
-        Ok(Self { gpu: Gpu::request(&options).await? })
+        Ok(Self { gpu: Gpu::request(&options.of(gpu)).await? })
     }
 
     /// Takes over the caller's device, which came of `gpu`, or of another one.

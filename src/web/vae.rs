@@ -29,7 +29,7 @@ struct WebLoadOptions {
 #[wasm_bindgen]
 #[derive(Debug, Default)]
 pub struct Cancel {
-    flag: Arc<AtomicBool>,
+    pub(super) flag: Arc<AtomicBool>,
 }
 
 #[wasm_bindgen]

@@ -1,5 +1,5 @@
 // @ts-check
-// "Test my GPU" on the page: what it measured, and the file of it.
+// "Test my GPU" on the page: what it measured and checked, and the file of both.
 
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
@@ -9,7 +9,7 @@ import { keepDownloads, MODEL, openSmall, text } from './visitor.mjs';
 
 // Chromium compiles for seconds, and tuning.test.mjs has it measure there.
 inBrowsers({ kinds: ['firefox'], models: [MODEL] }, (session) => {
-  it('measures, shows what it found, and gives it as a file', async () => {
+  it('measures and checks, shows what it found, and gives it as a file', async () => {
     const page = await openSmall(session);
     await keepDownloads(page);
     await page.$eval('#gpu-test', (details) => { /** @type {HTMLDetailsElement} */ (details).open = true; });
@@ -17,8 +17,11 @@ inBrowsers({ kinds: ['firefox'], models: [MODEL] }, (session) => {
     await page.click('#gpu-run');
     await page.waitForSelector('#gpu-shown:not([hidden]), #problem:not([hidden])');
     assert.equal(await text(page, 'problem'), '');
+    await page.click('#gpu-check');
+    await page.waitForSelector('#gpu-checked:not([hidden]), #problem:not([hidden])');
+    assert.equal(await text(page, 'problem'), '');
     await page.click('#gpu-save');
-    const { tuning, wgvae, adapter, browser } = JSON.parse(await page.evaluate(() => /** @type {any} */ (globalThis).saved[0].text()));
+    const { tuning, selftest, wgvae, adapter, browser } = JSON.parse(await page.evaluate(() => /** @type {any} */ (globalThis).saved[0].text()));
     assert.match(await text(page, 'gpu-said'), new RegExp(`^All ${tuning.trials.length} give the same bits; the fastest are kept`));
     const rows = await page.$$eval('#gpu-table tr', (all) => all.map((row) => [...row.cells].map((cell) => cell.textContent)));
     assert.equal(rows.length, 1 + tuning.trials.length);
@@ -27,6 +30,10 @@ inBrowsers({ kinds: ['firefox'], models: [MODEL] }, (session) => {
     assert.deepEqual(rows.slice(1).map((row) => row[2]), tuning.trials.map((/** @type {unknown} */ _, /** @type {number} */ index) => (index === taken ? 'yes' : '')));
     assert.equal(rows[1][3], 'chosen by rules');
     assert.ok(rows.slice(2).every(([, , , name]) => /: /.test(name ?? '')), `${rows}`);
+    const checked = await page.$$eval('#gpu-check-table tr', (all) => all.map((row) => [...row.cells].map((cell) => cell.textContent)));
+    assert.deepEqual(checked.slice(1).map(([verdict, , , bits]) => [verdict, bits]), Array(16).fill(['right', 'yes']));
+    assert.equal(await text(page, 'gpu-check-said'), 'All 16 give what diffusers gave.');
+    assert.deepEqual([selftest.right, selftest.rows.length], [true, 16]);
     assert.ok(wgvae && browser.includes('Firefox') && adapter.backend, JSON.stringify({ wgvae, browser, adapter }));
   });
 });

@@ -6,7 +6,7 @@ import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promis
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { after, describe, it } from 'node:test';
-import { fileURLToPath } from 'node:url';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 import { inflateSync } from 'node:zlib';
 
 import { relativeError } from './closeness.mjs';
@@ -44,11 +44,17 @@ await symlink(join(folder, 'both.safetensors'), join(folder, 'vae.safetensors'))
 process.env.DENO_DIR = join(dirname(folder), 'deno');
 /** Of the main thread, and of a worker; none without an adapter. @type {Record<string, any[]>} */
 const found = {};
+/** Prints the errors where WebGPU gives no adapter, and where there is no WebGPU. */
+const WITHOUT_GPU = `
+const { tune } = await import(${JSON.stringify(pathToFileURL(ENTRY).href)});
+Object.defineProperty(globalThis, 'navigator', { value: {} });
+const errors = [];
+for (const gpu of [{ requestAdapter: async () => null }, undefined]) await tune({ gpu }).catch(({ code, message }) => errors.push([code, message]));
+console.log(JSON.stringify(errors));
+`;
 for (const [name, { program, parameters, run }] of Object.entries(RUNTIMES)) found[name] = JSON.parse((await run(program, [...parameters, PROGRAM, ENTRY, folder])) || '[]');
 
 describe('the package without a browser', () => {
-  after(() => rm(dirname(folder), { recursive: true, force: true }));
-
   for (const [name, runtime] of Object.entries(RUNTIMES)) {
     const { run, bitmap: ofBitmap } = runtime;
     const results = found[name];
@@ -60,6 +66,26 @@ describe('the package without a browser', () => {
     });
   }
 });
+
+describe('without a browser and without a GPU', () => {
+  /** @type {Record<string, RegExp>} */
+  const withoutWebGpu = { Node: /package webgpu as `gpu`/, Deno: /--unstable-webgpu/ };
+  for (const [name, { program, parameters }] of Object.entries(RUNTIMES)) {
+    it(`says in ${name} what to do`, async () => {
+      const file = join(dirname(folder), `without-gpu-${name}.mjs`);
+      await writeFile(file, WITHOUT_GPU);
+      /** @type {[string, string][]} */
+      const errors = JSON.parse(await runPlainly(program, [...parameters, file]));
+      assert.deepEqual(errors.map(([code]) => code), ['no-adapter', 'no-webgpu']);
+      const [[, noAdapter], [, noWebGpu]] = errors;
+      assert.match(noAdapter, /driver.*VK_DRIVER_FILES/);
+      assert.match(noWebGpu, withoutWebGpu[name]);
+      assert.doesNotMatch(`${noAdapter} ${noWebGpu}`, /browser/);
+    });
+  }
+});
+
+after(() => rm(dirname(folder), { recursive: true, force: true }));
 
 /**
  * The program in web/README.md, where it would have the model and what it imports.

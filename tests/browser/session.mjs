@@ -196,7 +196,7 @@ export class Session {
 }
 
 /**
- * A model folder as diffusers writes it, with the decoder alone, and its latents. With a golden encode: the model with its encoder, and the image.
+ * A model folder as diffusers writes it, with the decoder alone, its latents, and these beside what it makes of them. With a golden encode: the model with its encoder, and the image.
  * @param {string} folder
  * @param {import('./fixtures.mjs').Fixture} fixture
  */
@@ -206,6 +206,7 @@ export async function writeModel(folder, { config, latents, image, encode }) {
   await writeFile(join(folder, 'config.json'), config);
   await writeFile(join(folder, 'diffusion_pytorch_model.safetensors'), modelFile(config));
   await writeFile(join(folder, 'latents.safetensors'), latentsFile(latents));
+  await writeFile(join(folder, 'reference.safetensors'), writeSafetensors([['latents', latents], ['image', image]]));
   if (!encode) return;
   await writeFile(join(folder, 'both.safetensors'), modelFile(config, { encoder: true }));
   await writeFile(join(folder, 'image.safetensors'), writeSafetensors([['image', encode.image]]));

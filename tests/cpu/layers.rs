@@ -19,9 +19,13 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("quality", &["tensor"]),
     ("hub", &["io", "tensor", "error"]),
     ("tuning", &["gpu", "plan", "kernels", "model", "limits", "tensor", "error"]),
+    ("selftest", &["vae", "io", "gpu", "plan", "kernels", "limits", "tensor", "error"]),
     ("vae", &["ordered", "io", "gpu", "plan", "kernels", "model", "tiling", "limits", "tensor", "error"]),
     ("lib", &["io", "gpu", "plan", "kernels", "model", "tiling", "quality", "limits", "tensor", "error", "vae"]),
-    ("web", &["vae", "tuning", "gpu", "plan", "io", "tiling", "model::config", "limits", "tensor", "error"]),
+    (
+        "web",
+        &["vae", "tuning", "selftest", "gpu", "plan", "io", "tiling", "model::config", "limits", "tensor", "error"],
+    ),
     // These faces use the crate from outside, as `wgvae::...`.
     ("main", &["cli", "demo"]),
     ("cli", &["demo"]),

@@ -1,12 +1,19 @@
 // @ts-check
-// Which kernels are fastest on the visitor's GPU, and whether all give the same: measured when asked for, kept for models that are opened later, and to be handed on.
+// What the visitor's GPU makes of the kernels: which are fastest, measured and kept for models that are opened later; whether each computes what diffusers did; and the
+// result of both, to be handed on.
 
-import { tune } from '../src/worker.js';
+import { selftest, tune } from '../src/worker.js';
 import { copyBy } from './copy.js';
 import { element, setText, tableRow } from './elements.js';
 import { formatSeconds } from './format.js';
 
 /** @typedef {import('../src/index.js').Tuning} Tuning */
+/** @typedef {import('../src/index.js').Selftest} Selftest */
+/** @typedef {import('../src/index.js').SelftestRow} SelftestRow */
+/** What the check decodes. @typedef {{ model: string, config: string, reference: string }} Files */
+
+/** As people say it. @type {Record<SelftestRow['elements'], string>} */
+const ELEMENTS = { f32: 'f32', f16: 'f16', packed_f16: 'f16, packed in pairs', fast: 'fast' };
 
 export class GpuTest {
   #facts;
@@ -14,20 +21,23 @@ export class GpuTest {
   /** Whether it may begin: something else on the GPU would be measured with it. */
   #isFree = false;
   #isRunning = false;
-  #result = '';
+  /** What there is to hand on. @type {{ tuning?: Tuning, selftest?: Selftest }} */
+  #results = {};
 
   /**
    * @param {() => object} facts of this page and of the GPU, as far as they are known
+   * @param {Files} files
    * @param {(file: File) => void} save
    * @param {(error: unknown) => void} onFailure
    */
-  constructor(facts, save, onFailure) {
+  constructor(facts, files, save, onFailure) {
     this.#facts = facts;
     this.#onFailure = onFailure;
-    element('gpu-run').addEventListener('click', () => this.#run());
+    element('gpu-run').addEventListener('click', () => this.#run('gpu-said', () => this.#measure()));
+    element('gpu-check').addEventListener('click', () => this.#run('gpu-check-said', () => this.#check(files)));
     const copy = element('gpu-copy');
-    copy.addEventListener('click', () => copyBy(copy, () => navigator.clipboard.writeText(this.#result)).catch(onFailure));
-    element('gpu-save').addEventListener('click', () => save(new File([this.#result], 'wgvae-kernels.json', { type: 'application/json' })));
+    copy.addEventListener('click', () => copyBy(copy, () => navigator.clipboard.writeText(this.#text())).catch(onFailure));
+    element('gpu-save').addEventListener('click', () => save(new File([this.#text()], 'wgvae-kernels.json', { type: 'application/json' })));
   }
 
   /** @param {boolean} isFree whether nothing is loaded, decoded or encoded */
@@ -37,48 +47,85 @@ export class GpuTest {
   }
 
   #enable() {
-    element('gpu-run', HTMLButtonElement).disabled = !this.#isFree || this.#isRunning;
+    for (const id of ['gpu-run', 'gpu-check']) element(id, HTMLButtonElement).disabled = !this.#isFree || this.#isRunning;
   }
 
-  async #run() {
+  /**
+   * @param {string} said where it says how far it is
+   * @param {() => Promise<void>} test
+   */
+  async #run(said, test) {
     this.#isRunning = true;
     this.#enable();
-    setText('gpu-said', 'Measuring');
     try {
-      this.#show(await tune({ onProgress: ({ done, total }) => setText('gpu-said', `Compiling shaders, ${done} of ${total}`) }));
+      await test();
+      for (const id of ['gpu-copy', 'gpu-save']) element(id).hidden = false;
     } catch (error) {
-      setText('gpu-said', '');
+      setText(said, '');
       this.#onFailure(error);
     }
     this.#isRunning = false;
     this.#enable();
   }
 
-  /** @param {Tuning} tuning */
-  #show(tuning) {
-    this.#result = `${JSON.stringify({ schema: 'wgvae-kernels', version: 1, ...this.#facts(), tuning }, undefined, 2)}\n`;
+  async #measure() {
+    setText('gpu-said', 'Measuring');
+    const tuning = await tune({ onProgress: ({ done, total }) => setText('gpu-said', `Compiling shaders, ${done} of ${total}`) });
+    this.#results.tuning = tuning;
     const { kernels, trials, remembered } = tuning;
     const taken = JSON.stringify(kernels);
     const rows = trials.map((trial, index) => {
       const isTaken = JSON.stringify(trial.kernels) === taken;
-      return [formatSeconds(trial.seconds), trial.same_bits ? 'yes' : 'no', isTaken ? 'yes' : '', index === 0 ? 'chosen by rules' : changes(trials[0].kernels, trial.kernels)];
+      return [formatSeconds(trial.seconds), yesOrNo(trial.same_bits), isTaken ? 'yes' : '', index === 0 ? 'chosen by rules' : changes(trials[0].kernels, trial.kernels)];
     });
-    const table = element('gpu-table', HTMLTableElement);
-    table.replaceChildren(tableRow('th', ['time', 'same bits', 'taken', 'kernels']), ...rows.map((row) => tableRow('td', row)));
+    show('gpu-shown', 'gpu-table', ['time', 'same bits', 'taken', 'kernels'], rows);
     const wrong = trials.filter((trial) => !trial.same_bits).length;
     const kept = remembered ? 'kept for models that are opened from now on' : 'not kept: this browser keeps no files here';
     setText('gpu-said', `${wrong === 0 ? `All ${trials.length} give the same bits` : `${wrong} of ${trials.length} give other bits`}; the fastest are ${kept}.`);
-    for (const id of ['gpu-shown', 'gpu-copy', 'gpu-save']) element(id).hidden = false;
+  }
+
+  /** @param {Files} files */
+  async #check(files) {
+    setText('gpu-check-said', 'Checking');
+    const found = await selftest({ ...files, onProgress: ({ done, total }) => setText('gpu-check-said', `Checking, ${done} of ${total}`) });
+    this.#results.selftest = found;
+    const rows = found.rows.map((row) => [
+      row.right ? 'right' : 'WRONG', ELEMENTS[row.elements], `${row.error?.toExponential(1) ?? 'no number'} of ${row.most.toExponential(1)}`, yesOrNo(row.same_bits),
+      formatSeconds(row.seconds), changes(found.rows[0].kernels, row.kernels) || 'of CPUs',
+    ]);
+    show('gpu-checked', 'gpu-check-table', ['', 'elements', 'error', 'same bits', 'time', 'kernels'], rows);
+    const wrong = rows.filter(([verdict]) => verdict !== 'right').length;
+    setText('gpu-check-said', wrong === 0 ? `All ${rows.length} give what diffusers gave.` : `${wrong} of ${rows.length} are WRONG: please report the result.`);
+  }
+
+  #text() {
+    return `${JSON.stringify({ schema: 'wgvae-kernels', version: 1, ...this.#facts(), ...this.#results }, undefined, 2)}\n`;
   }
 }
 
 /**
- * In what kernels are others than those of the rules.
- * @param {import('../src/index.js').Kernels} rules
+ * @param {string} region
+ * @param {string} table
+ * @param {string[]} head
+ * @param {string[][]} rows
+ */
+function show(region, table, head, rows) {
+  element(table, HTMLTableElement).replaceChildren(tableRow('th', head), ...rows.map((row) => tableRow('td', row)));
+  element(region).hidden = false;
+}
+
+/** @param {boolean} is */
+function yesOrNo(is) {
+  return is ? 'yes' : 'no';
+}
+
+/**
+ * In what kernels are others than some.
+ * @param {import('../src/index.js').Kernels} some
  * @param {import('../src/index.js').Kernels} kernels
  */
-function changes(rules, kernels) {
+function changes(some, kernels) {
   const words = (/** @type {unknown} */ value) => JSON.stringify(value).replace(/["{}]/g, '').replace(/[:,]/g, ' ');
-  const others = Object.entries(kernels).filter(([name, value]) => JSON.stringify(value) !== JSON.stringify(rules[name]));
+  const others = Object.entries(kernels).filter(([name, value]) => JSON.stringify(value) !== JSON.stringify(some[name]));
   return others.map(([name, value]) => `${name.replaceAll('_', ' ')}: ${words(value)}`).join(', ');
 }

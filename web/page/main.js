@@ -31,11 +31,11 @@ const MIB = 1 << 20;
 /** States in which nothing is going on. @type {import('./news.js').State[]} */
 const RESTING = ['idle', 'asking', 'ready', 'done', 'failed'];
 
-/** Relative to the page. */
 const DEMO = {
-  model: 'assets/demo/model/diffusion_pytorch_model.safetensors',
-  config: 'assets/demo/model/config.json',
-  latents: 'assets/demo/latents.safetensors',
+  model: ownUrl('assets/demo/model/diffusion_pytorch_model.safetensors'),
+  config: ownUrl('assets/demo/model/config.json'),
+  latents: ownUrl('assets/demo/latents.safetensors'),
+  selftest: ownUrl('assets/demo/selftest.safetensors'),
 };
 
 const view = new View();
@@ -54,7 +54,12 @@ const tiles = new CompareTiles(picture, query.tiling, (wanted, tiling) => {
 });
 const explore = new Explore(query.plan, (plan) => link.set({ plan }));
 
-const gpuTest = new GpuTest(() => ({ wgvae: own.version, browser: navigator.userAgent, adapter }), save, (error) => fail(error instanceof WgvaeError ? error.code : 'unknown', wordsOf(error)));
+const gpuTest = new GpuTest(
+  () => ({ wgvae: own.version, browser: navigator.userAgent, adapter }),
+  { model: DEMO.model, config: DEMO.config, reference: DEMO.selftest },
+  save,
+  (error) => fail(error instanceof WgvaeError ? error.code : 'unknown', wordsOf(error)),
+);
 /** What the models are on, once there is one. @type {import('../src/index.js').AdapterInfo | undefined} */
 let adapter;
 
@@ -280,12 +285,17 @@ function listenToAddress(kind, onUrl) {
   });
 }
 
+/** The address of a file of the page's own. @param {string} path */
+function ownUrl(path) {
+  return new URL(path, document.baseURI).href;
+}
+
 /** Opens what the link asks for, or the demo, which is decoded at once. */
 function openFirst() {
   const isDemo = !query.model?.length;
-  const demo = { urls: [absolute(DEMO.model) ?? ''], config: absolute(DEMO.config), isDemo };
+  const demo = { urls: [DEMO.model], config: DEMO.config, isDemo };
   const model = isDemo ? demo : { urls: query.model, config: query.config };
-  const url = query.latents ?? (isDemo ? absolute(DEMO.latents) : undefined);
+  const url = query.latents ?? (isDemo ? DEMO.latents : undefined);
   isToDecode = isDemo && !query.latents;
   session.open({ model, input: url ? { url, index: (query.index ?? 1) - 1, isDemo: isToDecode } : undefined }, isToDecode);
 }

@@ -12,11 +12,17 @@ import { rememberedKernels } from './tuned.js';
 /** Whose kernels a device gets, by name. */
 const KERNELS = ['tuned', 'rules'];
 
+/** Why there is none, and what to do about it. */
+function withoutWebGpu() {
+  if ('Deno' in globalThis) return 'this Deno shows no WebGPU (navigator.gpu): update it, or start an older one with --unstable-webgpu';
+  if (globalThis.process?.versions) return 'there is no WebGPU (navigator.gpu): Node has none of its own; give that of the package webgpu as `gpu`';
+  return 'this browser has no WebGPU (navigator.gpu), or the page is not served over https or from localhost';
+}
+
 /** Fails where there is no WebGPU, or one that is too old. @param {DeviceOptions} options */
 export function checkBrowser({ gpu = globalThis.navigator?.gpu }) {
   if (!gpu) {
-    const advice = globalThis.process?.versions ? 'Node has none of its own: give that of the package webgpu as `gpu`' : 'or the page is not served over https or from localhost';
-    throw new WgvaeError('no-webgpu', `this browser has no WebGPU (navigator.gpu), ${advice}`);
+    throw new WgvaeError('no-webgpu', withoutWebGpu());
   }
   // The module asks every adapter for it. Chrome and Edge have it since 127. What Node has of Dawn keeps no attributes there.
   if (globalThis.GPUAdapter && 'features' in GPUAdapter.prototype && !('info' in GPUAdapter.prototype)) {

@@ -236,6 +236,46 @@ export interface Trial {
   same_bits: boolean;
 }
 
+/**
+ * Decodes the latents in `reference` with every set of kernels that the rules can give, each on a device of its own, in every precision that the adapter has, and compares
+ * with the image beside them, as `wgvae selftest` does with what it has embedded. Takes as many loads and decodes as there are rows, and keeps the weights in host memory
+ * meanwhile. Rejects as {@link createDecoder} does; what is computed wrongly is no error, but said in the rows.
+ */
+export function selftest(options: SelftestOptions): Promise<Selftest>;
+
+export interface SelftestOptions extends Omit<DeviceOptions, 'device'>, Pick<ModelOptions, 'model' | 'config' | 'family' | 'wasm' | 'cache' | 'fetch' | 'onNotice'> {
+  /** A .safetensors file with `latents` `[1, c, h, w]` and `image` `[1, 3, height, width]`: what diffusers, say, makes of them in f32, not clamped. */
+  reference: FileInput;
+  /** Hears how many rows are done. */
+  onProgress?: (progress: Progress) => void;
+  /** Ends the wait, and what runs before its next submission. */
+  signal?: AbortSignal;
+}
+
+/** As `wgvae selftest --json` has it. */
+export interface Selftest {
+  /** The name of the adapter. */
+  adapter: string;
+  /** Whether all rows are right. */
+  right: boolean;
+  rows: SelftestRow[];
+}
+
+export interface SelftestRow {
+  kernels: Kernels;
+  /** How elements are stored. `packed_f16`: two halves in 32 bits, as on devices without `shader-f16`. */
+  elements: 'f32' | 'f16' | 'packed_f16' | 'fast';
+  /** What the second decode took, when all was compiled. */
+  seconds: number;
+  /** The largest difference to the reference, as a part of its largest value; null where something is no number. */
+  error: number | null;
+  /** The most that is right. */
+  most: number;
+  /** Whether the result is that of the first set of kernels with these elements, to the bit. */
+  same_bits: boolean;
+  right: boolean;
+}
+
 /** The options under the name that they had while there was no encoder. */
 export type DecoderOptions = ModelOptions;
 
@@ -578,10 +618,10 @@ export interface RawImage {
 
 export interface Progress {
   /**
-   * Bytes of weights are counted in `load`, kernels in `compile`, which comes before a decode or an encode that wants kernels for the first time, and steps of the plan
+   * Bytes of weights are counted in `load`, kernels in `compile`, which comes before a decode or an encode that wants kernels for the first time, sets of kernels in `selftest`, and steps of the plan
    * in the others.
    */
-  phase: 'load' | 'compile' | 'decode' | 'encode';
+  phase: 'load' | 'compile' | 'decode' | 'encode' | 'selftest';
   done: number;
   /** 0 where it is not known yet. */
   total: number;

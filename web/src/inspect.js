@@ -5,7 +5,7 @@ import { wgvaeError } from './errors.js';
 import { guarded } from './listener.js';
 import { openFiles, readsOf } from './model.js';
 import { orAborted } from './queue.js';
-import { Access } from './sources.js';
+import { Access, remembering } from './sources.js';
 import { startWasm } from './wasm.js';
 
 /** @typedef {import('./sources.js').Source} Source */
@@ -66,15 +66,4 @@ async function factsOf(reads, sources) {
   const downloads = await Promise.all(sources.map((source, index) => source.toDownload?.(readsOf(reads, index)) ?? 0));
   const sum = (/** @type {number[]} */ numbers) => numbers.reduce((total, number) => total + number, 0);
   return { possible: true, missing: [], unusable: null, weight_bytes: sum(reads.map(({ length }) => length)), download_bytes: sum(downloads) };
-}
-
-/**
- * A source whose reads are done once each: both directions read the headers.
- * @param {Source} source
- */
-function remembering(source) {
-  /** @type {Record<string, Promise<Uint8Array>>} */
-  const reads = {};
-  const read = (/** @type {number} */ offset, /** @type {number} */ length) => (reads[`${offset}-${length}`] ??= source.read(offset, length));
-  return { name: source.name, length: source.length, read };
 }

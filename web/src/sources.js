@@ -87,6 +87,17 @@ export async function readText(input, access, what) {
   throw mismatch('input', what, 'text, an object, a Blob, a URL or bytes', kindOf(input));
 }
 
+/**
+ * A source whose reads are done once each: what it gave is kept.
+ * @param {Source} source
+ */
+export function remembering(source) {
+  /** @type {Record<string, Promise<Uint8Array>>} */
+  const reads = {};
+  const read = (/** @type {number} */ offset, /** @type {number} */ length) => (reads[`${offset}-${length}`] ??= source.read(offset, length));
+  return { name: source.name, length: source.length, read };
+}
+
 /** A Blob, or a file that the user chose, by slices. */
 class BlobSource {
   #blob;

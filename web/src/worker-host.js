@@ -7,13 +7,14 @@ import { mismatch } from './errors.js';
 import { inspect } from './inspect.js';
 import { Link } from './link.js';
 import { planFor } from './plan-for.js';
+import { selftest } from './selftest.js';
 import { tune } from './tune.js';
 import { createDecoder, createEncoder, createVae } from './vae.js';
 
 const CREATE = { decode: createDecoder, encode: createEncoder, both: createVae };
 
 /** What needs no model. */
-const FUNCTIONS = { families, version, inspect, planFor, tune, cacheUsage, clearCache };
+const FUNCTIONS = { families, version, inspect, planFor, selftest, tune, cacheUsage, clearCache };
 
 /** What may be asked of a model. */
 const METHODS = ['plan', 'planClip', 'planEncode', 'planEncodeClip', 'shapeOf', 'decode', 'clip', 'encode', 'encodeClip', 'ledger', 'destroy'];

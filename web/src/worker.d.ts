@@ -1,6 +1,6 @@
 // Types of wgvae/worker: those of the package, but for what cannot leave a worker.
 
-import type { Decoder, Encoder, InspectOptions as PackageInspectOptions, Inspection, Ledger, ModelOptions, Plan, PlanForOptions as PackagePlanForOptions, TuneOptions as PackageTuneOptions, Tuning, Vae, WasmSource, WholeClipPlan } from './index.js';
+import type { Decoder, Encoder, InspectOptions as PackageInspectOptions, Inspection, Ledger, ModelOptions, Plan, PlanForOptions as PackagePlanForOptions, Selftest, SelftestOptions as PackageSelftestOptions, TuneOptions as PackageTuneOptions, Tuning, Vae, WasmSource, WholeClipPlan } from './index.js';
 
 export { hub, WgvaeError } from './index.js';
 
@@ -33,6 +33,7 @@ export interface OnWorker {
 }
 
 export type InspectOptions = Omit<PackageInspectOptions, 'fetch'> & Pick<OnWorker, 'worker'>;
+export type SelftestOptions = Omit<PackageSelftestOptions, 'gpu' | 'fetch'> & Pick<OnWorker, 'worker'>;
 export type TuneOptions = Omit<PackageTuneOptions, 'device' | 'gpu'> & Pick<OnWorker, 'worker'>;
 export type PlanForOptions = Omit<PackagePlanForOptions, 'fetch'> & Pick<OnWorker, 'worker'>;
 
@@ -42,6 +43,7 @@ export function version(options?: OnWorker): Promise<string>;
 export function inspect(options: InspectOptions): Promise<Inspection>;
 export function planFor(options: PlanForOptions & { frames: number }): Promise<WholeClipPlan>;
 export function planFor(options: PlanForOptions): Promise<Plan>;
+export function selftest(options: SelftestOptions): Promise<Selftest>;
 export function tune(options?: TuneOptions): Promise<Tuning>;
 
 /** As those of the package. Asked of the worker that loads, they wait for what it is writing. */

@@ -47,6 +47,12 @@ export async function planFor({ worker, ...options }) {
   return ask(worker, 'planFor', [options]);
 }
 
+/** @param {import('./worker.js').SelftestOptions} options */
+export async function selftest({ worker, ...options }) {
+  refuse(options, ['device', 'gpu', 'fetch']);
+  return ask(worker, 'selftest', [options], options.signal);
+}
+
 /** @param {import('./worker.js').TuneOptions} [options] */
 export async function tune({ worker, ...options } = {}) {
   refuse(options, ['device', 'gpu', 'fetch']);

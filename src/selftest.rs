@@ -1,0 +1,228 @@
+//! Decodes latents with every set of kernels that the rules can give, on one adapter, beside what another implementation made of them.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use serde::Serialize;
+use web_time::Instant;
+
+use crate::error::{Error, Result};
+use crate::gpu::{Control, Gpu, GpuOptions};
+use crate::io::{ByteSource, Checkpoint, read_images, read_latents};
+use crate::kernels::choice::Choice;
+use crate::limits::{DeviceKind, Vendor};
+use crate::plan::Output;
+use crate::tensor::HostTensor;
+use crate::vae::{DecodeOptions, Latents, LoadOptions, Pixels, Precision, Vae};
+
+/// One of each set of kernels that the rules can give.
+const SETS: [(DeviceKind, Vendor); 4] = [
+    (DeviceKind::Cpu, Vendor::Other),
+    (DeviceKind::Gpu, Vendor::Nvidia),
+    (DeviceKind::Gpu, Vendor::Other),
+    (DeviceKind::Gpu, Vendor::Arm),
+];
+/// Largest difference to an f32 reference, as a part of its largest value: what the tests of this crate allow, too. The reference may be stored as halves.
+const MOST_F32: f32 = 6e-4;
+const MOST_F16: f32 = 8e-3;
+const MOST_FAST: f32 = 1.6e-2;
+
+/// How elements are stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SelftestElements {
+    /// Floats.
+    F32,
+    /// Halves.
+    F16,
+    /// Two halves in 32 bits, as on devices without `shader-f16`.
+    PackedF16,
+    /// Halves, and halves within convolutions, too: [`Precision::Fast`].
+    Fast,
+    /// The same, multiplied on matrix units.
+    FastOnUnits,
+}
+
+impl SelftestElements {
+    const ALL: [Self; 5] = [Self::F32, Self::F16, Self::PackedF16, Self::Fast, Self::FastOnUnits];
+
+    /// The largest difference to the reference that is right.
+    fn most(self) -> f32 {
+        match self {
+            Self::F32 => MOST_F32,
+            Self::F16 | Self::PackedF16 => MOST_F16,
+            Self::Fast | Self::FastOnUnits => MOST_FAST,
+        }
+    }
+
+    fn precision(self) -> Precision {
+        match self {
+            Self::F32 => Precision::F32,
+            Self::F16 | Self::PackedF16 => Precision::F16,
+            Self::Fast | Self::FastOnUnits => Precision::Fast,
+        }
+    }
+
+    /// Whether an adapter that `gpu` is on has what they need.
+    fn are_on(self, gpu: &Gpu) -> bool {
+        match self {
+            Self::F32 | Self::PackedF16 => true,
+            Self::F16 | Self::Fast => gpu.limits().shader_f16,
+            Self::FastOnUnits => gpu.adapter().matrix_units.is_some(),
+        }
+    }
+
+    /// A device for them, with the kernels of `kernels_of`.
+    fn options(self, base: &GpuOptions, kernels_of: (DeviceKind, Vendor)) -> GpuOptions {
+        GpuOptions {
+            kernels_of: Some(kernels_of),
+            without_shader_f16: self == Self::PackedF16,
+            #[cfg(not(target_arch = "wasm32"))]
+            matrix_units: self == Self::FastOnUnits,
+            ..base.clone()
+        }
+    }
+}
+
+/// One set of kernels with one kind of elements.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct SelftestRow {
+    /// The kernels.
+    pub kernels: Choice,
+    /// How elements are stored.
+    pub elements: SelftestElements,
+    /// The second decode, when all is compiled.
+    pub seconds: f64,
+    /// The largest difference to the reference / its largest value; infinite, which JSON writes as null, where something is no number.
+    pub error: f32,
+    /// The most that is right.
+    pub most: f32,
+    /// Whether the result is that of the first set of kernels with these elements, to the bit.
+    pub same_bits: bool,
+    /// Whether that is so, and the error no larger.
+    pub right: bool,
+}
+
+/// What was found on one adapter.
+#[derive(Debug, Clone, Serialize)]
+pub struct Selftest {
+    /// Its name.
+    pub adapter: String,
+    /// Whether all rows are.
+    pub right: bool,
+    /// Each set of kernels, with all kinds of elements that the adapter has.
+    pub rows: Vec<SelftestRow>,
+}
+
+/// Who hears of a self-test, and who may end it.
+#[derive(Default)]
+pub struct SelftestControl<'a> {
+    /// Called before each row, and at the end: how many rows are done, of how many.
+    pub progress: Option<&'a mut dyn FnMut(usize, usize)>,
+    /// Set to true, from any thread, to stop before the next submission.
+    pub cancel: Option<Arc<AtomicBool>>,
+}
+
+impl std::fmt::Debug for SelftestControl<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SelftestControl")
+            .field("progress", &self.progress.is_some())
+            .field("cancel", &self.cancel)
+            .finish()
+    }
+}
+
+impl SelftestControl<'_> {
+    fn tell(&mut self, done: usize, total: usize) -> Result<()> {
+        if self.cancel.as_ref().is_some_and(|cancel| cancel.load(Ordering::Relaxed)) {
+            return Err(Error::Cancelled);
+        }
+        if let Some(progress) = &mut self.progress {
+            progress(done, total);
+        }
+        Ok(())
+    }
+}
+
+/// Decodes the latents in `reference` with each set of kernels, on devices of their own that `options` says how to open, and compares with the image beside them:
+/// a .safetensors file with `latents` `[1, c, h, w]` and `image` `[1, 3, height, width]`, not clamped, computed in f32.
+///
+/// # Errors
+/// As of opening a device, a load and a decode; [`Error::Input`] where the image has another size than the latents decode to. What is computed wrongly is no error,
+/// but said in the rows.
+pub async fn selftest(
+    options: &GpuOptions,
+    checkpoint: &Checkpoint,
+    reference: &dyn ByteSource,
+    control: &mut SelftestControl<'_>,
+) -> Result<Selftest> {
+    let latents = Latents::stored(read_latents(reference, Some("latents")).await?)?;
+    let image = read_images(reference, Some("image")).await?;
+    let first = Gpu::request(options).await?;
+    let elements = SelftestElements::ALL.into_iter().filter(|elements| elements.are_on(&first));
+    let cases: Vec<_> = elements.flat_map(|elements| SETS.map(|kernels_of| (elements, kernels_of))).collect();
+    let adapter = first.adapter().name.clone();
+    drop(first);
+    let mut rows: Vec<SelftestRow> = Vec::new();
+    let mut bits: Option<(SelftestElements, Vec<f32>)> = None;
+    for (elements, kernels_of) in &cases {
+        control.tell(rows.len(), cases.len())?;
+        let gpu = Gpu::request(&elements.options(options, *kernels_of)).await?;
+        let (seconds, values) = decode(&gpu, checkpoint, &latents, elements.precision(), control).await?;
+        check_size(&image, &values)?;
+        let (error, most) = (largest_difference(&values, &image.data), elements.most());
+        let expected = bits.as_ref().filter(|(of, _)| of == elements);
+        let same_bits = expected.is_none_or(|(_, expected)| same_bits(expected, &values));
+        let right = same_bits && error <= most;
+        rows.push(SelftestRow { kernels: *gpu.kernels(), elements: *elements, seconds, error, most, same_bits, right });
+        if expected.is_none() {
+            bits = Some((*elements, values));
+        }
+    }
+    control.tell(rows.len(), cases.len())?;
+    Ok(Selftest { adapter, right: rows.iter().all(|row| row.right), rows })
+}
+
+/// Seconds of the second decode, and its result: `[3, h, w]`.
+async fn decode(
+    gpu: &Gpu,
+    checkpoint: &Checkpoint,
+    latents: &Latents,
+    precision: Precision,
+    control: &SelftestControl<'_>,
+) -> Result<(f64, Vec<f32>)> {
+    let mut vae = Vae::load(gpu, checkpoint, LoadOptions { precision, ..LoadOptions::default() }).await?;
+    let options = DecodeOptions { output: Output::Raw, ..DecodeOptions::default() };
+    let mut control = Control { cancel: control.cancel.clone(), ..Control::default() };
+    vae.decode(latents, 0, &options, &mut control).await?;
+    let start = Instant::now();
+    let decoded = vae.decode(latents, 0, &options, &mut control).await?;
+    let seconds = start.elapsed().as_secs_f64();
+    let Pixels::Raw(values) = decoded.pixels else { unreachable!("floats were asked for") };
+    Ok((seconds, values))
+}
+
+fn check_size(image: &HostTensor, values: &[f32]) -> Result<()> {
+    if image.data.len() == values.len() {
+        return Ok(());
+    }
+    Err(Error::Input {
+        what: "image of the reference".to_owned(),
+        expected: format!("the {} values that its latents decode to", values.len()),
+        found: format!("{:?}", image.shape),
+    })
+}
+
+fn same_bits(one: &[f32], other: &[f32]) -> bool {
+    one.len() == other.len() && one.iter().zip(other).all(|(one, other)| one.to_bits() == other.to_bits())
+}
+
+/// The largest difference / the largest value wanted; infinite where something is no number.
+fn largest_difference(found: &[f32], wanted: &[f32]) -> f32 {
+    let pairs = found.iter().zip(wanted);
+    if pairs.clone().any(|(found, wanted)| (found - wanted).is_nan()) {
+        return f32::INFINITY;
+    }
+    let largest = wanted.iter().fold(0.0_f32, |largest, value| largest.max(value.abs()));
+    pairs.fold(0.0_f32, |difference, (found, wanted)| difference.max((found - wanted).abs())) / largest
+}

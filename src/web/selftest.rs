@@ -1,0 +1,35 @@
+//! The self-test for JavaScript.
+
+use std::sync::Arc;
+
+use js_sys::Function;
+use wasm_bindgen::prelude::*;
+
+use super::checkpoint::WebCheckpoint;
+use super::device::Options;
+use super::source::{JsSource, Source};
+use super::vae::{Cancel, count};
+use super::{Result, from_js, to_js};
+use crate::selftest::SelftestControl;
+
+/// Decodes the latents in `reference` with every set of kernels, each on a device of `gpu`, a `GPU`, and compares with the image beside them.
+#[wasm_bindgen]
+pub async fn selftest(
+    gpu: JsValue,
+    options: JsValue,
+    checkpoint: &WebCheckpoint,
+    reference: Source,
+    cancel: &Cancel,
+    progress: Function,
+) -> Result<JsValue> {
+    let options: Options = from_js("device options", &options)?;
+    let WebCheckpoint { checkpoint, rejection, .. } = checkpoint;
+    let reference = JsSource::new(reference, rejection);
+    let mut tell = |done: usize, total: usize| {
+        // What a listener throws is the listener's own affair.
+        let _ = progress.call2(&JsValue::NULL, &count(done as u64), &count(total as u64));
+    };
+    let mut control = SelftestControl { progress: Some(&mut tell), cancel: Some(Arc::clone(&cancel.flag)) };
+    let found = crate::selftest::selftest(&options.of(gpu), checkpoint, &reference, &mut control).await;
+    Ok(to_js(&rejection.pass_on(found)?))
+}

@@ -1,0 +1,61 @@
+// @ts-check
+// Whether every set of kernels computes the same on this adapter as somebody else's implementation did.
+
+import { checkBrowser } from './device.js';
+import { mismatch, wgvaeError } from './errors.js';
+import { guarded } from './listener.js';
+import { openFiles, readsOf } from './model.js';
+import { orAborted } from './queue.js';
+import { Access, openSource, remembering } from './sources.js';
+import { startWasm } from './wasm.js';
+
+/** @typedef {import('./index.js').SelftestOptions} SelftestOptions */
+
+/**
+ * @param {SelftestOptions} options
+ * @returns {Promise<import('./index.js').Selftest>}
+ */
+export async function selftest(options) {
+  const callers = options.signal ?? new AbortController().signal;
+  callers.throwIfAborted();
+  try {
+    checkBrowser(options);
+    if ('device' in options) throw mismatch('input', 'device', 'none, because a self-test opens devices of its own', 'one');
+    const wasm = await orAborted(startWasm(options.wasm), callers);
+    const signal = AbortSignal.any([callers, wasm.broken]);
+    return await orAborted(run(wasm, options, signal), signal);
+  } catch (error) {
+    throw wgvaeError(error);
+  }
+}
+
+/**
+ * @param {import('./wasm.js').Wasm} wasm
+ * @param {SelftestOptions} options
+ * @param {AbortSignal} signal
+ */
+async function run(wasm, options, signal) {
+  const access = new Access(signal, guarded(options.onNotice), options.cache ?? false, options.fetch);
+  const { text, sources } = await openFiles(options, access);
+  const cancel = new wasm.Cancel();
+  const stop = () => cancel.cancel();
+  signal.addEventListener('abort', stop);
+  /** @type {import('../pkg/wgvae.js').Checkpoint | undefined} */
+  let checkpoint;
+  try {
+    const reference = await openSource(options.reference, access, { what: 'reference' });
+    // Each set of kernels loads the weights again.
+    checkpoint = await wasm.Checkpoint.open(sources.map(remembering), text, options.family, 'decode', false);
+    const reads = checkpoint.reads();
+    sources.forEach((source, index) => source.expect?.(readsOf(reads, index)));
+    const tell = guarded(options.onProgress);
+    const progress = (/** @type {number} */ done, /** @type {number} */ total) => tell({ phase: 'selftest', done, total, step: 'kernels' });
+    const { powerPreference = 'high-performance', defaultLimits = false, gpu = navigator.gpu } = options;
+    return await wasm.selftest(gpu, { powerPreference, defaultLimits }, checkpoint, remembering(reference), cancel, progress);
+  } finally {
+    signal.removeEventListener('abort', stop);
+    checkpoint?.free();
+    cancel.free();
+    for (const source of sources) source.release?.();
+  }
+}
