@@ -15,6 +15,9 @@ import { MODEL, openSmall, reach, text } from './visitor.mjs';
 /** A model, its latents and the page's own requests are told apart by this. */
 const OWN = /^\/(models\/|sw\.js$)/;
 
+/** A file as servers without ETag give it. */
+const [DATED, DATE] = ['/assets/demo/latents.safetensors', 'Mon, 23 Nov 2026 12:00:00 GMT'];
+
 inBrowsers({ kinds: ['chromium'], models: [MODEL] }, (session) => {
   /** What of the page the server has been asked for. */
   const asked = () => session.server.seen().filter(({ path }) => !OWN.test(path));
@@ -28,7 +31,10 @@ inBrowsers({ kinds: ['chromium'], models: [MODEL] }, (session) => {
     assert.equal(await reach(page, 'ready', 'failed'), 'ready', await text(page, 'problem'));
   }
 
-  before(() => session.server.unroute(KEEPER));
+  before(() => {
+    session.server.unroute(KEEPER);
+    session.server.route(DATED, { file: join(DIST, DATED), etag: null, headers: { 'Last-Modified': DATE } });
+  });
 
   it('can be installed', async () => {
     const page = await openSmall(session);
@@ -61,12 +67,17 @@ inBrowsers({ kinds: ['chromium'], models: [MODEL] }, (session) => {
     assert.notEqual(await reach(page, 'decoding', 'done', 'failed'), 'failed', await text(page, 'problem'));
     await page.click('#cancel');
     await reach(page, 'ready', 'done');
-    const range = await page.evaluate(async () => {
-      const answer = await fetch('assets/demo/latents.safetensors', { headers: { Range: 'bytes=2-9' } });
-      return [answer.status, answer.headers.get('Content-Range'), (await answer.arrayBuffer()).byteLength];
-    });
-    const { length } = await readFile(join(DIST, 'assets/demo/latents.safetensors'));
-    assert.deepEqual(range, [206, `bytes 2-9/${length}`, 8]);
+    const ranges = await page.evaluate(async (dated, date) => {
+      const ask = async (/** @type {string} */ path, /** @type {Record<string, string>} */ condition) => {
+        const answer = await fetch(path, { headers: { Range: 'bytes=2-9', ...condition } });
+        return [answer.status, answer.headers.get('Content-Range'), (await answer.arrayBuffer()).byteLength];
+      };
+      const tagged = 'assets/demo/model/config.json';
+      const tag = (await fetch(tagged)).headers.get('ETag') ?? '';
+      return [await ask(dated, {}), await ask(dated, { 'If-Range': date }), await ask(dated, { 'If-Range': '"other"' }), (await ask(tagged, { 'If-Range': tag }))[0], (await ask(tagged, { 'If-Range': date }))[0]];
+    }, DATED, DATE);
+    const { length } = await readFile(join(DIST, DATED));
+    assert.deepEqual(ranges, [[206, `bytes 2-9/${length}`, 8], [206, `bytes 2-9/${length}`, 8], [200, null, length], 206, 200]);
     assert.deepEqual(asked().slice(earlier), [], 'nothing of the page comes over the network');
     await page.setOfflineMode(false);
     await page.goto(small);

@@ -80,7 +80,9 @@ async function answer(request, path) {
 async function part(request, kept) {
   const [, first, last] = /^bytes=(\d+)-(\d*)$/.exec(request.headers.get('Range') ?? '') ?? [];
   const condition = request.headers.get('If-Range');
-  if (first === undefined || (condition && condition !== kept.headers.get('ETag'))) return kept;
+  // Servers that give no ETag are asked by date.
+  const isKept = !condition || ['ETag', 'Last-Modified'].some((name) => kept.headers.get(name) === condition);
+  if (first === undefined || !isKept) return kept;
   const whole = await kept.blob();
   const end = Math.min(last ? Number(last) + 1 : whole.size, whole.size);
   const headers = new Headers(kept.headers);
