@@ -12,6 +12,8 @@ const HAS_BIAS: bool = true;      // add bias[n]
 const ACCUMULATE: bool = false;   // add what c holds
 const ROW_FACTORS: bool = false;  // c = row_factors[m] * c + product (rows with factor 0 are not read)
 const TRANSPOSED: bool = false;   // write c[n][m / 4] instead of c[m][n / 4]
+const WHOLE: bool = false;        // k is a multiple of the step along it
+const AHEAD: bool = true;         // load a step while the one before is multiplied; all invocations are loaders then
 alias Stored = vec4<f32>;         // elements of a and b
 alias Output = vec4<f32>;         // elements of c
 
@@ -25,6 +27,46 @@ const DEPTH: u32 = 16u;           // step along k
 
 var<workgroup> a_tile: array<vec4<f32>, DEPTH * TILE4>;       // [k, row / 4]
 var<workgroup> b_tile: array<vec4<f32>, DEPTH * TILE4>;       // [k, column / 4]
+
+alias Sums = array<vec4<f32>, ROWS4 * 4u * COLUMNS4>;
+
+alias Next = array<Stored, 4>;
+
+// A vec4 column of a, k, of the rows that begin at `at`.
+fn load_a(next: ptr<function, Next>, at: vec4<u32>, k: u32) {
+    for (var i = 0u; i < 4u; i++) { //#unroll
+        next[i] = Stored();
+        if (WHOLE || k < params.k4) {
+            next[i] = a[at[i] + k * params.a_column];
+        }
+    }
+}
+
+// Rows of b, one of each of the four vec4 from k on, whose first begins at `at`.
+fn load_b(next: ptr<function, Next>, at: u32, k: u32) {
+    for (var i = 0u; i < 4u; i++) { //#unroll
+        next[i] = Stored();
+        if (WHOLE || k + i < params.k4) {
+            next[i] = b[at + (k + i) * 4u * params.b_row];
+        }
+    }
+}
+
+// Adds the products of what lies in both tiles.
+fn multiply(acc: ptr<function, Sums>, mine_x: u32, mine_y: u32) {
+    for (var k = 0u; k < DEPTH; k++) { //#unroll
+        for (var r = 0u; r < ROWS4; r++) { //#unroll
+            let rows = a_tile[k * TILE4 + r * ROWS_SIDE + mine_y];
+            for (var j = 0u; j < COLUMNS4; j++) { //#unroll
+                let columns = b_tile[k * TILE4 + j * COLUMNS_SIDE + mine_x];
+                acc[(r * 4u) * COLUMNS4 + j] = fma(vec4<f32>(rows.x), columns, acc[(r * 4u) * COLUMNS4 + j]);
+                acc[(r * 4u + 1u) * COLUMNS4 + j] = fma(vec4<f32>(rows.y), columns, acc[(r * 4u + 1u) * COLUMNS4 + j]);
+                acc[(r * 4u + 2u) * COLUMNS4 + j] = fma(vec4<f32>(rows.z), columns, acc[(r * 4u + 2u) * COLUMNS4 + j]);
+                acc[(r * 4u + 3u) * COLUMNS4 + j] = fma(vec4<f32>(rows.w), columns, acc[(r * 4u + 3u) * COLUMNS4 + j]);
+            }
+        }
+    }
+}
 
 @compute @workgroup_size(WORKGROUP)
 fn main(@builtin(workgroup_id) workgroup_id: vec3<u32>, @builtin(local_invocation_index) local_index: u32) {
@@ -40,52 +82,60 @@ fn main(@builtin(workgroup_id) workgroup_id: vec3<u32>, @builtin(local_invocatio
     let b_index = select(local_index - LOADERS, local_index, WORKGROUP == LOADERS);
     let loads_b = b_index < LOADERS;
     let b_column = b_index % TILE4;
-    let a_start = params.a_offset + batch * params.a_batch;
-    let b_start = params.b_offset + batch * params.b_batch + workgroup_id.y * params.b_block;
+    let b_row = b_index / TILE4;
     // Rows and columns beyond the matrices read the last one again; what is computed from them is not stored.
-    let last_column = min(TILE4, params.n4 - column0) - 1u;
+    let a_start = params.a_offset + batch * params.a_batch;
+    var a_at: vec4<u32>;
+    for (var i = 0u; i < 4u; i++) { //#unroll
+        a_at[i] = a_start + min(row0 + a_rows * 4u + i, params.m - 1u) * params.a_row;
+    }
+    let b_start = params.b_offset + batch * params.b_batch + workgroup_id.y * params.b_block;
+    let b_at = b_start + b_row * params.b_row + min(b_column, params.n4 - column0 - 1u);
 
-    var acc: array<vec4<f32>, ROWS4 * 4u * COLUMNS4>;
-    for (var k0 = 0u; k0 < params.k4; k0 += DEPTH4) {
+    var acc: Sums;
+    var a_next: Next;
+    var b_next: Next;
+    var k0 = 0u;
+    loop {
+        if (!AHEAD && k0 > 0u) {
+            multiply(&acc, mine_x, mine_y);
+            workgroupBarrier();
+        }
+        if (AHEAD && k0 < params.k4) {
+            load_a(&a_next, a_at, k0 + a_column);
+            load_b(&b_next, b_at, k0);
+        }
+        // What comes next is on its way while what is there is multiplied.
+        if (AHEAD && k0 > 0u) {
+            multiply(&acc, mine_x, mine_y);
+            workgroupBarrier();
+        }
+        if (k0 >= params.k4) {
+            break;
+        }
         if (loads_a) {
-            let k = k0 + a_column;
-            var block: array<vec4<f32>, 4>;
-            for (var i = 0u; i < 4u; i++) { //#unroll
-                block[i] = vec4<f32>(0.0);
-                if (k < params.k4) {
-                    let row = min(row0 + a_rows * 4u + i, params.m - 1u);
-                    block[i] = load_stored(a[a_start + row * params.a_row + k * params.a_column]);
-                }
+            if (!AHEAD) {
+                load_a(&a_next, a_at, k0 + a_column);
             }
-            a_tile[(a_column * 4u) * TILE4 + a_rows] = vec4<f32>(block[0].x, block[1].x, block[2].x, block[3].x);
-            a_tile[(a_column * 4u + 1u) * TILE4 + a_rows] = vec4<f32>(block[0].y, block[1].y, block[2].y, block[3].y);
-            a_tile[(a_column * 4u + 2u) * TILE4 + a_rows] = vec4<f32>(block[0].z, block[1].z, block[2].z, block[3].z);
-            a_tile[(a_column * 4u + 3u) * TILE4 + a_rows] = vec4<f32>(block[0].w, block[1].w, block[2].w, block[3].w);
+            let block0 = load_stored(a_next[0]);
+            let block1 = load_stored(a_next[1]);
+            let block2 = load_stored(a_next[2]);
+            let block3 = load_stored(a_next[3]);
+            a_tile[(a_column * 4u) * TILE4 + a_rows] = vec4<f32>(block0.x, block1.x, block2.x, block3.x);
+            a_tile[(a_column * 4u + 1u) * TILE4 + a_rows] = vec4<f32>(block0.y, block1.y, block2.y, block3.y);
+            a_tile[(a_column * 4u + 2u) * TILE4 + a_rows] = vec4<f32>(block0.z, block1.z, block2.z, block3.z);
+            a_tile[(a_column * 4u + 3u) * TILE4 + a_rows] = vec4<f32>(block0.w, block1.w, block2.w, block3.w);
         }
         if (loads_b) {
+            if (!AHEAD) {
+                load_b(&b_next, b_at, k0);
+            }
             for (var i = 0u; i < 4u; i++) { //#unroll
-                let k = i * 4u + b_index / TILE4;
-                var value = vec4<f32>(0.0);
-                if (k0 * 4u + k < params.k4 * 4u) {
-                    value = load_stored(b[b_start + (k0 * 4u + k) * params.b_row + min(b_column, last_column)]);
-                }
-                b_tile[k * TILE4 + b_column] = value;
+                b_tile[(i * 4u + b_row) * TILE4 + b_column] = load_stored(b_next[i]);
             }
         }
         workgroupBarrier();
-        for (var k = 0u; k < DEPTH; k++) { //#unroll
-            for (var r = 0u; r < ROWS4; r++) { //#unroll
-                let rows = a_tile[k * TILE4 + r * ROWS_SIDE + mine_y];
-                for (var j = 0u; j < COLUMNS4; j++) { //#unroll
-                    let columns = b_tile[k * TILE4 + j * COLUMNS_SIDE + mine_x];
-                    acc[(r * 4u) * COLUMNS4 + j] = fma(vec4<f32>(rows.x), columns, acc[(r * 4u) * COLUMNS4 + j]);
-                    acc[(r * 4u + 1u) * COLUMNS4 + j] = fma(vec4<f32>(rows.y), columns, acc[(r * 4u + 1u) * COLUMNS4 + j]);
-                    acc[(r * 4u + 2u) * COLUMNS4 + j] = fma(vec4<f32>(rows.z), columns, acc[(r * 4u + 2u) * COLUMNS4 + j]);
-                    acc[(r * 4u + 3u) * COLUMNS4 + j] = fma(vec4<f32>(rows.w), columns, acc[(r * 4u + 3u) * COLUMNS4 + j]);
-                }
-            }
-        }
-        workgroupBarrier();
+        k0 += DEPTH4;
     }
 
     for (var r = 0u; r < ROWS4; r++) { //#unroll

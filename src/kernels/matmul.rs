@@ -56,6 +56,9 @@ const LANES: u32 = 8;
 /// Invocations of a workgroup of `matmul_quad`, which all stay to the end: as few as do not waste much of a small matrix.
 pub const QUAD_WORKGROUP: u32 = 8;
 
+/// Columns of a / 4 that `matmul_shared` multiplies at a time.
+const SHARED_DEPTH4: u32 = 4;
+
 /// `matmul`: a register tile for each invocation.
 pub const REGISTER: Interface = Interface { file: "matmul", bindings: BINDINGS, params: MATMUL_PARAMS };
 
@@ -142,6 +145,9 @@ impl Matmul {
                     ("WORKGROUP", Value::U32(invocations)),
                     ("ROWS4", Value::U32(rows4)),
                     ("COLUMNS4", Value::U32(columns4)),
+                    ("WHOLE", Value::Bool(k4.is_multiple_of(SHARED_DEPTH4))),
+                    // Only 8x8, for GPUs with registers to spare: with 4x8 Xe-LPG spills, and Adreno has half as many waves.
+                    ("AHEAD", Value::Bool((rows4, columns4) == (2, 2))),
                 ]);
                 (SHARED.file, SHARED_TILE)
             }

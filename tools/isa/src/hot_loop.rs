@@ -45,14 +45,18 @@ pub(crate) fn hot_loop(maker: Maker, code: &str) -> Option<HotLoop> {
     let (blocks, labels) = blocks(maker, code);
     let target = |block: &Block<'_>| block.goes_to.and_then(|label| labels.get(label).copied());
     let mut before = vec![Vec::new(); blocks.len()];
-    for (index, block) in blocks.iter().enumerate() {
+    let after = |index: usize| {
+        let block: &Block<'_> = &blocks[index];
         let next = (block.goes_on && index + 1 < blocks.len()).then_some(index + 1);
-        next.into_iter().chain(target(block)).for_each(|after| before[after].push(index));
+        next.into_iter().chain(target(block))
+    };
+    for index in 0..blocks.len() {
+        after(index).for_each(|after| before[after].push(index));
     }
     // Back to where it has been: around a loop.
     let back =
         blocks.iter().enumerate().filter_map(|(end, block)| Some((target(block).filter(|start| *start <= end)?, end)));
-    let around = back.map(|(start, end)| sum(&blocks, &around(&before, start, end)));
+    let around = back.map(|(start, end)| sum(&blocks, &around(&before, after, start, end)));
     around
         .filter(|sum| sum.multiply_adds > 0)
         .max_by_key(|sum| (sum.multiply_adds, std::cmp::Reverse(sum.instructions)))
@@ -83,14 +87,30 @@ fn blocks(maker: Maker, code: &str) -> (Vec<Block<'_>>, BTreeMap<&str, usize>) {
     (blocks, labels)
 }
 
-/// The blocks of the loop from `start` to `end` and back: those from which `end` is reached. Where a compiler puts what follows a loop into the middle of it, that is left out.
-fn around(before: &[Vec<usize>], start: usize, end: usize) -> BTreeSet<usize> {
+/// The blocks of the loop from `start` to `end` and back: those that are reached from `start`, and from which `end` is. Where a compiler puts what follows a loop into the middle
+/// of it, or lets one begin in its middle, what is around it is left out.
+fn around<A: Iterator<Item = usize>>(
+    before: &[Vec<usize>],
+    after: impl Fn(usize) -> A,
+    start: usize,
+    end: usize,
+) -> BTreeSet<usize> {
+    let forwards = reached(start, &after);
     let mut found = BTreeSet::from([start]);
     let mut open = vec![end];
     while let Some(block) = open.pop() {
-        if found.insert(block) {
+        if forwards.contains(&block) && found.insert(block) {
             open.extend(&before[block]);
         }
+    }
+    found
+}
+
+/// The blocks that come after `start` on any way, itself among them.
+fn reached<A: Iterator<Item = usize>>(start: usize, after: impl Fn(usize) -> A) -> BTreeSet<usize> {
+    let (mut found, mut open) = (BTreeSet::from([start]), vec![start]);
+    while let Some(block) = open.pop() {
+        open.extend(after(block).filter(|next| found.insert(*next)));
     }
     found
 }
@@ -230,6 +250,12 @@ mod tests {
         let code = "block 0 L0 [] -> {\n    bra L1\n}\nblock 1 L1 [0] -> {\n@!p0 bra pT L3 // delay=1\n}\nblock 2 L2 [1] -> {\n    st r1\n    exit\n}\n\
                     block 3 L3 [1] -> {\n    r5 = ffma r1 r2 r5\n    bra pT L1\n}";
         assert_eq!(found(Maker::Nvidia, code), Some((1, 3)));
+    }
+
+    #[test]
+    fn what_leads_into_the_middle_of_a_loop_is_not_counted() {
+        let code = "BB0:\n\tv_mov_b32 v1, v2\n\ts_branch BB2\nBB1:\n\tv_mov_b32 v1, v2\nBB2:\n\tv_fmac_f32_e32 v1, v2, v3\n\ts_cbranch_scc1 BB1\n\ts_endpgm";
+        assert_eq!(found(Maker::Amd, code), Some((1, 3)));
     }
 
     #[test]
