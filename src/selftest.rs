@@ -12,7 +12,7 @@ use crate::io::{ByteSource, Checkpoint, read_images, read_latents};
 use crate::kernels::choice::Choice;
 use crate::limits::{DeviceKind, Vendor};
 use crate::plan::Output;
-use crate::tensor::HostTensor;
+use crate::tensor::{HostTensor, Size};
 use crate::vae::{DecodeOptions, Latents, LoadOptions, Pixels, Precision, Vae};
 
 /// One of each set of kernels that the rules can give.
@@ -168,8 +168,9 @@ pub async fn selftest(
     for (elements, kernels_of) in &cases {
         control.tell(rows.len(), cases.len())?;
         let gpu = Gpu::request(&elements.options(options, *kernels_of)).await?;
-        let (seconds, values) = decode(&gpu, checkpoint, &latents, elements.precision(), control).await?;
-        check_size(&image, &values)?;
+        let mut vae = load(&gpu, checkpoint, elements.precision()).await?;
+        check_size(&image, vae.image_size(&latents))?;
+        let (seconds, values) = decode(&mut vae, &latents, control).await?;
         let (error, most) = (largest_difference(&values, &image.data), elements.most());
         let expected = bits.as_ref().filter(|(of, _)| of == elements);
         let same_bits = expected.is_none_or(|(_, expected)| same_bits(expected, &values));
@@ -183,15 +184,12 @@ pub async fn selftest(
     Ok(Selftest { adapter, right: rows.iter().all(|row| row.right), rows })
 }
 
+async fn load(gpu: &Gpu, checkpoint: &Checkpoint, precision: Precision) -> Result<Vae> {
+    Vae::load(gpu, checkpoint, LoadOptions { precision, ..LoadOptions::default() }).await
+}
+
 /// Seconds of the second decode, and its result: `[3, h, w]`.
-async fn decode(
-    gpu: &Gpu,
-    checkpoint: &Checkpoint,
-    latents: &Latents,
-    precision: Precision,
-    control: &SelftestControl<'_>,
-) -> Result<(f64, Vec<f32>)> {
-    let mut vae = Vae::load(gpu, checkpoint, LoadOptions { precision, ..LoadOptions::default() }).await?;
+async fn decode(vae: &mut Vae, latents: &Latents, control: &SelftestControl<'_>) -> Result<(f64, Vec<f32>)> {
     let options = DecodeOptions { output: Output::Raw, ..DecodeOptions::default() };
     let mut control = Control { cancel: control.cancel.clone(), ..Control::default() };
     vae.decode(latents, 0, &options, &mut control).await?;
@@ -202,13 +200,14 @@ async fn decode(
     Ok((seconds, values))
 }
 
-fn check_size(image: &HostTensor, values: &[f32]) -> Result<()> {
-    if image.data.len() == values.len() {
+fn check_size(image: &HostTensor, size: Size) -> Result<()> {
+    let wanted = [3, size.height as usize, size.width as usize];
+    if image.shape.ends_with(&wanted) && image.data.len() == wanted.iter().product::<usize>() {
         return Ok(());
     }
     Err(Error::Input {
         what: "image of the reference".to_owned(),
-        expected: format!("the {} values that its latents decode to", values.len()),
+        expected: format!("[1, 3, {}, {}], what its latents decode to", size.height, size.width),
         found: format!("{:?}", image.shape),
     })
 }
@@ -225,4 +224,30 @@ fn largest_difference(found: &[f32], wanted: &[f32]) -> f32 {
     }
     let largest = wanted.iter().fold(0.0_f32, |largest, value| largest.max(value.abs()));
     pairs.fold(0.0_f32, |difference, (found, wanted)| difference.max((found - wanted).abs())) / largest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_image_of_another_size_is_refused() {
+        let check = |shape: &[usize]| {
+            let image = HostTensor { shape: shape.to_vec(), data: vec![0.0; shape.iter().product()] };
+            check_size(&image, Size { width: 6, height: 4 }).map_err(|error| error.to_string())
+        };
+        assert_eq!(check(&[1, 3, 4, 6]), Ok(()));
+        assert_eq!(check(&[3, 4, 6]), Ok(()));
+        for shape in [&[1, 3, 6, 4][..], &[2, 3, 4, 6], &[1, 4, 4, 6], &[72]] {
+            let error = check(shape).unwrap_err();
+            assert!(error.contains("[1, 3, 4, 6]") && error.contains(&format!("{shape:?}")), "{error}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_number_is_never_right() {
+        assert_eq!(largest_difference(&[1.0, f32::NAN], &[1.0, 1.0]), f32::INFINITY);
+        assert_eq!(largest_difference(&[1.0, -1.5], &[1.0, -2.0]), 0.25);
+        assert!(!same_bits(&[0.0], &[-0.0]) && same_bits(&[0.5], &[0.5]));
+    }
 }

@@ -72,6 +72,16 @@ inBrowsers({ models: [MODEL] }, (session) => {
       await reached(page, 'ready');
       await page.click('#decode');
       await reached(page, 'done');
+      // Before the chart is drawn again for its new width.
+      const sticksOut = await page.$eval('#plan-chart', (host) => {
+        const place = /** @type {HTMLElement} */ (host);
+        place.style.width = '200px';
+        const [chart, room] = [place.querySelector('svg'), place.getBoundingClientRect()];
+        const right = chart && chart.getBoundingClientRect().right - room.right;
+        place.style.width = '';
+        return right;
+      });
+      assert.equal(sticksOut, 0, 'pixels of the chart beside a place that became narrower');
       /** @type {[string, number][]} */
       const turns = [...Object.entries(WIDTHS), ['phone-again', WIDTHS.phone]];
       for (const [name, width] of turns) {

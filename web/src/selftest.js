@@ -37,6 +37,7 @@ export async function selftest(options) {
 async function run(wasm, options, signal) {
   const access = new Access(signal, guarded(options.onNotice), options.cache ?? false, options.fetch);
   const { text, sources } = await openFiles(options, access);
+  const opened = [...sources];
   const cancel = new wasm.Cancel();
   const stop = () => cancel.cancel();
   signal.addEventListener('abort', stop);
@@ -44,6 +45,7 @@ async function run(wasm, options, signal) {
   let checkpoint;
   try {
     const reference = await openSource(options.reference, access, { what: 'reference' });
+    opened.push(reference);
     // Each set of kernels loads the weights again.
     checkpoint = await wasm.Checkpoint.open(sources.map(remembering), text, options.family, 'decode', false);
     const reads = checkpoint.reads();
@@ -56,6 +58,6 @@ async function run(wasm, options, signal) {
     signal.removeEventListener('abort', stop);
     checkpoint?.free();
     cancel.free();
-    for (const source of sources) source.release?.();
+    for (const source of opened) source.release?.();
   }
 }
