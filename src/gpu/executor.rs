@@ -13,6 +13,7 @@ use web_time::Instant;
 
 use super::control::{Control, Progress, RunReport, Submission};
 use super::input::Input;
+use super::pace::{Works, works};
 use super::prepared::Prepared;
 use super::readback::Piece;
 use super::recorder::{Position, Recorder};
@@ -30,7 +31,7 @@ pub type RowSink<'a> = dyn FnMut((u32, u32), &[u8]) -> Result<()> + 'a;
 struct Flight {
     steps: Range<usize>,
     stage: usize,
-    work: u64,
+    works: Works,
     /// Staging buffers that it writes, and that it reads.
     readbacks: usize,
     uploads: usize,
@@ -113,7 +114,7 @@ impl Prepared {
         loop {
             if at.step < plan.steps.len() && under_way.len() < IN_FLIGHT {
                 control.check()?;
-                if let Some(flight) = self.submit(inputs, &mut at, self.pace.work(target)).await? {
+                if let Some(flight) = self.submit(inputs, &mut at, target).await? {
                     under_way.push_back(flight);
                     continue;
                 }
@@ -126,7 +127,7 @@ impl Prepared {
             self.gpu.check_alive(&format!("running \"{stage}\""))?;
             let took = last_end.elapsed().as_secs_f64();
             last_end = Instant::now();
-            self.pace.adapt(flight.work, took);
+            self.pace.adapt(&flight.works, took);
             self.receive(&flight, sink).await?;
             done += plan.steps[flight.steps.clone()].iter().map(|step| step.macs).sum::<u64>();
             let step = flight.steps.end;
@@ -137,10 +138,10 @@ impl Prepared {
         }
     }
 
-    /// Records and submits what comes after `at`, of about so much `work`. `None` when staging has no room for any of it.
-    async fn submit(&mut self, inputs: &[&[f32]], at: &mut Position, work: u64) -> Result<Option<Flight>> {
+    /// Records and submits what comes after `at` and should take `target`. `None` when staging has no room for any of it.
+    async fn submit(&mut self, inputs: &[&[f32]], at: &mut Position, target: Duration) -> Result<Option<Flight>> {
         let (gpu, plan) = (self.gpu.clone(), Arc::clone(&self.plan));
-        let end = plan.submission_end(at.step, work);
+        let end = self.pace.submission_end(&plan, at.step, target);
         let doing = format!("running \"{}\"", plan.stages[plan.steps[end - 1].stage]);
         gpu.scoped(&doing, || self.submit_up_to(&plan, inputs, at, end)).await?
     }
@@ -172,9 +173,8 @@ impl Prepared {
         });
         *at = last;
         let steps = first.step..last.step;
-        let whole: u64 = plan.steps[steps.clone()].iter().map(|step| plan.work(step)).sum();
-        let work = (whole + plan.transfer_work(last.bytes)).saturating_sub(plan.transfer_work(first.bytes));
-        Ok(Some(Flight { steps, stage, work, readbacks, uploads, done }))
+        let works = works(plan, steps.clone(), first.bytes, last.bytes);
+        Ok(Some(Flight { steps, stage, works, readbacks, uploads, done }))
     }
 
     /// Takes what `flight`, which is done, left in staging.

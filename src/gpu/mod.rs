@@ -14,6 +14,7 @@ mod host_bytes;
 mod input;
 mod ledger;
 mod matrix_units;
+mod pace;
 mod pipelines;
 mod prepared;
 mod preparing;

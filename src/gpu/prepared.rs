@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::buffers::{GpuBuffer, Usage};
 use super::commands::{Commands, Resources};
-use super::control::Pace;
 use super::host::HostMemory;
+use super::pace::Pace;
 use super::readback::Readbacks;
 use super::states::States;
 use super::timestamps::Timestamps;

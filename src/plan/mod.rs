@@ -279,26 +279,28 @@ impl Plan {
         self.inputs.last().copied().unwrap_or(Planes::NONE)
     }
 
-    /// Ranges of steps to submit together so that each is at most `work`, or is a single step.
+    /// Ranges of steps to submit together so that each is about as much as `work`, or is a single step.
     pub fn submissions(&self, work: u64) -> Vec<Range<usize>> {
         let mut result = Vec::new();
         let mut start = 0;
         while start < self.steps.len() {
-            let end = self.submission_end(start, work);
+            #[expect(clippy::cast_precision_loss, reason = "an estimate")]
+            let end = self.submission_end(start, work as f64, |step| self.work(step) as f64);
             result.push(start..end);
             start = end;
         }
         result
     }
 
-    /// The step after the last of a submission that starts with `start`, see [`Self::submissions`].
-    pub fn submission_end(&self, start: usize, work: u64) -> usize {
-        let mut sum = 0;
+    /// The step after the last of those from `start` on that come nearest to `target`, by what each of them takes; at least one.
+    pub fn submission_end(&self, start: usize, target: f64, taken: impl Fn(&Step) -> f64) -> usize {
+        let mut sum = 0.0;
         for (index, step) in self.steps.iter().enumerate().skip(start) {
-            sum += self.work(step);
-            if sum > work {
-                return index.max(start + 1);
+            let next = sum + taken(step);
+            if index > start && next - target > target - sum {
+                return index;
             }
+            sum = next;
         }
         self.steps.len()
     }
@@ -315,7 +317,26 @@ impl Plan {
             Action::Keep { state, part, bytes, .. } if self.is_on_host(*state, *part) => *bytes,
             Action::Dispatch { .. } | Action::Copy { .. } | Action::Recall { .. } | Action::Keep { .. } => 0,
         };
-        step.macs + STEP_MACS + self.transfer_work(moved)
+        step.macs + STEP_MACS + self.memory_work(step) + self.transfer_work(moved)
+    }
+
+    /// What a launch takes for reading and writing all that it binds, in multiply-adds that would take as long. Right in its order of magnitude.
+    fn memory_work(&self, step: &Step) -> u64 {
+        const PER_BYTE: u64 = 16;
+        let bound = |resource: &Resource| match resource {
+            Resource::Buffer(buffer) => self.buffers[buffer.0].bytes.0,
+            Resource::Weight(weight) => self.weights[weight.0].bytes.0,
+            Resource::Unused => 0,
+        };
+        match &step.action {
+            Action::Dispatch { bindings, .. } => bindings.iter().map(bound).sum::<u64>() * PER_BYTE,
+            Action::Copy { bytes, .. } => 2 * bytes * PER_BYTE,
+            Action::Fetch { .. }
+            | Action::Park { .. }
+            | Action::Recall { .. }
+            | Action::Keep { .. }
+            | Action::Output { .. } => 0,
+        }
     }
 
     /// What moving `bytes` over the host's link takes, in multiply-adds that would take as long. Right in its order of magnitude.
