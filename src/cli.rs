@@ -27,6 +27,7 @@ mod report;
 mod roundtrip;
 mod selftest;
 mod session;
+mod signals;
 mod stderr;
 mod stdio;
 mod task;
@@ -43,10 +44,8 @@ use self::compare_tiling::CompareTilingArgs;
 use self::prepare::DeviceArgs;
 use self::stderr::timed;
 
+pub(crate) use self::signals::exit_code;
 pub(crate) use self::stderr::{Verbosity, complain, say};
-
-/// Exit code after Ctrl-C, as shells count it: 128 and the signal's number.
-pub(crate) const INTERRUPTED: u8 = 130;
 
 /// What a command has found.
 #[derive(Debug)]
@@ -78,7 +77,7 @@ Exit codes:
   1    an error: its message is on stderr, and nothing was written but whole frames of a clip;
        of doctor: something is missing without which nothing can be decoded
   2    arguments that make no sense
-  130  stopped by Ctrl-C; no file is half-written"
+  130  stopped by Ctrl-C, 143 by SIGTERM, 129 by SIGHUP; no file is half-written"
 )]
 pub(crate) struct Cli {
     #[command(subcommand)]

@@ -1,5 +1,6 @@
 //! What can go wrong, sorted by whose problem it is. Messages name the thing, what was expected and what was found.
 
+use crate::printable::Printable;
 use crate::tensor::{Bytes, Size};
 
 /// Result of every fallible call of this crate.
@@ -10,7 +11,7 @@ pub type Result<T> = std::result::Result<T, Error>;
 #[non_exhaustive]
 pub enum Error {
     /// A file is not what its name or header says: truncated, corrupt, or of another format.
-    #[error("{file}: {problem}")]
+    #[error("{}", Printable(format_args!("{file}: {problem}")))]
     Format {
         /// The file or byte source.
         file: String,
@@ -18,7 +19,7 @@ pub enum Error {
         problem: String,
     },
     /// A tensor of a file has another shape, type or content than the model needs.
-    #[error("tensor \"{tensor}\": expected {expected}, found {found}")]
+    #[error("{}", Printable(format_args!("tensor \"{tensor}\": expected {expected}, found {found}")))]
     Tensor {
         /// The tensor's name as written in the file.
         tensor: String,
@@ -28,7 +29,7 @@ pub enum Error {
         found: String,
     },
     /// The model needs tensors that its files do not hold.
-    #[error("{file}: {} missing tensor(s), first \"{}\"", .tensors.len(), .tensors.first().map_or("", String::as_str))]
+    #[error("{}", Printable(format_args!("{file}: {} missing tensor(s), first \"{}\"", .tensors.len(), first(.tensors))))]
     MissingTensors {
         /// The file or folder searched.
         file: String,
@@ -36,7 +37,7 @@ pub enum Error {
         tensors: Vec<String>,
     },
     /// A field of a model's config.json is missing or asks for something unsupported.
-    #[error("config field \"{field}\": expected {expected}, found {found}")]
+    #[error("{}", Printable(format_args!("config field \"{field}\": expected {expected}, found {found}")))]
     Config {
         /// The field's name in diffusers' config.json.
         field: String,
@@ -46,7 +47,7 @@ pub enum Error {
         found: String,
     },
     /// The caller's latents, image or options do not fit the model.
-    #[error("{what}: expected {expected}, found {found}")]
+    #[error("{}", Printable(format_args!("{what}: expected {expected}, found {found}")))]
     Input {
         /// The argument or flag.
         what: String,
@@ -82,7 +83,7 @@ pub enum Error {
     },
     /// The decoded image has values that are not finite: the latents or the weights outgrew the precision.
     #[error(
-        "the result is not finite, first at column {column}, row {row}: try f32, and check the range of what goes in"
+        "the result is not finite, first at column {column}, row {row}: try f32 if this was f16, else check the range of what goes in"
     )]
     NotFinite {
         /// Column of the first such pixel.
@@ -102,7 +103,7 @@ pub enum Error {
     #[error(transparent)]
     Device(#[from] DeviceError),
     /// Reading or writing a file failed.
-    #[error("{path}: {source}")]
+    #[error("{}", Printable(format_args!("{path}: {source}")))]
     Io {
         /// The path concerned.
         path: String,
@@ -112,6 +113,11 @@ pub enum Error {
     /// The caller cancelled the work.
     #[error("cancelled")]
     Cancelled,
+}
+
+/// Returns the first of `names`, or nothing.
+fn first(names: &[String]) -> &str {
+    names.first().map_or("", String::as_str)
 }
 
 /// A failure of the graphics device.

@@ -32,6 +32,7 @@ pub mod model;
 mod ordered;
 #[doc(hidden)]
 pub mod plan;
+mod printable;
 #[doc(hidden)]
 pub mod quality;
 pub mod report;
@@ -77,6 +78,7 @@ pub mod internals {
     pub use crate::io::{clip_files, image_file, part_file, picture};
     pub use crate::io::{clips, convert, names, npy, safetensors};
     pub use crate::model::config;
+    pub use crate::printable::Printable;
     pub use crate::quality;
     pub use crate::vae::{compile_all, every_variant, odd_network, scale_latents, variants_for};
 }

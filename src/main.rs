@@ -7,8 +7,9 @@ use std::io::Write as _;
 use std::process::ExitCode;
 
 use clap::Parser as _;
+use wgvae::internals::Printable;
 
-use self::cli::{Answer, Cli, INTERRUPTED, complain, say};
+use self::cli::{Answer, Cli, complain, exit_code, say};
 
 fn main() -> ExitCode {
     if log::set_logger(&Warnings).is_ok() {
@@ -23,7 +24,7 @@ fn main() -> ExitCode {
         },
         Err(wgvae::Error::Cancelled) => {
             complain("interrupted: no file is half-written");
-            ExitCode::from(INTERRUPTED)
+            ExitCode::from(exit_code())
         }
         Err(error) => {
             complain(&format!("error: {error}"));
@@ -38,7 +39,7 @@ fn print(text: &str) -> ExitCode {
         return ExitCode::SUCCESS;
     }
     let mut stdout = std::io::stdout().lock();
-    match writeln!(stdout, "{}", text.trim_end()).and_then(|()| stdout.flush()) {
+    match writeln!(stdout, "{}", Printable(text.trim_end())).and_then(|()| stdout.flush()) {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
             complain(&format!("error: standard output: {error}"));
             ExitCode::FAILURE

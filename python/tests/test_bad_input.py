@@ -32,6 +32,7 @@ from wgvae import errors
         (np.full((1, 16, 2, 2), np.inf, np.float32), "finite"),
         (np.broadcast_to(np.float32(0), (1, 16, 1 << 20, 1 << 20)), "1048576"),
         (np.broadcast_to(np.float32(0), (1, 1 << 40, 2, 2)), "channels"),
+        (np.ma.masked_invalid(np.zeros((1, 16, 2, 2), np.float32)), "a masked array"),
         ([[1, 2], [3]], "list"),
         ("latents", "str"),
         (None, "NoneType"),

@@ -48,6 +48,8 @@ def as_array(value: Any, what: str) -> tuple[Array, bool]:
         return _of_tensor(value, what)
     if not isinstance(value, np.ndarray):
         value = _of_other(value, what)
+    if isinstance(value, np.ma.MaskedArray):
+        raise wrong(what, "an array without a mask (value.filled(0))", "a masked array")
     if value.dtype.name == "bfloat16":
         return value.view(np.uint16), True
     if not value.dtype.isnative or not value.flags.aligned:

@@ -1,4 +1,5 @@
-//! Ctrl-C: stops a decode between two submissions, and never in the middle of a file.
+//! Signals that ask wgvae to end (Ctrl-C, SIGTERM, SIGHUP): stop the work between two submissions, and
+//! never in the middle of a file.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -6,26 +7,28 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use wgvae::internals::clip_files::Files;
+use wgvae::internals::clip_files::{Files, end_all_processes};
 use wgvae::internals::part_file::PartFile;
 use wgvae::{Error, Result};
 
+use super::signals::{self, exit_code};
 use super::stderr::{complain, took};
-use super::{INTERRUPTED, stdio};
+use super::stdio;
 
 /// How long work that was told to stop may take to do so. Reading weights and compiling do not listen.
 const PATIENCE: Duration = Duration::from_millis(600);
 
-/// Whether Ctrl-C was pressed, and files that are begun.
+/// Tells work to stop after a signal, and knows the files that are begun.
 #[derive(Debug, Default)]
 pub(super) struct Interrupt {
     cancel: Arc<AtomicBool>,
-    /// Where they lie until they are complete. Locked while any is created or put into its place.
+    /// Names of files that are not complete. Locked while any is created or put into its place.
     parts: Arc<Mutex<Vec<PathBuf>>>,
 }
 
 impl Interrupt {
-    /// From now on Ctrl-C sets [`Self::cancel`], and ends the process a little later if that has not happened by itself.
+    /// Makes a signal set [`Self::cancel`], and end the process a little later if that has not
+    /// happened by itself.
     pub(super) fn install() -> Self {
         let interrupt = Self::default();
         let (cancel, parts) = (Arc::clone(&interrupt.cancel), Arc::clone(&interrupt.parts));
@@ -34,15 +37,16 @@ impl Interrupt {
             std::thread::sleep(PATIENCE);
             // Waits for files that are being put into their place, and keeps others from being begun.
             let parts = parts.lock().unwrap_or_else(PoisonError::into_inner);
+            end_all_processes();
             for part in parts.iter() {
                 // Most are gone by now.
                 drop(std::fs::remove_file(part));
             }
             complain("interrupted");
-            std::process::exit(i32::from(INTERRUPTED));
+            std::process::exit(i32::from(exit_code()));
         };
-        if let Err(error) = ctrlc::set_handler(handler) {
-            log::warn!("Ctrl-C will end wgvae at once: {error}");
+        if let Err(error) = signals::handle(handler) {
+            log::warn!("signals will end wgvae at once: {error}");
         }
         interrupt
     }
@@ -57,14 +61,18 @@ impl Interrupt {
     /// # Errors
     /// [`Error::Cancelled`], [`Error::Io`].
     pub(super) fn begin(&self, path: &Path) -> Result<PartFile> {
+        self.begin_by(|| if stdio::is_meant(path) { PartFile::stdout() } else { PartFile::create(path) })
+    }
+
+    fn begin_by(&self, create: impl FnOnce() -> Result<PartFile>) -> Result<PartFile> {
         let mut parts = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
         self.check()?;
-        let file = if stdio::is_meant(path) { PartFile::stdout()? } else { PartFile::create(path)? };
+        let file = create()?;
         parts.extend(file.part().map(Path::to_owned));
         Ok(file)
     }
 
-    /// Puts all of `files` into their places, or after Ctrl-C none.
+    /// Puts all of `files` into their places, or after a signal none.
     ///
     /// # Errors
     /// [`Error::Cancelled`], [`Error::Io`].
@@ -80,7 +88,7 @@ impl Interrupt {
         Ok(())
     }
 
-    /// Writes the whole of each file, or after Ctrl-C none.
+    /// Writes the whole of each file, or after a signal none.
     ///
     /// # Errors
     /// [`Error::Cancelled`], [`Error::Io`].
@@ -102,6 +110,10 @@ impl Interrupt {
 impl Files for Interrupt {
     fn create(&self, path: &Path) -> Result<PartFile> {
         self.begin(path)
+    }
+
+    fn create_named(&self, path: &Path) -> Result<PartFile> {
+        self.begin_by(|| PartFile::create_named(path))
     }
 
     fn place(&self, file: PartFile) -> Result<()> {

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use wgvae::Result;
+use wgvae::internals::Printable;
 
 /// How much is said beside the result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,7 +38,7 @@ impl Verbosity {
 
 /// Writes a line to stderr whatever was asked for, or nothing if stderr is closed, where `eprintln!` would panic.
 pub(crate) fn complain(text: &str) {
-    BARS.suspend(|| drop(writeln!(std::io::stderr(), "{text}")));
+    BARS.suspend(|| drop(writeln!(std::io::stderr(), "{}", Printable(text))));
 }
 
 /// Writes a line to stderr unless it is to be quiet.

@@ -66,7 +66,7 @@ pub(super) fn check_weights(checkpoint: &Checkpoint, operation: Operation) -> Re
 fn latent_size(flag: &str, size: Size, factor: u32) -> Result<Size> {
     if !size.width.is_multiple_of(factor) || !size.height.is_multiple_of(factor) {
         let below = |extent: u32| (extent / factor).max(1) * factor;
-        let above = |extent: u32| extent.div_ceil(factor).saturating_mul(factor);
+        let above = |extent: u32| extent.div_ceil(factor).checked_mul(factor).unwrap_or_else(|| below(extent));
         let smaller = Size { width: below(size.width), height: below(size.height) };
         let larger = Size { width: above(size.width), height: above(size.height) };
         let nearest = if smaller == larger { smaller.to_string() } else { format!("{smaller} or {larger}") };

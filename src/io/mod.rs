@@ -25,6 +25,8 @@ mod latents;
 #[cfg(not(target_arch = "wasm32"))]
 pub mod shard_index;
 mod source;
+#[cfg(all(feature = "cli", target_os = "linux"))]
+mod unnamed_file;
 #[cfg(not(target_arch = "wasm32"))]
 mod weight_files;
 

@@ -1,4 +1,5 @@
-//! Files written so that no half-written one is ever seen: aside first, renamed when complete.
+//! Files that appear only when they are complete: written without a name, or under another one, then
+//! put into their place.
 
 use std::fs::File;
 use std::io::{BufWriter, Cursor, ErrorKind, Seek, SeekFrom, Write};
@@ -6,12 +7,18 @@ use std::path::{Path, PathBuf};
 
 use tempfile::NamedTempFile;
 
+#[cfg(target_os = "linux")]
+use super::unnamed_file::UnnamedFile;
+
 use crate::error::{Error, Result};
 
-/// A file on its way: written beside its place, renamed when complete. Goes away if it never is.
+/// A file on its way: put into its place when complete, gone if it never is.
 ///
-/// What replaces something that is not a file (a pipe, `/dev/stdout`) is kept in memory and written at the end, what goes to stdout in a file without a name; a link
-/// stays a link.
+/// On Linux it has no name until then, so that not even SIGKILL leaves anything behind. Where a file
+/// system cannot do that, it lies beside its place under another name.
+/// What replaces something that is not a file (a pipe, `/dev/stdout`) is kept in memory and written at
+/// the end; what goes to stdout lies in a file without a name. A link stays a link. A file that is
+/// replaced passes on its permissions.
 #[derive(Debug)]
 pub struct PartFile {
     path: PathBuf,
@@ -20,19 +27,36 @@ pub struct PartFile {
 
 #[derive(Debug)]
 enum Content {
+    #[cfg(target_os = "linux")]
+    Unnamed { file: BufWriter<UnnamedFile>, target: PathBuf },
     Beside { file: BufWriter<NamedTempFile>, target: PathBuf },
     Memory(Cursor<Vec<u8>>),
     Stdout(BufWriter<File>),
 }
 
 impl PartFile {
-    /// Begins what is to replace `path`.
+    /// Begins the file that replaces `path`.
     pub fn create(path: &Path) -> Result<Self> {
-        let create = || match replaceable(path)? {
-            Some(target) => Ok(Content::Beside { file: BufWriter::new(create_beside(&target)?), target }),
+        Self::replacing(path, |target| {
+            #[cfg(target_os = "linux")]
+            if let Some(file) = UnnamedFile::create(folder_of(&target), permissions_for(&target)?)? {
+                return Ok(Content::Unnamed { file: BufWriter::new(file), target });
+            }
+            beside(target)
+        })
+    }
+
+    /// Begins the file that replaces `path`, under a name that another program can open: [`Self::part`].
+    pub fn create_named(path: &Path) -> Result<Self> {
+        Self::replacing(path, beside)
+    }
+
+    fn replacing(path: &Path, begin: impl FnOnce(PathBuf) -> std::io::Result<Content>) -> Result<Self> {
+        let content = replaceable(path).and_then(|target| match target {
+            Some(target) => begin(target),
             None => Ok(Content::Memory(Cursor::new(Vec::new()))),
-        };
-        let content = create().map_err(|source| io_error(path, source))?;
+        });
+        let content = content.map_err(|source| io_error(path, source))?;
         Ok(Self { path: path.to_owned(), content })
     }
 
@@ -43,17 +67,24 @@ impl PartFile {
         Ok(Self { path, content: Content::Stdout(BufWriter::new(file)) })
     }
 
-    /// Where it lies until it is complete.
+    /// Its name until it is complete; `None` if it has none.
     pub fn part(&self) -> Option<&Path> {
         match &self.content {
             Content::Beside { file, .. } => Some(file.get_ref().path()),
-            Content::Memory(_) | Content::Stdout(_) => None,
+            _ => None,
         }
+    }
+
+    /// True if it may be written in any order.
+    pub fn is_seekable(&self) -> bool {
+        !matches!(self.content, Content::Memory(_) | Content::Stdout(_))
     }
 
     /// The file itself, for a writer that wants to own it; `None` for what is kept in memory.
     pub fn file(&mut self) -> Result<Option<File>> {
         let file = match &mut self.content {
+            #[cfg(target_os = "linux")]
+            Content::Unnamed { file, .. } => file.flush().and_then(|()| file.get_ref().as_file().try_clone()),
             Content::Beside { file, .. } => file.flush().and_then(|()| file.get_ref().as_file().try_clone()),
             Content::Stdout(file) => file.flush().and_then(|()| file.get_ref().try_clone()),
             Content::Memory(_) => return Ok(None),
@@ -64,6 +95,8 @@ impl PartFile {
     /// Makes sure that all of it can be kept: afterwards only the renaming is left.
     pub fn complete(&mut self) -> Result<()> {
         let complete = match &mut self.content {
+            #[cfg(target_os = "linux")]
+            Content::Unnamed { file, .. } => file.flush().and_then(|()| file.get_ref().as_file().sync_all()),
             Content::Beside { file, .. } => file.flush().and_then(|()| file.get_ref().as_file().sync_all()),
             Content::Stdout(file) => file.flush(),
             Content::Memory(_) => Ok(()),
@@ -76,6 +109,10 @@ impl PartFile {
         self.complete()?;
         let path = self.path;
         let persist = || match self.content {
+            #[cfg(target_os = "linux")]
+            Content::Unnamed { file, target } => {
+                file.into_inner().map_err(std::io::IntoInnerError::into_error)?.place(&target)
+            }
             Content::Beside { file, target } => {
                 let file = file.into_inner().map_err(std::io::IntoInnerError::into_error)?;
                 file.persist(target).map(drop).map_err(|error| error.error)
@@ -105,6 +142,8 @@ impl PartFile {
 impl Write for PartFile {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         match &mut self.content {
+            #[cfg(target_os = "linux")]
+            Content::Unnamed { file, .. } => file.write(bytes),
             Content::Beside { file, .. } => file.write(bytes),
             Content::Memory(content) => content.write(bytes),
             Content::Stdout(file) => file.write(bytes),
@@ -113,6 +152,8 @@ impl Write for PartFile {
 
     fn flush(&mut self) -> std::io::Result<()> {
         match &mut self.content {
+            #[cfg(target_os = "linux")]
+            Content::Unnamed { file, .. } => file.flush(),
             Content::Beside { file, .. } => file.flush(),
             Content::Memory(content) => content.flush(),
             Content::Stdout(file) => file.flush(),
@@ -123,6 +164,8 @@ impl Write for PartFile {
 impl Seek for PartFile {
     fn seek(&mut self, to: SeekFrom) -> std::io::Result<u64> {
         match &mut self.content {
+            #[cfg(target_os = "linux")]
+            Content::Unnamed { file, .. } => file.seek(to),
             Content::Beside { file, .. } => file.seek(to),
             Content::Memory(content) => content.seek(to),
             Content::Stdout(file) => file.seek(to),
@@ -137,8 +180,8 @@ pub fn write_atomically(path: &Path, bytes: &[u8]) -> Result<()> {
     file.persist()
 }
 
-/// Fails if `path` could not be written now, because its folder is missing or closed or it is a folder itself. For use
-/// before long work; leaves nothing behind.
+/// Fails if `path` could not be written now, because its folder is missing or closed or it is a folder
+/// itself. Meant for the time before long work; leaves nothing behind.
 pub fn check_writable(path: &Path) -> Result<()> {
     let check = || match replaceable(path)? {
         Some(target) => create_beside(&target)?.close(),
@@ -147,31 +190,65 @@ pub fn check_writable(path: &Path) -> Result<()> {
     check().map_err(|source| io_error(path, source))
 }
 
-/// The path to rename to; `None` for something that exists and is not a file.
+/// Returns the path to put the file at; `None` for something that exists and is not a file.
 fn replaceable(path: &Path) -> std::io::Result<Option<PathBuf>> {
     if path.file_name().is_none() {
-        return Err(std::io::ErrorKind::IsADirectory.into());
+        return Err(ErrorKind::IsADirectory.into());
     }
     match std::fs::metadata(path) {
-        Ok(metadata) if metadata.is_dir() => Err(std::io::ErrorKind::IsADirectory.into()),
+        Ok(metadata) if metadata.is_dir() => Err(ErrorKind::IsADirectory.into()),
         Ok(metadata) if metadata.is_file() => std::fs::canonicalize(path).map(Some),
         Ok(_) => Ok(None),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Some(path.to_owned())),
+        Err(error) if error.kind() == ErrorKind::NotFound => match std::fs::read_link(path) {
+            // A link to nothing: its target is created, as a shell's redirection does it. Links that
+            // lead in a circle are another error.
+            Ok(to) => replaceable(&folder_of(path).join(to)),
+            Err(_) => Ok(Some(path.to_owned())),
+        },
         Err(error) => Err(error),
     }
 }
 
-/// A temporary file in the folder of `target`, from where it can be renamed. Goes away if it is not.
+/// Begins a file under another name beside `target`.
+fn beside(target: PathBuf) -> std::io::Result<Content> {
+    let file = create_beside(&target)?;
+    if let Some(permissions) = permissions_for(&target)? {
+        file.as_file().set_permissions(permissions)?;
+    }
+    Ok(Content::Beside { file: BufWriter::new(file), target })
+}
+
+/// Creates a temporary file in the folder of `target`, from where it can be renamed. Goes away if it
+/// is not.
 fn create_beside(target: &Path) -> std::io::Result<NamedTempFile> {
-    let folder = target.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let folder = folder_of(target);
     // A missing folder is reported as such, not by the name of a temporary file in it.
     std::fs::metadata(folder)?;
+    temporary_name().tempfile_in(folder)
+}
+
+/// Chooses the names of files that lie beside their place.
+pub(super) fn temporary_name() -> tempfile::Builder<'static, 'static> {
     let mut builder = tempfile::Builder::new();
     builder.prefix(".wgvae-").suffix(".part");
-    // Temporary files are private by default; what is written here is to be as readable as any other file.
+    // Temporary files are private by default, but a result is to be as readable as any other file.
     #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    builder.tempfile_in(folder)
+    builder
+}
+
+/// Returns the permissions of the file that is replaced, if there is one.
+fn permissions_for(target: &Path) -> std::io::Result<Option<std::fs::Permissions>> {
+    match std::fs::metadata(target) {
+        Ok(metadata) => Ok(Some(metadata.permissions())),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Returns the folder that `path` lies in.
+fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 fn io_error(path: &Path, source: std::io::Error) -> Error {

@@ -1,4 +1,4 @@
-//! Ctrl-C, and readers that go away.
+//! Signals that end wgvae, and readers that go away.
 #![cfg(unix)]
 
 use std::process::{Command, Stdio};
@@ -7,43 +7,56 @@ use std::time::{Duration, Instant};
 use crate::formula;
 use crate::tool::{Entry, Folder};
 
-#[test]
-fn ctrl_c_stops_a_decode_within_a_second_or_so_and_leaves_nothing() {
-    interrupt(&[1, 8, 160, 160], &["-o", "out.png", "--repeat", "1000"], None);
-}
+/// Signals and the exit code after each.
+const SIGNALS: [(&str, i32); 3] = [("INT", 130), ("TERM", 143), ("HUP", 129)];
 
 #[test]
-fn ctrl_c_removes_what_is_half_written() {
-    for output in ["out.png", "out.npy"] {
-        interrupt(&[1, 8, 800, 800], &["-o", output], Some(".part"));
+fn a_signal_stops_a_decode_within_a_second_or_so_and_leaves_nothing() {
+    for (signal, code) in SIGNALS {
+        let ended = interrupt(signal, &[1, 8, 160, 160], &["-o", "out.png", "--repeat", "1000"], false);
+        assert_eq!(ended, Some(code), "{signal}");
     }
 }
 
-/// Presses Ctrl-C as soon as there is a file whose name ends so, or after a while.
-fn interrupt(latents: &[usize], more: &[&str], awaited: Option<&str>) {
+#[test]
+fn a_signal_removes_what_is_half_written() {
+    for (output, (signal, code)) in ["out.png", "out.npy", "out.png"].into_iter().zip(SIGNALS) {
+        assert_eq!(interrupt(signal, &[1, 8, 800, 800], &["-o", output], true), Some(code), "{signal}");
+    }
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn even_a_kill_leaves_no_half_written_file() {
+    assert_eq!(interrupt("KILL", &[1, 8, 800, 800], &["-o", "out.png"], true), None);
+}
+
+/// Sends the signal once the output is begun, or after a while, and checks that the folder is as it
+/// was. Returns the exit code.
+fn interrupt(signal: &str, latents: &[usize], more: &[&str], when_begun: bool) -> Option<i32> {
     let folder = Folder::new();
     folder.write_latents(&Entry::f32(&formula::latents(latents)));
     let before = folder.names();
     let args = [&["decode", "--model", "model", "--latents", "latents.safetensors"], more].concat();
     let mut child = folder.command(&args).stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
     let started = Instant::now();
-    let is_there = || awaited.is_none_or(|ending| folder.names().iter().any(|name| name.ends_with(ending)));
-    while !is_there() && started.elapsed() < Duration::from_secs(30) {
+    while when_begun && !folder.is_written_by(child.id()) && started.elapsed() < Duration::from_secs(30) {
         std::thread::sleep(Duration::from_millis(10));
     }
-    assert!(is_there(), "{:?}", folder.names());
-    if awaited.is_none() {
+    if when_begun {
+        assert!(folder.is_written_by(child.id()), "{:?}", folder.names());
+    } else {
         std::thread::sleep(Duration::from_millis(1500));
     }
     assert_eq!(child.try_wait().unwrap(), None, "it ended by itself");
-    let pressed = Instant::now();
-    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+    let sent = Instant::now();
+    let signal = format!("-{signal}");
+    assert!(Command::new("kill").args([&signal, &child.id().to_string()]).status().unwrap().success());
     let output = child.wait_with_output().unwrap();
-    let took = pressed.elapsed();
-    assert_eq!(output.status.code(), Some(130), "{output:?}");
     // One second is promised; the machine may be doing other things.
-    assert!(took < Duration::from_secs(2), "{took:?}");
-    assert_eq!(folder.names(), before);
+    assert!(sent.elapsed() < Duration::from_secs(2), "{:?}", sent.elapsed());
+    assert_eq!(folder.names(), before, "{output:?}");
+    output.status.code()
 }
 
 #[test]

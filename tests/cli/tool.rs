@@ -156,6 +156,16 @@ impl Folder {
         names
     }
 
+    /// True once `process` has begun a file in this folder: under a name of its own, or open and without one.
+    #[cfg(unix)]
+    pub(crate) fn is_written_by(&self, process: u32) -> bool {
+        let folder = std::fs::canonicalize(self.folder.path()).unwrap();
+        let is_unnamed = |path: PathBuf| path.starts_with(&folder) && path.to_string_lossy().ends_with(" (deleted)");
+        let open = std::fs::read_dir(format!("/proc/{process}/fd")).into_iter().flatten().flatten();
+        let mut open = open.filter_map(|entry| std::fs::read_link(entry.path()).ok());
+        open.any(is_unnamed) || self.names().iter().any(|name| name.ends_with(".part"))
+    }
+
     /// The command, in this folder.
     pub(crate) fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_wgvae"));

@@ -118,6 +118,15 @@ fn links_and_devices_stay_what_they_are() {
     write_atomically(&link, b"new").expect("written");
     assert_eq!(std::fs::read(&target).expect("a file"), b"new");
     assert!(link.is_symlink());
+    // A link to nothing: what it points to is created.
+    std::fs::remove_file(&target).expect("a file");
+    check_writable(&link).expect("writable");
+    write_atomically(&link, b"anew").expect("written");
+    assert_eq!(std::fs::read(&target).expect("a file"), b"anew");
+    assert!(link.is_symlink());
+    let circle = folder.path().join("circle");
+    std::os::unix::fs::symlink(&circle, &circle).expect("a link");
+    write_atomically(&circle, b"x").expect_err("a link to itself");
     check_writable(Path::new("/dev/null")).expect("writable");
     write_atomically(Path::new("/dev/null"), b"x").expect("written");
     assert!(!Path::new("/dev/null").is_file());
@@ -133,6 +142,15 @@ fn files_are_as_readable_as_others() {
     std::fs::write(&other, b"x").expect("written");
     let mode = |path: &Path| std::fs::metadata(path).expect("a file").permissions().mode();
     assert_eq!(mode(&ours), mode(&other));
+    // A file that is replaced passes on its permissions.
+    std::fs::set_permissions(&ours, std::fs::Permissions::from_mode(0o600)).expect("permissions");
+    write_atomically(&ours, b"secret").expect("written");
+    assert_eq!((mode(&ours) & 0o777, std::fs::read(&ours).expect("a file")), (0o600, b"secret".to_vec()));
+    let mut named = PartFile::create_named(&ours).expect("a part");
+    std::io::Write::write_all(&mut named, b"again").expect("written");
+    assert!(named.part().expect("a name").exists());
+    named.persist().expect("the place");
+    assert_eq!((mode(&ours) & 0o777, std::fs::read(&ours).expect("a file")), (0o600, b"again".to_vec()));
 }
 
 #[test]

@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 const LAYERS: &[(&str, &[&str])] = &[
     ("ordered", &[]),
     ("tensor", &["error", "limits"]),
-    ("error", &["tensor", "limits"]),
+    ("printable", &[]),
+    ("error", &["printable", "tensor", "limits"]),
     ("limits", &["tensor", "error"]),
     ("model", &["ordered", "tensor", "error"]),
     ("kernels", &["tensor", "limits", "error", "model"]),
@@ -21,7 +22,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("tuning", &["gpu", "plan", "kernels", "model", "limits", "tensor", "error"]),
     ("selftest", &["vae", "io", "gpu", "plan", "kernels", "limits", "tensor", "error"]),
     ("vae", &["ordered", "io", "gpu", "plan", "kernels", "model", "tiling", "limits", "tensor", "error"]),
-    ("lib", &["io", "gpu", "plan", "kernels", "model", "tiling", "quality", "limits", "tensor", "error", "vae"]),
+    ("lib", &["printable", "io", "gpu", "plan", "kernels", "model", "tiling", "quality", "limits", "tensor", "error", "vae"]),
     (
         "web",
         &["vae", "tuning", "selftest", "gpu", "plan", "io", "tiling", "model::config", "limits", "tensor", "error"],

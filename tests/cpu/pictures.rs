@@ -206,6 +206,32 @@ fn every_kind_of_png() {
     assert_eq!(remarks, [Remark::Grey, Remark::SixteenBits]);
 }
 
+/// A WebP file of two frames of 2 x 2 pixels, a red and a blue one, as Pillow 13 writes it.
+const ANIMATED_WEBP: &str = "524946468400000057454250565038580a00000002000000010000010000414e494d06000000000000000000\
+     414e4d4628000000000000000000010000010000640000025650384c0f0000002f014000000710fd8ffe0722a2ff0100\
+     414e4d4628000000000000000000010000010000640000005650384c0f0000002f014000000710d1fffe0722a2ff0100";
+
+#[test]
+fn an_animation_is_its_first_frame_and_says_so() {
+    let files = Files::new();
+    let mut animation = Vec::new();
+    let mut encoder = png::Encoder::new(&mut animation, SIZE.width, SIZE.height);
+    encoder.set_color(png::ColorType::Rgb);
+    encoder.set_animated(2, 0).unwrap();
+    let mut writer = encoder.write_header().unwrap();
+    writer.write_image_data(&rgb()).unwrap();
+    writer.write_image_data(&[0; 45]).unwrap();
+    writer.finish().unwrap();
+    let first = Picture { size: SIZE, levels: Levels::Eight(rgb()) };
+    assert_eq!(read(&files.write("a.png", &animation)), (first, vec![Remark::Animated]));
+
+    let digits = ANIMATED_WEBP.as_bytes().chunks(2).map(|pair| std::str::from_utf8(pair).unwrap());
+    let webp: Vec<u8> = digits.map(|pair| u8::from_str_radix(pair, 16).unwrap()).collect();
+    let (picture, remarks) = read(&files.write("a.webp", &webp));
+    assert_eq!(picture.levels, Levels::Eight([255, 0, 0].repeat(4)));
+    assert!(remarks.contains(&Remark::Animated), "{remarks:?}");
+}
+
 #[test]
 fn webp_and_jpeg_whatever_they_are_called() {
     let files = Files::new();

@@ -1,37 +1,36 @@
 //! Short names of adapters, the same in tables and legends.
 
+use std::collections::{HashMap, HashSet};
+use std::hash::Hash;
+
 use wgvae::report::{Adapter, Machine, MemoryReport};
 
-/// The short names of every report's adapters. The same adapter of the same machine has one name in all reports; where two others would
-/// have the same, the later gets a number.
+/// Chooses the short names of every report's adapters. The same adapter of the same machine has one
+/// name in all reports; where two others would have the same, the later gets a number.
 pub(super) fn labels(reports: &[MemoryReport]) -> Vec<Vec<String>> {
-    let mut known: Vec<(&Machine, &Adapter)> = Vec::new();
-    let mut labels = Vec::new();
-    for report in reports {
-        let mut label = |adapter| {
-            let own = (&report.machine, adapter);
-            let place = known.iter().position(|other| *other == own).unwrap_or_else(|| {
-                known.push(own);
-                known.len() - 1
-            });
+    let mut known: HashMap<String, String> = HashMap::new();
+    let mut counts: HashMap<String, usize> = HashMap::new();
+    let mut label = |machine: &Machine, adapter: &Adapter| {
+        // Neither has a hash. Their JSON has all of both.
+        let own = serde_json::json!([machine, adapter]).to_string();
+        let name = known.entry(own).or_insert_with(|| {
             let name = short(adapter);
-            let before = known[..place].iter().filter(|(_, other)| short(other) == name).count();
-            if before == 0 { name } else { format!("{name} #{}", before + 1) }
-        };
-        labels.push(report.adapters.iter().map(&mut label).collect());
-    }
-    labels
+            let count = counts.entry(name.clone()).or_default();
+            *count += 1;
+            if *count == 1 { name } else { format!("{name} #{count}") }
+        });
+        name.clone()
+    };
+    let mut of = |report: &MemoryReport| -> Vec<String> {
+        report.adapters.iter().map(|adapter| label(&report.machine, adapter)).collect()
+    };
+    reports.iter().map(&mut of).collect()
 }
 
-/// Distinct values in order of first appearance.
-pub(super) fn distinct<T: PartialEq>(values: impl IntoIterator<Item = T>) -> Vec<T> {
-    let mut distinct = Vec::new();
-    for value in values {
-        if !distinct.contains(&value) {
-            distinct.push(value);
-        }
-    }
-    distinct
+/// Returns the distinct values in order of first appearance.
+pub(super) fn distinct<T: Eq + Hash + Clone>(values: impl IntoIterator<Item = T>) -> Vec<T> {
+    let mut seen = HashSet::new();
+    values.into_iter().filter(|value| seen.insert(value.clone())).collect()
 }
 
 /// Name and version. Drivers put details into brackets.

@@ -6,13 +6,20 @@ use super::super::part_file::PartFile;
 use super::error::input;
 use crate::error::{Error, Result};
 
-/// Begins files, and puts them into their place when they are complete. Who wants to clean up after Ctrl-C does it here.
+/// Begins files, and puts them into their place when they are complete. Whoever cleans up after a
+/// signal does it here.
 pub trait Files {
     /// Begins what is to replace `path`.
     ///
     /// # Errors
     /// [`Error::Io`], [`Error::Cancelled`].
     fn create(&self, path: &Path) -> Result<PartFile>;
+
+    /// Begins the file that replaces `path`, under a name that another program can open.
+    ///
+    /// # Errors
+    /// [`Error::Io`], [`Error::Cancelled`].
+    fn create_named(&self, path: &Path) -> Result<PartFile>;
 
     /// Puts `file` into its place.
     ///
@@ -30,18 +37,18 @@ impl Files for Direct {
         PartFile::create(path)
     }
 
+    fn create_named(&self, path: &Path) -> Result<PartFile> {
+        PartFile::create_named(path)
+    }
+
     fn place(&self, file: PartFile) -> Result<()> {
         file.persist()
     }
 }
 
-/// Begins a file that is not written from front to back, which a pipe or a device cannot be.
-pub(super) fn create_seekable(files: &dyn Files, path: &Path) -> Result<PartFile> {
-    let part = files.create(path)?;
-    if part.part().is_some() {
-        return Ok(part);
-    }
-    Err(unseekable(path))
+/// Returns `part` if it may be written in any order, unlike a pipe or a device.
+pub(super) fn seekable(part: PartFile, path: &Path) -> Result<PartFile> {
+    if part.is_seekable() { Ok(part) } else { Err(unseekable(path)) }
 }
 
 fn unseekable(path: &Path) -> Error {

@@ -12,7 +12,7 @@ use super::super::clips::ClipAxes;
 use super::super::convert::{to_bytes, to_f32};
 use super::super::part_file::PartFile;
 use super::error::input;
-use super::files::{Files, create_seekable};
+use super::files::{Files, seekable};
 use super::planes_out::{ArrayFormat, PlanesFile, frames_of};
 use crate::error::Result;
 use crate::tensor::{DType, Size};
@@ -57,7 +57,7 @@ impl<'a> LatentsWriter<'a> {
         let axes = ClipAxes { channels, frames: frames.unwrap_or(0), size };
         let target = match frames {
             Some(_) => Target::Places(PlanesFile::create(path, &format, axes, files)?),
-            None => Target::Spool { part: create_seekable(files, path)?, blocks: Vec::new() },
+            None => Target::Spool { part: seekable(files.create(path)?, path)?, blocks: Vec::new() },
         };
         Ok(Self { path: path.to_owned(), format, axes, files, target })
     }

@@ -69,6 +69,11 @@ impl Bits {
             Self::Twelve => 12,
         }
     }
+
+    /// Returns the greatest level of a sample.
+    pub(super) fn greatest(self) -> u16 {
+        u16::MAX >> (16 - self.get())
+    }
 }
 
 impl FromStr for Bits {

@@ -11,7 +11,7 @@ use super::super::npy::npy_header;
 use super::super::part_file::PartFile;
 use super::super::safetensors::header_with_metadata;
 use super::error::input;
-use super::files::{Files, create_seekable};
+use super::files::{Files, seekable};
 use crate::error::Result;
 
 /// How an array lies in a file.
@@ -81,7 +81,7 @@ impl PlanesFile {
     /// Begins what is to replace `path`.
     pub(super) fn create(path: &Path, format: &ArrayFormat, axes: ClipAxes, files: &dyn Files) -> Result<Self> {
         let header = format.header(axes)?;
-        let mut part = create_seekable(files, path)?;
+        let mut part = seekable(files.create(path)?, path)?;
         part.write_all(&header).map_err(|error| part.error(error))?;
         Ok(Self { part, start: header.len() as u64, axes, written: 0 })
     }

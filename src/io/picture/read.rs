@@ -6,6 +6,8 @@ use std::fs::File;
 use std::io::{Cursor, ErrorKind, Read as _};
 use std::path::{Path, PathBuf};
 
+use image::codecs::png::PngDecoder;
+use image::codecs::webp::WebPDecoder;
 use image::metadata::Orientation;
 use image::{ColorType, DynamicImage, ImageDecoder, ImageError, ImageFormat, ImageReader};
 
@@ -25,6 +27,8 @@ pub enum Remark {
     Grey,
     /// It is meant for print.
     Cmyk,
+    /// It is an animation.
+    Animated,
     /// It is to be turned or mirrored, by this number of EXIF's.
     Orientation(u8),
 }
@@ -36,6 +40,7 @@ impl fmt::Display for Remark {
             Self::SixteenBits => f.write_str("all 16 bits of each level are used, where PIL keeps 8"),
             Self::Grey => f.write_str("a grey picture: red, green and blue are made equal"),
             Self::Cmyk => f.write_str("a CMYK picture, made RGB without its colour profile"),
+            Self::Animated => f.write_str("an animation: its first frame is encoded"),
             Self::Orientation(number) => write!(f, "turned or mirrored as its EXIF orientation {number} says"),
         }
     }
@@ -112,6 +117,7 @@ impl PictureFile {
             remarks.extend((components == 4).then_some(Remark::Cmyk));
         }
         remarks.extend(color_remarks(decoder.color_type()));
+        remarks.extend(is_animated(path, format, bytes)?.then_some(Remark::Animated));
         if orientation != Orientation::NoTransforms {
             remarks.push(Remark::Orientation(orientation.to_exif()));
         }
@@ -178,6 +184,16 @@ fn read_file(path: &Path) -> Result<Vec<u8>> {
 
 fn decoder<'a>(path: &Path, format: ImageFormat, bytes: &'a [u8]) -> Result<impl ImageDecoder + 'a> {
     ImageReader::with_format(Cursor::new(bytes), format).into_decoder().map_err(|error| unreadable(path, error))
+}
+
+/// True for a PNG or WebP file with more than one frame.
+fn is_animated(path: &Path, format: ImageFormat, bytes: &[u8]) -> Result<bool> {
+    let animated = match format {
+        ImageFormat::Png => PngDecoder::new(Cursor::new(bytes)).and_then(|decoder| decoder.is_apng()),
+        ImageFormat::WebP => WebPDecoder::new(Cursor::new(bytes)).map(|decoder| decoder.has_animation()),
+        _ => Ok(false),
+    };
+    animated.map_err(|error| unreadable(path, error))
 }
 
 fn color_remarks(color: ColorType) -> impl Iterator<Item = Remark> {

@@ -7,15 +7,15 @@ use std::time::{Duration, Instant};
 use super::{LATENTS, long};
 use crate::tool::{Folder, Outcome, fixture_path};
 
-/// Presses Ctrl-C as soon as `is_there`. How it ended.
-fn interrupt(folder: &Folder, output: &str, is_there: impl Fn() -> bool) -> Outcome {
+/// Presses Ctrl-C as soon as `is_there`, which gets the id of the process. How it ended.
+fn interrupt(folder: &Folder, output: &str, is_there: impl Fn(u32) -> bool) -> Outcome {
     let mut command = folder.command(&Folder::decoding(&["-o", output]));
     let mut child = command.stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
     let started = Instant::now();
-    while !is_there() && started.elapsed() < Duration::from_secs(60) {
+    while !is_there(child.id()) && started.elapsed() < Duration::from_secs(60) {
         std::thread::sleep(Duration::from_millis(5));
     }
-    assert!(is_there(), "{:?}", folder.names());
+    assert!(is_there(child.id()), "{:?}", folder.names());
     assert_eq!(child.try_wait().unwrap(), None, "it ended by itself");
     let pressed = Instant::now();
     assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
@@ -29,7 +29,7 @@ fn interrupt(folder: &Folder, output: &str, is_there: impl Fn() -> bool) -> Outc
 fn ctrl_c_leaves_whole_frames_and_nothing_else() {
     let folder = Folder::for_video();
     folder.write_clip(&long(2000));
-    let ended = interrupt(&folder, "frames/%05d.png", || folder.frames().iter().any(|name| name == "00009.png"));
+    let ended = interrupt(&folder, "frames/%05d.png", |_| folder.frames().iter().any(|name| name == "00009.png"));
     assert_eq!(ended.code, Some(130), "{ended:?}");
     let frames = folder.frames();
     for (number, name) in (1..).zip(&frames) {
@@ -46,8 +46,7 @@ fn ctrl_c_leaves_no_part_of_a_file() {
     folder.write_clip(&long(2000));
     let before = folder.names();
     for output in ["out.y4m", "out.npy"] {
-        let part = || folder.names().iter().any(|name| name.ends_with(".part"));
-        let ended = interrupt(&folder, output, part);
+        let ended = interrupt(&folder, output, |process| folder.is_written_by(process));
         assert_eq!(ended.code, Some(130), "{ended:?}");
         assert_eq!(folder.names(), before, "{output}");
     }

@@ -116,6 +116,12 @@ fn one_that_hangs_is_ended() {
     let mut last = sink(&ffmpeg, &path("a.mp4"), None, 200).unwrap();
     assert!(give(&mut last, &frame(size(200, 200), 0)).unwrap().is_continue());
     assert_says(last.finish(), &["ffmpeg hangs"]);
+    std::fs::write(path("b.mp4"), b"").unwrap();
+    assert_says(
+        FfmpegSource::open(&ffmpeg, &path("b.mp4")),
+        &["b.mp4", "ffmpeg hangs: it delivered nothing for 0.3 s", "I sleep"],
+    );
+    std::fs::remove_file(path("b.mp4")).unwrap();
     // Dropped, as after Ctrl-C.
     drop(sink(&ffmpeg, &path("a.mp4"), None, 200).unwrap());
     drop(last);
@@ -161,7 +167,9 @@ fn what_it_delivers_is_read() {
     assert!(found.len() == 3 && found.iter().zip(&frames).all(|(found, frame)| furthest(found, frame) < 2e-3));
     assert_eq!(
         arguments(&path("arguments")),
-        " -hide_banner -loglevel error -nostdin -xerror -protocol_whitelist file -i FILE -map 0:v:0 \
+        " -hide_banner -loglevel error -nostdin -xerror -protocol_whitelist file -format_whitelist \
+        mov,mp4,matroska,webm,avi,gif,apng,flv,asf,mpeg,mpegts,mpegvideo,ogg,mxf,ivf,nut,rm,dv,\
+        h264,hevc,av1,obu,m4v,vc1,yuv4mpegpipe,webp_pipe -i FILE -map 0:v:0 \
         -vf scale=out_color_matrix=bt709:out_range=tv:flags=bicubic+accurate_rnd+full_chroma_int,format=yuv444p12le \
         -fps_mode passthrough -f yuv4mpegpipe -strict -1 pipe:1"
     );
@@ -241,6 +249,11 @@ fn clips_go_through_the_ffmpeg_of_this_machine() {
         let said = String::from_utf8_lossy(&said);
         assert!(said.contains("(tv, bt709, progressive)"), "{said}");
     }
+    // A playlist, whatever it is called, opens no other file.
+    std::fs::write(path("list.mp4"), "ffconcat version 1.0\nfile a.mp4\n").unwrap();
+    assert_says(FfmpegSource::open(&ffmpeg, &path("list.mp4")), &["list.mp4: ffmpeg failed"]);
+    std::fs::write(path("hls.mp4"), "#EXTM3U\n#EXT-X-TARGETDURATION:1\n#EXTINF:1,\na.mp4\n#EXT-X-ENDLIST\n").unwrap();
+    assert_says(FfmpegSource::open(&ffmpeg, &path("hls.mp4")), &["hls.mp4: ffmpeg failed"]);
     std::fs::write(path("b.mp4"), &std::fs::read(path("a.mp4")).unwrap()[..300]).unwrap();
     assert_says(FfmpegSource::open(&ffmpeg, &path("b.mp4")), &["b.mp4: ffmpeg failed"]);
 }

@@ -142,7 +142,7 @@ fn what_is_cut_short_is_an_error_after_the_whole_frames() {
 
 #[test]
 fn bad_files_are_errors() {
-    let cases: [(&[u8], &[&str]); 12] = [
+    let cases: [(&[u8], &[&str]); 13] = [
         (b"", &["a.y4m", "empty"]),
         (b"RIFF....AVI ", &["does not begin with YUV4MPEG2"]),
         (b"YUV4MPEG2 H2\n", &["size of a.y4m", "W- H2"]),
@@ -152,6 +152,7 @@ fn bad_files_are_errors() {
         (b"YUV4MPEG2 W99999999999999999999 H2\n", &["W99999999999999999999 H2"]),
         (b"YUV4MPEG2 W2 H2 C411\n", &["colour space of a.y4m", "420, 420jpeg", "\"411\""]),
         (b"YUV4MPEG2 W2 H2 C444p16\n", &["\"444p16\""]),
+        (b"YUV4MPEG2 W2 H2 It\n", &["frames of a.y4m", "whole pictures (Ip)", "It, which is interlaced"]),
         (b"YUV4MPEG2 W2 H2 F24\n", &["its header"]),
         (b"YUV4MPEG2 W2 H2\nGRAME\n", &["frame 1 is not that of a y4m file"]),
         (b"YUV4MPEG2 W2 H2\nFRAMES\n", &["frame 1 is not that of a y4m file"]),
@@ -162,6 +163,16 @@ fn bad_files_are_errors() {
     assert_says(read([b"YUV4MPEG2 W2 H2 X".as_slice(), &[b'a'; 2000]].concat()), &["more than 1024 bytes"]);
     assert_says(Y4mSource::open(Path::new("/none.y4m")), &["/none.y4m"]);
     assert_says(Y4mSource::open(Path::new("/")), &["/"]);
+}
+
+#[test]
+fn a_sample_with_more_bits_than_the_colour_space_is_refused() {
+    let file = |sample: u16| {
+        let samples: Vec<u8> = [0, 1023, 5, 7, sample, 9].map(u16::to_le_bytes).concat();
+        [b"YUV4MPEG2 W2 H2 Ip F24:1 C420p10\nFRAME\n", samples.as_slice()].concat()
+    };
+    read(file(1023)).unwrap();
+    assert_says(read(file(1024)), &["frame 1 of a.y4m", "at most 1023", "1024 at sample 0 of plane U"]);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -36,6 +36,27 @@ pub(super) const GLANCE: Duration = Duration::from_millis(2);
 /// How long the rest of its last words may take once it has ended: a child of its own may hold the pipe.
 const REST: Duration = Duration::from_millis(500);
 
+/// The ids of all running processes, for whoever ends the program without dropping them.
+static RUNNING: Mutex<Vec<u32>> = Mutex::new(Vec::new());
+
+/// Ends every `ffmpeg` that this program started. Each has a process group of its own, so a signal
+/// that ends this program does not reach it.
+pub fn end_all_processes() {
+    for id in running().drain(..) {
+        #[cfg(unix)]
+        if let Some(process) = i32::try_from(id).ok().and_then(rustix::process::Pid::from_raw) {
+            // It may have ended by itself.
+            let _ = rustix::process::kill_process(process, rustix::process::Signal::KILL);
+        }
+        #[cfg(not(unix))]
+        log::debug!("process {id} ends when its pipes close");
+    }
+}
+
+fn running() -> MutexGuard<'static, Vec<u32>> {
+    RUNNING.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// A running `ffmpeg`. Ended when it is dropped.
 #[derive(Debug)]
 pub(super) struct Process {
@@ -54,10 +75,11 @@ impl Process {
     ) -> Result<Self> {
         let mut command = Command::new(&ffmpeg.program);
         command.args(QUIET).args(arguments).stdin(stdin).stdout(stdout).stderr(Stdio::piped());
-        // Ctrl-C is for whoever started it, who then ends it.
+        // Ctrl-C is meant for this program, which then ends it.
         #[cfg(unix)]
         std::os::unix::process::CommandExt::process_group(&mut command, 0);
         let mut child = command.spawn().map_err(|error| not_started(ffmpeg, file, error))?;
+        running().push(child.id());
         let words = LastWords::of(child.stderr.take());
         Ok(Self { child, words, file: file.display().to_string() })
     }
@@ -73,6 +95,7 @@ impl Process {
     /// Waits until it ends by itself, as long as that takes: whatever it has to read or write is with it.
     pub(super) fn finish(&mut self) -> Result<()> {
         let status = self.child.wait().map_err(|error| io(&self.file, error))?;
+        self.forget();
         if status.success() { Ok(()) } else { Err(self.failure(&format!("ffmpeg failed ({status})"))) }
     }
 
@@ -97,6 +120,12 @@ impl Process {
         // It may have ended by itself.
         drop(self.child.kill());
         drop(self.child.wait());
+        self.forget();
+    }
+
+    /// Takes it off the list of running processes: its id may be another's from now on.
+    fn forget(&self) {
+        running().retain(|id| *id != self.child.id());
     }
 }
 

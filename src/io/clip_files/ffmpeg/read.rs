@@ -1,5 +1,6 @@
 //! Frames of a video file.
 
+use std::io::ErrorKind;
 use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
@@ -7,6 +8,7 @@ use std::time::Duration;
 use super::super::error::{input, io};
 use super::super::frame::{FrameSource, PlanarFrame};
 use super::super::y4m::Y4mSource;
+use super::patient_reader::PatientReader;
 use super::process::{Ffmpeg, Process, file_url};
 use crate::error::{Error, Result};
 use crate::tensor::Size;
@@ -22,9 +24,16 @@ pub struct FfmpegSource {
     process: Process,
     frames: Y4mSource,
     read: u64,
+    patience: Duration,
 }
 
-const INPUT: &[&str] = &["-nostdin", "-xerror", "-protocol_whitelist", "file", "-i"];
+/// The demuxers that may read a file: containers and streams that hold their frames themselves.
+/// Playlists (hls, dash, concat) are not among them: they would open other files.
+const DEMUXERS: &str = "mov,mp4,matroska,webm,avi,gif,apng,flv,asf,mpeg,mpegts,mpegvideo,ogg,mxf,ivf,nut,rm,dv,\
+                        h264,hevc,av1,obu,m4v,vc1,yuv4mpegpipe,webp_pipe";
+
+const INPUT: &[&str] =
+    &["-nostdin", "-xerror", "-protocol_whitelist", "file", "-format_whitelist", DEMUXERS, "-i"];
 
 const OUTPUT: &[&str] = &[
     "-map",
@@ -53,10 +62,11 @@ impl FfmpegSource {
         arguments.push(file_url(path));
         arguments.extend(OUTPUT.iter().map(Into::into));
         let mut process = Process::start(ffmpeg, &arguments, path, (Stdio::null(), Stdio::piped()))?;
-        let stdout = process.stdout()?;
+        let patience = ffmpeg.patience;
+        let stdout = PatientReader::new(process.stdout()?, patience);
         match Y4mSource::from_reader(Box::new(stdout), &name) {
-            Ok(frames) => Ok(Self { name, process, frames, read: 0 }),
-            Err(error) => Err(process.failed(&problem_of(error), LAST_WORDS)),
+            Ok(frames) => Ok(Self { name, process, frames, read: 0, patience }),
+            Err(error) => Err(failed(&mut process, error, patience)),
         }
     }
 }
@@ -87,15 +97,21 @@ impl FrameSource for FfmpegSource {
                 }
                 Ok(None)
             }
-            Err(error) => Err(self.process.failed(&problem_of(error), LAST_WORDS)),
+            Err(error) => Err(failed(&mut self.process, error, self.patience)),
         }
     }
 }
 
-/// What is wrong with what it delivers, without the file's name.
-fn problem_of(error: Error) -> String {
+/// Ends `process`, whose frames could not be read because of `error`.
+fn failed(process: &mut Process, error: Error, patience: Duration) -> Error {
     match error {
-        Error::Format { problem, .. } => format!("what ffmpeg delivers is wrong: {problem}"),
-        other => other.to_string(),
+        Error::Io { source, .. } if source.kind() == ErrorKind::TimedOut => {
+            let problem = format!("ffmpeg hangs: it delivered nothing for {} s", patience.as_secs_f64());
+            process.failed(&problem, Duration::ZERO)
+        }
+        Error::Format { problem, .. } => {
+            process.failed(&format!("what ffmpeg delivers is wrong: {problem}"), LAST_WORDS)
+        }
+        other => process.failed(&other.to_string(), LAST_WORDS),
     }
 }

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use super::super::super::part_file::PartFile;
 use super::super::error::format;
-use super::super::files::{Files, create_seekable};
+use super::super::files::{Files, seekable};
 use super::super::frame::{Frame, FrameFormat, FrameSink};
 use super::super::options::{Bits, Fps};
 use super::super::y4m::Y4mSink;
@@ -53,7 +53,7 @@ impl<'a> FfmpegSink<'a> {
     ) -> Result<Self> {
         codec.check_size(path, size)?;
         let name = path.display().to_string();
-        let part = create_seekable(files, path)?;
+        let part = seekable(files.create_named(path)?, path)?;
         let mut arguments: Vec<std::ffi::OsString> = ["-f", "yuv4mpegpipe", "-i", "pipe:0"].map(Into::into).into();
         arguments.extend(codec.arguments().into_iter().map(Into::into));
         arguments.extend(["-y".into(), file_url(part.part().unwrap_or(path))]);

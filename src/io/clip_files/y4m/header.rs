@@ -100,6 +100,10 @@ impl Header {
             let known: Vec<&str> = LAYOUTS.iter().map(|(known, _)| *known).collect();
             input(format!("colour space of {file}"), format!("one of {}", known.join(", ")), format!("\"{name}\""))
         })?;
+        if let Some(order) = last('I').filter(|order| !matches!(*order, "p" | "?")) {
+            let found = format!("I{order}, which is interlaced");
+            return Err(input(format!("frames of {file}"), "whole pictures (Ip): deinterlace them first", found));
+        }
         let is_full = text.split(' ').any(|field| field == "XCOLORRANGE=FULL");
         let quantiser = if is_full { Quantiser::full(layout.bits) } else { Quantiser::limited(layout.bits) };
         Ok(Self { size, layout, quantiser, line })

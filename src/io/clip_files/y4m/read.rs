@@ -9,7 +9,7 @@ use std::rc::Rc;
 use y4m::{Decoder, Limits};
 
 use super::super::chroma::expand;
-use super::super::error::{format, io};
+use super::super::error::{format, input, io};
 use super::super::frame::{FrameSource, PlanarFrame};
 use super::super::options::Bits;
 use super::header::Header;
@@ -96,6 +96,7 @@ impl FrameSource for Y4mSource {
             Err(y4m::Error::EOF) if self.taken.get() == before => return Ok(None),
             Err(error) => return Err(unreadable(&self.name, &format!("frame {}", self.read + 1), error)),
         };
+        self.header.check_levels(&frame, &format!("frame {} of {}", self.read + 1, self.name))?;
         let data = self.header.planes(&frame);
         self.read += 1;
         Ok(Some(PlanarFrame { size: self.header.size, data }))
@@ -108,6 +109,21 @@ impl Header {
         let frame = FRAME_LINE.len() as u64 + self.layout.bytes(self.size);
         let rest = bytes.checked_sub(self.line.len() as u64)?;
         rest.is_multiple_of(frame).then_some(rest / frame)
+    }
+
+    /// Fails for a sample that has more bits than the colour space.
+    fn check_levels(&self, frame: &y4m::Frame<'_>, what: &str) -> Result<()> {
+        let bits = self.layout.bits;
+        let planes = [("Y", frame.get_y_plane()), ("U", frame.get_u_plane()), ("V", frame.get_v_plane())];
+        for (name, plane) in planes.into_iter().filter(|_| bits != Bits::Eight) {
+            let most = bits.greatest();
+            let samples = plane.as_chunks().0.iter().map(|&sample| u16::from_le_bytes(sample));
+            if let Some((index, sample)) = samples.enumerate().find(|(_, sample)| *sample > most) {
+                let found = format!("{sample} at sample {index} of plane {name}");
+                return Err(input(what, format!("levels of at most {most}"), found));
+            }
+        }
+        Ok(())
     }
 
     /// RGB, `[3, h, w]`, -1 to 1.
