@@ -7,7 +7,7 @@ use std::time::Duration;
 use wgvae::internals::part_file::write_atomically;
 use wgvae::{DeviceKind, Error, Gpu, Result, TuneOptions, Tuning};
 
-use super::stderr::{say, timed};
+use super::stderr::{note, say, timed};
 
 /// Where they are kept: by [`Gpu::tuning_key`].
 #[derive(Debug)]
@@ -17,10 +17,11 @@ pub(super) struct Tuned {
 }
 
 impl Tuned {
-    /// What is known on this machine.
+    /// Reads what is known on this machine. A file that is damaged, or of another version, counts as
+    /// empty: the next measurement replaces it.
     ///
     /// # Errors
-    /// [`Error::Io`] where there is no cache folder, or the file cannot be read; [`Error::Format`] where it is another.
+    /// [`Error::Io`] where there is no cache folder, or the file cannot be read.
     pub(super) fn read() -> Result<Self> {
         let folder = dirs::cache_dir().ok_or_else(|| Error::Io {
             path: "the cache folder of this user".to_owned(),
@@ -28,10 +29,10 @@ impl Tuned {
         })?;
         let path = folder.join("wgvae").join("kernels.json");
         let known = match std::fs::read_to_string(&path) {
-            Ok(text) => serde_json::from_str(&text).map_err(|error| Error::Format {
-                file: path.display().to_string(),
-                problem: format!("not what `wgvae tune` wrote: {error}"),
-            })?,
+            Ok(text) => serde_json::from_str(&text).unwrap_or_else(|error| {
+                note(&path, &format!("not what `wgvae tune` wrote, and replaced by the next measurement: {error}"));
+                BTreeMap::new()
+            }),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => BTreeMap::new(),
             Err(source) => return Err(Error::Io { path: path.display().to_string(), source }),
         };

@@ -72,26 +72,33 @@ fn a_cpu_driver_is_measured_once() {
 }
 
 #[test]
-fn what_cannot_be_used_is_said_and_nothing_is_lost() {
+fn a_choice_that_is_impossible_is_said_and_kept() {
     let folder = Folder::new();
     let device = run(&folder, &["tune", "--dry-run", "--json"]).json();
-    let device = device["device"].as_str().unwrap();
-    let mut other = run(&folder, &["tune", "--dry-run", "--json"]).json()["tuning"]["kernels"].clone();
+    let mut other = device["tuning"]["kernels"].clone();
     other["winograd_scratch_bytes"] = json!(0);
+    let impossible = json!({ device["device"].as_str().unwrap(): { "kernels": other, "trials": [] } }).to_string();
     std::fs::create_dir_all(remembered(&folder).parent().unwrap()).unwrap();
-    let impossible = json!({ device: { "kernels": other, "trials": [] } }).to_string();
-    for (text, problem) in [("{", "not what `wgvae tune` wrote"), (impossible.as_str(), "the choice of kernels")] {
+    std::fs::write(remembered(&folder), &impossible).unwrap();
+    let outcome = decode(&folder, &[]).ok();
+    assert!(outcome.stderr.contains("the kernels of the rules are used"), "{outcome:?}");
+    assert!(outcome.stderr.contains("the choice of kernels"), "{outcome:?}");
+    assert_eq!(std::fs::read_to_string(remembered(&folder)).unwrap(), impossible);
+}
+
+#[test]
+fn a_damaged_file_of_kernels_is_replaced_with_a_note() {
+    let folder = Folder::new();
+    std::fs::create_dir_all(remembered(&folder).parent().unwrap()).unwrap();
+    for text in ["{", "[]", r#"{ "device": { "of": "another version" } }"#] {
         std::fs::write(remembered(&folder), text).unwrap();
-        let outcome = decode(&folder, &[]).ok();
-        assert!(outcome.stderr.contains("the kernels of the rules are used"), "{outcome:?}");
-        assert!(outcome.stderr.contains(problem), "{outcome:?}");
-        assert_eq!(std::fs::read_to_string(remembered(&folder)).unwrap(), text);
+        let outcome = run(&folder, &["tune"]).ok();
+        assert!(outcome.stderr.contains("kernels.json: not what `wgvae tune` wrote"), "{outcome:?}");
+        let kept: Value = serde_json::from_slice(&std::fs::read(remembered(&folder)).unwrap()).unwrap();
+        assert_eq!(kept.as_object().unwrap().len(), 1, "{kept}");
+        let again = decode(&folder, &[]).ok();
+        assert!(!again.stderr.contains("kernels.json"), "{again:?}");
     }
-    std::fs::write(remembered(&folder), "{").unwrap();
-    let refused = run(&folder, &["tune"]);
-    assert_eq!(refused.code, Some(1), "{refused:?}");
-    assert!(refused.stderr.contains("kernels.json"), "{refused:?}");
-    assert_eq!(std::fs::read_to_string(remembered(&folder)).unwrap(), "{");
 }
 
 #[test]
