@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use wgvae::internals::clip_files::{Files, end_all_processes};
+use wgvae::internals::clip_files::{Files, end_processes};
 use wgvae::internals::part_file::PartFile;
 use wgvae::{Error, Result};
 
@@ -32,12 +32,11 @@ impl Interrupt {
     pub(super) fn install() -> Self {
         let interrupt = Self::default();
         let (cancel, parts) = (Arc::clone(&interrupt.cancel), Arc::clone(&interrupt.parts));
-        let handler = move || {
-            cancel.store(true, Ordering::Relaxed);
-            std::thread::sleep(PATIENCE);
+        let ask = move || cancel.store(true, Ordering::Relaxed);
+        let end = move || {
             // Waits for files that are being put into their place, and keeps others from being begun.
             let parts = parts.lock().unwrap_or_else(PoisonError::into_inner);
-            end_all_processes();
+            end_processes();
             for part in parts.iter() {
                 // Most are gone by now.
                 drop(std::fs::remove_file(part));
@@ -45,7 +44,7 @@ impl Interrupt {
             complain("interrupted");
             std::process::exit(i32::from(exit_code()));
         };
-        if let Err(error) = signals::handle(handler) {
+        if let Err(error) = signals::watch(ask, PATIENCE, end) {
             log::warn!("signals will end wgvae at once: {error}");
         }
         interrupt

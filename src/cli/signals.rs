@@ -1,40 +1,84 @@
-//! The signals that ask wgvae to end, and the exit code that tells which one did.
+//! Signals that ask this process to end: Ctrl-C, SIGTERM, and SIGHUP on Linux. The first is a request, the second an order.
 
-use std::sync::atomic::{AtomicI32, Ordering};
+use std::io::Result;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 
-/// SIGINT, as Ctrl-C sends it.
-const INTERRUPT: i32 = 2;
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::flag;
 
-/// The signal that came first; 0 before any.
-static RECEIVED: AtomicI32 = AtomicI32::new(0);
+/// How often the watcher looks for a signal.
+const LOOK: Duration = Duration::from_millis(20);
 
-/// Calls `handler` in a thread of its own when SIGINT, SIGTERM or SIGHUP comes.
-#[cfg(unix)]
-pub(super) fn handle(handler: impl FnOnce() + Send + 'static) -> std::io::Result<()> {
-    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+/// The signal that came last and was not seen by the watcher yet; 0 if there is none.
+static PENDING: AtomicUsize = AtomicUsize::new(0);
 
-    let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM, SIGHUP])?;
+/// The first signal; 0 before it.
+static FIRST: AtomicUsize = AtomicUsize::new(0);
+
+/// True once the process cleans up: from then on a signal ends it within its handler.
+static ENDING: AtomicBool = AtomicBool::new(false);
+
+/// Calls `ask` after the first signal, and `end` when `patience` is over or at the second signal.
+///
+/// # Errors
+/// Those of the operating system. The signals that it refused end the process at once, as they do by default.
+pub(super) fn watch(
+    ask: impl FnOnce() + Send + 'static,
+    patience: Duration,
+    end: impl FnOnce() + Send + 'static,
+) -> Result<()> {
+    for signal in signals() {
+        flag::register_conditional_shutdown(signal, exit_code_of(signal), &ENDING)?;
+        flag::register_usize(signal, &PENDING, signal.unsigned_abs() as usize)?;
+    }
     std::thread::Builder::new().name("signals".to_owned()).spawn(move || {
-        if let Some(signal) = signals.forever().next() {
-            RECEIVED.store(signal, Ordering::Relaxed);
-            handler();
-        }
+        FIRST.store(next(Duration::MAX), Ordering::SeqCst);
+        ask();
+        next(patience);
+        ENDING.store(true, Ordering::SeqCst);
+        end();
     })?;
     Ok(())
 }
 
-/// Calls `handler` in a thread of its own when the console sends Ctrl-C or is closed.
-#[cfg(not(unix))]
-pub(super) fn handle(handler: impl FnMut() + Send + 'static) -> Result<(), ctrlc::Error> {
-    ctrlc::set_handler(handler)
+/// The exit code after a signal, as shells count it: 128 and the signal's number.
+pub(crate) fn exit_code() -> u8 {
+    let signal = match FIRST.load(Ordering::SeqCst) {
+        0 => SIGINT,
+        first => i32::try_from(first).unwrap_or(SIGINT),
+    };
+    u8::try_from(exit_code_of(signal)).unwrap_or(u8::MAX)
 }
 
-/// Returns the exit code after a signal, as shells count it: 128 and the signal's number.
-pub(crate) fn exit_code() -> u8 {
-    match RECEIVED.load(Ordering::Relaxed) {
-        0 => 128 + INTERRUPT,
-        signal => 128 + signal,
+fn exit_code_of(signal: i32) -> i32 {
+    128 + signal
+}
+
+/// Waits for a signal, and no longer than `patience`. 0 if none came.
+fn next(patience: Duration) -> usize {
+    let start = Instant::now();
+    loop {
+        let signal = PENDING.swap(0, Ordering::SeqCst);
+        if signal != 0 || start.elapsed() >= patience {
+            return signal;
+        }
+        std::thread::sleep(LOOK);
     }
-    .try_into()
-    .unwrap_or(u8::MAX)
+}
+
+fn signals() -> Vec<i32> {
+    let mut signals = vec![SIGINT, SIGTERM];
+    // Elsewhere there is no safe way to learn that `nohup` wants it ignored.
+    #[cfg(target_os = "linux")]
+    signals.extend(Some(signal_hook::consts::SIGHUP).filter(|&signal| !is_ignored(signal)));
+    signals
+}
+
+/// True if whoever started this process had it ignore `signal`, as `nohup` does.
+#[cfg(target_os = "linux")]
+fn is_ignored(signal: i32) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask >> (signal - 1) & 1 == 1)
 }

@@ -23,7 +23,7 @@ mod y4m;
 
 pub use self::arrays::{ArraySink, ArraySource, images_shape};
 pub use self::crop::Cropped;
-pub use self::ffmpeg::{Codec, Ffmpeg, FfmpegSink, FfmpegSource, end_all_processes};
+pub use self::ffmpeg::{Codec, Ffmpeg, FfmpegSink, FfmpegSource, end_processes};
 pub use self::files::{Direct, Files};
 pub use self::frame::{Frame, FrameFormat, FrameSink, FrameSource, PlanarFrame};
 pub use self::latents_out::LatentsWriter;

@@ -115,6 +115,9 @@ impl PartFile {
             }
             Content::Beside { file, target } => {
                 let file = file.into_inner().map_err(std::io::IntoInnerError::into_error)?;
+                if let Some(permissions) = permissions_for(&target)? {
+                    file.as_file().set_permissions(permissions)?;
+                }
                 file.persist(target).map(drop).map_err(|error| error.error)
             }
             Content::Memory(bytes) => {
@@ -211,11 +214,7 @@ fn replaceable(path: &Path) -> std::io::Result<Option<PathBuf>> {
 
 /// Begins a file under another name beside `target`.
 fn beside(target: PathBuf) -> std::io::Result<Content> {
-    let file = create_beside(&target)?;
-    if let Some(permissions) = permissions_for(&target)? {
-        file.as_file().set_permissions(permissions)?;
-    }
-    Ok(Content::Beside { file: BufWriter::new(file), target })
+    Ok(Content::Beside { file: BufWriter::new(create_beside(&target)?), target })
 }
 
 /// Creates a temporary file in the folder of `target`, from where it can be renamed. Goes away if it
@@ -224,16 +223,20 @@ fn create_beside(target: &Path) -> std::io::Result<NamedTempFile> {
     let folder = folder_of(target);
     // A missing folder is reported as such, not by the name of a temporary file in it.
     std::fs::metadata(folder)?;
-    temporary_name().tempfile_in(folder)
+    let mut builder = temporary_name();
+    // Temporary files are private. A new file is to be as readable as any other; one that is replaced
+    // passes on its permissions at the end.
+    #[cfg(unix)]
+    if permissions_for(target)?.is_none() {
+        builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+    }
+    builder.tempfile_in(folder)
 }
 
 /// Chooses the names of files that lie beside their place.
 pub(super) fn temporary_name() -> tempfile::Builder<'static, 'static> {
     let mut builder = tempfile::Builder::new();
     builder.prefix(".wgvae-").suffix(".part");
-    // Temporary files are private by default, but a result is to be as readable as any other file.
-    #[cfg(unix)]
-    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
     builder
 }
 

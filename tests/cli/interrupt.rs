@@ -27,6 +27,23 @@ fn a_signal_removes_what_is_half_written() {
 
 #[test]
 #[cfg(target_os = "linux")]
+fn nohup_goes_on_after_a_closed_terminal() {
+    let folder = Folder::new();
+    folder.write_latents(&Entry::f32(&formula::latents(&[1, 8, 160, 160])));
+    let args = ["decode", "--model", "model", "--latents", "latents.safetensors", "-o", "out.png"];
+    let plain = folder.command(&args);
+    let mut command = Command::new("nohup");
+    command.arg(plain.get_program()).args(args).current_dir(plain.get_current_dir().unwrap());
+    let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    std::thread::sleep(Duration::from_millis(700));
+    assert!(Command::new("kill").args(["-HUP", &child.id().to_string()]).status().unwrap().success());
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    assert!(folder.names().contains(&"out.png".to_owned()));
+}
+
+#[test]
+#[cfg(target_os = "linux")]
 fn even_a_kill_leaves_no_half_written_file() {
     assert_eq!(interrupt("KILL", &[1, 8, 800, 800], &["-o", "out.png"], true), None);
 }

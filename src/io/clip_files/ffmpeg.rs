@@ -7,6 +7,6 @@ mod read;
 mod write;
 
 pub use self::codec::Codec;
-pub use self::process::{Ffmpeg, end_all_processes};
+pub use self::process::{Ffmpeg, end_processes};
 pub use self::read::FfmpegSource;
 pub use self::write::FfmpegSink;

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -36,31 +36,21 @@ pub(super) const GLANCE: Duration = Duration::from_millis(2);
 /// How long the rest of its last words may take once it has ended: a child of its own may hold the pipe.
 const REST: Duration = Duration::from_millis(500);
 
-/// The ids of all running processes, for whoever ends the program without dropping them.
-static RUNNING: Mutex<Vec<u32>> = Mutex::new(Vec::new());
+/// Every `ffmpeg` that this process has started, until a later start forgets those that are dropped.
+static STARTED: Mutex<Vec<Weak<Mutex<Child>>>> = Mutex::new(Vec::new());
 
-/// Ends every `ffmpeg` that this program started. Each has a process group of its own, so a signal
-/// that ends this program does not reach it.
-pub fn end_all_processes() {
-    for id in running().drain(..) {
-        #[cfg(unix)]
-        if let Some(process) = i32::try_from(id).ok().and_then(rustix::process::Pid::from_raw) {
-            // It may have ended by itself.
-            let _ = rustix::process::kill_process(process, rustix::process::Signal::KILL);
-        }
-        #[cfg(not(unix))]
-        log::debug!("process {id} ends when its pipes close");
+/// Ends every `ffmpeg` that runs. For a process that ends without dropping its values.
+pub fn end_processes() {
+    for child in locked(&STARTED).iter().filter_map(Weak::upgrade) {
+        end(&child);
     }
-}
-
-fn running() -> MutexGuard<'static, Vec<u32>> {
-    RUNNING.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A running `ffmpeg`. Ended when it is dropped.
 #[derive(Debug)]
 pub(super) struct Process {
-    child: Child,
+    /// Locked for moments only, so that [`end_processes`] never waits.
+    child: Arc<Mutex<Child>>,
     words: LastWords,
     file: String,
 }
@@ -75,36 +65,39 @@ impl Process {
     ) -> Result<Self> {
         let mut command = Command::new(&ffmpeg.program);
         command.args(QUIET).args(arguments).stdin(stdin).stdout(stdout).stderr(Stdio::piped());
-        // Ctrl-C is meant for this program, which then ends it.
+        // A terminal's signals are for whoever started it, who then ends it.
         #[cfg(unix)]
         std::os::unix::process::CommandExt::process_group(&mut command, 0);
         let mut child = command.spawn().map_err(|error| not_started(ffmpeg, file, error))?;
-        running().push(child.id());
         let words = LastWords::of(child.stderr.take());
+        let child = Arc::new(Mutex::new(child));
+        let mut started = locked(&STARTED);
+        started.retain(|earlier| earlier.strong_count() > 0);
+        started.push(Arc::downgrade(&child));
         Ok(Self { child, words, file: file.display().to_string() })
     }
 
     pub(super) fn stdin(&mut self) -> Result<ChildStdin> {
-        self.child.stdin.take().ok_or_else(|| format(&self.file, "ffmpeg has no stdin"))
+        locked(&self.child).stdin.take().ok_or_else(|| format(&self.file, "ffmpeg has no stdin"))
     }
 
     pub(super) fn stdout(&mut self) -> Result<ChildStdout> {
-        self.child.stdout.take().ok_or_else(|| format(&self.file, "ffmpeg has no stdout"))
+        locked(&self.child).stdout.take().ok_or_else(|| format(&self.file, "ffmpeg has no stdout"))
     }
 
     /// Waits until it ends by itself, as long as that takes: whatever it has to read or write is with it.
     pub(super) fn finish(&mut self) -> Result<()> {
-        let status = self.child.wait().map_err(|error| io(&self.file, error))?;
-        self.forget();
+        wait_until(Duration::MAX, || self.has_ended());
+        let status = locked(&self.child).wait().map_err(|error| io(&self.file, error))?;
         if status.success() { Ok(()) } else { Err(self.failure(&format!("ffmpeg failed ({status})"))) }
     }
 
     /// Ends it, unless it ends by itself within `patience`. The error is its own where it failed, else `problem`.
     pub(super) fn failed(&mut self, problem: &str, patience: Duration) -> Error {
-        match wait_until(patience, || self.child.try_wait().is_ok_and(|status| status.is_some())) {
+        match wait_until(patience, || self.has_ended()) {
             true => self.finish().err().unwrap_or_else(|| self.failure(problem)),
             false => {
-                self.end();
+                end(&self.child);
                 self.failure(problem)
             }
         }
@@ -116,23 +109,27 @@ impl Process {
         format(&self.file, if words.is_empty() { problem.to_owned() } else { format!("{problem}: {words}") })
     }
 
-    fn end(&mut self) {
-        // It may have ended by itself.
-        drop(self.child.kill());
-        drop(self.child.wait());
-        self.forget();
-    }
-
-    /// Takes it off the list of running processes: its id may be another's from now on.
-    fn forget(&self) {
-        running().retain(|id| *id != self.child.id());
+    /// True if it has ended, or nobody can say.
+    fn has_ended(&self) -> bool {
+        !matches!(locked(&self.child).try_wait(), Ok(None))
     }
 }
 
 impl Drop for Process {
     fn drop(&mut self) {
-        self.end();
+        end(&self.child);
     }
+}
+
+fn end(child: &Mutex<Child>) {
+    let mut child = locked(child);
+    // It may have ended by itself.
+    drop(child.kill());
+    drop(child.wait());
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Looks until `done`, and no longer than `patience`. Whether it was.
@@ -182,7 +179,7 @@ impl LastWords {
             std::thread::spawn(move || {
                 let mut bytes = [0; 1024];
                 while let Ok(count @ 1..) = stderr.read(&mut bytes) {
-                    let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+                    let mut kept = locked(&kept);
                     kept.extend(&bytes[..count]);
                     let surplus = kept.len().saturating_sub(KEPT);
                     kept.drain(..surplus);
@@ -195,7 +192,7 @@ impl LastWords {
     /// Its last lines, in one. For after its end.
     fn text(&self) -> String {
         wait_until(REST, || self.listener.as_ref().is_none_or(JoinHandle::is_finished));
-        let heard: Vec<u8> = self.heard.lock().unwrap_or_else(PoisonError::into_inner).iter().copied().collect();
+        let heard: Vec<u8> = locked(&self.heard).iter().copied().collect();
         let text = String::from_utf8_lossy(&heard);
         let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
         lines[lines.len().saturating_sub(LINES)..].join("; ")
