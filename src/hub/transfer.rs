@@ -230,7 +230,10 @@ impl Client {
             let response = config.build().call().map_err(no_answer)?;
             match response.status().as_u16() {
                 200 | 206 => return Ok(response),
-                301 | 302 | 303 | 307 | 308 => url = redirected(&url, &response)?,
+                301 | 302 | 303 | 307 | 308 => {
+                    let location = response.headers().get("Location");
+                    url = redirected(&url, location.and_then(|location| location.to_str().ok()))?;
+                }
                 status => return Err(Failure::Status(status)),
             }
         }
@@ -238,25 +241,17 @@ impl Client {
     }
 }
 
-/// Where the answer of `url` redirects to.
-fn redirected(url: &Url, response: &Response<Body>) -> std::result::Result<Url, Failure> {
-    let location = response.headers().get("Location").and_then(|location| location.to_str().ok());
-    let location = location.ok_or_else(|| {
-        Failure::Wrong(format!(
-            "expected an address to be redirected to (status {}), found none",
-            response.status().as_u16()
-        ))
-    })?;
+/// Returns the address that an answer of `url` redirects to with this header.
+fn redirected(url: &Url, location: Option<&str>) -> std::result::Result<Url, Failure> {
+    let Some(location) = location else {
+        return Err(Failure::Wrong("expected an address to be redirected to, found none".to_owned()));
+    };
     let next = url.join(location).ok().filter(|next| is_web(next) && next.has_host());
-    let next = next.filter(|next| url.scheme() == next.scheme() || next.scheme() == "https");
+    // What began with https stays with it.
+    let next = next.filter(|next| url.scheme() == "http" || next.scheme() == "https");
     next.ok_or_else(|| {
-        Failure::Wrong(format!(
-            "expected a redirect to {}, found one to {location:?}",
-            match url.scheme() {
-                "https" => "an https address",
-                _ => "an http or https address",
-            }
-        ))
+        let expected = if url.scheme() == "http" { "an http or https address" } else { "an https address" };
+        Failure::Wrong(format!("expected a redirect to {expected}, found one to {location:?}"))
     })
 }
 
@@ -272,10 +267,10 @@ fn first_byte(response: &Response<Body>, asked: u64) -> std::result::Result<u64,
     let range = response.headers().get("Content-Range").and_then(|range| range.to_str().ok());
     match range.and_then(|range| range.strip_prefix("bytes ")?.split_once('-')) {
         Some((first, _)) if first == asked.to_string() => Ok(asked),
-        _ => Err(Failure::Wrong(format!(
-            "expected the file's bytes from {asked} on, found {:?}",
-            range.unwrap_or("no range")
-        ))),
+        _ => {
+            let found = range.map_or("no range".to_owned(), |range| format!("{range:?}"));
+            Err(Failure::Wrong(format!("expected the file's bytes from {asked} on, found {found}")))
+        }
     }
 }
 
@@ -335,4 +330,44 @@ fn too_slow(timeout: Timeout) -> Failure {
 /// Size of the file at `path`; 0 if there is none.
 fn length(path: &Path) -> u64 {
     std::fs::metadata(path).map_or(0, |file| file.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn redirects_stay_on_the_web_and_keep_its_encryption() {
+        let from = |url: &str, location: &str| {
+            redirected(&Url::parse(url).expect("an address"), Some(location))
+                .map(String::from)
+                .map_err(|it| it.to_string())
+        };
+        let hub = "https://hub.example/a/b";
+        for (location, expected) in [
+            ("/c?d", "https://hub.example/c?d"),
+            ("c", "https://hub.example/a/c"),
+            ("//cdn.example/x", "https://cdn.example/x"),
+            ("https://cdn.example:8443/x", "https://cdn.example:8443/x"),
+        ] {
+            assert_eq!(from(hub, location).as_deref(), Ok(expected));
+        }
+        for wrong in
+            ["http://hub.example/c", "http://cdn.example", "file:///etc/passwd", "mailto:a@b", "https://", "data:,x"]
+        {
+            let error = from(hub, wrong).expect_err(wrong);
+            assert!(error.contains("an https address") && error.contains(wrong), "{error}");
+        }
+        assert_eq!(from("http://mirror.example", "https://cdn.example/").as_deref(), Ok("https://cdn.example/"));
+    }
+
+    #[test]
+    fn addresses_escape_what_is_in_names() {
+        let endpoint = Some("https://mirror.example/hub/".to_owned());
+        let client = Client::new(&HubOptions { endpoint, token: Some("t".to_owned()), ..HubOptions::default() });
+        let client = client.expect("a client");
+        let url = client.address(&["api", "refs/pr/7", "a b+(c)", "\u{e9}?#%"]);
+        assert_eq!(url.as_str(), "https://mirror.example/hub/api/refs%2Fpr%2F7/a%20b+(c)/%C3%A9%3F%23%25");
+        assert!(!format!("{client:?}").contains("\"t\""));
+    }
 }

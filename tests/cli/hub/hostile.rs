@@ -129,8 +129,6 @@ fn check_cache(what: &str, home: &Path) {
     only(&hub.join(&repository).join("refs"), &["main"]);
     only(&hub.join(&repository).join("snapshots"), &[COMMIT]);
     only(&hub.join(&repository).join("snapshots").join(COMMIT), &["vae"]);
-    let is_hash = |name: &str| [40, 64].contains(&name.len()) && name.bytes().all(|letter| letter.is_ascii_hexdigit());
-    assert!(is_hash(COMMIT));
     all(hub.join(&repository).join("blobs"), |name| {
         let name = name.strip_suffix(".incomplete").unwrap_or(name);
         [40, 64].contains(&name.len()) && name.bytes().all(|letter| letter.is_ascii_hexdigit())
@@ -222,16 +220,16 @@ fn listings_are_taken_as_far_as_they_can_be_trusted() {
         answer["sha"] = sha;
         answer.to_string()
     };
-    let no_weights: Expected = Err(&[ID, "no .safetensors file"]);
+    let nothing: Expected = Err(&[ID, "the folder is empty"]);
     let no_commit: Expected = Err(&[ID, "expected a commit (40 or 64 hexadecimal digits)", "found"]);
     let index = "diffusion_pytorch_model.safetensors.index.json";
     let cases: Vec<(&str, String, Expected)> = vec![
         ("a name that leads out", and(json!({ "rfilename": "../../../../../away/x.safetensors", "size": 3 })), Ok(())),
-        ("an absolute name", listing(&[json!({ "rfilename": "/etc/x.safetensors", "size": 3 })]), no_weights),
-        ("control characters", listing(&[json!({ "rfilename": "\u{1b}[2J\u{7}evil.safetensors" })]), no_weights),
+        ("an absolute name", listing(&[json!({ "rfilename": "/etc/x.safetensors", "size": 3 })]), nothing),
+        ("control characters", listing(&[json!({ "rfilename": "\u{1b}[2J\u{7}evil.safetensors" })]), nothing),
         ("a zero byte", and(json!({ "rfilename": "vae/a\0b.safetensors", "size": 4 })), Ok(())),
-        ("a drive", listing(&[json!({ "rfilename": "C:evil.safetensors" })]), no_weights),
-        ("backslashes", listing(&[json!({ "rfilename": "..\\evil.safetensors" })]), no_weights),
+        ("a drive", listing(&[json!({ "rfilename": "C:evil.safetensors" })]), nothing),
+        ("backslashes", listing(&[json!({ "rfilename": "..\\evil.safetensors" })]), nothing),
         ("a commit that leads out", sha(json!("../../../../x")), no_commit),
         ("a commit that is none", sha(json!("main")), no_commit),
         ("no commit", sha(Value::Null), no_commit),
@@ -241,7 +239,7 @@ fn listings_are_taken_as_far_as_they_can_be_trusted() {
         (
             "a huge size",
             with(|file| file["size"] = json!(1_u64 << 63)),
-            Err(&["vae/config.json", "expected at most 16.0 MiB, found 8.0 EiB"]),
+            Err(&["vae/config.json", "expected at most 16.0 MiB, found 8388608.0 TiB"]),
         ),
         (
             "huge sizes",

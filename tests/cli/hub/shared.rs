@@ -4,7 +4,7 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use super::server::{COMMIT, Hub, ID, Manners, sha256};
-use super::{WEIGHTS, cache, command, plan, repository, run};
+use super::{WEIGHTS, cache, command, decode, plan, repository, run};
 use crate::tool::{Folder, finish};
 
 /// The part of the weights that is downloaded so far.
@@ -144,7 +144,7 @@ fn a_download_that_is_interrupted_or_killed_goes_on() {
     let name = format!("hf:{ID}");
     for (signal, code) in [("-INT", Some(130)), ("-KILL", None)] {
         let before = std::fs::metadata(part(&folder)).map_or(0, |part| part.len());
-        let mut downloads = command(&folder, &hub.address, &plan(&name));
+        let mut downloads = command(&folder, &hub.address, &decode(&name));
         let child = downloads.stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
         let started = Instant::now();
         while std::fs::metadata(part(&folder)).map_or(0, |part| part.len()) <= before {
