@@ -3,62 +3,87 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use hf_hub::Cache;
-use hf_hub::api::sync::{ApiError, ApiRepo};
 use serde::Deserialize;
 
-use super::HubName;
+use super::cache::Cache;
+use super::hash::{Commit, Digest};
+use super::name::HubName;
 use crate::error::{Error, Result};
+use crate::io::shard_index::is_plain;
 use crate::io::{Variant, weight_files};
 use crate::tensor::Bytes;
 
 /// The files of a commit.
 #[derive(Debug)]
 pub(super) struct Listing {
-    pub(super) commit: String,
-    /// By path; with their size, where that is known.
-    pub(super) files: BTreeMap<String, Option<Bytes>>,
+    pub(super) commit: Commit,
+    /// By path.
+    pub(super) files: BTreeMap<String, Listed>,
+}
+
+/// What is known of a file, as far as it is known.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Listed {
+    pub(super) bytes: Option<Bytes>,
+    pub(super) digest: Option<Digest>,
 }
 
 /// What is read of the hub's answer.
 #[derive(Deserialize)]
 struct Answer {
-    sha: String,
+    sha: Option<String>,
     siblings: Vec<Sibling>,
 }
 
 #[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
 struct Sibling {
     rfilename: String,
     size: Option<u64>,
+    /// Of a large file it is the blob of its pointer.
+    blob_id: Option<String>,
+    lfs: Option<Lfs>,
+}
+
+#[derive(Deserialize)]
+struct Lfs {
+    sha256: Option<String>,
 }
 
 impl Listing {
-    /// By the hub.
-    pub(super) fn asked(repo: &ApiRepo, name: &HubName) -> std::result::Result<Self, ApiError> {
-        let mut response = repo.info_request().query("blobs", "true").call().map_err(Box::new)?;
-        let answer: Answer = response.body_mut().read_json().map_err(Box::new)?;
-        let is_plain =
-            |path: &str| !path.contains('\\') && path.split('/').all(|part| !matches!(part, "" | "." | ".."));
-        let inside = answer.siblings.into_iter().filter(|sibling| is_plain(&sibling.rfilename));
-        let files = inside.map(|sibling| (sibling.rfilename, sibling.size.map(Bytes))).collect();
-        // Part of a path, too.
-        let is_commit = !answer.sha.is_empty() && answer.sha.chars().all(|letter| letter.is_ascii_alphanumeric());
-        let commit = if is_commit { answer.sha } else { name.revision().to_owned() };
-        Ok(Self { commit, files })
+    /// Reads the hub's `answer` about `name`. Files whose paths lead elsewhere, or have control characters, are left out.
+    ///
+    /// # Errors
+    /// [`Error::Format`] for an answer that is no listing, or has no commit or other hashes than it should.
+    pub(super) fn read(name: &HubName, answer: &[u8]) -> Result<Self> {
+        let wrong = |problem: String| Error::Format {
+            file: name.to_string(),
+            problem: format!("the hub's listing: {problem}"),
+        };
+        let answer: Answer = serde_json::from_slice(answer).map_err(|error| wrong(error.to_string()))?;
+        let commit = answer.sha.as_deref().and_then(Commit::parse).ok_or_else(|| {
+            let found = answer.sha.as_ref().map_or("none".to_owned(), |sha| format!("{sha:?}"));
+            wrong(format!("expected a commit ({}) as \"sha\", found {found}", Commit::EXPECTED))
+        })?;
+        let plain = answer.siblings.into_iter().filter(|sibling| sibling.rfilename.split('/').all(is_plain));
+        let files = plain.map(|sibling| {
+            let digest = sibling.digest().map_err(|found| {
+                wrong(format!("expected the hash of {} in hexadecimal digits, found {found:?}", sibling.rfilename))
+            })?;
+            Ok((sibling.rfilename, Listed { bytes: sibling.size.map(Bytes), digest }))
+        });
+        Ok(Self { commit, files: files.collect::<Result<_>>()? })
     }
 
-    /// By the cache, if that has anything of it.
-    pub(super) fn kept(cache: &Cache, name: &HubName) -> Option<Self> {
-        let repo = cache.repo(name.repo());
-        // Of a branch the cache notes the commit; a commit stands for itself.
-        let branch = cache.path().join(name.repo().folder_name()).join("refs").join(name.revision());
-        let noted = std::fs::read_to_string(branch).ok();
-        let commit = noted.map_or_else(|| name.revision().to_owned(), |commit| commit.trim().to_owned());
-        let folder = repo.pointer_path(&commit);
+    /// Lists what the cache has of `name`, if that is anything.
+    ///
+    /// # Errors
+    /// See [`Cache::commit_of`].
+    pub(super) fn kept(cache: &Cache, name: &HubName) -> Result<Option<Self>> {
+        let Some(commit) = cache.commit_of(name.revision())? else { return Ok(None) };
         let mut files = BTreeMap::new();
-        collect(&folder, "", &mut files);
-        (!files.is_empty()).then_some(Self { commit, files })
+        collect(&cache.snapshot(&commit), "", &mut files);
+        Ok((!files.is_empty()).then_some(Self { commit, files }))
     }
 
     /// The files of the model `name`: config.json, if there is one, and the weights or their index.
@@ -111,13 +136,24 @@ impl Listing {
     }
 }
 
+impl Sibling {
+    /// The hash of its content, if it is listed, or what is listed in its place.
+    fn digest(&self) -> std::result::Result<Option<Digest>, String> {
+        let (listed, parse): (_, fn(&str) -> Option<Digest>) = match &self.lfs {
+            Some(lfs) => (&lfs.sha256, Digest::sha256),
+            None => (&self.blob_id, Digest::git_blob),
+        };
+        listed.as_ref().map(|text| parse(text).ok_or_else(|| text.clone())).transpose()
+    }
+}
+
 /// The files in `folder` and below, whose paths begin with `prefix`.
-fn collect(folder: &Path, prefix: &str, files: &mut BTreeMap<String, Option<Bytes>>) {
+fn collect(folder: &Path, prefix: &str, files: &mut BTreeMap<String, Listed>) {
     for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
         let name = format!("{prefix}{}", entry.file_name().to_string_lossy());
         match std::fs::metadata(entry.path()) {
             Ok(found) if found.is_dir() => collect(&entry.path(), &format!("{name}/"), files),
-            Ok(found) => drop(files.insert(name, Some(Bytes(found.len())))),
+            Ok(found) => drop(files.insert(name, Listed { bytes: Some(Bytes(found.len())), digest: None })),
             // A link to nothing.
             Err(_) => {}
         }

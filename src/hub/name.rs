@@ -3,8 +3,6 @@
 use std::fmt;
 use std::str::FromStr;
 
-use hf_hub::{Repo, RepoType};
-
 use crate::error::Error;
 
 /// What such names begin with.
@@ -36,8 +34,9 @@ impl HubName {
         &self.place
     }
 
-    pub(super) fn repo(&self) -> Repo {
-        Repo::with_revision(self.id.clone(), RepoType::Model, self.revision.clone())
+    /// The two halves of `owner/name`.
+    pub(super) fn owner_and_model(&self) -> (&str, &str) {
+        self.id.split_once('/').unwrap_or((&self.id, ""))
     }
 
     pub(super) fn revision(&self) -> &str {

@@ -1,9 +1,7 @@
 //! The index of a model in shards, `*.safetensors.index.json`: which files it lists. Native only.
 
 use std::collections::BTreeSet;
-use std::ffi::OsStr;
 use std::fmt;
-use std::path::Path;
 
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
 
@@ -20,14 +18,15 @@ pub fn shard_names(file: &str, json: &str) -> Result<BTreeSet<String>> {
         return Err(fail("its \"weight_map\" is empty".to_owned()));
     }
     if let Some(shard) = shards.iter().find(|shard| !is_plain(shard)) {
-        return Err(fail(format!("shard \"{shard}\" is not a plain file name")));
+        return Err(fail(format!("shard {shard:?} is not a plain file name")));
     }
     Ok(shards)
 }
 
-/// Whether `name` is the name of a file, without any folder.
-fn is_plain(name: &str) -> bool {
-    Path::new(name).components().count() == 1 && Path::new(name).file_name() == Some(OsStr::new(name))
+/// True if `name` is the name of a file, without any folder, on every system.
+pub(crate) fn is_plain(name: &str) -> bool {
+    let is_plain = |letter: char| !letter.is_control() && !['/', '\\', ':'].contains(&letter);
+    !["", ".", ".."].contains(&name) && name.chars().all(is_plain)
 }
 
 /// What is read of an index. The rest is passed over: a tree of it would take a hundred times the memory of its text.

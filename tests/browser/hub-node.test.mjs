@@ -136,11 +136,25 @@ describe('which files a model consists of', () => {
       server.route('/api/models/owner/name/revision/main', { bytes: listing, type: listing.startsWith('<') ? 'text/html' : 'application/json' });
       assert.equal((await failure(find())).code, 'http', listing);
     }
-    // What leads elsewhere is not there, nor what is no file; a commit that is none is the revision.
-    const siblings = [null, 7, {}, { rfilename: '../config.json' }, { rfilename: 'a/../../config.json' }, { rfilename: 'a\\..\\config.json' }, { rfilename: STANDARD, size: 'large' }];
-    server.route('/api/models/owner/name/revision/main', { bytes: JSON.stringify({ sha: '../../x', siblings }) });
+    // What leads elsewhere is not there, nor what is no file.
+    const paths = ['../config.json', 'a/../../config.json', 'a\\..\\config.json', 'C:config.json', 'a/\u001b[2J/config.json'];
+    const siblings = [null, 7, {}, ...paths.map((rfilename) => ({ rfilename })), { rfilename: STANDARD, size: 'large' }];
+    server.route('/api/models/owner/name/revision/main', { bytes: JSON.stringify({ sha: COMMIT, siblings }) });
     const { config, weights, commit } = await find();
-    assert.deepEqual([config, weights.map(({ path }) => path), commit], [undefined, [STANDARD], 'main']);
+    assert.deepEqual([config, weights.map(({ path }) => path), commit], [undefined, [STANDARD], COMMIT]);
+  });
+
+  it('no listing without a commit', async () => {
+    const siblings = [{ rfilename: STANDARD }];
+    // What is undefined is left out.
+    for (const sha of [undefined, null, 7, {}, [COMMIT], '', 'main', 'undefined', '../../x', COMMIT.slice(1), `${COMMIT}0`, `${COMMIT}\n`]) {
+      server.route('/api/models/owner/name/revision/main', { bytes: JSON.stringify({ sha, siblings }) });
+      const { code, message } = await failure(find());
+      assert.equal(code, 'http');
+      assert.match(message, /expected a commit as "sha": 40 or 64 hexadecimal digits, found /, `${sha}`);
+    }
+    server.route('/api/models/owner/name/revision/main', { bytes: JSON.stringify({ sha: COMMIT + COMMIT.slice(16), siblings }) });
+    assert.equal((await find()).commit.length, 64);
   });
 });
 

@@ -4,12 +4,9 @@ use serde_json::Value;
 
 use crate::tool::{Folder, Outcome, finish};
 
-/// With nobody's settings of the hub but a cache in the folder, and these.
+/// With a cache of the hub in the folder, and these settings.
 fn doctor(folder: &Folder, args: &[&str], settings: &[(&str, &str)]) -> Outcome {
     let mut command = folder.command(&[&["doctor"], args].concat());
-    for name in ["HF_TOKEN", "HUGGING_FACE_HUB_TOKEN", "HF_HUB_CACHE", "HF_HUB_OFFLINE", "HF_ENDPOINT"] {
-        command.env_remove(name);
-    }
     finish(command.env("HF_HOME", folder.path("huggingface")).envs(settings.iter().copied()))
 }
 

@@ -108,6 +108,18 @@ pub(crate) struct Folder {
     folder: TempDir,
 }
 
+/// Variables by which the user's settings of the hub would reach the command.
+const HUB_SETTINGS: [&str; 8] = [
+    "HF_HOME",
+    "HF_HUB_CACHE",
+    "HUGGINGFACE_HUB_CACHE",
+    "HF_TOKEN",
+    "HUGGING_FACE_HUB_TOKEN",
+    "HF_TOKEN_PATH",
+    "HF_ENDPOINT",
+    "HF_HUB_OFFLINE",
+];
+
 /// How a run of the command ended.
 #[derive(Debug)]
 pub(crate) struct Outcome {
@@ -172,6 +184,9 @@ impl Folder {
         // Of all tests, and not the user's: what was measured on a driver is kept there.
         let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache");
         command.args(args).current_dir(self.folder.path()).stdin(Stdio::null()).env("XDG_CACHE_HOME", cache);
+        for name in HUB_SETTINGS {
+            command.env_remove(name);
+        }
         command
     }
 

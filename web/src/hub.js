@@ -94,7 +94,8 @@ export class HubModel {
       if (isInside(path)) files.set(path, { length: Number.isSafeInteger(size) ? size : undefined, validator: lfs?.sha256 ?? blobId });
     }
     // Part of a path, too.
-    return { commit: /^[a-z0-9]+$/i.test(answer.sha) ? answer.sha : this.revision, files };
+    if (!isCommit(answer.sha)) throw mismatch('http', `${url}`, 'a commit as "sha": 40 or 64 hexadecimal digits', `${JSON.stringify(answer.sha)}`);
+    return { commit: answer.sha, files };
   }
 
   /**
@@ -175,7 +176,12 @@ function isPlain(path) {
   return typeof path === 'string' && path.split('/').every((part) => /^(?!\.)[\p{L}\p{N}._\- +()]+$/u.test(part));
 }
 
-/** Whether a path of the hub's leads nowhere else. @param {unknown} path */
+/** True if a path of the hub's leads nowhere else, on any system, and can be shown. @param {unknown} path */
 function isInside(path) {
-  return typeof path === 'string' && !path.includes('\\') && path.split('/').every((part) => !['', '.', '..'].includes(part));
+  return typeof path === 'string' && !/[\\:\p{Cc}]/u.test(path) && path.split('/').every((part) => !['', '.', '..'].includes(part));
+}
+
+/** True if the hub names a commit. A pattern alone would take `undefined` for one. @param {unknown} sha */
+function isCommit(sha) {
+  return typeof sha === 'string' && /^(?:[0-9a-f]{40}|[0-9a-f]{64})$/i.test(sha);
 }

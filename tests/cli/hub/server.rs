@@ -1,18 +1,25 @@
 //! A server that speaks as much of the Hugging Face Hub's HTTP interface as downloads use, written after its documentation and `huggingface_hub`: `/api/models/ID/revision/REV`
-//! lists the files of a commit, `/ID/resolve/REV/PATH` has them. Large ones are redirected to another origin, which wants no token and serves ranges.
+//! lists the files of a commit, `/ID/resolve/REV/PATH` has them. Large ones are redirected to another origin, which wants no token and serves ranges. Written on sockets, as it
+//! also answers in every wrong way.
 
 use std::collections::BTreeMap;
-use std::io::{BufRead as _, BufReader, Write as _};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
-use serde_json::json;
-use tiny_http::{Header, Request, Response, Server};
+use serde_json::{Value, json};
+use sha1::Sha1;
+use sha2::{Digest, Sha256};
 
 pub(crate) const ID: &str = "someone/a-vae";
 pub(crate) const COMMIT: &str = "0123456789abcdef0123456789abcdef01234567";
 pub(crate) const TOKEN: &str = "hf_secret";
+
+/// Files of a repository by their paths.
+pub(crate) type Files = Vec<(&'static str, Vec<u8>)>;
 
 /// What the server does that is not usual.
 #[derive(Debug, Clone, Default)]
@@ -25,161 +32,296 @@ pub(crate) struct Manners {
     pub(crate) breaks_after: Option<usize>,
     /// Lists a size that files do not have.
     pub(crate) lies: bool,
+    /// Changes one bit of large files.
+    pub(crate) flips: bool,
+    /// Waits so long before each of twenty pieces of a large file.
+    pub(crate) throttle: Duration,
+    /// Adds these header lines to each file, in place of its own of that name.
+    pub(crate) headers: Vec<(&'static str, String)>,
+    /// Gives these answers there, and no other.
+    pub(crate) instead: Vec<(At, Reply)>,
+}
+
+/// A kind of request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum At {
+    Listing,
+    /// The hub's answer with a file.
+    File,
+    /// The other origin's answer with a large file.
+    Storage,
+}
+
+/// An answer. In header lines `{hub}`, `{storage}` and `{storage-by-number}` become the addresses of the two servers, `{self}` the path
+/// that was asked for, and `{name}` the file's.
+#[derive(Debug, Clone)]
+pub(crate) enum Reply {
+    /// The status, header lines, and a body, whose length is stated.
+    Whole(u16, &'static str, Vec<u8>),
+    /// Nothing, for as long as somebody listens.
+    Hang,
+    /// One byte a second of a body of a million.
+    Drip,
+    /// A body without an end.
+    Endless,
+    /// A body of this many bytes whose length is not stated.
+    Unstated(usize),
+    /// Half of the header, and then one byte of it a second.
+    DripHead,
 }
 
 /// A hub with one repository.
 pub(crate) struct Hub {
     pub(crate) address: String,
-    hub: Arc<Server>,
-    storage_port: u16,
-    seen: Arc<Mutex<Vec<String>>>,
+    storage: String,
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    hub: String,
+    storage: String,
+    files: BTreeMap<String, Vec<u8>>,
+    manners: Manners,
+    breaks_after: Mutex<Option<usize>>,
+    seen: Mutex<Vec<String>>,
+    is_over: AtomicBool,
 }
 
 impl Hub {
     pub(crate) fn start(files: &[(&str, Vec<u8>)], manners: Manners) -> Self {
-        let files: Arc<BTreeMap<String, Vec<u8>>> =
-            Arc::new(files.iter().map(|(name, bytes)| ((*name).to_owned(), bytes.clone())).collect());
-        let seen = Arc::new(Mutex::new(Vec::new()));
-        let hub = Arc::new(Server::http("127.0.0.1:0").unwrap());
-        let storage = TcpListener::bind("127.0.0.1:0").unwrap();
-        let hub_address = format!("http://127.0.0.1:{}", hub.server_addr().to_ip().unwrap().port());
-        // Another name is another origin.
-        let storage_port = storage.local_addr().unwrap().port();
-        let storage_address = format!("http://localhost:{storage_port}");
-        let mut breaks_after = manners.breaks_after;
-        {
-            let (hub, files, seen) = (Arc::clone(&hub), Arc::clone(&files), Arc::clone(&seen));
+        let listeners = [(); 2].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
+        let [hub, storage] = listeners.each_ref().map(|listener| listener.local_addr().unwrap().port());
+        let shared = Arc::new(Shared {
+            hub: format!("http://127.0.0.1:{hub}"),
+            // Another name is another origin.
+            storage: format!("http://localhost:{storage}"),
+            files: files.iter().map(|(name, bytes)| ((*name).to_owned(), bytes.clone())).collect(),
+            breaks_after: Mutex::new(manners.breaks_after),
+            manners,
+            seen: Mutex::default(),
+            is_over: AtomicBool::new(false),
+        });
+        for (listener, is_hub) in listeners.into_iter().zip([true, false]) {
+            let shared = Arc::clone(&shared);
             std::thread::spawn(move || {
-                for request in hub.incoming_requests() {
-                    seen.lock().unwrap().push(format!("hub {}", request.url()));
-                    answer(request, &files, &manners, &storage_address);
-                }
-            });
-        }
-        {
-            let seen = Arc::clone(&seen);
-            std::thread::spawn(move || {
-                // Ends with the first connection that says nothing: the hub's own, when it is dropped.
-                for stream in storage.incoming() {
-                    if serve_range(stream.unwrap(), &files, &mut breaks_after, &seen).is_none() {
+                for stream in listener.incoming().map_while(Result::ok) {
+                    if shared.is_over.load(Ordering::Relaxed) {
                         return;
                     }
+                    let shared = Arc::clone(&shared);
+                    // Whoever goes away in the middle has what they want.
+                    std::thread::spawn(move || drop(shared.serve(stream, is_hub)));
                 }
             });
         }
-        Self { address: hub_address, hub, storage_port, seen }
+        Self { address: shared.hub.clone(), storage: format!("127.0.0.1:{storage}"), shared }
     }
 
-    /// What has been asked for so far: server, path, range.
+    /// What has been asked for so far: server, path, range, and what else was sent along.
     pub(crate) fn seen(&self) -> Vec<String> {
-        self.seen.lock().unwrap().clone()
+        self.shared.seen.lock().unwrap().clone()
     }
 }
 
 impl Drop for Hub {
     fn drop(&mut self) {
-        self.hub.unblock();
-        drop(TcpStream::connect(("127.0.0.1", self.storage_port)));
+        self.shared.is_over.store(true, Ordering::Relaxed);
+        for address in [self.address.trim_start_matches("http://"), &self.storage] {
+            drop(TcpStream::connect(address));
+        }
     }
 }
 
-fn answer(request: Request, files: &BTreeMap<String, Vec<u8>>, manners: &Manners, storage: &str) {
-    let token = header(&request, "Authorization");
-    let status = match manners.refuses {
-        Some(status) => Some(status),
-        None if manners.private && token.as_deref() != Some(&format!("Bearer {TOKEN}")) => Some(401),
-        None => None,
-    };
-    let url = request.url().to_owned();
-    let path = url.split('?').next().unwrap_or_default().to_owned();
-    let wanted = path.strip_prefix(&format!("/{ID}/resolve/")).and_then(|rest| rest.split_once('/'));
-    match (status, wanted) {
-        (Some(status), _) => drop(request.respond(Response::empty(status))),
-        (None, None) if path.starts_with(&format!("/api/models/{ID}/revision/")) => {
-            let more = u64::from(manners.lies);
-            let siblings: Vec<_> = files
-                .iter()
-                .map(|(name, bytes)| json!({ "rfilename": name, "size": bytes.len() as u64 + more }))
-                .collect();
-            let listed = json!({ "id": ID, "sha": COMMIT, "siblings": siblings, "tags": [] });
-            drop(request.respond(Response::from_string(listed.to_string())));
+/// What a request asks for.
+struct Request {
+    path: String,
+    range: Option<String>,
+    token: Option<String>,
+}
+
+impl Request {
+    /// Reads one, and notes it in `seen`.
+    fn read(stream: &TcpStream, server: &str, seen: &Mutex<Vec<String>>) -> std::io::Result<Self> {
+        let lines = BufReader::new(stream.try_clone()?).lines().map_while(Result::ok);
+        let head: Vec<String> = lines.take_while(|line| !line.is_empty()).collect();
+        let path =
+            head.first().and_then(|line| line.split(' ').nth(1)).ok_or(std::io::ErrorKind::InvalidData)?.to_owned();
+        let field = |name: &str| {
+            let is_it = |line: &&String| line.to_lowercase().starts_with(&format!("{name}: "));
+            head.iter().find(is_it).map(|line| line[name.len() + 2..].to_owned())
+        };
+        let (range, token) = (field("range"), field("authorization"));
+        let range_seen = range.as_ref().map_or(String::new(), |range| format!(" {range}"));
+        let token_seen = if token.is_some() { " with a token" } else { "" };
+        let encoding_seen = field("accept-encoding").map_or(String::new(), |it| format!(" accepts {it}"));
+        seen.lock().unwrap().push(format!("{server} {path}{range_seen}{token_seen}{encoding_seen}"));
+        Ok(Self { path, range, token })
+    }
+}
+
+impl Shared {
+    fn serve(&self, mut stream: TcpStream, is_hub: bool) -> std::io::Result<()> {
+        let request = Request::read(&stream, if is_hub { "hub" } else { "storage" }, &self.seen)?;
+        let path = request.path.split('?').next().unwrap_or_default();
+        let is_listing = path.starts_with(&format!("/api/models/{ID}/revision/"));
+        let resolved = path.strip_prefix(&format!("/{ID}/resolve/{COMMIT}/"));
+        let place = match (is_hub, is_listing) {
+            (true, true) => At::Listing,
+            (true, false) => At::File,
+            (false, _) => At::Storage,
+        };
+        if let Some((_, reply)) = self.manners.instead.iter().find(|(at, _)| *at == place) {
+            return self.reply(stream, &request, reply);
         }
-        (None, Some((_, name))) => match files.get(name) {
-            None => drop(request.respond(Response::empty(404))),
-            Some(bytes) => {
-                let etag = format!("\"etag-{}-{}\"", name.replace('/', "-"), bytes.len());
-                let facts = vec![("X-Repo-Commit", COMMIT.to_owned()), ("ETag", etag.clone()), ("X-Linked-Etag", etag)];
-                if name.ends_with(".safetensors") {
-                    let redirect = Response::empty(302).with_header(field("Location", &format!("{storage}/{name}")));
-                    let redirect =
-                        facts.iter().fold(redirect, |response, (name, value)| response.with_header(field(name, value)));
-                    drop(request.respond(redirect));
-                } else {
-                    send(request, bytes, &facts);
+        let is_allowed = !self.manners.private || request.token.as_deref() == Some(&format!("Bearer {TOKEN}"));
+        let refused = self.manners.refuses.or((!is_allowed).then_some(401));
+        if let Some(status) = refused.filter(|_| is_hub) {
+            return respond(&mut stream, status, "", b"");
+        }
+        match (place, resolved) {
+            (At::Listing, _) => respond(&mut stream, 200, "", self.listing().as_bytes()),
+            (At::File, Some(name)) if name.ends_with(".safetensors") && self.files.contains_key(name) => {
+                let location = format!("Location: {}/{name}\r\n{}", self.storage, self.facts(name));
+                respond(&mut stream, 302, &location, b"")
+            }
+            (At::File, Some(name)) => self.send(stream, name, &request),
+            (At::Storage, _) => self.send(stream, path.trim_start_matches('/'), &request),
+            (At::File, None) => respond(&mut stream, 404, "", b""),
+        }
+    }
+
+    fn listing(&self) -> String {
+        let more = u64::from(self.manners.lies);
+        let siblings: Vec<Value> = self
+            .files
+            .iter()
+            .map(|(name, bytes)| {
+                let mut listed = listed(name, bytes);
+                listed["size"] = json!(bytes.len() as u64 + more);
+                listed
+            })
+            .collect();
+        listing(&siblings)
+    }
+
+    /// Header lines of every file.
+    fn facts(&self, name: &str) -> String {
+        let mut facts = BTreeMap::from([
+            ("ETag", format!("\"etag-{}\"", name.replace('/', "-"))),
+            ("X-Repo-Commit", COMMIT.to_owned()),
+        ]);
+        facts.extend(self.manners.headers.iter().cloned());
+        facts.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect()
+    }
+
+    /// Sends the range of a file that was asked for.
+    fn send(&self, mut stream: TcpStream, name: &str, request: &Request) -> std::io::Result<()> {
+        let Some(file) = self.files.get(name) else { return respond(&mut stream, 404, "", b"") };
+        let is_large = name.ends_with(".safetensors");
+        let mut file = file.clone();
+        if self.manners.flips && is_large {
+            let end = file.len();
+            file[end - 1000] ^= 0x40;
+        }
+        let range = request.range.as_ref().and_then(|range| range_of(range, file.len()));
+        let (status, facts) = match &range {
+            Some(Range { start, end }) => {
+                let last = end.saturating_sub(1);
+                (206, format!("Content-Range: bytes {start}-{last}/{}\r\n{}", file.len(), self.facts(name)))
+            }
+            None => (200, self.facts(name)),
+        };
+        let part = &file[range.unwrap_or(0..file.len())];
+        let most = if is_large { self.breaks_after.lock().unwrap().take() } else { None };
+        stream.write_all(head(status, &facts, part.len()).as_bytes())?;
+        for piece in part[..most.unwrap_or(part.len()).min(part.len())].chunks(part.len().div_ceil(20).max(1)) {
+            if is_large {
+                std::thread::sleep(self.manners.throttle);
+            }
+            stream.write_all(piece)?;
+        }
+        Ok(())
+    }
+
+    fn reply(&self, mut stream: TcpStream, request: &Request, reply: &Reply) -> std::io::Result<()> {
+        match reply {
+            Reply::Whole(status, headers, body) => {
+                let name = request.path.split(COMMIT).nth(1).unwrap_or_default().trim_start_matches('/');
+                let headers = headers
+                    .replace("{hub}", &self.hub)
+                    .replace("{storage}", &self.storage)
+                    .replace("{storage-by-number}", &self.storage.replace("localhost", "127.0.0.1"))
+                    .replace("{self}", &request.path)
+                    .replace("{name}", name);
+                respond(&mut stream, *status, &headers, body)
+            }
+            Reply::Hang => stream.read(&mut [0]).map(drop),
+            Reply::Drip => {
+                stream.write_all(head(200, "", 1_000_000).as_bytes())?;
+                drip(&mut stream)
+            }
+            Reply::DripHead => {
+                stream.write_all(b"HTTP/1.1 200 OK\r\nX-Header: ")?;
+                drip(&mut stream)
+            }
+            Reply::Endless => {
+                stream.write_all(b"HTTP/1.1 200 OK\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n")?;
+                loop {
+                    stream.write_all(b"10000\r\n")?;
+                    stream.write_all(&[b' '; 0x10000])?;
+                    stream.write_all(b"\r\n")?;
                 }
             }
-        },
-        (None, None) => drop(request.respond(Response::empty(404))),
+            Reply::Unstated(length) => {
+                stream.write_all(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n")?;
+                stream.write_all(&vec![b' '; *length])
+            }
+        }
     }
 }
 
-/// A whole small file, of which a range was asked for.
-fn send(request: Request, bytes: &[u8], facts: &[(&str, String)]) {
-    let range = header(&request, "Range").and_then(|range| range_of(&range, bytes.len()));
-    let status = if range.is_some() { 206 } else { 200 };
-    let range = range.unwrap_or(0..bytes.len());
-    let of = content_range(&range, bytes.len());
-    let response = Response::from_data(&bytes[range]).with_status_code(status).with_header(field("Content-Range", &of));
-    let response = facts.iter().fold(response, |response, (name, value)| response.with_header(field(name, value)));
-    drop(request.respond(response));
+/// A byte a second, for as long as somebody listens.
+fn drip(stream: &mut TcpStream) -> std::io::Result<()> {
+    loop {
+        stream.write_all(b" ")?;
+        std::thread::sleep(Duration::from_secs(1));
+    }
 }
 
-/// Serves a range of a large file on a connection of its own: by hand, since servers do not break off. None if nothing is asked for.
-fn serve_range(
-    mut stream: TcpStream,
-    files: &BTreeMap<String, Vec<u8>>,
-    breaks_after: &mut Option<usize>,
-    seen: &Mutex<Vec<String>>,
-) -> Option<()> {
-    let lines = BufReader::new(stream.try_clone().ok()?).lines().map_while(Result::ok);
-    let head: Vec<String> = lines.take_while(|line| !line.is_empty()).collect();
-    let path = head.first()?.split(' ').nth(1)?.to_owned();
-    let named = |name: &str| head.iter().find_map(|line| line.to_lowercase().strip_prefix(name).map(str::to_owned));
-    let asked = named("range: ").unwrap_or_default();
-    let token = if named("authorization: ").is_some() { " with a token" } else { "" };
-    seen.lock().unwrap().push(format!("storage {path} {asked}{token}"));
-    let file = &files[path.trim_start_matches('/')];
-    let range = range_of(&asked, file.len()).unwrap_or(0..file.len());
-    let (part, of) = (&file[range.clone()], content_range(&range, file.len()));
-    let most = if asked == "bytes=0-0" { None } else { breaks_after.take() };
-    let head = format!(
-        "HTTP/1.1 206 Partial Content\r\nConnection: close\r\nContent-Length: {}\r\nContent-Range: {of}\r\n\r\n",
-        part.len()
-    );
-    // Whoever goes away in the middle has what they want.
-    drop(
-        stream
-            .write_all(head.as_bytes())
-            .and_then(|()| stream.write_all(&part[..most.unwrap_or(part.len()).min(part.len())])),
-    );
-    Some(())
+/// What the hub lists of a file.
+pub(crate) fn listed(name: &str, bytes: &[u8]) -> Value {
+    let blob = hex(&Sha1::new_with_prefix(format!("blob {}\0", bytes.len())).chain_update(bytes).finalize());
+    let mut listed = json!({ "rfilename": name, "size": bytes.len(), "blobId": blob });
+    if name.ends_with(".safetensors") {
+        listed["lfs"] = json!({ "sha256": sha256(bytes), "size": bytes.len(), "pointerSize": 134 });
+    }
+    listed
+}
+
+/// What the hub lists of a commit with the files `siblings`.
+pub(crate) fn listing(siblings: &[Value]) -> String {
+    json!({ "id": ID, "sha": COMMIT, "siblings": siblings, "tags": [] }).to_string()
+}
+
+pub(crate) fn sha256(bytes: &[u8]) -> String {
+    hex(&Sha256::digest(bytes))
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn respond(stream: &mut TcpStream, status: u16, headers: &str, body: &[u8]) -> std::io::Result<()> {
+    stream.write_all(head(status, headers, body.len()).as_bytes())?;
+    stream.write_all(body)
+}
+
+fn head(status: u16, headers: &str, length: usize) -> String {
+    format!("HTTP/1.1 {status} So\r\nConnection: close\r\nContent-Length: {length}\r\n{headers}\r\n")
 }
 
 fn range_of(asked: &str, length: usize) -> Option<Range<usize>> {
     let (start, end) = asked.strip_prefix("bytes=")?.split_once('-')?;
-    let end = end.parse().map_or(length, |end: usize| end + 1);
-    Some(start.parse().ok()?..end.min(length))
-}
-
-fn content_range(range: &Range<usize>, length: usize) -> String {
-    format!("bytes {}-{}/{length}", range.start, range.end.saturating_sub(1))
-}
-
-fn header(request: &Request, name: &'static str) -> Option<String> {
-    let found = request.headers().iter().find(|header| header.field.equiv(name));
-    found.map(|header| header.value.as_str().to_owned())
-}
-
-fn field(name: &str, value: &str) -> Header {
-    Header::from_bytes(name, value).unwrap()
+    let end = end.parse().map_or(length, |end: usize| end + 1).min(length);
+    Some(start.parse::<usize>().ok()?.min(end)..end)
 }

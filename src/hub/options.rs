@@ -1,0 +1,71 @@
+//! How the hub is asked, and what of that the environment says.
+
+use std::path::PathBuf;
+
+use crate::error::{Error, Result};
+
+/// How the hub is asked. The defaults are those of `huggingface_hub`, but for its environment variables: see [`Self::from_env`].
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct HubOptions {
+    /// Folder of the cache. Defaults to `~/.cache/huggingface/hub`.
+    pub cache: Option<PathBuf>,
+    /// Token for private and gated repositories. Defaults to the text of `token_file`. It is sent to the scheme, host and
+    /// port of `endpoint` only, wherever that redirects to.
+    pub token: Option<String>,
+    /// File that `hf auth login` leaves the token in. Defaults to `~/.cache/huggingface/token`.
+    pub token_file: Option<PathBuf>,
+    /// Address of the hub, by `http://` or `https://`. Defaults to `https://huggingface.co`.
+    pub endpoint: Option<String>,
+    /// True if the hub is not asked, and only the cache is used.
+    pub offline: bool,
+}
+
+impl HubOptions {
+    /// Reads the environment as `huggingface_hub` does. The cache is `HF_HUB_CACHE`, or else `HUGGINGFACE_HUB_CACHE`, or
+    /// else `hub` in `HF_HOME`. The token is `HF_TOKEN`, or else in the file `HF_TOKEN_PATH`, or else in `token` in
+    /// `HF_HOME`. Without `HF_HOME` it is `huggingface` in `XDG_CACHE_HOME`. `HF_ENDPOINT` and `HF_HUB_OFFLINE` are read, too.
+    #[expect(clippy::disallowed_methods, reason = "the variables are those of the hub's other tools")]
+    pub fn from_env() -> Self {
+        let read = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+        let path = |name: &str| read(name).map(PathBuf::from);
+        let home = path("HF_HOME").or_else(|| path("XDG_CACHE_HOME").map(|cache| cache.join("huggingface")));
+        let in_home = |name: &str| home.as_ref().map(|home| home.join(name));
+        let is_on = |value: String| ["1", "ON", "YES", "TRUE"].contains(&value.to_uppercase().as_str());
+        Self {
+            cache: path("HF_HUB_CACHE").or_else(|| path("HUGGINGFACE_HUB_CACHE")).or_else(|| in_home("hub")),
+            token: read("HF_TOKEN").or_else(|| read("HUGGING_FACE_HUB_TOKEN")),
+            token_file: path("HF_TOKEN_PATH").or_else(|| in_home("token")),
+            endpoint: read("HF_ENDPOINT"),
+            offline: read("HF_HUB_OFFLINE").is_some_and(is_on),
+        }
+    }
+
+    /// Folder of the cache, which need not exist yet.
+    ///
+    /// # Errors
+    /// [`Error::Input`] if none is named and the user has no home folder.
+    pub fn cache_folder(&self) -> Result<PathBuf> {
+        self.cache.clone().or_else(|| in_default_home("hub")).ok_or_else(|| Error::Input {
+            what: "cache of the hub".to_owned(),
+            expected: "a home folder, or HF_HOME".to_owned(),
+            found: "neither".to_owned(),
+        })
+    }
+
+    /// True if there is a token to send.
+    pub fn has_token(&self) -> bool {
+        self.found_token().is_some()
+    }
+
+    /// The token to send, if there is one.
+    pub(super) fn found_token(&self) -> Option<String> {
+        let kept = || std::fs::read_to_string(self.token_file.clone().or_else(|| in_default_home("token"))?).ok();
+        let token = self.token.clone().or_else(kept)?;
+        Some(token.trim().to_owned()).filter(|token| !token.is_empty())
+    }
+}
+
+/// A path in the folder of Hugging Face's tools, where no variable names another.
+fn in_default_home(name: &str) -> Option<PathBuf> {
+    Some(std::env::home_dir()?.join(".cache/huggingface").join(name))
+}

@@ -1,0 +1,373 @@
+//! Asks the hub over HTTP. Whoever answers is not trusted: the token goes to the hub's own scheme, host and port only,
+//! redirects are counted, and there is an end to how much is read and how long that takes.
+
+use std::fmt;
+use std::fs::File;
+use std::io::{ErrorKind, Read as _, Seek as _, SeekFrom, Write as _};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use ureq::http::Response;
+use ureq::{Agent, Body, Timeout};
+use url::Url;
+
+use super::cache::{create_folder_of, io_error, remove};
+use super::failure::Failure;
+use super::hash::Commit;
+use super::name::HubName;
+use super::options::HubOptions;
+use crate::error::{Error, Result};
+use crate::tensor::Bytes;
+
+/// Redirects that a request may be sent through.
+const REDIRECTS: usize = 5;
+
+/// Time that a connection may take.
+const CONNECT: Duration = Duration::from_secs(10);
+
+/// Time that may pass until an answer begins, through all redirects, and then without a byte of it. A listing has to be
+/// whole within it, too.
+const WAIT: Duration = Duration::from_secs(30);
+
+/// Bytes that have to come within [`PACE`]. An answer that drips more slowly is given up.
+const LEAST: u64 = 20 << 10;
+
+/// See [`LEAST`].
+const PACE: Duration = Duration::from_secs(20);
+
+/// Longest listing that is read. One file takes about 300 bytes of it.
+const LISTING: Bytes = Bytes(16 << 20);
+
+/// Times that a file is asked for without getting anywhere.
+const TRIES: u64 = 4;
+
+/// Bytes after which a try has got somewhere.
+const ADVANCE: u64 = 1 << 20;
+
+/// A connection to one hub.
+#[derive(Debug)]
+pub(super) struct Client {
+    agent: Agent,
+    endpoint: Url,
+    token: Option<Token>,
+}
+
+/// A secret.
+struct Token(String);
+
+impl fmt::Debug for Token {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Token")
+    }
+}
+
+/// What is known of a download before it begins.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Expected {
+    /// Size, if it is known.
+    pub(super) bytes: Option<Bytes>,
+    /// Largest size that is taken.
+    pub(super) most: Bytes,
+    /// True if a part of an earlier download is used, as the content is going to be verified.
+    pub(super) resumes: bool,
+}
+
+impl Client {
+    /// Prepares to ask the hub. Nothing is sent yet.
+    ///
+    /// # Errors
+    /// [`Error::Input`] for an address or a token that cannot be used.
+    pub(super) fn new(options: &HubOptions) -> Result<Self> {
+        let address = options.endpoint.as_deref().unwrap_or("https://huggingface.co");
+        let endpoint = Url::parse(address).ok().filter(|url| is_web(url) && url.has_host());
+        let endpoint = endpoint.ok_or_else(|| Error::Input {
+            what: "address of the hub (HF_ENDPOINT)".to_owned(),
+            expected: "an address such as https://huggingface.co".to_owned(),
+            found: format!("{address:?}"),
+        })?;
+        let token = options.found_token();
+        if token.as_ref().is_some_and(|token| !token.bytes().all(|letter| letter.is_ascii_graphic())) {
+            return Err(Error::Input {
+                what: "token of the hub (HF_TOKEN)".to_owned(),
+                expected: "letters, digits and signs of ASCII".to_owned(),
+                found: "other characters".to_owned(),
+            });
+        }
+        let config = Agent::config_builder()
+            .user_agent(concat!("wgvae/", env!("CARGO_PKG_VERSION")))
+            .http_status_as_error(false)
+            .max_redirects(0)
+            .max_redirects_will_error(false)
+            .timeout_resolve(Some(CONNECT))
+            .timeout_connect(Some(CONNECT))
+            .timeout_send_request(Some(CONNECT))
+            .timeout_per_read(Some(WAIT));
+        Ok(Self { agent: config.build().new_agent(), endpoint, token: token.map(Token) })
+    }
+
+    /// Returns what the hub lists of the revision that `name` is of, as JSON.
+    pub(super) fn listing(&self, name: &HubName) -> std::result::Result<Vec<u8>, Failure> {
+        let (owner, model) = name.owner_and_model();
+        let mut url = self.address(&["api", "models", owner, model, "revision", name.revision()]);
+        url.set_query(Some("blobs=true"));
+        let mut text = Vec::new();
+        let response = self.get(&url, 0, Some(WAIT))?;
+        read_body(response, LISTING.0, |bytes| {
+            text.extend_from_slice(bytes);
+            Ok(())
+        })?;
+        if text.len() as u64 > LISTING.0 {
+            return Err(Failure::Wrong(format!("expected a listing of at most {LISTING}, found more")));
+        }
+        Ok(text)
+    }
+
+    /// Downloads `file` of `commit` to `part`, and tells `progress` the bytes that are there. A download that breaks off
+    /// is tried again; its part stays at `part` if `expected` says that it can be used.
+    pub(super) fn download(
+        &self,
+        name: &HubName,
+        commit: &Commit,
+        file: &str,
+        part: &Path,
+        expected: Expected,
+        progress: &mut dyn FnMut(Bytes),
+    ) -> std::result::Result<(), Failure> {
+        let (owner, model) = name.owner_and_model();
+        let place = [owner, model, "resolve", commit.as_str()];
+        let url = self.address(&place.into_iter().chain(file.split('/')).collect::<Vec<_>>());
+        let (mut tries, mut farthest) = (0, length(part));
+        loop {
+            let Err(failure) = self.try_download(&url, part, expected, progress) else { return Ok(()) };
+            let has_advanced = length(part) >= farthest + ADVANCE;
+            tries = if has_advanced { 1 } else { tries + 1 };
+            farthest = farthest.max(length(part));
+            if matches!(failure, Failure::Wrong(_)) || !expected.resumes {
+                remove(part).map_err(Failure::Cache)?;
+            }
+            let may_pass = failure.may_pass() || (has_advanced && failure.is_no_answer());
+            if !may_pass || tries == TRIES {
+                return Err(failure);
+            }
+            std::thread::sleep(Duration::from_secs(tries));
+        }
+    }
+
+    fn try_download(
+        &self,
+        url: &Url,
+        part: &Path,
+        expected: Expected,
+        progress: &mut dyn FnMut(Bytes),
+    ) -> std::result::Result<(), Failure> {
+        let cache = |source| Failure::Cache(io_error(part, source));
+        create_folder_of(part).map_err(Failure::Cache)?;
+        let opened = File::options().write(true).create(true).truncate(!expected.resumes).open(part);
+        let mut file = opened.map_err(cache)?;
+        let there = length(part);
+        if expected.bytes == Some(Bytes(there)) {
+            return Ok(());
+        }
+        let most = expected.bytes.unwrap_or(expected.most).0;
+        let begin = if there < most { there } else { 0 };
+        let response = match self.get(url, begin, None) {
+            Err(Failure::Status(416)) if begin > 0 => {
+                file.set_len(0).map_err(cache)?;
+                return Err(Failure::BrokeOff(format!("the hub has nothing from byte {begin} on (416)")));
+            }
+            answer => answer?,
+        };
+        let mut done = first_byte(&response, begin)?;
+        let is_stated = response.body().content_length().is_some();
+        file.set_len(done).and_then(|()| file.seek(SeekFrom::End(0))).map_err(cache)?;
+        progress(Bytes(done));
+        read_body(response, most - done, |bytes| {
+            done += bytes.len() as u64;
+            progress(Bytes(done.min(most)));
+            file.write_all(bytes).map_err(cache)
+        })?;
+        let wrong_size = |found: &str| match expected.bytes {
+            Some(Bytes(listed)) => format!("expected {listed} bytes as the hub lists it, found {found}"),
+            None => format!("expected at most {most} bytes, as the hub lists no size, found {found}"),
+        };
+        if done > most {
+            return Err(Failure::Wrong(wrong_size("more")));
+        }
+        match expected.bytes {
+            Some(Bytes(listed)) if done < listed => {
+                let why = wrong_size(&done.to_string());
+                Err(if is_stated { Failure::Wrong(why) } else { Failure::BrokeOff(why) })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The hub's address of `path`, whose parts are escaped.
+    fn address(&self, path: &[&str]) -> Url {
+        let mut url = self.endpoint.clone();
+        if let Ok(mut parts) = url.path_segments_mut() {
+            parts.pop_if_empty().extend(path);
+        }
+        url
+    }
+
+    /// Asks for `first` from byte `begin` on, and goes where that redirects to. `body` limits the time for the whole body.
+    fn get(&self, first: &Url, begin: u64, body: Option<Duration>) -> std::result::Result<Response<Body>, Failure> {
+        let end = Instant::now() + WAIT;
+        let (mut url, mut is_hubs) = (first.clone(), true);
+        for _ in 0..=REDIRECTS {
+            // Never again once it has left the hub: who else redirects back does not choose what is asked with the token.
+            is_hubs &= url.origin() == self.endpoint.origin();
+            let mut request = self.agent.get(url.as_str());
+            if begin > 0 {
+                request = request.header("Range", format!("bytes={begin}-"));
+            }
+            if let Some(Token(token)) = self.token.as_ref().filter(|_| is_hubs) {
+                request = request.header("Authorization", format!("Bearer {token}"));
+            }
+            let left = end.saturating_duration_since(Instant::now()).max(Duration::from_millis(1));
+            let config = request.config().timeout_recv_response(Some(left)).timeout_recv_body(body);
+            let response = config.build().call().map_err(no_answer)?;
+            match response.status().as_u16() {
+                200 | 206 => return Ok(response),
+                301 | 302 | 303 | 307 | 308 => {
+                    let location = response.headers().get("Location");
+                    url = redirected(&url, location.and_then(|location| location.to_str().ok()))?;
+                }
+                status => return Err(Failure::Status(status)),
+            }
+        }
+        Err(Failure::Wrong(format!("expected at most {REDIRECTS} redirects, found more")))
+    }
+}
+
+/// Returns the address that an answer of `url` redirects to with this header.
+fn redirected(url: &Url, location: Option<&str>) -> std::result::Result<Url, Failure> {
+    let Some(location) = location else {
+        return Err(Failure::Wrong("expected an address to be redirected to, found none".to_owned()));
+    };
+    let next = url.join(location).ok().filter(|next| is_web(next) && next.has_host());
+    // What began with https stays with it.
+    let next = next.filter(|next| url.scheme() == "http" || next.scheme() == "https");
+    next.ok_or_else(|| {
+        let expected = if url.scheme() == "http" { "an http or https address" } else { "an https address" };
+        Failure::Wrong(format!("expected a redirect to {expected}, found one to {location:?}"))
+    })
+}
+
+fn is_web(url: &Url) -> bool {
+    ["http", "https"].contains(&url.scheme())
+}
+
+/// The byte of the file that the body of `response` begins with: `asked`, or 0 for the whole file.
+fn first_byte(response: &Response<Body>, asked: u64) -> std::result::Result<u64, Failure> {
+    if response.status() == 200 {
+        return Ok(0);
+    }
+    let range = response.headers().get("Content-Range").and_then(|range| range.to_str().ok());
+    match range.and_then(|range| range.strip_prefix("bytes ")?.split_once('-')) {
+        Some((first, _)) if first == asked.to_string() => Ok(asked),
+        _ => {
+            let found = range.map_or("no range".to_owned(), |range| format!("{range:?}"));
+            Err(Failure::Wrong(format!("expected the file's bytes from {asked} on, found {found}")))
+        }
+    }
+}
+
+/// Gives the body of `response` to `write`, piece by piece: all of it, or `most` bytes and at least one more.
+fn read_body(
+    response: Response<Body>,
+    most: u64,
+    mut write: impl FnMut(&[u8]) -> std::result::Result<(), Failure>,
+) -> std::result::Result<(), Failure> {
+    let mut body = response.into_body().into_reader().take(most.saturating_add(1));
+    let mut buffer = vec![0; 1 << 16];
+    let (mut since, mut bytes) = (Instant::now(), 0);
+    loop {
+        let read = match body.read(&mut buffer) {
+            Ok(0) => return Ok(()),
+            Ok(read) => read,
+            Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+            Err(error) => return Err(broken_off(error.into())),
+        };
+        write(&buffer[..read])?;
+        bytes += read as u64;
+        if since.elapsed() >= PACE {
+            if bytes < LEAST {
+                let (least, pace) = (Bytes(LEAST), PACE.as_secs());
+                return Err(Failure::TooSlow(format!(
+                    "expected at least {least} within {pace} s, found {bytes} bytes"
+                )));
+            }
+            (since, bytes) = (Instant::now(), 0);
+        }
+    }
+}
+
+fn no_answer(error: ureq::Error) -> Failure {
+    match error {
+        ureq::Error::Timeout(timeout) => too_slow(timeout),
+        other => Failure::NoAnswer(other.to_string()),
+    }
+}
+
+fn broken_off(error: ureq::Error) -> Failure {
+    match error {
+        ureq::Error::Timeout(timeout) => too_slow(timeout),
+        other => Failure::BrokeOff(format!("the answer broke off: {other}")),
+    }
+}
+
+fn too_slow(timeout: Timeout) -> Failure {
+    let (connect, wait) = (CONNECT.as_secs(), WAIT.as_secs());
+    Failure::TooSlow(match timeout {
+        Timeout::Resolve | Timeout::Connect | Timeout::SendRequest => format!("no connection within {connect} s"),
+        Timeout::RecvBody => format!("the answer was not whole within {wait} s"),
+        _ => format!("no answer within {wait} s"),
+    })
+}
+
+/// Size of the file at `path`; 0 if there is none.
+fn length(path: &Path) -> u64 {
+    std::fs::metadata(path).map_or(0, |file| file.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn redirects_stay_on_the_web_and_keep_its_encryption() {
+        let from = |url: &str, location: &str| {
+            redirected(&Url::parse(url).expect("an address"), Some(location))
+                .map(String::from)
+                .map_err(|it| it.to_string())
+        };
+        let hub = "https://hub.example/a/b";
+        for (location, expected) in [
+            ("/c?d", "https://hub.example/c?d"),
+            ("c", "https://hub.example/a/c"),
+            ("//cdn.example/x", "https://cdn.example/x"),
+            ("https://cdn.example:8443/x", "https://cdn.example:8443/x"),
+        ] {
+            assert_eq!(from(hub, location).as_deref(), Ok(expected));
+        }
+        for wrong in
+            ["http://hub.example/c", "http://cdn.example", "file:///etc/passwd", "mailto:a@b", "https://", "data:,x"]
+        {
+            let error = from(hub, wrong).expect_err(wrong);
+            assert!(error.contains("an https address") && error.contains(wrong), "{error}");
+        }
+        assert_eq!(from("http://mirror.example", "https://cdn.example/").as_deref(), Ok("https://cdn.example/"));
+    }
+
+    #[test]
+    fn addresses_escape_what_is_in_names() {
+        let endpoint = Some("https://mirror.example/hub/".to_owned());
+        let client = Client::new(&HubOptions { endpoint, token: Some("t".to_owned()), ..HubOptions::default() });
+        let client = client.expect("a client");
+        let url = client.address(&["api", "refs/pr/7", "a b+(c)", "\u{e9}?#%"]);
+        assert_eq!(url.as_str(), "https://mirror.example/hub/api/refs%2Fpr%2F7/a%20b+(c)/%C3%A9%3F%23%25");
+        assert!(!format!("{client:?}").contains("\"t\""));
+    }
+}

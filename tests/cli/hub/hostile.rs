@@ -1,0 +1,379 @@
+//! Servers that answer in every wrong way. Whatever comes, the command ends by itself, with a model or with an error, and
+//! writes nothing outside its cache; the token goes to the hub's own scheme, host and port.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use super::server::{At, COMMIT, Files, Hub, ID, Manners, Reply, TOKEN, listed, listing};
+use super::{WEIGHTS, command, plan};
+use crate::tool::{Folder, Outcome, finish};
+
+/// What a command makes of it: the model, or an error with these words.
+type Expected = Result<(), &'static [&'static str]>;
+
+/// Time that any of it may take.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A folder, into which answers try to write.
+struct Victim {
+    folder: Folder,
+    files: Files,
+}
+
+impl Victim {
+    fn new() -> Self {
+        let folder = Folder::new();
+        std::fs::create_dir(folder.path("away")).unwrap();
+        let files = vec![
+            ("vae/config.json", folder.read("model/config.json")),
+            (WEIGHTS, folder.read("model/diffusion_pytorch_model.safetensors")),
+        ];
+        Self { folder, files }
+    }
+
+    /// An absolute path in the folder that nothing may appear in.
+    fn away(&self) -> String {
+        self.folder.path("away").join("pwned").to_str().unwrap().to_owned()
+    }
+
+    /// The listing of the files, as `change` changes each.
+    fn listed(&self, change: impl Fn(&mut Value)) -> Vec<Value> {
+        let mut all: Vec<Value> = self.files.iter().map(|(name, bytes)| listed(name, bytes)).collect();
+        all.iter_mut().for_each(change);
+        all
+    }
+
+    /// Runs the command against a hub with these manners, and looks at what it has left behind.
+    fn meets(&self, what: &str, manners: Manners, expected: Expected) {
+        let before = tree(self.folder.path("."));
+        let hub = Hub::start(&self.files, manners);
+        let started = Instant::now();
+        let outcome = finish(command(&self.folder, &hub.address, &plan(&format!("hf:{ID}"))).env("HF_TOKEN", TOKEN));
+        let took = started.elapsed();
+        assert!(took < PATIENCE, "{what}: {took:?}");
+        check(what, &outcome, expected);
+        assert_eq!(tree(self.folder.path(".")).keys().collect::<Vec<_>>(), before.keys().collect::<Vec<_>>(), "{what}");
+        assert!(tree(self.folder.path(".")) == before, "{what}: a file has another content");
+        check_cache(what, &self.folder.path("huggingface"));
+        for asked in hub.seen() {
+            assert_eq!(asked.contains(" with a token"), asked.starts_with("hub"), "{what}: {asked}");
+            assert!(!asked.contains("accepts"), "{what}: nothing compressed is asked for: {asked}");
+        }
+        if expected.is_ok() {
+            let snapshot =
+                self.folder.path(&format!("huggingface/hub/models--{}/snapshots/{COMMIT}", ID.replace('/', "--")));
+            for (name, bytes) in &self.files {
+                assert!(std::fs::read(snapshot.join(name)).is_ok_and(|found| found == *bytes), "{what}: {name}");
+            }
+        }
+    }
+}
+
+#[track_caller]
+fn check(what: &str, outcome: &Outcome, expected: Expected) {
+    assert!(!outcome.stderr.contains("panic"), "{what}: {outcome:?}");
+    let is_printable = |text: &str| text.chars().all(|letter| letter == '\n' || !letter.is_control());
+    assert!(is_printable(&outcome.stderr), "{what}: {outcome:?}");
+    match expected {
+        Ok(()) => assert_eq!(outcome.code, Some(0), "{what}: {outcome:?}"),
+        Err(words) => outcome.failed(what, 1, words),
+    }
+}
+
+/// The files below `folder` but for the cache, with their contents.
+fn tree(folder: PathBuf) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut found = BTreeMap::new();
+    let mut folders = vec![folder];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() && !path.is_symlink() {
+                if !path.ends_with("huggingface") {
+                    folders.push(path);
+                }
+            } else {
+                found.insert(path.clone(), std::fs::read(path).unwrap());
+            }
+        }
+    }
+    found
+}
+
+/// In the cache is what belongs there: blobs by their hashes, a reference, and links to blobs.
+fn check_cache(what: &str, home: &Path) {
+    let repository = format!("models--{}", ID.replace('/', "--"));
+    let hub = home.join("hub");
+    let names = |folder: &Path| -> Vec<String> {
+        let entries = std::fs::read_dir(folder).into_iter().flatten();
+        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
+    };
+    let only = |folder: &Path, allowed: &[&str]| {
+        let found = names(folder);
+        assert!(
+            found.iter().all(|name| allowed.contains(&name.as_str())),
+            "{what}: {} has {found:?}",
+            folder.display()
+        );
+    };
+    let all = |folder: PathBuf, is_right: fn(&str) -> bool| {
+        let found = names(&folder);
+        assert!(found.iter().all(|name| is_right(name)), "{what}: {} has {found:?}", folder.display());
+    };
+    only(home, &["hub"]);
+    only(&hub, &[".locks", &repository]);
+    only(&hub.join(".locks"), &[&repository]);
+    only(&hub.join(&repository), &["blobs", "refs", "snapshots"]);
+    only(&hub.join(&repository).join("refs"), &["main"]);
+    only(&hub.join(&repository).join("snapshots"), &[COMMIT]);
+    only(&hub.join(&repository).join("snapshots").join(COMMIT), &["vae"]);
+    all(hub.join(&repository).join("blobs"), |name| {
+        let name = name.strip_suffix(".incomplete").unwrap_or(name);
+        [40, 64].contains(&name.len()) && name.bytes().all(|letter| letter.is_ascii_hexdigit())
+    });
+    all(hub.join(".locks").join(&repository), |name| name.ends_with(".lock"));
+    let vae = hub.join(&repository).join("snapshots").join(COMMIT).join("vae");
+    for name in names(&vae) {
+        let blob = std::fs::canonicalize(vae.join(&name)).unwrap();
+        assert!(
+            !vae.join(&name).is_symlink() || blob.parent().is_some_and(|it| it.ends_with("blobs")),
+            "{what}: {blob:?}"
+        );
+    }
+}
+
+fn instead(at: At, reply: Reply) -> Manners {
+    Manners { instead: vec![(at, reply)], ..Manners::default() }
+}
+
+/// Answers with this text in place of the listing.
+fn lists(text: impl Into<String>) -> Manners {
+    instead(At::Listing, Reply::Whole(200, "", text.into().into_bytes()))
+}
+
+fn redirects(at: At, status: u16, headers: &'static str) -> Manners {
+    instead(at, Reply::Whole(status, headers, Vec::new()))
+}
+
+fn says(headers: &[(&'static str, String)]) -> Manners {
+    Manners { headers: headers.to_vec(), ..Manners::default() }
+}
+
+#[test]
+fn what_is_slow_or_never_comes_ends_within_a_minute() {
+    let slow: Vec<(&str, At, Reply, Expected)> = vec![
+        ("no listing", At::Listing, Reply::Hang, Err(&[ID, "no answer within 30 s"])),
+        ("a slow listing", At::Listing, Reply::Drip, Err(&[ID, "expected at least 20.0 KiB within 20 s"])),
+        ("a slow header", At::Listing, Reply::DripHead, Err(&[ID, "no answer within 30 s"])),
+        ("no file", At::File, Reply::Hang, Err(&["vae/config.json", "no answer within 30 s"])),
+        ("a slow file", At::File, Reply::Drip, Err(&["vae/config.json", "expected at least 20.0 KiB within 20 s"])),
+        ("no weights", At::Storage, Reply::Hang, Err(&[WEIGHTS, "no answer within 30 s"])),
+        ("slow weights", At::Storage, Reply::Drip, Err(&[WEIGHTS, "expected at least 20.0 KiB within 20 s"])),
+    ];
+    // All at once: each of them waits.
+    std::thread::scope(|scope| {
+        for (what, at, reply, expected) in slow {
+            scope.spawn(move || Victim::new().meets(what, instead(at, reply), expected));
+        }
+    });
+}
+
+#[test]
+fn paths_in_headers_lead_nowhere() {
+    let away = Victim::new();
+    let there = away.away();
+    for (what, name, value) in [
+        ("an absolute ETag", "ETag", format!("\"{there}/config.json\"")),
+        ("an ETag that leads out", "ETag", "\"../../../../away/config.json\"".to_owned()),
+        ("an empty ETag", "ETag", "\"\"".to_owned()),
+        ("a dot", "ETag", "\".\"".to_owned()),
+        ("a long ETag", "ETag", format!("\"{}\"", "x".repeat(4000))),
+        ("an absolute commit", "X-Repo-Commit", there),
+        ("another commit", "X-Repo-Commit", "b".repeat(40)),
+        ("no commit", "X-Repo-Commit", String::new()),
+        ("a linked ETag", "X-Linked-Etag", "\"/etc/passwd\"".to_owned()),
+    ] {
+        Victim::new().meets(what, says(&[(name, value.clone())]), Ok(()));
+        // Nor where the listing has no hashes.
+        let victim = Victim::new();
+        let listing = listing(&victim.listed(|file| *file = json!({ "rfilename": file["rfilename"] })));
+        let manners = Manners { headers: vec![(name, value)], ..lists(listing) };
+        victim.meets(&format!("{what}, and no hashes"), manners, Ok(()));
+    }
+    // With their folder of attack in reach, too.
+    away.meets("an absolute ETag", says(&[("ETag", format!("\"{}\"", away.away()))]), Ok(()));
+}
+
+#[test]
+fn listings_are_taken_as_far_as_they_can_be_trusted() {
+    let new = Victim::new;
+    let and = |more: Value| {
+        let mut all = new().listed(|_| {});
+        all.push(more);
+        listing(&all)
+    };
+    let with = |change: fn(&mut Value)| listing(&new().listed(change));
+    let sha = |sha: Value| {
+        let mut answer: Value = serde_json::from_str(&with(|_| {})).unwrap();
+        answer["sha"] = sha;
+        answer.to_string()
+    };
+    let nothing: Expected = Err(&[ID, "the folder is empty"]);
+    let no_commit: Expected = Err(&[ID, "expected a commit (40 or 64 hexadecimal digits)", "found"]);
+    let index = "diffusion_pytorch_model.safetensors.index.json";
+    let cases: Vec<(&str, String, Expected)> = vec![
+        ("a name that leads out", and(json!({ "rfilename": "../../../../../away/x.safetensors", "size": 3 })), Ok(())),
+        ("an absolute name", listing(&[json!({ "rfilename": "/etc/x.safetensors", "size": 3 })]), nothing),
+        ("control characters", listing(&[json!({ "rfilename": "\u{1b}[2J\u{7}evil.safetensors" })]), nothing),
+        ("a zero byte", and(json!({ "rfilename": "vae/a\0b.safetensors", "size": 4 })), Ok(())),
+        ("a drive", listing(&[json!({ "rfilename": "C:evil.safetensors" })]), nothing),
+        ("backslashes", listing(&[json!({ "rfilename": "..\\evil.safetensors" })]), nothing),
+        ("a commit that leads out", sha(json!("../../../../x")), no_commit),
+        ("a commit that is none", sha(json!("main")), no_commit),
+        ("no commit", sha(Value::Null), no_commit),
+        ("a commit in escapes", sha(json!("\u{1b}[2J")), Err(&["expected a commit", "\\u{1b}[2J"])),
+        ("a commit that is no text", sha(json!(7)), Err(&[ID, "invalid type"])),
+        ("a negative size", with(|file| file["size"] = json!(-1)), Err(&[ID, "invalid value"])),
+        (
+            "a huge size",
+            with(|file| file["size"] = json!(1_u64 << 63)),
+            Err(&["vae/config.json", "expected at most 16.0 MiB, found 8388608.0 TiB"]),
+        ),
+        (
+            "huge sizes",
+            with(|file| file["size"] = json!(u64::MAX)),
+            Err(&["vae/config.json", "expected at most 16.0 MiB"]),
+        ),
+        ("no sizes", with(|file| drop(file.as_object_mut().unwrap().remove("size"))), Ok(())),
+        ("no hashes", with(|file| *file = json!({ "rfilename": file["rfilename"], "size": file["size"] })), Ok(())),
+        ("no size, no hash", with(|file| *file = json!({ "rfilename": file["rfilename"] })), Ok(())),
+        (
+            "a hash that leads out",
+            with(|file| file["lfs"] = json!({ "sha256": "../../../away/x" })),
+            Err(&["in hexadecimal digits", "../../../away/x"]),
+        ),
+        ("a short hash", with(|file| file["blobId"] = json!("abc")), Err(&["in hexadecimal digits", "abc"])),
+        (
+            "another hash",
+            with(|file| file["blobId"] = json!("b".repeat(40))),
+            Err(&["vae/config.json", "expected git blob bbbb", "found"]),
+        ),
+        ("shards elsewhere", listing(&[json!({ "rfilename": index })]), Err(&["404"])),
+        ("no list", json!({ "sha": COMMIT }).to_string(), Err(&[ID, "missing field `siblings`"])),
+        ("no JSON", "<html>".to_owned(), Err(&[ID, "expected value"])),
+        ("a deep listing", "[".repeat(100_000), Err(&[ID, "the hub's listing"])),
+        ("a deep listing, within", format!("{{\"x\":{}", "[".repeat(100_000)), Err(&[ID, "the hub's listing"])),
+    ];
+    for (what, text, expected) in cases {
+        new().meets(what, lists(text), expected);
+    }
+    new().meets(
+        "a listing without an end",
+        instead(At::Listing, Reply::Endless),
+        Err(&[ID, "expected a listing of at most 16.0 MiB"]),
+    );
+    // It would be a large one, unpacked; nobody has asked for it, and it is not unpacked.
+    let packed =
+        instead(At::Listing, Reply::Whole(200, "Content-Encoding: gzip\r\n", b"\x1f\x8b\x08\0\0\0\0\0\0\xff".to_vec()));
+    new().meets("a compressed listing", packed, Err(&[ID, "the hub's listing"]));
+}
+
+#[test]
+fn shards_are_files_beside_their_index() {
+    for shard in
+        ["../../../../../../away/evil.safetensors", "/etc/passwd", "a\u{1b}[2J.safetensors", "..", "C:x.safetensors"]
+    {
+        let index = json!({ "weight_map": { "a": shard } }).to_string().into_bytes();
+        let mut victim = Victim::new();
+        victim.files[1] = ("vae/diffusion_pytorch_model.safetensors.index.json", index);
+        victim.meets(shard, Manners::default(), Err(&["index.json", "is not a plain file name"]));
+    }
+}
+
+#[test]
+fn redirects_are_followed_as_far_as_they_can_be_trusted() {
+    let nowhere: Expected = Err(&["expected an address to be redirected to", "found none"]);
+    let wrong: Expected = Err(&["expected a redirect to an http or https address, found one to"]);
+    let many: Expected = Err(&["expected at most 5 redirects, found more"]);
+    let refused: Expected = Err(&["refused"]);
+    let cases = [
+        ("no address", 302, "", nowhere),
+        ("a relative address", 302, "Location: foo\r\n", many),
+        ("mail", 302, "Location: mailto:a@b\r\n", wrong),
+        ("a file", 302, "Location: file:///etc/passwd\r\n", wrong),
+        ("no host", 302, "Location: http://\r\n", wrong),
+        ("a redirect to itself", 302, "Location: {self}\r\n", many),
+        ("nobody", 307, "Location: //127.0.0.1:9/x\r\n", refused),
+        ("a status that redirects nowhere", 300, "", Err(&["status 300"])),
+        ("no content", 204, "", Err(&["status 204"])),
+    ];
+    std::thread::scope(|scope| {
+        for at in [At::Listing, At::File, At::Storage] {
+            scope.spawn(move || {
+                for (what, status, headers, expected) in cases {
+                    Victim::new().meets(&format!("{what}, {at:?}"), redirects(at, status, headers), expected);
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn the_token_goes_to_no_other_port_or_host() {
+    // `meets` looks at what both are asked with.
+    for location in ["Location: {storage}/{name}\r\n", "Location: {storage-by-number}/{name}\r\n"] {
+        Victim::new().meets(location, redirects(At::File, 302, location), Ok(()));
+    }
+    let listing_elsewhere = redirects(At::Listing, 302, "Location: {storage}/api/x\r\n");
+    Victim::new().meets("a listing elsewhere", listing_elsewhere, Err(&[ID, "(404)"]));
+
+    // Nor is it sent to the hub by what another server asks for.
+    let victim = Victim::new();
+    let mut back = redirects(At::Storage, 302, "Location: {hub}/settings\r\n");
+    back.instead.push((At::File, Reply::Whole(302, "Location: {storage}/x\r\n", Vec::new())));
+    let hub = Hub::start(&victim.files, back);
+    let asked = finish(command(&victim.folder, &hub.address, &plan(&format!("hf:{ID}"))).env("HF_TOKEN", TOKEN));
+    check("there and back", &asked, Err(&["expected at most 5 redirects"]));
+    let seen = hub.seen();
+    assert_eq!(seen.iter().filter(|asked| asked.contains(" with a token")).count(), 2, "{seen:?}");
+    assert!(seen.contains(&"hub /settings".to_owned()), "{seen:?}");
+}
+
+#[test]
+fn bodies_have_an_end() {
+    let new = Victim::new;
+    let long: Expected = Err(&["vae/config.json", "as the hub lists it, found more"]);
+    new().meets("a file without an end", instead(At::File, Reply::Endless), long);
+    let unlisted = || listing(&new().listed(|file| *file = json!({ "rfilename": file["rfilename"] })));
+    // Both wrong: the listing has no sizes, and the file has no end.
+    let mut both = lists(unlisted());
+    both.instead.push((At::File, Reply::Endless));
+    new().meets(
+        "no size and no end",
+        both,
+        Err(&["vae/config.json", "expected at most 16777216 bytes, as the hub lists no size, found more"]),
+    );
+    new().meets("weights without an end", instead(At::Storage, Reply::Endless), Err(&[WEIGHTS, "found more"]));
+    new().meets(
+        "a file that ends early",
+        instead(At::File, Reply::Unstated(10)),
+        Err(&["vae/config.json", "found 10"]),
+    );
+    new().meets(
+        "a short file",
+        instead(At::File, Reply::Whole(200, "", vec![b' '; 10])),
+        Err(&["vae/config.json", "bytes as the hub lists it, found 10"]),
+    );
+    let range = |range: &'static str| instead(At::File, Reply::Whole(206, range, vec![b' '; 10]));
+    new().meets("a range without its place", range(""), Err(&["expected the file's bytes from 0 on", "no range"]));
+    new().meets(
+        "another range",
+        range("Content-Range: bytes 5-14/15\r\n"),
+        Err(&["expected the file's bytes from 0 on", "5-14"]),
+    );
+    new().meets("an odd range", range("Content-Range: bytes 0-0/*\r\n"), Err(&["vae/config.json", "found 10"]));
+    new().meets("a huge length", instead(At::File, Reply::Whole(200, "X: y\r\n", vec![b' '; 1 << 20])), long);
+    new().meets("flipped bits", Manners { flips: true, ..Manners::default() }, Err(&[WEIGHTS, "expected SHA-256"]));
+}
