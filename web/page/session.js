@@ -3,10 +3,10 @@
 // Models, and with them the GPU, are in the worker.
 
 import { nameOf } from '../src/answers.js';
+import { isHubName } from '../src/hub-name.js';
 import { cacheUsage, clearCache, createDecoder, createVae, families, inspect, version, WgvaeError } from '../src/worker.js';
 import { ask } from './ask.js';
 import { decodeClip, encodeAndDecodeClip } from './clip-job.js';
-import { hubModel, isHubName } from './hub-name.js';
 import { Input } from './input.js';
 import { decodePicture, encodeAndDecodePicture } from './picture-job.js';
 import { worker } from './start-worker.js';
@@ -246,8 +246,8 @@ async function openModel(choice, signal) {
   }
   await closeModel();
   setState('loading');
-  const [address = ''] = choice.urls ?? [];
-  const source = { model: choice.files ?? (isHubName(address) ? hubModel(address) : (choice.urls ?? [])), config: choice.config, family, clips, cache: true, signal, worker };
+  const [address = '', ...shards] = choice.urls ?? [];
+  const source = { model: choice.files ?? (shards.length > 0 ? [address, ...shards] : address), config: choice.config, family, clips, cache: true, signal, worker };
   if (choice.urls && !choice.isDemo && !agreed.has(choice)) await askFirst(choice, await inspect(source), encodes, signal);
   /** @type {import('../src/index.js').ModelOptions} */
   const options = {

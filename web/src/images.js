@@ -52,11 +52,11 @@ function isOneOf(value, classes) {
 }
 
 /**
- * An image as it can be sent to a worker: elements and canvases stay with their page.
+ * Elements and canvases as they are now, which another thread can be sent as well: a bitmap, drawn at once. Anything else is given back.
  * @param {unknown} input
- * @returns {Promise<unknown>}
+ * @returns {unknown | Promise<ImageBitmap>}
  */
-export async function drawableOf(input) {
+export function drawableOf(input) {
   if (typeof input !== 'object' || input === null) return input;
   if (!isOneOf(input, ['HTMLImageElement', 'SVGImageElement', 'HTMLVideoElement', 'HTMLCanvasElement', 'OffscreenCanvas'])) return input;
   return createImageBitmap(/** @type {any} */ (input), AS_IT_IS).catch((cause) => {
