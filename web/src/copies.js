@@ -18,9 +18,9 @@ export function latentsNow(input) {
   if (input instanceof URL) return input.href;
   // What moves to another thread is the caller's no more.
   if (!isObject(input) || movingWith(input)) return input;
+  const bytes = bytesOf(input);
   // Not by slice(), with which a Buffer of Node's gives no copy.
-  if (bytesOf(input)?.length) return new Uint8Array(input);
-  return tensorNow(input);
+  return bytes?.length ? new Uint8Array(bytes) : tensorNow(input);
 }
 
 /**

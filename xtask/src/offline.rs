@@ -82,7 +82,9 @@ mod tests {
         for path in ["index.html", "web/pkg/wgvae_bg.wasm", "web/page/main.js", "assets/demo/latents.safetensors"] {
             assert!(is_kept(path), "{path}");
         }
-        for path in ["package/src/index.js", "wgvae.tgz", "web/page/view.js", "assets/demo.png", "web/src/index.d.ts", "sw.js"] {
+        for path in
+            ["package/src/index.js", "wgvae.tgz", "web/page/view.js", "assets/demo.png", "web/src/index.d.ts", "sw.js"]
+        {
             assert!(!is_kept(path), "{path}");
         }
     }
