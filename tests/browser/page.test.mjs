@@ -322,8 +322,8 @@ inBrowsers({ models: [MODEL] }, (session) => {
     // It may be of any length.
     const page = await openSmall(session, { model: session.server.route('/chunked.safetensors', { ...whole, chunked: true }) });
     assert.match(await text(page, 'notices'), /whole files only/);
-    await openSmall(session, { model: session.server.route('/whole.safetensors', whole) });
-    assert.equal(await text(page, 'notices'), '');
+    const small = await openSmall(session, { model: session.server.route('/whole.safetensors', whole) });
+    assert.equal(await text(small, 'notices'), '');
   });
 
   it('shows what it keeps, and clears it', async () => {
