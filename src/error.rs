@@ -58,8 +58,9 @@ pub enum Error {
     },
     /// No plan for this size keeps the memory budget.
     #[error(
-        "a memory budget of {budget} is too small for {image}: the smallest found that will do is {}MiB, which takes about {seconds:.1} s on a device of this kind",
-        .smallest.0.div_ceil(1 << 20)
+        "a memory budget of {budget} is too small for {image}: the smallest found that will do is {}MiB, which takes {} on a device of this kind",
+        .smallest.0.div_ceil(1 << 20),
+        duration(*.seconds)
     )]
     Budget {
         /// What was asked for.
@@ -171,4 +172,9 @@ pub enum DeviceError {
         /// The driver's reason.
         reason: String,
     },
+}
+
+/// How long something takes, for a message.
+fn duration(seconds: f64) -> String {
+    if seconds < 0.05 { "less than 0.1 s".to_owned() } else { format!("about {seconds:.1} s") }
 }

@@ -7,6 +7,7 @@ mod compiling;
 mod foreign;
 mod host_bytes;
 mod scopes;
+mod unwanted;
 
 use js_sys::{Array, Function, Object, Promise, Proxy, Reflect};
 use wasm_bindgen::prelude::*;
@@ -16,6 +17,7 @@ pub(super) use self::compiling::compile_all;
 pub use self::foreign::ForeignBuffer;
 pub use self::host_bytes::HostBytes;
 pub(super) use self::scopes::{Scopes, on_uncaptured_error};
+pub(super) use self::unwanted::Unwanted;
 
 use super::Gpu;
 use super::buffers::GpuBuffer;

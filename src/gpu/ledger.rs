@@ -15,6 +15,8 @@ pub struct Ledger {
 struct Counts {
     current: u64,
     peak: u64,
+    /// The most there ever was, whatever [`Ledger::restart_peak`] forgets.
+    highest: u64,
     created: u64,
     held_at_failure: u64,
     /// The creation that fails, counted from 1 as `created` is.
@@ -35,6 +37,11 @@ impl Ledger {
     /// The most that existed at once, ever or since [`Self::restart_peak`].
     pub fn peak(&self) -> Bytes {
         Bytes(self.counts().peak)
+    }
+
+    /// The most bytes that ever existed at once.
+    pub fn highest(&self) -> Bytes {
+        Bytes(self.counts().highest)
     }
 
     /// From now on, [`Self::peak`] is the most that exists at once.
@@ -78,6 +85,7 @@ impl Ledger {
         }
         counts.current += bytes;
         counts.peak = counts.peak.max(counts.current);
+        counts.highest = counts.highest.max(counts.current);
         counts.created += 1;
         Ok(())
     }

@@ -47,7 +47,7 @@ pub use self::preparing::{Listener, Preparing};
 pub use self::states::States;
 
 #[cfg(target_arch = "wasm32")]
-use self::browser::Scopes;
+use self::browser::{Scopes, Unwanted};
 use self::pipelines::Pipelines;
 use self::preparing::Audience;
 use self::scopes::Caught;
@@ -75,6 +75,8 @@ struct Inner {
     ledger: Arc<Ledger>,
     pipelines: Pipelines,
     audience: Audience,
+    #[cfg(target_arch = "wasm32")]
+    unwanted: Unwanted,
     waiter: Waiter,
     lost: Arc<std::sync::Mutex<Option<String>>>,
     /// Whether the device is the caller's, who made it and will destroy it.
@@ -154,7 +156,19 @@ impl Gpu {
         let ledger = Arc::new(Ledger::new(memory_limit));
         let (pipelines, audience) = (Pipelines::default(), Audience::default());
         let kernels = report.kernels;
-        let inner = Inner { device, queue, report, ledger, pipelines, audience, waiter, lost, adopted };
+        let inner = Inner {
+            device,
+            queue,
+            report,
+            ledger,
+            pipelines,
+            audience,
+            #[cfg(target_arch = "wasm32")]
+            unwanted: Unwanted::default(),
+            waiter,
+            lost,
+            adopted,
+        };
         Self { inner: Arc::new(inner), kernels }
     }
 
@@ -206,6 +220,12 @@ impl Gpu {
     /// From now on `listener` hears how far weights and kernels are, on the thread that works at them; `None`: nobody does. What a run has done, [`Control`] tells.
     pub fn watch(&self, listener: Option<Arc<Listener>>) {
         self.inner.audience.set(listener);
+    }
+
+    /// From now on compiling ends between two kernels with [`Error::Cancelled`] once `flag` is set; `None`: it goes on to its end.
+    #[cfg(target_arch = "wasm32")]
+    pub(crate) fn heed(&self, flag: Option<Arc<std::sync::atomic::AtomicBool>>) {
+        self.inner.unwanted.heed(flag);
     }
 
     pub(crate) fn tell(&self, now: Preparing<'_>) {

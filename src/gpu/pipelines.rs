@@ -12,7 +12,7 @@ use super::browser::compile_all;
 use super::compiling::compile_all;
 use super::source::{Pipeline, Source};
 use super::{Gpu, Preparing};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::kernels::Variant;
 
 #[derive(Debug, Default)]
@@ -40,8 +40,12 @@ impl Pipelines {
             let start = Instant::now();
             let pipelines = compile_all(gpu, &missing).await?;
             *self.time.lock().unwrap_or_else(PoisonError::into_inner) += start.elapsed();
+            let is_cut = pipelines.len() < total;
             let texts = missing.into_iter().map(|source| source.text.clone());
             self.cache().extend(texts.zip(pipelines.into_iter().map(Arc::new)));
+            if is_cut {
+                return Err(Error::Cancelled);
+            }
             gpu.tell(Preparing::Kernels { done: total, total, kernel: "" });
         }
         Ok(sources.iter().filter_map(|source| self.known(source)).collect())

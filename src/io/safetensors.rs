@@ -82,7 +82,7 @@ pub async fn read_header(source: &dyn ByteSource) -> Result<Header> {
     let header_bytes = u64::from_le_bytes(prefix);
     if header_bytes > MAX_HEADER_BYTES {
         return fail(format!(
-            "its header would have {header_bytes} bytes, more than {MAX_HEADER_BYTES}: not a safetensors file"
+            "not a safetensors file: its header would have {header_bytes} bytes, more than {MAX_HEADER_BYTES}"
         ));
     }
     if header_bytes > source.len() - PREFIX_BYTES {

@@ -144,7 +144,7 @@ impl WebVae {
         progress: Option<Function>,
     ) -> Result<JsValue> {
         let options: WebDecodeOptions = from_js("decode options", &options)?;
-        let before = self.begin();
+        let before = self.begin(cancel);
         let mut listener = Listener::new(progress);
         let mut control = listener.control(cancel, options.submission_target());
         let frames = Array::new();
@@ -186,7 +186,7 @@ impl WebVae {
         progress: Option<Function>,
     ) -> Result<JsValue> {
         let options: WebEncodeOptions = from_js("encode options", &options)?;
-        let before = self.begin();
+        let before = self.begin(cancel);
         let mut listener = Listener::new(progress);
         let mut control = listener.control(cancel, options.submission_target());
         let (moments, run) = self.vae.encode_part(&mut clip.state, &frames.images, &mut control).await?;

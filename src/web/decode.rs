@@ -85,7 +85,7 @@ impl WebVae {
         let (decode, index) = (options.options(self.vae.config())?, options.index);
         // What another size, precision or direction left is freed before: the peak shall be this decode's.
         self.vae.free_unless(latents.latents.size(), &decode);
-        let before = self.begin();
+        let before = self.begin(cancel);
         let mut listener = Listener::new(progress);
         let mut control = listener.control(cancel, options.submission_target);
         let (decoded, data) = match options.output {

@@ -75,10 +75,10 @@ impl WebGpu {
         to_js(self.gpu.adapter())
     }
 
-    /// Bytes of all buffers: now, at most, and how many were created.
+    /// Bytes of all buffers: now, and the most there ever were at once; and how many were created.
     pub fn ledger(&self) -> JsValue {
         let ledger = self.gpu.ledger();
-        to_js(&LedgerFacts { current: ledger.current(), peak: ledger.peak(), created: ledger.created() })
+        to_js(&LedgerFacts { current: ledger.current(), peak: ledger.highest(), created: ledger.created() })
     }
 
     /// The `GPUDevice`.

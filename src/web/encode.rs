@@ -64,7 +64,7 @@ impl WebVae {
         let encode = options.options();
         // What another size, precision or direction left is freed before: the peak shall be this encode's.
         self.vae.free_unless_encoding(images.images.size(), &encode);
-        let before = self.begin();
+        let before = self.begin(cancel);
         let mut listener = Listener::new(progress);
         let mut control = listener.control(cancel, options.submission_target);
         let Encoded { moments, run, fallback } =

@@ -39,6 +39,12 @@ impl WebImages {
         Ok(Self { images: Images::new(tensor)? })
     }
 
+    /// The largest magnitude of all values.
+    pub fn largest(&self) -> f32 {
+        let all = (0..self.images.count()).filter_map(|index| self.images.image(index));
+        all.flatten().fold(0.0, |largest, value| largest.max(value.abs()))
+    }
+
     /// Width and height.
     pub fn size(&self) -> Vec<u32> {
         let size = self.images.size();

@@ -76,5 +76,6 @@ pub(super) fn latent_facts(config: &AutoencoderConfig, unscaled: bool) -> Value 
         "latent_channels": config.channels(unscaled),
         "pixels_per_latent": config.latent_factor(unscaled),
         "has_time": config.has_time(),
+        "frames_per_latent": config.temporal_factor(),
     })
 }

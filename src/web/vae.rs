@@ -94,8 +94,9 @@ impl WebVae {
 pub(super) type Compiled = (usize, Duration);
 
 impl WebVae {
-    /// Starts to count what is taken from now on.
-    pub(super) fn begin(&self) -> Compiled {
+    /// Starts to count what is taken from now on, by what `cancel` stops.
+    pub(super) fn begin(&self, cancel: &Cancel) -> Compiled {
+        self.gpu.heed(Some(Arc::clone(&cancel.flag)));
         self.gpu.ledger().restart_peak();
         self.gpu.compiled()
     }

@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { it } from 'node:test';
 
-import { clipFixture } from './fixtures.mjs';
+import { clipFixture, latentsFile, wanModelFile } from './fixtures.mjs';
 import { sampleNatively } from './native.mjs';
 import { floats, inBrowsers } from './session.mjs';
 
@@ -307,6 +307,39 @@ inBrowsers({ clips: [MODEL] }, (session) => {
     assert.match(found.other, /\[1, 16, t, h, w\].*\[1,8,1,1,1\]/s);
     assert.match(found.image, /clips/);
     assert.deepEqual([found.frames, found.left], [9, 0]);
+  });
+
+  it('has as many frames for each latent as the model says', async () => {
+    const { config: text } = await clipFixture(MODEL);
+    const config = { ...JSON.parse(text), temperal_downsample: [true, ...JSON.parse(text).temperal_downsample.slice(1).fill(false)] };
+    const model = session.server.route('/twofold.safetensors', { bytes: wanModelFile(JSON.stringify(config), { encoder: true }) });
+    const found = await session.run(async (model, config) => {
+      const vae = await lab.wgvae.createVae({ model, config, clips: true, precision: 'f32' });
+      const pictures = (/** @type {number} */ count) => Array.from({ length: count }, (_, index) => lab.noise(16, 16, 255, index + 1));
+      const { parts } = await lab.encodeClip(vae, pictures(3), { output: 'mode' });
+      const { frames } = await lab.clip(vae, parts);
+      const even = await lab.outcome(lab.encodeClip(vae, pictures(4)));
+      const padded = await lab.encodeClip(vae, pictures(4), { pad: 'repeat' });
+      const factor = vae.info.frames_per_latent;
+      await vae.destroy();
+      return { factor, parts: parts.map(({ frames }) => frames), frames: frames.length, message: even.error?.message, padded: padded.parts.map(({ frames, added }) => [frames, added]) };
+    }, model, config);
+    assert.deepEqual(found, {
+      factor: 2, parts: [1, 2], frames: 3, padded: [[1, 0], [2, 0], [1, 1]],
+      message: "frames of the clip: expected as many as latents have, such as 5 (pad: 'repeat' or 'mirror' adds 1), found 4",
+    });
+    // On the page, too.
+    const channels = config.z_dim;
+    const latents = session.server.route('/four.safetensors', { bytes: latentsFile({ shape: [1, channels, 4, 2, 2], data: new Float32Array(16 * channels) }) });
+    const json = session.server.route('/twofold.json', { bytes: JSON.stringify(config) });
+    const page = await session.open(`/?${new URLSearchParams({ model, config: json, latents })}`);
+    await page.waitForFunction(() => ['ready', 'failed'].includes(document.body.dataset.state ?? ''));
+    assert.match(await page.$eval('#status', (status) => status.textContent ?? ''), /^Ready to decode 7 frames of 16 × 16 pixels$/);
+    await page.click('#decode');
+    await page.waitForFunction(() => ['done', 'failed'].includes(document.body.dataset.state ?? ''));
+    assert.match(await page.$eval('#status', (status) => status.textContent ?? ''), /^Decoded 7 frames/);
+    assert.match(await page.$eval('#player-time', (time) => time.textContent ?? ''), / of 7\b/);
+    await session.closePage();
   });
 });
 

@@ -2,10 +2,11 @@
 // Progress, cancel, queue, hidden tabs, destroy. GPU memory returns to the same figure after each.
 
 import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { it } from 'node:test';
 
-import { inBrowsers } from './session.mjs';
+import { inBrowsers, ROOT } from './session.mjs';
 
 /** @typedef {import('../../web/src/index.js').Progress} Progress */
 
@@ -259,6 +260,70 @@ inBrowsers({ models: [MODEL] }, (session) => {
     }, folder());
     assert.deepEqual(figures.slice(0, 3), figures.slice(3));
     for (const { output, ledger, counted } of figures) assert.equal(ledger, counted, `${output}: the ledger and what the browser was asked for`);
+  });
+
+  it('has in its info and its report what the types list, and in its ledger the most that ever was', async () => {
+    const { report, info, adapter, limits, peaks } = await session.run(async (folder) => {
+      const { device } = await lab.shared(folder);
+      const decoder = await lab.open(folder, { device });
+      await decoder.decode(`${folder}latents.safetensors`, { output: 'image-data' });
+      const large = decoder.ledger();
+      const measured = decoder.report?.measured_peak_bytes;
+      await decoder.decode({ data: new Float32Array(16), shape: [1, 4, 2, 2] }, { output: 'image-data' });
+      const small = decoder.ledger();
+      const { info } = decoder;
+      const peaks = { large: large.peak === measured, isLess: (decoder.report?.measured_peak_bytes ?? 0) < large.peak, after: small.peak === large.peak };
+      const keys = (/** @type {object} */ of) => Object.keys(of).sort();
+      const found = { report: keys(decoder.report ?? {}), info: keys(info), adapter: keys(info.adapter), limits: keys(info.adapter.limits), peaks };
+      await decoder.destroy();
+      return found;
+    }, folder());
+    assert.deepEqual(peaks, { large: true, isLess: true, after: true });
+    const types = await readFile(join(ROOT, 'web', 'src', 'index.d.ts'), 'utf8');
+    /** Names of an interface's fields. @param {string[]} names of it, and of those that it extends */
+    const fields = (...names) => names.flatMap((name) => {
+      const [, body = ''] = new RegExp(`^export interface ${name}\\b[^{]*\\{\\n([^]*?)^\\}`, 'm').exec(types) ?? [];
+      return [...body.matchAll(/^  (\w+)\??:/gm)].map(([, field]) => field);
+    }).sort();
+    assert.deepEqual(report, fields('Report'));
+    assert.deepEqual(info, fields('ModelFacts', 'ModelInfo'));
+    assert.deepEqual(adapter, fields('AdapterInfo'));
+    assert.deepEqual(limits, fields('DeviceLimits'));
+  });
+
+  it('gives up compiling between two kernels, and goes on from there', async () => {
+    const found = await session.run(async (folder) => {
+      const [{ createComputePipelineAsync }, threads] = [GPUDevice.prototype, 2];
+      Object.defineProperty(navigator, 'hardwareConcurrency', { value: threads, configurable: true });
+      let asked = 0;
+      GPUDevice.prototype.createComputePipelineAsync = function (descriptor) {
+        asked += 1;
+        return createComputePipelineAsync.call(this, descriptor);
+      };
+      const decoder = await lab.open(folder);
+      const controller = new AbortController();
+      let [total, left] = [0, 0];
+      const onProgress = (/** @type {Progress} */ progress) => {
+        if (progress.phase !== 'compile' || progress.done < 1) return;
+        total = progress.total;
+        controller.abort(new Error('enough'));
+      };
+      const latents = `${folder}latents.safetensors`;
+      const { error } = await lab.outcome(decoder.decode(latents, { signal: controller.signal, onProgress }));
+      // What was asked for by then is compiled; its turn ends before the next one's.
+      const image = await decoder.decode(latents, { output: 'image-data', onProgress: ({ phase, total: rest }) => { if (phase === 'compile') left ||= rest; } });
+      const right = await lab.isRight(folder, image);
+      const all = asked;
+      await decoder.destroy();
+      GPUDevice.prototype.createComputePipelineAsync = createComputePipelineAsync;
+      delete (/** @type {any} */ (navigator).hardwareConcurrency);
+      return { message: error?.message, total, left, all, right, threads };
+    }, folder());
+    const { total, left, all, threads, ...others } = found;
+    assert.deepEqual(others, { message: 'enough', right: true });
+    // Both that were under way when it was stopped are asked for again, at most.
+    assert.ok(left < total && left >= total - threads - 1, `${left} of ${total} were left`);
+    assert.ok(all <= total + threads, `${all} were asked for, of ${total}`);
   });
 
   it('stops everything when it is destroyed, and can be destroyed twice', async () => {

@@ -293,6 +293,26 @@ inBrowsers({ models: [MODEL] }, (session) => {
     assert.match(found[2], /^input: .*scaled.*loaded/);
   });
 
+  it('says that values are of another range, and that an SVG has no pixels', async () => {
+    const found = await session.run(async (folder) => {
+      /** @type {string[]} */
+      const notices = [];
+      const { device } = await lab.sharedVae(folder);
+      const encoder = await lab.openVae(folder, { device, precision: 'f32', onNotice: ({ code }) => notices.push(code) });
+      const { data, shape } = lab.valuesOf(lab.noise(16, 16));
+      await encoder.encode({ data, shape });
+      // As a resize leaves them.
+      await encoder.encode({ data: data.map((value) => 1.2 * value), shape });
+      const soFar = notices.length;
+      await encoder.encode({ data: data.map((value) => 127.5 * (value + 1)), shape });
+      const svg = new Blob(['<?xml version="1.0"?><svg xmlns="http://www.w3.org/2000/svg" width="16" height="16"/>'], { type: 'image/svg+xml' });
+      const { error } = await lab.outcome(encoder.encode(svg));
+      await encoder.destroy();
+      return { soFar, notices, message: error?.message, code: error?.code };
+    }, folder());
+    assert.deepEqual(found, { soFar: 0, notices: ['range'], code: 'format', message: 'picture: expected a picture that this browser reads, found an SVG, which has no pixels of its own: draw it onto a canvas first' });
+  });
+
   it('does not show a picture that another site keeps to itself', async () => {
     const found = await session.run(async (folder, image) => {
       const vae = await lab.sharedVae(folder);

@@ -128,17 +128,17 @@ inBrowsers({ models: [MODEL] }, (session) => {
     const { stored } = publish({ server: session.server, store: session.server }, 'someone/small', { [`vae/${FILE}`]: model, 'vae/config.json': config });
     // The hub is elsewhere, and a model of some kilobytes is large.
     const elsewhere = before(`const { fetch } = self; self.fetch = (url, init) => fetch(String(url).replace('https://huggingface.co', '${session.server.origin}'), init);`);
-    const unasked = /const UNASKED = [\w.]+;/;
+    const unasked = /\bUNASKED = [\w.]+;/;
     await patchWorker(t, session, elsewhere);
     await patchWorker(t, session, (source) => {
       assert.match(source, unasked);
-      return source.replace(unasked, 'const UNASKED = 1000;');
-    }, '/web/page/session.js');
+      return source.replace(unasked, 'UNASKED = 1000;');
+    }, '/web/page/main.js');
     const name = 'hf:someone/small/vae@main';
     const page = await openSmall(session, { model: name, config: '' }, false);
     const asked = () => page.waitForSelector('#ask[open]');
     await asked();
-    assert.match(await text(page, 'ask-text'), /^hf:someone\/small\/vae@main: \d.* [KM]iB are to be downloaded/);
+    assert.match(await text(page, 'ask-text'), /^hf:someone\/small\/vae@main: \d.* [KM]iB will be downloaded \(once; kept in this browser\)/);
     const soFar = session.server.bytes(stored[`vae/${FILE}`]);
     assert.ok(soFar > 0 && soFar < model.length, `${soFar} bytes of ${model.length} for the question`);
     await page.keyboard.press('Escape');
@@ -157,7 +157,7 @@ inBrowsers({ models: [MODEL] }, (session) => {
   it('offers the known models by names that the package takes', async () => {
     const page = await openSmall(session);
     const wrong = await page.evaluate(async () => {
-      const [{ KNOWN }, { hubModel }] = await Promise.all(['known', 'hub-name'].map((name) => import(/** @type {any} */ (`/web/page/${name}.js`))));
+      const [{ KNOWN }, { hubModel }] = await Promise.all(['page/known', 'src/hub-name'].map((path) => import(/** @type {any} */ (`/web/${path}.js`))));
       const titles = [...document.querySelectorAll('#known button')].map((button) => /** @type {HTMLElement} */ (button).title);
       return KNOWN.filter((/** @type {{ address: string }} */ { address }, /** @type {number} */ index) => titles[index] !== address || `hf:${hubModel(address).id}` !== address);
     });

@@ -317,10 +317,13 @@ inBrowsers({ models: [MODEL] }, (session) => {
     assert.equal(await text(page, 'problem'), '', 'the problem is gone');
   });
 
-  it('tells of a server without ranges', async () => {
-    const model = session.server.route('/whole.safetensors', { file: join(folder(), FILE), ranges: false });
-    const page = await openSmall(session, { model });
+  it('tells of a server without ranges, unless the file is small', async () => {
+    const whole = { file: join(folder(), FILE), ranges: false };
+    // It may be of any length.
+    const page = await openSmall(session, { model: session.server.route('/chunked.safetensors', { ...whole, chunked: true }) });
     assert.match(await text(page, 'notices'), /whole files only/);
+    const small = await openSmall(session, { model: session.server.route('/whole.safetensors', whole) });
+    assert.equal(await text(small, 'notices'), '');
   });
 
   it('shows what it keeps, and clears it', async () => {

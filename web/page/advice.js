@@ -22,8 +22,8 @@ const RETRY_SMALLER = ['Set a memory budget under Settings: the picture stays th
 
 /** @type {Record<string, { title: string, advice?: string[] }>} */
 const KNOWN = {
-  'no-webgpu': { title: 'This browser has no WebGPU here', advice: NO_WEBGPU },
-  'no-adapter': { title: 'The browser gives no GPU', advice: NO_ADAPTER },
+  'no-webgpu': { title: 'WebGPU is not available', advice: NO_WEBGPU },
+  'no-adapter': { title: 'No GPU available to the browser', advice: NO_ADAPTER },
   'adapter-too-small': { title: 'This GPU is too small', advice: ['Try another browser, or another GPU of this machine.'] },
   'device-refused': { title: 'The GPU refused to start', advice: NO_ADAPTER },
   'device-lost': { title: 'The GPU device was lost', advice: ['Decode again: a new device will be opened.', ...RETRY_SMALLER] },
@@ -33,10 +33,10 @@ const KNOWN = {
   'too-large': { title: 'This is too large for the GPU', advice: RETRY_SMALLER.slice(0, 1) },
   budget: { title: 'The memory budget is too small' },
   format: { title: 'The file is not what it should be', advice: ['Models are .safetensors files of an AutoencoderKL; latents are .safetensors, .latent or .npy; pictures are whatever this browser shows, videos what it plays.'] },
-  tensor: { title: 'The file has an unfitting tensor' },
+  tensor: { title: 'A tensor has the wrong shape' },
   'missing-tensors': { title: 'The model lacks tensors', advice: ['Choose all shards at once, and the VAE rather than the text encoder or the UNet.'] },
   config: { title: 'The config.json asks for something unsupported' },
-  input: { title: 'That does not fit together', advice: ['The latents\' channels must be those of the model; a picture needs a model with its encoder, and clips one for video. If the model has no config.json, say which family it is, under Settings.'] },
+  input: { title: 'These files don\'t match', advice: ['The latents\' channels must be those of the model; a picture needs a model with its encoder, and clips one for video. If the model has no config.json, say which family it is, under Settings.'] },
   'not-finite': { title: 'The picture overflowed', advice: ['Choose f32 under Settings.', 'Check that the latents are those of this model.'] },
   http: { title: 'The server did not give the file', advice: ['Check the address: it must lead to the file itself, not to a page about it.'] },
   network: { title: 'The server could not be reached', advice: ['Check the address and the connection. Servers must allow other sites to read their files (CORS).'] },
@@ -44,16 +44,40 @@ const KNOWN = {
   changed: { title: 'The file changed while it was read', advice: ['Open it again.'] },
   io: { title: 'The file could not be read', advice: ['Open it again.'] },
   canvas: { title: 'The picture cannot be shown' },
-  internal: { title: 'The decoder broke', advice: ['Choose the model again: what broke is started anew.', 'Please report it with these words, unless there was too little memory.'] },
+  internal: { title: 'The decoder crashed', advice: ['Choose the model again: a new decoder is started.', 'Please report it with these words, unless there was too little memory.'] },
   wasm: { title: 'The browser refuses WebAssembly', advice: ['Allow WebAssembly for this page, or try another browser.'] },
 };
+
+/** Of a model whose weights alone do not tell what it is. */
+const NEEDS_CONFIG = {
+  title: 'This model needs its config.json',
+  advice: ['Choose the config.json together with the .safetensors file. At an address, it is looked for beside the model.', 'Or say which family it is, under Settings.'],
+};
+
+/** Of latents before the diffusion model's scale and patches. */
+const OWN_LATENTS = ['They can be decoded as they are: the button below ticks "Latents are already unscaled" under Settings.'];
+
+/** Where there is no GPU for the page. */
+const NO_GPU = ['no-webgpu', 'no-adapter', 'adapter-too-small', 'device-refused'];
+
+/** True if nothing can be decoded here, whatever is chosen. @param {string} code */
+export function isWithoutGpu(code) {
+  return NO_GPU.includes(code);
+}
+
+/** True if a model cannot be opened for want of its config.json. @param {{ code?: string, expected?: string }} problem */
+export function needsConfig({ code, expected }) {
+  return code === 'config' && /^a config\.json\b/.test(expected ?? '');
+}
 
 /**
  * @param {Problem} problem
  * @returns {{ title: string, message: string, advice: string[] }}
  */
-export function explain({ code, message, smallest, seconds }) {
-  const { title, advice = [] } = KNOWN[code] ?? { title: 'That did not work' };
+export function explain(problem) {
+  const { code, message, smallest, seconds, offer } = problem;
+  const known = needsConfig(problem) ? NEEDS_CONFIG : (KNOWN[code] ?? { title: 'That did not work' });
+  const { title, advice = [] } = offer === 'unscaled' ? { ...known, advice: OWN_LATENTS } : known;
   // Names of files stay as they are.
   const sentence = /^[a-z]+( |,)/.test(message) ? message.charAt(0).toUpperCase() + message.slice(1) : message;
   if (code === 'budget' && smallest !== undefined) {

@@ -12,9 +12,6 @@ import { progressTeller, tell } from './tell.js';
 /** @typedef {import('./news.js').ClipOutcome} ClipOutcome */
 /** @typedef {{ memoryBudget: number | undefined, signal: AbortSignal }} Options */
 
-/** A part of all but the first is made of so many frames. */
-const STEP = 4;
-
 /**
  * Decodes a clip.
  * @param {Decoder} decoder
@@ -54,6 +51,7 @@ export async function encodeAndDecodeClip(vae, { footage, name, size }, { onDeco
     encoding.add(part.frames);
     parts.push(part);
   }
+  tell({ type: 'latents', name, latents: joined(parts) });
   onDecode();
   tell({ type: 'clip', name, size, count: originals.length, rate: footage.rate, isRoundTrip: true });
   const decoding = new Tally('decode', vae);
@@ -67,6 +65,22 @@ export async function encodeAndDecodeClip(vae, { footage, name, size }, { onDeco
     tell({ type: 'frame', blob, original, psnr: likeness.add(squares, size).value });
   }
   return [encoding.outcome(), decoding.outcome()];
+}
+
+/**
+ * The latents of a clip, [1, c, t, h, w], of those of its parts.
+ * @param {import('../src/index.js').EncodedPart[]} parts
+ */
+function joined(parts) {
+  const [, channels, , height, width] = parts[0].shape;
+  const plane = height * width;
+  const data = new Float32Array(channels * parts.length * plane);
+  parts.forEach((part, frame) => {
+    for (let channel = 0; channel < channels; channel += 1) {
+      data.set(part.data.subarray(channel * plane, (channel + 1) * plane), (channel * parts.length + frame) * plane);
+    }
+  });
+  return { data, shape: [1, channels, parts.length, height, width] };
 }
 
 /**
@@ -109,7 +123,7 @@ class Tally {
    * @returns {(progress: import('../src/index.js').Progress) => void}
    */
   progress(frames) {
-    const total = Math.ceil((frames - 1) / STEP) + 1;
+    const total = Math.ceil((frames - 1) / this.#model.info.frames_per_latent) + 1;
     return (progress) => this.#tell({ ...progress, parts: { done: this.#reports.size, total: Math.max(total, this.#reports.size + 1) } });
   }
 

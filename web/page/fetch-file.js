@@ -1,7 +1,7 @@
 // @ts-check
 // A small file at an address, as a File: fetched once, however often it is read.
 
-import { nameOf } from '../src/answers.js';
+import { nameOf, unanswered } from '../src/answers.js';
 import { WgvaeError } from '../src/index.js';
 
 /**
@@ -11,7 +11,7 @@ import { WgvaeError } from '../src/index.js';
 export async function fetchFile(url, signal) {
   const response = await fetch(url, { signal }).catch((cause) => {
     signal.throwIfAborted();
-    throw new WgvaeError('network', `${url}: no answer (${cause.message})`, { cause });
+    throw unanswered(new URL(url), cause);
   });
   const type = response.headers.get('Content-Type') ?? '';
   if (!response.ok) throw new WgvaeError('http', `${url}: expected status 200, found ${response.status}`, { status: response.status });

@@ -6,7 +6,9 @@ import { selftest, tune } from '../src/worker.js';
 import { copyBy } from './copy.js';
 import { element, setText, tableRow } from './elements.js';
 import { formatSeconds } from './format.js';
+import { withHostWorker } from './host-worker.js';
 
+/** @typedef {import('../src/index.js').Progress} Progress */
 /** @typedef {import('../src/index.js').Tuning} Tuning */
 /** @typedef {import('../src/index.js').Selftest} Selftest */
 /** @typedef {import('../src/index.js').SelftestRow} SelftestRow */
@@ -70,7 +72,8 @@ export class GpuTest {
 
   async #measure() {
     setText('gpu-said', 'Measuring');
-    const tuning = await tune({ onProgress: ({ done, total }) => setText('gpu-said', `Compiling shaders, ${done} of ${total}`) });
+    const onProgress = (/** @type {Progress} */ { done, total }) => setText('gpu-said', `Compiling shaders, ${done} of ${total}`);
+    const tuning = await withHostWorker('kernels', (worker) => tune({ worker, onProgress }));
     this.#results.tuning = tuning;
     const { kernels, trials, remembered } = tuning;
     const taken = JSON.stringify(kernels);
@@ -87,7 +90,8 @@ export class GpuTest {
   /** @param {Files} files */
   async #check(files) {
     setText('gpu-check-said', 'Checking');
-    const found = await selftest({ ...files, onProgress: ({ done, total }) => setText('gpu-check-said', `Checking, ${done} of ${total}`) });
+    const onProgress = (/** @type {Progress} */ { done, total }) => setText('gpu-check-said', `Checking, ${done} of ${total}`);
+    const found = await withHostWorker('kernels', (worker) => selftest({ ...files, worker, onProgress }));
     this.#results.selftest = found;
     const rows = found.rows.map((row) => [
       row.right ? 'right' : 'WRONG', ELEMENTS[row.elements], `${row.error?.toExponential(1) ?? 'no number'} of ${row.most.toExponential(1)}`, yesOrNo(row.same_bits),

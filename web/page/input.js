@@ -10,9 +10,6 @@ import { tell } from './tell.js';
 /** @typedef {import('./news.js').Decoder} Decoder */
 /** @typedef {import('./news.js').Vae} Vae */
 
-/** Frames of each latent of a clip but the first. */
-const STEP = 4;
-
 /** So many of a video's frames, or of files, are taken: what is made of them is kept until something else is shown. */
 const MOST_FRAMES = 241;
 
@@ -28,6 +25,8 @@ export class Input {
   #size;
   /** @type {import('./news.js').Footage | undefined} */
   footage;
+  /** The one identification that is under way or done. @type {{ signal: AbortSignal, done: Promise<void> } | undefined} */
+  #identified;
 
   /** @param {import('./news.js').InputChoice} choice */
   constructor(choice) {
@@ -72,10 +71,32 @@ export class Input {
    * @param {AbortSignal} signal
    */
   async identify(signal) {
+    if (this.#identified?.signal !== signal) this.#identified = { signal, done: this.#identify(signal) };
+    await this.#identified.done;
+  }
+
+  /** @param {AbortSignal} signal */
+  async #identify(signal) {
     // Once: a link may work no second time.
     this.#files ??= [await ask('fetchFile', this.#choice.url ?? '', signal)];
     this.kind ??= await ask('kindOf', this.#files);
     signal.throwIfAborted();
+  }
+
+  /**
+   * Finds out whether it can be read, where there is no model to open it with, and says how large it is.
+   * @param {AbortSignal} signal
+   */
+  async check(signal) {
+    await this.identify(signal);
+    const { name } = this;
+    if (this.kind === 'latents') {
+      tell({ type: 'input', name, shape: await ask('shapeOfLatents', this.file) });
+    } else if (this.kind === 'picture' || this.kind === 'footage') {
+      const { size, bitmap } = await this.#show(this.kind === 'picture' ? ask('openPicture', this.file, 1) : ask('openFootage', this.files, 1), signal);
+      bitmap.close();
+      tell({ type: 'input', name, size });
+    }
   }
 
   /**
@@ -145,7 +166,7 @@ export class Input {
       const [clips] = this.#shape.length === 5 ? this.#shape : [1];
       if (clips !== 1) throw new WgvaeError('input', `these latents are of ${clips} clips: expected one`, { expected: '1', found: `${clips}` });
       checkChannels(this.#shape.at(-4), decoder);
-      const frames = 1 + STEP * ((this.#shape.at(-3) ?? 1) - 1);
+      const frames = 1 + decoder.info.frames_per_latent * ((this.#shape.at(-3) ?? 1) - 1);
       return [{ operation: 'decode', plan: await decoder.planClip({ ...size, output: 'image-data' }), frames }];
     }
     const whole = this.#size ?? this.footage?.size;
@@ -174,6 +195,9 @@ export class Input {
 function checkChannels(channels, { info }) {
   const expected = info.latent_channels;
   if (channels === expected) return;
-  const facts = { expected: `${expected}`, found: `${channels}` };
+  // Four of them are one of the model's, in patches.
+  const isOwn = channels !== undefined && channels === info.config.latent_channels;
+  const facts = { expected: `${expected}`, found: `${channels}`, ...(isOwn && { offer: 'unscaled' }) };
+  if (isOwn) throw new WgvaeError('input', `these latents have ${channels} channels, which are the VAE's own; the model expects the diffusion model's, ${expected} (= ${expected / channels} x ${channels})`, facts);
   throw new WgvaeError('input', `these latents have ${channels} channels, but the model takes ${expected}`, facts);
 }

@@ -7,8 +7,10 @@ import { copyBy, listenToCopies } from './copy.js';
 import { acceptDrops } from './drop.js';
 import { element, setText } from './elements.js';
 import { Explore } from './explore.js';
+import { foreignAddresses, mayFetch } from './foreign.js';
 import { GpuTest } from './gpu-test.js';
 import { listKnown } from './known.js';
+import { latentsFile } from './latents-file.js';
 import { Link, shareOrFail } from './link.js';
 import { keepPage } from './offline.js';
 import { Own } from './own-report.js';
@@ -66,6 +68,9 @@ let adapter;
 /** Of the clip whose frames are coming. @type {import('./news.js').Size | undefined} */
 let clipSize;
 
+/** Of what was encoded last. @type {File | undefined} */
+let latents;
+
 /** Whether something is decoded by itself, which has not begun. */
 let isToDecode = false;
 /** Whether what was opened first is shown, or cannot be: what can wait has waited for that. */
@@ -91,12 +96,17 @@ function receive(message) {
       if (message.isFile) link.takeFiles(message.type);
       view.receive(message);
       break;
+    case 'latents':
+      keepLatents(latentsFile(message.name, message.latents));
+      break;
     case 'original':
+      keepLatents(undefined);
       player.close();
       tiles.close();
       picture.showOriginal(message.bitmap, message.name);
       break;
     case 'picture':
+      if (message.psnr === undefined) keepLatents(undefined);
       player.close();
       tiles.close();
       picture.show(message.bitmap, message.name, message.psnr);
@@ -107,6 +117,7 @@ function receive(message) {
       tiles.show(message.name, message.comparison);
       break;
     case 'clip':
+      if (!message.isRoundTrip) keepLatents(undefined);
       tiles.close();
       clipSize = message.size;
       picture.showClip(message.name, message.isRoundTrip);
@@ -126,6 +137,12 @@ function receive(message) {
     default:
       view.receive(message);
   }
+}
+
+/** @param {File | undefined} file of latents that were encoded, to be saved */
+function keepLatents(file) {
+  latents = file;
+  element('download-latents').hidden = !file;
 }
 
 /**
@@ -183,6 +200,13 @@ function listenToButtons() {
   element('cancel').addEventListener('click', () => session.cancel());
   element('download').addEventListener('click', () => {
     shownFile().then(save, (error) => fail('canvas', wordsOf(error)));
+  });
+  element('download-latents').addEventListener('click', () => latents && save(latents));
+  element('problem-unscaled').addEventListener('click', () => {
+    const unscaled = element('unscaled', HTMLInputElement);
+    unscaled.checked = true;
+    unscaled.dispatchEvent(new Event('change'));
+    session.decode();
   });
   const copy = element('copy-picture');
   // The promise is handed over within the event: browsers want that.
@@ -290,8 +314,13 @@ function ownUrl(path) {
   return new URL(path, document.baseURI).href;
 }
 
-/** Opens what the link asks for, or the demo, which is decoded at once. */
-function openFirst() {
+/** Opens what the link asks for, or the demo, which is decoded at once. Of other sites only what the visitor agrees to: a link is somebody else's wish. */
+async function openFirst() {
+  const foreign = foreignAddresses(query);
+  if (foreign.length > 0 && !(await mayFetch(foreign))) {
+    link.set({ model: undefined, config: undefined, latents: undefined });
+    return;
+  }
   const isDemo = !query.model?.length;
   const demo = { urls: [DEMO.model], config: DEMO.config, isDemo };
   const model = isDemo ? demo : { urls: query.model, config: query.config };

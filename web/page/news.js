@@ -7,7 +7,7 @@
 /** Pixels. @typedef {{ width: number, height: number }} Size */
 /** @typedef {import('../src/index.js').Report} Report */
 /** @typedef {import('../src/index.js').ClipPlan} ClipPlan */
-/** The package's, and the page's own. @typedef {{ code: import('../src/index.js').Notice['code'] | 'cache-failed' | 'frames-left-out', message: string }} Notice */
+/** The package's, and the page's own. @typedef {{ code: import('../src/index.js').Notice['code'] | 'cache-failed' | 'frames-left-out', message: string, bytes?: number }} Notice */
 /** `parts`: of a clip, how many are done, of how many. @typedef {import('../src/index.js').Progress & { parts?: { done: number, total: number } }} Progress */
 /** @typedef {import('../src/index.js').ModelInfo} ModelInfo */
 
@@ -41,8 +41,8 @@
 /** What is going on. @typedef {'starting' | 'idle' | 'loading' | 'asking' | 'planning' | 'ready' | 'encoding' | 'decoding' | 'done' | 'failed'} State */
 
 /**
- * A failure in words. `during` is what was going on.
- * @typedef {{ code: string, message: string, smallest?: number, seconds?: number, during: State }} Problem
+ * A failure in words. `during` is what was going on; `also` what is wrong with something else that is open; `offer` what may be changed for it.
+ * @typedef {{ code: string, message: string, expected?: string, smallest?: number, seconds?: number, during: State, also?: string, offer?: 'unscaled' }} Problem
  */
 
 /** @typedef {'decode' | 'encode'} Operation */
@@ -61,10 +61,12 @@
 
 /**
  * `model`, `input`: what is open, and whether that is of the user's files; latents have a shape, and which of them is chosen, pictures a size, and a clip of them a number of frames. `plans`: none where there is nothing to do yet. `original`: what of a
- * picture, or of the first of a clip, will be encoded. `ask`: whether to download so much for a model. `picture`: what was decoded, and the name of what it was made of; `psnr`, in dB, of a picture that was encoded before.
+ * picture, or of the first of a clip, will be encoded. `chosen`: something is to be opened, for which `stops` ends. `latents`: those that a picture, or a clip, was encoded to. `ask`: whether to download so much for a model. `picture`: what was decoded, and the name of what it was made of; `psnr`, in dB, of a picture that was encoded before.
  * `clip`: a clip begins of at most so many frames; `rate`: frames a second of what it was made of. `frame`: the next of it, as a PNG, with the one that was encoded and the
  * PSNR of all so far.
  * @typedef {{ type: 'module', version: string, families: string[] }
+ *   | { type: 'chosen', name: string, stops?: string }
+ *   | { type: 'latents', name: string, latents: { data: Float32Array, shape: readonly number[] } }
  *   | { type: 'state', state: State, canDecode: boolean }
  *   | { type: 'model', name: string, info: ModelInfo | undefined, isFile?: boolean }
  *   | { type: 'input', name: string, shape?: number[], size?: Size, frames?: number, index?: number, isFile?: boolean }

@@ -34,6 +34,7 @@ export async function decodePicture(decoder, { file, name, size }, options) {
 export async function encodeAndDecodePicture(vae, { file, name }, { onDecode, ...options }) {
   const latents = await vae.encode(file, options);
   const encoded = vae.report;
+  tell({ type: 'latents', name, latents });
   onDecode();
   const image = await vae.decode(latents, { output: 'image-data', ...options });
   const decoded = vae.report;

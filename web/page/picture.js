@@ -127,6 +127,7 @@ class Shown {
    */
   show(bitmap, label) {
     const { width, height } = bitmap;
+    document.body.dataset.picture = 'there';
     // That alone makes a canvas blank: a clip would flicker.
     if (this.#canvas.width !== width || this.#canvas.height !== height) Object.assign(this.#canvas, { width, height });
     this.#context?.transferFromImageBitmap(bitmap);

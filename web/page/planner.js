@@ -2,6 +2,7 @@
 // Plans for the sliders, without a model: with the budget that is asked for, and without any. In a worker of their own: they wait for no decode, and no decode for them.
 
 import { planFor } from '../src/worker.js';
+import { hostWorker } from './host-worker.js';
 
 /** @typedef {import('../src/index.js').Plan} Plan */
 
@@ -13,7 +14,7 @@ import { planFor } from '../src/worker.js';
 /** `plan` keeps the budget, or, where none was found that does, `smallest`, bytes; `whole` has no budget. @typedef {{ wish: Wish, plan: Plan, whole: Plan, smallest?: number }} Answer */
 
 export class Planner {
-  #worker = new Worker(new URL('../src/worker-host.js', import.meta.url), { type: 'module', name: 'plans' });
+  #worker = hostWorker('plans');
   /** The last plan without a budget: a budget that is dragged leaves it as it is. @type {{ of: string, plan: Plan } | undefined} */
   #last;
 

@@ -3,14 +3,15 @@
 // Models, and with them the GPU, are in the worker.
 
 import { nameOf } from '../src/answers.js';
+import { isHubName } from '../src/hub-name.js';
 import { cacheUsage, clearCache, createDecoder, createVae, families, inspect, version, WgvaeError } from '../src/worker.js';
+import { needsConfig } from './advice.js';
 import { ask } from './ask.js';
 import { decodeClip, encodeAndDecodeClip } from './clip-job.js';
-import { hubModel, isHubName } from './hub-name.js';
 import { Input } from './input.js';
 import { decodePicture, encodeAndDecodePicture } from './picture-job.js';
 import { worker } from './start-worker.js';
-import { progressTeller, tell } from './tell.js';
+import { hush, progressTeller, tell } from './tell.js';
 import { compareTiles } from './tile-job.js';
 
 /** @typedef {import('./news.js').State} State */
@@ -22,6 +23,12 @@ import { compareTiles } from './tile-job.js';
 
 /** Bytes of a model that are downloaded without asking. */
 const UNASKED = 100e6;
+
+/** Bytes of a file about which nobody is told that it comes whole. */
+const SMALL = 32 << 20;
+
+/** States in which something is stopped by a choice. @type {State[]} */
+const BUSY = ['loading', 'planning', 'encoding', 'decoding'];
 
 // What is wanted.
 
@@ -40,12 +47,14 @@ const agreed = new WeakSet();
 
 /** @type {State} */
 let state = 'starting';
-/** Whether the page has been told about the module. */
-let isIntroduced = false;
+/** The telling of the page about the module. @type {Promise<void> | undefined} */
+let introducing;
 /** @type {ModelChoice | undefined} */
 let model;
 /** @type {Input | undefined} */
 let input;
+/** What of them was chosen last. @type {'model' | 'input'} */
+let latest = 'model';
 /** @type {Decoder | undefined} */
 let decoder;
 /** The same, if it can encode, too. @type {Vae | undefined} */
@@ -128,6 +137,10 @@ export function forgetKept() {
 
 /** @param {Choice} choice */
 function choose(choice) {
+  const { files, model: ofModel = files && { files }, input: ofInput } = choice;
+  const name = ofModel ? nameOfModel(ofModel) : new Input(ofInput ?? {}).name;
+  // At once, whatever the worker is doing.
+  if (!ofModel?.isDemo) tell({ type: 'chosen', name, stops: BUSY.includes(state) ? (model?.isDemo ? 'the demo' : 'what is under way') : undefined });
   choices.push(choice);
   wantsDecode = false;
   wantedTiles = undefined;
@@ -138,8 +151,10 @@ function choose(choice) {
 /** Stops what is going on, and does what is wanted by now when it has stopped. */
 function begin() {
   running.abort();
+  hush(true);
   const mine = (running = new AbortController());
   work = work.then(async () => {
+    hush(false);
     try {
       mine.signal.throwIfAborted();
       await fulfil(mine.signal);
@@ -157,10 +172,12 @@ function begin() {
 
 /** @param {AbortSignal} signal */
 async function fulfil(signal) {
-  if (!isIntroduced) await introduce();
-  signal.throwIfAborted();
+  introducing ??= introduce();
+  // What keeps the module from starting, opening a model says as well.
+  introducing.catch(() => { introducing = undefined; });
   while (choices.length > 0) await takeUp(choices[0], signal);
   if (plans.length === 0) await prepare(signal);
+  await introducing;
   if (wantsDecode && plans.length > 0) await make(signal);
   if (wantedTiles && plans.length > 0) await makeTiles(wantedTiles, signal);
 }
@@ -168,8 +185,8 @@ async function fulfil(signal) {
 async function introduce() {
   const [found, names] = await Promise.all([version({ worker }), families({ worker })]);
   tell({ type: 'module', version: found, families: names });
-  isIntroduced = true;
-  await tellCache();
+  // It may wait.
+  tellCache();
 }
 
 /**
@@ -184,6 +201,7 @@ async function takeUp(choice, signal) {
   });
   signal.throwIfAborted();
   choices.shift();
+  latest = sorted.input && !sorted.model ? 'input' : 'model';
   if (sorted.model) {
     model = sorted.model;
     tell({ type: 'model', name: nameOfModel(model), info: undefined, isFile: model.files !== undefined });
@@ -208,7 +226,10 @@ async function takeUp(choice, signal) {
  */
 async function prepare(signal) {
   if (input && !input.isAway) await input.identify(signal);
-  if (model) await openModel(model, signal);
+  // What is away is fetched while the model is; whether that worked is asked below.
+  input?.identify(signal).catch(() => {});
+  if (model) await openModel(model, signal).catch((error) => sayBoth(error, signal));
+  else await input?.check(signal);
   if (decoder && input) {
     setState('loading');
     await input.identify(signal);
@@ -229,6 +250,22 @@ async function prepare(signal) {
 }
 
 /**
+ * Fails with what is wrong with the model, and with what is wrong with the input, which nothing else looks at now.
+ * @param {unknown} error of the model
+ * @param {AbortSignal} signal
+ */
+async function sayBoth(error, signal) {
+  signal.throwIfAborted();
+  try {
+    await input?.check(signal);
+  } catch (other) {
+    signal.throwIfAborted();
+    throw new AggregateError(latest === 'input' ? [other, error] : [error, other]);
+  }
+  throw error;
+}
+
+/**
  * @param {ModelChoice} choice
  * @param {AbortSignal} signal
  */
@@ -246,9 +283,13 @@ async function openModel(choice, signal) {
   }
   await closeModel();
   setState('loading');
-  const [address = ''] = choice.urls ?? [];
-  const source = { model: choice.files ?? (isHubName(address) ? hubModel(address) : (choice.urls ?? [])), config: choice.config, family, clips, cache: true, signal, worker };
-  if (choice.urls && !choice.isDemo && !agreed.has(choice)) await askFirst(choice, await inspect(source), encodes, signal);
+  const [address = '', ...shards] = choice.urls ?? [];
+  const source = { model: choice.files ?? (shards.length > 0 ? [address, ...shards] : address), config: choice.config, family, clips, cache: true, signal, worker };
+  if (choice.urls && !choice.isDemo && !agreed.has(choice)) {
+    const found = await inspect(source).catch((error) => inspectWithConfig(choice, source, error));
+    await askFirst(choice, found, encodes, signal);
+    source.config = choice.config;
+  }
   /** @type {import('../src/index.js').ModelOptions} */
   const options = {
     ...source,
@@ -256,13 +297,34 @@ async function openModel(choice, signal) {
     unscaled,
     memoryBudget: budget,
     onProgress: progressTeller(),
-    onNotice: (notice) => tell({ type: 'notice', notice }),
+    onNotice: (notice) => {
+      // Nobody has to do anything about a small file.
+      if (notice.code === 'no-ranges' && (notice.bytes ?? Infinity) < SMALL) console.info(notice.message);
+      else tell({ type: 'notice', notice });
+    },
   };
   if (encodes) decoder = vae = await createVae(options);
   else decoder = await createDecoder(options);
   openedWith = wanted;
   tell({ type: 'model', name: nameOfModel(choice), info: decoder.info });
   await tellCache();
+}
+
+/**
+ * Looks for the config.json beside a model at an address that cannot do without. Fails with `error` where there is none.
+ * @param {ModelChoice} choice gets it
+ * @param {import('../src/worker.js').InspectOptions} source
+ * @param {Partial<WgvaeError>} error
+ */
+async function inspectWithConfig(choice, source, error) {
+  const [address = ''] = choice.urls ?? [];
+  if (!needsConfig(error) || choice.config || isHubName(address)) throw error;
+  const config = new URL('config.json', address).href;
+  const inspection = await inspect({ ...source, config }).catch((/** @type {any} */ other) => {
+    throw ['http', 'network'].includes(other.code) ? error : other;
+  });
+  choice.config = config;
+  return inspection;
 }
 
 /**
@@ -349,8 +411,9 @@ function setState(next) {
 
 /** @param {unknown} error */
 function fail(error) {
-  const { code = 'unknown', message = String(error), smallest, seconds } = /** @type {Partial<WgvaeError>} */ (error ?? {});
-  const problem = { code, message, smallest, seconds, during: state };
+  const [main, other] = error instanceof AggregateError ? error.errors : [error];
+  const { code = 'unknown', message = String(main), expected, smallest, seconds, offer } = /** @type {Partial<WgvaeError> & { offer?: 'unscaled' }} */ (main ?? {});
+  const problem = { code, message, expected, smallest, seconds, offer, during: state, also: other?.message };
   wantsDecode = false;
   wantedTiles = undefined;
   // The module is gone, and the decoder with it: whoever chooses the model again, or another setting, gets a new one.
@@ -358,7 +421,7 @@ function fail(error) {
     plans = [];
     closeModel();
   }
-  if (!('code' in Object(error))) console.error(error);
+  if (!('code' in Object(main))) console.error(main);
   tell({ type: 'plans', plans });
   setState('failed');
   tell({ type: 'problem', problem });

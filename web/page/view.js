@@ -1,7 +1,7 @@
 // @ts-check
 // What the page shows beside the picture: every text, and what buttons can be pressed.
 
-import { explain } from './advice.js';
+import { explain, isWithoutGpu } from './advice.js';
 import { element, fillParts, listItem, setText } from './elements.js';
 import { formatBytes, formatCount, formatSeconds } from './format.js';
 import { PlanView } from './plan-view.js';
@@ -37,10 +37,11 @@ export class View {
   /** Seconds of what was done last, for the status. @type {number | undefined} */
   #seconds;
 
-  /** @param {Exclude<News, { type: 'module' | 'outcomes' | 'original' | 'picture' | 'clip' | 'frame' | 'comparison' }>} message */
+  /** @param {Exclude<News, { type: 'module' | 'latents' | 'outcomes' | 'original' | 'picture' | 'clip' | 'frame' | 'comparison' }>} message */
   receive(message) {
     switch (message.type) {
       case 'state': return this.#state(message);
+      case 'chosen': return this.#chosen(message);
       case 'model': return this.#model(message);
       case 'input': return this.#input(message);
       case 'ask': return this.#ask(message);
@@ -73,11 +74,16 @@ export class View {
   problem(problem) {
     const { title, message, advice } = explain(problem);
     element('problem-title').textContent = title;
-    element('problem-message').textContent = `${message}.`.replace(/[.?!]\.$/, (end) => end[0]);
+    element('problem-message').textContent = ended(message);
+    element('problem-also').textContent = problem.also ? `And: ${ended(problem.also)}` : '';
     element('problem-advice').replaceChildren(...advice.map(listItem));
-    element('problem').hidden = false;
-    if (problem.during === 'starting') setText('status', STATUS.failed);
+    element('problem-unscaled').hidden = problem.offer !== 'unscaled';
+    const box = element('problem');
+    box.hidden = false;
+    if (document.body.dataset.state === 'failed' || problem.during === 'starting') setText('status', title);
     document.body.dataset.problem = problem.code;
+    if (isWithoutGpu(problem.code)) showWithoutGpu();
+    box.scrollIntoView({ block: 'nearest' });
   }
 
   clearProblem() {
@@ -151,6 +157,18 @@ export class View {
     document.body.dataset.state = state;
   }
 
+  /**
+   * What was chosen is taken up when what is going on has stopped.
+   * @param {Extract<News, { type: 'chosen' }>} message
+   */
+  #chosen({ name, stops }) {
+    this.clearProblem();
+    setText('status', stops ? `Stopping ${stops} to open ${name}` : `Opening ${name}`);
+    element('progress', HTMLProgressElement).removeAttribute('value');
+    element('progress').hidden = false;
+    element('step').textContent = '';
+  }
+
   /** @param {State} state */
   #busy(state) {
     if (state !== document.body.dataset.state) {
@@ -205,7 +223,7 @@ export class View {
   /** @param {Extract<News, { type: 'ask' }>} message */
   #ask({ name, bytes }) {
     const dialog = element('ask', HTMLDialogElement);
-    setText('ask-text', `${name}: ${formatBytes(bytes)} are to be downloaded. They are kept in this browser, so that they come but once.`);
+    setText('ask-text', `${name}: ${formatBytes(bytes)} will be downloaded (once; kept in this browser).`);
     dialog.returnValue = '';
     dialog.showModal();
   }
@@ -244,6 +262,18 @@ export class View {
     setText('cache-size', entries === 0 ? 'nothing' : formatBytes(bytes));
     element('cache-clear', HTMLButtonElement).disabled = entries === 0;
   }
+}
+
+/** What the page is for without a GPU: the demo's picture, and plans. */
+function showWithoutGpu() {
+  document.body.dataset.gpu = 'none';
+  const still = element('still-picture', HTMLImageElement);
+  if (!still.src) still.src = still.dataset.src ?? '';
+}
+
+/** A sentence with its end. @param {string} message */
+function ended(message) {
+  return `${message}.`.replace(/[.?!]\.$/, (end) => end[0]);
 }
 
 /** @typedef {Omit<import('./news.js').ClipOutcome, 'operation' | 'frames'>} Figures */

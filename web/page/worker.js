@@ -6,12 +6,13 @@ import { Link } from '../src/link.js';
 import { fetchFile } from './fetch-file.js';
 import { framesOf, openFootage } from './footage.js';
 import { axesOf } from './header.js';
+import { shapeOfLatents } from './latents-shape.js';
 import { openPicture } from './original.js';
 import { compareFrames, comparePictures, compareWithOriginal } from './pixels.js';
 import { kindOf, sortFiles } from './sort-files.js';
 
 /** What the page may ask, see `ask.js`. */
-const TASKS = { sortFiles, fetchFile, kindOf, axesOf, openPicture, openFootage, framesOf, compareWithOriginal, compareFrames, comparePictures };
+const TASKS = { sortFiles, fetchFile, kindOf, axesOf, shapeOfLatents, openPicture, openFootage, framesOf, compareWithOriginal, compareFrames, comparePictures };
 
 /** @typedef {typeof TASKS} Tasks */
 

@@ -22,6 +22,17 @@ export async function refused(url, response, expected) {
 }
 
 /**
+ * No answer, for which browsers give one reason whatever it was.
+ * @param {URL} url
+ * @param {unknown} cause
+ */
+export function unanswered(url, cause) {
+  const isForeign = globalThis.location !== undefined && url.origin !== location.origin;
+  const cors = isForeign ? ', or one that this page may not read: a server of another origin has to allow it (CORS)' : '';
+  return new WgvaeError('network', `${url}: no answer (${messageOf(cause)})${cors}`, { cause });
+}
+
+/**
  * A page instead of a file: a login, or a server that answers every address with its start page.
  * @param {URL} url
  * @param {Response} response

@@ -3,8 +3,10 @@
 
 import { ClipPictures } from './clip-pictures.js';
 import { ClipRun, freeAll } from './clip-run.js';
+import { picturesNow } from './copies.js';
 import { checkWanted } from './encoding.js';
 import { mismatch, wgvaeError } from './errors.js';
+import { checkObject } from './options.js';
 import { checkSides } from './sides.js';
 
 /** What can be added at the end. */
@@ -20,8 +22,10 @@ export class ClipEncoding {
   }
 
   /** @param {import('./index.js').EncodePlanOptions} options */
-  plan({ width, height, memoryBudget }) {
+  plan(options) {
     this.#loaded.throwIfDestroyed();
+    checkObject(options);
+    const { width, height, memoryBudget } = options;
     checkSides({ width, height });
     try {
       return this.#loaded.engine.planner.planClipEncode(width, height, this.#loaded.moduleOptions({ memoryBudget }));
@@ -35,16 +39,27 @@ export class ClipEncoding {
    * @param {import('./index.js').EncodeClipOptions} [options]
    * @returns {AsyncGenerator<import('./index.js').EncodedPart, void, undefined>}
    */
-  async *encode(frames, options = {}) {
+  encode(frames, options = {}) {
+    return this.#parts(picturesNow(frames), options && { ...options });
+  }
+
+  /**
+   * @param {ReturnType<typeof picturesNow>} kept
+   * @param {import('./index.js').EncodeClipOptions} options
+   * @returns {AsyncGenerator<import('./index.js').EncodedPart, void, undefined>}
+   */
+  async *#parts(kept, options) {
     const loaded = this.#loaded;
     loaded.throwIfDestroyed();
+    checkObject(options);
     checkWanted(options);
     const { pad, output, seed, unscaled, memoryBudget } = options;
     if (pad !== undefined && !PADS.includes(pad)) throw mismatch('input', 'pad', PADS.join(', '), `${pad}`);
     const signal = loaded.signalOf(options.signal);
     const access = loaded.accessOf(signal);
     access.notify = once(access.notify);
-    const pictures = new ClipPictures(loaded.wasm, frames, access, { factor: loaded.info.pixels_per_latent, pad });
+    const { pixels_per_latent: factor, frames_per_latent: step } = loaded.info;
+    const pictures = new ClipPictures(loaded.wasm, kept.frames, access, { factor, step, pad });
     // The noise of a sample goes on from part to part.
     const moduleOptions = (index = 0) => ({ ...loaded.moduleOptions({ memoryBudget, index }), output, seed, unscaled });
     /** @type {ClipRun | undefined} */
@@ -63,7 +78,7 @@ export class ClipEncoding {
     } catch (error) {
       throw wgvaeError(error);
     } finally {
-      await freeAll(signal, run, pictures);
+      await freeAll(signal, run, pictures, kept);
     }
   }
 }

@@ -7,15 +7,13 @@ import { Values } from './iterate.js';
 
 /** @typedef {import('../pkg/wgvae.js').Images} Images */
 
-/** Every network that knows time has clips of 1 + n times so many frames. */
-const STEP = 4;
-
 /** Frames to be encoded together. @typedef {{ images: Images, frames: number, added: number }} Part */
 
 export class ClipPictures {
   #wasm;
   #access;
   #factor;
+  #step;
   #pad;
   #values;
   /** The last ones, as many as may be added, and one. @type {Images[]} */
@@ -28,14 +26,16 @@ export class ClipPictures {
    * @param {import('./wasm.js').Wasm} wasm
    * @param {unknown} frames
    * @param {import('./sources.js').Access} access
-   * @param {{ factor: number, pad: import('./index.js').Pad | undefined }} options `factor`: pixels, as of `openImages`
+   * @param {{ factor: number, step: number, pad: import('./index.js').Pad | undefined }} options `factor`: pixels, as of `openImages`; `step`: clips have 1 + n times so
+   *   many frames
    */
-  constructor(wasm, frames, access, { factor, pad }) {
+  constructor(wasm, frames, access, { factor, step, pad }) {
     this.#wasm = wasm;
     this.#access = access;
     this.#factor = factor;
+    this.#step = step;
     this.#pad = pad;
-    if (Array.isArray(frames) && !pad) checkCount(frames.length);
+    if (Array.isArray(frames) && !pad) checkCount(frames.length, step);
     this.#values = new Values(frames, access.signal, 'frames of the clip');
   }
 
@@ -63,7 +63,7 @@ export class ClipPictures {
         this.#add(part, images);
       }
       if (frames > 0 && frames < count) {
-        if (!this.#pad) checkCount(this.#read);
+        if (!this.#pad) checkCount(this.#read, this.#step);
         added = count - frames;
         for (const images of this.#ending(added)) part.add(images);
       }
@@ -96,7 +96,7 @@ export class ClipPictures {
       throw mismatch('input', `frame ${this.#read} of the clip`, `${width}x${height} pixels, as those before`, `${columns}x${rows}`);
     }
     part.add(images);
-    while (this.#last.length > (this.#pad === 'mirror' ? STEP : 1)) this.#last.shift()?.free();
+    while (this.#last.length > (this.#pad === 'mirror' ? this.#step : 1)) this.#last.shift()?.free();
   }
 
   /**
@@ -119,11 +119,12 @@ export class ClipPictures {
 /**
  * That they are as many as latents have.
  * @param {number} frames
+ * @param {number} step
  */
-function checkCount(frames) {
+function checkCount(frames, step) {
   if (frames === 0) throw mismatch('input', 'frames of the clip', 'at least one', 'none');
-  const beyond = (frames - 1) % STEP;
+  const beyond = (frames - 1) % step;
   if (beyond === 0) return;
-  const missing = STEP - beyond;
+  const missing = step - beyond;
   throw mismatch('input', 'frames of the clip', `as many as latents have, such as ${frames + missing} (pad: 'repeat' or 'mirror' adds ${missing})`, `${frames}`);
 }

@@ -3,7 +3,9 @@
 
 import { openClipLatents } from './clip-latents.js';
 import { ClipRun, freeAll } from './clip-run.js';
+import { clipNow } from './copies.js';
 import { wgvaeError } from './errors.js';
+import { checkObject } from './options.js';
 import { checkOutput, delivered, FRAMES } from './outputs.js';
 import { orAborted } from './queue.js';
 import { latentsOf } from './sides.js';
@@ -20,8 +22,10 @@ export class Clips {
   }
 
   /** @param {import('./index.js').ClipPlanOptions} options */
-  plan({ width, height, memoryBudget, output = 'bitmap' }) {
+  plan(options) {
     this.#loaded.throwIfDestroyed();
+    checkObject(options);
+    const { width, height, memoryBudget, output = 'bitmap' } = options;
     checkOutput(output, FRAMES);
     const latents = latentsOf({ width, height }, this.#loaded.info.pixels_per_latent);
     try {
@@ -36,9 +40,19 @@ export class Clips {
    * @param {ClipOptions} [options]
    * @returns {AsyncGenerator<any, void, undefined>}
    */
-  async *decode(input, options = {}) {
+  decode(input, options = {}) {
+    return this.#frames(clipNow(input), options && { ...options });
+  }
+
+  /**
+   * @param {import('./index.js').ClipInput} input
+   * @param {ClipOptions} options
+   * @returns {AsyncGenerator<any, void, undefined>}
+   */
+  async *#frames(input, options) {
     const loaded = this.#loaded;
     loaded.throwIfDestroyed();
+    checkObject(options);
     const { output = 'bitmap', memoryBudget } = options;
     checkOutput(output, FRAMES);
     const signal = loaded.signalOf(options.signal);

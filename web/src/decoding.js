@@ -2,10 +2,12 @@
 // Latents to pictures: on a canvas, as a bitmap, or in memory.
 
 import { canvasFormat, checkCanvas, fitsCanvas } from './canvas.js';
+import { latentsNow } from './copies.js';
 import { checkCounts } from './counts.js';
 import { mismatch, wgvaeError } from './errors.js';
 import { areOnGpu, isFile, openLatents } from './latents.js';
 import { deviceLost, isLoss } from './loss.js';
+import { checkObject } from './options.js';
 import { checkOutput, delivered, ON_DEVICE, OUTPUTS } from './outputs.js';
 import { orAborted } from './queue.js';
 import { latentsOf } from './sides.js';
@@ -33,11 +35,13 @@ export class Decoding {
   }
 
   /** @param {import('./index.js').PlanOptions} options */
-  plan({ width, height, ...options }) {
+  plan(options) {
     this.#loaded.throwIfDestroyed();
+    checkObject(options);
+    const { width, height, ...others } = options;
     const latents = latentsOf({ width, height }, this.#loaded.info.pixels_per_latent);
     try {
-      return this.#loaded.engine.planner.plan(latents.width, latents.height, this.#moduleOptions(options));
+      return this.#loaded.engine.planner.plan(latents.width, latents.height, this.#moduleOptions(others));
     } catch (error) {
       throw wgvaeError(error);
     }
@@ -50,9 +54,10 @@ export class Decoding {
    */
   async shapeOf(input, options = {}) {
     this.#loaded.throwIfDestroyed();
+    checkObject(options);
     const signal = this.#loaded.signalOf(options.signal);
     try {
-      return await orAborted(this.#readShape(input, signal), signal);
+      return await orAborted(this.#readShape(latentsNow(input), signal), signal);
     } catch (error) {
       throw wgvaeError(error);
     }
@@ -65,12 +70,14 @@ export class Decoding {
    */
   async decode(latents, options = {}) {
     this.#loaded.throwIfDestroyed();
-    const { output = 'bitmap', canvas, tiling = 'exact' } = options;
+    checkObject(options);
+    const [input, asked] = [latentsNow(latents), { ...options }];
+    const { output = 'bitmap', canvas, tiling = 'exact' } = asked;
     if (!canvas) checkOutput(output, OUTPUTS);
     if (!TILINGS.includes(tiling)) throw mismatch('input', 'tiling', TILINGS.join(', '), `${tiling}`);
     if ((canvas || ON_DEVICE.includes(output)) && BLENDED.includes(tiling)) throw mismatch('input', 'tiling', 'no tiles, which are blended in memory', tiling);
     if (canvas && !isCanvas(canvas)) throw mismatch('canvas', 'canvas', 'an HTMLCanvasElement or an OffscreenCanvas', kindOf(canvas));
-    return this.#loaded.run(options, !areOnGpu(latents), (signal) => this.#attempt(latents, options, signal));
+    return this.#loaded.run(asked, !areOnGpu(input), (signal) => this.#attempt(input, asked, signal));
   }
 
   /** @param {HTMLCanvasElement | OffscreenCanvas} canvas */
@@ -126,7 +133,7 @@ export class Decoding {
    * @param {AbortSignal} signal
    */
   async #openLatents(input, signal) {
-    if (this.#opened?.input === input) {
+    if (this.#opened && this.#opened.input === input) {
       const { latents } = this.#opened;
       this.#opened = undefined;
       return latents;

@@ -1,8 +1,10 @@
 // @ts-check
 // Pictures to latents.
 
+import { pictureNow } from './copies.js';
 import { mismatch, wgvaeError } from './errors.js';
 import { openImages } from './images.js';
+import { checkObject } from './options.js';
 import { checkSides } from './sides.js';
 
 /** @typedef {import('./index.js').EncodeOptions} EncodeOptions */
@@ -21,8 +23,10 @@ export class Encoding {
   }
 
   /** @param {import('./index.js').EncodePlanOptions} options */
-  planEncode({ width, height, memoryBudget }) {
+  planEncode(options) {
     this.#loaded.throwIfDestroyed();
+    checkObject(options);
+    const { width, height, memoryBudget } = options;
     checkSides({ width, height });
     try {
       return this.#loaded.engine.planner.planEncode(width, height, this.#loaded.moduleOptions({ memoryBudget }));
@@ -38,8 +42,14 @@ export class Encoding {
    */
   async encode(input, options = {}) {
     this.#loaded.throwIfDestroyed();
+    checkObject(options);
     checkWanted(options);
-    return this.#loaded.run(options, true, (signal) => this.#attempt(input, options, signal));
+    const [{ picture, free }, asked] = [pictureNow(input), { ...options }];
+    try {
+      return await this.#loaded.run(asked, true, async (signal) => this.#attempt(await picture, asked, signal));
+    } finally {
+      free();
+    }
   }
 
   /**

@@ -2,9 +2,9 @@
 // Files at a URL, read by ranges. Every answer is checked before its bytes are believed: status, type, range, length, and that the file is
 // still the one that was opened. Servers without ranges are stream.js's.
 
-import { body, checkRange, checkType, contentRange, lengthOf, nameOf, refused, validators } from './answers.js';
+import { body, checkRange, checkType, contentRange, lengthOf, nameOf, refused, unanswered, validators } from './answers.js';
 import { openCachedFile } from './cache.js';
-import { messageOf, mismatch, WgvaeError } from './errors.js';
+import { mismatch, WgvaeError } from './errors.js';
 import { groupReads, ReadAhead } from './read-ahead.js';
 import { mayPass, withRetries } from './retry.js';
 import { openStream } from './stream.js';
@@ -234,7 +234,7 @@ async function request(url, access, headers, { signal = access.signal, method = 
     return await fetch(target ?? url, { method, headers, signal, cache: 'no-store' });
   } catch (cause) {
     signal.throwIfAborted();
-    throw new WgvaeError('network', `${url}: no answer (${messageOf(cause)})`, { cause });
+    throw unanswered(url, cause);
   }
 }
 

@@ -3,7 +3,7 @@
 
 import { messageOf, mismatch, WgvaeError } from './errors.js';
 import { isTensor, valuesOf } from './onnx.js';
-import { isFloats, isWhole } from './picture-file.js';
+import { isFloats, isSvg, isWhole } from './picture-file.js';
 import { stripsOf, stripsOfData } from './pixels.js';
 import { bytesOf, kindOf, openSource } from './sources.js';
 import { checkedFloats } from './tensors.js';
@@ -14,6 +14,9 @@ import { checkedFloats } from './tensors.js';
 
 /** Most pictures of usual size come with the first request. */
 const HEAD_BYTES = 1 << 20;
+
+/** Values of pictures are -1 to 1, and a bit beyond where they were resized. These are of another range. */
+const BEYOND = 1.5;
 
 /** First bytes that tell pictures and arrays apart. */
 const MARK_BYTES = 16;
@@ -52,11 +55,11 @@ function isOneOf(value, classes) {
 }
 
 /**
- * An image as it can be sent to a worker: elements and canvases stay with their page.
+ * Elements and canvases as they are now, which another thread can be sent as well: a bitmap, drawn at once. Anything else is given back.
  * @param {unknown} input
- * @returns {Promise<unknown>}
+ * @returns {unknown | Promise<ImageBitmap>}
  */
-export async function drawableOf(input) {
+export function drawableOf(input) {
   if (typeof input !== 'object' || input === null) return input;
   if (!isOneOf(input, ['HTMLImageElement', 'SVGImageElement', 'HTMLVideoElement', 'HTMLCanvasElement', 'OffscreenCanvas'])) return input;
   return createImageBitmap(/** @type {any} */ (input), AS_IT_IS).catch((cause) => {
@@ -86,10 +89,13 @@ class Opening {
     const source = await openSource(input, this.#access, { what: 'picture', headBytes: HEAD_BYTES });
     try {
       const mark = await source.read(0, Math.min(MARK_BYTES, source.length));
-      if (isFloats(mark)) return await this.#wasm.Images.fromFile(source);
+      if (isFloats(mark)) return this.#inRange(await this.#wasm.Images.fromFile(source));
       const bytes = /** @type {Uint8Array<ArrayBuffer>} */ (await source.read(0, source.length));
       if (!isWhole(bytes)) throw mismatch('format', source.name, 'a whole picture', `one that is cut short after ${bytes.length} bytes`);
-      const unreadable = (/** @type {unknown} */ cause) => mismatch('format', source.name, 'a picture that this browser reads', messageOf(cause), cause);
+      const unreadable = (/** @type {unknown} */ cause) => {
+        const found = isSvg(bytes) ? 'an SVG, which has no pixels of its own: draw it onto a canvas first' : `one that it does not (${messageOf(cause)})`;
+        return mismatch('format', source.name, 'a picture that this browser reads', found, cause);
+      };
       return await this.drawn(new Blob([bytes]), unreadable);
     } finally {
       source.release?.();
@@ -102,7 +108,14 @@ class Opening {
    */
   array(data, shape) {
     const floats = checkedFloats(data, shape, 'image');
-    return this.#wasm.Images.fromArray(floats, Uint32Array.from(shape));
+    return this.#inRange(this.#wasm.Images.fromArray(floats, Uint32Array.from(shape)));
+  }
+
+  /** The images, after a word about values that are hardly meant. @param {Images} images */
+  #inRange(images) {
+    const message = 'the picture has values well beyond -1 to 1, and is encoded as it is: of values from 0 to 255 take value / 127.5 - 1';
+    if (images.largest() > BEYOND) this.#access.notify({ code: 'range', message });
+    return images;
   }
 
   /** @param {import('./index.js').OnnxTensor} tensor */

@@ -81,7 +81,8 @@ export interface Direction {
 
 /**
  * What a decode or an encode would take: a model that need not be loaded, on a device that need not be opened. The same as {@link Decoder.plan} or {@link Encoder.planEncode}
- * of such a model on such a device, and as `wgvae plan --json`. Takes milliseconds without a budget, up to a second with one, on the thread that asks.
+ * of such a model on such a device, and as `wgvae plan --json`. Takes milliseconds without a budget, up to a second with one, on the thread that asks: behind a slider use
+ * that of `wgvae/worker`.
  *
  * Rejects with a {@link WgvaeError}: `input`, which names the option; `budget`, whose `smallest` is the smallest budget that was found to do; `too-large`; `config`.
  */
@@ -121,7 +122,7 @@ export interface PlanForOptions {
    * Of the device: an adapter, or what differs from WebGPU's default limits, under the names that {@link AdapterInfo} has. Default: WebGPU's default limits, with `shader-f16`,
    * on a GPU with memory of its own.
    */
-  limits?: GPUAdapter | Record<string, number | boolean | string>;
+  limits?: GPUAdapter | Partial<Omit<DeviceLimits, 'vendor'> & { vendor: string }>;
   /** As in {@link ModelOptions}, for `config`. */
   fetch?: typeof fetch;
   /** As in {@link ModelOptions}. */
@@ -141,7 +142,10 @@ export interface DeviceOptions {
 }
 
 export interface ModelOptions extends DeviceOptions {
-  /** A .safetensors file of a VAE or of a whole model, in diffusers' or in the original layout, or its shards; or one of the {@link hub}. Only what is needed of it is read. */
+  /**
+   * A .safetensors file of a VAE or of a whole model, in diffusers' or in the original layout, or its shards; or a model of the Hugging Face Hub: `hf:owner/name`, with
+   * `/folder` or `/file.safetensors` and `@revision` as the command line takes it, or what {@link hub} gives. Only what is needed of it is read.
+   */
   model: FileInput | readonly FileInput[] | HubModel;
   /** The model's config.json: its text, the object, or a file. A text that begins with `{` is not taken for an address. Default: the hub's. */
   config?: FileInput | object;
@@ -301,7 +305,7 @@ export interface LoadedModel {
 
 /** Latents of a clip, or of a part of it, in an array: `[1, c, t, h, w]` or `[c, t, h, w]`. */
 export interface ClipLatents {
-  data: Float32Array | Uint16Array;
+  data: Float32Array | Uint16Array | HalfArray;
   shape: readonly number[];
   /** They are the VAE's own, without the diffusion model's scale. */
   unscaled?: boolean;
@@ -310,7 +314,7 @@ export interface ClipLatents {
 /**
  * Latents of a clip: a .safetensors or .npy file, of which a frame is read at a time; an array; or its parts one after the other, in an array, a generator or another
  * iterable, as {@link Encoder.encodeClip} gives them; all of them also as tensors of onnxruntime-web or transformers.js. Parts are asked for when they are needed.
- * `[1, c, t, h, w]` or `[c, t, h, w]`.
+ * `[1, c, t, h, w]` or `[c, t, h, w]`. Arrays, and arrays of parts, are copied when `clip` is called; what a generator gives is not used any more when it is asked for the next.
  */
 export type ClipInput = FileInput | ClipLatents | OnnxTensor | Iterable<ClipLatents | OnnxTensor> | AsyncIterable<ClipLatents | OnnxTensor>;
 
@@ -326,10 +330,13 @@ export interface ClipOptions {
   signal?: AbortSignal;
 }
 
-/** Pictures of a clip, one after the other and all of one size: an array, a generator or another iterable of what `encode` takes as one picture. */
+/**
+ * Pictures of a clip, one after the other and all of one size: an array, a generator or another iterable of what `encode` takes as one picture. An array's are copied when
+ * `encodeClip` is called; a generator's come when they are needed, and take less memory.
+ */
 export type ClipPictures = Iterable<ImageInput> | AsyncIterable<ImageInput>;
 
-/** What is added to a clip of other than 1, 5, 9 and so on frames: its last frame again, or the ones before it, backwards. */
+/** What is added to a clip of other than 1 + n `frames_per_latent` frames, such as 1, 5 and 9: its last frame again, or the ones before it, backwards. */
 export type Pad = 'repeat' | 'mirror';
 
 /** How a clip is encoded: `signal` ends it, and the noise of a sample goes on from part to part, as that of `wgvae encode --sample` does. */
@@ -415,7 +422,7 @@ export interface Decoder extends LoadedModel {
   /** What the decode of a clip with frames of this size will take, however long it is. Throws as `plan` does. For models opened with `clips`. */
   planClip(options: ClipPlanOptions): ClipPlan;
   /**
-   * Decodes a clip, one frame of latents after the other, and gives its frames as they are ready: t frames of latents are 1 + 4 (t - 1) frames. Takes the same memory
+   * Decodes a clip, one frame of latents after the other, and gives its frames as they are ready: t frames of latents are 1 + `info.frames_per_latent` (t - 1) frames. Takes the same memory
    * for a clip of any length: a part of it is in memory, and what frames need of those before them. Whoever stops iterating, aborts or meets an error ends the clip;
    * the next is right. Rejects with a {@link WgvaeError}, or with `signal.reason`. For models opened with `clips`.
    */
@@ -439,7 +446,7 @@ export interface Encoder extends LoadedModel {
   /** What the encode of a clip with frames of this size will take, however long it is. Throws as `planEncode` does. For models opened with `clips`. */
   planEncodeClip(options: EncodePlanOptions): ClipPlan;
   /**
-   * Encodes a clip, its first frame and then four at a time, and gives the latents of each such part as they are ready: 1 + 4 (t - 1) frames are t frames of latents.
+   * Encodes a clip, its first frame and then `info.frames_per_latent` at a time, and gives the latents of each such part as they are ready: 1 + `info.frames_per_latent` (t - 1) frames are t frames of latents.
    * Frames are asked for when they are needed, and not used any more when the next is asked for. Takes the same memory for a clip of any length. Whoever stops iterating,
    * aborts or meets an error ends the clip, and with it the iteration of `frames`; the next is right. Rejects with a {@link WgvaeError}, or with `signal.reason`. For models
    * opened with `clips`.
@@ -453,6 +460,9 @@ export interface Vae extends Decoder, Encoder {}
 /**
  * Latents of shape [n, c, h, w] or [c, h, w]: values in memory as floats, half floats or the bits of half floats; f32 values in a buffer of the decoder's device, from
  * `offset` bytes, which are read from there once, as latents are small; a tensor of onnxruntime-web or transformers.js; or a .safetensors, .latent or .npy file. `unscaled`: whatever the decoder was created with, these are already divided by the model's scaling factor, as `encode` says of what it gives.
+ *
+ * What is in memory is copied when `decode` is called: it may be changed at once, also while the decode waits for its turn. A GPU buffer, and a tensor that is not in
+ * memory, are read when their turn comes: leave them as they are until the promise settles.
  */
 export type LatentsInput =
   | FileInput
@@ -489,6 +499,9 @@ export interface OnnxTensor {
  * Pictures are taken the right way up, with the colours that their file has: no colour profile is applied, and transparency is left out (where nothing of a pixel can be
  * seen, browsers give black). They are not resized: what sides have beyond a multiple of `info.pixels_per_latent` is cut off, in equal parts, and `onNotice` says so. Values
  * in memory are encoded as they are: what fills no latent at the right and below, the model leaves out, or fills up.
+ *
+ * Arrays and ImageData are copied, elements and canvases drawn, when `encode` is called: they may be changed at once. Close an ImageBitmap or a VideoFrame, and dispose of
+ * a tensor that is not in memory, when the promise has settled.
  */
 export type ImageInput =
   | FileInput
@@ -639,13 +652,16 @@ export interface Progress {
  * - `fallback`: an allocation failed, and a plan that needs less memory was used.
  * - `cropped`: borders of a picture are not encoded. Of a clip: told once.
  * - `transparent`: transparency of a picture is not encoded. Of a clip: told once.
+ * - `range`: values of a picture are well beyond -1 to 1, such as 0 to 255, and are encoded as they are. Of a clip: told once.
  */
 export interface Notice {
-  code: 'no-ranges' | 'waiting' | 'cache-full' | 'device-recovered' | 'fallback' | 'cropped' | 'transparent';
+  code: 'no-ranges' | 'waiting' | 'cache-full' | 'device-recovered' | 'fallback' | 'cropped' | 'transparent' | 'range';
   message: string;
+  /** Of `no-ranges`: how long the file is, where the server tells. */
+  bytes?: number;
 }
 
-/** Bytes of GPU buffers now, the most there have been at once, and how many were ever created. */
+/** Bytes of GPU buffers now, the most there have ever been at once, and how many were ever created. What one decode or encode took is in {@link Report}. */
 export interface Ledger {
   current: number;
   peak: number;
@@ -663,21 +679,36 @@ export interface ModelFacts {
   pixels_per_latent: number;
   /** Whether its network knows time: then it can be opened with `clips`. */
   has_time: boolean;
+  /** Frames of a clip for each frame of its latents but the first, which has one. 1 of a network that knows no time. */
+  frames_per_latent: number;
   /** The file, or the first of its shards. */
   model: string;
   files: { name: string; bytes: number }[];
   /** Whose names the tensors have. */
   layout: string;
+  /** Where the scale of the latents is known from, or which published models have latents of such a shape. */
+  scale: { known: true; from: string } | { known: false; candidates: string[] };
+  /** How many tensors the files hold. */
+  tensors: number;
+  /** How many of them have each type of elements. */
+  element_types: Record<string, number>;
   /** Numbers of weights. */
   parameters: { encoder: number; decoder: number; total: number };
+  /** Whether the files have an encoder. */
+  encoder: boolean;
+  /** Whether the files have a decoder. */
+  decoder: boolean;
   /** The network, in diffusers' names. */
   config: Record<string, unknown>;
-  [more: string]: unknown;
 }
 
+/** How weights and activations are stored. */
+export type Storage = 'f32' | 'f16' | 'packed_f16' | 'fast_f16';
+
 export interface ModelInfo extends ModelFacts {
-  /** How weights and activations are stored. */
-  storage: 'f32' | 'f16' | 'packed_f16' | 'fast_f16' | string;
+  storage: Storage;
+  /** Milliseconds that one submission to the GPU is meant to take. */
+  submission_target: number;
   load_seconds: number;
   adapter: AdapterInfo;
 }
@@ -687,10 +718,36 @@ export interface AdapterInfo {
   backend: string;
   device_type: string;
   driver: string;
-  limits: Record<string, number | boolean | string>;
+  /** Vendor and device, where the browser tells. */
+  pci_id: string;
+  /** Smallest and largest subgroup. */
+  subgroup_size: [number, number];
+  /** Whether kernels could use subgroup operations. */
+  subgroups: boolean;
+  /** Configurations of cooperative matrices: none in browsers. */
+  cooperative_matrices: string[];
+  limits: DeviceLimits;
   /** Those of the rules. */
   kernels: Kernels;
-  [more: string]: unknown;
+}
+
+/** What plans may use of a device. */
+export interface DeviceLimits {
+  max_storage_buffer_binding_size: number;
+  max_buffer_size: number;
+  max_storage_buffers_per_shader_stage: number;
+  max_compute_workgroups_per_dimension: number;
+  max_compute_invocations_per_workgroup: number;
+  max_compute_workgroup_storage_size: number;
+  min_uniform_buffer_offset_alignment: number;
+  shader_f16: boolean;
+  timestamp_query: boolean;
+  /** Whether invocations swap values within a quad. */
+  quads: boolean;
+  kind: 'cpu' | 'gpu';
+  /** Whether the device shares the host's memory. */
+  unified_memory: boolean;
+  vendor: 'amd' | 'apple' | 'arm' | 'intel' | 'nvidia' | 'qualcomm' | 'other';
 }
 
 /** Numbers in planes, one for each channel. */
@@ -739,17 +796,24 @@ export interface Plan {
 }
 
 export interface Report {
+  /** Of the plan that ran. */
   predicted_peak_bytes: number;
+  /** Bytes of all buffers that were on the device at once while it ran. */
   measured_peak_bytes: number;
   seconds: number;
+  /** The part of `seconds` that whoever received the result took. */
+  sink_seconds: number;
+  /** GPU time of each stage, where the device measures that and the plan asked for it. */
+  stage_seconds: number[] | null;
   /** Each with its steps of the plan, from `start` to before `end`. */
   submissions: { seconds: number; steps: { start: number; end: number } }[];
   /** Pipelines compiled for it. */
   compiled: number;
   compile_seconds: number;
-  /** Why a smaller plan was used, if one was. */
+  /** What a smaller plan was used for, if one was: what failed, and the peaks of both plans. */
+  fallback: { failed: string; first_peak_bytes: number; peak_bytes: number } | null;
+  /** The same in words. */
   fallback_text: string | null;
-  [more: string]: unknown;
 }
 
 /**

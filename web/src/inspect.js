@@ -4,6 +4,7 @@
 import { wgvaeError } from './errors.js';
 import { guarded } from './listener.js';
 import { openFiles, readsOf } from './model.js';
+import { checkOptions, OF_MODELS } from './options.js';
 import { orAborted } from './queue.js';
 import { Access, remembering } from './sources.js';
 import { startWasm } from './wasm.js';
@@ -15,6 +16,7 @@ import { startWasm } from './wasm.js';
  * @returns {Promise<import('./index.js').Inspection>}
  */
 export async function inspect(options) {
+  checkOptions(options, OF_MODELS);
   const callers = options.signal ?? new AbortController().signal;
   callers.throwIfAborted();
   try {

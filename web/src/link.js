@@ -6,6 +6,7 @@ import { WgvaeError, mismatch, messageOf } from './errors.js';
 import { HubModel } from './hub.js';
 import { isIterable } from './iterate.js';
 import { guarded } from './listener.js';
+import { movingWith } from './transfer.js';
 
 /** The mark of what stands for something else. */
 const STANDS_FOR = '$wgvae';
@@ -16,21 +17,6 @@ const STANDS_FOR = '$wgvae';
  */
 /** What a message holds on this side until its call is over, and what moves to the other side. @typedef {{ frees: (() => void)[], moved: Transferable[] }} Held */
 /** @typedef {Pick<Worker, 'postMessage' | 'addEventListener'>} Port */
-
-/** What shall be moved with a value. @type {WeakMap<object, Transferable[]>} */
-const moving = new WeakMap();
-
-/**
- * `value`, with which these move to the other side instead of being copied.
- * @template {object} T
- * @param {T} value
- * @param {Transferable[]} transferables
- * @returns {T}
- */
-export function transfer(value, transferables) {
-  moving.set(value, transferables);
-  return value;
-}
 
 /** @returns {Held} */
 const nothing = () => ({ frees: [], moved: [] });
@@ -160,7 +146,7 @@ export class Link {
     const stand = (/** @type {string} */ kind, /** @type {object} */ facts) => ({ [STANDS_FOR]: kind, ...facts });
     if (typeof value === 'function') return stand('listener', { name: this.#name(guarded(value), held) });
     if (typeof value !== 'object' || value === null) return value;
-    held.moved.push(...(moving.get(value) ?? []));
+    held.moved.push(...(movingWith(value) ?? []));
     if (value instanceof AbortSignal) return stand('signal', this.#packSignal(value, held));
     if (value instanceof WgvaeError) {
       const { name, stack, message, code, cause, ...facts } = /** @type {any} */ (value);

@@ -9,6 +9,7 @@ import { WgvaeError, wgvaeError } from './errors.js';
 import { guarded, hearingOfKernels } from './listener.js';
 import { deviceLost, isLoss } from './loss.js';
 import { openModel } from './model.js';
+import { checkOptions, OF_MODELS } from './options.js';
 import { orAborted, Queue } from './queue.js';
 import { Access } from './sources.js';
 import { startWasm } from './wasm.js';
@@ -28,8 +29,8 @@ const RECOVERY_PART = 1 / 4;
  * @returns {Promise<Loaded>}
  */
 export async function loadModel(options, directions) {
+  checkOptions(options, OF_MODELS);
   checkBrowser(options);
-  checkCounts({ memoryBudget: options.memoryBudget });
   checkKernels(options.kernels);
   const lifetime = new AbortController();
   const signal = either(options.signal, lifetime.signal);

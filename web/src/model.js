@@ -2,6 +2,7 @@
 // The model's files, opened: what is read again when weights have to be loaded a second time.
 
 import { HubModel } from './hub.js';
+import { hubModel, isHubName } from './hub-name.js';
 import { Access, openSource, readText } from './sources.js';
 import { mismatch } from './errors.js';
 
@@ -83,7 +84,8 @@ export async function openModel(wasm, options, directions, access) {
  * @param {Access} access
  * @returns {Promise<{ text: string | undefined, sources: Source[], commit: string | undefined }>} `text` of config.json; `commit` of the hub's
  */
-export async function openFiles({ model, config }, access) {
+export async function openFiles({ model: given, config }, access) {
+  const model = typeof given === 'string' && isHubName(given) ? hubModel(given) : given;
   const found = model instanceof HubModel ? await model.find(access) : undefined;
   const inputs = Array.isArray(model) ? model : [model];
   if (inputs.length === 0) throw mismatch('input', 'model', 'at least one file', 'none');

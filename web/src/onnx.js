@@ -33,12 +33,29 @@ export function bufferOf(tensor) {
 export async function valuesOf(tensor, what) {
   const { dims, type, location } = tensor;
   if (type !== 'float32' && type !== 'float16') throw mismatch('input', what, 'a tensor of float32 or float16', `one of ${type}`);
-  if (IN_MEMORY.includes(location)) return { data: tensor.data, shape: dims };
+  const there = valuesInMemory(tensor);
+  if (there) return there;
   const inside = tensor.ort_tensor ?? tensor;
   try {
     if (!inside.getData) throw new Error('it has no getData()');
     return { data: await inside.getData(), shape: dims };
   } catch (cause) {
     throw mismatch('input', what, 'a tensor that gives its data', `one in "${location}" that does not: ${messageOf(cause)}`, cause);
+  }
+}
+
+/**
+ * The same, at once; undefined where they are not in memory, or are no floats.
+ * @param {OnnxTensor} tensor
+ * @returns {{ data: any, shape: readonly number[] } | undefined}
+ */
+export function valuesInMemory(tensor) {
+  const { dims, type, location } = tensor;
+  if (!IN_MEMORY.includes(location) || (type !== 'float32' && type !== 'float16')) return undefined;
+  try {
+    return { data: tensor.data, shape: dims };
+  } catch {
+    // It was disposed of: asking it for its data says so.
+    return undefined;
   }
 }

@@ -12,6 +12,14 @@ export function isFloats(mark) {
 }
 
 /**
+ * Whether the file is an SVG, by its beginning.
+ * @param {Uint8Array} bytes
+ */
+export function isSvg(bytes) {
+  return /^\s*(<\?xml[^>]*>|<!--[^]*?-->|<!DOCTYPE[^>]*>|\s)*<svg\b/i.test(text(bytes, 0, 1024));
+}
+
+/**
  * Whether a PNG, JPEG or WebP file has its end. Others are left to the browser.
  * @param {Uint8Array} bytes
  */

@@ -1,9 +1,9 @@
 // @ts-check
 // What a decode or an encode would take, of a model that nobody has loaded and a device that nobody has opened.
 
-import { isCount } from './counts.js';
 import { TILINGS } from './decoding.js';
 import { mismatch, wgvaeError } from './errors.js';
+import { checkObject, checkOptions, OF_MODELS, oneOf, TEXT, WHOLE } from './options.js';
 import { FRAMES, OUTPUTS } from './outputs.js';
 import { checkSides, latentsOf } from './sides.js';
 import { Access, kindOf, readText } from './sources.js';
@@ -11,18 +11,8 @@ import { startWasm } from './wasm.js';
 
 /** @typedef {import('./index.js').PlanForOptions} Options */
 /** @typedef {import('../pkg/wgvae.js').Planner} Planner */
-/** @typedef {(value: any) => boolean} Check */
 
-/** @type {(...choices: string[]) => [Check, string]} */
-const oneOf = (...choices) => [(value) => choices.includes(value), choices.join(', ')];
-
-/** @type {[Check, string]} */
-const TEXT = [(value) => typeof value === 'string', 'text'];
-
-/** @type {[Check, string]} */
-const WHOLE = [isCount, 'a whole number'];
-
-/** What each option can be; the others are looked at where they are used. @type {Record<string, [Check, string] | undefined>} */
+/** What each option can be; the others are looked at where they are used. @type {Record<string, import('./options.js').Check | undefined>} */
 const OPTIONS = {
   family: TEXT,
   config: undefined,
@@ -30,10 +20,10 @@ const OPTIONS = {
   height: undefined,
   frames: WHOLE,
   direction: oneOf('decode', 'encode'),
-  precision: oneOf('auto', 'f16', 'f32', 'fast'),
-  unscaled: [(value) => typeof value === 'boolean', 'true or false'],
-  memoryBudget: WHOLE,
-  parking: oneOf('auto', 'on', 'off'),
+  precision: OF_MODELS.precision,
+  unscaled: OF_MODELS.unscaled,
+  memoryBudget: OF_MODELS.memoryBudget,
+  parking: OF_MODELS.parking,
   output: oneOf(...Object.keys(OUTPUTS)),
   tiling: oneOf(...TILINGS),
   tileSize: WHOLE,
@@ -79,13 +69,13 @@ export async function planFor(options) {
 
 /** Refuses what no option is or can be: a plan without what was meant would be another. @param {Options} options */
 function check(options) {
+  checkObject(options);
   for (const [name, value] of Object.entries(options)) {
     if (value === undefined) continue;
     if (!Object.hasOwn(OPTIONS, name)) throw mismatch('input', name, `one of ${Object.keys(OPTIONS).join(', ')}`, `an option "${name}"`);
-    const [isRight, expected] = OPTIONS[name] ?? [];
-    if (isRight && !isRight(value)) throw mismatch('input', name, `${expected}`, typeof value === 'object' ? kindOf(value) : `${value}`);
     if (options.direction === 'encode' && OF_DECODES.includes(name)) throw mismatch('input', name, 'a decode with it', 'direction encode');
   }
+  checkOptions(options, OPTIONS);
 }
 
 /**

@@ -5,6 +5,7 @@ import { checkBrowser } from './device.js';
 import { mismatch, wgvaeError } from './errors.js';
 import { guarded } from './listener.js';
 import { openFiles, readsOf } from './model.js';
+import { checkOptions, OF_MODELS } from './options.js';
 import { orAborted } from './queue.js';
 import { Access, openSource, remembering } from './sources.js';
 import { startWasm } from './wasm.js';
@@ -16,6 +17,7 @@ import { startWasm } from './wasm.js';
  * @returns {Promise<import('./index.js').Selftest>}
  */
 export async function selftest(options) {
+  checkOptions(options, OF_MODELS);
   const callers = options.signal ?? new AbortController().signal;
   callers.throwIfAborted();
   try {

@@ -142,7 +142,8 @@ class StreamSource {
     if (this.#isAnnounced) return;
     this.#isAnnounced = true;
     const what = this.#cached ? 'what is needed of it is kept for next time' : 'nothing of it is kept for next time';
-    this.#access.notify({ code: 'no-ranges', message: `the server of ${this.name} gives whole files only: all of it is downloaded, and ${what}` });
+    const message = `the server of ${this.name} gives whole files only: all of it is downloaded, and ${what}`;
+    this.#access.notify({ code: 'no-ranges', message, bytes: this.#told.length });
   }
 
   /** Puts everything aside, and knows the length then. */

@@ -5,6 +5,7 @@ import { checkBrowser, closeGpu, openGpu } from './device.js';
 import { wgvaeError } from './errors.js';
 import { hearingOfKernels } from './listener.js';
 import { deviceLost, isLoss } from './loss.js';
+import { checkOptions, OF_MODELS } from './options.js';
 import { orAborted } from './queue.js';
 import { rememberKernels } from './tuned.js';
 import { startWasm } from './wasm.js';
@@ -16,6 +17,7 @@ import { startWasm } from './wasm.js';
  * @returns {Promise<import('./index.js').Tuning>}
  */
 export async function tune(options = {}) {
+  checkOptions(options, OF_MODELS);
   const callers = options.signal ?? new AbortController().signal;
   callers.throwIfAborted();
   try {

@@ -1,14 +1,17 @@
 // @ts-check
 // The package in a worker of its own, with the same methods: what takes time on a thread takes it there, and pictures come as they are, without a copy.
 
+import { clipNow, pictureNow } from './copies.js';
 import { messageOf, mismatch, WgvaeError } from './errors.js';
 import { hub } from './hub.js';
 import { drawableOf } from './images.js';
 import { isIterable } from './iterate.js';
-import { Link, transfer } from './link.js';
-import { isTensor, valuesOf } from './onnx.js';
+import { Link } from './link.js';
+import { isTensor, valuesInMemory, valuesOf } from './onnx.js';
+import { checkObject } from './options.js';
 import { ON_DEVICE } from './outputs.js';
 import { orAborted } from './queue.js';
+import { transfer } from './transfer.js';
 
 export { hub, transfer, WgvaeError };
 
@@ -33,30 +36,30 @@ export const families = ({ worker, wasm } = {}) => ask(worker, 'families', [wasm
 export const version = ({ worker, wasm } = {}) => ask(worker, 'version', [wasm]);
 
 /** @param {import('./worker.js').InspectOptions} options */
-export async function inspect({ worker, ...options }) {
-  refuse(options, ['fetch']);
-  return ask(worker, 'inspect', [options], options.signal);
+export async function inspect(options) {
+  const { worker, ...others } = withoutThreads(options, ['fetch']);
+  return ask(worker, 'inspect', [others], others.signal);
 }
 
 /**
  * @param {import('./worker.js').PlanForOptions} options
  * @returns {Promise<any>}
  */
-export async function planFor({ worker, ...options }) {
-  refuse(options, ['fetch']);
-  return ask(worker, 'planFor', [options]);
+export async function planFor(options) {
+  const { worker, ...others } = withoutThreads(options, ['fetch']);
+  return ask(worker, 'planFor', [others]);
 }
 
 /** @param {import('./worker.js').SelftestOptions} options */
-export async function selftest({ worker, ...options }) {
-  refuse(options, ['device', 'gpu', 'fetch']);
-  return ask(worker, 'selftest', [options], options.signal);
+export async function selftest(options) {
+  const { worker, ...others } = withoutThreads(options, ['device', 'gpu', 'fetch']);
+  return ask(worker, 'selftest', [others], others.signal);
 }
 
 /** @param {import('./worker.js').TuneOptions} [options] */
-export async function tune({ worker, ...options } = {}) {
-  refuse(options, ['device', 'gpu', 'fetch']);
-  return ask(worker, 'tune', [options], options.signal);
+export async function tune(options = {}) {
+  const { worker, ...others } = withoutThreads(options, ['device', 'gpu', 'fetch']);
+  return ask(worker, 'tune', [others], others.signal);
 }
 
 /** @param {{ worker?: Worker }} [options] */
@@ -116,23 +119,26 @@ async function ask(worker, name, parameters, signal = NEVER) {
 }
 
 /**
- * Fails for what belongs to this thread.
- * @param {object} options
+ * The options, unless there are some that belong to this thread.
+ * @template {object} T
+ * @param {T} options
  * @param {string[]} names
  */
-function refuse(options, names) {
+function withoutThreads(options, names) {
+  checkObject(options);
   for (const name of names) {
     if (name in options) throw mismatch('input', name, 'none for a worker, which has its own', 'one of this thread');
   }
+  return options;
 }
 
 /**
  * @param {'decode' | 'encode' | 'both'} directions
- * @param {Options} options
+ * @param {Options} all
  * @returns {Promise<any>}
  */
-async function create(directions, { worker, ...options }) {
-  refuse(options, ['device', 'gpu', 'fetch']);
+async function create(directions, all) {
+  const { worker, ...options } = withoutThreads(all, ['device', 'gpu', 'fetch']);
   options.signal?.throwIfAborted();
   const { link, end } = reach(worker);
   // Its listeners hear of decodes, too: they are let go of with the model.
@@ -199,18 +205,20 @@ class Remote {
    * @param {CallOptions} [options]
    */
   async shapeOf(latents, options) {
-    return this.#ask('shapeOf', [await sendable(latents, 'latents')], options);
+    return this.#ask('shapeOf', [sendable(latents, 'latents')], options);
   }
 
   /**
    * @param {unknown} latents
    * @param {CallOptions & { canvas?: HTMLCanvasElement | OffscreenCanvas }} [options]
    */
-  async decode(latents, { canvas, ...options } = {}) {
-    if (!canvas && ON_DEVICE.includes(options.output ?? '')) throw mismatch('input', 'output', 'none on the device of a worker', `${options.output}`);
-    if (!canvas) return this.#ask('decode', [await sendable(latents, 'latents')], options);
+  async decode(latents, options = {}) {
+    checkObject(options);
+    const { canvas, ...others } = options;
+    if (!canvas && ON_DEVICE.includes(others.output ?? '')) throw mismatch('input', 'output', 'none on the device of a worker', `${others.output}`);
+    if (!canvas) return this.#ask('decode', [sendable(latents, 'latents')], others);
     const context = bitmapContext(canvas);
-    show(canvas, context, await this.#ask('decode', [await sendable(latents, 'latents')], { ...options, output: 'bitmap' }));
+    show(canvas, context, await this.#ask('decode', [sendable(latents, 'latents')], { ...others, output: 'bitmap' }));
     return undefined;
   }
 
@@ -225,7 +233,7 @@ class Remote {
    * @param {CallOptions} [options]
    */
   clip(latents, options) {
-    return this.#each('clip', 'latents', latents, options);
+    return this.#each('clip', 'latents', clipNow(latents), options);
   }
 
   /**
@@ -233,7 +241,7 @@ class Remote {
    * @param {CallOptions} [options]
    */
   async encode(image, options = {}) {
-    return this.#ask('encode', [await sendable(image, 'image')], options);
+    return this.#ask('encode', [sendable(image, 'image')], options);
   }
 
   /**
@@ -241,7 +249,7 @@ class Remote {
    * @param {CallOptions} [options]
    */
   encodeClip(frames, options) {
-    return this.#each('encodeClip', 'image', frames, options);
+    return this.#each('encodeClip', 'image', Array.isArray(frames) ? frames.map(sendableNow) : frames, options);
   }
 
   destroy() {
@@ -254,12 +262,14 @@ class Remote {
   }
 
   /**
+   * Sends the parameters at once, but for those that are promises.
    * @param {string} method
    * @param {unknown[]} parameters
    * @param {CallOptions} [options]
    */
   async #ask(method, parameters, options) {
-    const { answer, release } = this.#call(method, parameters, options);
+    const sent = parameters.some((each) => each instanceof Promise) ? await Promise.all(parameters) : parameters;
+    const { answer, release } = this.#call(method, sent, options);
     try {
       // What no other thread can give back is the reason of the caller's signal.
       return this.#take(await orAborted(answer, options?.signal ?? NEVER));
@@ -320,14 +330,27 @@ async function* eachSendable(inputs, what) {
 }
 
 /**
- * Latents or a picture as they can be sent: what is drawn of an element is nobody else's, and of a tensor it is the values.
+ * Latents or a picture as they can be sent: what is drawn of an element is nobody else's, and of a tensor it is the values. A promise where that takes a while.
  * @param {unknown} input
  * @param {string} what it is
+ * @returns {unknown}
  */
-async function sendable(input, what) {
-  if (isTensor(input)) return valuesOf(input, what);
-  const drawable = await drawableOf(input);
-  return drawable === input ? input : transfer(/** @type {ImageBitmap} */ (drawable), [/** @type {ImageBitmap} */ (drawable)]);
+function sendable(input, what) {
+  if (isTensor(input)) return valuesInMemory(input) ?? valuesOf(input, what);
+  const drawn = drawableOf(input);
+  return drawn === input ? input : /** @type {Promise<ImageBitmap>} */ (drawn).then((bitmap) => transfer(bitmap, [bitmap]));
+}
+
+/**
+ * A picture that is sent later, as it is now.
+ * @param {unknown} input
+ */
+function sendableNow(input) {
+  const drawn = sendable(input, 'image');
+  if (!(drawn instanceof Promise) || drawn === input) return pictureNow(input).picture;
+  // Heard of when its turn comes.
+  drawn.catch(() => {});
+  return drawn;
 }
 
 /** @param {HTMLCanvasElement | OffscreenCanvas} canvas */

@@ -7,14 +7,11 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Result, anyhow, ensure};
 
-use crate::command::{output, run, text};
-use crate::install::{ensure_program, install_packages};
+use crate::command::{run, text};
+use crate::install::{ensure_program, install_packages, node};
 use crate::mesa::Mesa;
 use crate::paths::wgvae;
 use crate::web;
-
-/// The oldest Node whose test runner and `fetch` the tests are written for.
-const NODE: u32 = 20;
 
 /// Packages of npm's that the tests need, installed as their lock files say: the tests' own and those of the example they open.
 const TEST_FOLDERS: [&str; 2] = ["tests/browser", "examples/onnx"];
@@ -66,13 +63,4 @@ pub(crate) fn bench(arguments: &[OsString]) -> Result<()> {
     let mut node = node()?;
     install_packages(folder)?;
     run(node.arg(folder.join("run.mjs")).args(arguments))
-}
-
-/// Node, new enough.
-fn node() -> Result<Command> {
-    let node = ensure_program(&["node", "nodejs"], "nodejs", None)?;
-    let version = output(Command::new(&node).arg("--version"))?;
-    let major = version.trim_start_matches('v').split('.').next().and_then(|major| major.parse::<u32>().ok());
-    ensure!(major >= Some(NODE), "expected Node {NODE} or newer, found {version} at {}", node.display());
-    Ok(Command::new(node))
 }

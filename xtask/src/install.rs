@@ -5,7 +5,10 @@ use std::process::Command;
 
 use anyhow::{Result, bail, ensure};
 
-use crate::command::{run, succeeds};
+use crate::command::{output, run, succeeds};
+
+/// The oldest Node whose test runner and `fetch` the tests are written for.
+const NODE: u32 = 20;
 
 /// A component of the Rust toolchain, from rustup where it is missing.
 pub(crate) fn ensure_component(name: &str) -> Result<()> {
@@ -54,6 +57,15 @@ pub(crate) fn ensure_program(names: &[&str], package: &str, variable: Option<&st
 /// Packages of npm's, as the lock file in `folder` says.
 pub(crate) fn install_packages(folder: &Path) -> Result<()> {
     run(npm()?.args(["ci", "--prefer-offline", "--no-audit", "--no-fund", "--prefix"]).arg(folder))
+}
+
+/// Node, new enough.
+pub(crate) fn node() -> Result<Command> {
+    let node = ensure_program(&["node", "nodejs"], "nodejs", None)?;
+    let version = output(Command::new(&node).arg("--version"))?;
+    let major = version.trim_start_matches('v').split('.').next().and_then(|major| major.parse::<u32>().ok());
+    ensure!(major >= Some(NODE), "expected Node {NODE} or newer, found {version} at {}", node.display());
+    Ok(Command::new(node))
 }
 
 pub(crate) fn npm() -> Result<Command> {

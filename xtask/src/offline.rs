@@ -11,13 +11,22 @@ use sha2::{Digest as _, Sha256};
 const PROGRAM: &str = "web/page/offline-worker.js";
 
 /// What a visitor without a network needs, as paths in `dist/` or beginnings of them: the page, its text and the demo.
-const KEPT: [&str; 8] = [
+const KEPT: [&str; 16] = [
     "index.html",
     "reports.html",
     "manual.html",
     "package.html",
     "manifest.webmanifest",
-    "web/",
+    // Programs are whole files: what they are made of lies beside them, for others to look at.
+    "web/page/main.js",
+    "web/page/reports-page.js",
+    "web/page/start-worker.js",
+    "web/page/style.css",
+    "web/page/worker.js",
+    "web/src/worker-host.js",
+    "web/pkg/wgvae_bg.wasm",
+    "web/vendor/",
+    "web/package.json",
     "assets/icon",
     "assets/demo/",
 ];
@@ -73,7 +82,9 @@ mod tests {
         for path in ["index.html", "web/pkg/wgvae_bg.wasm", "web/page/main.js", "assets/demo/latents.safetensors"] {
             assert!(is_kept(path), "{path}");
         }
-        for path in ["package/src/index.js", "wgvae.tgz", "assets/demo.png", "web/src/index.d.ts", "sw.js"] {
+        for path in
+            ["package/src/index.js", "wgvae.tgz", "web/page/view.js", "assets/demo.png", "web/src/index.d.ts", "sw.js"]
+        {
             assert!(!is_kept(path), "{path}");
         }
     }

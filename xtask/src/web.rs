@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, ensure};
 
 use crate::command::{cargo, output, run, succeeds, text};
-use crate::install::{install_packages, npm};
+use crate::install::{install_packages, node, npm};
 use crate::manual::MANUALS;
 use crate::offline;
 use crate::paths::target;
@@ -33,6 +33,9 @@ const SOCIAL: &str = "<meta property=\"og:image\" content=\"assets/social.jpg\">
 const VENDOR: &str = "web/vendor";
 const VENDORED: [(&str, &str); 2] =
     [("dist/bundles/mediabunny.min.mjs", "mediabunny.mjs"), ("LICENSE", "mediabunny.LICENSE")];
+
+/// Puts each of the page's programs into one file of `dist/`.
+const BUNDLER: &str = "web/vendor/bundle.mjs";
 
 /// What npm publishes: from where, and its place in the package.
 const PACKAGE: [(&str, &str); 6] = [
@@ -125,6 +128,7 @@ fn lay_out(dist: &Path) -> Result<()> {
     for (path, place) in VENDORED {
         copy(&Path::new(VENDOR).join("node_modules/mediabunny").join(path), &dist.join(VENDOR).join(place))?;
     }
+    run(node()?.arg(BUNDLER).arg(dist))?;
     for (path, place) in PACKAGE {
         copy(Path::new(path), &dist.join("package").join(place))?;
     }

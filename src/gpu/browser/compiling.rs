@@ -2,9 +2,10 @@
 //! `createComputePipelineAsync`, which wgpu 30 does not have, lets them use as many threads as they like.
 
 use std::cell::RefCell;
+use std::collections::VecDeque;
 use std::rc::Rc;
 
-use js_sys::Object;
+use js_sys::{Object, Reflect};
 use wasm_bindgen::prelude::*;
 use wasm_bindgen_futures::JsFuture;
 
@@ -16,23 +17,26 @@ use crate::gpu::{Gpu, Preparing};
 
 const CREATE: &str = "createComputePipeline";
 
-/// The pipelines of `sources`, in their order.
+/// Kernels that are compiled at once where nobody tells how many threads there are.
+const LANES: usize = 4;
+
+/// The pipelines of `sources`, in their order: only the first ones where nobody wants them any more.
 pub(in crate::gpu) async fn compile_all(gpu: &Gpu, sources: &[&Source]) -> Result<Vec<Pipeline>> {
     gpu.check_alive("compiling kernels")?;
     let device = &gpu.inner.device;
-    let asked: Vec<_> = sources
-        .iter()
-        .map(|source| {
-            let scopes = Scopes::push(device);
-            let parts = Parts::new(device, source);
-            let answer = ask(device, &parts, source.interface.file);
-            (parts, answer, scopes.pop())
-        })
-        .collect();
     let (mut pipelines, total) = (Vec::new(), sources.len());
-    for (source, (parts, answer, caught)) in sources.iter().zip(asked) {
+    let mut coming = sources.iter().map(|source| {
+        let scopes = Scopes::push(device);
+        let parts = Parts::new(device, source);
+        let answer = ask(device, &parts, source.interface.file);
+        (parts, answer, scopes.pop())
+    });
+    // What a browser was asked for it compiles to the end, even when nobody waits any more.
+    let mut asked: VecDeque<_> = coming.by_ref().take(lanes()).collect();
+    for source in sources {
         let kernel = source.interface.file;
         gpu.tell(Preparing::Kernels { done: pipelines.len(), total, kernel });
+        let Some((parts, answer, caught)) = asked.pop_front() else { break };
         gpu.reported(&source.doing, (), caught.await)?;
         let made = match answer {
             Some(answer) => {
@@ -46,9 +50,22 @@ pub(in crate::gpu) async fn compile_all(gpu: &Gpu, sources: &[&Source]) -> Resul
             None => gpu.scoped(&source.doing, || parts.pipeline(device, kernel)).await?,
         };
         pipelines.push(parts.with(pipeline));
+        if gpu.inner.unwanted.is_set() {
+            break;
+        }
+        asked.extend(coming.next());
     }
     gpu.check_alive("compiling kernels")?;
     Ok(pipelines)
+}
+
+/// How many kernels a browser is asked for at once: as many as it has threads for.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a small number")]
+fn lanes() -> usize {
+    let property = |object: &JsValue, name: &str| Reflect::get(object, &name.into()).ok();
+    let navigator = property(&js_sys::global(), "navigator");
+    let threads = navigator.and_then(|navigator| property(&navigator, "hardwareConcurrency")?.as_f64());
+    threads.map_or(LANES, |threads| threads as usize).max(2)
 }
 
 /// Has the browser begin with what wgpu would ask it for. `None` where its device may not be changed.

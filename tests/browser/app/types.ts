@@ -27,6 +27,18 @@ export async function show(model: File, device: GPUDevice, latents: GPUBuffer, c
   const { data, shape } = await decoder.decode('latents.safetensors', { output: 'raw', signal: AbortSignal.timeout(1000) });
   // @ts-expect-error there is no such precision
   await createDecoder({ model, precision: 'f8' }).catch((error) => (error instanceof WgvaeError ? error.smallest : undefined));
+  const { report, info } = decoder;
+  const storage: 'f32' | 'f16' | 'packed_f16' | 'fast_f16' = info.storage;
+  const known: (number | string | boolean | undefined)[] = [report?.measured_peak_bytes, report?.stage_seconds?.length, info.frames_per_latent, info.adapter.limits.max_buffer_size, storage];
+  // @ts-expect-error the field is measured_peak_bytes
+  known.push(report?.peak_bytes);
+  // @ts-expect-error the field is pixels_per_latent
+  known.push(info.pixels_per_latents);
+  // @ts-expect-error the field is device_type
+  known.push(info.adapter.type);
+  // @ts-expect-error the limit is max_buffer_size
+  known.push(info.adapter.limits.maxBufferSize);
+  console.log(known);
   await clearCache();
   await decoder.destroy();
   return [nothing, plan.predicted_peak_bytes, bitmap.width, image.height, data.length, shape[1]].length;

@@ -1,7 +1,7 @@
 // @ts-check
 // A model by its name on the hub, as the command line takes it: hf:owner/name[/folder or .safetensors file][@revision].
 
-import { hub } from '../src/worker.js';
+import { hub } from './hub.js';
 
 const PREFIX = 'hf:';
 

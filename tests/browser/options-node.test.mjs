@@ -1,0 +1,83 @@
+// @ts-check
+// Arguments that are missing or of another kind, without a GPU: every function says so with the package's own error.
+
+import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { before, describe, it } from 'node:test';
+
+import { fixture, modelFile } from './fixtures.mjs';
+import { publish } from './hub-server.mjs';
+import { startServer } from './server.mjs';
+import { DIST } from './session.mjs';
+
+describe('options', () => {
+  /** The package as it is published. @type {any} */
+  let wgvae;
+  /** @type {any} */
+  let worker;
+  before(async () => {
+    [wgvae, worker] = await Promise.all(['index', 'worker'].map((name) => import(`${new URL(`web/src/${name}.js`, `file://${DIST}/`)}`)));
+  });
+
+  /** What a call fails with. @param {() => unknown} call */
+  const failure = async (call) => {
+    try {
+      await call();
+    } catch (/** @type {any} */ error) {
+      return `${error.name} ${error.code}: ${error.message}`;
+    }
+    return 'nothing';
+  };
+
+  it('are an object', async () => {
+    for (const of of [wgvae, worker]) {
+      for (const name of ['createDecoder', 'createEncoder', 'createVae', 'inspect', 'planFor', 'selftest']) {
+        assert.equal(await failure(() => of[name]()), 'WgvaeError input: options: expected an object, found undefined', name);
+      }
+      assert.equal(await failure(() => of.tune(null)), 'WgvaeError input: options: expected an object, found null');
+      assert.equal(await failure(() => of.createDecoder('vae.safetensors')), 'WgvaeError input: options: expected an object, found "vae.safetensors"');
+    }
+  });
+
+  it('are named, with the words that there are', async () => {
+    const model = new Blob();
+    /** @type {[object, string][]} */
+    const wrong = [
+      [{ precision: 'fp16' }, 'precision: expected one of auto, f32, f16, fast, found "fp16"'],
+      [{ parking: true }, 'parking: expected one of auto, on, off, found true'],
+      [{ family: 7 }, 'family: expected text, found 7'],
+      [{ unscaled: 'yes' }, 'unscaled: expected true or false, found "yes"'],
+      [{ clips: 1 }, 'clips: expected true or false, found 1'],
+      [{ memoryBudget: -1 }, 'memoryBudget: expected a whole number, found -1'],
+      [{ powerPreference: 'low' }, 'powerPreference: expected one of high-performance, low-power, found "low"'],
+    ];
+    for (const [options, message] of wrong) {
+      assert.equal(await failure(() => wgvae.createDecoder({ model, ...options })), `WgvaeError input: ${message}`);
+      assert.equal(await failure(() => wgvae.inspect({ model, ...options })), `WgvaeError input: ${message}`);
+    }
+    const size = { family: 'sd15', width: 64, height: 64 };
+    assert.equal(await failure(() => wgvae.planFor({ ...size, precision: 'fp16' })), 'WgvaeError input: precision: expected one of auto, f32, f16, fast, found "fp16"');
+  });
+
+  it('say first that a text is no safetensors file, and what a tiny budget takes', async () => {
+    const wasm = await readFile(join(DIST, 'web/pkg/wgvae_bg.wasm'));
+    const text = new Blob(['# a text, and no model at all']);
+    assert.match(await failure(() => wgvae.inspect({ model: text, wasm })), /^WgvaeError format: model: not a safetensors file: its header would have \d+ bytes/);
+    const config = { _class_name: 'AutoencoderTiny', latent_channels: 4 };
+    assert.match(await failure(() => wgvae.planFor({ config, width: 64, height: 64, memoryBudget: 1, wasm })), /^WgvaeError budget: .* which takes (less than 0\.1|about [1-9][\d.]*|about 0\.[1-9]\d*) s /);
+  });
+
+  it('take a model by its name on the hub', async (t) => {
+    const wasm = await readFile(join(DIST, 'web/pkg/wgvae_bg.wasm'));
+    const { config } = await fixture('toy_odd');
+    const server = await startServer({ root: DIST });
+    t.after(() => server.close());
+    publish({ server, store: server }, 'someone/small', { 'vae/config.json': Buffer.from(config), 'vae/diffusion_pytorch_model.safetensors': Buffer.from(modelFile(config)) });
+    /** The hub is elsewhere. @type {typeof fetch} */
+    const elsewhere = (url, init) => fetch(String(url).replace('https://huggingface.co', server.origin), init);
+    const found = await wgvae.inspect({ model: 'hf:someone/small/vae@main', fetch: elsewhere, wasm });
+    assert.deepEqual([found.decode.possible, found.latent_channels, found.frames_per_latent], [true, 4, 1]);
+    assert.match(await failure(() => wgvae.inspect({ model: 'hf:nobody', wasm })), /^WgvaeError input: model of the hub: expected owner\/name, found "nobody\/"$/);
+  });
+});

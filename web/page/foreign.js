@@ -1,0 +1,32 @@
+// @ts-check
+// Addresses of other sites in a link. Whoever wrote the link chose them: they may lead into the visitor's own network.
+
+import { isHubName } from '../src/hub-name.js';
+import { element, setText } from './elements.js';
+
+/** Where models are known by their names, and may be asked for. */
+const HUB = 'https://huggingface.co';
+
+/**
+ * Addresses that are neither this site's nor the hub's.
+ * @param {import('./query.js').Query} query
+ */
+export function foreignAddresses({ model = [], config, latents }) {
+  const addresses = [...model, config, latents].filter((address) => address !== undefined);
+  return addresses.filter((address) => !isHubName(address) && ![location.origin, HUB].includes(new URL(address).origin));
+}
+
+/**
+ * Asks the visitor.
+ * @param {string[]} addresses
+ * @returns {Promise<boolean>}
+ */
+export async function mayFetch(addresses) {
+  const dialog = element('ask-origin', HTMLDialogElement);
+  setText('ask-origin-text', `The link to this page asks it to fetch ${addresses.join(' and ')}. Agree if you know this site.`);
+  dialog.returnValue = '';
+  const closed = new Promise((resolve) => dialog.addEventListener('close', resolve, { once: true }));
+  dialog.showModal();
+  await closed;
+  return dialog.returnValue === 'yes';
+}

@@ -1,0 +1,19 @@
+// @ts-check
+// The shape of latents, and what is wrong with their file, without a model to decode them.
+
+import { wgvaeError } from '../src/errors.js';
+import { openLatents } from '../src/latents.js';
+import { Access } from '../src/sources.js';
+import { startWasm } from '../src/wasm.js';
+
+/** @param {File} file */
+export async function shapeOfLatents(file) {
+  try {
+    const latents = await openLatents(await startWasm(), file, new Access(new AbortController().signal, () => {}, false));
+    const shape = [...latents.shape()];
+    latents.free();
+    return shape;
+  } catch (error) {
+    throw wgvaeError(error);
+  }
+}
