@@ -23,12 +23,17 @@ _NO_TILES = "wgvae decodes the whole image within a memory budget, exactly: Auto
 class AutoencoderKL(torch.nn.Module):  # type: ignore[misc]
     """The ``vae`` of diffusers' pipelines for SD, SDXL, SD3 and FLUX.1, run by wgvae.
 
-    Give it to a pipeline that exists (``from_pretrained(..., vae=None)``, then ``pipe.vae = ...``): ``from_pretrained`` of a pipeline only takes models of
-    diffusers. ``dtype`` follows the pipeline as with any module: ``pipe.to(torch.bfloat16)``, ``vae.half()``, ``torch_dtype=``. It is the type of results.
-    It does not change the precision on the GPU, which ``precision=`` of :meth:`from_pretrained` sets, nor does it free memory there.
+    Give it to a pipeline that exists: ``from_pretrained(..., vae=None)``, then ``pipe.vae = ...``.
+    A pipeline's ``from_pretrained`` only takes models of diffusers.
 
-    ``encode`` and ``decode`` take float32, float16 and bfloat16, whatever ``dtype`` is, and read each value exactly. They return tensors of ``dtype``, on the
-    device of their input. Latents are the VAE's own, as with diffusers' class. There are no gradients, and torch sees no parameters: nothing is offloaded.
+    ``dtype`` is the type of results: float32, float16 or bfloat16. It follows the pipeline as with
+    any module: ``pipe.to(torch.bfloat16)``, ``vae.half()``, ``torch_dtype=``. It does not change
+    the precision on the GPU, which ``precision=`` of :meth:`from_pretrained` sets.
+
+    ``encode`` and ``decode`` take all three types, whatever ``dtype`` is, and read each value
+    exactly. They return tensors of ``dtype``, on the device of their input. Latents are the VAE's
+    own, as with diffusers' class. There are no gradients. Torch sees no parameters: it moves and
+    offloads nothing.
     """
 
     def __init__(
@@ -41,7 +46,8 @@ class AutoencoderKL(torch.nn.Module):  # type: ignore[misc]
     ) -> None:
         """Uses ``vae`` within ``memory_budget``, bytes or such as "2GiB".
 
-        ``dtype`` is the type of results, float32 unless given. ``torch_dtype`` is its older name; ``dtype`` wins, as in diffusers.
+        ``dtype`` is the type of results, float32 unless given. ``torch_dtype`` is its older name.
+        If both are given, ``dtype`` counts, as in diffusers.
         """
         super().__init__()
         config = vae.config
@@ -66,7 +72,10 @@ class AutoencoderKL(torch.nn.Module):  # type: ignore[misc]
         torch_dtype: torch.dtype | None = None,
         **keywords: Any,
     ) -> AutoencoderKL:
-        """Opens a model: ``keywords`` are those of :meth:`wgvae.Vae.from_pretrained`, the rest those of the constructor."""
+        """Opens a model.
+
+        ``keywords`` go to :meth:`wgvae.Vae.from_pretrained`, the other arguments to the constructor.
+        """
         return cls(Vae.from_pretrained(path_or_hf_name, **keywords), memory_budget, dtype=dtype, torch_dtype=torch_dtype)
 
     @property
@@ -85,19 +94,28 @@ class AutoencoderKL(torch.nn.Module):  # type: ignore[misc]
         return torch.nn.ParameterList([torch.nn.Parameter(torch.empty(0, dtype=self.dtype), requires_grad=False)])
 
     def decode(self, z: torch.Tensor, return_dict: bool = True, generator: torch.Generator | None = None) -> Any:
-        """Decodes ``z`` ``[n, c, h, w]`` to ``sample`` ``[n, 3, 8 h, 8 w]`` of ``dtype``, about -1 to 1. Does not use ``generator``, as diffusers' class."""
+        """Decodes ``z`` ``[n, c, h, w]`` to ``sample`` ``[n, 3, 8 h, 8 w]`` of ``dtype``.
+
+        Pictures are about -1 to 1. ``generator`` is not used, as by diffusers' class.
+        """
         image = self.vae.decode(_given(z, "z"), output="float", unscaled=True, memory_budget=self.memory_budget)
         sample = torch.from_numpy(image).to(z.device, self.dtype)
         return DecoderOutput(sample=sample) if return_dict else (sample,)
 
     def encode(self, x: torch.Tensor, return_dict: bool = True) -> Any:
-        """Encodes ``x`` ``[n, 3, h, w]`` of -1 to 1 to ``latent_dist``, a distribution of ``[n, c, h / 8, w / 8]`` in ``dtype``."""
+        """Encodes ``x`` ``[n, 3, h, w]`` of -1 to 1 to ``latent_dist``.
+
+        It is a distribution of latents ``[n, c, h / 8, w / 8]`` of ``dtype``.
+        """
         moments = self.vae.encode(_given(x, "x"), moments=True, memory_budget=self.memory_budget)
         latent_dist = DiagonalGaussianDistribution(torch.from_numpy(moments).to(x.device, self.dtype))
         return AutoencoderKLOutput(latent_dist=latent_dist) if return_dict else (latent_dist,)
 
     def to(self, *arguments: Any, **keywords: Any) -> AutoencoderKL:
-        """Sets ``dtype`` if one is given, itself or by a tensor. Takes what ``torch.nn.Module.to`` takes; a device changes nothing."""
+        """Sets ``dtype`` if a type or a tensor is given.
+
+        Takes the arguments of ``torch.nn.Module.to``. A device changes nothing.
+        """
         super().to(*arguments, **keywords)
         for given in (*arguments, *keywords.values()):
             if isinstance(given, (torch.dtype, torch.Tensor)):

@@ -20,7 +20,9 @@ use serde::Serialize;
 use crate::error::{Error, Result};
 use crate::tensor::Size;
 
-/// The network of a VAE and what its latents mean. Field names are diffusers'. Numbers are those of config.json, as f64; kernels compute with f32.
+/// The network of a VAE and what its latents mean. Field names are diffusers'.
+///
+/// Numbers are f64, so that callers see those of config.json. Kernels compute with f32.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct AutoencoderConfig {
     /// The network.
@@ -187,7 +189,9 @@ impl AutoencoderConfig {
     }
 }
 
-/// Rounds to the precision that kernels compute with. A number that f32 cannot hold becomes infinite, which [`check`] refuses.
+/// Rounds to the precision that kernels compute with.
+///
+/// A number that f32 cannot hold becomes infinite: [`check`] returns an error for it.
 #[expect(clippy::cast_possible_truncation, reason = "the caller wants f32")]
 pub(crate) fn single(number: f64) -> f32 {
     number as f32
