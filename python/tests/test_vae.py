@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import _thread
 import copy
+import json
 import os
 import pickle
 import signal
@@ -45,6 +46,20 @@ class ByArray:
 
     def __array__(self, *args: object, **keywords: object) -> Floats:
         return self.array
+
+
+def test_config_has_the_numbers_of_the_file(vae: wgvae.Vae) -> None:
+    settings = json.loads((DEMO / "config.json").read_text())
+    assert settings["scaling_factor"] != float(np.float32(settings["scaling_factor"]))
+    for name in ("scaling_factor", "shift_factor", "latent_channels"):
+        assert vae.config[name] == settings[name]
+
+
+def test_config_of_a_family_has_its_published_numbers(sd: Path, tmp_path: Path) -> None:
+    weights = tmp_path / "weights.safetensors"
+    weights.write_bytes((sd / "diffusion_pytorch_model.safetensors").read_bytes())
+    with wgvae.Vae.from_pretrained(weights, family="sd15") as opened:
+        assert (opened.config["scaling_factor"], opened.config["shift_factor"]) == (0.18215, None)
 
 
 def test_whatever_has_latents(vae: wgvae.Vae, latents: Floats) -> None:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -21,17 +20,36 @@ from wgvae._vae import Vae
 _NO_TILES = "wgvae decodes the whole image within a memory budget, exactly: AutoencoderKL(vae, memory_budget=...)"
 
 
-class AutoencoderKL:
-    """What pipelines for SD, SDXL, SD3 and FLUX.1 ask of ``vae``, done by wgvae.
+class AutoencoderKL(torch.nn.Module):  # type: ignore[misc]
+    """The ``vae`` of diffusers' pipelines for SD, SDXL, SD3 and FLUX.1, run by wgvae.
 
-    It is no ``torch.nn.Module``: pipelines do not move, offload or save it. Give it to a pipeline after that is made (``from_pretrained(..., vae=None)`` and then
-    ``pipe.vae = ...``), as ``from_pretrained`` refuses what is no model of diffusers.
+    Give it to a pipeline that exists: ``from_pretrained(..., vae=None)``, then ``pipe.vae = ...``.
+    A pipeline's ``from_pretrained`` only takes models of diffusers.
 
-    Latents are the VAE's own here, as with diffusers' class. Results are float32, on the device of what went in. There are no gradients.
+    ``dtype`` is the type of results: float32, float16 or bfloat16. It follows the pipeline as with
+    any module: ``pipe.to(torch.bfloat16)``, ``vae.half()``, ``torch_dtype=``. It does not change
+    the precision on the GPU, which ``precision=`` of :meth:`from_pretrained` sets.
+
+    ``encode`` and ``decode`` take all three types, whatever ``dtype`` is, and read each value
+    exactly. They return tensors of ``dtype``, on the device of their input. Latents are the VAE's
+    own, as with diffusers' class. There are no gradients. Torch sees no parameters: it moves and
+    offloads nothing.
     """
 
-    def __init__(self, vae: Vae, memory_budget: int | str | None = None) -> None:
-        """Uses ``vae`` within ``memory_budget``, bytes or such as "2GiB"."""
+    def __init__(
+        self,
+        vae: Vae,
+        memory_budget: int | str | None = None,
+        *,
+        dtype: torch.dtype | None = None,
+        torch_dtype: torch.dtype | None = None,
+    ) -> None:
+        """Uses ``vae`` within ``memory_budget``, bytes or such as "2GiB".
+
+        ``dtype`` is the type of results, float32 unless given. ``torch_dtype`` is its older name.
+        If both are given, ``dtype`` counts, as in diffusers.
+        """
+        super().__init__()
         config = vae.config
         if config["network"] != "kl" or config["patch"] != 1:
             raise wrong("vae", "an AutoencoderKL of SD, SDXL, SD3 or FLUX.1", f"{config['network']}, {config['patch']} latents a side together")
@@ -40,54 +58,92 @@ class AutoencoderKL:
         self.config = FrozenDict(config)
         self.use_slicing = False
         self.use_tiling = False
+        chosen = torch_dtype if dtype is None else dtype
+        self._dtype = torch.float32 if chosen is None else _result_type(chosen)
+        self.eval()
 
     @classmethod
     def from_pretrained(
-        cls, path_or_hf_name: str | os.PathLike[str], *, memory_budget: int | str | None = None, **keywords: Any
+        cls,
+        path_or_hf_name: str | os.PathLike[str],
+        *,
+        memory_budget: int | str | None = None,
+        dtype: torch.dtype | None = None,
+        torch_dtype: torch.dtype | None = None,
+        **keywords: Any,
     ) -> AutoencoderKL:
-        """Opens a model: see :meth:`wgvae.Vae.from_pretrained`."""
-        return cls(Vae.from_pretrained(path_or_hf_name, **keywords), memory_budget)
+        """Opens a model.
+
+        ``keywords`` go to :meth:`wgvae.Vae.from_pretrained`, the other arguments to the constructor.
+        """
+        return cls(Vae.from_pretrained(path_or_hf_name, **keywords), memory_budget, dtype=dtype, torch_dtype=torch_dtype)
 
     @property
     def dtype(self) -> torch.dtype:
-        """Of results, whatever the weights are stored in."""
-        return torch.float32
+        """Type of results. The weights and the GPU may use another."""
+        return self._dtype
 
     @property
     def device(self) -> torch.device:
-        """Where torch sees results, whatever GPU makes them."""
+        """The CPU, from which torch's tensors are read, whatever GPU computes."""
         return torch.device("cpu")
 
+    @property
+    def post_quant_conv(self) -> torch.nn.Module:
+        """A module with one empty parameter of ``dtype``: SDXL's pipelines read that type here."""
+        return torch.nn.ParameterList([torch.nn.Parameter(torch.empty(0, dtype=self.dtype), requires_grad=False)])
+
     def decode(self, z: torch.Tensor, return_dict: bool = True, generator: torch.Generator | None = None) -> Any:
-        """Decodes ``[n, c, h, w]`` to ``sample`` ``[n, 3, 8 h, 8 w]``, about -1 to 1. ``generator`` is not used, as by diffusers' class."""
+        """Decodes ``z`` ``[n, c, h, w]`` to ``sample`` ``[n, 3, 8 h, 8 w]`` of ``dtype``.
+
+        Pictures are about -1 to 1. ``generator`` is not used, as by diffusers' class.
+        """
         image = self.vae.decode(_given(z, "z"), output="float", unscaled=True, memory_budget=self.memory_budget)
-        sample = torch.from_numpy(image).to(z.device)
+        sample = torch.from_numpy(image).to(z.device, self.dtype)
         return DecoderOutput(sample=sample) if return_dict else (sample,)
 
     def encode(self, x: torch.Tensor, return_dict: bool = True) -> Any:
-        """Encodes ``[n, 3, h, w]`` of -1 to 1 to ``latent_dist``, a distribution of ``[n, c, h / 8, w / 8]``."""
+        """Encodes ``x`` ``[n, 3, h, w]`` of -1 to 1 to ``latent_dist``.
+
+        It is a distribution of latents ``[n, c, h / 8, w / 8]`` of ``dtype``.
+        """
         moments = self.vae.encode(_given(x, "x"), moments=True, memory_budget=self.memory_budget)
-        latent_dist = DiagonalGaussianDistribution(torch.from_numpy(moments).to(x.device))
+        latent_dist = DiagonalGaussianDistribution(torch.from_numpy(moments).to(x.device, self.dtype))
         return AutoencoderKLOutput(latent_dist=latent_dist) if return_dict else (latent_dist,)
 
-    def modules(self) -> Iterator[torch.nn.Module]:
-        """None: nothing here is torch's."""
-        return iter(())
+    def to(self, *arguments: Any, **keywords: Any) -> AutoencoderKL:
+        """Sets ``dtype`` if a type or a tensor is given.
 
-    def parameters(self) -> Iterator[torch.nn.Parameter]:
-        """None: nothing here is torch's."""
-        return iter(())
-
-    def to(self, *_: Any, **__: Any) -> AutoencoderKL:
-        """Nothing: the GPU and the precision were chosen when the model was opened."""
+        Takes the arguments of ``torch.nn.Module.to``. A device changes nothing.
+        """
+        super().to(*arguments, **keywords)
+        for given in (*arguments, *keywords.values()):
+            if isinstance(given, (torch.dtype, torch.Tensor)):
+                self._dtype = _result_type(given if isinstance(given, torch.dtype) else given.dtype)
         return self
 
-    def eval(self) -> AutoencoderKL:
-        """Nothing: it is never trained."""
-        return self
+    def half(self) -> AutoencoderKL:
+        """Sets ``dtype`` to float16."""
+        return self.to(torch.float16)
+
+    def bfloat16(self) -> AutoencoderKL:
+        """Sets ``dtype`` to bfloat16."""
+        return self.to(torch.bfloat16)
+
+    def float(self) -> AutoencoderKL:
+        """Sets ``dtype`` to float32."""
+        return self.to(torch.float32)
+
+    def double(self) -> AutoencoderKL:
+        """Raises InputError: results are computed in float32 at most."""
+        return self.to(torch.float64)
+
+    def type(self, dst_type: torch.dtype) -> AutoencoderKL:
+        """Sets ``dtype`` to ``dst_type``."""
+        return self.to(dst_type)
 
     def requires_grad_(self, requires_grad: bool = True) -> AutoencoderKL:
-        """Nothing, unless gradients are wanted, which there are none of."""
+        """Does nothing, or raises InputError if gradients are wanted."""
         if requires_grad:
             raise wrong("requires_grad", "False, as there are no gradients", "True")
         return self
@@ -112,3 +168,10 @@ def _given(tensor: torch.Tensor, what: str) -> torch.Tensor:
     if tensor.requires_grad and torch.is_grad_enabled():
         raise wrong(what, "a tensor without gradients (torch.no_grad(), or detach())", "one that requires them")
     return tensor.detach().cpu()
+
+
+def _result_type(dtype: torch.dtype) -> torch.dtype:
+    """Returns ``dtype`` if results can have it."""
+    if dtype not in (torch.float32, torch.float16, torch.bfloat16):
+        raise wrong("dtype", "torch.float32, torch.float16 or torch.bfloat16", repr(dtype))
+    return dtype

@@ -183,7 +183,7 @@ fn scale_text(scale: &LatentScale, config: &AutoencoderConfig) -> String {
                 (Some(_), None) => ", with mean and deviation of each channel",
                 (None, None) => "",
             };
-            format!("factor {}, shift {}{mean} (from {from})", config.scaling_factor, config.shift_factor)
+            format!("factor {}, shift {}{mean} (from {from})", config.scaling_factor, config.shift())
         }
         LatentScale::Unknown { candidates } if candidates.is_empty() => {
             "unknown: no published model has these shapes; put its config.json beside the weights or use --unscaled"

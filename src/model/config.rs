@@ -21,6 +21,8 @@ use crate::error::{Error, Result};
 use crate::tensor::Size;
 
 /// The network of a VAE and what its latents mean. Field names are diffusers'.
+///
+/// Numbers are f64, so that callers see those of config.json. Kernels compute with f32.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct AutoencoderConfig {
     /// The network.
@@ -36,16 +38,16 @@ pub struct AutoencoderConfig {
     /// else 1.
     pub patch: u32,
     /// Diffusion models see `(latents - shift_factor) * scaling_factor`.
-    pub scaling_factor: f32,
-    /// See `scaling_factor`. Zero where config.json says null.
-    pub shift_factor: f32,
+    pub scaling_factor: f64,
+    /// See `scaling_factor`. `None` where config.json has none or null: the same as 0.
+    pub shift_factor: Option<f64>,
     /// Mean of each of the diffusion model's channels, where it sees `(latents - mean) / std * scaling_factor`.
-    pub latents_mean: Option<Vec<f32>>,
+    pub latents_mean: Option<Vec<f64>>,
     /// Standard deviation of each of the diffusion model's channels; there if and only if `latents_mean` is.
-    pub latents_std: Option<Vec<f32>>,
+    pub latents_std: Option<Vec<f64>>,
     /// Where mean and deviation are the statistics of a batch norm among the weights (`bn.running_mean`, `bn.running_var`): what is added to the
     /// variance. Then they are `None` until a checkpoint has read them.
-    pub batch_norm_eps: Option<f32>,
+    pub batch_norm_eps: Option<f64>,
     /// Whether diffusers runs the whole model in f32 where its pipeline runs in f16: a hint that activations may
     /// overflow f16. For an `AutoencoderKL` true unless config.json denies it.
     pub force_upcast: bool,
@@ -64,7 +66,7 @@ impl AutoencoderConfig {
             latent_channels,
             patch: 1,
             scaling_factor: 1.0,
-            shift_factor: 0.0,
+            shift_factor: None,
             latents_mean: None,
             latents_std: None,
             batch_norm_eps: None,
@@ -132,13 +134,23 @@ impl AutoencoderConfig {
     /// `z = latents / scaling_factor + shift_factor`, or `latents * std / scaling_factor + mean` where there are statistics of each channel.
     pub fn latent_scale(&self) -> (Vec<f32>, Vec<f32>) {
         let channels = self.model_channels() as usize;
+        let scaling = single(self.scaling_factor);
         let factor = match &self.latents_std {
-            Some(std) => std.iter().map(|std| std / self.scaling_factor).collect(),
-            None => vec![1.0 / self.scaling_factor; channels],
+            Some(std) => std.iter().map(|&std| single(std) / scaling).collect(),
+            None => vec![1.0 / scaling; channels],
         };
-        let offset = self.latents_mean.clone().unwrap_or_else(|| vec![self.shift_factor; channels]);
+        let offset = match &self.latents_mean {
+            Some(mean) => mean.iter().copied().map(single).collect(),
+            None => vec![single(self.shift()); channels],
+        };
         (factor, offset)
     }
+
+    /// The shift of the latents, 0 where there is none.
+    pub fn shift(&self) -> f64 {
+        self.shift_factor.unwrap_or(0.0)
+    }
+
     /// The side of a patch of these latents.
     fn patch_side(&self, unscaled: bool) -> u32 {
         if unscaled { 1 } else { self.patch }
@@ -172,9 +184,17 @@ impl AutoencoderConfig {
 
     /// Whether latents of both mean the same.
     pub(crate) fn same_scale(&self, other: &Self) -> bool {
-        let scale = |config: &Self| (config.patch, config.scaling_factor, config.shift_factor, config.batch_norm_eps);
+        let scale = |config: &Self| (config.patch, config.scaling_factor, config.shift(), config.batch_norm_eps);
         scale(self) == scale(other) && self.latents_mean == other.latents_mean && self.latents_std == other.latents_std
     }
+}
+
+/// Rounds to the precision that kernels compute with.
+///
+/// A number that f32 cannot hold becomes infinite: [`check`] returns an error for it.
+#[expect(clippy::cast_possible_truncation, reason = "the caller wants f32")]
+pub(crate) fn single(number: f64) -> f32 {
+    number as f32
 }
 
 fn invalid(field: &str, expected: impl Into<String>, found: impl ToString) -> Error {

@@ -99,13 +99,13 @@ fn config_changes() -> impl Strategy<Value = ConfigChange> {
             Network::Wan(wan) => wan.temperal_downsample = list.iter().map(|number| number % 3 > 0).collect(),
             Network::Kl(_) | Network::Tiny(_) | Network::SeedVr(_) => config.in_channels = number,
         },
-        |config, _, number, _| config.scaling_factor = number,
-        |config, _, number, _| config.shift_factor = number,
-        |config, count, number, _| config.latents_mean = Some(vec![number; (count % 70_000) as usize]),
-        |config, count, number, _| config.latents_std = Some(vec![number; (count % 70_000) as usize]),
+        |config, _, number, _| config.scaling_factor = f64::from(number),
+        |config, _, number, _| config.shift_factor = Some(f64::from(number)),
+        |config, count, number, _| config.latents_mean = Some(vec![f64::from(number); (count % 70_000) as usize]),
+        |config, count, number, _| config.latents_std = Some(vec![f64::from(number); (count % 70_000) as usize]),
         |config, _, number, _| {
-            config.latents_mean = Some(vec![number; config.latent_channels.min(1 << 16) as usize]);
-            config.latents_std = Some(vec![number.abs(); config.latent_channels.min(1 << 16) as usize]);
+            config.latents_mean = Some(vec![f64::from(number); config.latent_channels.min(1 << 16) as usize]);
+            config.latents_std = Some(vec![f64::from(number.abs()); config.latent_channels.min(1 << 16) as usize]);
         },
         |config, number, _, _| config.sample_size = Some(number),
         // As large as a configuration may be.
@@ -328,8 +328,8 @@ fn plans_of_impossible_networks_are_refused_by_name() {
         ("layers_per_block", |config| kl(config).layers_per_block = u32::MAX),
         ("latent_channels", |config| config.latent_channels = 0),
         ("out_channels", |config| config.out_channels = 4),
-        ("scaling_factor", |config| config.scaling_factor = f32::NAN),
-        ("shift_factor", |config| config.shift_factor = f32::INFINITY),
+        ("scaling_factor", |config| config.scaling_factor = f64::NAN),
+        ("shift_factor", |config| config.shift_factor = Some(f64::INFINITY)),
         ("latents_mean", |config| config.latents_std = Some(vec![1.0; 4])),
     ];
     assert!(plan(|_| {}).is_ok());

@@ -168,6 +168,35 @@ fn latent_statistics_are_read() {
 }
 
 #[test]
+fn numbers_are_those_of_the_file() {
+    let read = |field: &str, value: &Value| {
+        let config = AutoencoderConfig::from_json(&with_field(field, value.clone())).expect("valid");
+        serde_json::to_value(config).expect("JSON")[field].clone()
+    };
+    // The first two are no numbers of f32; the third has more digits than f32 holds.
+    for value in [json!(0.18215), json!(0.3611), json!(1.152_584_261_234), json!(1.0)] {
+        assert_eq!(read("scaling_factor", &value), value);
+        assert_eq!(read("shift_factor", &value), value);
+    }
+    let mean = json!([-1.6574, 1.886, -1.383, 2.5155]);
+    let mut config: Value = serde_json::from_str(&with_field("latents_mean", mean.clone())).expect("valid JSON");
+    config["latents_std"] = json!([8.4927, 5.9022, 6.5498, 5.2299]);
+    let config = AutoencoderConfig::from_json(&config.to_string()).expect("valid");
+    assert_eq!(serde_json::to_value(config).expect("JSON")["latents_mean"], mean);
+}
+
+#[test]
+fn no_shift_is_not_a_shift_of_zero_but_means_the_same() {
+    let read = |value| AutoencoderConfig::from_json(&with_field("shift_factor", value)).expect("valid");
+    let (absent, zero) = (read(Value::Null), read(json!(0)));
+    assert_eq!((absent.shift_factor, zero.shift_factor), (None, Some(0.0)));
+    let null = fixture("configs/sd15.json");
+    assert!(null.contains(r#""shift_factor": null"#));
+    assert_eq!(AutoencoderConfig::from_json(&null).expect("valid").shift_factor, None);
+    assert_eq!(absent.latent_scale(), zero.latent_scale());
+}
+
+#[test]
 fn refuses_bad_fields() {
     let cases = [
         ("_class_name", json!("AutoencoderDC")),
@@ -209,6 +238,7 @@ fn refuses_bad_fields() {
         ("scaling_factor", json!(0)),
         ("scaling_factor", json!(-1)),
         ("scaling_factor", json!(1e300)),
+        ("scaling_factor", json!(1e-300)),
         ("shift_factor", json!(-1e300)),
         ("latents_mean", json!([0, 0, 0, 0])),
         ("latents_mean", json!([0, 0, 0, null])),

@@ -114,7 +114,7 @@ fn toy_no_attention() {
 #[test]
 fn attention_over_many_chunks_of_an_odd_number_of_keys() {
     let config = with_kl(odd_network(&[24], 6, true), |kl| kl.use_post_quant_conv = false);
-    let config = AutoencoderConfig { scaling_factor: 0.5, shift_factor: 0.25, ..config };
+    let config = AutoencoderConfig { scaling_factor: 0.5, shift_factor: Some(0.25), ..config };
     // 23 x 101 = 2323 queries and keys: more than one block of each, none a multiple of four.
     let latents = formula::latents(&[4, 101, 23]);
     let weights = formula::decoder(&config);

@@ -90,8 +90,9 @@ fn config(json: &str) -> AutoencoderConfig {
     if let Some(eps) = config.batch_norm_eps {
         let channels = config.model_channels() as usize;
         let variance = formula::weight("bn.running_var", &[channels]).data;
-        config.latents_mean = Some(formula::weight("bn.running_mean", &[channels]).data);
-        config.latents_std = Some(variance.iter().map(|variance| (variance + eps).sqrt()).collect());
+        config.latents_mean =
+            Some(formula::weight("bn.running_mean", &[channels]).data.into_iter().map(f64::from).collect());
+        config.latents_std = Some(variance.iter().map(|&variance| (f64::from(variance) + eps).sqrt()).collect());
     }
     config
 }

@@ -2,7 +2,7 @@
 
 use super::Checkpoint;
 use crate::error::{Error, Result};
-use crate::model::config::AutoencoderConfig;
+use crate::model::config::{AutoencoderConfig, single};
 
 const MEAN: &str = "bn.running_mean";
 const VARIANCE: &str = "bn.running_var";
@@ -49,8 +49,9 @@ impl Checkpoint {
                 found: format!("{} at element {index}", variance[index]),
             });
         }
-        config.latents_mean = Some(mean.clone());
-        config.latents_std = Some(variance.iter().map(|variance| (variance + eps).sqrt()).collect());
+        config.latents_mean = Some(mean.iter().copied().map(f64::from).collect());
+        let deviation = |&variance: &f32| f64::from((variance + single(eps)).sqrt());
+        config.latents_std = Some(variance.iter().map(deviation).collect());
         config.validate()?;
         Ok(config)
     }

@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-use super::{AutoencoderConfig, Kl, Network, SeedVr, Tiny, Wan, invalid};
+use super::{AutoencoderConfig, Kl, Network, SeedVr, Tiny, Wan, invalid, single};
 use crate::error::Result;
 
 /// Sizes beyond which a config is taken for corrupt. The largest published values are 4, 1024, 3 and 64.
@@ -96,16 +96,22 @@ fn check_seedvr(seedvr: &SeedVr) -> Result<()> {
 }
 
 fn check_scale(config: &AutoencoderConfig) -> Result<()> {
-    if !(config.scaling_factor.is_finite() && config.scaling_factor > 0.0) {
+    if !is_positive(config.scaling_factor) {
         return Err(invalid("scaling_factor", "a positive number", config.scaling_factor));
     }
-    if !config.shift_factor.is_finite() {
-        return Err(invalid("shift_factor", "a finite number", config.shift_factor));
+    if !single(config.shift()).is_finite() {
+        return Err(invalid("shift_factor", "a finite number", config.shift()));
     }
     match config.batch_norm_eps {
-        Some(eps) if !(eps.is_finite() && eps > 0.0) => Err(invalid("batch_norm_eps", "a positive number", eps)),
+        Some(eps) if !is_positive(eps) => Err(invalid("batch_norm_eps", "a positive number", eps)),
         _ => Ok(()),
     }
+}
+
+/// True if f32 holds `number` as a positive number.
+fn is_positive(number: f64) -> bool {
+    let number = single(number);
+    number.is_finite() && number > 0.0
 }
 
 fn check_statistics(config: &AutoencoderConfig) -> Result<()> {
@@ -119,9 +125,11 @@ fn check_statistics(config: &AutoencoderConfig) -> Result<()> {
             let expected = format!("{} numbers, one for each latent channel", config.model_channels());
             return Err(invalid(field, expected, values.len()));
         }
-        if let Some(bad) = values.iter().find(|value| !value.is_finite() || (field == "latents_std" && **value <= 0.0))
-        {
-            let expected = if field == "latents_std" { "positive numbers" } else { "finite numbers" };
+        let (fits, expected): (fn(f64) -> bool, _) = match field {
+            "latents_std" => (is_positive, "positive numbers"),
+            _ => (|value| single(value).is_finite(), "finite numbers"),
+        };
+        if let Some(bad) = values.iter().find(|&&value| !fits(value)) {
             return Err(invalid(field, expected, bad));
         }
     }

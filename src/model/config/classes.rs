@@ -23,7 +23,7 @@ fn autoencoder_kl(fields: &Fields<'_>) -> Result<AutoencoderConfig> {
     let network = kl(fields, &[64], 1)?;
     Ok(AutoencoderConfig {
         scaling_factor: fields.number("scaling_factor")?.unwrap_or(0.18215),
-        shift_factor: fields.number("shift_factor")?.unwrap_or(0.0),
+        shift_factor: fields.number("shift_factor")?,
         latents_mean: fields.numbers("latents_mean")?,
         latents_std: fields.numbers("latents_std")?,
         force_upcast: fields.flag("force_upcast")?.unwrap_or(true),
@@ -65,7 +65,7 @@ fn autoencoder_tiny(fields: &Fields<'_>) -> Result<AutoencoderConfig> {
     };
     Ok(AutoencoderConfig {
         scaling_factor: fields.number("scaling_factor")?.unwrap_or(1.0),
-        shift_factor: fields.number("shift_factor")?.unwrap_or(0.0),
+        shift_factor: Some(fields.number("shift_factor")?.unwrap_or(0.0)),
         force_upcast: fields.flag("force_upcast")?.unwrap_or(false),
         ..rgb(fields, Network::Tiny(network), "latent_channels", 4)?
     })

@@ -27,10 +27,10 @@ pub const FAMILIES: &[Family] = &[
     Family { name: "flux2", config: flux2 },
     Family { name: "flux2_small_decoder", config: flux2_small_decoder },
     // Tiny autoencoders speak their diffusion model's latents, so that there is no scale.
-    Family { name: "taesd", config: || AutoencoderConfig::new(tiny(), 4) },
-    Family { name: "taesdxl", config: || AutoencoderConfig::new(tiny(), 4) },
-    Family { name: "taesd3", config: || AutoencoderConfig::new(tiny(), 16) },
-    Family { name: "taef1", config: || AutoencoderConfig::new(tiny(), 16) },
+    Family { name: "taesd", config: || taesd(4) },
+    Family { name: "taesdxl", config: || taesd(4) },
+    Family { name: "taesd3", config: || taesd(16) },
+    Family { name: "taef1", config: || taesd(16) },
     Family { name: "taef2", config: taef2 },
     Family { name: "qwen_image", config: wan21 },
     Family { name: "wan21", config: wan21 },
@@ -109,7 +109,7 @@ fn sd3() -> AutoencoderConfig {
         network: Network::Kl(Kl { use_quant_conv: false, use_post_quant_conv: false, ..kl() }),
         latent_channels: 16,
         scaling_factor: 1.5305,
-        shift_factor: 0.0609,
+        shift_factor: Some(0.0609),
         sample_size: Some(1024),
         ..sd15()
     }
@@ -117,7 +117,7 @@ fn sd3() -> AutoencoderConfig {
 
 /// The network of SD 3 with other weights.
 fn flux1() -> AutoencoderConfig {
-    AutoencoderConfig { scaling_factor: 0.3611, shift_factor: 0.1159, ..sd3() }
+    AutoencoderConfig { scaling_factor: 0.3611, shift_factor: Some(0.1159), ..sd3() }
 }
 
 fn cogview4() -> AutoencoderConfig {
@@ -129,7 +129,7 @@ fn cogview4() -> AutoencoderConfig {
         use_post_quant_conv: false,
         ..kl()
     };
-    AutoencoderConfig { network: Network::Kl(network), scaling_factor: 1.0, shift_factor: 0.0, ..sd3() }
+    AutoencoderConfig { network: Network::Kl(network), scaling_factor: 1.0, shift_factor: Some(0.0), ..sd3() }
 }
 
 /// The diffusion model sees patches of 2x2 latents, normalised by a batch norm among the weights.
@@ -159,14 +159,17 @@ fn tiny_network() -> Tiny {
     }
 }
 
-fn tiny() -> Network {
-    Network::Tiny(tiny_network())
+fn taesd(latent_channels: u32) -> AutoencoderConfig {
+    AutoencoderConfig {
+        shift_factor: Some(0.0),
+        ..AutoencoderConfig::new(Network::Tiny(tiny_network()), latent_channels)
+    }
 }
 
 /// FLUX.2's patches, but not its batch norm: latents stay normalised.
 fn taef2() -> AutoencoderConfig {
     let network = Network::Tiny(Tiny { use_midblock_gn: true, ..tiny_network() });
-    AutoencoderConfig { patch: 2, ..AutoencoderConfig::new(network, 32) }
+    AutoencoderConfig { network, patch: 2, ..taesd(32) }
 }
 
 /// Wan 2.1; Qwen-Image has the same network and statistics, and other weights.
@@ -186,13 +189,13 @@ fn wan21() -> AutoencoderConfig {
 }
 
 /// Mean of each latent channel of Wan 2.1, the default of its class.
-pub(super) const WAN_MEAN: &[f32] = &[
+pub(super) const WAN_MEAN: &[f64] = &[
     -0.7571, -0.7089, -0.9113, 0.1075, -0.1745, 0.9653, -0.1517, 1.5508, 0.4134, -0.0715, 0.5517, -0.3632, -0.1922,
     -0.9497, 0.2503, -0.2921,
 ];
 
 /// Standard deviation of each latent channel of Wan 2.1, the default of its class.
-pub(super) const WAN_STD: &[f32] = &[
+pub(super) const WAN_STD: &[f64] = &[
     2.8184, 1.4541, 2.3275, 2.6558, 1.2196, 1.7708, 2.6052, 2.0743, 3.2687, 2.1526, 2.8652, 1.5579, 1.6382, 1.1253,
     2.8251, 1.916,
 ];

@@ -51,8 +51,8 @@ impl<'a> Fields<'a> {
     }
 
     /// A number.
-    pub(super) fn number(&self, field: &str) -> Result<Option<f32>> {
-        self.one(field, "a number", number)
+    pub(super) fn number(&self, field: &str) -> Result<Option<f64>> {
+        self.one(field, "a number", Value::as_f64)
     }
 
     /// Whole numbers.
@@ -66,8 +66,8 @@ impl<'a> Fields<'a> {
     }
 
     /// Numbers.
-    pub(super) fn numbers(&self, field: &str) -> Result<Option<Vec<f32>>> {
-        self.list(field, "numbers", number)
+    pub(super) fn numbers(&self, field: &str) -> Result<Option<Vec<f64>>> {
+        self.list(field, "numbers", Value::as_f64)
     }
 
     /// Checks that a field, where there is one, is `wanted`, or a list of `count` times that.
@@ -92,14 +92,6 @@ impl<'a> Fields<'a> {
 
 fn whole(value: &Value) -> Option<u32> {
     value.as_u64().and_then(|value| u32::try_from(value).ok())
-}
-
-#[expect(
-    clippy::cast_possible_truncation,
-    reason = "f32 is the precision used; what overflows it becomes infinite and is refused"
-)]
-fn number(value: &Value) -> Option<f32> {
-    value.as_f64().map(|value| value as f32)
 }
 
 /// The value for a message: as JSON, at most a line.
