@@ -77,13 +77,12 @@ impl HubModel {
         let listing = match client.as_ref().map(|client| client.listing(name)) {
             None => Listing::kept(&cache, name)?.ok_or_else(|| nothing_kept(name))?,
             Some(Ok(answer)) => Listing::read(name, &answer)?,
-            Some(Err(failure)) => match Listing::kept(&cache, name)? {
-                Some(listing) if failure.is_no_answer() => {
-                    (client, unreachable) = (None, Some(failure.to_string()));
-                    listing
-                }
-                _ => return Err(failure.into_error(name, None)),
-            },
+            Some(Err(failure)) => {
+                let kept = if failure.is_no_answer() { Listing::kept(&cache, name)? } else { None };
+                let Some(listing) = kept else { return Err(failure.into_error(name, None)) };
+                (client, unreachable) = (None, Some(failure.to_string()));
+                listing
+            }
         };
         let wanted = listing.wanted(name, variant)?;
         let mut model = Self { name: name.clone(), client, cache, listing, files: Vec::new(), unreachable };

@@ -170,14 +170,15 @@ impl Client {
         }
         let most = expected.bytes.unwrap_or(expected.most).0;
         let begin = if there < most { there } else { 0 };
-        let response = match self.get(url, begin, None) {
-            Err(Failure::Status(416)) if begin > 0 => {
+        let answer = self.get(url, begin, None).and_then(|response| Ok((first_byte(&response, begin)?, response)));
+        let (mut done, response) = match answer {
+            // There is no such rest: the next try takes all of it.
+            Err(Failure::Status(416) | Failure::Wrong(_)) if begin > 0 => {
                 file.set_len(0).map_err(cache)?;
-                return Err(Failure::BrokeOff(format!("the hub has nothing from byte {begin} on (416)")));
+                return Err(Failure::BrokeOff(format!("expected the file's bytes from {begin} on, found none")));
             }
             answer => answer?,
         };
-        let mut done = first_byte(&response, begin)?;
         let is_stated = response.body().content_length().is_some();
         file.set_len(done).and_then(|()| file.seek(SeekFrom::End(0))).map_err(cache)?;
         progress(Bytes(done));

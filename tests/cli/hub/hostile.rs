@@ -206,78 +206,89 @@ fn paths_in_headers_lead_nowhere() {
     away.meets("an absolute ETag", says(&[("ETag", format!("\"{}\"", away.away()))]), Ok(()));
 }
 
+/// The usual listing, as `change` changes each file of it.
+fn changed(change: fn(&mut Value)) -> String {
+    listing(&Victim::new().listed(change))
+}
+
+/// Answers with each of these listings.
+fn meet_listings(cases: Vec<(&str, String, Expected)>) {
+    for (what, text, expected) in cases {
+        Victim::new().meets(what, lists(text), expected);
+    }
+}
+
 #[test]
-fn listings_are_taken_as_far_as_they_can_be_trusted() {
-    let new = Victim::new;
-    let and = |more: Value| {
-        let mut all = new().listed(|_| {});
-        all.push(more);
+fn files_that_lead_elsewhere_are_not_there() {
+    let only = |name: &str| listing(&[json!({ "rfilename": name, "size": 3 })]);
+    let beside = |name: &str| {
+        let mut all = Victim::new().listed(|_| {});
+        all.push(json!({ "rfilename": name, "size": 3 }));
         listing(&all)
     };
-    let with = |change: fn(&mut Value)| listing(&new().listed(change));
+    let nothing: Expected = Err(&[ID, "the folder is empty"]);
+    meet_listings(vec![
+        ("a name that leads out", beside("../../../../../away/x.safetensors"), Ok(())),
+        ("an absolute name", only("/etc/x.safetensors"), nothing),
+        ("control characters", only("\u{1b}[2J\u{7}evil.safetensors"), nothing),
+        ("a zero byte", beside("vae/a\0b.safetensors"), Ok(())),
+        ("a drive", only("C:evil.safetensors"), nothing),
+        ("backslashes", only("..\\evil.safetensors"), nothing),
+        ("shards that are not there", only("diffusion_pytorch_model.safetensors.index.json"), Err(&["404"])),
+    ]);
+}
+
+#[test]
+fn a_listing_without_a_commit_is_an_error() {
     let sha = |sha: Value| {
-        let mut answer: Value = serde_json::from_str(&with(|_| {})).unwrap();
+        let mut answer: Value = serde_json::from_str(&changed(|_| {})).unwrap();
         answer["sha"] = sha;
         answer.to_string()
     };
-    let nothing: Expected = Err(&[ID, "the folder is empty"]);
-    let no_commit: Expected = Err(&[ID, "expected a commit (40 or 64 hexadecimal digits)", "found"]);
-    let index = "diffusion_pytorch_model.safetensors.index.json";
-    let cases: Vec<(&str, String, Expected)> = vec![
-        ("a name that leads out", and(json!({ "rfilename": "../../../../../away/x.safetensors", "size": 3 })), Ok(())),
-        ("an absolute name", listing(&[json!({ "rfilename": "/etc/x.safetensors", "size": 3 })]), nothing),
-        ("control characters", listing(&[json!({ "rfilename": "\u{1b}[2J\u{7}evil.safetensors" })]), nothing),
-        ("a zero byte", and(json!({ "rfilename": "vae/a\0b.safetensors", "size": 4 })), Ok(())),
-        ("a drive", listing(&[json!({ "rfilename": "C:evil.safetensors" })]), nothing),
-        ("backslashes", listing(&[json!({ "rfilename": "..\\evil.safetensors" })]), nothing),
-        ("a commit that leads out", sha(json!("../../../../x")), no_commit),
-        ("a commit that is none", sha(json!("main")), no_commit),
-        ("no commit", sha(Value::Null), no_commit),
-        ("a commit in escapes", sha(json!("\u{1b}[2J")), Err(&["expected a commit", "\\u{1b}[2J"])),
+    let none: Expected = Err(&[ID, "expected a commit (40 or 64 hexadecimal digits)", "found"]);
+    meet_listings(vec![
+        ("a commit that leads out", sha(json!("../../../../x")), none),
+        ("a branch", sha(json!("main")), none),
+        ("no commit", sha(Value::Null), none),
+        ("escapes", sha(json!("\u{1b}[2J")), Err(&["expected a commit", "\\u{1b}[2J"])),
         ("a commit that is no text", sha(json!(7)), Err(&[ID, "invalid type"])),
-        ("a negative size", with(|file| file["size"] = json!(-1)), Err(&[ID, "invalid value"])),
-        (
-            "a huge size",
-            with(|file| file["size"] = json!(1_u64 << 63)),
-            Err(&["vae/config.json", "expected at most 16.0 MiB, found 8388608.0 TiB"]),
-        ),
-        (
-            "huge sizes",
-            with(|file| file["size"] = json!(u64::MAX)),
-            Err(&["vae/config.json", "expected at most 16.0 MiB"]),
-        ),
-        ("no sizes", with(|file| drop(file.as_object_mut().unwrap().remove("size"))), Ok(())),
-        ("no hashes", with(|file| *file = json!({ "rfilename": file["rfilename"], "size": file["size"] })), Ok(())),
-        ("no size, no hash", with(|file| *file = json!({ "rfilename": file["rfilename"] })), Ok(())),
-        (
-            "a hash that leads out",
-            with(|file| file["lfs"] = json!({ "sha256": "../../../away/x" })),
-            Err(&["in hexadecimal digits", "../../../away/x"]),
-        ),
-        ("a short hash", with(|file| file["blobId"] = json!("abc")), Err(&["in hexadecimal digits", "abc"])),
-        (
-            "another hash",
-            with(|file| file["blobId"] = json!("b".repeat(40))),
-            Err(&["vae/config.json", "expected git blob bbbb", "found"]),
-        ),
-        ("shards elsewhere", listing(&[json!({ "rfilename": index })]), Err(&["404"])),
+    ]);
+}
+
+#[test]
+fn sizes_and_hashes_are_believed_only_if_they_can_be_true() {
+    let too_large: Expected = Err(&["vae/config.json", "expected at most 16.0 MiB, found", "as the hub lists it"]);
+    let no_digits: Expected = Err(&["vae/config.json", "in hexadecimal digits, found"]);
+    let other: Expected = Err(&["vae/config.json", "expected git blob bbbb", "found"]);
+    meet_listings(vec![
+        ("a negative size", changed(|file| file["size"] = json!(-1)), Err(&[ID, "invalid value"])),
+        ("a huge size", changed(|file| file["size"] = json!(1_u64 << 63)), too_large),
+        ("huge sizes", changed(|file| file["size"] = json!(u64::MAX)), too_large),
+        ("no sizes", changed(|file| drop(file.as_object_mut().unwrap().remove("size"))), Ok(())),
+        ("no hashes", changed(|file| *file = json!({ "rfilename": file["rfilename"], "size": file["size"] })), Ok(())),
+        ("no size, no hash", changed(|file| *file = json!({ "rfilename": file["rfilename"] })), Ok(())),
+        ("a path as a hash", changed(|file| file["lfs"] = json!({ "sha256": "../../../away/x" })), no_digits),
+        ("a short hash", changed(|file| file["blobId"] = json!("abc")), no_digits),
+        ("another hash", changed(|file| file["blobId"] = json!("b".repeat(40))), other),
+    ]);
+}
+
+#[test]
+fn what_is_no_listing_is_an_error() {
+    let error: Expected = Err(&[ID, "the hub's listing: "]);
+    meet_listings(vec![
         ("no list", json!({ "sha": COMMIT }).to_string(), Err(&[ID, "missing field `siblings`"])),
-        ("no JSON", "<html>".to_owned(), Err(&[ID, "expected value"])),
-        ("a deep listing", "[".repeat(100_000), Err(&[ID, "the hub's listing"])),
-        ("a deep listing, within", format!("{{\"x\":{}", "[".repeat(100_000)), Err(&[ID, "the hub's listing"])),
-    ];
-    for (what, text, expected) in cases {
-        new().meets(what, lists(text), expected);
-    }
-    new().meets(
-        "a listing without an end",
-        instead(At::Listing, Reply::Endless),
-        Err(&[ID, "expected a listing of at most 16.0 MiB"]),
-    );
-    // It would be a large one, unpacked; nobody has asked for it, and it is not unpacked.
-    let packed =
-        instead(At::Listing, Reply::Whole(200, "Content-Encoding: gzip\r\n", b"\x1f\x8b\x08\0\0\0\0\0\0\xff".to_vec()));
-    new().meets("a compressed listing", packed, Err(&[ID, "the hub's listing"]));
+        ("no JSON", "<html>".to_owned(), error),
+        ("nothing", String::new(), error),
+        ("a deep listing", "[".repeat(100_000), error),
+        ("depths that nobody reads", format!("{{\"x\":{}", "[".repeat(100_000)), error),
+    ]);
+    let endless = instead(At::Listing, Reply::Endless);
+    Victim::new().meets("no end", endless, Err(&[ID, "expected a listing of at most 16.0 MiB"]));
+    // Nobody has asked for a compressed one, and it is not unpacked.
+    let packed = b"\x1f\x8b\x08\0\0\0\0\0\0\xff".to_vec();
+    let packed = instead(At::Listing, Reply::Whole(200, "Content-Encoding: gzip\r\n", packed));
+    Victim::new().meets("a compressed listing", packed, error);
 }
 
 #[test]

@@ -32,6 +32,8 @@ pub(crate) struct Manners {
     pub(crate) breaks_after: Option<usize>,
     /// Lists a size that files do not have.
     pub(crate) lies: bool,
+    /// Answers those who ask for a range so.
+    pub(crate) no_ranges: Option<u16>,
     /// Changes one bit of large files.
     pub(crate) flips: bool,
     /// Waits so long before each of twenty pieces of a large file.
@@ -217,6 +219,9 @@ impl Shared {
     /// Sends the range of a file that was asked for.
     fn send(&self, mut stream: TcpStream, name: &str, request: &Request) -> std::io::Result<()> {
         let Some(file) = self.files.get(name) else { return respond(&mut stream, 404, "", b"") };
+        if let Some(status) = self.manners.no_ranges.filter(|_| request.range.is_some()) {
+            return respond(&mut stream, status, "", b"");
+        }
         let is_large = name.ends_with(".safetensors");
         let mut file = file.clone();
         if self.manners.flips && is_large {

@@ -112,6 +112,14 @@ fn a_part_of_something_else_is_no_obstacle() {
         let expected = if length == 1000 { vec![format!("{whole} bytes=1000-"), whole] } else { vec![whole] };
         assert_eq!(asked, expected, "{length}");
     }
+    // Nor is a server that has no such rest, or answers with something else for it.
+    for status in [416, 206] {
+        let hub = Hub::start(&repository(&folder), Manners { no_ranges: Some(status), ..Manners::default() });
+        std::fs::remove_file(&blob).unwrap();
+        std::fs::write(part(&folder), &weights[..1000]).unwrap();
+        run(&folder, &hub.address, &plan(&name)).ok();
+        assert!(std::fs::read(&blob).unwrap() == weights, "{status}");
+    }
 }
 
 #[test]
