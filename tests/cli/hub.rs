@@ -1,7 +1,7 @@
 //! Models by name, from a server in this process that speaks the hub's HTTP interface. The hub itself is never asked.
 
 #[path = "hub/server.rs"]
-mod server;
+pub(crate) mod server;
 
 use std::process::Command;
 
