@@ -1,5 +1,5 @@
-//! Runs every `wgvae` command that README.md, results/README.md and the guide show, as written,
-//! in a folder with the files that it names.
+//! Runs every `wgvae` command that README.md, results/README.md, the guide and the reference show,
+//! as written, in a folder with the files that it names.
 //!
 //! The documents are read, so a new page or line cannot be forgotten. Models stand in for those that
 //! are named: files of a published network's tensors, all zero; on the hub, the embedded one.
@@ -23,14 +23,21 @@ use crate::formula;
 use crate::hub::server::{Hub, ID, Manners};
 use crate::tool::{Entry, Folder, Outcome, finish, safetensors};
 
-/// Documents with commands, beside the pages of [`GUIDE`].
+/// Documents with commands, beside the pages of [`FOLDERS`].
 const DOCUMENTS: [&str; 2] = ["README.md", "results/README.md"];
 
-const GUIDE: &str = "docs/guide";
+/// Folders whose pages may have commands.
+const FOLDERS: [&str; 2] = ["docs/guide", "docs/reference"];
 
 /// Pages of the guide that must have commands: all of them are about the command line.
-const PAGES_OF_COMMANDS: [&str; 6] =
-    ["cli.md", "hub.md", "memory-budgets.md", "memory-report.md", "tiling.md", "video.md"];
+const PAGES_OF_COMMANDS: [&str; 6] = [
+    "docs/guide/cli.md",
+    "docs/guide/hub.md",
+    "docs/guide/memory-budgets.md",
+    "docs/guide/memory-report.md",
+    "docs/guide/tiling.md",
+    "docs/guide/video.md",
+];
 
 /// Flags whose value is a file that the command writes.
 const WRITTEN: [&str; 5] = ["-o", "--output", "--svg", "--html", "--report"];
@@ -39,11 +46,13 @@ fn repository() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// README.md, results/README.md and every page of the guide.
+/// README.md, results/README.md and every page of the folders.
 fn documents() -> Vec<String> {
-    let pages = std::fs::read_dir(repository().join(GUIDE)).unwrap();
-    let pages = pages.map(|page| format!("{GUIDE}/{}", page.unwrap().file_name().to_string_lossy()));
-    let mut documents: Vec<String> = DOCUMENTS.map(str::to_owned).into_iter().chain(pages).collect();
+    let mut documents = DOCUMENTS.map(str::to_owned).to_vec();
+    for folder in FOLDERS {
+        let pages = std::fs::read_dir(repository().join(folder)).unwrap();
+        documents.extend(pages.map(|page| format!("{folder}/{}", page.unwrap().file_name().to_string_lossy())));
+    }
     documents.sort();
     documents
 }
@@ -221,10 +230,12 @@ fn run(folder: &Folder, hub: &Hub, words: &[String]) -> Outcome {
 
 /// The fewest commands that a document must have, so that a change of its form does not hide them.
 fn fewest(document: &str) -> usize {
-    match document.strip_prefix(GUIDE) {
-        None => 5,
-        Some(page) if PAGES_OF_COMMANDS.contains(&page.trim_start_matches('/')) => 2,
-        Some(_) => 0,
+    if DOCUMENTS.contains(&document) {
+        5
+    } else if PAGES_OF_COMMANDS.contains(&document) {
+        2
+    } else {
+        0
     }
 }
 
@@ -233,8 +244,8 @@ fn every_command_of_the_documents_does_what_it_says() {
     let folder = folder();
     let hub = hub();
     let documents = documents();
-    for page in PAGES_OF_COMMANDS.map(|page| format!("{GUIDE}/{page}")) {
-        assert!(documents.contains(&page), "{page} is not in {documents:?}");
+    for page in PAGES_OF_COMMANDS {
+        assert!(documents.iter().any(|document| document == page), "{page} is not in {documents:?}");
     }
     for document in &documents {
         let commands = commands(document);
@@ -268,7 +279,7 @@ mod picture {
 
 #[test]
 fn the_librarys_example_writes_the_commands_picture() {
-    let page = std::fs::read_to_string(repository().join(GUIDE).join("rust.md")).unwrap();
+    let page = std::fs::read_to_string(repository().join("docs/guide/rust.md")).unwrap();
     let (_, example) = include_str!("readme_example.rs").split_once("\n\n").unwrap();
     assert!(page.contains(&format!("```rust,no_run\n{example}```\n")), "the guide has another example");
 
