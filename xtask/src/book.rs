@@ -180,7 +180,10 @@ mod tests {
         let paragraph = "<p><a href=\"../../manual.html#links\">a</a>, <strong>b</strong>, <a href=\"https://example.org/\">c</a>, \
                          <img src=\"../../assets/demo.png\" alt=\"d\" />, <a href=\"../../docs/index.html\">e</a></p>";
         assert!(page.contains(paragraph), "{page}");
-        assert!(page.contains("<li><a href=\"../../docs/guide/cli.html\" aria-current=\"page\">Line</a></li>"), "{page}");
+        assert!(
+            page.contains("<li><a href=\"../../docs/guide/cli.html\" aria-current=\"page\">Line</a></li>"),
+            "{page}"
+        );
     }
 
     #[test]
