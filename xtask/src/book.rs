@@ -1,4 +1,5 @@
-//! The documents as pages of `dist/`: those that `docs/SUMMARY.md` lists, each with that list beside it.
+//! The documents as pages of `dist/`: those that `docs/SUMMARY.md` lists and all others in `docs/`,
+//! each with the list beside it.
 
 use std::fs;
 use std::path::Path;
@@ -7,6 +8,7 @@ use anyhow::{Context as _, Result, ensure};
 use pulldown_cmark::{CowStr, Event, Options, Parser, Tag, TagEnd, html};
 
 use crate::links::{document_of, relative};
+use crate::offline::files;
 
 /// The list of all documents.
 const SUMMARY: &str = "docs/SUMMARY.md";
@@ -21,17 +23,24 @@ const PLACES: [(&str, &str); 3] =
 /// HTML before the text of the package's manual.
 const PACKAGE_LEAD: &str = "<p>The package as npm packs it: <a href=\"wgvae.tgz\">wgvae.tgz</a>. <code>npm install</code> takes its address.</p>\n";
 
-/// All documents of the list.
+/// All documents, and the list of them.
 pub(crate) struct Book {
     summary: String,
-    /// Paths in the repository, in order.
+    /// Paths in the repository.
     documents: Vec<String>,
 }
 
 impl Book {
-    /// Reads the list of documents.
+    /// Reads the list of documents, and finds those in `docs/` that it does not have.
     pub(crate) fn read() -> Result<Self> {
-        Ok(Self::new(read(SUMMARY)?))
+        let mut book = Self::new(read(SUMMARY)?);
+        for file in files(Path::new("docs"))? {
+            let path = file.to_string_lossy().replace('\\', "/");
+            if path.ends_with(".md") && path != SUMMARY && !book.documents.contains(&path) {
+                book.documents.push(path);
+            }
+        }
+        Ok(book)
     }
 
     fn new(summary: String) -> Self {
@@ -165,7 +174,7 @@ fn read(path: &str) -> Result<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::Book;
+    use super::{Book, document_of, page_of};
 
     const LIST: &str = "[wgvae](../README.md)\n\n- [Line](guide/cli.md)\n- [The page](guide/browser.md)\n- [Package](../web/README.md)\n";
 
@@ -184,6 +193,24 @@ mod tests {
             page.contains("<li><a href=\"../../docs/guide/cli.html\" aria-current=\"page\">Line</a></li>"),
             "{page}"
         );
+    }
+
+    #[test]
+    fn every_document_becomes_a_page_whose_links_lead_to_pages() {
+        std::env::set_current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/..")).unwrap();
+        let dist = crate::paths::target().join("documents");
+        let book = Book::read().unwrap();
+        book.write(&dist).unwrap();
+        for document in &book.documents {
+            let page = page_of(document);
+            let text = std::fs::read_to_string(dist.join(&page)).unwrap();
+            let places = text.split("href=\"").skip(1).map(|rest| rest.split('"').next().unwrap_or_default());
+            for place in places.filter(|place| place.ends_with(".html")) {
+                let (path, _) = document_of(&page, place);
+                let beside = ["index.html", "reports.html"].contains(&path.as_str());
+                assert!(beside || dist.join(&path).is_file(), "{document}: {place}");
+            }
+        }
     }
 
     #[test]
