@@ -83,7 +83,8 @@ pub mod internals {
     pub use crate::vae::{compile_all, every_variant, odd_network, scale_latents, variants_for};
 }
 
-/// Compiles the README's example.
+/// Compiles the examples of README and of the guide.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
+#[doc = include_str!("../docs/guide/rust.md")]
 struct Readme;

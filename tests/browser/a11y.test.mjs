@@ -63,7 +63,7 @@ inBrowsers({ kinds: ['chromium'], models: [MODEL] }, (session) => {
     await check(page, 'reports');
   });
 
-  for (const path of ['/manual.html', '/package.html']) {
+  for (const path of ['/manual.html', '/package.html', '/docs/index.html', '/docs/guide/cli.html']) {
     it(`finds nothing on ${path}`, async () => check(await session.open(path), path));
   }
 });

@@ -102,7 +102,7 @@ inBrowsers({ models: [MODEL] }, (session) => {
     await page.click('#latents-help summary');
     await page.click('[data-copies="lines-diffusers"]');
     await page.waitForFunction(() => /** @type {any} */ (globalThis).copied[0]?.includes('save_file({"latents": '));
-    for (const path of ['/', '/manual.html', '/package.html']) {
+    for (const path of ['/', '/manual.html', '/package.html', '/docs/index.html', '/docs/guide/cli.html', '/docs/reference/models.html']) {
       const dead = await page.evaluate(async (path) => {
         const document = new DOMParser().parseFromString(await (await fetch(path)).text(), 'text/html');
         const named = [...document.querySelectorAll('a[href], link[href], img[src], meta[property="og:image"]')];

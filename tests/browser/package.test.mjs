@@ -97,7 +97,7 @@ inBrowsers({ kinds: ['chromium'], models: [MODEL] }, (session) => {
       root: app,
       logLevel: 'warn',
       configFile: false,
-      // As web/README.md says.
+      // As docs/guide/browser-bundlers.md says.
       optimizeDeps: { exclude: ['wgvae'] },
       server: { host: '127.0.0.1', port: 0, strictPort: false, fs: { allow: [ROOT] }, proxy: { '/models': session.server.origin } },
     });

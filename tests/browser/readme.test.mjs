@@ -1,8 +1,9 @@
 // @ts-check
-// The JavaScript of README.md and web/README.md, run as it stands there: each block in a page where what it takes for granted is there.
+// Runs the JavaScript of README.md, web/README.md and the guide as it stands there: each block in a page that has
+// what the block takes for granted.
 
 import assert from 'node:assert/strict';
-import { readFile } from 'node:fs/promises';
+import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { it } from 'node:test';
 
@@ -51,11 +52,33 @@ const BLOCKS = {
         const said = []; console.log = (...words) => said.push(words.join(' '));`,
       after: `if (canvas.width !== 88 || !(peak > 0) || !said.some((line) => /^decode [1-9]/.test(line))) throw new Error(canvas.width + ' pixels wide, ' + peak + ' bytes, it said: ' + said);`,
     },
+    {
+      before: `${CANVAS} const picture = lab.noise(64, 48); const file = await lab.blob('/models/${TOY}/both.safetensors');`,
+      after: `if (canvas.width !== 64 || String(latents.shape) !== '1,4,6,8') throw new Error(canvas.width + ' pixels wide, of latents ' + latents.shape);`,
+    },
+    {
+      before: `let said = ''; console.log = (text) => { said = text; };`,
+      after: `await decoder.destroy(); if (!/^4 channels, [1-9][0-9]+ bytes to download$/.test(said)) throw new Error('it said: ' + said);`,
+    },
+    {
+      before: `let said = ''; console.log = (text) => { said = text; };`,
+      after: `if (!/^[1-9][0-9]+ bytes at most, [1-9][0-9]+ multiply-adds, [1-9][0-9]+ bytes to and from the GPU$/.test(said) || parseInt(said) > 512 << 20) throw new Error('it said: ' + said);`,
+    },
+    {
+      before: `${CANVAS} const latents = 'small.safetensors'; let said = '';
+        const decoder = await lab.open('/models/${TOY}/', { memoryBudget: 1 });
+        console.log = (text) => { said = text; };`,
+      after: `if (!/^needs at least [0-9]+ bytes$/.test(said)) throw new Error('it said: ' + said);`,
+    },
+  ],
+  'docs/guide/browser-addresses.md': [
+    { before: `await lab.attempt('/models/${TOY}/', '/models/${TOY}/diffusion_pytorch_model.safetensors', { cache: true });`, after: `if (!oldest || (await cachedFiles()).length !== 0) throw new Error('it is still kept');` },
+  ],
+  'docs/guide/browser-bundlers.md': [
     // A file of Vite's, not of a page's: package.test.mjs has it.
     { after: '' },
-    // Programs for Node and for Deno: runtimes-node.test.mjs has them.
-    { after: '' },
-    { after: '' },
+  ],
+  'docs/guide/browser-gpu.md': [
     {
       before: `${CANVAS}
         const file = await lab.blob('/readme/vae.safetensors');
@@ -70,24 +93,6 @@ const BLOCKS = {
       after: `if (new Set(lab.pixels(canvas).data).size < 3) throw new Error('the canvas is of one colour');`,
     },
     {
-      before: `${CANVAS} const picture = lab.noise(64, 48); const file = await lab.blob('/models/${TOY}/both.safetensors');`,
-      after: `if (canvas.width !== 64 || String(latents.shape) !== '1,4,6,8') throw new Error(canvas.width + ' pixels wide, of latents ' + latents.shape);`,
-    },
-    {
-      before: `const file = await lab.blob('/models/${CLIPS}/both.safetensors'); const pictures = [1, 2, 3, 4, 5].map((seed) => lab.noise(16, 16, 255, seed));
-        const shown = []; const show = (frame) => shown.push(frame.constructor.name + frame.width);`,
-      after: `if (String(shown) !== String(Array(5).fill('ImageBitmap16'))) throw new Error('shown: ' + shown);`,
-    },
-    { before: `await lab.attempt('/models/${TOY}/', '/models/${TOY}/diffusion_pytorch_model.safetensors', { cache: true });`, after: `if (!oldest || (await cachedFiles()).length !== 0) throw new Error('it is still kept');` },
-    {
-      before: `let said = ''; console.log = (text) => { said = text; };`,
-      after: `await decoder.destroy(); if (!/^4 channels, [1-9][0-9]+ bytes to download$/.test(said)) throw new Error('it said: ' + said);`,
-    },
-    {
-      before: `let said = ''; console.log = (text) => { said = text; };`,
-      after: `if (!/^[1-9][0-9]+ bytes at most, [1-9][0-9]+ multiply-adds, [1-9][0-9]+ bytes to and from the GPU$/.test(said) || parseInt(said) > 512 << 20) throw new Error('it said: ' + said);`,
-    },
-    {
       before: `const said = []; console.log = (kernels, seconds) => said.push(typeof kernels.winograd_scratch_bytes, seconds > 0);`,
       after: `if (said.length < 4 || !said.every((each) => each === 'number' || each === true) || !remembered) throw new Error('it said: ' + said);`,
     },
@@ -98,11 +103,17 @@ const BLOCKS = {
       // Chromium takes a minute and a half to compile it all.
       kind: 'firefox',
     },
+  ],
+  'docs/guide/browser-node.md': [
+    // Programs for Node and for Deno: runtimes-node.test.mjs has them.
+    { after: '' },
+    { after: '' },
+  ],
+  'docs/guide/browser-video.md': [
     {
-      before: `${CANVAS} const latents = 'small.safetensors'; let said = '';
-        const decoder = await lab.open('/models/${TOY}/', { memoryBudget: 1 });
-        console.log = (text) => { said = text; };`,
-      after: `if (!/^needs at least [0-9]+ bytes$/.test(said)) throw new Error('it said: ' + said);`,
+      before: `const file = await lab.blob('/models/${CLIPS}/both.safetensors'); const pictures = [1, 2, 3, 4, 5].map((seed) => lab.noise(16, 16, 255, seed));
+        const shown = []; const show = (frame) => shown.push(frame.constructor.name + frame.width);`,
+      after: `if (String(shown) !== String(Array(5).fill('ImageBitmap16'))) throw new Error('shown: ' + shown);`,
     },
   ],
 };
@@ -134,6 +145,16 @@ function atHome(code) {
 }
 
 inBrowsers({ models: [PUBLISHED, TOY], clips: [CLIPS] }, (session) => {
+  if (session.kind === 'chromium') {
+    it('knows every page of the guide that has blocks', async () => {
+      const guide = 'docs/guide';
+      const pages = (await readdir(join(ROOT, guide))).map((name) => `${guide}/${name}`);
+      const texts = await Promise.all(pages.map(async (page) => readFile(join(ROOT, page), 'utf8')));
+      const found = pages.filter((_, index) => blocksOf(texts[index]).length > 0).sort();
+      assert.deepEqual(found, Object.keys(BLOCKS).filter((document) => document.startsWith(guide)).sort());
+    });
+  }
+
   for (const [document, arounds] of Object.entries(BLOCKS)) {
     if (session.kind === 'chromium') {
       it(`${document} has the blocks that are run here`, async () => {

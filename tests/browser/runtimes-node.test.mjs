@@ -88,14 +88,14 @@ describe('without a browser and without a GPU', () => {
 after(() => rm(dirname(folder), { recursive: true, force: true }));
 
 /**
- * The program in web/README.md, where it would have the model and what it imports.
+ * The program in docs/guide/browser-node.md, where it would have the model and what it imports.
  * @param {(typeof RUNTIMES)[string]} runtime
  * @param {{ rgba: string, shape: number[] }} result
  */
 async function runManual({ program, parameters, run, mark }, { rgba, shape: [, , width] }) {
-  const blocks = [...(await readFile(join(ROOT, 'web', 'README.md'), 'utf8')).matchAll(/^```js\n([^`]*)^```$/gm)].map(([, code]) => code);
+  const blocks = [...(await readFile(join(ROOT, 'docs', 'guide', 'browser-node.md'), 'utf8')).matchAll(/^```js\n([^`]*)^```$/gm)].map(([, code]) => code);
   const code = blocks.find((block) => block.includes(mark));
-  assert.ok(code, `a program with ${mark} in web/README.md`);
+  assert.ok(code, `a program with ${mark} in docs/guide/browser-node.md`);
   // Precisions differ, so that the pixels are compared in f32.
   await writeFile(join(folder, 'program.mjs'), code.replace('createDecoder({', "createDecoder({ precision: 'f32',"));
   await rm(join(folder, 'picture.png'), { force: true });

@@ -3,7 +3,7 @@
 #[path = "hub/hostile.rs"]
 mod hostile;
 #[path = "hub/server.rs"]
-mod server;
+pub(crate) mod server;
 #[path = "hub/shared.rs"]
 mod shared;
 

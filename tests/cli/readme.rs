@@ -1,9 +1,13 @@
-//! Every `wgvae` command that README.md and results/README.md show, run as it is written, where the files that it names are.
+//! Runs every `wgvae` command that README.md, results/README.md, the guide and the reference show,
+//! as written, in a folder with the files that it names.
 //!
-//! The documents are read, so a new line cannot be forgotten. Models stand in for those that are named: files of a published network's tensors, all zero.
-//! Measurements of published models, which take minutes, are planned as written and run with the embedded model, or for clips a small one, and small pictures.
+//! The documents are read, so a new page or line cannot be forgotten. Models stand in for those that
+//! are named: files of a published network's tensors, all zero; on the hub, the embedded one.
+//! Measurements of published models, which take minutes, are planned as written and run with the
+//! embedded model, or for clips a small one, and small pictures.
 
 use std::path::Path;
+use std::process::Command;
 
 use image::ExtendedColorType;
 use regex::Regex;
@@ -16,15 +20,41 @@ use crate::clips::video_model;
 use crate::commands::write_hollow;
 use crate::encode::png;
 use crate::formula;
-use crate::tool::{Entry, Folder, safetensors};
+use crate::hub::server::{Hub, ID, Manners};
+use crate::tool::{Entry, Folder, Outcome, finish, safetensors};
 
+/// Documents with commands, beside the pages of [`FOLDERS`].
 const DOCUMENTS: [&str; 2] = ["README.md", "results/README.md"];
+
+/// Folders whose pages may have commands.
+const FOLDERS: [&str; 2] = ["docs/guide", "docs/reference"];
+
+/// Pages of the guide that must have commands: all of them are about the command line.
+const PAGES_OF_COMMANDS: [&str; 6] = [
+    "docs/guide/cli.md",
+    "docs/guide/hub.md",
+    "docs/guide/memory-budgets.md",
+    "docs/guide/memory-report.md",
+    "docs/guide/tiling.md",
+    "docs/guide/video.md",
+];
 
 /// Flags whose value is a file that the command writes.
 const WRITTEN: [&str; 5] = ["-o", "--output", "--svg", "--html", "--report"];
 
 fn repository() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// README.md, results/README.md and every page of the folders.
+fn documents() -> Vec<String> {
+    let mut documents = DOCUMENTS.map(str::to_owned).to_vec();
+    for folder in FOLDERS {
+        let pages = std::fs::read_dir(repository().join(folder)).unwrap();
+        documents.extend(pages.map(|page| format!("{folder}/{}", page.unwrap().file_name().to_string_lossy())));
+    }
+    documents.sort();
+    documents
 }
 
 /// The commands of a document: lines of its code blocks, with or without a prompt, and code within its text. A mere name of a command, within the text, is one
@@ -175,12 +205,51 @@ fn written(words: &[String]) -> Vec<String> {
     files.flat_map(|file| ["blend", "cosine"].map(|tiling| file.replace(".png", &format!("-{tiling}.png")))).collect()
 }
 
+/// A hub with the embedded model.
+fn hub() -> Hub {
+    let file = |name: &str| std::fs::read(repository().join("assets/demo/model").join(name)).unwrap();
+    let files = ["config.json", "diffusion_pytorch_model.safetensors"].map(|name| (name, file(name)));
+    Hub::start(&files, Manners::default())
+}
+
+/// Runs a command with `hub` in place of the Hugging Face Hub. Its model takes the demo's latents.
+fn run(folder: &Folder, hub: &Hub, words: &[String]) -> Outcome {
+    let on_hub = words.iter().any(|word| word.starts_with("hf:"));
+    let place = |word: &String| match word.as_str() {
+        "latents.safetensors" if on_hub => "assets/demo/latents.safetensors".to_owned(),
+        word => word.replace("hf:owner/name", &format!("hf:{ID}")),
+    };
+    let words: Vec<String> = words.iter().map(place).collect();
+    let args: Vec<&str> = words.iter().map(String::as_str).collect();
+    let mut command: Command = folder.command(&args);
+    for name in ["HF_TOKEN", "HUGGING_FACE_HUB_TOKEN", "HF_HUB_CACHE", "HF_HUB_OFFLINE"] {
+        command.env_remove(name);
+    }
+    finish(command.env("HF_HOME", folder.path("huggingface")).env("HF_ENDPOINT", &hub.address))
+}
+
+/// The fewest commands that a document must have, so that a change of its form does not hide them.
+fn fewest(document: &str) -> usize {
+    if DOCUMENTS.contains(&document) {
+        5
+    } else if PAGES_OF_COMMANDS.contains(&document) {
+        2
+    } else {
+        0
+    }
+}
+
 #[test]
 fn every_command_of_the_documents_does_what_it_says() {
     let folder = folder();
-    for document in DOCUMENTS {
+    let hub = hub();
+    let documents = documents();
+    for page in PAGES_OF_COMMANDS {
+        assert!(documents.iter().any(|document| document == page), "{page} is not in {documents:?}");
+    }
+    for document in &documents {
         let commands = commands(document);
-        assert!(commands.len() >= 5, "{document}: {commands:?}");
+        assert!(commands.len() >= fewest(document), "{document}: {commands:?}");
         for command in commands {
             let mut words = words(&folder, &command.replace("COMMAND", "decode"));
             smaller(&mut words);
@@ -188,8 +257,7 @@ fn every_command_of_the_documents_does_what_it_says() {
             for file in written.iter().map(|file| folder.path(file)).filter(|file| file.exists()) {
                 std::fs::remove_file(file).unwrap();
             }
-            let args: Vec<&str> = words.iter().map(String::as_str).collect();
-            let outcome = folder.run(&args);
+            let outcome = run(&folder, &hub, &words);
             println!("{document}: {command}");
             assert_eq!(outcome.code, Some(0), "{document}: {command}\n{}", outcome.stderr);
             assert!(!outcome.stdout.is_empty(), "{document}: {command} says nothing");
@@ -199,7 +267,7 @@ fn every_command_of_the_documents_does_what_it_says() {
     }
 }
 
-/// README's example of the library.
+/// The guide's example of the library.
 #[allow(dead_code, reason = "its main has paths of its own")]
 mod picture {
     include!("readme_example.rs");
@@ -211,9 +279,9 @@ mod picture {
 
 #[test]
 fn the_librarys_example_writes_the_commands_picture() {
-    let readme = std::fs::read_to_string(repository().join("README.md")).unwrap();
+    let page = std::fs::read_to_string(repository().join("docs/guide/rust.md")).unwrap();
     let (_, example) = include_str!("readme_example.rs").split_once("\n\n").unwrap();
-    assert!(readme.contains(&format!("```rust,no_run\n{example}```\n")), "README has another example");
+    assert!(page.contains(&format!("```rust,no_run\n{example}```\n")), "the guide has another example");
 
     let folder = folder();
     let path = |name: &str| folder.path(name).to_str().unwrap().to_owned();

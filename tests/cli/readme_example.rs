@@ -1,4 +1,4 @@
-// README's example of the library, which readme.rs runs and compares with README.
+// The program of docs/guide/rust.md, which readme.rs runs and compares with that page.
 
 use wgvae::{
     Checkpoint, Control, DecodeOptions, FileSource, Gpu, GpuOptions, Latents, LoadOptions, Pixels, Vae, Variant,

@@ -110,8 +110,8 @@ fn exit_codes_are_those_that_are_documented() {
     }
     // 130 is tested where Ctrl-C is, doctor's where that is.
     let help = folder.run(&["--help"]).ok().stdout;
-    let readme = std::fs::read_to_string(fixture_path("../../README.md")).unwrap();
-    for document in [help, readme] {
+    let guide = std::fs::read_to_string(fixture_path("../../docs/guide/cli.md")).unwrap();
+    for document in [help, guide] {
         let (_, codes) = document.split_once("xit codes").unwrap_or_else(|| panic!("no exit codes in {document}"));
         let numbers = codes.split(|letter: char| !letter.is_ascii_digit()).filter(|number| !number.is_empty());
         assert_eq!(numbers.take(4).collect::<Vec<_>>(), ["0", "1", "2", "130"], "{codes}");

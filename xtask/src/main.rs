@@ -1,12 +1,13 @@
 //! The project's chores: `cargo xtask demo`, `cargo xtask test`, `cargo xtask web` and what serves, tests and measures it.
 //! Each installs what is missing, and says so first.
 
+mod book;
 mod browser;
 mod command;
 mod gpu_day;
 mod install;
 mod isa;
-mod manual;
+mod links;
 mod mesa;
 mod offline;
 mod paths;

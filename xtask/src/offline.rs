@@ -58,7 +58,8 @@ fn with_files(program: &str, hashes: &BTreeMap<String, String>) -> String {
     format!("globalThis.FILES = {{\n{rows}}};\n{program}")
 }
 
-fn files(folder: &Path) -> Result<Vec<PathBuf>> {
+/// All files of a folder and of the folders in it.
+pub(crate) fn files(folder: &Path) -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder).with_context(|| format!("could not read {}", folder.display()))? {
         let path = entry?.path();

@@ -1,4 +1,4 @@
-//! Builds `dist/`: the page as the repository lays it out, its manuals, and the npm package.
+//! Builds `dist/`: the page as the repository lays it out, the documents, and the npm package.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
@@ -7,9 +7,9 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, ensure};
 
+use crate::book::{Book, DRAWINGS};
 use crate::command::{cargo, output, run, succeeds, text};
 use crate::install::{install_packages, node, npm};
-use crate::manual::MANUALS;
 use crate::offline;
 use crate::paths::target;
 use crate::wasm;
@@ -133,14 +133,10 @@ fn lay_out(dist: &Path) -> Result<()> {
         copy(Path::new(path), &dist.join("package").join(place))?;
     }
     pack(dist)?;
-    for manual in MANUALS {
-        let text = fs::read_to_string(manual.source).with_context(|| format!("could not read {}", manual.source))?;
-        let is_there = |path: &str| dist.join(path).exists() || MANUALS.iter().any(|other| other.page == path);
-        fs::write(dist.join(manual.page), manual.to_html(&text, is_there))
-            .with_context(|| format!("could not write {}", manual.page))?;
-    }
+    copy(Path::new(DRAWINGS), &dist.join(DRAWINGS))?;
+    Book::read()?.write(dist)?;
     offline::write(dist)?;
-    eprintln!("xtask: dist/ is the page, dist/package/ what npm publishes, dist/wgvae.tgz the same to be installed");
+    eprintln!("xtask: dist/ is the page, dist/docs/ the documents, dist/package/ what npm publishes, dist/wgvae.tgz the same to be installed");
     Ok(())
 }
 
