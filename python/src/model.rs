@@ -271,6 +271,7 @@ fn facts(checkpoint: &Checkpoint, gpu: &Gpu, precision: Precision) -> serde_json
         "scaled": matches!(checkpoint.scale(), LatentScale::Known { .. }),
         "latent_channels": [config.channels(false), config.channels(true)],
         "latent_factor": [config.latent_factor(false), config.latent_factor(true)],
+        "image_step": [config.image_step(false), config.image_step(true)],
         "temporal_factor": config.has_time().then(|| config.temporal_factor()),
     })
 }
