@@ -1,7 +1,8 @@
 // planes_in: y[h][w][t][c] = factor[k] * x[t][k][h / P][w / P] + offset[k], then 3 tanh(. / 3) where asked; zero in the padding channels.
 //
 // Takes an image, or the diffusion model's latents, as they come (planar f32) to the network's layout and range. Where the input holds squares of
-// P by P pixels in its channels, k = c P^2 + P (h mod P) + w mod P; else P is 1 and k = c.
+// P by P pixels in its channels, k = c channel_step + (P (h mod P) + w mod P) place_step; else P is 1 and k = c. Unpacked input has its pixels where y has them:
+// x[t][c][h][w], with the factors of k.
 // One invocation: four channels of one frame of one pixel.
 
 //#parts storage
@@ -9,6 +10,7 @@
 const WORKGROUP: u32 = 64u;   // invocations per workgroup
 const PATCH: u32 = 1u;        // P
 const SQUASH: bool = false;   // 3 tanh(x / 3)
+const UNPACKED: bool = false; // x has the pixels of y
 alias Stored = vec4<f32>;     // four channels as kept in memory
 
 struct Params {
@@ -17,12 +19,14 @@ struct Params {
     channels: u32,   // channels of y, not padded
     channels4: u32,  // channels of y / 4, rounded up
     plane: u32,      // pixels of one channel of x, which has the rows of this chunk alone
-    x_width: u32,    // w / P
+    x_width: u32,    // pixels of a row of x
     frames: u32,     // frames of x and y
+    channel_step: u32,
+    place_step: u32,
 }
 
 @group(0) @binding(0) var<uniform> params: Params;
-@group(0) @binding(1) var<storage, read> x: array<f32>;                  // [frames, c P^2, h / P, w / P]
+@group(0) @binding(1) var<storage, read> x: array<f32>;                  // [frames, c P^2, h / P, w / P], or [frames, c, h, w]
 @group(0) @binding(2) var<storage, read> factor_offset: array<f32>;      // [2, c P^2]: factor, then offset
 @group(0) @binding(3) var<storage, read_write> y: array<Stored>;         // [h, w, frames, c / 4]
 
@@ -30,10 +34,14 @@ fn channel_of(frame: u32, channel: u32, row: u32, column: u32) -> f32 {
     if (channel >= params.channels) {
         return 0.0;
     }
-    let source = (channel * PATCH + row % PATCH) * PATCH + column % PATCH;
+    let place = row % PATCH * PATCH + column % PATCH;
+    let source = channel * params.channel_step + place * params.place_step;
     let planes = params.channels * PATCH * PATCH;
-    let value = x[(frame * planes + source) * params.plane + row / PATCH * params.x_width + column / PATCH];
-    let scaled = fma(value, factor_offset[source], factor_offset[planes + source]);
+    var index = (frame * planes + source) * params.plane + row / PATCH * params.x_width + column / PATCH;
+    if (UNPACKED) {
+        index = (frame * params.channels + channel) * params.plane + row * params.x_width + column;
+    }
+    let scaled = fma(x[index], factor_offset[source], factor_offset[planes + source]);
     if (SQUASH) {
         // Beyond 30 the hyperbolic tangent is 1 in f32; some compilers make NaN of much larger arguments. NaN itself must stay.
         let bounded = select(clamp(scaled, -30.0, 30.0), scaled, (bitcast<u32>(scaled) & 0x7fffffffu) > 0x7f800000u);

@@ -56,7 +56,7 @@ pub use io::{
 #[cfg(not(target_arch = "wasm32"))]
 pub use io::{FileSource, Variant};
 pub use limits::{DeviceKind, DeviceLimits, MatrixUnits, Vendor};
-pub use model::config::{AutoencoderConfig, FAMILIES, Family, Kl, Network, SeedVr, Tiny, Wan};
+pub use model::config::{AutoencoderConfig, FAMILIES, Family, Kl, Network, OwnLatents, Packing, SeedVr, Tiny, Wan};
 pub use plan::{ChannelOrder, Memory, Output, Plan, PlanFacts, RunFacts, StageFacts};
 pub use selftest::{Selftest, SelftestControl, SelftestElements, SelftestRow, selftest};
 pub use tensor::{Bytes, DType, HostTensor, Size, Storage};

@@ -69,7 +69,10 @@ class WgvaeDecode:
 
 
 class WgvaeEncode:
-    """Images to latents, the middle of their distribution. What fills no latent is cut off at the edges, as ComfyUI does it."""
+    """Images to latents, the middle of their distribution. A model for video takes all images as one clip, [1, c, t, h, w].
+
+    As in ComfyUI, what fills no latent is cut off at the edges, and frames at the end that fill no latent frame.
+    """
 
     CATEGORY = "wgvae"
     RETURN_TYPES = ("LATENT",)
@@ -81,13 +84,19 @@ class WgvaeEncode:
 
     def encode(self, pixels: torch.Tensor, vae: wgvae.Vae, memory_budget: str = "") -> tuple[dict[str, torch.Tensor]]:
         budget, unscaled = memory_budget or None, _unscaled(vae)
-        factor = vae.facts["latent_factor"][unscaled]
-        _, rows, columns, _ = pixels.shape
-        height, width = rows // factor * factor, columns // factor * factor
+        step, time = vae.facts["image_step"][unscaled], vae.facts["temporal_factor"]
+        count, rows, columns, _ = pixels.shape
+        height, width = rows // step * step, columns // step * step
         top, left = (rows - height) // 2, (columns - width) // 2
         images = pixels[:, top : top + height, left : left + width, :3].detach().float().cpu().movedim(-1, 1) * 2 - 1
-        _make_room(vae.plan(height, width, budget, encode=True, unscaled=unscaled))
-        latents = vae.encode(images, unscaled=unscaled, memory_budget=budget, progress=_bar())
+        if time is None:
+            _make_room(vae.plan(height, width, budget, encode=True, unscaled=unscaled))
+            latents = vae.encode(images, unscaled=unscaled, memory_budget=budget, progress=_bar())
+        else:
+            clip = vae.clip()
+            frames = images[: (count - 1) // time * time + 1].movedim(0, 1)[None]
+            _make_room(clip.plan(height, width, budget, encode=True, unscaled=unscaled))
+            latents = clip.encode(frames, unscaled=unscaled, memory_budget=budget, progress=_bar())
         return ({"samples": torch.from_numpy(latents)},)
 
 

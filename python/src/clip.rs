@@ -81,7 +81,7 @@ pub(crate) fn encode(
     let (count, size) = image_axes(frames)?;
     let mut turn = device.turn()?;
     let vae = turn.load(LoadOptions { directions: Directions::Encode, clips: true, ..load })?;
-    check_multiple(size, vae.config().latent_factor(!options.is_scaled()))?;
+    check_multiple(size, vae.config().image_step(!options.is_scaled()))?;
     let factor = TimeFactor::new(vae.config().temporal_factor()).ok_or(Error::Cancelled)?;
     let parts = factor.latents(count as u64).ok_or_else(|| {
         let next = (count as u64).saturating_add(factor.missing(count as u64));

@@ -50,7 +50,7 @@ pub(crate) fn decode(
     let mut turn = device.turn()?;
     let vae = turn.load(LoadOptions { directions: Directions::Decode, clips: false, ..load })?;
     let size = latent_size(vae.config(), options.unscaled, channels, (height, width))?;
-    let result = vae.plan(size, &decode)?.result.size;
+    let result = vae.config().image_size(size, options.unscaled || load.unscaled);
     let (columns, rows) = (result.width as usize, result.height as usize);
     let whole = count.saturating_mul(columns * rows * 3);
     let (mut levels, mut floats) = (Vec::new(), Vec::new());
@@ -101,7 +101,7 @@ pub(crate) fn encode(
     let (count, size) = image_axes(images)?;
     let mut turn = device.turn()?;
     let vae = turn.load(LoadOptions { directions: Directions::Encode, clips: false, ..load })?;
-    check_multiple(size, vae.config().latent_factor(!options.is_scaled()))?;
+    check_multiple(size, vae.config().image_step(!options.is_scaled()))?;
     vae.plan_encode(size, &encode)?;
     watch.images = small(count);
     let (mut data, mut shape) = (Vec::new(), [count, 0, 0, 0]);
@@ -136,12 +136,12 @@ pub(crate) fn wanted_of(
     index: usize,
 ) -> wgvae::Result<HostTensor> {
     let posterior = |moments| Posterior::new(moments, vae.config().latent_channels);
-    let own = match wanted {
+    let latents = match wanted {
         Wanted::Moments => return Ok(moments),
         Wanted::Mode => posterior(moments)?.into_mode(),
         Wanted::Sample(seed) => posterior(moments)?.sample(seed, small(index))?,
     };
-    if unscaled { Ok(own) } else { vae.scale_latents(&own) }
+    vae.encoded_latents(latents, unscaled)
 }
 
 /// The four axes of `shape`, none of which is empty.

@@ -29,8 +29,8 @@ pub(crate) struct Model {
     /// The process that made it: a device is of no use to its children.
     process: u32,
     precision: Precision,
-    /// Whether the scale of the latents is known.
-    scaled: bool,
+    /// Whether it is known what latents mean: the diffusion model's, and the VAE's own.
+    known: [bool; 2],
     /// Facts about the model and its device, as JSON.
     facts: String,
 }
@@ -50,17 +50,17 @@ impl Model {
     ) -> PyResult<Self> {
         let precision = precision(precision_).map_err(|error| Stop::from(error).into_exception(py))?;
         let variant = if fp16 { Variant::Fp16 } else { Variant::Default };
-        let (device, scaled, facts) = run(py, None, |_| {
+        let (device, known, facts) = run(py, None, |_| {
             let source = Source { path: hub::local(path, variant)?, family, variant };
             let checkpoint = source.open()?;
             let options = GpuOptions { adapter, ..GpuOptions::default() };
             let gpu = pollster::block_on(Gpu::request(&options))?;
             let facts = facts(&checkpoint, &gpu, precision).to_string();
-            let scaled = matches!(checkpoint.scale(), LatentScale::Known { .. });
+            let known = [false, true].map(|unscaled| checkpoint.check_meaning(unscaled).is_ok());
             drop(checkpoint);
-            Ok((Arc::new(Device::new(source, gpu)), scaled, facts))
+            Ok((Arc::new(Device::new(source, gpu)), known, facts))
         })?;
-        Ok(Self { device: Mutex::new(Some(device)), process: std::process::id(), precision, scaled, facts })
+        Ok(Self { device: Mutex::new(Some(device)), process: std::process::id(), precision, known, facts })
     }
 
     /// Facts about the model and its device, as JSON.
@@ -103,7 +103,7 @@ impl Model {
         let latents = Array::new(latents, "latents", bfloat16, false).map_err(|stop| stop.into_exception(py))?;
         let load = self.load_options(&options);
         run(py, progress, |watch| {
-            self.check_scale(&device, options.is_scaled())?;
+            self.check_meaning(&device, &options)?;
             images::decode(&device, load, &latents, &options, watch)
         })?
         .into_array(py)
@@ -122,7 +122,7 @@ impl Model {
         let images = Array::new(images, "images", bfloat16, true).map_err(|stop| stop.into_exception(py))?;
         let load = self.load_options(&options);
         run(py, progress, |watch| {
-            self.check_scale(&device, options.is_scaled())?;
+            self.check_meaning(&device, &options)?;
             images::encode(&device, load, &images, &options, watch)
         })?
         .into_array(py)
@@ -142,7 +142,7 @@ impl Model {
         let latents = Array::new(latents, "latents", bfloat16, false).map_err(|stop| stop.into_exception(py))?;
         let load = self.load_options(&options);
         run(py, progress, |watch| {
-            self.check_scale(&device, options.is_scaled())?;
+            self.check_meaning(&device, &options)?;
             clip::decode(&device, load, &latents, &take, &options, watch)
         })
     }
@@ -161,7 +161,7 @@ impl Model {
         let frames = Array::new(frames, "frames", bfloat16, true).map_err(|stop| stop.into_exception(py))?;
         let load = self.load_options(&options);
         run(py, progress, |watch| {
-            self.check_scale(&device, options.is_scaled())?;
+            self.check_meaning(&device, &options)?;
             clip::encode(&device, load, &frames, &take, &options, watch)
         })
     }
@@ -182,8 +182,9 @@ impl Model {
         run(py, None, |_: &mut Watch| {
             let planner = device.planner(load)?;
             let image = Size { width, height };
-            let factor = planner.config().latent_factor(options.unscaled);
-            check_multiple(image, factor)?;
+            let config = planner.config();
+            let factor = config.latent_factor(options.unscaled);
+            check_multiple(image, config.image_step(options.unscaled))?;
             let latents = Size { width: width / factor, height: height / factor };
             if !clip {
                 let plan = if encode {
@@ -230,18 +231,18 @@ impl Model {
         Err(input(py, "Vae", &expected, &format!("one of process {}", self.process)))
     }
 
-    /// Refuses latents of the diffusion model where their scale is not known.
-    fn check_scale(&self, device: &Device, wanted: bool) -> Result<(), Stop> {
-        if !wanted || self.scaled {
+    /// Refuses latents whose meaning is not known.
+    fn check_meaning(&self, device: &Device, options: &Options) -> Result<(), Stop> {
+        if options.has_moments() || self.known[usize::from(options.unscaled)] {
             return Ok(());
         }
-        Ok(device.open()?.scaled_config().map(drop)?)
+        Ok(device.open()?.check_meaning(options.unscaled)?)
     }
 
     fn load_options(&self, options: &Options) -> LoadOptions {
         LoadOptions {
             precision: self.precision,
-            unscaled: !self.scaled,
+            unscaled: !self.known[0],
             weights_on_host: options.has_budget(),
             ..LoadOptions::default()
         }
@@ -270,6 +271,7 @@ fn facts(checkpoint: &Checkpoint, gpu: &Gpu, precision: Precision) -> serde_json
         "scaled": matches!(checkpoint.scale(), LatentScale::Known { .. }),
         "latent_channels": [config.channels(false), config.channels(true)],
         "latent_factor": [config.latent_factor(false), config.latent_factor(true)],
+        "image_step": [config.image_step(false), config.image_step(true)],
         "temporal_factor": config.has_time().then(|| config.temporal_factor()),
     })
 }

@@ -52,6 +52,11 @@ impl Options {
         }
     }
 
+    /// True if the distribution itself is wanted.
+    pub(crate) fn has_moments(&self) -> bool {
+        self.moments
+    }
+
     /// Whether what goes in or comes out has the diffusion model's scale.
     pub(crate) fn is_scaled(&self) -> bool {
         !self.unscaled && !self.moments

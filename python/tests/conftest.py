@@ -69,6 +69,21 @@ def sd(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return toy(tmp_path_factory.mktemp("sd"), "sd15.diffusers", "sd15", 128, 32, channels)
 
 
+@pytest.fixture(scope="session")
+def seedvr(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """SeedVR2's model for video with a quarter of its channels, and weights by chance. diffusers has no class, so no config.json."""
+    folder = toy(tmp_path_factory.mktemp("seedvr"), "seedvr2.original", "seedvr2", 128, 32, {})
+    (folder / "config.json").unlink()
+    return folder
+
+
+@pytest.fixture(scope="session")
+def taesd3(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """TAESD3 or TAEF1, which nothing here tells, with a quarter of the channels and weights by chance."""
+    channels = {f"{half}_block_out_channels": [16] * 4 for half in ("encoder", "decoder")}
+    return toy(tmp_path_factory.mktemp("tiny"), "taef1.diffusers", "taesd3", 64, 16, channels)
+
+
 def toy(folder: Path, keys: str, config: str, base: int, toy_base: int, changes: Mapping[str, object]) -> Path:
     """A published model, as tests/fixtures has its shapes, with fewer channels: multiples of ``base`` become those of ``toy_base``."""
     fixtures = ROOT / "tests" / "fixtures"

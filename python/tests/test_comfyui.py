@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import DEMO, ROOT, normal
+from conftest import DEMO, ROOT, Floats, normal
 
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.extras
@@ -138,3 +138,68 @@ def test_clip(nodes: dict[str, Any], wan: Path) -> None:
     frames = vae.clip().decode(latents, unscaled=True)
     assert frames is not None and images.shape == (5, 16, 24, 3)
     assert np.abs(images.numpy() * 255 - frames).max() <= 0.5 + 1e-3
+
+
+def test_4d_latents_of_a_video_model(nodes: dict[str, Any], wan_vae: wgvae.Vae) -> None:
+    latents = normal(2, 2, 16, 2, 3)
+    images = call(nodes, "WgvaeDecode", samples={"samples": torch.from_numpy(latents)}, vae=wan_vae)
+    assert images.shape == (2, 16, 24, 3)
+
+
+@pytest.mark.parametrize(("count", "kept"), [(1, 1), (2, 1), (4, 1), (5, 5), (6, 5), (8, 5), (9, 9)])
+def test_encodes_a_clip(nodes: dict[str, Any], comfy: Comfy, wan_vae: wgvae.Vae, count: int, kept: int) -> None:
+    """ComfyUI takes all images for one clip, and leaves out the frames at the end that fill no latent frame."""
+    pixels = torch.from_numpy(normal(4, count, 19, 24, 3)).sigmoid()
+    encoded = call(nodes, "WgvaeEncode", pixels=pixels, vae=wan_vae)["samples"]
+    assert encoded.shape == (1, 16, (kept + 3) // 4, 2, 3)
+    frames = (pixels[:kept, 1:17].permute(3, 0, 1, 2)[None] * 2 - 1).contiguous()
+    assert np.array_equal(encoded.numpy(), wan_vae.clip().encode(frames, unscaled=True))
+    assert comfy.freed == [wan_vae.clip().plan(16, 24, encode=True, unscaled=True).peak_bytes]
+
+
+def test_one_frame_is_one_picture(nodes: dict[str, Any], wan_vae: wgvae.Vae) -> None:
+    pixels = torch.from_numpy(normal(4, 1, 16, 24, 3)).sigmoid()
+    encoded = call(nodes, "WgvaeEncode", pixels=pixels, vae=wan_vae)["samples"]
+    picture = wan_vae.encode(pixels.movedim(-1, 1) * 2 - 1, unscaled=True)
+    assert np.abs(encoded[:, :, 0].numpy() - picture).max() <= 1e-5 * np.abs(picture).max()
+
+
+def test_encodes_a_clip_of_seedvr(nodes: dict[str, Any], seedvr: Path) -> None:
+    with wgvae.Vae.from_pretrained(seedvr, family="seedvr2") as vae:
+        pixels = torch.from_numpy(normal(5, 6, 16, 16, 3)).sigmoid()
+        encoded = call(nodes, "WgvaeEncode", pixels=pixels, vae=vae)["samples"]
+        assert encoded.shape == (1, 16, 2, 2, 2)
+        images = call(nodes, "WgvaeDecode", samples={"samples": encoded}, vae=vae)
+        assert images.shape == (5, 16, 16, 3)
+
+
+def close(found: Floats, wanted: Floats) -> None:
+    assert found.shape == wanted.shape
+    assert np.abs(found - wanted).max() <= 1e-5 * np.abs(wanted).max()
+
+
+@pytest.mark.parametrize(("family", "scale", "shift"), [("taesd3", 1.5305, 0.0609), ("taef1", 0.3611, 0.1159)])
+def test_tiny_autoencoders(nodes: dict[str, Any], taesd3: Path, family: str, scale: float, shift: float) -> None:
+    """ComfyUI has the big VAE's own latents, and gives a tiny autoencoder (own - shift) * scale."""
+    diffusers = pytest.importorskip("diffusers")
+    judge = diffusers.AutoencoderTiny.from_pretrained(taesd3)
+    own = torch.from_numpy(normal(6, 2, 16, 3, 4)) * 3
+    pixels = torch.from_numpy(normal(7, 1, 24, 32, 3)).sigmoid()
+    with torch.no_grad():
+        wanted = judge.decode((own - shift) * scale).sample
+        latents = judge.encode(pixels.movedim(-1, 1) * 2 - 1).latents / scale + shift
+    with wgvae.Vae.from_pretrained(taesd3, family=family, precision="f32") as vae:
+        images = call(nodes, "WgvaeDecode", samples={"samples": own}, vae=vae)
+        close(images.numpy(), (wanted.movedim(1, -1) / 2 + 0.5).clamp(0, 1).numpy())
+        close(vae.decode(own, unscaled=True, output="float"), wanted.numpy())
+        close(call(nodes, "WgvaeEncode", pixels=pixels, vae=vae)["samples"].numpy(), latents.numpy())
+
+
+def test_tiny_autoencoders_need_a_family_for_the_own_latents_of_a_vae(nodes: dict[str, Any], taesd3: Path) -> None:
+    own = normal(6, 1, 16, 3, 4)
+    with wgvae.Vae.from_pretrained(taesd3, precision="f32") as vae:
+        assert vae.decode(own).shape == (1, 24, 32, 3)
+        with pytest.raises(wgvae.errors.InputError, match="taesd3, taef1"):
+            call(nodes, "WgvaeDecode", samples={"samples": torch.from_numpy(own)}, vae=vae)
+        with pytest.raises(wgvae.errors.InputError, match="taesd3, taef1"):
+            call(nodes, "WgvaeEncode", pixels=torch.zeros(1, 24, 32, 3), vae=vae)

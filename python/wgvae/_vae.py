@@ -179,7 +179,8 @@ class Vae:
             latents: float32, float16 or bfloat16, as the diffusion model leaves them: a numpy array, a torch tensor on the CPU, or anything with
                 ``__array__`` or ``__dlpack__``.
             output: "uint8" for pictures ``[n, h, w, 3]``, "float" for float32 ``[n, 3, h, w]`` of about -1 to 1, not clamped.
-            unscaled: they are the VAE's own, already divided by the model's scaling factor: what diffusers' ``vae.decode`` takes, and ComfyUI has.
+            unscaled: they are the VAE's own, already divided by the model's scaling factor: what diffusers' ``vae.decode`` takes, and ComfyUI has. With a tiny
+                autoencoder, which takes the diffusion model's, those of the VAE that it stands in for: ``family`` or the file's name says which.
             memory_budget: the most GPU memory to take in bytes, or such as "2GiB". The result is the same to the bit.
             parking: whether what does not fit the budget may wait in host memory; "auto": not where the device's memory is the host's.
             progress: called with :class:`Progress` after each submission, and may raise to stop; or True for a bar of tqdm.

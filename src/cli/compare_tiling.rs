@@ -118,7 +118,7 @@ impl CompareTilingArgs {
         let fits = latents.check_channels(checkpoint.config(), self.takes_as_they_are(latents));
         fits.map_err(|error| in_file(error, self.latents.display()))?;
         check_decoder(checkpoint)?;
-        if self.takes_as_they_are(latents) { Ok(()) } else { checkpoint.scaled_config().map(drop) }
+        checkpoint.check_meaning(self.takes_as_they_are(latents))
     }
 
     /// Whether the latents are the VAE's own.

@@ -96,9 +96,7 @@ pub(super) async fn run(args: &DecodeArgs) -> Result<String> {
     fits.map_err(|error| in_file(error, args.latents.display()))?;
     check_decoder(&checkpoint)?;
     let tiling = args.tiles.tiling(args.tiling, checkpoint.config())?;
-    if !unscaled {
-        checkpoint.scaled_config()?;
-    }
+    checkpoint.check_meaning(unscaled)?;
 
     let gpu = open_device(&args.device, &args.elements, args.limits).await?;
     let mut vae = load(&gpu, &checkpoint, args.load_options(unscaled, false)).await?;

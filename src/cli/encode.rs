@@ -111,10 +111,10 @@ pub(super) async fn run(args: &EncodeArgs) -> Result<String> {
     let checkpoint = args.model.open().await?;
     args.check_paths(&checkpoint, &output.names())?;
     check_encoder(&checkpoint)?;
-    if !args.leaves_scale() {
-        checkpoint.scaled_config()?;
+    if !args.moments {
+        checkpoint.check_meaning(args.unscaled)?;
     }
-    let files = args.open_images(checkpoint.config().latent_factor(args.leaves_scale())).await?;
+    let files = args.open_images(checkpoint.config().image_step(args.leaves_scale())).await?;
     let images: Vec<Source> = files.iter().map(ImageFile::source).collect();
 
     let gpu = open_device(&args.device, &args.elements, args.limits).await?;
@@ -273,8 +273,8 @@ impl EncodeArgs {
             return Ok(moments);
         }
         let posterior = Posterior::new(moments, vae.config().latent_channels)?;
-        let own = if self.sample { posterior.sample(self.seed, index)? } else { posterior.into_mode() };
-        if self.unscaled { Ok(own) } else { vae.scale_latents(&own) }
+        let latents = if self.sample { posterior.sample(self.seed, index)? } else { posterior.into_mode() };
+        vae.encoded_latents(latents, self.unscaled)
     }
 
     /// What a file says beside its values.

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use wgvae::hub::{HubFile, HubModel, HubName, HubOptions, HubProgress};
 use wgvae::{Bytes, Result, Variant};
 
+use super::input;
 use super::stderr::{Phase, say};
 
 /// The model that `path` means, if that is a name and no path.
@@ -13,12 +14,29 @@ use super::stderr::{Phase, say};
 /// # Errors
 /// For a name of the hub that is none, and see [`HubModel::find`].
 pub(super) fn find(path: &Path, variant: Variant) -> Result<Option<HubModel>> {
-    let Some(name) = path.to_str().filter(|name| HubName::is_meant(name)) else { return Ok(None) };
+    let Some(name) = path.to_str().filter(|name| HubName::is_meant(name)) else {
+        return check_path(path).map(|()| None);
+    };
     let model = HubModel::find(&name.parse()?, variant, &HubOptions::from_env())?;
     if let Some(why) = model.unreachable() {
         say(&format!("note: {name}: the cache is used, as the hub was not reached: {why}"));
     }
     Ok(Some(model))
+}
+
+/// Refuses the name of a repository without `hf:` before it, where there is no such path.
+fn check_path(path: &Path) -> Result<()> {
+    let text = path.to_str().unwrap_or_default();
+    let is_name = matches!(*text.split('/').collect::<Vec<_>>(), [owner, name] if ![owner, name].iter().any(|word| word.is_empty() || word.starts_with('.')));
+    if !is_name || path.exists() {
+        return Ok(());
+    }
+    let found = format!("no such path (did you mean hf:{text}?)");
+    Err(input(
+        format!("model {text}"),
+        "a .safetensors file, a folder, or hf:owner/name for one of the Hugging Face Hub",
+        found,
+    ))
 }
 
 /// Where the files of the model at `path` are: downloaded, if it is a name.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 use wgvae::model::blocks::Part;
 use wgvae::model::networks::{tensors_of_decoder, tensors_of_encoder};
-use wgvae::{AutoencoderConfig, Bytes, Checkpoint, Error, LatentScale, Network, Result};
+use wgvae::{AutoencoderConfig, Bytes, Checkpoint, Error, LatentScale, Network, OwnLatents, Result};
 
 use super::{InspectArgs, ModelArgs, VariantArg, hub};
 
@@ -111,6 +111,7 @@ fn text(checkpoint: &Checkpoint, [decode, encode]: &[Problems; 2], clips: Option
         ("latents", latents_text(config)),
         ("scale of latents", scale_text(checkpoint.scale(), config)),
     ]);
+    rows.extend(own_text(config).map(|text| ("the VAE's own latents", text)));
     rows.extend(network_rows(&config.network));
     rows.extend([
         ("tensors", types.join(", ")),
@@ -139,6 +140,17 @@ fn latents_text(config: &AutoencoderConfig) -> String {
         format!("{} channels, {} pixels a side each", config.channels(unscaled), config.latent_factor(unscaled))
     };
     if config.patch == 1 { describe(true) } else { format!("{} (the VAE's own: {})", describe(false), describe(true)) }
+}
+
+/// What the VAE's own latents are to a network that does not take them as they are.
+fn own_text(config: &AutoencoderConfig) -> Option<String> {
+    match config.own_latents {
+        OwnLatents::OfNetwork => None,
+        OwnLatents::StandIn { scaling_factor, shift_factor } => {
+            Some(format!("those of the VAE it stands in for, with factor {scaling_factor} and shift {shift_factor}"))
+        }
+        OwnLatents::Unknown => config.check_own_latents().err().map(|error| format!("unknown: {error}")),
+    }
 }
 
 /// What is particular to one kind of network.

@@ -33,6 +33,17 @@ pub(super) async fn are_of_clip(source: &dyn ByteSource, tensor: Option<&str>) -
 
 fn check_name(path: &Path, tensor: Option<&str>) -> Result<()> {
     let ending = path.extension().unwrap_or_default().to_string_lossy().to_lowercase();
+    if ["pt", "pth", "ckpt", "bin"].contains(&ending.as_str()) {
+        let [from, to] = [path.to_owned(), path.with_extension("safetensors")].map(|path| path.display().to_string());
+        let code = format!(
+            "import torch, safetensors.torch; safetensors.torch.save_file({{\"latents\": torch.load({from:?}, map_location=\"cpu\", weights_only=True).contiguous()}}, {to:?})"
+        );
+        return Err(input(
+            format!("latents file {}", path.display()),
+            format!("one of safetensors, latent, npy: convert it, in Python with torch and safetensors: {code}"),
+            "a Python pickle, which can run code when opened",
+        ));
+    }
     if !["safetensors", "latent", "npy"].contains(&ending.as_str()) {
         let found = if ending.is_empty() { "none".to_owned() } else { format!("\"{ending}\"") };
         return Err(input(

@@ -8,8 +8,8 @@ use wgvae::internals::image_file::{ImageFormat, Pixels, encode_image};
 use wgvae::internals::part_file::check_writable;
 use wgvae::internals::quality::{psnr, squared_differences, ssim};
 use wgvae::{
-    Bytes, DecodeOptions, Directions, EncodeOptions, Gpu, HostTensor, Images, Latents, LoadOptions, Posterior, Result,
-    RowPixels, Rows, Size, Vae, check_decoder, check_encoder,
+    AutoencoderConfig, Bytes, DecodeOptions, Directions, EncodeOptions, Gpu, Images, Latents, LoadOptions, Posterior,
+    Result, RowPixels, Rows, Size, Vae, check_decoder, check_encoder,
 };
 
 use super::images::SizeArgs;
@@ -68,7 +68,7 @@ pub(super) async fn run(args: &RoundtripArgs) -> Result<String> {
     let images = file.read()?;
 
     let gpu = open_device(&args.device, &args.elements, args.limits).await?;
-    let mut vae = load(&gpu, &checkpoint, args.load_options()).await?;
+    let mut vae = load(&gpu, &checkpoint, args.load_options(checkpoint.config())).await?;
     let mut session = Session::new("encode and decode", &gpu, &interrupt, Some(2));
     let data = args.there_and_back(&images, &mut vae, &mut session).await?;
     let encoded = encode_image(format, &Pixels { size, data: &data })?;
@@ -78,12 +78,12 @@ pub(super) async fn run(args: &RoundtripArgs) -> Result<String> {
 }
 
 impl RoundtripArgs {
-    /// The VAE's own latents: what they mean to a diffusion model does not matter.
-    fn load_options(&self) -> LoadOptions {
+    /// For what goes into the network as it is, mostly the VAE's own latents: what they mean to a diffusion model does not matter.
+    fn load_options(&self, config: &AutoencoderConfig) -> LoadOptions {
         LoadOptions {
             directions: Directions::Both,
             precision: self.elements.precision(),
-            unscaled: true,
+            unscaled: config.takes_own_latents(),
             weights_on_host: self.memory_budget.is_some(),
             clips: false,
         }
@@ -94,8 +94,8 @@ impl RoundtripArgs {
         let (memory_budget, parking) = (self.memory_budget, self.parking.into());
         let there = EncodeOptions { memory_budget, parking, ..EncodeOptions::default() };
         let moments = session.encode(vae, images, 0, &there, 1).await?;
-        let HostTensor { shape, data } = Posterior::new(moments, vae.config().latent_channels)?.into_mode();
-        let latents = Latents::new(HostTensor { shape, data })?.unscaled();
+        let mode = Posterior::new(moments, vae.config().latent_channels)?.into_mode();
+        let latents = Latents::new(vae.encoded_latents(mode, vae.planner().unscaled())?)?;
         let back = DecodeOptions { memory_budget, parking, ..DecodeOptions::default() };
         let mut pixels = Vec::new();
         let mut add = |rows: Rows<'_>| {

@@ -32,7 +32,7 @@ impl Task {
             return Err(input(flag, "at least one pixel each way", size.to_string()));
         }
         match operation {
-            Operation::Decode => latent_size(flag, size, config.latent_factor(unscaled)).map(Self::Decode),
+            Operation::Decode => latent_size(flag, size, config, unscaled).map(Self::Decode),
             Operation::Encode => check_encoded(flag, size, config).map(|()| Self::Encode(size)),
         }
     }
@@ -63,7 +63,8 @@ pub(super) fn check_weights(checkpoint: &Checkpoint, operation: Operation) -> Re
 }
 
 /// The latents of a picture of `size` pixels.
-fn latent_size(flag: &str, size: Size, factor: u32) -> Result<Size> {
+fn latent_size(flag: &str, size: Size, config: &AutoencoderConfig, unscaled: bool) -> Result<Size> {
+    let (factor, latent) = (config.image_step(unscaled), config.latent_factor(unscaled));
     if !size.width.is_multiple_of(factor) || !size.height.is_multiple_of(factor) {
         let below = |extent: u32| (extent / factor).max(1) * factor;
         let above = |extent: u32| extent.div_ceil(factor).checked_mul(factor).unwrap_or_else(|| below(extent));
@@ -72,7 +73,7 @@ fn latent_size(flag: &str, size: Size, factor: u32) -> Result<Size> {
         let nearest = if smaller == larger { smaller.to_string() } else { format!("{smaller} or {larger}") };
         return Err(input(flag, format!("multiples of {factor} pixels, such as {nearest}"), size.to_string()));
     }
-    Ok(Size { width: size.width / factor, height: size.height / factor })
+    Ok(Size { width: size.width / latent, height: size.height / latent })
 }
 
 /// An image may have any size of which a latent comes.

@@ -4,6 +4,7 @@
 mod batch_norm;
 mod facts;
 mod scale;
+mod stand_in;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -18,7 +19,7 @@ use super::names::{Layout, family_hint, half_prefix, translate};
 use super::safetensors::{ElementType, TensorInfo, read_header, read_tensor};
 use super::source::ByteSource;
 use crate::error::{Error, Result};
-use crate::model::config::{AutoencoderConfig, Derived, Family};
+use crate::model::config::{AutoencoderConfig, Derived, Family, OwnLatents};
 use crate::ordered::Ordered as _;
 
 /// The weights and config of one VAE, in one file or several. Tensors have diffusers' names, however the files spell
@@ -32,9 +33,14 @@ pub struct Checkpoint {
     strange_in_encoder: Vec<String>,
     derived: Derived,
     batch_norm: Option<BatchNorm>,
+    /// What files and names tell of the VAE's own latents, where the config leaves that open.
+    own_latents: OwnLatents,
     config: AutoencoderConfig,
     scale: LatentScale,
 }
+
+/// Weights through which all latents go. There is a published copy of Qwen-Image's in which they are zeros.
+const ZEROS_REFUSED: [&str; 2] = ["quant_conv.weight", "post_quant_conv.weight"];
 
 /// One tensor of a [`Checkpoint`].
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -102,6 +108,14 @@ impl Checkpoint {
                 found: "none given and no config.json".to_owned(),
             }),
         }
+    }
+
+    /// Checks that it is known what latents mean: the VAE's own (`unscaled`), or the diffusion model's.
+    ///
+    /// # Errors
+    /// [`Error::Input`] that lists the families it may be.
+    pub fn check_meaning(&self, unscaled: bool) -> Result<()> {
+        if unscaled { self.config.check_own_latents() } else { self.scaled_config().map(drop) }
     }
 
     /// Whether and how the scale of the latents is known.
@@ -210,6 +224,13 @@ impl Checkpoint {
                 found: format!("{value} at element {index}"),
             });
         }
+        if ZEROS_REFUSED.contains(&name) && read.data.iter().all(|value| *value == 0.0) {
+            return Err(Error::Tensor {
+                tensor: tensor.file_name.clone(),
+                expected: "weights of a trained model: take another copy of it".to_owned(),
+                found: format!("{} zeros and nothing else, which make every result flat", read.data.len()),
+            });
+        }
         Ok(read.data)
     }
 
@@ -224,7 +245,9 @@ impl Checkpoint {
         let names = translate(&name, &shapes)?;
         let hint = family_hint(tensors.keys().map(String::as_str)).or_else(|| family_of_architecture(&architecture?));
         let take = |(name, written): (String, String)| Some((name, tensors.remove(&written)?));
-        let tensors = names.written.into_iter().filter_map(take).into_map();
+        let of_vae = names.written.into_iter().filter_map(take).into_map();
+        let [scale, shift] = [stand_in::SCALE, stand_in::SHIFT].map(|name| tensors.remove(name));
+        let (own_latents, tensors) = (stand_in::read(scale, shift, &sources).await?, of_vae);
 
         let shapes = shapes_of(&tensors);
         let derived = Derived::from_shapes(&name, &shapes)?;
@@ -238,10 +261,12 @@ impl Checkpoint {
             strange_in_encoder,
             derived,
             batch_norm: None,
+            own_latents: OwnLatents::Unknown,
             config: unscaled,
             scale: unknown,
         };
         checkpoint.batch_norm = BatchNorm::read(&checkpoint).await?;
+        checkpoint.own_latents = own_latents.unwrap_or_else(|| checkpoint.own_latents_by_name(hint));
         match config {
             Some(config) => match checkpoint.difference(&config) {
                 None => checkpoint.settle(config, "config.json".to_owned())?,
@@ -262,7 +287,7 @@ impl Checkpoint {
             };
             return Ok(());
         }
-        self.config = self.with_statistics(config)?;
+        self.config = self.with_own_latents(self.with_statistics(config)?);
         self.scale = scale;
         Ok(())
     }
@@ -288,7 +313,7 @@ impl Checkpoint {
 
     /// Takes over a config that was found to fit, known `from` somewhere.
     pub(super) fn settle(&mut self, config: AutoencoderConfig, from: String) -> Result<()> {
-        self.config = self.with_statistics(config)?;
+        self.config = self.with_own_latents(self.with_statistics(config)?);
         self.scale = LatentScale::Known { from };
         Ok(())
     }

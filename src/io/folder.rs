@@ -11,7 +11,7 @@ use super::shard_index::shard_names;
 use super::source::ByteSource;
 use super::weight_files::{PICKLES, Variant, file_name, format_error, has_ending, pickle, weight_files};
 use crate::error::{Error, Result};
-use crate::model::config::{AutoencoderConfig, is_supported_class};
+use crate::model::config::{AutoencoderConfig, Family, is_supported_class};
 
 impl Checkpoint {
     /// Opens a .safetensors file, a diffusers VAE folder, or the folder of a pipeline with a VAE in it.
@@ -68,7 +68,7 @@ fn find_file(path: &Path) -> Result<ModelFiles> {
     }
     let config = match path.parent().map(|folder| folder.join("config.json")) {
         Some(config) if class_name(&config).is_some_and(|class| is_supported_class(&class)) => {
-            FoundConfig::Beside(AutoencoderConfig::from_json(&read_text(&config)?)?)
+            FoundConfig::Beside(read_config(&config)?)
         }
         _ => FoundConfig::None,
     };
@@ -76,6 +76,15 @@ fn find_file(path: &Path) -> Result<ModelFiles> {
 }
 
 fn find_in_folder(folder: &Path, variant: Variant) -> Result<ModelFiles> {
+    let name = file_name(&folder.canonicalize().unwrap_or_else(|_| folder.to_owned()));
+    if let Some((owner, name)) = name.strip_prefix("models--").and_then(|id| id.split_once("--"))
+        && folder.join("snapshots").is_dir()
+    {
+        let problem = format!(
+            "expected a model's files, found a repository in the cache of the Hugging Face Hub: use the name hf:{owner}/{name}"
+        );
+        return Err(format_error(folder, &problem));
+    }
     let vae = folder.join("vae");
     let config = folder.join("config.json");
     if folder.join("model_index.json").is_file() || (!config.is_file() && vae.is_dir()) {
@@ -89,13 +98,25 @@ fn find_in_folder(folder: &Path, variant: Variant) -> Result<ModelFiles> {
 
 fn find_in_vae(folder: &Path, variant: Variant) -> Result<ModelFiles> {
     let config = folder.join("config.json");
-    let config = if config.is_file() {
-        FoundConfig::Stated(AutoencoderConfig::from_json(&read_text(&config)?)?)
-    } else {
-        FoundConfig::None
-    };
+    let config = if config.is_file() { FoundConfig::Stated(read_config(&config)?) } else { FoundConfig::None };
     let weights = find_weights(folder, variant)?;
     Ok(ModelFiles { name: folder.display().to_string(), sources: open_weights(&weights)?, config })
+}
+
+/// Pipelines by their class in diffusers, and the family whose latents they have: relatives of FLUX.2 with the same VAE.
+const PIPELINES: &[(&str, &str)] = &[("Ideogram4Pipeline", "ideogram4"), ("BriaFibo2Pipeline", "fibo2")];
+
+/// Reads config.json of a VAE, and takes the packing of its latents from the pipeline around it.
+fn read_config(path: &Path) -> Result<AutoencoderConfig> {
+    let config = AutoencoderConfig::from_json(&read_text(path)?)?;
+    if config.batch_norm_eps.is_none() {
+        return Ok(config);
+    }
+    let folder = path.parent().filter(|folder| folder.file_name().is_some_and(|name| name == "vae"));
+    let class = folder.and_then(Path::parent).and_then(|pipeline| class_name(&pipeline.join("model_index.json")));
+    let found = PIPELINES.iter().find(|(pipeline, _)| class.as_deref() == Some(pipeline));
+    let Some((_, family)) = found else { return Ok(config) };
+    Ok(AutoencoderConfig { packing: Family::find(family)?.config().packing, ..config })
 }
 
 /// The weight files or the index in `folder` to open.

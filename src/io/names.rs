@@ -23,7 +23,7 @@ pub enum Layout {
     Diffusers,
     /// `decoder.up.3.block.0.conv1.weight`; level 0 is the highest resolution.
     Ldm,
-    /// `3.conv.0.weight`, the encoder and the decoder in files of their own; in one file `taesd_decoder.3.conv.0.weight`.
+    /// `3.conv.0.weight`, the encoder and the decoder in files of their own; in one file `taesd_decoder.3.conv.0.weight` or `decoder.3.conv.0.weight`.
     Taesd,
     /// `decoder.upsamples.0.residual.2.weight`; the levels' blocks are numbered through.
     Wan,

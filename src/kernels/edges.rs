@@ -1,6 +1,7 @@
 //! Where tensors enter and leave a network. Shaders: `planes_in.wgsl`, `planes_out.wgsl`, `image_out.wgsl`, `image_check.wgsl`.
 
 use crate::kernels::{Access, Interface, Launch, Value, Variant, groups, params, spread};
+use crate::model::config::Packing;
 use crate::tensor::Storage;
 
 params! {
@@ -20,6 +21,10 @@ params! {
         x_width: u32,
         /// Frames of x and y.
         frames: u32,
+        /// From the factor of one channel to the next.
+        channel_step: u32,
+        /// From the factor of one place in a square to the next.
+        place_step: u32,
     }
 }
 
@@ -30,11 +35,12 @@ pub const PLANES_IN: Interface = Interface {
     params: PLANES_IN_PARAMS,
 };
 
-/// Launches `planes_in`: see [`crate::model::graph::Transform`] for `patch` and `squash`.
-pub fn planes_in(storage: Storage, patch: u32, squash: bool, params: PlanesInParams) -> Launch {
+/// Launches `planes_in`: see [`crate::model::graph::Transform`] for `patch`, `packing` and `squash`.
+pub fn planes_in(storage: Storage, patch: u32, packing: Packing, squash: bool, params: PlanesInParams) -> Launch {
     let values = vec![
         ("PATCH", Value::U32(patch)),
         ("SQUASH", Value::Bool(squash)),
+        ("UNPACKED", Value::Bool(packing == Packing::Unpacked)),
         ("Stored", Value::Type(storage.wgsl_type())),
     ];
     Launch {

@@ -6,11 +6,13 @@ mod classes;
 mod families;
 mod fields;
 mod json;
+mod latents;
 mod network;
 mod shapes;
 
 pub use self::families::{FAMILIES, Family};
 pub use self::json::is_supported_class;
+pub use self::latents::{OwnLatents, Packing};
 pub(crate) use self::network::Halves;
 pub use self::network::{Kl, Network, SeedVr, Tiny, Wan};
 pub use self::shapes::Derived;
@@ -37,6 +39,10 @@ pub struct AutoencoderConfig {
     /// Side of the squares of the VAE's own latents that are one latent of the diffusion model, with as many times the channels: 2 for FLUX.2,
     /// else 1.
     pub patch: u32,
+    /// How such squares lie in the diffusion model's latents.
+    pub packing: Packing,
+    /// What the VAE's own latents are to the network.
+    pub own_latents: OwnLatents,
     /// Diffusion models see `(latents - shift_factor) * scaling_factor`.
     pub scaling_factor: f64,
     /// See `scaling_factor`. `None` where config.json has none or null: the same as 0.
@@ -65,6 +71,8 @@ impl AutoencoderConfig {
             out_channels: 3,
             latent_channels,
             patch: 1,
+            packing: Packing::ByChannel,
+            own_latents: OwnLatents::OfNetwork,
             scaling_factor: 1.0,
             shift_factor: None,
             latents_mean: None,
@@ -126,14 +134,30 @@ impl AutoencoderConfig {
     pub fn latent_size(&self, image: Size, unscaled: bool) -> Size {
         let factor = self.spatial_factor();
         let own = |extent: u32| if self.network.rounds_up() { extent.div_ceil(factor) } else { extent / factor };
-        let side = |extent: u32| own(extent) / self.patch_side(unscaled).max(1);
+        let (held, step) = (self.patch_side(unscaled).max(1), self.latent_step(unscaled).max(1));
+        let side = |extent: u32| own(extent) / held / step * step;
         Size { width: side(image.width), height: side(image.height) }
     }
 
-    /// Factor and summand of each channel that turn the diffusion model's latents into the VAE's own, still in patches:
+    /// The sides of these latents are multiples of this many: of 2 where patches lie unpacked, else of 1.
+    pub fn latent_step(&self, unscaled: bool) -> u32 {
+        if unscaled { 1 } else { self.patch / self.patch_side(false).max(1) }
+    }
+
+    /// The sides of images that are encoded without loss to these latents, and decoded from them, are multiples of this many pixels.
+    pub fn image_step(&self, unscaled: bool) -> u32 {
+        self.latent_factor(unscaled).saturating_mul(self.latent_step(unscaled))
+    }
+
+    /// How many factors, summands and statistics there are: one for each channel of each place in a patch.
+    pub(crate) fn statistics(&self) -> u32 {
+        self.latent_channels.saturating_mul(self.patch.saturating_pow(2))
+    }
+
+    /// Factor and summand of each channel that turn the diffusion model's latents into what the network takes, still in patches:
     /// `z = latents / scaling_factor + shift_factor`, or `latents * std / scaling_factor + mean` where there are statistics of each channel.
     pub fn latent_scale(&self) -> (Vec<f32>, Vec<f32>) {
-        let channels = self.model_channels() as usize;
+        let channels = self.statistics() as usize;
         let scaling = single(self.scaling_factor);
         let factor = match &self.latents_std {
             Some(std) => std.iter().map(|&std| single(std) / scaling).collect(),
@@ -151,9 +175,40 @@ impl AutoencoderConfig {
         self.shift_factor.unwrap_or(0.0)
     }
 
-    /// The side of a patch of these latents.
+    /// True if the VAE's own latents go into the network as they are.
+    pub fn takes_own_latents(&self) -> bool {
+        self.own_latents == OwnLatents::OfNetwork
+    }
+
+    /// Checks that it is known what the VAE's own latents are to the network.
+    ///
+    /// # Errors
+    /// [`Error::Input`] that lists the families it may be.
+    pub fn check_own_latents(&self) -> Result<()> {
+        if self.own_latents != OwnLatents::Unknown {
+            return Ok(());
+        }
+        let kind = |config: &Self| (config.network.name(), config.latent_channels);
+        let fits = |family: &&Family| kind(&family.config()) == kind(self);
+        let names: Vec<&str> = FAMILIES.iter().filter(fits).map(|family| family.name).collect();
+        let expected = if names.is_empty() {
+            format!(
+                "latents of the diffusion model: no published {} has {} latent channels, so nothing says how it scales the VAE's own",
+                self.network.name(),
+                self.latent_channels
+            )
+        } else {
+            format!(
+                "one of {}, which scale the VAE's own latents differently: name the family (--family, family), or the file after it",
+                names.join(", ")
+            )
+        };
+        Err(Error::Input { what: "family".to_owned(), expected, found: "none".to_owned() })
+    }
+
+    /// Side of the squares of pixels that one pixel of these latents holds in its channels.
     fn patch_side(&self, unscaled: bool) -> u32 {
-        if unscaled { 1 } else { self.patch }
+        if unscaled { 1 } else { self.packing.held(self.patch) }
     }
 
     /// The first field in which the networks (not the scales) of `self` and `other` differ, as far as `halves` of them tell.
@@ -169,9 +224,11 @@ impl AutoencoderConfig {
 
     /// Takes over what the latents of `other` mean, and its sample size if there is none. Leaves the network.
     pub(crate) fn take_scale_of(&mut self, other: &Self) {
-        let Self { patch, scaling_factor, shift_factor, batch_norm_eps, .. } = *other;
+        let Self { patch, packing, own_latents, scaling_factor, shift_factor, batch_norm_eps, .. } = *other;
         *self = Self {
             patch,
+            packing,
+            own_latents,
             scaling_factor,
             shift_factor,
             batch_norm_eps,
@@ -182,9 +239,11 @@ impl AutoencoderConfig {
         };
     }
 
-    /// Whether latents of both mean the same.
+    /// True if the diffusion model's latents mean the same to both.
     pub(crate) fn same_scale(&self, other: &Self) -> bool {
-        let scale = |config: &Self| (config.patch, config.scaling_factor, config.shift(), config.batch_norm_eps);
+        let scale = |config: &Self| {
+            (config.patch, config.packing, config.scaling_factor, config.shift(), config.batch_norm_eps)
+        };
         scale(self) == scale(other) && self.latents_mean == other.latents_mean && self.latents_std == other.latents_std
     }
 }

@@ -2,6 +2,8 @@
 //!
 //! What a network is made of: builders (`model/{kl,tiny,wan,seedvr}.rs`) write graphs down, `plan` runs them, and nothing else knows a family.
 
+use super::config::Packing;
+
 /// A tensor of a [`Graph`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TensorId(pub usize);
@@ -48,6 +50,8 @@ pub struct Transform {
     /// Side of the squares of pixels that the input's channels hold, 1 for none: channel `c * patch^2 + patch * py + px` of pixel `[i, j]` becomes
     /// channel `c` of pixel `[patch * i + py, patch * j + px]`.
     pub patch: u32,
+    /// How the squares lie in the input, of which [`Self::patch`] says the usual way.
+    pub packing: Packing,
 }
 
 impl Transform {
@@ -63,6 +67,7 @@ impl Transform {
             offset: vec![offset; channels as usize],
             squash: false,
             patch: 1,
+            packing: Packing::ByChannel,
         }
     }
 }

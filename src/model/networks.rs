@@ -11,7 +11,7 @@ use crate::tensor::Size;
 
 /// The decoder's graph for latents of `latent_size`, one frame of them, with an image `[h, w, out_channels]`, -1 to 1 and beyond, as its output.
 ///
-/// With `unscaled`, latents are taken as the VAE's own; otherwise as the diffusion model leaves them, and undone first:
+/// With `unscaled`, latents are taken as the VAE's own, see [`AutoencoderConfig::own_latents`]. Otherwise as the diffusion model leaves them, and undone first:
 /// [`AutoencoderConfig::latent_scale`], then patches are laid out.
 ///
 /// The configuration must be valid.
@@ -23,14 +23,15 @@ pub fn decoder(config: &AutoencoderConfig, latent_size: Size, unscaled: bool) ->
 ///
 /// The configuration must be valid and its network's frames see one another, see [`AutoencoderConfig::has_time`], but for a single image.
 pub fn part_of_decoder(config: &AutoencoderConfig, part: Part, latent_size: Size, unscaled: bool) -> Graph {
-    let patch = if unscaled { 1 } else { config.patch };
+    let held = if unscaled { 1 } else { config.packing.held(config.patch) };
     let channels = config.latent_channels;
-    let shape = Shape::image(latent_size.height * patch, latent_size.width * patch, channels);
+    let shape = Shape::image(latent_size.height * held, latent_size.width * held, channels);
     let transform = if unscaled {
-        Transform::none(channels)
+        let (factor, offset) = config.own_latents.scale();
+        Transform::uniform(channels, factor, offset)
     } else {
         let (factor, offset) = config.latent_scale();
-        Transform { factor, offset, squash: false, patch }
+        Transform { factor, offset, squash: false, patch: config.patch, packing: config.packing }
     };
     match &config.network {
         Network::Kl(network) => kl::decoder(network, shape, transform, config.out_channels),

@@ -123,12 +123,16 @@ impl Latents {
         let channels = config.channels(unscaled);
         if self.channels != channels {
             let fitting = FAMILIES.iter().filter(|family| family.config().channels(unscaled) == self.channels);
-            let names: Vec<&str> = fitting.map(|family| family.name).collect();
             let other = config.channels(!unscaled);
-            let kind = match (self.channels == other, unscaled) {
-                (true, true) => " for the VAE's own latents; those of the diffusion model have another number",
-                (true, false) => " for the diffusion model's latents; the VAE's own are said to be unscaled",
-                (false, _) => ", as the model has",
+            let (kind, names): (_, Vec<&str>) = match (self.channels == other, unscaled) {
+                (true, true) => {
+                    (" for the VAE's own latents; these are the diffusion model's: leave unscaled out", Vec::new())
+                }
+                (true, false) => (
+                    " for the diffusion model's latents; these are the VAE's own: pass --unscaled (unscaled: true), or --family fibo2 for FIBO 2's",
+                    Vec::new(),
+                ),
+                (false, _) => (", as the model has", fitting.map(|family| family.name).collect()),
             };
             return Err(Error::Input {
                 what: "latents".to_owned(),

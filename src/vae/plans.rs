@@ -95,6 +95,7 @@ fn decode(
     let graph = |size| networks::decoder(config, size, unscaled);
     let plan_options = of_decode(&options, limits, base);
     match options.tiling.measured_size(latent_size) {
+        Some(_) if config.latent_step(unscaled) > 1 => Err(tile_plans::needs_own(config)),
         Some(small) => Plan::estimated(&graph(latent_size), &graph(small), limits, &plan_options),
         None => Plan::new(&graph(latent_size), limits, &plan_options),
     }
@@ -164,9 +165,20 @@ fn check_whole(options: &DecodeOptions) -> Result<()> {
     Ok(())
 }
 
-/// Refuses latents of sizes that nobody means.
+/// Refuses latents of sizes that nobody means or the model does not have, and those whose meaning is not known.
 fn check_latents(config: &AutoencoderConfig, latent_size: Size, unscaled: bool) -> Result<()> {
     check_size("size", latent_size)?;
+    if unscaled {
+        config.check_own_latents()?;
+    }
+    let step = config.latent_step(unscaled);
+    if !latent_size.width.is_multiple_of(step) || !latent_size.height.is_multiple_of(step) {
+        return Err(Error::Input {
+            what: "size of latents".to_owned(),
+            expected: format!("multiples of {step} each way, as the model's statistics are of {step}x{step} latents"),
+            found: latent_size.to_string(),
+        });
+    }
     check_image(config.image_size(latent_size, unscaled))
 }
 

@@ -2,6 +2,7 @@
 
 use super::Vae;
 use crate::error::{Error, Result};
+use crate::model::config::Packing;
 use crate::tensor::HostTensor;
 
 impl Vae {
@@ -11,23 +12,50 @@ impl Vae {
     /// # Errors
     /// [`Error::Input`] for latents of another model.
     pub fn scale_latents(&self, own: &HostTensor) -> Result<HostTensor> {
-        let (factor, offset) = self.config().latent_scale();
-        scale_latents(own, &factor, &offset, self.config().patch)
+        let config = self.config();
+        let (factor, offset) = config.latent_scale();
+        scale_latents(own, &factor, &offset, config.patch, config.packing)
+    }
+
+    /// Returns the latents that an encode made, `[c, h, w]` without a distribution: the VAE's own (`unscaled`), or those that the diffusion model takes.
+    ///
+    /// # Errors
+    /// [`Error::Input`] where it is not known what a tiny autoencoder stands in for and the VAE's own latents are asked for.
+    pub fn encoded_latents(&self, encoded: HostTensor, unscaled: bool) -> Result<HostTensor> {
+        if !unscaled {
+            return self.scale_latents(&encoded);
+        }
+        let config = self.config();
+        config.check_own_latents()?;
+        if config.takes_own_latents() {
+            return Ok(encoded);
+        }
+        let (factor, offset) = config.own_latents.scale();
+        let channels = config.latent_channels as usize;
+        scale_latents(&encoded, &vec![factor; channels], &vec![offset; channels], 1, Packing::ByChannel)
     }
 }
 
-/// Of the VAE's own latents `[c, h, w]`, those of the diffusion model, `[c * patch^2, h / patch, w / patch]`: `patch` by `patch` pixels become channels, without the rows and
-/// columns that fill no such square; then `(x - offset) / factor` with the numbers of each channel, those by which a decode begins with `factor * x + offset`.
+/// Of the VAE's own latents `[c, h, w]`, those of the diffusion model, without the rows and columns that fill no square of `patch` by `patch` pixels: `(x - offset) / factor` with
+/// the numbers of each channel and place, those by which a decode begins with `factor * x + offset`. `packing` says where they then lie: `[c * patch^2, h / patch, w / patch]`, or
+/// `[c, h, w]`.
 ///
 /// # Errors
 /// [`Error::Input`] for latents of other channels than there are numbers for.
 ///
 /// # Panics
 /// When there are not as many summands as factors, or `patch` is 0.
-pub fn scale_latents(latents: &HostTensor, factor: &[f32], offset: &[f32], patch: u32) -> Result<HostTensor> {
+pub fn scale_latents(
+    latents: &HostTensor,
+    factor: &[f32],
+    offset: &[f32],
+    patch: u32,
+    packing: Packing,
+) -> Result<HostTensor> {
     assert_eq!(factor.len(), offset.len(), "factors and summands of different channels");
-    let patch = patch as usize;
-    let channels = factor.len() / (patch * patch);
+    let (side, held) = (patch as usize, packing.held(patch) as usize);
+    let channels = factor.len() / (side * side);
+    let (channel_step, place_step) = packing.steps(u32::try_from(channels).unwrap_or(u32::MAX), patch);
     let whole = latents.shape.iter().try_fold(1_usize, |product, &extent| product.checked_mul(extent));
     let (height, width) = match *latents.shape.as_slice() {
         [found, height, width] if found == channels && whole == Some(latents.data.len()) => (height, width),
@@ -39,16 +67,20 @@ pub fn scale_latents(latents: &HostTensor, factor: &[f32], offset: &[f32], patch
             });
         }
     };
-    let (rows, columns) = (height / patch, width / patch);
-    let mut data = Vec::with_capacity(factor.len() * rows * columns);
-    for (packed, (&factor, &offset)) in factor.iter().zip(offset).enumerate() {
-        let (channel, inside) = (packed / (patch * patch), packed % (patch * patch));
-        for row in 0..rows {
-            let start = (channel * height + row * patch + inside / patch) * width + inside % patch;
-            data.extend((0..columns).map(|column| unscaled(latents.data[start + column * patch], factor, offset)));
+    let (rows, columns) = (height / side * side, width / side * side);
+    let shape = [channels * held * held, rows / held, columns / held];
+    let mut data = vec![0.0; shape.iter().product()];
+    for channel in 0..channels {
+        for (row, column) in (0..rows).flat_map(|row| (0..columns).map(move |column| (row, column))) {
+            let place = row % side * side + column % side;
+            let index = channel * channel_step as usize + place * place_step as usize;
+            let plane = if held == side { index } else { channel };
+            let value = latents.data[(channel * height + row) * width + column];
+            data[(plane * shape[1] + row / held) * shape[2] + column / held] =
+                unscaled(value, factor[index], offset[index]);
         }
     }
-    Ok(HostTensor { shape: vec![factor.len(), rows, columns], data })
+    Ok(HostTensor { shape: shape.to_vec(), data })
 }
 
 /// `x` of `factor * x + offset = value`, rounded once.

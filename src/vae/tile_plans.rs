@@ -85,11 +85,16 @@ pub(super) fn check_patch(config: &AutoencoderConfig, unscaled: bool) -> Result<
     if config.patch == 1 || unscaled {
         return Ok(());
     }
-    Err(Error::Input {
+    Err(needs_own(config))
+}
+
+/// The error for latents with patches, where only the VAE's own will do.
+pub(super) fn needs_own(config: &AutoencoderConfig) -> Error {
+    Error::Input {
         what: "tiling".to_owned(),
         expected: "the VAE's own latents (unscaled), which other tools cut into tiles".to_owned(),
-        found: format!("latents that are patches of {0}x{0}", config.patch),
-    })
+        found: format!("latents with patches of {0}x{0}", config.patch),
+    }
 }
 
 /// The options that a tile is decoded with: tiles are blended as floats, before any clamp.

@@ -99,7 +99,13 @@ impl WebVae {
                 }
                 .into())
             }
-            (asked, loaded) => Ok(asked.unwrap_or(loaded)),
+            (asked, loaded) => {
+                let unscaled = asked.unwrap_or(loaded);
+                if unscaled && options.output != WebOutput::Moments {
+                    self.vae.config().check_own_latents()?;
+                }
+                Ok(unscaled)
+            }
         }
     }
 
@@ -110,10 +116,10 @@ impl WebVae {
             return Ok((moments, true));
         }
         let posterior = Posterior::new(moments, self.vae.config().latent_channels)?;
-        let own = match options.output {
+        let latents = match options.output {
             WebOutput::Sample => posterior.sample(options.seed, options.index)?,
             WebOutput::Mode | WebOutput::Moments => posterior.into_mode(),
         };
-        Ok((if unscaled { own } else { self.vae.scale_latents(&own)? }, unscaled))
+        Ok((self.vae.encoded_latents(latents, unscaled)?, unscaled))
     }
 }

@@ -6,7 +6,7 @@ use wgvae::internals::safetensors::read_header;
 use wgvae::{AutoencoderConfig, FileSource, HostTensor};
 
 use crate::formula;
-use crate::tool::{Entry, Folder, encoder_weights, fixture, fixture_path};
+use crate::tool::{Entry, Folder, encoder_weights, fixture, fixture_path, safetensors};
 
 /// A folder with the model of a fixture and the images of its golden encode.
 fn folder_of(name: &str) -> Folder {
@@ -16,7 +16,7 @@ fn folder_of(name: &str) -> Folder {
     let mut weights = encoder_weights(&config);
     weights.extend(formula::decoder(&config).iter().map(|(name, tensor)| (name.clone(), Entry::f32(tensor))));
     if config.batch_norm_eps.is_some() {
-        let channels = [config.model_channels() as usize];
+        let channels = [config.latent_scale().0.len()];
         let statistics = ["bn.running_mean", "bn.running_var"];
         weights.extend(statistics.map(|name| (name.to_owned(), Entry::f32(&formula::weight(name, &channels)))));
     }
@@ -65,12 +65,92 @@ fn tiny_autoencoders_have_latents_and_no_distribution() {
     let folder = folder_of("toy_tiny");
     let latents = encoded(&folder, &[]);
     assert_golden(&latents, &fixture("toy_tiny", "encoded"));
-    assert_eq!(encoded(&folder, &["--unscaled"]), latents);
+    assert_eq!(encoded(&folder, &["--unscaled", "--family", "taesd"]).shape, latents.shape);
     for flag in ["--sample", "--moments"] {
         let words = [flag, "encoder gives a distribution", "model, whose encoder gives the latents themselves"];
         folder.encode(&["--image", "image.npy", "-o", "none.npy", flag]).failed(flag, 1, &words);
     }
     assert!(!folder.path("none.npy").exists());
+}
+
+/// Latents as `ComfyUI` saves them: the VAE's own.
+fn write_comfy_latents(folder: &Folder, own: &HostTensor) {
+    let nothing = Entry { dtype: "F32", shape: vec![0], bytes: Vec::new() };
+    let tensors = [("latent_tensor", Entry::f32(own)), ("latent_format_version_0", nothing)];
+    folder.write("own.latent", &safetensors(&tensors.map(|(name, entry)| (name.to_owned(), entry)).into()));
+}
+
+fn decoded(folder: &Folder, model: &str, latents: &str, more: &[&str]) -> HostTensor {
+    let args = ["decode", "--model", model, "--latents", latents, "--precision", "f32", "-o", "decoded.npy"];
+    folder.run(&[args.as_slice(), more].concat()).ok();
+    folder.npy("decoded.npy")
+}
+
+/// A tiny autoencoder takes the diffusion model's latents. The VAE's own, which `ComfyUI` has, are scaled as that VAE's pipeline does.
+#[test]
+fn tiny_autoencoders_scale_the_latents_of_the_vae_that_they_stand_in_for() {
+    for (name, family, other, shape) in
+        [("taesd", "taesd", "taesdxl", [1, 4, 3, 4]), ("taesd3", "taesd3", "taef1", [1, 16, 2, 5])]
+    {
+        let folder = folder_of(name);
+        write_comfy_latents(&folder, &formula::input("own_latents", &shape, 1.7));
+        let golden = fixture(name, "image_own");
+        let arguments = ["decode", "--model", "model", "--latents", "own.latent", "-o", "out.npy"];
+        folder.run(&arguments).failed(name, 1, &["family", family, other, "--family", "found none"]);
+        assert_golden(&decoded(&folder, "model", "own.latent", &["--family", family]), &golden);
+        // A name is enough, and another family is another picture.
+        std::fs::copy(
+            folder.path("model/diffusion_pytorch_model.safetensors"),
+            folder.path(&format!("{family}.safetensors")),
+        )
+        .unwrap();
+        assert_golden(&decoded(&folder, &format!("{family}.safetensors"), "own.latent", &[]), &golden);
+        assert_ne!(decoded(&folder, "model", "own.latent", &["--family", other]), golden);
+
+        // The diffusion model's latents need no family.
+        assert_golden(&encoded(&folder, &[]), &fixture(name, "encoded"));
+        let words = ["family", family, other];
+        folder.encode(&["--image", "image.npy", "-o", "none.npy", "--unscaled"]).failed(name, 1, &words);
+        assert_golden(&encoded(&folder, &["--unscaled", "--family", family]), &fixture(name, "encoded_own"));
+        folder.run(&["roundtrip", "image.npy", "--model", "model", "-o", "back.png"]).ok();
+    }
+}
+
+/// Ideogram 4 and FIBO 2 have FLUX.2's VAE, and pack or leave unpacked what that normalises. Their pipeline's folder says so.
+#[test]
+fn relatives_of_flux2_are_told_by_their_pipeline_or_by_name() {
+    for (name, family, class, shape) in [
+        ("toy_ideogram4", "ideogram4", "Ideogram4Pipeline", [1, 32, 3, 5]),
+        ("toy_fibo2", "fibo2", "BriaFibo2Pipeline", [1, 8, 6, 10]),
+    ] {
+        let folder = folder_of(name);
+        folder.write_latents(&Entry::f32(&formula::latents(&shape)));
+        let golden = fixture(name, "image");
+        assert_golden(&decoded(&folder, "model", "latents.safetensors", &["--family", family]), &golden);
+        assert_golden(&encoded(&folder, &["--family", family]), &fixture(name, "encoded"));
+
+        std::fs::create_dir(folder.path("pipeline")).unwrap();
+        std::fs::rename(folder.path("model"), folder.path("pipeline/vae")).unwrap();
+        folder.write("pipeline/model_index.json", format!(r#"{{"_class_name": "{class}"}}"#).as_bytes());
+        for model in ["pipeline", "pipeline/vae", "pipeline/vae/diffusion_pytorch_model.safetensors"] {
+            assert_golden(&decoded(&folder, model, "latents.safetensors", &[]), &golden);
+        }
+    }
+}
+
+#[test]
+fn latents_of_fibo_2_have_even_sides_and_no_tiles() {
+    let folder = folder_of("toy_fibo2");
+    let refused = |what: &str, shape: &[usize], more: &[&str], words: &[&str]| {
+        folder.write_latents(&Entry::f32(&formula::latents(shape)));
+        folder.decode(&[&["--family", "fibo2", "-o", "out.png"], more].concat()).failed(what, 1, words);
+    };
+    refused("odd", &[1, 8, 5, 10], &[], &["multiples of 2", "10x5"]);
+    refused("tiles", &[1, 8, 6, 10], &["--tiling", "blend"], &["tiling", "unscaled"]);
+    refused("estimate", &[1, 8, 6, 10], &["--tiling", "estimate"], &["tiling", "unscaled"]);
+    // FLUX.2 itself says what these are.
+    folder.write_latents(&Entry::f32(&formula::latents(&[1, 8, 6, 10])));
+    folder.decode(&["-o", "out.png"]).failed("own", 1, &["32 channels", "--unscaled", "found 8 channels"]);
 }
 
 #[test]

@@ -6,8 +6,8 @@ use std::path::Path;
 use pollster::block_on;
 use wgvae::internals::safetensors::write_safetensors;
 use wgvae::{
-    AutoencoderConfig, ByteSource, Checkpoint, Error, FileSource, HostTensor, LatentScale, Layout, MemorySource,
-    Parameters, Variant,
+    AutoencoderConfig, ByteSource, Checkpoint, Error, Family, FileSource, HostTensor, LatentScale, Layout,
+    MemorySource, OwnLatents, Parameters, Variant,
 };
 
 use crate::formula;
@@ -147,6 +147,74 @@ fn families_whose_latents_mean_the_same_need_no_choice() {
     }
     assert_eq!(open_hollow(&key_list("taef2.upstream_decoder")).config().model_channels(), 128);
     assert_eq!(open_hollow(&key_list("seedvr2.original")).config().scaling_factor, 0.9152);
+}
+
+/// The decoder of a tiny autoencoder with few channels, in a file of this name, and what else is in it.
+fn tiny_decoder(name: &str, latents: usize, more: &[(&str, f32)]) -> wgvae::Result<Checkpoint> {
+    let tensor =
+        |shape: &[usize], value: f32| HostTensor { shape: shape.to_vec(), data: vec![value; shape.iter().product()] };
+    let mut tensors = BTreeMap::from([
+        ("taesd_decoder.1.weight".to_owned(), tensor(&[8, latents, 3, 3], 0.1)),
+        ("taesd_decoder.3.conv.0.weight".to_owned(), tensor(&[8, 8, 3, 3], 0.1)),
+        ("taesd_decoder.4.weight".to_owned(), tensor(&[3, 8, 3, 3], 0.1)),
+    ]);
+    tensors.extend(more.iter().map(|(name, value)| ((*name).to_owned(), tensor(&[], *value))));
+    block_on(Checkpoint::from_source(Box::new(MemorySource::new(name, file_of(&tensors))), None))
+}
+
+fn stand_in(family: &str) -> OwnLatents {
+    OwnLatents::stand_in_for(&Family::find(family).expect(family).config())
+}
+
+/// Shapes do not tell TAESD from TAESDXL, nor TAESD3 from TAEF1: names do, as in `ComfyUI`.
+#[test]
+fn names_tell_which_vae_a_tiny_autoencoder_stands_in_for() {
+    for (name, latents, vae) in [
+        ("taesd_decoder.safetensors", 4, Some("sd15")),
+        ("a/TAESDXL_decoder.safetensors", 4, Some("sdxl")),
+        ("a/taesdxl/model.safetensors", 4, Some("sdxl")),
+        ("a\\taesd\\model.safetensors", 4, Some("sd15")),
+        ("a/models--madebyollin--taesdxl/snapshots/0a1b/model.safetensors", 4, Some("sdxl")),
+        ("taesd3_decoder.safetensors", 16, Some("sd3")),
+        ("taef1.safetensors", 16, Some("flux1")),
+        ("taesd.safetensors", 16, None),
+        ("taesd/a/model.safetensors", 4, None),
+        ("model.safetensors", 4, None),
+    ] {
+        let checkpoint = tiny_decoder(name, latents, &[]).expect(name);
+        assert_eq!(checkpoint.config().own_latents, vae.map_or(OwnLatents::Unknown, stand_in), "{name}");
+        assert_eq!(checkpoint.check_meaning(true).is_ok(), vae.is_some(), "{name}");
+    }
+    let text = tiny_decoder("model.safetensors", 16, &[]).expect("a VAE").check_meaning(true).unwrap_err().to_string();
+    assert!(text.contains("taesd3, taef1") && text.contains("--family"), "{text}");
+    let named = tiny_decoder("taesd.safetensors", 4, &[]).expect("a VAE").with_family("taesdxl").expect("fits");
+    assert_eq!(named.config().own_latents, stand_in("sdxl"));
+}
+
+#[test]
+fn files_tell_which_vae_a_tiny_autoencoder_stands_in_for() {
+    let numbers = |scale: f32, shift: f32| [("vae_scale", scale), ("vae_shift", shift)];
+    let checkpoint = tiny_decoder("taesd.safetensors", 4, &numbers(0.5, 0.25)).expect("a VAE");
+    let found = OwnLatents::StandIn { scaling_factor: 0.5, shift_factor: 0.25 };
+    assert_eq!(checkpoint.config().own_latents, found);
+    let text = tiny_decoder("taesd.safetensors", 4, &numbers(0.0, 0.0)).unwrap_err().to_string();
+    assert!(text.contains("vae_scale") && text.contains("a positive number"), "{text}");
+
+    let metadata = serde_json::json!({ "modelspec.architecture": "stable-diffusion-xl-v1-base/vae" });
+    let hollow = Hollow::new(&key_list("taesd.upstream_decoder"), metadata, None);
+    let checkpoint = block_on(Checkpoint::from_source(Box::new(hollow), None)).expect("a VAE");
+    assert_eq!(checkpoint.config().own_latents, stand_in("sdxl"));
+}
+
+#[test]
+fn weights_of_zeros_alone_are_refused_where_all_latents_pass() {
+    let (mut tensors, config) = tiny();
+    tensors.get_mut("post_quant_conv.weight").expect("there").data.fill(0.0);
+    tensors.get_mut("decoder.conv_in.bias").expect("there").data.fill(0.0);
+    let checkpoint = open_memory(&tensors, Some(&config)).expect("a VAE");
+    let text = block_on(checkpoint.read_f32("post_quant_conv.weight", &[4, 4, 1, 1])).unwrap_err().to_string();
+    assert!(text.contains("post_quant_conv.weight") && text.contains("another copy"), "{text}");
+    block_on(checkpoint.read_f32("decoder.conv_in.bias", &[32])).expect("zeros are fine elsewhere");
 }
 
 #[test]

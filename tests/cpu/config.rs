@@ -6,7 +6,7 @@ use std::path::Path;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use wgvae::Size;
-use wgvae::internals::config::{AutoencoderConfig, Derived, FAMILIES, Family, Kl, Network, Tiny};
+use wgvae::internals::config::{AutoencoderConfig, Derived, FAMILIES, Family, Kl, Network, OwnLatents, Tiny};
 use wgvae::internals::names::{half_prefix, translate};
 
 const FIXTURES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures");
@@ -50,11 +50,15 @@ fn families_are_what_their_config_json_says() {
     ];
     for (name, file) in files {
         let parsed = AutoencoderConfig::from_json(&fixture(&format!("configs/{file}.json"))).expect(name);
-        assert_eq!(parsed, Family::find(name).expect(name).config(), "{name}");
+        let family = Family::find(name).expect(name).config();
+        // config.json does not say which VAE a tiny autoencoder stands in for.
+        let tiny = matches!(family.network, Network::Tiny(_));
+        let own_latents = if tiny { OwnLatents::Unknown } else { family.own_latents };
+        assert_eq!(parsed, AutoencoderConfig { own_latents, ..family }, "{name}");
     }
-    // These have no class in diffusers, nor any other family.
+    // These have no class in diffusers, or FLUX.2's, and are no other family.
     let others = FAMILIES.iter().filter(|family| files.iter().all(|(name, _)| *name != family.name));
-    assert_eq!(others.map(|family| family.name).collect::<Vec<_>>(), ["taef2", "seedvr2"]);
+    assert_eq!(others.map(|family| family.name).collect::<Vec<_>>(), ["ideogram4", "fibo2", "taef2", "seedvr2"]);
 }
 
 #[test]
@@ -362,12 +366,42 @@ fn shapes_tell_the_network_but_not_the_scale() {
         let family = Family::find(candidates[0]).expect("a family").config();
         let expected = AutoencoderConfig {
             force_upcast: derived.unscaled().force_upcast,
+            own_latents: derived.unscaled().own_latents,
             ..AutoencoderConfig::new(family.network, family.latent_channels)
         };
+        let stands_in = !family_of(candidates[0]).takes_own_latents();
+        assert_eq!(derived.unscaled().own_latents == OwnLatents::Unknown, stands_in, "{list}");
         assert_eq!(derived.unscaled(), &expected, "{list}");
         assert_eq!(names(derived.candidates()), candidates, "{list}");
         assert_eq!(names(derived.decided()), if decided { candidates } else { &[] }, "{list}");
     }
+}
+
+fn family_of(name: &str) -> AutoencoderConfig {
+    Family::find(name).expect(name).config()
+}
+
+#[test]
+fn tiny_autoencoders_have_the_scale_of_the_vae_that_they_stand_in_for() {
+    for (tiny, vae) in
+        [("taesd", "sd15"), ("taesd", "sd21"), ("taesdxl", "sdxl"), ("taesd3", "sd3"), ("taef1", "flux1")]
+    {
+        assert_eq!(family_of(tiny).own_latents, OwnLatents::stand_in_for(&family_of(vae)), "{tiny}");
+        assert_eq!(family_of(tiny).latent_channels, family_of(vae).latent_channels, "{tiny}");
+    }
+    assert_eq!(family_of("taef2").own_latents, OwnLatents::OfNetwork);
+}
+
+#[test]
+fn relatives_of_flux2_have_its_network_and_other_latents() {
+    let sizes = |name: &str| {
+        let config = family_of(name);
+        let latents = config.latent_size(Size { width: 83, height: 50 }, false);
+        (config.model_channels(), latents.width, latents.height, config.latent_factor(false), config.image_step(false))
+    };
+    assert_eq!(sizes("flux2"), (128, 5, 3, 16, 16));
+    assert_eq!(sizes("ideogram4"), (128, 5, 3, 16, 16));
+    assert_eq!(sizes("fibo2"), (32, 10, 6, 8, 16));
 }
 
 /// A file with one half of a model tells what the half tells.

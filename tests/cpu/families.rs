@@ -117,6 +117,12 @@ fn flux2() {
 }
 
 #[test]
+fn flux2_relatives() {
+    family("toy_ideogram4");
+    family("toy_fibo2");
+}
+
+#[test]
 fn tiny() {
     family("taesd");
     family("taesd3");

@@ -1,7 +1,7 @@
 //! From an encoder's output to latents: the distribution, samples, and the diffusion model's scale.
 
 use wgvae::internals::scale_latents;
-use wgvae::{HostTensor, Posterior};
+use wgvae::{HostTensor, Packing, Posterior};
 
 use crate::fixture::Fixture;
 
@@ -78,7 +78,7 @@ fn moments_of_other_shapes_are_refused() {
 #[test]
 fn each_channel_is_scaled_by_its_numbers() {
     let latents = HostTensor { shape: vec![2, 1, 2], data: vec![3.0, 5.0, 8.0, -1.0] };
-    let scaled = scale_latents(&latents, &[2.0, 3.0], &[1.0, -1.0], 1).unwrap();
+    let scaled = scale_latents(&latents, &[2.0, 3.0], &[1.0, -1.0], 1, Packing::ByChannel).unwrap();
     assert_eq!(scaled, HostTensor { shape: vec![2, 1, 2], data: vec![1.0, 2.0, 3.0, 0.0] });
 }
 
@@ -87,16 +87,16 @@ fn each_channel_is_scaled_by_its_numbers() {
 fn patches_become_channels() {
     let data: Vec<f32> = (0..2 * 2 * 6_u8).map(f32::from).collect();
     let latents = HostTensor { shape: vec![2, 2, 6], data };
-    let scaled = scale_latents(&latents, &[1.0; 8], &[0.0; 8], 2).unwrap();
+    let scaled = scale_latents(&latents, &[1.0; 8], &[0.0; 8], 2, Packing::ByChannel).unwrap();
     assert_eq!(scaled.shape, [8, 1, 3]);
     let wanted = [[0, 2, 4], [1, 3, 5], [6, 8, 10], [7, 9, 11], [12, 14, 16], [13, 15, 17], [18, 20, 22], [19, 21, 23]];
     assert_eq!(scaled.data, wanted.concat().into_iter().map(|value: u8| f32::from(value)).collect::<Vec<_>>());
 
     // What fills no patch is left out.
     let odd = HostTensor { shape: vec![1, 3, 3], data: (0..9_u8).map(f32::from).collect() };
-    let scaled = scale_latents(&odd, &[1.0; 4], &[0.0; 4], 2).unwrap();
+    let scaled = scale_latents(&odd, &[1.0; 4], &[0.0; 4], 2, Packing::ByChannel).unwrap();
     assert_eq!(scaled, HostTensor { shape: vec![4, 1, 1], data: vec![0.0, 1.0, 3.0, 4.0] });
 
-    let text = scale_latents(&odd, &[1.0; 8], &[0.0; 8], 2).unwrap_err().to_string();
+    let text = scale_latents(&odd, &[1.0; 8], &[0.0; 8], 2, Packing::ByChannel).unwrap_err().to_string();
     assert!(text.contains("[2, h, w]") && text.contains("[1, 3, 3]"), "{text}");
 }

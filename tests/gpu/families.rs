@@ -6,7 +6,7 @@ use wgvae::model::blocks::Part;
 use wgvae::model::networks;
 use wgvae::{
     Bytes, Checkpoint, Control, DecodeOptions, Directions, EncodeOptions, Error, Gpu, GpuOptions, HostTensor, Images,
-    Latents, LoadOptions, MemorySource, Network, Output, Pixels, Precision, Vae,
+    Latents, LoadOptions, MemorySource, Network, Output, Pixels, Posterior, Precision, Vae,
 };
 
 use crate::formula;
@@ -33,7 +33,7 @@ pub(crate) fn checkpoint(golden: &Golden) -> Checkpoint {
         tensors.extend(networks::tensors_of_encoder(config, Part::Next));
     }
     if config.batch_norm_eps.is_some() {
-        let channels = vec![u64::from(config.model_channels())];
+        let channels = vec![config.latent_scale().0.len() as u64];
         tensors.extend(["mean", "var"].map(|part| (format!("bn.running_{part}"), channels.clone())));
     }
     let weights = formula::weights(&tensors);
@@ -46,7 +46,7 @@ pub(crate) fn checkpoint(golden: &Golden) -> Checkpoint {
         Network::Kl(_) | Network::Tiny(_) | Network::Wan(_) => (Some(golden.metadata["config"].as_str()), None),
     };
     let checkpoint = block_on(Checkpoint::from_source(Box::new(source), json)).unwrap();
-    match family {
+    match family.or(golden.metadata.get("family").map(String::as_str)) {
         Some(family) => checkpoint.with_family(family).unwrap(),
         None => checkpoint,
     }
@@ -101,6 +101,13 @@ fn family(name: &str) {
         let output = golden.encoded();
         assert_eq!([&[1], moments.shape.as_slice()].concat(), golden.output(output).unwrap().shape);
         check(&golden, name, output, &moments.data, precision);
+        for (output, unscaled) in [("encoded", false), ("encoded_own", true)] {
+            let Some(wanted) = golden.output(output) else { continue };
+            let mode = Posterior::new(moments.clone(), vae.config().latent_channels).unwrap().into_mode();
+            let latents = vae.encoded_latents(mode, unscaled).unwrap();
+            assert_eq!([&[1], latents.shape.as_slice()].concat(), wanted.shape);
+            check(&golden, name, output, &latents.data, precision);
+        }
         assert_eq!(gpu.ledger().current(), vae.predicted_peak().unwrap(), "{name}: held and predicted for an encode");
         within_a_budget(name, &mut vae, &image, &moments);
     }
@@ -128,6 +135,12 @@ fn kl() {
 fn flux2() {
     family("toy_flux2");
     family("toy_flux2_small_decoder");
+}
+
+#[test]
+fn flux2_relatives() {
+    family("toy_ideogram4");
+    family("toy_fibo2");
 }
 
 #[test]

@@ -1,10 +1,10 @@
 //! Planes in, planes and images out.
 
-use wgvae::Storage;
 use wgvae::kernels::edges::{
     CHECK_WORDS, ImageCheckParams, ImageOutParams, PlanesInParams, PlanesOutParams, image_check, image_out, planes_in,
     planes_out,
 };
+use wgvae::{Packing, Storage};
 
 use super::{Data, Elements, Problem, STORAGES, noise, numbers, random, room, tolerance};
 
@@ -12,13 +12,19 @@ pub(super) fn problems() -> Vec<Problem> {
     let mut problems = Vec::new();
     for storage in STORAGES {
         for (width, height, channels) in [(16, 4, 4), (11, 5, 16), (7, 1, 3), (1, 1, 1)] {
-            for (patch, squash) in [(1, false), (1, true), (2, false)] {
+            for (patch, packing, squash) in [
+                (1, Packing::ByChannel, false),
+                (1, Packing::ByChannel, true),
+                (2, Packing::ByChannel, false),
+                (2, Packing::ByPlace, false),
+                (2, Packing::Unpacked, false),
+            ] {
                 let shape = (width * patch, height * patch, channels);
-                problems.push(planes_in_problem(storage, shape, 1, patch, squash));
+                problems.push(planes_in_problem(storage, shape, 1, (patch, packing), squash));
             }
         }
         for (frames, shape, patch) in [(3, (11, 5, 16), 1), (4, (7, 1, 3), 1), (3, (10, 6, 3), 2)] {
-            problems.push(planes_in_problem(storage, shape, frames, patch, false));
+            problems.push(planes_in_problem(storage, shape, frames, (patch, Packing::ByChannel), false));
         }
     }
     problems.extend(STORAGES.map(limits_problem));
@@ -39,19 +45,22 @@ fn planes_in_problem(
     storage: Storage,
     (width, height, channels): (u32, u32, u32),
     frames: u32,
-    patch: u32,
+    (patch, packing): (u32, Packing),
     squash: bool,
 ) -> Problem {
     let (pixels, channels4, planes) = (width * height, channels.div_ceil(4), channels * patch * patch);
-    let (plane, x_width) = (pixels / patch / patch + 5, width / patch);
-    let params = PlanesInParams { pixels, width, channels, channels4, plane, x_width, frames };
+    let held = if packing == Packing::Unpacked { 1 } else { patch };
+    let (plane, x_width) = (pixels / held / held + 5, width / held);
+    let (channel_step, place_step) = if packing == Packing::ByPlace { (1, channels) } else { (patch * patch, 1) };
+    let params =
+        PlanesInParams { pixels, width, channels, channels4, plane, x_width, frames, channel_step, place_step };
     Problem {
         name: format!(
-            "planes_in {width}x{height} c{channels} frames {frames} patch {patch} squash {squash} {storage:?}"
+            "planes_in {width}x{height} c{channels} frames {frames} patch {patch} {packing:?} squash {squash} {storage:?}"
         ),
-        launch: planes_in(storage, patch, squash, params),
+        launch: planes_in(storage, patch, packing, squash, params),
         bindings: vec![
-            numbers(Storage::F32, &noise(1, frames * planes * plane, 6.0)),
+            numbers(Storage::F32, &noise(1, frames * channels * held * held * plane, 6.0)),
             numbers(Storage::F32, &noise(2, planes * 2, 2.0)),
             room(storage, pixels * frames * channels4),
         ],
@@ -90,13 +99,22 @@ fn limits_problem(storage: Storage) -> Problem {
     values.resize(values.len().next_multiple_of(4), 0.5);
     // One pixel, each of its channels a number.
     let channels = u32::try_from(values.len()).unwrap();
-    let params =
-        PlanesInParams { pixels: 1, width: 1, channels, channels4: channels / 4, plane: 1, x_width: 1, frames: 1 };
+    let params = PlanesInParams {
+        pixels: 1,
+        width: 1,
+        channels,
+        channels4: channels / 4,
+        plane: 1,
+        x_width: 1,
+        frames: 1,
+        channel_step: 1,
+        place_step: 1,
+    };
     let identity = [vec![1.0; values.len()], vec![0.0; values.len()]].concat();
     let bytes = room(storage, channels / 4).unwrap().bytes;
     Problem {
         name: format!("planes_in at the ends of the range {storage:?}"),
-        launch: planes_in(storage, 1, false, params),
+        launch: planes_in(storage, 1, Packing::ByChannel, false, params),
         bindings: vec![
             numbers(Storage::F32, &values),
             numbers(Storage::F32, &identity),

@@ -4,10 +4,10 @@
 
 use std::collections::BTreeMap;
 
-use wgvae::HostTensor;
 use wgvae::model::graph::{
     Activation, Border, Conv2d, Doubling, Ending, Graph, Node, Op, Past, Shape, Take, Transform, Weight,
 };
+use wgvae::{HostTensor, Packing};
 
 /// Tensors of a file, in diffusers' names.
 pub(crate) type Weights = BTreeMap<String, HostTensor>;
@@ -138,13 +138,33 @@ fn read(transform: &Transform, shape: Shape, input: &[f32]) -> Tensor {
     let planes = transform.factor.len();
     let (rows, columns) = (tensor.height / patch, tensor.width / patch);
     assert_eq!(input.len(), tensor.data.len(), "values of the input");
+    if transform.packing == Packing::Unpacked {
+        return read_unpacked(transform, tensor, input);
+    }
     for (index, &value) in input.iter().enumerate() {
         let (column, row, plane) = (index % columns, index / columns % rows, index / columns / rows);
         let (frame, channel) = (plane / planes, plane % planes);
         let scaled = f64::from(transform.factor[channel]) * f64::from(value) + f64::from(transform.offset[channel]);
         let value = if transform.squash { 3.0 * (scaled / 3.0).tanh() } else { scaled };
-        let (own, place) = (channel / (patch * patch), channel % (patch * patch));
+        let squares = patch * patch;
+        let (own, place) = match transform.packing {
+            Packing::ByPlace => (channel % (planes / squares), channel / (planes / squares)),
+            Packing::ByChannel | Packing::Unpacked => (channel / squares, channel % squares),
+        };
         tensor.pixel_mut(row * patch + place / patch, column * patch + place % patch, frame)[own] = value;
+    }
+    tensor
+}
+
+/// Reads an input whose pixels lie where the tensor has them, and whose factors are those of squares in the channels.
+fn read_unpacked(transform: &Transform, mut tensor: Tensor, input: &[f32]) -> Tensor {
+    let patch = size(transform.patch);
+    for (index, &value) in input.iter().enumerate() {
+        let (column, row, channel) =
+            (index % tensor.width, index / tensor.width % tensor.height, index / tensor.width / tensor.height);
+        let factor = channel * patch * patch + row % patch * patch + column % patch;
+        let scaled = f64::from(transform.factor[factor]) * f64::from(value) + f64::from(transform.offset[factor]);
+        tensor.pixel_mut(row, column, 0)[channel] = scaled;
     }
     tensor
 }

@@ -29,7 +29,7 @@ impl Golden {
             (name.clone(), tensor)
         };
         let tensors = header.tensors.iter().map(read).collect();
-        Self { config: config(&header.metadata["config"]), metadata: header.metadata, tensors }
+        Self { config: config(&header.metadata), metadata: header.metadata, tensors }
     }
 
     /// What came out: `image`, `image_own`, `moments`, `encoded`, `encoded_own`.
@@ -39,7 +39,8 @@ impl Golden {
 
     /// The output that an encoder gives as it is: moments, or what a tiny one makes in their place.
     pub(crate) fn encoded(&self) -> &'static str {
-        let outputs = ["moments", "encoded_own", "encoded"];
+        let own = if self.config.takes_own_latents() { "encoded_own" } else { "encoded" };
+        let outputs = ["moments", own, "encoded"];
         outputs.into_iter().find(|output| self.tensors.contains_key(*output)).expect("every family encodes")
     }
 
@@ -79,7 +80,8 @@ impl Golden {
 }
 
 /// The config of a fixture. Some are of networks that diffusers has no class for.
-fn config(json: &str) -> AutoencoderConfig {
+fn config(metadata: &BTreeMap<String, String>) -> AutoencoderConfig {
+    let json = &metadata["config"];
     let fields: Value = serde_json::from_str(json).expect("JSON");
     let class = fields["_class_name"].as_str().expect("a class");
     let mut config = match class {
@@ -87,8 +89,12 @@ fn config(json: &str) -> AutoencoderConfig {
         _ if class.contains("SeedVR") => seedvr(&fields),
         _ => AutoencoderConfig::from_json(json).expect("a config"),
     };
+    if let Some(family) = metadata.get("family") {
+        let AutoencoderConfig { packing, own_latents, .. } = Family::find(family).expect("a family").config();
+        config = AutoencoderConfig { packing, own_latents, ..config };
+    }
     if let Some(eps) = config.batch_norm_eps {
-        let channels = config.model_channels() as usize;
+        let channels = config.latent_scale().0.len();
         let variance = formula::weight("bn.running_var", &[channels]).data;
         config.latents_mean =
             Some(formula::weight("bn.running_mean", &[channels]).data.into_iter().map(f64::from).collect());

@@ -34,9 +34,7 @@ pub(super) async fn run(
     let factor = check_model(&checkpoint, Directions::Decode, || no_video(args, name))?;
     let latents = latents::open_clip(source, args.tensor.as_deref(), config.channels(args.unscaled)).await?;
     let unscaled = args.unscaled || latents.are_unscaled();
-    if !unscaled {
-        checkpoint.scaled_config()?;
-    }
+    checkpoint.check_meaning(unscaled)?;
     let axes = latents.axes();
     let size = config.image_size(axes.size, unscaled);
     let frames = factor.frames(axes.frames).ok_or_else(|| too_many(args, axes))?;

@@ -29,10 +29,10 @@ pub(super) async fn run(args: &EncodeArgs, name: &ClipName, interrupt: &Interrup
     let checkpoint = args.model.open().await?;
     args.check_paths(&checkpoint, std::slice::from_ref(&args.output))?;
     let factor = check_model(&checkpoint, Directions::Encode, || no_video(args))?;
-    if !args.leaves_scale() {
-        checkpoint.scaled_config()?;
+    if !args.moments {
+        checkpoint.check_meaning(args.unscaled)?;
     }
-    let source = open(args, name, factor, checkpoint.config().latent_factor(args.leaves_scale()))?;
+    let source = open(args, name, factor, checkpoint.config().image_step(args.leaves_scale()))?;
     let (size, latents) = (source.size(), source.frames().and_then(|frames| factor.latents(frames)));
     let writer = writer(args, &checkpoint, size, latents, interrupt)?;
 

@@ -98,7 +98,8 @@ async fn measure(job: &Job) -> Result<Measured> {
     let load = LoadOptions {
         directions: directions(job.task.operation()),
         precision: job.precision.into(),
-        unscaled: true,
+        // What latents mean changes nothing of what a decode takes.
+        unscaled: checkpoint.config().takes_own_latents(),
         weights_on_host: job.budget.is_some(),
         clips: is_clip,
     };

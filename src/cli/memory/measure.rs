@@ -90,7 +90,8 @@ fn cases<'a>(args: &MemoryArgs, operation: Operation, candidates: &'a [Candidate
     for candidate in candidates {
         for &precision in &args.precisions {
             for &size in &args.sizes {
-                let task = Task::new(operation, "--sizes", size, &candidate.config, true)?;
+                let task =
+                    Task::new(operation, "--sizes", size, &candidate.config, candidate.config.takes_own_latents())?;
                 for &frames in &args.frames {
                     let budgets = std::iter::once(None).chain(args.budgets.iter().copied().map(Some));
                     cases.extend(budgets.map(|budget| Case { candidate, precision, size, frames, task, budget }));
@@ -165,7 +166,7 @@ fn plan(case: &Case<'_>, limits: &DeviceLimits, storage: Storage) -> Result<Plan
     match case.task {
         Task::Decode(latents) => {
             let options = DecodeOptions { memory_budget, ..DecodeOptions::default() };
-            plan_decode(config, latents, limits, storage, true, &options)
+            plan_decode(config, latents, limits, storage, config.takes_own_latents(), &options)
         }
         Task::Encode(image) => {
             let options = EncodeOptions { memory_budget, ..EncodeOptions::default() };

@@ -40,7 +40,7 @@ impl Checkpoint {
             let tensors = vec![MEAN.to_owned(), VARIANCE.to_owned()];
             return Err(Error::MissingTensors { file: self.name.clone(), tensors });
         };
-        let wanted = [u64::from(config.model_channels())];
+        let wanted = [u64::from(config.statistics())];
         self.check([(MEAN, wanted.as_slice()), (VARIANCE, wanted.as_slice())])?;
         if let Some(index) = variance.iter().position(|variance| *variance < 0.0) {
             return Err(Error::Tensor {

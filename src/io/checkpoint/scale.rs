@@ -2,7 +2,7 @@
 //! guess.
 
 use crate::error::{Error, Result};
-use crate::model::config::{AutoencoderConfig, Derived, FAMILIES, Family, Network};
+use crate::model::config::{AutoencoderConfig, Derived, FAMILIES, Family, Network, OwnLatents};
 
 /// Whether it is known what the latents mean (scale, shift, mean, deviation).
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -59,6 +59,9 @@ pub(super) fn decide(derived: &Derived, hint: Option<&str>) -> Result<(Autoencod
         return Ok((config, LatentScale::Unknown { candidates: names(candidates) }));
     };
     config.take_scale_of(&family.config());
+    if families.iter().any(|family| family.config().own_latents != config.own_latents) {
+        config.own_latents = OwnLatents::Unknown;
+    }
     Ok((config, LatentScale::Known { from: format!("{evidence}: family {}", names(families).join(" or ")) }))
 }
 

@@ -49,6 +49,15 @@ pub(super) const SPELLINGS: &[Spelling] = &[
         table: TAESD,
     },
     Spelling {
+        layout: Layout::Taesd,
+        network: "TAESD's",
+        // Their first blocks.
+        signs: &["decoder.3.conv.", "encoder.1.conv."],
+        encoder: &["encoder."],
+        decoder: &["decoder."],
+        table: TAESD_HALVES,
+    },
+    Spelling {
         layout: Layout::Diffusers,
         network: "an AutoencoderTiny",
         signs: &["decoder.layers.", "encoder.layers."],
@@ -140,6 +149,16 @@ const TAESD: &[(&str, &str)] = &[
     ("taesd_decoder.-.!", "decoder.layers.-.!"),
     ("taesd_decoder.-.conv.#.!", "decoder.layers.-.conv.#.!"),
     ("taesd_decoder.-.pool.#.!", "decoder.layers.-.pool.#.!"),
+];
+
+/// The same with both halves in one file, as TAESD's own class has them.
+const TAESD_HALVES: &[(&str, &str)] = &[
+    ("encoder.#.!", "encoder.layers.#.!"),
+    ("encoder.#.conv.#.!", "encoder.layers.#.conv.#.!"),
+    ("encoder.#.pool.#.!", "encoder.layers.#.pool.#.!"),
+    ("decoder.-.!", "decoder.layers.-.!"),
+    ("decoder.-.conv.#.!", "decoder.layers.-.conv.#.!"),
+    ("decoder.-.pool.#.!", "decoder.layers.-.pool.#.!"),
 ];
 
 /// diffusers' `AutoencoderKLWan` and `AutoencoderKLQwenImage`.

@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-use super::{AutoencoderConfig, Kl, Network, SeedVr, Tiny, Wan, invalid, single};
+use super::{AutoencoderConfig, Kl, Network, OwnLatents, SeedVr, Tiny, Wan, invalid, single};
 use crate::error::Result;
 
 /// Sizes beyond which a config is taken for corrupt. The largest published values are 4, 1024, 3 and 64.
@@ -27,6 +27,7 @@ pub(super) fn check(config: &AutoencoderConfig) -> Result<()> {
         Network::SeedVr(seedvr) => check_seedvr(seedvr)?,
     }
     check_scale(config)?;
+    check_own_latents(config.own_latents)?;
     check_statistics(config)
 }
 
@@ -114,6 +115,18 @@ fn is_positive(number: f64) -> bool {
     number.is_finite() && number > 0.0
 }
 
+fn check_own_latents(own: OwnLatents) -> Result<()> {
+    match own {
+        OwnLatents::StandIn { scaling_factor, shift_factor }
+            if !(scaling_factor.is_finite() && scaling_factor > 0.0 && shift_factor.is_finite()) =>
+        {
+            let found = format!("{scaling_factor} and {shift_factor}");
+            Err(invalid("own_latents", "a positive factor and a finite shift", found))
+        }
+        _ => Ok(()),
+    }
+}
+
 fn check_statistics(config: &AutoencoderConfig) -> Result<()> {
     if config.latents_mean.is_some() != config.latents_std.is_some() {
         let found = if config.latents_mean.is_some() { "only latents_mean" } else { "only latents_std" };
@@ -121,8 +134,8 @@ fn check_statistics(config: &AutoencoderConfig) -> Result<()> {
     }
     for (field, values) in [("latents_mean", &config.latents_mean), ("latents_std", &config.latents_std)] {
         let Some(values) = values else { continue };
-        if values.len() != config.model_channels() as usize {
-            let expected = format!("{} numbers, one for each latent channel", config.model_channels());
+        if values.len() != config.statistics() as usize {
+            let expected = format!("{} numbers, one for each latent channel", config.statistics());
             return Err(invalid(field, expected, values.len()));
         }
         let (fits, expected): (fn(f64) -> bool, _) = match field {

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::families::{WAN_MEAN, WAN_STD, WAN_TILE};
 use super::fields::Fields;
-use super::{AutoencoderConfig, Kl, Network, Tiny, Wan, invalid};
+use super::{AutoencoderConfig, Kl, Network, OwnLatents, Tiny, Wan, invalid};
 use crate::error::Result;
 
 /// Reads the fields of one class.
@@ -66,6 +66,8 @@ fn autoencoder_tiny(fields: &Fields<'_>) -> Result<AutoencoderConfig> {
     Ok(AutoencoderConfig {
         scaling_factor: fields.number("scaling_factor")?.unwrap_or(1.0),
         shift_factor: Some(fields.number("shift_factor")?.unwrap_or(0.0)),
+        // It speaks the diffusion model's latents, and nothing here says of which.
+        own_latents: OwnLatents::Unknown,
         force_upcast: fields.flag("force_upcast")?.unwrap_or(false),
         ..rgb(fields, Network::Tiny(network), "latent_channels", 4)?
     })

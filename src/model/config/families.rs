@@ -1,6 +1,6 @@
 //! Published models as rows of a table. Numbers are from each repository's vae/config.json; where there is none (TAEF2, `SeedVR`), from its code.
 
-use super::{AutoencoderConfig, Kl, Network, SeedVr, Tiny, Wan};
+use super::{AutoencoderConfig, Kl, Network, OwnLatents, Packing, SeedVr, Tiny, Wan};
 use crate::error::{Error, Result};
 
 /// One published model: its network and what its latents mean.
@@ -26,11 +26,13 @@ pub const FAMILIES: &[Family] = &[
     Family { name: "cogview4", config: cogview4 },
     Family { name: "flux2", config: flux2 },
     Family { name: "flux2_small_decoder", config: flux2_small_decoder },
-    // Tiny autoencoders speak their diffusion model's latents, so that there is no scale.
-    Family { name: "taesd", config: || taesd(4) },
-    Family { name: "taesdxl", config: || taesd(4) },
-    Family { name: "taesd3", config: || taesd(16) },
-    Family { name: "taef1", config: || taesd(16) },
+    // The same weights as FLUX.2's.
+    Family { name: "ideogram4", config: || AutoencoderConfig { packing: Packing::ByPlace, ..flux2() } },
+    Family { name: "fibo2", config: || AutoencoderConfig { packing: Packing::Unpacked, ..flux2() } },
+    Family { name: "taesd", config: || tiny(&sd15()) },
+    Family { name: "taesdxl", config: || tiny(&sdxl()) },
+    Family { name: "taesd3", config: || tiny(&sd3()) },
+    Family { name: "taef1", config: || tiny(&flux1()) },
     Family { name: "taef2", config: taef2 },
     Family { name: "qwen_image", config: wan21 },
     Family { name: "wan21", config: wan21 },
@@ -159,17 +161,19 @@ fn tiny_network() -> Tiny {
     }
 }
 
-fn taesd(latent_channels: u32) -> AutoencoderConfig {
+/// A tiny autoencoder that stands in for the VAE of `config`. It speaks the diffusion model's latents, so that these have no scale.
+fn tiny(config: &AutoencoderConfig) -> AutoencoderConfig {
     AutoencoderConfig {
+        own_latents: OwnLatents::stand_in_for(config),
         shift_factor: Some(0.0),
-        ..AutoencoderConfig::new(Network::Tiny(tiny_network()), latent_channels)
+        ..AutoencoderConfig::new(Network::Tiny(tiny_network()), config.latent_channels)
     }
 }
 
 /// FLUX.2's patches, but not its batch norm: latents stay normalised.
 fn taef2() -> AutoencoderConfig {
     let network = Network::Tiny(Tiny { use_midblock_gn: true, ..tiny_network() });
-    AutoencoderConfig { network, patch: 2, ..taesd(32) }
+    AutoencoderConfig { patch: 2, shift_factor: Some(0.0), ..AutoencoderConfig::new(network, 32) }
 }
 
 /// Wan 2.1; Qwen-Image has the same network and statistics, and other weights.

@@ -11,7 +11,7 @@ mod wan;
 use std::collections::BTreeMap;
 
 use self::votes::Shapes;
-use super::{AutoencoderConfig, FAMILIES, Family, Halves};
+use super::{AutoencoderConfig, FAMILIES, Family, Halves, Packing};
 use crate::error::{Error, Result};
 
 /// What the shapes of a VAE's weights tell: its network, but not the scale of its latents.
@@ -40,7 +40,11 @@ impl Derived {
         };
         let unscaled = unscaled
             .map_err(|name| Error::MissingTensors { file: source.to_owned(), tensors: vec![name.to_owned()] })?;
-        let fits = |family: &&Family| family.config().network_difference(&unscaled, halves).is_none();
+        let fits = |family: &&Family| {
+            let config = family.config();
+            // FLUX.2's relatives have its weights, and other latents: files never show them.
+            config.packing == Packing::ByChannel && config.network_difference(&unscaled, halves).is_none()
+        };
         let candidates = FAMILIES.iter().filter(fits).collect();
         Ok(Self { unscaled, halves, candidates })
     }

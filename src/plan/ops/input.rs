@@ -16,7 +16,8 @@ use super::sizing::Sizing;
 /// What it takes.
 pub(super) fn node(sizing: &Sizing<'_>, transform: &Transform, output: TensorId) -> Result<Node> {
     let shape = sizing.fused.shape(output);
-    let row_bytes = planes_bytes(shape, transform, transform.patch) / u64::from(transform.patch);
+    let held = transform.packing.held(transform.patch);
+    let row_bytes = planes_bytes(shape, transform, held) / u64::from(held);
     let partition = sizing.cut(output, None, row_bytes)?;
     let planes = planes_bytes(shape, transform, partition.chunk(0).count());
     let scratch = Scratch { planes, ..Scratch::default() };
@@ -25,37 +26,43 @@ pub(super) fn node(sizing: &Sizing<'_>, transform: &Transform, output: TensorId)
 
 /// Bytes of the input that `rows` rows of a tensor of `shape` are made from.
 fn planes_bytes(shape: Shape, transform: &Transform, rows: u32) -> u64 {
-    let (patch, channels) = (transform.patch, transform.factor.len() as u64);
-    u64::from(rows.div_ceil(patch)) * u64::from(shape.width / patch) * u64::from(shape.frames) * channels * 4
+    let held = transform.packing.held(transform.patch);
+    let channels = u64::from(shape.channels * held * held);
+    u64::from(rows.div_ceil(held)) * u64::from(shape.width / held) * u64::from(shape.frames) * channels * 4
 }
 
 impl Lowering<'_> {
     pub(super) fn input(&mut self, transform: &Transform, output: TensorId, chunk: usize) {
         let shape = self.fused.shape(output);
-        let (patch, channels) = (transform.patch, u32::try_from(transform.factor.len()).unwrap_or(u32::MAX));
+        let (patch, packing) = (transform.patch, transform.packing);
+        let held = packing.held(patch);
+        let (channel_step, place_step) = packing.steps(shape.channels, patch);
+        let channels = u32::try_from(transform.factor.len()).unwrap_or(u32::MAX);
         let weight = Weight { name: "input.factor_offset".to_owned(), take: Take::Transform };
         let factors = self.weight(&weight, Layout::Vector { channels: channels * 2 }, 1.0);
         self.plan.transform = [transform.factor.as_slice(), &transform.offset].concat();
         let input = self.input_index(Planes {
-            size: Size { width: shape.width / patch, height: shape.height / patch },
-            channels,
+            size: Size { width: shape.width / held, height: shape.height / held },
+            channels: shape.channels * held * held,
             frames: shape.frames,
         });
         let planes = self.shared(Shared::Planes);
         let target = self.place(output, chunk);
         let (storage, own) = (self.output_of_stage().storage, self.rows(chunk));
-        let rows = (own.start / patch, own.end.div_ceil(patch));
+        let rows = (own.start / held, own.end.div_ceil(held));
         self.step(Action::Fetch { from: HostSource::Input(InputRows { input, rows }), to: planes }, 0);
         let params = PlanesInParams {
             pixels: own.count() * shape.width,
             width: shape.width,
             channels: shape.channels,
             channels4: shape.channels4(),
-            plane: (rows.1 - rows.0) * (shape.width / patch),
-            x_width: shape.width / patch,
+            plane: (rows.1 - rows.0) * (shape.width / held),
+            x_width: shape.width / held,
             frames: shape.frames,
+            channel_step,
+            place_step,
         };
-        let launch = planes_in(storage, patch, transform.squash, params);
+        let launch = planes_in(storage, patch, packing, transform.squash, params);
         self.launch(launch, &[Resource::Buffer(planes), factors, Resource::Buffer(target)]);
     }
 

@@ -1,7 +1,7 @@
 //! Networks of `AutoencoderTiny`'s kind: layers numbered through, of which blocks have a `conv`.
 
 use super::votes::{Needed, Shapes, most_common};
-use crate::model::config::{AutoencoderConfig, FAMILIES, Halves, Network, Tiny};
+use crate::model::config::{AutoencoderConfig, FAMILIES, Halves, Network, OwnLatents, Tiny};
 
 /// The config of the network that `shapes` show.
 pub(super) fn derive(shapes: &Shapes<'_>, halves: Halves) -> Result<AutoencoderConfig, Needed> {
@@ -19,7 +19,12 @@ pub(super) fn derive(shapes: &Shapes<'_>, halves: Halves) -> Result<AutoencoderC
         num_decoder_blocks: decoder.blocks,
         use_midblock_gn: shapes.any(|name| name.contains(".pool.")),
     };
-    Ok(AutoencoderConfig::new(Network::Tiny(network), latent_channels(shapes, halves)?))
+    // TAEF2's own latents are FLUX.2's as the diffusion model has them, but for the patches. What others stand in for does not show.
+    let own_latents = if network.use_midblock_gn { OwnLatents::OfNetwork } else { OwnLatents::Unknown };
+    Ok(AutoencoderConfig {
+        own_latents,
+        ..AutoencoderConfig::new(Network::Tiny(network), latent_channels(shapes, halves)?)
+    })
 }
 
 /// One half of the network.

@@ -1,0 +1,84 @@
+//! Which VAE a tiny autoencoder stands in for: its weights do not tell, and that VAE's own latents mean nothing without it.
+
+use super::Checkpoint;
+use super::StoredTensor;
+use crate::error::{Error, Result};
+use crate::io::safetensors::read_tensor;
+use crate::io::source::ByteSource;
+use crate::model::config::{AutoencoderConfig, FAMILIES, Family, OwnLatents};
+
+/// The two numbers that `ComfyUI` keeps beside TAESD's weights: the scaling factor and the shift of the VAE that it stands in for.
+pub(super) const SCALE: &str = "vae_scale";
+pub(super) const SHIFT: &str = "vae_shift";
+
+/// Reads what `ComfyUI` keeps beside the weights, if it is there.
+pub(super) async fn read(
+    scale: Option<StoredTensor>,
+    shift: Option<StoredTensor>,
+    sources: &[Box<dyn ByteSource>],
+) -> Result<Option<OwnLatents>> {
+    let Some(scale) = scale else { return Ok(None) };
+    let scaling_factor = number(&scale, sources).await?;
+    if scaling_factor <= 0.0 {
+        return Err(wrong(&scale, scaling_factor));
+    }
+    let shift_factor = match shift {
+        Some(shift) => number(&shift, sources).await?,
+        None => 0.0,
+    };
+    Ok(Some(OwnLatents::StandIn { scaling_factor, shift_factor }))
+}
+
+async fn number(tensor: &StoredTensor, sources: &[Box<dyn ByteSource>]) -> Result<f32> {
+    tensor.check(&[])?;
+    let read = read_tensor(sources[tensor.source].as_ref(), &tensor.file_name, &tensor.info).await?;
+    match *read.data.as_slice() {
+        [value] if value.is_finite() => Ok(value),
+        [value] => Err(wrong(tensor, value)),
+        _ => Err(wrong(tensor, f32::NAN)),
+    }
+}
+
+fn wrong(tensor: &StoredTensor, found: f32) -> Error {
+    let expected = if tensor.file_name == SCALE { "a positive number" } else { "a finite number" };
+    Error::Tensor { tensor: tensor.file_name.clone(), expected: expected.to_owned(), found: found.to_string() }
+}
+
+impl Checkpoint {
+    /// What the names of its files, or the family that the rest of a file hints at, say of the VAE's own latents.
+    pub(super) fn own_latents_by_name(&self, hint: Option<&str>) -> OwnLatents {
+        let kind = |config: &AutoencoderConfig| (config.network.name(), config.latent_channels);
+        let own = self.derived.unscaled();
+        let families: Vec<&Family> = FAMILIES.iter().filter(|family| kind(&family.config()) == kind(own)).collect();
+        let found = self.words().iter().find_map(|word| family_in(word, &families));
+        let hinted = || {
+            let stood_for = Family::find(hint?).ok()?.config();
+            let own_latents = OwnLatents::stand_in_for(&stood_for);
+            families.iter().copied().find(|family| family.config().own_latents == own_latents)
+        };
+        found.or_else(hinted).map_or(OwnLatents::Unknown, |family| family.config().own_latents)
+    }
+
+    /// Takes over what is known of the VAE's own latents where `config` leaves that open.
+    pub(super) fn with_own_latents(&self, mut config: AutoencoderConfig) -> AutoencoderConfig {
+        if config.own_latents == OwnLatents::Unknown {
+            config.own_latents = self.own_latents;
+        }
+        config
+    }
+
+    /// What may name a family: the files, then the folder that was opened, or the one around a file, then the repository in a cache of the hub.
+    fn words(&self) -> Vec<String> {
+        let parts = |path: &str| path.to_lowercase().split(['/', '\\']).map(str::to_owned).collect::<Vec<_>>();
+        let files = self.sources.iter().filter_map(|source| parts(source.name()).pop());
+        let path = parts(&self.name);
+        let folders = path.iter().rev().take(2).cloned();
+        let repository = path.iter().filter(|part| part.starts_with("models--")).cloned();
+        files.chain(folders).chain(repository).collect()
+    }
+}
+
+/// The family that `word` names. The longest name counts: that of TAESDXL has TAESD's in it.
+fn family_in(word: &str, families: &[&'static Family]) -> Option<&'static Family> {
+    families.iter().copied().filter(|family| word.contains(family.name)).max_by_key(|family| family.name.len())
+}
