@@ -67,7 +67,7 @@ pub enum Error {
         budget: Bytes,
         /// Size of the image, pixels.
         image: Size,
-        /// The smallest budget that was found to do, all GPU memory included. The search is no proof that there is none below.
+        /// The smallest budget that is accepted, all GPU memory included: the peak of a plan that was found. The search is no proof that no smaller plan exists.
         smallest: Bytes,
         /// What a decode would take with that budget, by [`crate::plan::Plan::predicted_seconds`].
         seconds: f64,

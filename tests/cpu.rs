@@ -5,6 +5,8 @@
 mod allowance;
 #[path = "cpu/arguments.rs"]
 mod arguments;
+#[path = "cpu/budget_sweep.rs"]
+mod budget_sweep;
 #[path = "cpu/budgets.rs"]
 mod budgets;
 #[path = "cpu/checkpoint.rs"]

@@ -4,8 +4,20 @@
 //! there is: what does not fit then waits in host memory ([`crate::plan::spill`]). Schedules are compared by the time that they predict, which is cheap;
 //! only the best is lowered. What slots and parameters take beside chunks is known after that, and room is given back until the plan fits.
 //!
-//! All of it has an [`Allowance`], counted in chunks looked at and steps lowered, so that a budget that cannot be kept, or an odd network, ends as soon as any.
-//! Where no plan was found, the smallest budget that has one is looked for with another: an error names what that finds.
+//! # Budgets are monotone
+//!
+//! That search follows the budget, so it may find a plan for 32 MiB and none for 33. A second search, [`Search::smallest`], never sees the budget. It tries a
+//! fixed list of rooms in large chunks, and then bisects budgets for small chunks, from the smallest peak so far downwards. The smallest peak that it finds is
+//! the smallest budget there is.
+//!
+//! 1. A budget is accepted if, and only if, it is at least the smallest peak: what fits a budget fits all larger ones.
+//! 2. No plan with a peak below the smallest is returned, so every peak that is reported is itself a budget that is accepted.
+//! 3. The smallest peak is the peak of a plan that was made, so it is accepted, and one byte less is not.
+//!
+//! Most acceptances do not need the smallest peak. One plan of the second search that takes no more than the plan to be returned shows that the smallest
+//! peak is no larger, either, and [`Search::smallest`] ends with that.
+//!
+//! Every search has an [`Allowance`], counted in chunks looked at and steps lowered, so that a budget that cannot be kept, or an odd network, ends as soon as any.
 
 use crate::error::{Error, Result};
 use crate::kernels::choice::Choice;
@@ -25,11 +37,17 @@ use crate::tensor::Bytes;
 /// Chunks larger than this part of a budget leave too little choice, and smaller than that too many steps.
 const COARSEST: u64 = 32;
 const FINEST: u64 = 1024;
+/// How many rooms are tried for the smallest peak, each a fifth smaller than the one before.
+const ROOMS: usize = 24;
+/// Then budgets are bisected down to this part of the smallest peak so far,
+const MOST_SMALLER: u64 = 16;
+/// until one with a plan and one without are apart by this part.
+const NEAREST: u64 = 24;
 
-/// The fastest plan found that takes at most `budget`.
+/// Finds the fastest plan that takes at most `budget`. See the text of the module.
 ///
 /// # Errors
-/// [`Error::Budget`] with the smallest budget for which a plan was found. Those of [`Plan::new`] when there is none without a budget, either.
+/// [`Error::Budget`] with the smallest peak, where that is beyond `budget`. Those of [`Plan::new`] when there is no plan at all.
 pub(super) fn within(
     fused: &Fused,
     limits: &DeviceLimits,
@@ -37,38 +55,25 @@ pub(super) fn within(
     whole: &Plan,
     budget: Bytes,
 ) -> Result<Plan> {
-    // The search is no proof: where it finds nothing it may find a plan for a smaller budget.
-    const NEXT: usize = 2;
-    let ladder = ladder(whole);
-    let below = || ladder.iter().copied().filter(|step| *step < budget);
-    let mut search = Search { fused, limits, options, allowance: Allowance::new(whole), failed: Vec::new() };
-    let found = search.fastest(whole, budget);
-    if let Some(plan) = found.or_else(|| below().take(NEXT).find_map(|step| search.finest(step))) {
-        return Ok(plan);
-    }
-    // With an allowance of its own, so that it does not depend on what was asked for.
-    search.allowance = Allowance::new(whole);
-    match search.smallest(&ladder) {
-        Some(smallest) if smallest.memory.peak() <= budget => {
-            let mut between = below().skip(NEXT).filter(|step| *step >= smallest.memory.peak());
-            Ok(between.find_map(|step| search.finest(step)).unwrap_or(smallest))
-        }
-        smallest => {
-            if smallest.is_none() {
+    let mut search = Search { fused, limits, options, allowance: Allowance::new(whole) };
+    let fastest = search.fastest(whole, budget);
+    let enough = fastest.as_ref().map_or(budget, |plan| plan.memory.peak());
+    let smallest = search.smallest(whole, enough);
+    let peak = smallest.as_ref().map(|plan| plan.memory.peak());
+    match (fastest, smallest) {
+        (Some(fastest), _) if peak.is_some_and(|peak| peak <= enough) => Ok(fastest),
+        (_, Some(smallest)) if peak.is_some_and(|peak| peak <= budget) => Ok(smallest),
+        (_, smallest) => {
+            let smaller = smallest.as_ref().filter(|plan| plan.memory.peak() <= whole.memory.peak());
+            if smaller.is_none() {
                 whole.check(limits)?;
             }
-            let least = smallest.as_ref().unwrap_or(whole);
-            let (smallest, seconds) = (least.memory.peak(), least.predicted_seconds());
+            let smallest = smaller.unwrap_or(whole);
+            let (smallest, seconds) = (smallest.memory.peak(), smallest.predicted_seconds());
             let image = [whole.input().size, whole.result.size].into_iter().max_by_key(|size| size.pixels());
             Err(Error::Budget { budget, image: image.unwrap_or(whole.result.size), smallest, seconds })
         }
     }
-}
-
-/// Budgets that are tried whatever was asked for, from that of the whole plan downwards.
-fn ladder(whole: &Plan) -> Vec<Bytes> {
-    const STEPS: usize = 40;
-    std::iter::successors(Some(whole.memory.peak()), |step| Some(Bytes(step.0 - step.0 / 10))).take(STEPS).collect()
 }
 
 /// A search for plans of one decode. Ends when it has done what it may: what it has found by then counts.
@@ -77,8 +82,6 @@ struct Search<'a> {
     limits: &'a DeviceLimits,
     options: &'a PlanOptions,
     allowance: Allowance,
-    /// Budgets for which [`Self::finest`] found none, though it might have gone on, and how many looks that took.
-    failed: Vec<(Bytes, u64)>,
 }
 
 impl Search<'_> {
@@ -103,35 +106,59 @@ impl Search<'_> {
         best
     }
 
-    /// The plan for the smallest step of `ladder` that was found to have one, by bisection: larger steps mostly have one, too.
-    fn smallest(&mut self, ladder: &[Bytes]) -> Option<Plan> {
-        let (mut found, mut above, mut below) = (None, 0, ladder.len());
-        while below - above > 1 {
-            let middle = usize::midpoint(above, below);
-            match self.finest(ladder[middle]) {
-                Some(plan) => (found, above) = (Some(plan), middle),
-                None => below = middle,
+    /// Finds the plan with the smallest peak; or, as soon as it is found, one that takes at most `enough`. What counts follows from `whole` alone.
+    fn smallest(&mut self, whole: &Plan, enough: Bytes) -> Option<Plan> {
+        let mut smallest = Smallest { plan: None, enough };
+        let next = |room: &u64| Some(room - room / 5);
+        let mut rooms: Vec<u64> = std::iter::successors(Some(whole.memory.slots.0), next).take(ROOMS).collect();
+        // Those likely to be small enough come first. The order decides nothing: each has its own allowance, and no plan takes less than its room.
+        rooms.sort_by_key(|room| room.abs_diff(enough.0 / 8 * 5));
+        for room in rooms {
+            self.allowance = Allowance(Allowance::new(whole).0 / 16);
+            if room < smallest.peak(whole) && self.squeezed(room).is_some_and(|plan| smallest.take(plan)) {
+                return smallest.plan;
             }
         }
-        // Between steps with a plan there may be one without.
-        let beyond = ladder.iter().skip(below + 1).take(2).find_map(|step| self.finest(*step));
-        beyond.or(found)
+        self.allowance = Allowance::new(whole);
+        let mut high = smallest.peak(whole);
+        let mut low = high / MOST_SMALLER;
+        while high - low > high / NEAREST {
+            let budget = geometric_mean(low, high);
+            match self.finest(Bytes(budget)) {
+                Some(plan) => {
+                    high = plan.memory.peak().0;
+                    if smallest.take(plan) {
+                        break;
+                    }
+                }
+                None => low = budget,
+            }
+        }
+        smallest.plan
     }
 
     /// The plan for `budget` with the smallest chunks that has one.
     fn finest(&mut self, budget: Bytes) -> Option<Plan> {
-        if let Some((_, looks)) = self.failed.iter().find(|(failed, _)| *failed == budget) {
-            // As if it were done again, so that what follows is the same.
-            self.allowance.count_looks(*looks);
+        let finest = cuts(self.fused, self.limits, self.options, budget).into_iter().rev().take(2);
+        finest.into_iter().find_map(|cut| self.fit(&cut, budget, f64::INFINITY))
+    }
+
+    /// The plan in large chunks that is scheduled and spilled for `room`, if there is one and it takes no less.
+    fn squeezed(&mut self, room: u64) -> Option<Plan> {
+        let cut = cut(self.fused, self.limits, self.options, Bytes(room * 2), COARSEST);
+        let nodes = nodes(self.fused, self.limits, &cut).ok()?;
+        if room < least_room(&nodes, &cut) {
             return None;
         }
-        let before = self.allowance.0;
-        let finest = cuts(self.fused, self.limits, self.options, budget).into_iter().rev().take(2);
-        let found = finest.into_iter().find_map(|cut| self.fit(&cut, budget, f64::INFINITY));
-        if found.is_none() && self.allowance.0 > 0 {
-            self.failed.push((budget, before - self.allowance.0));
+        let start = Start::whole(&nodes, &cut, &mut self.allowance)?;
+        let residence = self.cheapest(&nodes, &cut, &start, room - room / 8)?;
+        let mut lowered = self.lower(&nodes, residence.schedule, &cut, None)?;
+        if !lowered.spill(&cut, room) {
+            return None;
         }
-        found
+        lowered.plan.place(self.limits, &cut);
+        let counts = lowered.plan.memory.peak().0 >= room && lowered.plan.check(self.limits).is_ok();
+        counts.then_some(lowered.plan)
     }
 
     /// The plan of one cut that keeps `budget` and should take less than `most` seconds, if there is one.
@@ -224,6 +251,30 @@ impl Search<'_> {
     }
 }
 
+/// The plan with the smallest peak so far.
+struct Smallest {
+    plan: Option<Plan>,
+    /// A peak that is small enough.
+    enough: Bytes,
+}
+
+impl Smallest {
+    /// The smallest peak so far: that of `whole` before there is a smaller one.
+    fn peak(&self, whole: &Plan) -> u64 {
+        let peaks = self.plan.iter().chain([whole]).map(|plan| plan.memory.peak().0);
+        peaks.min().unwrap_or_default()
+    }
+
+    /// Keeps `plan` if its peak is smaller. True if it is small enough.
+    fn take(&mut self, plan: Plan) -> bool {
+        let peak = plan.memory.peak();
+        if self.plan.as_ref().is_none_or(|smallest| peak < smallest.memory.peak()) {
+            self.plan = Some(plan);
+        }
+        peak <= self.enough
+    }
+}
+
 /// What was lowered of a schedule, and the plan that it becomes.
 struct Lowered {
     schedule: Schedule,
@@ -254,27 +305,29 @@ fn less_room(room: u64, memory: &Memory, budget: Bytes) -> Option<u64> {
     Some(room - room / 24)
 }
 
-/// Ways to cut: ever smaller chunks, with as much scratch. None smaller than the fewest rows of the widest tensor, so that all chunks are of about one
-/// size and can take each other's place.
+/// Ways to cut for `budget`: ever smaller chunks, with as much scratch.
 fn cuts(fused: &Fused, limits: &DeviceLimits, options: &PlanOptions, budget: Bytes) -> Vec<PlanOptions> {
+    let parts = std::iter::successors(Some(COARSEST), |part| Some(part * 2)).take_while(|part| *part <= FINEST);
+    let mut cuts: Vec<_> = parts.map(|part| cut(fused, limits, options, budget, part)).collect();
+    cuts.dedup();
+    cuts
+}
+
+/// Chunks of so small a `part` of `budget`. Not smaller than the fewest rows of the widest tensor, so that all chunks are of about one size and can take
+/// each other's place.
+fn cut(fused: &Fused, limits: &DeviceLimits, options: &PlanOptions, budget: Bytes, part: u64) -> PlanOptions {
     let outputs = fused.stages.iter().filter_map(Stage::output).map(|output| fused.shape(output));
     let rows = outputs.map(|shape| u64::from(shape.width) * u64::from(shape.pixel4()) * u64::from(ROW_STEP));
     let least = rows.max().unwrap_or_default() * options.storage.vec4_bytes();
     let choice = options.choice(limits);
-    let mut cuts = Vec::new();
-    let mut part = COARSEST;
-    while part <= FINEST {
-        let chunk = (budget.0 / part).max(least).min(options.chunk_limit.0);
-        let scratch = (budget.0 / COARSEST / 2).min(choice.winograd_scratch_bytes).max(1 << 16);
-        cuts.push(PlanOptions {
-            chunk_limit: Bytes(chunk),
-            choice: Some(Choice { winograd_scratch_bytes: scratch, ..choice }),
-            ..options.clone()
-        });
-        part *= 2;
-    }
-    cuts.dedup();
-    cuts
+    let chunk = (budget.0 / part).max(least).min(options.chunk_limit.0);
+    let scratch = (budget.0 / COARSEST / 2).min(choice.winograd_scratch_bytes).max(1 << 16);
+    let choice = Some(Choice { winograd_scratch_bytes: scratch, ..choice });
+    PlanOptions { chunk_limit: Bytes(chunk), choice, ..options.clone() }
+}
+
+fn geometric_mean(low: u64, high: u64) -> u64 {
+    u64::try_from((u128::from(low) * u128::from(high)).isqrt()).unwrap_or(high)
 }
 
 /// Bytes that no plan of `nodes` does without, so that nobody searches for one with less. Where activations may be parked, what one launch binds; where they
@@ -321,7 +374,6 @@ mod tests {
                 limits: &limits,
                 options: &options,
                 allowance: Allowance(allowance),
-                failed: Vec::new(),
             };
             let plan = search.fastest(&whole, budget);
             assert!(plan.as_ref().is_none_or(|plan| plan.memory.peak() <= budget), "beyond {budget}");

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::job::Job;
 use super::options::{DecodeOptions, EncodeOptions};
 use super::plans::{base, check_clip_decode, plan};
-use super::tile_plans::{check_patch, check_sizes, tile_options};
+use super::tile_plans::{check_patch, check_sizes, hardest, tile_options};
 use crate::error::{Error, Result};
 use crate::limits::DeviceLimits;
 use crate::model::blocks::Part;
@@ -124,13 +124,16 @@ impl ClipPlans {
         let Some(budget) = budget else { return both(HostStates::None) };
         match both(HostStates::All) {
             Ok(plans) => {
-                // With less room for the rest the search may end elsewhere: where that costs more than it gains, all stay there.
-                let better = |filled: &Self| filled.pace() <= plans.pace();
+                // With less room for the rest the search may end elsewhere: where that costs more than it gains, all stay there. With fewer there
+                // the peak may also be one that is no budget: a budget is held against what all or none take.
+                let is_a_budget =
+                    |filled: &Self| filled.host_states == HostStates::None || filled.peak() >= plans.peak();
+                let better = |filled: &Self| filled.pace() <= plans.pace() && is_a_budget(filled);
                 let mut filled = plans.fillings(budget).into_iter().filter_map(|fewer| both(fewer).ok().filter(better));
                 Ok(filled.next().unwrap_or(plans))
             }
             // What goes through host memory takes room as well, for a small clip more than it would itself.
-            Err(error @ Error::Budget { .. }) => both(HostStates::None).or(Err(error)),
+            Err(error @ Error::Budget { .. }) => both(HostStates::None).map_err(|none| easier(error, none)),
             Err(error) => Err(error),
         }
     }
@@ -142,7 +145,7 @@ impl ClipPlans {
                 check_states(&first, &next);
                 Ok(Self { first, next, host_states, tiles: Vec::new() })
             }
-            [Err(first), Err(next)] => Err(harder(first, next)),
+            [Err(first), Err(next)] => Err(hardest(Some(first), next)),
             [Err(error), Ok(_)] | [Ok(_), Err(error)] => Err(error),
         }
     }
@@ -160,11 +163,18 @@ impl ClipPlans {
         let mut tiles: Vec<TilesOfSize> = grid.sizes().into_iter().map(free).collect::<Result<_>>()?;
         if let Some(budget) = budget {
             let all = table_bytes(&tiles, true);
+            let mut refused = None;
             for tiles in &mut tiles {
                 let (size, others) =
                     (tiles.plans.next.input().size, all.saturating_sub(tiles.plans.next.table_bytes()));
                 tiles.budget = Some(budget.saturating_sub(others));
-                tiles.plans = both(size, tiles.budget).map_err(|error| beside(others, error))?;
+                match both(size, tiles.budget) {
+                    Ok(plans) => tiles.plans = plans,
+                    Err(error) => refused = Some(hardest(refused, beside(others, error))),
+                }
+            }
+            if let Some(error) = refused {
+                return Err(error);
             }
         }
         let largest = tiles.iter().map(|tiles| &tiles.plans).max_by_key(|plans| plans.peak());
@@ -203,12 +213,11 @@ impl ClipPlans {
     }
 }
 
-/// Of why either part has no plan, what a clip needs to hear: both have to keep a budget.
-fn harder(first: Error, next: Error) -> Error {
-    match (&first, &next) {
-        (Error::Budget { smallest, .. }, Error::Budget { smallest: other, .. }) if other > smallest => next,
-        (Error::Budget { .. }, Error::TooLarge { .. }) => next,
-        _ => first,
+/// Chooses between why there is no plan with all states in host memory and with none: either way will do.
+fn easier(all: Error, none: Error) -> Error {
+    match (&all, &none) {
+        (Error::Budget { smallest, .. }, Error::Budget { smallest: other, .. }) if other < smallest => none,
+        _ => all,
     }
 }
 

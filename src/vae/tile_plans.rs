@@ -18,8 +18,18 @@ impl TilePlans {
     /// Plans each size of tile with `plan`.
     pub(super) fn new(grid: &Grid, plan: impl Fn(Size) -> Result<Plan>) -> Result<Self> {
         check_sizes(grid)?;
-        let plans: Result<Vec<_>> = grid.sizes().into_iter().map(|(size, count)| Ok((plan(size)?, count))).collect();
-        Ok(Self { plans: plans? })
+        let (mut plans, mut refused) = (Vec::new(), None);
+        for (size, count) in grid.sizes() {
+            match plan(size) {
+                Ok(plan) => plans.push((plan, count)),
+                Err(error @ Error::Budget { .. }) => refused = Some(hardest(refused, error)),
+                Err(error) => return Err(error),
+            }
+        }
+        match refused {
+            Some(error) => Err(error),
+            None => Ok(Self { plans }),
+        }
     }
 
     /// Of a decode that is not in tiles.
@@ -62,6 +72,17 @@ impl TilePlans {
     pub(crate) fn into_largest(self) -> Plan {
         let largest = self.plans.into_iter().map(|(plan, _)| plan).max_by_key(|plan| plan.memory.peak());
         largest.expect("an image has at least one tile")
+    }
+}
+
+/// Chooses what a caller needs to hear, where several plans have to keep one budget and some do not: the error of the one that needs the most.
+pub(super) fn hardest(before: Option<Error>, error: Error) -> Error {
+    match (before, &error) {
+        (Some(before @ Error::Budget { smallest, .. }), Error::Budget { smallest: other, .. }) if *other <= smallest => {
+            before
+        }
+        (None | Some(Error::Budget { .. }), _) => error,
+        (Some(before), _) => before,
     }
 }
 

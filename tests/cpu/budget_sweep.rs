@@ -1,0 +1,190 @@
+//! Budgets are monotone: what fits a smaller one fits a larger one, and the smallest that a refusal names is the smallest that is accepted.
+
+use wgvae::{
+    Bytes, ChannelOrder, DecodeOptions, DeviceLimits, EncodeOptions, Error, Family, Output, Parking, Size, Storage,
+    plan_clip_decode, plan_clip_encode, plan_decode, plan_encode,
+};
+
+use crate::sweep::is_full;
+
+const MIB: u64 = 1 << 20;
+/// Model, width and height of the picture. The first two are those where a larger budget was refused once.
+const SIZES: [(&str, u32, u32); 40] = [
+    ("sd15", 464, 256),
+    ("sd3", 320, 224),
+    ("taesd", 256, 256),
+    ("wan21", 128, 96),
+    ("flux2_small_decoder", 128, 64),
+    ("flux1", 96, 96),
+    ("sd15", 64, 64),
+    ("sd15", 136, 216),
+    ("sd15", 264, 264),
+    ("sd15", 344, 200),
+    ("sd15", 512, 128),
+    ("sd15", 384, 384),
+    ("sd15", 512, 512),
+    ("sd3", 64, 128),
+    ("sd3", 144, 144),
+    ("sd3", 208, 304),
+    ("sd3", 400, 272),
+    ("sd3", 256, 512),
+    ("sd3", 448, 448),
+    ("taesd", 64, 64),
+    ("taesd", 392, 224),
+    ("taesd", 512, 512),
+    ("taesd", 640, 384),
+    ("taesd", 768, 768),
+    ("taesd", 1024, 512),
+    ("wan21", 64, 64),
+    ("wan21", 200, 120),
+    ("wan21", 256, 256),
+    ("wan21", 320, 192),
+    ("wan21", 416, 240),
+    ("wan21", 512, 512),
+    ("flux2_small_decoder", 192, 192),
+    ("flux2_small_decoder", 256, 160),
+    ("flux2_small_decoder", 320, 320),
+    ("flux2_small_decoder", 512, 256),
+    ("flux2_small_decoder", 480, 480),
+    ("flux1", 160, 224),
+    ("flux1", 288, 288),
+    ("flux1", 352, 240),
+    ("flux1", 512, 384),
+];
+/// Of those, how many the normal run takes.
+const FEW: usize = 6;
+/// A budget in the normal run, in MiB above or below the smallest.
+const NEAR: i64 = 8;
+const PARKINGS: [Parking; 2] = [Parking::On, Parking::Off];
+
+/// Plans with a budget, or without. Its peak.
+type Planned<'a> = &'a dyn Fn(Option<Bytes>) -> wgvae::Result<Bytes>;
+
+fn limits() -> DeviceLimits {
+    DeviceLimits { shader_f16: true, ..DeviceLimits::webgpu_default() }
+}
+
+/// The smallest that a refusal of one byte names.
+fn smallest(what: &str, plan: Planned<'_>) -> Bytes {
+    match plan(Some(Bytes(1))) {
+        Err(Error::Budget { smallest, .. }) => smallest,
+        other => panic!("{what}: one byte is no budget: {other:?}"),
+    }
+}
+
+/// Asks for `budget`: refused below `smallest`, which is named, and else accepted, as is the peak of what is planned.
+fn check_budget(what: &str, plan: Planned<'_>, smallest: Bytes, budget: Bytes) {
+    match plan(Some(budget)) {
+        Ok(peak) => {
+            assert!(budget >= smallest, "{what}: {} is accepted, {} named", budget.0, smallest.0);
+            assert!(peak <= budget && peak >= smallest, "{what}: {} of {}", peak.0, budget.0);
+            let again = plan(Some(peak));
+            assert!(again.as_ref().is_ok_and(|again| *again <= peak), "{what}: its own peak {}: {again:?}", peak.0);
+        }
+        Err(Error::Budget { smallest: named, .. }) => {
+            assert!(budget < smallest, "{what}: {} is refused, {} does", budget.0, smallest.0);
+            assert_eq!(named, smallest, "{what}: named for {}", budget.0);
+        }
+        Err(error) => panic!("{what}: {}: {error}", budget.0),
+    }
+}
+
+/// Checks what holds for the budgets that have a meaning, and for one in each MiB: of all up to the whole plan's peak in a full run.
+fn check(what: &str, plan: Planned<'_>) {
+    let smallest = smallest(what, plan);
+    let whole = plan(None).unwrap_or_else(|error| panic!("{what}: {error}"));
+    println!("{what}: {smallest} to {whole}");
+    assert_eq!(plan(Some(smallest)).ok(), Some(smallest), "{what}: the smallest that is named");
+    let first = i64::try_from(smallest.0 / MIB).unwrap();
+    let budgets: Vec<i64> = if is_full() {
+        (first - NEAR..=i64::try_from(whole.0.div_ceil(MIB)).unwrap()).collect()
+    } else {
+        (first - 2..=first + NEAR).collect()
+    };
+    let mebibytes = budgets.into_iter().filter_map(|budget| Some(u64::try_from(budget).ok()? * MIB));
+    for budget in [smallest.0 - 1, whole.0].into_iter().chain(mebibytes) {
+        check_budget(what, plan, smallest, Bytes(budget));
+    }
+}
+
+/// Both directions of a picture.
+fn check_picture(family: &str, width: u32, height: u32, parking: Parking, output: Output) {
+    let config = Family::find(family).unwrap().config();
+    let factor = config.latent_factor(false);
+    let (latents, image) = (Size { width: width / factor, height: height / factor }, Size { width, height });
+    check(&format!("{family} {image} decode, parking {parking:?}"), &|memory_budget| {
+        let options = DecodeOptions { memory_budget, parking, output, ..DecodeOptions::default() };
+        Ok(plan_decode(&config, latents, &limits(), Storage::F16, false, &options)?.memory.peak())
+    });
+    check(&format!("{family} {image} encode, parking {parking:?}"), &|memory_budget| {
+        let options = EncodeOptions { memory_budget, parking, ..EncodeOptions::default() };
+        Ok(plan_encode(&config, image, &limits(), Storage::F16, &options)?.memory.peak())
+    });
+}
+
+#[test]
+fn whatever_fits_fits_more() {
+    for (family, width, height) in &SIZES[..if is_full() { SIZES.len() } else { FEW }] {
+        for parking in PARKINGS {
+            check_picture(family, *width, *height, parking, Output::Rgba8);
+        }
+    }
+}
+
+/// 31 MiB to 36 MiB, of which 33 were refused and 32 not.
+#[test]
+fn budgets_that_were_refused_between_two_that_were_not() {
+    for (family, width, height, budgets) in [("sd15", 464, 256, 28..=37), ("sd3", 320, 224, 22..=30)] {
+        let config = Family::find(family).unwrap().config();
+        let latents = Size { width: width / 8, height: height / 8 };
+        let plan = |memory_budget| {
+            let options = DecodeOptions { memory_budget, parking: Parking::On, ..DecodeOptions::default() };
+            Ok(plan_decode(&config, latents, &limits(), Storage::F16, false, &options)?.memory.peak())
+        };
+        let smallest = smallest(family, &plan);
+        for budget in budgets {
+            check_budget(family, &plan, smallest, Bytes(budget * MIB));
+        }
+    }
+}
+
+/// Pictures that stay on the device, as the package plans them, near the smallest budget.
+#[test]
+fn large_pictures_near_the_smallest_budget() {
+    for (family, budgets) in [("sdxl", [60, 61, 63, 67]), ("qwen_image", [47, 48, 50, 52]), ("flux1", [60, 62, 65, 66])] {
+        let config = Family::find(family).unwrap().config();
+        let latents = Size { width: 128, height: 128 };
+        let plan = |memory_budget| {
+            let output = Output::Picture(ChannelOrder::Rgba);
+            let options = DecodeOptions { memory_budget, parking: Parking::On, output, ..DecodeOptions::default() };
+            Ok(plan_decode(&config, latents, &limits(), Storage::F16, false, &options)?.memory.peak())
+        };
+        let smallest = smallest(family, &plan);
+        println!("{family}: {smallest}");
+        for budget in budgets {
+            check_budget(family, &plan, smallest, Bytes(budget * MIB));
+        }
+    }
+}
+
+/// Both directions of clips, whole and in tiles.
+#[test]
+fn clips() {
+    let sizes: &[(u32, u32)] = if is_full() { &[(8, 8), (12, 20), (24, 16), (40, 24)] } else { &[(12, 8)] };
+    for family in ["wan21", "seedvr2"] {
+        let config = Family::find(family).unwrap().config();
+        for (width, height) in sizes {
+            let (latents, frame) = (Size { width: *width, height: *height }, Size { width: width * 8, height: height * 8 });
+            for parking in PARKINGS {
+                check(&format!("{family} {frame} clip decode, parking {parking:?}"), &|memory_budget| {
+                    let options = DecodeOptions { memory_budget, parking, ..DecodeOptions::default() };
+                    Ok(plan_clip_decode(&config, latents, &limits(), Storage::F16, false, &options)?.peak())
+                });
+                check(&format!("{family} {frame} clip encode, parking {parking:?}"), &|memory_budget| {
+                    let options = EncodeOptions { memory_budget, parking, ..EncodeOptions::default() };
+                    Ok(plan_clip_encode(&config, frame, &limits(), Storage::F16, &options)?.peak())
+                });
+            }
+        }
+    }
+}
