@@ -37,6 +37,8 @@ mod problems;
 mod promises;
 #[path = "gpu/published.rs"]
 mod published;
+#[path = "gpu/random_jobs.rs"]
+mod random_jobs;
 #[path = "reference/mod.rs"]
 mod reference;
 #[path = "gpu/streaming.rs"]

@@ -28,8 +28,14 @@ pub struct PartFile {
 #[derive(Debug)]
 enum Content {
     #[cfg(target_os = "linux")]
-    Unnamed { file: BufWriter<UnnamedFile>, target: PathBuf },
-    Beside { file: BufWriter<NamedTempFile>, target: PathBuf },
+    Unnamed {
+        file: BufWriter<UnnamedFile>,
+        target: PathBuf,
+    },
+    Beside {
+        file: BufWriter<NamedTempFile>,
+        target: PathBuf,
+    },
     Memory(Cursor<Vec<u8>>),
     Stdout(BufWriter<File>),
 }

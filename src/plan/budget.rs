@@ -122,7 +122,8 @@ impl Search<'_> {
         self.allowance = Allowance::new(whole);
         let mut high = smallest.peak(whole);
         let mut low = high / MOST_SMALLER;
-        while high - low > high / NEAREST {
+        // The plan for a budget may take less than another budget for which none was found.
+        while high > low + high / NEAREST {
             let budget = geometric_mean(low, high);
             match self.finest(Bytes(budget)) {
                 Some(plan) => {
@@ -369,12 +370,8 @@ mod tests {
         let whole = Plan::of(&fused, &limits, &options).expect("without a budget");
         let budget = Bytes(whole.memory.peak().0 / 3 * 2);
         let found = |allowance| {
-            let mut search = Search {
-                fused: &fused,
-                limits: &limits,
-                options: &options,
-                allowance: Allowance(allowance),
-            };
+            let mut search =
+                Search { fused: &fused, limits: &limits, options: &options, allowance: Allowance(allowance) };
             let plan = search.fastest(&whole, budget);
             assert!(plan.as_ref().is_none_or(|plan| plan.memory.peak() <= budget), "beyond {budget}");
             (plan.is_some(), allowance - search.allowance.0)

@@ -133,7 +133,9 @@ impl Plan {
         let whole =
             if streams { Self::streamed(fused, limits, options)? } else { Self::whole(fused, limits, options)? };
         let plan = match options.memory_budget {
-            Some(budget) if whole.memory.peak() > budget || whole.check(limits).is_err() => budget::within(fused, limits, options, &whole, budget)?,
+            Some(budget) if whole.memory.peak() > budget || whole.check(limits).is_err() => {
+                budget::within(fused, limits, options, &whole, budget)?
+            }
             Some(_) | None => whole,
         };
         plan.check(limits)?;

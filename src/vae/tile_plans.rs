@@ -78,7 +78,9 @@ impl TilePlans {
 /// Chooses what a caller needs to hear, where several plans have to keep one budget and some do not: the error of the one that needs the most.
 pub(super) fn hardest(before: Option<Error>, error: Error) -> Error {
     match (before, &error) {
-        (Some(before @ Error::Budget { smallest, .. }), Error::Budget { smallest: other, .. }) if *other <= smallest => {
+        (Some(before @ Error::Budget { smallest, .. }), Error::Budget { smallest: other, .. })
+            if *other <= smallest =>
+        {
             before
         }
         (None | Some(Error::Budget { .. }), _) => error,

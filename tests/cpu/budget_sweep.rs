@@ -1,5 +1,10 @@
 //! Budgets are monotone: what fits a smaller one fits a larger one, and the smallest that a refusal names is the smallest that is accepted.
 
+use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
+use wgvae::internals::odd_network;
+use wgvae::model::networks::decoder;
+use wgvae::plan::{Plan, PlanOptions, Weights};
 use wgvae::{
     Bytes, ChannelOrder, DecodeOptions, DeviceLimits, EncodeOptions, Error, Family, Output, Parking, Size, Storage,
     plan_clip_decode, plan_clip_encode, plan_decode, plan_encode,
@@ -137,7 +142,7 @@ fn budgets_that_were_refused_between_two_that_were_not() {
     for (family, width, height, budgets) in [("sd15", 464, 256, 28..=37), ("sd3", 320, 224, 22..=30)] {
         let config = Family::find(family).unwrap().config();
         let latents = Size { width: width / 8, height: height / 8 };
-        let plan = |memory_budget| {
+        let plan = |memory_budget| -> wgvae::Result<Bytes> {
             let options = DecodeOptions { memory_budget, parking: Parking::On, ..DecodeOptions::default() };
             Ok(plan_decode(&config, latents, &limits(), Storage::F16, false, &options)?.memory.peak())
         };
@@ -151,10 +156,11 @@ fn budgets_that_were_refused_between_two_that_were_not() {
 /// Pictures that stay on the device, as the package plans them, near the smallest budget.
 #[test]
 fn large_pictures_near_the_smallest_budget() {
-    for (family, budgets) in [("sdxl", [60, 61, 63, 67]), ("qwen_image", [47, 48, 50, 52]), ("flux1", [60, 62, 65, 66])] {
+    for (family, budgets) in [("sdxl", [60, 61, 63, 67]), ("qwen_image", [47, 48, 50, 52]), ("flux1", [60, 62, 65, 66])]
+    {
         let config = Family::find(family).unwrap().config();
         let latents = Size { width: 128, height: 128 };
-        let plan = |memory_budget| {
+        let plan = |memory_budget| -> wgvae::Result<Bytes> {
             let output = Output::Picture(ChannelOrder::Rgba);
             let options = DecodeOptions { memory_budget, parking: Parking::On, output, ..DecodeOptions::default() };
             Ok(plan_decode(&config, latents, &limits(), Storage::F16, false, &options)?.memory.peak())
@@ -174,7 +180,8 @@ fn clips() {
     for family in ["wan21", "seedvr2"] {
         let config = Family::find(family).unwrap().config();
         for (width, height) in sizes {
-            let (latents, frame) = (Size { width: *width, height: *height }, Size { width: width * 8, height: height * 8 });
+            let (latents, frame) =
+                (Size { width: *width, height: *height }, Size { width: width * 8, height: height * 8 });
             for parking in PARKINGS {
                 check(&format!("{family} {frame} clip decode, parking {parking:?}"), &|memory_budget| {
                     let options = DecodeOptions { memory_budget, parking, ..DecodeOptions::default() };
@@ -185,6 +192,39 @@ fn clips() {
                     Ok(plan_clip_encode(&config, frame, &limits(), Storage::F16, &options)?.peak())
                 });
             }
+        }
+    }
+}
+
+/// Channels of a small model, its latents' size, how activations are stored, whether they may be parked, whether weights wait on the host, and two
+/// budgets in parts of 4096 of the whole plan's peak.
+fn jobs() -> impl Strategy<Value = (Vec<u32>, [u32; 2], Storage, bool, bool, [u64; 2])> {
+    let channels = prop::collection::vec(1_u32..=3, 1..=3);
+    let storage = prop_oneof![Just(Storage::F32), Just(Storage::F16), Just(Storage::PackedF16)];
+    (channels, [1_u32..=24, 1_u32..=24], storage, any::<bool>(), any::<bool>(), [1_u64..4096, 1_u64..4096])
+}
+
+fn cases() -> u32 {
+    if is_full() { 2000 } else { 64 }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: cases(), failure_persistence: None, rng_seed: RngSeed::Fixed(29), ..ProptestConfig::default() })]
+
+    #[test]
+    fn random_jobs_have_monotone_answers((multiples, [width, height], storage, parking, on_host, parts) in jobs()) {
+        let channels: Vec<u32> = multiples.iter().map(|multiple| multiple * 12).collect();
+        let graph = decoder(&odd_network(&channels, 4, true), Size { width, height }, false);
+        let weights = if on_host { Weights::Host } else { Weights::Device };
+        let options = PlanOptions { parking, weights, ..PlanOptions::new(storage, Output::Raw) };
+        let plan = |memory_budget| -> wgvae::Result<Bytes> {
+            Ok(Plan::new(&graph, &limits(), &PlanOptions { memory_budget, ..options.clone() })?.memory.peak())
+        };
+        let whole = plan(None).unwrap();
+        let what = format!("{channels:?} {width}x{height} {storage:?} parking {parking}, on host {on_host}");
+        let smallest = smallest(&what, &plan);
+        for budget in [smallest.0 - 1, smallest.0].into_iter().chain(parts.map(|part| whole.0 * part / 4096)) {
+            check_budget(&what, &plan, smallest, Bytes(budget.max(1)));
         }
     }
 }

@@ -90,7 +90,7 @@ impl Sweep {
 }
 
 /// Floats and levels: the same to the bit.
-fn assert_same_bits(found: &Pixels, wanted: &Pixels) {
+pub(crate) fn assert_same_bits(found: &Pixels, wanted: &Pixels) {
     let different = match (found, wanted) {
         (Pixels::Raw(found), Pixels::Raw(wanted)) => {
             assert_eq!(found.len(), wanted.len());

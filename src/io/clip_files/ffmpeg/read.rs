@@ -32,8 +32,7 @@ pub struct FfmpegSource {
 const DEMUXERS: &str = "mov,mp4,matroska,webm,avi,gif,apng,flv,asf,mpeg,mpegts,mpegvideo,ogg,mxf,ivf,nut,rm,dv,\
                         h264,hevc,av1,obu,m4v,vc1,yuv4mpegpipe,webp_pipe";
 
-const INPUT: &[&str] =
-    &["-nostdin", "-xerror", "-protocol_whitelist", "file", "-format_whitelist", DEMUXERS, "-i"];
+const INPUT: &[&str] = &["-nostdin", "-xerror", "-protocol_whitelist", "file", "-format_whitelist", DEMUXERS, "-i"];
 
 const OUTPUT: &[&str] = &[
     "-map",
