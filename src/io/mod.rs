@@ -25,8 +25,6 @@ mod latents;
 #[cfg(not(target_arch = "wasm32"))]
 pub mod shard_index;
 mod source;
-#[cfg(all(feature = "cli", target_os = "linux"))]
-mod unnamed_file;
 #[cfg(not(target_arch = "wasm32"))]
 mod weight_files;
 

@@ -1,6 +1,9 @@
 //! Files that appear only when they are complete: written without a name, or under another one, then
 //! put into their place.
 
+#[cfg(target_os = "linux")]
+mod unnamed;
+
 use std::fs::File;
 use std::io::{BufWriter, Cursor, ErrorKind, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
@@ -8,8 +11,7 @@ use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
 
 #[cfg(target_os = "linux")]
-use super::unnamed_file::UnnamedFile;
-
+use self::unnamed::UnnamedFile;
 use crate::error::{Error, Result};
 
 /// A file on its way: put into its place when complete, gone if it never is.
@@ -240,7 +242,7 @@ fn create_beside(target: &Path) -> std::io::Result<NamedTempFile> {
 }
 
 /// Chooses the names of files that lie beside their place.
-pub(super) fn temporary_name() -> tempfile::Builder<'static, 'static> {
+fn temporary_name() -> tempfile::Builder<'static, 'static> {
     let mut builder = tempfile::Builder::new();
     builder.prefix(".wgvae-").suffix(".part");
     builder

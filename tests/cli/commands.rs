@@ -1,5 +1,6 @@
 //! The other commands: demo, plan, inspect, adapters, and every command's help.
 
+use std::io::{Seek as _, SeekFrom, Write as _};
 use std::path::Path;
 
 use serde_json::{Map, Value, json};
@@ -73,10 +74,16 @@ pub(crate) fn write_hollow(folder: &Folder, keys: &str, prefix: &str, name: &str
         let entry = json!({ "dtype": "F16", "shape": shape, "data_offsets": [begin, end] });
         header.insert(format!("{prefix}{tensor}"), entry);
     }
-    let file = crate::tool::with_header(&Value::Object(header).to_string(), &[]);
+    let file = crate::tool::with_header(&Value::Object(header.clone()).to_string(), &[]);
     folder.write(name, &file);
-    let opened = std::fs::OpenOptions::new().write(true).open(folder.path(name)).unwrap();
+    let mut opened = std::fs::OpenOptions::new().write(true).open(folder.path(name)).unwrap();
     opened.set_len(file.len() as u64 + end).unwrap();
+    // All zeros are refused there.
+    for (tensor, entry) in header.iter().filter(|(tensor, _)| tensor.ends_with("quant_conv.weight")) {
+        let begin = entry["data_offsets"][0].as_u64().unwrap_or_else(|| panic!("{tensor} has no place"));
+        opened.seek(SeekFrom::Start(file.len() as u64 + begin)).unwrap();
+        opened.write_all(&1_u16.to_le_bytes()).unwrap();
+    }
 }
 
 #[test]

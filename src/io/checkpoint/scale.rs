@@ -67,8 +67,15 @@ pub(super) fn decide(derived: &Derived, hint: Option<&str>) -> Result<(Autoencod
 
 /// The config of `family`'s latents and these weights' network, which must be of the same kind.
 pub(super) fn with_scale_of(family: &Family, config: &AutoencoderConfig) -> Result<AutoencoderConfig> {
-    let kind = |config: &AutoencoderConfig| (config.network.name(), config.latent_channels);
-    let fits = |family: &&Family| kind(&family.config()) == kind(config);
+    // Statistics among the weights are as many as these have channels.
+    let is_alike = |other: &AutoencoderConfig| {
+        other.latent_channels == config.latent_channels
+            || (other.batch_norm_eps.is_some() && config.batch_norm_eps.is_some())
+    };
+    let fits = |family: &&Family| {
+        let other = family.config();
+        other.network.name() == config.network.name() && is_alike(&other)
+    };
     if !fits(&family) {
         let describe = |config: &AutoencoderConfig| {
             format!("{} with {} latent channels", config.network.name(), config.latent_channels)

@@ -9,7 +9,7 @@ use std::path::Path;
 use rustix::fs::{AtFlags, CWD, Mode, OFlags};
 use rustix::io::Errno;
 
-use super::part_file::temporary_name;
+use super::temporary_name;
 
 /// A file that has no name yet.
 #[derive(Debug)]
