@@ -199,6 +199,9 @@ mod tests {
     fn every_document_becomes_a_page_whose_links_lead_to_pages() {
         std::env::set_current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/..")).unwrap();
         let dist = crate::paths::target().join("documents");
+        // No heading may take the style of a part of the page. `[data-state]` is the page's body.
+        let style = std::fs::read_to_string("web/page/style.css").unwrap().replace("[data-state] #", "");
+        let named: Vec<_> = style.split(|sign: char| !sign.is_alphanumeric() && !"#-".contains(sign)).collect();
         let book = Book::read().unwrap();
         book.write(&dist).unwrap();
         for document in &book.documents {
@@ -209,6 +212,10 @@ mod tests {
                 let (path, _) = document_of(&page, place);
                 let beside = ["index.html", "reports.html"].contains(&path.as_str());
                 assert!(beside || dist.join(&path).is_file(), "{document}: {place}");
+            }
+            for heading in text.split("<h").filter_map(|rest| rest[1..].strip_prefix(" id=\"")) {
+                let id = heading.split('"').next().unwrap_or_default();
+                assert!(!named.contains(&format!("#{id}").as_str()), "{document}: web/page/style.css has a rule for #{id}");
             }
         }
     }
