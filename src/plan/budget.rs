@@ -221,7 +221,7 @@ impl Search<'_> {
         if !cut.parking {
             return own;
         }
-        let more = [room + room / 2, room * 3].map(within);
+        let more = [room.saturating_add(room / 2), room.saturating_mul(3)].map(within);
         let seconds = |residence: &Residence| {
             // What exceeds the room in a pass goes to the host and comes back.
             let moved = residence.excess(room) * 2;

@@ -124,13 +124,17 @@ fn plans(
     clips: bool,
 ) -> Result<Vec<Plan>> {
     let latents = Size { width: 8, height: 8 };
-    let image = config.image_size(latents, true);
+    // Latents in either space have the same weights. The VAE's own may mean nothing here.
+    let unscaled = config.takes_own_latents();
+    let image = config.image_size(latents, unscaled);
     let (decode, encode) = (DecodeOptions::default(), EncodeOptions::default());
     let mut plans = Vec::new();
     match (directions.decodes(), clips) {
         (false, _) => {}
-        (true, false) => plans.push(plan_decode(config, latents, limits, storage, true, &decode)?),
-        (true, true) => plans.extend(plan_clip_decode(config, latents, limits, storage, true, &decode)?.into_parts()),
+        (true, false) => plans.push(plan_decode(config, latents, limits, storage, unscaled, &decode)?),
+        (true, true) => {
+            plans.extend(plan_clip_decode(config, latents, limits, storage, unscaled, &decode)?.into_parts())
+        }
     }
     match (directions.encodes(), clips) {
         (false, _) => {}

@@ -156,7 +156,11 @@ fn latents_files_of_wrong_kinds() {
     run("missing.safetensors", &[]).failed("no such file", 1, &["missing.safetensors", "No such file"]);
     run("latents.safetensors", &["--tensor", "z"]).failed("no such tensor", 1, &["\"z\"", "only \"latents\""]);
     folder.write("latents.pt", b"PK");
-    run("latents.pt", &[]).failed("a pickle", 1, &["latents.pt", "one of safetensors, latent, npy", "torch.load", "a Python pickle"]);
+    run("latents.pt", &[]).failed(
+        "a pickle",
+        1,
+        &["latents.pt", "one of safetensors, latent, npy", "torch.load", "a Python pickle"],
+    );
     let npy = write_npy(&formula::latents(&LATENTS));
     folder.write("short.npy", &npy[..npy.len() - 4]);
     run("short.npy", &[]).failed("truncated", 1, &["short.npy", "2880 bytes, but 2876 follow"]);

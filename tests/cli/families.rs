@@ -146,7 +146,7 @@ fn latents_of_fibo_2_have_even_sides_and_no_tiles() {
         folder.decode(&[&["--family", "fibo2", "-o", "out.png"], more].concat()).failed(what, 1, words);
     };
     refused("odd", &[1, 8, 5, 10], &[], &["multiples of 2", "10x5"]);
-    refused("tiles", &[1, 8, 6, 10], &["--tiling", "blend"], &["tiling", "unscaled"]);
+    refused("tiles", &[1, 8, 6, 10], &["--tiling", "blend", "--tile-size", "32"], &["tiling", "unscaled"]);
     refused("estimate", &[1, 8, 6, 10], &["--tiling", "estimate"], &["tiling", "unscaled"]);
     // FLUX.2 itself says what these are.
     folder.write_latents(&Entry::f32(&formula::latents(&[1, 8, 6, 10])));

@@ -215,7 +215,10 @@ mod tests {
             }
             for heading in text.split("<h").filter_map(|rest| rest[1..].strip_prefix(" id=\"")) {
                 let id = heading.split('"').next().unwrap_or_default();
-                assert!(!named.contains(&format!("#{id}").as_str()), "{document}: web/page/style.css has a rule for #{id}");
+                assert!(
+                    !named.contains(&format!("#{id}").as_str()),
+                    "{document}: web/page/style.css has a rule for #{id}"
+                );
             }
         }
     }

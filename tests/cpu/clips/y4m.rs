@@ -107,7 +107,7 @@ fn grey_deep_and_full_range_files_are_read() {
     for (space, bytes) in
         [("420p10", 2), ("420p12", 2), ("422p10", 2), ("422p12", 2), ("444p10", 2), ("444p12", 2), ("420jpeg", 1)]
     {
-        let odd = |samples: usize| vec![128; samples * bytes];
+        let odd = |samples: usize| [128_u8, 0][..bytes].repeat(samples);
         let chroma = if space.starts_with("444") {
             15
         } else if space.starts_with("422") {
