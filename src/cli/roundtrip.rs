@@ -7,6 +7,7 @@ use serde_json::json;
 use wgvae::internals::image_file::{ImageFormat, Pixels, encode_image};
 use wgvae::internals::part_file::check_writable;
 use wgvae::internals::quality::{psnr, squared_differences, ssim};
+use wgvae::report::Operation;
 use wgvae::{
     AutoencoderConfig, Bytes, DecodeOptions, Directions, EncodeOptions, Gpu, Images, Latents, LoadOptions, Posterior,
     Result, RowPixels, Rows, Size, Vae, check_decoder, check_encoder,
@@ -17,6 +18,7 @@ use super::interrupt::Interrupt;
 use super::paths::{check_replaced, model_files};
 use super::prepare::{DeviceArgs, ElementArgs, load, open_device};
 use super::session::{Run, Session};
+use super::task::Task;
 use super::{DecodeLimits, ModelArgs, ParkingArg, input};
 
 #[derive(Debug, Args)]
@@ -64,6 +66,8 @@ pub(super) async fn run(args: &RoundtripArgs) -> Result<String> {
     if count != 1 {
         return Err(input(format!("image in {}", args.image.display()), "one image", format!("{count} images")));
     }
+    // Floats are not resized, and a picture of another size could not be compared.
+    Task::new(Operation::Decode, "IMAGE", size, checkpoint.config(), checkpoint.config().takes_own_latents())?;
     format.check_size(&args.output, size)?;
     let images = file.read()?;
 
