@@ -200,8 +200,8 @@ fn every_allocation_may_fail_once() {
     free(&mut vae);
     let loaded = gpu.ledger().current();
     let mut failures = 0;
-    // Every seventh, so that it stays quick.
-    for skipped in (0..).step_by(7) {
+    // Every fifth, so that it stays quick. Where a smaller plan is found, the clip goes on.
+    for skipped in (0..).step_by(5) {
         free(&mut vae);
         gpu.ledger().fail_after(Some(skipped));
         let result = decode_with(&mut vae, &latents, &mut Control::default());
