@@ -50,7 +50,10 @@ pub(crate) fn decode(
     let mut turn = device.turn()?;
     let vae = turn.load(LoadOptions { directions: Directions::Decode, clips: false, ..load })?;
     let size = latent_size(vae.config(), options.unscaled, channels, (height, width))?;
-    let result = vae.config().image_size(size, options.unscaled || load.unscaled);
+    let unscaled = options.unscaled || load.unscaled;
+    // Before memory for the results: a size that cannot be decoded is the better answer.
+    vae.planner().plan_tiles(size, unscaled, &decode)?;
+    let result = vae.config().image_size(size, unscaled);
     let (columns, rows) = (result.width as usize, result.height as usize);
     let whole = count.saturating_mul(columns * rows * 3);
     let (mut levels, mut floats) = (Vec::new(), Vec::new());
