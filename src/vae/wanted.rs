@@ -133,7 +133,7 @@ fn plans(
         (false, _) => {}
         (true, false) => plans.push(plan_decode(config, latents, limits, storage, unscaled, &decode)?),
         (true, true) => {
-            plans.extend(plan_clip_decode(config, latents, limits, storage, unscaled, &decode)?.into_parts())
+            plans.extend(plan_clip_decode(config, latents, limits, storage, unscaled, &decode)?.into_parts());
         }
     }
     match (directions.encodes(), clips) {
