@@ -72,7 +72,7 @@ const BLOCKS = {
     },
   ],
   'docs/guide/browser-addresses.md': [
-    { before: `await lab.attempt('/models/${TOY}/', '/models/${TOY}/diffusion_pytorch_model.safetensors', { cache: true });`, after: `if (!oldest || (await cachedFiles()).length !== 0) throw new Error('it is still kept');` },
+    { before: `await clearCache(); await lab.attempt('/models/${TOY}/', '/models/${TOY}/diffusion_pytorch_model.safetensors', { cache: true });`, after: `if (!oldest || (await cachedFiles()).length !== 0) throw new Error('it is still kept');` },
   ],
   'docs/guide/browser-bundlers.md': [
     // A file of Vite's, not of a page's: package.test.mjs has it.
