@@ -132,7 +132,9 @@ fn lay_out(dist: &Path) -> Result<()> {
     copy(Path::new(DRAWINGS), &dist.join(DRAWINGS))?;
     Book::read()?.write(dist)?;
     offline::write(dist)?;
-    eprintln!("xtask: dist/ is the page, dist/docs/ the documents, dist/package/ what npm publishes, dist/wgvae.tgz the same to be installed");
+    eprintln!(
+        "xtask: dist/ is the page, dist/docs/ the documents, dist/package/ what npm publishes, dist/wgvae.tgz the same to be installed"
+    );
     Ok(())
 }
 
