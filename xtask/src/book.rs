@@ -157,7 +157,7 @@ fn page_of(document: &str) -> String {
 }
 
 /// The id of a heading, as code hosts make it.
-fn slug(heading: &[Event<'_>]) -> String {
+pub(crate) fn slug(heading: &[Event<'_>]) -> String {
     let text: String = heading
         .iter()
         .filter_map(|event| match event {

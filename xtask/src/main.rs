@@ -16,6 +16,7 @@ mod steps;
 mod times;
 mod wasm;
 mod web;
+mod words;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -45,6 +46,8 @@ enum Task {
         #[arg(long)]
         full: bool,
     },
+    /// Checks comments and documents: their width, sentences, links, words and spelling.
+    Words,
     /// Builds the page and the npm package into dist/.
     Web {
         /// Where the page will be, such as `https://example.org/wgvae/`: links to it show a picture, which must have a whole address.
@@ -107,6 +110,7 @@ fn run(task: Task) -> Result<()> {
     match task {
         Task::Demo { output: name } => steps::demo(&output.join(name)),
         Task::Test { full } => steps::test(full),
+        Task::Words => words::check(),
         Task::Web { site } => web::build().and_then(|()| site.map_or(Ok(()), |site| web::address(&site))),
         Task::Serve { port, open } => web::serve(port, open),
         Task::TestBrowser { names } => steps::test_browser(&names),

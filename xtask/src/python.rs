@@ -29,6 +29,12 @@ pub(crate) fn test() -> Result<()> {
     run(tests(&python)?.args(["-m", "not extras"]).env("PYTHONPATH", &built))
 }
 
+/// A program that [`REQUIREMENTS`] brings.
+pub(crate) fn tool(name: &str) -> Result<Command> {
+    let python = environment("plain", REQUIREMENTS)?;
+    Ok(Command::new(python.with_file_name(format!("{name}{}", std::env::consts::EXE_SUFFIX))))
+}
+
 /// Builds the sdist, of that the wheel, installs it into a fresh environment and runs all tests there.
 pub(crate) fn test_wheel() -> Result<()> {
     let (folder, tools) = (folder()?, environment("tools", "")?);

@@ -10,7 +10,7 @@ use crate::install::{ensure_adapter, ensure_component};
 use crate::mesa::{Mesa, Suite};
 use crate::paths::wgvae;
 use crate::times::Times;
-use crate::{browser, gpu_day, isa, python, wasm, web};
+use crate::{browser, gpu_day, isa, python, wasm, web, words};
 
 /// Tests of devices that also run on the system's own CPU driver where most run on a newer one, as do all of the command line: each kernel alone, and small decodes in both precisions.
 const ON_ANY_DRIVER: [&str; 3] = ["kernels::", "pictures_are_within_one_level", "a_stream_beyond_half_precision"];
@@ -28,6 +28,7 @@ pub(crate) fn test(full: bool) -> Result<()> {
         ensure_component("rustfmt")?;
         cargo(&["fmt", "--all", "--check"])
     })?;
+    times.step("words", words::check)?;
     times.step("lints", || {
         ensure_component("clippy")?;
         run(selected("clippy").args(["--all-targets", "--", "-D", "warnings"]))?;
