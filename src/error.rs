@@ -73,7 +73,7 @@ pub enum Error {
         seconds: f64,
     },
     /// A piece of work does not fit the device or the limits it was planned for.
-    #[error("{what} needs {needed}, but the limit is {limit}")]
+    #[error("{what} needs {}, but the limit is {}", beside(*.needed, *.limit), beside(*.limit, *.needed))]
     TooLarge {
         /// The step, tensor or buffer.
         what: String,
@@ -114,6 +114,12 @@ pub enum Error {
     /// The caller cancelled the work.
     #[error("cancelled")]
     Cancelled,
+}
+
+/// Returns `count` as text that differs from that of `other`, unless they are equal.
+fn beside(count: Bytes, other: Bytes) -> String {
+    let [text, other] = [count, other].map(|count| count.to_string());
+    if text == other { format!("{} bytes", count.0) } else { text }
 }
 
 /// Returns the first of `names`, or nothing.
@@ -177,4 +183,18 @@ pub enum DeviceError {
 /// How long something takes, for a message.
 fn duration(seconds: f64) -> String {
     if seconds < 0.05 { "less than 0.1 s".to_owned() } else { format!("about {seconds:.1} s") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Bytes, Error};
+
+    #[test]
+    fn what_is_too_large_looks_larger_than_its_limit() {
+        let error =
+            |needed| Error::TooLarge { what: "a chunk".to_owned(), needed: Bytes(needed), limit: Bytes(1 << 27) };
+        assert_eq!(error(1 << 28).to_string(), "a chunk needs 256.0 MiB, but the limit is 128.0 MiB");
+        let alike = "a chunk needs 134217744 bytes, but the limit is 134217728 bytes";
+        assert_eq!(error((1 << 27) + 16).to_string(), alike);
+    }
 }

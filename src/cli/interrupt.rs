@@ -42,7 +42,8 @@ impl Interrupt {
                 drop(std::fs::remove_file(part));
             }
             complain("interrupted");
-            std::process::exit(i32::from(exit_code()));
+            // Without the handlers of `exit`: a driver's would take away what its threads still use.
+            signal_hook::low_level::exit(i32::from(exit_code()));
         };
         if let Err(error) = signals::watch(ask, PATIENCE, end) {
             log::warn!("signals will end wgvae at once: {error}");

@@ -1,11 +1,12 @@
 //! How the hub is asked, and what of that the environment says.
 
+use std::fmt;
 use std::path::PathBuf;
 
 use crate::error::{Error, Result};
 
 /// How the hub is asked. The defaults are those of `huggingface_hub`, but for its environment variables: see [`Self::from_env`].
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Clone, Default, PartialEq, Eq)]
 pub struct HubOptions {
     /// Folder of the cache. Defaults to `~/.cache/huggingface/hub`.
     pub cache: Option<PathBuf>,
@@ -18,6 +19,20 @@ pub struct HubOptions {
     pub endpoint: Option<String>,
     /// True if the hub is not asked, and only the cache is used.
     pub offline: bool,
+}
+
+/// Keeps the token out of logs.
+impl fmt::Debug for HubOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { cache, token, token_file, endpoint, offline } = self;
+        f.debug_struct("HubOptions")
+            .field("cache", cache)
+            .field("token", &token.as_ref().map(|_| "not shown"))
+            .field("token_file", token_file)
+            .field("endpoint", endpoint)
+            .field("offline", offline)
+            .finish()
+    }
 }
 
 impl HubOptions {
@@ -68,4 +83,16 @@ impl HubOptions {
 /// A path in the folder of Hugging Face's tools, where no variable names another.
 fn in_default_home(name: &str) -> Option<PathBuf> {
     Some(std::env::home_dir()?.join(".cache/huggingface").join(name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::HubOptions;
+
+    #[test]
+    fn a_token_is_not_for_logs() {
+        let options = HubOptions { token: Some("hf_secret".to_owned()), ..HubOptions::default() };
+        let text = format!("{options:?}");
+        assert!(!text.contains("secret") && text.contains("token: Some"), "{text}");
+    }
 }

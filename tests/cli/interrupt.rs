@@ -48,6 +48,34 @@ fn even_a_kill_leaves_no_half_written_file() {
     assert_eq!(interrupt("KILL", &[1, 8, 800, 800], &["-o", "out.png"], true), None);
 }
 
+#[test]
+fn a_second_signal_ends_it_at_once() {
+    // The first alone is waited for 600 ms. A busy machine may be slow once, but not every time.
+    let was_at_once = (0..5).any(|_| second_signal() < Duration::from_millis(400));
+    assert!(was_at_once);
+}
+
+/// Sends two signals to a decode that reads from a pipe, and so does not look for them. Returns how long
+/// it goes on after the second.
+fn second_signal() -> Duration {
+    let folder = Folder::new();
+    let mut command = folder.command(&["decode", "--model", "model", "--latents", "-", "-o", "out.png"]);
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let stdin = child.stdin.take();
+    std::thread::sleep(Duration::from_millis(700));
+    let send = |signal: &str| Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap().success();
+    assert!(send("-TERM"));
+    std::thread::sleep(Duration::from_millis(100));
+    assert!(send("-INT"));
+    let sent = Instant::now();
+    let output = child.wait_with_output().unwrap();
+    let took = sent.elapsed();
+    drop(stdin);
+    assert_eq!(output.status.code(), Some(143), "{output:?}");
+    assert!(!folder.names().contains(&"out.png".to_owned()));
+    took
+}
+
 /// Sends the signal once the output is begun, or after a while, and checks that the folder is as it
 /// was. Returns the exit code.
 fn interrupt(signal: &str, latents: &[usize], more: &[&str], when_begun: bool) -> Option<i32> {

@@ -1,15 +1,20 @@
 //! Clips that end early: Ctrl-C, a reader that goes away, a disk that fills, an ffmpeg that is missing or fails.
 
+use std::cell::RefCell;
 use std::io::Read as _;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use super::{LATENTS, long};
-use crate::tool::{Folder, Outcome, fixture_path};
+use crate::tool::{Folder, Outcome, finish, fixture_path};
 
 /// Presses Ctrl-C as soon as `is_there`, which gets the id of the process. How it ended.
 fn interrupt(folder: &Folder, output: &str, is_there: impl Fn(u32) -> bool) -> Outcome {
-    let mut command = folder.command(&Folder::decoding(&["-o", output]));
+    signal("INT", folder.command(&Folder::decoding(&["-o", output])), folder, is_there)
+}
+
+/// Sends a signal to `command` as soon as `is_there`, which gets the id of the process. Returns how it ended.
+fn signal(signal: &str, mut command: Command, folder: &Folder, is_there: impl Fn(u32) -> bool) -> Outcome {
     let mut child = command.stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
     let started = Instant::now();
     while !is_there(child.id()) && started.elapsed() < Duration::from_secs(60) {
@@ -18,7 +23,7 @@ fn interrupt(folder: &Folder, output: &str, is_there: impl Fn(u32) -> bool) -> O
     assert!(is_there(child.id()), "{:?}", folder.names());
     assert_eq!(child.try_wait().unwrap(), None, "it ended by itself");
     let pressed = Instant::now();
-    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+    assert!(Command::new("kill").args([&format!("-{signal}"), &child.id().to_string()]).status().unwrap().success());
     let output = child.wait_with_output().unwrap();
     assert!(pressed.elapsed() < Duration::from_secs(2), "{:?}", pressed.elapsed());
     let [stdout, stderr] = [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap());
@@ -80,6 +85,11 @@ fn a_disk_that_fills_is_an_error() {
 
 /// Runs a decode to a video with `ffmpeg` being one of the scripts, or none.
 fn with_ffmpeg(folder: &Folder, script: Option<&str>, args: &[&str]) -> Outcome {
+    finish(&mut ffmpeg_command(folder, script, args))
+}
+
+/// Returns the command with `ffmpeg` being one of the scripts, or none.
+fn ffmpeg_command(folder: &Folder, script: Option<&str>, args: &[&str]) -> Command {
     let path = folder.path("bin");
     std::fs::create_dir_all(&path).unwrap();
     if let Some(script) = script {
@@ -88,9 +98,38 @@ fn with_ffmpeg(folder: &Folder, script: Option<&str>, args: &[&str]) -> Outcome 
     }
     let mut command = folder.command(args);
     let path = if script.is_some() { format!("{}:/usr/bin:/bin", path.display()) } else { path.display().to_string() };
-    let output = command.env("PATH", path).output().unwrap();
-    let [stdout, stderr] = [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap());
-    Outcome { code: output.status.code(), stdout, stderr }
+    command.env("PATH", path);
+    command
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn signals_end_ffmpeg_and_remove_its_file() {
+    let folder = Folder::for_video();
+    folder.write_clip(&long(2000));
+    for (name, code) in [("TERM", 143), ("HUP", 129), ("INT", 130)] {
+        let command = ffmpeg_command(&folder, Some("records"), &Folder::decoding(&["-o", "out.mp4"]));
+        let (before, children) = (folder.names(), RefCell::new(Vec::new()));
+        let ended = signal(name, command, &folder, |process| {
+            *children.borrow_mut() = children_of(process);
+            !children.borrow().is_empty() && folder.is_written_by(process)
+        });
+        assert_eq!(ended.code, Some(code), "{name}: {ended:?}");
+        let left: Vec<String> = folder.names().into_iter().filter(|name| name != "arguments").collect();
+        assert_eq!(left, before, "{name}");
+        std::fs::remove_file(folder.path("arguments")).unwrap();
+        for child in children.take() {
+            assert!(!std::path::Path::new(&format!("/proc/{child}")).exists(), "{name}: process {child} goes on");
+        }
+    }
+}
+
+/// Processes that `process` has started and that run.
+#[cfg(target_os = "linux")]
+fn children_of(process: u32) -> Vec<u32> {
+    let threads = std::fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
+    let children = threads.filter_map(|thread| std::fs::read_to_string(thread.path().join("children")).ok());
+    children.flat_map(|ids| ids.split_whitespace().map(|id| id.parse().unwrap()).collect::<Vec<_>>()).collect()
 }
 
 #[test]
