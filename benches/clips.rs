@@ -1,5 +1,5 @@
-//! What a part of a clip costs beside an image, for each multiply-add: decodes of SeedVR2's and Wan's networks with made-up weights, in GFLOP/s counted as direct
-//! convolutions.
+//! What a part of a clip costs beside an image, for each multiply-add: decodes of SeedVR2's and
+//! Wan's networks with made-up weights, in GFLOP/s counted as direct convolutions.
 //!
 //! `WGVAE_BENCH_SIDES=64,128` chooses the sizes, in pixels.
 

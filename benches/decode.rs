@@ -56,7 +56,8 @@ fn main() {
     }
 }
 
-/// How long the submissions of a run took: their number, the median, the 95th percentile and the longest.
+/// How long the submissions of a run took: their number, the median, the 95th percentile and the
+/// longest.
 fn submissions(run: &RunReport) -> String {
     let mut seconds: Vec<f64> = run.submissions.iter().map(|submission| submission.seconds).collect();
     seconds.sort_by(f64::total_cmp);

@@ -1,7 +1,9 @@
-//! All that is to be measured on the day a GPU is at hand: `cargo xtask gpu-day`, or this program and `wgvae` carried to where the GPU is. Needs no network and no repository.
+//! All that is to be measured on the day a GPU is at hand: `cargo xtask gpu-day`, or this program
+//! and `wgvae` carried to where the GPU is. Needs no network and no repository.
 //!
-//! Each part is a process of its own with a limit of time, and what it has measured is written after each measurement: neither a driver that hangs nor a machine that goes away loses
-//! what was there. One JSON file, named by adapter and driver, and a summary of it in Markdown.
+//! Each part is a process of its own with a limit of time, and what it has measured is written
+//! after each measurement: neither a driver that hangs nor a machine that goes away loses what was
+//! there. One JSON file, named by adapter and driver, and a summary of it in Markdown.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -29,9 +31,11 @@ type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 
 /// Bands that are tried, in MiB of each of the two intermediates.
 const BANDS: [u64; 7] = [4, 8, 16, 24, 32, 48, 64];
-/// One of each kind: with norms and attention over the image, without either, and with norms of pixels.
+/// One of each kind: with norms and attention over the image, without either, and with norms of
+/// pixels.
 const FAMILIES: [&str; 3] = ["sd15", "taesd", "wan21"];
-/// Times that each is run, after a first run in which drivers compile. Where it is only to be seen that all runs: that first one alone.
+/// Times that each is run, after a first run in which drivers compile. Where it is only to be seen
+/// that all runs: that first one alone.
 const TURNS: usize = 5;
 
 #[derive(Parser)]

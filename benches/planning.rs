@@ -1,6 +1,8 @@
-//! How long plans take to make: every family's decoder, encoder and clips at 1024x1024, within budgets from the whole plan's memory to one byte, which is refused. Needs no device.
+//! How long plans take to make: every family's decoder, encoder and clips at 1024x1024, within
+//! budgets from the whole plan's memory to one byte, which is refused. Needs no device.
 //!
-//! Criterion's lines, and at the end a table of milliseconds, the fastest run of each, for `benches/results/planning.md`. `WGVAE_BENCH_FAMILIES=sd15,wan21` chooses families.
+//! Criterion's lines, and at the end a table of milliseconds, the fastest run of each, for
+//! `benches/results/planning.md`. `WGVAE_BENCH_FAMILIES=sd15,wan21` chooses families.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -92,7 +94,8 @@ fn header() -> String {
     format!("| ms | none |{parts} 1 byte |\n|{lines}")
 }
 
-/// The fastest run for each budget, the slower of both ways of keeping it. `None` where nothing ran, as criterion was told.
+/// The fastest run for each budget, the slower of both ways of keeping it. `None` where nothing
+/// ran, as criterion was told.
 fn times(
     criterion: &mut Criterion,
     name: &str,

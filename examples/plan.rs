@@ -1,4 +1,5 @@
-//! Says how much GPU memory decodes of one model take at several sizes, without a GPU: `cargo run --example plan -- sd15`
+//! Says how much GPU memory decodes of one model take at several sizes, without a GPU: `cargo run
+//! --example plan -- sd15`
 
 use wgvae::{DecodeOptions, DeviceLimits, Family, Result, Size, Storage, plan_decode};
 

@@ -1,8 +1,8 @@
 // attention_softmax: one block of keys of a streaming softmax, row by row.
 //
-// With s the scores of this block times scale: max' = max(max, s), p = exp(s - max'), sum' = sum * f + sum(p),
-// f = exp(max - max'). f goes to row_factors: what was accumulated before is multiplied by it.
-// One workgroup: one query.
+// With s the scores of this block times scale: max' = max(max, s), p = exp(s - max'), sum' = sum *
+// f + sum(p), f = exp(max - max'). f goes to row_factors: what was accumulated before is multiplied
+// by it. One workgroup: one query.
 
 //#parts storage
 

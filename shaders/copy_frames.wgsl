@@ -1,4 +1,5 @@
-// copy_frames: y[p][i] = x[p][i] for some elements of each pixel: frames of one tensor to their place in another. Bits are kept.
+// copy_frames: y[p][i] = x[p][i] for some elements of each pixel: frames of one tensor to their
+// place in another. Bits are kept.
 //
 // One invocation: one element.
 

@@ -1,8 +1,10 @@
-// group_norm_finish: merges the moments of all runs and channels of a group and writes, for each channel,
-// scale = weight / sqrt(variance + eps) and shift = bias - mean * scale. Biased variance, as torch's GroupNorm.
+// group_norm_finish: merges the moments of all runs and channels of a group and writes, for each
+// channel, scale = weight / sqrt(variance + eps) and shift = bias - mean * scale. Biased variance,
+// as torch's GroupNorm.
 //
-// One workgroup: one group of one frame. Merges are pairwise and exact, the between-run term included. There are few groups and many runs: as many invocations
-// as a workgroup may have, each with several reads under way, or this waits for memory most of the time.
+// One workgroup: one group of one frame. Merges are pairwise and exact, the between-run term
+// included. There are few groups and many runs: as many invocations as a workgroup may have, each
+// with several reads under way, or this waits for memory most of the time.
 
 //#parts moments
 

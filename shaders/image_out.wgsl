@@ -1,9 +1,9 @@
 // image_out: the network's image to what is shown: RGBA8.
 //
-// RGBA8 (or BGRA8) = round(clamp(x * 0.5 + 0.5, 0, 1) * 255), half to even (diffusers' VaeImageProcessor.postprocess), x = factor * input + offset.
-// Alpha is 255, and 0 where a colour is not finite: such a picture is refused. Rows may be longer than the image is wide, as textures want them.
-// One frame is below the other.
-// One invocation: one pixel of one frame.
+// RGBA8 (or BGRA8) = round(clamp(x * 0.5 + 0.5, 0, 1) * 255), half to even (diffusers'
+// VaeImageProcessor.postprocess), x = factor * input + offset. Alpha is 255, and 0 where a colour
+// is not finite: such a picture is refused. Rows may be longer than the image is wide, as textures
+// want them. One frame is below the other. One invocation: one pixel of one frame.
 
 const WORKGROUP: u32 = 64u;  // invocations per workgroup
 const BGRA: bool = false;    // BGRA8 instead of RGBA8

@@ -1,8 +1,9 @@
 // matmul: c[i][m][n] = epilogue( sum over k of a[i][m][k] * b[i][k][n] ), for every batch entry i.
 //
-// Serves 1x1 convolutions and linear layers (batch 1), the 36 products of a Winograd convolution (batch 36), and both
-// products of attention. Register tile, no workgroup memory: one invocation computes TILE_M rows by 4 * TILE_N columns.
-// Neighbouring invocations take neighbouring rows, so that the loads of b are the same for a whole subgroup and those of a lie together.
+// Serves 1x1 convolutions and linear layers (batch 1), the 36 products of a Winograd convolution
+// (batch 36), and both products of attention. Register tile, no workgroup memory: one invocation
+// computes TILE_M rows by 4 * TILE_N columns. Neighbouring invocations take neighbouring rows, so
+// that the loads of b are the same for a whole subgroup and those of a lie together.
 
 //#parts storage output product epilogue
 
@@ -33,7 +34,8 @@ fn main(@builtin(workgroup_id) workgroup_id: vec3<u32>, @builtin(local_invocatio
     }
     var acc: array<array<vec4<f32>, TILE_M>, TILE_N>;
     let b_start = params.b_offset + batch * params.b_batch + workgroup_id.y * params.b_block;
-    // A last block that is only partly there reads its last column again; what it computes from that is not stored.
+    // A last block that is only partly there reads its last column again; what it computes from
+    // that is not stored.
     let last_column = min(TILE_N, params.n4 - column0) - 1u;
 
     for (var k = 0u; k < params.k4; k += K_STEPS) {

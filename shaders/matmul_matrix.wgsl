@@ -1,7 +1,10 @@
-// matmul_matrix: c = a b^T, entry by entry of the batch, on matrix units: halves in, sums of f32. For the products of Winograd convolutions.
+// matmul_matrix: c = a b^T, entry by entry of the batch, on matrix units: halves in, sums of f32.
+// For the products of Winograd convolutions.
 //
-// One workgroup: a square of 4 by 4 matrices of c. It is one subgroup; where a driver makes several of it, the first computes and the others leave.
-// Nothing is masked: rows, columns and k are whole matrices. Rows of a and of b are k numbers that lie together, so that both sides are loaded as they lie.
+// One workgroup: a square of 4 by 4 matrices of c. It is one subgroup; where a driver makes several
+// of it, the first computes and the others leave. Nothing is masked: rows, columns and k are whole
+// matrices. Rows of a and of b are k numbers that lie together, so that both sides are loaded as
+// they lie.
 
 enable f16;
 enable wgpu_cooperative_matrix;

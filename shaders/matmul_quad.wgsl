@@ -1,7 +1,10 @@
-// matmul_quad: the product of `matmul`, with what four neighbouring invocations load for each other: for drivers that emulate a GPU, where loads cost the most.
+// matmul_quad: the product of `matmul`, with what four neighbouring invocations load for each
+// other: for drivers that emulate a GPU, where loads cost the most.
 //
-// One invocation: TILE_M rows by 4 * TILE_N columns of c. Of each four vec4 columns, a block of b, the four invocations of a quad load one each and swap them,
-// so that column j of one lies where the others have column j ^ 1, j ^ 2 and j ^ 3. All invocations of a workgroup stay to the end: a quad swaps only when whole.
+// One invocation: TILE_M rows by 4 * TILE_N columns of c. Of each four vec4 columns, a block of b,
+// the four invocations of a quad load one each and swap them, so that column j of one lies where
+// the others have column j ^ 1, j ^ 2 and j ^ 3. All invocations of a workgroup stay to the end: a
+// quad swaps only when whole.
 
 //#parts storage output product epilogue
 
@@ -39,12 +42,14 @@ fn main(
     let batch = workgroup_id.z;
     let lane = subgroup_index % 4u;
 
-    // Rows and columns beyond the matrices read the last one again; what is computed from them is not stored.
+    // Rows and columns beyond the matrices read the last one again; what is computed from them is
+    // not stored.
     var a_index: array<u32, TILE_M>;
     for (var i = 0u; i < TILE_M; i++) { //#unroll
         a_index[i] = params.a_offset + batch * params.a_batch + min(row0 + i * LANES, params.m - 1u) * params.a_row;
     }
-    // Of each block, the column that this invocation loads; of a last block that is only partly there, maybe its last column again.
+    // Of each block, the column that this invocation loads; of a last block that is only partly
+    // there, maybe its last column again.
     var b_column: array<u32, TILE_N>;
     for (var j = 0u; j < TILE_N; j += 4u) { //#unroll
         let column = min(column0 + j + lane, params.n4 - 1u);

@@ -1,7 +1,9 @@
-// matmul_shared: the product of `matmul`, through workgroup memory: for GPUs, where loads are shared by a workgroup or lost.
+// matmul_shared: the product of `matmul`, through workgroup memory: for GPUs, where loads are
+// shared by a workgroup or lost.
 //
-// One workgroup: 64 rows by 64 columns of c, in steps of 16 along k. One invocation: ROWS4 times four rows by COLUMNS4 times four columns.
-// 64 invocations load a, four rows of four columns each, and 64 load b, neighbouring columns together: the same ones where there are no more.
+// One workgroup: 64 rows by 64 columns of c, in steps of 16 along k. One invocation: ROWS4 times
+// four rows by COLUMNS4 times four columns. 64 invocations load a, four rows of four columns each,
+// and 64 load b, neighbouring columns together: the same ones where there are no more.
 
 //#parts storage output product epilogue
 
@@ -75,7 +77,8 @@ fn main(@builtin(workgroup_id) workgroup_id: vec3<u32>, @builtin(local_invocatio
     let column0 = workgroup_id.y * TILE4;
     let mine_x = local_index % COLUMNS_SIDE;
     let mine_y = local_index / COLUMNS_SIDE;
-    // Who loads: of a, one vec4 column of four rows; of b, one vec4 column of four rows that are four apart.
+    // Who loads: of a, one vec4 column of four rows; of b, one vec4 column of four rows that are
+    // four apart.
     let loads_a = local_index < LOADERS;
     let a_column = local_index % DEPTH4;
     let a_rows = local_index / DEPTH4;
@@ -83,7 +86,8 @@ fn main(@builtin(workgroup_id) workgroup_id: vec3<u32>, @builtin(local_invocatio
     let loads_b = b_index < LOADERS;
     let b_column = b_index % TILE4;
     let b_row = b_index / TILE4;
-    // Rows and columns beyond the matrices read the last one again; what is computed from them is not stored.
+    // Rows and columns beyond the matrices read the last one again; what is computed from them is
+    // not stored.
     let a_start = params.a_offset + batch * params.a_batch;
     var a_at: vec4<u32>;
     for (var i = 0u; i < 4u; i++) { //#unroll

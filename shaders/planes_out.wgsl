@@ -1,4 +1,5 @@
-// planes_out: y[t][c][h][w] = factor * x[h][w][t][c] + offset, cut off at -1 and 1 where asked: planar f32, before any rounding.
+// planes_out: y[t][c][h][w] = factor * x[h][w][t][c] + offset, cut off at -1 and 1 where asked:
+// planar f32, before any rounding.
 //
 // One invocation: four channels of one frame of one pixel.
 

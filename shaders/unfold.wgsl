@@ -1,5 +1,6 @@
-// unfold: y[p][t][ky][kx][c] = x[S oy + ky - before][S ox + kx - before][t][c] for output pixel p = (oy, ox), zero outside: what a 3x3 filter
-// sees of x, so that a product with the filter is the convolution.
+// unfold: y[p][t][ky][kx][c] = x[S oy + ky - before][S ox + kx - before][t][c] for output pixel p =
+// (oy, ox), zero outside: what a 3x3 filter sees of x, so that a product with the filter is the
+// convolution.
 //
 // For convolutions that move by more than a pixel: a ninth of what it writes is read once each.
 // A pixel of y may hold more frames than one of x.

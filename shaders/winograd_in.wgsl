@@ -1,10 +1,12 @@
-// winograd_in: v = B^T d B of 6x6 input tiles, for Winograd F(4x4, 3x3), points 0, +-1/sqrt(2), +-sqrt(2), infinity.
+// winograd_in: v = B^T d B of 6x6 input tiles, for Winograd F(4x4, 3x3), points 0, +-1/sqrt(2),
+// +-sqrt(2), infinity.
 //
-// d is what the convolution reads: the input, group-normalised and activated where asked, doubled in size where asked (SHIFT 1) by
-// nearest neighbour or from four times the channels (SHUFFLE), zero outside the image. Tiles step by 4 pixels.
-// The channels of all frames lie one after the other, here and in v, which may hold more than this launch writes.
-// One invocation: four channels of one tile. One workgroup: 16 neighbouring tiles by 16 channels, so that both its reads (channels
-// together) and its writes (tiles together) are runs of memory.
+// d is what the convolution reads: the input, group-normalised and activated where asked, doubled
+// in size where asked (SHIFT 1) by nearest neighbour or from four times the channels (SHUFFLE),
+// zero outside the image. Tiles step by 4 pixels. The channels of all frames lie one after the
+// other, here and in v, which may hold more than this launch writes. One invocation: four channels
+// of one tile. One workgroup: 16 neighbouring tiles by 16 channels, so that both its reads
+// (channels together) and its writes (tiles together) are runs of memory.
 
 //#parts storage activation relu transform_in
 

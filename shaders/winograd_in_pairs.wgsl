@@ -1,7 +1,9 @@
-// winograd_in_pairs: what `winograd_in` does, to the bit, with an invocation for each tile and two channels, and channels together in v: for GPUs, of which
-// many have no registers for 36 times four channels.
+// winograd_in_pairs: what `winograd_in` does, to the bit, with an invocation for each tile and two
+// channels, and channels together in v: for GPUs, of which many have no registers for 36 times four
+// channels.
 //
-// One workgroup: 4 neighbouring tiles by 16 pairs of channels. Neighbouring invocations have neighbouring channels.
+// One workgroup: 4 neighbouring tiles by 16 pairs of channels. Neighbouring invocations have
+// neighbouring channels.
 
 //#parts storage_pair activation relu transform_in
 

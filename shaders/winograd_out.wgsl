@@ -1,7 +1,9 @@
-// winograd_out: y = A^T m A, 4x4 pixels of each tile, for Winograd F(4x4, 3x3), points 0, +-1/sqrt(2), +-sqrt(2), infinity.
+// winograd_out: y = A^T m A, 4x4 pixels of each tile, for Winograd F(4x4, 3x3), points 0,
+// +-1/sqrt(2), +-sqrt(2), infinity.
 //
-// y = relu?(y_old? + scale * (A^T m A) + bias), and for the group norm that reads y next: moments of each run of tiles, per channel.
-// One invocation: four channels of a run of neighbouring tiles in one row of tiles.
+// y = relu?(y_old? + scale * (A^T m A) + bias), and for the group norm that reads y next: moments
+// of each run of tiles, per channel. One invocation: four channels of a run of neighbouring tiles
+// in one row of tiles.
 
 //#parts storage relu transform_out
 
@@ -50,8 +52,8 @@ fn main(@builtin(global_invocation_id) global_id: vec3<u32>) {
     let batch = params.m_tiles * params.channels4;
     let added = bias[channel % params.bias4];
 
-    // Sums are taken of the difference to the run's first pixel: no digits are lost when |mean| >> deviation. First of each tile, then of all: the order
-    // of `winograd_out_pairs`.
+    // Sums are taken of the difference to the run's first pixel: no digits are lost when |mean| >>
+    // deviation. First of each tile, then of all: the order of `winograd_out_pairs`.
     var count = 0.0;
     var pivot = vec4<f32>(0.0);
     var sum = vec4<f32>(0.0);

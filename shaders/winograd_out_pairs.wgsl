@@ -1,6 +1,8 @@
-// winograd_out_pairs: what `winograd_out` does, to the bit, with an invocation for each tile and two channels: for GPUs, which want many invocations of few registers.
+// winograd_out_pairs: what `winograd_out` does, to the bit, with an invocation for each tile and
+// two channels: for GPUs, which want many invocations of few registers.
 //
-// One workgroup: a run of tiles, TILES at a time, of 64 / TILES pairs of channels. Neighbouring invocations have neighbouring channels.
+// One workgroup: a run of tiles, TILES at a time, of 64 / TILES pairs of channels. Neighbouring
+// invocations have neighbouring channels.
 
 //#parts storage_pair relu transform_out
 
@@ -76,7 +78,8 @@ fn main(@builtin(workgroup_id) workgroup_id: vec3<u32>, @builtin(local_invocatio
                 Lane(m[(30u + x) * batch + source]),
             );
         }
-        // All that y holds is read before any of it is written: a compiler may not change the order of the two.
+        // All that y holds is read before any of it is written: a compiler may not change the order
+        // of the two.
         var values: array<array<Lane, 4>, 4>;
         for (var row = 0u; row < 4u; row++) { //#unroll
             let transformed = transform_out(half_done[0][row], half_done[1][row], half_done[2][row], half_done[3][row], half_done[4][row], half_done[5][row]);

@@ -1,7 +1,9 @@
-// winograd_weights_columns: what `winograd_weights` computes, laid out for `matmul_matrix`: the input channels of an output channel lie together.
+// winograd_weights_columns: what `winograd_weights` computes, laid out for `matmul_matrix`: the
+// input channels of an output channel lie together.
 //
-// One invocation: four input channels of one output channel. Neighbouring invocations have neighbouring input channels, as more is written than read.
-// Weights fill their blocks: there is nothing to pad.
+// One invocation: four input channels of one output channel. Neighbouring invocations have
+// neighbouring input channels, as more is written than read. Weights fill their blocks: there is
+// nothing to pad.
 
 //#parts transform_weights
 

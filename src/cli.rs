@@ -1,4 +1,5 @@
-//! The command line: what can be typed. Each command's own file translates arguments for the library, and its answer into text.
+//! The command line: what can be typed. Each command's own file translates arguments for the
+//! library, and its answer into text.
 
 mod adapters;
 mod chart;
@@ -132,7 +133,8 @@ Clips are encoded part by part, in the memory of one part, and lose the edges th
     /// Encode a picture, decode it again, and say how much is lost
     #[command(after_help = "Example:\n  wgvae roundtrip photo.png --model sd-vae-ft-mse -o again.png")]
     Roundtrip(roundtrip::RoundtripArgs),
-    /// Decode in tiles as other tools do and say how far that is from the exact picture, and what it takes
+    /// Decode in tiles as other tools do and say how far that is from the exact picture, and what
+    /// it takes
     #[command(after_help = "\
 Examples:
   wgvae compare-tiling --model vae/ --latents latents.safetensors -o difference.png
@@ -140,7 +142,8 @@ Examples:
 
 With several tilings the pictures are named after them: difference-blend.png, difference-cosine.png.")]
     CompareTiling(CompareTilingArgs),
-    /// Say what a model is and whether it can be decoded with, or what of it would be downloaded; needs no GPU
+    /// Say what a model is and whether it can be decoded with, or what of it would be downloaded;
+    /// needs no GPU
     #[command(after_help = "\
 Examples:
   wgvae inspect --model vae/diffusion_pytorch_model.safetensors
@@ -161,7 +164,8 @@ Examples:
 An encode is planned for the size as it is given. `wgvae encode` brings pictures to a size that the model takes before; floats it takes as they are.
 A limits file is the \"limits\" object of one adapter in `wgvae adapters --json`, in a file of its own.")]
     Plan(PlanArgs),
-    /// Measure what decodes or encodes take on each adapter, or put the results of several machines side by side
+    /// Measure what decodes or encodes take on each adapter, or put the results of several machines
+    /// side by side
     #[command(after_help = "\
 Examples:
   wgvae memory -o report.json
@@ -196,7 +200,8 @@ Examples:
 Every decode and encode on that adapter takes what was found, until its driver or wgvae changes; --no-tune leaves it out. No result changes by a bit.
 On a driver that runs on the CPU the first decode measures tiles by itself, in half a second.")]
     Tune(tune::TuneArgs),
-    /// Decode embedded latents with every set of kernels, whatever the adapter is, and compare with what diffusers made of them
+    /// Decode embedded latents with every set of kernels, whatever the adapter is, and compare with
+    /// what diffusers made of them
     #[command(after_help = "\
 Example:
   wgvae selftest
@@ -263,7 +268,8 @@ struct InspectArgs {
 
 #[derive(Debug, Args)]
 struct PlanArgs {
-    /// Model: .safetensors file, diffusers VAE folder, pipeline folder, or hf:owner/name of the Hugging Face Hub
+    /// Model: .safetensors file, diffusers VAE folder, pipeline folder, or hf:owner/name of the
+    /// Hugging Face Hub
     #[arg(long, value_name = "PATH", required_unless_present = "family")]
     model: Option<PathBuf>,
     /// Published model instead of a file: sd15, sdxl, sd3, flux1 and others
@@ -284,28 +290,33 @@ struct PlanArgs {
     /// The most GPU memory to take, such as 512MiB
     #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
     memory_budget: Option<Bytes>,
-    /// Whether what does not fit the budget may wait in host memory; auto: yes, but not on an adapter whose memory is the host's
+    /// Whether what does not fit the budget may wait in host memory; auto: yes, but not on an
+    /// adapter whose memory is the host's
     #[arg(long, value_enum, default_value_t = ParkingArg::Auto)]
     parking: ParkingArg,
-    /// Plan for each of these memory budgets and compare them with the whole plan, instead of showing one plan
+    /// Plan for each of these memory budgets and compare them with the whole plan, instead of
+    /// showing one plan
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse_bytes, conflicts_with = "memory_budget")]
     budgets: Vec<Bytes>,
     /// Picture of what the budgets cost: .svg
     #[arg(long, value_name = "FILE", requires = "budgets")]
     svg: Option<PathBuf>,
-    /// Element type of weights and activations; auto is f16 here; fast: f16 with less traffic and a few times its error
+    /// Element type of weights and activations; auto is f16 here; fast: f16 with less traffic and a
+    /// few times its error
     #[arg(long, value_enum, default_value_t = PrecisionArg::Auto)]
     precision: PrecisionArg,
     /// What the host gets: a picture, or floats before clamping
     #[arg(long, value_enum, default_value_t = OutputArg::Rgba8)]
     output: OutputArg,
-    /// Limits to keep within: webgpu-default, taken to have `shader-f16` (see --packed), or a JSON file
+    /// Limits to keep within: webgpu-default, taken to have `shader-f16` (see --packed), or a JSON
+    /// file
     #[arg(long, value_name = "webgpu-default|FILE", default_value = "webgpu-default")]
     limits: String,
     /// Plan for a device without `shader-f16`: halves are packed in pairs
     #[arg(long)]
     packed: bool,
-    /// Plan for the limits of an adapter of this machine: part of its name, or its index in `wgvae adapters`
+    /// Plan for the limits of an adapter of this machine: part of its name, or its index in `wgvae
+    /// adapters`
     #[arg(long, value_name = "NAME|INDEX", conflicts_with = "limits")]
     adapter: Option<String>,
     /// Print the facts as JSON
@@ -326,10 +337,12 @@ struct AdaptersArgs {
 /// Which model, for commands that need its files.
 #[derive(Debug, Args)]
 struct ModelArgs {
-    /// Model: .safetensors file, diffusers VAE folder, pipeline folder, or hf:owner/name[/folder or file][@revision] of the Hugging Face Hub
+    /// Model: .safetensors file, diffusers VAE folder, pipeline folder, or hf:owner/name[/folder or
+    /// file][@revision] of the Hugging Face Hub
     #[arg(long, value_name = "PATH")]
     model: PathBuf,
-    /// Published model that the weights are, where the files do not say: sd15, sdxl, sd3, flux1 and others
+    /// Published model that the weights are, where the files do not say: sd15, sdxl, sd3, flux1 and
+    /// others
     #[arg(long, value_name = "NAME")]
     family: Option<String>,
     /// Weight files to prefer, such as fp16

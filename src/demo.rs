@@ -1,4 +1,5 @@
-//! The embedded model and latents of `wgvae demo`, and what `wgvae selftest` compares them with. Made by `tools/demo_model`.
+//! The embedded model and latents of `wgvae demo`, and what `wgvae selftest` compares them with.
+//! Made by `tools/demo_model`.
 
 use wgvae::{Checkpoint, MemorySource, Result};
 
@@ -12,8 +13,8 @@ pub(crate) async fn checkpoint() -> Result<Checkpoint> {
     Checkpoint::from_source(Box::new(MemorySource::new("embedded model", WEIGHTS)), Some(CONFIG)).await
 }
 
-/// A small part of them and what diffusers makes of it in f32: a .safetensors file with `latents` `[1, 16, 16, 16]` and, stored as halves and not clamped,
-/// `image` `[1, 3, 128, 128]`.
+/// A small part of them and what diffusers makes of it in f32: a .safetensors file with `latents`
+/// `[1, 16, 16, 16]` and, stored as halves and not clamped, `image` `[1, 3, 128, 128]`.
 pub(crate) fn selftest() -> MemorySource {
     MemorySource::new("embedded self-test", SELFTEST)
 }

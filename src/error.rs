@@ -1,4 +1,5 @@
-//! What can go wrong, sorted by whose problem it is. Messages name the thing, what was expected and what was found.
+//! What can go wrong, sorted by whose problem it is. Messages name the thing, what was expected and
+//! what was found.
 
 use crate::printable::Printable;
 use crate::tensor::{Bytes, Size};
@@ -67,7 +68,8 @@ pub enum Error {
         budget: Bytes,
         /// Size of the image, pixels.
         image: Size,
-        /// The smallest budget that is accepted, all GPU memory included: the peak of a plan that was found. The search is no proof that no smaller plan exists.
+        /// The smallest budget that is accepted, all GPU memory included: the peak of a plan that
+        /// was found. The search is no proof that no smaller plan exists.
         smallest: Bytes,
         /// What a decode would take with that budget, by [`crate::plan::Plan::predicted_seconds`].
         seconds: f64,
@@ -82,7 +84,8 @@ pub enum Error {
         /// Bytes there are.
         limit: Bytes,
     },
-    /// The decoded image has values that are not finite: the latents or the weights outgrew the precision.
+    /// The decoded image has values that are not finite: the latents or the weights outgrew the
+    /// precision.
     #[error(
         "the result is not finite, first at column {column}, row {row}: try f32 if this was f16, else check the range of what goes in"
     )]

@@ -1,5 +1,6 @@
-//! Models by name from the Hugging Face Hub: which of a repository's files a decode or an encode wants, and these downloaded into the cache that
-//! Python's `huggingface_hub` uses, too. What is there once is not asked for again. Native only.
+//! Models by name from the Hugging Face Hub: which of a repository's files a decode or an encode
+//! wants, and these downloaded into the cache that Python's `huggingface_hub` uses, too. What is
+//! there once is not asked for again. Native only.
 
 mod cache;
 mod failure;
@@ -63,13 +64,16 @@ pub struct HubModel {
 }
 
 impl HubModel {
-    /// Finds out what files of `name` are the model's, and which of them the cache has. Weights are not downloaded; of a model in shards, the index is.
+    /// Finds out what files of `name` are the model's, and which of them the cache has. Weights are
+    /// not downloaded; of a model in shards, the index is.
     ///
-    /// Without a connection what is in the cache will do. The hub has 10 seconds for the connection, and 30 for the whole listing, which may have 16 MiB.
+    /// Without a connection what is in the cache will do. The hub has 10 seconds for the
+    /// connection, and 30 for the whole listing, which may have 16 MiB.
     ///
     /// # Errors
-    /// [`Error::Io`] for what the hub answers, or that it does not; [`Error::Format`] where no file is a model's, for a listing that cannot be trusted,
-    /// and for a file that is too large; [`Error::Input`] for a cache that cannot be found, and for options that cannot be used.
+    /// [`Error::Io`] for what the hub answers, or that it does not; [`Error::Format`] where no file
+    /// is a model's, for a listing that cannot be trusted, and for a file that is too large;
+    /// [`Error::Input`] for a cache that cannot be found, and for options that cannot be used.
     pub fn find(name: &HubName, variant: Variant, options: &HubOptions) -> Result<Self> {
         let cache = Cache::new(&options.cache_folder()?, name.id());
         let mut client = if options.offline { None } else { Some(Client::new(options)?) };
@@ -112,8 +116,10 @@ impl HubModel {
 
     /// Downloads what the cache lacks. What the model is opened at: a folder or a file.
     ///
-    /// Content is in the cache only once it has the size and the hash that the hub lists. A download that another process has begun is waited for.
-    /// One that breaks off is tried again, and goes on where it was; one that brings less than 20 KiB in 20 seconds, or nothing in 30, is ended.
+    /// Content is in the cache only once it has the size and the hash that the hub lists. A
+    /// download that another process has begun is waited for. One that breaks off is tried again,
+    /// and goes on where it was; one that brings less than 20 KiB in 20 seconds, or nothing in 30,
+    /// is ended.
     ///
     /// # Errors
     /// [`Error::Io`] for what the hub answers, for content other than it lists, and for the cache.
@@ -204,8 +210,9 @@ impl HubModel {
         self.cache.keep(&part, &hash, commit, name)
     }
 
-    /// Downloads `name` to `part`, and returns the hash of its content, which is that of `digest` if one is listed. Where
-    /// the part of an earlier download turns out to be of something else, it starts over.
+    /// Downloads `name` to `part`, and returns the hash of its content, which is that of `digest`
+    /// if one is listed. Where the part of an earlier download turns out to be of something else,
+    /// it starts over.
     fn fill(
         &self,
         part: &Path,

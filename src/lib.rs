@@ -1,7 +1,8 @@
 //! wgvae turns the latents of diffusion models into images on any GPU.
 //!
-//! A decode is planned before it runs: [`plan_decode`] says, from the model's configuration and a device's limits alone, which kernels
-//! run on which buffers and how much memory that takes. [`Vae`] loads weights and executes plans. Nothing here blocks or prints.
+//! A decode is planned before it runs: [`plan_decode`] says, from the model's configuration and a
+//! device's limits alone, which kernels run on which buffers and how much memory that takes.
+//! [`Vae`] loads weights and executes plans. Nothing here blocks or prints.
 //!
 //! ```no_run
 //! use wgvae::{Checkpoint, Control, DecodeOptions, Gpu, GpuOptions, HostTensor, Latents, LoadOptions, Vae};
@@ -68,8 +69,8 @@ pub use vae::{
     check_decoder, check_encoder, plan_clip_decode, plan_clip_encode, plan_decode, plan_encode, weight_reads,
 };
 
-/// Readers and writers that the command line and the crate's own tests use. With the hidden modules `gpu`, `kernels`, `model`,
-/// `plan` and `tiling` not part of the API: they change without notice.
+/// Readers and writers that the command line and the crate's own tests use. With the hidden modules
+/// `gpu`, `kernels`, `model`, `plan` and `tiling` not part of the API: they change without notice.
 #[doc(hidden)]
 pub mod internals {
     #[cfg(not(target_arch = "wasm32"))]

@@ -1,4 +1,5 @@
-//! What a device can do, as plain data. Filled by `gpu/` from an adapter, or made up for a device nobody here owns.
+//! What a device can do, as plain data. Filled by `gpu/` from an adapter, or made up for a device
+//! nobody here owns.
 
 use serde::{Deserialize, Serialize};
 
@@ -26,7 +27,8 @@ pub struct DeviceLimits {
     pub shader_f16: bool,
     /// Timestamps at the ends of a compute pass (`timestamp-query`).
     pub timestamp_query: bool,
-    /// Whether four neighbouring invocations can swap values: the device was opened with `subgroups`, and none has fewer.
+    /// Whether four neighbouring invocations can swap values: the device was opened with
+    /// `subgroups`, and none has fewer.
     #[serde(default)]
     pub quads: bool,
     /// The kind of machine that runs the shaders.
@@ -43,7 +45,8 @@ pub struct DeviceLimits {
     pub matrix_units: Option<MatrixUnits>,
 }
 
-/// Units that multiply square matrices of halves and sum in f32, a subgroup at a time (wgpu's cooperative matrices).
+/// Units that multiply square matrices of halves and sum in f32, a subgroup at a time (wgpu's
+/// cooperative matrices).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct MatrixUnits {
     /// Rows and columns of a matrix: 8 or 16.
@@ -148,18 +151,21 @@ impl DeviceLimits {
         }
     }
 
-    /// The largest buffer that can also be bound whole, bytes; no larger than kernels count in 32 bits.
+    /// The largest buffer that can also be bound whole, bytes; no larger than kernels count in 32
+    /// bits.
     pub fn largest_bound_buffer(&self) -> Bytes {
         const LARGEST_COUNTED: Bytes = Bytes(1 << 32);
         self.max_storage_buffer_binding_size.min(self.max_buffer_size).min(LARGEST_COUNTED)
     }
 
-    /// What plans may multiply on. Browsers have nothing of the kind: there it is nothing for the compiler, too, and the module no larger.
+    /// What plans may multiply on. Browsers have nothing of the kind: there it is nothing for the
+    /// compiler, too, and the module no larger.
     pub(crate) fn units(&self) -> Option<MatrixUnits> {
         if cfg!(target_arch = "wasm32") { None } else { self.matrix_units }
     }
 
-    /// Checks what plans count on; of the sizes and counts any are taken, since what does not fit them is refused by name.
+    /// Checks what plans count on; of the sizes and counts any are taken, since what does not fit
+    /// them is refused by name.
     ///
     /// # Errors
     /// [`Error::Input`] for an alignment or matrix units that no device has.
@@ -205,7 +211,8 @@ impl DeviceLimits {
 mod tests {
     use super::*;
 
-    /// Numbers of the PCI SIG's and Khronos's registries, names of `GPUAdapterInfo.vendor` as browsers normalise them.
+    /// Numbers of the PCI SIG's and Khronos's registries, names of `GPUAdapterInfo.vendor` as
+    /// browsers normalise them.
     #[test]
     fn vendors_are_known_by_number_and_by_name() {
         for (id, name, vendor) in [

@@ -1,4 +1,5 @@
-//! The `wgvae` command: runs what [`cli`] describes and turns its outcome into text and an exit code. The only place that blocks.
+//! The `wgvae` command: runs what [`cli`] describes and turns its outcome into text and an exit
+//! code. The only place that blocks.
 
 mod cli;
 mod demo;
@@ -33,7 +34,8 @@ fn main() -> ExitCode {
     }
 }
 
-/// Writes to stdout, where there is anything to be said. A reader that has gone, as in `wgvae plan ... | head`, is no failure.
+/// Writes to stdout, where there is anything to be said. A reader that has gone, as in `wgvae plan
+/// ... | head`, is no failure.
 fn print(text: &str) -> ExitCode {
     if text.is_empty() {
         return ExitCode::SUCCESS;
@@ -48,7 +50,8 @@ fn print(text: &str) -> ExitCode {
     }
 }
 
-/// Shows this crate's own warnings. wgpu's are about drivers, and come back as errors where they matter.
+/// Shows this crate's own warnings. wgpu's are about drivers, and come back as errors where they
+/// matter.
 struct Warnings;
 
 impl log::Log for Warnings {

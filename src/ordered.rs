@@ -1,5 +1,6 @@
-//! Ordered sets and maps, made entry by entry. `collect` sorts what it is given first, and a sort of each type of entry would be 1 KB of what a page downloads;
-//! how a tree takes one entry is there anyway.
+//! Ordered sets and maps, made entry by entry. `collect` sorts what it is given first, and a sort
+//! of each type of entry would be 1 KB of what a page downloads; how a tree takes one entry is
+//! there anyway.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -8,7 +8,8 @@ const MOST: f64 = 255.0;
 /// Channels of a pixel.
 const CHANNELS: usize = 3;
 
-/// Peak signal-to-noise ratio in dB of values of 0 to 255, `count` of them, whose differences have `squares` as the sum of their squares. Infinite for equal ones.
+/// Peak signal-to-noise ratio in dB of values of 0 to 255, `count` of them, whose differences have
+/// `squares` as the sum of their squares. Infinite for equal ones.
 pub fn psnr(squares: f64, count: usize) -> f64 {
     #[expect(clippy::cast_precision_loss, reason = "a count of values")]
     let count = count as f64;
@@ -33,11 +34,13 @@ const WINDOW: usize = 2 * RADIUS + 1;
 /// The gaussian window's sigma, pixels.
 const SIGMA: f64 = 1.5;
 
-/// What keeps the quotients from becoming 0 / 0, for means and for variances: `(0.01 * 255)^2` and `(0.03 * 255)^2`.
+/// What keeps the quotients from becoming 0 / 0, for means and for variances: `(0.01 * 255)^2` and
+/// `(0.03 * 255)^2`.
 const C: [f64; 2] = [(0.01 * MOST) * (0.01 * MOST), (0.03 * MOST) * (0.03 * MOST)];
 
-/// Structural similarity of two RGB pictures `[h, w, 3]` of `size`, by Wang et al.: a gaussian window of sigma 1.5 and 11 pixels a side, the mean over all windows that lie
-/// within the picture and over the channels. None where no window does.
+/// Structural similarity of two RGB pictures `[h, w, 3]` of `size`, by Wang et al.: a gaussian
+/// window of sigma 1.5 and 11 pixels a side, the mean over all windows that lie within the picture
+/// and over the channels. None where no window does.
 ///
 /// # Panics
 /// When a picture is not of that size.
@@ -48,7 +51,8 @@ pub fn ssim(left: &[u8], right: &[u8], size: Size) -> Option<f64> {
         return None;
     }
     let window = window();
-    // Moments of the last rows, each summed along its windows already: a ring of as many as a window is high.
+    // Moments of the last rows, each summed along its windows already: a ring of as many as a
+    // window is high.
     let mut rows: Vec<Vec<Moments>> = Vec::new();
     let mut sum = 0.0;
     for row in 0..height {

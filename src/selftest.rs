@@ -1,4 +1,5 @@
-//! Decodes latents with every set of kernels that the rules can give, on one adapter, beside what another implementation made of them.
+//! Decodes latents with every set of kernels that the rules can give, on one adapter, beside what
+//! another implementation made of them.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,7 +23,8 @@ const SETS: [(DeviceKind, Vendor); 4] = [
     (DeviceKind::Gpu, Vendor::Other),
     (DeviceKind::Gpu, Vendor::Arm),
 ];
-/// Largest difference to an f32 reference, as a part of its largest value: what the tests of this crate allow, too. The reference may be stored as halves.
+/// Largest difference to an f32 reference, as a part of its largest value: what the tests of this
+/// crate allow, too. The reference may be stored as halves.
 const MOST_F32: f32 = 6e-4;
 const MOST_F16: f32 = 8e-3;
 const MOST_FAST: f32 = 1.6e-2;
@@ -93,7 +95,8 @@ pub struct SelftestRow {
     pub elements: SelftestElements,
     /// The second decode, when all is compiled.
     pub seconds: f64,
-    /// The largest difference to the reference / its largest value; infinite, which JSON writes as null, where something is no number.
+    /// The largest difference to the reference / its largest value; infinite, which JSON writes as
+    /// null, where something is no number.
     pub error: f32,
     /// The most that is right.
     pub most: f32,
@@ -144,12 +147,13 @@ impl SelftestControl<'_> {
     }
 }
 
-/// Decodes the latents in `reference` with each set of kernels, on devices of their own that `options` says how to open, and compares with the image beside them:
-/// a .safetensors file with `latents` `[1, c, h, w]` and `image` `[1, 3, height, width]`, not clamped, computed in f32.
+/// Decodes the latents in `reference` with each set of kernels, on devices of their own that
+/// `options` says how to open, and compares with the image beside them: a .safetensors file with
+/// `latents` `[1, c, h, w]` and `image` `[1, 3, height, width]`, not clamped, computed in f32.
 ///
 /// # Errors
-/// As of opening a device, a load and a decode; [`Error::Input`] where the image has another size than the latents decode to. What is computed wrongly is no error,
-/// but said in the rows.
+/// As of opening a device, a load and a decode; [`Error::Input`] where the image has another size
+/// than the latents decode to. What is computed wrongly is no error, but said in the rows.
 pub async fn selftest(
     options: &GpuOptions,
     checkpoint: &Checkpoint,

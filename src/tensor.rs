@@ -1,4 +1,5 @@
-//! Shapes, element types and byte counts, with checked arithmetic. Knows nothing of files, graphs or devices.
+//! Shapes, element types and byte counts, with checked arithmetic. Knows nothing of files, graphs
+//! or devices.
 
 use std::fmt;
 
@@ -10,7 +11,8 @@ use serde::{Deserialize, Serialize};
 pub struct Bytes(pub u64);
 
 impl Bytes {
-    /// The count rounded up to a multiple of `alignment` (a power of two); the largest number there is, where that has none.
+    /// The count rounded up to a multiple of `alignment` (a power of two); the largest number there
+    /// is, where that has none.
     pub fn align_up(self, alignment: u64) -> Self {
         Self(self.0.checked_next_multiple_of(alignment).unwrap_or(u64::MAX))
     }
@@ -124,7 +126,8 @@ pub enum Storage {
     F16,
     /// Four f16 in two u32, for devices without `shader-f16`.
     PackedF16,
-    /// As [`Self::F16`], and what Winograd convolutions make on their way is kept in f16, too: less traffic, and rounded more often.
+    /// As [`Self::F16`], and what Winograd convolutions make on their way is kept in f16, too: less
+    /// traffic, and rounded more often.
     FastF16,
 }
 
@@ -155,7 +158,8 @@ impl Storage {
         }
     }
 
-    /// How Winograd convolutions keep their transformed input and filters, and the products of the two.
+    /// How Winograd convolutions keep their transformed input and filters, and the products of the
+    /// two.
     pub fn transformed(self) -> Self {
         match self {
             Self::F32 | Self::F16 | Self::PackedF16 => Self::F32,

@@ -1,4 +1,5 @@
-//! Finds which of the kernels that a device's rules leave open is fastest on it, by running them. All of them give the same bits.
+//! Finds which of the kernels that a device's rules leave open is fastest on it, by running them.
+//! All of them give the same bits.
 
 use std::sync::Arc;
 
@@ -18,23 +19,28 @@ use crate::tensor::Storage;
 const WORTH_IT: f64 = 0.95;
 /// Times that each candidate runs, in turns.
 const TURNS: usize = 3;
-/// Channels of the convolutions that are timed, in and out: those of the largest part of most decodes.
+/// Channels of the convolutions that are timed, in and out: those of the largest part of most
+/// decodes.
 const CHANNELS: u32 = 256;
-/// A run takes at least this on a GPU: browsers tell the device's time to 100 us, and their own no better.
+/// A run takes at least this on a GPU: browsers tell the device's time to 100 us, and their own no
+/// better.
 const LONG_ENOUGH: f64 = 8e-3;
 /// But it has at most so many convolutions, one after the other.
 const MOST_LAYERS: u32 = 64;
 /// Of the numbers that are convolved.
 const INPUT: f32 = 0.01;
-/// Of weights: 2304 of them, of each sign and at most eight of these, let nothing grow from one convolution to the next.
+/// Of weights: 2304 of them, of each sign and at most eight of these, let nothing grow from one
+/// convolution to the next.
 const WEIGHT: f32 = 1e-4;
 
 /// What may be tried, and for how long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TuneOptions {
-    /// Also how much of an image is transformed at once, which changes how much memory plans take. Without: tiles alone, which do not.
+    /// Also how much of an image is transformed at once, which changes how much memory plans take.
+    /// Without: tiles alone, which do not.
     pub bands: bool,
-    /// No further turn of tiles, or of bands, begins after this. Each candidate runs at least twice: the first time is for compiling, and for the bits.
+    /// No further turn of tiles, or of bands, begins after this. Each candidate runs at least
+    /// twice: the first time is for compiling, and for the bits.
     pub time: Duration,
 }
 
@@ -66,7 +72,8 @@ pub struct Tuning {
 }
 
 impl Gpu {
-    /// Times the kernels that the rules leave open on this device. Takes them from nobody: [`Self::with_kernels`] does that.
+    /// Times the kernels that the rules leave open on this device. Takes them from nobody:
+    /// [`Self::with_kernels`] does that.
     ///
     /// # Errors
     /// [`Error::Device`] as of a decode.
@@ -85,7 +92,8 @@ impl Gpu {
         Ok(Tuning { kernels: contest.best(), trials: contest.trials })
     }
 
-    /// By what the result of [`Self::tune`] may be remembered: another device, driver or version of the kernels has another.
+    /// By what the result of [`Self::tune`] may be remembered: another device, driver or version of
+    /// the kernels has another.
     pub fn tuning_key(&self) -> String {
         let adapter = self.adapter();
         let kernels = source::fingerprint();
@@ -120,7 +128,8 @@ struct Contest<'a> {
 }
 
 impl Contest<'_> {
-    /// Lets `candidates` run, the best so far among them. What each computes first is compared; that run is not timed, because drivers compile in it.
+    /// Lets `candidates` run, the best so far among them. What each computes first is compared;
+    /// that run is not timed, because drivers compile in it.
     async fn run(&mut self, candidates: &[Choice]) -> Result<()> {
         let mut runners = Vec::new();
         for &kernels in std::iter::once(&self.best()).chain(candidates) {
@@ -188,7 +197,8 @@ impl Runner {
         Ok(Self { prepared, input: values, _weights: buffers })
     }
 
-    /// Seconds of what computes, stages on the device's own clock where it has one, else submissions; and the result.
+    /// Seconds of what computes, stages on the device's own clock where it has one, else
+    /// submissions; and the result.
     async fn run(&mut self) -> Result<(f64, Vec<u8>)> {
         let mut bits = Vec::new();
         let mut keep = |_: (u32, u32), rows: &[u8]| {
@@ -208,8 +218,9 @@ impl Runner {
     }
 }
 
-/// 3x3 convolutions of the same weights, one after the other: each some 30 ms on a CPU driver, a quarter to 10 on a GPU. An image that is small, so that little of
-/// the time without timestamps is that of bringing it there and back.
+/// 3x3 convolutions of the same weights, one after the other: each some 30 ms on a CPU driver, a
+/// quarter to 10 on a GPU. An image that is small, so that little of the time without timestamps is
+/// that of bringing it there and back.
 fn convolutions(kind: DeviceKind, layers: u32) -> Graph {
     let side = match kind {
         DeviceKind::Cpu => 64,
@@ -231,7 +242,8 @@ fn small_numbers(count: usize, period: usize, unit: f32) -> Vec<f32> {
 mod tests {
     use super::*;
 
-    /// Needs an adapter, as the tests in `tests/gpu` do. No device here is so fast that it would be asked for more than one.
+    /// Needs an adapter, as the tests in `tests/gpu` do. No device here is so fast that it would be
+    /// asked for more than one.
     #[test]
     fn many_convolutions_neither_grow_nor_vanish() {
         let gpu = pollster::block_on(Gpu::request(&crate::gpu::GpuOptions::default())).expect("an adapter");

@@ -100,8 +100,9 @@ impl Vae {
     /// Reads the weights that `options` ask for, one tensor at a time, and uploads them.
     ///
     /// # Errors
-    /// [`Error::MissingTensors`], [`Error::Tensor`] naming a tensor of a wrong shape, type or content, [`Error::Io`],
-    /// [`Error::Device`], or [`Error::Config`] when the scaling factor cannot be told from the files and is needed.
+    /// [`Error::MissingTensors`], [`Error::Tensor`] naming a tensor of a wrong shape, type or
+    /// content, [`Error::Io`], [`Error::Device`], or [`Error::Config`] when the scaling factor
+    /// cannot be told from the files and is needed.
     pub async fn load(gpu: &Gpu, checkpoint: &Checkpoint, options: LoadOptions) -> Result<Self> {
         let start = Instant::now();
         let planner = Planner::new(gpu, checkpoint, options)?;
@@ -134,8 +135,9 @@ impl Vae {
         self.config().image_size(latents.size(), self.planner.unscaled() || latents.are_unscaled())
     }
 
-    /// Plans a decode of latents of `latent_size` on this device. Costs no GPU memory. In tiles: the plan of those that take the most
-    /// memory, which is what the decode takes; see [`Self::plan_tiles`] for all.
+    /// Plans a decode of latents of `latent_size` on this device. Costs no GPU memory. In tiles:
+    /// the plan of those that take the most memory, which is what the decode takes; see
+    /// [`Self::plan_tiles`] for all.
     ///
     /// # Errors
     /// See [`plan_decode`].
@@ -143,10 +145,11 @@ impl Vae {
         self.planner.plan(latent_size, options)
     }
 
-    /// Allocates and compiles for latents of `latent_size`, unless the last decode was of that size. Decoding does this itself. In
-    /// tiles: for those that take the most memory.
+    /// Allocates and compiles for latents of `latent_size`, unless the last decode was of that
+    /// size. Decoding does this itself. In tiles: for those that take the most memory.
     ///
-    /// Where the device has too little memory for the plan, a smaller one takes its place: the one returned, see [`Fallback`].
+    /// Where the device has too little memory for the plan, a smaller one takes its place: the one
+    /// returned, see [`Fallback`].
     ///
     /// # Errors
     /// See [`plan_decode`], [`Error::Device`], and [`Error::HostMemory`].
@@ -161,7 +164,8 @@ impl Vae {
         if self.ready.as_ref().is_none_or(|ready| ready.job != job) {
             self.check_loaded(&job)?;
             let plan = self.planner.plan_job(&job)?;
-            // Free the old plan before the new one is allocated: the peak is that of one, not of two.
+            // Free the old plan before the new one is allocated: the peak is that of one, not of
+            // two.
             self.ready = None;
             self.ready = Some(self.allocate(job, plan).await?);
         }
@@ -192,7 +196,8 @@ impl Vae {
         })
     }
 
-    /// Frees what was prepared, unless it was for latents of `latent_size` and these options. Preparing does this itself.
+    /// Frees what was prepared, unless it was for latents of `latent_size` and these options.
+    /// Preparing does this itself.
     pub fn free_unless(&mut self, latent_size: Size, options: &DecodeOptions) {
         let unscaled = self.planner.unscaled();
         let kept = Job::Decode { latent_size, unscaled, options: *options };
@@ -228,12 +233,13 @@ impl Vae {
         Ok(Decoded { size, pixels, run, fallback })
     }
 
-    /// Decodes image `index` of `latents` and hands its rows to `sink` as they are ready, in order: the whole image is never in host
-    /// memory. An error of `sink` stops the decode.
+    /// Decodes image `index` of `latents` and hands its rows to `sink` as they are ready, in order:
+    /// the whole image is never in host memory. An error of `sink` stops the decode.
     ///
     /// # Errors
-    /// [`Error::Input`] when the channels do not fit the model or there is no such image, [`Error::Cancelled`],
-    /// [`Error::TooLarge`], [`Error::NotFinite`], [`Error::Device`], [`Error::HostMemory`], or what `sink` returned.
+    /// [`Error::Input`] when the channels do not fit the model or there is no such image,
+    /// [`Error::Cancelled`], [`Error::TooLarge`], [`Error::NotFinite`], [`Error::Device`],
+    /// [`Error::HostMemory`], or what `sink` returned.
     pub async fn decode_rows(
         &mut self,
         latents: &Latents,
@@ -254,7 +260,8 @@ impl Vae {
         Ok(DecodedRows { size, run, fallback })
     }
 
-    /// Runs the plan that is ready, and a smaller one where the device has too little memory for it.
+    /// Runs the plan that is ready, and a smaller one where the device has too little memory for
+    /// it.
     async fn run_ready(
         &mut self,
         input: &Input<'_>,
@@ -279,8 +286,9 @@ impl Vae {
         Ok((run?, fallback))
     }
 
-    /// Decodes image `index` of `latents` to a picture that stays on the device, for a canvas or to be read with [`Self::read_picture`]. It is there until
-    /// something else is prepared or decoded. In place of `options.output`, `order` says how it lies.
+    /// Decodes image `index` of `latents` to a picture that stays on the device, for a canvas or to
+    /// be read with [`Self::read_picture`]. It is there until something else is prepared or
+    /// decoded. In place of `options.output`, `order` says how it lies.
     ///
     /// # Errors
     /// See [`Self::decode_rows`]. [`Error::Input`] for tiles, which are blended on the host.
@@ -296,7 +304,8 @@ impl Vae {
         self.decode_rows(latents, index, &options, control, &mut |_| Ok(())).await
     }
 
-    /// The picture that [`Self::decode_picture`] left on the device, and the bytes from one row to the next.
+    /// The picture that [`Self::decode_picture`] left on the device, and the bytes from one row to
+    /// the next.
     pub fn picture(&self) -> Option<(&GpuBuffer, Bytes)> {
         let Some(Ready { prepared, complete: true, .. }) = &self.ready else { return None };
         Some((prepared.picture()?, prepared.plan().row_bytes()))
@@ -318,7 +327,8 @@ impl Vae {
         Ok(Pixels::Rgba8(bytes))
     }
 
-    /// Runs the plan that is ready. Rows before `next_row`, which follows those handed out, were handed out by a run before.
+    /// Runs the plan that is ready. Rows before `next_row`, which follows those handed out, were
+    /// handed out by a run before.
     async fn run(
         &mut self,
         input: &Input<'_>,

@@ -1,5 +1,5 @@
-//! The face of the crate in a browser: translates between JavaScript's types and ours, nothing else. `web/src/` makes the package of it that
-//! people use; what is here is that package's own.
+//! The face of the crate in a browser: translates between JavaScript's types and ours, nothing
+//! else. `web/src/` makes the package of it that people use; what is here is that package's own.
 
 #![expect(unreachable_pub, reason = "wasm-bindgen exports public functions only")]
 
@@ -58,7 +58,8 @@ fn tell_panic(panic: &PanicHookInfo<'_>) {
     });
 }
 
-/// Ends the module as a bug would (`panic`) or as a failed allocation does (`memory`), when the caller has returned. For tests.
+/// Ends the module as a bug would (`panic`) or as a failed allocation does (`memory`), when the
+/// caller has returned. For tests.
 #[doc(hidden)]
 #[wasm_bindgen(js_name = breakDown)]
 pub async fn break_down(how: String) {

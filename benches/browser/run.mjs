@@ -1,5 +1,6 @@
 // @ts-check
-// Decodes the same latents with the same weights by wgvae and by onnxruntime-web, in one browser, and says how fast and how far apart.
+// Decodes the same latents with the same weights by wgvae and by onnxruntime-web, in one browser,
+// and says how fast and how far apart.
 //
 //     node benches/browser/run.mjs --help
 import { writeFile } from 'node:fs/promises';

@@ -2,7 +2,8 @@
 
 use wgvae::model::graph::{Graph, Shape, Transform};
 
-/// Its name, the input's side and channels, the output's channels, the filter's side, whether it doubles the size.
+/// Its name, the input's side and channels, the output's channels, the filter's side, whether it
+/// doubles the size.
 pub(crate) struct Layer {
     pub(crate) name: &'static str,
     side: u32,

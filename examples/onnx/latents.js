@@ -4,7 +4,8 @@
 /** @typedef {import('./sampler.js').HostLatents} HostLatents */
 
 /**
- * The f16 tensor `latents` of a .safetensors file, as f32: not every GPU has f16 for ONNX Runtime to cast from.
+ * The f16 tensor `latents` of a .safetensors file, as f32: not every GPU has f16 for ONNX Runtime
+ * to cast from.
  * @param {URL} url
  * @returns {Promise<HostLatents>}
  */
@@ -48,7 +49,10 @@ function uniformNumbers(seed) {
   };
 }
 
-/** IEEE half floats by their bits: Float16Array is not in every browser that has WebGPU. @param {Uint16Array} halves */
+/**
+ * IEEE half floats by their bits: Float16Array is not in every browser that has WebGPU.
+ * @param {Uint16Array} halves
+ */
 function fromHalves(halves) {
   return Float32Array.from(halves, (half) => {
     const sign = half & 0x8000 ? -1 : 1;

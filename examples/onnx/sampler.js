@@ -21,7 +21,8 @@ export async function openSampler(graph) {
 }
 
 /**
- * Yields the latents after each step. Each is the next step's input, so it is disposed of once the caller asks for the next.
+ * Yields the latents after each step. Each is the next step's input, so it is disposed of once the
+ * caller asks for the next.
  * @param {import('onnxruntime-web').InferenceSession} session
  * @param {HostLatents} target
  * @param {HostLatents} noise

@@ -4,8 +4,8 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
-/// What a single request may go beyond an allowance. More is answered as if there were no memory: a header that asks for an exabyte must not
-/// take the machine down before anybody can say so.
+/// What a single request may go beyond an allowance. More is answered as if there were no memory: a
+/// header that asks for an exabyte must not take the machine down before anybody can say so.
 const BEYOND: usize = 1 << 30;
 
 thread_local! {
@@ -48,7 +48,8 @@ fn count(added: usize, removed: usize) -> bool {
 /// The system's allocator, counted.
 pub(crate) struct Counting;
 
-// SAFETY: every request is passed on as it is, or refused with null, as the trait allows; counting neither allocates nor panics.
+// SAFETY: every request is passed on as it is, or refused with null, as the trait allows; counting
+// neither allocates nor panics.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         if !count(layout.size(), 0) {

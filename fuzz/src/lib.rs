@@ -1,4 +1,5 @@
-//! What libFuzzer runs. The targets are also compiled into the crate's own tests, which replay the corpora: `tests/cpu/fuzz_corpus.rs`.
+//! What libFuzzer runs. The targets are also compiled into the crate's own tests, which replay the
+//! corpora: `tests/cpu/fuzz_corpus.rs`.
 
 mod allowance;
 #[path = "../../tests/support/formula.rs"]

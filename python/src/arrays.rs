@@ -1,4 +1,5 @@
-//! Arrays of numpy: read image by image, each copied once, and made of what the crate returns, without a copy.
+//! Arrays of numpy: read image by image, each copied once, and made of what the crate returns,
+//! without a copy.
 
 use half::{bf16, f16};
 use numpy::ndarray::{ArrayViewD, Axis};
@@ -35,7 +36,8 @@ pub(crate) enum Values {
 }
 
 impl Array {
-    /// Takes an array of floats or, where `levels` are welcome, of u8. `bfloat16`: u16 are the bits of such.
+    /// Takes an array of floats or, where `levels` are welcome, of u8. `bfloat16`: u16 are the bits
+    /// of such.
     ///
     /// # Errors
     /// For arrays of other types.

@@ -1,4 +1,5 @@
-//! Decodes and encodes of clips, part by part: what comes of a part is handed to Python before the next begins.
+//! Decodes and encodes of clips, part by part: what comes of a part is handed to Python before the
+//! next begins.
 
 use pollster::block_on;
 use pyo3::prelude::*;
@@ -12,7 +13,8 @@ use crate::images::{add_rgb, check_multiple, image_axes, image_of, latent_size, 
 use crate::options::Options;
 use crate::watch::Watch;
 
-/// Decodes latents `[t, c, h, w]`, and calls `take` with the frames of each part: levels `[f, h, w, 3]` or floats `[f, 3, h, w]`.
+/// Decodes latents `[t, c, h, w]`, and calls `take` with the frames of each part: levels `[f, h, w,
+/// 3]` or floats `[f, 3, h, w]`.
 ///
 /// # Errors
 /// See [`wgvae::Clip::decode`]; what `take` raised.
@@ -65,7 +67,8 @@ pub(crate) fn decode(
     Ok(())
 }
 
-/// Encodes frames, levels `[t, h, w, 3]` or floats `[t, 3, h, w]`, and calls `take` with the latents of each part, `[1, c, h, w]`.
+/// Encodes frames, levels `[t, h, w, 3]` or floats `[t, 3, h, w]`, and calls `take` with the
+/// latents of each part, `[1, c, h, w]`.
 ///
 /// # Errors
 /// See [`wgvae::Clip::encode`]; what `take` raised.

@@ -1,4 +1,5 @@
-//! A device and what is loaded on it: one call at a time, and of the weights what the calls so far have asked for.
+//! A device and what is loaded on it: one call at a time, and of the weights what the calls so far
+//! have asked for.
 
 use std::path::PathBuf;
 use std::thread::{self, ThreadId};
@@ -44,7 +45,8 @@ pub(crate) struct Device {
     /// The device itself.
     pub(crate) gpu: Gpu,
     work: Mutex<Work>,
-    /// What calls so far have asked for, of images and of clips. Never less: what is loaded once is not loaded again.
+    /// What calls so far have asked for, of images and of clips. Never less: what is loaded once is
+    /// not loaded again.
     asked: Mutex<[Option<LoadOptions>; 2]>,
     /// Whose turn it is.
     holder: Mutex<Option<ThreadId>>,

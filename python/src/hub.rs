@@ -1,4 +1,5 @@
-//! Models by name: downloaded on a thread of their own, so that Ctrl-C does not have to wait for them.
+//! Models by name: downloaded on a thread of their own, so that Ctrl-C does not have to wait for
+//! them.
 
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -10,7 +11,8 @@ use crate::SIGNALS;
 use crate::errors::Stop;
 use crate::watch::Watch;
 
-/// Where the files of the model at `path` are: downloaded, if that is a name of the hub. What is stopped goes on where it was when it is asked for again.
+/// Where the files of the model at `path` are: downloaded, if that is a name of the hub. What is
+/// stopped goes on where it was when it is asked for again.
 ///
 /// # Errors
 /// See [`HubModel::find`] and [`HubModel::download`]; what handlers of signals raise.

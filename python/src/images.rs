@@ -89,7 +89,8 @@ pub(crate) fn decode(
     })
 }
 
-/// Encodes levels `[n, h, w, 3]` or floats `[n, 3, h, w]` to latents `[n, c, h, w]`, or moments `[n, 2c, h, w]`.
+/// Encodes levels `[n, h, w, 3]` or floats `[n, 3, h, w]` to latents `[n, c, h, w]`, or moments
+/// `[n, 2c, h, w]`.
 ///
 /// # Errors
 /// See [`Vae::encode`].

@@ -1,4 +1,5 @@
-//! The native half of the Python package `wgvae`: translates Python's types. What users see is in `wgvae/`.
+//! The native half of the Python package `wgvae`: translates Python's types. What users see is in
+//! `wgvae/`.
 
 mod arrays;
 mod clip;

@@ -166,7 +166,8 @@ impl Model {
         })
     }
 
-    /// What a decode or an encode of an image of that size would do, as text and as JSON: of a clip the plans of its first and of its other parts.
+    /// What a decode or an encode of an image of that size would do, as text and as JSON: of a clip
+    /// the plans of its first and of its other parts.
     fn plan(
         &self,
         py: Python<'_>,
@@ -252,7 +253,8 @@ impl Model {
 impl Drop for Model {
     fn drop(&mut self) {
         if std::process::id() != self.process {
-            // The threads of the device have stayed with the parent: to wait for them would be for ever.
+            // The threads of the device have stayed with the parent: to wait for them would be for
+            // ever.
             std::mem::forget(self.device.get_mut().take());
         }
     }

@@ -1,4 +1,5 @@
-//! Work that Python waits for: without the GIL, with progress, stopped by signals and by exceptions of callbacks.
+//! Work that Python waits for: without the GIL, with progress, stopped by signals and by exceptions
+//! of callbacks.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -58,7 +59,8 @@ impl Watch {
         }
     }
 
-    /// Runs the handlers of signals that have come: on Python's main thread, elsewhere this does nothing.
+    /// Runs the handlers of signals that have come: on Python's main thread, elsewhere this does
+    /// nothing.
     ///
     /// # Errors
     /// What they raised.

@@ -1,6 +1,7 @@
 // storage_packed: four halves in `alias Stored = vec2<u32>`, for devices without `shader-f16`.
-// WGSL leaves undefined what `pack2x16float` makes of anything beyond 65504, and lets compilers take every float for finite. So all is told by bits: what rounds
-// to more than 65504 becomes infinity, and NaN stays NaN, as in the hardware's own halves.
+// WGSL leaves undefined what `pack2x16float` makes of anything beyond 65504, and lets compilers
+// take every float for finite. So all is told by bits: what rounds to more than 65504 becomes
+// infinity, and NaN stays NaN, as in the hardware's own halves.
 
 const STORED_LARGEST: u32 = 0x477fe000u;  // bits of 65504.0: as a half 0x7bff
 const STORED_BEYOND: u32 = 0x477ff000u;   // bits of 65520.0, from which on IEEE rounds to infinity, as a half 0x7c00

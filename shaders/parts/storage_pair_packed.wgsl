@@ -1,4 +1,5 @@
-// storage_pair_packed: two halves in `alias Pair = u32`, for devices without `shader-f16`. Why overflow and NaN are told by their bits: `storage_packed`.
+// storage_pair_packed: two halves in `alias Pair = u32`, for devices without `shader-f16`. Why
+// overflow and NaN are told by their bits: `storage_packed`.
 
 const PAIR_LARGEST: u32 = 0x477fe000u;  // bits of 65504.0: as a half 0x7bff
 const PAIR_BEYOND: u32 = 0x477ff000u;   // bits of 65520.0, from which on IEEE rounds to infinity, as a half 0x7c00

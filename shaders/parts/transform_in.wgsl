@@ -1,4 +1,5 @@
-// transform_in: one side of B^T d B, for Winograd F(4x4, 3x3), points 0, +-1/sqrt(2), +-sqrt(2), infinity. Of channels as `alias Lane` holds them.
+// transform_in: one side of B^T d B, for Winograd F(4x4, 3x3), points 0, +-1/sqrt(2), +-sqrt(2),
+// infinity. Of channels as `alias Lane` holds them.
 
 const IN_A: f32 = 0.7071067811865476;
 const IN_B: f32 = 1.4142135623730951;

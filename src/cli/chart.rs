@@ -6,7 +6,8 @@ use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 use wgvae::{Bytes, Error, Result};
 
-/// Colours that people with any colour vision tell apart (Okabe and Ito, 2008), without black and yellow.
+/// Colours that people with any colour vision tell apart (Okabe and Ito, 2008), without black and
+/// yellow.
 pub(super) const COLORS: [RGBColor; 6] = [
     RGBColor(0, 114, 178),
     RGBColor(213, 94, 0),
@@ -104,7 +105,8 @@ impl Axis {
         Self::log2(name, values, |power| format!("{}²", 1_u64 << power))
     }
 
-    /// Logarithmic over how many there are, labelled at powers of two. For coordinates by [`log2_count`].
+    /// Logarithmic over how many there are, labelled at powers of two. For coordinates by
+    /// [`log2_count`].
     pub(super) fn counts(name: &str, values: impl IntoIterator<Item = f64>) -> Self {
         Self::log2(name, values, |power| (1_u64 << power).to_string())
     }
@@ -170,7 +172,8 @@ pub(super) fn log2_side(pixels: u64) -> f64 {
     log2_count(pixels) / 2.0
 }
 
-/// Draws `charts`, each of `width` x `height` pixels, one below the other. `background` is for files of their own.
+/// Draws `charts`, each of `width` x `height` pixels, one below the other. `background` is for
+/// files of their own.
 pub(super) fn svg(charts: &[Chart], (width, height): (u32, u32), background: Option<RGBColor>) -> Result<String> {
     let failed = |error: String| Error::Format { file: "chart".to_owned(), problem: error };
     let mut text = String::new();

@@ -8,7 +8,8 @@ use wgvae::{AutoencoderConfig, Checkpoint, Directions, Error, Result, check_clip
 
 use super::input;
 
-/// How many frames the model makes of a frame of latents, if it has all that clips need in `directions`. `refused` is the error for one that is not for video.
+/// How many frames the model makes of a frame of latents, if it has all that clips need in
+/// `directions`. `refused` is the error for one that is not for video.
 ///
 /// # Errors
 /// See [`check_clips`].
@@ -27,7 +28,8 @@ fn time_factor(config: &AutoencoderConfig) -> Option<TimeFactor> {
     config.has_time().then(|| TimeFactor::new(config.temporal_factor())).flatten()
 }
 
-/// In how many parts the pictures that `--frames` gave are decoded or encoded: one for each frame of latents.
+/// In how many parts the pictures that `--frames` gave are decoded or encoded: one for each frame
+/// of latents.
 ///
 /// # Errors
 /// For a model that knows no time, and a number of frames that no latents have.

@@ -22,10 +22,12 @@ use super::{DecodeLimits, ModelArgs, in_file, input, latents};
 pub(super) struct CompareTilingArgs {
     #[command(flatten)]
     model: ModelArgs,
-    /// Latents of one image, `[1, c, h, w]` or `[c, h, w]`, f32, f16 or bf16 in .safetensors or .latent, f32 or f16 in .npy
+    /// Latents of one image, `[1, c, h, w]` or `[c, h, w]`, f32, f16 or bf16 in .safetensors or
+    /// .latent, f32 or f16 in .npy
     #[arg(long, value_name = "FILE")]
     latents: PathBuf,
-    /// Picture of the difference from the exact one to write, mid grey where there is none: .png, .jpg or .webp
+    /// Picture of the difference from the exact one to write, mid grey where there is none: .png,
+    /// .jpg or .webp
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
     /// What to compare with `exact`, which is decoded in any case
@@ -36,7 +38,8 @@ pub(super) struct CompareTilingArgs {
     /// How many times larger than it is the picture shows a difference
     #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=255))]
     amplify: u32,
-    /// Name of the tensor in a .safetensors file of latents [default: latents, or else ComfyUI's `latent_tensor`]
+    /// Name of the tensor in a .safetensors file of latents [default: latents, or else ComfyUI's
+    /// `latent_tensor`]
     #[arg(long, value_name = "NAME")]
     tensor: Option<String>,
     /// The latents are the VAE's own: already divided by the model's scaling factor

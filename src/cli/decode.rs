@@ -23,23 +23,29 @@ use super::{DecodeLimits, ModelArgs, ParkingArg, in_file, input, latents, stdio}
 pub(super) struct DecodeArgs {
     #[command(flatten)]
     model: ModelArgs,
-    /// Latents `[n, c, h, w]` or `[c, h, w]`, f32, f16 or bf16 in .safetensors or .latent (ComfyUI's), f32 or f16 in .npy; of a clip `[1, c, t, h, w]`; - for any of them on stdin
+    /// Latents `[n, c, h, w]` or `[c, h, w]`, f32, f16 or bf16 in .safetensors or .latent
+    /// (ComfyUI's), f32 or f16 in .npy; of a clip `[1, c, t, h, w]`; - for any of them on stdin
     #[arg(long, value_name = "FILE")]
     latents: PathBuf,
-    /// Picture to write: .png, .jpg or .webp; or all floats `[n, 3, h, w]` before clamping: .npy or .safetensors (tensor `image`)
+    /// Picture to write: .png, .jpg or .webp; or all floats `[n, 3, h, w]` before clamping: .npy or
+    /// .safetensors (tensor `image`)
     ///
-    /// Several pictures get numbers: out.png becomes out-1.png and so on. - for stdout, see --format.
+    /// Several pictures get numbers: out.png becomes out-1.png and so on. - for stdout, see
+    /// --format.
     ///
-    /// A clip: numbered pictures (frames/%05d.png), .y4m, - for y4m on stdout, .npy or .safetensors `[1, 3, t, h, w]`, or .mp4, .webm, .mov or .gif where ffmpeg is on the path.
+    /// A clip: numbered pictures (frames/%05d.png), .y4m, - for y4m on stdout, .npy or .safetensors
+    /// `[1, 3, t, h, w]`, or .mp4, .webm, .mov or .gif where ffmpeg is on the path.
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
     /// What goes to stdout with -o - [default: png, of a clip y4m]
     #[arg(long, value_enum)]
     format: Option<FormatArg>,
-    /// Name of the tensor in a .safetensors file of latents [default: latents, or else ComfyUI's `latent_tensor`]
+    /// Name of the tensor in a .safetensors file of latents [default: latents, or else ComfyUI's
+    /// `latent_tensor`]
     #[arg(long, value_name = "NAME")]
     tensor: Option<String>,
-    /// The latents are the VAE's own: already divided by the model's scaling factor, as ComfyUI's are without saying so
+    /// The latents are the VAE's own: already divided by the model's scaling factor, as ComfyUI's
+    /// are without saying so
     #[arg(long)]
     unscaled: bool,
     #[command(flatten)]
@@ -47,10 +53,12 @@ pub(super) struct DecodeArgs {
     /// Limits to keep within: the device's own, or those that every WebGPU browser has
     #[arg(long, value_enum, default_value_t = DecodeLimits::Device)]
     limits: DecodeLimits,
-    /// The most GPU memory to take, such as 512MiB; the picture stays the same to the bit, the time does not
+    /// The most GPU memory to take, such as 512MiB; the picture stays the same to the bit, the time
+    /// does not
     #[arg(long, value_name = "BYTES", value_parser = super::parse_bytes)]
     memory_budget: Option<Bytes>,
-    /// Whether what does not fit the budget may wait in host memory; auto: not on devices whose memory is the host's
+    /// Whether what does not fit the budget may wait in host memory; auto: not on devices whose
+    /// memory is the host's
     #[arg(long, value_enum, default_value_t = ParkingArg::Auto)]
     parking: ParkingArg,
     /// Whole; or, to reproduce what another tool makes of the latents, in tiles
@@ -114,7 +122,8 @@ pub(super) async fn run(args: &DecodeArgs) -> Result<String> {
 }
 
 impl DecodeArgs {
-    /// The clip that is meant, if one is: by the shape of the latents, or by the name of the output.
+    /// The clip that is meant, if one is: by the shape of the latents, or by the name of the
+    /// output.
     async fn clip(&self, latents: &dyn ByteSource) -> Result<Option<ClipName>> {
         let is_clip = latents::are_of_clip(latents, self.tensor.as_deref()).await;
         if stdio::is_meant(&self.output) {
@@ -175,7 +184,8 @@ impl DecodeArgs {
         }
     }
 
-    /// Fails if one file of the command line would replace another. `outputs` are pictures or frames.
+    /// Fails if one file of the command line would replace another. `outputs` are pictures or
+    /// frames.
     fn check_paths(&self, checkpoint: &Checkpoint, outputs: &[PathBuf]) -> Result<()> {
         let inputs: Vec<_> = model_files(checkpoint).chain([("--latents", self.latents.as_path())]).collect();
         let mut outputs: Vec<_> = outputs.iter().map(|name| ("--output", name.as_path())).collect();

@@ -8,7 +8,8 @@ const LEVELS: f64 = 255.0;
 /// The level that stands for no difference.
 const MIDDLE: f64 = 128.0;
 
-/// The difference of an image from the exact one, in levels of 0 to 255, both clamped but not rounded.
+/// The difference of an image from the exact one, in levels of 0 to 255, both clamped but not
+/// rounded.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Difference {
     /// The largest of any channel of any pixel.
@@ -34,7 +35,8 @@ pub(super) fn measure(image: &[f32], exact: &[f32]) -> Difference {
     Difference { max, mean: sum / count, psnr }
 }
 
-/// RGB8 `[h, w, 3]` of `size`: mid grey where `image` and `exact` are equal, lighter where `image` is, by `amplify` times the difference.
+/// RGB8 `[h, w, 3]` of `size`: mid grey where `image` and `exact` are equal, lighter where `image`
+/// is, by `amplify` times the difference.
 pub(super) fn picture(image: &[f32], exact: &[f32], size: Size, amplify: u32) -> Vec<u8> {
     let plane = size.width as usize * size.height as usize;
     let pixel = |index: usize| {

@@ -18,7 +18,8 @@ pub(super) struct DoctorArgs {
     json: bool,
 }
 
-/// Looks, and opens a device on the best adapter. Fails, with what it found on stdout, where nothing can be decoded.
+/// Looks, and opens a device on the best adapter. Fails, with what it found on stdout, where
+/// nothing can be decoded.
 pub(super) async fn run(args: &DoctorArgs) -> Result<Answer> {
     let checks = checks(&Facts::collect().await);
     let is_ready = checks.iter().all(|check| check.state != State::Missing);

@@ -25,14 +25,17 @@ use super::{DecodeLimits, ModelArgs, ParkingArg, in_file, input, stdio};
 pub(super) struct EncodeArgs {
     #[command(flatten)]
     model: ModelArgs,
-    /// Pictures (PNG, JPEG, WebP) or floats `[n, 3, h, w]` or `[3, h, w]` of -1 to 1 (.npy, .safetensors); all of one size, unless --each is given
+    /// Pictures (PNG, JPEG, WebP) or floats `[n, 3, h, w]` or `[3, h, w]` of -1 to 1 (.npy,
+    /// .safetensors); all of one size, unless --each is given
     ///
     /// - for a picture, floats or y4m on stdin.
     ///
-    /// Or one clip: numbered pictures (frames/%05d.png), .y4m, - for y4m on stdin, floats `[1, 3, t, h, w]`, or what ffmpeg reads, where it is on the path.
+    /// Or one clip: numbered pictures (frames/%05d.png), .y4m, - for y4m on stdin, floats `[1, 3,
+    /// t, h, w]`, or what ffmpeg reads, where it is on the path.
     #[arg(long, value_name = "FILE", required = true, num_args = 1..)]
     image: Vec<PathBuf>,
-    /// Latents `[n, c, h, w]`, of a clip `[1, c, t, h, w]`, to write: .safetensors (tensor `latents`, or `moments`) or .npy; of images - for stdout
+    /// Latents `[n, c, h, w]`, of a clip `[1, c, t, h, w]`, to write: .safetensors (tensor
+    /// `latents`, or `moments`) or .npy; of images - for stdout
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
     /// What goes to stdout with -o - [default: safetensors]
@@ -40,19 +43,24 @@ pub(super) struct EncodeArgs {
     format: Option<LatentsFormat>,
     #[command(flatten)]
     size: SizeArgs,
-    /// What to add at the end of a clip that has not as many frames as latents have (1, 5, 9 and so on): its last frame again, or its last frames backwards
+    /// What to add at the end of a clip that has not as many frames as latents have (1, 5, 9 and so
+    /// on): its last frame again, or its last frames backwards
     #[arg(long, value_enum)]
     pad: Option<PadArg>,
-    /// Write a file for each file of images instead of one of all: out.npy becomes out-1.npy and so on
+    /// Write a file for each file of images instead of one of all: out.npy becomes out-1.npy and so
+    /// on
     #[arg(long)]
     each: bool,
-    /// Draw from the distribution that the encoder gives, instead of taking its middle; the same on every machine
+    /// Draw from the distribution that the encoder gives, instead of taking its middle; the same on
+    /// every machine
     #[arg(long)]
     sample: bool,
-    /// Which noise to draw. The images of a file have different noise; the first image of every file has the same
+    /// Which noise to draw. The images of a file have different noise; the first image of every
+    /// file has the same
     #[arg(long, value_name = "N", default_value_t = 0, requires = "sample")]
     seed: u64,
-    /// Write the distribution itself, `[n, 2c, h, w]`: means, then logarithms of variances, without the diffusion model's scale
+    /// Write the distribution itself, `[n, 2c, h, w]`: means, then logarithms of variances, without
+    /// the diffusion model's scale
     #[arg(long, conflicts_with_all = ["sample", "unscaled"])]
     moments: bool,
     /// Write the VAE's own latents, without the diffusion model's scale and patches
@@ -63,10 +71,12 @@ pub(super) struct EncodeArgs {
     /// Limits to keep within: the device's own, or those that every WebGPU browser has
     #[arg(long, value_enum, default_value_t = DecodeLimits::Device)]
     limits: DecodeLimits,
-    /// The most GPU memory to take, such as 512MiB; the latents stay the same to the bit, the time does not
+    /// The most GPU memory to take, such as 512MiB; the latents stay the same to the bit, the time
+    /// does not
     #[arg(long, value_name = "BYTES", value_parser = super::parse_bytes)]
     memory_budget: Option<Bytes>,
-    /// Whether what does not fit the budget may wait in host memory; auto: not on devices whose memory is the host's
+    /// Whether what does not fit the budget may wait in host memory; auto: not on devices whose
+    /// memory is the host's
     #[arg(long, value_enum, default_value_t = ParkingArg::Auto)]
     parking: ParkingArg,
     #[command(flatten)]
@@ -196,7 +206,8 @@ impl EncodeArgs {
         check_replaced(&inputs, &outputs)
     }
 
-    /// Opens all files, for images with sides that are multiples of `factor`. What becomes one file has to have one size.
+    /// Opens all files, for images with sides that are multiples of `factor`. What becomes one file
+    /// has to have one size.
     async fn open_images(&self, factor: u32) -> Result<Vec<ImageFile>> {
         let mut files: Vec<ImageFile> = Vec::new();
         for path in &self.image {
@@ -215,7 +226,8 @@ impl EncodeArgs {
         }
     }
 
-    /// Plans for every size, so that what is too large is known before anything is encoded, and what the model cannot say.
+    /// Plans for every size, so that what is too large is known before anything is encoded, and
+    /// what the model cannot say.
     fn check_plans(&self, vae: &Vae, images: &[Source], options: &EncodeOptions) -> Result<()> {
         let mut known: Vec<Size> = Vec::new();
         for Source { file, size, .. } in images {

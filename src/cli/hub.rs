@@ -1,4 +1,5 @@
-//! Models of the Hugging Face Hub: `--model hf:owner/name`, what of them would be downloaded, and the download.
+//! Models of the Hugging Face Hub: `--model hf:owner/name`, what of them would be downloaded, and
+//! the download.
 
 use std::path::{Path, PathBuf};
 

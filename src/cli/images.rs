@@ -1,4 +1,5 @@
-//! Images to be encoded: pictures and floats, brought to a size that the model takes, with a note on stderr for whatever is not taken as it is.
+//! Images to be encoded: pictures and floats, brought to a size that the model takes, with a note
+//! on stderr for whatever is not taken as it is.
 
 use std::path::{Path, PathBuf};
 
@@ -16,10 +17,12 @@ pub(super) struct SizeArgs {
     /// Bring pictures to this size in pixels first, by PIL's Lanczos
     #[arg(long, value_name = "WxH", value_parser = super::parse_size)]
     resize: Option<Size>,
-    /// How a picture gets a size of other proportions: cover it and be cropped in the middle, lie within it, or be stretched
+    /// How a picture gets a size of other proportions: cover it and be cropped in the middle, lie
+    /// within it, or be stretched
     #[arg(long, value_enum, default_value_t = FitArg::Cover, requires = "resize")]
     fit: FitArg,
-    /// Fail where a side is no multiple of what the model takes; otherwise pictures are scaled to the next smaller one, as diffusers does
+    /// Fail where a side is no multiple of what the model takes; otherwise pictures are scaled to
+    /// the next smaller one, as diffusers does
     #[arg(long)]
     exact_size: bool,
     /// Name of the tensor in .safetensors files of floats [default: image, or else images]
@@ -70,10 +73,12 @@ enum Content {
 }
 
 impl SizeArgs {
-    /// Opens the file at `path` for a model whose images have sides that are multiples of `factor`, pixels.
+    /// Opens the file at `path` for a model whose images have sides that are multiples of `factor`,
+    /// pixels.
     ///
     /// # Errors
-    /// For what is no image, for sizes that the model does not take, and for values that are not finite.
+    /// For what is no image, for sizes that the model does not take, and for values that are not
+    /// finite.
     pub(super) async fn open(&self, path: &Path, factor: u32) -> Result<ImageFile> {
         let content = if stdio::is_meant(path) {
             let (name, bytes) = (Path::new(stdio::STDIN), stdio::read()?);
@@ -96,7 +101,8 @@ impl SizeArgs {
         self.tensor.as_deref()
     }
 
-    /// What is encoded of frames of `size`, for a model that takes sides that are multiples of `factor`, pixels: the middle of each. Floats are encoded as they are.
+    /// What is encoded of frames of `size`, for a model that takes sides that are multiples of
+    /// `factor`, pixels: the middle of each. Floats are encoded as they are.
     ///
     /// # Errors
     /// For sizes that the model does not take, and where a resize was asked for.

@@ -1,5 +1,5 @@
-//! Signals that ask wgvae to end (Ctrl-C, SIGTERM, SIGHUP): stop the work between two submissions, and
-//! never in the middle of a file.
+//! Signals that ask wgvae to end (Ctrl-C, SIGTERM, SIGHUP): stop the work between two submissions,
+//! and never in the middle of a file.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,8 @@ use super::signals::{self, exit_code};
 use super::stderr::{complain, took};
 use super::stdio;
 
-/// How long work that was told to stop may take to do so. Reading weights and compiling do not listen.
+/// How long work that was told to stop may take to do so. Reading weights and compiling do not
+/// listen.
 const PATIENCE: Duration = Duration::from_millis(600);
 
 /// Tells work to stop after a signal, and knows the files that are begun.
@@ -34,7 +35,8 @@ impl Interrupt {
         let (cancel, parts) = (Arc::clone(&interrupt.cancel), Arc::clone(&interrupt.parts));
         let ask = move || cancel.store(true, Ordering::Relaxed);
         let end = move || {
-            // Waits for files that are being put into their place, and keeps others from being begun.
+            // Waits for files that are being put into their place, and keeps others from being
+            // begun.
             let parts = parts.lock().unwrap_or_else(PoisonError::into_inner);
             end_processes();
             for part in parts.iter() {
@@ -55,7 +57,8 @@ impl Interrupt {
         Arc::clone(&self.cancel)
     }
 
-    /// Begins a file that is to replace `path`, or go to stdout, and goes away if that never happens.
+    /// Begins a file that is to replace `path`, or go to stdout, and goes away if that never
+    /// happens.
     ///
     /// # Errors
     /// [`Error::Cancelled`], [`Error::Io`].

@@ -41,7 +41,8 @@ impl LatentsOutput {
     /// `count` files at `path`; one on stdout in `format`, or as .safetensors.
     ///
     /// # Errors
-    /// When the ending is unknown or a file could not be written there; for several files on stdout, and a format for what has an ending.
+    /// When the ending is unknown or a file could not be written there; for several files on
+    /// stdout, and a format for what has an ending.
     pub(super) fn new(path: &Path, format: Option<LatentsFormat>, count: usize) -> Result<Self> {
         match format {
             _ if stdio::is_meant(path) => {

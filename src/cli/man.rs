@@ -10,7 +10,8 @@ use super::Cli;
 
 #[derive(Debug, Args)]
 pub(super) struct ManArgs {
-    /// Folder for the pages of wgvae and of each of its commands, wgvae-decode.1 and so on; made if it is not there
+    /// Folder for the pages of wgvae and of each of its commands, wgvae-decode.1 and so on; made if
+    /// it is not there
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
 }

@@ -1,4 +1,5 @@
-//! `wgvae memory`: measures what decodes or encodes, of images or clips, take on the adapters of this machine, and puts the results of several machines side by side.
+//! `wgvae memory`: measures what decodes or encodes, of images or clips, take on the adapters of
+//! this machine, and puts the results of several machines side by side.
 
 mod child;
 mod html;
@@ -26,7 +27,8 @@ use super::{PrecisionArg, input, parse_bytes, parse_size};
 
 #[derive(Debug, Args)]
 pub(super) struct MemoryArgs {
-    /// Models: names of published ones, run with made-up weights (sd15, flux1 and others), demo, files or folders
+    /// Models: names of published ones, run with made-up weights (sd15, flux1 and others), demo,
+    /// files or folders
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "demo,sd15")]
     models: Vec<String>,
     /// Sizes of the picture in pixels
@@ -44,13 +46,15 @@ pub(super) struct MemoryArgs {
     /// Measure under each of these memory budgets too, such as 256MiB,512MiB
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse_bytes)]
     budgets: Vec<Bytes>,
-    /// Only the adapters with this in their name, driver or backend, or with this index in `wgvae adapters` [default: all]
+    /// Only the adapters with this in their name, driver or backend, or with this index in `wgvae
+    /// adapters` [default: all]
     #[arg(long, value_name = "NAME|INDEX")]
     adapter: Option<String>,
     /// Start every measurement through this program, for example one that sets up another driver
     #[arg(long, value_name = "PROGRAM")]
     through: Option<String>,
-    /// JSON file to write the measurements to; results/schema/memory-report.schema.json describes it
+    /// JSON file to write the measurements to; results/schema/memory-report.schema.json describes
+    /// it
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     /// Instead of measuring, put these reports side by side
@@ -90,7 +94,8 @@ pub(super) async fn run(args: &MemoryArgs) -> Result<String> {
     }
 }
 
-/// Fails early for a file that cannot be written, or that would replace another of the command line.
+/// Fails early for a file that cannot be written, or that would replace another of the command
+/// line.
 fn check_paths(args: &MemoryArgs) -> Result<()> {
     let outputs = [("--output", args.output.as_deref()), ("--html", args.html.as_deref())];
     let mut taken: Vec<(&str, &Path)> = args.merge.iter().map(|path| ("--merge", path.as_path())).collect();

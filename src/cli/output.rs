@@ -64,7 +64,8 @@ impl OutputFiles {
     /// For `count` images at `path`; on stdout in `format`, or as PNG.
     ///
     /// # Errors
-    /// When the ending is unknown or a file could not be written there, and for several pictures on stdout.
+    /// When the ending is unknown or a file could not be written there, and for several pictures on
+    /// stdout.
     pub(super) fn new(path: &Path, format: Option<FormatArg>, count: u32) -> Result<Self> {
         if stdio::is_meant(path) {
             return Self::on_stdout(format.unwrap_or(FormatArg::Png), count);
@@ -126,7 +127,8 @@ impl OutputFiles {
         }
     }
 
-    /// Begins the next image, of `size`. Its file or files appear when [`Interrupt::write`] gets them.
+    /// Begins the next image, of `size`. Its file or files appear when [`Interrupt::write`] gets
+    /// them.
     pub(super) fn image(&mut self, size: Size, interrupt: &Interrupt) -> Result<ImageSink<'_>> {
         let index = self.begun;
         self.begun += 1;

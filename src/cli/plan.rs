@@ -49,7 +49,8 @@ fn encode_options(args: &PlanArgs, memory_budget: Option<Bytes>) -> EncodeOption
     EncodeOptions { memory_budget, parking: args.parking.into(), ..EncodeOptions::default() }
 }
 
-/// The network, of a model that has the weights for `operation`. A plan does not depend on the scale of the latents, so it need not be known.
+/// The network, of a model that has the weights for `operation`. A plan does not depend on the
+/// scale of the latents, so it need not be known.
 async fn config(args: &PlanArgs, operation: Operation) -> Result<AutoencoderConfig> {
     match (&args.model, &args.family) {
         (Some(model), family) => {

@@ -1,4 +1,5 @@
-//! What comes before a decode or an encode: a device is opened, and a model is loaded, with a bar for its weights.
+//! What comes before a decode or an encode: a device is opened, and a model is loaded, with a bar
+//! for its weights.
 
 use std::sync::Arc;
 
@@ -23,10 +24,12 @@ pub(super) struct DeviceArgs {
 /// How numbers are kept, and what multiplies them.
 #[derive(Debug, Args)]
 pub(super) struct ElementArgs {
-    /// Element type of weights and activations; auto: f16 on a GPU, f32 on a CPU driver; fast: f16 with less traffic and a few times its error
+    /// Element type of weights and activations; auto: f16 on a GPU, f32 on a CPU driver; fast: f16
+    /// with less traffic and a few times its error
     #[arg(long, value_enum, default_value_t = PrecisionArg::Auto)]
     precision: PrecisionArg,
-    /// With --precision fast: multiply on the GPU's matrix units wherever a convolution's channels fill whole matrices; experimental, and an error where there are none
+    /// With --precision fast: multiply on the GPU's matrix units wherever a convolution's channels
+    /// fill whole matrices; experimental, and an error where there are none
     #[arg(long)]
     matrix_units: bool,
 }
@@ -50,7 +53,8 @@ impl ElementArgs {
     }
 }
 
-/// Opens a device on the adapter that is wanted, or on the best one, with the kernels that were measured on it.
+/// Opens a device on the adapter that is wanted, or on the best one, with the kernels that were
+/// measured on it.
 pub(super) async fn open_device(device: &DeviceArgs, elements: &ElementArgs, limits: DecodeLimits) -> Result<Gpu> {
     let options = GpuOptions {
         adapter: device.adapter.clone(),

@@ -74,7 +74,8 @@ pub(super) struct ClipSubject {
 }
 
 impl Report {
-    /// Collects the facts of decodes. To be called while the buffers of the last exist: the allocator is asked now.
+    /// Collects the facts of decodes. To be called while the buffers of the last exist: the
+    /// allocator is asked now.
     pub(super) async fn of_decode(
         gpu: &Gpu,
         vae: &mut Vae,
@@ -96,7 +97,8 @@ impl Report {
         Ok(Self::new(gpu, load_seconds, plan, plan.memory.peak(), &subject, runs, files))
     }
 
-    /// Collects the facts of encodes, the plan being that of the last, the memory that of the largest. To be called while the buffers of that exist.
+    /// Collects the facts of encodes, the plan being that of the last, the memory that of the
+    /// largest. To be called while the buffers of that exist.
     pub(super) async fn of_encode(
         gpu: &Gpu,
         vae: &mut Vae,
@@ -126,7 +128,8 @@ impl Report {
         Ok(Self::new(gpu, load_seconds, plan, predicted, &subject, &session.finish(), files))
     }
 
-    /// Collects the facts of a clip, the plan being that of the last part. To be called while its buffers exist.
+    /// Collects the facts of a clip, the plan being that of the last part. To be called while its
+    /// buffers exist.
     pub(super) fn of_clip(
         gpu: &Gpu,
         clip: &Clip<'_>,

@@ -41,7 +41,8 @@ pub(super) struct RoundtripArgs {
     /// The most GPU memory to take, such as 512MiB
     #[arg(long, value_name = "BYTES", value_parser = super::parse_bytes)]
     memory_budget: Option<Bytes>,
-    /// Whether what does not fit the budget may wait in host memory; auto: not on devices whose memory is the host's
+    /// Whether what does not fit the budget may wait in host memory; auto: not on devices whose
+    /// memory is the host's
     #[arg(long, value_enum, default_value_t = ParkingArg::Auto)]
     parking: ParkingArg,
     #[command(flatten)]
@@ -82,7 +83,8 @@ pub(super) async fn run(args: &RoundtripArgs) -> Result<String> {
 }
 
 impl RoundtripArgs {
-    /// For what goes into the network as it is, mostly the VAE's own latents: what they mean to a diffusion model does not matter.
+    /// For what goes into the network as it is, mostly the VAE's own latents: what they mean to a
+    /// diffusion model does not matter.
     fn load_options(&self, config: &AutoencoderConfig) -> LoadOptions {
         LoadOptions {
             directions: Directions::Both,

@@ -1,4 +1,5 @@
-//! `wgvae selftest`: embedded latents, decoded with every set of kernels that the rules can give, beside what diffusers made of them.
+//! `wgvae selftest`: embedded latents, decoded with every set of kernels that the rules can give,
+//! beside what diffusers made of them.
 
 use clap::Args;
 use serde_json::json;

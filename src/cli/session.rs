@@ -108,7 +108,8 @@ impl<'a> Session<'a> {
         Ok(moments)
     }
 
-    /// Encodes image `image` of `images`, `repeat` times: `[c, h, w]`, the encoder's output. For the report it is the next image.
+    /// Encodes image `image` of `images`, `repeat` times: `[c, h, w]`, the encoder's output. For
+    /// the report it is the next image.
     pub(super) async fn encode(
         &mut self,
         vae: &mut Vae,

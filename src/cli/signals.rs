@@ -1,4 +1,5 @@
-//! Signals that ask this process to end: Ctrl-C, SIGTERM, and SIGHUP on Linux. The first is a request, the second an order.
+//! Signals that ask this process to end: Ctrl-C, SIGTERM, and SIGHUP on Linux. The first is a
+//! request, the second an order.
 
 use std::io::Result;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -22,7 +23,8 @@ static ENDING: AtomicBool = AtomicBool::new(false);
 /// Calls `ask` after the first signal, and `end` when `patience` is over or at the second signal.
 ///
 /// # Errors
-/// Those of the operating system. The signals that it refused end the process at once, as they do by default.
+/// Those of the operating system. The signals that it refused end the process at once, as they do
+/// by default.
 pub(super) fn watch(
     ask: impl FnOnce() + Send + 'static,
     patience: Duration,

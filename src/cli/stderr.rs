@@ -1,4 +1,5 @@
-//! What is said beside the result: remarks, and phases with their bars and times. `--quiet` and `--verbose` say how much.
+//! What is said beside the result: remarks, and phases with their bars and times. `--quiet` and
+//! `--verbose` say how much.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -36,7 +37,8 @@ impl Verbosity {
     }
 }
 
-/// Writes a line to stderr whatever was asked for, or nothing if stderr is closed, where `eprintln!` would panic.
+/// Writes a line to stderr whatever was asked for, or nothing if stderr is closed, where
+/// `eprintln!` would panic.
 pub(crate) fn complain(text: &str) {
     BARS.suspend(|| drop(writeln!(std::io::stderr(), "{}", Printable(text))));
 }

@@ -1,4 +1,5 @@
-//! What is planned and measured for a picture of some size: the decode that makes it, or the encode of it.
+//! What is planned and measured for a picture of some size: the decode that makes it, or the encode
+//! of it.
 
 use serde::{Deserialize, Serialize};
 use wgvae::report::Operation;
@@ -17,7 +18,8 @@ pub(super) enum Task {
 }
 
 impl Task {
-    /// Of a picture of `size` pixels, which `flag` gave. A decode is of the VAE's own latents (`unscaled`), or of the diffusion model's.
+    /// Of a picture of `size` pixels, which `flag` gave. A decode is of the VAE's own latents
+    /// (`unscaled`), or of the diffusion model's.
     ///
     /// # Errors
     /// For a size that no latents make, or that makes none.

@@ -15,7 +15,8 @@ pub(super) enum TilingArg {
     Blend,
     /// Tiles blended as by SeedVR2's node for ComfyUI
     Cosine,
-    /// The whole image with the group norms of a smaller one: in one pass and without seams, but not the model's own result
+    /// The whole image with the group norms of a smaller one: in one pass and without seams, but
+    /// not the model's own result
     Estimate,
 }
 
@@ -34,10 +35,12 @@ impl TilingArg {
 /// Lengths of the tiles.
 #[derive(Debug, Args)]
 pub(super) struct TileArgs {
-    /// Side of a tile in pixels of the image [default: blend: the model's `sample_size`; cosine: 1024]
+    /// Side of a tile in pixels of the image [default: blend: the model's `sample_size`; cosine:
+    /// 1024]
     #[arg(long, value_name = "PX")]
     tile_size: Option<u32>,
-    /// Pixels that neighbouring tiles share [default: blend: a quarter of a tile; cosine: an eighth]
+    /// Pixels that neighbouring tiles share [default: blend: a quarter of a tile; cosine: an
+    /// eighth]
     #[arg(long, value_name = "PX")]
     tile_overlap: Option<u32>,
 }
@@ -46,8 +49,8 @@ impl TileArgs {
     /// The tiling `arg` with these lengths, for a model of `config`.
     ///
     /// # Errors
-    /// [`Error::Input`], which names the flag, for lengths that make no sense, and for any with `exact` and `estimate`; [`Error::Config`] when the
-    /// model does not say what its tiles are.
+    /// [`Error::Input`], which names the flag, for lengths that make no sense, and for any with
+    /// `exact` and `estimate`; [`Error::Config`] when the model does not say what its tiles are.
     pub(super) fn tiling(&self, arg: TilingArg, config: &AutoencoderConfig) -> Result<Tiling> {
         let rule = match arg {
             TilingArg::Exact => return self.none(arg).map(|()| Tiling::Exact),

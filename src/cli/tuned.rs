@@ -1,4 +1,5 @@
-//! The kernels that were measured to be fastest on the devices of this machine: a file in the user's cache folder.
+//! The kernels that were measured to be fastest on the devices of this machine: a file in the
+//! user's cache folder.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -17,8 +18,8 @@ pub(super) struct Tuned {
 }
 
 impl Tuned {
-    /// Reads what is known on this machine. A file that is damaged, or of another version, counts as
-    /// empty: the next measurement replaces it.
+    /// Reads what is known on this machine. A file that is damaged, or of another version, counts
+    /// as empty: the next measurement replaces it.
     ///
     /// # Errors
     /// [`Error::Io`] where there is no cache folder, or the file cannot be read.
@@ -55,8 +56,9 @@ impl Tuned {
     }
 }
 
-/// `gpu` with the kernels that were measured on it. On a CPU driver that nobody has measured, tiles are measured now, which takes half a second once: which
-/// one is fastest depends on the processor and on the driver. Whatever goes wrong here is said, and costs speed alone.
+/// `gpu` with the kernels that were measured on it. On a CPU driver that nobody has measured, tiles
+/// are measured now, which takes half a second once: which one is fastest depends on the processor
+/// and on the driver. Whatever goes wrong here is said, and costs speed alone.
 pub(super) async fn tuned(gpu: Gpu) -> Gpu {
     let found = find(&gpu).await.and_then(|found| match found {
         Some(tuning) => gpu.clone().with_kernels(tuning.kernels),

@@ -12,21 +12,27 @@ use crate::tensor::Bytes;
 /// Which adapter to open, and within which limits.
 #[derive(Debug, Clone, Default)]
 pub struct GpuOptions {
-    /// Part of the adapter's name, driver or backend, in any case; or its index as [`adapters`] lists them. `None`: the best one.
+    /// Part of the adapter's name, driver or backend, in any case; or its index as [`adapters`]
+    /// lists them. `None`: the best one.
     pub adapter: Option<String>,
-    /// Plan with the kernels and tiles of this kind of device and of this vendor, whatever the adapter is. For tests and comparisons.
+    /// Plan with the kernels and tiles of this kind of device and of this vendor, whatever the
+    /// adapter is. For tests and comparisons.
     pub kernels_of: Option<(DeviceKind, Vendor)>,
     /// Ask the device for no more than WebGPU's default limits.
     pub webgpu_default_limits: bool,
-    /// Open the device without `shader-f16`, as if it had none: halves are packed then. For tests and comparisons.
+    /// Open the device without `shader-f16`, as if it had none: halves are packed then. For tests
+    /// and comparisons.
     pub without_shader_f16: bool,
-    /// Open the device with its matrix units. [`Precision::Fast`](crate::Precision::Fast) then multiplies on them wherever the channels of a convolution fill whole matrices;
-    /// its other convolutions, and other precisions, are computed as without. An adapter that has none is refused. Rests on what wgpu calls experimental.
+    /// Open the device with its matrix units. [`Precision::Fast`](crate::Precision::Fast) then
+    /// multiplies on them wherever the channels of a convolution fill whole matrices; its other
+    /// convolutions, and other precisions, are computed as without. An adapter that has none is
+    /// refused. Rests on what wgpu calls experimental.
     #[cfg(not(target_arch = "wasm32"))]
     pub matrix_units: bool,
     /// An integrated GPU before a discrete one: saves power.
     pub low_power: bool,
-    /// Let buffers take no more than this: beyond it allocations fail, as they do on a device without more memory.
+    /// Let buffers take no more than this: beyond it allocations fail, as they do on a device
+    /// without more memory.
     pub memory_limit: Option<Bytes>,
     /// The `GPU` to ask, where it is not that of a page or of a worker.
     #[cfg(target_arch = "wasm32")]
@@ -69,7 +75,8 @@ pub struct AdapterReport {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(target_arch = "wasm32", serde(skip))]
     pub matrix_units: Option<MatrixUnits>,
-    /// What plans may use: what a device is opened with, which is less than the adapter has where no kernel wants more.
+    /// What plans may use: what a device is opened with, which is less than the adapter has where
+    /// no kernel wants more.
     pub limits: DeviceLimits,
     /// The kernels it would get.
     pub kernels: Choice,
@@ -147,7 +154,8 @@ fn no_match(adapters: &[AdapterReport], wanted: Option<&str>) -> Error {
 }
 
 impl AdapterReport {
-    /// Whether `wanted` means this adapter, number `index` of the list: its number, or part of its name, backend, driver or type.
+    /// Whether `wanted` means this adapter, number `index` of the list: its number, or part of its
+    /// name, backend, driver or type.
     pub fn matches(&self, index: usize, wanted: &str) -> bool {
         if let Ok(number) = wanted.parse::<usize>() {
             return number == index;
@@ -188,7 +196,8 @@ pub(super) fn report(adapter: &wgpu::Adapter) -> AdapterReport {
     }
 }
 
-/// The kernels of a device that nobody has measured: those of the rules, or what was measured on `driver` elsewhere. Browsers name no driver.
+/// The kernels of a device that nobody has measured: those of the rules, or what was measured on
+/// `driver` elsewhere. Browsers name no driver.
 fn kernels(limits: &DeviceLimits, driver: &str) -> Choice {
     let rules = Choice::for_device(limits);
     let shipped = if cfg!(target_arch = "wasm32") { None } else { shipped::tile(driver) };
@@ -196,7 +205,8 @@ fn kernels(limits: &DeviceLimits, driver: &str) -> Choice {
     shipped.filter(|shipped| shipped.check(limits).is_ok()).unwrap_or(rules)
 }
 
-/// The report of an adapter once one of its devices is open: with the limits and features of that device, and what a browser tells only then.
+/// The report of an adapter once one of its devices is open: with the limits and features of that
+/// device, and what a browser tells only then.
 pub(super) fn of_device(report: AdapterReport, device: &wgpu::Device, options: &GpuOptions) -> AdapterReport {
     let limits = limits_from(&device.limits(), device.features(), &device.adapter_info());
     let AdapterReport { name, limits, .. } = as_named(AdapterReport { limits, ..report.clone() }, device);
@@ -206,7 +216,8 @@ pub(super) fn of_device(report: AdapterReport, device: &wgpu::Device, options: &
     AdapterReport { name, kernels: kernels(&limits, &report.driver), limits, ..report }
 }
 
-/// With the name that the browser gives once there is a device, and with what its vendor tells of the memory.
+/// With the name that the browser gives once there is a device, and with what its vendor tells of
+/// the memory.
 #[cfg(target_arch = "wasm32")]
 fn as_named(report: AdapterReport, device: &wgpu::Device) -> AdapterReport {
     let info = super::browser::adapter_info(device);
@@ -224,9 +235,11 @@ fn as_named(report: AdapterReport, _: &wgpu::Device) -> AdapterReport {
     report
 }
 
-/// Whether the memory of a GPU of this vendor is taken for the host's. Browsers do not tell, they only name the vendor: what Apple, Arm, Qualcomm and the like
-/// make shares it always, Intel's and AMD's do so as often as not, and only NVIDIA makes little else than cards. An unnamed one counts as shared: to leave a
-/// picture's parts in the host's memory gains nothing there, and computing them again is right everywhere.
+/// Whether the memory of a GPU of this vendor is taken for the host's. Browsers do not tell, they
+/// only name the vendor: what Apple, Arm, Qualcomm and the like make shares it always, Intel's and
+/// AMD's do so as often as not, and only NVIDIA makes little else than cards. An unnamed one counts
+/// as shared: to leave a picture's parts in the host's memory gains nothing there, and computing
+/// them again is right everywhere.
 #[cfg_attr(not(any(target_arch = "wasm32", test)), expect(dead_code, reason = "natively the driver tells"))]
 pub(crate) fn shares_memory(vendor: Vendor) -> bool {
     vendor != Vendor::Nvidia
@@ -266,7 +279,8 @@ pub(super) fn offered(adapter: &wgpu::Adapter) -> DeviceLimits {
     limits_from(&adapter.limits(), adapter.features(), &adapter.get_info())
 }
 
-/// What a device is asked for: the features that kernels use, of subgroups only on a processor, and WebGPU's default limits, which are enough for every kernel, with larger buffers and bindings
+/// What a device is asked for: the features that kernels use, of subgroups only on a processor, and
+/// WebGPU's default limits, which are enough for every kernel, with larger buffers and bindings
 /// where the adapter has them.
 fn wanted(adapter: &wgpu::Adapter, options: &GpuOptions) -> (wgpu::Features, wgpu::Limits) {
     let mut features = wgpu::Features::SHADER_F16 | wgpu::Features::TIMESTAMP_QUERY;
@@ -340,7 +354,8 @@ pub(super) async fn open(
         required_features,
         required_limits,
         experimental_features,
-        // Blocks no larger than needed: the report compares what the allocator reserves with what we asked for.
+        // Blocks no larger than needed: the report compares what the allocator reserves with what
+        // we asked for.
         memory_hints: wgpu::MemoryHints::MemoryUsage,
         ..Default::default()
     };

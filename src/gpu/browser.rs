@@ -1,6 +1,8 @@
-//! What only a browser has: devices and buffers that JavaScript made. The one place that knows wgpu's handles behind them.
+//! What only a browser has: devices and buffers that JavaScript made. The one place that knows
+//! wgpu's handles behind them.
 //!
-//! wgpu 30 cannot adopt a `GPUDevice`, nor ask for one with `subgroups`. But it asks the browser by `GPUAdapter.prototype.requestDevice`, and takes what that gives.
+//! wgpu 30 cannot adopt a `GPUDevice`, nor ask for one with `subgroups`. But it asks the browser by
+//! `GPUAdapter.prototype.requestDevice`, and takes what that gives.
 
 mod bindings;
 mod compiling;
@@ -29,11 +31,13 @@ const REQUEST_DEVICE: &str = "requestDevice";
 /// The name of a feature.
 const SUBGROUPS: &str = "subgroups";
 
-/// What to do where a browser's WebGPU finds no adapter. Node and Deno look for drivers as programs do.
+/// What to do where a browser's WebGPU finds no adapter. Node and Deno look for drivers as programs
+/// do.
 pub(super) const NO_ADAPTER_ADVICE: &str = "there is WebGPU, but it gives no GPU: in a browser turn on graphics acceleration in its settings; update the graphics \
                                             driver and the browser";
 
-/// Whether this is a page or a worker of one, and not Node or Deno, whose workers are a browser's by the names of their classes.
+/// Whether this is a page or a worker of one, and not Node or Deno, whose workers are a browser's
+/// by the names of their classes.
 pub(super) fn is_browser() -> bool {
     let has = |name: &str| Reflect::has(&js_sys::global(), &name.into()).unwrap_or(false);
     !has("Deno") && (has("Window") || has("WorkerGlobalScope"))
@@ -99,7 +103,8 @@ pub(super) fn has_subgroups(device: &wgpu::Device) -> bool {
     typed(device).is_some_and(|device| device.features().has(SUBGROUPS))
 }
 
-/// What a browser tells of an adapter. wgpu passes on a description only, which browsers leave empty.
+/// What a browser tells of an adapter. wgpu passes on a description only, which browsers leave
+/// empty.
 #[derive(Default)]
 pub(super) struct AdapterInfo {
     /// Vendor, architecture and what else there is, in one line.
@@ -136,8 +141,9 @@ fn typed(device: &wgpu::Device) -> Option<Device> {
     device.as_webgpu().map(|device| JsValue::from(device).unchecked_into())
 }
 
-/// Runs `work` while wgpu finds `gpu`, if there is one. It looks for it in pages and in workers alone, which it tells by the names of their classes: so Node and Deno are
-/// taken for a page for as long. `None`, and nothing is run, where the global object is frozen.
+/// Runs `work` while wgpu finds `gpu`, if there is one. It looks for it in pages and in workers
+/// alone, which it tells by the names of their classes: so Node and Deno are taken for a page for
+/// as long. `None`, and nothing is run, where the global object is frozen.
 pub(super) fn with_gpu<T>(gpu: Option<&JsValue>, work: impl FnOnce() -> T) -> Option<T> {
     let Some(gpu) = gpu else { return Some(work()) };
     let (global, navigator) = (js_sys::global(), Object::new());
@@ -146,7 +152,8 @@ pub(super) fn with_gpu<T>(gpu: Option<&JsValue>, work: impl FnOnce() -> T) -> Op
     with_property(&global, "Window", &Object::new(), || with_property(&global, "navigator", &navigator, work)).flatten()
 }
 
-/// Runs `work` while `replacement` stands in for a property of `object`. `None`, and nothing is run, where the object may not be changed.
+/// Runs `work` while `replacement` stands in for a property of `object`. `None`, and nothing is
+/// run, where the object may not be changed.
 fn with_property<T>(object: &Object, name: &str, replacement: &JsValue, work: impl FnOnce() -> T) -> Option<T> {
     let name = JsValue::from(name);
     let own = Object::get_own_property_descriptor(object, &name);
@@ -167,7 +174,8 @@ fn with_property<T>(object: &Object, name: &str, replacement: &JsValue, work: im
     Some(done)
 }
 
-/// A typed array of zeros. `None` where the browser has no memory for it: that must not end the module, as web-sys's own constructors would.
+/// A typed array of zeros. `None` where the browser has no memory for it: that must not end the
+/// module, as web-sys's own constructors would.
 pub(crate) fn new_array(class: &str, length: u32) -> Option<JsValue> {
     let class = Reflect::get(&js_sys::global(), &class.into()).ok()?;
     Reflect::construct(class.dyn_ref::<Function>()?, &Array::of1(&length.into())).ok()

@@ -1,4 +1,5 @@
-//! Creates GPU buffers, and counts them. The only place that does: the ledger is the measured side of every prediction.
+//! Creates GPU buffers, and counts them. The only place that does: the ledger is the measured side
+//! of every prediction.
 
 use std::sync::Arc;
 

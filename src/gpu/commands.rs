@@ -50,7 +50,8 @@ pub(super) struct Resources<'a> {
 }
 
 impl Resources<'_> {
-    /// Launches that bind the same buffers share a bind group; they differ in the offset of `params`.
+    /// Launches that bind the same buffers share a bind group; they differ in the offset of
+    /// `params`.
     pub(super) fn commands(&self, device: &wgpu::Device, pipelines: &[Arc<Pipeline>]) -> Commands {
         let mut bind_groups = Vec::new();
         let mut known: HashMap<(&str, &[Resource]), usize> = HashMap::new();

@@ -17,7 +17,8 @@ pub struct Control<'a> {
     pub progress: Option<&'a mut dyn FnMut(Progress<'_>)>,
     /// Set to true, from any thread, to stop the run before its next submission.
     pub cancel: Option<Arc<AtomicBool>>,
-    /// How long one submission should take; `None` for what suits the device. Zero submits every step by itself.
+    /// How long one submission should take; `None` for what suits the device. Zero submits every
+    /// step by itself.
     pub submission_target: Option<Duration>,
 }
 
@@ -34,7 +35,8 @@ impl Control<'_> {
         if cancelled { Err(Error::Cancelled) } else { Ok(()) }
     }
 
-    /// How long one submission should take: short enough for watchdogs, progress and cancel, long enough to be worth submitting.
+    /// How long one submission should take: short enough for watchdogs, progress and cancel, long
+    /// enough to be worth submitting.
     pub(super) fn target(&self, kind: DeviceKind) -> Duration {
         self.submission_target.unwrap_or_else(|| Self::default_target(kind))
     }
@@ -68,20 +70,24 @@ pub struct Progress<'a> {
 /// What a run took.
 #[derive(Debug, Clone, Serialize)]
 pub struct RunReport {
-    /// From the upload of the latents until the result is in host memory and whoever receives it is done.
+    /// From the upload of the latents until the result is in host memory and whoever receives it is
+    /// done.
     pub seconds: f64,
-    /// The part of `seconds` that whoever received the result took, mostly while the device was working.
+    /// The part of `seconds` that whoever received the result took, mostly while the device was
+    /// working.
     pub sink_seconds: f64,
     /// Each submission.
     pub submissions: Vec<Submission>,
-    /// GPU time of each stage in seconds, by timestamps; `None` where the device has none or the plan did not ask.
+    /// GPU time of each stage in seconds, by timestamps; `None` where the device has none or the
+    /// plan did not ask.
     pub stage_seconds: Option<Vec<f64>>,
 }
 
 /// Steps that were submitted together.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Submission {
-    /// By index into the plan's steps. A transfer that took several submissions belongs to the last of them.
+    /// By index into the plan's steps. A transfer that took several submissions belongs to the last
+    /// of them.
     pub steps: Range<usize>,
     /// From the end of the submission before to the end of this one, as the host saw it.
     pub seconds: f64,

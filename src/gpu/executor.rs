@@ -1,8 +1,9 @@
 //! Executes a [`Plan`]: records and submits its steps, and moves what the host gives and gets.
 //!
-//! The one thing it settles itself is how many steps go into a submission: as many as should take the time allowed, by the speed
-//! measured on the submissions before. Between two of them it reports progress and honours a cancel. Transfers are part of
-//! submissions; the host copies in and out of staging while the device works on the next one.
+//! The one thing it settles itself is how many steps go into a submission: as many as should take
+//! the time allowed, by the speed measured on the submissions before. Between two of them it
+//! reports progress and honours a cancel. Transfers are part of submissions; the host copies in and
+//! out of staging while the device works on the next one.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -24,7 +25,8 @@ use crate::plan::Plan;
 /// Submissions that may be under way at once: one runs while the next is being recorded.
 const IN_FLIGHT: usize = 2;
 
-/// Receives rows of the result, first and after the last, and their content: `[rows, w, 4]` bytes or `[3, rows, w]` f32.
+/// Receives rows of the result, first and after the last, and their content: `[rows, w, 4]` bytes
+/// or `[3, rows, w]` f32.
 pub type RowSink<'a> = dyn FnMut((u32, u32), &[u8]) -> Result<()> + 'a;
 
 /// A submission that the device may still be working on.
@@ -42,7 +44,8 @@ impl Prepared {
     /// Runs the plan once on `input` and hands the result to `sink` part by part, in order of rows.
     ///
     /// # Errors
-    /// [`Error::Cancelled`], [`Error::Device`] naming the stage that was reached, or what `sink` returned.
+    /// [`Error::Cancelled`], [`Error::Device`] naming the stage that was reached, or what `sink`
+    /// returned.
     pub async fn run(
         &mut self,
         input: &Input<'_>,
@@ -84,7 +87,8 @@ impl Prepared {
         Ok(RunReport { seconds, sink_seconds, submissions, stage_seconds })
     }
 
-    /// The rows of the picture that the last run left on the device, as they lie there. `None` where plans leave none.
+    /// The rows of the picture that the last run left on the device, as they lie there. `None`
+    /// where plans leave none.
     ///
     /// # Errors
     /// [`Error::Device`].
@@ -96,7 +100,8 @@ impl Prepared {
         }
     }
 
-    /// Submits all steps, at most [`IN_FLIGHT`] submissions ahead of the device. Returns how long each took.
+    /// Submits all steps, at most [`IN_FLIGHT`] submissions ahead of the device. Returns how long
+    /// each took.
     async fn submit_all(
         &mut self,
         inputs: &[&[f32]],
@@ -138,7 +143,8 @@ impl Prepared {
         }
     }
 
-    /// Records and submits what comes after `at` and should take `target`. `None` when staging has no room for any of it.
+    /// Records and submits what comes after `at` and should take `target`. `None` when staging has
+    /// no room for any of it.
     async fn submit(&mut self, inputs: &[&[f32]], at: &mut Position, target: Duration) -> Result<Option<Flight>> {
         let (gpu, plan) = (self.gpu.clone(), Arc::clone(&self.plan));
         let end = self.pace.submission_end(&plan, at.step, target);

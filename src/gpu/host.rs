@@ -28,7 +28,8 @@ impl HostMemory {
         Ok(Self { weights, parked })
     }
 
-    /// How much there is of what is to be fetched; `None` while it is still on its way here. `bytes`: how much there will be, if it was parked.
+    /// How much there is of what is to be fetched; `None` while it is still on its way here.
+    /// `bytes`: how much there will be, if it was parked.
     pub(super) fn fetched_len(&self, from: HostSource, bytes: Bytes) -> Option<u64> {
         let len = self.content(from)?.len();
         match from {

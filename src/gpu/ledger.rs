@@ -60,8 +60,9 @@ impl Ledger {
         Bytes(self.counts().held_at_failure)
     }
 
-    /// For tests: the creation that follows after `skipped` others fails once, as if the device had no memory left. `None`: none does.
-    /// Returns whether the one asked for before is still to come.
+    /// For tests: the creation that follows after `skipped` others fails once, as if the device had
+    /// no memory left. `None`: none does. Returns whether the one asked for before is still to
+    /// come.
     #[doc(hidden)]
     pub fn fail_after(&self, skipped: Option<u64>) -> bool {
         let mut counts = self.counts();

@@ -1,4 +1,5 @@
-//! wgpu's cooperative matrices: which of them kernels can use, and what a device that has them is opened with. Natively only; browsers have none.
+//! wgpu's cooperative matrices: which of them kernels can use, and what a device that has them is
+//! opened with. Natively only; browsers have none.
 
 use crate::error::{DeviceError, Error, Result};
 use crate::limits::MatrixUnits;
@@ -7,7 +8,8 @@ use crate::limits::MatrixUnits;
 pub(super) const FEATURES: wgpu::Features =
     wgpu::Features::EXPERIMENTAL_COOPERATIVE_MATRIX.union(wgpu::Features::SUBGROUP);
 
-/// The largest matrices of `adapter` that there are kernels for: square ones, halves in, sums of f32.
+/// The largest matrices of `adapter` that there are kernels for: square ones, halves in, sums of
+/// f32.
 pub(super) fn offered(adapter: &wgpu::Adapter) -> Option<MatrixUnits> {
     use wgpu::CooperativeScalarType::{F16, F32};
     if cfg!(target_arch = "wasm32") || !adapter.features().contains(FEATURES | wgpu::Features::SHADER_F16) {
@@ -19,7 +21,8 @@ pub(super) fn offered(adapter: &wgpu::Adapter) -> Option<MatrixUnits> {
         (square && (matrix.ab_type, matrix.cr_type) == (F16, F32)).then_some(side)
     };
     let side = adapter.cooperative_matrix_properties().iter().filter_map(usable).max()?;
-    // wgpu cannot ask for a size of subgroups: of a workgroup as large as the largest, none is partly filled.
+    // wgpu cannot ask for a size of subgroups: of a workgroup as large as the largest, none is
+    // partly filled.
     Some(MatrixUnits { side, lanes: adapter.get_info().subgroup_max_size })
 }
 
@@ -43,8 +46,10 @@ pub(super) fn check(adapter: &str, units: Option<MatrixUnits>, matrices: &[Strin
 /// Leave to use what wgpu calls experimental.
 #[expect(unsafe_code, reason = "matrix units are behind an experimental feature of wgpu; see SAFETY")]
 pub(super) fn leave() -> wgpu::ExperimentalFeatures {
-    // SAFETY: what is experimental may have bugs that are undefined behaviour. One kernel alone uses it, `matmul_matrix`: of matrices only whole subgroups load, multiply
-    // and store, and none reaches beyond a buffer: the plan's interpreter in `tests/` panics on any number outside. Nobody gets it who has not asked for it.
+    // SAFETY: what is experimental may have bugs that are undefined behaviour. One kernel alone
+    // uses it, `matmul_matrix`: of matrices only whole subgroups load, multiply and store, and none
+    // reaches beyond a buffer: the plan's interpreter in `tests/` panics on any number outside.
+    // Nobody gets it who has not asked for it.
     unsafe { wgpu::ExperimentalFeatures::enabled() }
 }
 

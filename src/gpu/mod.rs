@@ -1,4 +1,5 @@
-//! Runs plans. The only folder that names wgpu. It makes no decisions: what runs where and when is the plan's.
+//! Runs plans. The only folder that names wgpu. It makes no decisions: what runs where and when is
+//! the plan's.
 
 mod adapter;
 #[cfg(target_arch = "wasm32")]
@@ -102,10 +103,12 @@ struct Opened {
 }
 
 impl Gpu {
-    /// Opens the best adapter that `options` allow: a discrete GPU before an integrated one before a CPU driver.
+    /// Opens the best adapter that `options` allow: a discrete GPU before an integrated one before
+    /// a CPU driver.
     ///
     /// # Errors
-    /// [`Error::Device`] when no adapter matches, the adapter is too small for any plan, or gives no device.
+    /// [`Error::Device`] when no adapter matches, the adapter is too small for any plan, or gives
+    /// no device.
     pub async fn request(options: &GpuOptions) -> Result<Self> {
         let adapter = adapter::choose(options).await?;
         let report = adapter::report(&adapter);
@@ -115,7 +118,8 @@ impl Gpu {
         Ok(Self::of(Opened { device, queue, report, adopted: false }, options.memory_limit))
     }
 
-    /// Takes over a `GPUDevice` that the caller made and goes on using, with the features and limits that it has. It is never destroyed here. `gpu`: see [`GpuOptions::gpu`].
+    /// Takes over a `GPUDevice` that the caller made and goes on using, with the features and
+    /// limits that it has. It is never destroyed here. `gpu`: see [`GpuOptions::gpu`].
     ///
     /// # Errors
     /// [`Error::Device`] when it is no device, or one too small for any plan.
@@ -175,7 +179,8 @@ impl Gpu {
     /// The same device, of which plans use `kernels`: see [`Self::tune`].
     ///
     /// # Errors
-    /// [`Error::Input`] for kernels that are neither the rules' nor any that measuring could find on this device.
+    /// [`Error::Input`] for kernels that are neither the rules' nor any that measuring could find
+    /// on this device.
     pub fn with_kernels(self, kernels: Choice) -> Result<Self> {
         kernels.check(self.limits())?;
         Ok(Self { kernels, ..self })
@@ -206,7 +211,8 @@ impl Gpu {
         &self.inner.ledger
     }
 
-    /// Bytes that the driver's allocator has handed out and has reserved, where the backend can tell (Vulkan, DX12).
+    /// Bytes that the driver's allocator has handed out and has reserved, where the backend can
+    /// tell (Vulkan, DX12).
     pub fn allocator_bytes(&self) -> Option<(u64, u64)> {
         let report = self.inner.device.generate_allocator_report()?;
         Some((report.total_allocated_bytes, report.total_reserved_bytes))
@@ -217,12 +223,14 @@ impl Gpu {
         self.inner.pipelines.get(self, variants).await.map(drop)
     }
 
-    /// From now on `listener` hears how far weights and kernels are, on the thread that works at them; `None`: nobody does. What a run has done, [`Control`] tells.
+    /// From now on `listener` hears how far weights and kernels are, on the thread that works at
+    /// them; `None`: nobody does. What a run has done, [`Control`] tells.
     pub fn watch(&self, listener: Option<Arc<Listener>>) {
         self.inner.audience.set(listener);
     }
 
-    /// From now on compiling ends between two kernels with [`Error::Cancelled`] once `flag` is set; `None`: it goes on to its end.
+    /// From now on compiling ends between two kernels with [`Error::Cancelled`] once `flag` is set;
+    /// `None`: it goes on to its end.
     #[cfg(target_arch = "wasm32")]
     pub(crate) fn heed(&self, flag: Option<Arc<std::sync::atomic::AtomicBool>>) {
         self.inner.unwanted.heed(flag);
@@ -237,7 +245,8 @@ impl Gpu {
         self.inner.pipelines.compiled()
     }
 
-    /// Waits until the device has done all that was submitted: buffers that were dropped are free then.
+    /// Waits until the device has done all that was submitted: buffers that were dropped are free
+    /// then.
     pub(crate) async fn idle(&self) -> Result<()> {
         const DOING: &str = "waiting for the device";
         let queue = &self.inner.queue;
@@ -246,7 +255,8 @@ impl Gpu {
         self.check_alive(DOING)
     }
 
-    /// Gives the device up, as a driver reset would: all later work fails with [`DeviceError::Lost`]. A device that the caller made stays.
+    /// Gives the device up, as a driver reset would: all later work fails with
+    /// [`DeviceError::Lost`]. A device that the caller made stays.
     pub fn destroy(&self) {
         if !self.inner.adopted {
             self.inner.device.destroy();
@@ -299,7 +309,8 @@ impl Gpu {
 mod tests {
     use super::*;
 
-    /// Needs an adapter, as the tests in `tests/gpu` do. Adapters offer more than is asked of a device.
+    /// Needs an adapter, as the tests in `tests/gpu` do. Adapters offer more than is asked of a
+    /// device.
     #[test]
     fn plans_see_the_limits_that_the_device_was_opened_with() {
         for webgpu_default_limits in [false, true] {

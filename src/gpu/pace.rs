@@ -23,7 +23,8 @@ pub(super) struct Pace {
 }
 
 impl Pace {
-    /// A kernel that has not run yet counts as so many times as slow as the others: a short submission costs little, a long one a page its frames.
+    /// A kernel that has not run yet counts as so many times as slow as the others: a short
+    /// submission costs little, a long one a page its frames.
     const UNKNOWN: f64 = 3.0;
 
     /// What a modest device of this kind does.
@@ -45,8 +46,10 @@ impl Pace {
         plan.submission_end(start, target.as_secs_f64(), seconds)
     }
 
-    /// Moves halfway to what was just measured: the pace of all work, and by what is left of the difference that of the kernels which took most. Submissions of little
-    /// work say little. Times are averaged, not speeds: a browser that tells of two submissions at once makes the second seem to have taken none.
+    /// Moves halfway to what was just measured: the pace of all work, and by what is left of the
+    /// difference that of the kernels which took most. Submissions of little work say little. Times
+    /// are averaged, not speeds: a browser that tells of two submissions at once makes the second
+    /// seem to have taken none.
     pub(super) fn adapt(&mut self, works: &Works, seconds: f64) {
         const TELLING_WORK: f64 = 5e7;
         // Beyond these it was told of late, or with another, which says nothing of its kernels.
@@ -69,7 +72,8 @@ impl Pace {
     }
 }
 
-/// What `steps` are, of the first of which `done` bytes were transferred before; and `begun` bytes of the one after them.
+/// What `steps` are, of the first of which `done` bytes were transferred before; and `begun` bytes
+/// of the one after them.
 pub(super) fn works(plan: &Plan, steps: Range<usize>, done: u64, begun: u64) -> Works {
     let mut works = Works::new();
     #[expect(clippy::cast_precision_loss, reason = "an estimate")]

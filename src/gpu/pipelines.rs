@@ -1,4 +1,5 @@
-//! Compiles kernels once. The cache's key is the final WGSL text: it cannot be forgotten, mis-hashed or collide.
+//! Compiles kernels once. The cache's key is the final WGSL text: it cannot be forgotten,
+//! mis-hashed or collide.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

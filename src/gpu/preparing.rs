@@ -1,4 +1,5 @@
-//! Tells how far the work is that comes before a run: weights that are read, kernels that are compiled.
+//! Tells how far the work is that comes before a run: weights that are read, kernels that are
+//! compiled.
 
 use std::sync::{Arc, Mutex, PoisonError};
 

@@ -1,4 +1,5 @@
-//! A ring of buffers that the host reads: what comes from the device is copied there as part of a submission.
+//! A ring of buffers that the host reads: what comes from the device is copied there as part of a
+//! submission.
 //!
 //! A buffer is filled by a submission, mapped when that is done, handed to the host, and unmapped.
 
@@ -70,7 +71,8 @@ impl Readbacks {
         (room >= least).then_some(room)
     }
 
-    /// Copies those `ranges` of `source` one after the other, together no more than there is room for.
+    /// Copies those `ranges` of `source` one after the other, together no more than there is room
+    /// for.
     pub(super) fn copy(
         &mut self,
         encoder: &mut wgpu::CommandEncoder,
@@ -110,7 +112,8 @@ impl Readbacks {
         self.under_way.len() - before
     }
 
-    /// Waits for the oldest buffer that is under way and hands its pieces to `sink`, in the order they were copied.
+    /// Waits for the oldest buffer that is under way and hands its pieces to `sink`, in the order
+    /// they were copied.
     pub(super) async fn read(&mut self, gpu: &Gpu, sink: &mut dyn FnMut(Piece, &[u8]) -> Result<()>) -> Result<()> {
         let Some(oldest) = self.under_way.front() else { return Ok(()) };
         let slot = &mut self.slots[*oldest];
@@ -145,7 +148,8 @@ impl Readbacks {
         gpu.scoped(DOING, forget).await
     }
 
-    /// Reads the first `bytes` of `source`, in as many submissions as that takes, when nothing else is being read.
+    /// Reads the first `bytes` of `source`, in as many submissions as that takes, when nothing else
+    /// is being read.
     pub(super) async fn read_all(&mut self, gpu: &Gpu, source: &GpuBuffer, bytes: Bytes) -> Result<Vec<u8>> {
         let mut data = Vec::new();
         let mut at = 0;

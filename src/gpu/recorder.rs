@@ -1,4 +1,5 @@
-//! Records steps of a plan into one submission: passes, copies, and transfers as far as staging has room.
+//! Records steps of a plan into one submission: passes, copies, and transfers as far as staging has
+//! room.
 
 use std::ops::Range;
 
@@ -41,7 +42,8 @@ impl<'a> Recorder<'a> {
         (self.encoder, self.at)
     }
 
-    /// Records one compute pass for each stage, ended by copies and transfers. Stops where a transfer has to wait.
+    /// Records one compute pass for each stage, ended by copies and transfers. Stops where a
+    /// transfer has to wait.
     pub(super) fn record(&mut self) -> Result<()> {
         let plan = std::sync::Arc::clone(&self.prepared.plan);
         while self.at.step < self.end {
@@ -230,7 +232,8 @@ impl<'a> Recorder<'a> {
         true
     }
 
-    /// Whether all of `rows`, in so many planes, could be copied to the host. Pieces are whole rows.
+    /// Whether all of `rows`, in so many planes, could be copied to the host. Pieces are whole
+    /// rows.
     fn output_rows(&mut self, from: BufferId, rows: (u32, u32), planes: u64) -> bool {
         let Prepared { plan, slots, readbacks, .. } = &mut *self.prepared;
         let buffer = &plan.buffers[from.0];

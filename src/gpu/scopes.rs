@@ -1,5 +1,6 @@
-//! Error scopes: what the device has to say about a piece of work. In a browser `browser::Scopes` take their place, because wgpu panics at
-//! errors of the kind `internal`: a driver that refuses a pipeline.
+//! Error scopes: what the device has to say about a piece of work. In a browser `browser::Scopes`
+//! take their place, because wgpu panics at errors of the kind `internal`: a driver that refuses a
+//! pipeline.
 
 /// An error that a scope caught.
 #[derive(Debug)]

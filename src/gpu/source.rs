@@ -73,7 +73,8 @@ impl Parts {
             module: &self.module,
             entry_point: Some("main"),
             compilation_options: wgpu::PipelineCompilationOptions {
-                // Every kernel writes its workgroup memory before it reads it. Metal would clear it on one thread.
+                // Every kernel writes its workgroup memory before it reads it. Metal would clear it
+                // on one thread.
                 zero_initialize_workgroup_memory: false,
                 ..Default::default()
             },
@@ -89,7 +90,8 @@ impl Parts {
 #[expect(unsafe_code, reason = "without bounds and loop checks the kernels run up to twice as fast; see SAFETY")]
 fn shader_module(device: &wgpu::Device, label: &str, text: &str) -> wgpu::ShaderModule {
     let descriptor = wgpu::ShaderModuleDescriptor { label: Some(label), source: wgpu::ShaderSource::Wgsl(text.into()) };
-    // SAFETY: the text is ours, made of files in `shaders/`. Their loops are bounded by parameters, and their indices stay within
-    // the bindings: the plan's interpreter in `tests/` panics on any index outside a buffer, for every family and many sizes.
+    // SAFETY: the text is ours, made of files in `shaders/`. Their loops are bounded by parameters,
+    // and their indices stay within the bindings: the plan's interpreter in `tests/` panics on any
+    // index outside a buffer, for every family and many sizes.
     unsafe { device.create_shader_module_trusted(descriptor, wgpu::ShaderRuntimeChecks::unchecked()) }
 }

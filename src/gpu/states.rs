@@ -1,4 +1,5 @@
-//! What a clip keeps from one of its parts to the next: frames on the device or in host memory, as the plan says, and what norms make of them.
+//! What a clip keeps from one of its parts to the next: frames on the device or in host memory, as
+//! the plan says, and what norms make of them.
 
 use std::ops::Range;
 
@@ -77,7 +78,8 @@ impl States {
         self.0.get(index)?.table.as_ref()
     }
 
-    /// Where bytes `range` of the frames of state `index` are on the device: buffer, first byte there, how many. Nowhere, if they are on the host.
+    /// Where bytes `range` of the frames of state `index` are on the device: buffer, first byte
+    /// there, how many. Nowhere, if they are on the host.
     pub(super) fn on_device(&self, index: usize, range: Range<u64>) -> impl Iterator<Item = (&GpuBuffer, u64, u64)> {
         let (buffers, size) = match self.0.get(index).map(|state| &state.frames) {
             Some(Frames::Device(buffers, size)) => (buffers.as_slice(), *size),

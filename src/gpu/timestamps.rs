@@ -27,7 +27,8 @@ impl Timestamps {
         Ok(Some(Self { queries, resolved, runs }))
     }
 
-    /// What the pass over the launches in `range` writes: its run's begin if it is the first, its end if it is the last.
+    /// What the pass over the launches in `range` writes: its run's begin if it is the first, its
+    /// end if it is the last.
     pub(super) fn writes(&self, plan: &Plan, range: Range<usize>) -> Option<wgpu::ComputePassTimestampWrites<'_>> {
         let index = self.runs.partition_point(|run| run.end <= range.start);
         let run = self.runs.get(index)?;

@@ -1,6 +1,8 @@
-//! A ring of buffers that the host writes: what goes to the device is copied from there as part of a submission.
+//! A ring of buffers that the host writes: what goes to the device is copied from there as part of
+//! a submission.
 //!
-//! A buffer is mapped, filled, unmapped before the submission that copies from it, and mapped again when that is done.
+//! A buffer is mapped, filled, unmapped before the submission that copies from it, and mapped again
+//! when that is done.
 
 use std::collections::VecDeque;
 
@@ -24,7 +26,8 @@ pub(super) struct Uploads {
 struct Slot {
     buffer: GpuBuffer,
     used: u64,
-    /// Being mapped again; `None` while mapped, and between [`Uploads::close`] and [`Uploads::recall`].
+    /// Being mapped again; `None` while mapped, and between [`Uploads::close`] and
+    /// [`Uploads::recall`].
     mapping: Option<Mapping>,
 }
 

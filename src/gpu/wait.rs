@@ -1,7 +1,7 @@
 //! Waiting for the GPU without blocking the caller.
 //!
-//! In a browser callbacks come from the event loop. Natively somebody has to poll the device: a thread does, from when work is
-//! submitted until it is done.
+//! In a browser callbacks come from the event loop. Natively somebody has to poll the device: a
+//! thread does, from when work is submitted until it is done.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -25,14 +25,16 @@ impl Waiter {
         let device = device.clone();
         let poll = move || {
             while let Ok(job) = received.recv() {
-                // A lost device fails here. It may never have heard of what it is polled for, and then calls nobody back.
+                // A lost device fails here. It may never have heard of what it is polled for, and
+                // then calls nobody back.
                 if let Err(error) = device.poll(job.poll) {
                     log::warn!("polling the device: {error}");
                     (job.give_up)();
                 }
             }
         };
-        // Without the thread every wait fails with a clear error: the sender finds nobody to send to.
+        // Without the thread every wait fails with a clear error: the sender finds nobody to send
+        // to.
         let thread = std::thread::Builder::new().name("wgvae-poll".to_owned()).spawn(poll);
         let thread = thread.inspect_err(|error| log::error!("no thread to poll the device: {error}")).ok();
         Self { jobs: Some(jobs), thread }
@@ -58,7 +60,8 @@ impl Waiter {
         Wait { doing: doing.to_owned(), receiver }
     }
 
-    /// Has the device polled until `submission` is done, and ends the wait for `done` if that cannot be.
+    /// Has the device polled until `submission` is done, and ends the wait for `done` if that
+    /// cannot be.
     #[cfg(not(target_arch = "wasm32"))]
     fn poll<T: Send + 'static>(&self, submission: Option<wgpu::SubmissionIndex>, done: Done<T>) {
         let poll = wgpu::PollType::Wait { submission_index: submission, timeout: None };
@@ -86,8 +89,8 @@ struct Job {
     give_up: Box<dyn FnOnce() + Send>,
 }
 
-// The thread holds the device. Left to itself it would destroy it while the process ends, when drivers' own data is gone: lavapipe
-// then crashed in one of twelve short runs.
+// The thread holds the device. Left to itself it would destroy it while the process ends, when
+// drivers' own data is gone: lavapipe then crashed in one of twelve short runs.
 #[cfg(not(target_arch = "wasm32"))]
 impl Drop for Waiter {
     fn drop(&mut self) {
@@ -106,7 +109,8 @@ pub(super) struct Wait<T> {
 }
 
 impl<T> Wait<T> {
-    /// Waits for the callback. Where the future is dropped before that, another call goes on waiting.
+    /// Waits for the callback. Where the future is dropped before that, another call goes on
+    /// waiting.
     pub(super) async fn end(&mut self) -> Result<T> {
         let answer = (&mut self.receiver).await;
         answer.map_err(|oneshot::Canceled| {

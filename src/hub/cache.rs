@@ -1,6 +1,6 @@
-//! The folder that Hugging Face's tools keep downloads in, laid out as `huggingface_hub` lays it out, so that all of them
-//! share it. Contents are in `blobs/`, by their hash; `snapshots/COMMIT/` has links to them under the files' names;
-//! `refs/` notes the commit of a branch or tag.
+//! The folder that Hugging Face's tools keep downloads in, laid out as `huggingface_hub` lays it
+//! out, so that all of them share it. Contents are in `blobs/`, by their hash; `snapshots/COMMIT/`
+//! has links to them under the files' names; `refs/` notes the commit of a branch or tag.
 
 use std::fs::{File, TryLockError};
 use std::io::ErrorKind;
@@ -44,7 +44,8 @@ impl Cache {
         self.folder.join("blobs").join(format!("{hash}.incomplete"))
     }
 
-    /// Returns the commit that `revision` stood for when it was downloaded last. A commit stands for itself.
+    /// Returns the commit that `revision` stood for when it was downloaded last. A commit stands
+    /// for itself.
     ///
     /// # Errors
     /// [`Error::Format`] if the cache notes something other than a commit.
@@ -76,8 +77,9 @@ impl Cache {
             .map_err(|source| io_error(&path, source))
     }
 
-    /// Waits until no other process downloads the content that hashes to `hash`, and keeps others from it until the
-    /// returned file is closed, which the end of a process does, too. `file` is the name for the notice.
+    /// Waits until no other process downloads the content that hashes to `hash`, and keeps others
+    /// from it until the returned file is closed, which the end of a process does, too. `file` is
+    /// the name for the notice.
     ///
     /// # Errors
     /// [`Error::Io`], also on a file system without locks.
@@ -116,7 +118,8 @@ impl Cache {
         self.link_or(hash, commit, file, |pointer| std::fs::copy(self.blob(hash), pointer).map(drop))
     }
 
-    /// Links, or does as `otherwise` says where there are no links: on Windows they need a privilege.
+    /// Links, or does as `otherwise` says where there are no links: on Windows they need a
+    /// privilege.
     fn link_or(
         &self,
         hash: &str,

@@ -1,5 +1,5 @@
-//! Hashes in hexadecimal digits: the commit of a listing, and what the content of a file has to hash to. Both become
-//! parts of paths, so nothing else is accepted.
+//! Hashes in hexadecimal digits: the commit of a listing, and what the content of a file has to
+//! hash to. Both become parts of paths, so nothing else is accepted.
 
 use std::fmt;
 use std::fs::File;

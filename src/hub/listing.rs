@@ -51,10 +51,12 @@ struct Lfs {
 }
 
 impl Listing {
-    /// Reads the hub's `answer` about `name`. Files whose paths lead elsewhere, or have control characters, are left out.
+    /// Reads the hub's `answer` about `name`. Files whose paths lead elsewhere, or have control
+    /// characters, are left out.
     ///
     /// # Errors
-    /// [`Error::Format`] for an answer that is no listing, or has no commit or other hashes than it should.
+    /// [`Error::Format`] for an answer that is no listing, or has no commit or other hashes than it
+    /// should.
     pub(super) fn read(name: &HubName, answer: &[u8]) -> Result<Self> {
         let wrong = |problem: String| Error::Format {
             file: name.to_string(),

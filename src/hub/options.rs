@@ -4,13 +4,14 @@ use std::path::PathBuf;
 
 use crate::error::{Error, Result};
 
-/// How the hub is asked. The defaults are those of `huggingface_hub`, but for its environment variables: see [`Self::from_env`].
+/// How the hub is asked. The defaults are those of `huggingface_hub`, but for its environment
+/// variables: see [`Self::from_env`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct HubOptions {
     /// Folder of the cache. Defaults to `~/.cache/huggingface/hub`.
     pub cache: Option<PathBuf>,
-    /// Token for private and gated repositories. Defaults to the text of `token_file`. It is sent to the scheme, host and
-    /// port of `endpoint` only, wherever that redirects to.
+    /// Token for private and gated repositories. Defaults to the text of `token_file`. It is sent
+    /// to the scheme, host and port of `endpoint` only, wherever that redirects to.
     pub token: Option<String>,
     /// File that `hf auth login` leaves the token in. Defaults to `~/.cache/huggingface/token`.
     pub token_file: Option<PathBuf>,
@@ -21,9 +22,10 @@ pub struct HubOptions {
 }
 
 impl HubOptions {
-    /// Reads the environment as `huggingface_hub` does. The cache is `HF_HUB_CACHE`, or else `HUGGINGFACE_HUB_CACHE`, or
-    /// else `hub` in `HF_HOME`. The token is `HF_TOKEN`, or else in the file `HF_TOKEN_PATH`, or else in `token` in
-    /// `HF_HOME`. Without `HF_HOME` it is `huggingface` in `XDG_CACHE_HOME`. `HF_ENDPOINT` and `HF_HUB_OFFLINE` are read, too.
+    /// Reads the environment as `huggingface_hub` does. The cache is `HF_HUB_CACHE`, or else
+    /// `HUGGINGFACE_HUB_CACHE`, or else `hub` in `HF_HOME`. The token is `HF_TOKEN`, or else in the
+    /// file `HF_TOKEN_PATH`, or else in `token` in `HF_HOME`. Without `HF_HOME` it is `huggingface`
+    /// in `XDG_CACHE_HOME`. `HF_ENDPOINT` and `HF_HUB_OFFLINE` are read, too.
     #[expect(clippy::disallowed_methods, reason = "the variables are those of the hub's other tools")]
     pub fn from_env() -> Self {
         let read = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());

@@ -1,5 +1,6 @@
-//! Asks the hub over HTTP. Whoever answers is not trusted: the token goes to the hub's own scheme, host and port only,
-//! redirects are counted, and there is an end to how much is read and how long that takes.
+//! Asks the hub over HTTP. Whoever answers is not trusted: the token goes to the hub's own scheme,
+//! host and port only, redirects are counted, and there is an end to how much is read and how long
+//! that takes.
 
 use std::fmt;
 use std::fs::File;
@@ -25,8 +26,8 @@ const REDIRECTS: usize = 5;
 /// Time that a connection may take.
 const CONNECT: Duration = Duration::from_secs(10);
 
-/// Time that may pass until an answer begins, through all redirects, and then without a byte of it. A listing has to be
-/// whole within it, too.
+/// Time that may pass until an answer begins, through all redirects, and then without a byte of it.
+/// A listing has to be whole within it, too.
 const WAIT: Duration = Duration::from_secs(30);
 
 /// Bytes that have to come within [`PACE`]. An answer that drips more slowly is given up.
@@ -122,8 +123,9 @@ impl Client {
         Ok(text)
     }
 
-    /// Downloads `file` of `commit` to `part`, and tells `progress` the bytes that are there. A download that breaks off
-    /// is tried again; its part stays at `part` if `expected` says that it can be used.
+    /// Downloads `file` of `commit` to `part`, and tells `progress` the bytes that are there. A
+    /// download that breaks off is tried again; its part stays at `part` if `expected` says that it
+    /// can be used.
     pub(super) fn download(
         &self,
         name: &HubName,
@@ -212,12 +214,14 @@ impl Client {
         url
     }
 
-    /// Asks for `first` from byte `begin` on, and goes where that redirects to. `body` limits the time for the whole body.
+    /// Asks for `first` from byte `begin` on, and goes where that redirects to. `body` limits the
+    /// time for the whole body.
     fn get(&self, first: &Url, begin: u64, body: Option<Duration>) -> std::result::Result<Response<Body>, Failure> {
         let end = Instant::now() + WAIT;
         let (mut url, mut is_hubs) = (first.clone(), true);
         for _ in 0..=REDIRECTS {
-            // Never again once it has left the hub: who else redirects back does not choose what is asked with the token.
+            // Never again once it has left the hub: who else redirects back does not choose what is
+            // asked with the token.
             is_hubs &= url.origin() == self.endpoint.origin();
             let mut request = self.agent.get(url.as_str());
             if begin > 0 {
@@ -275,7 +279,8 @@ fn first_byte(response: &Response<Body>, asked: u64) -> std::result::Result<u64,
     }
 }
 
-/// Gives the body of `response` to `write`, piece by piece: all of it, or `most` bytes and at least one more.
+/// Gives the body of `response` to `write`, piece by piece: all of it, or `most` bytes and at least
+/// one more.
 fn read_body(
     response: Response<Body>,
     most: u64,

@@ -1,4 +1,5 @@
-//! One array of a file: the only one of a .npy file, or one of a .safetensors file by its name. Which of the formats it is shows in the file's first bytes.
+//! One array of a file: the only one of a .npy file, or one of a .safetensors file by its name.
+//! Which of the formats it is shows in the file's first bytes.
 
 use super::npy::npy_info;
 use super::safetensors::{Header, TensorInfo, read_elements, read_header, read_tensor};
@@ -17,7 +18,8 @@ pub(super) enum ArrayFile {
 }
 
 impl ArrayFile {
-    /// Looks for the tensor `name`, or where no name is given for the first there is of `usual`. `what` is for errors: `latents`, `images`.
+    /// Looks for the tensor `name`, or where no name is given for the first there is of `usual`.
+    /// `what` is for errors: `latents`, `images`.
     pub(super) async fn find(source: &dyn ByteSource, what: &str, name: Option<&str>, usual: &[&str]) -> Result<Self> {
         let start = source.read_at(0, source.len().min(NPY_MAGIC.len() as u64)).await?;
         if start == NPY_MAGIC {

@@ -1,5 +1,5 @@
-//! Where a model's tensors are, under which name, and how to read them. Opens and checks headers; reads weights only
-//! when asked.
+//! Where a model's tensors are, under which name, and how to read them. Opens and checks headers;
+//! reads weights only when asked.
 
 mod batch_norm;
 mod facts;
@@ -22,8 +22,8 @@ use crate::error::{Error, Result};
 use crate::model::config::{AutoencoderConfig, Derived, Family, OwnLatents};
 use crate::ordered::Ordered as _;
 
-/// The weights and config of one VAE, in one file or several. Tensors have diffusers' names, however the files spell
-/// them.
+/// The weights and config of one VAE, in one file or several. Tensors have diffusers' names,
+/// however the files spell them.
 pub struct Checkpoint {
     name: String,
     sources: Vec<Box<dyn ByteSource>>,
@@ -39,7 +39,8 @@ pub struct Checkpoint {
     scale: LatentScale,
 }
 
-/// Weights through which all latents go. There is a published copy of Qwen-Image's in which they are zeros.
+/// Weights through which all latents go. There is a published copy of Qwen-Image's in which they
+/// are zeros.
 const ZEROS_REFUSED: [&str; 2] = ["quant_conv.weight", "post_quant_conv.weight"];
 
 /// One tensor of a [`Checkpoint`].
@@ -70,26 +71,29 @@ impl Checkpoint {
         Self::from_sources(vec![source], config_json).await
     }
 
-    /// Takes a model's .safetensors file or all of its shards, with the text of its config.json if there is one.
+    /// Takes a model's .safetensors file or all of its shards, with the text of its config.json if
+    /// there is one.
     pub async fn from_sources(sources: Vec<Box<dyn ByteSource>>, config_json: Option<&str>) -> Result<Self> {
         let config = config_json.map(AutoencoderConfig::from_json).transpose()?;
         let name = sources.first().map(|source| source.name().to_owned()).unwrap_or_default();
         Self::assemble(name, sources, config).await
     }
 
-    /// States which published model this is, where [`Self::scale`] does not know or is to be overruled. See `FAMILIES`
-    /// for names.
+    /// States which published model this is, where [`Self::scale`] does not know or is to be
+    /// overruled. See `FAMILIES` for names.
     ///
     /// # Errors
-    /// [`Error::Input`] for an unknown name, or a family of another kind of network, naming those that fit; [`Error::MissingTensors`] when the family
-    /// has statistics of its latents among its weights and they are not there.
+    /// [`Error::Input`] for an unknown name, or a family of another kind of network, naming those
+    /// that fit; [`Error::MissingTensors`] when the family has statistics of its latents among its
+    /// weights and they are not there.
     pub fn with_family(mut self, name: &str) -> Result<Self> {
         let config = with_scale_of(Family::find(name)?, &self.config)?;
         self.settle(config, format!("the caller: family {name}"))?;
         Ok(self)
     }
 
-    /// The network, and the scale of its latents if that is known. If not, the scale here is 1 and the shift 0.
+    /// The network, and the scale of its latents if that is known. If not, the scale here is 1 and
+    /// the shift 0.
     pub fn config(&self) -> &AutoencoderConfig {
         &self.config
     }
@@ -110,7 +114,8 @@ impl Checkpoint {
         }
     }
 
-    /// Checks that it is known what latents mean: the VAE's own (`unscaled`), or the diffusion model's.
+    /// Checks that it is known what latents mean: the VAE's own (`unscaled`), or the diffusion
+    /// model's.
     ///
     /// # Errors
     /// [`Error::Input`] that lists the families it may be.
@@ -158,8 +163,8 @@ impl Checkpoint {
         self.names().any(|name| name.starts_with("decoder."))
     }
 
-    /// Checks that all tensors inside the encoder are known: one that is left out would change the latents. Those inside the decoder are known if
-    /// the checkpoint could be opened.
+    /// Checks that all tensors inside the encoder are known: one that is left out would change the
+    /// latents. Those inside the decoder are known if the checkpoint could be opened.
     ///
     /// # Errors
     /// [`Error::Format`] naming the first.
@@ -193,7 +198,8 @@ impl Checkpoint {
         counts
     }
 
-    /// Checks that all of `wanted` (name in diffusers' spelling, shape) are there and usable, without reading them.
+    /// Checks that all of `wanted` (name in diffusers' spelling, shape) are there and usable,
+    /// without reading them.
     pub fn check<'a>(&self, wanted: impl IntoIterator<Item = (&'a str, &'a [u64])>) -> Result<()> {
         let mut missing = Vec::new();
         for (name, shape) in wanted {
@@ -209,10 +215,11 @@ impl Checkpoint {
         }
     }
 
-    /// Reads a tensor that must have this name in diffusers' spelling, this shape, and finite values only.
+    /// Reads a tensor that must have this name in diffusers' spelling, this shape, and finite
+    /// values only.
     ///
-    /// Trailing axes of extent 1 may be there or not: the weights of a linear layer and of a 1x1 convolution are the
-    /// same.
+    /// Trailing axes of extent 1 may be there or not: the weights of a linear layer and of a 1x1
+    /// convolution are the same.
     pub async fn read_f32(&self, name: &str, shape: &[u64]) -> Result<Vec<f32>> {
         self.check([(name, shape)])?;
         let tensor = &self.tensors[name];
@@ -234,7 +241,8 @@ impl Checkpoint {
         Ok(read.data)
     }
 
-    /// Reads the headers of all `sources` and sorts out names, config and scale. A `config` given here must fit.
+    /// Reads the headers of all `sources` and sorts out names, config and scale. A `config` given
+    /// here must fit.
     pub(super) async fn assemble(
         name: String,
         sources: Vec<Box<dyn ByteSource>>,
@@ -281,7 +289,8 @@ impl Checkpoint {
     fn decide(&mut self, hint: Option<&str>) -> Result<()> {
         let (config, scale) = decide(&self.derived, hint)?;
         if config.batch_norm_eps.is_some() && self.batch_norm.is_none() {
-            // The network of a family that has statistics of its latents among its weights, without them: good for the VAE's own latents.
+            // The network of a family that has statistics of its latents among its weights, without
+            // them: good for the VAE's own latents.
             self.scale = LatentScale::Unknown {
                 candidates: self.derived.candidates().iter().map(|family| family.name).collect(),
             };
@@ -292,13 +301,15 @@ impl Checkpoint {
         Ok(())
     }
 
-    /// Whether `config` is of the network that the weights show; if not, the field in which it differs.
+    /// Whether `config` is of the network that the weights show; if not, the field in which it
+    /// differs.
     pub(super) fn difference(&self, config: &AutoencoderConfig) -> Option<&'static str> {
         let field = self.derived.difference(config)?;
         (!self.is_part_of(config)).then_some(field)
     }
 
-    /// Whether these are some of the tensors of `config` and no whole network: one shard of several. Which are missing is said when they are wanted.
+    /// Whether these are some of the tensors of `config` and no whole network: one shard of
+    /// several. Which are missing is said when they are wanted.
     fn is_part_of(&self, config: &AutoencoderConfig) -> bool {
         let shown = self.derived.unscaled();
         if shown.validate().is_ok() && shown.tensors().keys().all(|name| self.tensors.contains_key(name)) {

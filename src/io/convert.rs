@@ -1,4 +1,5 @@
-//! Little-endian bytes of weights to f32, and the search for values no model should have. Knows nothing of files.
+//! Little-endian bytes of weights to f32, and the search for values no model should have. Knows
+//! nothing of files.
 
 use half::f16;
 use half::slice::HalfFloatSliceExt as _;
@@ -8,8 +9,8 @@ use crate::tensor::DType;
 /// Elements converted at a time, small enough to stay in the cache.
 const BLOCK: usize = 4096;
 
-/// Converts little-endian `bytes` of elements of type `dtype` to f32. Exact. Bytes after the last whole element are
-/// ignored.
+/// Converts little-endian `bytes` of elements of type `dtype` to f32. Exact. Bytes after the last
+/// whole element are ignored.
 pub fn to_f32(bytes: &[u8], dtype: DType) -> Vec<f32> {
     match dtype {
         DType::F32 => bytes.as_chunks().0.iter().map(|element| f32::from_le_bytes(*element)).collect(),

@@ -1,5 +1,5 @@
-//! Which files make up the model at a path: a single file, a diffusers folder, a pipeline's folder, with or without
-//! shards. Native only.
+//! Which files make up the model at a path: a single file, a diffusers folder, a pipeline's folder,
+//! with or without shards. Native only.
 
 use std::path::{Path, PathBuf};
 
@@ -14,7 +14,8 @@ use crate::error::{Error, Result};
 use crate::model::config::{AutoencoderConfig, Family, is_supported_class};
 
 impl Checkpoint {
-    /// Opens a .safetensors file, a diffusers VAE folder, or the folder of a pipeline with a VAE in it.
+    /// Opens a .safetensors file, a diffusers VAE folder, or the folder of a pipeline with a VAE in
+    /// it.
     pub async fn open(path: impl AsRef<Path>, variant: Variant) -> Result<Self> {
         let ModelFiles { name, sources, config } = find(path.as_ref(), variant)?;
         match config {
@@ -52,7 +53,8 @@ enum FoundConfig {
     Beside(AutoencoderConfig),
 }
 
-/// Longest JSON file read, in bytes. The index of a model with very many shards has about one million.
+/// Longest JSON file read, in bytes. The index of a model with very many shards has about one
+/// million.
 const MAX_JSON_BYTES: u64 = 16 << 20;
 
 /// Finds and opens the files of the model at `path`.
@@ -103,7 +105,8 @@ fn find_in_vae(folder: &Path, variant: Variant) -> Result<ModelFiles> {
     Ok(ModelFiles { name: folder.display().to_string(), sources: open_weights(&weights)?, config })
 }
 
-/// Pipelines by their class in diffusers, and the family whose latents they have: relatives of FLUX.2 with the same VAE.
+/// Pipelines by their class in diffusers, and the family whose latents they have: relatives of
+/// FLUX.2 with the same VAE.
 const PIPELINES: &[(&str, &str)] = &[("Ideogram4Pipeline", "ideogram4"), ("BriaFibo2Pipeline", "fibo2")];
 
 /// Reads config.json of a VAE, and takes the packing of its latents from the pipeline around it.
@@ -153,7 +156,8 @@ fn open_shards(path: &Path) -> Result<Vec<Box<dyn ByteSource>>> {
     Ok(sources)
 }
 
-/// `_class_name` of the config at `path`, if there is a readable one. It may be of anything: the rest of it is passed over.
+/// `_class_name` of the config at `path`, if there is a readable one. It may be of anything: the
+/// rest of it is passed over.
 fn class_name(path: &Path) -> Option<String> {
     #[derive(Deserialize)]
     struct Config {

@@ -34,7 +34,8 @@ const ENDINGS: &[(&str, ImageFormat)] =
     &[("png", ImageFormat::Png), ("jpg", ImageFormat::Jpeg), ("jpeg", ImageFormat::Jpeg), ("webp", ImageFormat::WebP)];
 
 impl ImageFormat {
-    /// The format that the ending of `path` asks for. Another ending is an error that lists the supported ones.
+    /// The format that the ending of `path` asks for. Another ending is an error that lists the
+    /// supported ones.
     pub fn from_path(path: &Path) -> Result<Self> {
         let found = path.extension().unwrap_or_default();
         let format = ENDINGS.iter().find(|(ending, _)| found.eq_ignore_ascii_case(ending));
@@ -47,7 +48,8 @@ impl ImageFormat {
 }
 
 impl ImageFormat {
-    /// Fails if an image of `size` for `path` is too large for this format. For use before the image is there.
+    /// Fails if an image of `size` for `path` is too large for this format. For use before the
+    /// image is there.
     pub fn check_size(self, path: &Path, size: Size) -> Result<()> {
         let most = match self {
             Self::Jpeg => 65_535,
@@ -93,7 +95,8 @@ impl Pixels<'_> {
     }
 }
 
-/// Encodes `pixels`, which a format may refuse as too large: JPEG ends at 65535 pixels a side, WebP at 16384.
+/// Encodes `pixels`, which a format may refuse as too large: JPEG ends at 65535 pixels a side, WebP
+/// at 16384.
 pub fn encode_image(format: ImageFormat, pixels: &Pixels<'_>) -> Result<Vec<u8>> {
     let color = pixels.color()?;
     let Size { width, height } = pixels.size;
@@ -168,7 +171,8 @@ impl PngRows {
 /// Compressed data is written in pieces of this many bytes.
 const PNG_CHUNK_BYTES: usize = 1 << 16;
 
-/// A file that remembers that it could not be written: what a PNG writer writes when it is dropped fails in silence.
+/// A file that remembers that it could not be written: what a PNG writer writes when it is dropped
+/// fails in silence.
 struct Watched {
     file: File,
     failed: Rc<RefCell<Option<std::io::Error>>>,
@@ -192,7 +196,8 @@ pub fn write_image(path: &Path, pixels: &Pixels<'_>) -> Result<()> {
     write_atomically(path, &encode_image(ImageFormat::from_path(path)?, pixels)?)
 }
 
-/// Names for several images: `out.png` becomes `out-01.png` and so on, counted from 1; a single image keeps its name.
+/// Names for several images: `out.png` becomes `out-01.png` and so on, counted from 1; a single
+/// image keeps its name.
 pub fn numbered(path: &Path, index: usize, count: usize) -> PathBuf {
     if count <= 1 {
         return path.to_owned();

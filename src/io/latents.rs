@@ -12,21 +12,24 @@ use crate::tensor::HostTensor;
 /// Name of the tensor where none is given, and of the one that is written.
 pub(super) const TENSOR: &str = "latents";
 
-/// The name that `ComfyUI` gives it in its .latent files, and ours where a file has no `latents`. Its values are the VAE's own: the sampler has divided them by
-/// the model's scaling factor already.
+/// The name that `ComfyUI` gives it in its .latent files, and ours where a file has no `latents`.
+/// Its values are the VAE's own: the sampler has divided them by the model's scaling factor
+/// already.
 const COMFY_TENSOR: &str = "latent_tensor";
 
-/// An empty tensor of `ComfyUI`'s files. Those without are of its first weeks, when values were still as the diffusion model leaves them, ...
+/// An empty tensor of `ComfyUI`'s files. Those without are of its first weeks, when values were
+/// still as the diffusion model leaves them, ...
 const COMFY_VERSION: &str = "latent_format_version_0";
 
 /// ... and that was SD 1's, whose scaling factor this is.
 const COMFY_FIRST_SCALE: f32 = 0.18215;
 
-/// Channels of its latents for FLUX.2: those have patches and batch norm as the diffusion model leaves them, since `ComfyUI`'s VAE undoes both. No VAE has so many of
-/// its own.
+/// Channels of its latents for FLUX.2: those have patches and batch norm as the diffusion model
+/// leaves them, since `ComfyUI`'s VAE undoes both. No VAE has so many of its own.
 const COMFY_FLUX2_CHANNELS: u64 = 128;
 
-/// The key of the metadata in files that are written here that says whether the values are the VAE's own, by `true` or `false`.
+/// The key of the metadata in files that are written here that says whether the values are the
+/// VAE's own, by `true` or `false`.
 const UNSCALED: &str = "unscaled";
 
 /// Latents as a file has them.
@@ -38,11 +41,13 @@ pub struct StoredLatents {
     pub unscaled: bool,
 }
 
-/// Reads the array of a .npy file, or the tensor `name` of a .safetensors or .latent file. Where no name is given that is `latents`, or else `latent_tensor`,
-/// as `ComfyUI` calls it. Which of the formats it is shows in the file's first bytes.
+/// Reads the array of a .npy file, or the tensor `name` of a .safetensors or .latent file. Where no
+/// name is given that is `latents`, or else `latent_tensor`, as `ComfyUI` calls it. Which of the
+/// formats it is shows in the file's first bytes.
 ///
 /// # Errors
-/// [`Error::Format`](crate::Error::Format), [`Error::Io`](crate::Error::Io), or [`Error::Input`](crate::Error::Input) where there is no such tensor.
+/// [`Error::Format`](crate::Error::Format), [`Error::Io`](crate::Error::Io), or
+/// [`Error::Input`](crate::Error::Input) where there is no such tensor.
 pub async fn read_latents(source: &dyn ByteSource, name: Option<&str>) -> Result<StoredLatents> {
     let (file, scale) = find_latents(source, name).await?;
     let mut tensor = file.read(source).await?;
@@ -85,7 +90,8 @@ pub(super) async fn find_latents(source: &dyn ByteSource, name: Option<&str>) ->
     Ok((file, scale))
 }
 
-/// A .safetensors file of `latents` that [`read_latents`] reads back, and tells whether they are the VAE's own. `facts` are written beside them, for people.
+/// A .safetensors file of `latents` that [`read_latents`] reads back, and tells whether they are
+/// the VAE's own. `facts` are written beside them, for people.
 ///
 /// # Errors
 /// [`Error::Input`](crate::Error::Input) when there are not as many values as the shape says.

@@ -1,8 +1,8 @@
-//! What a checkpoint calls its tensors, translated to diffusers' names by tables. Other kinds of VAE are recognised and
-//! refused.
+//! What a checkpoint calls its tensors, translated to diffusers' names by tables. Other kinds of
+//! VAE are recognised and refused.
 //!
-//! Each network has a spelling in diffusers and one in the code that it was trained with ([`Layout`]), either of them perhaps under a prefix in a file
-//! that holds a whole pipeline.
+//! Each network has a spelling in diffusers and one in the code that it was trained with
+//! ([`Layout`]), either of them perhaps under a prefix in a file that holds a whole pipeline.
 
 mod pattern;
 mod spellings;
@@ -23,7 +23,8 @@ pub enum Layout {
     Diffusers,
     /// `decoder.up.3.block.0.conv1.weight`; level 0 is the highest resolution.
     Ldm,
-    /// `3.conv.0.weight`, the encoder and the decoder in files of their own; in one file `taesd_decoder.3.conv.0.weight` or `decoder.3.conv.0.weight`.
+    /// `3.conv.0.weight`, the encoder and the decoder in files of their own; in one file
+    /// `taesd_decoder.3.conv.0.weight` or `decoder.3.conv.0.weight`.
     Taesd,
     /// `decoder.upsamples.0.residual.2.weight`; the levels' blocks are numbered through.
     Wan,
@@ -51,12 +52,13 @@ pub struct Names {
     pub strange_in_encoder: Vec<String>,
 }
 
-/// Finds the VAE among the tensors `shapes` (name as written -> shape) of the checkpoint `file` and translates its
-/// names.
+/// Finds the VAE among the tensors `shapes` (name as written -> shape) of the checkpoint `file` and
+/// translates its names.
 ///
-/// Any other kind of VAE than this crate has is an error that says what it looks like. Tensors of other parts of a
-/// pipeline and leftovers of training are passed over, but an unknown tensor inside the decoder is an error: leaving it
-/// out would change the image. In the encoder it is noted, as there are decodes, too.
+/// Any other kind of VAE than this crate has is an error that says what it looks like. Tensors of
+/// other parts of a pipeline and leftovers of training are passed over, but an unknown tensor
+/// inside the decoder is an error: leaving it out would change the image. In the encoder it is
+/// noted, as there are decodes, too.
 pub fn translate(file: &str, shapes: &BTreeMap<String, Vec<u64>>) -> Result<Names> {
     let fail = |problem| Error::Format { file: file.to_owned(), problem };
     let prefix = find_prefix(shapes);
@@ -89,8 +91,8 @@ pub fn translate(file: &str, shapes: &BTreeMap<String, Vec<u64>>) -> Result<Name
     Ok(names)
 }
 
-/// What is put before the names of one file so that they tell encoder from decoder: nothing, but for TAESD's own files, in which both begin with a
-/// number.
+/// What is put before the names of one file so that they tell encoder from decoder: nothing, but
+/// for TAESD's own files, in which both begin with a number.
 pub fn half_prefix<'a>(names: impl Iterator<Item = &'a str> + Clone) -> &'static str {
     let is_block = |name: &str| {
         name.split_once('.').is_some_and(|(number, rest)| number.parse::<u16>().is_ok() && rest.starts_with("conv."))
@@ -108,13 +110,15 @@ pub(super) fn not_part(name: &str, network: &str, half: &str) -> String {
     format!("not supported: tensor \"{name}\" is not part of {network} {half}")
 }
 
-/// The family of the pipeline that `names` (as written) come from, as far as tensors outside the VAE tell.
+/// The family of the pipeline that `names` (as written) come from, as far as tensors outside the
+/// VAE tell.
 pub fn family_hint<'a>(names: impl IntoIterator<Item = &'a str>) -> Option<&'static str> {
     let found = names.into_iter().filter_map(|name| HINTS.iter().position(|(start, _)| name.starts_with(start)));
     found.min().map(|index| HINTS[index].1)
 }
 
-/// Starts of tensor names outside the VAE -> the family they prove. The first row that matches wins.
+/// Starts of tensor names outside the VAE -> the family they prove. The first row that matches
+/// wins.
 const HINTS: &[(&str, &str)] = &[
     ("edm_mean", "playground"),
     ("conditioner.embedders.", "sdxl"),

@@ -1,9 +1,9 @@
-//! The .npy format of `NumPy`, for latents and images as plain arrays: float32 and float16 in C order. Nothing else is
-//! converted.
+//! The .npy format of `NumPy`, for latents and images as plain arrays: float32 and float16 in C
+//! order. Nothing else is converted.
 //!
-//! A file is a magic number, a version, the header's length, a Python dict literal, then the data. The literal is
-//! parsed here: only the three keys that every header has are of use, and a parser of all Python literals would be a
-//! way to hang or crash.
+//! A file is a magic number, a version, the header's length, a Python dict literal, then the data.
+//! The literal is parsed here: only the three keys that every header has are of use, and a parser
+//! of all Python literals would be a way to hang or crash.
 
 use super::convert;
 use super::safetensors::{ElementType, TensorInfo, read_tensor};
@@ -100,7 +100,8 @@ fn parse_preamble(preamble: &[u8]) -> std::result::Result<(u64, u64), String> {
     Ok((start, bytes))
 }
 
-/// Parses `{'descr': '<f4', 'fortran_order': False, 'shape': (1, 4, 8, 8), }`, the keys in any order.
+/// Parses `{'descr': '<f4', 'fortran_order': False, 'shape': (1, 4, 8, 8), }`, the keys in any
+/// order.
 fn parse_header(header: &[u8]) -> std::result::Result<Header, String> {
     let text = std::str::from_utf8(header).ok().map(str::trim).ok_or("its header is not text")?;
     let malformed = || format!("its header is not that of an array: {}", text.chars().take(200).collect::<String>());

@@ -1,5 +1,5 @@
-//! Files that appear only when they are complete: written without a name, or under another one, then
-//! put into their place.
+//! Files that appear only when they are complete: written without a name, or under another one,
+//! then put into their place.
 
 #[cfg(target_os = "linux")]
 mod unnamed;
@@ -16,11 +16,11 @@ use crate::error::{Error, Result};
 
 /// A file on its way: put into its place when complete, gone if it never is.
 ///
-/// On Linux it has no name until then, so that not even SIGKILL leaves anything behind. Where a file
-/// system cannot do that, it lies beside its place under another name.
-/// What replaces something that is not a file (a pipe, `/dev/stdout`) is kept in memory and written at
-/// the end; what goes to stdout lies in a file without a name. A link stays a link. A file that is
-/// replaced passes on its permissions.
+/// On Linux it has no name until then, so that not even SIGKILL leaves anything behind. Where a
+/// file system cannot do that, it lies beside its place under another name. What replaces something
+/// that is not a file (a pipe, `/dev/stdout`) is kept in memory and written at the end; what goes
+/// to stdout lies in a file without a name. A link stays a link. A file that is replaced passes on
+/// its permissions.
 #[derive(Debug)]
 pub struct PartFile {
     path: PathBuf,
@@ -54,7 +54,8 @@ impl PartFile {
         })
     }
 
-    /// Begins the file that replaces `path`, under a name that another program can open: [`Self::part`].
+    /// Begins the file that replaces `path`, under a name that another program can open:
+    /// [`Self::part`].
     pub fn create_named(path: &Path) -> Result<Self> {
         Self::replacing(path, beside)
     }
@@ -191,8 +192,8 @@ pub fn write_atomically(path: &Path, bytes: &[u8]) -> Result<()> {
     file.persist()
 }
 
-/// Fails if `path` could not be written now, because its folder is missing or closed or it is a folder
-/// itself. Meant for the time before long work; leaves nothing behind.
+/// Fails if `path` could not be written now, because its folder is missing or closed or it is a
+/// folder itself. Meant for the time before long work; leaves nothing behind.
 pub fn check_writable(path: &Path) -> Result<()> {
     let check = || match replaceable(path)? {
         Some(target) => create_beside(&target)?.close(),
@@ -211,8 +212,8 @@ fn replaceable(path: &Path) -> std::io::Result<Option<PathBuf>> {
         Ok(metadata) if metadata.is_file() => std::fs::canonicalize(path).map(Some),
         Ok(_) => Ok(None),
         Err(error) if error.kind() == ErrorKind::NotFound => match std::fs::read_link(path) {
-            // A link to nothing: its target is created, as a shell's redirection does it. Links that
-            // lead in a circle are another error.
+            // A link to nothing: its target is created, as a shell's redirection does it. Links
+            // that lead in a circle are another error.
             Ok(to) => replaceable(&folder_of(path).join(to)),
             Err(_) => Ok(Some(path.to_owned())),
         },
@@ -225,15 +226,15 @@ fn beside(target: PathBuf) -> std::io::Result<Content> {
     Ok(Content::Beside { file: BufWriter::new(create_beside(&target)?), target })
 }
 
-/// Creates a temporary file in the folder of `target`, from where it can be renamed. Goes away if it
-/// is not.
+/// Creates a temporary file in the folder of `target`, from where it can be renamed. Goes away if
+/// it is not.
 fn create_beside(target: &Path) -> std::io::Result<NamedTempFile> {
     let folder = folder_of(target);
     // A missing folder is reported as such, not by the name of a temporary file in it.
     std::fs::metadata(folder)?;
     let mut builder = temporary_name();
-    // Temporary files are private. A new file is to be as readable as any other; one that is replaced
-    // passes on its permissions at the end.
+    // Temporary files are private. A new file is to be as readable as any other; one that is
+    // replaced passes on its permissions at the end.
     #[cfg(unix)]
     if permissions_for(target)?.is_none() {
         builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));

@@ -1,4 +1,5 @@
-//! Pictures to be encoded: read as they are (`read`), brought to a size (`fit`, `lanczos`), and turned into the floats that an encoder takes.
+//! Pictures to be encoded: read as they are (`read`), brought to a size (`fit`, `lanczos`), and
+//! turned into the floats that an encoder takes.
 //!
 //! Together that is diffusers' `load_image` and `VaeImageProcessor.preprocess`.
 
@@ -64,7 +65,8 @@ impl Picture {
     }
 }
 
-/// Where the middle `side` pixels of `from` begin: where diffusers has it, if they cannot be quite in the middle.
+/// Where the middle `side` pixels of `from` begin: where diffusers has it, if they cannot be quite
+/// in the middle.
 pub(super) fn middle_begin(from: u32, side: u32) -> usize {
     (from / 2 - side / 2) as usize
 }

@@ -1,9 +1,9 @@
 //! The safetensors format: header, single tensors, and a writer. Never holds a whole file.
 //!
-//! A file is 8 bytes with the header's length, the header (JSON: name -> dtype, shape, offsets), then the data. The
-//! rules are those of the `safetensors` crate, whose own parser is not used because it wants 64-bit `usize` for files
-//! over 4 GiB (a browser has 32), merges doubled names silently, refuses a whole file for one unknown dtype, and does
-//! not say which tensor is wrong.
+//! A file is 8 bytes with the header's length, the header (JSON: name -> dtype, shape, offsets),
+//! then the data. The rules are those of the `safetensors` crate, whose own parser is not used
+//! because it wants 64-bit `usize` for files over 4 GiB (a browser has 32), merges doubled names
+//! silently, refuses a whole file for one unknown dtype, and does not say which tensor is wrong.
 
 mod header;
 
@@ -46,7 +46,8 @@ pub struct TensorInfo {
     pub bytes: u64,
 }
 
-/// Type of a stored tensor's elements: one that weights may have, or any other by the name the file gives it.
+/// Type of a stored tensor's elements: one that weights may have, or any other by the name the file
+/// gives it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ElementType {
     /// A type this crate reads.
@@ -92,8 +93,8 @@ pub async fn read_header(source: &dyn ByteSource) -> Result<Header> {
     parse_header(source.name(), &json, source.len())
 }
 
-/// Reads one tensor as f32. `name` is for errors. Types other than F32, F16 and BF16 are refused; values are not looked
-/// at.
+/// Reads one tensor as f32. `name` is for errors. Types other than F32, F16 and BF16 are refused;
+/// values are not looked at.
 pub async fn read_tensor(source: &dyn ByteSource, name: &str, info: &TensorInfo) -> Result<HostTensor> {
     let fail = |expected: &str, found| Error::Tensor { tensor: name.to_owned(), expected: expected.to_owned(), found };
     let dtype = float_type(name, info)?;
@@ -133,7 +134,8 @@ fn float_type(name: &str, info: &TensorInfo) -> Result<DType> {
     }
 }
 
-/// A whole file with these tensors as F32, data in the order given. Doubled or reserved names are refused.
+/// A whole file with these tensors as F32, data in the order given. Doubled or reserved names are
+/// refused.
 pub fn write_safetensors(tensors: &[(&str, &HostTensor)]) -> Result<Vec<u8>> {
     write_with_metadata(tensors, &BTreeMap::new())
 }
@@ -156,7 +158,8 @@ pub fn write_with_metadata(tensors: &[(&str, &HostTensor)], metadata: &BTreeMap<
     Ok(file)
 }
 
-/// What comes before the data in a file with these tensors as F32. Doubled or reserved names are refused.
+/// What comes before the data in a file with these tensors as F32. Doubled or reserved names are
+/// refused.
 pub fn safetensors_header(tensors: &[(&str, &[usize])]) -> Result<Vec<u8>> {
     header_with_metadata(tensors, &BTreeMap::new())
 }
@@ -189,7 +192,8 @@ fn unwritable(name: &str, expected: String, found: String) -> Error {
     Error::Input { what: format!("tensor \"{name}\" to be written"), expected, found }
 }
 
-/// Python code that makes a safetensors file of the checkpoint `from`, without running what is in it.
+/// Python code that makes a safetensors file of the checkpoint `from`, without running what is in
+/// it.
 pub fn how_to_convert(from: &str, to: &str) -> String {
     format!(
         "import torch, safetensors.torch; d = torch.load({from:?}, map_location=\"cpu\", weights_only=True); d = d.get(\"state_dict\", d); \

@@ -7,7 +7,8 @@ use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
 
 use crate::error::{Error, Result};
 
-/// The file names in the `weight_map` of the index `json`, each once. They are plain: none leads out of the index's folder. `file` is for errors.
+/// The file names in the `weight_map` of the index `json`, each once. They are plain: none leads
+/// out of the index's folder. `file` is for errors.
 pub fn shard_names(file: &str, json: &str) -> Result<BTreeSet<String>> {
     let fail = |problem: String| Error::Format { file: file.to_owned(), problem };
     let index: Index = serde_json::from_str(json).map_err(|error| fail(format!("not a shard index: {error}")))?;
@@ -29,7 +30,8 @@ pub(crate) fn is_plain(name: &str) -> bool {
     !["", ".", ".."].contains(&name) && name.chars().all(is_plain)
 }
 
-/// What is read of an index. The rest is passed over: a tree of it would take a hundred times the memory of its text.
+/// What is read of an index. The rest is passed over: a tree of it would take a hundred times the
+/// memory of its text.
 struct Index {
     weight_map: Option<FileNames>,
 }

@@ -1,6 +1,8 @@
-//! Where bytes come from: memory, a file (`file.rs`), or what the caller implements (a browser's `Blob`, a range request).
+//! Where bytes come from: memory, a file (`file.rs`), or what the caller implements (a browser's
+//! `Blob`, a range request).
 //!
-//! Reads are ranged and asynchronous, so a checkpoint is never in memory as a whole. Nothing is cached here.
+//! Reads are ranged and asynchronous, so a checkpoint is never in memory as a whole. Nothing is
+//! cached here.
 
 use std::borrow::Cow;
 use std::future::Future;
@@ -58,7 +60,8 @@ impl ByteSource for MemorySource {
     }
 }
 
-/// The range `offset..offset + len` if it lies within `source` and can be addressed on this machine.
+/// The range `offset..offset + len` if it lies within `source` and can be addressed on this
+/// machine.
 pub(super) fn check_range(source: &dyn ByteSource, offset: u64, len: u64) -> Result<Range<usize>> {
     let end = offset.checked_add(len).filter(|&end| end <= source.len());
     let range = end.and_then(|end| Some(usize::try_from(offset).ok()?..usize::try_from(end).ok()?));

@@ -27,7 +27,8 @@ const FP16: &[&str] = &[".fp16.safetensors", ".fp16.safetensors.index.json", ".s
 /// Endings of Python pickles, which can run code when opened.
 pub(super) const PICKLES: &[&str] = &["bin", "ckpt", "pt", "pth"];
 
-/// The weight files or the index to open, of a folder with files `names`. The folder itself is for errors.
+/// The weight files or the index to open, of a folder with files `names`. The folder itself is for
+/// errors.
 ///
 /// # Errors
 /// [`Error::Format`] where there are none, or several and none of diffusers' name.
@@ -67,7 +68,8 @@ pub(crate) fn weight_files(folder: &Path, mut names: Vec<String>, variant: Varia
     }
 }
 
-/// Whether two files are the halves of one model, as TAESD's are: `taesd_encoder.safetensors` and `taesd_decoder.safetensors`.
+/// Whether two files are the halves of one model, as TAESD's are: `taesd_encoder.safetensors` and
+/// `taesd_decoder.safetensors`.
 fn are_halves(encoder: &str, decoder: &str) -> bool {
     encoder.contains("encoder") && encoder.replace("encoder", "decoder") == decoder
 }

@@ -1,4 +1,5 @@
-//! The parts of streaming attention that are not products. Shaders: `attention_softmax.wgsl`, `attention_finish.wgsl`.
+//! The parts of streaming attention that are not products. Shaders: `attention_softmax.wgsl`,
+//! `attention_finish.wgsl`.
 
 use crate::kernels::{Access, Interface, Launch, Value, Variant, groups, params};
 use crate::tensor::Storage;

@@ -1,4 +1,5 @@
-//! Which kernel and which tile a convolution or product gets on a device. Changes speed, never the result.
+//! Which kernel and which tile a convolution or product gets on a device. Changes speed, never the
+//! result.
 
 use serde::{Deserialize, Serialize};
 
@@ -84,8 +85,10 @@ pub enum Products {
 pub const MATRICES: u32 = 4;
 
 impl Products {
-    /// Those of a convolution whose transformed input is kept as `transformed`, from `frame4` groups of four channels of each frame that it sees to `n4`: `tile`, unless the
-    /// device has matrix units, both sides are halves and whole matrices fill all of it. Then the other would do as well: both are declared `fast`.
+    /// Those of a convolution whose transformed input is kept as `transformed`, from `frame4`
+    /// groups of four channels of each frame that it sees to `n4`: `tile`, unless the device has
+    /// matrix units, both sides are halves and whole matrices fill all of it. Then the other would
+    /// do as well: both are declared `fast`.
     pub fn new(tile: MatmulTile, units: Option<MatrixUnits>, transformed: Storage, frame4: u32, n4: u32) -> Self {
         let fills = |units: &MatrixUnits| {
             transformed == Storage::F16
@@ -108,7 +111,8 @@ impl Products {
         }
     }
 
-    /// A launch's rows are a multiple of this: those beyond the tiles are computed of whatever lies there, and read by nobody.
+    /// A launch's rows are a multiple of this: those beyond the tiles are computed of whatever lies
+    /// there, and read by nobody.
     pub fn rows(self) -> u32 {
         match self {
             Self::Tile(_) => 1,
@@ -117,7 +121,8 @@ impl Products {
         }
     }
 
-    /// How the products are kept, of which transformed input and filters are kept as `transformed`. Sums leave matrix units as they are: naga 30 cannot round them.
+    /// How the products are kept, of which transformed input and filters are kept as `transformed`.
+    /// Sums leave matrix units as they are: naga 30 cannot round them.
     pub fn kept(self, transformed: Storage) -> Storage {
         match self {
             Self::Tile(_) => transformed,
@@ -126,7 +131,8 @@ impl Products {
         }
     }
 
-    /// The transforms around them, where those of the device are `transforms`: matrices are loaded from channels that lie together.
+    /// The transforms around them, where those of the device are `transforms`: matrices are loaded
+    /// from channels that lie together.
     pub fn transforms(self, transforms: Transforms) -> Transforms {
         match self {
             Self::Tile(_) => transforms,
@@ -136,11 +142,13 @@ impl Products {
     }
 }
 
-/// How the transforms of a Winograd convolution are shared out, and how what they make lies in memory. To the bit the same.
+/// How the transforms of a Winograd convolution are shared out, and how what they make lies in
+/// memory. To the bit the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Transforms {
-    /// `winograd_in`, `winograd_out`: four channels for an invocation, of a tile and, back, of a whole run of tiles. Best on CPU drivers.
+    /// `winograd_in`, `winograd_out`: four channels for an invocation, of a tile and, back, of a
+    /// whole run of tiles. Best on CPU drivers.
     Runs,
     /// `winograd_in_pairs`, `winograd_out_pairs`: two channels of one tile for an invocation.
     Pairs,
@@ -162,7 +170,8 @@ pub enum Way {
     Winograd,
     /// 3x3, stride 1, few channels: one launch a band.
     Direct,
-    /// 3x3, any stride: what each output pixel sees is written out, then multiplied. Two launches a band.
+    /// 3x3, any stride: what each output pixel sees is written out, then multiplied. Two launches a
+    /// band.
     Unfold,
     /// 1x1: one product.
     Product,
@@ -179,16 +188,18 @@ pub struct Choice {
     pub matmul_tile: MatmulTile,
     /// Tile of direct convolutions.
     pub direct_tile: DirectTile,
-    /// Bytes that each of the two Winograd intermediates of a band should stay within, to remain in cache.
+    /// Bytes that each of the two Winograd intermediates of a band should stay within, to remain in
+    /// cache.
     pub winograd_scratch_bytes: u64,
 }
 
-/// Fewer input or output channels than this and the transforms of a Winograd convolution cost more than they save.
+/// Fewer input or output channels than this and the transforms of a Winograd convolution cost more
+/// than they save.
 const WINOGRAD_MIN_CHANNELS: u32 = 16;
 
 impl Choice {
-    /// What measured best on CPU drivers. For GPUs, which nobody here has measured: what their own compilers keep in registers (`benches/results/isa.md`),
-    /// and what fits their caches.
+    /// What measured best on CPU drivers. For GPUs, which nobody here has measured: what their own
+    /// compilers keep in registers (`benches/results/isa.md`), and what fits their caches.
     pub fn for_device(limits: &DeviceLimits) -> Self {
         match limits.kind {
             DeviceKind::Cpu => {
@@ -219,10 +230,12 @@ impl Choice {
         Self { winograd_tile: tile, matmul_tile: tile, ..self }
     }
 
-    /// The tiles of products among which measuring decides, on devices like this. The blocks of weights are as wide for all of them.
+    /// The tiles of products among which measuring decides, on devices like this. The blocks of
+    /// weights are as wide for all of them.
     pub(crate) fn tiles(limits: &DeviceLimits) -> &'static [MatmulTile] {
         match (limits.kind, limits.quads) {
-            // Eight columns take a sixth to a quarter off the products on Mesa 26.1 and 26.2, and add to them on 22.3 (`benches/results/lavapipe-26.2.md`).
+            // Eight columns take a sixth to a quarter off the products on Mesa 26.1 and 26.2, and
+            // add to them on 22.3 (`benches/results/lavapipe-26.2.md`).
             (DeviceKind::Cpu, true) => &[
                 MatmulTile::Quad { rows: 8, columns4: 4 },
                 MatmulTile::Quad { rows: 8, columns4: 8 },
@@ -292,8 +305,9 @@ impl Choice {
     }
 }
 
-/// As much as a GPU's compiler keeps in registers (`benches/results/isa.md`): 8x8 spills on Intel and leaves Apple and Adreno few threads. Arm's has the
-/// fewest registers of all and is not in that table; the smallest is given to it unseen.
+/// As much as a GPU's compiler keeps in registers (`benches/results/isa.md`): 8x8 spills on Intel
+/// and leaves Apple and Adreno few threads. Arm's has the fewest registers of all and is not in
+/// that table; the smallest is given to it unseen.
 fn gpu_tile(vendor: Vendor) -> MatmulTile {
     let (rows4, columns4) = match vendor {
         Vendor::Amd | Vendor::Nvidia => (2, 2),
@@ -303,8 +317,9 @@ fn gpu_tile(vendor: Vendor) -> MatmulTile {
     MatmulTile::Shared { rows4, columns4 }
 }
 
-/// What stays in the last cache of cards of the last years, 48 to 96 MiB, of which a band uses twice this. No band that fills a GPU stays in the 2 to 18 MiB of
-/// others; there a small one only reads the filters more often, 36 MiB of them for 512 channels (`benches/results/launches.md`).
+/// What stays in the last cache of cards of the last years, 48 to 96 MiB, of which a band uses
+/// twice this. No band that fills a GPU stays in the 2 to 18 MiB of others; there a small one only
+/// reads the filters more often, 36 MiB of them for 512 channels (`benches/results/launches.md`).
 fn gpu_scratch_bytes(limits: &DeviceLimits) -> u64 {
     let mebibytes = match (limits.vendor, limits.unified_memory) {
         (Vendor::Nvidia | Vendor::Amd, false) => 24,

@@ -1,4 +1,5 @@
-//! Where tensors enter and leave a network. Shaders: `planes_in.wgsl`, `planes_out.wgsl`, `image_out.wgsl`, `image_check.wgsl`.
+//! Where tensors enter and leave a network. Shaders: `planes_in.wgsl`, `planes_out.wgsl`,
+//! `image_out.wgsl`, `image_check.wgsl`.
 
 use crate::kernels::{Access, Interface, Launch, Value, Variant, groups, params, spread};
 use crate::model::config::Packing;
@@ -35,7 +36,8 @@ pub const PLANES_IN: Interface = Interface {
     params: PLANES_IN_PARAMS,
 };
 
-/// Launches `planes_in`: see [`crate::model::graph::Transform`] for `patch`, `packing` and `squash`.
+/// Launches `planes_in`: see [`crate::model::graph::Transform`] for `patch`, `packing` and
+/// `squash`.
 pub fn planes_in(storage: Storage, patch: u32, packing: Packing, squash: bool, params: PlanesInParams) -> Launch {
     let values = vec![
         ("PATCH", Value::U32(patch)),

@@ -1,4 +1,5 @@
-//! The shader files as they lie in the module: their code alone. Comments are for readers, and would be 7 KB of what a page downloads.
+//! The shader files as they lie in the module: their code alone. Comments are for readers, and
+//! would be 7 KB of what a page downloads.
 
 macro_rules! embedded {
     ($($(#[$meta:meta])? $name:literal),+ $(,)?) => {
@@ -57,7 +58,8 @@ pub(super) const FILES: &[(&str, &str)] = embedded![
     "parts/transform_weights",
 ];
 
-/// The lines of `text` without comments, as many bytes as fit, and how many there are. Directives (`//#parts`, `//#unroll`) stay.
+/// The lines of `text` without comments, as many bytes as fit, and how many there are. Directives
+/// (`//#parts`, `//#unroll`) stay.
 const fn code<const ROOM: usize>(text: &str) -> ([u8; ROOM], usize) {
     let from = text.as_bytes();
     let (mut to, mut length) = ([0; ROOM], 0);

@@ -1,5 +1,6 @@
-//! Group normalisation in three kernels: moments of runs of pixels, their merge into one scale and shift per channel, and the
-//! application for readers that cannot apply it themselves. Shaders: `group_norm_{stats,finish,apply}.wgsl`.
+//! Group normalisation in three kernels: moments of runs of pixels, their merge into one scale and
+//! shift per channel, and the application for readers that cannot apply it themselves. Shaders:
+//! `group_norm_{stats,finish,apply}.wgsl`.
 
 use crate::kernels::activation;
 use crate::kernels::{Access, Interface, Launch, Value, Variant, groups, params, spread};

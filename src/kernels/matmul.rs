@@ -1,4 +1,5 @@
-//! Batched matrix product with an epilogue. Shaders: `matmul.wgsl`, `matmul_quad.wgsl`, `matmul_shared.wgsl`.
+//! Batched matrix product with an epilogue. Shaders: `matmul.wgsl`, `matmul_quad.wgsl`,
+//! `matmul_shared.wgsl`.
 
 use crate::kernels::choice::{MatmulTile, SHARED_TILE};
 use crate::kernels::{Access, Interface, Launch, Value, Variant, WORKGROUP, params};
@@ -50,10 +51,12 @@ const BINDINGS: &[(&str, Access)] = &[
     ("c", Access::ReadWrite),
 ];
 
-/// Invocations of `matmul` whose rows lie side by side, so that what they load together does: as many as the CPU drivers with the widest vectors have in one.
+/// Invocations of `matmul` whose rows lie side by side, so that what they load together does: as
+/// many as the CPU drivers with the widest vectors have in one.
 const LANES: u32 = 8;
 
-/// Invocations of a workgroup of `matmul_quad`, which all stay to the end: as few as do not waste much of a small matrix.
+/// Invocations of a workgroup of `matmul_quad`, which all stay to the end: as few as do not waste
+/// much of a small matrix.
 pub const QUAD_WORKGROUP: u32 = 8;
 
 /// Columns of a / 4 that `matmul_shared` multiplies at a time.
@@ -146,7 +149,8 @@ impl Matmul {
                     ("ROWS4", Value::U32(rows4)),
                     ("COLUMNS4", Value::U32(columns4)),
                     ("WHOLE", Value::Bool(k4.is_multiple_of(SHARED_DEPTH4))),
-                    // Only 8x8, for GPUs with registers to spare: with 4x8 Xe-LPG spills, and Adreno has half as many waves.
+                    // Only 8x8, for GPUs with registers to spare: with 4x8 Xe-LPG spills, and
+                    // Adreno has half as many waves.
                     ("AHEAD", Value::Bool((rows4, columns4) == (2, 2))),
                 ]);
                 (SHARED.file, SHARED_TILE)

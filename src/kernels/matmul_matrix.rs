@@ -1,4 +1,5 @@
-//! The batched product of Winograd convolutions on matrix units: halves in, sums of f32. Shader: `matmul_matrix.wgsl`.
+//! The batched product of Winograd convolutions on matrix units: halves in, sums of f32. Shader:
+//! `matmul_matrix.wgsl`.
 
 use crate::kernels::choice::MATRICES;
 use crate::kernels::{Access, Interface, Launch, Value, Variant, params};

@@ -1,7 +1,8 @@
 //! HOW one operation runs: the Rust half of each shader, under the same stem as its `.wgsl`.
 //!
-//! A kernel is a WGSL file, a list of bindings, a struct of parameters and a way to count workgroups. What changes the code is in
-//! its [`Variant`], what changes only numbers in its parameters. Nothing here knows a device or a buffer.
+//! A kernel is a WGSL file, a list of bindings, a struct of parameters and a way to count
+//! workgroups. What changes the code is in its [`Variant`], what changes only numbers in its
+//! parameters. Nothing here knows a device or a buffer.
 
 pub mod activation;
 pub mod attention;
@@ -22,7 +23,8 @@ pub mod winograd;
 
 pub use source::{Value, Variant};
 
-/// Invocations of a workgroup, of every kernel. A multiple of all known subgroup sizes, and within every device's limit.
+/// Invocations of a workgroup, of every kernel. A multiple of all known subgroup sizes, and within
+/// every device's limit.
 pub const WORKGROUP: u32 = 64;
 
 /// How a kernel uses a binding.
@@ -34,7 +36,8 @@ pub enum Access {
     ReadWrite,
 }
 
-/// The interface of a shader file. Binding 0 is always the uniform `params`; storage bindings follow.
+/// The interface of a shader file. Binding 0 is always the uniform `params`; storage bindings
+/// follow.
 #[derive(Debug, Clone, Copy)]
 pub struct Interface {
     /// Stem of the file.
@@ -98,7 +101,8 @@ pub struct Launch {
     pub macs: u64,
 }
 
-/// Declares a `Params` struct that mirrors the one in WGSL, and the table that a test compares with naga's reflection.
+/// Declares a `Params` struct that mirrors the one in WGSL, and the table that a test compares with
+/// naga's reflection.
 macro_rules! params {
     ($(#[$meta:meta])* $name:ident, $table:ident { $($(#[$field_meta:meta])* $field:ident: $type:ident),+ $(,)? }) => {
         $(#[$meta])*
@@ -118,7 +122,8 @@ pub fn groups(invocations: u64) -> u32 {
     u32::try_from(invocations.div_ceil(u64::from(WORKGROUP))).unwrap_or(u32::MAX)
 }
 
-/// Workgroups of [`WORKGROUP`] invocations each, on two axes: a band of a large picture has more than one axis may hold.
+/// Workgroups of [`WORKGROUP`] invocations each, on two axes: a band of a large picture has more
+/// than one axis may hold.
 pub fn spread(invocations: u32) -> [u32; 3] {
     const ROW: u32 = 32_768;
     let workgroups = invocations.div_ceil(WORKGROUP);

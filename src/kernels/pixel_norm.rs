@@ -1,4 +1,5 @@
-//! The norm of each pixel over its channels (RMS norm), for one band at a time. Shader: `pixel_norm_apply.wgsl`.
+//! The norm of each pixel over its channels (RMS norm), for one band at a time. Shader:
+//! `pixel_norm_apply.wgsl`.
 
 use crate::kernels::activation;
 use crate::kernels::{Access, Interface, Launch, Value, Variant, params, spread};

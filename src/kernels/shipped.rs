@@ -1,5 +1,6 @@
-//! Kernels that were measured to be faster than those of the rules, on drivers that say which they are: the start where nobody has measured the machine itself.
-//! What a caller asks for and what [`crate::Gpu::tune`] found there come before. The bits are the same.
+//! Kernels that were measured to be faster than those of the rules, on drivers that say which they
+//! are: the start where nobody has measured the machine itself. What a caller asks for and what
+//! [`crate::Gpu::tune`] found there come before. The bits are the same.
 
 use crate::kernels::choice::MatmulTile;
 
@@ -15,7 +16,8 @@ struct Row {
 
 /// Later rows count before earlier ones.
 const ROWS: [Row; 1] = [
-    // lavapipe-26.2.md: a sixth to a quarter off the products of Mesa 26.1 and 26.2 on an AMD EPYC of Zen 4; 22.3 takes longer with it.
+    // lavapipe-26.2.md: a sixth to a quarter off the products of Mesa 26.1 and 26.2 on an AMD EPYC
+    // of Zen 4; 22.3 takes longer with it.
     Row { driver: "llvmpipe Mesa ", since: [26, 1], tile: MatmulTile::Quad { rows: 8, columns4: 8 } },
 ];
 

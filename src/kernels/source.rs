@@ -1,17 +1,19 @@
-//! Turns a shader file and a [`Variant`] into the final WGSL text. The only code that touches shader text.
+//! Turns a shader file and a [`Variant`] into the final WGSL text. The only code that touches
+//! shader text.
 //!
-//! Four operations, in this order: the parts that the file names are appended (`//#parts a b`; a part that has a `_packed`
-//! twin is replaced by it where its alias is `vec2<u32>`), the right-hand side of each named module-scope `const` or `alias`
-//! is replaced, loops marked `//#unroll` are written out, and what the text uses is enabled: `f16` where an alias became
-//! one of halves, and, in browsers, `subgroups` where quads swap.
-//! There is no preprocessor and no other directive.
+//! Four operations, in this order: the parts that the file names are appended (`//#parts a b`; a
+//! part that has a `_packed` twin is replaced by it where its alias is `vec2<u32>`), the right-hand
+//! side of each named module-scope `const` or `alias` is replaced, loops marked `//#unroll` are
+//! written out, and what the text uses is enabled: `f16` where an alias became one of halves, and,
+//! in browsers, `subgroups` where quads swap. There is no preprocessor and no other directive.
 
 use std::fmt::Write as _;
 use std::hash::{Hash as _, Hasher as _};
 
 use super::embedded::FILES;
 
-/// Parts that convert the elements of an alias, with the alias each serves, and its type where halves are packed.
+/// Parts that convert the elements of an alias, with the alias each serves, and its type where
+/// halves are packed.
 const CONVERTING_PARTS: &[(&str, &str, &str)] =
     &[("storage", "Stored", "vec2<u32>"), ("output", "Output", "vec2<u32>"), ("storage_pair", "Pair", "u32")];
 
@@ -44,7 +46,8 @@ impl Variant {
         self.values.iter().find(|(set, _)| *set == name).map(|(_, value)| *value)
     }
 
-    /// Whether the boolean constant `name` is set to true. Every flag that a kernel has is set by its Rust half.
+    /// Whether the boolean constant `name` is set to true. Every flag that a kernel has is set by
+    /// its Rust half.
     pub fn flag(&self, name: &str) -> bool {
         self.value(name) == Some(Value::Bool(true))
     }
@@ -73,8 +76,9 @@ pub fn fingerprint() -> u64 {
 /// The final WGSL of `variant`.
 ///
 /// # Errors
-/// A message that names the file and the constant, part or loop that does not fit. Every variant that the kernels can ask for is
-/// specialised in the tests, so an error here is a bug of this crate.
+/// A message that names the file and the constant, part or loop that does not fit. Every variant
+/// that the kernels can ask for is specialised in the tests, so an error here is a bug of this
+/// crate.
 pub fn specialize(variant: &Variant) -> Result<String, String> {
     let mut text = file(variant.file)?.to_owned();
     for part in parts_of(&text).collect::<Vec<_>>() {
@@ -115,7 +119,8 @@ fn part_file(part: &str, variant: &Variant) -> String {
     if packed { format!("parts/{part}_packed") } else { format!("parts/{part}") }
 }
 
-/// Replaces the right-hand side of the one module-scope line that declares `name`, keeping its trailing comment.
+/// Replaces the right-hand side of the one module-scope line that declares `name`, keeping its
+/// trailing comment.
 fn replace_value(text: &str, name: &str, value: Value) -> Result<String, String> {
     let (head, new) = match value {
         Value::Bool(value) => (format!("const {name}: bool = "), value.to_string()),

@@ -1,4 +1,5 @@
-//! How weights lie in GPU memory, and the packing from diffusers' layout. Done once, when a model is loaded.
+//! How weights lie in GPU memory, and the packing from diffusers' layout. Done once, when a model
+//! is loaded.
 
 use serde::Serialize;
 
@@ -9,7 +10,8 @@ use crate::tensor::{Bytes, Storage};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Layout {
-    /// `[c_out, c_in, times, filter, filter]` as stored `[times, filter, filter, c_in, c_out / 4]`. A linear layer is a filter of 1.
+    /// `[c_out, c_in, times, filter, filter]` as stored `[times, filter, filter, c_in, c_out / 4]`.
+    /// A linear layer is a filter of 1.
     Filter {
         /// Taps in time; 1 where one is taken of several, or their sum.
         times: u32,
@@ -72,11 +74,13 @@ fn row(take: Take, out: usize) -> usize {
     }
 }
 
-/// Packs what `take` takes of `values`, which stand as they do in the file, times `factor`. Nothing is read of `values` where nothing is taken of a
-/// file, unless the caller has made them ([`Take::Transform`]).
+/// Packs what `take` takes of `values`, which stand as they do in the file, times `factor`. Nothing
+/// is read of `values` where nothing is taken of a file, unless the caller has made them
+/// ([`Take::Transform`]).
 ///
 /// # Panics
-/// When `values` has not as many elements as the file's tensor must have: the reader has checked it.
+/// When `values` has not as many elements as the file's tensor must have: the reader has checked
+/// it.
 pub fn pack(values: &[f32], layout: Layout, take: Take, storage: Storage, factor: f32) -> Vec<u8> {
     let wanted = match (take, layout, layout.file_elements(take)) {
         (.., Some(elements)) => elements,

@@ -44,8 +44,9 @@ pub const WEIGHTS: Interface = Interface {
 /// `winograd_weights_columns`.
 pub const WEIGHTS_COLUMNS: Interface = Interface { file: "winograd_weights_columns", ..WEIGHTS };
 
-/// The part of its value at which transformed input that is kept as `transformed` is, and with it the products: a power of two, by which halves hold what comes of
-/// any input that they hold. [`output`] is to undo it.
+/// The part of its value at which transformed input that is kept as `transformed` is, and with it
+/// the products: a power of two, by which halves hold what comes of any input that they hold.
+/// [`output`] is to undo it.
 pub fn factor(transformed: Storage) -> f32 {
     if transformed == Storage::F32 { 1.0 } else { 1.0 / 32.0 }
 }
@@ -55,7 +56,8 @@ pub fn factor(transformed: Storage) -> f32 {
 pub struct Storages {
     /// The model's side: filters, input or output.
     pub stored: Storage,
-    /// The products' side: transformed filters, transformed input or the products themselves. [`Storage::F32`] or [`Storage::F16`].
+    /// The products' side: transformed filters, transformed input or the products themselves.
+    /// [`Storage::F32`] or [`Storage::F16`].
     pub transformed: Storage,
 }
 
@@ -89,7 +91,8 @@ pub fn weights(storages: Storages, params: WeightsParams) -> Launch {
     }
 }
 
-/// Launches `winograd_weights_columns` for one tap in time: halves to halves, for `matmul_matrix`. All columns of a block are there, and multiples of four rows.
+/// Launches `winograd_weights_columns` for one tap in time: halves to halves, for `matmul_matrix`.
+/// All columns of a block are there, and multiples of four rows.
 pub fn weights_columns(params: WeightsParams) -> Launch {
     let filters = u64::from(params.blocks) * u64::from(params.tile_n) * u64::from(params.c_in);
     Launch {
@@ -158,12 +161,15 @@ pub const IN_PAIRS: Interface = Interface { file: "winograd_in_pairs", ..IN };
 
 /// Tiles of one workgroup of `winograd_in`; the rest of the workgroup goes over channels.
 const IN_TILES: u32 = 16;
-/// Pairs of channels of one workgroup of `winograd_in_pairs`; the rest of the workgroup goes over tiles.
+/// Pairs of channels of one workgroup of `winograd_in_pairs`; the rest of the workgroup goes over
+/// tiles.
 pub const PAIRS_IN: u32 = 16;
-/// The same of `winograd_out_pairs`, whose workgroups have a run of tiles to go over: of fewer pairs there are enough workgroups.
+/// The same of `winograd_out_pairs`, whose workgroups have a run of tiles to go over: of fewer
+/// pairs there are enough workgroups.
 pub const PAIRS_OUT: u32 = 8;
 
-/// Elements from one tile to the next, and from four channels to the next four, of v with room for `tiles` tiles and `channels4` groups of channels.
+/// Elements from one tile to the next, and from four channels to the next four, of v with room for
+/// `tiles` tiles and `channels4` groups of channels.
 pub fn strides(transforms: Transforms, tiles: u32, channels4: u32) -> (u32, u32) {
     match transforms {
         Transforms::Runs => (1, tiles),

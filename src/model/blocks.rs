@@ -14,7 +14,8 @@ pub(super) enum Norm {
     Pixel,
 }
 
-/// Which part of a clip a graph is for. Each frame sees those before it, so that a clip is run part by part.
+/// Which part of a clip a graph is for. Each frame sees those before it, so that a clip is run part
+/// by part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part {
     /// All of it: one frame, a single image.
@@ -78,7 +79,8 @@ impl Blocks {
         self.graph.silu(normed)
     }
 
-    /// `ResnetBlock2D`: `x + conv2(silu(norm2(conv1(silu(norm1(x))))))`, x through `conv_shortcut` where channels change.
+    /// `ResnetBlock2D`: `x + conv2(silu(norm2(conv1(silu(norm1(x))))))`, x through `conv_shortcut`
+    /// where channels change.
     pub(super) fn resnet(&mut self, name: &str, x: TensorId, channels: u32) -> TensorId {
         let mut hidden = self.norm_silu(&format!("{name}.norm1"), x);
         hidden = self.conv3(&format!("{name}.conv1"), hidden, channels);
@@ -110,7 +112,8 @@ impl Blocks {
         self.resnet(&format!("{name}.resnets.1"), x, channels)
     }
 
-    /// `Attention` with one head: `x + to_out(attention(to_q(y), to_k(y), to_v(y)))`, `y = group_norm(x)`.
+    /// `Attention` with one head: `x + to_out(attention(to_q(y), to_k(y), to_v(y)))`, `y =
+    /// group_norm(x)`.
     pub(super) fn attention(&mut self, name: &str, x: TensorId) -> TensorId {
         let channels = self.graph.shape(x).channels;
         let normed = self.norm(&format!("{name}.group_norm"), x);

@@ -1,5 +1,6 @@
-//! What distinguishes one VAE from another: the fields of diffusers' config.json, from that file, from a published family, or from the shapes of
-//! the weights. Never guesses a scale: shapes alone cannot tell SD from SDXL.
+//! What distinguishes one VAE from another: the fields of diffusers' config.json, from that file,
+//! from a published family, or from the shapes of the weights. Never guesses a scale: shapes alone
+//! cannot tell SD from SDXL.
 
 mod check;
 mod classes;
@@ -36,8 +37,8 @@ pub struct AutoencoderConfig {
     pub out_channels: u32,
     /// Channels of the VAE's own latents.
     pub latent_channels: u32,
-    /// Side of the squares of the VAE's own latents that are one latent of the diffusion model, with as many times the channels: 2 for FLUX.2,
-    /// else 1.
+    /// Side of the squares of the VAE's own latents that are one latent of the diffusion model,
+    /// with as many times the channels: 2 for FLUX.2, else 1.
     pub patch: u32,
     /// How such squares lie in the diffusion model's latents.
     pub packing: Packing,
@@ -47,18 +48,21 @@ pub struct AutoencoderConfig {
     pub scaling_factor: f64,
     /// See `scaling_factor`. `None` where config.json has none or null: the same as 0.
     pub shift_factor: Option<f64>,
-    /// Mean of each of the diffusion model's channels, where it sees `(latents - mean) / std * scaling_factor`.
+    /// Mean of each of the diffusion model's channels, where it sees `(latents - mean) / std *
+    /// scaling_factor`.
     pub latents_mean: Option<Vec<f64>>,
-    /// Standard deviation of each of the diffusion model's channels; there if and only if `latents_mean` is.
+    /// Standard deviation of each of the diffusion model's channels; there if and only if
+    /// `latents_mean` is.
     pub latents_std: Option<Vec<f64>>,
-    /// Where mean and deviation are the statistics of a batch norm among the weights (`bn.running_mean`, `bn.running_var`): what is added to the
-    /// variance. Then they are `None` until a checkpoint has read them.
+    /// Where mean and deviation are the statistics of a batch norm among the weights
+    /// (`bn.running_mean`, `bn.running_var`): what is added to the variance. Then they are `None`
+    /// until a checkpoint has read them.
     pub batch_norm_eps: Option<f64>,
-    /// Whether diffusers runs the whole model in f32 where its pipeline runs in f16: a hint that activations may
-    /// overflow f16. For an `AutoencoderKL` true unless config.json denies it.
+    /// Whether diffusers runs the whole model in f32 where its pipeline runs in f16: a hint that
+    /// activations may overflow f16. For an `AutoencoderKL` true unless config.json denies it.
     pub force_upcast: bool,
-    /// Side in pixels of the images it was trained on, from which diffusers takes the size of its tiles; `None` where neither
-    /// the files nor a family say.
+    /// Side in pixels of the images it was trained on, from which diffusers takes the size of its
+    /// tiles; `None` where neither the files nor a family say.
     pub sample_size: Option<u32>,
 }
 
@@ -83,8 +87,8 @@ impl AutoencoderConfig {
         }
     }
 
-    /// Parses diffusers' config.json. Absent fields have the defaults of diffusers' class; what this crate cannot
-    /// do is an error.
+    /// Parses diffusers' config.json. Absent fields have the defaults of diffusers' class; what
+    /// this crate cannot do is an error.
     ///
     /// # Errors
     /// [`Error::Config`] naming the field.
@@ -102,12 +106,14 @@ impl AutoencoderConfig {
         check::check(self)
     }
 
-    /// Image pixels along one side of a pixel of the VAE's own latents: a level doubles the size, except the last.
+    /// Image pixels along one side of a pixel of the VAE's own latents: a level doubles the size,
+    /// except the last.
     pub fn spatial_factor(&self) -> u32 {
         1 << self.network.levels().saturating_sub(1).min(31)
     }
 
-    /// Image pixels along one side of a pixel of the diffusion model's latents, or of the VAE's own (`unscaled`).
+    /// Image pixels along one side of a pixel of the diffusion model's latents, or of the VAE's own
+    /// (`unscaled`).
     pub fn latent_factor(&self, unscaled: bool) -> u32 {
         self.spatial_factor().saturating_mul(self.patch_side(unscaled))
     }
@@ -122,15 +128,17 @@ impl AutoencoderConfig {
         self.latent_channels.saturating_mul(self.patch_side(unscaled).saturating_pow(2))
     }
 
-    /// Size in pixels of the image that latents of this size decode to: the diffusion model's, or the VAE's own (`unscaled`).
+    /// Size in pixels of the image that latents of this size decode to: the diffusion model's, or
+    /// the VAE's own (`unscaled`).
     pub fn image_size(&self, latents: Size, unscaled: bool) -> Size {
         let factor = self.latent_factor(unscaled);
         let pixels = |extent: u32| extent.saturating_mul(factor);
         Size { width: pixels(latents.width), height: pixels(latents.height) }
     }
 
-    /// Size of the latents that an image of `image` pixels encodes to: the diffusion model's, or the VAE's own (`unscaled`). A side of none is
-    /// one of an image that is too small. Of the VAE's own latents those that fill no patch are no part of the diffusion model's.
+    /// Size of the latents that an image of `image` pixels encodes to: the diffusion model's, or
+    /// the VAE's own (`unscaled`). A side of none is one of an image that is too small. Of the
+    /// VAE's own latents those that fill no patch are no part of the diffusion model's.
     pub fn latent_size(&self, image: Size, unscaled: bool) -> Size {
         let factor = self.spatial_factor();
         let own = |extent: u32| if self.network.rounds_up() { extent.div_ceil(factor) } else { extent / factor };
@@ -139,23 +147,27 @@ impl AutoencoderConfig {
         Size { width: side(image.width), height: side(image.height) }
     }
 
-    /// The sides of these latents are multiples of this many: of 2 where patches lie unpacked, else of 1.
+    /// The sides of these latents are multiples of this many: of 2 where patches lie unpacked, else
+    /// of 1.
     pub fn latent_step(&self, unscaled: bool) -> u32 {
         if unscaled { 1 } else { self.patch / self.patch_side(false).max(1) }
     }
 
-    /// The sides of images that are encoded without loss to these latents, and decoded from them, are multiples of this many pixels.
+    /// The sides of images that are encoded without loss to these latents, and decoded from them,
+    /// are multiples of this many pixels.
     pub fn image_step(&self, unscaled: bool) -> u32 {
         self.latent_factor(unscaled).saturating_mul(self.latent_step(unscaled))
     }
 
-    /// How many factors, summands and statistics there are: one for each channel of each place in a patch.
+    /// How many factors, summands and statistics there are: one for each channel of each place in a
+    /// patch.
     pub(crate) fn statistics(&self) -> u32 {
         self.latent_channels.saturating_mul(self.patch.saturating_pow(2))
     }
 
-    /// Factor and summand of each channel that turn the diffusion model's latents into what the network takes, still in patches:
-    /// `z = latents / scaling_factor + shift_factor`, or `latents * std / scaling_factor + mean` where there are statistics of each channel.
+    /// Factor and summand of each channel that turn the diffusion model's latents into what the
+    /// network takes, still in patches: `z = latents / scaling_factor + shift_factor`, or `latents
+    /// * std / scaling_factor + mean` where there are statistics of each channel.
     pub fn latent_scale(&self) -> (Vec<f32>, Vec<f32>) {
         let channels = self.statistics() as usize;
         let scaling = single(self.scaling_factor);
@@ -211,7 +223,8 @@ impl AutoencoderConfig {
         if unscaled { 1 } else { self.packing.held(self.patch) }
     }
 
-    /// The first field in which the networks (not the scales) of `self` and `other` differ, as far as `halves` of them tell.
+    /// The first field in which the networks (not the scales) of `self` and `other` differ, as far
+    /// as `halves` of them tell.
     pub(crate) fn network_difference(&self, other: &Self, halves: Halves) -> Option<&'static str> {
         let [mine, theirs] = [&self.network, &other.network].map(|network| network.clone().seen_in(halves));
         let same = [
@@ -222,7 +235,8 @@ impl AutoencoderConfig {
         common.or_else(|| mine.difference(&theirs))
     }
 
-    /// Takes over what the latents of `other` mean, and its sample size if there is none. Leaves the network.
+    /// Takes over what the latents of `other` mean, and its sample size if there is none. Leaves
+    /// the network.
     pub(crate) fn take_scale_of(&mut self, other: &Self) {
         let Self { patch, packing, own_latents, scaling_factor, shift_factor, batch_norm_eps, .. } = *other;
         *self = Self {

@@ -1,6 +1,8 @@
-//! A graph of operations on NHWC tensors with batch 1, in execution order. Shapes are inferred as nodes are added.
+//! A graph of operations on NHWC tensors with batch 1, in execution order. Shapes are inferred as
+//! nodes are added.
 //!
-//! What a network is made of: builders (`model/{kl,tiny,wan,seedvr}.rs`) write graphs down, `plan` runs them, and nothing else knows a family.
+//! What a network is made of: builders (`model/{kl,tiny,wan,seedvr}.rs`) write graphs down, `plan`
+//! runs them, and nothing else knows a family.
 
 use super::config::Packing;
 
@@ -38,7 +40,8 @@ impl Shape {
     }
 }
 
-/// What is done to the model's input before all else, in this order: `factor[c] * x + offset[c]`, then [`Self::squash`], then [`Self::patch`].
+/// What is done to the model's input before all else, in this order: `factor[c] * x + offset[c]`,
+/// then [`Self::squash`], then [`Self::patch`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct Transform {
     /// One factor for each channel of the input.
@@ -47,8 +50,9 @@ pub struct Transform {
     pub offset: Vec<f32>,
     /// Then `3 tanh(x / 3)`, as the tiny autoencoders' decoders begin.
     pub squash: bool,
-    /// Side of the squares of pixels that the input's channels hold, 1 for none: channel `c * patch^2 + patch * py + px` of pixel `[i, j]` becomes
-    /// channel `c` of pixel `[patch * i + py, patch * j + px]`.
+    /// Side of the squares of pixels that the input's channels hold, 1 for none: channel `c *
+    /// patch^2 + patch * py + px` of pixel `[i, j]` becomes channel `c` of pixel `[patch * i + py,
+    /// patch * j + px]`.
     pub patch: u32,
     /// How the squares lie in the input, of which [`Self::patch`] says the usual way.
     pub packing: Packing,
@@ -137,7 +141,8 @@ pub enum Border {
     After,
 }
 
-/// How a filter moves over frames. Its output has the frames that it can be put on, those of the past in front.
+/// How a filter moves over frames. Its output has the frames that it can be put on, those of the
+/// past in front.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Time {
     /// Frames that it sees.
@@ -151,7 +156,8 @@ pub struct Time {
 /// What comes before the first frame of a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Past {
-    /// The last [`Time::kept`] frames of what it read in the block before: zeros before the first block.
+    /// The last [`Time::kept`] frames of what it read in the block before: zeros before the first
+    /// block.
     Kept,
     /// The first frame again, as often as the filter needs to be put on it.
     Copies,
@@ -211,7 +217,8 @@ pub enum Take {
         /// Taps in time that the filter has.
         taps: u32,
     },
-    /// Some output channels: `block` of them from `start` on, then `block` from `start + step` on, and so on.
+    /// Some output channels: `block` of them from `start` on, then `block` from `start + step` on,
+    /// and so on.
     Rows {
         /// The first.
         start: u32,
@@ -222,7 +229,8 @@ pub enum Take {
         /// All that the file has.
         of: u32,
     },
-    /// All output channels, brought from the order part, frame, channel to the order frame, part, channel.
+    /// All output channels, brought from the order part, frame, channel to the order frame, part,
+    /// channel.
     Frames {
         /// Frames.
         frames: u32,
@@ -233,7 +241,8 @@ pub enum Take {
     },
     /// Nothing of any file: zeros, for a bias that the network does not have.
     Zeros,
-    /// Nothing of any file: factors and summands of the input, which the configuration gives ([`Transform`]).
+    /// Nothing of any file: factors and summands of the input, which the configuration gives
+    /// ([`Transform`]).
     Transform,
 }
 
@@ -246,7 +255,8 @@ pub struct Conv2d {
     pub weight: Weight,
     /// `[c_out]`.
     pub bias: Weight,
-    /// How it moves over frames; each frame by itself where it is none. With it the weights are `[c_out, c_in, taps, side, side]`.
+    /// How it moves over frames; each frame by itself where it is none. With it the weights are
+    /// `[c_out, c_in, taps, side, side]`.
     pub time: Option<Time>,
     /// Frames that come of one: the output channels are first those of the first, and so on.
     pub phases: u32,
@@ -293,7 +303,8 @@ pub enum Activation {
 pub enum Doubling {
     /// Each pixel four times.
     Nearest,
-    /// A quarter of the channels each: channel `(2 * py + px) * c_out + c` of pixel `[i, j]` becomes channel `c` of pixel `[2 * i + py, 2 * j + px]`.
+    /// A quarter of the channels each: channel `(2 * py + px) * c_out + c` of pixel `[i, j]`
+    /// becomes channel `c` of pixel `[2 * i + py, 2 * j + px]`.
     Shuffle,
 }
 
@@ -311,11 +322,13 @@ pub enum Op {
         /// Added to the variance.
         eps: f32,
     },
-    /// Each pixel by itself: `x / max(|x|, 1e-12) * sqrt(c) * gamma[c]`, `|x|` over channels. Weights: `NAME.gamma` `[c]`.
+    /// Each pixel by itself: `x / max(|x|, 1e-12) * sqrt(c) * gamma[c]`, `|x|` over channels.
+    /// Weights: `NAME.gamma` `[c]`.
     PixelNorm,
     /// A function of each number.
     Activate(Activation),
-    /// The same; its last frames are kept for a convolution of the block after this one, as if that had read them here.
+    /// The same; its last frames are kept for a convolution of the block after this one, as if that
+    /// had read them here.
     Keep {
         /// The convolution.
         by: String,
@@ -326,7 +339,8 @@ pub enum Op {
     Double(Doubling),
     /// Inputs: residual, branch. Their sum.
     Add,
-    /// Inputs: query, key, value. `softmax(q k^T / sqrt(c)) v` over all pixels of a frame, one head.
+    /// Inputs: query, key, value. `softmax(q k^T / sqrt(c)) v` over all pixels of a frame, one
+    /// head.
     Attention,
     /// The model's output.
     Output(Ending),
@@ -381,7 +395,8 @@ impl Graph {
         self.push("input".to_owned(), Op::Input(transform), &[], shape)
     }
 
-    /// Adds a convolution to `channels` output channels that leaves the size as it is, with all of `NAME.weight` and `NAME.bias`.
+    /// Adds a convolution to `channels` output channels that leaves the size as it is, with all of
+    /// `NAME.weight` and `NAME.bias`.
     pub fn conv2d(&mut self, name: &str, input: TensorId, channels: u32, side: u32) -> TensorId {
         self.convolution(name, input, channels, Conv2d::of(name, Window::same(side)))
     }

@@ -1,6 +1,8 @@
-//! diffusers' `AutoencoderKL` as graphs: SD, SDXL, SD3, FLUX.1, FLUX.2, Z-Image, CogView4 and their like.
+//! diffusers' `AutoencoderKL` as graphs: SD, SDXL, SD3, FLUX.1, FLUX.2, Z-Image, CogView4 and their
+//! like.
 //!
-//! Structure and names follow `diffusers.models.autoencoders`: `conv_in`, `down_blocks`, `mid_block`, `up_blocks`, `conv_norm_out`, `conv_out`.
+//! Structure and names follow `diffusers.models.autoencoders`: `conv_in`, `down_blocks`,
+//! `mid_block`, `up_blocks`, `conv_norm_out`, `conv_out`.
 
 use super::blocks::{Attention, Blocks, Kernel, Norm};
 use super::config::Kl;

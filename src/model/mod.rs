@@ -1,4 +1,5 @@
-//! WHAT to compute: the graph of a VAE, built from its configuration. Pure data; knows nothing of devices, shaders or files.
+//! WHAT to compute: the graph of a VAE, built from its configuration. Pure data; knows nothing of
+//! devices, shaders or files.
 
 pub mod config;
 pub mod graph;

@@ -9,9 +9,11 @@ use super::tensors::file_tensors;
 use super::{kl, seedvr, tiny, wan};
 use crate::tensor::Size;
 
-/// The decoder's graph for latents of `latent_size`, one frame of them, with an image `[h, w, out_channels]`, -1 to 1 and beyond, as its output.
+/// The decoder's graph for latents of `latent_size`, one frame of them, with an image `[h, w,
+/// out_channels]`, -1 to 1 and beyond, as its output.
 ///
-/// With `unscaled`, latents are taken as the VAE's own, see [`AutoencoderConfig::own_latents`]. Otherwise as the diffusion model leaves them, and undone first:
+/// With `unscaled`, latents are taken as the VAE's own, see [`AutoencoderConfig::own_latents`].
+/// Otherwise as the diffusion model leaves them, and undone first:
 /// [`AutoencoderConfig::latent_scale`], then patches are laid out.
 ///
 /// The configuration must be valid.
@@ -19,9 +21,11 @@ pub fn decoder(config: &AutoencoderConfig, latent_size: Size, unscaled: bool) ->
     part_of_decoder(config, Part::Image, latent_size, unscaled)
 }
 
-/// The same for a part of a clip: one frame of latents, and as many frames of an image as are made of it, [`frames`].
+/// The same for a part of a clip: one frame of latents, and as many frames of an image as are made
+/// of it, [`frames`].
 ///
-/// The configuration must be valid and its network's frames see one another, see [`AutoencoderConfig::has_time`], but for a single image.
+/// The configuration must be valid and its network's frames see one another, see
+/// [`AutoencoderConfig::has_time`], but for a single image.
 pub fn part_of_decoder(config: &AutoencoderConfig, part: Part, latent_size: Size, unscaled: bool) -> Graph {
     let held = if unscaled { 1 } else { config.packing.held(config.patch) };
     let channels = config.latent_channels;
@@ -41,10 +45,11 @@ pub fn part_of_decoder(config: &AutoencoderConfig, part: Part, latent_size: Size
     }
 }
 
-/// The encoder's graph for an image `[h, w, in_channels]` of `image_size`, -1 to 1, with [`encoded_channels`] of the VAE's own latents as its
-/// output: neither scaled nor in patches.
+/// The encoder's graph for an image `[h, w, in_channels]` of `image_size`, -1 to 1, with
+/// [`encoded_channels`] of the VAE's own latents as its output: neither scaled nor in patches.
 ///
-/// The configuration must be valid and the image large enough: [`AutoencoderConfig::latent_size`] of it is not empty.
+/// The configuration must be valid and the image large enough: [`AutoencoderConfig::latent_size`]
+/// of it is not empty.
 pub fn encoder(config: &AutoencoderConfig, image_size: Size) -> Graph {
     part_of_encoder(config, Part::Image, image_size)
 }
@@ -72,7 +77,8 @@ pub fn frames(config: &AutoencoderConfig, part: Part) -> u32 {
     }
 }
 
-/// What a file must have to decode, whatever the size: name in diffusers' spelling -> shape, see [`file_tensors`].
+/// What a file must have to decode, whatever the size: name in diffusers' spelling -> shape, see
+/// [`file_tensors`].
 ///
 /// The configuration must be valid.
 pub fn decoder_tensors(config: &AutoencoderConfig) -> BTreeMap<String, Vec<u64>> {
@@ -84,7 +90,8 @@ pub fn tensors_of_decoder(config: &AutoencoderConfig, part: Part) -> BTreeMap<St
     file_tensors(&part_of_decoder(config, part, Size { width: 1, height: 1 }, true))
 }
 
-/// What a file must have to encode, whatever the size: name in diffusers' spelling -> shape, see [`file_tensors`].
+/// What a file must have to encode, whatever the size: name in diffusers' spelling -> shape, see
+/// [`file_tensors`].
 ///
 /// The configuration must be valid.
 pub fn encoder_tensors(config: &AutoencoderConfig) -> BTreeMap<String, Vec<u64>> {
@@ -128,7 +135,8 @@ impl AutoencoderConfig {
     }
 }
 
-/// Channels of the encoder's output: the latents' for a tiny autoencoder; else twice as many, their mean and then the logarithm of their variance.
+/// Channels of the encoder's output: the latents' for a tiny autoencoder; else twice as many, their
+/// mean and then the logarithm of their variance.
 pub fn encoded_channels(config: &AutoencoderConfig) -> u32 {
     match config.network {
         Network::Tiny(_) => config.latent_channels,

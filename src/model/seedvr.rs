@@ -1,7 +1,9 @@
 //! `SeedVR`'s VAE as graphs.
 //!
-//! SD 3's network with an axis of time. Its convolutions look back in time, where the first frame is repeated before the first: a single image meets
-//! all three taps of a kernel, which are therefore summed. Of what doubles time, the first half is the first frame's: 1 + 4 n frames are 1 + n latents.
+//! SD 3's network with an axis of time. Its convolutions look back in time, where the first frame
+//! is repeated before the first: a single image meets all three taps of a kernel, which are
+//! therefore summed. Of what doubles time, the first half is the first frame's: 1 + 4 n frames are
+//! 1 + n latents.
 
 use super::blocks::{Blocks, Kernel, Norm, Part};
 use super::config::SeedVr;
@@ -64,7 +66,8 @@ fn blocks(network: &SeedVr, part: Part) -> Blocks {
     Blocks::new(Norm::Group(network.norm_num_groups), kernel)
 }
 
-/// `upscale_conv` to the channels of four pixels, `times` as many frames of them, where the first frame of all stays one; then a convolution.
+/// `upscale_conv` to the channels of four pixels, `times` as many frames of them, where the first
+/// frame of all stays one; then a convolution.
 fn upsample(blocks: &mut Blocks, name: &str, x: TensorId, times: u32, part: Part) -> TensorId {
     let channels = blocks.graph.shape(x).channels;
     let upscale = format!("{name}.upscale_conv");

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use super::graph::{Conv2d, Graph, Node, Op, Take, Weight};
 
-/// Name in diffusers' spelling -> shape in the file, but for trailing axes of extent 1, of every tensor that something in `graph` takes a part of.
+/// Name in diffusers' spelling -> shape in the file, but for trailing axes of extent 1, of every
+/// tensor that something in `graph` takes a part of.
 pub fn file_tensors(graph: &Graph) -> BTreeMap<String, Vec<u64>> {
     let mut tensors = BTreeMap::new();
     for node in &graph.nodes {

@@ -1,6 +1,8 @@
-//! diffusers' `AutoencoderTiny` as graphs: TAESD, TAESDXL, TAESD3, TAEF1, and TAEF2, which has norms in the middle.
+//! diffusers' `AutoencoderTiny` as graphs: TAESD, TAESDXL, TAESD3, TAEF1, and TAEF2, which has
+//! norms in the middle.
 //!
-//! Layers are numbered through as in diffusers' `encoder.layers` and `decoder.layers`, those without weights included. Inside images are 0 to 1.
+//! Layers are numbered through as in diffusers' `encoder.layers` and `decoder.layers`, those
+//! without weights included. Inside images are 0 to 1.
 
 use super::config::Tiny;
 use super::graph::{Border, Conv2d, Ending, Graph, Shape, TensorId, Transform, Window};

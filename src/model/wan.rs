@@ -1,7 +1,9 @@
-//! The VAE of Wan 2.1 and Qwen-Image as graphs: diffusers' `AutoencoderKLWan` and `AutoencoderKLQwenImage`.
+//! The VAE of Wan 2.1 and Qwen-Image as graphs: diffusers' `AutoencoderKLWan` and
+//! `AutoencoderKLQwenImage`.
 //!
-//! A video VAE whose convolutions look back in time, where zeros come before the first frame. So of a single image's kernels only the last of three
-//! taps in time meets anything, and what changes time (`time_conv`) leaves the first frame as it is: 1 + 4 n frames are 1 + n latents.
+//! A video VAE whose convolutions look back in time, where zeros come before the first frame. So of
+//! a single image's kernels only the last of three taps in time meets anything, and what changes
+//! time (`time_conv`) leaves the first frame as it is: 1 + 4 n frames are 1 + n latents.
 
 use super::blocks::{Blocks, Kernel, Norm, Part};
 use super::config::Wan;
@@ -73,7 +75,8 @@ fn blocks(part: Part) -> Blocks {
     Blocks::new(Norm::Pixel, kernel)
 }
 
-/// Twice the frames: what `time_conv` makes of each. The frame before the first that it sees is not the first of all, which stays one.
+/// Twice the frames: what `time_conv` makes of each. The frame before the first that it sees is not
+/// the first of all, which stays one.
 fn double_time(blocks: &mut Blocks, name: &str, x: TensorId) -> TensorId {
     let time = Time { taps: 3, stride: 1, past: Past::Kept };
     let conv = Conv2d { phases: 2, ..Conv2d::of(name, Window::same(1)).over(time) };
@@ -94,7 +97,8 @@ fn halve_time(blocks: &mut Blocks, name: String, x: TensorId, part: Part) -> Ten
     }
 }
 
-/// `WanAttentionBlock`: `x + proj(attention(q, k, v))`, where `q`, `k` and `v` are thirds of `to_qkv(norm(x))`.
+/// `WanAttentionBlock`: `x + proj(attention(q, k, v))`, where `q`, `k` and `v` are thirds of
+/// `to_qkv(norm(x))`.
 fn attention(blocks: &mut Blocks, name: &str, x: TensorId) -> TensorId {
     let channels = blocks.graph.shape(x).channels;
     let normed = blocks.norm(&format!("{name}.norm"), x);

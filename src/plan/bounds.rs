@@ -1,6 +1,8 @@
-//! How large a plan may grow. Beyond that, planning itself would take minutes and gigabytes, for a decode that no device is done with in a day.
+//! How large a plan may grow. Beyond that, planning itself would take minutes and gigabytes, for a
+//! decode that no device is done with in a day.
 //!
-//! Twice and more what the largest published decoders need for the largest images allowed, 16384x8192 pixels: 1.0 million steps, 5e15 multiply-adds.
+//! Twice and more what the largest published decoders need for the largest images allowed,
+//! 16384x8192 pixels: 1.0 million steps, 5e15 multiply-adds.
 
 use crate::error::{Error, Result};
 use crate::plan::Plan;
@@ -14,7 +16,8 @@ const MOST_MACS: u64 = 1 << 57;
 pub(super) const MOST_STEPS: usize = 1 << 21;
 /// Looks at chunks, to make a schedule: one that takes more has more steps than that.
 pub(super) const MOST_LOOKS: u64 = MOST_STEPS as u64 * 2;
-/// What a search for a plan within a budget may do in any case, and besides for each step of the whole plan, and at most. In looks at chunks.
+/// What a search for a plan within a budget may do in any case, and besides for each step of the
+/// whole plan, and at most. In looks at chunks.
 const WORK: u64 = 1 << 25;
 const WORK_PER_STEP: u64 = 1 << 9;
 const MOST_WORK: u64 = 1 << 27;
@@ -23,7 +26,8 @@ const STEP_LOOKS: u64 = 24;
 /// As long as one look takes it to see whether a buffer fits into so many slots.
 const SLOTS_PER_LOOK: u64 = 8;
 
-/// What a search may still do. Counted and not timed: the same search always ends at the same place.
+/// What a search may still do. Counted and not timed: the same search always ends at the same
+/// place.
 #[derive(Debug)]
 pub struct Allowance(pub(super) u64);
 

@@ -1,23 +1,32 @@
-//! Finds the fastest plan that keeps a memory budget: how large chunks are, how much is computed again, how much waits on the host.
+//! Finds the fastest plan that keeps a memory budget: how large chunks are, how much is computed
+//! again, how much waits on the host.
 //!
-//! For some sizes of chunks, [`crate::plan::residence`] is told to fill the budget. Where activations may be parked it is also told to fill more than
-//! there is: what does not fit then waits in host memory ([`crate::plan::spill`]). Schedules are compared by the time that they predict, which is cheap;
-//! only the best is lowered. What slots and parameters take beside chunks is known after that, and room is given back until the plan fits.
+//! For some sizes of chunks, [`crate::plan::residence`] is told to fill the budget. Where
+//! activations may be parked it is also told to fill more than there is: what does not fit then
+//! waits in host memory ([`crate::plan::spill`]). Schedules are compared by the time that they
+//! predict, which is cheap; only the best is lowered. What slots and parameters take beside chunks
+//! is known after that, and room is given back until the plan fits.
 //!
 //! # Budgets are monotone
 //!
-//! That search follows the budget, so it may find a plan for 32 MiB and none for 33. A second search, [`Search::smallest`], never sees the budget. It tries a
-//! fixed list of rooms in large chunks, and then bisects budgets for small chunks, from the smallest peak so far downwards. The smallest peak that it finds is
-//! the smallest budget there is.
+//! That search follows the budget, so it may find a plan for 32 MiB and none for 33. A second
+//! search, [`Search::smallest`], never sees the budget. It tries a fixed list of rooms in large
+//! chunks, and then bisects budgets for small chunks, from the smallest peak so far downwards. The
+//! smallest peak that it finds is the smallest budget there is.
 //!
-//! 1. A budget is accepted if, and only if, it is at least the smallest peak: what fits a budget fits all larger ones.
-//! 2. No plan with a peak below the smallest is returned, so every peak that is reported is itself a budget that is accepted.
-//! 3. The smallest peak is the peak of a plan that was made, so it is accepted, and one byte less is not.
+//! 1. A budget is accepted if, and only if, it is at least the smallest peak: what fits a budget
+//!    fits all larger ones.
+//! 2. No plan with a peak below the smallest is returned, so every peak that is reported is itself
+//!    a budget that is accepted.
+//! 3. The smallest peak is the peak of a plan that was made, so it is accepted, and one byte less
+//!    is not.
 //!
-//! Most acceptances do not need the smallest peak. One plan of the second search that takes no more than the plan to be returned shows that the smallest
-//! peak is no larger, either, and [`Search::smallest`] ends with that.
+//! Most acceptances do not need the smallest peak. One plan of the second search that takes no more
+//! than the plan to be returned shows that the smallest peak is no larger, either, and
+//! [`Search::smallest`] ends with that.
 //!
-//! Every search has an [`Allowance`], counted in chunks looked at and steps lowered, so that a budget that cannot be kept, or an odd network, ends as soon as any.
+//! Every search has an [`Allowance`], counted in chunks looked at and steps lowered, so that a
+//! budget that cannot be kept, or an odd network, ends as soon as any.
 
 use crate::error::{Error, Result};
 use crate::kernels::choice::Choice;
@@ -34,7 +43,8 @@ use crate::plan::spill::{self, May};
 use crate::plan::{BufferUse, Memory, Plan, PlanOptions, Step, Weights, lower, pace};
 use crate::tensor::Bytes;
 
-/// Chunks larger than this part of a budget leave too little choice, and smaller than that too many steps.
+/// Chunks larger than this part of a budget leave too little choice, and smaller than that too many
+/// steps.
 const COARSEST: u64 = 32;
 const FINEST: u64 = 1024;
 /// How many rooms are tried for the smallest peak, each a fifth smaller than the one before.
@@ -47,7 +57,8 @@ const NEAREST: u64 = 24;
 /// Finds the fastest plan that takes at most `budget`. See the text of the module.
 ///
 /// # Errors
-/// [`Error::Budget`] with the smallest peak, where that is beyond `budget`. Those of [`Plan::new`] when there is no plan at all.
+/// [`Error::Budget`] with the smallest peak, where that is beyond `budget`. Those of [`Plan::new`]
+/// when there is no plan at all.
 pub(super) fn within(
     fused: &Fused,
     limits: &DeviceLimits,
@@ -76,7 +87,8 @@ pub(super) fn within(
     }
 }
 
-/// A search for plans of one decode. Ends when it has done what it may: what it has found by then counts.
+/// A search for plans of one decode. Ends when it has done what it may: what it has found by then
+/// counts.
 struct Search<'a> {
     fused: &'a Fused,
     limits: &'a DeviceLimits,
@@ -92,7 +104,8 @@ impl Search<'_> {
         let mut best: Option<Plan> = None;
         let mut tried_after = 0;
         for cut in cuts(self.fused, self.limits, self.options, budget) {
-            // Smaller chunks leave more choice and cost more steps: after the first cut that fits one more is tried.
+            // Smaller chunks leave more choice and cost more steps: after the first cut that fits
+            // one more is tried.
             tried_after += usize::from(best.is_some());
             let near = |best: &Plan| best.predicted_seconds() <= NEAR * whole.predicted_seconds();
             if tried_after > 1 || best.as_ref().is_some_and(near) {
@@ -106,12 +119,14 @@ impl Search<'_> {
         best
     }
 
-    /// Finds the plan with the smallest peak; or, as soon as it is found, one that takes at most `enough`. What counts follows from `whole` alone.
+    /// Finds the plan with the smallest peak; or, as soon as it is found, one that takes at most
+    /// `enough`. What counts follows from `whole` alone.
     fn smallest(&mut self, whole: &Plan, enough: Bytes) -> Option<Plan> {
         let mut smallest = Smallest { plan: None, enough };
         let next = |room: &u64| Some(room - room / 5);
         let mut rooms: Vec<u64> = std::iter::successors(Some(whole.memory.slots.0), next).take(ROOMS).collect();
-        // Those likely to be small enough come first. The order decides nothing: each has its own allowance, and no plan takes less than its room.
+        // Those likely to be small enough come first. The order decides nothing: each has its own
+        // allowance, and no plan takes less than its room.
         rooms.sort_by_key(|room| room.abs_diff(enough.0 / 8 * 5));
         for room in rooms {
             self.allowance = Allowance(Allowance::new(whole).0 / 16);
@@ -144,7 +159,8 @@ impl Search<'_> {
         finest.into_iter().find_map(|cut| self.fit(&cut, budget, f64::INFINITY))
     }
 
-    /// The plan in large chunks that is scheduled and spilled for `room`, if there is one and it takes no less.
+    /// The plan in large chunks that is scheduled and spilled for `room`, if there is one and it
+    /// takes no less.
     fn squeezed(&mut self, room: u64) -> Option<Plan> {
         let cut = cut(self.fused, self.limits, self.options, Bytes(room * 2), COARSEST);
         let nodes = nodes(self.fused, self.limits, &cut).ok()?;
@@ -162,7 +178,8 @@ impl Search<'_> {
         counts.then_some(lowered.plan)
     }
 
-    /// The plan of one cut that keeps `budget` and should take less than `most` seconds, if there is one.
+    /// The plan of one cut that keeps `budget` and should take less than `most` seconds, if there
+    /// is one.
     fn fit(&mut self, cut: &PlanOptions, budget: Bytes, most: f64) -> Option<Plan> {
         const TRIES: usize = 5;
         let nodes = &nodes(self.fused, self.limits, cut).ok()?;
@@ -171,7 +188,8 @@ impl Search<'_> {
         if cut.weights == Weights::Device {
             room = room.checked_sub(nodes.iter().map(|node| node.weights).sum())?;
         }
-        // What the schedule may take. Less than `room`, where something that must stay would exceed that.
+        // What the schedule may take. Less than `room`, where something that must stay would exceed
+        // that.
         let mut scheduled = room;
         let least = least_room(nodes, cut);
         let mut before = None;
@@ -213,8 +231,8 @@ impl Search<'_> {
         None
     }
 
-    /// The schedule that promises to be fastest with `room` bytes, of those that begin with `all`, which keeps everything; where parking is allowed, one that takes
-    /// more may be.
+    /// The schedule that promises to be fastest with `room` bytes, of those that begin with `all`,
+    /// which keeps everything; where parking is allowed, one that takes more may be.
     fn cheapest(&mut self, nodes: &[Node], cut: &PlanOptions, all: &Start, room: u64) -> Option<Residence> {
         let mut within = |room| residence::within(nodes, all, cut, room, &mut self.allowance);
         let own = within(room);
@@ -232,7 +250,8 @@ impl Search<'_> {
         ways.min_by(|left, right| seconds(left).total_cmp(&seconds(right)))
     }
 
-    /// The lowered plan of `schedule`: that of the try `before`, which had a little more room, where nothing else is kept.
+    /// The lowered plan of `schedule`: that of the try `before`, which had a little more room,
+    /// where nothing else is kept.
     fn lower(
         &mut self,
         nodes: &[Node],
@@ -285,7 +304,8 @@ struct Lowered {
 }
 
 impl Lowered {
-    /// Makes the plan, with everything on the host that has to be there to keep `room` bytes. False if that is not enough.
+    /// Makes the plan, with everything on the host that has to be there to keep `room` bytes. False
+    /// if that is not enough.
     fn spill(&mut self, cut: &PlanOptions, room: u64) -> bool {
         let may = May { park: cut.parking, weights: cut.weights };
         if may.park || may.weights == Weights::Host {
@@ -297,8 +317,9 @@ impl Lowered {
     }
 }
 
-/// What of `room` to try next, where plans of it take `memory` and may take `budget`: slots lose between a hundredth and half of their bytes to what lies in them at other
-/// times, and about as much of less.
+/// What of `room` to try next, where plans of it take `memory` and may take `budget`: slots lose
+/// between a hundredth and half of their bytes to what lies in them at other times, and about as
+/// much of less.
 fn less_room(room: u64, memory: &Memory, budget: Bytes) -> Option<u64> {
     let slots = memory.slots.0;
     let wanted = slots.checked_sub(memory.peak().0.checked_sub(budget.0)?)?;
@@ -314,8 +335,8 @@ fn cuts(fused: &Fused, limits: &DeviceLimits, options: &PlanOptions, budget: Byt
     cuts
 }
 
-/// Chunks of so small a `part` of `budget`. Not smaller than the fewest rows of the widest tensor, so that all chunks are of about one size and can take
-/// each other's place.
+/// Chunks of so small a `part` of `budget`. Not smaller than the fewest rows of the widest tensor,
+/// so that all chunks are of about one size and can take each other's place.
 fn cut(fused: &Fused, limits: &DeviceLimits, options: &PlanOptions, budget: Bytes, part: u64) -> PlanOptions {
     let outputs = fused.stages.iter().filter_map(Stage::output).map(|output| fused.shape(output));
     let rows = outputs.map(|shape| u64::from(shape.width) * u64::from(shape.pixel4()) * u64::from(ROW_STEP));
@@ -331,8 +352,9 @@ fn geometric_mean(low: u64, high: u64) -> u64 {
     u64::try_from((u128::from(low) * u128::from(high)).isqrt()).unwrap_or(high)
 }
 
-/// Bytes that no plan of `nodes` does without, so that nobody searches for one with less. Where activations may be parked, what one launch binds; where they
-/// may not, what a stage takes while it computes its first chunk.
+/// Bytes that no plan of `nodes` does without, so that nobody searches for one with less. Where
+/// activations may be parked, what one launch binds; where they may not, what a stage takes while
+/// it computes its first chunk.
 fn least_room(nodes: &[Node], cut: &PlanOptions) -> u64 {
     let chunk =
         |stage: usize, index: usize| u64::from(nodes[stage].partition.chunk(index).count()) * nodes[stage].row_bytes;

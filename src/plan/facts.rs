@@ -1,4 +1,5 @@
-//! What a plan says about itself, as one flat record: for reports, for charts, and for callers in other languages.
+//! What a plan says about itself, as one flat record: for reports, for charts, and for callers in
+//! other languages.
 
 use serde::Serialize;
 
@@ -7,8 +8,8 @@ use crate::limits::DeviceKind;
 use crate::plan::{Output, Plan, Planes};
 use crate::tensor::{Bytes, Storage};
 
-/// Multiply-adds of one submission in [`PlanFacts::submissions`]: about what a modest GPU does in 50 ms. A decode starts near this and
-/// then goes by the speed it measures.
+/// Multiply-adds of one submission in [`PlanFacts::submissions`]: about what a modest GPU does in
+/// 50 ms. A decode starts near this and then goes by the speed it measures.
 const GPU_SUBMISSION_MACS: u64 = 10_000_000_000;
 /// The same for a CPU driver.
 const CPU_SUBMISSION_MACS: u64 = 2_000_000_000;

@@ -1,6 +1,8 @@
-//! Graph rewrite: norms, activations and doublings become what a convolution does as it reads, sums and `ReLU`s what it does as it writes.
+//! Graph rewrite: norms, activations and doublings become what a convolution does as it reads, sums
+//! and `ReLU`s what it does as it writes.
 //!
-//! What is left is a [`Fused`] graph. Which factor a tensor is stored at, in half precision, is `half`'s.
+//! What is left is a [`Fused`] graph. Which factor a tensor is stored at, in half precision, is
+//! `half`'s.
 
 use crate::model::graph::{Activation, Conv2d, Graph, Node, Op, Past, Shape, TensorId, Window};
 use crate::plan::fused::{Conv, Fused, Keep, Norm, Normalize, PixelNorm, Prologue, Residual, Stage};
@@ -150,7 +152,8 @@ impl Fusing<'_> {
         stored
     }
 
-    /// A `ReLU` that alone reads what a convolution makes is done as that is written; every other activation as its readers read.
+    /// A `ReLU` that alone reads what a convolution makes is done as that is written; every other
+    /// activation as its readers read.
     fn activate(&mut self, input: TensorId, activation: Activation, output: TensorId) {
         let view = self.views[input.0];
         let alone = self.readers[input.0].len() == 1 && view.prologue == Prologue::default();

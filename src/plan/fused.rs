@@ -1,6 +1,7 @@
 //! What fusion leaves of a graph: stages, each producing one tensor that is really stored.
 //!
-//! Group norms are a table beside them: their statistics belong to the stage that produces the tensor, their application to the stages that read it.
+//! Group norms are a table beside them: their statistics belong to the stage that produces the
+//! tensor, their application to the stages that read it.
 
 use crate::model::graph::{Activation, Doubling, Ending, Shape, TensorId, Time, Transform, Weight, Window};
 use crate::tensor::Storage;
@@ -71,7 +72,8 @@ pub enum Residual {
     },
 }
 
-/// The last frames of what a convolution reads, as it is stored, those of the past in front: kept for the next block.
+/// The last frames of what a convolution reads, as it is stored, those of the past in front: kept
+/// for the next block.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Keep {
     /// The convolution that they are for.
@@ -97,11 +99,13 @@ pub struct Conv {
     pub prologue: Prologue,
     /// How it moves over frames, where it does.
     pub time: Option<Time>,
-    /// Frames before the first of the input, read likewise: [`Stage::Past`]'s. None where they are copies of the first.
+    /// Frames before the first of the input, read likewise: [`Stage::Past`]'s. None where they are
+    /// copies of the first.
     pub past: Option<TensorId>,
     /// What is kept of the input for the next block.
     pub keeps: Vec<Keep>,
-    /// Frames that come of one: the filter's output channels are first those of the first, and so on.
+    /// Frames that come of one: the filter's output channels are first those of the first, and so
+    /// on.
     pub phases: u32,
     /// What is added.
     pub residual: Option<Residual>,
@@ -251,7 +255,8 @@ pub struct Fused {
     pub shapes: Vec<Shape>,
     /// Factor that each tensor is stored at.
     pub factors: Vec<f32>,
-    /// Stages at the beginning that only measure: a smaller image's, whose group norms the others use. None in an exact run.
+    /// Stages at the beginning that only measure: a smaller image's, whose group norms the others
+    /// use. None in an exact run.
     pub measuring: usize,
 }
 
@@ -261,10 +266,13 @@ impl Fused {
         self.shapes[tensor.0]
     }
 
-    /// The same network for another image, with the group norms that `small` measures on its own. Both are of one model.
+    /// The same network for another image, with the group norms that `small` measures on its own.
+    /// Both are of one model.
     ///
-    /// `small` runs first and ends with the last tensor that a norm reads. What it measures is not what this image would give, so the result is an
-    /// estimate; but nothing has to wait for a whole tensor any more, except attention. Without group norms nothing is measured, and nothing estimated.
+    /// `small` runs first and ends with the last tensor that a norm reads. What it measures is not
+    /// what this image would give, so the result is an estimate; but nothing has to wait for a
+    /// whole tensor any more, except attention. Without group norms nothing is measured, and
+    /// nothing estimated.
     pub fn with_norms_of(mut self, mut small: Self) -> Self {
         let is_measured = |stage: &Stage| stage.output().is_some_and(|output| small.norm_of(output).is_some());
         let measuring = small.stages.iter().rposition(is_measured).map_or(0, |last| last + 1);
@@ -299,7 +307,8 @@ impl Fused {
             Stage::Input { .. } | Stage::Past { .. } | Stage::Conv(_) | Stage::Attention { .. } => None,
         })
     }
-    /// Shapes of what the filter of `conv` sees, and of its output. The first is as high and wide as the stored input.
+    /// Shapes of what the filter of `conv` sees, and of its output. The first is as high and wide
+    /// as the stored input.
     pub(super) fn shapes_of(&self, conv: &Conv) -> (Shape, Shape) {
         (conv.read_shape(self.shape(conv.input)), self.shape(conv.output))
     }
@@ -325,7 +334,8 @@ impl Fused {
         Some([Role::Query, Role::Key, Role::Value][position])
     }
 
-    /// Whether `stage` is attention, or one of its inputs: their chunks are padded to a multiple of four pixels.
+    /// Whether `stage` is attention, or one of its inputs: their chunks are padded to a multiple of
+    /// four pixels.
     pub fn feeds_or_is_attention(&self, stage: &Stage) -> bool {
         matches!(stage, Stage::Attention { .. })
             || stage.output().is_some_and(|output| self.attention_role(output).is_some())

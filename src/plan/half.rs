@@ -1,9 +1,12 @@
 //! At which factor each tensor is stored, so that half precision holds what would overflow it.
 //!
-//! Half precision ends at 65504, and there are models whose residual stream grows beyond that, SDXL's above all. A tensor may be stored at any power of
-//! two times its value as long as every reader undoes it: convolutions by a factor of the product, exactly; group norms by their own division, with eps scaled
-//! too; `ReLU` and sums do not mind, where all of a sum has one factor. So everything is stored at the stream's factor, but for what cannot be undone
-//! for nothing: queries, keys, values and what attention makes of them; what goes through a SiLU without a norm; the input and the result.
+//! Half precision ends at 65504, and there are models whose residual stream grows beyond that,
+//! SDXL's above all. A tensor may be stored at any power of two times its value as long as every
+//! reader undoes it: convolutions by a factor of the product, exactly; group norms by their own
+//! division, with eps scaled too; `ReLU` and sums do not mind, where all of a sum has one factor.
+//! So everything is stored at the stream's factor, but for what cannot be undone for nothing:
+//! queries, keys, values and what attention makes of them; what goes through a SiLU without a norm;
+//! the input and the result.
 
 use crate::model::graph::{Activation, TensorId};
 use crate::plan::fused::{Fused, Normalize, Residual, Stage};

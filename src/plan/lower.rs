@@ -1,4 +1,5 @@
-//! Turns the scheduled chunks of fused stages into kernel launches on buffers that are not yet placed.
+//! Turns the scheduled chunks of fused stages into kernel launches on buffers that are not yet
+//! placed.
 
 use std::collections::BTreeMap;
 
@@ -40,7 +41,8 @@ pub(super) fn lower(
     Ok(lowering.into_plan())
 }
 
-/// By task: the convolutions that keep something of what they read, and the chunks of that which they read there for the last time.
+/// By task: the convolutions that keep something of what they read, and the chunks of that which
+/// they read there for the last time.
 fn last_reads(fused: &Fused, nodes: &[Node], schedule: &Schedule) -> BTreeMap<usize, Vec<(usize, usize)>> {
     let keeps = |stage: usize| matches!(&fused.stages[stage], Stage::Conv(conv) if !conv.keeps.is_empty());
     let mut last = BTreeMap::new();

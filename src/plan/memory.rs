@@ -1,9 +1,12 @@
-//! Assigns buffers to places in slots. Never splits a buffer, never moves one; see `partition` for smaller ones.
+//! Assigns buffers to places in slots. Never splits a buffer, never moves one; see `partition` for
+//! smaller ones.
 //!
-//! Greedy by size, largest first: each buffer goes to the smallest *lane* that nobody lives in at the same time, or opens a slot of its own. A lane is a
-//! range of a slot; a small buffer that moves into a large lane cuts it in two, so that others can live beside it. (After Pisarchyk and Lee,
-//! "Efficient memory management for deep neural net inference", 2020: "greedy by size".) Many slots, not one arena: WebGPU refuses a dispatch that
-//! reads one part of a buffer and writes another, so buffers that meet in a dispatch that writes one of them are in different slots.
+//! Greedy by size, largest first: each buffer goes to the smallest *lane* that nobody lives in at
+//! the same time, or opens a slot of its own. A lane is a range of a slot; a small buffer that
+//! moves into a large lane cuts it in two, so that others can live beside it. (After Pisarchyk and
+//! Lee, "Efficient memory management for deep neural net inference", 2020: "greedy by size".) Many
+//! slots, not one arena: WebGPU refuses a dispatch that reads one part of a buffer and writes
+//! another, so buffers that meet in a dispatch that writes one of them are in different slots.
 
 use std::ops::Range;
 
@@ -15,8 +18,8 @@ use crate::tensor::Bytes;
 /// Sizes of buffers are rounded up to this many bytes.
 pub(super) const ALIGNMENT: u64 = 256;
 
-/// Sets `slot` and `offset` of every buffer, the sizes of all slots, and the predicted memory; with room for `timestamps` if asked, and `other_weights` beside
-/// the plan's own.
+/// Sets `slot` and `offset` of every buffer, the sizes of all slots, and the predicted memory; with
+/// room for `timestamps` if asked, and `other_weights` beside the plan's own.
 pub fn assign(plan: &mut Plan, timestamps: bool, other_weights: Bytes) {
     let mut order: Vec<usize> = (0..plan.buffers.len()).collect();
     order.sort_by_key(|&index| {
@@ -84,8 +87,8 @@ impl Lane {
         Self { slot, offset: Bytes(0), bytes, tenants: Vec::new(), next: 0, busy: 0 }
     }
 
-    /// If nobody lives here during `live`: for how many steps nobody has by then. Lives are asked for in the order of their starts, or `next` and
-    /// `busy` are set back first.
+    /// If nobody lives here during `live`: for how many steps nobody has by then. Lives are asked
+    /// for in the order of their starts, or `next` and `busy` are set back first.
     fn idle(&mut self, live: &Range<usize>) -> Option<usize> {
         if live.start < self.busy {
             return None;
@@ -111,7 +114,8 @@ impl Lane {
     }
 }
 
-/// For each buffer, those that must not be in its slot: one command writes the one and uses the other.
+/// For each buffer, those that must not be in its slot: one command writes the one and uses the
+/// other.
 fn apart(plan: &Plan) -> Vec<Vec<usize>> {
     // Bands of one chunk repeat themselves: what was added lately, by its remainder.
     const RECENT: usize = 64;
@@ -152,7 +156,8 @@ fn apart(plan: &Plan) -> Vec<Vec<usize>> {
     apart
 }
 
-/// Buffers through which the host writes and reads while a plan runs: a ring of [`Staging::SLOTS`] for either direction.
+/// Buffers through which the host writes and reads while a plan runs: a ring of [`Staging::SLOTS`]
+/// for either direction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Staging {
     /// Size of each buffer that the host writes: latents, parameters, and what the plan fetches.
@@ -162,13 +167,16 @@ pub struct Staging {
 }
 
 impl Staging {
-    /// Buffers of a ring: some are filled for the submission that is being recorded, while others are read by the device or the host.
-    // Measured on a CPU driver, 1.6 GiB moved in a decode: 4 of 1 MiB took as long as 2 of 4 MiB, 2 of 1 MiB half as long again.
+    /// Buffers of a ring: some are filled for the submission that is being recorded, while others
+    /// are read by the device or the host.
+    // Measured on a CPU driver, 1.6 GiB moved in a decode: 4 of 1 MiB took as long as 2 of 4 MiB, 2
+    // of 1 MiB half as long again.
     pub const SLOTS: u64 = 4;
     /// Larger transfers are split into pieces of this size.
     pub const PIECE: Bytes = Bytes(1 << 20);
 
-    /// What `plan` needs: no larger than a piece, nor than its largest transfer, nor smaller than a row of the result.
+    /// What `plan` needs: no larger than a piece, nor than its largest transfer, nor smaller than a
+    /// row of the result.
     pub fn of(plan: &Plan) -> Self {
         let bytes = |buffer: &BufferId| plan.buffers[buffer.0].bytes;
         let fetches = plan.steps.iter().filter_map(|step| match &step.action {
@@ -237,7 +245,8 @@ fn timestamp_bytes(plan: &Plan) -> Bytes {
 }
 
 impl Plan {
-    /// The steps of each stage that follow one another. Where chunks are computed again, stages take turns and have many runs.
+    /// The steps of each stage that follow one another. Where chunks are computed again, stages
+    /// take turns and have many runs.
     pub fn stage_runs(&self) -> Vec<Range<usize>> {
         let runs = self.steps.chunk_by(|step, next| step.stage == next.stage);
         let mut start = 0;

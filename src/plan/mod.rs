@@ -1,20 +1,24 @@
-//! WHEN and WHERE: a graph, the limits of a device and a few options become a [`Plan`], which is a value.
+//! WHEN and WHERE: a graph, the limits of a device and a few options become a [`Plan`], which is a
+//! value.
 //!
 //! Passes, each a function from value to value:
 //!
 //! 1. [`fuse`]: norms, SiLU, upsampling and sums become part of the convolutions around them;
-//! 2. [`nodes`] and [`partition`]: every tensor is cut into chunks of rows, and what computing one takes is added up;
-//! 3. [`schedule`]: in which order chunks are computed; under a budget [`residence`] decides which are computed again;
-//! 4. `lower`: each scheduled chunk becomes kernel launches on buffers that are not yet placed. What an operation takes and what it launches stand
-//!    side by side in `ops`;
+//! 2. [`nodes`] and [`partition`]: every tensor is cut into chunks of rows, and what computing one
+//!    takes is added up;
+//! 3. [`schedule`]: in which order chunks are computed; under a budget [`residence`] decides which
+//!    are computed again;
+//! 4. `lower`: each scheduled chunk becomes kernel launches on buffers that are not yet placed.
+//!    What an operation takes and what it launches stand side by side in `ops`;
 //! 5. [`spill`], under a budget: what waits in host memory;
 //! 6. [`liveness`]: first and last use of each buffer;
 //! 7. [`memory`]: buffers that are never live together share memory.
 //!
 //! `budget` tries sizes of chunks, and repeats 2 to 7 until the plan fits.
 //!
-//! A plan can be printed, compared, run on the CPU by the interpreter in `tests/`, and made for a device that nobody here owns.
-//! Same input, same plan: nothing here reads a clock, the environment or a hash map's order. Nothing here touches a GPU.
+//! A plan can be printed, compared, run on the CPU by the interpreter in `tests/`, and made for a
+//! device that nobody here owns. Same input, same plan: nothing here reads a clock, the environment
+//! or a hash map's order. Nothing here touches a GPU.
 
 mod bounds;
 mod budget;
@@ -63,7 +67,8 @@ use crate::tensor::{Bytes, Storage};
 /// Everything an executor needs to know. See the module's text.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Plan {
-    /// What it is run on: latents to be decoded, or an image to be encoded. Two for an estimate: first the copy that is measured.
+    /// What it is run on: latents to be decoded, or an image to be encoded. Two for an estimate:
+    /// first the copy that is measured.
     pub inputs: Vec<Planes>,
     /// What comes of it: an image, or moments.
     pub result: Planes,
@@ -102,7 +107,8 @@ pub struct Plan {
     pub kind: DeviceKind,
 }
 
-/// What the host reads of each part of a picture that stays on the device: the words of `image_check`.
+/// What the host reads of each part of a picture that stays on the device: the words of
+/// `image_check`.
 pub const CHECK_BYTES: Bytes = Bytes(CHECK_WORDS as u64 * 4);
 
 /// Size of the buffer that is bound where a variant uses no buffer, bytes.
@@ -112,14 +118,16 @@ impl Plan {
     /// Plans `graph` for a device with `limits`.
     ///
     /// # Errors
-    /// [`Error::TooLarge`] when a row of a tensor, a weight or a launch does not fit `limits`, with the step and the bytes; [`Error::Budget`] when no
-    /// plan was found that keeps the budget; [`Error::Input`] for a plan of more chunks, steps or work than is sane.
+    /// [`Error::TooLarge`] when a row of a tensor, a weight or a launch does not fit `limits`, with
+    /// the step and the bytes; [`Error::Budget`] when no plan was found that keeps the budget;
+    /// [`Error::Input`] for a plan of more chunks, steps or work than is sane.
     pub fn new(graph: &Graph, limits: &DeviceLimits, options: &PlanOptions) -> Result<Self> {
         Self::of(&fuse::fuse(graph, stream_scale(options.storage)), limits, options)
     }
 
-    /// Plans `graph` with the group norms that `small` measures, the same network for a smaller image: an estimate in one pass, see
-    /// [`Fused::with_norms_of`]. The inputs are those of `small` and of `graph`; of `graph` alone where there are no group norms.
+    /// Plans `graph` with the group norms that `small` measures, the same network for a smaller
+    /// image: an estimate in one pass, see [`Fused::with_norms_of`]. The inputs are those of
+    /// `small` and of `graph`; of `graph` alone where there are no group norms.
     ///
     /// # Errors
     /// See [`Self::new`].
@@ -152,8 +160,9 @@ impl Plan {
         Ok(plan)
     }
 
-    /// The same where one pass makes nearly everything: of each tensor a few chunks exist at once, and the smaller they are, the less memory that takes and
-    /// the more launches. The smallest plan that is not much slower than the fastest.
+    /// The same where one pass makes nearly everything: of each tensor a few chunks exist at once,
+    /// and the smaller they are, the less memory that takes and the more launches. The smallest
+    /// plan that is not much slower than the fastest.
     fn streamed(fused: &Fused, limits: &DeviceLimits, options: &PlanOptions) -> Result<Self> {
         const COARSEST: Bytes = Bytes(4 << 20);
         const FINER: [Bytes; 2] = [Bytes(2 << 20), Bytes(1 << 20)];
@@ -212,7 +221,8 @@ impl Plan {
         self.states.iter().map(|state| state.table).sum()
     }
 
-    /// Host memory that one decode takes for what waits there: copies of buffers, what outlives a run, and the packed weights it fetches.
+    /// Host memory that one decode takes for what waits there: copies of buffers, what outlives a
+    /// run, and the packed weights it fetches.
     pub fn host_bytes(&self) -> Bytes {
         let parked: Bytes = self.parked.iter().copied().sum();
         let fetches = |step: &Step| matches!(step.action, Action::Fetch { from: HostSource::Weight(_), .. });
@@ -246,7 +256,8 @@ impl Plan {
         matches!(part, StatePart::Frames(_)) && self.states[state.0].home == Home::Host
     }
 
-    /// The parts of the result: where each is when it is handed out, first row and row after the last. In order of rows.
+    /// The parts of the result: where each is when it is handed out, first row and row after the
+    /// last. In order of rows.
     pub fn outputs(&self) -> impl Iterator<Item = (BufferId, (u32, u32))> {
         self.steps.iter().filter_map(|step| match &step.action {
             Action::Output { from, rows } => Some((*from, *rows)),
@@ -281,7 +292,8 @@ impl Plan {
         self.inputs.last().copied().unwrap_or(Planes::NONE)
     }
 
-    /// Ranges of steps to submit together so that each is about as much as `work`, or is a single step.
+    /// Ranges of steps to submit together so that each is about as much as `work`, or is a single
+    /// step.
     pub fn submissions(&self, work: u64) -> Vec<Range<usize>> {
         let mut result = Vec::new();
         let mut start = 0;
@@ -294,7 +306,8 @@ impl Plan {
         result
     }
 
-    /// The step after the last of those from `start` on that come nearest to `target`, by what each of them takes; at least one.
+    /// The step after the last of those from `start` on that come nearest to `target`, by what each
+    /// of them takes; at least one.
     pub fn submission_end(&self, start: usize, target: f64, taken: impl Fn(&Step) -> f64) -> usize {
         let mut sum = 0.0;
         for (index, step) in self.steps.iter().enumerate().skip(start) {
@@ -322,7 +335,8 @@ impl Plan {
         step.macs + STEP_MACS + self.memory_work(step) + self.transfer_work(moved)
     }
 
-    /// What a launch takes for reading and writing all that it binds, in multiply-adds that would take as long. Right in its order of magnitude.
+    /// What a launch takes for reading and writing all that it binds, in multiply-adds that would
+    /// take as long. Right in its order of magnitude.
     fn memory_work(&self, step: &Step) -> u64 {
         const PER_BYTE: u64 = 16;
         let bound = |resource: &Resource| match resource {
@@ -341,7 +355,8 @@ impl Plan {
         }
     }
 
-    /// What moving `bytes` over the host's link takes, in multiply-adds that would take as long. Right in its order of magnitude.
+    /// What moving `bytes` over the host's link takes, in multiply-adds that would take as long.
+    /// Right in its order of magnitude.
     pub fn transfer_work(&self, bytes: u64) -> u64 {
         let per_byte = match self.kind {
             DeviceKind::Cpu => 2,
@@ -391,7 +406,8 @@ impl Plan {
     }
 }
 
-/// The factor of the residual stream. Half precision ends at 65504; 1/16 leaves room for streams up to a million.
+/// The factor of the residual stream. Half precision ends at 65504; 1/16 leaves room for streams up
+/// to a million.
 fn stream_scale(storage: Storage) -> f32 {
     match storage {
         Storage::F32 => 1.0,

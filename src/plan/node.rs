@@ -1,9 +1,11 @@
-//! What a schedule knows of a stage: how its output is cut, what it reads, and what it takes while it runs.
+//! What a schedule knows of a stage: how its output is cut, what it reads, and what it takes while
+//! it runs.
 
 use crate::plan::PlanOptions;
 use crate::plan::partition::Partition;
 
-/// Memory that a stage takes while it runs, bytes of each kind. Stages of one pass share the largest of each.
+/// Memory that a stage takes while it runs, bytes of each kind. Stages of one pass share the
+/// largest of each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Scratch {
     /// Part of the model's input, as the host gives it.
@@ -84,8 +86,9 @@ pub struct Node {
     pub weights: u64,
 }
 
-/// The scratch memory of a pass over `stages`, and whether each has transformed filters of its own. Where those would take too much, stages use
-/// the same memory in turn and transform their filters for every chunk, which costs little.
+/// The scratch memory of a pass over `stages`, and whether each has transformed filters of its own.
+/// Where those would take too much, stages use the same memory in turn and transform their filters
+/// for every chunk, which costs little.
 pub(super) fn pass_scratch(nodes: &[Node], stages: &[usize], options: &PlanOptions) -> (Scratch, bool) {
     let sizes = stages.iter().fold(Scratch::default(), |sizes, stage| sizes.max(nodes[*stage].scratch));
     let filters: u64 = stages.iter().map(|stage| nodes[*stage].scratch.filters).sum();

@@ -19,9 +19,11 @@ pub enum Output {
     Rgba8,
     /// f32 `[c, h, w]`, as the network gives it: some clamp it, most do not.
     Raw,
-    /// f32 `[c, h, w]`, before the clamp that some networks end with: a tile, which is blended with others first.
+    /// f32 `[c, h, w]`, before the clamp that some networks end with: a tile, which is blended with
+    /// others first.
     Tile,
-    /// 8 bits a channel, clamped, in one buffer that stays on the device: for a canvas. Rows are padded as textures want it, see [`Self::row_bytes`].
+    /// 8 bits a channel, clamped, in one buffer that stays on the device: for a canvas. Rows are
+    /// padded as textures want it, see [`Self::row_bytes`].
     Picture(ChannelOrder),
 }
 
@@ -43,7 +45,8 @@ impl Output {
         matches!(self, Self::Picture(_))
     }
 
-    /// Bytes of a row of a result of `width` pixels and `channels`, as [`super::Action::Output`] hands it over.
+    /// Bytes of a row of a result of `width` pixels and `channels`, as [`super::Action::Output`]
+    /// hands it over.
     pub fn row_bytes(self, width: u32, channels: u32) -> u64 {
         // WebGPU: bytesPerRow of a copy to a texture.
         const TEXTURE_ROW_ALIGNMENT: u64 = 256;
@@ -65,14 +68,16 @@ pub struct PlanOptions {
     pub output: Output,
     /// Largest chunk of a tensor. Smaller chunks are freed sooner and cost more halo copies.
     pub chunk_limit: Bytes,
-    /// Largest chunk of the keys and values of attention. Of its own, because it decides in which order attention adds: with the same, the result is
-    /// the same to the bit.
+    /// Largest chunk of the keys and values of attention. Of its own, because it decides in which
+    /// order attention adds: with the same, the result is the same to the bit.
     pub keys_limit: Bytes,
-    /// Measure the GPU time of each stage. Ignored where the device has no timestamps, or stages take turns too often.
+    /// Measure the GPU time of each stage. Ignored where the device has no timestamps, or stages
+    /// take turns too often.
     pub profile: bool,
     /// Which kernels and tiles to use; `None` for what measured best on devices of this kind.
     pub choice: Option<Choice>,
-    /// The most GPU memory the plan may take, all of it. What does not fit is computed again, or waits in host memory as far as the next two allow.
+    /// The most GPU memory the plan may take, all of it. What does not fit is computed again, or
+    /// waits in host memory as far as the next two allow.
     pub memory_budget: Option<Bytes>,
     /// Whether activations may wait in host memory.
     pub parking: bool,
@@ -80,7 +85,8 @@ pub struct PlanOptions {
     pub weights: Weights,
     /// What of that which outlives a run is kept in host memory.
     pub host_states: HostStates,
-    /// Weights that are on the device beside the plan's own: those of the other direction, where a model is loaded for both.
+    /// Weights that are on the device beside the plan's own: those of the other direction, where a
+    /// model is loaded for both.
     pub other_weights: Bytes,
 }
 

@@ -1,4 +1,5 @@
-//! About how long a plan takes, for comparing plans and for saying what a budget costs. The paces are nominal, not those of any one machine: a plan knows no clock.
+//! About how long a plan takes, for comparing plans and for saying what a budget costs. The paces
+//! are nominal, not those of any one machine: a plan knows no clock.
 
 use crate::limits::DeviceKind;
 use crate::plan::Plan;
@@ -14,7 +15,8 @@ struct Pace {
     steps: f64,
 }
 
-/// Two cores of a server processor under lavapipe; a GPU of the middle of 2023 on a link of its time.
+/// Two cores of a server processor under lavapipe; a GPU of the middle of 2023 on a link of its
+/// time.
 fn pace(kind: DeviceKind) -> Pace {
     match kind {
         DeviceKind::Cpu => Pace { macs: 5.5e10, link: 4e9, steps: 5e4 },
@@ -30,7 +32,8 @@ pub(super) fn seconds(kind: DeviceKind, macs: u64, steps: usize, moved: Bytes) -
 }
 
 impl Plan {
-    /// About how long one decode takes on a device of this kind, by nominal paces. Good for comparing plans.
+    /// About how long one decode takes on a device of this kind, by nominal paces. Good for
+    /// comparing plans.
     pub fn predicted_seconds(&self) -> f64 {
         seconds(self.kind, self.macs(), self.steps.len(), self.transferred())
     }

@@ -1,7 +1,8 @@
 //! Cuts tensors into chunks of full-width rows, each a buffer of its own.
 //!
-//! A tensor that does not fit one binding, or that should be freed or derived again piece by piece, is stored as several buffers of
-//! about the same size. Chunks hold their own rows and nothing else: what a 3x3 filter needs of a neighbour is gathered when it runs.
+//! A tensor that does not fit one binding, or that should be freed or derived again piece by piece,
+//! is stored as several buffers of about the same size. Chunks hold their own rows and nothing
+//! else: what a 3x3 filter needs of a neighbour is gathered when it runs.
 
 use crate::error::{Error, Result};
 use crate::kernels::winograd;
@@ -40,7 +41,8 @@ impl Rows {
     }
 }
 
-/// How a tensor is cut. All chunks have the same number of rows, a multiple of [`ROW_STEP`], but for the last.
+/// How a tensor is cut. All chunks have the same number of rows, a multiple of [`ROW_STEP`], but
+/// for the last.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Partition {
     /// Rows of the tensor.
@@ -85,7 +87,8 @@ impl Partition {
     }
 }
 
-/// The rows of the input, `height` rows high, that `window` reads for `rows` of its output; with `doubled`, of an input that is doubled first.
+/// The rows of the input, `height` rows high, that `window` reads for `rows` of its output; with
+/// `doubled`, of an input that is doubled first.
 pub fn reach(rows: Rows, height: u32, window: Window, doubled: bool) -> Rows {
     let factor = if doubled { 2 } else { 1 };
     let first = |row: u32| row.saturating_mul(window.stride).saturating_sub(window.before());

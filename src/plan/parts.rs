@@ -20,7 +20,8 @@ pub struct BufferId(pub usize);
 #[serde(transparent)]
 pub struct WeightId(pub usize);
 
-/// A slot of a plan, by index into [`super::Plan::slots`]: one GPU buffer that several of the plan's buffers use in turn.
+/// A slot of a plan, by index into [`super::Plan::slots`]: one GPU buffer that several of the
+/// plan's buffers use in turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(transparent)]
 pub struct SlotId(pub usize);
@@ -44,7 +45,8 @@ pub struct BufferUse {
     pub name: String,
     /// How large it is.
     pub bytes: Bytes,
-    /// First step that writes and last step that uses it, by index into [`super::Plan::steps`]. Filled by [`super::liveness`].
+    /// First step that writes and last step that uses it, by index into [`super::Plan::steps`].
+    /// Filled by [`super::liveness`].
     pub live: Range<usize>,
     /// Where it lies. Filled by [`super::memory`].
     pub slot: SlotId,
@@ -126,8 +128,9 @@ pub struct ParkedId(pub usize);
 #[serde(transparent)]
 pub struct StateId(pub usize);
 
-/// Memory that outlives a run of a plan: the last frames of what a convolution reads, as they are stored, and where a group norm is applied to them, its
-/// factors and summands. Plans of one clip share it.
+/// Memory that outlives a run of a plan: the last frames of what a convolution reads, as they are
+/// stored, and where a group norm is applied to them, its factors and summands. Plans of one clip
+/// share it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct StateUse {
     /// The convolution, in diffusers' spelling.
@@ -157,7 +160,8 @@ impl StateUse {
     }
 }
 
-/// Where a state is between two runs. Norms' factors and summands, a few kilobytes each, always stay on the device.
+/// Where a state is between two runs. Norms' factors and summands, a few kilobytes each, always
+/// stay on the device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Home {
@@ -188,7 +192,8 @@ pub enum HostSource {
     Input(InputRows),
 }
 
-/// What a launch binds, in the step itself: a plan has up to a million of them. WebGPU lets a kernel have eight storage buffers by default.
+/// What a launch binds, in the step itself: a plan has up to a million of them. WebGPU lets a
+/// kernel have eight storage buffers by default.
 pub type Bindings = ArrayVec<Resource, 8>;
 
 fn as_list<S: Serializer>(bindings: &Bindings, serializer: S) -> std::result::Result<S::Ok, S::Error> {

@@ -2,7 +2,8 @@
 
 use crate::model::graph::Graph;
 
-/// For each tensor, the nodes that read it, in order; a node that reads it twice stands there twice.
+/// For each tensor, the nodes that read it, in order; a node that reads it twice stands there
+/// twice.
 pub(super) fn readers(graph: &Graph) -> Vec<Vec<usize>> {
     let mut readers = vec![Vec::new(); graph.shapes.len()];
     for (index, node) in graph.nodes.iter().enumerate() {

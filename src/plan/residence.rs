@@ -1,8 +1,11 @@
-//! Decides how many chunks of each stage stay in GPU memory for later passes, so that no pass takes more than it may. The rest is computed again.
+//! Decides how many chunks of each stage stay in GPU memory for later passes, so that no pass takes
+//! more than it may. The rest is computed again.
 //!
-//! Starts with a schedule that computes nothing twice. As long as a pass takes too much, one stage that is live at its fullest moment keeps
-//! fewer chunks: the stage that costs the fewest multiply-adds for each byte by which all passes together come closer to what they may take. A schedule is
-//! cheap to make (microseconds for each hundred chunks, and the passes before the stage's own are made already), so every choice is tried out, not estimated.
+//! Starts with a schedule that computes nothing twice. As long as a pass takes too much, one stage
+//! that is live at its fullest moment keeps fewer chunks: the stage that costs the fewest
+//! multiply-adds for each byte by which all passes together come closer to what they may take. A
+//! schedule is cheap to make (microseconds for each hundred chunks, and the passes before the
+//! stage's own are made already), so every choice is tried out, not estimated.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -100,8 +103,8 @@ fn beside_chunks(nodes: &[Node], stages: &[usize], goal: usize, options: &PlanOp
     sizes.without_filters() + filters + weights + norms + nodes[goal].moments
 }
 
-/// The cheapest residence that was found whose passes take at most `room` bytes each, starting with `whole`. `None` when there seems to be none, or the search
-/// has done what it may.
+/// The cheapest residence that was found whose passes take at most `room` bytes each, starting with
+/// `whole`. `None` when there seems to be none, or the search has done what it may.
 pub fn within(
     nodes: &[Node],
     whole: &Start,
@@ -131,8 +134,9 @@ pub fn within(
     })
 }
 
-/// Lets `stage` keep as many chunks fewer as it takes to come closer to `room`: first as many as fill `excess`, then ever more, because what is computed
-/// on the way takes memory as well. `None` if none helps.
+/// Lets `stage` keep as many chunks fewer as it takes to come closer to `room`: first as many as
+/// fill `excess`, then ever more, because what is computed on the way takes memory as well. `None`
+/// if none helps.
 fn drop_chunks(
     nodes: &[Node],
     options: &PlanOptions,

@@ -1,21 +1,28 @@
-//! Decides in which order the chunks of all tensors are computed, and which are computed more than once.
+//! Decides in which order the chunks of all tensors are computed, and which are computed more than
+//! once.
 //!
-//! A *barrier* is a tensor that a group norm measures: all of it must have been computed once before anyone can read it. (Attention reads all of its
-//! keys and values, too, but they may come and go like anything else.) Everything between two barriers is local, a row or two wider at every filter. So a decode is a sequence of passes, each with
-//! a *goal*: a stage whose chunks it computes from first to last. What a chunk reads is computed right before it, if it is not there:
+//! A *barrier* is a tensor that a group norm measures: all of it must have been computed once
+//! before anyone can read it. (Attention reads all of its keys and values, too, but they may come
+//! and go like anything else.) Everything between two barriers is local, a row or two wider at
+//! every filter. So a decode is a sequence of passes, each with a *goal*: a stage whose chunks it
+//! computes from first to last. What a chunk reads is computed right before it, if it is not there:
 //!
 //! ```text
 //! goal conv2, nothing kept        conv1[0] conv1[1] conv2[0]  conv1[2] conv2[1]  conv1[3] conv2[2] ...
 //! goal conv2, conv1 kept                            conv2[0]           conv2[1]           conv2[2] ...
 //! ```
 //!
-//! [`Keep`] says how many of a stage's first chunks stay for later passes: all of them for a plan that computes nothing twice, if a later pass reads them. The others are forgotten at the end of the pass that computed them, and computed again by the next that reads them.
-//! Nobody frees anything here: a chunk lives from its production to its last reader.
+//! [`Keep`] says how many of a stage's first chunks stay for later passes: all of them for a plan
+//! that computes nothing twice, if a later pass reads them. The others are forgotten at the end of
+//! the pass that computed them, and computed again by the next that reads them. Nobody frees
+//! anything here: a chunk lives from its production to its last reader.
 //!
-//! A residual sum takes the place of its residual, chunk by chunk. Whoever reads the residual comes first within a pass, because the sum's
-//! branch does; a later pass finds the sum there, and not the residual.
+//! A residual sum takes the place of its residual, chunk by chunk. Whoever reads the residual comes
+//! first within a pass, because the sum's branch does; a later pass finds the sum there, and not
+//! the residual.
 //!
-//! Not done here: sizes of chunks ([`crate::plan::partition`]), how many to keep (`residence`, `budget`), launches (`lower`).
+//! Not done here: sizes of chunks ([`crate::plan::partition`]), how many to keep (`residence`,
+//! `budget`), launches (`lower`).
 
 use std::ops::Range;
 use std::rc::Rc;
@@ -27,8 +34,10 @@ use crate::plan::node::Node;
 pub struct Keep(pub Vec<usize>);
 
 impl Keep {
-    /// As many as it takes to compute nothing twice. Where one pass makes most of what is stored: all chunks of what a later pass reads; what only its own pass reads
-    /// comes and goes within that. Else all chunks up to the last barrier, which gives each stage a pass, and its scratch memory, of its own.
+    /// As many as it takes to compute nothing twice. Where one pass makes most of what is stored:
+    /// all chunks of what a later pass reads; what only its own pass reads comes and goes within
+    /// that. Else all chunks up to the last barrier, which gives each stage a pass, and its scratch
+    /// memory, of its own.
     pub fn whole(nodes: &[Node]) -> Self {
         if streams(nodes) {
             return Self::read_later(nodes);
@@ -52,7 +61,8 @@ impl Keep {
     }
 }
 
-/// For each stage, the goal of the pass that computes it first, where nothing is computed twice: the next barrier.
+/// For each stage, the goal of the pass that computes it first, where nothing is computed twice:
+/// the next barrier.
 fn goals(nodes: &[Node]) -> Vec<usize> {
     let mut goal = nodes.len().saturating_sub(1);
     let mut goals: Vec<usize> = (0..nodes.len())
@@ -68,7 +78,8 @@ fn goals(nodes: &[Node]) -> Vec<usize> {
     goals
 }
 
-/// Whether one pass makes most of what a plan that computes nothing twice stores. Not most of the work: attention over a large image is that in any network.
+/// Whether one pass makes most of what a plan that computes nothing twice stores. Not most of the
+/// work: attention over a large image is that in any network.
 pub fn streams(nodes: &[Node]) -> bool {
     let mut bytes = vec![0_u64; nodes.len()];
     for (node, goal) in nodes.iter().zip(goals(nodes)) {
@@ -125,8 +136,8 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// Schedules `nodes`, which are in an order in which they could run one after the other. The last one is the goal of all. `None` if that takes
-    /// more than `most` looks.
+    /// Schedules `nodes`, which are in an order in which they could run one after the other. The
+    /// last one is the goal of all. `None` if that takes more than `most` looks.
     pub fn new(nodes: &[Node], keep: &Keep, most: u64) -> Option<Self> {
         Building::new(nodes, most).run(keep, 0)
     }
@@ -182,7 +193,8 @@ impl Schedule {
     }
 }
 
-/// A schedule, and where it stood at the end of each pass: others that keep less of what a late pass computes begin in the same way.
+/// A schedule, and where it stood at the end of each pass: others that keep less of what a late
+/// pass computes begin in the same way.
 #[derive(Debug, Clone)]
 pub struct Traced {
     /// The schedule.
@@ -206,7 +218,8 @@ impl Traced {
         Building::new(nodes, most).traced(keep, 0, Vec::new())
     }
 
-    /// The schedule of `keep`, which differs from what this one keeps from stage `first` on, and how many passes begin both.
+    /// The schedule of `keep`, which differs from what this one keeps from stage `first` on, and
+    /// how many passes begin both.
     pub fn keeping(&self, nodes: &[Node], keep: &Keep, first: usize, most: u64) -> Option<(Schedule, usize)> {
         let same = self.same_passes(nodes, first);
         Some((self.resumed(nodes, keep, same, most).run(keep, same)?, same))
@@ -218,7 +231,8 @@ impl Traced {
         self.resumed(nodes, keep, same, most).traced(keep, same, self.ends[..same].to_vec())
     }
 
-    /// How many passes do not depend on how much is kept of stages from `first` on: those of the stages before, and its own if that computes all of it in any case.
+    /// How many passes do not depend on how much is kept of stages from `first` on: those of the
+    /// stages before, and its own if that computes all of it in any case.
     fn same_passes(&self, nodes: &[Node], first: usize) -> usize {
         let is_same = |pass: &Pass| pass.goal < first || pass.goal == first && is_whole(nodes, first);
         self.schedule.passes.partition_point(is_same)
@@ -257,7 +271,8 @@ struct Building<'a> {
     most: u64,
     /// Where the chunks of each stage begin in `present`.
     firsts: Vec<usize>,
-    /// The place of each chunk of each stage, while it can be read. One table: most of planning is to look things up here.
+    /// The place of each chunk of each stage, while it can be read. One table: most of planning is
+    /// to look things up here.
     present: Vec<u32>,
     schedule: Schedule,
 }

@@ -1,11 +1,15 @@
-//! Makes a plan fit less memory, exactly: what is not needed for a while waits in host memory, weights included.
+//! Makes a plan fit less memory, exactly: what is not needed for a while waits in host memory,
+//! weights included.
 //!
-//! The plan's launches stay as they are, in their order; only where their buffers live changes, so the result is the same to the bit.
-//! It is what a compiler does with registers: walk the steps; before a step make room for what it uses by evicting what is
-//! needed again last (Belady's rule); what comes back gets a new buffer. Weights start in host memory and are never written, so evicting
-//! one costs nothing but its return; activations are parked only where that is allowed. Chunks are the unit: smaller chunks need less room at once.
+//! The plan's launches stay as they are, in their order; only where their buffers live changes, so
+//! the result is the same to the bit. It is what a compiler does with registers: walk the steps;
+//! before a step make room for what it uses by evicting what is needed again last (Belady's rule);
+//! what comes back gets a new buffer. Weights start in host memory and are never written, so
+//! evicting one costs nothing but its return; activations are parked only where that is allowed.
+//! Chunks are the unit: smaller chunks need less room at once.
 //!
-//! Never computes anything again, never changes a chunk; see [`crate::plan::residence`] and [`crate::plan::partition`].
+//! Never computes anything again, never changes a chunk; see [`crate::plan::residence`] and
+//! [`crate::plan::partition`].
 
 use std::collections::{BTreeMap, BinaryHeap};
 
@@ -25,8 +29,9 @@ pub struct May {
     pub weights: Weights,
 }
 
-/// Gives `plan` the lowered `steps` on `buffers`, rewritten so that at no step more than `room` bytes of its buffers, and of its weights where those come from the
-/// host, exist. `None` when something that must stay needs more: `plan` has some of them then, and may be given others.
+/// Gives `plan` the lowered `steps` on `buffers`, rewritten so that at no step more than `room`
+/// bytes of its buffers, and of its weights where those come from the host, exist. `None` when
+/// something that must stay needs more: `plan` has some of them then, and may be given others.
 pub fn spill(plan: &mut Plan, steps: &[Step], buffers: &[BufferUse], room: Bytes, may: May) -> Option<()> {
     let mut spilling = Spilling::new(plan, steps, buffers, room, may);
     for (index, step) in steps.iter().enumerate() {
@@ -51,10 +56,12 @@ struct Place {
     next: Option<usize>,
 }
 
-/// Keys of each item, on average, of which all but one are no longer its own: with more they are thrown away.
+/// Keys of each item, on average, of which all but one are no longer its own: with more they are
+/// thrown away.
 const MOST_KEYS: usize = 8;
 
-/// Where an item stands among what can be evicted: next use, whether evicting it costs nothing, bytes, which.
+/// Where an item stands among what can be evicted: next use, whether evicting it costs nothing,
+/// bytes, which.
 type Key = (usize, bool, Bytes, Item);
 
 struct Spilling<'a> {
@@ -65,8 +72,9 @@ struct Spilling<'a> {
     resident: u64,
     items: Vec<Place>,
     uses: Uses,
-    /// What can be evicted, the best first. Items that have been used or evicted since they were put here stand here still, by keys that are no longer theirs: few
-    /// uses are followed by an eviction, and taking each out would be most of the work.
+    /// What can be evicted, the best first. Items that have been used or evicted since they were
+    /// put here stand here still, by keys that are no longer theirs: few uses are followed by an
+    /// eviction, and taking each out would be most of the work.
     evictable: BinaryHeap<Key>,
     /// Host memory whose content nobody wants any more, by size.
     unused: BTreeMap<Bytes, Vec<ParkedId>>,
@@ -106,7 +114,8 @@ impl<'a> Spilling<'a> {
         }
     }
 
-    /// Gives everything that step `index`, which is of `stage`, uses a buffer, and its content where it has one.
+    /// Gives everything that step `index`, which is of `stage`, uses a buffer, and its content
+    /// where it has one.
     fn make_resident(&mut self, index: usize, stage: usize) -> Option<()> {
         for at in self.uses.range(index) {
             let (item, writes) = self.uses.items[at];
@@ -148,8 +157,9 @@ impl<'a> Spilling<'a> {
         }
     }
 
-    /// Frees the buffer that is needed again last; of those needed again at the same step, one that costs nothing to evict, then the largest.
-    /// `None` when everything that could leave is needed now, at step `index`.
+    /// Frees the buffer that is needed again last; of those needed again at the same step, one that
+    /// costs nothing to evict, then the largest. `None` when everything that could leave is needed
+    /// now, at step `index`.
     fn evict(&mut self, index: usize, stage: usize) -> Option<()> {
         let victim = loop {
             let key = self.evictable.pop()?;
@@ -257,7 +267,8 @@ impl Uses {
         }
     }
 
-    /// What `action` of a plan with so many buffers uses, as often as it is bound. `declared` are the bindings of each variant.
+    /// What `action` of a plan with so many buffers uses, as often as it is bound. `declared` are
+    /// the bindings of each variant.
     fn add(&mut self, buffers: usize, declared: &[&[(&str, Access)]], action: &Action, weights: Weights) {
         match action {
             Action::Copy { from, to, .. } => self.items.extend([(from.0.0, false), (to.0.0, true)]),

@@ -1,4 +1,5 @@
-//! The estimates of a VAE's memory that people use today, computed from their published formulas. None of them looks at the network.
+//! The estimates of a VAE's memory that people use today, computed from their published formulas.
+//! None of them looks at the network.
 
 use super::Operation;
 use crate::model::config::Family;
@@ -9,7 +10,8 @@ use crate::tensor::{Bytes, Size};
 pub enum Estimator {
     /// `InvokeAI`'s formula with the constants in use: 2200 for decoding, 1100 for encoding.
     InvokeAi,
-    /// The same formula with the constants that `InvokeAI`'s investigation on an RTX 4090 found: 2136 (95th percentile) and 950.
+    /// The same formula with the constants that `InvokeAI`'s investigation on an RTX 4090 found:
+    /// 2136 (95th percentile) and 950.
     InvokeAiMeasured,
     /// The VAE part of the "SD1.5 VRAM calculator".
     VramCalculator,
@@ -44,7 +46,8 @@ impl Estimator {
         }
     }
 
-    /// The formula, for people. `H` and `W` are the picture's sides in pixels, `E` the bytes of an element.
+    /// The formula, for people. `H` and `W` are the picture's sides in pixels, `E` the bytes of an
+    /// element.
     pub fn formula(self) -> &'static str {
         match self {
             Self::InvokeAi => {
@@ -129,7 +132,8 @@ fn vram_calculator(size: Size) -> Bytes {
     Bytes(sum.saturating_add(sum / 5))
 }
 
-/// Bytes of the matrix that im2col makes for a 3x3 convolution of `channels` channels at full resolution.
+/// Bytes of the matrix that im2col makes for a 3x3 convolution of `channels` channels at full
+/// resolution.
 pub fn im2col(size: Size, channels: u32, element_bytes: u64) -> Option<Bytes> {
     pixels(size).checked_mul(9 * u64::from(channels))?.checked_mul(element_bytes).map(Bytes)
 }

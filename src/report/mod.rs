@@ -1,5 +1,6 @@
-//! The memory report: what decodes and encodes were predicted to take and what they took, as one file per machine that programs can read; and
-//! the estimates that people use today, to hold beside it. Measures nothing and draws nothing: the faces do.
+//! The memory report: what decodes and encodes were predicted to take and what they took, as one
+//! file per machine that programs can read; and the estimates that people use today, to hold beside
+//! it. Measures nothing and draws nothing: the faces do.
 
 pub mod estimates;
 pub mod published;
@@ -13,7 +14,8 @@ use crate::tensor::{Bytes, Size, Storage};
 /// What [`MemoryReport::schema`] says in every report.
 pub const SCHEMA: &str = "wgvae-memory-report";
 
-/// The version of the format that this crate writes, and the newest that it reads. It reads all before it, too.
+/// The version of the format that this crate writes, and the newest that it reads. It reads all
+/// before it, too.
 pub const VERSION: u32 = 2;
 
 /// The first version that knows clips.
@@ -180,7 +182,8 @@ pub struct Predicted {
 pub struct States {
     /// All of it, wherever it is.
     pub total: Bytes,
-    /// What of it is on the GPU while the part runs that takes most; the first part keeps less than the others.
+    /// What of it is on the GPU while the part runs that takes most; the first part keeps less than
+    /// the others.
     pub gpu: Bytes,
 }
 
@@ -194,7 +197,8 @@ pub struct Measured {
     pub allocator_allocated: Option<Bytes>,
     /// What the allocator had reserved from the driver for that.
     pub allocator_reserved: Option<Bytes>,
-    /// The most memory that the process had resident. On a CPU driver GPU memory is part of it. Linux only.
+    /// The most memory that the process had resident. On a CPU driver GPU memory is part of it.
+    /// Linux only.
     pub peak_rss: Option<Bytes>,
     /// Reading or making the weights, packing and uploading them.
     pub load_seconds: f64,
@@ -232,8 +236,9 @@ impl Measurement {
         (allocated > Bytes(0)).then(|| float(reserved) / float(allocated))
     }
 
-    /// Bytes besides the weights for each pixel and each byte of an element: what `InvokeAI` calls the scaling constant. Once by
-    /// the ledger, and once by what the allocator reserved. A clip has none: how long it is does not show in its memory.
+    /// Bytes besides the weights for each pixel and each byte of an element: what `InvokeAI` calls
+    /// the scaling constant. Once by the ledger, and once by what the allocator reserved. A clip
+    /// has none: how long it is does not show in its memory.
     pub fn implied_constants(&self) -> (Option<f64>, Option<f64>) {
         let implied = |total: Bytes| {
             if self.is_clip() {

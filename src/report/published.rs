@@ -1,6 +1,8 @@
-//! What `InvokeAI`'s investigation measured: `PyTorch`, f16, RTX 4090, memory as `PyTorch` reserved it.
+//! What `InvokeAI`'s investigation measured: `PyTorch`, f16, RTX 4090, memory as `PyTorch` reserved
+//! it.
 //!
-//! Source: the report in `InvokeAI`'s pull request 8414 (2025). Its "MB" are MiB: 1068 for 512x512 in f16 is its constant 2136.
+//! Source: the report in `InvokeAI`'s pull request 8414 (2025). Its "MB" are MiB: 1068 for 512x512
+//! in f16 is its constant 2136.
 
 use super::Operation;
 use super::Operation::{Decode, Encode};

@@ -1,4 +1,5 @@
-//! Reads a report that someone else may have written: says what is wrong with it, and believes no number before it is checked.
+//! Reads a report that someone else may have written: says what is wrong with it, and believes no
+//! number before it is checked.
 
 use std::fmt;
 
@@ -15,7 +16,8 @@ impl MemoryReport {
     /// Parses the JSON of a report. `name` is for errors.
     ///
     /// # Errors
-    /// [`Error::Format`] for what is not JSON, not a report, a report of a newer format, or one that contradicts itself.
+    /// [`Error::Format`] for what is not JSON, not a report, a report of a newer format, or one
+    /// that contradicts itself.
     pub fn from_json(name: &str, json: &str) -> Result<Self> {
         let wrong = |problem: String| Error::Format { file: name.to_owned(), problem };
         let none = || wrong(format!("not a memory report: expected schema \"{SCHEMA}\", found none"));
@@ -102,7 +104,8 @@ impl MemoryReport {
     }
 }
 
-/// What says which format a report has. The rest is passed over: a tree of what may be anything takes a hundred times the memory of its text.
+/// What says which format a report has. The rest is passed over: a tree of what may be anything
+/// takes a hundred times the memory of its text.
 #[derive(Default)]
 struct Head {
     schema: Option<Peek>,

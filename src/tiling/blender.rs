@@ -1,4 +1,5 @@
-//! Takes the decoded tiles of an image one by one and gives its rows as soon as no later tile can change them.
+//! Takes the decoded tiles of an image one by one and gives its rows as soon as no later tile can
+//! change them.
 
 use std::ops::Range;
 
@@ -45,7 +46,8 @@ impl Blender {
         Self { grid: grid.clone(), factor, rule, taken: 0 }
     }
 
-    /// Takes the next tile, row by row. After the last of a row of tiles, the rows of pixels down to the next row of tiles are finished.
+    /// Takes the next tile, row by row. After the last of a row of tiles, the rows of pixels down
+    /// to the next row of tiles are finished.
     pub fn add(&mut self, tile: Planes) -> Option<Band> {
         let columns = self.grid.columns().len();
         let (row, column) = (self.taken / columns, self.taken % columns);
@@ -79,7 +81,8 @@ impl Blender {
         Size { width: latents.width * self.factor, height: latents.height * self.factor }
     }
 
-    /// The rows of pixels that are finished with row `row` of the tiles: down to the start of the next.
+    /// The rows of pixels that are finished with row `row` of the tiles: down to the start of the
+    /// next.
     fn finished_by(&self, row: usize) -> Range<u32> {
         let start = |row: usize| self.grid.rows().get(row).map_or(self.grid.latents().height, |span| span.start);
         start(row) * self.factor..start(row + 1) * self.factor

@@ -1,5 +1,6 @@
-//! SeedVR2's rule (`tiled_decode` of numz/ComfyUI-SeedVR2_VideoUpscaler): every tile is weighted, the weights falling along half a
-//! cosine where it has neighbours, and the sum is divided by the sum of the weights.
+//! SeedVR2's rule (`tiled_decode` of numz/ComfyUI-SeedVR2_VideoUpscaler): every tile is weighted,
+//! the weights falling along half a cosine where it has neighbours, and the sum is divided by the
+//! sum of the weights.
 
 use std::ops::Range;
 
@@ -17,8 +18,8 @@ pub(super) struct Cosine {
     ramp: Vec<f32>,
     /// Weighted tiles, in the rows of pixels from the start to the end of the present row of tiles.
     sum: Planes,
-    /// The weights of the rows of tiles so far, for each row of `sum`. A pixel's weight is that of its row by that of its column, so
-    /// their sum over all tiles is the product of the two sums.
+    /// The weights of the rows of tiles so far, for each row of `sum`. A pixel's weight is that of
+    /// its row by that of its column, so their sum over all tiles is the product of the two sums.
     row_weights: Vec<f32>,
     /// The weights of the tiles of this row, for each column.
     column_weights: Vec<f32>,
@@ -49,7 +50,8 @@ impl Cosine {
         }
     }
 
-    /// Ends a row of tiles: the pixels of `rows` are finished, those below wait for the next row of tiles.
+    /// Ends a row of tiles: the pixels of `rows` are finished, those below wait for the next row of
+    /// tiles.
     pub(super) fn finish(&mut self, rows: &Range<u32>) -> Planes {
         let (width, height) = (self.sum.size().width, rows.end - rows.start);
         let rest = Size { width, height: self.sum.size().height - height };
@@ -84,8 +86,8 @@ fn ramp(length: u32) -> Vec<f32> {
     (0..length).map(value).collect()
 }
 
-/// The weights along one axis of a tile that covers the pixels `span` of `extent`. They fall off towards neighbours only; in a tile
-/// shorter than two overlaps the end wins.
+/// The weights along one axis of a tile that covers the pixels `span` of `extent`. They fall off
+/// towards neighbours only; in a tile shorter than two overlaps the end wins.
 fn weights(ramp: &[f32], span: &Range<u32>, extent: u32) -> Vec<f32> {
     let length = (span.end - span.start) as usize;
     let faded = ramp.len().min(length.saturating_sub(1));

@@ -1,4 +1,5 @@
-//! Where the tiles of an image lie: every tile starts on a grid, and those at the right and at the bottom are cut off by the border.
+//! Where the tiles of an image lie: every tile starts on a grid, and those at the right and at the
+//! bottom are cut off by the border.
 
 use std::ops::Range;
 
@@ -83,8 +84,8 @@ impl Grid {
         self.rows.iter().flat_map(row)
     }
 
-    /// Each size that tiles have, and how many have it. At most four where no more than half a tile overlaps: then only the last of a row or column may be
-    /// smaller.
+    /// Each size that tiles have, and how many have it. At most four where no more than half a tile
+    /// overlaps: then only the last of a row or column may be smaller.
     pub fn sizes(&self) -> Vec<(Size, usize)> {
         let (widths, heights) = (lengths(&self.columns), lengths(&self.rows));
         let row = |(height, rows): (u32, usize)| {
@@ -94,13 +95,15 @@ impl Grid {
     }
 }
 
-/// Each length of `spans`, and how many have it. Spans only become shorter towards the border, so that equal ones are neighbours.
+/// Each length of `spans`, and how many have it. Spans only become shorter towards the border, so
+/// that equal ones are neighbours.
 fn lengths(spans: &[Range<u32>]) -> Vec<(u32, usize)> {
     let length = |span: &Range<u32>| span.end - span.start;
     spans.chunk_by(|span, next| length(span) == length(next)).map(|equal| (length(&equal[0]), equal.len())).collect()
 }
 
-/// The tiles along an axis of `extent` latents. With overlaps beyond half a tile several may end at the border.
+/// The tiles along an axis of `extent` latents. With overlaps beyond half a tile several may end at
+/// the border.
 fn spans(blend: Blend, extent: u32) -> Vec<Range<u32>> {
     let starts = (0..extent).step_by(blend.stride() as usize);
     let spans = starts.map(|start| start..extent.min(start.saturating_add(blend.tile())));

@@ -1,5 +1,6 @@
-//! diffusers' rule (`AutoencoderKL.tiled_decode`, `blend_v`, `blend_h`). In place: a tile's neighbour is the neighbour after its own
-//! blending, and the one above comes before the one to the left.
+//! diffusers' rule (`AutoencoderKL.tiled_decode`, `blend_v`, `blend_h`). In place: a tile's
+//! neighbour is the neighbour after its own blending, and the one above comes before the one to the
+//! left.
 
 use std::ops::Range;
 
@@ -12,7 +13,8 @@ use crate::tensor::Size;
 pub(super) struct Linear {
     /// Pixels over which tiles are blended.
     extent: u32,
-    /// The last `extent` rows of each tile of the row above, blended. Those of this row replace them one by one.
+    /// The last `extent` rows of each tile of the row above, blended. Those of this row replace
+    /// them one by one.
     above: Vec<Option<Planes>>,
     /// The last `extent` columns of the tile to the left, blended.
     left: Option<Planes>,
@@ -26,7 +28,8 @@ impl Linear {
         Self { extent, above: vec![None; columns], left: None, column: 0, band: None }
     }
 
-    /// Blends a tile with its neighbours and puts the part that is kept, up to where the next tiles start, into the band of `rows`.
+    /// Blends a tile with its neighbours and puts the part that is kept, up to where the next tiles
+    /// start, into the band of `rows`.
     pub(super) fn add(&mut self, mut tile: Planes, place: &Place, whole: Size, rows: &Range<u32>) {
         let size = tile.size();
         if let Some(above) = &self.above[self.column] {
@@ -43,7 +46,8 @@ impl Linear {
 
         let height = rows.end - rows.start;
         let band = self.band.get_or_insert_with(|| Planes::zero(Size { width: whole.width, height }));
-        // What the next tile covers is overwritten by it: it starts where this one's kept part ends.
+        // What the next tile covers is overwritten by it: it starts where this one's kept part
+        // ends.
         band.put((place.columns.start, 0), &tile.part((0, 0), Size { width: size.width, height }));
     }
 
@@ -55,7 +59,8 @@ impl Linear {
     }
 }
 
-/// The weights of the new tile over `extent` pixels: 0, 1/extent, ... as Python computes them, in f64.
+/// The weights of the new tile over `extent` pixels: 0, 1/extent, ... as Python computes them, in
+/// f64.
 fn weights(extent: usize) -> impl Iterator<Item = (f32, f32)> {
     #[expect(clippy::cast_precision_loss, clippy::cast_possible_truncation, reason = "small numbers; rounded to f32")]
     (0..extent).map(move |at| {

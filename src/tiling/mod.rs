@@ -1,8 +1,10 @@
-//! Decodes in tiles, as other tools do them: where the tiles lie, and how their pixels become one image.
+//! Decodes in tiles, as other tools do them: where the tiles lie, and how their pixels become one
+//! image.
 //!
-//! Only for people who must reproduce those tools. A tile's group norms and attention see that tile alone, so tiles differ in tone, and
-//! blending hides the seams but not the difference. A decode that has to fit little memory is better given a memory budget, which
-//! leaves the result as it is. Decodes nothing itself.
+//! Only for people who must reproduce those tools. A tile's group norms and attention see that tile
+//! alone, so tiles differ in tone, and blending hides the seams but not the difference. A decode
+//! that has to fit little memory is better given a memory budget, which leaves the result as it is.
+//! Decodes nothing itself.
 
 mod blender;
 mod cosine;
@@ -20,7 +22,8 @@ use crate::tensor::Size;
 
 /// Tiles beyond this many latents a side are taken for a mistake.
 const MAX_TILE: u32 = 1 << 16;
-/// Side in pixels of SeedVR2's tiles, by the default of its node for ComfyUI (numz/ComfyUI-SeedVR2_VideoUpscaler).
+/// Side in pixels of SeedVR2's tiles, by the default of its node for ComfyUI
+/// (numz/ComfyUI-SeedVR2_VideoUpscaler).
 const SEEDVR2_TILE_PIXELS: u32 = 1024;
 
 /// Whether an image is decoded whole or in tiles.
@@ -29,18 +32,22 @@ pub enum Tiling {
     /// Whole: the model's own result.
     #[default]
     Exact,
-    /// In overlapping tiles, each decoded by itself and blended with its neighbours. Not the model's own result.
+    /// In overlapping tiles, each decoded by itself and blended with its neighbours. Not the
+    /// model's own result.
     Blend(Blend),
-    /// Whole, but with the group norms that a smaller copy of the latents measures: in one pass and without seams, in tones that differ a little
-    /// from the model's own. The idea is that of A1111's "fast" tiled VAE.
+    /// Whole, but with the group norms that a smaller copy of the latents measures: in one pass and
+    /// without seams, in tones that differ a little from the model's own. The idea is that of
+    /// A1111's "fast" tiled VAE.
     Estimate,
 }
 
-/// Larger side of the copy that an estimate measures, latents: 512 pixels of most models, and as much as norms need.
+/// Larger side of the copy that an estimate measures, latents: 512 pixels of most models, and as
+/// much as norms need.
 const MEASURED_SIDE: u32 = 64;
 
 impl Tiling {
-    /// The tiles of an image of `latents`, or `None` where it is decoded whole: it fits one tile, or the tiling is exact.
+    /// The tiles of an image of `latents`, or `None` where it is decoded whole: it fits one tile,
+    /// or the tiling is exact.
     pub fn grid(self, latents: Size) -> Option<Grid> {
         match self {
             Self::Exact | Self::Estimate => None,
@@ -49,8 +56,8 @@ impl Tiling {
         }
     }
 
-    /// The size of the copy of `latents` that an estimate measures; `None` where norms are the image's own: it is not larger, or the tiling is
-    /// another.
+    /// The size of the copy of `latents` that an estimate measures; `None` where norms are the
+    /// image's own: it is not larger, or the tiling is another.
     pub fn measured_size(self, latents: Size) -> Option<Size> {
         let larger = latents.width.max(latents.height);
         if self != Self::Estimate || larger <= MEASURED_SIDE {
@@ -67,10 +74,11 @@ impl Tiling {
 /// How the pixels of overlapping tiles become one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum BlendRule {
-    /// diffusers' `AutoencoderKL.tiled_decode`: along a straight line, in place, with the neighbour above and then the one to the left.
+    /// diffusers' `AutoencoderKL.tiled_decode`: along a straight line, in place, with the neighbour
+    /// above and then the one to the left.
     Linear,
-    /// SeedVR2's `tiled_decode`, as numz/ComfyUI-SeedVR2_VideoUpscaler has it: tiles weighted along half a cosine, summed, and divided by
-    /// the sum of the weights.
+    /// SeedVR2's `tiled_decode`, as numz/ComfyUI-SeedVR2_VideoUpscaler has it: tiles weighted along
+    /// half a cosine, summed, and divided by the sum of the weights.
     Cosine,
 }
 
@@ -86,7 +94,8 @@ impl Blend {
     /// Tiles of `tile` latents a side, of which neighbours share `overlap`.
     ///
     /// # Errors
-    /// [`Error::Input`] for tiles of no or of absurd size, and for an overlap that is not smaller than a tile.
+    /// [`Error::Input`] for tiles of no or of absurd size, and for an overlap that is not smaller
+    /// than a tile.
     pub fn new(rule: BlendRule, tile: u32, overlap: u32) -> Result<Self> {
         if tile == 0 || tile > MAX_TILE {
             return Err(wrong(TILE_SIZE, format!("1 to {MAX_TILE} latents"), format!("{tile} latents")));
@@ -98,14 +107,16 @@ impl Blend {
         Ok(Self { rule, tile, overlap })
     }
 
-    /// The tiles that the tool behind `rule` would take for a model, unless other lengths in pixels are given.
+    /// The tiles that the tool behind `rule` would take for a model, unless other lengths in pixels
+    /// are given.
     ///
-    /// diffusers: `sample_size` pixels of the model's configuration, of which a quarter overlaps. SeedVR2: 1024 pixels, of which an eighth
-    /// overlaps.
+    /// diffusers: `sample_size` pixels of the model's configuration, of which a quarter overlaps.
+    /// SeedVR2: 1024 pixels, of which an eighth overlaps.
     ///
     /// # Errors
-    /// [`Error::Input`] as for [`Self::new`], for lengths that are no multiples of a latent's pixels, and for a tile whose quarter is
-    /// none: there diffusers gives an image of another size. [`Error::Config`] when the model has no usable `sample_size`.
+    /// [`Error::Input`] as for [`Self::new`], for lengths that are no multiples of a latent's
+    /// pixels, and for a tile whose quarter is none: there diffusers gives an image of another
+    /// size. [`Error::Config`] when the model has no usable `sample_size`.
     pub fn for_model(
         rule: BlendRule,
         config: &AutoencoderConfig,

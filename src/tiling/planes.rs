@@ -44,8 +44,8 @@ impl Planes {
         self.data
     }
 
-    /// RGBA8 `[h, w, 4]`: `round(clamp(x / 2 + 1/2) * 255)`, half to even, as the kernel `image_out` has it. Alpha is 255, and 0 where
-    /// a colour is not finite.
+    /// RGBA8 `[h, w, 4]`: `round(clamp(x / 2 + 1/2) * 255)`, half to even, as the kernel
+    /// `image_out` has it. Alpha is 255, and 0 where a colour is not finite.
     pub fn to_rgba8(&self) -> Vec<u8> {
         let plane = self.data.len() / 3;
         let pixel = |index: usize| {

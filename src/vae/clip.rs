@@ -1,4 +1,5 @@
-//! Clips: video, decoded or encoded part by part. Each frame sees those before it and no other, so that a clip of any length takes the memory of one part.
+//! Clips: video, decoded or encoded part by part. Each frame sees those before it and no other, so
+//! that a clip of any length takes the memory of one part.
 
 use super::clip_parts::ClipState;
 use super::clip_plans::ClipPlans;
@@ -25,11 +26,12 @@ enum Work {
 }
 
 impl Vae {
-    /// Begins to decode a clip of latents of `latent_size`. Allocates what its first part keeps for the next.
+    /// Begins to decode a clip of latents of `latent_size`. Allocates what its first part keeps for
+    /// the next.
     ///
     /// # Errors
-    /// See [`super::plan_clip_decode`]; [`Error::Input`] when the VAE was not loaded for clips ([`super::LoadOptions::clips`]) to decode;
-    /// [`Error::Device`], [`Error::HostMemory`].
+    /// See [`super::plan_clip_decode`]; [`Error::Input`] when the VAE was not loaded for clips
+    /// ([`super::LoadOptions::clips`]) to decode; [`Error::Device`], [`Error::HostMemory`].
     pub async fn decode_clip(
         &mut self,
         latent_size: Size,
@@ -44,11 +46,12 @@ impl Vae {
         Ok(Clip { vae: self, work })
     }
 
-    /// Begins to encode a clip of frames of `image_size` pixels. Allocates what its first part keeps for the next.
+    /// Begins to encode a clip of frames of `image_size` pixels. Allocates what its first part
+    /// keeps for the next.
     ///
     /// # Errors
-    /// See [`super::plan_clip_encode`]; [`Error::Input`] when the VAE was not loaded for clips ([`super::LoadOptions::clips`]) to encode;
-    /// [`Error::Device`], [`Error::HostMemory`].
+    /// See [`super::plan_clip_encode`]; [`Error::Input`] when the VAE was not loaded for clips
+    /// ([`super::LoadOptions::clips`]) to encode; [`Error::Device`], [`Error::HostMemory`].
     pub async fn encode_clip(&mut self, image_size: Size, options: &EncodeOptions) -> Result<Clip<'_>> {
         let work = Work::Whole(self.begin_encode(image_size, options).await?);
         Ok(Clip { vae: self, work })
@@ -69,12 +72,14 @@ impl Clip<'_> {
         self.vae
     }
 
-    /// The smaller plan that the last part used, where the device had too little memory for its own.
+    /// The smaller plan that the last part used, where the device had too little memory for its
+    /// own.
     pub fn fallback(&self) -> Option<&Fallback> {
         self.vae.ready.as_ref()?.fallback.as_ref()
     }
 
-    /// Frames of the input that the next part takes: of latents always one; of images one at first, and then as many as one latent stands for.
+    /// Frames of the input that the next part takes: of latents always one; of images one at first,
+    /// and then as many as one latent stands for.
     pub fn wants(&self) -> u32 {
         match &self.work {
             Work::Whole(clip) => clip.wants(),
@@ -82,11 +87,13 @@ impl Clip<'_> {
         }
     }
 
-    /// Decodes frame `index` of `latents`, which is the clip's next, and hands the frames that come of it to `sink`, in order.
+    /// Decodes frame `index` of `latents`, which is the clip's next, and hands the frames that come
+    /// of it to `sink`, in order.
     ///
     /// # Errors
-    /// [`Error::Input`] when the latents do not fit the clip, or an error has ended it; [`Error::Cancelled`], [`Error::NotFinite`], [`Error::Device`],
-    /// [`Error::HostMemory`], or what `sink` returned.
+    /// [`Error::Input`] when the latents do not fit the clip, or an error has ended it;
+    /// [`Error::Cancelled`], [`Error::NotFinite`], [`Error::Device`], [`Error::HostMemory`], or
+    /// what `sink` returned.
     pub async fn decode(
         &mut self,
         latents: &Latents,
@@ -100,12 +107,12 @@ impl Clip<'_> {
         }
     }
 
-    /// Encodes the clip's next [`Self::wants`] frames, `[frames, 3, h, w]` in -1..1. What comes of them is a frame of the VAE's own latents:
-    /// see [`super::Encoded::moments`].
+    /// Encodes the clip's next [`Self::wants`] frames, `[frames, 3, h, w]` in -1..1. What comes of
+    /// them is a frame of the VAE's own latents: see [`super::Encoded::moments`].
     ///
     /// # Errors
-    /// [`Error::Input`] when the frames do not fit the clip, or an error has ended it; [`Error::Cancelled`], [`Error::NotFinite`], [`Error::Device`],
-    /// [`Error::HostMemory`].
+    /// [`Error::Input`] when the frames do not fit the clip, or an error has ended it;
+    /// [`Error::Cancelled`], [`Error::NotFinite`], [`Error::Device`], [`Error::HostMemory`].
     pub async fn encode(&mut self, frames: &Images, control: &mut Control<'_>) -> Result<(HostTensor, RunReport)> {
         match &mut self.work {
             Work::Whole(clip) => self.vae.encode_part(clip, frames, control).await,

@@ -11,7 +11,8 @@ use crate::gpu::{Control, Input, RunReport, States};
 use crate::plan::Plan;
 use crate::tensor::{HostTensor, Size};
 
-/// How far a clip is, and what its parts have kept: for callers who cannot hold on to the VAE until it ends. Others have [`super::Clip`].
+/// How far a clip is, and what its parts have kept: for callers who cannot hold on to the VAE until
+/// it ends. Others have [`super::Clip`].
 #[derive(Debug)]
 pub(crate) struct ClipState {
     plans: ClipPlans,
@@ -175,7 +176,8 @@ impl Vae {
         };
         let wanted = &clip.next().states;
         if !states.hold(wanted) {
-            // Later parts keep more than the first, whose plan does not count it: that goes before it comes.
+            // Later parts keep more than the first, whose plan does not count it: that goes before
+            // it comes.
             self.ready = None;
             states.add(&self.gpu, wanted).await?;
         }
@@ -201,7 +203,8 @@ impl Vae {
                 Ok((frames, report))
             }
             Err(error) => {
-                // Whatever state its buffers are in, and what they keep: nothing of it is used again.
+                // Whatever state its buffers are in, and what they keep: nothing of it is used
+                // again.
                 self.ready = None;
                 Err(error)
             }

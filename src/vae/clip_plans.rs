@@ -17,7 +17,8 @@ use crate::plan::{HostStates, Plan, PlanOptions, StateUse, WeightUse, Weights};
 use crate::tensor::{Bytes, Size, Storage};
 use crate::tiling::Grid;
 
-/// The plans of a clip: of its first part, one frame of latents that is one frame of an image, and of every other, one frame of latents that is several.
+/// The plans of a clip: of its first part, one frame of latents that is one frame of an image, and
+/// of every other, one frame of latents that is several.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ClipPlans {
     /// The first part's.
@@ -26,7 +27,8 @@ pub struct ClipPlans {
     pub next: Plan,
     /// What of that which parts leave for each other is in host memory.
     host_states: HostStates,
-    /// In tiles: each size of them. `first` and `next` are then those of the tiles that take the most memory.
+    /// In tiles: each size of them. `first` and `next` are then those of the tiles that take the
+    /// most memory.
     tiles: Vec<TilesOfSize>,
 }
 
@@ -55,7 +57,8 @@ impl ClipPlans {
         self.peak_of(false).max(self.peak_of(true))
     }
 
-    /// That of the parts that come after others or not. What norms keep is on the device, of every tile.
+    /// That of the parts that come after others or not. What norms keep is on the device, of every
+    /// tile.
     fn peak_of(&self, after: bool) -> Bytes {
         let alone = |TilesOfSize { plans, .. }: &TilesOfSize| {
             plans.of(after).memory.peak().saturating_sub(plans.of(after).table_bytes())
@@ -84,7 +87,8 @@ impl ClipPlans {
         found.expect("every tile has one of the planned sizes")
     }
 
-    /// With the weights of both on the device whichever of them runs: without a budget they stay there.
+    /// With the weights of both on the device whichever of them runs: without a budget they stay
+    /// there.
     fn with_all_weights(mut self) -> Self {
         let of_tiles = |tiles: TilesOfSize| TilesOfSize { plans: tiles.plans.with_all_weights(), ..tiles };
         self.tiles = self.tiles.into_iter().map(of_tiles).collect();
@@ -118,21 +122,24 @@ impl ClipPlans {
         [Part::First, Part::Next].map(|part| Job::EncodePart { image_size, part, host_states: host_states(), options })
     }
 
-    /// Plans both parts by `plan`. What they keep is on the device as far as `budget` leaves room for it, and else in host memory.
+    /// Plans both parts by `plan`. What they keep is on the device as far as `budget` leaves room
+    /// for it, and else in host memory.
     fn new(budget: Option<Bytes>, plan: impl Fn(Part, HostStates) -> Result<Plan>) -> Result<Self> {
         let both = |host_states| Self::both(host_states, &plan);
         let Some(budget) = budget else { return both(HostStates::None) };
         match both(HostStates::All) {
             Ok(plans) => {
-                // With less room for the rest the search may end elsewhere: where that costs more than it gains, all stay there. With fewer there
-                // the peak may also be one that is no budget: a budget is held against what all or none take.
+                // With less room for the rest the search may end elsewhere: where that costs more
+                // than it gains, all stay there. With fewer there the peak may also be one that is
+                // no budget: a budget is held against what all or none take.
                 let is_a_budget =
                     |filled: &Self| filled.host_states == HostStates::None || filled.peak() >= plans.peak();
                 let better = |filled: &Self| filled.pace() <= plans.pace() && is_a_budget(filled);
                 let mut filled = plans.fillings(budget).into_iter().filter_map(|fewer| both(fewer).ok().filter(better));
                 Ok(filled.next().unwrap_or(plans))
             }
-            // What goes through host memory takes room as well, for a small clip more than it would itself.
+            // What goes through host memory takes room as well, for a small clip more than it would
+            // itself.
             Err(error @ Error::Budget { .. }) => both(HostStates::None).map_err(|none| easier(error, none)),
             Err(error) => Err(error),
         }
@@ -150,8 +157,9 @@ impl ClipPlans {
         }
     }
 
-    /// Plans a clip in the tiles of `grid`, those of each size by `plan`. One tile is decoded at a time: what all keep is in host memory, but for
-    /// the tables of norms, which leave that much less of `budget` to each.
+    /// Plans a clip in the tiles of `grid`, those of each size by `plan`. One tile is decoded at a
+    /// time: what all keep is in host memory, but for the tables of norms, which leave that much
+    /// less of `budget` to each.
     fn in_tiles(
         grid: &Grid,
         budget: Option<Bytes>,
@@ -187,7 +195,8 @@ impl ClipPlans {
         self.next.predicted_seconds()
     }
 
-    /// What may stay in host memory of plans that keep all there, once the rest of `budget` is filled, the least first.
+    /// What may stay in host memory of plans that keep all there, once the rest of `budget` is
+    /// filled, the least first.
     fn fillings(&self, budget: Bytes) -> Vec<HostStates> {
         let (all, peak, staging) = (self.state_bytes().0, self.peak().0, self.next.memory.staging.0);
         let mut fillings = Vec::new();
@@ -199,7 +208,8 @@ impl ClipPlans {
         fillings
     }
 
-    /// The names of what stays in host memory when the largest that fit into `room` move to the device; none if nothing does.
+    /// The names of what stays in host memory when the largest that fit into `room` move to the
+    /// device; none if nothing does.
     fn filling(&self, mut room: u64) -> Option<BTreeSet<String>> {
         let mut states: Vec<&StateUse> = self.next.states.iter().collect();
         states.sort_by_key(|state| std::cmp::Reverse(state.bytes()));
@@ -213,7 +223,8 @@ impl ClipPlans {
     }
 }
 
-/// Chooses between why there is no plan with all states in host memory and with none: either way will do.
+/// Chooses between why there is no plan with all states in host memory and with none: either way
+/// will do.
 fn easier(all: Error, none: Error) -> Error {
     match (&all, &none) {
         (Error::Budget { smallest, .. }, Error::Budget { smallest: other, .. }) if other < smallest => none,
@@ -250,10 +261,12 @@ fn rest(plan: &Plan, other: &Plan) -> Bytes {
     others.map(|weight| weight.bytes).sum()
 }
 
-/// Plans the decode of a clip of latents of `latent_size`, without a device. See [`super::plan_decode`].
+/// Plans the decode of a clip of latents of `latent_size`, without a device. See
+/// [`super::plan_decode`].
 ///
 /// # Errors
-/// See [`super::plan_decode`]; [`Error::Input`] for a network that knows no time, and for an estimate.
+/// See [`super::plan_decode`]; [`Error::Input`] for a network that knows no time, and for an
+/// estimate.
 pub fn plan_clip_decode(
     config: &AutoencoderConfig,
     latent_size: Size,
@@ -266,7 +279,8 @@ pub fn plan_clip_decode(
     Ok(if options.memory_budget.is_none() { plans.with_all_weights() } else { plans })
 }
 
-/// Plans the encode of a clip of frames of `image_size` pixels, without a device. See [`super::plan_encode`].
+/// Plans the encode of a clip of frames of `image_size` pixels, without a device. See
+/// [`super::plan_encode`].
 ///
 /// # Errors
 /// See [`super::plan_encode`]; [`Error::Input`] for a network that knows no time.

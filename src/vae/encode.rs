@@ -11,8 +11,9 @@ use crate::tensor::{HostTensor, Size};
 /// One encoded image and what it took.
 #[derive(Debug, Clone)]
 pub struct Encoded {
-    /// `[c, h, w]` of the VAE's own latents: of most networks their mean and then the logarithm of their variance, twice the latents' channels; of
-    /// the tiny ones the latents. Neither scaled nor in patches.
+    /// `[c, h, w]` of the VAE's own latents: of most networks their mean and then the logarithm of
+    /// their variance, twice the latents' channels; of the tiny ones the latents. Neither scaled
+    /// nor in patches.
     pub moments: HostTensor,
     /// Times.
     pub run: RunReport,
@@ -29,7 +30,8 @@ impl Vae {
         self.planner.plan_encode(image_size, options)
     }
 
-    /// Allocates and compiles for images of `image_size` pixels, unless that is what is ready. Encoding does this itself.
+    /// Allocates and compiles for images of `image_size` pixels, unless that is what is ready.
+    /// Encoding does this itself.
     ///
     /// # Errors
     /// See [`Vae::prepare`].
@@ -37,16 +39,19 @@ impl Vae {
         self.prepare_job(Job::Encode { image_size, options: *options }).await
     }
 
-    /// Frees what was prepared, unless it was for images of `image_size` pixels and these options. Preparing does this itself.
+    /// Frees what was prepared, unless it was for images of `image_size` pixels and these options.
+    /// Preparing does this itself.
     pub fn free_unless_encoding(&mut self, image_size: Size, options: &EncodeOptions) {
         let kept = Job::Encode { image_size, options: *options };
         self.ready.take_if(|ready| ready.job != kept);
     }
 
-    /// Encodes image `index` of `images`. Rows and columns that fill no latent are left out, or filled up with zeros, as the network does.
+    /// Encodes image `index` of `images`. Rows and columns that fill no latent are left out, or
+    /// filled up with zeros, as the network does.
     ///
     /// # Errors
-    /// [`crate::Error::Input`] when there is no such image, it is too small, or the encoder was not loaded; [`crate::Error::Cancelled`], [`crate::Error::TooLarge`],
+    /// [`crate::Error::Input`] when there is no such image, it is too small, or the encoder was not
+    /// loaded; [`crate::Error::Cancelled`], [`crate::Error::TooLarge`],
     /// [`crate::Error::NotFinite`], [`crate::Error::Device`], [`crate::Error::HostMemory`].
     pub async fn encode(
         &mut self,

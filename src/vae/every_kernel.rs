@@ -1,4 +1,5 @@
-//! Every kernel that any plan asks for, to be compiled by every compiler: naga's in the tests, each browser's in theirs.
+//! Every kernel that any plan asks for, to be compiled by every compiler: naga's in the tests, each
+//! browser's in theirs.
 
 use std::collections::BTreeSet;
 
@@ -29,7 +30,8 @@ const TILES: [Vendor; 3] = [Vendor::Other, Vendor::Nvidia, Vendor::Arm];
 const UNITS: [MatrixUnits; 3] =
     [MatrixUnits { side: 8, lanes: 8 }, MatrixUnits { side: 16, lanes: 32 }, MatrixUnits { side: 16, lanes: 64 }];
 
-/// All variants of all plans in `storage`: published families and odd networks, kinds of devices, outputs, limits, sizes.
+/// All variants of all plans in `storage`: published families and odd networks, kinds of devices,
+/// outputs, limits, sizes.
 ///
 /// # Errors
 /// None that a plan for a whole device can have.
@@ -50,7 +52,8 @@ pub fn every_variant(storage: Storage) -> Result<BTreeSet<Variant>> {
     Ok(variants)
 }
 
-/// The variants of [`every_variant`] that plans for devices of this kind and vendor, with these matrix units, ask for.
+/// The variants of [`every_variant`] that plans for devices of this kind and vendor, with these
+/// matrix units, ask for.
 ///
 /// # Errors
 /// None that a plan for a whole device can have.
@@ -111,7 +114,8 @@ fn graphs(config: &AutoencoderConfig, latents: Size, output: Output) -> Vec<Grap
     graphs
 }
 
-/// Compiles [`every_variant`] on `gpu`, without those that want quads or matrix units where it has none such. Returns the name of the file of each.
+/// Compiles [`every_variant`] on `gpu`, without those that want quads or matrix units where it has
+/// none such. Returns the name of the file of each.
 ///
 /// # Errors
 /// [`crate::Error::Device`] for the first that the device refuses.

@@ -35,7 +35,8 @@ pub(super) fn is_out_of_memory(error: &Error) -> bool {
 }
 
 impl Vae {
-    /// Allocates all that `plan` needs; or, where the device has too little memory for it, all that a smaller one needs.
+    /// Allocates all that `plan` needs; or, where the device has too little memory for it, all that
+    /// a smaller one needs.
     pub(super) async fn allocate(&mut self, job: Job, plan: Plan) -> Result<Ready> {
         let first_peak = plan.memory.peak();
         match self.try_plan(plan).await {
@@ -56,7 +57,8 @@ impl Vae {
         self.fall_back(job, first_peak, held, error).await
     }
 
-    /// Frees everything of a plan of `first_peak`, which failed with `error` when the device held `held`, and allocates a smaller one.
+    /// Frees everything of a plan of `first_peak`, which failed with `error` when the device held
+    /// `held`, and allocates a smaller one.
     async fn fall_back(&mut self, job: Job, first_peak: Bytes, held: Bytes, error: Error) -> Result<Ready> {
         self.weights.free();
         self.gpu.idle().await?;
@@ -91,7 +93,8 @@ impl Vae {
 
     /// A plan that takes less than `first_peak`; or why there is none.
     fn smaller_plan(&self, job: &Job, first_peak: Bytes, held: Bytes) -> std::result::Result<Plan, String> {
-        // The device certainly has what was held. Without a clear distance to what failed, the next plan may fail as well.
+        // The device certainly has what was held. Without a clear distance to what failed, the next
+        // plan may fail as well.
         let budget = held.min(Bytes(first_peak.0 / 10 * 6)).min(job.memory_budget().unwrap_or(first_peak));
         let within = |budget| self.planner.plan_job(&job.clone().within(budget));
         let plan = match within(budget) {

@@ -20,7 +20,8 @@ impl Images {
     /// Takes a tensor `[n, c, h, w]` or `[c, h, w]`.
     ///
     /// # Errors
-    /// [`Error::Input`] for another rank, an empty or absurd extent, or a value that is not finite, with its place.
+    /// [`Error::Input`] for another rank, an empty or absurd extent, or a value that is not finite,
+    /// with its place.
     pub fn new(tensor: HostTensor) -> Result<Self> {
         let wrong = |expected: &str, found: String| Error::Input {
             what: "image".to_owned(),

@@ -61,7 +61,8 @@ impl Latents {
     /// Takes a tensor `[n, c, h, w]` or `[c, h, w]`.
     ///
     /// # Errors
-    /// [`Error::Input`] for another rank, an empty or absurd extent, or a value that is not finite, with its place.
+    /// [`Error::Input`] for another rank, an empty or absurd extent, or a value that is not finite,
+    /// with its place.
     pub fn new(tensor: HostTensor) -> Result<Self> {
         let Axes { count, channels, size } = Axes::new(&tensor.shape)?;
         let elements = tensor.shape.iter().try_fold(1_usize, |product, &extent| product.checked_mul(extent));
@@ -87,8 +88,9 @@ impl Latents {
         Ok(if unscaled { latents.unscaled() } else { latents })
     }
 
-    /// The same latents, said to be the VAE's own: already divided by the model's scaling factor, as `ComfyUI` keeps them. A model that was loaded with
-    /// [`super::LoadOptions::unscaled`] takes all of them so.
+    /// The same latents, said to be the VAE's own: already divided by the model's scaling factor,
+    /// as `ComfyUI` keeps them. A model that was loaded with [`super::LoadOptions::unscaled`] takes
+    /// all of them so.
     #[must_use]
     pub fn unscaled(self) -> Self {
         Self { unscaled: true, ..self }
@@ -99,11 +101,13 @@ impl Latents {
         self.unscaled
     }
 
-    /// Takes what lies in a `GPUBuffer` of the caller's, f32 `[n, c, h, w]` or `[c, h, w]` from byte `offset` on. Whether the values are finite is
-    /// not looked at; a picture of values that are not is refused all the same.
+    /// Takes what lies in a `GPUBuffer` of the caller's, f32 `[n, c, h, w]` or `[c, h, w]` from
+    /// byte `offset` on. Whether the values are finite is not looked at; a picture of values that
+    /// are not is refused all the same.
     ///
     /// # Errors
-    /// [`Error::Input`] for another rank, an empty or absurd extent, or a buffer that is too short or cannot be copied from.
+    /// [`Error::Input`] for another rank, an empty or absurd extent, or a buffer that is too short
+    /// or cannot be copied from.
     #[cfg(target_arch = "wasm32")]
     pub fn foreign(buffer: wasm_bindgen::JsValue, offset: u64, shape: &[usize]) -> Result<Self> {
         let Axes { count, channels, size } = Axes::new(shape)?;
@@ -115,7 +119,8 @@ impl Latents {
         Ok(Self { count, channels, size, content: Content::Foreign(buffer), unscaled: false })
     }
 
-    /// Fails unless they are latents of a model of this `config`: the VAE's own (`unscaled`), or the diffusion model's.
+    /// Fails unless they are latents of a model of this `config`: the VAE's own (`unscaled`), or
+    /// the diffusion model's.
     ///
     /// # Errors
     /// [`Error::Input`] for another number of channels, with the families that have it.
@@ -146,7 +151,8 @@ impl Latents {
         Ok(())
     }
 
-    /// An error unless they are latents of a model of this `config`, the VAE's own or not, and there is an image `index`.
+    /// An error unless they are latents of a model of this `config`, the VAE's own or not, and
+    /// there is an image `index`.
     pub(super) fn check(&self, config: &AutoencoderConfig, unscaled: bool, index: u32) -> Result<()> {
         self.check_channels(config, unscaled)?;
         if index >= self.count {
@@ -174,8 +180,9 @@ impl Latents {
         self.size
     }
 
-    /// What a plan of `inputs` inputs reads for image `index`: its latents `[c, h, w]`; of two, first a smaller copy, of every so many latents one.
-    /// Averages would not do: they vary less, and a norm would measure that.
+    /// What a plan of `inputs` inputs reads for image `index`: its latents `[c, h, w]`; of two,
+    /// first a smaller copy, of every so many latents one. Averages would not do: they vary less,
+    /// and a norm would measure that.
     pub(super) fn input(&self, index: u32, inputs: &[Planes]) -> Result<Input<'_>> {
         let measured = match inputs {
             [small, _] => Some(small.size),
@@ -220,7 +227,8 @@ impl Latents {
     }
 }
 
-/// Latents beyond this many rows or columns are taken for a mistake: 16384 latents are 131072 pixels.
+/// Latents beyond this many rows or columns are taken for a mistake: 16384 latents are 131072
+/// pixels.
 const MAX_LATENT_SIDE: u32 = 16_384;
 /// And so are more than these altogether, twice those of an image of 8192x8192 pixels.
 const MAX_LATENTS: u64 = 1 << 21;

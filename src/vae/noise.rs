@@ -1,9 +1,12 @@
-//! Standard normal noise that is the same on every machine: whole numbers by a generator that counts, and functions computed in software.
+//! Standard normal noise that is the same on every machine: whole numbers by a generator that
+//! counts, and functions computed in software.
 //!
-//! Numbers `2 k` and `2 k + 1` of image `i` are made of the four words that Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3") gives for the
-//! counter `[k mod 2^32, k div 2^32, i, 0]` and the key `[seed mod 2^32, seed div 2^32]`. The upper 53 bits of the first two words, the first being the upper
-//! half, are a number `u` in (0, 1] (1 is added before the division by 2^53); those of the other two are a number `v` in [0, 1). Then, by Box and Muller and in
-//! f64, `r = sqrt(-2 ln u)`, and the two numbers are `r cos(2 pi v)` and `r sin(2 pi v)`.
+//! Numbers `2 k` and `2 k + 1` of image `i` are made of the four words that Philox4x32-10 (Salmon
+//! et al., "Parallel random numbers: as easy as 1, 2, 3") gives for the counter `[k mod 2^32, k div
+//! 2^32, i, 0]` and the key `[seed mod 2^32, seed div 2^32]`. The upper 53 bits of the first two
+//! words, the first being the upper half, are a number `u` in (0, 1] (1 is added before the
+//! division by 2^53); those of the other two are a number `v` in [0, 1). Then, by Box and Muller
+//! and in f64, `r = sqrt(-2 ln u)`, and the two numbers are `r cos(2 pi v)` and `r sin(2 pi v)`.
 
 use std::f64::consts::TAU;
 
@@ -76,7 +79,8 @@ mod tests {
         assert_eq!(bits(0, 0, 3), bits(0, 0, 100)[..3]);
     }
 
-    /// Over 100 000 numbers the mean is within 5 standard errors of 0, and so on for the next moments.
+    /// Over 100 000 numbers the mean is within 5 standard errors of 0, and so on for the next
+    /// moments.
     #[test]
     fn numbers_are_normal() {
         let numbers = normals(1, 0, 100_000);

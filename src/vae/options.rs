@@ -18,13 +18,15 @@ pub enum Precision {
     F16,
     /// Single precision.
     F32,
-    /// As `F16`, and what 3x3 convolutions make on their way is f16, too: half of most of the traffic, and a few times the error of `F16`. Only where it is
-    /// asked for, and only on devices with `shader-f16`.
+    /// As `F16`, and what 3x3 convolutions make on their way is f16, too: half of most of the
+    /// traffic, and a few times the error of `F16`. Only where it is asked for, and only on devices
+    /// with `shader-f16`.
     Fast,
 }
 
 impl Precision {
-    /// How a device with `limits` stores this precision. One without `shader-f16` cannot plan with what [`Self::Fast`] gives.
+    /// How a device with `limits` stores this precision. One without `shader-f16` cannot plan with
+    /// what [`Self::Fast`] gives.
     pub fn storage(self, limits: &DeviceLimits) -> Storage {
         let half = match self {
             Self::Auto => limits.kind == DeviceKind::Gpu,
@@ -72,9 +74,11 @@ pub struct LoadOptions {
     pub directions: Directions,
     /// Precision of weights and activations.
     pub precision: Precision,
-    /// Latents are the VAE's own, already divided by the model's scaling factor, instead of as the diffusion model leaves them.
+    /// Latents are the VAE's own, already divided by the model's scaling factor, instead of as the
+    /// diffusion model leaves them.
     pub unscaled: bool,
-    /// Keep the packed weights in host memory, so that a plan with a budget can fetch them when they are needed.
+    /// Keep the packed weights in host memory, so that a plan with a budget can fetch them when
+    /// they are needed.
     pub weights_on_host: bool,
     /// For clips: images are another matter, and want weights of their own.
     pub clips: bool,
@@ -87,13 +91,14 @@ pub struct DecodeOptions {
     pub output: Output,
     /// Measure the GPU time of each stage, where the device can.
     pub profile: bool,
-    /// The most GPU memory that the decode may take, weights included. What does not fit is computed again, or waits in host memory: weights
-    /// with [`LoadOptions::weights_on_host`], activations as `parking` says. The result is that of the whole plan to the bit.
+    /// The most GPU memory that the decode may take, weights included. What does not fit is
+    /// computed again, or waits in host memory: weights with [`LoadOptions::weights_on_host`],
+    /// activations as `parking` says. The result is that of the whole plan to the bit.
     pub memory_budget: Option<Bytes>,
     /// Whether a plan with a budget may leave activations in host memory.
     pub parking: Parking,
-    /// Whole, or in tiles to reproduce what another tool makes of the latents. In tiles, the submissions reported are those of all tiles,
-    /// and count each tile's steps from 0.
+    /// Whole, or in tiles to reproduce what another tool makes of the latents. In tiles, the
+    /// submissions reported are those of all tiles, and count each tile's steps from 0.
     pub tiling: Tiling,
 }
 
@@ -102,7 +107,8 @@ pub struct DecodeOptions {
 pub struct EncodeOptions {
     /// Measure the GPU time of each stage, where the device can.
     pub profile: bool,
-    /// The most GPU memory that the encode may take, weights included: see [`DecodeOptions::memory_budget`].
+    /// The most GPU memory that the encode may take, weights included: see
+    /// [`DecodeOptions::memory_budget`].
     pub memory_budget: Option<Bytes>,
     /// Whether a plan with a budget may leave activations in host memory.
     pub parking: Parking,

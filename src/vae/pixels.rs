@@ -88,7 +88,8 @@ impl<'a> Rows<'a> {
         Self { image, rows: start..end, pixels }
     }
 
-    /// An overflow must not pass for a black picture. `image_out` leaves alpha 0 where a colour is not finite.
+    /// An overflow must not pass for a black picture. `image_out` leaves alpha 0 where a colour is
+    /// not finite.
     pub(super) fn check_finite(&self) -> Result<()> {
         let width = self.image.width as usize;
         let area = self.rows.len() * width;
@@ -125,8 +126,8 @@ impl<'a> Rows<'a> {
     }
 }
 
-/// What `image_check` found in rows of a picture that stays on the device: one word for each of its workgroups, 1 + the first pixel that is not
-/// finite, or 0.
+/// What `image_check` found in rows of a picture that stays on the device: one word for each of its
+/// workgroups, 1 + the first pixel that is not finite, or 0.
 pub(super) fn check_words(image: Size, rows: (u32, u32), words: &[u8]) -> Result<()> {
     let words = words.as_chunks::<4>().0.iter().map(|word| u32::from_le_bytes(*word));
     match words.filter(|word| *word > 0).min() {

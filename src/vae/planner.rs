@@ -17,7 +17,8 @@ use crate::model::config::AutoencoderConfig;
 use crate::plan::{Plan, PlanOptions, Weights};
 use crate::tensor::{Bytes, Size, Storage};
 
-/// Plans decodes and encodes of one model on one device. Needs neither: it may be asked while the model is loaded, and while something runs.
+/// Plans decodes and encodes of one model on one device. Needs neither: it may be asked while the
+/// model is loaded, and while something runs.
 #[derive(Debug, Clone)]
 pub struct Planner {
     config: AutoencoderConfig,
@@ -27,7 +28,8 @@ pub struct Planner {
     unscaled: bool,
     weights: Weights,
     clips: bool,
-    /// Weights on the device that a plan does not use: of a decode, or of an encode; of a clip's first part, and of the others.
+    /// Weights on the device that a plan does not use: of a decode, or of an encode; of a clip's
+    /// first part, and of the others.
     others: [[Bytes; 2]; 2],
 }
 
@@ -35,7 +37,8 @@ impl Planner {
     /// Plans for a model as it will be after [`super::Vae::load`] with the same options.
     ///
     /// # Errors
-    /// [`crate::Error::Config`] when the scaling factor cannot be told from the files and is needed.
+    /// [`crate::Error::Config`] when the scaling factor cannot be told from the files and is
+    /// needed.
     pub fn new(gpu: &Gpu, checkpoint: &Checkpoint, options: LoadOptions) -> Result<Self> {
         let config = if options.unscaled { checkpoint.config() } else { checkpoint.scaled_config()? }.clone();
         let planner = Self::without_device(config, gpu.limits().clone(), options)?;

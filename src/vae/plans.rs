@@ -12,14 +12,18 @@ use crate::plan::{Output, Plan, PlanOptions, Weights};
 use crate::tensor::{Size, Storage};
 use crate::tiling::Tiling;
 
-/// Plans a decode of latents of `latent_size`, without a device. In tiles: the plan of those that take the most memory. With `unscaled`, latents are the VAE's
-/// own; else as the diffusion model leaves them.
+/// Plans a decode of latents of `latent_size`, without a device. In tiles: the plan of those that
+/// take the most memory. With `unscaled`, latents are the VAE's own; else as the diffusion model
+/// leaves them.
 ///
-/// A plan with a budget takes its weights from the host: see [`super::LoadOptions::weights_on_host`].
+/// A plan with a budget takes its weights from the host: see
+/// [`super::LoadOptions::weights_on_host`].
 ///
 /// # Errors
-/// [`Error::Config`] naming a field of `config` that makes no sense; [`Error::TooLarge`] when something does not fit `limits`; [`Error::Budget`] when no plan
-/// keeps the budget; [`Error::Input`] for an empty size or one that nobody means, for limits that no device has, and for f16 on a device without `shader-f16`.
+/// [`Error::Config`] naming a field of `config` that makes no sense; [`Error::TooLarge`] when
+/// something does not fit `limits`; [`Error::Budget`] when no plan keeps the budget;
+/// [`Error::Input`] for an empty size or one that nobody means, for limits that no device has, and
+/// for f16 on a device without `shader-f16`.
 pub fn plan_decode(
     config: &AutoencoderConfig,
     latent_size: Size,
@@ -32,7 +36,8 @@ pub fn plan_decode(
     plan(config, &job, limits, &base(storage, Weights::Host))
 }
 
-/// Plans an encode of an image of `image_size` pixels, without a device. What comes of it are moments of the VAE's own latents, see [`super::Encoded`].
+/// Plans an encode of an image of `image_size` pixels, without a device. What comes of it are
+/// moments of the VAE's own latents, see [`super::Encoded`].
 ///
 /// # Errors
 /// See [`plan_decode`]; [`Error::Input`] for an image that is smaller than one latent.
@@ -165,7 +170,8 @@ fn check_whole(options: &DecodeOptions) -> Result<()> {
     Ok(())
 }
 
-/// Refuses latents of sizes that nobody means or the model does not have, and those whose meaning is not known.
+/// Refuses latents of sizes that nobody means or the model does not have, and those whose meaning
+/// is not known.
 fn check_latents(config: &AutoencoderConfig, latent_size: Size, unscaled: bool) -> Result<()> {
     check_size("size", latent_size)?;
     if unscaled {

@@ -7,7 +7,8 @@ use crate::tensor::HostTensor;
 /// Bounds of the logarithm of a variance, as in diffusers' `DiagonalGaussianDistribution`.
 const LOG_VARIANCE: (f32, f32) = (-30.0, 20.0);
 
-/// The distribution of one image's latents: each is normal and knows nothing of the others. They are the VAE's own, without the diffusion model's scale.
+/// The distribution of one image's latents: each is normal and knows nothing of the others. They
+/// are the VAE's own, without the diffusion model's scale.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Posterior {
     mean: HostTensor,
@@ -16,8 +17,9 @@ pub struct Posterior {
 }
 
 impl Posterior {
-    /// Of an encoder's output for one image: `[2 c, h, w]`, means and then the variances' logarithms, where latents have `channels` `c`. `[c, h, w]`, which the tiny
-    /// autoencoders give, are latents that are certain.
+    /// Of an encoder's output for one image: `[2 c, h, w]`, means and then the variances'
+    /// logarithms, where latents have `channels` `c`. `[c, h, w]`, which the tiny autoencoders
+    /// give, are latents that are certain.
     ///
     /// # Errors
     /// [`Error::Input`] for another shape.
@@ -48,13 +50,15 @@ impl Posterior {
         self.mean
     }
 
-    /// The standard deviation of each latent, `[c, h, w]`; none where the encoder gives latents themselves.
+    /// The standard deviation of each latent, `[c, h, w]`; none where the encoder gives latents
+    /// themselves.
     pub fn deviation(&self) -> Option<HostTensor> {
         let data = self.log_variance.as_ref()?.iter().map(|&value| rounded(deviation(value))).collect();
         Some(HostTensor { shape: self.mean.shape.clone(), data })
     }
 
-    /// Latents drawn at random, `[c, h, w]`: the same for the same `seed` on every machine. `image` is the index within a batch, each of which has noise of its own.
+    /// Latents drawn at random, `[c, h, w]`: the same for the same `seed` on every machine. `image`
+    /// is the index within a batch, each of which has noise of its own.
     ///
     /// # Errors
     /// [`Error::Input`] where the encoder gives latents themselves.
@@ -62,7 +66,8 @@ impl Posterior {
         self.sample_with(&normals(seed, image, self.mean.data.len()))
     }
 
-    /// As [`Self::sample`], of noise that the caller has: a standard normal number for each latent, `[c, h, w]`.
+    /// As [`Self::sample`], of noise that the caller has: a standard normal number for each latent,
+    /// `[c, h, w]`.
     ///
     /// # Errors
     /// [`Error::Input`] for another number of them, and where the encoder gives latents themselves.

@@ -1,4 +1,5 @@
-//! Latents as the diffusion model takes them, of the VAE's own: the inverse of what a decode does to its input.
+//! Latents as the diffusion model takes them, of the VAE's own: the inverse of what a decode does
+//! to its input.
 
 use super::Vae;
 use crate::error::{Error, Result};
@@ -6,8 +7,9 @@ use crate::model::config::Packing;
 use crate::tensor::HostTensor;
 
 impl Vae {
-    /// Of the VAE's own latents `[c, h, w]` those that the diffusion model takes: what a decode undoes. Where these are in patches, `[c * p^2, h / p, w / p]`, and without
-    /// the rows and columns that fill none.
+    /// Of the VAE's own latents `[c, h, w]` those that the diffusion model takes: what a decode
+    /// undoes. Where these are in patches, `[c * p^2, h / p, w / p]`, and without the rows and
+    /// columns that fill none.
     ///
     /// # Errors
     /// [`Error::Input`] for latents of another model.
@@ -17,10 +19,12 @@ impl Vae {
         scale_latents(own, &factor, &offset, config.patch, config.packing)
     }
 
-    /// Returns the latents that an encode made, `[c, h, w]` without a distribution: the VAE's own (`unscaled`), or those that the diffusion model takes.
+    /// Returns the latents that an encode made, `[c, h, w]` without a distribution: the VAE's own
+    /// (`unscaled`), or those that the diffusion model takes.
     ///
     /// # Errors
-    /// [`Error::Input`] where it is not known what a tiny autoencoder stands in for and the VAE's own latents are asked for.
+    /// [`Error::Input`] where it is not known what a tiny autoencoder stands in for and the VAE's
+    /// own latents are asked for.
     pub fn encoded_latents(&self, encoded: HostTensor, unscaled: bool) -> Result<HostTensor> {
         if !unscaled {
             return self.scale_latents(&encoded);
@@ -36,9 +40,10 @@ impl Vae {
     }
 }
 
-/// Of the VAE's own latents `[c, h, w]`, those of the diffusion model, without the rows and columns that fill no square of `patch` by `patch` pixels: `(x - offset) / factor` with
-/// the numbers of each channel and place, those by which a decode begins with `factor * x + offset`. `packing` says where they then lie: `[c * patch^2, h / patch, w / patch]`, or
-/// `[c, h, w]`.
+/// Of the VAE's own latents `[c, h, w]`, those of the diffusion model, without the rows and columns
+/// that fill no square of `patch` by `patch` pixels: `(x - offset) / factor` with the numbers of
+/// each channel and place, those by which a decode begins with `factor * x + offset`. `packing`
+/// says where they then lie: `[c * patch^2, h / patch, w / patch]`, or `[c, h, w]`.
 ///
 /// # Errors
 /// [`Error::Input`] for latents of other channels than there are numbers for.

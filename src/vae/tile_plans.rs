@@ -75,7 +75,8 @@ impl TilePlans {
     }
 }
 
-/// Chooses what a caller needs to hear, where several plans have to keep one budget and some do not: the error of the one that needs the most.
+/// Chooses what a caller needs to hear, where several plans have to keep one budget and some do
+/// not: the error of the one that needs the most.
 pub(super) fn hardest(before: Option<Error>, error: Error) -> Error {
     match (before, &error) {
         (Some(before @ Error::Budget { smallest, .. }), Error::Budget { smallest: other, .. })
@@ -90,7 +91,8 @@ pub(super) fn hardest(before: Option<Error>, error: Error) -> Error {
 
 /// Refuses tiles of more sizes than are worth a plan each.
 pub(super) fn check_sizes(grid: &Grid) -> Result<()> {
-    // Up to half a tile of overlap leaves four, seven eighths at most 81, and all but a latent as many as there are tiles.
+    // Up to half a tile of overlap leaves four, seven eighths at most 81, and all but a latent as
+    // many as there are tiles.
     const MOST_SIZES: usize = 100;
     let sizes = grid.sizes().len();
     if sizes <= MOST_SIZES {

@@ -1,4 +1,5 @@
-//! Decodes in tiles: each tile is a decode of its own, one plan is prepared at a time, and the pixels are blended on the host.
+//! Decodes in tiles: each tile is a decode of its own, one plan is prepared at a time, and the
+//! pixels are blended on the host.
 
 use web_time::Instant;
 
@@ -13,7 +14,8 @@ use crate::tensor::{HostTensor, Size};
 use crate::tiling::{Band, Blender, Grid, Planes, Tile};
 
 impl Vae {
-    /// Plans each size of tile of a decode on this device. A decode that is not in tiles has one plan. Costs no GPU memory.
+    /// Plans each size of tile of a decode on this device. A decode that is not in tiles has one
+    /// plan. Costs no GPU memory.
     ///
     /// # Errors
     /// See [`plan_decode`](super::plan_decode).
@@ -21,7 +23,8 @@ impl Vae {
         self.planner.plan_tiles(latent_size, self.planner.unscaled(), options)
     }
 
-    /// The size and the options of what is decoded at once: everything, or the tile that takes the most memory.
+    /// The size and the options of what is decoded at once: everything, or the tile that takes the
+    /// most memory.
     pub(super) fn decoded_at_once(
         &self,
         latent_size: Size,
@@ -38,8 +41,8 @@ impl Vae {
         }
     }
 
-    /// Decodes image `index` of `latents` in the tiles of `grid` and hands finished rows to `sink`. Reports the time from the first upload until
-    /// all is blended.
+    /// Decodes image `index` of `latents` in the tiles of `grid` and hands finished rows to `sink`.
+    /// Reports the time from the first upload until all is blended.
     pub(super) async fn decode_tiles(
         &mut self,
         latents: &Latents,
@@ -88,7 +91,8 @@ impl Vae {
     }
 }
 
-/// Tells the progress of a tile as that of all of them, who have `total` multiply-adds: `reached` were done before it.
+/// Tells the progress of a tile as that of all of them, who have `total` multiply-adds: `reached`
+/// were done before it.
 pub(super) fn shown(control: &mut Control<'_>, reached: &mut u64, total: u64) -> impl FnMut(Progress<'_>) {
     let done = *reached;
     move |progress: Progress<'_>| {

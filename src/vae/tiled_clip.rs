@@ -1,4 +1,5 @@
-//! Decodes of clips in tiles: each tile is a clip of its own, and its parts are decoded beside those of the others, so that frames are blended as they come.
+//! Decodes of clips in tiles: each tile is a clip of its own, and its parts are decoded beside
+//! those of the others, so that frames are blended as they come.
 
 use super::clip_parts::ClipState;
 use super::clip_plans::{ClipPlans, TilesOfSize};
@@ -63,7 +64,8 @@ impl Vae {
         Ok(TiledClip { plans, tiles, frame })
     }
 
-    /// Decodes the next part of `clip`, frame `index` of `latents`, and hands its frames to `sink`, in order.
+    /// Decodes the next part of `clip`, frame `index` of `latents`, and hands its frames to `sink`,
+    /// in order.
     pub(super) async fn decode_part_of_tiles(
         &mut self,
         clip: &mut TiledClip,

@@ -1,4 +1,5 @@
-//! Which weights decodes and encodes want of a model's files. Needs neither their values nor a device.
+//! Which weights decodes and encodes want of a model's files. Needs neither their values nor a
+//! device.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,7 +19,8 @@ use crate::tensor::{Bytes, Size, Storage};
 /// Checks, from the headers of its files alone, that a model has all that a decode needs.
 ///
 /// # Errors
-/// [`Error::Input`] for a file of an encoder alone; [`Error::MissingTensors`] with all of them; [`Error::Tensor`] for the first of a wrong shape or type.
+/// [`Error::Input`] for a file of an encoder alone; [`Error::MissingTensors`] with all of them;
+/// [`Error::Tensor`] for the first of a wrong shape or type.
 pub fn check_decoder(checkpoint: &Checkpoint) -> Result<()> {
     check(checkpoint, Directions::Decode, false)
 }
@@ -26,12 +28,14 @@ pub fn check_decoder(checkpoint: &Checkpoint) -> Result<()> {
 /// Checks, from the headers of its files alone, that a model has all that an encode needs.
 ///
 /// # Errors
-/// [`Error::Input`] for a file of a decoder alone; [`Error::MissingTensors`] with all of them; [`Error::Tensor`] for the first of a wrong shape or type.
+/// [`Error::Input`] for a file of a decoder alone; [`Error::MissingTensors`] with all of them;
+/// [`Error::Tensor`] for the first of a wrong shape or type.
 pub fn check_encoder(checkpoint: &Checkpoint) -> Result<()> {
     check(checkpoint, Directions::Encode, false)
 }
 
-/// Checks, from the headers of its files alone, that a model has all that clips need in `directions`.
+/// Checks, from the headers of its files alone, that a model has all that clips need in
+/// `directions`.
 ///
 /// # Errors
 /// See [`check_decoder`] and [`check_encoder`]; [`Error::Input`] for a network that knows no time.
@@ -61,7 +65,8 @@ pub(super) fn check(checkpoint: &Checkpoint, directions: Directions, clips: bool
     checkpoint.check(tensors.filter_map(|name| Some((name.as_str(), shapes.get(name)?.as_slice()))))
 }
 
-/// The parts of a model's files that [`super::Vae::load`] reads for `directions` of images or of `clips`, in its order: index of the file, first byte, bytes.
+/// The parts of a model's files that [`super::Vae::load`] reads for `directions` of images or of
+/// `clips`, in its order: index of the file, first byte, bytes.
 ///
 /// # Errors
 /// See [`check_decoder`] and [`check_encoder`].
@@ -92,7 +97,8 @@ pub(super) fn file_tensors(
     tensors
 }
 
-/// Bytes of what is loaded for `directions` and a plan does not use: of a decode, or of an encode; of a clip's first part, and of the others.
+/// Bytes of what is loaded for `directions` and a plan does not use: of a decode, or of an encode;
+/// of a clip's first part, and of the others.
 pub(super) fn others(
     config: &AutoencoderConfig,
     limits: &DeviceLimits,
@@ -144,7 +150,8 @@ fn plans(
     Ok(plans)
 }
 
-/// What does not depend on sizes and inputs: all weights but what is done to the input. Uses of one tensor follow one another.
+/// What does not depend on sizes and inputs: all weights but what is done to the input. Uses of one
+/// tensor follow one another.
 pub(super) fn weights_of(
     config: &AutoencoderConfig,
     limits: &DeviceLimits,

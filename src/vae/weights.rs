@@ -83,7 +83,8 @@ impl VaeWeights {
         Ok(())
     }
 
-    /// Makes what `plan` does to its input one of the weights, in place of that of the plan before, of which nothing may be left.
+    /// Makes what `plan` does to its input one of the weights, in place of that of the plan before,
+    /// of which nothing may be left.
     async fn place_transform(&mut self, gpu: &Gpu, plan: &Plan) -> Result<()> {
         let Some(weight) = plan.weights.iter().find(|weight| weight.take == Take::Transform) else { return Ok(()) };
         if self.transform.as_ref().is_some_and(|(values, key)| *values == plan.transform && *key == weight.key()) {
@@ -99,7 +100,8 @@ impl VaeWeights {
         Ok(())
     }
 
-    /// Puts in place what `plan` does to its input. With weights on the host: uploads those that `plan` binds, frees all others.
+    /// Puts in place what `plan` does to its input. With weights on the host: uploads those that
+    /// `plan` binds, frees all others.
     pub(super) async fn place(&mut self, gpu: &Gpu, plan: &Plan) -> Result<()> {
         self.place_transform(gpu, plan).await?;
         let Some(host) = &self.host else { return Ok(()) };

@@ -42,8 +42,9 @@ pub struct WebCheckpoint {
 
 #[wasm_bindgen(js_class = Checkpoint)]
 impl WebCheckpoint {
-    /// Reads the headers of one file, or of all its shards. `config` is the text of config.json, `directions` is what weights are wanted for:
-    /// `decode`, `encode` or `both`; with `clips` of clips, else of images.
+    /// Reads the headers of one file, or of all its shards. `config` is the text of config.json,
+    /// `directions` is what weights are wanted for: `decode`, `encode` or `both`; with `clips` of
+    /// clips, else of images.
     pub async fn open(
         sources: Vec<Source>,
         config: Option<String>,

@@ -27,7 +27,8 @@ pub struct WebClipLatents {
 
 #[wasm_bindgen(js_class = ClipLatents)]
 impl WebClipLatents {
-    /// Of a .safetensors or .npy file, `[1, c, t, h, w]` or `[c, t, h, w]`, for a model of so many channels.
+    /// Of a .safetensors or .npy file, `[1, c, t, h, w]` or `[c, t, h, w]`, for a model of so many
+    /// channels.
     pub async fn open(source: Source, channels: u32) -> Result<Self> {
         let rejection = Rejection::default();
         let source = JsSource::new(source, &rejection);
@@ -66,7 +67,8 @@ pub struct WebClip {
 
 #[wasm_bindgen(js_class = Clip)]
 impl WebClip {
-    /// Frames of the input that the next part takes: of latents one, of pictures one at first, and then as many as one latent stands for.
+    /// Frames of the input that the next part takes: of latents one, of pictures one at first, and
+    /// then as many as one latent stands for.
     pub fn wants(&self) -> u32 {
         self.state.wants()
     }
@@ -82,13 +84,15 @@ struct ClipFacts {
     height: u32,
     /// Of every part but the first, which has one.
     frames: u32,
-    /// The first part's. In tiles, here and in the next: that of the tile that takes the most memory.
+    /// The first part's. In tiles, here and in the next: that of the tile that takes the most
+    /// memory.
     first: PlanWithTimeline,
     /// That of every other part.
     next: PlanWithTimeline,
 }
 
-/// What `plans` are for, as those say who look at them: the frames are what comes out of a decode, and what goes into an encode.
+/// What `plans` are for, as those say who look at them: the frames are what comes out of a decode,
+/// and what goes into an encode.
 fn plan_js(plans: &ClipPlans, frames: Planes) -> JsValue {
     to_js(&ClipFacts {
         predicted_peak_bytes: plans.peak(),
@@ -175,7 +179,8 @@ impl WebVae {
         Ok(WebClip { state })
     }
 
-    /// Encodes the next part of `clip`: a frame of latents, which is the clip's `index` of the options.
+    /// Encodes the next part of `clip`: a frame of latents, which is the clip's `index` of the
+    /// options.
     #[wasm_bindgen(js_name = encodePart)]
     pub async fn encode_part(
         &mut self,

@@ -83,7 +83,8 @@ impl WebVae {
     ) -> Result<JsValue> {
         let options: WebDecodeOptions = from_js("decode options", &options)?;
         let (decode, index) = (options.options(self.vae.config())?, options.index);
-        // What another size, precision or direction left is freed before: the peak shall be this decode's.
+        // What another size, precision or direction left is freed before: the peak shall be this
+        // decode's.
         self.vae.free_unless(latents.latents.size(), &decode);
         let before = self.begin(cancel);
         let mut listener = Listener::new(progress);

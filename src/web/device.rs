@@ -146,7 +146,8 @@ fn as_value(value: &impl Serialize) -> Option<Value> {
     serde_json::from_str(&serde_json::to_string(value).ok()?).ok()
 }
 
-/// Compiles every kernel in every variant that a plan can ask for, on `gpu`. Returns their files' names. For tests.
+/// Compiles every kernel in every variant that a plan can ask for, on `gpu`. Returns their files'
+/// names. For tests.
 #[wasm_bindgen(js_name = compileAll)]
 pub async fn compile_all(gpu: &WebGpu, storage: &str) -> Result<JsValue> {
     let storage: Storage = serde_json::from_value(storage.into()).map_err(|problem| Error::Input {

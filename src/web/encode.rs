@@ -62,7 +62,8 @@ impl WebVae {
         let options: WebEncodeOptions = from_js("encode options", &options)?;
         self.gives_unscaled(&options)?;
         let encode = options.options();
-        // What another size, precision or direction left is freed before: the peak shall be this encode's.
+        // What another size, precision or direction left is freed before: the peak shall be this
+        // encode's.
         self.vae.free_unless_encoding(images.images.size(), &encode);
         let before = self.begin(cancel);
         let mut listener = Listener::new(progress);
@@ -74,7 +75,8 @@ impl WebVae {
     }
 }
 
-/// Latents, or moments, of one picture or of a part of a clip: `[1, c, h, w]`, with `time` as their third axis.
+/// Latents, or moments, of one picture or of a part of a clip: `[1, c, h, w]`, with `time` as their
+/// third axis.
 pub(super) fn encoded_js(tensor: HostTensor, time: &[usize], unscaled: bool, report: JsValue) -> JsValue {
     let (channels, sides) = tensor.shape.split_at(1);
     let shape: js_sys::Array = [&[1], channels, time, sides].concat().into_iter().map(JsValue::from).collect();
@@ -87,7 +89,8 @@ pub(super) fn encoded_js(tensor: HostTensor, time: &[usize], unscaled: bool, rep
 }
 
 impl WebVae {
-    /// Whether the caller gets the VAE's own latents. A model that was loaded for these alone may not know the diffusion model's scale.
+    /// Whether the caller gets the VAE's own latents. A model that was loaded for these alone may
+    /// not know the diffusion model's scale.
     pub(super) fn gives_unscaled(&self, options: &WebEncodeOptions) -> Result<bool> {
         match (options.unscaled, self.vae.planner().unscaled()) {
             (Some(false), true) => {

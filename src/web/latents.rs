@@ -70,7 +70,8 @@ pub(super) fn extents(shape: &[u32]) -> Vec<usize> {
     shape.iter().map(|&extent| extent as usize).collect()
 }
 
-/// What callers need to know of a model's latents: the diffusion model's, or the VAE's own (`unscaled`).
+/// What callers need to know of a model's latents: the diffusion model's, or the VAE's own
+/// (`unscaled`).
 pub(super) fn latent_facts(config: &AutoencoderConfig, unscaled: bool) -> Value {
     json!({
         "latent_channels": config.channels(unscaled),

@@ -55,7 +55,8 @@ impl Supposed {
         Err(Error::Input { what: "model".to_owned(), expected, found: found.to_owned() })
     }
 
-    /// As `wgvae plan` has them without an adapter, but for what is given. Of a GPU that is named, memory counts as shared or not as in browsers.
+    /// As `wgvae plan` has them without an adapter, but for what is given. Of a GPU that is named,
+    /// memory counts as shared or not as in browsers.
     fn limits(&self) -> crate::error::Result<DeviceLimits> {
         let vendor = self.limits.get("vendor").and_then(Value::as_str).map(Vendor::from_name);
         let defaults = DeviceLimits {
@@ -118,7 +119,8 @@ impl WebPlanner {
         to_js(&latent_facts(self.planner.config(), self.planner.unscaled()))
     }
 
-    /// Plans a decode of so many latents across and down. Work and transfers are those of all tiles.
+    /// Plans a decode of so many latents across and down. Work and transfers are those of all
+    /// tiles.
     pub fn plan(&self, width: u32, height: u32, options: &JsValue) -> Result<JsValue> {
         let options: WebDecodeOptions = from_js("plan options", options)?;
         let options = options.options(self.planner.config())?;

@@ -12,7 +12,8 @@ use super::vae::{Cancel, count};
 use super::{Result, from_js, to_js};
 use crate::selftest::SelftestControl;
 
-/// Decodes the latents in `reference` with every set of kernels, each on a device of `gpu`, a `GPU`, and compares with the image beside them.
+/// Decodes the latents in `reference` with every set of kernels, each on a device of `gpu`, a
+/// `GPU`, and compares with the image beside them.
 #[wasm_bindgen]
 pub async fn selftest(
     gpu: JsValue,

@@ -13,7 +13,8 @@ use crate::error::Error;
 use crate::io::{ByteSource, ReadFuture};
 use crate::tensor::Bytes;
 
-/// The most that is read at once. Wasm addresses 4 GiB, and an allocation that fails ends the module; the largest tensor of a published VAE has 9 MB.
+/// The most that is read at once. Wasm addresses 4 GiB, and an allocation that fails ends the
+/// module; the largest tensor of a published VAE has 9 MB.
 pub(super) const MOST_BYTES: u64 = 512 << 20;
 
 #[wasm_bindgen]

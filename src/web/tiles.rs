@@ -22,7 +22,8 @@ pub(super) enum WebTiling {
 }
 
 impl WebTiling {
-    /// As the crate has it, for a model of `config`, with these lengths instead of those that the other tool takes.
+    /// As the crate has it, for a model of `config`, with these lengths instead of those that the
+    /// other tool takes.
     ///
     /// # Errors
     /// See [`Blend::for_model`]; [`Error::Input`] for lengths of tiles where there are none.

@@ -70,7 +70,8 @@ pub struct WebVae {
 
 #[wasm_bindgen(js_class = Vae)]
 impl WebVae {
-    /// Reads the weights of what the checkpoint was opened for, one tensor at a time, each straight to the device.
+    /// Reads the weights of what the checkpoint was opened for, one tensor at a time, each straight
+    /// to the device.
     pub async fn load(gpu: &WebGpu, checkpoint: &WebCheckpoint, options: JsValue) -> Result<Self> {
         let WebLoadOptions { precision, unscaled, weights_on_host } = from_js("load options", &options)?;
         let WebCheckpoint { directions, clips, .. } = *checkpoint;

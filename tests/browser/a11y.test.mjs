@@ -1,5 +1,6 @@
 // @ts-check
-// What axe-core finds wrong with the pages for people who do not see, hear or point as others do: nothing. In one browser: what it looks at is the same in all.
+// What axe-core finds wrong with the pages for people who do not see, hear or point as others do:
+// nothing. In one browser: what it looks at is the same in all.
 
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';

@@ -1,5 +1,6 @@
 // @ts-check
-// WebGPU is there, in the page and in a worker. Where it is not, everything else would fail for that reason alone.
+// WebGPU is there, in the page and in a worker. Where it is not, everything else would fail for
+// that reason alone.
 
 import assert from 'node:assert/strict';
 import { it } from 'node:test';

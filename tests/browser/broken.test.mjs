@@ -1,6 +1,6 @@
 // @ts-check
-// The wasm module breaks: by a panic, or because an allocation failed, which no panic hook hears of. Everything that waits for it ends, the device is free, and
-// the next decoder works.
+// The wasm module breaks: by a panic, or because an allocation failed, which no panic hook hears
+// of. Everything that waits for it ends, the device is free, and the next decoder works.
 
 import assert from 'node:assert/strict';
 import { it } from 'node:test';

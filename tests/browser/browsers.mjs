@@ -1,7 +1,8 @@
 // @ts-check
 // Chromium and Firefox behind one interface, each with a profile of its own that is thrown away.
 //
-// Chromium decodes on its own SwiftShader, everywhere alike: Dawn and Tint, f32, no f16. Firefox decodes on the machine's Vulkan driver: wgpu and naga.
+// Chromium decodes on its own SwiftShader, everywhere alike: Dawn and Tint, f32, no f16. Firefox
+// decodes on the machine's Vulkan driver: wgpu and naga.
 
 import { mkdtemp, mkdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -56,7 +57,8 @@ export const KINDS = /** @type {Kind[]} */ (['chromium', 'firefox']).filter((kin
 const TOLD = ['SIGTERM', 'SIGKILL'];
 
 /**
- * Whether shaders have f16. SwiftShader's have not; tools/chromium_lavapipe has a Chromium on another driver, which has.
+ * Whether shaders have f16. SwiftShader's have not; tools/chromium_lavapipe has a Chromium on
+ * another driver, which has.
  * @param {Kind} kind
  */
 export function hasF16(kind) {
@@ -69,7 +71,8 @@ export function hasF16(kind) {
 const running = new Map();
 
 /**
- * The browser that all tests of this process share: started when it is asked for first, and again where it has ended by itself.
+ * The browser that all tests of this process share: started when it is asked for first, and again
+ * where it has ended by itself.
  * @param {Kind} kind
  * @returns {Promise<Running>}
  */
@@ -100,7 +103,8 @@ export async function launch(kind) {
   const home = await mkdtemp(join(tmpdir(), `wgvae-${kind}-`));
   const [profile, runtime] = [join(home, 'profile'), join(home, 'runtime')];
   await Promise.all([profile, runtime].map((folder) => mkdir(folder, { mode: 0o700 })));
-  // Firefox does not start without these two folders, and neither browser may find the user's own files.
+  // Firefox does not start without these two folders, and neither browser may find the user's own
+  // files.
   const env = { ...process.env, HOME: home, XDG_RUNTIME_DIR: runtime };
   const executablePath = process.env[variable] ?? fallback;
   const browser = await puppeteer

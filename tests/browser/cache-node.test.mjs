@@ -13,7 +13,10 @@ const PART = 1000;
 /** What is kept of a file beside its parts. */
 const SLACK = 200;
 
-/** A disk that never fails, and time that goes on when it is told to. @param {import('node:test').TestContext} t */
+/**
+ * A disk that never fails, and time that goes on when it is told to.
+ * @param {import('node:test').TestContext} t
+ */
 function world(t) {
   const disk = /** @type {any} */ ({ random: { chance: () => false }, faults: 0, hasStreams: true });
   const root = new MemoryFolder('', disk);
@@ -36,7 +39,8 @@ const url = (name) => `https://host/${name}`;
  * A load of `parts` parts of a file: how many of them had been kept, and what was said.
  * @param {import('node:test').TestContext} t
  * @param {string} name
- * @param {{ parts?: number, limit?: number, validator?: string, isHeld?: boolean }} [options] `isHeld`: it is still in use afterwards
+ * @param {{ parts?: number, limit?: number, validator?: string, isHeld?: boolean }} [options]
+ * `isHeld`: it is still in use afterwards
  */
 async function load(t, name, { parts = 4, limit, validator = '"one"', isHeld = false } = {}) {
   t.mock.timers.tick(1000);

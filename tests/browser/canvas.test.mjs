@@ -72,7 +72,8 @@ inBrowsers({ models: [MODEL] }, (session) => {
           const canvas = kind === 'OffscreenCanvas' ? new OffscreenCanvas(7, 3) : document.createElement('canvas');
           if (canvas instanceof HTMLCanvasElement) document.body.append(canvas);
           const result = await decoder.decode(latents, { canvas });
-          // Canvases lose their picture at the end of a task: it is presented again, and read at once.
+          // Canvases lose their picture at the end of a task: it is presented again, and read at
+          // once.
           const presented = decoder.present(canvas);
           const levels = lab.levelsApart(wanted, lab.pixels(canvas));
           await presented;

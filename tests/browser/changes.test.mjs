@@ -1,5 +1,6 @@
 // @ts-check
-// What a caller changes after a call changes nothing: latents and pictures are those of the call, queued or not, on the page and in a worker.
+// What a caller changes after a call changes nothing: latents and pictures are those of the call,
+// queued or not, on the page and in a worker.
 
 import assert from 'node:assert/strict';
 import { it } from 'node:test';

@@ -1,5 +1,6 @@
 // @ts-check
-// Clips in a browser, part by part, in both directions: what the whole clip is by its own class in f64, in the memory that was predicted, whatever the length.
+// Clips in a browser, part by part, in both directions: what the whole clip is by its own class in
+// f64, in the memory that was predicted, whatever the length.
 
 import assert from 'node:assert/strict';
 import { join } from 'node:path';

@@ -280,7 +280,10 @@ inBrowsers({ models: [MODEL] }, (session) => {
     }, folder());
     assert.deepEqual(peaks, { large: true, isLess: true, after: true });
     const types = await readFile(join(ROOT, 'web', 'src', 'index.d.ts'), 'utf8');
-    /** Names of an interface's fields. @param {string[]} names of it, and of those that it extends */
+    /**
+     * Names of an interface's fields.
+     * @param {string[]} names of it, and of those that it extends
+     */
     const fields = (...names) => names.flatMap((name) => {
       const [, body = ''] = new RegExp(`^export interface ${name}\\b[^{]*\\{\\n([^]*?)^\\}`, 'm').exec(types) ?? [];
       return [...body.matchAll(/^  (\w+)\??:/gm)].map(([, field]) => field);

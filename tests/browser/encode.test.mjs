@@ -1,5 +1,6 @@
 // @ts-check
-// Pictures to latents: diffusers' numbers, every kind of picture that a page has, and what is no picture for a model.
+// Pictures to latents: diffusers' numbers, every kind of picture that a page has, and what is no
+// picture for a model.
 
 import assert from 'node:assert/strict';
 import { it } from 'node:test';

@@ -1,5 +1,6 @@
 // @ts-check
-// The plan that moves with its sliders: the command line's numbers, budgets that are kept, and none before the page's own work is done.
+// The plan that moves with its sliders: the command line's numbers, budgets that are kept, and none
+// before the page's own work is done.
 
 import assert from 'node:assert/strict';
 import { it } from 'node:test';

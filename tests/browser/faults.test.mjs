@@ -1,5 +1,6 @@
 // @ts-check
-// Faults at several points of loading and decoding: an allocation that fails, an abort, a lost device. What follows works, and all memory comes back.
+// Faults at several points of loading and decoding: an allocation that fails, an abort, a lost
+// device. What follows works, and all memory comes back.
 
 import assert from 'node:assert/strict';
 import { it } from 'node:test';

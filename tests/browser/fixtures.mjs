@@ -1,6 +1,7 @@
 // @ts-check
-// The golden decodes and encodes of tests/fixtures: diffusers' pictures and moments in f64, and the models that they were made with, whose weights come from a formula.
-// make_fixtures.py states it; here it is a third time, beside numpy and Rust, so that a browser can be given the same model.
+// The golden decodes and encodes of tests/fixtures: diffusers' pictures and moments in f64, and the
+// models that they were made with, whose weights come from a formula. make_fixtures.py states it;
+// here it is a third time, beside numpy and Rust, so that a browser can be given the same model.
 
 import { readFile } from 'node:fs/promises';
 
@@ -23,7 +24,8 @@ import { wanDecoderShapes, wanEncoderShapes } from './wan.mjs';
  */
 
 /**
- * A golden decode: the model, its latents, and diffusers' picture [1, 3, h, w] of them. Some have a golden encode: a picture, and diffusers' moments of it.
+ * A golden decode: the model, its latents, and diffusers' picture [1, 3, h, w] of them. Some have a
+ * golden encode: a picture, and diffusers' moments of it.
  * @param {string} name
  */
 export async function fixture(name) {
@@ -43,8 +45,9 @@ export async function fixture(name) {
 /** @typedef {Awaited<ReturnType<typeof fixture>>} Fixture */
 
 /**
- * A golden decode and encode of a clip: the model, its latents [1, c, t, h, w], and the frames [1, 3, 1 + 4 (t - 1), h, w] that the whole clip is in f64; pixels of as
- * many frames, and their moments in f64.
+ * A golden decode and encode of a clip: the model, its latents [1, c, t, h, w], and the frames [1,
+ * 3, 1 + 4 (t - 1), h, w] that the whole clip is in f64; pixels of as many frames, and their
+ * moments in f64.
  * @param {string} name
  */
 export async function clipFixture(name) {
@@ -266,7 +269,10 @@ function multiply(aHigh, aLow, bHigh, bLow) {
   return [high, (((other & 0xffff) << 16) | (lowest & 0xffff)) >>> 0];
 }
 
-/** `z ^ (z >>> shift)` for 0 < shift < 32. @type {(high: number, low: number, shift: number) => [number, number]} */
+/**
+ * `z ^ (z >>> shift)` for 0 < shift < 32. @type {(high: number, low: number, shift: number) =>
+ * [number, number]}
+ */
 function fold(high, low, shift) {
   return [(high ^ (high >>> shift)) >>> 0, (low ^ ((low >>> shift) | (high << (32 - shift)))) >>> 0];
 }

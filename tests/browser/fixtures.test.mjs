@@ -1,5 +1,6 @@
 // @ts-check
-// What the other tests stand on: the formula's weights, and the server's bad manners. Needs no browser.
+// What the other tests stand on: the formula's weights, and the server's bad manners. Needs no
+// browser.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

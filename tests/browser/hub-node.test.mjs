@@ -49,7 +49,10 @@ const find = (options) => model(options).find(access());
 /** The code and the message of a rejection. @param {Promise<unknown>} promise */
 const failure = (promise) => promise.then(() => assert.fail('it was done'), (error) => error);
 
-/** Waits between two tries take no time here. What they were, milliseconds. @param {import('node:test').TestContext} t */
+/**
+ * Waits between two tries take no time here. What they were, milliseconds.
+ * @param {import('node:test').TestContext} t
+ */
 function waits(t) {
   /** @type {number[]} */
   const asked = [];

@@ -1,6 +1,7 @@
 // @ts-check
-// Repositories of a hub on servers of ours, as the hub's HTTP interface has them: a listing by revision, small files at once, and large ones by a redirect to another
-// origin, which has them by their content.
+// Repositories of a hub on servers of ours, as the hub's HTTP interface has them: a listing by
+// revision, small files at once, and large ones by a redirect to another origin, which has them by
+// their content.
 
 import { createHash } from 'node:crypto';
 
@@ -17,9 +18,11 @@ export const COMMIT = '0123456789abcdef0123456789abcdef01234567';
  * @param {{ server: Server, store: Server }} places
  * @param {string} id
  * @param {Record<string, Uint8Array | string>} files by path
- * @param {{ token?: string, lengths?: Record<string, number>, revision?: string, stored?: Behaviour, hub?: Behaviour }} [options] `lengths` are listed in place of the
+ * @param {{ token?: string, lengths?: Record<string, number>, revision?: string, stored?:
+ * Behaviour, hub?: Behaviour }} [options] `lengths` are listed in place of the
  *   true ones; `stored`, `hub`: how large files are answered for
- * @returns {{ stored: Record<string, string>, resolved: (path: string) => string }} paths of the large files on `store`, and of files on `server`
+ * @returns {{ stored: Record<string, string>, resolved: (path: string) => string }} paths of the
+ * large files on `store`, and of files on `server`
  */
 export function publish({ server, store }, id, files, { token, lengths = {}, revision = 'main', stored = {}, hub = {} } = {}) {
   /** @type {Record<string, string>} */

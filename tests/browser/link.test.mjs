@@ -1,5 +1,6 @@
 // @ts-check
-// The page's address: what a link opens, what the address bar has, and what is asked before a large download.
+// The page's address: what a link opens, what the address bar has, and what is asked before a large
+// download.
 
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
@@ -18,7 +19,8 @@ async function parameters(page) {
 }
 
 /**
- * What the page writes into the clipboard, kept as `globalThis.copied` instead: texts, and the types of others.
+ * What the page writes into the clipboard, kept as `globalThis.copied` instead: texts, and the
+ * types of others.
  * @param {Page} page
  */
 async function keepCopies(page) {

@@ -12,7 +12,10 @@ import { ROOT } from './session.mjs';
 /** Built by `cargo xtask test` and `test-browser`. */
 export const WGVAE = process.env.WGVAE_CLI ?? join(ROOT, 'target', 'release', 'wgvae');
 
-/** What comes before a program, and which driver it gets, where `cargo xtask` has a newer one than the system's. */
+/**
+ * What comes before a program, and which driver it gets, where `cargo xtask` has a newer one than
+ * the system's.
+ */
 const RUNNER = (process.env.WGVAE_RUNNER ?? '').split(' ').filter(Boolean);
 const DRIVER = process.env.WGVAE_DRIVER;
 

@@ -37,7 +37,10 @@ inBrowsers({ models: [MODEL] }, (session) => {
   /** @param {string | string[]} model */
   const attempt = (model) => session.run((folder, model) => lab.attempt(folder, model), folder(), model);
 
-  /** How often each range of `path` has been asked for, the first request left out. @param {string} path */
+  /**
+   * How often each range of `path` has been asked for, the first request left out.
+   * @param {string} path
+   */
   const asked = (path) => {
     /** @type {Record<string, number>} */
     const times = {};

@@ -1,5 +1,6 @@
 // @ts-check
-// The same numbers as diffusers in f64 (tests/fixtures) and as the native command line, in each browser.
+// The same numbers as diffusers in f64 (tests/fixtures) and as the native command line, in each
+// browser.
 
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
@@ -31,7 +32,10 @@ const F16_ERRORS = 2;
 /** The same of `fast`, as tests/gpu/fast.rs. */
 const FAST_ERRORS = 5;
 
-/** Latents that outgrow each precision, but not the numbers that they are handed over as; and which models are tried with them. */
+/**
+ * Latents that outgrow each precision, but not the numbers that they are handed over as; and which
+ * models are tried with them.
+ */
 const HUGE = { f32: 3e38, f16: 1e6, fast: 1e6 };
 const OVERFLOWING = ['toy_odd'];
 
@@ -115,7 +119,8 @@ inBrowsers({ models: MODELS.firefox }, (session) => {
 });
 
 /**
- * Decodes a model's latents, and with some models latents that overflow, to each output: `overflows` has the codes of the errors.
+ * Decodes a model's latents, and with some models latents that overflow, to each output:
+ * `overflows` has the codes of the errors.
  * @param {import('./session.mjs').Session} session
  * @param {string} name
  * @param {'f32' | 'f16' | 'fast'} precision
@@ -156,11 +161,12 @@ function decode(session, name, precision, picture) {
 }
 
 /**
- * Decodes a model's latents as other tools do: floats, a bitmap beside the command line's picture, and what becomes of a canvas.
+ * Decodes a model's latents as other tools do: floats, a bitmap beside the command line's picture,
+ * and what becomes of a canvas.
  * @param {import('./session.mjs').Session} session
  * @param {string} name
- * @param {{ tiling: import('../../web/src/index.js').Tiling, tileSize?: number, tileOverlap?: number }} tiling
- * @param {string} png
+ * @param {{ tiling: import('../../web/src/index.js').Tiling, tileSize?: number, tileOverlap?:
+ * number }} tiling @param {string} png
  */
 function decodeTiled(session, name, tiling, png) {
   return session.run(
@@ -187,7 +193,8 @@ function decodeTiled(session, name, tiling, png) {
 }
 
 /**
- * Decodes in halves with the smallest budget that there is a plan for: weights and activations wait on the host.
+ * Decodes in halves with the smallest budget that there is a plan for: weights and activations wait
+ * on the host.
  * @param {import('./session.mjs').Session} session
  * @param {string} name
  */

@@ -1,5 +1,6 @@
 // @ts-check
-// The page kept in the browser: it opens without a network, and is all of one version, also while another is put in place. In one browser.
+// The page kept in the browser: it opens without a network, and is all of one version, also while
+// another is put in place. In one browser.
 
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';

@@ -1,5 +1,6 @@
 // @ts-check
-// examples/onnx: latents of onnxruntime-web are decoded on its device, from the buffer that it computed them in.
+// examples/onnx: latents of onnxruntime-web are decoded on its device, from the buffer that it
+// computed them in.
 
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
@@ -65,7 +66,8 @@ function countReadbacks() {
 }
 
 /**
- * What the screen shows of a canvas, as the address of a picture. Its content cannot be asked for once a frame has passed.
+ * What the screen shows of a canvas, as the address of a picture. Its content cannot be asked for
+ * once a frame has passed.
  * @param {import('puppeteer-core').Page} page
  * @param {string} selector
  */
@@ -76,7 +78,10 @@ async function photograph(page, selector) {
   return `data:image/png;base64,${await canvas?.screenshot({ encoding: 'base64' })}`;
 }
 
-/** In the example's page, after its one step: its strength is 1, so its latents are the demo's. @param {string} shown */
+/**
+ * In the example's page, after its one step: its strength is 1, so its latents are the demo's.
+ * @param {string} shown
+ */
 async function compareWithArray(shown) {
   await import('/tests/lab.js');
   const { readLatents } = await import('/examples/onnx/latents.js');
@@ -89,7 +94,10 @@ async function compareWithArray(shown) {
   return lab.levelsApart(await lab.filePixels(shown), wanted);
 }
 
-/** Three steps between small noises: each decoded from the GPU, then read back and decoded as an array. */
+/**
+ * Three steps between small noises: each decoded from the GPU, then read back and decoded as an
+ * array.
+ */
 async function sampleAndCompare() {
   const { openSampler } = await import('/examples/onnx/sampler.js');
   const { gaussianNoise } = await import('/examples/onnx/latents.js');

@@ -1,5 +1,6 @@
 // @ts-check
-// Arguments that are missing or of another kind, without a GPU: every function says so with the package's own error.
+// Arguments that are missing or of another kind, without a GPU: every function says so with the
+// package's own error.
 
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';

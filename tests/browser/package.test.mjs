@@ -16,7 +16,11 @@ const HERE = fileURLToPath(new URL('.', import.meta.url));
 const PACKAGE = join(DIST, 'package');
 const MODEL = 'toy_two_levels';
 
-/** Files below a folder, relative to it, sorted. @param {string} folder @returns {Promise<string[]>} */
+/**
+ * Files below a folder, relative to it, sorted.
+ * @param {string} folder
+ * @returns {Promise<string[]>}
+ */
 async function filesIn(folder) {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true });
   return entries.filter((entry) => entry.isFile()).map((entry) => relative(folder, join(entry.parentPath, entry.name))).sort();
@@ -58,7 +62,8 @@ describe('the package', () => {
   });
 
   it('is typed without errors, the page and these tests, too', async () => {
-    // But for those of the comparison and of the example: they import packages that are installed elsewhere.
+    // But for those of the comparison and of the example: they import packages that are installed
+    // elsewhere.
     await run('tsc', ['--project', 'tsconfig.json'], HERE);
   });
 

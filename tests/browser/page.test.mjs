@@ -1,5 +1,6 @@
 // @ts-check
-// The page as a visitor has it: what it shows, what its buttons do, what it says when something is wrong.
+// The page as a visitor has it: what it shows, what its buttons do, what it says when something is
+// wrong.
 
 import assert from 'node:assert/strict';
 import { copyFile, rm, writeFile } from 'node:fs/promises';

@@ -1,5 +1,6 @@
 // @ts-check
-// Plans without a model and without a device, where no browser is needed: the same as the native command line's.
+// Plans without a model and without a device, where no browser is needed: the same as the native
+// command line's.
 
 import assert from 'node:assert/strict';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
@@ -88,7 +89,8 @@ describe('planFor', () => {
     const [whole, tiled] = [await plan({ ...size }), await plan({ ...size, tiling: 'blend', tileSize: 512, tileOverlap: 128 })];
     assert.deepEqual([whole.tiles, tiled.tiles], [1, 9]);
     assert.ok(tiled.predicted_peak_bytes < whole.predicted_peak_bytes);
-    // Of 4 whole tiles, 4 of 512x256 and one of 256x256, each a bit less than its share of the attention's work.
+    // Of 4 whole tiles, 4 of 512x256 and one of 256x256, each a bit less than its share of the
+    // attention's work.
     const parts = (4 * 512 * 512 + 4 * 512 * 256 + 256 * 256) / (1024 * 1024);
     assert.ok(tiled.macs > 0.8 * parts * whole.macs && tiled.macs < parts * whole.macs, `${tiled.macs} of ${whole.macs}`);
   });

@@ -1,5 +1,6 @@
 // @ts-check
-// Clips on the page: frames as they come, the player, what it saves, and videos and pictures that are encoded, decoded and compared.
+// Clips on the page: frames as they come, the player, what it saves, and videos and pictures that
+// are encoded, decoded and compared.
 
 import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
@@ -239,7 +240,8 @@ function goldenFrame(page, { shape: [, , count, height, width], data }, index) {
 }
 
 /**
- * Whether the picture on the screen becomes this one: frames are made of their files before they are shown.
+ * Whether the picture on the screen becomes this one: frames are made of their files before they
+ * are shown.
  * @param {Page} page
  * @param {string} wanted a data URL
  * @param {number} [levels] that it may be away from that, in the mean
@@ -251,7 +253,10 @@ async function shows(page, wanted, levels = 1) {
   return false;
 }
 
-/** Saves as WebM, and takes the file apart again: as many frames, like those that were decoded. @param {Page} page */
+/**
+ * Saves as WebM, and takes the file apart again: as many frames, like those that were decoded.
+ * @param {Page} page
+ */
 async function checkWebm(page) {
   await page.waitForFunction(() => !(/** @type {HTMLButtonElement} */ (document.querySelector('#player-webm')).disabled));
   assert.match(await text(page, 'player-webm-why'), /VP[89]/);
@@ -298,7 +303,8 @@ async function firstFrame(page) {
 }
 
 /**
- * Saves all frames into a folder, where the browser has folders; a made-up one takes the place of the user's.
+ * Saves all frames into a folder, where the browser has folders; a made-up one takes the place of
+ * the user's.
  * @param {Page} page
  * @param {Session} session
  */
@@ -326,7 +332,8 @@ async function checkFolder(page, session) {
 }
 
 /**
- * A video of a bar that moves, made by the browser, as `globalThis.made`, and what of each of its frames is whole latents, as `globalThis.drawn`.
+ * A video of a bar that moves, made by the browser, as `globalThis.made`, and what of each of its
+ * frames is whole latents, as `globalThis.drawn`.
  * @param {Page} page
  * @param {number} width
  * @param {number} height

@@ -1,6 +1,6 @@
 // @ts-check
-// Runs the JavaScript of README.md, web/README.md and the guide as it stands there: each block in a page that has
-// what the block takes for granted.
+// Runs the JavaScript of README.md, web/README.md and the guide as it stands there: each block in a
+// page that has what the block takes for granted.
 
 import assert from 'node:assert/strict';
 import { readdir, readFile } from 'node:fs/promises';
@@ -29,8 +29,8 @@ const IMPORTS = {
 };
 
 /**
- * What a block takes for granted, as code before it; and what it must have done, as code after it that throws otherwise.
- * `kind`: the browser for it, if not Chromium.
+ * What a block takes for granted, as code before it; and what it must have done, as code after it
+ * that throws otherwise. `kind`: the browser for it, if not Chromium.
  * @typedef {{ before?: string, after: string, kind?: import('./browsers.mjs').Kind }} Around
  */
 
@@ -138,7 +138,10 @@ function pageOf({ language, code }, { before = '', after }) {
     <script type="module">${before}\n${script}\n{${after}}\noutcome ||= 'done';</script>`;
 }
 
-/** Addresses of the documents that lead elsewhere, as what is meant by them. @param {string} code */
+/**
+ * Addresses of the documents that lead elsewhere, as what is meant by them.
+ * @param {string} code
+ */
 function atHome(code) {
   const local = code.replaceAll('https://example.org/vae/', `/models/${TOY}/`).replaceAll('https://example.org/video-vae/', `/models/${CLIPS}/`);
   return local.replace(`hub('${ON_THE_HUB}')`, `hub('${ON_THE_HUB}', { endpoint: location.origin })`);

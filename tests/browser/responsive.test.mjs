@@ -1,5 +1,6 @@
 // @ts-check
-// The page stays usable while its worker decodes, and fits every screen. Leaves screenshots in target/browser/ for somebody to look at.
+// The page stays usable while its worker decodes, and fits every screen. Leaves screenshots in
+// target/browser/ for somebody to look at.
 
 import assert from 'node:assert/strict';
 import { mkdir } from 'node:fs/promises';
@@ -14,7 +15,10 @@ const SHOTS = join(ROOT, 'target', 'browser');
 
 const WIDTHS = { phone: 390, desktop: 1280 };
 
-/** The most of a decode's time that the page's thread may work, or be away in one piece: much less than a decode on it would take, on any machine. */
+/**
+ * The most of a decode's time that the page's thread may work, or be away in one piece: much less
+ * than a decode on it would take, on any machine.
+ */
 const MOST_OF_DECODE = 0.5;
 
 inBrowsers({ models: [MODEL] }, (session) => {
@@ -43,7 +47,8 @@ inBrowsers({ models: [MODEL] }, (session) => {
     it('keeps the page free while it decodes', async (t) => {
       const page = await session.open(address());
       await reached(page, 'ready');
-      // Without traces: a timer tells how long the thread was not free, other programs on the machine included.
+      // Without traces: a timer tells how long the thread was not free, other programs on the
+      // machine included.
       await page.evaluate(() => {
         const ticks = { longest: 0, count: 0, last: performance.now(), begin: performance.now() };
         Object.assign(globalThis, { ticks });
@@ -109,7 +114,8 @@ async function reached(page, state) {
 }
 
 /**
- * The tasks of the page's main thread: how many, and milliseconds of the processor's time in all of them and in the longest.
+ * The tasks of the page's main thread: how many, and milliseconds of the processor's time in all of
+ * them and in the longest.
  * @param {string} text of a trace of Chromium
  */
 function tasksOf(text) {

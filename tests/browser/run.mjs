@@ -1,6 +1,7 @@
 // @ts-check
-// Runs the files of tests named on the command line, or all. Those that use browsers share this process, in which each browser is started once; others, which
-// may put stand-ins in the place of anything, have a process each. `node tests/browser/run.mjs numbers page`
+// Runs the files of tests named on the command line, or all. Those that use browsers share this
+// process, in which each browser is started once; others, which may put stand-ins in the place of
+// anything, have a process each. `node tests/browser/run.mjs numbers page`
 
 import { execFile } from 'node:child_process';
 import { readdir, readFile } from 'node:fs/promises';

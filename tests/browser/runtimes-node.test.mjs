@@ -1,5 +1,6 @@
 // @ts-check
-// The package in Node, on Dawn (npm's webgpu), and in Deno: in the main thread and in a worker thread, as the command line on the same driver and as diffusers in f64.
+// The package in Node, on Dawn (npm's webgpu), and in Deno: in the main thread and in a worker
+// thread, as the command line on the same driver and as diffusers in f64.
 
 import assert from 'node:assert/strict';
 import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
@@ -24,7 +25,9 @@ const PROGRAM = fileURLToPath(new URL('without-browser.mjs', import.meta.url));
 const ENTRY = join(DIST, 'package', 'src', 'index.js');
 
 /**
- * A program, what it takes first, how it is run, what it says of a bitmap, and by what the manual's program for it is known. Deno brings a WebGPU that does with any driver; Dawn wants a newer one than some systems have.
+ * A program, what it takes first, how it is run, what it says of a bitmap, and by what the manual's
+ * program for it is known. Deno brings a WebGPU that does with any driver; Dawn wants a newer one
+ * than some systems have.
  * @type {Record<string, { program: string, parameters: string[], run: typeof runOnDriver, bitmap: RegExp, mark: string }>}
  */
 const RUNTIMES = {
@@ -58,7 +61,8 @@ describe('the package without a browser', () => {
   for (const [name, runtime] of Object.entries(RUNTIMES)) {
     const { run, bitmap: ofBitmap } = runtime;
     const results = found[name];
-    // A machine without a GPU may have a driver that is too old for Dawn; the one that cargo xtask unpacks is not.
+    // A machine without a GPU may have a driver that is too old for Dawn; the one that cargo xtask
+    // unpacks is not.
     const isMissing = results.length === 0 && name === 'Node' && !process.env.WGVAE_RUNNER;
     describe(name, { skip: isMissing && 'Dawn finds no adapter: it wants a GPU, or a newer CPU driver' }, () => {
       define(results, run, ofBitmap);

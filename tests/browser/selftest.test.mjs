@@ -1,5 +1,6 @@
 // @ts-check
-// The package's self-test: every set of kernels beside what diffusers made; that it sees what is wrong, and says what it cannot do.
+// The package's self-test: every set of kernels beside what diffusers made; that it sees what is
+// wrong, and says what it cannot do.
 
 import assert from 'node:assert/strict';
 import { it } from 'node:test';

@@ -1,6 +1,6 @@
 // @ts-check
-// A web server on this machine only. It serves folders as good servers do, and single addresses as badly as a test asks, and writes down
-// every request and the bytes that went out.
+// A web server on this machine only. It serves folders as good servers do, and single addresses as
+// badly as a test asks, and writes down every request and the bytes that went out.
 
 import { once } from 'node:events';
 import { createReadStream } from 'node:fs';
@@ -27,11 +27,15 @@ const TYPES = {
 };
 
 /**
- * How a request fails: with a status, with something that is no answer, or with the connection broken off in the middle of the content.
+ * How a request fails: with a status, with something that is no answer, or with the connection
+ * broken off in the middle of the content.
  * @typedef {number | 'nonsense' | 'cut'} Failure
  */
 
-/** No browser believes it, nor asks again by itself, as browsers do when a connection ends without a word. */
+/**
+ * No browser believes it, nor asks again by itself, as browsers do when a connection ends without a
+ * word.
+ */
 const NONSENSE = 'HTTP/1.1 206 Partial Content\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n';
 
 /**
@@ -60,19 +64,24 @@ const NONSENSE = 'HTTP/1.1 206 Partial Content\r\nContent-Length: 1\r\nContent-L
  */
 
 /**
- * `path` is decoded, `target` as it came; `isOver` when nothing more is sent, because all is or because the client is gone.
+ * `path` is decoded, `target` as it came; `isOver` when nothing more is sent, because all is or
+ * because the client is gone.
  * @typedef {{ path: string, target: string, method: string, range: string | undefined, authorization: string | undefined, status: number, bytes: number, isOver: boolean }} Seen
  */
 
-/** Milliseconds after which a client is taken for one that never hangs up. No measure of speed: it ends what would wait for ever. */
+/**
+ * Milliseconds after which a client is taken for one that never hangs up. No measure of speed: it
+ * ends what would wait for ever.
+ */
 const HELD = 120_000;
 
 /**
  * @param {object} options
  * @param {string} options.root the folder of `/`
- * @param {Record<string, string>} [options.mounts] other folders, by the path that they are served below: `{ '/models/': 'some/folder' }`
- * @param {boolean} [options.isolate] cross-origin isolation (COOP, COEP), for wasm with threads
- * @param {boolean} [options.cors] let pages of other origins read
+ * @param {Record<string, string>} [options.mounts] other folders, by the path that they are served
+ * below: `{ '/models/': 'some/folder' }` @param {boolean} [options.isolate] cross-origin isolation
+ * (COOP, COEP), for wasm with threads @param {boolean} [options.cors] let pages of other origins
+ * read
  */
 export async function startServer({ root, mounts = {}, isolate = false, cors = false }) {
   /** @type {Map<string, Behaviour>} */
@@ -204,8 +213,8 @@ async function answer(behaviour, number, request, response, common, entry) {
   entry.status = range ? 206 : 200;
   if (range) response.setHeader('Content-Range', `bytes ${behaviour.claimFrom ?? part.first}-${part.last}/${content.length}`);
   if (!behaviour.chunked) response.setHeader('Content-Length', behaviour.claim ?? Math.max(0, end - part.first));
-  // A connection that is about to break must not be taken for the next request: a browser asks again by itself when it does, and the first
-  // request of a test would be counted twice.
+  // A connection that is about to break must not be taken for the next request: a browser asks
+  // again by itself when it does, and the first request of a test would be counted twice.
   if (isBroken(behaviour, number)) response.setHeader('Connection', 'close');
   response.writeHead(entry.status);
   if (request.method === 'HEAD') response.end();
@@ -213,7 +222,8 @@ async function answer(behaviour, number, request, response, common, entry) {
 }
 
 /**
- * Whether the connection breaks after this answer: it stops half way, or has not the length that it claims.
+ * Whether the connection breaks after this answer: it stops half way, or has not the length that it
+ * claims.
  * @param {Behaviour} behaviour
  * @param {number} number
  */
@@ -247,7 +257,10 @@ async function send(chunks, { number, pace, holdAfter = Infinity, ...behaviour }
   response.destroy();
 }
 
-/** Waits until the client is gone, or taken for one that stays: false. @param {import('node:http').ServerResponse} response */
+/**
+ * Waits until the client is gone, or taken for one that stays: false.
+ * @param {import('node:http').ServerResponse} response
+ */
 async function hungUp(response) {
   if (!response.destroyed) await once(response, 'close', { signal: AbortSignal.timeout(HELD) }).catch(() => {});
   return response.destroyed;
@@ -255,7 +268,8 @@ async function hungUp(response) {
 
 /**
  * @param {Behaviour} behaviour
- * @returns {Promise<{ length: number, tag: string, read(first: number, end: number): AsyncIterable<Uint8Array> } | undefined>}
+ * @returns {Promise<{ length: number, tag: string, read(first: number, end: number):
+ * AsyncIterable<Uint8Array> } | undefined>}
  */
 async function open({ file, bytes, gzip }) {
   if (gzip) return open({ bytes: gzipSync(bytes ?? (await readFile(/** @type {string} */ (file)))) });

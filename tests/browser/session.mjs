@@ -1,5 +1,6 @@
 // @ts-check
-// A browser, a server and models for the tests of one file, and a page that runs functions of the tests.
+// A browser, a server and models for the tests of one file, and a page that runs functions of the
+// tests.
 
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -26,7 +27,8 @@ const EXAMPLES = join(ROOT, 'examples');
 const IN_PAGE = fileURLToPath(new URL('in-page/', import.meta.url));
 
 /**
- * Milliseconds after which something that should have happened never will. Machines differ by more than ten times, so this is no measure of speed: it ends what hangs.
+ * Milliseconds after which something that should have happened never will. Machines differ by more
+ * than ten times, so this is no measure of speed: it ends what hangs.
  */
 const PATIENCE = 300_000;
 
@@ -35,7 +37,8 @@ const HARMLESS = new RegExp(
   [
     'Failed to load resource',
     'powerPreference option is currently ignored',
-    // Firefox: requests that fail, and work that is handed to a lost device. What comes of both is tested by itself.
+    // Firefox: requests that fail, and work that is handed to a lost device. What comes of both is
+    // tested by itself.
     'Cross-Origin Request Blocked',
     'Parent device is lost',
     'Encountered one or more errors while creating',
@@ -46,8 +49,8 @@ const HARMLESS = new RegExp(
 
 /**
  * Defines the same tests for each browser. One browser runs at a time.
- * @param {{ kinds?: Kind[], models?: string[], clips?: string[] }} options `models`, `clips`: names of fixtures that the tests decode
- * @param {(session: Session) => void} define
+ * @param {{ kinds?: Kind[], models?: string[], clips?: string[] }} options `models`, `clips`: names
+ * of fixtures that the tests decode @param {(session: Session) => void} define
  */
 export function inBrowsers({ kinds = KINDS, models = [], clips = [] }, define) {
   for (const kind of kinds.filter((kind) => KINDS.includes(kind))) {
@@ -150,14 +153,20 @@ export class Session {
     return this.#said.filter((line) => /^(error|uncaught)/.test(line) && !HARMLESS.test(line));
   }
 
-  /** Takes back a complaint that a test expects, and fails if there was none. @param {RegExp} pattern */
+  /**
+   * Takes back a complaint that a test expects, and fails if there was none.
+   * @param {RegExp} pattern
+   */
   expectComplaint(pattern) {
     const others = this.#said.filter((line) => !pattern.test(line));
     if (others.length === this.#said.length) throw new Error(`expected a complaint like ${pattern}, the page said:\n${this.#said.join('\n')}`);
     this.#said = others;
   }
 
-  /** Fails if the page has said something that nobody expected: an error that nobody caught, above all. */
+  /**
+   * Fails if the page has said something that nobody expected: an error that nobody caught, above
+   * all.
+   */
   checkComplaints() {
     const complaints = this.complaints();
     this.#said = [];
@@ -171,7 +180,8 @@ export class Session {
   }
 
   /**
-   * Runs a function in a page that has the package, as `lab` (in-page/lab.js). Arguments and result pass as JSON: what is undefined is not there.
+   * Runs a function in a page that has the package, as `lab` (in-page/lab.js). Arguments and result
+   * pass as JSON: what is undefined is not there.
    * @template {unknown[]} A
    * @template R
    * @param {(...args: A) => R} task
@@ -196,7 +206,8 @@ export class Session {
 }
 
 /**
- * A model folder as diffusers writes it, with the decoder alone, its latents, and these beside what it makes of them. With a golden encode: the model with its encoder, and the image.
+ * A model folder as diffusers writes it, with the decoder alone, its latents, and these beside what
+ * it makes of them. With a golden encode: the model with its encoder, and the image.
  * @param {string} folder
  * @param {import('./fixtures.mjs').Fixture} fixture
  */

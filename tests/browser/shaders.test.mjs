@@ -1,5 +1,6 @@
 // @ts-check
-// Every shader that a plan can ask for is compiled once by each browser: by Tint in Chromium, by naga in Firefox.
+// Every shader that a plan can ask for is compiled once by each browser: by Tint in Chromium, by
+// naga in Firefox.
 
 import assert from 'node:assert/strict';
 import { readdir } from 'node:fs/promises';

@@ -116,7 +116,10 @@ describe('the module', () => {
   before(async () => { server = await startServer({ root: DIST }); });
   after(() => server.close());
 
-  /** A module of the package that has not started anything yet. @returns {Promise<typeof import('../../web/src/wasm.js')>} */
+  /**
+   * A module of the package that has not started anything yet.
+   * @returns {Promise<typeof import('../../web/src/wasm.js')>}
+   */
   const fresh = () => import(`${new URL('web/src/wasm.js', `file://${DIST}/`)}?${Math.random()}`);
 
   it('says why it does not start, and starts when it can', async () => {

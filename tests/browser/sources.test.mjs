@@ -1,5 +1,6 @@
 // @ts-check
-// Where models come from: files by slices, addresses by ranges, the cache, and every way in which a server can be wrong.
+// Where models come from: files by slices, addresses by ranges, the cache, and every way in which a
+// server can be wrong.
 
 import assert from 'node:assert/strict';
 import { readFile, stat, writeFile } from 'node:fs/promises';
@@ -422,7 +423,8 @@ inBrowsers({ models: [MODEL] }, (session) => {
     const html = '<!doctype html><link rel="icon" href="data:,"><script type="module" src="/tests/lab.js"></script>';
     session.server.route('/strict.html', { bytes: html, type: 'text/html', headers: { 'Content-Security-Policy': "script-src 'self'" } });
     const page = await session.open('/strict.html');
-    // Evaluating a text is not allowed there either: what is called has to be a function of the page's.
+    // Evaluating a text is not allowed there either: what is called has to be a function of the
+    // page's.
     await page.waitForFunction(() => 'lab' in globalThis, { polling: 50 }).catch(() => {});
     const found = await session.run(async () => (await lab.outcome(lab.wgvae.families())).error);
     await session.closePage();

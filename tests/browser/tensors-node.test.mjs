@@ -1,5 +1,6 @@
 // @ts-check
-// Tensors of onnxruntime-web, by its own class (onnxruntime-common), and of transformers.js, by a stand-in: what of them is read, wherever it lies. No browser.
+// Tensors of onnxruntime-web, by its own class (onnxruntime-common), and of transformers.js, by a
+// stand-in: what of them is read, wherever it lies. No browser.
 
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
@@ -28,11 +29,15 @@ let latents;
 let onnx;
 /** @type {import('../../web/src/wasm.js').Wasm} */
 let wasm;
-/** What the module was given last. @type {{ data?: Float32Array, buffer?: unknown, shape: number[] }} */
+/**
+ * What the module was given last. @type {{ data?: Float32Array, buffer?: unknown, shape: number[]
+ * }}
+ */
 let given;
 
 /**
- * As transformers.js has it: getters for what is in `ort_tensor`, through a Proxy, and an iterator (huggingface.co/docs/transformers.js/api/utils/tensor).
+ * As transformers.js has it: getters for what is in `ort_tensor`, through a Proxy, and an iterator
+ * (huggingface.co/docs/transformers.js/api/utils/tensor).
  * @param {any} inside
  */
 function wrapped(inside) {
@@ -71,7 +76,10 @@ before(async () => {
 });
 
 describe('tensors of onnxruntime-web and transformers.js', () => {
-  /** One of each place, in f32 or f16, whose values have to be fetched where they are not in memory. @type {Record<string, (type: 'float32' | 'float16', data: any) => any>} */
+  /**
+   * One of each place, in f32 or f16, whose values have to be fetched where they are not in memory.
+   * @type {Record<string, (type: 'float32' | 'float16', data: any) => any>}
+   */
   const PLACES = {
     cpu: (type, data) => new Tensor(type, data, SHAPE),
     'gpu-buffer': (dataType, data) => Tensor.fromGpuBuffer({ size: data.byteLength }, { dataType, dims: SHAPE, download: async () => data }),

@@ -1,5 +1,6 @@
 // @ts-check
-// Tiles of other tools on the page: the command line's picture in tiles beside the exact one, and the difference between them.
+// Tiles of other tools on the page: the command line's picture in tiles beside the exact one, and
+// the difference between them.
 
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';

@@ -1,5 +1,6 @@
 // @ts-check
-// Which kernels are fastest on a device: measured, kept, and taken by models that are opened later, whose results are the same to the bit.
+// Which kernels are fastest on a device: measured, kept, and taken by models that are opened later,
+// whose results are the same to the bit.
 
 import assert from 'node:assert/strict';
 import { it } from 'node:test';

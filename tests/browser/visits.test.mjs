@@ -1,5 +1,6 @@
 // @ts-check
-// What a visitor sees first: problems without scrolling, an answer at once, and no address of another site unasked.
+// What a visitor sees first: problems without scrolling, an answer at once, and no address of
+// another site unasked.
 
 import assert from 'node:assert/strict';
 import { copyFile, mkdir, writeFile } from 'node:fs/promises';

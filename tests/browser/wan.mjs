@@ -1,5 +1,6 @@
 // @ts-check
-// Names and shapes of the tensors that diffusers' AutoencoderKLWan decodes and encodes with. What its weights are is fixtures.mjs's.
+// Names and shapes of the tensors that diffusers' AutoencoderKLWan decodes and encodes with. What
+// its weights are is fixtures.mjs's.
 
 /**
  * The fields of its config.json that shapes depend on.

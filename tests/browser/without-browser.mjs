@@ -1,6 +1,8 @@
 // @ts-check
-// The package in Node, on Dawn, or in Deno, on its own WebGPU: decodes and encodes in the main thread, then the same in a worker thread, and prints what came of both; nothing
-// where there is no adapter. A program of its own: what it gets of the GPU depends on the driver that it is started with. `node without-browser.mjs PACKAGE FOLDER`, where FOLDER is a model's.
+// The package in Node, on Dawn, or in Deno, on its own WebGPU: decodes and encodes in the main
+// thread, then the same in a worker thread, and prints what came of both; nothing where there is no
+// adapter. A program of its own: what it gets of the GPU depends on the driver that it is started
+// with. `node without-browser.mjs PACKAGE FOLDER`, where FOLDER is a model's.
 
 import { openAsBlob } from 'node:fs';
 import { join } from 'node:path';

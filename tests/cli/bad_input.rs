@@ -1,4 +1,5 @@
-//! Every kind of bad input: the error names the thing and the numbers, the exit code is not 0, and nothing is written.
+//! Every kind of bad input: the error names the thing and the numbers, the exit code is not 0, and
+//! nothing is written.
 
 use wgvae::HostTensor;
 use wgvae::internals::npy::write_npy;
@@ -172,7 +173,8 @@ fn latents_files_of_wrong_kinds() {
     assert!(!folder.path("out.png").exists());
 }
 
-/// Runs a decode of the good model with these arguments, which must fail before anything is written.
+/// Runs a decode of the good model with these arguments, which must fail before anything is
+/// written.
 fn refused_arguments(more: &[&str]) -> Outcome {
     let folder = Folder::new();
     let before = folder.names();

@@ -1,4 +1,5 @@
-//! Clips through the command line: decodes and encodes part by part, every kind of file, and what is refused.
+//! Clips through the command line: decodes and encodes part by part, every kind of file, and what
+//! is refused.
 
 #[path = "clips/decode.rs"]
 mod decode;
@@ -44,7 +45,8 @@ pub(crate) fn video_model() -> (String, Entries) {
 }
 
 impl Folder {
-    /// With a small model for video, latents of the golden clip in `clip.npy` and the frames of the golden encode in `pixels.npy`.
+    /// With a small model for video, latents of the golden clip in `clip.npy` and the frames of the
+    /// golden encode in `pixels.npy`.
     pub(crate) fn for_video() -> Self {
         let (json, weights) = video_model();
         let folder = Self::new();

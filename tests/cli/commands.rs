@@ -62,7 +62,8 @@ fn a_plan_predicts_what_a_decode_takes() {
     assert_eq!(folder.run(&args).json()["macs"], plan["macs"]);
 }
 
-/// A file with the tensors of a published checkpoint, all holes: only its header takes room on the disk.
+/// A file with the tensors of a published checkpoint, all holes: only its header takes room on the
+/// disk.
 pub(crate) fn write_hollow(folder: &Folder, keys: &str, prefix: &str, name: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/keys").join(keys);
     let shapes: Map<String, Value> = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();

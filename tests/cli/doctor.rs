@@ -1,4 +1,5 @@
-//! `wgvae doctor`: what there is, what is missing, and the exit code. What it makes of other machines is tested where it is written, on plain facts.
+//! `wgvae doctor`: what there is, what is missing, and the exit code. What it makes of other
+//! machines is tested where it is written, on plain facts.
 
 use serde_json::Value;
 

@@ -12,7 +12,8 @@ use wgvae::{HostTensor, MemorySource, Posterior};
 use crate::formula;
 use crate::tool::{Entry, Folder, Outcome, fixture, safetensors, weights_of_both};
 
-/// Shape of the images that the small model's golden encode was made of: a row more than what its latents are of.
+/// Shape of the images that the small model's golden encode was made of: a row more than what its
+/// latents are of.
 pub(crate) const IMAGE: [usize; 4] = [1, 3, 19, 20];
 
 impl Folder {

@@ -1,4 +1,5 @@
-//! Other networks through the command line: what the diffusion model takes, what the VAE has itself, and what an encoder cannot say.
+//! Other networks through the command line: what the diffusion model takes, what the VAE has
+//! itself, and what an encoder cannot say.
 
 use pollster::block_on;
 use wgvae::internals::npy::write_npy;
@@ -42,7 +43,8 @@ fn encoded(folder: &Folder, more: &[&str]) -> HostTensor {
     folder.npy("out.npy")
 }
 
-/// The diffusion model's latents are packed 2 by 2 and normalised by the batch norm; the VAE's own are neither.
+/// The diffusion model's latents are packed 2 by 2 and normalised by the batch norm; the VAE's own
+/// are neither.
 #[test]
 fn flux2_latents_are_packed_and_normalised() {
     let folder = folder_of("toy_flux2");
@@ -86,7 +88,8 @@ fn decoded(folder: &Folder, model: &str, latents: &str, more: &[&str]) -> HostTe
     folder.npy("decoded.npy")
 }
 
-/// A tiny autoencoder takes the diffusion model's latents. The VAE's own, which `ComfyUI` has, are scaled as that VAE's pipeline does.
+/// A tiny autoencoder takes the diffusion model's latents. The VAE's own, which `ComfyUI` has, are
+/// scaled as that VAE's pipeline does.
 #[test]
 fn tiny_autoencoders_scale_the_latents_of_the_vae_that_they_stand_in_for() {
     for (name, family, other, shape) in
@@ -119,7 +122,8 @@ fn tiny_autoencoders_scale_the_latents_of_the_vae_that_they_stand_in_for() {
     }
 }
 
-/// Ideogram 4 and FIBO 2 have FLUX.2's VAE, and pack or leave unpacked what that normalises. Their pipeline's folder says so.
+/// Ideogram 4 and FIBO 2 have FLUX.2's VAE, and pack or leave unpacked what that normalises. Their
+/// pipeline's folder says so.
 #[test]
 fn relatives_of_flux2_are_told_by_their_pipeline_or_by_name() {
     for (name, family, class, shape) in [

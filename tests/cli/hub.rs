@@ -1,4 +1,5 @@
-//! Models by name, from a server in this process that speaks the hub's HTTP interface. The hub itself is never asked.
+//! Models by name, from a server in this process that speaks the hub's HTTP interface. The hub
+//! itself is never asked.
 
 #[path = "hub/hostile.rs"]
 mod hostile;
@@ -135,7 +136,8 @@ fn a_file_of_another_size_than_listed_is_not_kept() {
     for _ in 0..2 {
         run(&folder, &liar.address, &decode(&name)).failed("another size", 1, &["config.json", "expected", "found"]);
     }
-    // Nor is one that was cut off after it was downloaded, nor a link that was left without its file.
+    // Nor is one that was cut off after it was downloaded, nor a link that was left without its
+    // file.
     let hub = Hub::start(&repository(&folder), Manners::default());
     run(&folder, &hub.address, &decode(&name)).ok();
     let kept = format!("huggingface/hub/models--{}/snapshots/{COMMIT}/{WEIGHTS}", ID.replace('/', "--"));

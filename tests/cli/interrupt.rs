@@ -69,7 +69,8 @@ fn interrupt(signal: &str, latents: &[usize], more: &[&str], when_begun: bool) -
     let sent = Instant::now();
     assert!(Command::new("kill").args([&format!("-{signal}"), &child.id().to_string()]).status().unwrap().success());
     let output = child.wait_with_output().unwrap();
-    // One second is promised; the machine may be doing other things. How long a kill takes is the system's.
+    // One second is promised; the machine may be doing other things. How long a kill takes is the
+    // system's.
     assert!(signal == "KILL" || sent.elapsed() < Duration::from_secs(2), "{:?}", sent.elapsed());
     assert_eq!(folder.names(), before, "{output:?}");
     output.status.code()

@@ -29,7 +29,8 @@ fn a_report_holds_prediction_ledger_allocator_process_and_time() {
         let measured = &row["measured"];
         assert_eq!(measured["ledger_peak"], row["predicted"]["peak"], "{row}");
         assert!(measured["seconds"].as_f64() > Some(0.0), "{row}");
-        // Where the backend tells, it hands out at least what was asked for, and reserves at least that.
+        // Where the backend tells, it hands out at least what was asked for, and reserves at least
+        // that.
         let (allocated, reserved) = (&measured["allocator_allocated"], &measured["allocator_reserved"]);
         if let (Some(allocated), Some(reserved)) = (allocated.as_u64(), reserved.as_u64()) {
             assert!(Some(allocated) >= measured["ledger_peak"].as_u64() && reserved >= allocated, "{row}");
@@ -59,7 +60,8 @@ fn made_up_weights_are_decoded_with_and_without_a_budget() {
     assert!(rows[2]["error"].as_str().unwrap().contains("1.0 KiB"), "{}", rows[2]);
 }
 
-/// A tiny network, one with statistics of its latents among its weights, and one of sides that are no multiple of its 8 pixels.
+/// A tiny network, one with statistics of its latents among its weights, and one of sides that are
+/// no multiple of its 8 pixels.
 #[test]
 fn encodes_are_measured_with_made_up_weights() {
     let folder = Folder::new();

@@ -1,8 +1,8 @@
 //! Runs every `wgvae` command that README.md, results/README.md, the guide and the reference show,
 //! as written, in a folder with the files that it names.
 //!
-//! The documents are read, so a new page or line cannot be forgotten. Models stand in for those that
-//! are named: files of a published network's tensors, all zero; on the hub, the embedded one.
+//! The documents are read, so a new page or line cannot be forgotten. Models stand in for those
+//! that are named: files of a published network's tensors, all zero; on the hub, the embedded one.
 //! Measurements of published models, which take minutes, are planned as written and run with the
 //! embedded model, or for clips a small one, and small pictures.
 
@@ -57,8 +57,8 @@ fn documents() -> Vec<String> {
     documents
 }
 
-/// The commands of a document: lines of its code blocks, with or without a prompt, and code within its text. A mere name of a command, within the text, is one
-/// that asks for its help.
+/// The commands of a document: lines of its code blocks, with or without a prompt, and code within
+/// its text. A mere name of a command, within the text, is one that asks for its help.
 fn commands(document: &str) -> Vec<String> {
     let text = std::fs::read_to_string(repository().join(document)).unwrap();
     let (mut blocks, mut prose) = (Vec::new(), String::new());
@@ -153,8 +153,8 @@ fn value<'a>(words: &'a mut [String], flag: &str) -> Option<&'a mut String> {
     words.get_mut(at + 1)
 }
 
-/// A measurement, planned for the models and sizes that it names, and with the embedded model and a small picture in their place; for clips with a small model
-/// for video and a short clip.
+/// A measurement, planned for the models and sizes that it names, and with the embedded model and a
+/// small picture in their place; for clips with a small model for video and a short clip.
 fn smaller(words: &mut [String]) {
     let (Some(models), Some(sizes)) = (value(words, "--models").cloned(), value(words, "--sizes").cloned()) else {
         return;
@@ -196,7 +196,8 @@ fn smaller(words: &mut [String]) {
     }
 }
 
-/// The files that a command is told to write. The pictures of a comparison are named after its tilings.
+/// The files that a command is told to write. The pictures of a comparison are named after its
+/// tilings.
 fn written(words: &[String]) -> Vec<String> {
     let files = words.windows(2).filter(|pair| WRITTEN.contains(&pair[0].as_str())).map(|pair| pair[1].clone());
     if words[0] != "compare-tiling" {

@@ -1,4 +1,5 @@
-//! What the workflow of a release runs, as far as it goes without GitHub: `.ci/archive` and `.ci/release-notes`.
+//! What the workflow of a release runs, as far as it goes without GitHub: `.ci/archive` and
+//! `.ci/release-notes`.
 
 use std::path::Path;
 use std::process::{Command, Stdio};

@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 use crate::formula;
 use crate::tool::{Entry, Folder, LATENTS};
 
-/// Tiles of 4 latents, of which neighbours share one: the small model's latents have two pixels a side, and there are 10 x 9.
+/// Tiles of 4 latents, of which neighbours share one: the small model's latents have two pixels a
+/// side, and there are 10 x 9.
 const SMALL: [&str; 4] = ["--tile-size", "8", "--tile-overlap", "2"];
 
 fn compare(folder: &Folder, more: &[&str]) -> crate::tool::Outcome {

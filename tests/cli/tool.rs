@@ -13,7 +13,8 @@ use wgvae::{AutoencoderConfig, FileSource, HostTensor};
 
 use crate::formula;
 
-/// Shape of the latents that the small model's golden decode was made of. Its images have 18 x 20 pixels (h x w).
+/// Shape of the latents that the small model's golden decode was made of. Its images have 18 x 20
+/// pixels (h x w).
 pub(crate) const LATENTS: [usize; 4] = [1, 8, 9, 10];
 
 /// A tensor to be written, in any type, right or wrong.
@@ -168,7 +169,8 @@ impl Folder {
         names
     }
 
-    /// True once `process` has begun a file in this folder: under a name of its own, or open and without one.
+    /// True once `process` has begun a file in this folder: under a name of its own, or open and
+    /// without one.
     #[cfg(unix)]
     pub(crate) fn is_written_by(&self, process: u32) -> bool {
         let folder = std::fs::canonicalize(self.folder.path()).unwrap();
@@ -235,7 +237,8 @@ impl Outcome {
         serde_json::from_str(&self.ok().stdout).unwrap()
     }
 
-    /// Fails the test unless the command failed with `code` and one line of complaint that has all of `words` in it.
+    /// Fails the test unless the command failed with `code` and one line of complaint that has all
+    /// of `words` in it.
     #[track_caller]
     pub(crate) fn failed(&self, what: &str, code: i32, words: &[&str]) {
         assert_eq!(self.code, Some(code), "{what}: {self:?}");

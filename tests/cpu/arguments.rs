@@ -1,4 +1,5 @@
-//! Whatever a caller puts into what is public: an answer or an error that says what is wrong, never a panic, and never more than a plan may grow to.
+//! Whatever a caller puts into what is public: an answer or an error that says what is wrong, never
+//! a panic, and never more than a plan may grow to.
 
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -14,7 +15,8 @@ use wgvae::{
     plan_encode,
 };
 
-/// Steps that no plan exceeds, and bytes of its parameters: 2^21 steps, each with parameters of its own of at most 256 bytes.
+/// Steps that no plan exceeds, and bytes of its parameters: 2^21 steps, each with parameters of its
+/// own of at most 256 bytes.
 const MOST_STEPS: usize = 1 << 21;
 const MOST_PARAMETERS: usize = 256 * MOST_STEPS;
 
@@ -392,8 +394,8 @@ fn devices_that_cannot_be_are_refused_by_name() {
     }
 }
 
-/// The largest network that a configuration may describe, at the largest size: refused before anything of it is planned, and so is a small one whose tensors
-/// would be in millions of chunks.
+/// The largest network that a configuration may describe, at the largest size: refused before
+/// anything of it is planned, and so is a small one whose tensors would be in millions of chunks.
 #[test]
 fn work_without_end_is_refused() {
     let largest = largest_network();
@@ -415,7 +417,8 @@ fn work_without_end_is_refused() {
     assert!(matches!(&error, Error::Input { what, .. } if what == "size"), "{error}");
 }
 
-/// All but one latent of every tile overlaps: each tile at the border has a size of its own, and would have a plan of its own.
+/// All but one latent of every tile overlaps: each tile at the border has a size of its own, and
+/// would have a plan of its own.
 #[test]
 fn tiles_of_thousands_of_sizes_are_refused() {
     let config = odd_network(&[4], 2, false);

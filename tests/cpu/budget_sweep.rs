@@ -1,4 +1,5 @@
-//! Budgets are monotone: what fits a smaller one fits a larger one, and the smallest that a refusal names is the smallest that is accepted.
+//! Budgets are monotone: what fits a smaller one fits a larger one, and the smallest that a refusal
+//! names is the smallest that is accepted.
 
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
@@ -13,7 +14,8 @@ use wgvae::{
 use crate::sweep::is_full;
 
 const MIB: u64 = 1 << 20;
-/// Model, width and height of the picture. The first two are those where a larger budget was refused once.
+/// Model, width and height of the picture. The first two are those where a larger budget was
+/// refused once.
 const SIZES: [(&str, u32, u32); 40] = [
     ("sd15", 464, 256),
     ("sd3", 320, 224),
@@ -77,7 +79,8 @@ fn smallest(what: &str, plan: Planned<'_>) -> Bytes {
     }
 }
 
-/// Asks for `budget`: refused below `smallest`, which is named, and else accepted, as is the peak of what is planned.
+/// Asks for `budget`: refused below `smallest`, which is named, and else accepted, as is the peak
+/// of what is planned.
 fn check_budget(what: &str, plan: Planned<'_>, smallest: Bytes, budget: Bytes) {
     match plan(Some(budget)) {
         Ok(peak) => {
@@ -94,7 +97,8 @@ fn check_budget(what: &str, plan: Planned<'_>, smallest: Bytes, budget: Bytes) {
     }
 }
 
-/// Checks what holds for the budgets that have a meaning, and for one in each MiB: of all up to the whole plan's peak in a full run.
+/// Checks what holds for the budgets that have a meaning, and for one in each MiB: of all up to the
+/// whole plan's peak in a full run.
 fn check(what: &str, plan: Planned<'_>) {
     let smallest = smallest(what, plan);
     let whole = plan(None).unwrap_or_else(|error| panic!("{what}: {error}"));
@@ -196,8 +200,9 @@ fn clips() {
     }
 }
 
-/// Channels of a small model, its latents' size, how activations are stored, whether they may be parked, whether weights wait on the host, and two
-/// budgets in parts of 4096 of the whole plan's peak.
+/// Channels of a small model, its latents' size, how activations are stored, whether they may be
+/// parked, whether weights wait on the host, and two budgets in parts of 4096 of the whole plan's
+/// peak.
 fn jobs() -> impl Strategy<Value = (Vec<u32>, [u32; 2], Storage, bool, bool, [u64; 2])> {
     let channels = prop::collection::vec(1_u32..=3, 1..=3);
     let storage = prop_oneof![Just(Storage::F32), Just(Storage::F16), Just(Storage::PackedF16)];

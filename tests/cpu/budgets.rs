@@ -1,4 +1,5 @@
-//! Plans that keep a memory budget: whatever they compute again or leave on the host, the picture is the whole plan's to the bit.
+//! Plans that keep a memory budget: whatever they compute again or leave on the host, the picture
+//! is the whole plan's to the bit.
 
 use proptest::prelude::*;
 use wgvae::internals::odd_network;
@@ -54,7 +55,8 @@ impl Decode {
     }
 }
 
-/// From the smallest possible budget to the whole: each plan keeps its budget and gives the whole plan's picture.
+/// From the smallest possible budget to the whole: each plan keeps its budget and gives the whole
+/// plan's picture.
 #[test]
 fn every_budget_gives_the_same_picture() {
     for (name, channels, attention) in
@@ -99,8 +101,9 @@ fn every_budget_gives_the_same_picture() {
     }
 }
 
-/// A small model, its latents' size, a part of the way from the smallest budget to the whole, what may leave the device, how activations are stored, and
-/// how many times what the model needs at least a binding may have.
+/// A small model, its latents' size, a part of the way from the smallest budget to the whole, what
+/// may leave the device, how activations are stored, and how many times what the model needs at
+/// least a binding may have.
 fn cases() -> impl Strategy<Value = (AutoencoderConfig, [usize; 2], u64, usize, Storage, u64)> {
     let channels = prop::collection::vec(1_u32..=3, 1..=3);
     let config = (channels, any::<bool>(), 1_u32..=2).prop_map(|(multiples, attention, layers_per_block)| {
@@ -137,8 +140,8 @@ proptest! {
     }
 }
 
-/// What the budgets of published models must cost at most: model, pixels a side, budget in MiB, whether activations may be parked, work by that of the
-/// whole plan.
+/// What the budgets of published models must cost at most: model, pixels a side, budget in MiB,
+/// whether activations may be parked, work by that of the whole plan.
 const PROMISES: [(&str, u32, u64, Parking, f64); 11] = [
     ("sd15", 1024, 320, Parking::Off, 2.5),
     ("flux1", 1024, 320, Parking::Off, 2.5),

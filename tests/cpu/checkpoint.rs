@@ -149,7 +149,8 @@ fn families_whose_latents_mean_the_same_need_no_choice() {
     assert_eq!(open_hollow(&key_list("seedvr2.original")).config().scaling_factor, 0.9152);
 }
 
-/// The decoder of a tiny autoencoder with few channels, in a file of this name, and what else is in it.
+/// The decoder of a tiny autoencoder with few channels, in a file of this name, and what else is in
+/// it.
 fn tiny_decoder(name: &str, latents: usize, more: &[(&str, f32)]) -> wgvae::Result<Checkpoint> {
     let tensor =
         |shape: &[usize], value: f32| HostTensor { shape: shape.to_vec(), data: vec![value; shape.iter().product()] };

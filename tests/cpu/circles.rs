@@ -1,12 +1,16 @@
-//! No two files may use each other, nor more of them in a circle: each can then be read, moved and changed with only those below it in mind.
-//! Holds `src/`, `xtask/src/` and the JavaScript of the page and its package to that.
+//! No two files may use each other, nor more of them in a circle: each can then be read, moved and
+//! changed with only those below it in mind. Holds `src/`, `xtask/src/` and the JavaScript of the
+//! page and its package to that.
 //!
 //! Who uses whom is read off words (`support/rust_uses.rs`):
 //!
-//! - In Rust a file uses those that have what its paths name, through whatever re-exports. The roots of the modules that it lies in (`mod.rs`, or
-//!   `x.rs` beside `x/`) do not count: a child is a part of its parent, whose private things it sees. Nor does a root use what it only declares or
-//!   re-exports. Methods of a value are not seen, which is how an `impl` may go over several files.
-//! - In JavaScript a file uses those that it imports. Types in comments do not count: nothing is loaded for them.
+//! - In Rust a file uses those that have what its paths name, through whatever re-exports. The
+//!   roots of the modules that it lies in (`mod.rs`, or `x.rs` beside `x/`) do not count: a child
+//!   is a part of its parent, whose private things it sees. Nor does a root use what it only
+//!   declares or re-exports. Methods of a value are not seen, which is how an `impl` may go over
+//!   several files.
+//! - In JavaScript a file uses those that it imports. Types in comments do not count: nothing is
+//!   loaded for them.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::{Path, PathBuf};
@@ -50,7 +54,8 @@ impl Crate {
                 path.pop();
             }
             let module = Module::read(&path, text);
-            // Of a library and a program in one folder the library's root stands for both: what else is in a root uses nobody who could use it.
+            // Of a library and a program in one folder the library's root stands for both: what
+            // else is in a root uses nobody who could use it.
             modules.entry(path).or_insert((file.clone(), module));
         }
         Self(modules)
@@ -78,7 +83,8 @@ impl Crate {
         paths.filter_map(|path| Some((path.clone(), self.holders(&self.absolute(module, path)?, 0)))).collect()
     }
 
-    /// `path`, as it stands in `module`, from the crate's root on. `None` of another crate's, and where no module is named.
+    /// `path`, as it stands in `module`, from the crate's root on. `None` of another crate's, and
+    /// where no module is named.
     fn absolute(&self, module: &Module, path: &[String]) -> Option<Vec<String>> {
         let mut place = module.path.clone();
         let rest = match path[0].as_str() {
@@ -107,7 +113,8 @@ impl Crate {
         Some([place.as_slice(), rest].concat())
     }
 
-    /// The modules that have what `path` names. None for a module as such: that is used by what is named of it.
+    /// The modules that have what `path` names. None for a module as such: that is used by what is
+    /// named of it.
     fn holders(&self, path: &[String], depth: usize) -> Vec<Vec<String>> {
         let place = (0..=path.len()).rev().find(|end| self.0.contains_key(&path[..*end])).unwrap_or(0);
         let (place, rest) = path.split_at(place);

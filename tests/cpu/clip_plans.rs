@@ -1,4 +1,5 @@
-//! Clips, part by part: plans interpreted in every storage, whole, in chunks and under budgets, against what the whole clip's class makes of it in f64.
+//! Clips, part by part: plans interpreted in every storage, whole, in chunks and under budgets,
+//! against what the whole clip's class makes of it in f64.
 
 use wgvae::model::blocks::Part;
 use wgvae::model::graph::Graph;
@@ -92,7 +93,8 @@ impl Case<'_> {
     }
 }
 
-/// Both directions of fixture `name`, of which outputs end so; with first convolutions grown as that says.
+/// Both directions of fixture `name`, of which outputs end so; with first convolutions grown as
+/// that says.
 fn check(name: &str, ending: &str, check: impl Fn(&Case<'_>)) {
     let golden = Golden::open(name);
     let (config, latents, pixels) = (&golden.config, golden.latents(), golden.pixels().unwrap());
@@ -139,7 +141,8 @@ fn values_beyond_half_precision() {
     check("clip_seedvr", "_beyond_halves", |case| case.check_beyond_halves());
 }
 
-/// Parts take weights of their own, and without a budget those of the others stay on the device meanwhile.
+/// Parts take weights of their own, and without a budget those of the others stay on the device
+/// meanwhile.
 #[test]
 fn the_weights_of_both_parts_count() {
     let limits = DeviceLimits::webgpu_default();
@@ -157,7 +160,8 @@ fn the_weights_of_both_parts_count() {
     }
 }
 
-/// What a budget leaves room for stays on the device, and the less there is, the more waits in host memory.
+/// What a budget leaves room for stays on the device, and the less there is, the more waits in host
+/// memory.
 #[test]
 fn states_fill_what_a_budget_leaves() {
     let limits = DeviceLimits { shader_f16: true, ..DeviceLimits::webgpu_default() };
@@ -186,7 +190,8 @@ fn states_fill_what_a_budget_leaves() {
     }
 }
 
-/// The budget that a refusal names is one that both parts keep; and it speaks of the frames, not of their latents.
+/// The budget that a refusal names is one that both parts keep; and it speaks of the frames, not of
+/// their latents.
 #[test]
 fn a_refused_budget_names_one_that_will_do() {
     let limits = DeviceLimits { shader_f16: true, ..DeviceLimits::webgpu_default() };

@@ -27,7 +27,8 @@ fn with_field(field: &str, value: Value) -> String {
     Value::Object(config).to_string()
 }
 
-/// A family's config as far as config.json tells it: not which VAE a tiny autoencoder stands in for.
+/// A family's config as far as config.json tells it: not which VAE a tiny autoencoder stands in
+/// for.
 fn as_parsed(name: &str) -> AutoencoderConfig {
     let family = family_of(name);
     let tiny = matches!(family.network, Network::Tiny(_));

@@ -1,5 +1,6 @@
-//! What fuzzing found worth keeping, given to the same targets once more: nothing panics, no promise is broken, and no input takes more memory
-//! than a small multiple of itself. `fuzz/README.md` says how the corpora came about.
+//! What fuzzing found worth keeping, given to the same targets once more: nothing panics, no
+//! promise is broken, and no input takes more memory than a small multiple of itself.
+//! `fuzz/README.md` says how the corpora came about.
 
 use std::path::{Path, PathBuf};
 
@@ -51,7 +52,8 @@ impl Drop for Named {
     }
 }
 
-/// Text that makes a tree of many small parts, which takes much more memory than itself, wherever a parser keeps what it does not need.
+/// Text that makes a tree of many small parts, which takes much more memory than itself, wherever a
+/// parser keeps what it does not need.
 #[test]
 fn trees_of_json_take_little_memory() {
     let trees =
@@ -159,7 +161,8 @@ fn several_types() -> Vec<u8> {
     safetensors(header, &[0x3c; 31])
 }
 
-/// The network of SD 1.5 in the original names, without its weights: types that nobody knows may have any length.
+/// The network of SD 1.5 in the original names, without its weights: types that nobody knows may
+/// have any length.
 fn named_only() -> Vec<u8> {
     let keys = std::fs::read_to_string(Path::new(ROOT).join("tests/fixtures/keys/sd15.ldm.json")).unwrap();
     let shapes: std::collections::BTreeMap<String, Vec<u64>> = serde_json::from_str(&keys).unwrap();

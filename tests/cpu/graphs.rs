@@ -1,4 +1,5 @@
-//! The graphs of all networks, run in f64 by their definition, against what diffusers gives: builders and what is taken of weights, apart from plans.
+//! The graphs of all networks, run in f64 by their definition, against what diffusers gives:
+//! builders and what is taken of weights, apart from plans.
 
 use wgvae::model::blocks::Part;
 use wgvae::model::graph::Graph;

@@ -1,4 +1,5 @@
-//! The Rust half of each kernel says what the WGSL half says: bindings, access, parameters, workgroup size.
+//! The Rust half of each kernel says what the WGSL half says: bindings, access, parameters,
+//! workgroup size.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,5 @@
-//! Whole plans, interpreted: equal to diffusers, and to the bit the same however small the chunks are that a plan cuts its tensors into.
+//! Whole plans, interpreted: equal to diffusers, and to the bit the same however small the chunks
+//! are that a plan cuts its tensors into.
 
 use std::path::Path;
 
@@ -43,8 +44,8 @@ pub(crate) fn relative_error(found: &[f32], wanted: &[f32]) -> f32 {
     differences.fold(0.0_f32, |most, value| if value <= most { most } else { value }) / largest
 }
 
-/// The largest [`relative_error`] of `storage`: in f32 `most`, else times what torch's f16 is off by. Transforms in halves round once more before and after
-/// each product.
+/// The largest [`relative_error`] of `storage`: in f32 `most`, else times what torch's f16 is off
+/// by. Transforms in halves round once more before and after each product.
 pub(crate) fn most_error(storage: Storage, most: f32, f16_error: f32) -> f32 {
     match storage {
         Storage::F32 => most,
@@ -60,7 +61,8 @@ pub(crate) fn assert_same_bits(found: &[f32], wanted: &[f32], what: &str) {
     assert_eq!(different, 0, "{what}: values of {} that differ from the whole plan's", wanted.len());
 }
 
-/// Bytes of `rows` rows of the widest tensor of full size: a chunk limit that cuts the larger resolutions.
+/// Bytes of `rows` rows of the widest tensor of full size: a chunk limit that cuts the larger
+/// resolutions.
 fn rows_of_image(config: &AutoencoderConfig, latents: &HostTensor, rows: u64, storage: Storage) -> u64 {
     let width = latents.shape[latents.shape.len() - 1] as u64 * u64::from(config.spatial_factor());
     let channels = config.network.kl().unwrap().decoder_channels().iter().take(2).max().unwrap();
@@ -128,7 +130,8 @@ fn attention_over_many_chunks_of_an_odd_number_of_keys() {
         let (cut, count) = decode(Chunks { all: chunk, ..WHOLE });
         assert!(count > 2, "chunks of {rows} rows leave the image in {count}");
         assert_same_bits(&cut, &whole, &format!("{count} chunks"));
-        // Where keys are cut decides in which order attention adds: equal to rounding, not to the bit.
+        // Where keys are cut decides in which order attention adds: equal to rounding, not to the
+        // bit.
         let (keys_cut, _) = decode(Chunks { all: chunk, keys: chunk });
         let error = relative_error(&keys_cut, &whole);
         println!("keys in chunks of {rows} rows: {error:.1e}");
@@ -136,7 +139,8 @@ fn attention_over_many_chunks_of_an_odd_number_of_keys() {
     }
 }
 
-/// Norms measured on the image itself are the image's: then an estimate is exact, though everything behind attention streams.
+/// Norms measured on the image itself are the image's: then an estimate is exact, though everything
+/// behind attention streams.
 #[test]
 fn an_estimate_with_the_images_own_norms_is_exact() {
     for (channels, attention) in [(vec![16, 16, 24], true), (vec![16, 32], false)] {

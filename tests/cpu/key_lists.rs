@@ -1,4 +1,5 @@
-//! Whole published checkpoints: each is recognised and maps completely, and whatever is missing, misshapen or unknown in it is reported by its name.
+//! Whole published checkpoints: each is recognised and maps completely, and whatever is missing,
+//! misshapen or unknown in it is reported by its name.
 
 use std::collections::BTreeMap;
 

@@ -60,7 +60,8 @@ fn sources(folder: &Path, files: &mut Vec<PathBuf>) {
     }
 }
 
-/// The first two components of every path after `crate::` in a line of code, groups `{a, b}` taken apart.
+/// The first two components of every path after `crate::` in a line of code, groups `{a, b}` taken
+/// apart.
 fn crate_paths(code: &str) -> Vec<String> {
     code.match_indices("crate::")
         .filter(|(at, _)| {

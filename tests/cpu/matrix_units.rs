@@ -1,4 +1,5 @@
-//! Plans for devices with matrix units: which products they get, how much room those take, and that the picture is right however it is cut.
+//! Plans for devices with matrix units: which products they get, how much room those take, and that
+//! the picture is right however it is cut.
 
 use std::collections::BTreeSet;
 
@@ -66,7 +67,8 @@ fn whole_matrices_of_halves_are_multiplied_on_units() {
     assert_eq!(ordinary.transforms(Transforms::Runs), Transforms::Runs);
 }
 
-/// Channels of 32, 64, 96: all fill matrices of 8; 96 columns are one and a half of 64, and 32 half of one.
+/// Channels of 32, 64, 96: all fill matrices of 8; 96 columns are one and a half of 64, and 32 half
+/// of one.
 #[test]
 fn convolutions_that_fill_no_matrices_take_the_ordinary_product() {
     let config = odd_network(&[32, 64, 96], 8, false);
@@ -98,7 +100,8 @@ fn other_precisions_do_not_see_units() {
     }
 }
 
-/// A published model: its 3x3 convolutions, but for the first and the last, which have few channels on one side.
+/// A published model: its 3x3 convolutions, but for the first and the last, which have few channels
+/// on one side.
 #[test]
 fn published_models_are_multiplied_on_units() {
     for family in ["sd15", "flux1", "cogview4"] {
@@ -113,7 +116,8 @@ fn published_models_are_multiplied_on_units() {
     }
 }
 
-/// What every launch before, on and after units says of the room for its tiles, in the order of the plan.
+/// What every launch before, on and after units says of the room for its tiles, in the order of the
+/// plan.
 fn rooms(plan: &Plan, units: MatrixUnits) -> (u32, u32) {
     let (mut launches, mut padded) = (0, 0);
     let mut input = None;

@@ -34,7 +34,8 @@ fn invokeai_estimates_what_its_authors_say_it_does() {
     assert_eq!(estimate(Estimator::InvokeAi, "no such model", Decode, 512, 2), None);
 }
 
-/// 2136 is the 95th percentile of what was measured for FLUX and SDXL, and 2200 is meant to be above everything.
+/// 2136 is the 95th percentile of what was measured for FLUX and SDXL, and 2200 is meant to be
+/// above everything.
 #[test]
 #[expect(clippy::cast_precision_loss, reason = "ratios")]
 fn the_estimates_agree_with_the_published_measurements_within_their_spread() {

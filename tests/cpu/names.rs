@@ -1,4 +1,5 @@
-//! Translation of tensor names: whole key lists of published models, every refusal, and edge cases of the tables.
+//! Translation of tensor names: whole key lists of published models, every refusal, and edge cases
+//! of the tables.
 
 use proptest::prelude::*;
 use wgvae::Layout;

@@ -1,4 +1,5 @@
-//! The .npy reader and writer: what `NumPy` writes, every kind of bad file by itself, then random ones.
+//! The .npy reader and writer: what `NumPy` writes, every kind of bad file by itself, then random
+//! ones.
 
 use pollster::block_on;
 use proptest::prelude::*;

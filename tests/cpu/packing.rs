@@ -80,7 +80,8 @@ fn a_filter_of_three_frames_is_taken_whole_or_in_part() {
     assert_eq!(found(1, Take::SumOfTaps { taps: 3 }), [30.0, 33.0, 36.0, 39.0, 42.0, 45.0, 48.0, 51.0, 54.0]);
 }
 
-/// As `SeedVR`'s `upscale_conv`, two frames of four pixels of two channels: in the file by pixel, frame and channel.
+/// As `SeedVR`'s `upscale_conv`, two frames of four pixels of two channels: in the file by pixel,
+/// frame and channel.
 const FRAMES: Take = Take::Frames { frames: 2, parts: 4, block: 2 };
 const IN_ORDER: [f32; 16] = [
     0.0, 1.0, 4.0, 5.0, 8.0, 9.0, 12.0, 13.0, // The first frame.
@@ -117,7 +118,8 @@ fn halves_and_factors() {
     }
 }
 
-/// A graph that takes frames of a filter and of a bias: the file's tensors have all of them, and the plan does what the definition says.
+/// A graph that takes frames of a filter and of a bias: the file's tensors have all of them, and
+/// the plan does what the definition says.
 #[test]
 fn a_plan_takes_frames() {
     let mut graph = Graph::default();

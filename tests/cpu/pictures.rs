@@ -1,4 +1,5 @@
-//! Pictures to be encoded: resizing against Pillow, preprocessing against diffusers, and files of every kind.
+//! Pictures to be encoded: resizing against Pillow, preprocessing against diffusers, and files of
+//! every kind.
 
 use std::path::{Path, PathBuf};
 
@@ -50,7 +51,8 @@ fn sixteen_bits_are_resized_as_eight_are() {
     for name in ["32x16", "8x40", "34x21"] {
         let Levels::Sixteen(found) = sixteen.clone().resized(parsed(name)).levels else { panic!("16 bits stay") };
         let (_, eight) = fixture.picture(&format!("noise_33x20.{name}"));
-        // 8 bits are rounded and clipped between the passes, by half a level of 255 and by what the filter overshoots.
+        // 8 bits are rounded and clipped between the passes, by half a level of 255 and by what the
+        // filter overshoots.
         let furthest = found.iter().zip(&eight).map(|(&a, &b)| (f64::from(a) / 257.0 - f64::from(b)).abs());
         assert!(furthest.fold(0.0, f64::max) < 1.5, "{name}");
     }
@@ -86,7 +88,8 @@ fn pictures_are_fitted_into_a_size() {
         let fitted = Resize { to: Some(parsed(to)), fit, exact: false }.fit("a.png", parsed(from), factor).unwrap();
         [fitted.scaled, fitted.size, fitted.wanted].map(|size| size.to_string())
     };
-    // Cover: the middle of what covers it. The last two of each: what is encoded, and what was wanted.
+    // Cover: the middle of what covers it. The last two of each: what is encoded, and what was
+    // wanted.
     assert_eq!(fit("100x50", "64x64", Fit::Cover, 8), ["128x64", "64x64", "64x64"]);
     assert_eq!(fit("50x100", "64x64", Fit::Cover, 8), ["64x128", "64x64", "64x64"]);
     assert_eq!(fit("333x200", "100x100", Fit::Cover, 8), ["159x96", "96x96", "100x100"]);

@@ -1,4 +1,5 @@
-//! What holds for every plan, whatever the network, size and device; and how large the plans of a published model may be.
+//! What holds for every plan, whatever the network, size and device; and how large the plans of a
+//! published model may be.
 
 use std::collections::BTreeMap;
 
@@ -88,8 +89,9 @@ proptest! {
     }
 }
 
-/// Scratch memory is as large as what is written there, not a byte smaller or larger; or, where matrix units multiply transformed input, as what they load. `written`
-/// is what the interpreter saw of each buffer.
+/// Scratch memory is as large as what is written there, not a byte smaller or larger; or, where
+/// matrix units multiply transformed input, as what they load. `written` is what the interpreter
+/// saw of each buffer.
 pub(crate) fn check_scratch(plan: &Plan, written: &[usize]) {
     let loaded = loaded_by_units(plan);
     for (index, buffer) in plan.buffers.iter().enumerate() {
@@ -116,7 +118,8 @@ pub(crate) fn loaded_by_units(plan: &Plan) -> BTreeMap<usize, usize> {
     loaded
 }
 
-/// A network and latents that the interpreter is done with soon; how many times the smallest bindings there are; the sizes of chunks.
+/// A network and latents that the interpreter is done with soon; how many times the smallest
+/// bindings there are; the sizes of chunks.
 fn small_cases() -> impl Strategy<Value = (AutoencoderConfig, Size, u64, (DeviceKind, PlanOptions))> {
     let size = (1_u32..=14, 1_u32..=14).prop_map(|(width, height)| Size { width, height });
     let storage = prop_oneof![Just(Storage::F32), Just(Storage::F16), Just(Storage::PackedF16), Just(Storage::FastF16)];
@@ -189,7 +192,8 @@ fn sd15_at_1024_takes_at_most_1200_mib() {
     }
 }
 
-/// Attention over a large image is most of the work, in one pass: that is no reason to cut an `AutoencoderKL` into the small chunks of what streams.
+/// Attention over a large image is most of the work, in one pass: that is no reason to cut an
+/// `AutoencoderKL` into the small chunks of what streams.
 #[test]
 fn large_images_of_networks_with_norms_are_in_large_chunks() {
     let config = Family::find("sd15").unwrap().config();
@@ -201,7 +205,8 @@ fn large_images_of_networks_with_norms_are_in_large_chunks() {
     assert!(smallest < 500, "{smallest} slots");
 }
 
-/// Few channels make small rows: chunks must be cut by what one launch can reach as well as by bytes.
+/// Few channels make small rows: chunks must be cut by what one launch can reach as well as by
+/// bytes.
 #[test]
 fn narrow_networks_plan_at_large_sizes() {
     let limits = DeviceLimits { shader_f16: true, ..DeviceLimits::webgpu_default() };
@@ -217,7 +222,8 @@ fn narrow_networks_plan_at_large_sizes() {
     }
 }
 
-/// The largest sizes that are meant to work, within every browser's limits; what is beyond is refused, at once.
+/// The largest sizes that are meant to work, within every browser's limits; what is beyond is
+/// refused, at once.
 #[test]
 fn large_sizes_plan_or_are_refused() {
     let config = Family::find("sd15").unwrap().config();

@@ -40,7 +40,8 @@ fn samples_depend_on_seed_and_image_alone() {
     assert_eq!(sample(5, 0).shape, [3, 4, 5]);
 }
 
-/// A known answer, so that a seed means the same in every version: of a mean of 0 and a variance of 1 the sample is the noise.
+/// A known answer, so that a seed means the same in every version: of a mean of 0 and a variance of
+/// 1 the sample is the noise.
 #[test]
 fn noise_of_a_seed_never_changes() {
     let standard = HostTensor { shape: vec![2, 1, 5], data: vec![0.0; 10] };
@@ -82,7 +83,8 @@ fn each_channel_is_scaled_by_its_numbers() {
     assert_eq!(scaled, HostTensor { shape: vec![2, 1, 2], data: vec![1.0, 2.0, 3.0, 0.0] });
 }
 
-/// Channel `c * 4 + py * 2 + px` of the diffusion model's pixel `[i, j]` is channel `c` of pixel `[2 i + py, 2 j + px]`, as diffusers' `Flux2Pipeline` has it.
+/// Channel `c * 4 + py * 2 + px` of the diffusion model's pixel `[i, j]` is channel `c` of pixel
+/// `[2 i + py, 2 j + px]`, as diffusers' `Flux2Pipeline` has it.
 #[test]
 fn patches_become_channels() {
     let data: Vec<f32> = (0..2 * 2 * 6_u8).map(f32::from).collect();

@@ -1,5 +1,5 @@
-//! The safetensors parser: every kind of bad file by itself, then random ones; and that it reads what the writer
-//! writes.
+//! The safetensors parser: every kind of bad file by itself, then random ones; and that it reads
+//! what the writer writes.
 
 use pollster::block_on;
 use proptest::prelude::*;

@@ -1,4 +1,5 @@
-//! Tiles and their blending as values: where tiles lie, that weights sum to 1, and what diffusers' arithmetic gives.
+//! Tiles and their blending as values: where tiles lie, that weights sum to 1, and what diffusers'
+//! arithmetic gives.
 
 use proptest::prelude::*;
 use wgvae::tiling::{Blender, Grid, Planes};
@@ -11,7 +12,8 @@ fn grid(rule: BlendRule, tile: u32, overlap: u32, width: u32, height: u32) -> Gr
     Tiling::Blend(blend).grid(Size { width, height }).expect("more than one tile")
 }
 
-/// Pixels `[3, h, w]` of a tile at `(left, top)`, by a function of channel, column and row in the image.
+/// Pixels `[3, h, w]` of a tile at `(left, top)`, by a function of channel, column and row in the
+/// image.
 fn planes(left: u32, top: u32, size: Size, value: impl Fn(usize, u32, u32) -> f32) -> Planes {
     let mut data = Vec::new();
     for channel in 0..3 {
@@ -87,17 +89,20 @@ fn linear_weights_are_those_of_diffusers() {
     let grid = grid(BlendRule::Linear, 4, 2, 6, 2);
     assert_eq!(grid.columns(), [0..4, 2..6, 4..6]);
     let image = blend(&grid, 1, |tile, _, _, _| [1.0, 3.0, 7.0][tile]);
-    // Shared columns 2 and 3: weights 1 and 0, then 1/2 and 1/2; 4 and 5: of the second tile and of the third.
+    // Shared columns 2 and 3: weights 1 and 0, then 1/2 and 1/2; 4 and 5: of the second tile and of
+    // the third.
     assert_eq!(image.data()[..6], [1.0, 1.0, 1.0, 2.0, 3.0, 5.0]);
 }
 
-/// Columns first come from above, then from the left, each neighbour as it is after its own blending.
+/// Columns first come from above, then from the left, each neighbour as it is after its own
+/// blending.
 #[test]
 fn neighbours_count_as_they_are_after_blending() {
     let grid = grid(BlendRule::Linear, 2, 1, 3, 3);
     // Tiles 0 1 2 / 3 4 5 / 6 7 8, which share two pixels each way, with weights 0 and 1/2.
     let image = blend(&grid, 2, |tile, _, _, _| [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0][tile]);
-    // Pixel (3, 3). Tile 1 there is half tile 0: 1.5. Tile 4 with that above: 8.75. Tile 3 with tile 0 above: 4.5. Then across.
+    // Pixel (3, 3). Tile 1 there is half tile 0: 1.5. Tile 4 with that above: 8.75. Tile 3 with
+    // tile 0 above: 4.5. Then across.
     assert_eq!(image.data()[3 * 6 + 3], 0.5 * 4.5 + 0.5 * 8.75);
 }
 
@@ -176,7 +181,8 @@ fn cases() -> impl Strategy<Value = (Grid, u32)> {
 }
 
 proptest! {
-    /// Tiles that agree blend to what they agree on: the weights sum to 1 everywhere, and every pixel is written.
+    /// Tiles that agree blend to what they agree on: the weights sum to 1 everywhere, and every
+    /// pixel is written.
     #[test]
     fn weights_sum_to_one((grid, factor) in cases()) {
         let value = |channel: usize, column: u32, row: u32| [-20.0, 0.5, 7.0][channel] + (column * 3 + row) as f32;

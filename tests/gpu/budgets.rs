@@ -1,4 +1,5 @@
-//! Decodes within memory budgets, on the device: the whole plan's picture to the bit, and not a byte more than predicted.
+//! Decodes within memory budgets, on the device: the whole plan's picture to the bit, and not a
+//! byte more than predicted.
 
 use pollster::block_on;
 use wgvae::{
@@ -21,13 +22,15 @@ fn mode(part: u64) -> (Parking, bool) {
     MODES[mode]
 }
 
-/// How many plans of a sweep over `parts` find their weights on the host. The whole plan keeps them on the device all the same.
+/// How many plans of a sweep over `parts` find their weights on the host. The whole plan keeps them
+/// on the device all the same.
 fn on_host(parts: &[u64]) -> u32 {
     let count = parts.iter().filter(|part| **part < 20 && mode(**part).1).count();
     u32::try_from(count).unwrap()
 }
 
-/// A model, latents of its own, and both ways to load it: weights on the device, weights on the host. Each on a device of its own.
+/// A model, latents of its own, and both ways to load it: weights on the device, weights on the
+/// host. Each on a device of its own.
 struct Sweep {
     vaes: [(Gpu, Vae); 2],
     latents: Latents,
@@ -58,8 +61,9 @@ impl Sweep {
         block_on(vae.decode(&self.latents, 0, options, &mut Control::default())).unwrap().pixels
     }
 
-    /// Decodes with budgets from the smallest possible to the whole, `parts` of twenty in between, each with the next mode: every picture is the
-    /// whole plan's to the bit. Returns how many plans compute something again, park, and fetch their weights.
+    /// Decodes with budgets from the smallest possible to the whole, `parts` of twenty in between,
+    /// each with the next mode: every picture is the whole plan's to the bit. Returns how many
+    /// plans compute something again, park, and fetch their weights.
     fn run(&mut self, parts: &[u64]) -> [u32; 3] {
         let wanted = self.decode(false, &self.options.clone());
         let (mut recomputed, mut moved, mut fetched) = (0, 0, 0);
@@ -187,7 +191,8 @@ fn sd15_computes_again_what_does_not_fit() {
     println!("{} instead of {}", plan.memory.peak(), whole.memory.peak());
 }
 
-/// The device refuses what was not predicted: a limit that is the budget is enough, one byte less is not.
+/// The device refuses what was not predicted: a limit that is the budget is enough, one byte less
+/// is not.
 #[test]
 fn not_a_byte_more_than_predicted() {
     let fixture = fixture("toy_odd");

@@ -16,7 +16,8 @@ use crate::families::{PRECISIONS, checkpoint, relative_error};
 use crate::formula;
 use crate::golden::Golden;
 
-/// A model for clips in both directions, in a precision, on a device that may be without `shader-f16`.
+/// A model for clips in both directions, in a precision, on a device that may be without
+/// `shader-f16`.
 fn load(golden: &Golden, (precision, packed): (Precision, bool), weights_on_host: bool) -> (Gpu, Vae) {
     let options = GpuOptions { without_shader_f16: packed, ..GpuOptions::default() };
     let gpu = block_on(Gpu::request(&options)).unwrap();
@@ -80,7 +81,8 @@ fn check(golden: &Golden, what: &str, output: &str, found: &[f32], precision: Pr
     assert!(error <= most, "{what}: {error:.1e}, at most {most:.1e}");
 }
 
-/// Decodes and encodes the clip of fixture `name`: whole, with predicted memory, and within a small budget to the bit.
+/// Decodes and encodes the clip of fixture `name`: whole, with predicted memory, and within a small
+/// budget to the bit.
 fn clip(name: &str) {
     let golden = Golden::open(name);
     let (latents, pixels) = (latents_of(&golden.latents()), golden.pixels().unwrap());
@@ -126,7 +128,8 @@ fn seedvr() {
     clip("clip_seedvr");
 }
 
-/// A budget that leaves room for some of what parts keep for each other: some of it is on the device, some in host memory.
+/// A budget that leaves room for some of what parts keep for each other: some of it is on the
+/// device, some in host memory.
 #[test]
 fn what_parts_keep_fills_what_a_budget_leaves() {
     let golden = Golden::open("clip_seedvr");
@@ -188,7 +191,8 @@ fn decode_with(vae: &mut Vae, latents: &Latents, control: &mut Control<'_>) -> R
     block_on(clip.decode(latents, 1, control, &mut |_| Ok(()))).map(|_| ())
 }
 
-/// Every allocation of a clip's may fail: an error or a smaller plan, nothing left behind, and the next clip is right.
+/// Every allocation of a clip's may fail: an error or a smaller plan, nothing left behind, and the
+/// next clip is right.
 #[test]
 fn every_allocation_may_fail_once() {
     let golden = Golden::open("clip_seedvr");

@@ -1,4 +1,5 @@
-//! Whole decodes against diffusers: `tests/fixtures/*.safetensors`, made by `make_fixtures.py` in f64.
+//! Whole decodes against diffusers: `tests/fixtures/*.safetensors`, made by `make_fixtures.py` in
+//! f64.
 
 use std::path::Path;
 
@@ -183,7 +184,8 @@ fn default_limits_change_nothing() {
     }
 }
 
-/// The embedded model's picture, by diffusers in f32, stored as halves: `tools/demo_model/export.py`.
+/// The embedded model's picture, by diffusers in f32, stored as halves:
+/// `tools/demo_model/export.py`.
 #[test]
 fn the_demo_matches_diffusers() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -196,7 +198,8 @@ fn the_demo_matches_diffusers() {
     let latents = Latents::new(tensor("assets/demo/latents.safetensors", "latents")).unwrap();
     let gpu = block_on(Gpu::request(&GpuOptions::default())).unwrap();
     let checkpoint = block_on(Checkpoint::open(folder.join("assets/demo/model"), wgvae::Variant::Default)).unwrap();
-    // Half precision rounds what is compared with: 2^-11 of the largest value. torch with every output rounded to f16 is off by 4e-3.
+    // Half precision rounds what is compared with: 2^-11 of the largest value. torch with every
+    // output rounded to f16 is off by 4e-3.
     for (precision, most) in [(Precision::F32, 6e-4), (Precision::F16, 8e-3), (Precision::Fast, 1.6e-2)] {
         if precision == Precision::Fast && !gpu.limits().shader_f16 {
             continue;
@@ -248,8 +251,9 @@ fn decodes_a_stream_beyond_half_precision(precision: Precision, times: f32) {
     assert!(error <= times * fixture.f16_error, "{error:.2e}, torch with small weights {:.2e}", fixture.f16_error);
 }
 
-/// Latents that say that they are the VAE's own, as those of `ComfyUI` do: to the bit what a model makes of them that was loaded for such. The next ones are scaled
-/// again. With weights on the host and in tiles, too.
+/// Latents that say that they are the VAE's own, as those of `ComfyUI` do: to the bit what a model
+/// makes of them that was loaded for such. The next ones are scaled again. With weights on the host
+/// and in tiles, too.
 #[test]
 fn latents_say_whether_they_are_the_vaes_own() {
     let fixture = fixture("toy_odd");

@@ -1,4 +1,5 @@
-//! Every network on a device, both directions, against what its own class makes of it in f64. Files are in the network's own layout.
+//! Every network on a device, both directions, against what its own class makes of it in f64. Files
+//! are in the network's own layout.
 
 use pollster::block_on;
 use wgvae::internals::safetensors::write_safetensors;
@@ -82,7 +83,8 @@ fn encode(vae: &mut Vae, image: &Images, budget: Option<Bytes>) -> HostTensor {
     block_on(vae.encode(image, 0, &options, &mut Control::default())).unwrap().moments
 }
 
-/// Decodes and encodes what fixture `name` holds: the model's latents, its own, the image. Whole, and within a smaller budget to the bit.
+/// Decodes and encodes what fixture `name` holds: the model's latents, its own, the image. Whole,
+/// and within a smaller budget to the bit.
 fn family(name: &str) {
     let golden = Golden::open(name);
     for precision in PRECISIONS {

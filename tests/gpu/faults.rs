@@ -1,4 +1,5 @@
-//! Faults at every point of a decode. In a full run at every step, otherwise at some from the first to the last.
+//! Faults at every point of a decode. In a full run at every step, otherwise at some from the first
+//! to the last.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -35,7 +36,8 @@ fn decode(vae: &mut Vae, latents: &Latents, cancel: &Arc<AtomicBool>, mut at: im
     block_on(vae.decode(latents, 0, &OPTIONS, &mut control))
 }
 
-/// The model, what it decodes to, and the steps at which something goes wrong: never the last two, after which nothing is left to be submitted.
+/// The model, what it decodes to, and the steps at which something goes wrong: never the last two,
+/// after which nothing is left to be submitted.
 fn prepare() -> (Gpu, Vae, Latents, Decoded, Vec<usize>) {
     let (gpu, mut vae, latents) = load(MODEL);
     let mut steps = 0_usize;

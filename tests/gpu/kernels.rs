@@ -79,7 +79,8 @@ fn twin(problem: &Problem) -> Vec<(usize, Vec<u8>)> {
     written.collect()
 }
 
-/// Launches the kernel once, as a plan of one step, and reads binding `read`. All others are bound as weights are.
+/// Launches the kernel once, as a plan of one step, and reads binding `read`. All others are bound
+/// as weights are.
 async fn launch(gpu: &Gpu, problem: &Problem, read: usize) -> Vec<u8> {
     let mut buffers = Vec::new();
     let mut bindings = Vec::new();

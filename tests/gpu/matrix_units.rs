@@ -1,4 +1,5 @@
-//! Matrix units: `fast` on them is as near to diffusers as without, whatever the other kernels, and takes what was predicted; and who has none is told so.
+//! Matrix units: `fast` on them is as near to diffusers as without, whatever the other kernels, and
+//! takes what was predicted; and who has none is told so.
 
 use pollster::block_on;
 use wgvae::{
@@ -9,7 +10,8 @@ use wgvae::{
 use crate::decode::{CASES, checkpoint, decode, fixture, relative_error};
 use crate::fast::MOST;
 
-/// A device that was opened with its matrix units. Mesa's CPU driver has them from 26.1 on; a driver without can say nothing of them.
+/// A device that was opened with its matrix units. Mesa's CPU driver has them from 26.1 on; a
+/// driver without can say nothing of them.
 pub(crate) fn with_units(options: &GpuOptions) -> Option<Gpu> {
     let gpu = block_on(Gpu::request(options)).unwrap();
     if gpu.adapter().matrix_units.is_none() {
@@ -19,7 +21,8 @@ pub(crate) fn with_units(options: &GpuOptions) -> Option<Gpu> {
     Some(block_on(Gpu::request(&GpuOptions { matrix_units: true, ..options.clone() })).unwrap())
 }
 
-/// Launches of the plan on units, and other products of Winograd convolutions, for latents of `[.., h, w]`.
+/// Launches of the plan on units, and other products of Winograd convolutions, for latents of `[..,
+/// h, w]`.
 fn launches(vae: &Vae, latents: &Latents) -> (usize, usize) {
     let facts = vae.plan(latents.size(), &DecodeOptions::default()).unwrap();
     let files = facts.variants.iter().map(|variant| variant.file);
@@ -98,7 +101,8 @@ fn other_precisions_do_not_see_units() {
     }
 }
 
-/// On every driver: where there are units, they are refused to a device without halves; where there are none, to all.
+/// On every driver: where there are units, they are refused to a device without halves; where there
+/// are none, to all.
 #[test]
 fn an_adapter_without_units_is_refused() {
     let gpu = block_on(Gpu::request(&GpuOptions::default())).unwrap();

@@ -54,7 +54,8 @@ fn every_allocation_may_fail_once() {
         let loaded = gpu.ledger().current();
         let wanted = decode(&mut vae, &latents).unwrap().pixels;
         let other = Latents::new(wgvae::HostTensor { shape: vec![4, 2, 2], data: vec![0.1; 16] }).unwrap();
-        // With the weights on the host, a decode with the least budget leaves none of them on the GPU.
+        // With the weights on the host, a decode with the least budget leaves none of them on the
+        // GPU.
         let tiny = DecodeOptions { memory_budget: Some(Bytes(1)), ..RAW };
         let between = match vae.plan(other.size(), &tiny) {
             Err(Error::Budget { smallest, .. }) => DecodeOptions { memory_budget: Some(smallest), ..RAW },

@@ -1,4 +1,5 @@
-//! Random decodes within budgets, on the device: what is measured is what was predicted, the picture is the whole plan's to the bit, and answers are monotone.
+//! Random decodes within budgets, on the device: what is measured is what was predicted, the
+//! picture is the whole plan's to the bit, and answers are monotone.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +21,8 @@ const PRECISIONS: [Precision; 2] = [Precision::F32, Precision::F16];
 /// Budgets go from the smallest to the whole plan's peak in so many steps.
 const STEPS: u64 = 16;
 
-/// Which model and precision, whether its weights wait on the host, whether activations may; the latents' size; and the step of the budget.
+/// Which model and precision, whether its weights wait on the host, whether activations may; the
+/// latents' size; and the step of the budget.
 type Job = (usize, usize, bool, bool, [usize; 2], u64);
 
 fn jobs() -> impl Strategy<Value = Job> {

@@ -1,4 +1,5 @@
-//! Rows that are handed out while the decode goes on; decodes that are dropped; transfers in between.
+//! Rows that are handed out while the decode goes on; decodes that are dropped; transfers in
+//! between.
 
 use std::future::Future as _;
 use std::task::{Context, Poll, Waker};

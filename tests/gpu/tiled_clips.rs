@@ -52,7 +52,8 @@ fn floats(frames: Vec<Pixels>) -> Vec<f32> {
     values.collect()
 }
 
-/// Decodes the clip of fixture `name`: right, in the memory that was predicted, and within a budget to the bit.
+/// Decodes the clip of fixture `name`: right, in the memory that was predicted, and within a budget
+/// to the bit.
 fn tiled(name: &str) {
     let golden = Golden::open(name);
     let (latents, wanted) = (latents_of(&golden.latents()), golden.output("frames").unwrap());
@@ -92,7 +93,8 @@ fn tiled(name: &str) {
     assert!(clip.plans().peak() <= budget, "{name}: {} within {budget}", clip.plans().peak());
 }
 
-/// What a cancel leaves: tiles before it are a part ahead, so that nothing more may come of them. The next clip is right.
+/// What a cancel leaves: tiles before it are a part ahead, so that nothing more may come of them.
+/// The next clip is right.
 #[test]
 fn a_cancelled_part_ends_the_clip() {
     let golden = Golden::open("tiled_clip_seedvr");
@@ -145,7 +147,8 @@ fn images_of_video_networks() {
     }
 }
 
-/// Pictures are those of the floats, a clip that fits a tile is whole, and what makes no sense is refused.
+/// Pictures are those of the floats, a clip that fits a tile is whole, and what makes no sense is
+/// refused.
 #[test]
 fn pictures_and_refusals() {
     let golden = Golden::open("tiled_clip_wan");

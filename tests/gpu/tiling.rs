@@ -206,12 +206,14 @@ fn an_overflow_names_the_pixel_of_the_image() {
     let control = &mut Control::default();
     let error = block_on(vae.decode(&latents, 0, &raw(fixture.tiling), control)).unwrap_err();
     let Error::NotFinite { column, row } = error else { panic!("{error}") };
-    // That tile starts at column 24 and row 12; a latent has four pixels a side; the norms spread it over the whole tile.
+    // That tile starts at column 24 and row 12; a latent has four pixels a side; the norms spread
+    // it over the whole tile.
     assert_eq!((column, row), (4 * 24, 4 * 12));
 }
 
 /// Norms of a smaller copy: near the exact picture, in less memory and one pass.
-/// Each tile is small, but the whole has more pixels than anybody means: a model of eight levels makes 128 by 128 of every latent.
+/// Each tile is small, but the whole has more pixels than anybody means: a model of eight levels
+/// makes 128 by 128 of every latent.
 #[test]
 fn pixels_are_limited_in_tiles_too() {
     let mut config: serde_json::Value = serde_json::from_str(&fixture("tiled_diffusers").config).unwrap();

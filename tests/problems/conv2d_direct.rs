@@ -6,7 +6,8 @@ use wgvae::kernels::conv2d_direct::{Conv2dDirect, Conv2dDirectParams};
 
 use super::{Problem, STORAGES, random, room, tolerance};
 
-/// Width, height of the image, input and output channels / 4: first and last convolution, odd sizes, a single pixel.
+/// Width, height of the image, input and output channels / 4: first and last convolution, odd
+/// sizes, a single pixel.
 const SHAPES: [(u32, u32, u32, u32); 5] =
     [(16, 8, 1, 128), (32, 16, 32, 1), (13, 7, 2, 3), (2, 2, 1, 1), (18, 10, 4, 5)];
 
@@ -34,8 +35,8 @@ pub(super) fn problems() -> Vec<Problem> {
     problems
 }
 
-/// The lower half of the image, of an x that begins one row above it. `frames` frames by `times` taps in time, of an x of `spare` frames more than that
-/// takes.
+/// The lower half of the image, of an x that begins one row above it. `frames` frames by `times`
+/// taps in time, of an x of `spare` frames more than that takes.
 fn problem(
     input: Storage,
     output: Storage,

@@ -87,10 +87,12 @@ fn planes_out_problem(pixels: u32, frames: u32, channels: u32, clamp: bool) -> P
     }
 }
 
-/// Numbers at the ends of a storage's range: what is beyond becomes infinite, and what is none stays none.
+/// Numbers at the ends of a storage's range: what is beyond becomes infinite, and what is none
+/// stays none.
 fn limits_problem(storage: Storage) -> Problem {
-    // From 65520 on, IEEE rounds to infinity; below, to the largest half. A driver that truncates makes 65504 of what lies between that and 65536, so only
-    // packed halves, which are rounded here, are tried there.
+    // From 65520 on, IEEE rounds to infinity; below, to the largest half. A driver that truncates
+    // makes 65504 of what lies between that and 65536, so only packed halves, which are rounded
+    // here, are tried there.
     let between: &[f32] = if storage == Storage::PackedF16 { &[65_519.996, 65_520.0, 65_535.996] } else { &[] };
     let beyond = [65_536.0, 1e6, 1e20, f32::MAX, f32::INFINITY];
     let magnitudes = [&[0.0, 1.0, 2.0_f32.powi(-14), 65_472.0, 65_504.0][..], between, &beyond].concat();

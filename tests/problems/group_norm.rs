@@ -1,4 +1,5 @@
-//! Group norms: statistics (a mean far from zero included), their merge, the application. Norms of pixels.
+//! Group norms: statistics (a mean far from zero included), their merge, the application. Norms of
+//! pixels.
 
 use wgvae::Storage;
 use wgvae::kernels::group_norm::{ApplyParams, FinishParams, StatsParams, apply, finish, stats};

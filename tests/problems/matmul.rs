@@ -1,4 +1,5 @@
-//! Products: 1x1 convolutions, linear layers, the batches of Winograd convolutions, and both products of attention.
+//! Products: 1x1 convolutions, linear layers, the batches of Winograd convolutions, and both
+//! products of attention.
 
 use wgvae::Storage;
 use wgvae::kernels::choice::{Choice, MatmulTile};
@@ -47,7 +48,8 @@ pub(super) fn problems() -> Vec<Problem> {
     problems
 }
 
-/// `blocked`: as in a Winograd convolution, a lies with its rows together and b in blocks of the tile's columns.
+/// `blocked`: as in a Winograd convolution, a lies with its rows together and b in blocks of the
+/// tile's columns.
 fn problem(
     storage: Storage,
     tile: MatmulTile,

@@ -1,6 +1,7 @@
 //! The catalogue of problems: launches of single kernels with data, for the tests on a GPU.
 //!
-//! Shapes are those of published decoders at reduced size, and awkward ones. `WGVAE_PROBLEMS=REGEX` picks some; each is one line.
+//! Shapes are those of published decoders at reduced size, and awkward ones. `WGVAE_PROBLEMS=REGEX`
+//! picks some; each is one line.
 
 mod attention;
 mod conv2d_direct;
@@ -77,7 +78,8 @@ pub(crate) fn all() -> Vec<Problem> {
     problems
 }
 
-/// Products of a few hundred terms, summed in f32 in another order than the twin's f64; f16 rounds once, where it stores.
+/// Products of a few hundred terms, summed in f32 in another order than the twin's f64; f16 rounds
+/// once, where it stores.
 pub(crate) fn tolerance(storage: Storage) -> Tolerance {
     match storage {
         Storage::F32 => Tolerance { nmse: 1e-11, max_abs: 2e-5 },

@@ -21,8 +21,8 @@ pub(super) fn problems() -> Vec<Problem> {
     problems
 }
 
-/// The lower half of the output, from its second pixel on, of an x of which the rows above are not there; `frames` frames, which come after `frame0`
-/// others in y.
+/// The lower half of the output, from its second pixel on, of an x of which the rows above are not
+/// there; `frames` frames, which come after `frame0` others in y.
 fn problem(
     storage: Storage,
     window: Window,

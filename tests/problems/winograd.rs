@@ -56,7 +56,8 @@ pub(super) fn problems() -> Vec<Problem> {
     problems
 }
 
-/// Those of plans, and what is left of `fast` where the output is the result: f32, of products in halves.
+/// Those of plans, and what is left of `fast` where the output is the result: f32, of products in
+/// halves.
 fn storages() -> Vec<Storages> {
     let mut storages = Vec::from(STORAGES.map(Storages::of));
     storages.push(Storages::of(Storage::FastF16));

@@ -1,6 +1,7 @@
 //! What a graph means: every operation in f64, by loops over its definition.
 //!
-//! Knows nothing of plans. Tensors are `[h, w, frames, c]`; what goes in and what comes out is planar, `[frames, c, h, w]`.
+//! Knows nothing of plans. Tensors are `[h, w, frames, c]`; what goes in and what comes out is
+//! planar, `[frames, c, h, w]`.
 
 use std::collections::BTreeMap;
 
@@ -156,7 +157,8 @@ fn read(transform: &Transform, shape: Shape, input: &[f32]) -> Tensor {
     tensor
 }
 
-/// Reads an input whose pixels lie where the tensor has them, and whose factors are those of squares in the channels.
+/// Reads an input whose pixels lie where the tensor has them, and whose factors are those of
+/// squares in the channels.
 fn read_unpacked(transform: &Transform, mut tensor: Tensor, input: &[f32]) -> Tensor {
     let patch = size(transform.patch);
     for (index, &value) in input.iter().enumerate() {

@@ -1,4 +1,5 @@
-//! RGBA8 = round(clamp(x / 2 + 1/2) * 255), half to even, rows `stride` apart, one frame below the other, of x * factor + offset.
+//! RGBA8 = round(clamp(x / 2 + 1/2) * 255), half to even, rows `stride` apart, one frame below the
+//! other, of x * factor + offset.
 
 use wgvae::Storage;
 use wgvae::kernels::edges::ImageOutParams;

@@ -1,7 +1,8 @@
 //! Runs a plan on the CPU, step by step, over one byte vector for each slot.
 //!
-//! Every launch sees copies of what it binds, of which those it may write go back. A slot starts as NaN, and a buffer's part of it turns into NaN again when the buffer's life begins: what a plan reads before it
-//! has written it, or after another tenant has, shows in the result.
+//! Every launch sees copies of what it binds, of which those it may write go back. A slot starts as
+//! NaN, and a buffer's part of it turns into NaN again when the buffer's life begins: what a plan
+//! reads before it has written it, or after another tenant has, shows in the result.
 
 use std::collections::BTreeMap;
 
@@ -29,10 +30,12 @@ struct Memory<'a> {
     rows_out: usize,
 }
 
-/// What a clip keeps from part to part, by the convolution that reads it: frames, and what a norm makes of them. Zeros at first.
+/// What a clip keeps from part to part, by the convolution that reads it: frames, and what a norm
+/// makes of them. Zeros at first.
 pub(crate) type States = BTreeMap<String, (Vec<u8>, Vec<u8>)>;
 
-/// The result, planar f32 `[frames, c, h, w]`, that `plan` makes of its one input `[frames, c, h, w]`.
+/// The result, planar f32 `[frames, c, h, w]`, that `plan` makes of its one input `[frames, c, h,
+/// w]`.
 pub(crate) fn interpret(plan: &Plan, weights: &BTreeMap<String, HostTensor>, input: &[f32]) -> Vec<f32> {
     interpret_and_measure(plan, weights, &[input]).0
 }
@@ -121,7 +124,8 @@ impl Memory<'_> {
         }
     }
 
-    /// Looks at the buffers that nobody needs after `step` for the last byte that is not as [`Self::poison`] left it.
+    /// Looks at the buffers that nobody needs after `step` for the last byte that is not as
+    /// [`Self::poison`] left it.
     fn measure(&mut self, step: usize) {
         for (index, buffer) in self.plan.buffers.iter().enumerate() {
             if buffer.live.end == step + 1 {

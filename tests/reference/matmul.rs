@@ -1,4 +1,5 @@
-//! c = epilogue(a b), entry by entry of the batch. Twin of `matmul`, `matmul_quad` and `matmul_shared`, which differ in tiles alone.
+//! c = epilogue(a b), entry by entry of the batch. Twin of `matmul`, `matmul_quad` and
+//! `matmul_shared`, which differ in tiles alone.
 
 use wgvae::kernels::WORKGROUP;
 use wgvae::kernels::choice::SHARED_TILE;

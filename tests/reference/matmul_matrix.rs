@@ -1,4 +1,5 @@
-//! c = a b^T, entry by entry of the batch. Rows beyond what anybody wrote are multiplied too: what comes of them nobody reads.
+//! c = a b^T, entry by entry of the batch. Rows beyond what anybody wrote are multiplied too: what
+//! comes of them nobody reads.
 
 use wgvae::Storage;
 use wgvae::kernels::choice::MATRICES;
@@ -23,7 +24,8 @@ pub(super) fn run(call: &mut Call<'_>) {
                     let b_start = entry * at(p.b_batch) + (column4 * 4 + lane) * at(p.k);
                     let pairs = a[a_start..][..at(p.k)].iter().zip(&b[b_start..][..at(p.k)]);
                     let sum: f64 = pairs.map(|(a, b)| f64::from(*a) * f64::from(*b)).sum();
-                    // One NaN for all, whose last byte is not that of memory that nobody has written.
+                    // One NaN for all, whose last byte is not that of memory that nobody has
+                    // written.
                     if sum.is_nan() { f32::NAN } else { round(sum) }
                 });
                 let c_start = at(p.c_offset) + entry * at(p.c_batch) + row * at(p.c_row);

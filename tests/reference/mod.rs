@@ -1,7 +1,8 @@
-//! A plain CPU twin of every kernel, under the stem of its shader: loops over the definition, nothing factored or tiled.
+//! A plain CPU twin of every kernel, under the stem of its shader: loops over the definition,
+//! nothing factored or tiled.
 //!
-//! Sums are f64, rounded once where the kernel stores. Every access is checked: an index outside its binding panics, and so does
-//! a launch with too few workgroups.
+//! Sums are f64, rounded once where the kernel stores. Every access is checked: an index outside
+//! its binding panics, and so does a launch with too few workgroups.
 
 mod attention_finish;
 mod attention_softmax;
@@ -26,7 +27,8 @@ use half::f16;
 use wgvae::Storage;
 use wgvae::kernels::{Value, Variant, WORKGROUP};
 
-/// One launch: its code, its numbers, and binding 1, 2, and so on as bytes. A binding that the variant does not use is empty.
+/// One launch: its code, its numbers, and binding 1, 2, and so on as bytes. A binding that the
+/// variant does not use is empty.
 pub(crate) struct Call<'a> {
     pub(crate) variant: &'a Variant,
     pub(crate) params: &'a [u8],
@@ -74,7 +76,8 @@ impl Call<'_> {
         }
     }
 
-    /// Panics if the launch has fewer than `wanted` invocations along x (rows of x along y counted in).
+    /// Panics if the launch has fewer than `wanted` invocations along x (rows of x along y counted
+    /// in).
     fn assert_covers(&self, wanted: u32) {
         let invocations = u64::from(self.workgroups[0]) * u64::from(self.workgroups[1]) * u64::from(WORKGROUP);
         assert!(invocations >= u64::from(wanted), "{}: {invocations} invocations of {wanted}", self.variant.file);

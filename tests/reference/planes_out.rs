@@ -1,4 +1,5 @@
-//! y[t][c][h][w] = x[h][w][t][c] * factor + offset, cut off at -1 and 1 where asked, unless it is not finite.
+//! y[t][c][h][w] = x[h][w][t][c] * factor + offset, cut off at -1 and 1 where asked, unless it is
+//! not finite.
 
 use wgvae::Storage;
 use wgvae::kernels::edges::PlanesOutParams;

@@ -50,7 +50,8 @@ pub(super) fn run(call: &mut Call<'_>) {
         activate(value, activation)
     };
     for tile in 0..at(p.tiles) {
-        // A band's last tiles may reach beyond the rows that x stores; what they compute there is not used.
+        // A band's last tiles may reach beyond the rows that x stores; what they compute there is
+        // not used.
         let image_y = i64::from(p.y0) + (tile / at(p.tiles_x) * 4) as i64 - 1;
         let image_x = (at(p.tile_x0) + tile % at(p.tiles_x)) as i64 * 4 - 1;
         for channel in 0..at(p.channels4) {

@@ -43,7 +43,8 @@ pub(super) fn run(call: &mut Call<'_>) {
 
 type Vec4s = [[f32; 4]];
 
-/// Writes the pixels of one tile that are inside, and appends them to `values` before they are rounded to storage.
+/// Writes the pixels of one tile that are inside, and appends them to `values` before they are
+/// rounded to storage.
 fn write_tile(
     call: &mut Call<'_>,
     p: &OutParams,

@@ -48,7 +48,8 @@ pub(super) fn run_columns(call: &mut Call<'_>) {
     });
 }
 
-/// Gives the 36 points of each input channel and each four output channels, from `column0` on: zeros beyond the last.
+/// Gives the 36 points of each input channel and each four output channels, from `column0` on:
+/// zeros beyond the last.
 fn each_filter(p: &WeightsParams, w: &[[f32; 4]], mut give: impl FnMut(usize, usize, [[f32; 4]; 36])) {
     assert!(p.k0 + p.c_in <= p.k, "{p:?}");
     for input in 0..at(p.c_in) {

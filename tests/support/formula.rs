@@ -1,4 +1,5 @@
-//! The deterministic weights of the fixtures: see `tests/fixtures/make_fixtures.py`, which states the formula.
+//! The deterministic weights of the fixtures: see `tests/fixtures/make_fixtures.py`, which states
+//! the formula.
 
 use std::collections::BTreeMap;
 use std::ops::Range;

@@ -15,7 +15,8 @@ pub(crate) fn key_list(list: &str) -> Shapes {
     serde_json::from_str(&text).expect("a key list")
 }
 
-/// A file of f16 whose header is there and whose data is made when it is read, so that the largest models cost nothing.
+/// A file of f16 whose header is there and whose data is made when it is read, so that the largest
+/// models cost nothing.
 pub(crate) struct Hollow {
     header: Vec<u8>,
     len: u64,

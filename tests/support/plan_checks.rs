@@ -44,7 +44,8 @@ fn check_slots(plan: &Plan) {
     }
 }
 
-/// Reads follow writes, within the life of a buffer; and no launch binds one slot in two ways, which WebGPU refuses.
+/// Reads follow writes, within the life of a buffer; and no launch binds one slot in two ways,
+/// which WebGPU refuses.
 fn check_steps(plan: &Plan) {
     let mut written = BTreeSet::new();
     for (index, step) in plan.steps.iter().enumerate() {
@@ -68,7 +69,8 @@ fn check_steps(plan: &Plan) {
     }
 }
 
-/// Parameters overlap only where they are the same, and start where the device wants them; the result covers the image once, in order.
+/// Parameters overlap only where they are the same, and start where the device wants them; the
+/// result covers the image once, in order.
 fn check_layout(plan: &Plan, limits: &DeviceLimits) {
     let mut ends = std::collections::BTreeMap::new();
     for step in &plan.steps {
@@ -122,7 +124,8 @@ pub(crate) fn check(plan: &Plan, limits: &DeviceLimits) {
     check_memory(plan, limits);
 }
 
-/// No buffer is beyond the device's limits, and the predicted peak is the sum of what the executor creates.
+/// No buffer is beyond the device's limits, and the predicted peak is the sum of what the executor
+/// creates.
 fn check_memory(plan: &Plan, limits: &DeviceLimits) {
     assert!(plan.largest_binding() <= limits.largest_bound_buffer());
     for bytes in &plan.slots {

@@ -1,4 +1,5 @@
-//! Reads off a Rust file what it takes of other files of its crate: by its words alone, without a compiler.
+//! Reads off a Rust file what it takes of other files of its crate: by its words alone, without a
+//! compiler.
 
 use std::collections::BTreeSet;
 
@@ -26,7 +27,8 @@ pub(crate) struct Bound {
 }
 
 impl Module {
-    /// Reads `text`, the file of the module `path`. What stands under `#[cfg(test)] mod` is left out.
+    /// Reads `text`, the file of the module `path`. What stands under `#[cfg(test)] mod` is left
+    /// out.
     pub(crate) fn read(path: &[String], text: &str) -> Self {
         let tokens = without_tests(&tokens(text));
         let mut module =
@@ -153,7 +155,8 @@ fn is_word(token: &str) -> bool {
     token.starts_with(|first: char| first.is_alphabetic() || first == '_')
 }
 
-/// Words, `::`, and all other signs one by one. Comments, strings, characters and lifetimes are left out.
+/// Words, `::`, and all other signs one by one. Comments, strings, characters and lifetimes are
+/// left out.
 fn tokens(text: &str) -> Vec<String> {
     let mut tokens = Vec::new();
     let mut rest = text;

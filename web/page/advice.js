@@ -65,7 +65,10 @@ export function isWithoutGpu(code) {
   return NO_GPU.includes(code);
 }
 
-/** True if a model cannot be opened for want of its config.json. @param {{ code?: string, expected?: string }} problem */
+/**
+ * True if a model cannot be opened for want of its config.json.
+ * @param {{ code?: string, expected?: string }} problem
+ */
 export function needsConfig({ code, expected }) {
   return code === 'config' && /^a config\.json\b/.test(expected ?? '');
 }

@@ -1,5 +1,6 @@
 // @ts-check
-// GPU memory over the steps of a plan: weights below, live activations on top of them, and the peak as a line. Behind it perhaps what another plan takes.
+// GPU memory over the steps of a plan: weights below, live activations on top of them, and the peak
+// as a line. Behind it perhaps what another plan takes.
 
 import { formatBytes } from './format.js';
 import { drawing, svg, ticks } from './svg.js';

@@ -1,5 +1,6 @@
 // @ts-check
-// A clip: latents to frames, or pictures to latents and back. Frames are shown as they come, from PNG files: what is kept of a clip is no GPU memory.
+// A clip: latents to frames, or pictures to latents and back. Frames are shown as they come, from
+// PNG files: what is kept of a clip is no GPU memory.
 
 import { transfer } from '../src/worker.js';
 import { ask } from './ask.js';
@@ -15,8 +16,8 @@ import { progressTeller, tell } from './tell.js';
 /**
  * Decodes a clip.
  * @param {Decoder} decoder
- * @param {{ latents: import('../src/index.js').ClipInput, name: string, size: import('./news.js').Size, frames: number }} clip
- * @param {Options} options
+ * @param {{ latents: import('../src/index.js').ClipInput, name: string, size:
+ * import('./news.js').Size, frames: number }} clip @param {Options} options
  */
 export async function decodeClip(decoder, { latents, name, size, frames }, options) {
   tell({ type: 'clip', name, size, count: frames, isRoundTrip: false });
@@ -31,8 +32,8 @@ export async function decodeClip(decoder, { latents, name, size, frames }, optio
 /**
  * Encodes pictures and decodes what comes of them.
  * @param {Vae} vae
- * @param {{ footage: import('./news.js').Footage, name: string, size: import('./news.js').Size }} clip
- * @param {Options & { onDecode: () => void }} options `onDecode` hears when all is encoded
+ * @param {{ footage: import('./news.js').Footage, name: string, size: import('./news.js').Size }}
+ * clip @param {Options & { onDecode: () => void }} options `onDecode` hears when all is encoded
  */
 export async function encodeAndDecodeClip(vae, { footage, name, size }, { onDecode, ...options }) {
   const factor = vae.info.pixels_per_latent;

@@ -14,7 +14,8 @@ export class CompareTiles {
   /**
    * @param {import('./picture.js').Picture} picture
    * @param {string | undefined} text what a link asks for, such as blend or blend,256
-   * @param {(tiles: import('./news.js').Tiles, text: string) => void} onCompare hears what is wanted, and that as a link would ask for it
+   * @param {(tiles: import('./news.js').Tiles, text: string) => void} onCompare hears what is
+   * wanted, and that as a link would ask for it
    */
   constructor(picture, text, onCompare) {
     this.#picture = picture;

@@ -1,6 +1,7 @@
 // @ts-check
-// What other tools estimate for a decode with Stable Diffusion 1.x's VAE, by their published formulas: src/report/estimates.rs in JavaScript, as far as the
-// page draws it. None of them looks at the network.
+// What other tools estimate for a decode with Stable Diffusion 1.x's VAE, by their published
+// formulas: src/report/estimates.rs in JavaScript, as far as the page draws it. None of them looks
+// at the network.
 
 /** Of Stable Diffusion 1.x's VAE, encoder included. */
 const PARAMETERS = 83_653_863;
@@ -24,7 +25,8 @@ export const ESTIMATES = [
   {
     name: 'SD1.5 VRAM calculator',
     source: 'SD1.5 VRAM calculator, VAE part',
-    // Always for f16: weights, latents, the picture, and three more of its size, and a fifth of all that.
+    // Always for f16: weights, latents, the picture, and three more of its size, and a fifth of all
+    // that.
     bytes: (side) => {
       const latents = 2 * 4 * Math.floor(side / 8) ** 2;
       const picture = 2 * 3 * side * side;

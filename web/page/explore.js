@@ -1,5 +1,6 @@
 // @ts-check
-// A plan that moves with its sliders, of any published model, none of which is loaded: sizes, precision and budget in, memory over time, peak, work and transfers out.
+// A plan that moves with its sliders, of any published model, none of which is loaded: sizes,
+// precision and budget in, memory over time, peak, work and transfers out.
 
 import { MemoryChart } from './chart.js';
 import { element, fillParts, setText } from './elements.js';
@@ -77,7 +78,10 @@ export class Explore {
     };
   }
 
-  /** @param {string | undefined} text such as flux1,1024x768,f16,512,encode: of these the budget, in MiB, and `encode` may be missing */
+  /**
+   * @param {string | undefined} text such as flux1,1024x768,f16,512,encode: of these the budget, in
+   * MiB, and `encode` may be missing
+   */
   #read(text = '') {
     const [, family, width, height, precision, budget, direction = 'decode'] = /^(\w+),(\d+)x(\d+),(f16|f32|fast)(?:,([\d.]+))?(?:,(encode))?$/.exec(text) ?? [];
     if (!family) return;

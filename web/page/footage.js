@@ -1,5 +1,6 @@
 // @ts-check
-// Pictures that are encoded as a clip: of a video, as far as the browser plays it, or of several files.
+// Pictures that are encoded as a clip: of a video, as far as the browser plays it, or of several
+// files.
 
 import { WgvaeError } from '../src/index.js';
 import { middle } from './crop.js';
@@ -8,10 +9,12 @@ import { opaque, openOriginal, openPicture } from './original.js';
 import { toPng } from './png.js';
 
 /**
- * How large its pictures are, how many there are, as far as the file says, frames a second, where it is a video, and what of the first will be encoded.
+ * How large its pictures are, how many there are, as far as the file says, frames a second, where
+ * it is a video, and what of the first will be encoded.
  * @param {File[]} files a video, or pictures in their order
  * @param {number} factor pixels, see crop.js
- * @returns {Promise<{ size: import('./news.js').Size, found: number, rate?: number, bitmap: ImageBitmap }>}
+ * @returns {Promise<{ size: import('./news.js').Size, found: number, rate?: number, bitmap:
+ * ImageBitmap }>}
  */
 export async function openFootage(files, factor) {
   if (files.length > 1) return { ...(await openPicture(files[0], factor)), found: files.length };
@@ -27,8 +30,9 @@ export async function openFootage(files, factor) {
 /**
  * What is encoded of each picture, and the same as a PNG file.
  * @param {File[]} files a video, or pictures in their order
- * @param {{ size: import('./news.js').Size, factor: number, most: number }} options `size`: of the first; `most`: so many are taken
- * @returns {AsyncGenerator<{ picture: ImageData, png: Blob }, void, undefined>}
+ * @param {{ size: import('./news.js').Size, factor: number, most: number }} options `size`: of the
+ * first; `most`: so many are taken @returns {AsyncGenerator<{ picture: ImageData, png: Blob },
+ * void, undefined>}
  */
 export async function* framesOf(files, { size, factor, most }) {
   let count = 0;

@@ -1,5 +1,6 @@
 // @ts-check
-// Addresses of other sites in a link. Whoever wrote the link chose them: they may lead into the visitor's own network.
+// Addresses of other sites in a link. Whoever wrote the link chose them: they may lead into the
+// visitor's own network.
 
 import { isHubName } from '../src/hub-name.js';
 import { element, setText } from './elements.js';

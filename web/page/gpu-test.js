@@ -1,6 +1,7 @@
 // @ts-check
-// What the visitor's GPU makes of the kernels: which are fastest, measured and kept for models that are opened later; whether each computes what diffusers did; and the
-// result of both, to be handed on.
+// What the visitor's GPU makes of the kernels: which are fastest, measured and kept for models that
+// are opened later; whether each computes what diffusers did; and the result of both, to be handed
+// on.
 
 import { selftest, tune } from '../src/worker.js';
 import { copyBy } from './copy.js';

@@ -1,5 +1,6 @@
 // @ts-check
-// What the first bytes of a file of tensors say, before the package reads it: how many there are, and of what shape.
+// What the first bytes of a file of tensors say, before the package reads it: how many there are,
+// and of what shape.
 
 /** Headers of models are shorter; what is longer is no header. */
 const LONGEST_HEADER = 8 << 20;

@@ -1,5 +1,6 @@
 // @ts-check
-// A worker of the package's, for what shall neither wait for the page's decodes nor keep them waiting.
+// A worker of the package's, for what shall neither wait for the page's decodes nor keep them
+// waiting.
 
 /** @param {string} name */
 export function hostWorker(name) {

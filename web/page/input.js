@@ -10,14 +10,20 @@ import { tell } from './tell.js';
 /** @typedef {import('./news.js').Decoder} Decoder */
 /** @typedef {import('./news.js').Vae} Vae */
 
-/** So many of a video's frames, or of files, are taken: what is made of them is kept until something else is shown. */
+/**
+ * So many of a video's frames, or of files, are taken: what is made of them is kept until something
+ * else is shown.
+ */
 const MOST_FRAMES = 241;
 
 export class Input {
   #choice;
   /** Where it is read from, once it is there. @type {File[] | undefined} */
   #files;
-  /** Latents of pictures or of a clip, a picture, or pictures of a clip. @type {'latents' | 'clip' | 'picture' | 'footage' | undefined} */
+  /**
+   * Latents of pictures or of a clip, a picture, or pictures of a clip. @type {'latents' | 'clip' |
+   * 'picture' | 'footage' | undefined}
+   */
   kind;
   /** Of latents. @type {number[] | undefined} */
   #shape;
@@ -25,7 +31,10 @@ export class Input {
   #size;
   /** @type {import('./news.js').Footage | undefined} */
   footage;
-  /** The one identification that is under way or done. @type {{ signal: AbortSignal, done: Promise<void> } | undefined} */
+  /**
+   * The one identification that is under way or done. @type {{ signal: AbortSignal, done:
+   * Promise<void> } | undefined}
+   */
   #identified;
 
   /** @param {import('./news.js').InputChoice} choice */
@@ -84,7 +93,8 @@ export class Input {
   }
 
   /**
-   * Finds out whether it can be read, where there is no model to open it with, and says how large it is.
+   * Finds out whether it can be read, where there is no model to open it with, and says how large
+   * it is.
    * @param {AbortSignal} signal
    */
   async check(signal) {
@@ -100,7 +110,8 @@ export class Input {
   }
 
   /**
-   * Takes latents of four axes for a clip where they can be nothing else: of a model that has as many channels as the first of them, and knows time.
+   * Takes latents of four axes for a clip where they can be nothing else: of a model that has as
+   * many channels as the first of them, and knows time.
    * @param {Decoder} decoder
    */
   async settle({ info }) {

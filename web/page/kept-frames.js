@@ -1,6 +1,7 @@
 // @ts-check
-// The frames of a clip that are there: as PNG files, which browsers keep in memory or on disk as they see fit. Bitmaps, which take GPU memory, are made of a few only: those
-// that will be shown next.
+// The frames of a clip that are there: as PNG files, which browsers keep in memory or on disk as
+// they see fit. Bitmaps, which take GPU memory, are made of a few only: those that will be shown
+// next.
 
 /** So many bitmaps are made before they are shown, and so many of originals. */
 const AHEAD = 4;

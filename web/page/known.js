@@ -1,7 +1,10 @@
 // @ts-check
 // Published VAEs that can be opened by their names, without a token.
 
-/** `bytes`: of the file on the hub, encoder included. @type {{ label: string, address: string, bytes: number }[]} */
+/**
+ * `bytes`: of the file on the hub, encoder included. @type {{ label: string, address: string,
+ * bytes: number }[]}
+ */
 export const KNOWN = [
   { label: 'TAESD, a tiny one for SD 1.x', address: 'hf:madebyollin/taesd', bytes: 9.8e6 },
   { label: 'TAEF1, a tiny one for FLUX.1', address: 'hf:madebyollin/taef1', bytes: 9.8e6 },

@@ -1,5 +1,6 @@
 // @ts-check
-// What the page has open and how, as a link to it: the address bar has it all the time, and it can be copied and shared.
+// What the page has open and how, as a link to it: the address bar has it all the time, and it can
+// be copied and shared.
 
 import { copyBy } from './copy.js';
 import { element, setText } from './elements.js';
@@ -10,7 +11,9 @@ import { writeQuery } from './query.js';
 export class Link {
   /** @type {Query} */
   #query;
-  /** What is open from files of the user's, which no link can have. @type {Set<'model' | 'input'>} */
+  /**
+   * What is open from files of the user's, which no link can have. @type {Set<'model' | 'input'>}
+   */
   #files = new Set();
   #onFailure;
 

@@ -1,5 +1,6 @@
 // @ts-check
-// The page: shows what is going on, and says what the user wants. No GPU and no wasm here, and nothing that takes long.
+// The page: shows what is going on, and says what the user wants. No GPU and no wasm here, and
+// nothing that takes long.
 
 import { WgvaeError } from '../src/worker.js';
 import { CompareTiles } from './compare-tiles.js';
@@ -62,7 +63,10 @@ const gpuTest = new GpuTest(
   save,
   (error) => fail(error instanceof WgvaeError ? error.code : 'unknown', wordsOf(error)),
 );
-/** What the models are on, once there is one. @type {import('../src/index.js').AdapterInfo | undefined} */
+/**
+ * What the models are on, once there is one. @type {import('../src/index.js').AdapterInfo |
+ * undefined}
+ */
 let adapter;
 
 /** Of the clip whose frames are coming. @type {import('./news.js').Size | undefined} */
@@ -314,7 +318,10 @@ function ownUrl(path) {
   return new URL(path, document.baseURI).href;
 }
 
-/** Opens what the link asks for, or the demo, which is decoded at once. Of other sites only what the visitor agrees to: a link is somebody else's wish. */
+/**
+ * Opens what the link asks for, or the demo, which is decoded at once. Of other sites only what the
+ * visitor agrees to: a link is somebody else's wish.
+ */
 async function openFirst() {
   const foreign = foreignAddresses(query);
   if (foreign.length > 0 && !(await mayFetch(foreign))) {

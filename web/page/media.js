@@ -1,5 +1,6 @@
 // @ts-check
-// What reads and writes video files, in the page and in its worker: loaded when the first is wanted, as it is large.
+// What reads and writes video files, in the page and in its worker: loaded when the first is
+// wanted, as it is large.
 
 /** @typedef {typeof import('../vendor/node_modules/mediabunny/dist/modules/src/index.js')} Media */
 

@@ -1,5 +1,6 @@
 // @ts-check
-// What is made and what it is made of, and what `session.js` tells of them: plain objects with a `type`. Types only.
+// What is made and what it is made of, and what `session.js` tells of them: plain objects with a
+// `type`. Types only.
 
 /** @typedef {import('../src/worker.js').Remote<import('../src/index.js').Decoder>} Decoder */
 /** @typedef {import('../src/worker.js').Remote<import('../src/index.js').Vae>} Vae */
@@ -7,8 +8,14 @@
 /** Pixels. @typedef {{ width: number, height: number }} Size */
 /** @typedef {import('../src/index.js').Report} Report */
 /** @typedef {import('../src/index.js').ClipPlan} ClipPlan */
-/** The package's, and the page's own. @typedef {{ code: import('../src/index.js').Notice['code'] | 'cache-failed' | 'frames-left-out', message: string, bytes?: number }} Notice */
-/** `parts`: of a clip, how many are done, of how many. @typedef {import('../src/index.js').Progress & { parts?: { done: number, total: number } }} Progress */
+/**
+ * The package's, and the page's own. @typedef {{ code: import('../src/index.js').Notice['code'] |
+ * 'cache-failed' | 'frames-left-out', message: string, bytes?: number }} Notice
+ */
+/**
+ * `parts`: of a clip, how many are done, of how many. @typedef {import('../src/index.js').Progress
+ * & { parts?: { done: number, total: number } }} Progress
+ */
 /** @typedef {import('../src/index.js').ModelInfo} ModelInfo */
 
 /**
@@ -17,38 +24,51 @@
  */
 
 /**
- * A model: files that the user chose, or addresses. `isDemo`: the one that comes with the page. And what is made of it: latents to be decoded, or a picture, a video or
- * several pictures in their order to be encoded and decoded again; `index`: which of several latents, from 0. `urls` may be a name on the hub.
+ * A model: files that the user chose, or addresses. `isDemo`: the one that comes with the page. And
+ * what is made of it: latents to be decoded, or a picture, a video or several pictures in their
+ * order to be encoded and decoded again; `index`: which of several latents, from 0. `urls` may be a
+ * name on the hub.
  * @typedef {{ files?: File[], urls?: string[], config?: File | string, isDemo?: boolean }} ModelChoice
  * @typedef {{ files?: File[], url?: string, index?: number, isDemo?: boolean }} InputChoice
  */
 
 /**
- * Pictures of a clip to encode, `count` of those that were `found`; `size`: of each as it is; `rate`: frames a second of a video.
+ * Pictures of a clip to encode, `count` of those that were `found`; `size`: of each as it is;
+ * `rate`: frames a second of a video.
  * @typedef {{ files: File[], size: Size, found: number, rate?: number, count: number }} Footage
  */
 
-/** How another tool decodes; `tileSize` in pixels, the tool's own if there is none. @typedef {{ tiling: 'blend' | 'cosine' | 'estimate', tileSize?: number }} Tiles */
+/**
+ * How another tool decodes; `tileSize` in pixels, the tool's own if there is none. @typedef {{
+ * tiling: 'blend' | 'cosine' | 'estimate', tileSize?: number }} Tiles
+ */
 
 /**
- * A picture whole and in tiles, `amplified` times their difference, PSNR in dB, and what either took, in bytes and seconds.
+ * A picture whole and in tiles, `amplified` times their difference, PSNR in dB, and what either
+ * took, in bytes and seconds.
  * @typedef {Tiles & {
- *   exact: ImageBitmap, tiled: ImageBitmap, difference: ImageBitmap, amplified: number, psnr: number, count: number,
- *   whole: { seconds: number, peak: number }, parts: { seconds: number, peak: number },
+ *   exact: ImageBitmap, tiled: ImageBitmap, difference: ImageBitmap, amplified: number, psnr:
+ *   number, count: number, whole: { seconds: number, peak: number }, parts: { seconds: number,
+ *   peak: number },
  * }} Comparison
  */
 
-/** What is going on. @typedef {'starting' | 'idle' | 'loading' | 'asking' | 'planning' | 'ready' | 'encoding' | 'decoding' | 'done' | 'failed'} State */
+/**
+ * What is going on. @typedef {'starting' | 'idle' | 'loading' | 'asking' | 'planning' | 'ready' |
+ * 'encoding' | 'decoding' | 'done' | 'failed'} State
+ */
 
 /**
- * A failure in words. `during` is what was going on; `also` what is wrong with something else that is open; `offer` what may be changed for it.
+ * A failure in words. `during` is what was going on; `also` what is wrong with something else that
+ * is open; `offer` what may be changed for it.
  * @typedef {{ code: string, message: string, expected?: string, smallest?: number, seconds?: number, during: State, also?: string, offer?: 'unscaled' }} Problem
  */
 
 /** @typedef {'decode' | 'encode'} Operation */
 
 /**
- * What a finished decode or encode took, and all that a memory report says of it. Width and height are the picture's.
+ * What a finished decode or encode took, and all that a memory report says of it. Width and height
+ * are the picture's.
  * @typedef {{ operation: Operation, width: number, height: number, report: Report, plan: Plan, info: ModelInfo, budget: number | undefined, isDemo: boolean }} Outcome
  */
 
@@ -57,12 +77,21 @@
  * @typedef {{ operation: Operation, frames: number, predicted: number, measured: number, seconds: number, submissions: number, longest: number, compiled: number, compileSeconds: number }} ClipOutcome
  */
 
-/** What will be done, in order. Of a clip: with so many frames. @typedef {({ operation: Operation, plan: Plan, frames?: undefined } | { operation: Operation, plan: ClipPlan, frames: number })[]} Plans */
+/**
+ * What will be done, in order. Of a clip: with so many frames. @typedef {({ operation: Operation,
+ * plan: Plan, frames?: undefined } | { operation: Operation, plan: ClipPlan, frames: number })[]}
+ * Plans
+ */
 
 /**
- * `model`, `input`: what is open, and whether that is of the user's files; latents have a shape, and which of them is chosen, pictures a size, and a clip of them a number of frames. `plans`: none where there is nothing to do yet. `original`: what of a
- * picture, or of the first of a clip, will be encoded. `chosen`: something is to be opened, for which `stops` ends. `latents`: those that a picture, or a clip, was encoded to. `ask`: whether to download so much for a model. `picture`: what was decoded, and the name of what it was made of; `psnr`, in dB, of a picture that was encoded before.
- * `clip`: a clip begins of at most so many frames; `rate`: frames a second of what it was made of. `frame`: the next of it, as a PNG, with the one that was encoded and the
+ * `model`, `input`: what is open, and whether that is of the user's files; latents have a shape,
+ * and which of them is chosen, pictures a size, and a clip of them a number of frames. `plans`:
+ * none where there is nothing to do yet. `original`: what of a picture, or of the first of a clip,
+ * will be encoded. `chosen`: something is to be opened, for which `stops` ends. `latents`: those
+ * that a picture, or a clip, was encoded to. `ask`: whether to download so much for a model.
+ * `picture`: what was decoded, and the name of what it was made of; `psnr`, in dB, of a picture
+ * that was encoded before. `clip`: a clip begins of at most so many frames; `rate`: frames a second
+ * of what it was made of. `frame`: the next of it, as a PNG, with the one that was encoded and the
  * PSNR of all so far.
  * @typedef {{ type: 'module', version: string, families: string[] }
  *   | { type: 'chosen', name: string, stops?: string }

@@ -1,7 +1,9 @@
 // @ts-check
-// The service worker: keeps the page and the module, so that they open without a network. What stands before this in dist/sw.js, by `cargo xtask web`, is `FILES`:
-// the SHA-256 of each file by its path. All of one version come from one cache, each checked when it was kept: an old file is never served beside a new one, not
-// even to a tab that is open while a new version is put in place.
+// The service worker: keeps the page and the module, so that they open without a network. What
+// stands before this in dist/sw.js, by `cargo xtask web`, is `FILES`: the SHA-256 of each file by
+// its path. All of one version come from one cache, each checked when it was kept: an old file is
+// never served beside a new one, not even to a tab that is open while a new version is put in
+// place.
 
 /** @type {Record<string, string>} */
 const files = /** @type {any} */ (globalThis).FILES;
@@ -22,7 +24,9 @@ scope.addEventListener('fetch', (/** @type {any} */ event) => {
 // By a page whose visitor wants the new version: only if no other has the old one.
 scope.addEventListener('message', (/** @type {any} */ event) => event.waitUntil(takeOver(event.source)));
 
-/** All files, or none: what is not what it should be is of another version, half of which is there. */
+/**
+ * All files, or none: what is not what it should be is of another version, half of which is there.
+ */
 async function keepAll() {
   const cache = await caches.open(await name);
   for (const [path, hash] of Object.entries(files)) {

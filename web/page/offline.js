@@ -1,9 +1,13 @@
 // @ts-check
-// The page without a network, and as an app: by the service worker in dist/, which the repository itself has not.
+// The page without a network, and as an app: by the service worker in dist/, which the repository
+// itself has not.
 
 import { element, setText } from './elements.js';
 
-/** Keeps the page in this browser, as far as that lets it, and says when a newer version has been kept. */
+/**
+ * Keeps the page in this browser, as far as that lets it, and says when a newer version has been
+ * kept.
+ */
 export async function keepPage() {
   const registration = await navigator.serviceWorker?.register(new URL('sw.js', document.baseURI)).catch(() => undefined);
   if (!registration) return;

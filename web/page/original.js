@@ -1,5 +1,6 @@
 // @ts-check
-// A picture that will be encoded: as the package takes it, so that what comes back can be compared with it.
+// A picture that will be encoded: as the package takes it, so that what comes back can be compared
+// with it.
 
 import { WgvaeError } from '../src/index.js';
 import { middle } from './crop.js';

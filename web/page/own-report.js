@@ -56,7 +56,8 @@ function measurement({ operation, width, height, report, plan, info, budget, isD
     height,
     storage: info.storage,
     budget: budget ?? null,
-    // The plan of a fallback is not known here; that of the first try says nothing about what was measured.
+    // The plan of a fallback is not known here; that of the first try says nothing about what was
+    // measured.
     predicted: report.fallback_text ? null : predicted(plan),
     measured: {
       ledger_peak: report.measured_peak_bytes,

@@ -7,7 +7,8 @@ import { absolute } from './query.js';
 const INPUT = /\.(npy|latent|png|jpe?g|webp|avif|gif|bmp|mp4|webm|mov|mkv)$|latent[^/]*\.safetensors$/i;
 
 /**
- * @param {{ onFiles: (files: File[]) => void, onAddress: (kind: 'model' | 'input', url: string) => void }} listeners
+ * @param {{ onFiles: (files: File[]) => void, onAddress: (kind: 'model' | 'input', url: string) =>
+ * void }} listeners
  */
 export function acceptPastes({ onFiles, onAddress }) {
   addEventListener('paste', (event) => {

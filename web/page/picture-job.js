@@ -13,9 +13,9 @@ import { tell } from './tell.js';
 /**
  * Decodes a picture.
  * @param {Decoder} decoder
- * @param {{ file: File, name: string, size: import('./news.js').Size }} latents `size`: of the picture
- * @param {import('../src/index.js').DecodeOptions} options
- * @returns {Promise<(Report | undefined)[]>}
+ * @param {{ file: File, name: string, size: import('./news.js').Size }} latents `size`: of the
+ * picture @param {import('../src/index.js').DecodeOptions} options @returns {Promise<(Report |
+ * undefined)[]>}
  */
 export async function decodePicture(decoder, { file, name, size }, options) {
   checkSides(size, decoder);
@@ -28,8 +28,8 @@ export async function decodePicture(decoder, { file, name, size }, options) {
  * Encodes a picture and decodes what comes of it.
  * @param {Vae} vae
  * @param {{ file: File, name: string }} picture
- * @param {{ memoryBudget: number | undefined, signal: AbortSignal, onDecode: () => void }} options `onDecode` hears when it is encoded
- * @returns {Promise<(Report | undefined)[]>}
+ * @param {{ memoryBudget: number | undefined, signal: AbortSignal, onDecode: () => void }} options
+ * `onDecode` hears when it is encoded @returns {Promise<(Report | undefined)[]>}
  */
 export async function encodeAndDecodePicture(vae, { file, name }, { onDecode, ...options }) {
   const latents = await vae.encode(file, options);

@@ -1,6 +1,8 @@
 // @ts-check
-// The picture on the page, and the original of one that was encoded. They come as ImageBitmaps, so that no canvas here belongs to a GPU device: they stay whatever
-// becomes of that, and repaints of the page ask nothing of it. Firefox 153 ends on repaints of such a canvas: tests/browser/upstream.
+// The picture on the page, and the original of one that was encoded. They come as ImageBitmaps, so
+// that no canvas here belongs to a GPU device: they stay whatever becomes of that, and repaints of
+// the page ask nothing of it. Firefox 153 ends on repaints of such a canvas:
+// tests/browser/upstream.
 
 import { element } from './elements.js';
 import { Wipe } from './wipe.js';
@@ -46,7 +48,8 @@ export class Picture {
    * Two pictures of the same latents, one wiped over the other.
    * @param {ImageBitmap} left is taken
    * @param {ImageBitmap} right is taken
-   * @param {{ name: string, left: string, right: string, psnr: number }} words `name`: of the latents; `psnr` in dB
+   * @param {{ name: string, left: string, right: string, psnr: number }} words `name`: of the
+   * latents; `psnr` in dB
    */
   showPair(left, right, words) {
     this.#begin(words.name, false);

@@ -1,5 +1,6 @@
 // @ts-check
-// What it will take, as the page shows it before and while it is done: of a picture every step, of a clip what any number of its parts take.
+// What it will take, as the page shows it before and while it is done: of a picture every step, of
+// a clip what any number of its parts take.
 
 import { MemoryChart } from './chart.js';
 import { element, fillParts, setText, tableRow } from './elements.js';

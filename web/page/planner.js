@@ -1,5 +1,6 @@
 // @ts-check
-// Plans for the sliders, without a model: with the budget that is asked for, and without any. In a worker of their own: they wait for no decode, and no decode for them.
+// Plans for the sliders, without a model: with the budget that is asked for, and without any. In a
+// worker of their own: they wait for no decode, and no decode for them.
 
 import { planFor } from '../src/worker.js';
 import { hostWorker } from './host-worker.js';
@@ -11,11 +12,17 @@ import { hostWorker } from './host-worker.js';
  * @typedef {{ family: string, direction: 'decode' | 'encode', width: number, height: number, precision: 'f16' | 'f32' | 'fast', budget: number | undefined }} Wish
  */
 
-/** `plan` keeps the budget, or, where none was found that does, `smallest`, bytes; `whole` has no budget. @typedef {{ wish: Wish, plan: Plan, whole: Plan, smallest?: number }} Answer */
+/**
+ * `plan` keeps the budget, or, where none was found that does, `smallest`, bytes; `whole` has no
+ * budget. @typedef {{ wish: Wish, plan: Plan, whole: Plan, smallest?: number }} Answer
+ */
 
 export class Planner {
   #worker = hostWorker('plans');
-  /** The last plan without a budget: a budget that is dragged leaves it as it is. @type {{ of: string, plan: Plan } | undefined} */
+  /**
+   * The last plan without a budget: a budget that is dragged leaves it as it is. @type {{ of:
+   * string, plan: Plan } | undefined}
+   */
   #last;
 
   /**

@@ -1,5 +1,6 @@
 // @ts-check
-// The player: frames of a clip as they come, and all of them once they are there. Its controls, keys and clock; what frames are kept as is kept-frames.js's.
+// The player: frames of a clip as they come, and all of them once they are there. Its controls,
+// keys and clock; what frames are kept as is kept-frames.js's.
 
 import { element, setText } from './elements.js';
 import { formatBytes, formatCount } from './format.js';
@@ -26,7 +27,10 @@ export class Player {
   #isComing = false;
   /** Whether somebody has used the controls, so that nothing moves by itself any more. */
   #isTouched = false;
-  /** When playing: the frame that was shown at a time, milliseconds. @type {{ index: number, time: number } | undefined} */
+  /**
+   * When playing: the frame that was shown at a time, milliseconds. @type {{ index: number, time:
+   * number } | undefined}
+   */
   #clock;
   /** Counts what is to be shown: what takes longer than something newer is not. */
   #turn = 0;
@@ -64,7 +68,10 @@ export class Player {
     return rate > 0 && Number.isFinite(rate) ? rate : USUAL_RATE;
   }
 
-  /** Begins another clip, without any frame yet. @param {Extract<import('./news.js').News, { type: 'clip' }>} clip */
+  /**
+   * Begins another clip, without any frame yet.
+   * @param {Extract<import('./news.js').News, { type: 'clip' }>} clip
+   */
   open({ name, count, rate, isRoundTrip }) {
     this.close();
     Object.assign(this, { name, isRoundTrip });
@@ -83,7 +90,10 @@ export class Player {
     else this.#tell();
   }
 
-  /** No more frames come. Plays them, if all are there and nothing speaks against it. @param {boolean} isWhole */
+  /**
+   * No more frames come. Plays them, if all are there and nothing speaks against it.
+   * @param {boolean} isWhole
+   */
   finish(isWhole) {
     if (!this.#isComing) return;
     this.#isComing = false;
@@ -107,7 +117,10 @@ export class Player {
     return new File([this.#frames.files[this.#index].blob], `${this.fileName(this.#index)}.png`, { type: 'image/png' });
   }
 
-  /** What a frame, or all of them, are called as a file, without its ending. @param {number} [index] from 0 */
+  /**
+   * What a frame, or all of them, are called as a file, without its ending.
+   * @param {number} [index] from 0
+   */
   fileName(index) {
     const name = this.name.replace(/\.[^.]*$/, '') || 'clip';
     return `${name}${this.isRoundTrip ? '-decoded' : ''}${index === undefined ? '' : `-${String(index + 1).padStart(5, '0')}`}`;

@@ -6,8 +6,14 @@ import { drawing, svg } from './svg.js';
 /** How a mark looks. @typedef {'circle' | 'triangle' | 'square' | 'cross'} Shape */
 /** @typedef {{ x: number, y: number, text: string }} Point `text` is what it stands for */
 /** @typedef {{ name: string, color: number, shape: Shape, points: Point[], joined?: boolean }} Series colours are numbered: see style.css */
-/** A dashed line that something is compared with. @typedef {{ name: string, source: string, points: { x: number, y: number }[] }} Guide */
-/** `every`: it is labelled at powers of 2 to this power, and ends at such. @typedef {{ name: string, label: (value: number) => string, every?: number }} Axis */
+/**
+ * A dashed line that something is compared with. @typedef {{ name: string, source: string, points:
+ * { x: number, y: number }[] }} Guide
+ */
+/**
+ * `every`: it is labelled at powers of 2 to this power, and ends at such. @typedef {{ name: string,
+ * label: (value: number) => string, every?: number }} Axis
+ */
 
 const SIZE = { width: 640, height: 360, left: 84, right: 26, top: 28, bottom: 46 };
 
@@ -15,8 +21,8 @@ const SIZE = { width: 640, height: 360, left: 84, right: 26, top: 28, bottom: 46
 export const SHAPES = ['circle', 'triangle', 'square', 'cross'];
 
 /**
- * @param {{ id: string, title: string, description: string, x: Axis, y: Axis, series: Series[], guides?: Guide[], diagonal?: boolean }} plot
- * @returns {HTMLElement} a figure
+ * @param {{ id: string, title: string, description: string, x: Axis, y: Axis, series: Series[],
+ * guides?: Guide[], diagonal?: boolean }} plot @returns {HTMLElement} a figure
  */
 export function plot({ id, title, description, x, y, series, guides = [], diagonal }) {
   const points = [...series, ...guides].flatMap((one) => /** @type {{ x: number, y: number }[]} */ (one.points));

@@ -19,7 +19,10 @@ export class Psnr {
     return this;
   }
 
-  /** Peak signal-to-noise ratio in dB, of red, green and blue, by the mean of all squares; Infinity for the same pictures. */
+  /**
+   * Peak signal-to-noise ratio in dB, of red, green and blue, by the mean of all squares; Infinity
+   * for the same pictures.
+   */
   get value() {
     return 10 * Math.log10((MOST ** 2 * 3 * this.#pixels) / this.#squares);
   }

@@ -1,14 +1,15 @@
 // @ts-check
-// What a link to the page can ask for: ?model=URL&config=URL&latents=URL&family=NAME&precision=f32&budget=MiB&index=2&unscaled=1. A model may also be hf:owner/name,
-// as on the command line. &plan=... is that of the sliders, &tiling=blend,256 the tiles to
-// compare with: see explore.js and compare-tiles.js.
+// What a link to the page can ask for:
+// ?model=URL&config=URL&latents=URL&family=NAME&precision=f32&budget=MiB&index=2&unscaled=1. A
+// model may also be hf:owner/name, as on the command line. &plan=... is that of the sliders,
+// &tiling=blend,256 the tiles to compare with: see explore.js and compare-tiles.js.
 
 /** @typedef {'auto' | 'f16' | 'f32' | 'fast'} Precision */
 
 /**
  * @typedef {{
- *   model?: string[], config?: string, latents?: string, family?: string, precision?: Precision, budget?: number, index?: number, unscaled?: boolean,
- *   plan?: string, tiling?: string,
+ *   model?: string[], config?: string, latents?: string, family?: string, precision?: Precision,
+ *   budget?: number, index?: number, unscaled?: boolean, plan?: string, tiling?: string,
  * }} Query `budget` is in MiB, `index` counts from 1; several `model`s are shards
  */
 

@@ -1,6 +1,6 @@
 // @ts-check
-// The plots of memory reports, the same as those of `wgvae memory --html`: measured over predicted, the peak over the picture's size with what others
-// estimate for it, and over a clip's length.
+// The plots of memory reports, the same as those of `wgvae memory --html`: measured over predicted,
+// the peak over the picture's size with what others estimate for it, and over a clip's length.
 
 import { ESTIMATES } from './estimates.js';
 import { formatBytes } from './format.js';
@@ -83,7 +83,8 @@ export function peaksByFrames(rows) {
 }
 
 /**
- * What succeeded without a budget, by the size of its elements: that size's name, its bytes, and its rows.
+ * What succeeded without a budget, by the size of its elements: that size's name, its bytes, and
+ * its rows.
  * @param {Row[]} rows
  * @returns {[string, number, Row[]][]}
  */

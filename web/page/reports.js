@@ -1,18 +1,23 @@
 // @ts-check
-// Memory reports side by side: what was predicted, what was measured. The format is results/schema/memory-report.schema.json.
+// Memory reports side by side: what was predicted, what was measured. The format is
+// results/schema/memory-report.schema.json.
 
 import { element, tableRow } from './elements.js';
 import { formatBytes, formatSeconds } from './format.js';
 import { VERSION } from './own-report.js';
 import { extent, isClip, peaksByFrames, peaksByPixels, predictedByMeasured } from './report-plots.js';
 
-/** Bytes. `states`: what parts of a clip keep for the next one. @typedef {{ peak: number, host: number, states?: { total: number } }} Predicted */
+/**
+ * Bytes. `states`: what parts of a clip keep for the next one. @typedef {{ peak: number, host:
+ * number, states?: { total: number } }} Predicted
+ */
 /** @typedef {{ ledger_peak: number, allocator_allocated: number | null, allocator_reserved: number | null, seconds: number }} Measured bytes, seconds */
 /**
  * A measurement, and where it was made. Images have no `frames`, or 1.
  * @typedef {{
- *   adapter: string, model: string, operation: string, width: number, height: number, frames?: number, storage: string, budget: number | null,
- *   predicted: Predicted | null, measured: Measured | null, error: string | null,
+ *   adapter: string, model: string, operation: string, width: number, height: number, frames?:
+ *   number, storage: string, budget: number | null, predicted: Predicted | null, measured: Measured
+ *   | null, error: string | null,
  * }} Row
  */
 

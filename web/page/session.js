@@ -1,6 +1,7 @@
 // @ts-check
-// What the user wants is noted as soon as it is said; then what is there is made to fit it, one step after the other. A newer wish stops the steps for an older one.
-// Models, and with them the GPU, are in the worker.
+// What the user wants is noted as soon as it is said; then what is there is made to fit it, one
+// step after the other. A newer wish stops the steps for an older one. Models, and with them the
+// GPU, are in the worker.
 
 import { nameOf } from '../src/answers.js';
 import { isHubName } from '../src/hub-name.js';
@@ -19,7 +20,11 @@ import { compareTiles } from './tile-job.js';
 /** @typedef {import('./news.js').Vae} Vae */
 /** @typedef {import('./news.js').ModelChoice} ModelChoice */
 /** @typedef {import('./news.js').InputChoice} InputChoice */
-/** What was chosen: a model, what is made of it, or both; or files of which nobody knows yet. @typedef {{ model?: ModelChoice, input?: InputChoice, files?: File[], kind?: 'model' | 'input' }} Choice */
+/**
+ * What was chosen: a model, what is made of it, or both; or files of which nobody knows yet.
+ * @typedef {{ model?: ModelChoice, input?: InputChoice, files?: File[], kind?: 'model' | 'input' }}
+ * Choice
+ */
 
 /** Bytes of a model that are downloaded without asking. */
 const UNASKED = 100e6;
@@ -38,7 +43,9 @@ let settings;
 const choices = [];
 /** Whether to decode as soon as that is possible. */
 let wantsDecode = false;
-/** With what to compare, as soon as that is possible. @type {import('./news.js').Tiles | undefined} */
+/**
+ * With what to compare, as soon as that is possible. @type {import('./news.js').Tiles | undefined}
+ */
 let wantedTiles;
 /** Models that may be downloaded, however large. @type {WeakSet<ModelChoice>} */
 const agreed = new WeakSet();
@@ -85,7 +92,8 @@ export function open(choice, decodes = false) {
 }
 
 /**
- * Opens files that were dropped or chosen, of which nobody knows what they are unless `kind` says so.
+ * Opens files that were dropped or chosen, of which nobody knows what they are unless `kind` says
+ * so.
  * @param {File[]} files
  * @param {'model' | 'input'} [kind]
  */
@@ -250,7 +258,8 @@ async function prepare(signal) {
 }
 
 /**
- * Fails with what is wrong with the model, and with what is wrong with the input, which nothing else looks at now.
+ * Fails with what is wrong with the model, and with what is wrong with the input, which nothing
+ * else looks at now.
  * @param {unknown} error of the model
  * @param {AbortSignal} signal
  */
@@ -311,7 +320,8 @@ async function openModel(choice, signal) {
 }
 
 /**
- * Looks for the config.json beside a model at an address that cannot do without. Fails with `error` where there is none.
+ * Looks for the config.json beside a model at an address that cannot do without. Fails with `error`
+ * where there is none.
  * @param {ModelChoice} choice gets it
  * @param {import('../src/worker.js').InspectOptions} source
  * @param {Partial<WgvaeError>} error
@@ -416,7 +426,8 @@ function fail(error) {
   const problem = { code, message, expected, smallest, seconds, offer, during: state, also: other?.message };
   wantsDecode = false;
   wantedTiles = undefined;
-  // The module is gone, and the decoder with it: whoever chooses the model again, or another setting, gets a new one.
+  // The module is gone, and the decoder with it: whoever chooses the model again, or another
+  // setting, gets a new one.
   if (code === 'internal') {
     plans = [];
     closeModel();
@@ -428,7 +439,8 @@ function fail(error) {
 }
 
 /**
- * What the cache takes, after `change`. A failure is a notice: models and pictures are well without a cache.
+ * What the cache takes, after `change`. A failure is a notice: models and pictures are well without
+ * a cache.
  * @param {() => Promise<void>} [change]
  */
 async function tellCache(change = async () => {}) {

@@ -4,7 +4,10 @@
 import { WgvaeError } from '../src/index.js';
 import { axesOf, shapesIn } from './header.js';
 
-/** First bytes of the pictures that all browsers decode, or most; a dot is any byte. Others are known by what the browser says of their type. */
+/**
+ * First bytes of the pictures that all browsers decode, or most; a dot is any byte. Others are
+ * known by what the browser says of their type.
+ */
 const PICTURES = [/^\x89PNG/s, /^\xff\xd8\xff/s, /^RIFF....WEBP/s, /^GIF8/s, /^BM/s, /^....ftyp(avif|avis|heic|heix|mif1)/s];
 
 /** Of those that hold videos: MP4 and its kin, WebM and Matroska. */
@@ -12,8 +15,9 @@ const VIDEOS = [/^....ftyp/s, /^\x1a\x45\xdf\xa3/s];
 
 /**
  * @param {File[]} files
- * @param {'model' | 'input'} [kind] what they are, if it is known: an input is latents, a picture, a video, or several pictures
- * @returns {Promise<{ model?: import('./news.js').ModelChoice, input?: import('./news.js').InputChoice }>}
+ * @param {'model' | 'input'} [kind] what they are, if it is known: an input is latents, a picture,
+ * a video, or several pictures @returns {Promise<{ model?: import('./news.js').ModelChoice, input?:
+ * import('./news.js').InputChoice }>}
  */
 export async function sortFiles(files, kind) {
   const config = files.find((file) => file.name.endsWith('config.json'));

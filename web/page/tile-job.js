@@ -14,9 +14,9 @@ const MULTIPLE = 64;
 
 /**
  * @param {Decoder} decoder
- * @param {{ file: File, name: string, size: import('./news.js').Size }} latents `size`: of the picture
- * @param {Tiles} tiles
- * @param {{ memoryBudget: number | undefined, index: number, signal: AbortSignal }} options
+ * @param {{ file: File, name: string, size: import('./news.js').Size }} latents `size`: of the
+ * picture @param {Tiles} tiles @param {{ memoryBudget: number | undefined, index: number, signal:
+ * AbortSignal }} options
  */
 export async function compareTiles(decoder, { file, name, size }, tiles, options) {
   const output = /** @type {const} */ ('image-data');
@@ -32,7 +32,8 @@ export async function compareTiles(decoder, { file, name, size }, tiles, options
 }
 
 /**
- * How large tiles are and how many: the tool's own, or, of a picture that would be a single one, half the picture.
+ * How large tiles are and how many: the tool's own, or, of a picture that would be a single one,
+ * half the picture.
  * @param {Decoder} decoder
  * @param {import('./news.js').Size} size
  * @param {Tiles} tiles

@@ -37,7 +37,10 @@ export class View {
   /** Seconds of what was done last, for the status. @type {number | undefined} */
   #seconds;
 
-  /** @param {Exclude<News, { type: 'module' | 'latents' | 'outcomes' | 'original' | 'picture' | 'clip' | 'frame' | 'comparison' }>} message */
+  /**
+   * @param {Exclude<News, { type: 'module' | 'latents' | 'outcomes' | 'original' | 'picture' |
+   * 'clip' | 'frame' | 'comparison' }>} message
+   */
   receive(message) {
     switch (message.type) {
       case 'state': return this.#state(message);

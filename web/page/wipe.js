@@ -1,5 +1,6 @@
 // @ts-check
-// The wipe between an original, on the left, and what a model made of it: by the range below, and by dragging on the picture itself.
+// The wipe between an original, on the left, and what a model made of it: by the range below, and
+// by dragging on the picture itself.
 
 import { element } from './elements.js';
 

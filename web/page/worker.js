@@ -1,5 +1,6 @@
 // @ts-check
-// The page's worker: the package's, with its models, and beside it what takes long with files and pixels, or asks addresses that the page itself may not.
+// The page's worker: the package's, with its models, and beside it what takes long with files and
+// pixels, or asks addresses that the page itself may not.
 
 import '../src/worker-host.js';
 import { Link } from '../src/link.js';

@@ -1,5 +1,6 @@
 // @ts-check
-// The picture larger than its place: by buttons, keys, wheel, double click and two fingers. What is larger scrolls, as anything on a page does, and is dragged.
+// The picture larger than its place: by buttons, keys, wheel, double click and two fingers. What is
+// larger scrolls, as anything on a page does, and is dragged.
 
 import { element, setText } from './elements.js';
 
@@ -19,7 +20,10 @@ export class Zoom {
   #frame = element('frame');
   #compare = element('compare');
   #canvas = element('picture', HTMLCanvasElement);
-  /** Pixels of the screen for one of the picture; as it fits, if there is none. @type {number | undefined} */
+  /**
+   * Pixels of the screen for one of the picture; as it fits, if there is none. @type {number |
+   * undefined}
+   */
   #scale;
   /** Of two fingers: how far apart they were last. @type {number | undefined} */
   #apart;
@@ -95,7 +99,10 @@ export class Zoom {
     this.#by(2 ** ((-event.deltaY * lines) / WHEEL), pointOf(event));
   }
 
-  /** Fingers scroll by themselves, and where there is an original, it is the wipe that is dragged. @param {PointerEvent} event */
+  /**
+   * Fingers scroll by themselves, and where there is an original, it is the wipe that is dragged.
+   * @param {PointerEvent} event
+   */
   #drag(event) {
     if (event.pointerType === 'touch' || event.buttons !== 1 || this.#compare.classList.contains('is-wiped')) return;
     this.#frame.scrollBy({ left: -event.movementX, top: -event.movementY, behavior: 'instant' });

@@ -1,5 +1,6 @@
 // @ts-check
-// What servers answer: how long a file is, which version of it and which part, and what is not to be believed.
+// What servers answer: how long a file is, which version of it and which part, and what is not to
+// be believed.
 
 import { messageOf, mismatch, WgvaeError } from './errors.js';
 import { secondsToWait } from './retry.js';
@@ -50,7 +51,8 @@ export function checkType(url, response) {
  */
 export function lengthOf({ headers, type }) {
   const text = headers.get('Content-Length');
-  // Another origin shows the length by itself, but how the answer is compressed only where it exposes that.
+  // Another origin shows the length by itself, but how the answer is compressed only where it
+  // exposes that.
   const encoding = headers.get('Content-Encoding') ?? (type === 'cors' ? 'unknown' : 'identity');
   // Of a compressed answer this is the compressed length.
   return text === null || encoding !== 'identity' ? undefined : Number(text);
@@ -59,7 +61,8 @@ export function lengthOf({ headers, type }) {
 /**
  * @param {URL} url
  * @param {Response} response
- * @returns {{ first: number, last: number, total: number | undefined } | undefined} undefined where the header may not be read
+ * @returns {{ first: number, last: number, total: number | undefined } | undefined} undefined where
+ * the header may not be read
  */
 export function contentRange(url, response) {
   checkType(url, response);

@@ -1,5 +1,6 @@
 // @ts-check
-// What of a stream is wanted later, put aside while it passes: in OPFS where the browser has one and in Blobs where not.
+// What of a stream is wanted later, put aside while it passes: in OPFS where the browser has one
+// and in Blobs where not.
 
 import { readFile, writeFile } from './files.js';
 import { openTemporary } from './temporary.js';
@@ -9,7 +10,10 @@ const PIECE_BYTES = 4 << 20;
 
 /** Bytes put aside, by their place in the file. */
 export class Aside {
-  /** Finished pieces, in order. @type {{ offset: number, length: number, load: () => Promise<Blob> }[]} */
+  /**
+   * Finished pieces, in order. @type {{ offset: number, length: number, load: () => Promise<Blob>
+   * }[]}
+   */
   #pieces = [];
   /** What comes next to each other, until it is a piece. @type {Uint8Array<ArrayBuffer>[]} */
   #chunks = [];
@@ -62,7 +66,8 @@ export class Aside {
   /**
    * @param {number} offset
    * @param {number} length
-   * @returns {Promise<Uint8Array<ArrayBuffer> | undefined>} undefined if not all of it was put aside
+   * @returns {Promise<Uint8Array<ArrayBuffer> | undefined>} undefined if not all of it was put
+   * aside
    */
   async read(offset, length) {
     const bytes = new Uint8Array(length);

@@ -1,6 +1,6 @@
 // @ts-check
-// Ranges of files that came over HTTP, kept in OPFS by address and validator. A file without a validator is never kept: nothing could tell
-// that it changed.
+// Ranges of files that came over HTTP, kept in OPFS by address and validator. A file without a
+// validator is never kept: nothing could tell that it changed.
 
 import { parseUrl } from './address.js';
 import { entryNames, foldersIn, folderUsage, isMissing, isQuota, nameFor, openFolder, readFile, removeFolder, usageOf, writeFile } from './files.js';
@@ -22,10 +22,16 @@ const USED = 'used';
 /** Writes under way, of all files. @type {Set<Promise<void>>} */
 const writes = new Set();
 
-/** Addresses whose files are in use on this page: they do not make room for others. @type {Set<string>} */
+/**
+ * Addresses whose files are in use on this page: they do not make room for others. @type
+ * {Set<string>}
+ */
 const inUse = new Set();
 
-/** Bytes kept in all, once a limit has had them counted. What other tabs write is not seen. @type {number | undefined} */
+/**
+ * Bytes kept in all, once a limit has had them counted. What other tabs write is not seen. @type
+ * {number | undefined}
+ */
 let counted;
 
 /** The last that makes room: one at a time. @type {Promise<unknown>} */
@@ -117,7 +123,8 @@ export class CachedFile {
   }
 
   /**
-   * Keeps a range. Resolves when there is room for the next; a failure is a notice, never an error: the bytes are there all the same.
+   * Keeps a range. Resolves when there is room for the next; a failure is a notice, never an error:
+   * the bytes are there all the same.
    * @param {number} offset
    * @param {Uint8Array<ArrayBuffer>} bytes
    */
@@ -141,7 +148,8 @@ export class CachedFile {
       const wasThere = this.#folder !== undefined;
       await this.#writeEntry(offset, bytes).catch((error) => {
         if (!wasThere || isQuota(error)) throw error;
-        // Cleared since the last write, which browsers say in different words: what comes from now on is kept again.
+        // Cleared since the last write, which browsers say in different words: what comes from now
+        // on is kept again.
         this.#folder = undefined;
         return this.#writeEntry(offset, bytes);
       });
@@ -223,7 +231,8 @@ async function listFiles() {
 }
 
 /**
- * Removes what is kept of an address; without one everything, and what pages left that were closed in the middle of a stream.
+ * Removes what is kept of an address; without one everything, and what pages left that were closed
+ * in the middle of a stream.
  * @param {string | URL} [address]
  */
 export async function clearCache(address) {
@@ -270,7 +279,8 @@ async function removeFile(url) {
 }
 
 /**
- * A version's folder inside the file's: who still writes another version in another tab does not write into this one.
+ * A version's folder inside the file's: who still writes another version in another tab does not
+ * write into this one.
  * @param {Identity} identity
  */
 async function makeFolder(identity) {

@@ -1,30 +1,36 @@
 // @ts-check
-// The way from a picture in GPU memory to what a page shows, or goes on with: a copy into a canvas, a texture or a buffer, no readback.
+// The way from a picture in GPU memory to what a page shows, or goes on with: a copy into a canvas,
+// a texture or a buffer, no readback.
 
 import { messageOf, mismatch, WgvaeError } from './errors.js';
 import { isLost } from './loss.js';
 
 /**
- * A decoded picture on the device, rows `bytesPerRow` apart, in the order of channels that `format` says.
+ * A decoded picture on the device, rows `bytesPerRow` apart, in the order of channels that `format`
+ * says.
  * @typedef {{ buffer: GPUBuffer, bytesPerRow: number, offset: number, format: GPUTextureFormat }} Picture
  */
 /** @typedef {{ width: number, height: number }} Size pixels */
 
-/** What a caller may do with a texture: COPY_SRC, COPY_DST, TEXTURE_BINDING and RENDER_ATTACHMENT of GPUTextureUsage. */
+/**
+ * What a caller may do with a texture: COPY_SRC, COPY_DST, TEXTURE_BINDING and RENDER_ATTACHMENT of
+ * GPUTextureUsage.
+ */
 const OF_TEXTURES = 1 | 2 | 4 | 16;
 
 /** And with a buffer: COPY_SRC, COPY_DST and STORAGE of GPUBufferUsage. */
 const OF_BUFFERS = 4 | 8 | 128;
 
 /**
- * Contexts of canvases that were used before: in workers Firefox 153 gives a canvas's context only once.
+ * Contexts of canvases that were used before: in workers Firefox 153 gives a canvas's context only
+ * once.
  * @type {WeakMap<HTMLCanvasElement | OffscreenCanvas, GPUCanvasContext>}
  */
 const contexts = new WeakMap();
 
 /**
- * The format that canvases and pictures have here. Others are converted each time they are shown, and Firefox 153 crashes on them where it draws pages
- * without a GPU.
+ * The format that canvases and pictures have here. Others are converted each time they are shown,
+ * and Firefox 153 crashes on them where it draws pages without a GPU.
  * @returns {GPUTextureFormat}
  */
 export function canvasFormat() {
@@ -35,7 +41,10 @@ export function canvasFormat() {
 /** The canvases that show pictures of one device. */
 export class Canvases {
   #device;
-  /** Canvases of callers that were drawn on, for as long as somebody has them. @type {Set<WeakRef<GPUCanvasContext>>} */
+  /**
+   * Canvases of callers that were drawn on, for as long as somebody has them. @type
+   * {Set<WeakRef<GPUCanvasContext>>}
+   */
   #drawn = new Set();
   /** What bitmaps are made with. @type {OffscreenCanvas | undefined} */
   #own;
@@ -46,7 +55,8 @@ export class Canvases {
   }
 
   /**
-   * Makes `canvas` as large as the picture and copies it there. The canvas has it when this returns; the promise tells whether the device took it.
+   * Makes `canvas` as large as the picture and copies it there. The canvas has it when this
+   * returns; the promise tells whether the device took it.
    * @param {HTMLCanvasElement | OffscreenCanvas} canvas
    * @param {Picture} picture
    * @param {Size} size
@@ -100,7 +110,10 @@ export class Canvases {
     });
   }
 
-  /** Lets go of callers' canvases, before the device is destroyed: such a canvas shows nothing any more, and reading it makes later Firefoxes lose track of ids. */
+  /**
+   * Lets go of callers' canvases, before the device is destroyed: such a canvas shows nothing any
+   * more, and reading it makes later Firefoxes lose track of ids.
+   */
   release() {
     for (const reference of this.#drawn) {
       const context = reference.deref();
@@ -130,8 +143,9 @@ export class Canvases {
  */
 async function takeBitmap(device, canvas, context) {
   try {
-    // Directly before: reading a canvas takes ids from Firefox 153's pool without sending what is queued, and if that is the drop of a collected object with
-    // such an id, the browser ends (tests/browser/upstream). A submission sends it.
+    // Directly before: reading a canvas takes ids from Firefox 153's pool without sending what is
+    // queued, and if that is the drop of a collected object with such an id, the browser ends
+    // (tests/browser/upstream). A submission sends it.
     device.queue.submit([]);
     return canvas.transferToImageBitmap();
   } catch (cause) {
@@ -155,7 +169,8 @@ export async function bitmapOf(image) {
 }
 
 /**
- * Copies the picture into the context's texture. That is done when this returns; the promise tells whether the device took it.
+ * Copies the picture into the context's texture. That is done when this returns; the promise tells
+ * whether the device took it.
  * @param {GPUDevice} device
  * @param {GPUCanvasContext} context
  * @param {Picture} picture
@@ -178,7 +193,8 @@ function copy(device, texture, { buffer, bytesPerRow, offset }, size) {
 }
 
 /**
- * What `make` makes, once the device has taken it and what `write` does with it; else it is destroyed.
+ * What `make` makes, once the device has taken it and what `write` does with it; else it is
+ * destroyed.
  * @template {GPUTexture | GPUBuffer} T
  * @param {GPUDevice} device
  * @param {string} what it is
@@ -226,7 +242,8 @@ async function inErrorScopes(device, write, what = 'canvas') {
 }
 
 /**
- * An error that a device reports if it is not lost: a lost one takes everything and reports nothing, and Firefox says later that it is lost.
+ * An error that a device reports if it is not lost: a lost one takes everything and reports
+ * nothing, and Firefox says later that it is lost.
  * @param {GPUDevice} device
  */
 function provoke(device) {
@@ -283,7 +300,8 @@ function configure(device, canvas, format, { width, height }) {
     const now = configurationOf(context);
     const isSame = now?.device === device && now.format === format && now.usage === usage && now.alphaMode === 'opaque';
     if (isSame && canvas.width === width && canvas.height === height) return context;
-    // Firefox makes textures for each change of a canvas that has a configuration, of one side as well.
+    // Firefox makes textures for each change of a canvas that has a configuration, of one side as
+    // well.
     context.unconfigure();
     if (canvas.width !== width) canvas.width = width;
     if (canvas.height !== height) canvas.height = height;

@@ -1,5 +1,6 @@
 // @ts-check
-// Pictures of a clip to latents, part by part: whatever their number, they take the memory of one part.
+// Pictures of a clip to latents, part by part: whatever their number, they take the memory of one
+// part.
 
 import { ClipPictures } from './clip-pictures.js';
 import { ClipRun, freeAll } from './clip-run.js';

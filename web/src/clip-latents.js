@@ -1,6 +1,7 @@
 // @ts-check
-// The latents of a clip, frame by frame: from a file that is read as far as it is needed, from a caller's array, or from parts that come one after the other.
-// Shapes are [1, c, t, h, w] or [c, t, h, w].
+// The latents of a clip, frame by frame: from a file that is read as far as it is needed, from a
+// caller's array, or from parts that come one after the other. Shapes are [1, c, t, h, w] or [c, t,
+// h, w].
 
 import { mismatch } from './errors.js';
 import { isIterable, Values } from './iterate.js';

@@ -1,5 +1,6 @@
 // @ts-check
-// The pictures of a clip, as many at a time as one latent stands for, and what is added at the end where they are not as many as latents have.
+// The pictures of a clip, as many at a time as one latent stands for, and what is added at the end
+// where they are not as many as latents have.
 
 import { mismatch } from './errors.js';
 import { openImages } from './images.js';
@@ -7,7 +8,9 @@ import { Values } from './iterate.js';
 
 /** @typedef {import('../pkg/wgvae.js').Images} Images */
 
-/** Frames to be encoded together. @typedef {{ images: Images, frames: number, added: number }} Part */
+/**
+ * Frames to be encoded together. @typedef {{ images: Images, frames: number, added: number }} Part
+ */
 
 export class ClipPictures {
   #wasm;
@@ -26,7 +29,8 @@ export class ClipPictures {
    * @param {import('./wasm.js').Wasm} wasm
    * @param {unknown} frames
    * @param {import('./sources.js').Access} access
-   * @param {{ factor: number, step: number, pad: import('./index.js').Pad | undefined }} options `factor`: pixels, as of `openImages`; `step`: clips have 1 + n times so
+   * @param {{ factor: number, step: number, pad: import('./index.js').Pad | undefined }} options
+   * `factor`: pixels, as of `openImages`; `step`: clips have 1 + n times so
    *   many frames
    */
   constructor(wasm, frames, access, { factor, step, pad }) {

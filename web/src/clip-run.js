@@ -1,5 +1,6 @@
 // @ts-check
-// A clip under way on a device, in either direction: its parts one after the other, until it is left, aborted, or the device is lost.
+// A clip under way on a device, in either direction: its parts one after the other, until it is
+// left, aborted, or the device is lost.
 
 import { WgvaeError } from './errors.js';
 
@@ -56,7 +57,8 @@ export class ClipRun {
    * @template {{ report: import('./index.js').Report }} R
    * @param {'decode' | 'encode'} phase
    * @param {{ free(): void }} input of the part; is freed when nobody uses it any more
-   * @param {(vae: Vae, clip: Clip, cancel: Cancel, listener: ReturnType<import('./loaded.js').Loaded['listener']>) => Promise<R>} call
+   * @param {(vae: Vae, clip: Clip, cancel: Cancel, listener:
+   * ReturnType<import('./loaded.js').Loaded['listener']>) => Promise<R>} call
    */
   async part(phase, input, call) {
     const loaded = this.#loaded;

@@ -1,5 +1,6 @@
 // @ts-check
-// Clips of latents to frames, part by part: whatever their length, they take the memory of one part.
+// Clips of latents to frames, part by part: whatever their length, they take the memory of one
+// part.
 
 import { openClipLatents } from './clip-latents.js';
 import { ClipRun, freeAll } from './clip-run.js';

@@ -1,13 +1,17 @@
 // @ts-check
-// What a caller gives, as it is at the call: a caller that changes an array or a canvas afterwards changes nothing, however long the call waits for its turn. What is on a
-// GPU cannot be copied at once, and bitmaps and video frames cannot change: these stay the caller's own.
+// What a caller gives, as it is at the call: a caller that changes an array or a canvas afterwards
+// changes nothing, however long the call waits for its turn. What is on a GPU cannot be copied at
+// once, and bitmaps and video frames cannot change: these stay the caller's own.
 
 import { drawableOf } from './images.js';
 import { isTensor, valuesInMemory } from './onnx.js';
 import { bytesOf } from './sources.js';
 import { movingWith } from './transfer.js';
 
-/** A picture as it was at the call, and what frees it when nobody needs it any more. @typedef {{ picture: any, free(): void }} Kept */
+/**
+ * A picture as it was at the call, and what frees it when nobody needs it any more. @typedef {{
+ * picture: any, free(): void }} Kept
+ */
 
 /**
  * Latents of pictures, or of a clip.
@@ -55,7 +59,10 @@ export function picturesNow(frames) {
   return { frames: kept.map(({ picture }) => picture), free: () => kept.forEach(({ free }) => free()) };
 }
 
-/** @param {any} input a tensor, an array with its shape, a buffer with its shape, or something that cannot be used */
+/**
+ * @param {any} input a tensor, an array with its shape, a buffer with its shape, or something that
+ * cannot be used
+ */
 function tensorNow(input) {
   const tensor = isTensor(input) ? valuesInMemory(input) : input;
   if (!tensor || !Array.isArray(tensor.shape)) return input;

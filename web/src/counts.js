@@ -1,5 +1,6 @@
 // @ts-check
-// Numbers among the options of callers. The module gets them as JSON, where NaN and Infinity are null: nothing, and so no budget.
+// Numbers among the options of callers. The module gets them as JSON, where NaN and Infinity are
+// null: nothing, and so no budget.
 
 import { mismatch } from './errors.js';
 import { kindOf } from './sources.js';

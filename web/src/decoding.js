@@ -25,7 +25,10 @@ export const TILINGS = ['exact', ...BLENDED, 'estimate'];
 /** What a model that can decode does. */
 export class Decoding {
   #loaded;
-  /** What `shapeOf` has read, for the next decode of the same file. @type {{ input: LatentsInput, latents: import('../pkg/wgvae.js').Latents } | undefined} */
+  /**
+   * What `shapeOf` has read, for the next decode of the same file. @type {{ input: LatentsInput,
+   * latents: import('../pkg/wgvae.js').Latents } | undefined}
+   */
   #opened;
 
   /** @param {import('./loaded.js').Loaded} loaded */
@@ -122,7 +125,9 @@ export class Decoding {
     return shape;
   }
 
-  /** @param {{ input: LatentsInput, latents: import('../pkg/wgvae.js').Latents } | undefined} opened */
+  /**
+   * @param {{ input: LatentsInput, latents: import('../pkg/wgvae.js').Latents } | undefined} opened
+   */
   #keep(opened) {
     this.#opened?.latents.free();
     this.#opened = opened;
@@ -142,7 +147,8 @@ export class Decoding {
   }
 
   /**
-   * What the module is asked for, after a look at whether the canvas can take it: before the work, not after.
+   * What the module is asked for, after a look at whether the canvas can take it: before the work,
+   * not after.
    * @param {DecodeOptions} options
    * @param {Uint32Array} size of the picture
    */
@@ -185,8 +191,8 @@ export class Decoding {
   }
 
   /**
-   * @param {Pick<DecodeOptions, 'canvas' | 'memoryBudget' | 'index' | 'output' | 'tiling' | 'tileSize' | 'tileOverlap'>} options
-   * @param {'canvas' | 'rgba8' | 'raw'} [output]
+   * @param {Pick<DecodeOptions, 'canvas' | 'memoryBudget' | 'index' | 'output' | 'tiling' |
+   * 'tileSize' | 'tileOverlap'>} options @param {'canvas' | 'rgba8' | 'raw'} [output]
    */
   #moduleOptions({ canvas, output: asked = 'bitmap', tiling, tileSize, tileOverlap, ...options }, output = OUTPUTS[asked]) {
     checkCounts({ tileSize, tileOverlap });

@@ -7,7 +7,10 @@ import { rememberedKernels } from './tuned.js';
 /** @typedef {import('./wasm.js').Wasm} Wasm */
 /** @typedef {import('./index.js').DeviceOptions} DeviceOptions */
 
-/** `isOurs`: nobody else uses it. @typedef {{ gpu: import('../pkg/wgvae.js').Gpu, device: GPUDevice, isOurs: boolean }} Opened */
+/**
+ * `isOurs`: nobody else uses it. @typedef {{ gpu: import('../pkg/wgvae.js').Gpu, device: GPUDevice,
+ * isOurs: boolean }} Opened
+ */
 
 /** Whose kernels a device gets, by name. */
 const KERNELS = ['tuned', 'rules'];
@@ -24,7 +27,8 @@ export function checkBrowser({ gpu = globalThis.navigator?.gpu }) {
   if (!gpu) {
     throw new WgvaeError('no-webgpu', withoutWebGpu());
   }
-  // The module asks every adapter for it. Chrome and Edge have it since 127. What Node has of Dawn keeps no attributes there.
+  // The module asks every adapter for it. Chrome and Edge have it since 127. What Node has of Dawn
+  // keeps no attributes there.
   if (globalThis.GPUAdapter && 'features' in GPUAdapter.prototype && !('info' in GPUAdapter.prototype)) {
     throw mismatch('no-webgpu', 'WebGPU of this browser', 'one with GPUAdapter.info', 'an older one');
   }
@@ -50,7 +54,10 @@ export function closeGpu({ gpu, device, isOurs }) {
   gpu.free();
 }
 
-/** Fails for what names no kernels. @param {import('./index.js').ModelOptions['kernels']} kernels */
+/**
+ * Fails for what names no kernels.
+ * @param {import('./index.js').ModelOptions['kernels']} kernels
+ */
 export function checkKernels(kernels = 'tuned') {
   const isThere = typeof kernels === 'object' ? kernels !== null : KERNELS.includes(kernels);
   if (!isThere) throw mismatch('input', 'kernels', `${KERNELS.join(', ')} or what \`tune\` has found`, `${kernels}`);

@@ -1,5 +1,6 @@
 // @ts-check
-// What lives on one device: the device, the weights on it, and the planner. Replaced as a whole when the device is lost.
+// What lives on one device: the device, the weights on it, and the planner. Replaced as a whole
+// when the device is lost.
 
 import { Canvases } from './canvas.js';
 import { closeGpu, openGpu, takeKernels } from './device.js';
@@ -62,7 +63,8 @@ export async function startEngine(wasm, options, model, onProgress) {
     const vae = await wasm.Vae.load(opened.gpu, model.checkpoint, {
       precision: options.precision ?? 'auto',
       unscaled: options.unscaled ?? false,
-      // Only a plan with a budget can fetch weights from the host; without one they would be there twice.
+      // Only a plan with a budget can fetch weights from the host; without one they would be there
+      // twice.
       weightsOnHost: options.memoryBudget !== undefined,
     });
     return new Engine(opened, vae);

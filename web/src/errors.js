@@ -1,12 +1,14 @@
 // @ts-check
-// What the package throws: one class with a code, whether the failure came from a file, the network, or the module in wasm.
+// What the package throws: one class with a code, whether the failure came from a file, the
+// network, or the module in wasm.
 
 /** A failure with a `code` that programs can tell apart and a message that people can read. */
 export class WgvaeError extends Error {
   /**
    * @param {string} code
-   * @param {string} message lower case, without a final dot: what it is about, what was expected, what was found
-   * @param {Record<string, unknown>} [facts] what the message says, as values; `cause` is passed on as in any Error
+   * @param {string} message lower case, without a final dot: what it is about, what was expected,
+   * what was found @param {Record<string, unknown>} [facts] what the message says, as values;
+   * `cause` is passed on as in any Error
    */
   constructor(code, message, { cause, ...facts } = {}) {
     super(message, cause === undefined ? undefined : { cause });
@@ -30,7 +32,8 @@ export function mismatch(code, what, expected, found, cause) {
 }
 
 /**
- * Errors of the wasm module become ours; anything else, a caller's abort reason above all, stays the very value that it was.
+ * Errors of the wasm module become ours; anything else, a caller's abort reason above all, stays
+ * the very value that it was.
  * @param {unknown} error
  */
 export function wgvaeError(error) {

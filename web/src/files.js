@@ -1,11 +1,13 @@
 // @ts-check
-// Small files in the origin private file system (OPFS), in folders of ours. Knows nothing about what is in them.
+// Small files in the origin private file system (OPFS), in folders of ours. Knows nothing about
+// what is in them.
 
 /** The folder that holds all of ours. */
 const ROOT = 'wgvae';
 
 /**
- * The folder `name` inside ours, or undefined where the browser keeps no files (private windows of some) or there is no such folder.
+ * The folder `name` inside ours, or undefined where the browser keeps no files (private windows of
+ * some) or there is no such folder.
  * @param {string} name
  * @param {boolean} create
  * @returns {Promise<FileSystemDirectoryHandle | undefined>}

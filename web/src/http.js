@@ -1,6 +1,7 @@
 // @ts-check
-// Files at a URL, read by ranges. Every answer is checked before its bytes are believed: status, type, range, length, and that the file is
-// still the one that was opened. Servers without ranges are stream.js's.
+// Files at a URL, read by ranges. Every answer is checked before its bytes are believed: status,
+// type, range, length, and that the file is still the one that was opened. Servers without ranges
+// are stream.js's.
 
 import { body, checkRange, checkType, contentRange, lengthOf, nameOf, refused, unanswered, validators } from './answers.js';
 import { openCachedFile } from './cache.js';
@@ -9,14 +10,17 @@ import { groupReads, ReadAhead } from './read-ahead.js';
 import { mayPass, withRetries } from './retry.js';
 import { openStream } from './stream.js';
 
-/** Asked with the first request: the header of most files. Those of large checkpoints take one more. */
+/**
+ * Asked with the first request: the header of most files. Those of large checkpoints take one more.
+ */
 const HEAD_BYTES = 64 << 10;
 
 /** @typedef {import('./sources.js').Access} Access */
 /** @typedef {import('./sources.js').Source} Source */
 
 /**
- * What is known of a file from the first answer. `ours`: it came from this page's origin, and so did all that redirected to it.
+ * What is known of a file from the first answer. `ours`: it came from this page's origin, and so
+ * did all that redirected to it.
  * @typedef {{ length: number, etag: string | null, modified: string | null, ours: boolean }} Version
  */
 
@@ -24,7 +28,8 @@ const HEAD_BYTES = 64 << 10;
  * Opens the file at `url` with one request.
  * @param {URL} url
  * @param {Access} access
- * @param {{ headBytes?: number, known?: { length?: number, url: string, validator?: string } }} [options] `headBytes` are asked with it; `known` is what others than the
+ * @param {{ headBytes?: number, known?: { length?: number, url: string, validator?: string } }}
+ * [options] `headBytes` are asked with it; `known` is what others than the
  *   server tell of the file: its length, and what it is kept by
  * @returns {Promise<Source>}
  */
@@ -40,12 +45,14 @@ export async function openUrl(url, access, { headBytes = HEAD_BYTES, known } = {
 }
 
 /**
- * The first bytes of the file, and what the answer tells of it; the answer alone where the server has no ranges.
+ * The first bytes of the file, and what the answer tells of it; the answer alone where the server
+ * has no ranges.
  * @param {URL} url
  * @param {Access} access
  * @param {number} headBytes
  * @param {number} [known] length, should the answer not tell it
- * @returns {Promise<{ response: Response, file?: { version: Version, head: Uint8Array<ArrayBuffer> } }>}
+ * @returns {Promise<{ response: Response, file?: { version: Version, head: Uint8Array<ArrayBuffer>
+ * } }>}
  */
 async function requestHead(url, access, headBytes, known) {
   const response = await request(url, access, { Range: `bytes=0-${headBytes - 1}` });
@@ -89,7 +96,8 @@ class HttpSource {
   /**
    * @param {URL} url
    * @param {Access} access
-   * @param {{ version: Version, head: Uint8Array<ArrayBuffer>, cached?: import('./cache.js').CachedFile, target?: string }} opened `head`: the file's first bytes
+   * @param {{ version: Version, head: Uint8Array<ArrayBuffer>, cached?:
+   * import('./cache.js').CachedFile, target?: string }} opened `head`: the file's first bytes
    */
   constructor(url, access, { version, head, cached, target }) {
     this.#url = url;
@@ -195,7 +203,8 @@ class HttpSource {
    * @returns {Record<string, string>}
    */
   #condition() {
-    // Another origin would have to allow the header, and few do; there the answer's validators are compared instead.
+    // Another origin would have to allow the header, and few do; there the answer's validators are
+    // compared instead.
     const { etag, modified, ours } = this.#version;
     if (!ours) return {};
     if (etag && !etag.startsWith('W/')) return { 'If-Range': etag };
@@ -223,7 +232,8 @@ function targetOf({ redirected, url }) {
  * @param {URL} url
  * @param {Access} access
  * @param {Record<string, string>} headers
- * @param {{ signal?: AbortSignal, method?: string, target?: string }} [options] `target`: asked instead, under the address's name
+ * @param {{ signal?: AbortSignal, method?: string, target?: string }} [options] `target`: asked
+ * instead, under the address's name
  */
 async function request(url, access, headers, { signal = access.signal, method = 'GET', target } = {}) {
   signal.throwIfAborted();

@@ -1,5 +1,6 @@
 // @ts-check
-// A model by its name on the hub, as the command line takes it: hf:owner/name[/folder or .safetensors file][@revision].
+// A model by its name on the hub, as the command line takes it: hf:owner/name[/folder or
+// .safetensors file][@revision].
 
 import { hub } from './hub.js';
 

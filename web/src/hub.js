@@ -1,13 +1,17 @@
 // @ts-check
-// Models of the Hugging Face Hub: which of a repository's files a model consists of, as the command line chooses them (src/hub/listing.rs), and these, all of the commit
-// that was listed. The token goes to the hub's origin alone: where that redirects, fetch leaves it away.
+// Models of the Hugging Face Hub: which of a repository's files a model consists of, as the command
+// line chooses them (src/hub/listing.rs), and these, all of the commit that was listed. The token
+// goes to the hub's origin alone: where that redirects, fetch leaves it away.
 
 import { mismatch, WgvaeError } from './errors.js';
 import { fetchText, openUrl } from './http.js';
 import { shardNames, weightFiles } from './weight-files.js';
 
 /** @typedef {import('./sources.js').Access} Access */
-/** What the hub says of a commit: its files by their paths. @typedef {{ commit: string, files: Map<string, { length?: number, validator?: string }> }} Listing */
+/**
+ * What the hub says of a commit: its files by their paths. @typedef {{ commit: string, files:
+ * Map<string, { length?: number, validator?: string }> }} Listing
+ */
 
 /**
  * @param {string} id
@@ -176,12 +180,18 @@ function isPlain(path) {
   return typeof path === 'string' && path.split('/').every((part) => /^(?!\.)[\p{L}\p{N}._\- +()]+$/u.test(part));
 }
 
-/** True if a path of the hub's leads nowhere else, on any system, and can be shown. @param {unknown} path */
+/**
+ * True if a path of the hub's leads nowhere else, on any system, and can be shown.
+ * @param {unknown} path
+ */
 function isInside(path) {
   return typeof path === 'string' && !/[\\:\p{Cc}]/u.test(path) && path.split('/').every((part) => !['', '.', '..'].includes(part));
 }
 
-/** True if the hub names a commit. A pattern alone would take `undefined` for one. @param {unknown} sha */
+/**
+ * True if the hub names a commit. A pattern alone would take `undefined` for one.
+ * @param {unknown} sha
+ */
 function isCommit(sha) {
   return typeof sha === 'string' && /^(?:[0-9a-f]{40}|[0-9a-f]{64})$/i.test(sha);
 }

@@ -15,13 +15,19 @@ import { checkedFloats } from './tensors.js';
 /** Most pictures of usual size come with the first request. */
 const HEAD_BYTES = 1 << 20;
 
-/** Values of pictures are -1 to 1, and a bit beyond where they were resized. These are of another range. */
+/**
+ * Values of pictures are -1 to 1, and a bit beyond where they were resized. These are of another
+ * range.
+ */
 const BEYOND = 1.5;
 
 /** First bytes that tell pictures and arrays apart. */
 const MARK_BYTES = 16;
 
-/** Colours as the file has them: no profile is applied, and nothing multiplied by alpha. Turned as its EXIF says, which is the default. @type {ImageBitmapOptions} */
+/**
+ * Colours as the file has them: no profile is applied, and nothing multiplied by alpha. Turned as
+ * its EXIF says, which is the default. @type {ImageBitmapOptions}
+ */
 const AS_IT_IS = { colorSpaceConversion: 'none', premultiplyAlpha: 'none' };
 
 /**
@@ -55,7 +61,8 @@ function isOneOf(value, classes) {
 }
 
 /**
- * Elements and canvases as they are now, which another thread can be sent as well: a bitmap, drawn at once. Anything else is given back.
+ * Elements and canvases as they are now, which another thread can be sent as well: a bitmap, drawn
+ * at once. Anything else is given back.
  * @param {unknown} input
  * @returns {unknown | Promise<ImageBitmap>}
  */

@@ -1,5 +1,6 @@
 // @ts-check
-// What a model is, by the headers of its files, and what loading it would download. No device, no weights.
+// What a model is, by the headers of its files, and what loading it would download. No device, no
+// weights.
 
 import { wgvaeError } from './errors.js';
 import { guarded } from './listener.js';

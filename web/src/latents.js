@@ -1,5 +1,6 @@
 // @ts-check
-// Every kind of latents that a caller may have, as the wasm module's. Shapes are [n, c, h, w] or [c, h, w].
+// Every kind of latents that a caller may have, as the wasm module's. Shapes are [n, c, h, w] or
+// [c, h, w].
 
 import { mismatch } from './errors.js';
 import { bufferOf, isTensor, valuesOf } from './onnx.js';

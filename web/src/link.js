@@ -1,6 +1,7 @@
 // @ts-check
-// Calls from one thread to another, as Comlink has them, with what neither a structured clone nor Comlink takes along: abort signals, listeners, iterators, and this package's
-// errors and models of the hub. One at each end of a port.
+// Calls from one thread to another, as Comlink has them, with what neither a structured clone nor
+// Comlink takes along: abort signals, listeners, iterators, and this package's errors and models of
+// the hub. One at each end of a port.
 
 import { WgvaeError, mismatch, messageOf } from './errors.js';
 import { HubModel } from './hub.js';
@@ -15,7 +16,10 @@ const STANDS_FOR = '$wgvae';
  * Calls ask for an answer, and tellings do not.
  * @typedef {{ id: number, call: string, parameters: unknown[] } | { tell: string, parameters: unknown[] } | { id: number, value: unknown } | { id: number, error: unknown }} Message
  */
-/** What a message holds on this side until its call is over, and what moves to the other side. @typedef {{ frees: (() => void)[], moved: Transferable[] }} Held */
+/**
+ * What a message holds on this side until its call is over, and what moves to the other side.
+ * @typedef {{ frees: (() => void)[], moved: Transferable[] }} Held
+ */
 /** @typedef {Pick<Worker, 'postMessage' | 'addEventListener'>} Port */
 
 /** @returns {Held} */
@@ -27,7 +31,9 @@ export class Link {
   #last = 0;
   /** @type {Map<number, { resolve(value: any): void, reject(error: unknown): void }>} */
   #waiting = new Map();
-  /** What the other side may call, by name. @type {Map<string, (...parameters: any[]) => unknown>} */
+  /**
+   * What the other side may call, by name. @type {Map<string, (...parameters: any[]) => unknown>}
+   */
   #offered = new Map();
   /** Why nobody answers. @type {WgvaeError | undefined} */
   #failed;
@@ -36,7 +42,8 @@ export class Link {
 
   /**
    * @param {Port} port
-   * @param {{ gives: boolean }} options whether what calls return here is moved to the other side; otherwise it is copied
+   * @param {{ gives: boolean }} options whether what calls return here is moved to the other side;
+   * otherwise it is copied
    */
   constructor(port, { gives }) {
     this.#port = port;
@@ -53,7 +60,8 @@ export class Link {
   }
 
   /**
-   * Calls what the other side has offered. What the parameters hold of this side is let go by `release`, when nobody there needs it any more.
+   * Calls what the other side has offered. What the parameters hold of this side is let go by
+   * `release`, when nobody there needs it any more.
    * @param {string} name
    * @param {unknown[]} parameters
    * @returns {{ answer: Promise<any>, release(): void }}
@@ -232,7 +240,10 @@ export class Link {
     }
   }
 
-  /** Its reason stays on the side where it was given: there the call ends with it. @param {{ name: string, aborted: boolean }} packed */
+  /**
+   * Its reason stays on the side where it was given: there the call ends with it.
+   * @param {{ name: string, aborted: boolean }} packed
+   */
   #unpackSignal({ name, aborted }) {
     const controller = new AbortController();
     if (aborted) controller.abort();
@@ -244,7 +255,10 @@ export class Link {
     return controller.signal;
   }
 
-  /** @param {{ next: string, stop: string }} packed @returns {AsyncGenerator<any, void, undefined>} */
+  /**
+   * @param {{ next: string, stop: string }} packed
+   * @returns {AsyncGenerator<any, void, undefined>}
+   */
   async *#unpackIterator({ next, stop }) {
     let isOver = false;
     try {
@@ -265,7 +279,8 @@ export class Link {
 }
 
 /**
- * What moves to the other side instead of being copied: pictures, and what is in memory of their own.
+ * What moves to the other side instead of being copied: pictures, and what is in memory of their
+ * own.
  * @param {any} value of ours
  * @returns {Transferable[]}
  */

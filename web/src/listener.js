@@ -2,7 +2,8 @@
 // Functions of callers that hear of something.
 
 /**
- * `listener` as browsers call theirs: what it throws is reported as an error that nobody caught, and changes nothing here.
+ * `listener` as browsers call theirs: what it throws is reported as an error that nobody caught,
+ * and changes nothing here.
  * @template {unknown[]} P
  * @param {((...parameters: P) => void) | undefined} listener
  * @returns {(...parameters: P) => void}

@@ -1,6 +1,6 @@
 // @ts-check
-// One model on one device: its tasks one after the other, and what happens when a caller aborts or the device is lost. What a task does is decoding.js's and
-// encoding.js's.
+// One model on one device: its tasks one after the other, and what happens when a caller aborts or
+// the device is lost. What a task does is decoding.js's and encoding.js's.
 
 import { checkCounts } from './counts.js';
 import { checkBrowser, checkKernels } from './device.js';
@@ -54,7 +54,8 @@ export async function loadModel(options, directions) {
  */
 async function load(options, directions, lifetime, signal) {
   const wasm = await startWasm(options.wasm);
-  // What breaks the module ends everything that this model has under way, and whatever is asked of it later.
+  // What breaks the module ends everything that this model has under way, and whatever is asked of
+  // it later.
   wasm.broken.addEventListener('abort', () => lifetime.abort(wasm.broken.reason), { signal: lifetime.signal });
   const access = new Access(signal, guarded(options.onNotice), options.cache ?? false, options.fetch);
   const model = await openModel(wasm, options, directions, access);
@@ -83,13 +84,17 @@ export class Loaded {
   #freed = [];
   /** Of the last task. @type {import('./index.js').Report | undefined} */
   report;
-  /** Of the last task, while it is still in GPU memory. @type {{ picture: import('./canvas.js').Picture, size: Size } | undefined} */
+  /**
+   * Of the last task, while it is still in GPU memory. @type {{ picture:
+   * import('./canvas.js').Picture, size: Size } | undefined}
+   */
   shown;
 
   /**
    * @param {Wasm} wasm
    * @param {ModelOptions} options
-   * @param {{ access: Access, model: import('./model.js').Model, engine: import('./engine.js').Engine, lifetime: AbortController }} parts
+   * @param {{ access: Access, model: import('./model.js').Model, engine:
+   * import('./engine.js').Engine, lifetime: AbortController }} parts
    */
   constructor(wasm, options, { access, model, engine, lifetime }) {
     this.wasm = wasm;
@@ -116,12 +121,18 @@ export class Loaded {
     this.#lifetime.signal.throwIfAborted();
   }
 
-  /** Aborted with `signal`, or with all that the model does. @param {AbortSignal | undefined} signal */
+  /**
+   * Aborted with `signal`, or with all that the model does.
+   * @param {AbortSignal | undefined} signal
+   */
   signalOf(signal) {
     return either(signal, this.#lifetime.signal);
   }
 
-  /** Reads a caller's files: not from the cache, they are small, and others the next time. @param {AbortSignal} signal */
+  /**
+   * Reads a caller's files: not from the cache, they are small, and others the next time.
+   * @param {AbortSignal} signal
+   */
   accessOf(signal) {
     return new Access(signal, this.notify, false, this.options.fetch);
   }
@@ -187,7 +198,8 @@ export class Loaded {
   }
 
   /**
-   * Calls the module with what stops it when `signal` is aborted, and keeps the report that it gives.
+   * Calls the module with what stops it when `signal` is aborted, and keeps the report that it
+   * gives.
    * @template {{ report: import('./index.js').Report }} R
    * @param {AbortSignal} signal
    * @param {(cancel: import('../pkg/wgvae.js').Cancel) => Promise<R>} call
@@ -232,7 +244,8 @@ export class Loaded {
   }
 
   /**
-   * Options that the module has for both directions. What is no number it would take for none, which JSON has no other word for.
+   * Options that the module has for both directions. What is no number it would take for none,
+   * which JSON has no other word for.
    * @param {{ memoryBudget?: number, index?: number }} options
    */
   moduleOptions({ memoryBudget = this.options.memoryBudget, index }) {

@@ -1,9 +1,13 @@
 // @ts-check
-// Whether a failure is that of a lost device. Calls on one fail in many ways, and some before the browser says why.
+// Whether a failure is that of a lost device. Calls on one fail in many ways, and some before the
+// browser says why.
 
 import { WgvaeError } from './errors.js';
 
-/** Milliseconds that a browser may take to say that a device is lost. Firefox hears of it from another process. */
+/**
+ * Milliseconds that a browser may take to say that a device is lost. Firefox hears of it from
+ * another process.
+ */
 const LOSS_DELAY = 500;
 
 /**
@@ -36,7 +40,8 @@ export function isLost(device) {
 }
 
 /**
- * Whether a failure may come from a lost device. The module does not always find out before the call that failed.
+ * Whether a failure may come from a lost device. The module does not always find out before the
+ * call that failed.
  * @param {unknown} error
  */
 function isOfDevice(error) {

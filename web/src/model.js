@@ -25,7 +25,8 @@ export class Model {
   }
 
   /**
-   * Gets the sources ready for a load of the weights. `onBytes` hears how many bytes have been read, of how many, and how many have come over the network.
+   * Gets the sources ready for a load of the weights. `onBytes` hears how many bytes have been
+   * read, of how many, and how many have come over the network.
    * @param {(done: number, total: number, downloaded: number) => void} onBytes
    */
   beginLoad(onBytes) {
@@ -82,7 +83,8 @@ export async function openModel(wasm, options, directions, access) {
  * Opens the files.
  * @param {Pick<import('./index.js').ModelOptions, 'model' | 'config'>} options
  * @param {Access} access
- * @returns {Promise<{ text: string | undefined, sources: Source[], commit: string | undefined }>} `text` of config.json; `commit` of the hub's
+ * @returns {Promise<{ text: string | undefined, sources: Source[], commit: string | undefined }>}
+ * `text` of config.json; `commit` of the hub's
  */
 export async function openFiles({ model: given, config }, access) {
   const model = typeof given === 'string' && isHubName(given) ? hubModel(given) : given;

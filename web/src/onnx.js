@@ -1,6 +1,7 @@
 // @ts-check
-// Tensors of onnxruntime-web (onnxruntime.ai/docs/api/js/interfaces/Tensor.html) and those of transformers.js, which have one inside
-// (huggingface.co/docs/transformers.js/api/utils/tensor): what is in them, wherever it lies.
+// Tensors of onnxruntime-web (onnxruntime.ai/docs/api/js/interfaces/Tensor.html) and those of
+// transformers.js, which have one inside (huggingface.co/docs/transformers.js/api/utils/tensor):
+// what is in them, wherever it lies.
 
 import { messageOf, mismatch } from './errors.js';
 
@@ -25,7 +26,8 @@ export function bufferOf(tensor) {
 }
 
 /**
- * What is in a tensor of floats. From a GPU, from WebNN or a texture it is fetched by the tensor itself, which has it in memory from then on.
+ * What is in a tensor of floats. From a GPU, from WebNN or a texture it is fetched by the tensor
+ * itself, which has it in memory from then on.
  * @param {OnnxTensor} tensor
  * @param {string} what it is
  * @returns {Promise<{ data: any, shape: readonly number[] }>}

@@ -5,7 +5,10 @@ import { isCount } from './counts.js';
 import { mismatch } from './errors.js';
 import { kindOf } from './sources.js';
 
-/** Whether a value is right, and what it should be. @typedef {[(value: any) => boolean, string]} Check */
+/**
+ * Whether a value is right, and what it should be. @typedef {[(value: any) => boolean, string]}
+ * Check
+ */
 
 /** @type {(...choices: string[]) => Check} */
 export const oneOf = (...choices) => [(value) => choices.includes(value), `one of ${choices.join(', ')}`];

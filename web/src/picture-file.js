@@ -1,5 +1,6 @@
 // @ts-check
-// What can be told of a file before a browser decodes it. Browsers show as much of a picture as there is: an encode of that would be of another picture.
+// What can be told of a file before a browser decodes it. Browsers show as much of a picture as
+// there is: an encode of that would be of another picture.
 
 /**
  * Whether the file is of floats, .npy or .safetensors, by its first 16 bytes.
@@ -43,8 +44,9 @@ function hasEndOfPng(bytes) {
 }
 
 /**
- * A segment is its mark and its length, which spans pictures inside it; between segments are the pixels, in which a 0xff is followed by 0 or by a number that is no mark.
- * Cameras put more behind the end.
+ * A segment is its mark and its length, which spans pictures inside it; between segments are the
+ * pixels, in which a 0xff is followed by 0 or by a number that is no mark. Cameras put more behind
+ * the end.
  * @param {Uint8Array} bytes
  */
 function hasEndOfJpeg(bytes) {

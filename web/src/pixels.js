@@ -1,15 +1,20 @@
 // @ts-check
-// Pixels of whatever can be drawn, some rows at a time, so that the whole picture is never there twice.
+// Pixels of whatever can be drawn, some rows at a time, so that the whole picture is never there
+// twice.
 
 import { messageOf, WgvaeError } from './errors.js';
 
 /** Pixels at once. */
 const STRIP = 1 << 20;
 
-/** What of a picture is wanted. @typedef {{ x: number, y: number, width: number, height: number }} Part */
+/**
+ * What of a picture is wanted. @typedef {{ x: number, y: number, width: number, height: number }}
+ * Part
+ */
 
 /**
- * By way of a canvas. Where a pixel lets through some of what is behind it, the canvas has its colours rounded; where all of it, none.
+ * By way of a canvas. Where a pixel lets through some of what is behind it, the canvas has its
+ * colours rounded; where all of it, none.
  * @param {ImageBitmap | HTMLCanvasElement | OffscreenCanvas} source
  * @param {Part} part
  * @returns {Iterable<Uint8ClampedArray>}

@@ -1,5 +1,6 @@
 // @ts-check
-// What a decode or an encode would take, of a model that nobody has loaded and a device that nobody has opened.
+// What a decode or an encode would take, of a model that nobody has loaded and a device that nobody
+// has opened.
 
 import { TILINGS } from './decoding.js';
 import { mismatch, wgvaeError } from './errors.js';
@@ -12,7 +13,10 @@ import { startWasm } from './wasm.js';
 /** @typedef {import('./index.js').PlanForOptions} Options */
 /** @typedef {import('../pkg/wgvae.js').Planner} Planner */
 
-/** What each option can be; the others are looked at where they are used. @type {Record<string, import('./options.js').Check | undefined>} */
+/**
+ * What each option can be; the others are looked at where they are used. @type {Record<string,
+ * import('./options.js').Check | undefined>}
+ */
 const OPTIONS = {
   family: TEXT,
   config: undefined,
@@ -67,7 +71,10 @@ export async function planFor(options) {
   }
 }
 
-/** Refuses what no option is or can be: a plan without what was meant would be another. @param {Options} options */
+/**
+ * Refuses what no option is or can be: a plan without what was meant would be another.
+ * @param {Options} options
+ */
 function check(options) {
   checkObject(options);
   for (const [name, value] of Object.entries(options)) {
@@ -119,7 +126,8 @@ function planOfClip(planner, { width, height, direction, output = 'bitmap', memo
 }
 
 /**
- * As the module has them: those that a device of the package's own would be opened with, where an adapter is given.
+ * As the module has them: those that a device of the package's own would be opened with, where an
+ * adapter is given.
  * @param {NonNullable<Options['limits']>} limits
  */
 function limitsOf(limits) {

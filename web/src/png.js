@@ -1,5 +1,6 @@
 // @ts-check
-// Pictures as PNG files: without a canvas, so in Node as well, of any size, and unchanged where browsers change pixels that pages read.
+// Pictures as PNG files: without a canvas, so in Node as well, of any size, and unchanged where
+// browsers change pixels that pages read.
 
 const SIGNATURE = Uint8Array.of(0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a);
 

@@ -7,7 +7,8 @@ export class Queue {
   #last = Promise.resolve();
 
   /**
-   * Runs `task` when those before it are over. An abort rejects at once; a task that is running by then still ends before the next begins.
+   * Runs `task` when those before it are over. An abort rejects at once; a task that is running by
+   * then still ends before the next begins.
    * @template T
    * @param {() => Promise<T>} task
    * @param {AbortSignal} signal

@@ -1,6 +1,6 @@
 // @ts-check
-// Reads ahead of a reader whose reads are known beforehand: neighbours are fetched together, and the next pieces are on their way while one is
-// worked on. What is held at once is bounded.
+// Reads ahead of a reader whose reads are known beforehand: neighbours are fetched together, and
+// the next pieces are on their way while one is worked on. What is held at once is bounded.
 
 /** Most bytes of one fetch that joins several reads. A single longer read is fetched as it is. */
 const GROUP_BYTES = 4 << 20;
@@ -62,7 +62,8 @@ export class ReadAhead {
   #start(group) {
     if (group.bytes) return;
     group.bytes = this.#fetchRange(group.offset, group.length);
-    // Whoever reads it gets the error; a piece that nobody reads any more must not count as an error that nobody handled.
+    // Whoever reads it gets the error; a piece that nobody reads any more must not count as an
+    // error that nobody handled.
     group.bytes.then(() => { group.arrived = true; }, () => { group.arrived = true; });
   }
 

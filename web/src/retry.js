@@ -1,5 +1,6 @@
 // @ts-check
-// A second and a third try for what fails by chance: a model is fetched in many requests, and one hiccup must not cost the load.
+// A second and a third try for what fails by chance: a model is fetched in many requests, and one
+// hiccup must not cost the load.
 
 import { WgvaeError } from './errors.js';
 import { orAborted } from './queue.js';
@@ -39,7 +40,8 @@ export async function withRetries(task, signal, notify) {
 }
 
 /**
- * Whether the next try may do better: nobody answered, the answer broke off, or the server says that it has trouble now.
+ * Whether the next try may do better: nobody answered, the answer broke off, or the server says
+ * that it has trouble now.
  * @param {unknown} error
  */
 export function mayPass(error) {

@@ -1,5 +1,6 @@
 // @ts-check
-// Whether every set of kernels computes the same on this adapter as somebody else's implementation did.
+// Whether every set of kernels computes the same on this adapter as somebody else's implementation
+// did.
 
 import { checkBrowser } from './device.js';
 import { mismatch, wgvaeError } from './errors.js';

@@ -1,6 +1,6 @@
 // @ts-check
-// Where bytes come from: what a caller may give as a file, as something that is read by ranges. Never holds a whole file that was not in
-// memory before.
+// Where bytes come from: what a caller may give as a file, as something that is read by ranges.
+// Never holds a whole file that was not in memory before.
 
 import { parseUrl } from './address.js';
 import { messageOf, mismatch, WgvaeError } from './errors.js';
@@ -8,8 +8,9 @@ import { fetchText, openUrl } from './http.js';
 
 /**
  * A file as the wasm module reads it. `read` gives exactly `length` bytes or rejects.
- * `expect` tells what will be read next, in order; `release` lets go of what is held for that. A source can be read again afterwards.
- * Of an address: `downloaded` bytes have come over the network, and reading `reads` would download as many as `toDownload` says.
+ * `expect` tells what will be read next, in order; `release` lets go of what is held for that. A
+ * source can be read again afterwards. Of an address: `downloaded` bytes have come over the
+ * network, and reading `reads` would download as many as `toDownload` says.
  * @typedef {{
  *   name: string, length: number, read(offset: number, length: number): Promise<Uint8Array>,
  *   expect?(reads: import('./read-ahead.js').Range[]): void, release?(): void,
@@ -17,7 +18,10 @@ import { fetchText, openUrl } from './http.js';
  * }} Source
  */
 
-/** How addresses are asked. @typedef {(url: string | URL, init?: RequestInit) => Promise<Response>} Fetch */
+/**
+ * How addresses are asked. @typedef {(url: string | URL, init?: RequestInit) => Promise<Response>}
+ * Fetch
+ */
 
 /** On whose behalf files are read, and how addresses are asked. */
 export class Access {
@@ -60,8 +64,8 @@ export class Access {
 /**
  * @param {import('./index.js').FileInput} input
  * @param {Access} access
- * @param {{ what: string, headBytes?: number }} options what errors call it, and how much to ask with a first request
- * @returns {Promise<Source>}
+ * @param {{ what: string, headBytes?: number }} options what errors call it, and how much to ask
+ * with a first request @returns {Promise<Source>}
  */
 export async function openSource(input, access, { what, headBytes }) {
   if (typeof input === 'string' || input instanceof URL) return openUrl(parseUrl(input), access, { headBytes });

@@ -1,6 +1,7 @@
 // @ts-check
-// A file whose server has no ranges: the whole of it comes in order, once. What is wanted is put aside while it passes, and kept in the cache
-// when it is read; the rest is let go. The stream waits until somebody wants more of it.
+// A file whose server has no ranges: the whole of it comes in order, once. What is wanted is put
+// aside while it passes, and kept in the cache when it is read; the rest is let go. The stream
+// waits until somebody wants more of it.
 
 import { checkType, lengthOf, nameOf } from './answers.js';
 import { Aside } from './aside.js';
@@ -23,7 +24,8 @@ export async function openStream(url, response, again, access) {
   checkType(url, response);
   const told = toldBy(response);
   const validator = told.ETag ?? told['Last-Modified'];
-  // Without a length nothing tells whether the file ended or the connection did: that must not be believed the next time, too.
+  // Without a length nothing tells whether the file ended or the connection did: that must not be
+  // believed the next time, too.
   const identity = access.cache && validator && told.length !== undefined && { url: url.href, validator, length: told.length };
   const cached = identity ? await openCachedFile(identity, access.notify, access.limit) : undefined;
   const source = new StreamSource({ url, told, again, access, cached });
@@ -58,7 +60,9 @@ class StreamSource {
   /** What of the stream is wanted; all of it until that is known. @type {Range[]} */
   #wanted = [{ offset: 0, length: Infinity }];
   #aside = new Aside();
-  /** Neighbours are kept together: files in a cache are slow to make. Used where there is a cache. */
+  /**
+   * Neighbours are kept together: files in a cache are slow to make. Used where there is a cache.
+   */
   #ahead = new ReadAhead((offset, length) => this.#readKept(offset, length));
   /** Ends reads that nobody waits for any more. */
   #reading = new AbortController();
@@ -70,7 +74,8 @@ class StreamSource {
 
   /**
    * @param {{
-   *   url: URL, told: Told, again: () => Promise<Response>, access: Access, cached: import('./cache.js').CachedFile | undefined,
+   *   url: URL, told: Told, again: () => Promise<Response>, access: Access, cached:
+   *   import('./cache.js').CachedFile | undefined,
    * }} parts
    */
   constructor({ url, told, again, access, cached }) {
@@ -84,7 +89,8 @@ class StreamSource {
   }
 
   /**
-   * Begins with the answer to the first request, or lets go of it where what is kept will probably do.
+   * Begins with the answer to the first request, or lets go of it where what is kept will probably
+   * do.
    * @param {Response} response
    */
   async open(response) {

@@ -1,6 +1,7 @@
 // @ts-check
-// Folders that are wanted only while somebody reads from them. A page that was closed in between cannot remove its own, so a Web Lock of the
-// folder's name, which the browser lets go of with the page, tells which are still in use.
+// Folders that are wanted only while somebody reads from them. A page that was closed in between
+// cannot remove its own, so a Web Lock of the folder's name, which the browser lets go of with the
+// page, tells which are still in use.
 
 import { folderNames, openFolder, removeFolder } from './files.js';
 
@@ -21,7 +22,8 @@ export async function openTemporary() {
 }
 
 /**
- * Does `task` for each folder that nobody uses any more. Without locks nothing tells which those are.
+ * Does `task` for each folder that nobody uses any more. Without locks nothing tells which those
+ * are.
  * @param {(name: string) => Promise<void>} task
  */
 export async function forEachAbandoned(task) {

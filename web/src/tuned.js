@@ -6,7 +6,8 @@ import { nameFor, openFolder, readFile, writeFile } from './files.js';
 const FOLDER = 'tuned';
 
 /**
- * What was measured on the device that `key` tells from others. Undefined where nothing was, and where the browser keeps no files.
+ * What was measured on the device that `key` tells from others. Undefined where nothing was, and
+ * where the browser keeps no files.
  * @param {string} key
  * @returns {Promise<import('./index.js').Kernels | undefined>}
  */

@@ -1,12 +1,14 @@
 // @ts-check
-// The wasm module: compiled once and started once, however many decoders there are; and started again after it broke.
+// The wasm module: compiled once and started once, however many decoders there are; and started
+// again after it broke.
 
 import { makeInstance } from '../pkg/wgvae.js';
 import { WgvaeError, messageOf } from './errors.js';
 import { watchCalls } from './watch.js';
 
 /**
- * The module, started. `broken` is aborted when that instance of it breaks, with the error that everything asked of it ends with.
+ * The module, started. `broken` is aborted when that instance of it breaks, with the error that
+ * everything asked of it ends with.
  * @typedef {import('../pkg/wgvae.js').Wasm & { broken: AbortSignal }} Wasm
  */
 

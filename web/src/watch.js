@@ -1,10 +1,15 @@
 // @ts-check
-// An instance of the wasm module, watched. Rust's own errors are values; whatever else ends a call, a panic, a failed allocation or an exception that nobody expected,
-// has cut it off in the middle of its work. From then on the instance counts as broken: what waits for it ends, and nothing in it is called again.
+// An instance of the wasm module, watched. Rust's own errors are values; whatever else ends a call,
+// a panic, a failed allocation or an exception that nobody expected, has cut it off in the middle
+// of its work. From then on the instance counts as broken: what waits for it ends, and nothing in
+// it is called again.
 
 import { orAborted } from './queue.js';
 
-/** What a call of a broken instance gives: nothing of a picture's, and nothing that the glue stumbles over. @type {readonly never[]} */
+/**
+ * What a call of a broken instance gives: nothing of a picture's, and nothing that the glue
+ * stumbles over. @type {readonly never[]}
+ */
 const NOTHING = Object.freeze([]);
 
 /**

@@ -1,5 +1,6 @@
 // @ts-check
-// Which of the files in a folder are a model's weights: the choice of the command line (src/io/weight_files.rs).
+// Which of the files in a folder are a model's weights: the choice of the command line
+// (src/io/weight_files.rs).
 
 import { WgvaeError } from './errors.js';
 
@@ -32,7 +33,8 @@ export function weightFiles(folder, names, variant) {
 }
 
 /**
- * The files that the index of a model in shards lists, each once. None leads out of the index's folder.
+ * The files that the index of a model in shards lists, each once. None leads out of the index's
+ * folder.
  * @param {string} file for errors
  * @param {string} text
  */

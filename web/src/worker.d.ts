@@ -6,7 +6,10 @@ export { hub, WgvaeError } from './index.js';
 
 /** Without what would be another thread's: the worker has its own device and its own fetch. */
 export interface WorkerOptions extends Omit<ModelOptions, 'device' | 'gpu' | 'fetch'> {
-  /** One that runs `wgvae/worker-host`, for as many models and calls as you like. It is not ended with the model. Default: one of the model's own. */
+  /**
+   * One that runs `wgvae/worker-host`, for as many models and calls as you like. It is not ended
+   * with the model. Default: one of the model's own.
+   */
   worker?: Worker;
 }
 
@@ -21,12 +24,18 @@ export type Remote<T> = {
   readonly limits: Readonly<Record<string, number>>;
 };
 
-/** As `createDecoder` of the package, in a worker. `canvas` becomes one of bitmaps; there is no `texture` and no `buffer`. */
+/**
+ * As `createDecoder` of the package, in a worker. `canvas` becomes one of bitmaps; there is no
+ * `texture` and no `buffer`.
+ */
 export function createDecoder(options: WorkerOptions): Promise<Remote<Decoder>>;
 export function createEncoder(options: WorkerOptions): Promise<Remote<Encoder>>;
 export function createVae(options: WorkerOptions): Promise<Remote<Vae>>;
 
-/** Where to ask: `worker` as in {@link WorkerOptions}, by default one of the call's own, which ends with the answer; `wasm` as in the package's options. */
+/**
+ * Where to ask: `worker` as in {@link WorkerOptions}, by default one of the call's own, which ends
+ * with the answer; `wasm` as in the package's options.
+ */
 export interface OnWorker {
   worker?: Worker;
   wasm?: WasmSource;
@@ -50,5 +59,8 @@ export function tune(options?: TuneOptions): Promise<Tuning>;
 export function cacheUsage(options?: Pick<OnWorker, 'worker'>): Promise<{ bytes: number; entries: number }>;
 export function clearCache(address?: string | URL, options?: Pick<OnWorker, 'worker'>): Promise<void>;
 
-/** `value`, with which these move to the worker when it is given to a call, instead of being copied: buffers, which are empty here afterwards, and bitmaps. */
+/**
+ * `value`, with which these move to the worker when it is given to a call, instead of being copied:
+ * buffers, which are empty here afterwards, and bitmaps.
+ */
 export function transfer<T extends object>(value: T, transferables: Transferable[]): T;

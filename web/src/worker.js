@@ -1,5 +1,6 @@
 // @ts-check
-// The package in a worker of its own, with the same methods: what takes time on a thread takes it there, and pictures come as they are, without a copy.
+// The package in a worker of its own, with the same methods: what takes time on a thread takes it
+// there, and pictures come as they are, without a copy.
 
 import { clipNow, pictureNow } from './copies.js';
 import { messageOf, mismatch, WgvaeError } from './errors.js';
@@ -71,7 +72,10 @@ export const cacheUsage = ({ worker } = {}) => ask(worker, 'cacheUsage', []);
  */
 export const clearCache = (address, { worker } = {}) => ask(worker, 'clearCache', [address]);
 
-/** One to each worker: what is said over several would be taken for one another's. @type {WeakMap<Worker, Link>} */
+/**
+ * One to each worker: what is said over several would be taken for one another's. @type
+ * {WeakMap<Worker, Link>}
+ */
 const links = new WeakMap();
 
 /**
@@ -164,7 +168,8 @@ class Remote {
 
   /**
    * @param {Link} link
-   * @param {{ id: number, info: import('./index.js').ModelInfo, limits: Record<string, number>, end(): void }} model
+   * @param {{ id: number, info: import('./index.js').ModelInfo, limits: Record<string, number>,
+   * end(): void }} model
    */
   constructor(link, { id, info, limits, end }) {
     this.#link = link;
@@ -278,7 +283,11 @@ class Remote {
     }
   }
 
-  /** What came, after what it tells of the model. @param {{ value: any, report?: import('./index.js').Report, info?: import('./index.js').ModelInfo }} told */
+  /**
+   * What came, after what it tells of the model.
+   * @param {{ value: any, report?: import('./index.js').Report, info?:
+   * import('./index.js').ModelInfo }} told
+   */
   #take({ value, report, info }) {
     if (report) this.report = report;
     if (info) this.info = info;
@@ -330,7 +339,8 @@ async function* eachSendable(inputs, what) {
 }
 
 /**
- * Latents or a picture as they can be sent: what is drawn of an element is nobody else's, and of a tensor it is the values. A promise where that takes a while.
+ * Latents or a picture as they can be sent: what is drawn of an element is nobody else's, and of a
+ * tensor it is the values. A promise where that takes a while.
  * @param {unknown} input
  * @param {string} what it is
  * @returns {unknown}

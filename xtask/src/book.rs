@@ -64,7 +64,8 @@ impl Book {
         Ok(())
     }
 
-    /// The page of a document. A link to a file that is not in `dist/`, as `is_there` knows, becomes plain text.
+    /// The page of a document. A link to a file that is not in `dist/`, as `is_there` knows,
+    /// becomes plain text.
     fn to_html(&self, document: &str, markdown: &str, is_there: &dyn Fn(&str) -> bool) -> String {
         let page = page_of(document);
         let render = |source: &str, text: &str| {
@@ -78,7 +79,8 @@ impl Book {
         let list = render(SUMMARY, &self.summary)
             .replacen(&here, &format!("{here} aria-current=\"page\""), 1)
             .replace("h1>", "h2>");
-        // Blocks that are wider than a phone scroll, by keys, too. An empty corner of a table heads nothing.
+        // Blocks that are wider than a phone scroll, by keys, too. An empty corner of a table heads
+        // nothing.
         let text = render(document, markdown)
             .replace("<th></th>", "<td></td>")
             .replace("<pre>", "<pre tabindex=\"0\">")

@@ -13,10 +13,12 @@ use crate::mesa::Mesa;
 use crate::paths::wgvae;
 use crate::web;
 
-/// Packages of npm's that the tests need, installed as their lock files say: the tests' own and those of the example they open.
+/// Packages of npm's that the tests need, installed as their lock files say: the tests' own and
+/// those of the example they open.
 const TEST_FOLDERS: [&str; 2] = ["tests/browser", "examples/onnx"];
 
-/// The tests in `tests/browser`: all, or those named. `dist/` must be built. `driver`: for programs of Node's that use a GPU.
+/// The tests in `tests/browser`: all, or those named. `dist/` must be built. `driver`: for programs
+/// of Node's that use a GPU.
 pub(crate) fn test(names: &[String], driver: Option<&Mesa>) -> Result<()> {
     let folder = Path::new(TEST_FOLDERS[0]);
     for file in names.iter().map(|name| folder.join(format!("{name}.test.mjs"))) {
@@ -44,7 +46,8 @@ pub(crate) fn test(names: &[String], driver: Option<&Mesa>) -> Result<()> {
     }
 }
 
-/// The same tests in Chromium and in Firefox at once: the one compiles shaders on one core most of the time. What Firefox's print waits for Chromium's to end.
+/// The same tests in Chromium and in Firefox at once: the one compiles shaders on one core most of
+/// the time. What Firefox's print waits for Chromium's to end.
 fn in_both(mut node: Command) -> Result<()> {
     eprintln!("xtask: {} in Firefox, besides", text(&node));
     let firefox = node.env("WGVAE_BROWSER", "firefox").stdout(Stdio::piped()).stderr(Stdio::inherit()).spawn()?;
@@ -56,7 +59,8 @@ fn in_both(mut node: Command) -> Result<()> {
     chromium
 }
 
-/// The comparison in `benches/browser`, which looks for a browser by itself: any that has WebGPU will do.
+/// The comparison in `benches/browser`, which looks for a browser by itself: any that has WebGPU
+/// will do.
 pub(crate) fn bench(arguments: &[OsString]) -> Result<()> {
     web::build()?;
     let folder = Path::new("benches/browser");

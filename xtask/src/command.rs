@@ -5,7 +5,8 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
 
-/// What every command of the tests selects: the same packages with the same features, so that each dependency is compiled once. Not this program, which is running.
+/// What every command of the tests selects: the same packages with the same features, so that each
+/// dependency is compiled once. Not this program, which is running.
 const SELECTION: [&str; 6] = ["--release", "--workspace", "--exclude", "xtask", "--features", "wgvae/cli"];
 
 /// A cargo command for all packages.

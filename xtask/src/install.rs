@@ -20,7 +20,8 @@ pub(crate) fn ensure_component(name: &str) -> Result<()> {
     run(Command::new("rustup").args(["component", "add", name]))
 }
 
-/// Some adapter must be there for the command line `wgvae`. On Debian and its children a CPU Vulkan driver can be installed.
+/// Some adapter must be there for the command line `wgvae`. On Debian and its children a CPU Vulkan
+/// driver can be installed.
 pub(crate) fn ensure_adapter(wgvae: &Path) -> Result<()> {
     let has_adapter = || succeeds(Command::new(wgvae).arg("adapters"));
     if has_adapter() {

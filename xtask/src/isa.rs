@@ -1,4 +1,5 @@
-//! What the drivers of GPUs that are not here make of the kernels: `tools/isa` does the work, on drivers that are unpacked here.
+//! What the drivers of GPUs that are not here make of the kernels: `tools/isa` does the work, on
+//! drivers that are unpacked here.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -21,7 +22,8 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<()> {
     run_command(Command::new(program).arg("--mesa").arg(mesa.folder()).args(arguments))
 }
 
-/// The tests of `tools/isa`, then all kernels against the committed table. Elsewhere than on Debian there are no drivers: it says so.
+/// The tests of `tools/isa`, then all kernels against the committed table. Elsewhere than on Debian
+/// there are no drivers: it says so.
 pub(crate) fn test() -> Result<()> {
     if !Mesa::is_for_here() {
         eprintln!("xtask: SKIPPED: kernels' machine code, which wants Debian's drivers for x86-64");

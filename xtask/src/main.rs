@@ -1,5 +1,5 @@
-//! The project's chores: `cargo xtask demo`, `cargo xtask test`, `cargo xtask web` and what serves, tests and measures it.
-//! Each installs what is missing, and says so first.
+//! The project's chores: `cargo xtask demo`, `cargo xtask test`, `cargo xtask web` and what serves,
+//! tests and measures it. Each installs what is missing, and says so first.
 
 mod book;
 mod browser;
@@ -47,7 +47,8 @@ enum Task {
     },
     /// Builds the page and the npm package into dist/.
     Web {
-        /// Where the page will be, such as `https://example.org/wgvae/`: links to it show a picture, which must have a whole address.
+        /// Where the page will be, such as `https://example.org/wgvae/`: links to it show a
+        /// picture, which must have a whole address.
         #[arg(long)]
         site: Option<String>,
     },
@@ -60,26 +61,33 @@ enum Task {
         #[arg(long)]
         open: bool,
     },
-    /// Builds dist/ and runs the tests in Chromium and Firefox: all, or the files of tests/browser named.
+    /// Builds dist/ and runs the tests in Chromium and Firefox: all, or the files of tests/browser
+    /// named.
     TestBrowser {
         /// Names without `.test.mjs`, for example `numbers`.
         names: Vec<String>,
     },
-    /// Builds the Python wheel from its sdist and runs all tests of Python in a fresh environment, with torch, diffusers and Ray.
+    /// Builds the Python wheel from its sdist and runs all tests of Python in a fresh environment,
+    /// with torch, diffusers and Ray.
     TestPython {
-        /// Only the tests that need numpy alone, with the module that cargo builds: what `test` runs.
+        /// Only the tests that need numpy alone, with the module that cargo builds: what `test`
+        /// runs.
         #[arg(long)]
         plain: bool,
     },
-    /// Compiles every kernel by the drivers of GPUs that are not here, and compares registers, spills and instructions with benches/results/isa.json.
+    /// Compiles every kernel by the drivers of GPUs that are not here, and compares registers,
+    /// spills and instructions with benches/results/isa.json.
     Isa {
-        /// Passed on to tools/isa: `--accept` writes the table anew, `--help` says what else there is.
+        /// Passed on to tools/isa: `--accept` writes the table anew, `--help` says what else there
+        /// is.
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<OsString>,
     },
-    /// Measures everything about the GPU that is here, in under 25 minutes: benches/results/gpu-day-*.json and .md.
+    /// Measures everything about the GPU that is here, in under 25 minutes:
+    /// benches/results/gpu-day-*.json and .md.
     GpuDay {
-        /// Passed on: `--only decodes,bands`, `--limit SECONDS` for each part, `--quick`, `--out FOLDER`.
+        /// Passed on: `--only decodes,bands`, `--limit SECONDS` for each part, `--quick`, `--out
+        /// FOLDER`.
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<OsString>,
     },

@@ -1,6 +1,7 @@
-//! A newer Mesa than the system's. Its CPU driver is for tests: Debian 12's runs our kernels two to five times slower, by the CPU. Its drivers of GPUs, and the shims by which they see
-//! GPUs that are not there, are for `cargo xtask isa`. Nothing is installed: the packages are unpacked below `target/`, with their own C library, and their own loader starts the programs
-//! that use them.
+//! A newer Mesa than the system's. Its CPU driver is for tests: Debian 12's runs our kernels two to
+//! five times slower, by the CPU. Its drivers of GPUs, and the shims by which they see GPUs that
+//! are not there, are for `cargo xtask isa`. Nothing is installed: the packages are unpacked below
+//! `target/`, with their own C library, and their own loader starts the programs that use them.
 
 use std::ffi::OsString;
 use std::fs;
@@ -36,7 +37,8 @@ const LIBRARIES: &str = "usr/lib/x86_64-linux-gnu";
 
 const KEYRING: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
 
-/// What has the drivers and the shims, and what loads them and the programs that are linked to an older C library.
+/// What has the drivers and the shims, and what loads them and the programs that are linked to an
+/// older C library.
 const PACKAGES: [&str; 4] = ["mesa-vulkan-drivers", "mesa-drm-shim", "libvulkan1", "libstdc++6"];
 
 /// Headers that our own shim includes. Wanted without all that they depend on.
@@ -45,7 +47,8 @@ const HEADERS: [&str; 2] = ["libdrm-dev", "linux-libc-dev"];
 /// What is in these is for a whole system, not for a program.
 const UNWANTED: [&str; 5] = ["debconf", "dpkg", "libc-bin", "perl", "tar"];
 
-/// The drivers whose manifests are written: as their files are called. The CPU's is the last that is written, so that its presence says that all is there.
+/// The drivers whose manifests are written: as their files are called. The CPU's is the last that
+/// is written, so that its presence says that all is there.
 const DRIVERS: [&str; 6] = ["asahi", "freedreno", "intel", "nouveau", "radeon", CPU];
 const CPU: &str = "lvp";
 
@@ -84,7 +87,8 @@ impl Mesa {
             .env("VK_DRIVER_FILES", self.manifest(CPU));
     }
 
-    /// Tells the tests in JavaScript how to run a program on the CPU driver, and leaves them and their browsers the system's.
+    /// Tells the tests in JavaScript how to run a program on the CPU driver, and leaves them and
+    /// their browsers the system's.
     pub(crate) fn offer(&self, node: &mut Command) {
         node.env("WGVAE_RUNNER", self.runner()).env("WGVAE_DRIVER", self.manifest(CPU));
     }
@@ -175,7 +179,8 @@ fn needed(folder: &Path) -> Result<Vec<String>> {
             .args(without.map(|kind| format!("--no-{kind}")))
             .args(PACKAGES),
     )?;
-    // Names stand at the start of a line, what they depend on behind spaces, names that several packages provide in angle brackets.
+    // Names stand at the start of a line, what they depend on behind spaces, names that several
+    // packages provide in angle brackets.
     let names = lines.lines().filter(|line| line.starts_with(|first: char| first.is_ascii_alphanumeric()));
     let mut names: Vec<String> = names.filter(|name| !is_unwanted(name)).map(str::to_owned).collect();
     names.sort();

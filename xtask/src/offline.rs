@@ -10,7 +10,8 @@ use sha2::{Digest as _, Sha256};
 /// Its program: what it does with the files.
 const PROGRAM: &str = "web/page/offline-worker.js";
 
-/// What a visitor without a network needs, as paths in `dist/` or beginnings of them: the page, its text and the demo.
+/// What a visitor without a network needs, as paths in `dist/` or beginnings of them: the page, its
+/// text and the demo.
 const KEPT: [&str; 16] = [
     "index.html",
     "reports.html",
@@ -52,7 +53,8 @@ fn is_kept(path: &str) -> bool {
     KEPT.iter().any(|start| path.starts_with(start)) && !ENDINGS_LEFT.iter().any(|end| path.ends_with(end))
 }
 
-/// The program, after a table of the files. Paths are those of the repository: no sign in them has to be escaped.
+/// The program, after a table of the files. Paths are those of the repository: no sign in them has
+/// to be escaped.
 fn with_files(program: &str, hashes: &BTreeMap<String, String>) -> String {
     let rows: String = hashes.iter().map(|(path, hash)| format!("  '{path}': '{hash}',\n")).collect();
     format!("globalThis.FILES = {{\n{rows}}};\n{program}")

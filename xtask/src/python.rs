@@ -1,4 +1,5 @@
-//! The Python package: assembled of what cargo has built and tested with numpy alone, or built as a wheel from its sdist and tested with torch, diffusers and Ray.
+//! The Python package: assembled of what cargo has built and tested with numpy alone, or built as a
+//! wheel from its sdist and tested with torch, diffusers and Ray.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -29,7 +30,8 @@ pub(crate) fn test() -> Result<()> {
     run(tests(&python)?.args(["-m", "not extras"]).env("PYTHONPATH", &built))
 }
 
-/// Builds the sdist, of that the wheel, installs it into a fresh environment and runs all tests there.
+/// Builds the sdist, of that the wheel, installs it into a fresh environment and runs all tests
+/// there.
 pub(crate) fn test_wheel() -> Result<()> {
     let (folder, tools) = (folder()?, environment("tools", "")?);
     run(Command::new(&tools).args(["-m", "pip", "install", "--quiet", MATURIN]))?;
@@ -75,7 +77,8 @@ fn tests(python: &Path) -> Result<Command> {
     Ok(command)
 }
 
-/// A folder with the package: its Python files, and the module that `cargo build --workspace` has built.
+/// A folder with the package: its Python files, and the module that `cargo build --workspace` has
+/// built.
 fn assembled() -> Result<PathBuf> {
     let built = folder()?.join("built");
     let package = built.join("wgvae");
@@ -104,7 +107,8 @@ fn copy(from: &Path, to: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The interpreter of a virtual environment below `target/` with what the file `requirements` lists, if it names one. Made anew when that has changed.
+/// The interpreter of a virtual environment below `target/` with what the file `requirements`
+/// lists, if it names one. Made anew when that has changed.
 fn environment(name: &str, requirements: &str) -> Result<PathBuf> {
     let environment = folder()?.join(name);
     let python = environment.join(if cfg!(windows) { "Scripts/python.exe" } else { "bin/python" });

@@ -12,7 +12,8 @@ use crate::paths::wgvae;
 use crate::times::Times;
 use crate::{browser, gpu_day, isa, python, wasm, web};
 
-/// Tests of devices that also run on the system's own CPU driver where most run on a newer one, as do all of the command line: each kernel alone, and small decodes in both precisions.
+/// Tests of devices that also run on the system's own CPU driver where most run on a newer one, as
+/// do all of the command line: each kernel alone, and small decodes in both precisions.
 const ON_ANY_DRIVER: [&str; 3] = ["kernels::", "pictures_are_within_one_level", "a_stream_beyond_half_precision"];
 
 pub(crate) fn demo(output: &Path) -> Result<()> {
@@ -69,14 +70,16 @@ pub(crate) fn test_browser(names: &[String]) -> Result<()> {
     browser::test(names, newer_driver().as_ref())
 }
 
-/// The Python package as users get it, with all that it can be used with; or, `plain`, what cargo has built of it, with numpy alone.
+/// The Python package as users get it, with all that it can be used with; or, `plain`, what cargo
+/// has built of it, with numpy alone.
 pub(crate) fn test_python(plain: bool) -> Result<()> {
     run(&mut build())?;
     ensure_adapter(&wgvae())?;
     if plain { python::test() } else { python::test_wheel() }
 }
 
-/// Builds all that is tested: the module for Python is a library, which neither programs nor tests ask for.
+/// Builds all that is tested: the module for Python is a library, which neither programs nor tests
+/// ask for.
 fn build() -> Command {
     let mut command = selected("build");
     command.args(["--lib", "--bins", "--tests"]);
@@ -105,7 +108,8 @@ fn test_devices(full: bool) -> Result<()> {
     }
 }
 
-/// A CPU driver that is faster than what the tests would get. None where they would get a GPU, or what the user has chosen.
+/// A CPU driver that is faster than what the tests would get. None where they would get a GPU, or
+/// what the user has chosen.
 fn newer_driver() -> Option<Mesa> {
     let adapters = output(Command::new(wgvae()).arg("adapters").env("RUST_LOG", "off")).ok()?;
     let best = adapters.split("\n1:").next()?;

@@ -1,4 +1,5 @@
-//! Compiles the crate to wasm, with rustup's target where there is one and with Debian's source of the standard library where not.
+//! Compiles the crate to wasm, with rustup's target where there is one and with Debian's source of
+//! the standard library where not.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -11,8 +12,9 @@ use crate::paths::target;
 
 const TARGET: &str = "wasm32-unknown-unknown";
 
-/// How large a function may be that is inlined. Measured, with the profile's `opt-level` of `z`, as gzip and the time of a plan with a budget: 5 (of `z`) 429 KB and 280 ms, 25 439 KB and
-/// 205 ms, 60 463 KB and 190 ms; `s` 468 KB and 170 ms.
+/// How large a function may be that is inlined. Measured, with the profile's `opt-level` of `z`, as
+/// gzip and the time of a plan with a budget: 5 (of `z`) 429 KB and 280 ms, 25 439 KB and 205 ms,
+/// 60 463 KB and 190 ms; `s` 468 KB and 170 ms.
 const INLINING: &str = "llvm-args=-inline-threshold=25";
 
 /// Debian's compiler and the source of its standard library: they must be of the same version.
@@ -29,7 +31,8 @@ pub(crate) fn build() -> Result<PathBuf> {
     Ok(target().join(TARGET).join("web").join("wgvae.wasm"))
 }
 
-/// Lints the crate as the browser compiles it. Debian has no clippy of its compiler's version: there the build with warnings denied must do.
+/// Lints the crate as the browser compiles it. Debian has no clippy of its compiler's version:
+/// there the build with warnings denied must do.
 pub(crate) fn lint() -> Result<()> {
     if !has_target() {
         eprintln!(
@@ -50,7 +53,8 @@ fn has_target() -> bool {
     succeeds(Command::new("rustup").args(["target", "add", TARGET]))
 }
 
-/// Makes `cargo` compile the standard library itself, from Debian's source by Debian's compiler, and link with rustup's linker.
+/// Makes `cargo` compile the standard library itself, from Debian's source by Debian's compiler,
+/// and link with rustup's linker.
 fn use_debian(cargo: &mut Command) -> Result<()> {
     eprintln!("xtask: rustup cannot install {TARGET}; using Debian's {} and {}", DEBIAN[0], DEBIAN[1]);
     ensure_debian()?;

@@ -29,7 +29,8 @@ const PAGE: [&str; 8] = [
 /// What `index.html` says of the picture that links to it show.
 const SOCIAL: &str = "<meta property=\"og:image\" content=\"assets/social.jpg\">";
 
-/// What the page has of others, in a folder of packages of npm's: from where, and its place in `dist/`. Whole files as they were published, with their licence.
+/// What the page has of others, in a folder of packages of npm's: from where, and its place in
+/// `dist/`. Whole files as they were published, with their licence.
 const VENDOR: &str = "web/vendor";
 const VENDORED: [(&str, &str); 2] =
     [("dist/bundles/mediabunny.min.mjs", "mediabunny.mjs"), ("LICENSE", "mediabunny.LICENSE")];
@@ -58,7 +59,8 @@ pub(crate) fn build() -> Result<()> {
     lay_out(Path::new("dist"))
 }
 
-/// Writes into `dist/` where it will be, for those who show links to it: pictures of links want whole addresses.
+/// Writes into `dist/` where it will be, for those who show links to it: pictures of links want
+/// whole addresses.
 pub(crate) fn address(site: &str) -> Result<()> {
     ensure!(site.starts_with("https://") || site.starts_with("http://"), "{site} is no address of a site");
     let page = Path::new("dist/index.html");

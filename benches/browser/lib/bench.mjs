@@ -77,8 +77,8 @@ export function refuse(rows, system, each, options) {
  * @param {Options} options
  * @param {string} name
  * @param {import('./model.mjs').Case} each
- * @param {Map<string, Float32Array>} references what to compare with; the first system's picture is added
- * @returns {Promise<Row>}
+ * @param {Map<string, Float32Array>} references what to compare with; the first system's picture is
+ * added @returns {Promise<Row>}
  */
 async function runOne(browser, origin, options, name, each, references) {
   const system = SYSTEMS[name];

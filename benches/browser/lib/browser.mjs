@@ -33,7 +33,8 @@ export async function launch({ browser, swiftshader, headed }) {
   });
 }
 
-// All of Chromium on its CPU implementation of Vulkan: with the adapter's flag alone, a WebGPU canvas ends its GPU process.
+// All of Chromium on its CPU implementation of Vulkan: with the adapter's flag alone, a WebGPU
+// canvas ends its GPU process.
 const SWIFTSHADER = ['--use-webgpu-adapter=swiftshader', '--use-vulkan=swiftshader', '--use-angle=swiftshader', '--enable-features=Vulkan'];
 
 /** @param {boolean} swiftshader */

@@ -1,5 +1,6 @@
 // @ts-check
-// Runs in the page: opens one system, decodes one size some times, and hands back times and the picture.
+// Runs in the page: opens one system, decodes one size some times, and hands back times and the
+// picture.
 
 /**
  * @typedef {object} Job

@@ -1,5 +1,6 @@
 // @ts-check
-// What onnxruntime-web's two back ends have in common. Their modules differ in the runtime that they import.
+// What onnxruntime-web's two back ends have in common. Their modules differ in the runtime that
+// they import.
 
 /**
  * @param {typeof import('onnxruntime-web')} ort

@@ -64,7 +64,8 @@ fn check_same(found: &HostTensor, wanted: &HostTensor) {
     assert_eq!((&found.shape, bits(found)), (&wanted.shape, bits(wanted)));
 }
 
-/// A checkpoint of the file, with a config.json or without, says what it is; its decoder's weights are finite and of the shape asked for.
+/// A checkpoint of the file, with a config.json or without, says what it is; its decoder's weights
+/// are finite and of the shape asked for.
 fn check_checkpoint(bytes: &[u8], config: Option<&str>) {
     let Ok(checkpoint) = block_on(Checkpoint::from_source(Box::new(source(bytes)), config)) else { return };
     checkpoint.config().validate().expect("a config that was derived is one that can be planned");

@@ -1,5 +1,6 @@
-//! One function for each thing that is parsed: it takes any bytes, and panics when the library breaks a promise. That the library does not
-//! panic itself, and takes little memory, holds for all.
+//! One function for each thing that is parsed: it takes any bytes, and panics when the library
+//! breaks a promise. That the library does not panic itself, and takes little memory, holds for
+//! all.
 
 mod files;
 #[cfg(feature = "cli")]
@@ -34,8 +35,8 @@ pub(crate) const TARGETS: &[Target] = &[
     // Encoders have tables and windows of their own.
     #[cfg(feature = "cli")]
     Target { name: "image_file", run: pictures::image_file, fixed: 4 << 20, each: 64 },
-    // Plans are as large as what they describe, not as their description: with the most steps that there may be, 400 MiB, and while one is spilled
-    // for a budget, three times as much.
+    // Plans are as large as what they describe, not as their description: with the most steps that
+    // there may be, 400 MiB, and while one is spilled for a budget, three times as much.
     Target { name: "plan_sound", run: plans::sound, fixed: 1536 << 20, each: 0 },
     Target { name: "plan_any", run: plans::any, fixed: 1536 << 20, each: 0 },
 ];

@@ -1,4 +1,5 @@
-//! Pictures: what is written can be read again and is the same. Nothing here reads pictures of others.
+//! Pictures: what is written can be read again and is the same. Nothing here reads pictures of
+//! others.
 
 use arbitrary::{Result, Unstructured};
 use wgvae::Size;

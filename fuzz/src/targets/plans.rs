@@ -1,5 +1,5 @@
-//! Plans: of any configuration, size, limits and options an error or a plan that is sound, and that gives the whole plan's picture where
-//! running it on the CPU takes no time.
+//! Plans: of any configuration, size, limits and options an error or a plan that is sound, and that
+//! gives the whole plan's picture where running it on the CPU takes no time.
 
 use arbitrary::{Result, Unstructured};
 use wgvae::internals::odd_network;
@@ -20,7 +20,8 @@ const VENDORS: [Vendor; 4] = [Vendor::Other, Vendor::Nvidia, Vendor::Intel, Vend
 /// Multiplications of a plan that is run, too.
 const MOST_MACS: u64 = 400_000;
 
-/// Latents beyond this are not planned here: the smallest limits cut them into more launches than there is time for.
+/// Latents beyond this are not planned here: the smallest limits cut them into more launches than
+/// there is time for.
 const MOST_LATENTS: u64 = 1 << 12;
 
 /// A small network that can be planned, on a device that may be too small for it.
@@ -98,7 +99,8 @@ fn small_options(input: &mut Unstructured<'_>) -> Result<PlanOptions> {
     })
 }
 
-/// Plans of small networks: sound, within their budget, always the same, and with the picture of the whole plan.
+/// Plans of small networks: sound, within their budget, always the same, and with the picture of
+/// the whole plan.
 pub(super) fn sound(bytes: &[u8]) {
     let Ok(case) = Sound::new(&mut Unstructured::new(bytes)) else { return };
     match case.plan(&case.options) {

@@ -20,7 +20,8 @@ use crate::cli::stderr::note;
 use crate::cli::tiling::{TilingArg, tiling_json};
 use crate::cli::{input, latents};
 
-/// Checks everything that can be checked without a GPU first, then loads and decodes, and writes frames as they come.
+/// Checks everything that can be checked without a GPU first, then loads and decodes, and writes
+/// frames as they come.
 pub(super) async fn run(
     args: &DecodeArgs,
     name: &ClipName,

@@ -1,4 +1,5 @@
-//! What the facts about a machine mean for whoever wants to decode there: a line each, with what to do.
+//! What the facts about a machine mean for whoever wants to decode there: a line each, with what to
+//! do.
 
 use serde::Serialize;
 
@@ -50,7 +51,8 @@ fn missing(name: impl Into<String>, text: impl Into<String>) -> Check {
     Check { name: name.into(), state: State::Missing, text: text.into() }
 }
 
-/// The Mesa that the CPU driver was measured with, and the one of Debian 12 that it was compared with.
+/// The Mesa that the CPU driver was measured with, and the one of Debian 12 that it was compared
+/// with.
 const MEASURED_MESA: u32 = 26;
 /// How to get a Mesa driver.
 const MESA_PACKAGES: &str = "Debian and Ubuntu: apt install mesa-vulkan-drivers libvulkan1; Fedora: dnf install mesa-vulkan-drivers vulkan-loader";
@@ -103,7 +105,8 @@ fn drivers(facts: &Facts) -> Vec<Check> {
     checks
 }
 
-/// Who made the GPU with this PCI id, and where its driver is to be had. None for graphics without shaders, as servers have.
+/// Who made the GPU with this PCI id, and where its driver is to be had. None for graphics without
+/// shaders, as servers have.
 fn vendor_advice(pci_id: &str) -> Option<(&'static str, String)> {
     let mesa = || format!("install Mesa's ({MESA_PACKAGES})");
     match pci_id.split(':').next()? {

@@ -1,4 +1,5 @@
-//! What `wgvae doctor` finds on a machine, as plain data. Nothing is changed, and the hub is not asked.
+//! What `wgvae doctor` finds on a machine, as plain data. Nothing is changed, and the hub is not
+//! asked.
 
 use std::ffi::OsString;
 use std::fs::OpenOptions;
@@ -9,7 +10,8 @@ use wgvae::hub::HubOptions;
 use wgvae::internals::clip_files::Ffmpeg;
 use wgvae::{AdapterReport, Gpu, GpuOptions};
 
-/// Variables that name drivers for Vulkan's loader in place of those that are installed. The first that is set counts.
+/// Variables that name drivers for Vulkan's loader in place of those that are installed. The first
+/// that is set counts.
 const DRIVER_VARIABLES: [&str; 2] = ["VK_DRIVER_FILES", "VK_ICD_FILENAMES"];
 
 /// What there is.
@@ -175,7 +177,8 @@ fn manifests(folders: &[PathBuf]) -> Vec<PathBuf> {
     all.filter(|path| path.extension().is_some_and(|ending| ending == "json")).collect()
 }
 
-/// Why nothing can be written to `folder`, or where it is not there yet to the folder that it would be made in.
+/// Why nothing can be written to `folder`, or where it is not there yet to the folder that it would
+/// be made in.
 fn closed_folder(folder: &Path) -> Option<String> {
     let there = folder.ancestors().find(|folder| folder.exists())?;
     tempfile::tempfile_in(there).err().map(|error| error.to_string())

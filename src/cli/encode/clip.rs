@@ -1,4 +1,5 @@
-//! `wgvae encode` of a clip: frames are read and encoded part by part, and latents written as they come.
+//! `wgvae encode` of a clip: frames are read and encoded part by part, and latents written as they
+//! come.
 
 use std::time::Instant;
 
@@ -22,7 +23,8 @@ use crate::cli::session::Session;
 use crate::cli::stderr::note;
 use crate::cli::{input, stdio};
 
-/// Checks everything that can be checked without a GPU first, then loads and encodes, and writes latents as they come.
+/// Checks everything that can be checked without a GPU first, then loads and encodes, and writes
+/// latents as they come.
 pub(super) async fn run(args: &EncodeArgs, name: &ClipName, interrupt: &Interrupt) -> Result<String> {
     check_once(args.repeat)?;
     check_output(args)?;
@@ -63,7 +65,8 @@ pub(super) async fn run(args: &EncodeArgs, name: &ClipName, interrupt: &Interrup
     Ok(report.show(args.json, false))
 }
 
-/// Refuses stdout: where a value goes depends on how many frames there are, so what is written goes back and forth.
+/// Refuses stdout: where a value goes depends on how many frames there are, so what is written goes
+/// back and forth.
 fn check_output(args: &EncodeArgs) -> Result<()> {
     let found = match args.format {
         None if !stdio::is_meant(&args.output) => return Ok(()),

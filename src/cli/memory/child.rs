@@ -18,8 +18,8 @@ pub(in crate::cli) const COMMAND: &str = "memory-job";
 /// How often a child is looked after.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// Has a child process, started through the program `through` if that is given, do what `request` says. A child that ends without an
-/// answer is an answer, too.
+/// Has a child process, started through the program `through` if that is given, do what `request`
+/// says. A child that ends without an answer is an answer, too.
 ///
 /// # Errors
 /// [`Error::Cancelled`] after Ctrl-C; when the child cannot be started at all.
@@ -27,7 +27,8 @@ pub(super) fn ask(request: &Request, through: Option<&str>, interrupt: &Interrup
     let request = serde_json::to_string(request)
         .map_err(|error| Error::Format { file: "request".to_owned(), problem: error.to_string() })?;
     let this = std::env::current_exe().map_err(|source| Error::Io { path: "wgvae itself".to_owned(), source })?;
-    // Started as `ld-linux.so --library-path ... wgvae`, this program is the loader as far as the system can tell.
+    // Started as `ld-linux.so --library-path ... wgvae`, this program is the loader as far as the
+    // system can tell.
     if let Some(loader) = this.file_name().map(|name| name.to_string_lossy()).filter(|name| name.starts_with("ld-")) {
         return Err(input(
             "start of wgvae",

@@ -1,4 +1,5 @@
-//! The report as one HTML file: no script, nothing from elsewhere, readable on a phone, in the light and in the dark.
+//! The report as one HTML file: no script, nothing from elsewhere, readable on a phone, in the
+//! light and in the dark.
 
 mod tables;
 

@@ -1,5 +1,6 @@
-//! One measurement, in a process of its own: what it took is then that of this decode or encode alone, and a driver that crashes takes nothing else
-//! with it. The parent sends a [`Request`] as an argument and reads an [`Answer`] from stdout.
+//! One measurement, in a process of its own: what it took is then that of this decode or encode
+//! alone, and a driver that crashes takes nothing else with it. The parent sends a [`Request`] as
+//! an argument and reads an [`Answer`] from stdout.
 
 use std::time::Instant;
 
@@ -163,7 +164,8 @@ async fn encode(gpu: &Gpu, vae: &mut Vae, size: Size, memory_budget: Option<Byte
     Ok(measured(gpu, vae, Times { prepare, run: encoded.run.seconds }))
 }
 
-/// Decodes a clip of latents of this size, the same in each frame. Its pictures are thrown away as they come.
+/// Decodes a clip of latents of this size, the same in each frame. Its pictures are thrown away as
+/// they come.
 async fn decode_clip(gpu: &Gpu, vae: &mut Vae, size: Size, job: &Job) -> Result<Measured> {
     let (parts, channels) = (parts(vae.config(), job.frames)?, vae.config().latent_channels);
     let latents = Latents::new(made_up(1, channels, size, LATENTS))?.unscaled();

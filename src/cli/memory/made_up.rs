@@ -1,5 +1,6 @@
-//! A published model, decoder and encoder, with made-up weights, as a .safetensors file that is computed where it is read: none of it is in memory
-//! as a whole, so it adds nothing to what a process is seen to take. Same family, same weights, on every machine.
+//! A published model, decoder and encoder, with made-up weights, as a .safetensors file that is
+//! computed where it is read: none of it is in memory as a whole, so it adds nothing to what a
+//! process is seen to take. Same family, same weights, on every machine.
 
 use std::collections::BTreeMap;
 
@@ -106,7 +107,8 @@ impl ByteSource for MadeUp {
     }
 }
 
-/// Middle and width of a tensor's values: norms near 1, filters so that activations stay as large as they are.
+/// Middle and width of a tensor's values: norms near 1, filters so that activations stay as large
+/// as they are.
 fn spread(name: &str, shape: &[u64]) -> (f32, f32) {
     if name.ends_with(".bias") {
         return (0.0, 0.1);

@@ -1,4 +1,5 @@
-//! Goes through adapters, models, precisions, sizes, frames and budgets: predicts each decode or encode here, and has it measured in a child process.
+//! Goes through adapters, models, precisions, sizes, frames and budgets: predicts each decode or
+//! encode here, and has it measured in a child process.
 
 use wgvae::report::{
     Adapter, Machine, Measured, Measurement, MemoryReport, Operation, Predicted, SCHEMA, States, VERSION,
@@ -36,7 +37,8 @@ struct Case<'a> {
     budget: Option<Bytes>,
 }
 
-/// Measures all that `args` ask for. What fails becomes a row that says so; only wrong arguments and Ctrl-C end it.
+/// Measures all that `args` ask for. What fails becomes a row that says so; only wrong arguments
+/// and Ctrl-C end it.
 pub(super) async fn measure(args: &MemoryArgs, interrupt: &Interrupt) -> Result<MemoryReport> {
     let operation = if args.encode { Operation::Encode } else { Operation::Decode };
     let mut candidates = Vec::new();
@@ -72,7 +74,8 @@ pub(super) async fn measure(args: &MemoryArgs, interrupt: &Interrupt) -> Result<
     })
 }
 
-/// Fails for a model without the weights that these numbers of frames need, and for numbers that its clips do not have.
+/// Fails for a model without the weights that these numbers of frames need, and for numbers that
+/// its clips do not have.
 fn check(checkpoint: &Checkpoint, operation: Operation, frames: &[u64]) -> Result<()> {
     if frames.contains(&1) {
         check_weights(checkpoint, operation)?;

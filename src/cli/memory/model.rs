@@ -1,4 +1,5 @@
-//! The models that can be measured: the embedded one, published families with made-up weights, files.
+//! The models that can be measured: the embedded one, published families with made-up weights,
+//! files.
 
 use std::path::PathBuf;
 

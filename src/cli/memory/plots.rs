@@ -283,7 +283,8 @@ pub(super) fn predicted_against_measured(rows: &[Row<'_>]) -> Result<Vec<Figure>
     Ok(vec![figure("Measured memory over the prediction; on the line they are equal".to_owned(), chart, legend)?])
 }
 
-/// Bytes per pixel and element over the picture's size, as wgvae counts them, for each kind that was measured.
+/// Bytes per pixel and element over the picture's size, as wgvae counts them, for each kind that
+/// was measured.
 pub(super) fn implied_constants(rows: &[Row<'_>]) -> Result<Vec<Figure>> {
     let mut figures = Vec::new();
     for kind in Kind::images() {

@@ -1,4 +1,5 @@
-//! Which measurements stand together in tables and plots: decodes or encodes, of images or of clips.
+//! Which measurements stand together in tables and plots: decodes or encodes, of images or of
+//! clips.
 
 use wgvae::report::{Measurement, Operation};
 

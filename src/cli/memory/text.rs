@@ -9,7 +9,8 @@ use super::runs::Runs;
 /// A column's name, and what it says of a row.
 type Column = (&'static str, fn(&Measurement) -> String);
 
-/// A block of rows for the decodes and one for the encodes of each adapter of each report, of images and of clips.
+/// A block of rows for the decodes and one for the encodes of each adapter of each report, of
+/// images and of clips.
 pub(super) fn table(reports: &[MemoryReport]) -> String {
     let mut text = String::new();
     for (report, labels) in reports.iter().zip(labels(reports)) {

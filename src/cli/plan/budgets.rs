@@ -133,7 +133,8 @@ fn table(rows: &[Row], whole: u64) -> String {
     text
 }
 
-/// Three charts over the peak: about how long it takes, how much work there is, and what goes over the host's link.
+/// Three charts over the peak: about how long it takes, how much work there is, and what goes over
+/// the host's link.
 #[expect(clippy::cast_precision_loss, reason = "for a plot")]
 fn picture(rows: &[Row], whole: u64) -> Result<String> {
     let costs: Vec<&Cost> = rows.iter().filter_map(|row| row.outcome.as_ref().ok()).collect();

@@ -1,5 +1,6 @@
-//! What is called of WebGPU's own objects. web-sys has them behind `web_sys_unstable_apis` only, and of wgpu's copy of those a crate can name five types; so
-//! they are declared here, and every method that may throw says so: what throws unheard ends the module.
+//! What is called of WebGPU's own objects. web-sys has them behind `web_sys_unstable_apis` only,
+//! and of wgpu's copy of those a crate can name five types; so they are declared here, and every
+//! method that may throw says so: what throws unheard ends the module.
 
 use js_sys::{Array, Function, Object, Promise};
 use wasm_bindgen::prelude::*;

@@ -1,5 +1,6 @@
-//! Compiles kernels side by side. wgpu's `create_compute_pipeline` makes browsers compile one after the other, by the first use of each at the latest;
-//! `createComputePipelineAsync`, which wgpu 30 does not have, lets them use as many threads as they like.
+//! Compiles kernels side by side. wgpu's `create_compute_pipeline` makes browsers compile one after
+//! the other, by the first use of each at the latest; `createComputePipelineAsync`, which wgpu 30
+//! does not have, lets them use as many threads as they like.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -20,7 +21,8 @@ const CREATE: &str = "createComputePipeline";
 /// Kernels that are compiled at once where nobody tells how many threads there are.
 const LANES: usize = 4;
 
-/// The pipelines of `sources`, in their order: only the first ones where nobody wants them any more.
+/// The pipelines of `sources`, in their order: only the first ones where nobody wants them any
+/// more.
 pub(in crate::gpu) async fn compile_all(gpu: &Gpu, sources: &[&Source]) -> Result<Vec<Pipeline>> {
     gpu.check_alive("compiling kernels")?;
     let device = &gpu.inner.device;
@@ -68,7 +70,8 @@ fn lanes() -> usize {
     threads.map_or(LANES, |threads| threads as usize).max(2)
 }
 
-/// Has the browser begin with what wgpu would ask it for. `None` where its device may not be changed.
+/// Has the browser begin with what wgpu would ask it for. `None` where its device may not be
+/// changed.
 fn ask(device: &wgpu::Device, parts: &Parts, label: &str) -> Option<JsFuture> {
     let typed = typed(device)?;
     let (object, answer) = (handle(device), Rc::new(RefCell::new(None)));

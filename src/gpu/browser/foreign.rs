@@ -10,7 +10,8 @@ use crate::gpu::buffers::GpuBuffer;
 use crate::gpu::{Gpu, Prepared};
 use crate::tensor::Bytes;
 
-/// A `GPUBuffer` of the caller's, made on the device that decodes, and the byte that counts as its first.
+/// A `GPUBuffer` of the caller's, made on the device that decodes, and the byte that counts as its
+/// first.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ForeignBuffer {
     buffer: JsValue,
@@ -72,8 +73,8 @@ impl ForeignBuffer {
 }
 
 impl Prepared {
-    /// What lies in the caller's buffer, by way of a slot, which nobody uses before a run. A trip to the host: the plan fetches its input by rows, and latents are
-    /// small.
+    /// What lies in the caller's buffer, by way of a slot, which nobody uses before a run. A trip
+    /// to the host: the plan fetches its input by rows, and latents are small.
     pub(in crate::gpu) async fn read_foreign(
         &mut self,
         buffer: &ForeignBuffer,

@@ -1,4 +1,5 @@
-//! Bytes that wait in host memory: in JavaScript's, which is given back when they go. The module's own never shrinks, and ends at 4 GiB.
+//! Bytes that wait in host memory: in JavaScript's, which is given back when they go. The module's
+//! own never shrinks, and ends at 4 GiB.
 
 use std::borrow::Cow;
 use std::ops::Range;

@@ -21,7 +21,8 @@ impl Scopes {
         Self { device, pushed }
     }
 
-    /// Ends the scopes now; the first error, innermost scope first, when the device has told. A device that is lost tells nothing.
+    /// Ends the scopes now; the first error, innermost scope first, when the device has told. A
+    /// device that is lost tells nothing.
     pub(in crate::gpu) fn pop(self) -> impl Future<Output = Option<Caught>> {
         let pop = |_| self.device.as_ref()?.pop_error_scope().ok();
         // Listened to from now on: a rejection that nobody hears is an error of the page's.

@@ -7,7 +7,8 @@ use super::{Checkpoint, LatentScale};
 use crate::model::config::AutoencoderConfig;
 
 impl Checkpoint {
-    /// The facts about it, from its headers alone: files, names, scale, network, numbers of weights.
+    /// The facts about it, from its headers alone: files, names, scale, network, numbers of
+    /// weights.
     pub fn facts(&self) -> Value {
         let mut types = Map::new();
         types.extend(self.element_types().into_iter().map(|(dtype, count)| (dtype.to_string(), json!(count))));

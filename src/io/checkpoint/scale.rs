@@ -1,5 +1,5 @@
-//! Which published model weights are, and so what their latents mean: by config, by evidence in the file, never by
-//! guess.
+//! Which published model weights are, and so what their latents mean: by config, by evidence in the
+//! file, never by guess.
 
 use crate::error::{Error, Result};
 use crate::model::config::{AutoencoderConfig, Derived, FAMILIES, Family, Network, OwnLatents};
@@ -44,7 +44,8 @@ pub(super) fn other_network(field: &str, config: &AutoencoderConfig, derived: &D
     }
 }
 
-/// Config and scale of weights without config.json. `hint` holds only if its family has these shapes.
+/// Config and scale of weights without config.json. `hint` holds only if its family has these
+/// shapes.
 pub(super) fn decide(derived: &Derived, hint: Option<&str>) -> Result<(AutoencoderConfig, LatentScale)> {
     let mut config = derived.unscaled().clone();
     check_groups(&config)?;
@@ -93,7 +94,8 @@ pub(super) fn with_scale_of(family: &Family, config: &AutoencoderConfig) -> Resu
     Ok(config)
 }
 
-/// Weights do not tell how many groups norms have. All published models have 32, which must be possible.
+/// Weights do not tell how many groups norms have. All published models have 32, which must be
+/// possible.
 fn check_groups(config: &AutoencoderConfig) -> Result<()> {
     let (groups, channels) = match &config.network {
         Network::Kl(kl) => (kl.norm_num_groups, [kl.block_out_channels.as_slice(), kl.decoder_channels()].concat()),

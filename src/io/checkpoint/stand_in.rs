@@ -1,4 +1,5 @@
-//! Which VAE a tiny autoencoder stands in for: its weights do not tell, and that VAE's own latents mean nothing without it.
+//! Which VAE a tiny autoencoder stands in for: its weights do not tell, and that VAE's own latents
+//! mean nothing without it.
 
 use super::Checkpoint;
 use super::StoredTensor;
@@ -7,7 +8,8 @@ use crate::io::safetensors::read_tensor;
 use crate::io::source::ByteSource;
 use crate::model::config::{AutoencoderConfig, FAMILIES, Family, OwnLatents};
 
-/// The two numbers that `ComfyUI` keeps beside TAESD's weights: the scaling factor and the shift of the VAE that it stands in for.
+/// The two numbers that `ComfyUI` keeps beside TAESD's weights: the scaling factor and the shift of
+/// the VAE that it stands in for.
 pub(super) const SCALE: &str = "vae_scale";
 pub(super) const SHIFT: &str = "vae_shift";
 
@@ -45,7 +47,8 @@ fn wrong(tensor: &StoredTensor, found: f32) -> Error {
 }
 
 impl Checkpoint {
-    /// What the names of its files, or the family that the rest of a file hints at, say of the VAE's own latents.
+    /// What the names of its files, or the family that the rest of a file hints at, say of the
+    /// VAE's own latents.
     pub(super) fn own_latents_by_name(&self, hint: Option<&str>) -> OwnLatents {
         let kind = |config: &AutoencoderConfig| (config.network.name(), config.latent_channels);
         let own = self.derived.unscaled();
@@ -67,7 +70,8 @@ impl Checkpoint {
         config
     }
 
-    /// What may name a family: the files, then the folder that was opened, or the one around a file, then the repository in a cache of the hub.
+    /// What may name a family: the files, then the folder that was opened, or the one around a
+    /// file, then the repository in a cache of the hub.
     fn words(&self) -> Vec<String> {
         let parts = |path: &str| path.to_lowercase().split(['/', '\\']).map(str::to_owned).collect::<Vec<_>>();
         let files = self.sources.iter().filter_map(|source| parts(source.name()).pop());

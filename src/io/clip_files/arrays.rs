@@ -35,7 +35,8 @@ impl<'a> ArraySink<'a> {
     /// For `frames` frames of `size`, no more and no less.
     ///
     /// # Errors
-    /// [`Error::Io`](crate::Error::Io), or [`Error::Input`](crate::Error::Input) where `path` is a pipe or a device.
+    /// [`Error::Io`](crate::Error::Io), or [`Error::Input`](crate::Error::Input) where `path` is a
+    /// pipe or a device.
     pub fn create(path: &Path, format: &ArrayFormat, size: Size, frames: u64, files: &'a dyn Files) -> Result<Self> {
         let axes = ClipAxes { channels: CHANNELS, frames, size };
         Ok(Self { file: Some(PlanesFile::create(path, format, axes, files)?), size, files })
@@ -59,7 +60,8 @@ impl FrameSink for ArraySink<'_> {
     }
 }
 
-/// Reads `[1, 3, t, h, w]` or `[3, t, h, w]`, a frame at a time. `[n, 3, h, w]` are images, not frames.
+/// Reads `[1, 3, t, h, w]` or `[3, t, h, w]`, a frame at a time. `[n, 3, h, w]` are images, not
+/// frames.
 #[derive(Debug)]
 pub struct ArraySource {
     array: ClipArray,
@@ -70,7 +72,8 @@ impl ArraySource {
     /// Finds the array of a .npy file, or a tensor as [`crate::read_images`] does.
     ///
     /// # Errors
-    /// [`Error::Format`](crate::Error::Format), [`Error::Io`](crate::Error::Io), or [`Error::Input`](crate::Error::Input) for another shape or no such tensor.
+    /// [`Error::Format`](crate::Error::Format), [`Error::Io`](crate::Error::Io), or
+    /// [`Error::Input`](crate::Error::Input) for another shape or no such tensor.
     pub async fn open(source: Box<dyn ByteSource>, tensor: Option<&str>) -> Result<Self> {
         let file = ArrayFile::find(&*source, "images", tensor, TENSORS).await?;
         let shape = format!("{:?}", file.info().shape);

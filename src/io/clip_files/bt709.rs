@@ -1,4 +1,5 @@
-//! `R'G'B'` to `Y'CbCr` and back, by Recommendation ITU-R BT.709-6, part 1, items 3.2 to 3.5 (8 and 10 bits; 12 by the same formula, as BT.2020 has it):
+//! `R'G'B'` to `Y'CbCr` and back, by Recommendation ITU-R BT.709-6, part 1, items 3.2 to 3.5 (8 and
+//! 10 bits; 12 by the same formula, as BT.2020 has it):
 //!
 //! ```text
 //! E'Y  = 0.2126 E'R + 0.7152 E'G + 0.0722 E'B      D'Y  = INT[(219 E'Y  +  16) 2^(n-8)]
@@ -6,7 +7,8 @@
 //! E'CR = (E'R - E'Y) / 1.5748                      D'CR = INT[(224 E'CR + 128) 2^(n-8)]
 //! ```
 //!
-//! That is the limited range. In full range, which some y4m files say they have, levels go from 0 to 2^n - 1 (JFIF 1.02).
+//! That is the limited range. In full range, which some y4m files say they have, levels go from 0
+//! to 2^n - 1 (JFIF 1.02).
 
 use super::options::Bits;
 
@@ -16,7 +18,8 @@ const BLUE: f32 = 0.0722;
 const CB: f32 = 1.8556;
 const CR: f32 = 1.5748;
 
-/// Levels between black and white, and of colour differences, and what black and grey are: n bits as the file has them.
+/// Levels between black and white, and of colour differences, and what black and grey are: n bits
+/// as the file has them.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Quantiser {
     luma: (f32, f32),
@@ -48,7 +51,8 @@ impl Quantiser {
         [level(luma, self.luma), level((blue - luma) / CB, self.chroma), level((red - luma) / CR, self.chroma)]
     }
 
-    /// R', G', B' of levels Y', Cb, Cr, cut off at 0 and 1. Levels may be in between: chroma is interpolated.
+    /// R', G', B' of levels Y', Cb, Cr, cut off at 0 and 1. Levels may be in between: chroma is
+    /// interpolated.
     pub fn rgb(&self, [luma, cb, cr]: [f32; 3]) -> [f32; 3] {
         let value = |level: f32, (range, offset): (f32, f32)| (level - offset) / range;
         let luma = value(luma, self.luma);

@@ -1,4 +1,5 @@
-//! Chroma planes of half the width or height at the size of the picture: linear between samples, from where the file says that they lie.
+//! Chroma planes of half the width or height at the size of the picture: linear between samples,
+//! from where the file says that they lie.
 
 use crate::tensor::Size;
 

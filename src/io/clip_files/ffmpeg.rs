@@ -1,4 +1,5 @@
-//! Video files by way of the `ffmpeg` of the machine: a process that is fed frames or asked for them.
+//! Video files by way of the `ffmpeg` of the machine: a process that is fed frames or asked for
+//! them.
 
 mod codec;
 mod patient_reader;

@@ -21,7 +21,8 @@ pub enum FrameFormat {
 pub enum Frame<'a> {
     /// See [`FrameFormat::Rgba8`].
     Rgba8(&'a [u8]),
-    /// See [`FrameFormat::Floats`]. What is beyond the range is cut off, except where floats are written.
+    /// See [`FrameFormat::Floats`]. What is beyond the range is cut off, except where floats are
+    /// written.
     Floats(&'a [f32]),
 }
 
@@ -62,7 +63,8 @@ pub trait FrameSink {
     /// When it cannot be written. What was written before is whole.
     fn frame(&mut self, frame: &Frame<'_>) -> Result<ControlFlow<()>>;
 
-    /// Ends the clip. A file appears under its name here, if not frame by frame; a sink that is dropped before leaves none.
+    /// Ends the clip. A file appears under its name here, if not frame by frame; a sink that is
+    /// dropped before leaves none.
     ///
     /// # Errors
     /// When the clip cannot be completed, or frames are missing.
@@ -97,7 +99,8 @@ pub trait FrameSource {
     /// Reads the next frame; none after the last.
     ///
     /// # Errors
-    /// For a file that is cut short, frames of another size, values that are not finite, and what cannot be read.
+    /// For a file that is cut short, frames of another size, values that are not finite, and what
+    /// cannot be read.
     fn next(&mut self) -> Result<Option<PlanarFrame>>;
 }
 

@@ -1,8 +1,10 @@
 //! The latents of a clip, written block by block: `[1, c, t, h, w]`.
 //!
-//! Channels come before frames, so where a block goes depends on how many frames there will be. Where that is known each block goes to its place at once. Where it is not (a pipe is
-//! encoded) the blocks wait in a file beside the output, and are put into their places at the end, one after the other: never more than a block is in memory, but the disk holds the
-//! latents twice for a moment.
+//! Channels come before frames, so where a block goes depends on how many frames there will be.
+//! Where that is known each block goes to its place at once. Where it is not (a pipe is encoded)
+//! the blocks wait in a file beside the output, and are put into their places at the end, one after
+//! the other: never more than a block is in memory, but the disk holds the latents twice for a
+//! moment.
 
 use std::fs::File;
 use std::io::{Read as _, Seek as _, Write as _};
@@ -46,7 +48,8 @@ impl<'a> LatentsWriter<'a> {
     /// For latents of `channels` and `size`, of `frames` frames where that is known.
     ///
     /// # Errors
-    /// [`Error::Io`](crate::Error::Io), or [`Error::Input`](crate::Error::Input) where `path` is a pipe or a device.
+    /// [`Error::Io`](crate::Error::Io), or [`Error::Input`](crate::Error::Input) where `path` is a
+    /// pipe or a device.
     pub fn create(
         path: &Path,
         format: ArrayFormat,
@@ -65,7 +68,8 @@ impl<'a> LatentsWriter<'a> {
     /// Adds a block, `[c, frames, h, w]`.
     ///
     /// # Errors
-    /// [`Error::Io`](crate::Error::Io), or [`Error::Input`](crate::Error::Input) for more frames than there are to be.
+    /// [`Error::Io`](crate::Error::Io), or [`Error::Input`](crate::Error::Input) for more frames
+    /// than there are to be.
     pub fn write(&mut self, block: &[f32]) -> Result<()> {
         match &mut self.target {
             Target::Places(file) => file.write(block),
@@ -79,7 +83,8 @@ impl<'a> LatentsWriter<'a> {
     /// Puts the file into its place.
     ///
     /// # Errors
-    /// [`Error::Io`](crate::Error::Io), or [`Error::Input`](crate::Error::Input) where there are no frames, or fewer than there were to be.
+    /// [`Error::Io`](crate::Error::Io), or [`Error::Input`](crate::Error::Input) where there are no
+    /// frames, or fewer than there were to be.
     pub fn finish(self) -> Result<()> {
         let file = match self.target {
             Target::Places(file) => file,

@@ -6,7 +6,8 @@ use super::error::input;
 use super::pattern::Pattern;
 use crate::error::Result;
 
-/// Video files that `ffmpeg` is asked to read, by their ending. What else it reads is to be had as y4m in a pipe.
+/// Video files that `ffmpeg` is asked to read, by their ending. What else it reads is to be had as
+/// y4m in a pipe.
 const VIDEOS: &[&str] = &["mp4", "webm", "mov", "gif", "mkv", "avi", "m4v", "flv", "wmv", "mpg", "mpeg", "ts"];
 
 /// Where frames come from or go to.
@@ -44,13 +45,15 @@ impl ClipName {
     /// As [`Self::of`], for what has to be a clip.
     ///
     /// # Errors
-    /// [`Error::Input`](crate::Error::Input) for a name of something else, with `what` it was to be: `--output`.
+    /// [`Error::Input`](crate::Error::Input) for a name of something else, with `what` it was to
+    /// be: `--output`.
     pub fn expect(path: &Path, what: &str) -> Result<Self> {
         let expected = "a clip: numbered pictures (frames/%05d.png), .y4m, - for a pipe of y4m, .npy, .safetensors, or a video such as .mp4 or .webm";
         Self::of(path)?.ok_or_else(|| input(what, expected, path.display().to_string()))
     }
 
-    /// Whether only a clip has this name. Arrays may be of images too: then their shape decides, by [`is_clip`](super::super::clips::is_clip).
+    /// Whether only a clip has this name. Arrays may be of images too: then their shape decides, by
+    /// [`is_clip`](super::super::clips::is_clip).
     pub fn is_only_clip(&self) -> bool {
         !matches!(self, Self::Array(_))
     }

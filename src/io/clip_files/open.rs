@@ -45,7 +45,8 @@ impl std::fmt::Debug for SinkOptions<'_> {
 /// Begins the clip called `name`.
 ///
 /// # Errors
-/// For what cannot be written, cannot have this size or these bits, or needs an `ffmpeg` that is not there.
+/// For what cannot be written, cannot have this size or these bits, or needs an `ffmpeg` that is
+/// not there.
 pub fn create_sink<'a>(name: &ClipName, options: SinkOptions<'a>) -> Result<Box<dyn FrameSink + 'a>> {
     let SinkOptions { size, frames, fps, bits, files, ffmpeg } = options;
     if let (ClipName::Pictures(_) | ClipName::Array(_), Some(bits)) = (name, bits) {

@@ -13,7 +13,8 @@ use crate::tensor::Size;
 pub enum Pad {
     /// The last frame again: `ByteDance`'s `SeedVR`.
     Repeat,
-    /// The frames before the last, backwards: numz' `SeedVR2` node. Where there are too few, as there, the last frame again.
+    /// The frames before the last, backwards: numz' `SeedVR2` node. Where there are too few, as
+    /// there, the last frame again.
     Mirror,
 }
 
@@ -37,7 +38,8 @@ impl std::fmt::Debug for Padded {
 }
 
 impl Padded {
-    /// Adds nothing without `pad`: then a number that does not fit is an error, here if it is known, else at the end.
+    /// Adds nothing without `pad`: then a number that does not fit is an error, here if it is
+    /// known, else at the end.
     ///
     /// # Errors
     /// [`Error::Input`] for a number of frames that does not fit, or none.
@@ -47,7 +49,8 @@ impl Padded {
         Ok(padded)
     }
 
-    /// How many frames were added, which a decode's last so many frames are then to be cut for. As far as it is known: at the end, or where the source knows its number.
+    /// How many frames were added, which a decode's last so many frames are then to be cut for. As
+    /// far as it is known: at the end, or where the source knows its number.
     pub fn added(&self) -> u64 {
         self.source.frames().map_or(self.added, |frames| self.factor.missing(frames))
     }

@@ -30,7 +30,8 @@ pub struct Found {
 }
 
 impl Pattern {
-    /// Whether `path` has a number's place, right or wrong: a `%` and later a `d` in its file's name, with nothing but digits between.
+    /// Whether `path` has a number's place, right or wrong: a `%` and later a `d` in its file's
+    /// name, with nothing but digits between.
     pub fn is_meant(path: &Path) -> bool {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         name.split('%').skip(1).any(|rest| rest.trim_start_matches(|c: char| c.is_ascii_digit()).starts_with('d'))
@@ -39,7 +40,8 @@ impl Pattern {
     /// Reads a pattern.
     ///
     /// # Errors
-    /// [`Error::Input`] for a file's name without a number's place or with two, or a place of another kind.
+    /// [`Error::Input`] for a file's name without a number's place or with two, or a place of
+    /// another kind.
     pub fn new(path: &Path) -> Result<Self> {
         let wrong = |found: &str| {
             let expected = "one %d, or %05d for five digits, in the file's name (%% for a percent sign)";

@@ -33,7 +33,8 @@ impl<'a> PictureSink<'a> {
     /// For frames of `size`.
     ///
     /// # Errors
-    /// [`Error::Input`](crate::Error::Input) for an ending that is no picture's, or a size that its format cannot hold; [`Error::Io`](crate::Error::Io) where no file can be written.
+    /// [`Error::Input`](crate::Error::Input) for an ending that is no picture's, or a size that its
+    /// format cannot hold; [`Error::Io`](crate::Error::Io) where no file can be written.
     pub fn new(pattern: Pattern, size: Size, files: &'a dyn Files) -> Result<Self> {
         let format = ImageFormat::from_path(pattern.path())?;
         format.check_size(pattern.path(), size)?;
@@ -76,7 +77,8 @@ impl PictureSource {
     /// Looks for the files and reads the header of the first.
     ///
     /// # Errors
-    /// [`Error::Input`](crate::Error::Input) where there are none or one is missing in between, and what [`PictureFile::open`] says.
+    /// [`Error::Input`](crate::Error::Input) where there are none or one is missing in between, and
+    /// what [`PictureFile::open`] says.
     pub fn open(pattern: Pattern) -> Result<Self> {
         let found = pattern.find_all()?;
         let first = PictureFile::open(&pattern.file(found.first))?;

@@ -1,4 +1,5 @@
-//! Arrays `[1, c, t, h, w]` of floats in files, written some frames at a time, each plane at its place.
+//! Arrays `[1, c, t, h, w]` of floats in files, written some frames at a time, each plane at its
+//! place.
 
 use std::collections::BTreeMap;
 use std::io::{Seek as _, SeekFrom, Write as _};
@@ -44,7 +45,8 @@ impl ArrayFormat {
         }
     }
 
-    /// That of latents, which [`crate::read_latents`] then reads as the VAE's own (`unscaled`) or not. `facts` are written beside them, where there is room.
+    /// That of latents, which [`crate::read_latents`] then reads as the VAE's own (`unscaled`) or
+    /// not. `facts` are written beside them, where there is room.
     ///
     /// # Errors
     /// See [`Self::of`].

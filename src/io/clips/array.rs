@@ -1,4 +1,5 @@
-//! A clip as one array of a file, `[1, c, t, h, w]` or `[c, t, h, w]`: some frames are read at a time, a range of bytes for each channel.
+//! A clip as one array of a file, `[1, c, t, h, w]` or `[c, t, h, w]`: some frames are read at a
+//! time, a range of bytes for each channel.
 
 use std::ops::Range;
 
@@ -20,7 +21,8 @@ pub struct ClipAxes {
 }
 
 impl ClipAxes {
-    /// Of a shape `[1, c, t, h, w]` or `[c, t, h, w]`; none of any other, of an empty axis, and of frames larger than anybody means.
+    /// Of a shape `[1, c, t, h, w]` or `[c, t, h, w]`; none of any other, of an empty axis, and of
+    /// frames larger than anybody means.
     pub fn of(shape: &[u64]) -> Option<Self> {
         let (&[1, channels, frames, height, width] | &[channels, frames, height, width]) = shape else { return None };
         let size = Size { width: width.try_into().ok()?, height: height.try_into().ok()? };

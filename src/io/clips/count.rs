@@ -1,4 +1,5 @@
-//! How many frames belong to how many latents: the first latent is one frame, each later one `factor` frames (4 in every video VAE here: 4n + 1 frames).
+//! How many frames belong to how many latents: the first latent is one frame, each later one
+//! `factor` frames (4 in every video VAE here: 4n + 1 frames).
 
 use std::num::NonZeroU32;
 
@@ -19,7 +20,8 @@ impl TimeFactor {
         u64::from(self.0.get())
     }
 
-    /// The frames that `latents` latents are decoded to; none for no latents, or more than 64 bits count.
+    /// The frames that `latents` latents are decoded to; none for no latents, or more than 64 bits
+    /// count.
     pub fn frames(self, latents: u64) -> Option<u64> {
         latents.checked_sub(1)?.checked_mul(self.get())?.checked_add(1)
     }
@@ -30,7 +32,8 @@ impl TimeFactor {
         later.is_multiple_of(self.get()).then(|| later / self.get() + 1)
     }
 
-    /// How many frames are missing to the next number that latents have. After a decode as many are to be cut off at the end.
+    /// How many frames are missing to the next number that latents have. After a decode as many are
+    /// to be cut off at the end.
     pub fn missing(self, frames: u64) -> u64 {
         let beyond = frames.saturating_sub(1) % self.get();
         if frames == 0 {

@@ -8,9 +8,11 @@ use super::array::{ClipArray, ClipAxes, wrong};
 use crate::error::Result;
 use crate::tensor::HostTensor;
 
-/// Latents of one clip, `[1, c, t, h, w]` or `[c, t, h, w]`, that stay in their file until they are read.
+/// Latents of one clip, `[1, c, t, h, w]` or `[c, t, h, w]`, that stay in their file until they are
+/// read.
 ///
-/// `[t, c, h, w]` is not read: `[n, c, h, w]` are images, each by itself, and nothing in a file tells one from the other.
+/// `[t, c, h, w]` is not read: `[n, c, h, w]` are images, each by itself, and nothing in a file
+/// tells one from the other.
 #[derive(Debug)]
 pub struct ClipLatents {
     array: ClipArray,
@@ -21,7 +23,8 @@ impl ClipLatents {
     /// Finds them as [`crate::read_latents`] does. `channels` is what the model has.
     ///
     /// # Errors
-    /// [`Error::Format`](crate::Error::Format), [`Error::Io`](crate::Error::Io), or [`Error::Input`](crate::Error::Input) for another shape or no such tensor.
+    /// [`Error::Format`](crate::Error::Format), [`Error::Io`](crate::Error::Io), or
+    /// [`Error::Input`](crate::Error::Input) for another shape or no such tensor.
     pub async fn open(source: Box<dyn ByteSource>, name: Option<&str>, channels: u32) -> Result<Self> {
         let (file, scale) = find_latents(&*source, name).await?;
         let array = ClipArray::new(source, file, "latents")?;
@@ -51,7 +54,8 @@ impl ClipLatents {
     /// Reads `frames`, `[c, frames, h, w]`, and nothing else.
     ///
     /// # Errors
-    /// [`Error::Input`](crate::Error::Input) for frames that there are not and for values that are not finite, [`Error::Io`](crate::Error::Io).
+    /// [`Error::Input`](crate::Error::Input) for frames that there are not and for values that are
+    /// not finite, [`Error::Io`](crate::Error::Io).
     pub async fn read(&self, frames: Range<u64>) -> Result<HostTensor> {
         let mut data = self.array.read(frames).await?;
         self.scale.apply(&mut data);
@@ -70,8 +74,9 @@ pub async fn latents_shape(source: &dyn ByteSource, name: Option<&str>) -> Resul
     find_latents(source, name).await.map(|(file, _)| file.info().shape.clone())
 }
 
-/// Whether an array of this shape is a clip, whatever is made of it: five axes, of which the third, time, is more than 1. `[n, c, h, w]` and `[n, c, 1, h, w]` are images, unless a
-/// clip is asked for by the name of the output.
+/// Whether an array of this shape is a clip, whatever is made of it: five axes, of which the third,
+/// time, is more than 1. `[n, c, h, w]` and `[n, c, 1, h, w]` are images, unless a clip is asked
+/// for by the name of the output.
 pub fn is_clip(shape: &[u64]) -> bool {
     matches!(shape, [_, _, 2..=u64::MAX, _, _])
 }

@@ -68,7 +68,8 @@ pub(super) fn rewrite(table: &[(&str, &str)], name: &str, numbering: &Numbering)
     })
 }
 
-/// What the placeholders of `pattern` stand for in `name`, translated; `None` if the name does not fit.
+/// What the placeholders of `pattern` stand for in `name`, translated; `None` if the name does not
+/// fit.
 fn captures(pattern: &str, name: &str, numbering: &Numbering) -> Option<Vec<String>> {
     let (mut wanted, mut segments) = (pattern.split('.'), name.split('.'));
     let mut found = Vec::new();

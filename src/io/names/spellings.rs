@@ -83,7 +83,8 @@ pub(super) const SPELLINGS: &[Spelling] = &[
     },
 ];
 
-/// diffusers' `AutoencoderKL` and `AutoencoderKLFlux2`, with both spellings of attention that exist in files, and `SeedVR`.
+/// diffusers' `AutoencoderKL` and `AutoencoderKLFlux2`, with both spellings of attention that exist
+/// in files, and `SeedVR`.
 const KL: &[(&str, &str)] = &[
     ("@.conv_in.!", "@.conv_in.!"),
     ("@.conv_out.!", "@.conv_out.!"),
@@ -109,7 +110,8 @@ const KL: &[(&str, &str)] = &[
     ("bn.running_var", "bn.running_var"),
 ];
 
-/// The same network in the original code of LDM, also used for FLUX's `ae.safetensors`, by A1111 and `ComfyUI`.
+/// The same network in the original code of LDM, also used for FLUX's `ae.safetensors`, by A1111
+/// and `ComfyUI`.
 const LDM: &[(&str, &str)] = &[
     ("@.conv_in.!", "@.conv_in.!"),
     ("@.conv_out.!", "@.conv_out.!"),
@@ -141,7 +143,8 @@ const TINY: &[(&str, &str)] = &[
     ("@.layers.#.pool.#.!", "@.layers.#.pool.#.!"),
 ];
 
-/// The same networks in TAESD's own code, where the decoder's first layer is the one that limits latents.
+/// The same networks in TAESD's own code, where the decoder's first layer is the one that limits
+/// latents.
 const TAESD: &[(&str, &str)] = &[
     ("taesd_encoder.#.!", "encoder.layers.#.!"),
     ("taesd_encoder.#.conv.#.!", "encoder.layers.#.conv.#.!"),

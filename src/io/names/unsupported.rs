@@ -1,4 +1,5 @@
-//! Recognises VAEs that this crate does not have by tensors that only they have, to refuse them by name.
+//! Recognises VAEs that this crate does not have by tensors that only they have, to refuse them by
+//! name.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +17,8 @@ enum Sign {
     Shape(&'static str, &'static [u64]),
 }
 
-/// Tell-tale -> what it is. The first row that fits wins: many names of one kind occur in others too.
+/// Tell-tale -> what it is. The first row that fits wins: many names of one kind occur in others
+/// too.
 const KINDS: &[(Sign, &str)] = &[
     (Starts("decoder.upsamples.0.upsamples."), "the VAE of Wan 2.2 5B or Qwen-Image 2.1"),
     (Starts("encoder.downsamples.0.downsamples."), "the VAE of Wan 2.2 5B or Qwen-Image 2.1"),
@@ -37,7 +39,8 @@ const KINDS: &[(Sign, &str)] = &[
     (Contains(".conv.conv."), "a video VAE (its convolutions are 3-D)"),
 ];
 
-/// Complains if the tensors `inside` the VAE (name without prefix -> shape) are of a kind that is known and not supported.
+/// Complains if the tensors `inside` the VAE (name without prefix -> shape) are of a kind that is
+/// known and not supported.
 pub(super) fn check(inside: &BTreeMap<&str, &[u64]>) -> Result<(), String> {
     let fits = |sign: &Sign| match sign {
         All(names) => names.iter().all(|name| inside.contains_key(name)),
@@ -54,7 +57,8 @@ pub(super) fn check(inside: &BTreeMap<&str, &[u64]>) -> Result<(), String> {
     }
 }
 
-/// Whether most resnets with `AutoencoderKL`'s names have 3-D convolutions, and nothing is there that only `SeedVR` has.
+/// Whether most resnets with `AutoencoderKL`'s names have 3-D convolutions, and nothing is there
+/// that only `SeedVR` has.
 fn is_other_video(inside: &BTreeMap<&str, &[u64]>) -> bool {
     let filters: Vec<_> =
         inside.iter().filter(|(name, _)| name.contains(".resnets.") && name.ends_with(".conv1.weight")).collect();

@@ -23,7 +23,8 @@ pub struct Resize {
     pub to: Option<Size>,
     /// How a picture gets there.
     pub fit: Fit,
-    /// Whether a size that is no multiple of the model's factor is an error, instead of becoming the next smaller one that is.
+    /// Whether a size that is no multiple of the model's factor is an error, instead of becoming
+    /// the next smaller one that is.
     pub exact: bool,
 }
 
@@ -39,12 +40,15 @@ pub struct Fitted {
 }
 
 impl Resize {
-    /// What becomes of a picture of `size`, called `name`, for a model that takes sides that are multiples of `factor`, pixels.
+    /// What becomes of a picture of `size`, called `name`, for a model that takes sides that are
+    /// multiples of `factor`, pixels.
     ///
-    /// diffusers' `VaeImageProcessor` does not crop a picture whose sides are none: it scales it to the next smaller multiples, and so does this.
+    /// diffusers' `VaeImageProcessor` does not crop a picture whose sides are none: it scales it to
+    /// the next smaller multiples, and so does this.
     ///
     /// # Errors
-    /// [`Error::Input`] where no pixel would be left, and with [`Self::exact`] where a side is no multiple.
+    /// [`Error::Input`] where no pixel would be left, and with [`Self::exact`] where a side is no
+    /// multiple.
     pub fn fit(&self, name: &str, size: Size, factor: u32) -> Result<Fitted> {
         let wanted = match (self.to, self.fit) {
             (None, _) => size,
@@ -79,7 +83,8 @@ fn lowered(size: Size, factor: u32) -> Size {
     Size { width: size.width - size.width % factor, height: size.height - size.height % factor }
 }
 
-/// The smallest extent with the proportions of `size` that covers `target`, rounded as diffusers does.
+/// The smallest extent with the proportions of `size` that covers `target`, rounded as diffusers
+/// does.
 fn covering(size: Size, target: Size) -> Size {
     let scaled = |side: u32, numerator: u32, denominator: u32| {
         let scaled = u64::from(side) * u64::from(numerator) / u64::from(denominator);

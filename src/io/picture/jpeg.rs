@@ -1,5 +1,5 @@
-//! What a JPEG file's markers say that its decoder does not: how many components it has, and whether all of it is there. The decoder paints what is missing grey and
-//! reports no error.
+//! What a JPEG file's markers say that its decoder does not: how many components it has, and
+//! whether all of it is there. The decoder paints what is missing grey and reports no error.
 
 use crate::tensor::Size;
 

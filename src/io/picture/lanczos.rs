@@ -1,6 +1,8 @@
-//! Lanczos as PIL's `Image.resize(size, Image.LANCZOS)` does it, to the bit for 8-bit levels: first across, then down, rounded and clipped in between, with weights
-//! of 22 bits after the point. (Pillow 13 begins with the pass down where a picture becomes lower by more than twice what it becomes narrower by; up to Pillow 12.2,
-//! and here, the pass across always comes first.) No crate does: `fast_image_resize` 6.1 is up to 56 levels away in pictures of black and white pixels.
+//! Lanczos as PIL's `Image.resize(size, Image.LANCZOS)` does it, to the bit for 8-bit levels: first
+//! across, then down, rounded and clipped in between, with weights of 22 bits after the point.
+//! (Pillow 13 begins with the pass down where a picture becomes lower by more than twice what it
+//! becomes narrower by; up to Pillow 12.2, and here, the pass across always comes first.) No crate
+//! does: `fast_image_resize` 6.1 is up to 56 levels away in pictures of black and white pixels.
 
 use std::f64::consts::PI;
 
@@ -106,7 +108,8 @@ struct Taps {
     weights: Vec<i32>,
 }
 
-/// The taps of each of `to` outputs along a side of `from` inputs. Where the side shrinks the filter is as much wider.
+/// The taps of each of `to` outputs along a side of `from` inputs. Where the side shrinks the
+/// filter is as much wider.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "within the side, cut off as PIL does")]
 fn taps(from: u32, to: u32) -> Vec<Taps> {
     let scale = f64::from(from) / f64::from(to);
@@ -116,7 +119,8 @@ fn taps(from: u32, to: u32) -> Vec<Taps> {
         let centre = (f64::from(output) + 0.5) * scale;
         let first = (centre - support + 0.5).max(0.0) as u32;
         let end = ((centre + support + 0.5) as u32).min(from);
-        // As PIL has it, a product by the inverse and not a quotient: the last bit decides about a weight at the filter's edge.
+        // As PIL has it, a product by the inverse and not a quotient: the last bit decides about a
+        // weight at the filter's edge.
         let weights: Vec<f64> =
             (first..end).map(|input| lanczos((f64::from(input) - centre + 0.5) * (1.0 / stretch))).collect();
         let sum: f64 = weights.iter().sum();

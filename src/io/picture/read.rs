@@ -1,4 +1,5 @@
-//! Picture files: PNG, JPEG and WebP, told apart by their content. The header first, so that sizes can be checked before anything large is made.
+//! Picture files: PNG, JPEG and WebP, told apart by their content. The header first, so that sizes
+//! can be checked before anything large is made.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -78,7 +79,8 @@ impl PictureFile {
     /// Reads the header of the file at `path`.
     ///
     /// # Errors
-    /// [`Error::Io`], [`Error::Format`], or [`Error::Input`] when it has no pixels or more than anybody means.
+    /// [`Error::Io`], [`Error::Format`], or [`Error::Input`] when it has no pixels or more than
+    /// anybody means.
     pub fn open(path: &Path) -> Result<Self> {
         let format = format_of(path)?.ok_or_else(|| no_picture(path))?;
         Self::with_header(path, format, &read_file(path)?)
@@ -134,7 +136,8 @@ impl PictureFile {
         &self.remarks
     }
 
-    /// Reads the picture: RGB, the right way up. Colour profiles and gamma are left aside, as by PIL; of an animation it is the first frame.
+    /// Reads the picture: RGB, the right way up. Colour profiles and gamma are left aside, as by
+    /// PIL; of an animation it is the first frame.
     ///
     /// # Errors
     /// [`Error::Io`], [`Error::Format`], [`Error::HostMemory`].
@@ -212,7 +215,8 @@ fn swaps_sides(orientation: Orientation) -> bool {
     )
 }
 
-/// Decoders end the process where there is no memory. Here it is an error, unless somebody else takes it in between.
+/// Decoders end the process where there is no memory. Here it is an error, unless somebody else
+/// takes it in between.
 fn check_memory(path: &Path, bytes: u64) -> Result<()> {
     let enough = usize::try_from(bytes).is_ok_and(|bytes| Vec::<u8>::new().try_reserve_exact(bytes).is_ok());
     if enough {

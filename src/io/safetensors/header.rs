@@ -14,7 +14,8 @@ use crate::tensor::DType;
 /// The one key of a header that is not a tensor.
 pub(super) const METADATA: &str = "__metadata__";
 
-/// Bits of one element, for each dtype the format knows. Data of any other dtype is listed with its size unchecked.
+/// Bits of one element, for each dtype the format knows. Data of any other dtype is listed with its
+/// size unchecked.
 const ELEMENT_BITS: &[(&str, u64)] = &[
     ("BOOL", 8),
     ("F4", 4),
@@ -40,8 +41,9 @@ const ELEMENT_BITS: &[(&str, u64)] = &[
     ("U64", 64),
 ];
 
-/// Parses the header `json` of a file of `file_bytes` bytes and checks that its tensors cover the data exactly: no
-/// overlap, no hole, nothing beyond the end, and each as long as its shape and dtype say. `file` is for errors.
+/// Parses the header `json` of a file of `file_bytes` bytes and checks that its tensors cover the
+/// data exactly: no overlap, no hole, nothing beyond the end, and each as long as its shape and
+/// dtype say. `file` is for errors.
 pub fn parse_header(file: &str, json: &[u8], file_bytes: u64) -> Result<Header> {
     let fail = |problem| Error::Format { file: file.to_owned(), problem };
     let entries = parse_json(json).map_err(fail)?;

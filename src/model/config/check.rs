@@ -5,7 +5,8 @@ use std::ops::RangeInclusive;
 use super::{AutoencoderConfig, Kl, Network, OwnLatents, SeedVr, Tiny, Wan, invalid, single};
 use crate::error::Result;
 
-/// Sizes beyond which a config is taken for corrupt. The largest published values are 4, 1024, 3 and 64.
+/// Sizes beyond which a config is taken for corrupt. The largest published values are 4, 1024, 3
+/// and 64.
 const LEVELS: RangeInclusive<u32> = 1..=8;
 const CHANNELS: RangeInclusive<u32> = 1..=16_384;
 const LAYERS: RangeInclusive<u32> = 1..=16;
@@ -69,7 +70,8 @@ fn check_wan(wan: &Wan) -> Result<()> {
     let channels = wan.channels();
     channels.iter().try_for_each(|count| check_range("dim_mult", "channels", *count, &CHANNELS))?;
     for (change, count) in channels.iter().skip(1).enumerate() {
-        // Where the size is doubled, the channels are halved; where time is, groups of four channels stay together.
+        // Where the size is doubled, the channels are halved; where time is, groups of four
+        // channels stay together.
         let (factor, expected) = if wan.changes_time(change) {
             (4, "multiples of 4 channels where time changes")
         } else {

@@ -1,4 +1,5 @@
-//! Published models as rows of a table. Numbers are from each repository's vae/config.json; where there is none (TAEF2, `SeedVR`), from its code.
+//! Published models as rows of a table. Numbers are from each repository's vae/config.json; where
+//! there is none (TAEF2, `SeedVR`), from its code.
 
 use super::{AutoencoderConfig, Kl, Network, OwnLatents, Packing, SeedVr, Tiny, Wan};
 use crate::error::{Error, Result};
@@ -161,7 +162,8 @@ fn tiny_network() -> Tiny {
     }
 }
 
-/// A tiny autoencoder that stands in for the VAE of `config`. It speaks the diffusion model's latents, so that these have no scale.
+/// A tiny autoencoder that stands in for the VAE of `config`. It speaks the diffusion model's
+/// latents, so that these have no scale.
 fn tiny(config: &AutoencoderConfig) -> AutoencoderConfig {
     AutoencoderConfig {
         own_latents: OwnLatents::stand_in_for(config),
@@ -204,7 +206,8 @@ pub(super) const WAN_STD: &[f64] = &[
     2.8251, 1.916,
 ];
 
-/// Side in pixels of diffusers' tiles for Wan, which its config.json does not have. A quarter of them overlaps, as for others.
+/// Side in pixels of diffusers' tiles for Wan, which its config.json does not have. A quarter of
+/// them overlaps, as for others.
 pub(super) const WAN_TILE: u32 = 256;
 
 fn seedvr2() -> AutoencoderConfig {

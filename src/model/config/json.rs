@@ -7,8 +7,8 @@ use super::fields::{Fields, show};
 use super::{AutoencoderConfig, invalid};
 use crate::error::Result;
 
-/// Longest text taken for a config, in bytes. Published ones have about a thousand; in memory text of many small parts takes a hundred times its
-/// length.
+/// Longest text taken for a config, in bytes. Published ones have about a thousand; in memory text
+/// of many small parts takes a hundred times its length.
 const MAX_BYTES: usize = 256 << 10;
 
 /// Parses config.json. Ranges and combinations are checked by the caller.

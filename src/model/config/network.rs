@@ -20,7 +20,8 @@ pub enum Network {
 /// What distinguishes one `AutoencoderKL` from another.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Kl {
-    /// Channels of the encoder's levels, highest resolution first, and of the decoder's unless it has its own.
+    /// Channels of the encoder's levels, highest resolution first, and of the decoder's unless it
+    /// has its own.
     pub block_out_channels: Vec<u32>,
     /// Channels of the decoder's levels, highest resolution first, where they are others.
     pub decoder_block_out_channels: Option<Vec<u32>>,
@@ -46,7 +47,8 @@ impl Kl {
 /// What distinguishes one `AutoencoderTiny` from another.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Tiny {
-    /// Channels of the encoder's levels, highest resolution first: all the same, as diffusers wires them.
+    /// Channels of the encoder's levels, highest resolution first: all the same, as diffusers wires
+    /// them.
     pub encoder_block_out_channels: Vec<u32>,
     /// Channels of the decoder's levels, lowest resolution first: all the same.
     pub decoder_block_out_channels: Vec<u32>,
@@ -54,7 +56,8 @@ pub struct Tiny {
     pub num_encoder_blocks: Vec<u32>,
     /// Blocks in each level of the decoder, lowest resolution first.
     pub num_decoder_blocks: Vec<u32>,
-    /// Whether the blocks of the lowest resolution begin with a branch that has a group norm, as TAEF2's do.
+    /// Whether the blocks of the lowest resolution begin with a branch that has a group norm, as
+    /// TAEF2's do.
     pub use_midblock_gn: bool,
 }
 
@@ -67,7 +70,8 @@ pub struct Wan {
     pub dim_mult: Vec<u32>,
     /// Resnets in a level of the encoder; the decoder has one more.
     pub num_res_blocks: u32,
-    /// Which of the encoder's changes of size change time, too, highest resolution first; the decoder's the other way round. Single images have no time.
+    /// Which of the encoder's changes of size change time, too, highest resolution first; the
+    /// decoder's the other way round. Single images have no time.
     pub temperal_downsample: Vec<bool>,
 }
 
@@ -92,7 +96,8 @@ pub struct SeedVr {
     pub layers_per_block: u32,
     /// Groups of every `GroupNorm`.
     pub norm_num_groups: u32,
-    /// How many of the changes of size change time, too: those of the lowest resolutions. Single images have none, but weights for it.
+    /// How many of the changes of size change time, too: those of the lowest resolutions. Single
+    /// images have none, but weights for it.
     pub temporal_scale_num: u32,
 }
 
@@ -140,12 +145,14 @@ impl Network {
         }
     }
 
-    /// Whether an odd row or column counts as a whole one where the encoder halves the size, instead of being left out.
+    /// Whether an odd row or column counts as a whole one where the encoder halves the size,
+    /// instead of being left out.
     pub(crate) fn rounds_up(&self) -> bool {
         matches!(self, Self::Tiny(_))
     }
 
-    /// The network as far as files tell that have only `halves` of it: what they do not tell is as in the other half.
+    /// The network as far as files tell that have only `halves` of it: what they do not tell is as
+    /// in the other half.
     pub(crate) fn seen_in(mut self, halves: Halves) -> Self {
         match &mut self {
             Self::Kl(kl) => {
@@ -171,7 +178,8 @@ impl Network {
         self
     }
 
-    /// The first field in which two networks of one kind differ. Groups are none: weights do not tell them.
+    /// The first field in which two networks of one kind differ. Groups are none: weights do not
+    /// tell them.
     pub(crate) fn difference(&self, other: &Self) -> Option<&'static str> {
         let same: &[_] = match (self, other) {
             (Self::Kl(left), Self::Kl(right)) => &[

@@ -1,7 +1,9 @@
-//! Derives a config from the names and shapes of a VAE's weights, for files that come without config.json.
+//! Derives a config from the names and shapes of a VAE's weights, for files that come without
+//! config.json.
 //!
-//! Every number is what most of the tensors that show it say. So one that is missing, or of a wrong shape, is found later, by its name, when all
-//! tensors of the network are looked for; it does not make another network of this one.
+//! Every number is what most of the tensors that show it say. So one that is missing, or of a wrong
+//! shape, is found later, by its name, when all tensors of the network are looked for; it does not
+//! make another network of this one.
 
 mod kl;
 mod tiny;
@@ -23,7 +25,8 @@ pub struct Derived {
 }
 
 impl Derived {
-    /// Derives from `shapes`: tensor name in diffusers' spelling -> shape. `source` is for errors. Either half may be missing.
+    /// Derives from `shapes`: tensor name in diffusers' spelling -> shape. `source` is for errors.
+    /// Either half may be missing.
     ///
     /// # Errors
     /// [`Error::MissingTensors`] naming a tensor of those without which nothing can be told.
@@ -49,7 +52,8 @@ impl Derived {
         Ok(Self { unscaled, halves, candidates })
     }
 
-    /// The config with scale 1 and shift 0: latents are what the VAE itself has. What a half tells that is missing is as in the other.
+    /// The config with scale 1 and shift 0: latents are what the VAE itself has. What a half tells
+    /// that is missing is as in the other.
     pub fn unscaled(&self) -> &AutoencoderConfig {
         &self.unscaled
     }

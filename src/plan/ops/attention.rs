@@ -1,7 +1,9 @@
-//! Attention: blocks of queries by blocks of keys, two products and one step of a streaming softmax each.
+//! Attention: blocks of queries by blocks of keys, two products and one step of a streaming softmax
+//! each.
 //!
-//! The n x n matrix of scores never exists; one block of it does: as many queries as [`most_queries`] says by at most the end of `KEYS`. How many queries
-//! go into a block changes no bit of the result, how many keys does.
+//! The n x n matrix of scores never exists; one block of it does: as many queries as
+//! [`most_queries`] says by at most the end of `KEYS`. How many queries go into a block changes no
+//! bit of the result, how many keys does.
 
 use crate::kernels::attention::{FinishParams, SoftmaxParams, finish, softmax};
 use crate::kernels::choice::{Choice, SHARED_TILE};
@@ -17,9 +19,11 @@ use super::lowering::{Lowering, Stored};
 use super::pass::Block;
 use super::sizing::{Reach, Sizing};
 
-/// Queries of one block. With fewer a launch has too few workgroups, with more no core has more to do.
+/// Queries of one block. With fewer a launch has too few workgroups, with more no core has more to
+/// do.
 const QUERIES: std::ops::RangeInclusive<u32> = 1024..=4096;
-/// Keys of one block: a 64th of all, so that the number of blocks stays in hand, but no fewer and no more than these.
+/// Keys of one block: a 64th of all, so that the number of blocks stays in hand, but no fewer and
+/// no more than these.
 const KEYS: std::ops::RangeInclusive<u32> = 2048..=16_384;
 
 /// Some pixels of a chunk of queries, keys or values.
@@ -33,9 +37,10 @@ struct Pixels {
 /// What decides the size of a block.
 type Facts<'a> = (&'a DeviceLimits, &'a Choice, &'a PlanOptions);
 
-/// Most queries of a block of so many keys. What they weigh has 64 by 64 numbers for each workgroup of a GPU, 128 workgroups for 1024 queries: one for a core of a
-/// large GPU. So the scores and what becomes of them may take as much as the intermediates of a band of a convolution; but under a budget, which makes
-/// chunks small, no more than a chunk. CPU drivers have few cores.
+/// Most queries of a block of so many keys. What they weigh has 64 by 64 numbers for each workgroup
+/// of a GPU, 128 workgroups for 1024 queries: one for a core of a large GPU. So the scores and what
+/// becomes of them may take as much as the intermediates of a band of a convolution; but under a
+/// budget, which makes chunks small, no more than a chunk. CPU drivers have few cores.
 fn most_queries((limits, choice, options): Facts<'_>, keys: u32) -> u32 {
     if limits.kind == DeviceKind::Cpu {
         return *QUERIES.start();
@@ -45,7 +50,8 @@ fn most_queries((limits, choice, options): Facts<'_>, keys: u32) -> u32 {
     queries.clamp(*QUERIES.start(), *QUERIES.end())
 }
 
-/// Queries and keys of one block, no more than the largest chunk of either has. Blocks of queries are of about the same size.
+/// Queries and keys of one block, no more than the largest chunk of either has. Blocks of queries
+/// are of about the same size.
 fn block_size(shape: Shape, facts: Facts<'_>, (queries, keys): (&Partition, &Partition)) -> (u32, u32) {
     let chunk = |partition: &Partition| partition.rows * shape.width;
     let wanted = (shape.width * shape.height / 64).next_multiple_of(4).clamp(*KEYS.start(), *KEYS.end());

@@ -1,4 +1,5 @@
-//! 3x3 convolutions in one launch a band. A norm is applied to the band's rows and their neighbours first.
+//! 3x3 convolutions in one launch a band. A norm is applied to the band's rows and their neighbours
+//! first.
 
 use crate::kernels::choice::{Choice, Way};
 use crate::kernels::conv2d_direct::{Conv2dDirect, Conv2dDirectParams};

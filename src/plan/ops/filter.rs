@@ -11,8 +11,8 @@ use super::lowering::Lowering;
 use super::seen;
 use super::sizing::Sizing;
 
-/// What the input rows take that each band of the output is made from: where several chunks hold them, and where they are normalised first. Bands of a chunk
-/// are what `bands` makes of it.
+/// What the input rows take that each band of the output is made from: where several chunks hold
+/// them, and where they are normalised first. Bands of a chunk are what `bands` makes of it.
 pub(super) fn input_rows<B: Iterator<Item = Rows>>(
     sizing: &Sizing<'_>,
     conv: &Conv,

@@ -62,7 +62,8 @@ pub(in crate::plan) struct Lowering<'a> {
     variants: FxHashMap<Variant, usize>,
     /// The last few of them that were launched.
     recent: [usize; 4],
-    /// Where parameters lie that some launch has already, by their hash. Of two with one hash, the last.
+    /// Where parameters lie that some launch has already, by their hash. Of two with one hash, the
+    /// last.
     params: FxHashMap<u64, usize>,
     /// The stage whose launches are made.
     pub(super) stage: usize,
@@ -119,7 +120,8 @@ impl<'a> Lowering<'a> {
         self.plan
     }
 
-    /// Forgets the scratch memory of the pass before, and sees how much of each kind one over `stages` wants.
+    /// Forgets the scratch memory of the pass before, and sees how much of each kind one over
+    /// `stages` wants.
     pub(in crate::plan) fn begin_pass(&mut self, stages: &[usize]) {
         self.pass = Pass::new(self.nodes, stages, self.options);
     }
@@ -145,7 +147,8 @@ impl<'a> Lowering<'a> {
         self.output_of_stage().partition.chunk(index)
     }
 
-    /// The buffer that chunk `index` of `output`, which the current stage produces, goes to: that of the chunk it replaces, or a new one.
+    /// The buffer that chunk `index` of `output`, which the current stage produces, goes to: that
+    /// of the chunk it replaces, or a new one.
     pub(super) fn place(&mut self, output: TensorId, index: usize) -> BufferId {
         let node = &self.nodes[self.stage];
         if let Some(replaced) = node.replaces {
@@ -166,7 +169,8 @@ impl<'a> Lowering<'a> {
         buffer
     }
 
-    /// Rows `rows` of `tensor` in one buffer, and the row that it starts with: a chunk, or a copy of what several hold, as `gathered`.
+    /// Rows `rows` of `tensor` in one buffer, and the row that it starts with: a chunk, or a copy
+    /// of what several hold, as `gathered`.
     pub(super) fn source(&mut self, tensor: TensorId, rows: Rows, gathered: Shared) -> (BufferId, u32) {
         let stored = self.tensor(tensor);
         let holding = stored.partition.holding(rows);
@@ -235,7 +239,8 @@ impl<'a> Lowering<'a> {
         Resource::Weight(id)
     }
 
-    /// Whether there are so many steps that the plan is refused. One task of a huge image may have more: what it would add is not kept.
+    /// Whether there are so many steps that the plan is refused. One task of a huge image may have
+    /// more: what it would add is not kept.
     pub(in crate::plan) fn is_full(&self) -> bool {
         self.plan.steps.len() > bounds::MOST_STEPS
     }
@@ -256,7 +261,8 @@ impl<'a> Lowering<'a> {
         self.step(action, launch.macs);
     }
 
-    /// Where `params` lie. Blocks of attention above all repeat themselves: equal parameters are kept once.
+    /// Where `params` lie. Blocks of attention above all repeat themselves: equal parameters are
+    /// kept once.
     fn params(&mut self, params: &[u8]) -> usize {
         let hash = FxBuildHasher.hash_one(params);
         let known = self.params.get(&hash).filter(|start| self.plan.params[**start..].starts_with(params));

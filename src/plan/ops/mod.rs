@@ -1,7 +1,8 @@
-//! The operations of a fused graph, one file each: what it takes, by which it is scheduled, beside what it launches.
+//! The operations of a fused graph, one file each: what it takes, by which it is scheduled, beside
+//! what it launches.
 //!
-//! Both have to agree: scratch memory is as large as [`node`] said when [`Lowering::task`] uses it. `sizing` has what all need for the one, `lowering`
-//! and `pass` for the other.
+//! Both have to agree: scratch memory is as large as [`node`] said when [`Lowering::task`] uses it.
+//! `sizing` has what all need for the one, `lowering` and `pass` for the other.
 
 mod attention;
 mod conv;
@@ -44,7 +45,8 @@ pub(super) fn node(sizing: &Sizing<'_>, stage: &Stage) -> Result<Node> {
 }
 
 impl Lowering<'_> {
-    /// Launches what computes one chunk of one stage; with `measure`, for the norm that reads the stage's output.
+    /// Launches what computes one chunk of one stage; with `measure`, for the norm that reads the
+    /// stage's output.
     pub(super) fn task(&mut self, task: Task, measure: bool) {
         match self.begin_stage(task.stage) {
             Stage::Input { transform, output } => self.input(transform, *output, task.chunk),

@@ -1,4 +1,5 @@
-//! Moments of what a group norm reads: from the convolution that makes it, or in a launch for each chunk. When all are there, they become the norm.
+//! Moments of what a group norm reads: from the convolution that makes it, or in a launch for each
+//! chunk. When all are there, they become the norm.
 
 use crate::kernels::group_norm::{FinishParams, MOMENTS_VEC4_BYTES, NORM_VEC4_BYTES, StatsParams, finish, stats};
 use crate::kernels::weights::Layout;
@@ -12,8 +13,8 @@ use super::lowering::Lowering;
 const LEAST_RUN: u32 = 64;
 const MOST_RUNS: u32 = 4096;
 
-/// Pixels of one run of a tensor's statistics. Every so many rows, of which chunks hold a multiple, are whole runs: so that the statistics are the same
-/// to the bit however the tensor is cut.
+/// Pixels of one run of a tensor's statistics. Every so many rows, of which chunks hold a multiple,
+/// are whole runs: so that the statistics are the same to the bit however the tensor is cut.
 fn stats_run(shape: Shape) -> u32 {
     let block = shape.width * ROW_STEP;
     let wanted = u64::from(shape.height) * u64::from(shape.width) / u64::from(MOST_RUNS);
@@ -48,7 +49,8 @@ impl Lowering<'_> {
         buffer
     }
 
-    /// If a norm reads `tensor`, which the current stage produces: reads chunk `index` for its moments.
+    /// If a norm reads `tensor`, which the current stage produces: reads chunk `index` for its
+    /// moments.
     pub(super) fn measure(&mut self, tensor: TensorId, index: usize) {
         if self.fused.norm_of(tensor).is_none() {
             return;
@@ -68,7 +70,8 @@ impl Lowering<'_> {
         self.launch(stats(storage, params), &[Resource::Buffer(chunk), Resource::Buffer(moments)]);
     }
 
-    /// If a norm reads what stage `goal` produces: merges its moments, now complete, into scale and shift.
+    /// If a norm reads what stage `goal` produces: merges its moments, now complete, into scale and
+    /// shift.
     pub(in crate::plan) fn finish_norm(&mut self, goal: usize) {
         let Some(tensor) = self.fused.stages[goal].output() else { return };
         let (Some(id), Some((moments, runs))) = (self.fused.norm_of(tensor), self.pass.moments) else { return };

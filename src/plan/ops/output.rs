@@ -1,4 +1,5 @@
-//! The last stage: a stored tensor becomes rows for the host, or a picture that stays on the device.
+//! The last stage: a stored tensor becomes rows for the host, or a picture that stays on the
+//! device.
 
 use crate::kernels::edges::{ImageCheckParams, ImageOutParams, PlanesOutParams, image_check, image_out, planes_out};
 use crate::model::graph::{Ending, TensorId};

@@ -1,4 +1,5 @@
-//! The scratch memory of a pass: buffers made when they are first wanted, as large as any stage of the pass wants them.
+//! The scratch memory of a pass: buffers made when they are first wanted, as large as any stage of
+//! the pass wants them.
 
 use std::collections::BTreeMap;
 

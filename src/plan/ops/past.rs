@@ -1,6 +1,8 @@
-//! Frames of the part of a clip before: recalled where a convolution reads them, and those that the next part will see kept.
+//! Frames of the part of a clip before: recalled where a convolution reads them, and those that the
+//! next part will see kept.
 //!
-//! A chunk is kept after the last task that reads it: recomputing it later, in any pass, still finds what the part before had kept.
+//! A chunk is kept after the last task that reads it: recomputing it later, in any pass, still
+//! finds what the part before had kept.
 
 use crate::kernels::frames::{self, CopyFramesParams};
 use crate::kernels::group_norm::NORM_VEC4_BYTES;
@@ -29,7 +31,8 @@ pub(super) fn kept_bytes(sizing: &Sizing<'_>, conv: &Conv) -> u64 {
     rows * frame * u64::from(frames.max().unwrap_or(0))
 }
 
-/// Of a chunk, or of the factors and summands of a norm: `count` frames of `from`, from frame `first` on, as those of the target from frame `to` on.
+/// Of a chunk, or of the factors and summands of a norm: `count` frames of `from`, from frame
+/// `first` on, as those of the target from frame `to` on.
 #[derive(Debug, Clone, Copy)]
 struct Piece {
     from: BufferId,
@@ -40,7 +43,8 @@ struct Piece {
     to: u32,
 }
 
-/// The last `kept` of the frames of `own`, with those of `past` in front; without one, copies of the first.
+/// The last `kept` of the frames of `own`, with those of `past` in front; without one, copies of
+/// the first.
 fn last(kept: u32, own: (BufferId, u32), past: Option<(BufferId, u32)>) -> Vec<Piece> {
     let count = own.1.min(kept);
     let missing = kept - count;
@@ -65,7 +69,8 @@ impl Lowering<'_> {
         self.step(Action::Recall { state, part, to }, 0);
     }
 
-    /// Keeps what stage `index`, a convolution, is to keep of chunk `chunk` of its input, which it has read for the last time.
+    /// Keeps what stage `index`, a convolution, is to keep of chunk `chunk` of its input, which it
+    /// has read for the last time.
     pub(in crate::plan) fn keep(&mut self, index: usize, chunk: usize) {
         let Stage::Conv(conv) = self.begin_stage(index) else { return };
         for keep in &conv.keeps {
@@ -101,8 +106,9 @@ impl Lowering<'_> {
         self.step(Action::Keep { from, state, part, bytes: u64::from(rows.count()) * row_bytes }, 0);
     }
 
-    /// The factors and summands of norm `id` are in `table`, of a tensor of `shape`: recalls those of the frames before, where a convolution reads them, and
-    /// keeps those that the next part will want.
+    /// The factors and summands of norm `id` are in `table`, of a tensor of `shape`: recalls those
+    /// of the frames before, where a convolution reads them, and keeps those that the next part
+    /// will want.
     pub(super) fn keep_norm(&mut self, id: usize, table: BufferId, shape: Shape) {
         let reader = self.fused.stages.iter().find_map(|stage| match stage {
             Stage::Conv(conv) if conv.prologue.norm == Some(Normalize::Group(id)) => conv.time.map(|time| (conv, time)),

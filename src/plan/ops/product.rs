@@ -82,7 +82,8 @@ impl Lowering<'_> {
         }
     }
 
-    /// The product of all rows of chunk `chunk` of the current stage, with the input as `conv` normalises it, if there is one.
+    /// The product of all rows of chunk `chunk` of the current stage, with the input as `conv`
+    /// normalises it, if there is one.
     pub(super) fn product_of_chunk(&mut self, product: &Product<'_>, chunk: usize, conv: Option<&Conv>) {
         let most = band_rows(self.fused.shape(product.input), self.fused.shape(product.output), self.options);
         let own = self.rows(chunk);
@@ -163,7 +164,8 @@ impl Lowering<'_> {
         (weight, bias)
     }
 
-    /// Of `rows`: a product for each frame that the filter is put on, with the frames that it sees there, which lie next to each other.
+    /// Of `rows`: a product for each frame that the filter is put on, with the frames that it sees
+    /// there, which lie next to each other.
     fn product_over_frames(&mut self, conv: &Conv, product: &Product<'_>, rows: Rows, chunk: usize) {
         let (source, _) = self.seen(conv, rows);
         let (weight, bias) = self.product_weights(product, conv.taps());

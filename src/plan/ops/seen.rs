@@ -1,4 +1,5 @@
-//! What a convolution sees where that is made before it is read: rows after a norm, and rows of several frames with those of the past in front.
+//! What a convolution sees where that is made before it is read: rows after a norm, and rows of
+//! several frames with those of the past in front.
 
 use crate::kernels::choice::Way;
 use crate::kernels::frames::{self, CopyFramesParams};
@@ -53,7 +54,8 @@ struct Target {
 }
 
 impl Lowering<'_> {
-    /// Rows `rows` of what `conv` reads, as it reads them, in one buffer, and the row that it starts with.
+    /// Rows `rows` of what `conv` reads, as it reads them, in one buffer, and the row that it
+    /// starts with.
     pub(super) fn seen(&mut self, conv: &Conv, rows: Rows) -> (BufferId, u32) {
         let (buffer, row0) = self.source(conv.input, rows, Shared::Gathered);
         if conv.time.is_none() && conv.prologue.norm.is_none() {

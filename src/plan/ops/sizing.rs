@@ -90,7 +90,8 @@ impl<'a> Sizing<'a> {
         Read { stage: self.producer(tensor), spans: (0..reader.count()).map(span).collect() }
     }
 
-    /// A node that stores `output`, and so far computes nothing. Where a norm reads that, its moments are taken in a pass of their own.
+    /// A node that stores `output`, and so far computes nothing. Where a norm reads that, its
+    /// moments are taken in a pass of their own.
     pub(super) fn storing(&self, output: TensorId, partition: Partition, reads: Vec<Read>) -> Node {
         let shape = self.fused.shape(output);
         let measured = self.fused.norm_of(output).is_some();
@@ -119,7 +120,8 @@ impl<'a> Sizing<'a> {
         let mut wanted = if keys { self.options.keys_limit } else { self.options.chunk_limit };
         if let Some(input) = input {
             let source = self.fused.shape(input);
-            // A tensor of few channels is cut like what it is made of, or one chunk of it would want many at once.
+            // A tensor of few channels is cut like what it is made of, or one chunk of it would
+            // want many at once.
             if shape.channels * 4 < source.channels {
                 let rows = u64::from(self.partition(input).rows) * u64::from(shape.height) / u64::from(source.height);
                 wanted = wanted.min(Bytes(row_bytes * rows));

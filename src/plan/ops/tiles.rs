@@ -9,8 +9,9 @@ use crate::model::graph::Shape;
 use crate::plan::partition::{Partition, Rows};
 use crate::tensor::Storage;
 
-/// Runs of moments that a tensor should not exceed, unless it has more rows of tiles; and the fewest tiles of one run, which has a multiple of that: as many as
-/// a workgroup of `winograd_out_pairs` takes at once.
+/// Runs of moments that a tensor should not exceed, unless it has more rows of tiles; and the
+/// fewest tiles of one run, which has a multiple of that: as many as a workgroup of
+/// `winograd_out_pairs` takes at once.
 const MOST_RUNS: u64 = 4096;
 const LEAST_RUN: u32 = WORKGROUP / PAIRS_OUT;
 /// The most bytes of a tensor's moments.
@@ -18,7 +19,8 @@ const MOST_MOMENTS: u64 = 8 << 20;
 /// Fewer tiles than this in a launch waste its products.
 const LEAST_TILES: u64 = 64;
 
-/// The tiles of one convolution's output. Bands of whole rows of tiles where one fits the scratch memory, else parts of one row.
+/// The tiles of one convolution's output. Bands of whole rows of tiles where one fits the scratch
+/// memory, else parts of one row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct TileGrid {
     /// Tiles in a row.
@@ -88,7 +90,8 @@ impl TileBand {
 }
 
 impl TileGrid {
-    /// The grid of a convolution to `output`, with intermediates that stay in cache and within one binding.
+    /// The grid of a convolution to `output`, with intermediates that stay in cache and within one
+    /// binding.
     pub(super) fn new(
         channels: Channels,
         output: Shape,
@@ -96,7 +99,8 @@ impl TileGrid {
         choice: &Choice,
         limits: &DeviceLimits,
     ) -> Self {
-        // Parts of clips have up to four frames: what is transformed or multiplied is at most four times that of one frame that is computed.
+        // Parts of clips have up to four frames: what is transformed or multiplied is at most four
+        // times that of one frame that is computed.
         const FRAMES: u32 = 4;
         let Channels { frame4, v4, k4, n4, m4 } = channels;
         let (columns, rows) = (output.width.div_ceil(TILE), output.height.div_ceil(TILE));
@@ -113,7 +117,8 @@ impl TileGrid {
         let wanted = choice.winograd_scratch_bytes / band_tile;
         let most = fitting(band_tile) / products.rows() * products.rows();
         let at_once = u32::try_from(wanted.max(LEAST_TILES)).unwrap_or(u32::MAX).min(most);
-        // Runs do not depend on how a tensor is cut, nor on how many frames there are, so that its statistics are the same to the bit however that is.
+        // Runs do not depend on how a tensor is cut, nor on how many frames there are, so that its
+        // statistics are the same to the bit however that is.
         let runs = (MOST_MOMENTS / (u64::from(n4) * MOMENTS_VEC4_BYTES)).clamp(1, MOST_RUNS);
         let run = u32::try_from(u64::from(columns) * u64::from(rows) / runs).unwrap_or(u32::MAX);
         let longest = fits(products).min(most);
@@ -138,7 +143,8 @@ impl TileGrid {
         }
     }
 
-    /// The rows of the bands of `rows`, which start at a multiple of the tile. All are of about the same size: a small last one would keep no GPU busy.
+    /// The rows of the bands of `rows`, which start at a multiple of the tile. All are of about the
+    /// same size: a small last one would keep no GPU busy.
     pub(super) fn row_bands(&self, rows: Rows) -> impl Iterator<Item = Rows> + use<> {
         let count = rows.count().div_ceil(self.band_rows).max(1);
         rows.bands(rows.count().div_ceil(count).next_multiple_of(TILE))
@@ -176,7 +182,8 @@ impl TileGrid {
         tiles.next_multiple_of(self.products.rows())
     }
 
-    /// The most tiles of a band of a tensor that is cut like `output`, and room for what is multiplied with them.
+    /// The most tiles of a band of a tensor that is cut like `output`, and room for what is
+    /// multiplied with them.
     pub(super) fn most_tiles(&self, output: &Partition) -> u32 {
         // All chunks but the last are alike, and the first band of each is the largest.
         let chunks = [0, output.count() - 1].map(|index| output.chunk(index));

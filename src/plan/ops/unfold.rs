@@ -1,4 +1,5 @@
-//! 3x3 convolutions that move by more than a pixel: what each output pixel sees is written out, and multiplied.
+//! 3x3 convolutions that move by more than a pixel: what each output pixel sees is written out, and
+//! multiplied.
 
 use crate::kernels::choice::Way;
 use crate::kernels::matmul::{Epilogue, Matmul, MatmulParams};
@@ -63,7 +64,8 @@ impl Lowering<'_> {
         }
     }
 
-    /// The product of frame `frame` of `pixels` output pixels with the filter, from pixel `first` of the chunk on.
+    /// The product of frame `frame` of `pixels` output pixels with the filter, from pixel `first`
+    /// of the chunk on.
     fn unfolded_product(&self, conv: &Conv, pixels: u32, first: u32, frame: u32) -> Matmul {
         let (input, output) = self.fused.shapes_of(conv);
         let (frame4, n4) = (TAPS * input.channels4(), output.channels4());

@@ -11,7 +11,8 @@ use crate::tensor::Storage;
 /// Fewer output pixels than this in a launch waste its product.
 const LEAST_PIXELS: u64 = 64;
 
-/// The output pixels of one convolution. Bands of whole rows where one fits the scratch memory, else parts of one row.
+/// The output pixels of one convolution. Bands of whole rows where one fits the scratch memory,
+/// else parts of one row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Unfolding {
     /// Bytes of what one output pixel sees.
@@ -22,8 +23,8 @@ pub(super) struct Unfolding {
 }
 
 impl Unfolding {
-    /// For a convolution of pixels of `input4` groups of channels, of all frames, to `output`, with intermediates that stay in cache and within one binding
-    /// and launch.
+    /// For a convolution of pixels of `input4` groups of channels, of all frames, to `output`, with
+    /// intermediates that stay in cache and within one binding and launch.
     pub(super) fn new(input4: u32, output: Shape, storage: Storage, choice: &Choice, limits: &DeviceLimits) -> Self {
         let taps = u64::from(TAPS) * u64::from(input4);
         let pixel_bytes = taps * storage.vec4_bytes();

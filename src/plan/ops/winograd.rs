@@ -206,7 +206,8 @@ impl Lowering<'_> {
         self.product_of_chunk(&product, chunk, None);
     }
 
-    /// The transformed filters of the current stage, in as many buffers as the device's bindings need.
+    /// The transformed filters of the current stage, in as many buffers as the device's bindings
+    /// need.
     fn transformed_filters(&mut self, weight: Resource, grid: &TileGrid, taps: u32) -> Vec<FilterPart> {
         if let Some(parts) = self.pass.filters.get(&self.stage) {
             return parts.clone();
@@ -246,7 +247,8 @@ impl Lowering<'_> {
         parts
     }
 
-    /// Memory for part `index` of transformed filters: of this stage alone, or what all stages of the pass use in turn.
+    /// Memory for part `index` of transformed filters: of this stage alone, or what all stages of
+    /// the pass use in turn.
     fn filter_memory(&mut self, index: usize, bytes: u64) -> BufferId {
         if self.pass.own_filters {
             return self.scratch("u", bytes);
@@ -300,14 +302,16 @@ impl Lowering<'_> {
         self.launch(winograd::input(winograd.transforms, storages, prologue, params), &bindings);
     }
 
-    /// What the filter makes of the frames that it sees for frame `frame` of the output: they follow one another in what was transformed.
+    /// What the filter makes of the frames that it sees for frame `frame` of the output: they
+    /// follow one another in what was transformed.
     fn winograd_product(&mut self, winograd: &Winograd<'_>, tiles: &TileBand, part: &FilterPart, frame: u32) {
         let mut launch = match winograd.grid.products {
             Products::Tile(tile) => winograd.product(tile, tiles, part, frame),
             #[cfg(not(target_arch = "wasm32"))]
             Products::Matrix(units) => winograd.matrix_product(units, tiles, part, frame),
         };
-        // Counted as the direct convolution of the band: 9 filter taps for each pixel, of 4x4 pixels a tile.
+        // Counted as the direct convolution of the band: 9 filter taps for each pixel, of 4x4
+        // pixels a tile.
         let shape = self.fused.shape(winograd.conv.output);
         let width = (tiles.tiles_x * TILE).min(shape.width - tiles.tile_x0 * TILE);
         let pixels = u64::from(tiles.rows.count()) * u64::from(width);

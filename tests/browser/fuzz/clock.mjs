@@ -1,5 +1,6 @@
 // @ts-check
-// Time that passes only when nothing else happens: waits cost nothing, and what never ends is noticed at once.
+// Time that passes only when nothing else happens: waits cost nothing, and what never ends is
+// noticed at once.
 
 /** Longest that a case may take. */
 const LONGEST = 3_600_000;
@@ -32,7 +33,8 @@ export class Clock {
   }
 
   /**
-   * Lets everything happen until `promise` is settled. False if nothing is left that could settle it.
+   * Lets everything happen until `promise` is settled. False if nothing is left that could settle
+   * it.
    * @param {Promise<unknown>} promise
    */
   async runUntil(promise) {
@@ -62,7 +64,10 @@ export class Clock {
   }
 }
 
-/** Everything that waits for no time: the stand-ins for the browser settle their promises without leaving JavaScript. */
+/**
+ * Everything that waits for no time: the stand-ins for the browser settle their promises without
+ * leaving JavaScript.
+ */
 function everythingAtHand() {
   return new Promise((resolve) => realImmediate(resolve));
 }

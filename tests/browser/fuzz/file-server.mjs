@@ -1,6 +1,7 @@
 // @ts-check
-// A server as bad as there are some, in place of `fetch`: it is slow, breaks off, refuses, changes files, and says what is not so. All it says
-// could be seen through: whatever the reader takes for the file's bytes must be the file's bytes.
+// A server as bad as there are some, in place of `fetch`: it is slow, breaks off, refuses, changes
+// files, and says what is not so. All it says could be seen through: whatever the reader takes for
+// the file's bytes must be the file's bytes.
 
 /** @typedef {import('./random.mjs').Random} Random */
 /** @typedef {import('./clock.mjs').Clock} Clock */
@@ -11,12 +12,14 @@
  */
 
 /**
- * How a server treats a file: `ranges` whether it has them, `type` whose origin it is, `exposes` what a page of another origin may read,
- * `tellsLength` whether whole answers say how long they are, `isCompressed` whether they come compressed, `redirects` whether they come from another address, which holds
- * for a while.
+ * How a server treats a file: `ranges` whether it has them, `type` whose origin it is, `exposes`
+ * what a page of another origin may read, `tellsLength` whether whole answers say how long they
+ * are, `isCompressed` whether they come compressed, `redirects` whether they come from another
+ * address, which holds for a while.
  * @typedef {{
- *   ranges: boolean, type: 'basic' | 'cors', exposes: { etag: boolean, range: boolean, encoding: boolean }, tellsLength: boolean, isCompressed: boolean,
- *   validators: 'strong' | 'weak' | 'modified' | 'both' | 'none', lengthByHead: boolean, redirects: boolean,
+ *   ranges: boolean, type: 'basic' | 'cors', exposes: { etag: boolean, range: boolean, encoding:
+ *   boolean }, tellsLength: boolean, isCompressed: boolean, validators: 'strong' | 'weak' |
+ *   'modified' | 'both' | 'none', lengthByHead: boolean, redirects: boolean,
  * }} Manners
  */
 
@@ -86,7 +89,8 @@ export class FileServer {
   /**
    * @param {Random} random
    * @param {Clock} clock
-   * @param {{ manners: Manners, faults: number, length: number }} options `faults`: how often something is wrong
+   * @param {{ manners: Manners, faults: number, length: number }} options `faults`: how often
+   * something is wrong
    */
   constructor(random, clock, { manners, faults, length }) {
     this.#random = random;
@@ -101,7 +105,10 @@ export class FileServer {
     return /** @type {Version} */ (this.versions.at(-1));
   }
 
-  /** Puts another file in its place, one that can be told from it: by a validator that the page may read, or by its length. */
+  /**
+   * Puts another file in its place, one that can be told from it: by a validator that the page may
+   * read, or by its length.
+   */
   change() {
     const { manners, version } = this;
     const isTold = manners.validators !== 'none' && (manners.validators === 'modified' || manners.validators === 'both' || this.#showsEtag());
@@ -117,7 +124,10 @@ export class FileServer {
     return this.manners.redirects && !isElsewhere ? Object.assign(answer, { redirected: true, url: ELSEWHERE }) : answer;
   };
 
-  /** @param {{ method?: string, headers?: Record<string, string>, signal?: AbortSignal }} options @returns {Promise<Answer>} */
+  /**
+   * @param {{ method?: string, headers?: Record<string, string>, signal?: AbortSignal }} options
+   * @returns {Promise<Answer>}
+   */
   async #fetch({ method = 'GET', headers = {}, signal = new AbortController().signal }) {
     this.requests += 1;
     signal.throwIfAborted();
@@ -152,7 +162,11 @@ export class FileServer {
     });
   }
 
-  /** The part that a request asks for; none where it asks for the whole, or for a version that is gone. @param {Record<string, string>} headers */
+  /**
+   * The part that a request asks for; none where it asks for the whole, or for a version that is
+   * gone.
+   * @param {Record<string, string>} headers
+   */
   #range(headers) {
     const { etag, modified } = this.version;
     const condition = headers['If-Range'];
@@ -212,7 +226,8 @@ export class FileServer {
       ...(manners.isCompressed && { 'Content-Encoding': 'gzip' }),
       ...(manners.tellsLength && { 'Content-Length': `${length}` }),
     };
-    // Where nobody knows the length, nobody can know that the end is missing. Of another origin's answer nobody knows what its length is that of.
+    // Where nobody knows the length, nobody can know that the end is missing. Of another origin's
+    // answer nobody knows what its length is that of.
     const isUnseen = fault === 'short' && (manners.isCompressed || manners.type === 'cors' || !manners.tellsLength);
     return this.#answer(200, headers, version.bytes, signal, isUnseen || fault === 'long' ? 'none' : fault);
   }

@@ -7,7 +7,8 @@ import { MemoryFile } from './blobs.mjs';
 const REFUSALS = ['QuotaExceededError', 'NoModificationAllowedError', 'InvalidStateError', 'NotFoundError', 'SecurityError', 'UnknownError'];
 
 /**
- * What all handles of one file system share. `hasStreams`: files are written as streams, whole or not at all; else as Safari did, in place.
+ * What all handles of one file system share. `hasStreams`: files are written as streams, whole or
+ * not at all; else as Safari did, in place.
  * @typedef {{ random: import('./random.mjs').Random, clock: import('./clock.mjs').Clock, faults: number, hasStreams: boolean }} Disk
  */
 
@@ -69,7 +70,11 @@ export class MemoryFolder {
     for (const entry of this.entries.values()) entry.remove();
   }
 
-  /** @param {string} name @param {boolean} create @param {() => MemoryFolder | MemoryFileHandle} make */
+  /**
+   * @param {string} name
+   * @param {boolean} create
+   * @param {() => MemoryFolder | MemoryFileHandle} make
+   */
   async #find(name, create, make) {
     await access(this.#disk);
     if (this.isRemoved) throw missing(this.name);

@@ -1,5 +1,6 @@
 // @ts-check
-// What an operation may come to: success with the right bytes, an error of a documented code, or the reason of an abort.
+// What an operation may come to: success with the right bytes, an error of a documented code, or
+// the reason of an abort.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';

@@ -1,6 +1,6 @@
 // @ts-check
-// Random cases against the package's modules, in Node: node tests/browser/fuzz/run.mjs --cases 100000
-// A failure prints the seed of its case: --only SEED runs that case alone.
+// Random cases against the package's modules, in Node: node tests/browser/fuzz/run.mjs --cases
+// 100000 A failure prints the seed of its case: --only SEED runs that case alone.
 
 import assert from 'node:assert/strict';
 import { parseArgs } from 'node:util';

@@ -7,7 +7,10 @@ import { MemoryBlob, MemoryFile } from './blobs.mjs';
 import { Clock } from './clock.mjs';
 import { MemoryFolder, MemoryLocks } from './folders.mjs';
 
-/** The surroundings of one case. @typedef {{ random: import('./random.mjs').Random, clock: Clock, root: MemoryFolder, disk: import('./folders.mjs').Disk }} World */
+/**
+ * The surroundings of one case. @typedef {{ random: import('./random.mjs').Random, clock: Clock,
+ * root: MemoryFolder, disk: import('./folders.mjs').Disk }} World
+ */
 
 /**
  * Puts stand-ins in place of what belongs to the browser.
@@ -37,7 +40,8 @@ export function makeWorld(random) {
 const PLACES = [[globalThis, ['setTimeout', 'clearTimeout', 'fetch', 'navigator', 'document', 'Blob', 'File']], [crypto.subtle, ['digest']]];
 
 /**
- * Remembers what is there before stand-ins are. What is returned puts it back: other tests run in the same process.
+ * Remembers what is there before stand-ins are. What is returned puts it back: other tests run in
+ * the same process.
  * @returns {() => void}
  */
 export function keepSurroundings() {

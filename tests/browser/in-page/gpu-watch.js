@@ -1,5 +1,6 @@
 // @ts-check
-// Counts the page's GPU memory apart from the crate's own ledger: by what passes through the browser's API.
+// Counts the page's GPU memory apart from the crate's own ledger: by what passes through the
+// browser's API.
 
 /** Live buffers of each device. @type {Map<GPUDevice, Map<GPUBuffer, number>>} */
 const devices = new Map();
@@ -29,7 +30,10 @@ export function takePeak() {
   return most;
 }
 
-/** Canvases that have been configured and not been let go. The browser keeps textures for each, which are in no count of buffers. */
+/**
+ * Canvases that have been configured and not been let go. The browser keeps textures for each,
+ * which are in no count of buffers.
+ */
 export function liveCanvases() {
   return configured.size;
 }

@@ -1,5 +1,6 @@
 // @ts-check
-// What tests use inside the page, as the global `lab`: the package, and ways to get results out of the browser.
+// What tests use inside the page, as the global `lab`: the package, and ways to get results out of
+// the browser.
 
 // @ts-ignore the server's address of it
 import * as served from '/web/src/index.js';
@@ -64,7 +65,11 @@ async function blob(url) {
   return fetch(url).then((response) => response.blob());
 }
 
-/** How far apart two pictures are: the largest difference of a channel, in levels. @param {ImageData} a @param {ImageData} b */
+/**
+ * How far apart two pictures are: the largest difference of a channel, in levels.
+ * @param {ImageData} a
+ * @param {ImageData} b
+ */
 function levelsApart(a, b) {
   if (a.width !== b.width || a.height !== b.height) return Infinity;
   return a.data.reduce((most, value, index) => Math.max(most, Math.abs(value - b.data[index])), 0);
@@ -88,7 +93,11 @@ function openVae(folder, options = {}) {
   return wgvae.createVae({ model: `${folder}both.safetensors`, config: `${folder}config.json`, ...options });
 }
 
-/** Waits until `condition` holds; false if it never does. @param {() => boolean | Promise<boolean>} condition @param {number} [seconds] */
+/**
+ * Waits until `condition` holds; false if it never does.
+ * @param {() => boolean | Promise<boolean>} condition
+ * @param {number} [seconds]
+ */
 async function until(condition, seconds = 120) {
   for (const end = performance.now() + 1000 * seconds; performance.now() < end; ) {
     if (await condition()) return true;
@@ -100,7 +109,11 @@ async function until(condition, seconds = 120) {
 /** @type {Map<string, Promise<ImageData>>} */
 const goldens = new Map();
 
-/** Whether a picture is diffusers', within one level: golden.json has that as bytes. @param {string} folder @param {ImageData} image */
+/**
+ * Whether a picture is diffusers', within one level: golden.json has that as bytes.
+ * @param {string} folder
+ * @param {ImageData} image
+ */
 async function isRight(folder, image) {
   if (!goldens.has(folder)) {
     const golden = fetch(`${folder}golden.json`).then((response) => response.json());
@@ -113,8 +126,9 @@ async function isRight(folder, image) {
 const decoders = new Map();
 
 /**
- * A decoder that stays, for tests that need no new one: Chromium compiles the shaders of each device again, for seconds. It has decoded before, so
- * that it has what it keeps from decode to decode.
+ * A decoder that stays, for tests that need no new one: Chromium compiles the shaders of each
+ * device again, for seconds. It has decoded before, so that it has what it keeps from decode to
+ * decode.
  * @param {string} folder
  */
 function shared(folder) {
@@ -191,7 +205,8 @@ async function clip(decoder, latents, options) {
 }
 
 /**
- * All parts of a clip that is encoded, its moments if nothing else is said, and the memory that each took.
+ * All parts of a clip that is encoded, its moments if nothing else is said, and the memory that
+ * each took.
  * @param {import('../../../web/src/index.js').Encoder} encoder
  * @param {import('../../../web/src/index.js').ClipPictures} frames
  * @param {import('../../../web/src/index.js').EncodeClipOptions} [options]
@@ -206,21 +221,29 @@ async function encodeClip(encoder, frames, options) {
   return found;
 }
 
-/** The smallest budget that keeps a clip. The first part's may be less than that of the others, and is named first. @param {(memoryBudget: number) => unknown} plan */
+/**
+ * The smallest budget that keeps a clip. The first part's may be less than that of the others, and
+ * is named first.
+ * @param {(memoryBudget: number) => unknown} plan
+ */
 async function smallestBudget(plan) {
   let budget = 1;
   for (let tries = 0; tries < 4; tries += 1) budget = (await outcome(() => plan(budget))).error?.smallest ?? budget;
   return budget;
 }
 
-/** Whether two arrays are the same to the last bit. @param {ArrayLike<number>} a @param {ArrayLike<number>} b */
+/**
+ * Whether two arrays are the same to the last bit.
+ * @param {ArrayLike<number>} a
+ * @param {ArrayLike<number>} b
+ */
 function isSame(a, b) {
   return a.length === b.length && Array.prototype.every.call(a, (value, index) => Object.is(value, b[index]));
 }
 
 /**
- * Opens `model` beside the config.json of `folder` and decodes with it: whether the picture is right, or the error, what was noticed, and whether all that
- * was taken of the GPU is given back.
+ * Opens `model` beside the config.json of `folder` and decodes with it: whether the picture is
+ * right, or the error, what was noticed, and whether all that was taken of the GPU is given back.
  * @param {string} folder
  * @param {string | string[]} model
  * @param {Partial<import('../../../web/src/index.js').DecoderOptions>} [options]
@@ -243,7 +266,8 @@ async function attempt(folder, model, options = {}) {
 }
 
 /**
- * Takes the device away, so that the next decode reads the weights again, and says what became of that decode and what is left of the decoder.
+ * Takes the device away, so that the next decode reads the weights again, and says what became of
+ * that decode and what is left of the decoder.
  * @param {string} folder
  * @param {import('../../../web/src/index.js').Decoder} decoder
  */

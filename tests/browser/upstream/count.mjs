@@ -1,5 +1,6 @@
 // @ts-check
-// How often Firefox ends on the page of this folder, in each of its variants: `node tests/browser/upstream/count.mjs [RUNS] [SECONDS]`.
+// How often Firefox ends on the page of this folder, in each of its variants: `node
+// tests/browser/upstream/count.mjs [RUNS] [SECONDS]`.
 
 import { fileURLToPath } from 'node:url';
 

@@ -111,7 +111,8 @@ fn a_pipe_gets_what_a_file_gets_and_the_facts_go_to_stderr() {
     assert_eq!(ten.len() - header, 17 * (6 + 40 * 24 * 3 * 2));
 }
 
-/// As the golden clip, in other files: four axes where only a clip can be meant, one frame of latents, the VAE's own latents.
+/// As the golden clip, in other files: four axes where only a clip can be meant, one frame of
+/// latents, the VAE's own latents.
 #[test]
 fn latents_of_every_shape() {
     let folder = Folder::for_video();

@@ -1,4 +1,5 @@
-//! Clips that end early: Ctrl-C, a reader that goes away, a disk that fills, an ffmpeg that is missing or fails.
+//! Clips that end early: Ctrl-C, a reader that goes away, a disk that fills, an ffmpeg that is
+//! missing or fails.
 
 use std::io::Read as _;
 use std::process::{Command, Stdio};
@@ -65,7 +66,8 @@ fn a_reader_that_goes_away_ends_a_decode_in_peace() {
     drop(stdout);
     let output = child.wait_with_output().unwrap();
     let stderr = String::from_utf8_lossy(&output.stderr);
-    // Drivers may say `error` of things that are no concern of ours; an error of ours has an exit code.
+    // Drivers may say `error` of things that are no concern of ours; an error of ours has an exit
+    // code.
     let is_quiet = ["wrote", "panic", "pipe"].iter().all(|word| !stderr.contains(word));
     assert!(output.status.success() && is_quiet, "{output:?}");
 }

@@ -1,4 +1,5 @@
-//! What cannot be decoded or encoded as a clip: found before a GPU is asked for, named, and nothing is written.
+//! What cannot be decoded or encoded as a clip: found before a GPU is asked for, named, and nothing
+//! is written.
 
 use wgvae::HostTensor;
 use wgvae::internals::npy::write_npy;

@@ -1,5 +1,6 @@
-//! Servers that answer in every wrong way. Whatever comes, the command ends by itself, with a model or with an error, and
-//! writes nothing outside its cache; the token goes to the hub's own scheme, host and port.
+//! Servers that answer in every wrong way. Whatever comes, the command ends by itself, with a model
+//! or with an error, and writes nothing outside its cache; the token goes to the hub's own scheme,
+//! host and port.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

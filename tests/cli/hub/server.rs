@@ -1,6 +1,7 @@
-//! A server that speaks as much of the Hugging Face Hub's HTTP interface as downloads use, written after its documentation and `huggingface_hub`: `/api/models/ID/revision/REV`
-//! lists the files of a commit, `/ID/resolve/REV/PATH` has them. Large ones are redirected to another origin, which wants no token and serves ranges. Written on sockets, as it
-//! also answers in every wrong way.
+//! A server that speaks as much of the Hugging Face Hub's HTTP interface as downloads use, written
+//! after its documentation and `huggingface_hub`: `/api/models/ID/revision/REV` lists the files of
+//! a commit, `/ID/resolve/REV/PATH` has them. Large ones are redirected to another origin, which
+//! wants no token and serves ranges. Written on sockets, as it also answers in every wrong way.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -54,8 +55,8 @@ pub(crate) enum At {
     Storage,
 }
 
-/// An answer. In header lines `{hub}`, `{storage}` and `{storage-by-number}` become the addresses of the two servers, `{self}` the path
-/// that was asked for, and `{name}` the file's.
+/// An answer. In header lines `{hub}`, `{storage}` and `{storage-by-number}` become the addresses
+/// of the two servers, `{self}` the path that was asked for, and `{name}` the file's.
 #[derive(Debug, Clone)]
 pub(crate) enum Reply {
     /// The status, header lines, and a body, whose length is stated.

@@ -57,7 +57,8 @@ fn the_cache_is_laid_out_as_huggingface_hub_lays_it_out() {
         assert!(link.is_file());
     }
 
-    // Content that is there already, as another commit's or another tool's, is linked, and not downloaded; another content by that name is replaced.
+    // Content that is there already, as another commit's or another tool's, is linked, and not
+    // downloaded; another content by that name is replaced.
     let before = hub.seen().len();
     std::fs::remove_dir_all(cache.join("snapshots")).unwrap();
     run(&folder, &hub.address, &plan(&format!("hf:{ID}"))).ok();

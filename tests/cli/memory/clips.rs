@@ -1,4 +1,5 @@
-//! Clips in memory reports: measured with and without budgets, beside images and older reports, and what is refused.
+//! Clips in memory reports: measured with and without budgets, beside images and older reports, and
+//! what is refused.
 
 use serde_json::{Value, json};
 
@@ -21,7 +22,8 @@ fn assert_exact(row: &Value, frames: u64) {
     assert!(row["measured"]["seconds"].as_f64() > Some(0.0), "{row}");
     let (allocated, reserved) = (&row["measured"]["allocator_allocated"], &row["measured"]["allocator_reserved"]);
     if let (Some(allocated), Some(reserved)) = (allocated.as_u64(), reserved.as_u64()) {
-        // What was handed out at the end: of a plan within a budget, the first part may have taken more.
+        // What was handed out at the end: of a plan within a budget, the first part may have taken
+        // more.
         let least =
             if row["budget"].is_null() { &row["measured"]["ledger_peak"] } else { &row["predicted"]["weights"] };
         assert!(Some(allocated) >= least.as_u64() && reserved >= allocated, "{row}");
@@ -124,7 +126,8 @@ fn reports_of_clips_stand_beside_those_of_images_and_older_ones() {
     ] {
         assert!(page.contains(words), "{words} is not in the page");
     }
-    // Others' estimates and numbers for each pixel are of images: of the clips, nothing is there twice.
+    // Others' estimates and numbers for each pixel are of images: of the clips, nothing is there
+    // twice.
     assert_eq!(page.matches("<td class=\"num\">17</td>").count(), 1);
 
     // Without clips nothing is said of them.

@@ -1,4 +1,5 @@
-//! BT.709 against the levels of its colour bars, as every handbook has them, and its formula in f64.
+//! BT.709 against the levels of its colour bars, as every handbook has them, and its formula in
+//! f64.
 
 use proptest::prelude::*;
 use wgvae::internals::clip_files::Bits;

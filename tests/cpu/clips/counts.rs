@@ -37,7 +37,8 @@ fn padded(count: u64, pad: Pad, is_known: bool) -> (Vec<u64>, Padded) {
     (frames.iter().map(number).collect(), source)
 }
 
-/// Worked by hand after `pad_video_temporal` of numz' node, and `ByteDance`'s `torch.cat([video, last.repeat(...)])`.
+/// Worked by hand after `pad_video_temporal` of numz' node, and `ByteDance`'s `torch.cat([video,
+/// last.repeat(...)])`.
 #[test]
 fn frames_are_repeated_or_mirrored() {
     for is_known in [true, false] {

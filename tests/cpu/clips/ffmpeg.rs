@@ -1,4 +1,5 @@
-//! Video files: how `ffmpeg` is asked, and what becomes of it when it fails. Scripts in `tests/fixtures/ffmpeg` stand for it; where there is a real one, clips go through that too.
+//! Video files: how `ffmpeg` is asked, and what becomes of it when it fails. Scripts in
+//! `tests/fixtures/ffmpeg` stand for it; where there is a real one, clips go through that too.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -191,7 +192,8 @@ fn what_it_delivers_is_read() {
     assert_says(FfmpegSource::open(&script("stops"), &path("b.mp4")), &["what ffmpeg delivers is wrong: it is empty"]);
 }
 
-/// Smooth, as chroma of half the size and a lossy codec want it: a ramp of two colours, a little other in each frame.
+/// Smooth, as chroma of half the size and a lossy codec want it: a ramp of two colours, a little
+/// other in each frame.
 fn ramp(number: u32) -> PlanarFrame {
     let value = |channel: u32, x: u32, y: u32| match channel {
         0 => x as f32 / 63.0,
@@ -212,7 +214,8 @@ fn real() -> Option<Ffmpeg> {
     Some(ffmpeg)
 }
 
-/// Every video and every number of bits goes through the real one and comes back, in the right colours and in the right number of frames.
+/// Every video and every number of bits goes through the real one and comes back, in the right
+/// colours and in the right number of frames.
 #[test]
 fn clips_go_through_the_ffmpeg_of_this_machine() {
     let Some(ffmpeg) = real() else { return };
@@ -258,7 +261,8 @@ fn clips_go_through_the_ffmpeg_of_this_machine() {
     assert_says(FfmpegSource::open(&ffmpeg, &path("b.mp4")), &["b.mp4: ffmpeg failed"]);
 }
 
-/// With the matrix that y4m does not name the colour is what it was: within a level of 8 bits, as `ffmpeg` is no more exact (zimg is: 2 levels of 12 bits).
+/// With the matrix that y4m does not name the colour is what it was: within a level of 8 bits, as
+/// `ffmpeg` is no more exact (zimg is: 2 levels of 12 bits).
 #[test]
 fn our_y4m_has_the_colours_that_it_had_for_the_ffmpeg_of_this_machine() {
     let Some(ffmpeg) = real() else { return };

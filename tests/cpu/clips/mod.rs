@@ -1,4 +1,5 @@
-//! Clips in files: what is written is read again, whatever is wrong is said, and nothing half-written appears.
+//! Clips in files: what is written is read again, whatever is wrong is said, and nothing
+//! half-written appears.
 
 mod arrays;
 mod colours;
@@ -20,7 +21,8 @@ fn size(width: u32, height: u32) -> Size {
     Size { width, height }
 }
 
-/// A frame of which every value is another, and other than those of the frames before and after: -1 to 1.
+/// A frame of which every value is another, and other than those of the frames before and after: -1
+/// to 1.
 fn frame(size: Size, number: u64) -> PlanarFrame {
     let value = |index: u64| ((index * 37 + number * 101) % 256) as f32 / 255.0 * 2.0 - 1.0;
     PlanarFrame { size, data: (0..size.pixels() * 3).map(value).collect() }

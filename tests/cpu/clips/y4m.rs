@@ -66,7 +66,8 @@ fn the_file_is_what_others_read() {
     assert_eq!(names(dir.path()), ["a.y4m"]);
 }
 
-/// A row of four pixels in limited range, their chroma, and what is red in them, worked out by hand: grey 126 is (126 - 16) / 219, and Cr 128 + 56 a quarter.
+/// A row of four pixels in limited range, their chroma, and what is red in them, worked out by
+/// hand: grey 126 is (126 - 16) / 219, and Cr 128 + 56 a quarter.
 #[test]
 fn chroma_lies_where_the_file_says() {
     let grey = (110.0 / 219.0) * 2.0 - 1.0;

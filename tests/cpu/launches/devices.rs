@@ -1,4 +1,5 @@
-//! GPUs that nobody here has, as their makers describe them, and what a model of their speed guesses beside that.
+//! GPUs that nobody here has, as their makers describe them, and what a model of their speed
+//! guesses beside that.
 
 use wgvae::{DeviceLimits, Storage, Vendor};
 
@@ -20,7 +21,8 @@ pub(super) struct Device {
     pub(super) wave: u32,
     /// Published f32 peak, TFLOP/s.
     pub(super) peak: f64,
-    /// Share of it that a product reaches whose loads are hidden: a guess, by the instructions of the loop and by what others reach.
+    /// Share of it that a product reaches whose loads are hidden: a guess, by the instructions of
+    /// the loop and by what others reach.
     pub(super) reached: f64,
     /// Published memory, GB/s.
     pub(super) memory: f64,

@@ -1,4 +1,5 @@
-//! What plans give GPUs to do that nobody here has: bytes, workgroups, waves, and the time by a model. `benches/results/launches.md` holds it.
+//! What plans give GPUs to do that nobody here has: bytes, workgroups, waves, and the time by a
+//! model. `benches/results/launches.md` holds it.
 
 mod devices;
 mod model;

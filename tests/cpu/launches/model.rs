@@ -1,4 +1,5 @@
-//! How long a plan's launches take on a GPU, by arithmetic: what each multiplies and moves, and how much of the GPU its workgroups fill. Good to some 40 %.
+//! How long a plan's launches take on a GPU, by arithmetic: what each multiplies and moves, and how
+//! much of the GPU its workgroups fill. Good to some 40 %.
 
 use std::collections::BTreeMap;
 
@@ -76,7 +77,8 @@ impl Prediction {
     fn launch(&mut self, device: &Device, work: &Work, groups: u64, sizes: &[u64]) {
         let busy = busy(device, groups, work.workgroup);
         let compute = work.macs as f64 * 2.0 / (device.peak * 1e12 * device.reached);
-        // What fits a third of the last cache beside the two others of a launch is still there from the launch that made it.
+        // What fits a third of the last cache beside the two others of a launch is still there from
+        // the launch that made it.
         let missed = |size: u64| size > (device.cache_mib << 20) / 3;
         let once: u64 = work.moved.iter().map(|moved| moved.once).sum();
         let all: u64 = work.moved.iter().map(|moved| moved.all).sum();
@@ -109,7 +111,8 @@ impl Prediction {
     }
 }
 
-/// How much of the cores works: how evenly workgroups are spread over them, and how much of its loads a core hides behind its other invocations.
+/// How much of the cores works: how evenly workgroups are spread over them, and how much of its
+/// loads a core hides behind its other invocations.
 #[expect(clippy::cast_precision_loss, reason = "an estimate")]
 fn busy(device: &Device, groups: u64, workgroup: u32) -> f64 {
     // Invocations at once, for each lane: what registers leave room for.

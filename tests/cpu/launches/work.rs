@@ -1,4 +1,5 @@
-//! What a launch does, read from its parameters: multiply-adds, bytes of each binding, and how many turns of a loop wait for memory one after the other.
+//! What a launch does, read from its parameters: multiply-adds, bytes of each binding, and how many
+//! turns of a loop wait for memory one after the other.
 
 use bytemuck::{AnyBitPattern, pod_read_unaligned};
 use wgvae::kernels::attention::{FinishParams, SoftmaxParams};
@@ -45,7 +46,8 @@ pub(super) struct Work {
 /// Multiply-adds of four channels of one tile's transform, activation included; about.
 const TRANSFORM_MACS: u64 = 1400;
 
-/// What the launch of `variant` with these `params` does. Small kernels that only move: four floats in and out for each invocation.
+/// What the launch of `variant` with these `params` does. Small kernels that only move: four floats
+/// in and out for each invocation.
 pub(super) fn work(variant: &Variant, workgroups: [u32; 3], params: &[u8]) -> Work {
     let invocations: u64 = workgroups.iter().map(|count| u64::from(*count)).product::<u64>() * u64::from(WORKGROUP);
     let work = match variant.file {
@@ -154,7 +156,8 @@ fn filters(variant: &Variant, p: &WeightsParams) -> Work {
 }
 
 fn direct(variant: &Variant, p: &Conv2dDirectParams, [_, columns, _]: [u32; 3]) -> Work {
-    // Neighbouring invocations are pixels apart: of 32 bytes that come with a load they use one vec4, and by the next one the others are gone, at worst.
+    // Neighbouring invocations are pixels apart: of 32 bytes that come with a load they use one
+    // vec4, and by the next one the others are gone, at worst.
     const SECTOR: u64 = 32;
     let [rows, width, frames, c_in4, c_out4, spans] =
         [p.rows, p.width, p.frames, p.c_in4, p.c_out4, p.spans].map(u64::from);

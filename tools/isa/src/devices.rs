@@ -1,4 +1,5 @@
-//! The devices that are compiled for, none of which is here: Mesa's drivers find them where a shim answers for the kernel's side.
+//! The devices that are compiled for, none of which is here: Mesa's drivers find them where a shim
+//! answers for the kernel's side.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -29,7 +30,8 @@ impl Maker {
 }
 
 impl Maker {
-    /// The matrix units of its devices here, as their drivers offer them to wgpu; Intel's and Qualcomm's are not square, or none.
+    /// The matrix units of its devices here, as their drivers offer them to wgpu; Intel's and
+    /// Qualcomm's are not square, or none.
     pub(crate) fn units(self) -> Option<MatrixUnits> {
         match self {
             Self::Amd => Some(MatrixUnits { side: 16, lanes: 64 }),
@@ -51,7 +53,8 @@ pub(crate) struct Device {
     tell: (&'static str, &'static str),
 }
 
-/// One of each architecture that users have, as far as there are drivers and shims. Mesa's compilers for NVIDIA and Apple are not the vendors' own.
+/// One of each architecture that users have, as far as there are drivers and shims. Mesa's
+/// compilers for NVIDIA and Apple are not the vendors' own.
 pub(crate) const DEVICES: [Device; 8] = [
     Device { id: "navi31", name: "AMD RX 7900 XTX (RDNA3)", maker: Maker::Amd, tell: ("AMDGPU_GPU_ID", "navi31") },
     Device { id: "gfx1201", name: "AMD RX 9070 (RDNA4)", maker: Maker::Amd, tell: ("AMDGPU_GPU_ID", "gfx1201") },
@@ -69,7 +72,8 @@ pub(crate) const DEVICES: [Device; 8] = [
 ];
 
 impl Device {
-    /// `program`, on Mesa's loader and this device's driver. `mesa` is the folder into which `cargo xtask isa` has unpacked both.
+    /// `program`, on Mesa's loader and this device's driver. `mesa` is the folder into which `cargo
+    /// xtask isa` has unpacked both.
     pub(crate) fn command(&self, mesa: &Path, program: &Path) -> Command {
         let libraries = mesa.join("root/usr/lib/x86_64-linux-gnu");
         let (driver, shim) = self.driver();
@@ -84,7 +88,8 @@ impl Device {
         command
     }
 
-    /// The driver's name, and the shim's file. There is none of Intel's in Debian: `xe_shim.c` is ours.
+    /// The driver's name, and the shim's file. There is none of Intel's in Debian: `xe_shim.c` is
+    /// ours.
     fn driver(&self) -> (&'static str, &'static str) {
         match self.maker {
             Maker::Amd => ("radeon", "libamdgpu_noop_drm_shim.so"),

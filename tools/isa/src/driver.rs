@@ -1,4 +1,5 @@
-//! The one Vulkan device of this process, asked to compile kernels and to tell of what it made (`VK_KHR_pipeline_executable_properties`).
+//! The one Vulkan device of this process, asked to compile kernels and to tell of what it made
+//! (`VK_KHR_pipeline_executable_properties`).
 
 use std::collections::BTreeMap;
 use std::ffi::CStr;
@@ -36,7 +37,8 @@ impl Driver {
     /// # Errors
     /// When there is no Vulkan device, or none that tells of machine code.
     pub(crate) fn new() -> Result<Self> {
-        // SAFETY: the loader is the system's or Mesa's. Everything that is created lives as long as the process.
+        // SAFETY: the loader is the system's or Mesa's. Everything that is created lives as long as
+        // the process.
         unsafe {
             let entry = ash::Entry::load().context("no Vulkan loader")?;
             let application = vk::ApplicationInfo::default().api_version(vk::API_VERSION_1_3);
@@ -55,7 +57,8 @@ impl Driver {
         }
     }
 
-    /// Compiles a kernel with the uniform `params` at binding 0 and `buffers` storage buffers behind it.
+    /// Compiles a kernel with the uniform `params` at binding 0 and `buffers` storage buffers
+    /// behind it.
     pub(crate) fn compile(&self, spirv: &[u32], buffers: u32) -> Result<Compiled> {
         // SAFETY: naga made the module, and the layout has the bindings that it names.
         unsafe {
@@ -118,7 +121,8 @@ impl Driver {
     unsafe fn code(&self, executable: &vk::PipelineExecutableInfoKHR<'_>) -> Result<String> {
         let call = self.executables.fp().get_pipeline_executable_internal_representations_khr;
         let mut count = 0;
-        // SAFETY: two rounds, as Vulkan wants it: how many, how long; then the texts, into memory that lives.
+        // SAFETY: two rounds, as Vulkan wants it: how many, how long; then the texts, into memory
+        // that lives.
         unsafe {
             call(self.device.handle(), executable, &mut count, std::ptr::null_mut()).result()?;
             let mut texts = vec![vk::PipelineExecutableInternalRepresentationKHR::default(); count as usize];
@@ -133,7 +137,8 @@ impl Driver {
     }
 }
 
-/// A device with the features that wgpu switches on for this crate and that compilers see: checked buffers always, f16 where there is any.
+/// A device with the features that wgpu switches on for this crate and that compilers see: checked
+/// buffers always, f16 where there is any.
 unsafe fn open(instance: &ash::Instance, physical: vk::PhysicalDevice) -> Result<(ash::Device, bool)> {
     // SAFETY: the instance lives, and each structure as long as the call that reads it.
     unsafe {

@@ -16,7 +16,8 @@ pub(crate) struct Figures {
     pub(crate) occupancy: u32,
     /// Stores of registers to memory for which there was no room: instructions, not bytes.
     pub(crate) spills: u32,
-    /// Bytes of memory of an invocation, for spills and for arrays with indices that are not constant. Adreno's driver does not tell.
+    /// Bytes of memory of an invocation, for spills and for arrays with indices that are not
+    /// constant. Adreno's driver does not tell.
     pub(crate) scratch: u32,
     /// Instructions in all, loops counted once.
     pub(crate) instructions: u32,
@@ -71,7 +72,8 @@ impl Figures {
     }
 }
 
-/// The statistics that are taken for registers, occupancy, spills, scratch and instructions. AMD's scalar registers spill into vector registers, not into memory: that is not counted.
+/// The statistics that are taken for registers, occupancy, spills, scratch and instructions. AMD's
+/// scalar registers spill into vector registers, not into memory: that is not counted.
 fn names(maker: Maker) -> [&'static str; 5] {
     match maker {
         Maker::Amd => ["VGPRs", "Subgroups per SIMD", "Spilled VGPRs", "Scratch size", "Instructions"],

@@ -1,4 +1,5 @@
-//! What the host takes for a step of a plan: decodes by drivers whose launches do nothing, so that all time is wgpu's, the driver's and ours.
+//! What the host takes for a step of a plan: decodes by drivers whose launches do nothing, so that
+//! all time is wgpu's, the driver's and ours.
 
 use std::path::Path;
 use std::sync::Arc;

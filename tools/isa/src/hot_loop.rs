@@ -1,4 +1,5 @@
-//! The loop in which a kernel multiplies most, found in its machine code: how many of its instructions are multiply-adds.
+//! The loop in which a kernel multiplies most, found in its machine code: how many of its
+//! instructions are multiply-adds.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -40,7 +41,8 @@ struct Block<'a> {
     goes_on: bool,
 }
 
-/// The loop of `code` with the most multiply-adds, the innermost where several have as many. `None` without a loop that multiplies, or where a driver tells no code.
+/// The loop of `code` with the most multiply-adds, the innermost where several have as many. `None`
+/// without a loop that multiplies, or where a driver tells no code.
 pub(crate) fn hot_loop(maker: Maker, code: &str) -> Option<HotLoop> {
     let (blocks, labels) = blocks(maker, code);
     let target = |block: &Block<'_>| block.goes_to.and_then(|label| labels.get(label).copied());
@@ -87,8 +89,9 @@ fn blocks(maker: Maker, code: &str) -> (Vec<Block<'_>>, BTreeMap<&str, usize>) {
     (blocks, labels)
 }
 
-/// The blocks of the loop from `start` to `end` and back: those that are reached from `start`, and from which `end` is. Where a compiler puts what follows a loop into the middle
-/// of it, or lets one begin in its middle, what is around it is left out.
+/// The blocks of the loop from `start` to `end` and back: those that are reached from `start`, and
+/// from which `end` is. Where a compiler puts what follows a loop into the middle of it, or lets
+/// one begin in its middle, what is around it is left out.
 fn around<A: Iterator<Item = usize>>(
     before: &[Vec<usize>],
     after: impl Fn(usize) -> A,

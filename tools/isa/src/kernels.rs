@@ -21,7 +21,8 @@ pub(crate) struct Kernel {
     pub(crate) in_browsers: bool,
 }
 
-/// All kernels of plans for `maker`'s GPUs whose name contains `part`, by name; with those for its matrix units, which no browser has.
+/// All kernels of plans for `maker`'s GPUs whose name contains `part`, by name; with those for its
+/// matrix units, which no browser has.
 pub(crate) fn kernels(maker: Maker, part: &str) -> Result<Vec<Kernel>> {
     let storages = [Storage::F32, Storage::F16, Storage::PackedF16, Storage::FastF16].map(|storage| (storage, None));
     let on_units = maker.units().map(|units| (Storage::FastF16, Some(units)));
@@ -53,7 +54,8 @@ fn kernel(name: String, variant: &Variant, in_browsers: bool) -> Result<Kernel> 
     Ok(Kernel { name, text, buffers, in_browsers })
 }
 
-/// What tells a variant from the others of its file. Flags that are off are left out, and types that are the stored one's; of what transforms leave and take, f32.
+/// What tells a variant from the others of its file. Flags that are off are left out, and types
+/// that are the stored one's; of what transforms leave and take, f32.
 fn name(variant: &Variant) -> String {
     let stored = variant.value("Stored").or(variant.value("Pair"));
     let mut words = vec![variant.file.to_owned()];

@@ -1,4 +1,5 @@
-//! What real drivers make of every kernel, for devices that are not here: registers, occupancy, spills, instructions. `cargo xtask isa` unpacks the drivers and starts this.
+//! What real drivers make of every kernel, for devices that are not here: registers, occupancy,
+//! spills, instructions. `cargo xtask isa` unpacks the drivers and starts this.
 
 mod compare;
 mod devices;
@@ -134,7 +135,8 @@ fn measure(arguments: &Arguments, devices: &[&Device]) -> Result<Table> {
     Ok(table)
 }
 
-/// Prints what differs from the committed table. What got worse is an error, unless another compiler counted.
+/// Prints what differs from the committed table. What got worse is an error, unless another
+/// compiler counted.
 fn judge(new: &Table, old: &Table, all: bool) -> Result<()> {
     let findings = compare(new, old);
     for line in &findings.worse {

@@ -1,4 +1,5 @@
-//! A process for each device: this program again, on another driver. It reads jobs, and writes what came of each.
+//! A process for each device: this program again, on another driver. It reads jobs, and writes what
+//! came of each.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -73,7 +74,8 @@ impl Jobs {
         Ok(all)
     }
 
-    /// Has them compiled for `device` by the drivers in `mesa`. With `code`, a folder, the machine code is left there.
+    /// Has them compiled for `device` by the drivers in `mesa`. With `code`, a folder, the machine
+    /// code is left there.
     ///
     /// # Errors
     /// When a process ends before it has compiled all: the kernel that it was at is named.

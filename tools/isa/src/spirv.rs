@@ -1,5 +1,6 @@
-//! WGSL to SPIR-V by naga, with the options that wgpu 30 gives it on Vulkan 1.3 with `robustBufferAccess2`: see `compile_stage` and
-//! `naga_options` in wgpu-hal. There buffers are never checked by naga: the device does that.
+//! WGSL to SPIR-V by naga, with the options that wgpu 30 gives it on Vulkan 1.3 with
+//! `robustBufferAccess2`: see `compile_stage` and `naga_options` in wgpu-hal. There buffers are
+//! never checked by naga: the device does that.
 
 use anyhow::{Result, anyhow};
 use naga::back::spv::{self, ZeroInitializeWorkgroupMemoryMode};
@@ -12,7 +13,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Face {
-    /// This crate: `create_shader_module_trusted` without checks, workgroup memory as it comes (`src/gpu/pipelines.rs`).
+    /// This crate: `create_shader_module_trusted` without checks, workgroup memory as it comes
+    /// (`src/gpu/pipelines.rs`).
     Native,
     /// A browser on wgpu: indices, loops and divisions checked, workgroup memory zeroed.
     Firefox,

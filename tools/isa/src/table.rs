@@ -57,7 +57,8 @@ impl Table {
         Ok(text)
     }
 
-    /// Takes compile times of `older` where they differ by less than half: they vary with what else the machine does, and would change every line.
+    /// Takes compile times of `older` where they differ by less than half: they vary with what else
+    /// the machine does, and would change every line.
     pub(crate) fn keep_times(&mut self, older: &Self) {
         for (device, rows) in &mut self.devices {
             for (kernel, row) in rows {

@@ -1,8 +1,10 @@
 //! Makes instances of the wasm module possible, one after the other.
 //!
-//! wasm-bindgen's glue is an ES module with one instance in its variables, for as long as the page lives. A panic ends that instance: nothing in it may be called
-//! again. (`Bindgen::reset_state_function` would put another into the same variables, where what is left of the old one, `free` above all, reaches into the new
-//! one's memory.) So the glue becomes the body of a function: each call has variables, classes and an instance of its own.
+//! wasm-bindgen's glue is an ES module with one instance in its variables, for as long as the page
+//! lives. A panic ends that instance: nothing in it may be called again.
+//! (`Bindgen::reset_state_function` would put another into the same variables, where what is left
+//! of the old one, `free` above all, reaches into the new one's memory.) So the glue becomes the
+//! body of a function: each call has variables, classes and an instance of its own.
 
 use anyhow::{Context as _, Result, bail, ensure};
 
@@ -12,7 +14,8 @@ pub(crate) struct Instances {
     pub(crate) types: String,
 }
 
-/// How the glue lets go of its start, and how it takes the instance: as wasm-bindgen writes them for the web.
+/// How the glue lets go of its start, and how it takes the instance: as wasm-bindgen writes them
+/// for the web.
 const EXPORTS_AT_THE_END: &str = "export { initSync, __wbg_init as default };";
 const INSTANCE: &str = "    wasm = instance.exports;";
 
@@ -20,7 +23,8 @@ const INSTANCE: &str = "    wasm = instance.exports;";
 const SELF_TYPES: &str = "/* @ts-self-types=\"./wgvae.d.ts\" */";
 
 const MAKE_INSTANCE: &str = "/**
- * The module's classes and functions, of an instance that `init` starts. What wasm exports is called as `watch` returns it.
+ * The module's classes and functions, of an instance that `init` starts. What wasm exports is
+ * called as `watch` returns it.
  */
 export function makeInstance(watch: (exports: InitOutput) => InitOutput): Wasm;
 ";

@@ -1,4 +1,5 @@
-//! Makes the JavaScript half of the wasm module, `wgvae.js`, a function that makes instances, and holds both halves to the size budget.
+//! Makes the JavaScript half of the wasm module, `wgvae.js`, a function that makes instances, and
+//! holds both halves to the size budget.
 //!
 //! `xtask-bindgen MODULE.wasm FOLDER`, called by `cargo xtask web`.
 
@@ -14,7 +15,8 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use wasm_bindgen_cli_support::Bindgen;
 
-/// Most bytes that a browser may have to fetch before it can decode: wasm and glue, each as gzip -9.
+/// Most bytes that a browser may have to fetch before it can decode: wasm and glue, each as gzip
+/// -9.
 const BUDGET: usize = 450_000;
 
 fn main() -> ExitCode {

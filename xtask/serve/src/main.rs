@@ -1,7 +1,8 @@
-//! Serves a folder to this machine only: media types, Range and ETag by `tower-http`, no caching, no COOP or COEP.
+//! Serves a folder to this machine only: media types, Range and ETag by `tower-http`, no caching,
+//! no COOP or COEP.
 //!
-//! `xtask-serve PORT FOLDER [NAME=FOLDER ...]`, called by `cargo xtask serve`: the first folder is `/`, the others are below it. Prints the address
-//! once it listens.
+//! `xtask-serve PORT FOLDER [NAME=FOLDER ...]`, called by `cargo xtask serve`: the first folder is
+//! `/`, the others are below it. Prints the address once it listens.
 
 use std::net::Ipv4Addr;
 use std::process::ExitCode;

@@ -170,7 +170,8 @@ pub(super) fn reserve_ratios(rows: &[Row<'_>]) -> Markup {
     } } }
 }
 
-/// The estimates for every image that was measured whole, once for each model, operation, size and storage.
+/// The estimates for every image that was measured whole, once for each model, operation, size and
+/// storage.
 pub(super) fn estimates(rows: &[Row<'_>]) -> Markup {
     let mut seen = Vec::new();
     let mut unique = Vec::new();

@@ -30,7 +30,8 @@ pub struct Codec {
     halves: (bool, bool),
 }
 
-/// What it is fed is BT.709, limited range: `ffmpeg` would not know, and take BT.601. New versions tag the file by what the frames say, old ones by [`TAGS`].
+/// What it is fed is BT.709, limited range: `ffmpeg` would not know, and take BT.601. New versions
+/// tag the file by what the frames say, old ones by [`TAGS`].
 const BT709: &str = "setparams=range=tv:color_primaries=bt709:color_trc=bt709:colorspace=bt709,\
     scale=in_color_matrix=bt709:in_range=tv:out_color_matrix=bt709:out_range=tv:flags=bicubic+accurate_rnd+full_chroma_int";
 
@@ -75,7 +76,8 @@ impl Codec {
     /// The codec of `path`, by its ending, for so many bits a level where any are asked for.
     ///
     /// # Errors
-    /// [`Error::Input`](crate::Error::Input) for an ending that is not written, or bits that its codec does not have.
+    /// [`Error::Input`](crate::Error::Input) for an ending that is not written, or bits that its
+    /// codec does not have.
     pub fn of(path: &Path, bits: Option<Bits>) -> Result<Self> {
         let ending = path.extension().unwrap_or_default().to_string_lossy().to_lowercase();
         let mut same = CODECS.iter().filter(|(known, ..)| *known == ending);

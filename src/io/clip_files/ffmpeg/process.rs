@@ -33,10 +33,12 @@ const QUIET: [&str; 3] = ["-hide_banner", "-loglevel", "error"];
 /// How often a process is looked at that is waited for.
 pub(super) const GLANCE: Duration = Duration::from_millis(2);
 
-/// How long the rest of its last words may take once it has ended: a child of its own may hold the pipe.
+/// How long the rest of its last words may take once it has ended: a child of its own may hold the
+/// pipe.
 const REST: Duration = Duration::from_millis(500);
 
-/// Every `ffmpeg` that this process has started, until a later start forgets those that are dropped.
+/// Every `ffmpeg` that this process has started, until a later start forgets those that are
+/// dropped.
 static STARTED: Mutex<Vec<Weak<Mutex<Child>>>> = Mutex::new(Vec::new());
 
 /// Ends every `ffmpeg` that runs. For a process that ends without dropping its values.
@@ -56,7 +58,8 @@ pub(super) struct Process {
 }
 
 impl Process {
-    /// Starts it for `file`, for errors. What it says is read as it says it, so that it never waits for that.
+    /// Starts it for `file`, for errors. What it says is read as it says it, so that it never waits
+    /// for that.
     pub(super) fn start(
         ffmpeg: &Ffmpeg,
         arguments: &[OsString],
@@ -85,14 +88,16 @@ impl Process {
         locked(&self.child).stdout.take().ok_or_else(|| format(&self.file, "ffmpeg has no stdout"))
     }
 
-    /// Waits until it ends by itself, as long as that takes: whatever it has to read or write is with it.
+    /// Waits until it ends by itself, as long as that takes: whatever it has to read or write is
+    /// with it.
     pub(super) fn finish(&mut self) -> Result<()> {
         wait_until(Duration::MAX, || self.has_ended());
         let status = locked(&self.child).wait().map_err(|error| io(&self.file, error))?;
         if status.success() { Ok(()) } else { Err(self.failure(&format!("ffmpeg failed ({status})"))) }
     }
 
-    /// Ends it, unless it ends by itself within `patience`. The error is its own where it failed, else `problem`.
+    /// Ends it, unless it ends by itself within `patience`. The error is its own where it failed,
+    /// else `problem`.
     pub(super) fn failed(&mut self, problem: &str, patience: Duration) -> Error {
         match wait_until(patience, || self.has_ended()) {
             true => self.finish().err().unwrap_or_else(|| self.failure(problem)),

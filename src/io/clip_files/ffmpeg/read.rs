@@ -16,8 +16,9 @@ use crate::tensor::Size;
 /// How long `ffmpeg` may take to say what went wrong, once it has stopped delivering.
 const LAST_WORDS: Duration = Duration::from_secs(5);
 
-/// Has `ffmpeg` turn the first video stream into y4m of 12 bits, 4:4:4, BT.709, every frame once. It says the size, knows what the file says of its colours, and makes chroma
-/// whole better than is done here. An error in the stream ends it.
+/// Has `ffmpeg` turn the first video stream into y4m of 12 bits, 4:4:4, BT.709, every frame once.
+/// It says the size, knows what the file says of its colours, and makes chroma whole better than is
+/// done here. An error in the stream ends it.
 #[derive(Debug)]
 pub struct FfmpegSource {
     name: String,
@@ -52,7 +53,8 @@ impl FfmpegSource {
     /// Starts `ffmpeg` on the file at `path`.
     ///
     /// # Errors
-    /// [`Error::Io`], [`Error::Format`] with what it says, or [`Error::Input`] where there is no `ffmpeg`.
+    /// [`Error::Io`], [`Error::Format`] with what it says, or [`Error::Input`] where there is no
+    /// `ffmpeg`.
     pub fn open(ffmpeg: &Ffmpeg, path: &Path) -> Result<Self> {
         let name = path.display().to_string();
         // An error of its own, and no word about ffmpeg.

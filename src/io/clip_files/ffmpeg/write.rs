@@ -19,9 +19,11 @@ use super::process::{Ffmpeg, Process, file_url, wait_until};
 use crate::error::{Error, Result};
 use crate::tensor::Size;
 
-/// Feeds `ffmpeg` y4m of 12 bits, 4:4:4, whatever the codec makes of it. It writes beside the file, which appears when it is complete.
+/// Feeds `ffmpeg` y4m of 12 bits, 4:4:4, whatever the codec makes of it. It writes beside the file,
+/// which appears when it is complete.
 ///
-/// Not RGB of 16 bits: what `ffmpeg` 9 makes of that is a quarter of a level of 8 bits too bright (4 levels of 12 bits in the mean), where from y4m it is right in the mean.
+/// Not RGB of 16 bits: what `ffmpeg` 9 makes of that is a quarter of a level of 8 bits too bright
+/// (4 levels of 12 bits in the mean), where from y4m it is right in the mean.
 pub struct FfmpegSink<'a> {
     name: String,
     process: Process,
@@ -43,7 +45,8 @@ impl<'a> FfmpegSink<'a> {
     /// Starts `ffmpeg` for frames of `size`.
     ///
     /// # Errors
-    /// [`Error::Input`] where there is no `ffmpeg`, or the codec does not take the size; [`Error::Io`].
+    /// [`Error::Input`] where there is no `ffmpeg`, or the codec does not take the size;
+    /// [`Error::Io`].
     pub fn start(
         ffmpeg: &Ffmpeg,
         path: &Path,
@@ -106,7 +109,8 @@ impl FrameSink for FfmpegSink<'_> {
 /// Pieces of a frame (its line, its end, three planes) that may wait for `ffmpeg`.
 const QUEUE: usize = 5;
 
-/// Writes to `ffmpeg` until there is no more, or it wants no more. In a thread of its own, so that an `ffmpeg` that takes nothing is noticed.
+/// Writes to `ffmpeg` until there is no more, or it wants no more. In a thread of its own, so that
+/// an `ffmpeg` that takes nothing is noticed.
 fn feed(mut stdin: ChildStdin, pieces: &Receiver<Vec<u8>>) {
     // What went wrong `ffmpeg` says itself.
     drop(pieces.iter().try_for_each(|piece| stdin.write_all(&piece)));

@@ -1,4 +1,5 @@
-//! The first line of a y4m file. The `y4m` crate reads it too, but multiplies whatever width and height it finds, and does not say which colour space it does not know.
+//! The first line of a y4m file. The `y4m` crate reads it too, but multiplies whatever width and
+//! height it finds, and does not say which colour space it does not know.
 
 use std::io::{BufRead, Read as _};
 
@@ -22,7 +23,8 @@ pub(super) struct Layout {
     pub(super) chroma: Option<(Siting, Siting)>,
 }
 
-/// Name -> layout. 420 without a word is what mjpegtools calls 420jpeg: between the pixels each way.
+/// Name -> layout. 420 without a word is what mjpegtools calls 420jpeg: between the pixels each
+/// way.
 const LAYOUTS: &[(&str, Layout)] = {
     use Bits::{Eight, Ten, Twelve};
     use Siting::{Between, Every, First};

@@ -22,7 +22,8 @@ const FRAME_LINE: &[u8] = b"FRAME\n";
 /// Bytes that are read at a time.
 const BUFFER: usize = 1 << 16;
 
-/// Reads y4m: 4:2:0, 4:2:2, 4:4:4 and grey, 8 to 12 bits, as BT.709; limited range, unless the file says `XCOLORRANGE=FULL`.
+/// Reads y4m: 4:2:0, 4:2:2, 4:4:4 and grey, 8 to 12 bits, as BT.709; limited range, unless the file
+/// says `XCOLORRANGE=FULL`.
 pub struct Y4mSource {
     name: String,
     header: Header,
@@ -62,7 +63,8 @@ impl Y4mSource {
     /// Reads from `reader`, called `name` in errors.
     ///
     /// # Errors
-    /// [`Error::Format`], [`Error::Io`]; [`Error::Input`] for a colour space that is not read, and a size that nobody means; [`Error::HostMemory`].
+    /// [`Error::Format`], [`Error::Io`]; [`Error::Input`] for a colour space that is not read, and
+    /// a size that nobody means; [`Error::HostMemory`].
     pub fn from_reader(reader: Box<dyn Read>, name: &str) -> Result<Self> {
         let mut reader = BufReader::with_capacity(BUFFER, reader);
         let header = Header::read(&mut reader, name)?;
@@ -104,7 +106,8 @@ impl FrameSource for Y4mSource {
 }
 
 impl Header {
-    /// The frames in a file of so many bytes, if it has whole frames only, and nothing to say about any.
+    /// The frames in a file of so many bytes, if it has whole frames only, and nothing to say about
+    /// any.
     fn frames(&self, bytes: u64) -> Option<u64> {
         let frame = FRAME_LINE.len() as u64 + self.layout.bytes(self.size);
         let rest = bytes.checked_sub(self.line.len() as u64)?;
@@ -150,7 +153,8 @@ fn levels(bytes: &[u8], bits: Bits) -> Vec<f32> {
     }
 }
 
-/// The decoder ends the process where there is no memory for a frame. Here it is an error, unless somebody else takes it in between.
+/// The decoder ends the process where there is no memory for a frame. Here it is an error, unless
+/// somebody else takes it in between.
 fn check_memory(name: &str, bytes: u64) -> Result<()> {
     let enough = usize::try_from(bytes).is_ok_and(|bytes| Vec::<u8>::new().try_reserve_exact(bytes).is_ok());
     if enough { Ok(()) } else { Err(Error::HostMemory { what: format!("a frame of {name}"), needed: Bytes(bytes) }) }

@@ -35,7 +35,8 @@ impl std::fmt::Debug for Y4mSink<'_> {
 }
 
 impl<'a> Y4mSink<'a> {
-    /// Writes the file at `path`, which appears when it is complete. A pipe or a device gets the frames as they come.
+    /// Writes the file at `path`, which appears when it is complete. A pipe or a device gets the
+    /// frames as they come.
     ///
     /// # Errors
     /// [`Error::Io`].
@@ -60,7 +61,8 @@ impl<'a> Y4mSink<'a> {
         Self::to_writer(Box::new(Flushed(std::io::stdout())), "stdout", size, fps, bits)
     }
 
-    /// Writes to `writer`, called `name` in errors. When it closes that is no error: [`FrameSink::frame`] says that nobody reads any more.
+    /// Writes to `writer`, called `name` in errors. When it closes that is no error:
+    /// [`FrameSink::frame`] says that nobody reads any more.
     ///
     /// # Errors
     /// [`Error::Io`].

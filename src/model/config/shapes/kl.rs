@@ -63,7 +63,8 @@ fn is_video(shapes: &Shapes<'_>) -> bool {
     shapes.most_common_rank(|name| name.ends_with(".conv1.weight")) == Some(5)
 }
 
-/// Changes of size that change time, too: their `upscale_conv` has eight times the channels, not four, their downsampler three taps in time.
+/// Changes of size that change time, too: their `upscale_conv` has eight times the channels, not
+/// four, their downsampler three taps in time.
 fn temporal_scale_num(shapes: &Shapes<'_>, channels: &[u32]) -> u32 {
     let levels = channels.len().max(2);
     let is_temporal = |(level, channels): (usize, &u32)| {

@@ -19,7 +19,8 @@ pub(super) fn derive(shapes: &Shapes<'_>, halves: Halves) -> Result<AutoencoderC
         num_decoder_blocks: decoder.blocks,
         use_midblock_gn: shapes.any(|name| name.contains(".pool.")),
     };
-    // TAEF2's own latents are FLUX.2's as the diffusion model has them, but for the patches. What others stand in for does not show.
+    // TAEF2's own latents are FLUX.2's as the diffusion model has them, but for the patches. What
+    // others stand in for does not show.
     let own_latents = if network.use_midblock_gn { OwnLatents::OfNetwork } else { OwnLatents::Unknown };
     Ok(AutoencoderConfig {
         own_latents,
@@ -58,7 +59,8 @@ impl Half {
     }
 }
 
-/// The decoder's first layer reads latents, the encoder's last makes them. Where they are at odds, those of a published model are believed.
+/// The decoder's first layer reads latents, the encoder's last makes them. Where they are at odds,
+/// those of a published model are believed.
 fn latent_channels(shapes: &Shapes<'_>, halves: Halves) -> Result<u32, Needed> {
     let last = shapes.numbers("encoder.layers", |_| true).last().copied().unwrap_or_default();
     let made = ["weight", "bias"].map(|part| shapes.extent(&format!("encoder.layers.{last}.{part}"), 0));

@@ -52,7 +52,8 @@ impl<'a> Shapes<'a> {
         most_common(shapes.map(|(_, shape)| u32::try_from(shape.len()).unwrap_or(u32::MAX)))
     }
 
-    /// The channels of the latents, by the tensors next to them: their name, an axis, and how many times the channels it has.
+    /// The channels of the latents, by the tensors next to them: their name, an axis, and how many
+    /// times the channels it has.
     pub(super) fn latent_channels(&self) -> Result<u32, Needed> {
         const WITNESSES: [(&str, usize, u32); 7] = [
             ("decoder.conv_in.weight", 1, 1),
@@ -72,7 +73,8 @@ impl<'a> Shapes<'a> {
     }
 }
 
-/// Whether `name` is that of a tensor of a resnet whose first extent is the resnet's output channels.
+/// Whether `name` is that of a tensor of a resnet whose first extent is the resnet's output
+/// channels.
 pub(super) fn shows_channels(name: &str) -> bool {
     name.rsplit('.').nth(1).is_some_and(|module| matches!(module, "conv1" | "conv2" | "norm2"))
 }

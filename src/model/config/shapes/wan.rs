@@ -51,7 +51,8 @@ fn encoder_levels(shapes: &Shapes<'_>) -> Option<(Vec<u32>, u32)> {
     Some((levels, in_first_level.try_into().unwrap_or(u32::MAX)))
 }
 
-/// Which of the changes of size between `levels` levels have weights that change time, highest resolution first.
+/// Which of the changes of size between `levels` levels have weights that change time, highest
+/// resolution first.
 fn changes_of_time(shapes: &Shapes<'_>, halves: Halves, levels: usize) -> Vec<bool> {
     let changes = u32::try_from(levels.saturating_sub(1)).unwrap_or(u32::MAX);
     if halves.decoder {

@@ -1,5 +1,6 @@
 // @ts-check
-// Files behind addresses: sources.js, http.js, stream.js, answers.js, read-ahead.js, cache.js, aside.js, temporary.js, files.js, retry.js.
+// Files behind addresses: sources.js, http.js, stream.js, answers.js, read-ahead.js, cache.js,
+// aside.js, temporary.js, files.js, retry.js.
 
 import assert from 'node:assert/strict';
 
@@ -16,7 +17,10 @@ import { replace } from '../world.mjs';
 
 const NOTICES = ['no-ranges', 'waiting', 'cache-full'];
 
-/** Opens one file a few times and reads from it, while it and its server are what they are. @param {World} world */
+/**
+ * Opens one file a few times and reads from it, while it and its server are what they are.
+ * @param {World} world
+ */
 export async function readsOfAFile(world) {
   const { random, clock } = world;
   const length = random.pick([0, 1, random.below(100), random.below(3000), random.below(20_000)]);
@@ -86,7 +90,11 @@ class Visit {
     if (random.chance(0.1)) this.#server.change();
   }
 
-  /** Whatever is downloaded is part of the file, and what is counted does not stop the reads. @param {Source} source @param {Range[]} ranges */
+  /**
+   * Whatever is downloaded is part of the file, and what is counted does not stop the reads.
+   * @param {Source} source
+   * @param {Range[]} ranges
+   */
   async #checkDownload(source, ranges) {
     const bytes = await this.#outcome(source.toDownload?.(ranges) ?? Promise.resolve(0));
     const most = ranges.reduce((sum, { length }) => sum + length, source.length);
@@ -110,7 +118,10 @@ class Visit {
     if (bytes) checkBytes(bytes, offset, length, this.#versions(), 'read');
   }
 
-  /** What was opened is what was there then, or at any time since; a later version is noticed, but for one that came before the first answer. */
+  /**
+   * What was opened is what was there then, or at any time since; a later version is noticed, but
+   * for one that came before the first answer.
+   */
   #versions() {
     return this.#server.versions.slice(this.#first).map(({ bytes }) => bytes);
   }
@@ -120,7 +131,10 @@ class Visit {
     return this.#server.faults > 0;
   }
 
-  /** What came of it; undefined for a rejection. Never ending is a failure. @template T @param {Promise<T>} promise */
+  /**
+   * What came of it; undefined for a rejection. Never ending is a failure. @template T
+   * @param {Promise<T>} promise
+   */
   async #outcome(promise) {
     return settled(this.#world, this.#server, this.#controller, promise, () => (this.#mayAbort ? [this.#controller.signal.reason] : []));
   }
@@ -150,7 +164,11 @@ async function settled(world, server, controller, promise, reasons = () => []) {
   return undefined;
 }
 
-/** Everything kept is of the version that its folder names. @param {MemoryFolder} root @param {FileServer} server */
+/**
+ * Everything kept is of the version that its folder names.
+ * @param {MemoryFolder} root
+ * @param {FileServer} server
+ */
 function checkCache(root, server) {
   for (const folder of foldersIn(folderIn(folderIn(root, 'wgvae'), 'cache'))) {
     const identity = parsed(folder.entries.get('identity.json'));
@@ -188,7 +206,12 @@ function folderIn(folder, name) {
   return entry instanceof MemoryFolder ? entry : undefined;
 }
 
-/** Ranges of a file as a load of weights wants them, and as nobody does. @param {import('../random.mjs').Random} random @param {number} length @returns {Range[]} */
+/**
+ * Ranges of a file as a load of weights wants them, and as nobody does.
+ * @param {import('../random.mjs').Random} random
+ * @param {number} length
+ * @returns {Range[]}
+ */
 function someRanges(random, length) {
   const ranges = Array.from({ length: random.between(1, 8) }, () => {
     const offset = random.below(length + 1);

@@ -11,7 +11,12 @@ import { replace } from '../world.mjs';
 
 /** @typedef {import('../world.mjs').World} World */
 
-/** @param {World} world @param {Promise<any>} promise @param {boolean} mayStall @param {AbortController} controller */
+/**
+ * @param {World} world
+ * @param {Promise<any>} promise
+ * @param {boolean} mayStall
+ * @param {AbortController} controller
+ */
 async function outcome({ clock }, promise, mayStall, controller) {
   const found = promise.then((value) => ({ value }), (error) => ({ error }));
   if (!(await clock.runUntil(found))) {
@@ -35,7 +40,10 @@ export async function textOfAnAddress(world) {
   if ('value' in settled) assert.equal(settled.value, new TextDecoder().decode(server.version.bytes));
 }
 
-/** A file of the user's, by slices; it may have changed since it was chosen. @param {World} world */
+/**
+ * A file of the user's, by slices; it may have changed since it was chosen.
+ * @param {World} world
+ */
 export async function readsOfABlob(world) {
   const { random } = world;
   const bytes = random.bytes(random.below(500));
@@ -54,7 +62,11 @@ export async function readsOfABlob(world) {
   }
 }
 
-/** What JavaScript can pass for a file. @param {import('../random.mjs').Random} random @returns {any} */
+/**
+ * What JavaScript can pass for a file.
+ * @param {import('../random.mjs').Random} random
+ * @returns {any}
+ */
 export function anything(random) {
   return random.pick([
     undefined, null, true, 0, NaN, '', ' ', 'http://', 'https://[', '%', '\0', 'a b', '{', '{"a": 1}', [], {}, [1], () => {}, Symbol('file'), 7n,
