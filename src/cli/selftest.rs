@@ -1,5 +1,5 @@
-//! `wgvae selftest`: embedded latents, decoded with every set of kernels that the rules can give,
-//! beside what diffusers made of them.
+//! `wgvae selftest`: decodes embedded latents with every set of kernels that the rules can choose,
+//! and compares with diffusers' result.
 
 use clap::Args;
 use serde_json::json;
@@ -18,7 +18,8 @@ pub(super) struct SelftestArgs {
     json: bool,
 }
 
-/// Decodes with each. Fails, with the table on stdout, where any is wrong.
+/// Decodes with each set of kernels. If any result is wrong, the answer is marked as failed; the
+/// table still goes to stdout.
 pub(super) async fn run(args: &SelftestArgs) -> Result<Answer> {
     let options = GpuOptions { adapter: args.adapter.clone(), ..GpuOptions::default() };
     let checkpoint = demo::checkpoint().await?;

@@ -1,30 +1,29 @@
-//! What the facts about a machine mean for whoever wants to decode there: a line each, with what to
-//! do.
+//! Checks of a machine: turns each fact into one line with advice.
 
 use serde::Serialize;
 
 use super::facts::{Adapter, Facts, Hub};
 
-/// How well something is.
+/// Result of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum State {
-    /// Nothing to do.
+    /// All is well; there is nothing to do.
     Ok,
-    /// It can be done without, or better with.
+    /// Optional, or an improvement.
     Hint,
-    /// Nothing can be decoded without it.
+    /// Required: nothing can be decoded without it.
     Missing,
 }
 
-/// One line.
+/// One line of the output.
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct Check {
-    /// What it is about.
+    /// Subject of the check.
     pub(super) name: String,
-    /// How well it is.
+    /// Result of the check.
     pub(super) state: State,
-    /// What was found, and what to do.
+    /// Finding and advice.
     pub(super) text: String,
 }
 
@@ -51,13 +50,13 @@ fn missing(name: impl Into<String>, text: impl Into<String>) -> Check {
     Check { name: name.into(), state: State::Missing, text: text.into() }
 }
 
-/// The Mesa that the CPU driver was measured with, and the one of Debian 12 that it was compared
-/// with.
+/// Major version of Mesa with which the CPU driver was measured. It was compared with the version
+/// of Debian 12.
 const MEASURED_MESA: u32 = 26;
-/// How to get a Mesa driver.
+/// Instructions for installing a Mesa driver.
 const MESA_PACKAGES: &str = "Debian and Ubuntu: apt install mesa-vulkan-drivers libvulkan1; Fedora: dnf install mesa-vulkan-drivers vulkan-loader";
 
-/// All lines, in the order in which one thing needs the other.
+/// Returns all checks, ordered so that prerequisites come first.
 pub(super) fn checks(facts: &Facts) -> Vec<Check> {
     let mut checks = drivers(facts);
     match facts.adapters.first() {
@@ -80,7 +79,7 @@ pub(super) fn checks(facts: &Facts) -> Vec<Check> {
     checks
 }
 
-/// What keeps a driver or a GPU from being seen.
+/// Checks for reasons that hide a driver or a GPU from Vulkan.
 fn drivers(facts: &Facts) -> Vec<Check> {
     let mut checks = Vec::new();
     if let Some(named) = &facts.named {
@@ -105,8 +104,8 @@ fn drivers(facts: &Facts) -> Vec<Check> {
     checks
 }
 
-/// Who made the GPU with this PCI id, and where its driver is to be had. None for graphics without
-/// shaders, as servers have.
+/// Returns the vendor of the GPU with this PCI id and how to get its driver. None for graphics
+/// without shaders, as servers have.
 fn vendor_advice(pci_id: &str) -> Option<(&'static str, String)> {
     let mesa = || format!("install Mesa's ({MESA_PACKAGES})");
     match pci_id.split(':').next()? {
@@ -142,7 +141,7 @@ fn described(adapter: &Adapter) -> String {
     format!("{} ({}, {}, {})", adapter.name, adapter.backend, adapter.device_type, adapter.driver)
 }
 
-/// What is to be said of the adapter that decodes get.
+/// Checks the adapter that decodes use by default.
 fn of_best(best: &Adapter, facts: &Facts) -> Vec<Check> {
     let mut checks = vec![match &facts.refused {
         None => ok("device", "opens, with all that decodes need"),
@@ -172,7 +171,7 @@ fn of_best(best: &Adapter, facts: &Facts) -> Vec<Check> {
     checks
 }
 
-/// The major version of Mesa in what a driver says of itself.
+/// Parses the major version of Mesa from a driver's description.
 fn mesa_version(driver: &str) -> Option<u32> {
     let (_, after) = driver.split_once("Mesa ")?;
     after.split('.').next()?.parse().ok()

@@ -1,4 +1,5 @@
-//! Starts this program again for one request and waits for the answer, or for Ctrl-C.
+//! Child processes: starts this program again for one request and waits for the answer, or for
+//! Ctrl-C.
 
 use std::io::Read;
 use std::process::{Child, Command, Stdio};
@@ -12,23 +13,23 @@ use super::job::{Answer, Request};
 use crate::cli::input;
 use crate::cli::interrupt::Interrupt;
 
-/// Name of the hidden command, see [`super::job`].
+/// Name of the hidden command; see [`super::job`].
 pub(in crate::cli) const COMMAND: &str = "memory-job";
 
-/// How often a child is looked after.
+/// Time between two checks of a child process.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// Has a child process, started through the program `through` if that is given, do what `request`
-/// says. A child that ends without an answer is an answer, too.
+/// Has a child process carry out `request`, started through the program `through` if given. A child
+/// that ends without an answer gives [`Answer::Failed`].
 ///
 /// # Errors
-/// [`Error::Cancelled`] after Ctrl-C; when the child cannot be started at all.
+/// [`Error::Cancelled`] after Ctrl-C; [`Error::Io`] if the child cannot be started.
 pub(super) fn ask(request: &Request, through: Option<&str>, interrupt: &Interrupt) -> Result<Answer> {
     let request = serde_json::to_string(request)
         .map_err(|error| Error::Format { file: "request".to_owned(), problem: error.to_string() })?;
     let this = std::env::current_exe().map_err(|source| Error::Io { path: "wgvae itself".to_owned(), source })?;
-    // Started as `ld-linux.so --library-path ... wgvae`, this program is the loader as far as the
-    // system can tell.
+    // If the user starts it as `ld-linux.so --library-path ... wgvae`, the system reports the
+    // loader as this program.
     if let Some(loader) = this.file_name().map(|name| name.to_string_lossy()).filter(|name| name.starts_with("ld-")) {
         return Err(input(
             "start of wgvae",
@@ -52,7 +53,7 @@ pub(super) fn ask(request: &Request, through: Option<&str>, interrupt: &Interrup
     let (stdout, stderr) = (reader(child.stdout.take()), reader(child.stderr.take()));
     let status = wait(&mut child, interrupt)?;
     let (stdout, stderr) = (stdout.join().unwrap_or_default(), stderr.join().unwrap_or_default());
-    // The answer is the last line: drivers may print, too.
+    // The answer is the last line that parses, because drivers may print, too.
     if let Some(answer) = stdout.lines().rev().find_map(|line| serde_json::from_str(line).ok()) {
         return Ok(answer);
     }
@@ -74,7 +75,7 @@ fn wait(child: &mut Child, interrupt: &Interrupt) -> Result<std::process::ExitSt
     }
 }
 
-/// Reads all of a pipe as it fills.
+/// Reads all of a pipe in a thread, as it fills.
 fn reader(pipe: Option<impl Read + Send + 'static>) -> JoinHandle<String> {
     std::thread::spawn(move || {
         let mut bytes = Vec::new();
@@ -87,7 +88,7 @@ fn reader(pipe: Option<impl Read + Send + 'static>) -> JoinHandle<String> {
     })
 }
 
-/// The adapters that `wanted` means, or all, with their numbers.
+/// Returns the adapters that match `wanted`, or all, with their numbers.
 pub(super) fn adapters(
     wanted: Option<&str>,
     through: Option<&str>,

@@ -1,5 +1,5 @@
-//! The report as one HTML file: no script, nothing from elsewhere, readable on a phone, in the
-//! light and in the dark.
+//! Report as one HTML file: no scripts or external resources, readable on a phone, with light and
+//! dark colours.
 
 mod tables;
 
@@ -17,7 +17,7 @@ use super::runs::Runs;
 
 const STYLE: &str = include_str!("html/style.css");
 
-/// The page about `reports`.
+/// Returns the page about `reports`.
 pub(super) fn page(reports: &[MemoryReport]) -> Result<String> {
     let labels = labels(reports);
     let rows = rows(reports, &labels);
@@ -95,7 +95,7 @@ fn introduction(rows: &[Row<'_>]) -> Markup {
     }
 }
 
-/// Parts of a sentence, with "and" before the last.
+/// Joins parts of a sentence, with "and" before the last.
 fn listed(parts: &[String]) -> String {
     match parts {
         [rest @ .., before, last] => [rest, &[format!("{before} and {last}")]].concat().join(", "),
@@ -103,7 +103,7 @@ fn listed(parts: &[String]) -> String {
     }
 }
 
-/// Whether the measured peak is the predicted one.
+/// Returns true if the measured peak equals the predicted one.
 fn is_exact(row: &Measurement) -> bool {
     matches!((row.predicted, row.measured), (Some(predicted), Some(measured)) if predicted.peak == measured.ledger_peak)
 }

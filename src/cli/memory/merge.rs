@@ -1,11 +1,12 @@
-//! Reads the reports that are to stand side by side.
+//! Reading of the reports to put side by side.
 
 use std::path::{Path, PathBuf};
 
 use wgvae::report::MemoryReport;
 use wgvae::{Error, Result};
 
-/// Longest report read, in bytes. One of a thousand measurements has about 700 thousand.
+/// Longest report that is read, in bytes. A report of a thousand measurements has about 700
+/// thousand.
 const MAX_BYTES: u64 = 16 << 20;
 
 /// Reads all of `paths`, in this order.

@@ -1,4 +1,4 @@
-//! `wgvae plan --frames`: what a clip takes, whose parts have two plans.
+//! `wgvae plan --frames`: memory and time of a clip, whose parts have two plans.
 
 use serde_json::json;
 use wgvae::{AutoencoderConfig, ClipPlans, DeviceLimits, Plan, Result, Storage, plan_clip_decode, plan_clip_encode};
@@ -9,10 +9,10 @@ use crate::cli::report::{clip_json, plan_json};
 use crate::cli::task::Task;
 use crate::cli::{PlanArgs, to_json};
 
-/// Plans `frames` pictures of a clip, and the parts that they are decoded or encoded in.
+/// Plans the parts of a clip of `frames` pictures.
 ///
 /// # Errors
-/// For a model that knows no time, and a number of frames that no latents have.
+/// For a model that is not for video, and for a number of frames that no number of latents gives.
 pub(super) fn plan(
     args: &PlanArgs,
     frames: u64,
