@@ -1,15 +1,15 @@
-//! Graph rewrite: norms, activations and doublings become what a convolution does as it reads, sums
-//! and `ReLU`s what it does as it writes.
+//! Rewrites the graph. Convolutions apply norms, activations and doublings as they read, and add
+//! sums and apply `ReLU`s as they write.
 //!
-//! What is left is a [`Fused`] graph. Which factor a tensor is stored at, in half precision, is
-//! `half`'s.
+//! The result is a [`Fused`] graph. `half` chooses the factor at which half precision stores each
+//! tensor.
 
 use crate::model::graph::{Activation, Conv2d, Graph, Node, Op, Past, Shape, TensorId, Window};
 use crate::plan::fused::{Conv, Fused, Keep, Norm, Normalize, PixelNorm, Prologue, Residual, Stage};
 use crate::plan::half;
 use crate::plan::readers::readers;
 
-/// A tensor of the graph that is not stored: a stored one with a prologue.
+/// A tensor of the graph that may not be stored: a stored tensor with a prologue.
 #[derive(Debug, Clone, Copy)]
 struct View {
     stored: TensorId,
@@ -19,7 +19,7 @@ struct View {
 /// Fuses `graph`. `stream_scale` is 1 for f32 storage, see [`half`].
 ///
 /// # Panics
-/// When the graph has an operation where none of our models has one: a bug in its builder.
+/// Panics if the graph has an operation where no supported model has one: a bug in its builder.
 pub fn fuse(graph: &Graph, stream_scale: f32) -> Fused {
     let view = |id| View { stored: TensorId(id), prologue: Prologue::default() };
     let mut fusing = Fusing {
@@ -46,11 +46,11 @@ pub fn fuse(graph: &Graph, stream_scale: f32) -> Fused {
 
 struct Fusing<'a> {
     graph: &'a Graph,
-    /// By tensor, the nodes that read it.
+    /// Nodes that read each tensor.
     readers: Vec<Vec<usize>>,
-    /// By tensor.
+    /// View of each tensor.
     views: Vec<View>,
-    /// By stored tensor, what the first convolution that reads it shall keep.
+    /// Frames that the first convolution that reads a stored tensor shall keep, by tensor.
     keeps: Vec<Vec<Keep>>,
     fused: Fused,
 }
@@ -71,7 +71,7 @@ impl Fusing<'_> {
             }
             Op::PixelNorm => {
                 let tensor = self.stored(node.inputs[0], name);
-                // torch's `normalize` divides by no less than this.
+                // Lower bound of the divisor, as in torch's `normalize`.
                 self.fused.pixel_norms.push(PixelNorm { name: name.clone(), least: 1e-12 });
                 let norm = Some(Normalize::Pixel(self.fused.pixel_norms.len() - 1));
                 self.views[output.0] = View { stored: tensor, prologue: Prologue { norm, ..Prologue::default() } };
@@ -137,7 +137,7 @@ impl Fusing<'_> {
         })));
     }
 
-    /// `frames` frames before those of `like`, for the convolution `by`.
+    /// Adds the tensor with the `frames` frames before those of `like`, for the convolution `by`.
     fn past(&mut self, by: &str, like: TensorId, frames: u32) -> TensorId {
         let output = TensorId(self.fused.shapes.len());
         self.fused.shapes.push(Shape { frames, ..self.fused.shape(like) });
@@ -145,15 +145,18 @@ impl Fusing<'_> {
         output
     }
 
-    /// The stored tensor that `tensor` is.
+    /// Returns the stored tensor that `tensor` stands for.
+    ///
+    /// # Panics
+    /// Panics if `tensor` has a prologue, because `reader` cannot apply one.
     fn stored(&self, tensor: TensorId, reader: &str) -> TensorId {
         let View { stored, prologue } = self.views[tensor.0];
         assert_eq!(prologue, Prologue::default(), "{reader} reads what only a convolution can");
         stored
     }
 
-    /// A `ReLU` that alone reads what a convolution makes is done as that is written; every other
-    /// activation as its readers read.
+    /// Fuses an activation. A convolution applies a `ReLU` as it writes if the `ReLU` alone reads
+    /// its output. Readers apply every other activation as they read.
     fn activate(&mut self, input: TensorId, activation: Activation, output: TensorId) {
         let view = self.views[input.0];
         let alone = self.readers[input.0].len() == 1 && view.prologue == Prologue::default();
@@ -171,7 +174,7 @@ impl Fusing<'_> {
         self.views[output.0] = View { prologue: Prologue { activation: Some(activation), ..view.prologue }, ..view };
     }
 
-    /// Makes the convolution that produces the branch of a sum add the residual, too.
+    /// Lets the convolution that produces the branch of a sum also add the residual.
     fn add(&mut self, index: usize) {
         let node = &self.graph.nodes[index];
         let [residual, branch] = [0, 1].map(|input| self.stored(node.inputs[input], &node.name));
@@ -197,7 +200,7 @@ impl Fusing<'_> {
         (conv.residual, conv.output) = (Some(residual), output);
     }
 
-    /// The convolution that produces `tensor`.
+    /// Returns the convolution that produces `tensor`.
     fn producer(&mut self, tensor: TensorId) -> Option<&mut Conv> {
         self.fused.stages.iter_mut().rev().find_map(|stage| match stage {
             Stage::Conv(conv) if conv.output == tensor => Some(&mut **conv),
@@ -206,7 +209,7 @@ impl Fusing<'_> {
     }
 }
 
-/// Whether `conv` is a product and nothing else.
+/// True if `conv` is a plain product: 1x1, without prologue, sum or `ReLU`.
 fn is_plain_product(conv: &Conv) -> bool {
     let plain = conv.window == Window::same(1) && conv.time.is_none() && conv.phases == 1;
     plain && conv.prologue == Prologue::default() && conv.residual.is_none() && !conv.relu
