@@ -1,5 +1,5 @@
-//! The command line: what can be typed. Each command's own file translates arguments for the
-//! library, and its answer into text.
+//! The command line: its commands and arguments. The file of each command translates arguments for
+//! the library, and the library's answer into text.
 
 mod adapters;
 mod chart;
@@ -48,12 +48,12 @@ use self::stderr::timed;
 pub(crate) use self::signals::exit_code;
 pub(crate) use self::stderr::{Verbosity, complain, say};
 
-/// What a command has found.
+/// The result of a command.
 #[derive(Debug)]
 pub(crate) struct Answer {
-    /// For stdout.
+    /// The text for stdout.
     pub(crate) text: String,
-    /// Whether the exit code says that something is wrong, though the command did what it should.
+    /// True if the exit code reports a problem although the command itself succeeded.
     pub(crate) failed: bool,
 }
 
@@ -92,7 +92,7 @@ pub(crate) struct Cli {
 }
 
 impl Cli {
-    /// How much is said beside the result.
+    /// Returns how much the command prints on stderr beside the result.
     pub(crate) fn verbosity(&self) -> Verbosity {
         match (self.quiet, self.verbose) {
             (true, _) => Verbosity::Quiet,
@@ -177,7 +177,7 @@ Examples:
 Each measurement runs in a process of its own. One that fails is a row with its error. Models and sizes that a CPU driver needs minutes for
 take a GPU a second or two.")]
     Memory(memory::MemoryArgs),
-    /// What `memory` starts for each measurement
+    /// Run one measurement of `memory` in a process of its own
     #[command(name = memory::JOB_COMMAND, hide = true)]
     MemoryJob(memory::JobArgs),
     /// List the adapters, best first, with what they offer and the kernels they would get
@@ -290,8 +290,8 @@ struct PlanArgs {
     /// The most GPU memory to take, such as 512MiB
     #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
     memory_budget: Option<Bytes>,
-    /// Whether what does not fit the budget may wait in host memory; auto: yes, but not on an
-    /// adapter whose memory is the host's
+    /// Let data that does not fit the budget wait in host memory; auto: yes, but not on an adapter
+    /// whose memory is the host's
     #[arg(long, value_enum, default_value_t = ParkingArg::Auto)]
     parking: ParkingArg,
     /// Plan for each of these memory budgets and compare them with the whole plan, instead of
@@ -305,7 +305,7 @@ struct PlanArgs {
     /// few times its error
     #[arg(long, value_enum, default_value_t = PrecisionArg::Auto)]
     precision: PrecisionArg,
-    /// What the host gets: a picture, or floats before clamping
+    /// Output: a picture, or floats before clamping
     #[arg(long, value_enum, default_value_t = OutputArg::Rgba8)]
     output: OutputArg,
     /// Limits to keep within: webgpu-default, taken to have `shader-f16` (see --packed), or a JSON
@@ -334,7 +334,7 @@ struct AdaptersArgs {
     json: bool,
 }
 
-/// Which model, for commands that need its files.
+/// The model, for commands that need its files.
 #[derive(Debug, Args)]
 struct ModelArgs {
     /// Model: .safetensors file, diffusers VAE folder, pipeline folder, or hf:owner/name[/folder or
@@ -361,7 +361,7 @@ async fn open(model: &Path, family: Option<&str>, variant: Option<VariantArg>) -
     open_local(local, family, variant).await
 }
 
-/// The same of files that are known to be here.
+/// Opens a model whose files are on this machine.
 async fn open_local(model: PathBuf, family: Option<&str>, variant: Option<VariantArg>) -> Result<wgvae::Checkpoint> {
     let checkpoint = timed("open model", wgvae::Checkpoint::open(model, VariantArg::variant(variant))).await?;
     match family {
@@ -376,7 +376,7 @@ enum VariantArg {
 }
 
 impl VariantArg {
-    /// Which weights an argument asks for that may be left out.
+    /// Returns the weight files that an optional argument asks for.
     fn variant(arg: Option<Self>) -> wgvae::Variant {
         match arg {
             None => wgvae::Variant::Default,
@@ -459,12 +459,12 @@ fn parse_size(text: &str) -> std::result::Result<Size, String> {
     parse().ok_or_else(|| "expected WIDTHxHEIGHT in pixels, such as 512x768".to_owned())
 }
 
-/// An error about an argument or the file it names.
+/// Makes an error about an argument, or about the file that it names.
 fn input(what: impl Into<String>, expected: impl Into<String>, found: impl Into<String>) -> Error {
     Error::Input { what: what.into(), expected: expected.into(), found: found.into() }
 }
 
-/// The same error about what is in a file.
+/// Adds the name of a file to an error about its content.
 fn in_file(error: Error, file: impl std::fmt::Display) -> Error {
     match error {
         Error::Input { what, expected, found } => input(format!("{what} in {file}"), expected, found),
@@ -472,7 +472,7 @@ fn in_file(error: Error, file: impl std::fmt::Display) -> Error {
     }
 }
 
-/// JSON as the commands print it.
+/// Formats JSON as the commands print it.
 fn to_json(value: &serde_json::Value) -> String {
     format!("{value:#}")
 }
