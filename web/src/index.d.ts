@@ -1068,17 +1068,17 @@ export interface Report {
  * |---|---|
  * | `no-webgpu` | WebGPU is not available, or too old |
  * | `no-adapter`, `adapter-too-small`, `device-refused` | no usable GPU, and why |
- * | `device-lost`, `device-failed`, `out-of-memory` | the device failed, also on a second try |
+ * | `device-lost`, `device-failed`, `out-of-memory` | the device failed, perhaps after a retry |
  * | `format`, `tensor`, `missing-tensors`, `config` | a file is not what it should be |
  * | `input`, `canvas` | an argument is not what it should be |
- * | `budget`, `too-large`, `host-memory` | too little memory; `smallest` is the smallest budget found |
+ * | `budget`, `too-large`, `host-memory` | does not fit; `smallest` is the smallest budget found |
  * | `not-finite` | the picture, or the latents, overflowed the precision |
- * | `http`, `network`, `truncated` | three requests got wrong, missing or truncated answers |
+ * | `http`, `network`, `truncated` | a wrong, missing or truncated answer, after up to three tries |
  * | `changed` | a file is not the one that was opened |
  * | `io` | a file could not be read |
  * | `destroyed` | the model has been destroyed |
- * | `wasm` | a Content-Security-Policy without `wasm-unsafe-eval`, or a wrong .wasm file |
- * | `internal` | a bug, or the wasm module is out of memory: destroy all models and create new ones |
+ * | `wasm` | no `wasm-unsafe-eval` in the Content-Security-Policy, or a wrong file |
+ * | `internal` | a bug, or the module is out of memory: destroy and create all models again |
  *
  * An abort rejects with `signal.reason` instead, as fetch does.
  */
