@@ -131,7 +131,7 @@ impl DecodeArgs {
         if stdio::is_meant(&self.output) {
             return match (is_clip, self.format) {
                 (true, Some(other)) if other != FormatArg::Y4m => {
-                    Err(input("--format", "y4m, for a clip on stdout", other.name()))
+                    Err(input("--format", "y4m for a clip on stdout", other.name()))
                 }
                 (true, _) | (false, Some(FormatArg::Y4m)) => Ok(Some(ClipName::Standard)),
                 (false, _) => Ok(None),
@@ -150,7 +150,7 @@ impl DecodeArgs {
             None => Ok(()),
             Some(format) => {
                 let found = format!("{} with --output {}", format.name(), self.output.display());
-                Err(input("--format", "--output - with it (the ending of a file says its format)", found))
+                Err(input("--format", "use with --output - (a file's ending decides its format)", found))
             }
         }
     }
@@ -162,7 +162,7 @@ impl DecodeArgs {
             (None, Some(bits)) => ("--bits", bits.get().to_string()),
             (None, None) => return Ok(()),
         };
-        let expected = "latents of a clip, [1, c, t, h, w], with it";
+        let expected = "latents of a clip [1, c, t, h, w]";
         Err(input(found.0, expected, format!("{} with images in {}", found.1, self.latents.display())))
     }
 

@@ -120,7 +120,7 @@ pub(super) async fn run(args: &EncodeArgs) -> Result<String> {
         return clip::run(args, &name, &interrupt).await;
     }
     if args.pad.is_some() {
-        return Err(input("--pad", "a clip with it", "images"));
+        return Err(input("--pad", "a clip as the input", "images"));
     }
     let output = LatentsOutput::new(&args.output, args.format, if args.each { args.image.len() } else { 1 })?;
     let checkpoint = args.model.open().await?;
@@ -160,7 +160,11 @@ impl EncodeArgs {
     async fn clip(&self) -> Result<Option<ClipName>> {
         let from_stdin = self.image.iter().filter(|path| stdio::is_meant(path)).count();
         if from_stdin > 1 {
-            return Err(input("--image", "- once: stdin is read once", format!("{from_stdin} times")));
+            return Err(input(
+                "--image",
+                "- at most once, because stdin can be read only once",
+                format!("it {from_stdin} times"),
+            ));
         }
         for path in &self.image {
             let Some(name) = ClipName::of(path)? else { continue };
@@ -172,7 +176,7 @@ impl EncodeArgs {
                 return if self.image.len() == 1 {
                     Ok(Some(name))
                 } else {
-                    Err(input("--image", "one clip by itself, or images", found()))
+                    Err(input("--image", "one clip, or images", found()))
                 };
             }
         }
@@ -226,7 +230,7 @@ impl EncodeArgs {
             None => Ok(files),
             Some(other) => Err(input(
                 "--image",
-                "images of one size, for one file of latents (or --each, or --resize)",
+                "images of one size for one file of latents (or use --each or --resize)",
                 format!("{} and {}", described(&images[0]), described(other)),
             )),
         }

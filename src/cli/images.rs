@@ -116,7 +116,10 @@ impl SizeArgs {
         let resize = Resize { exact: self.exact_size, ..Resize::default() };
         let middle = resize.fit(&path.display().to_string(), size, factor)?.size;
         if middle != size {
-            note(path, &format!("the middle {middle} of each frame, as {size} is no multiple of {factor} pixels"));
+            note(
+                path,
+                &format!("encoding the middle {middle} of each frame, as {size} is no multiple of {factor} pixels"),
+            );
         }
         Ok(middle)
     }
@@ -154,13 +157,10 @@ impl SizeArgs {
             return Ok(());
         }
         if self.exact_size {
-            let expected = format!("multiples of {factor} pixels each way, as the model has");
+            let expected = format!("width and height in multiples of {factor} pixels");
             return Err(input(format!("size of {}", path.display()), expected, size.to_string()));
         }
-        note(
-            path,
-            &format!("{size} is no multiple of {factor} pixels: what fills no latent is rounded as the network does"),
-        );
+        note(path, &format!("{size} is no multiple of {factor} pixels: the network rounds edges that fill no latent"));
         Ok(())
     }
 }
@@ -202,7 +202,7 @@ fn check_ending(path: &Path) -> Result<()> {
     Err(input(
         format!("image {}", path.display()),
         "a PNG, JPEG or WebP picture, or floats in .npy or .safetensors",
-        "none of these by its first bytes and its ending",
+        "a file whose first bytes and ending match none of these",
     ))
 }
 
@@ -221,6 +221,6 @@ fn say_range(tensor: &HostTensor, path: &Path) {
     let (least, most) =
         tensor.data.iter().fold((f32::MAX, f32::MIN), |(least, most), &value| (least.min(value), most.max(value)));
     if (least < -1.0 || most > 1.0) && least.is_finite() && most.is_finite() {
-        note(path, &format!("values of {least} to {most}, where pictures have -1 to 1"));
+        note(path, &format!("values range from {least} to {most}, but pictures have -1 to 1"));
     }
 }

@@ -146,9 +146,9 @@ fn latents_text(config: &AutoencoderConfig) -> String {
 fn own_text(config: &AutoencoderConfig) -> Option<String> {
     match config.own_latents {
         OwnLatents::OfNetwork => None,
-        OwnLatents::StandIn { scaling_factor, shift_factor } => {
-            Some(format!("those of the VAE it stands in for, with factor {scaling_factor} and shift {shift_factor}"))
-        }
+        OwnLatents::StandIn { scaling_factor, shift_factor } => Some(format!(
+            "the latents of the VAE it stands in for, with factor {scaling_factor} and shift {shift_factor}"
+        )),
         OwnLatents::Unknown => config.check_own_latents().err().map(|error| format!("unknown: {error}")),
     }
 }

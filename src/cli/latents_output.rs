@@ -49,14 +49,18 @@ impl LatentsOutput {
             _ if stdio::is_meant(path) => {
                 stdio::check_no_terminal()?;
                 if count > 1 {
-                    return Err(input("--output -", "one file of latents on stdout", format!("{count}, by --each")));
+                    return Err(input(
+                        "--output -",
+                        "one file of latents for stdout",
+                        format!("{count} files, because of --each"),
+                    ));
                 }
                 let format = format.unwrap_or(LatentsFormat::Safetensors);
                 return Ok(Self { path: path.to_owned(), format, count });
             }
             None => {}
             Some(_) => {
-                let expected = "--output - with it (the ending of a file says its format)";
+                let expected = "use with --output - (a file's ending decides its format)";
                 return Err(input("--format", expected, format!("--output {}", path.display())));
             }
         }

@@ -101,7 +101,7 @@ fn check_paths(args: &MemoryArgs) -> Result<()> {
     for (flag, path) in outputs {
         let Some(path) = path else { continue };
         if let Some((other, _)) = taken.iter().find(|(_, other)| same(other, path)) {
-            return Err(input(flag, format!("another file than that of {other}"), path.display().to_string()));
+            return Err(input(flag, format!("a different file than {other} names"), path.display().to_string()));
         }
         check_writable(path)?;
         taken.push((flag, path));

@@ -22,7 +22,7 @@ pub(super) fn check_replaced(inputs: &[Named<'_>], outputs: &[Named<'_>]) -> Res
         }
         let taken = inputs.iter().chain(&outputs[..index]);
         if let Some((other, _)) = taken.into_iter().find(|(_, taken)| same(taken, path)) {
-            return Err(input(*flag, format!("another file than that of {other}"), path.display().to_string()));
+            return Err(input(*flag, format!("a different file than {other} names"), path.display().to_string()));
         }
     }
     Ok(())

@@ -49,7 +49,7 @@ impl ElementArgs {
         if self.matrix_units && self.precision() != Precision::Fast {
             let found =
                 self.precision.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned());
-            return Err(input("--matrix-units", "--precision fast with it", format!("--precision {found}")));
+            return Err(input("--matrix-units", "use with --precision fast", format!("--precision {found}")));
         }
         Ok(self.matrix_units)
     }

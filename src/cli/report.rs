@@ -153,7 +153,7 @@ impl Report {
             what: format!("({of}{frames} frame{}, {size})", if frames == 1 { "" } else { "s" }),
             facts: own,
             seconds: (seconds, format!(" in {parts} part{}", if parts == 1 { "" } else { "s" })),
-            more: format!("\n{} kept from part to part, {} in host memory", plans.state_bytes(), plans.host_bytes()),
+            more: format!("\n{} kept between parts, {} in host memory", plans.state_bytes(), plans.host_bytes()),
         };
         let load_seconds = clip.vae().load_seconds();
         Self::new(gpu, load_seconds, plans.of(parts > 1), predicted, &subject, &session.finish(), files)

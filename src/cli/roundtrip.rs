@@ -132,7 +132,7 @@ impl RoundtripArgs {
         }
         format!(
             "wrote {} ({size})\n\
-             {quality}, to the picture as it was encoded\n\
+             {quality}, compared with the picture as encoded\n\
              encoded in {:.2} s, decoded in {:.2} s on {} ({})\n\
              GPU memory at its peak: {predicted} predicted, {measured} measured",
             self.output.display(),

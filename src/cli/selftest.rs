@@ -29,7 +29,7 @@ pub(super) async fn run(args: &SelftestArgs) -> Result<Answer> {
 }
 
 fn text(Selftest { adapter, right, rows }: &Selftest) -> String {
-    let mut lines = vec![format!("{adapter}: embedded latents, 128x128, beside what diffusers made of them")];
+    let mut lines = vec![format!("{adapter}: embedded latents, 128x128, compared with diffusers' result")];
     lines.extend(rows.iter().map(line));
     lines.push(if *right { "all right" } else { "something is WRONG: please report this table" }.to_owned());
     lines.join("\n")
@@ -44,7 +44,7 @@ fn line(row: &SelftestRow) -> String {
         SelftestElements::FastOnUnits => "fast units",
     };
     let verdict = match row {
-        SelftestRow { same_bits: false, .. } => "WRONG: other bits than the first",
+        SelftestRow { same_bits: false, .. } => "WRONG: bits differ from the first",
         SelftestRow { right: true, .. } => "right",
         SelftestRow { .. } => "WRONG",
     };

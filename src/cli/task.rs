@@ -31,7 +31,7 @@ impl Task {
         unscaled: bool,
     ) -> Result<Self> {
         if size.width == 0 || size.height == 0 {
-            return Err(input(flag, "at least one pixel each way", size.to_string()));
+            return Err(input(flag, "at least 1 pixel in width and height", size.to_string()));
         }
         match operation {
             Operation::Decode => latent_size(flag, size, config, unscaled).map(Self::Decode),

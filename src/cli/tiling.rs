@@ -77,7 +77,7 @@ impl TileArgs {
             if let Some(pixels) = pixels {
                 return Err(input(
                     flag,
-                    "--tiling blend or cosine with it",
+                    "use with --tiling blend or cosine",
                     format!("{pixels} with --tiling {}", arg.name()),
                 ));
             }

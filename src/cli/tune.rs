@@ -33,7 +33,7 @@ pub(super) async fn run(args: &TuneArgs) -> Result<String> {
     if args.json {
         return Ok(super::to_json(&json!({ "device": gpu.tuning_key(), "tuning": tuning })));
     }
-    let kept = tuned.map_or_else(|| "not kept".to_owned(), |tuned| format!("kept in {}", tuned.path().display()));
+    let kept = tuned.map_or_else(|| "not saved".to_owned(), |tuned| format!("saved in {}", tuned.path().display()));
     Ok(format!("{}\n{kept}", text(&gpu, &tuning)))
 }
 
@@ -41,8 +41,8 @@ pub(super) async fn run(args: &TuneArgs) -> Result<String> {
 fn text(gpu: &Gpu, tuning: &Tuning) -> String {
     let line = |trial: &Trial| {
         let said = match trial {
-            Trial { same_bits: false, .. } => "  other bits: not taken",
-            Trial { kernels, .. } if *kernels == tuning.kernels => "  taken",
+            Trial { same_bits: false, .. } => "  different bits: not used",
+            Trial { kernels, .. } if *kernels == tuning.kernels => "  used",
             Trial { .. } => "",
         };
         format!("{:>9.2} ms  {}{said}", trial.seconds * 1e3, adapters::kernels(&trial.kernels))

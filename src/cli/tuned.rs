@@ -31,7 +31,10 @@ impl Tuned {
         let path = folder.join("wgvae").join("kernels.json");
         let known = match std::fs::read_to_string(&path) {
             Ok(text) => serde_json::from_str(&text).unwrap_or_else(|error| {
-                note(&path, &format!("not what `wgvae tune` wrote, and replaced by the next measurement: {error}"));
+                note(
+                    &path,
+                    &format!("`wgvae tune` did not write this file; the next measurement replaces it: {error}"),
+                );
                 BTreeMap::new()
             }),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => BTreeMap::new(),
@@ -67,7 +70,7 @@ pub(super) async fn tuned(gpu: Gpu) -> Gpu {
         None => Ok(gpu.clone()),
     });
     found.unwrap_or_else(|error| {
-        say(&format!("note: the kernels of the rules are used, none that were measured: {error}"));
+        say(&format!("note: using the kernels that rules choose, as measured ones cannot be had: {error}"));
         gpu
     })
 }

@@ -202,7 +202,7 @@ fn matrix_units_are_used_or_refused() {
     let decode =
         ["decode", "--model", "model", "--latents", "latents.safetensors", "-o", "units.npy", "--matrix-units"];
     for precision in ["auto", "f16", "f32"] {
-        let words = ["--matrix-units: expected --precision fast with it", &format!("found --precision {precision}")];
+        let words = ["--matrix-units: expected use with --precision fast", &format!("found --precision {precision}")];
         folder.run(&[&decode[..], &["--precision", precision]].concat()).failed(precision, 1, &words);
     }
     let fast = [&decode[..], &["--precision", "fast", "--json"]].concat();

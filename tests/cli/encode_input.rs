@@ -32,7 +32,7 @@ fn what_is_not_encoded_as_it_is_is_said() {
     let mut wild = image();
     wild.data[5] = 1.5;
     let stderr = said("wild.npy", &write_npy(&wild), &[]);
-    assert!(stderr.contains("note: wild.npy: values of -") && stderr.contains("to 1.5, where"), "{stderr}");
+    assert!(stderr.contains("note: wild.npy: values range from -") && stderr.contains("to 1.5, but"), "{stderr}");
     let stderr =
         said("a.png", &png(&levels(), 20, 18, ExtendedColorType::Rgb8), &["--resize", "9x9", "--fit", "stretch"]);
     assert!(stderr.contains("scaled to 8x8, as 9x9 is no multiple of 2 pixels"), "{stderr}");

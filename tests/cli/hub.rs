@@ -111,7 +111,7 @@ fn a_warm_cache_needs_no_hub() {
     // Nobody listens there: the cache stands in, and that is said.
     let dead = "http://127.0.0.1:9";
     let said = run(&folder, dead, &decode(&name)).ok().stderr;
-    assert!(said.contains("the cache is used"), "{said}");
+    assert!(said.contains("using the cache"), "{said}");
     let cold = Folder::new();
     run(&cold, dead, &decode(&name)).failed("nobody there", 1, &[ID]);
     let mut offline = command(&cold, dead, &decode(&name));

@@ -154,10 +154,10 @@ fn bad_reports_and_arguments_are_refused_and_nothing_is_written() {
     );
     quick(&["-o", "no/such/folder/x.json"]).failed("folder", 1, &["no/such/folder/x.json"]);
     quick(&["--html", "model"]).failed("a folder", 1, &["model"]);
-    quick(&["-o", "x", "--html", "x"]).failed("one file twice", 1, &["--html", "another file than that of --output"]);
+    quick(&["-o", "x", "--html", "x"]).failed("one file twice", 1, &["--html", "a different file than --output names"]);
     quick(&["--through", "no-such-program"]).failed("no program", 1, &["no-such-program"]);
     let merge = ["memory", "--merge", "report.json", "--html", "report.json"];
-    folder.run_without_adapter(&merge).failed("onto itself", 1, &["--html", "another file than that of --merge"]);
+    folder.run_without_adapter(&merge).failed("onto itself", 1, &["--html", "a different file than --merge names"]);
     folder.run(&["memory", "--models", "sd99"]).failed("model", 1, &["--models", "demo, sd15", "found sd99"]);
     folder.run(&["memory", "--sizes", "100x100"]).failed("size", 1, &["--sizes", "multiples of 8", "100x100"]);
     quick(&["--encode"]).failed("no encoder", 1, &["model", "weights of its encoder"]);

@@ -123,9 +123,9 @@ fn what_makes_no_sense_in_a_pipe_is_refused() {
     let cases: [(Vec<&str>, &[&str]); 6] = [
         (decoding(&["-o", "out.png", "--format", "png"]), &["--format", "--output -", "out.png"]),
         (encoding(&["-o", "out.npy", "--format", "npy"]), &["--format", "--output -", "out.npy"]),
-        (decoding(&["-o", "-", "--format", "y4m"]), &["--format", "none for video", "y4m"]),
+        (decoding(&["-o", "-", "--format", "y4m"]), &["--format", "not for video", "y4m"]),
         (decoding(&["-o", "-", "--report", "-"]), &["--report", "a file"]),
-        (encoding(&["-o", "-", "--each", "--image", "-"]), &["--image", "stdin is read once"]),
+        (encoding(&["-o", "-", "--each", "--image", "-"]), &["--image", "stdin can be read only once"]),
         (encoding(&["-o", "-", "--each", "--image", "model/config.json"]), &["--output -", "--each"]),
     ];
     for (args, words) in cases {

@@ -46,7 +46,7 @@ fn what_was_measured_is_kept_and_taken_and_changes_no_bit() {
     assert_eq!(std::fs::read_to_string(remembered(&folder)).unwrap(), known.to_string(), "decodes only read it");
 
     let said = run(&folder, &["tune"]).ok().stdout;
-    assert!(said.contains("taken") && said.contains(&remembered(&folder).display().to_string()), "{said}");
+    assert!(said.contains("used") && said.contains(&remembered(&folder).display().to_string()), "{said}");
     let kept: Value = serde_json::from_slice(&std::fs::read(remembered(&folder)).unwrap()).unwrap();
     assert!(!kept[device]["trials"].as_array().unwrap().is_empty(), "{kept}");
 }
@@ -81,7 +81,7 @@ fn a_choice_that_is_impossible_is_said_and_kept() {
     std::fs::create_dir_all(remembered(&folder).parent().unwrap()).unwrap();
     std::fs::write(remembered(&folder), &impossible).unwrap();
     let outcome = decode(&folder, &[]).ok();
-    assert!(outcome.stderr.contains("the kernels of the rules are used"), "{outcome:?}");
+    assert!(outcome.stderr.contains("using the kernels that rules choose"), "{outcome:?}");
     assert!(outcome.stderr.contains("the choice of kernels"), "{outcome:?}");
     assert_eq!(std::fs::read_to_string(remembered(&folder)).unwrap(), impossible);
 }

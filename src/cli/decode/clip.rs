@@ -129,7 +129,7 @@ fn frame(pixels: &Pixels) -> Frame<'_> {
 /// Fails for options that clips do not support.
 fn check_options(args: &DecodeArgs) -> Result<()> {
     if args.tiling == TilingArg::Estimate {
-        return Err(input("--tiling", "exact, blend or cosine, for a clip", args.tiling.name()));
+        return Err(input("--tiling", "exact, blend or cosine for a clip", args.tiling.name()));
     }
     check_once(args.repeat)
 }
@@ -148,26 +148,33 @@ fn check_paths(args: &DecodeArgs, checkpoint: &wgvae::Checkpoint, name: &ClipNam
 fn no_video(args: &DecodeArgs, name: &ClipName) -> Error {
     let ending = args.output.extension().unwrap_or_default().to_string_lossy();
     if let (ClipName::Standard, Some(format)) = (name, args.format) {
-        let expected = "one of png, jpg, webp, npy, safetensors, as the model is none for video";
+        let expected = "one of png, jpg, webp, npy, safetensors, because the model is not for video";
         return input("--format", expected, format.name());
     }
     if name.is_only_clip() {
-        let expected = "one of png, jpg, jpeg, webp, npy, safetensors, as the model is none for video";
+        let expected = "one of png, jpg, jpeg, webp, npy, safetensors, because the model is not for video";
         return input(format!("output {}", args.output.display()), expected, format!("\"{ending}\""));
     }
-    let expected = "images [n, c, h, w], as the model is none for video";
+    let expected = "images [n, c, h, w], because the model is not for video";
     input(format!("latents in {}", args.latents.display()), expected, "a clip [1, c, t, h, w]")
 }
 
 fn too_many(args: &DecodeArgs, axes: ClipAxes) -> Error {
-    input(format!("latents in {}", args.latents.display()), "frames that can be counted", axes.frames.to_string())
+    input(
+        format!("latents in {}", args.latents.display()),
+        "a number of frames that fits 64 bits",
+        axes.frames.to_string(),
+    )
 }
 
 /// Prints a note if more pictures lie beside those that are written, left by a longer clip.
 fn say_others(name: &ClipName, frames: u64) -> Result<()> {
     let ClipName::Pictures(pattern) = name else { return Ok(()) };
     if let Some(found) = pattern.find()?.filter(|found| found.last > frames) {
-        note(pattern.path(), &format!("there are pictures up to {}, and this clip ends with {frames}", found.last));
+        note(
+            pattern.path(),
+            &format!("older pictures up to number {} remain, but this clip ends at {frames}", found.last),
+        );
     }
     Ok(())
 }

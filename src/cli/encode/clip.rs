@@ -72,7 +72,7 @@ fn check_output(args: &EncodeArgs) -> Result<()> {
         None => "-".to_owned(),
         Some(_) => format!("{} with --format", args.output.display()),
     };
-    Err(input("--output", "a file, .safetensors or .npy, for the latents of a clip", found))
+    Err(input("--output", "a .safetensors or .npy file for the latents of a clip", found))
 }
 
 /// State of a running encode.
@@ -150,6 +150,6 @@ fn writer<'a>(
 
 /// Returns the error for a model that is not for video.
 fn no_video(args: &EncodeArgs) -> Error {
-    let expected = "a PNG, JPEG or WebP picture, or floats [n, 3, h, w], as the model is none for video";
+    let expected = "a PNG, JPEG or WebP picture, or floats [n, 3, h, w], because the model is not for video";
     input(format!("image {}", args.image[0].display()), expected, "a clip")
 }

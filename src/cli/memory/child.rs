@@ -33,8 +33,8 @@ pub(super) fn ask(request: &Request, through: Option<&str>, interrupt: &Interrup
     if let Some(loader) = this.file_name().map(|name| name.to_string_lossy()).filter(|name| name.starts_with("ld-")) {
         return Err(input(
             "start of wgvae",
-            "a direct one, with --through for what sets up a driver",
-            format!("one by {loader}"),
+            "a direct start (--through names a program that sets up a driver)",
+            format!("a start through {loader}"),
         ));
     }
     let mut command = match through {
@@ -57,7 +57,7 @@ pub(super) fn ask(request: &Request, through: Option<&str>, interrupt: &Interrup
     if let Some(answer) = stdout.lines().rev().find_map(|line| serde_json::from_str(line).ok()) {
         return Ok(answer);
     }
-    let said = stderr.lines().map(str::trim).rfind(|line| !line.is_empty()).unwrap_or("it said nothing");
+    let said = stderr.lines().map(str::trim).rfind(|line| !line.is_empty()).unwrap_or("it printed nothing on stderr");
     Ok(Answer::Failed(format!("the process ended without an answer ({status}): {said}")))
 }
 
@@ -97,7 +97,7 @@ pub(super) fn adapters(
     match ask(&Request::Adapters(wanted.map(str::to_owned)), through, interrupt)? {
         Answer::Adapters(adapters) => Ok(adapters),
         Answer::NoAdapter(reason) => Err(wgvae::DeviceError::NoAdapter(reason).into()),
-        Answer::Failed(reason) => Err(input("adapters", "a list of them", reason)),
-        Answer::Measured(_) => Err(input("adapters", "a list of them", "a measurement")),
+        Answer::Failed(reason) => Err(input("adapters", "a list of adapters", reason)),
+        Answer::Measured(_) => Err(input("adapters", "a list of adapters", "a measurement")),
     }
 }

@@ -19,7 +19,10 @@ fn read_one(path: &Path) -> Result<MemoryReport> {
     let failed = |source| Error::Io { path: name.clone(), source };
     let bytes = std::fs::metadata(path).map_err(failed)?.len();
     if bytes > MAX_BYTES {
-        return Err(Error::Format { file: name, problem: format!("{bytes} bytes are too many for a memory report") });
+        return Err(Error::Format {
+            file: name,
+            problem: format!("{bytes} bytes, but a memory report has at most {MAX_BYTES}"),
+        });
     }
     let bytes = std::fs::read(path).map_err(failed)?;
     let text = String::from_utf8(bytes)

@@ -130,7 +130,7 @@ fn table(rows: &[Row], whole: u64) -> String {
         };
         text.push_str(&format!("{budget:>10}  {cells}\n"));
     }
-    text.push_str("* by the nominal pace of such a device: for comparing plans, not for planning a day\n");
+    text.push_str("* at the nominal pace of such a device: for comparing plans, not a promise\n");
     text
 }
 
@@ -150,7 +150,7 @@ fn picture(rows: &[Row], whole: u64) -> Result<String> {
     };
     let charts = [
         chart("predicted seconds", 2, &|cost| cost.seconds),
-        chart("work, by the whole plan's", 0, &|cost| work_ratio(cost.macs, whole)),
+        chart("work, relative to the whole plan", 0, &|cost| work_ratio(cost.macs, whole)),
         chart("GiB over the host's link", 1, &gib),
     ];
     svg(&charts, (640, 360), Some(WHITE))

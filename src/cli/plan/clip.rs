@@ -43,7 +43,7 @@ fn seconds(plans: &ClipPlans, parts: u64) -> f64 {
 
 fn text(args: &PlanArgs, plans: &ClipPlans, frames: u64, parts: u64) -> String {
     let mut text = format!(
-        "{frames} frame{} of {} in {parts} part{}, {:?}: predicted peak {}, {} kept from part to part, {} in host memory\n",
+        "{frames} frame{} of {} in {parts} part{}, {:?}: predicted peak {}, {} kept between parts, {} in host memory\n",
         if frames == 1 { "" } else { "s" },
         args.size,
         if parts == 1 { "" } else { "s" },
@@ -64,12 +64,12 @@ fn text(args: &PlanArgs, plans: &ClipPlans, frames: u64, parts: u64) -> String {
         "G mul-adds",
         "seconds *"
     ));
-    text.push_str(&row("the first", 1, &plans.first));
+    text.push_str(&row("first", 1, &plans.first));
     if parts > 1 {
-        text.push_str(&row("each other", parts - 1, &plans.next));
+        text.push_str(&row("each later", parts - 1, &plans.next));
     }
     text.push_str(&format!(
-        "* by the nominal pace of such a device, {:.2} for the clip: for comparing plans, not for planning a day\n",
+        "* at the nominal pace of such a device, {:.2} for the clip: for comparing plans, not a promise\n",
         seconds(plans, parts)
     ));
     text

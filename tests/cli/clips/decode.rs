@@ -13,7 +13,7 @@ use crate::tool::{Folder, fixture};
 fn floats_are_those_of_the_class_and_a_budget_changes_no_bit() {
     let folder = Folder::for_video();
     let said = folder.decode_clip(&["-o", "out.npy"]).ok().stdout;
-    for words in ["wrote out.npy (17 frames, 40x24)", "in 5 parts", "predicted", "kept from part to part"] {
+    for words in ["wrote out.npy (17 frames, 40x24)", "in 5 parts", "predicted", "kept between parts"] {
         assert!(said.contains(words), "{words} is not in {said}");
     }
     assert_close(&folder.npy("out.npy"), &fixture("clip_wan", "frames"));
@@ -88,7 +88,7 @@ fn numbered_pictures_are_the_frames() {
     // A shorter clip leaves those of this one there, and says so.
     folder.write_clip(&formula::latents(&[1, 16, 2, 3, 5]));
     let said = folder.decode_clip(&["-o", "frames/%05d.png"]).ok().stderr;
-    assert!(said.contains("pictures up to 17, and this clip ends with 5"), "{said}");
+    assert!(said.contains("pictures up to number 17 remain, but this clip ends at 5"), "{said}");
 }
 
 #[test]

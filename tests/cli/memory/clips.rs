@@ -153,7 +153,7 @@ fn what_is_no_clip_is_refused_before_anything_is_measured() {
     let video = ["--models", "model", "--sizes", "40x24", "--frames"];
     refused(&[&video[..], &["5,11"]].concat(), &["--frames", "such as 9 or 13", "found 11"]);
     refused(&["--models", "seedvr2", "--sizes", "64x64", "--frames", "2"], &["--frames", "such as 1 or 5", "found 2"]);
-    refused(&["--models", "model,sd15", "--sizes", "40x24", "--frames", "9"], &["a model for video", "9 with "]);
+    refused(&["--models", "model,sd15", "--sizes", "40x24", "--frames", "9"], &["a model for video", "9 frames with "]);
     refused(&["--models", "model", "--sizes", "41x24", "--frames", "9"], &["--sizes", "multiples of 8", "41x24"]);
     for more in [&["0"][..], &["five"], &["-5"]] {
         assert_eq!(folder.run_without_adapter(&[&["memory"], &video[..], more].concat()).code, Some(2), "{more:?}");

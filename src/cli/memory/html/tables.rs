@@ -40,7 +40,7 @@ pub(super) fn adapters(reports: &[MemoryReport], labels: &[Vec<String>]) -> Mark
 pub(super) fn measurements(rows: &[Row<'_>], labels: &[Vec<String>]) -> Markup {
     html! {
         p { "Memory in MiB, times in seconds. The last two columns of images are bytes per pixel and element, as counted and as reserved. The "
-            "process's peak includes GPU memory on CPU drivers. Clips keep something from part to part, on the GPU or in host memory." }
+            "process's peak includes GPU memory on CPU drivers. Clips keep state between parts, on the GPU or in host memory." }
         @for label in distinct(labels.iter().flatten()) {
             @for runs in Runs::all() {
                 @let own = of(rows, label, runs);
