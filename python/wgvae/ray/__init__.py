@@ -1,7 +1,9 @@
 """Encodes data sets of pictures to latents and decodes them, on many machines, by Ray Data.
 
 >>> from wgvae.ray import encode_dataset
->>> report = encode_dataset("pictures/", "latents/", model="sd-vae-ft-mse", size=(512, 512), workers=8)    # doctest: +SKIP
+>>> report = encode_dataset(                                # doctest: +SKIP
+...     "pictures/", "latents/", model="sd-vae-ft-mse", size=(512, 512), workers=8
+... )
 
 The driver lists all shards before the first starts. An actor writes one file for each shard,
 moves it into place when it is complete, and then writes a record of its content. So a job that runs

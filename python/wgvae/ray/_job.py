@@ -160,8 +160,8 @@ def decode_dataset(
 ) -> Report:
     """Decodes all latents of ``source`` to PNG files in the folder ``output``.
 
-    ``source`` has shards as :func:`encode_dataset` writes them. ``format`` is "webdataset" for .tar,
-    "parquet", or "folder" for single files. Other arguments and errors are those of
+    ``source`` has shards as :func:`encode_dataset` writes them. ``format`` is "webdataset" for
+    .tar, "parquet", or "folder" for single files. Other arguments and errors are those of
     :func:`encode_dataset`.
     """
     _check(format, IMAGES, workers, 1, memory_budget)
