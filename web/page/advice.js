@@ -1,5 +1,5 @@
 // @ts-check
-// What went wrong, in plain words, and what to do about it.
+// Explanations of errors in plain words, with advice.
 
 import { formatBytes, formatSeconds } from './format.js';
 
@@ -48,25 +48,25 @@ const KNOWN = {
   wasm: { title: 'The browser refuses WebAssembly', advice: ['Allow WebAssembly for this page, or try another browser.'] },
 };
 
-/** Of a model whose weights alone do not tell what it is. */
+/** Explanation for a model whose weights alone do not tell what it is. */
 const NEEDS_CONFIG = {
   title: 'This model needs its config.json',
   advice: ['Choose the config.json together with the .safetensors file. At an address, it is looked for beside the model.', 'Or say which family it is, under Settings.'],
 };
 
-/** Of latents before the diffusion model's scale and patches. */
+/** Advice for latents before the diffusion model's scale and patches. */
 const OWN_LATENTS = ['They can be decoded as they are: the button below ticks "Latents are already unscaled" under Settings.'];
 
-/** Where there is no GPU for the page. */
+/** Codes of errors after which the page has no GPU. */
 const NO_GPU = ['no-webgpu', 'no-adapter', 'adapter-too-small', 'device-refused'];
 
-/** True if nothing can be decoded here, whatever is chosen. @param {string} code */
+/** True if the page cannot decode anything in this browser. @param {string} code */
 export function isWithoutGpu(code) {
   return NO_GPU.includes(code);
 }
 
 /**
- * True if a model cannot be opened for want of its config.json.
+ * True if a model cannot be opened without its config.json.
  * @param {{ code?: string, expected?: string }} problem
  */
 export function needsConfig({ code, expected }) {
@@ -81,7 +81,7 @@ export function explain(problem) {
   const { code, message, smallest, seconds, offer } = problem;
   const known = needsConfig(problem) ? NEEDS_CONFIG : (KNOWN[code] ?? { title: 'That did not work' });
   const { title, advice = [] } = offer === 'unscaled' ? { ...known, advice: OWN_LATENTS } : known;
-  // Names of files stay as they are.
+  // Names of files keep their case.
   const sentence = /^[a-z]+( |,)/.test(message) ? message.charAt(0).toUpperCase() + message.slice(1) : message;
   if (code === 'budget' && smallest !== undefined) {
     const time = seconds === undefined ? '' : `, which takes about ${formatSeconds(seconds)}`;

@@ -1,7 +1,6 @@
 // @ts-check
-// What the visitor's GPU makes of the kernels: which are fastest, measured and kept for models that
-// are opened later; whether each computes what diffusers did; and the result of both, to be handed
-// on.
+// Tests of the kernels on the visitor's GPU: measures the fastest and stores them for models opened
+// later, checks that each computes the same as diffusers, and writes both results for a bug report.
 
 import { selftest, tune } from '../src/worker.js';
 import { copyBy } from './copy.js';
@@ -13,22 +12,25 @@ import { withHostWorker } from './host-worker.js';
 /** @typedef {import('../src/index.js').Tuning} Tuning */
 /** @typedef {import('../src/index.js').Selftest} Selftest */
 /** @typedef {import('../src/index.js').SelftestRow} SelftestRow */
-/** What the check decodes. @typedef {{ model: string, config: string, reference: string }} Files */
+/**
+ * Files that the check decodes.
+ * @typedef {{ model: string, config: string, reference: string }} Files
+ */
 
-/** As people say it. @type {Record<SelftestRow['elements'], string>} */
+/** Names of the element types for people. @type {Record<SelftestRow['elements'], string>} */
 const ELEMENTS = { f32: 'f32', f16: 'f16', packed_f16: 'f16, packed in pairs', fast: 'fast' };
 
 export class GpuTest {
   #facts;
   #onFailure;
-  /** Whether it may begin: something else on the GPU would be measured with it. */
+  /** True if a test may begin: other work on the GPU would distort it. */
   #isFree = false;
   #isRunning = false;
-  /** What there is to hand on. @type {{ tuning?: Tuning, selftest?: Selftest }} */
+  /** Results to copy or save. @type {{ tuning?: Tuning, selftest?: Selftest }} */
   #results = {};
 
   /**
-   * @param {() => object} facts of this page and of the GPU, as far as they are known
+   * @param {() => object} facts returns known facts about this page and the GPU
    * @param {Files} files
    * @param {(file: File) => void} save
    * @param {(error: unknown) => void} onFailure
@@ -43,7 +45,7 @@ export class GpuTest {
     element('gpu-save').addEventListener('click', () => save(new File([this.#text()], 'wgvae-kernels.json', { type: 'application/json' })));
   }
 
-  /** @param {boolean} isFree whether nothing is loaded, decoded or encoded */
+  /** @param {boolean} isFree true if nothing is being loaded, decoded or encoded */
   allow(isFree) {
     this.#isFree = isFree;
     this.#enable();
@@ -54,7 +56,7 @@ export class GpuTest {
   }
 
   /**
-   * @param {string} said where it says how far it is
+   * @param {string} said id of the element that shows the progress
    * @param {() => Promise<void>} test
    */
   async #run(said, test) {
@@ -125,7 +127,7 @@ function yesOrNo(is) {
 }
 
 /**
- * In what kernels are others than some.
+ * Returns the differences of `kernels` from `some`, in words.
  * @param {import('../src/index.js').Kernels} some
  * @param {import('../src/index.js').Kernels} kernels
  */

@@ -1,6 +1,6 @@
 // @ts-check
-// What it will take, as the page shows it before and while it is done: of a picture every step, of
-// a clip what any number of its parts take.
+// The plan on the page, before and during the work: every step of a picture, or the memory of a
+// clip, which does not depend on its number of parts.
 
 import { MemoryChart } from './chart.js';
 import { element, fillParts, setText, tableRow } from './elements.js';
@@ -12,11 +12,11 @@ export class PlanView {
   #chart = new MemoryChart(element('plan-chart'));
   /** @type {import('./news.js').Plans} */
   #plans = [];
-  /** Which of them is shown. */
+  /** Index of the shown plan. */
   #current = 0;
 
   constructor() {
-    // Made when it is looked at: a plan may have thousands of steps.
+    // Built when it is opened, because a plan may have thousands of steps.
     element('plan-more').addEventListener('toggle', () => this.#fillTable());
   }
 
@@ -50,7 +50,7 @@ export class PlanView {
     this.#fillTable();
   }
 
-  /** Shows how many steps are done. @param {number} done */
+  /** Shows the number of finished steps. @param {number} done */
   mark(done) {
     this.#chart.mark(done);
   }
@@ -74,7 +74,7 @@ export class PlanView {
 }
 
 /**
- * A row for each stage of the plan, in order.
+ * Returns a row for each stage of the plan, in order.
  * @param {Plan} plan
  */
 function stageRows({ timeline }) {

@@ -1,5 +1,5 @@
 // @ts-check
-// The page of memory reports: takes files, and shows what they say.
+// The page of memory reports: reads files and shows them.
 
 import { acceptDrops } from './drop.js';
 import { element } from './elements.js';

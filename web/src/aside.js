@@ -12,8 +12,7 @@ const PIECE_BYTES = 4 << 20;
 export class Aside {
   /**
    * Finished pieces, in order.
-   * @type {{ offset: number, length: number, load: () => Promise<Blob>
-   * }[]}
+   * @type {{ offset: number, length: number, load: () => Promise<Blob> }[]}
    */
   #pieces = [];
   /** Consecutive chunks that are not yet a piece. @type {Uint8Array<ArrayBuffer>[]} */

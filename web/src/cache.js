@@ -24,15 +24,13 @@ const writes = new Set();
 
 /**
  * Addresses whose files are in use on this page. They are never evicted.
- * @type
- * {Set<string>}
+ * @type {Set<string>}
  */
 const inUse = new Set();
 
 /**
  * Cached bytes in all, once a limit has had them counted. It misses writes of other tabs.
- * @type
- * {number | undefined}
+ * @type {number | undefined}
  */
 let counted;
 

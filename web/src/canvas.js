@@ -43,8 +43,7 @@ export class Canvases {
   #device;
   /**
    * Callers' canvases that were drawn on and still exist.
-   * @type
-   * {Set<WeakRef<GPUCanvasContext>>}
+   * @type {Set<WeakRef<GPUCanvasContext>>}
    */
   #drawn = new Set();
   /** Canvas for making bitmaps. @type {OffscreenCanvas | undefined} */

@@ -10,8 +10,7 @@ import { movingWith } from './transfer.js';
 
 /**
  * A picture as it was at the call, and a function that frees it after use.
- * @typedef {{
- * picture: any, free(): void }} Kept
+ * @typedef {{ picture: any, free(): void }} Kept
  */
 
 /**

@@ -27,8 +27,7 @@ export class Decoding {
   #loaded;
   /**
    * Latents that `shapeOf` has read, for the next decode of the same file.
-   * @type {{ input: LatentsInput,
-   * latents: import('../pkg/wgvae.js').Latents } | undefined}
+   * @type {{ input: LatentsInput, latents: import('../pkg/wgvae.js').Latents } | undefined}
    */
   #opened;
 

@@ -9,8 +9,7 @@ import { rememberedKernels } from './tuned.js';
 
 /**
  * An opened device. `isOurs`: true if we requested it, and may destroy it.
- * @typedef {{ gpu: import('../pkg/wgvae.js').Gpu, device: GPUDevice,
- * isOurs: boolean }} Opened
+ * @typedef {{ gpu: import('../pkg/wgvae.js').Gpu, device: GPUDevice, isOurs: boolean }} Opened
  */
 
 /** Choices of kernels by name. */

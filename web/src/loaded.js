@@ -88,8 +88,7 @@ export class Loaded {
   report;
   /**
    * Picture of the last task, while it is still in GPU memory.
-   * @type {{ picture:
-   * import('./canvas.js').Picture, size: Size } | undefined}
+   * @type {{ picture: import('./canvas.js').Picture, size: Size } | undefined}
    */
   shown;
 

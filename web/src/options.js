@@ -8,8 +8,7 @@ import { kindOf } from './sources.js';
 
 /**
  * A test of a value, and a description of valid values.
- * @typedef {[(value: any) => boolean, string]}
- * Check
+ * @typedef {[(value: any) => boolean, string]} Check
  */
 
 /** @type {(...choices: string[]) => Check} */

@@ -9,8 +9,7 @@ const STRIP = 1 << 20;
 
 /**
  * Rectangle of the picture to read.
- * @typedef {{ x: number, y: number, width: number, height: number }}
- * Part
+ * @typedef {{ x: number, y: number, width: number, height: number }} Part
  */
 
 /**

@@ -14,8 +14,7 @@ import { startWasm } from './wasm.js';
 
 /**
  * Valid values of each option. Options without a check are checked where they are used.
- * @type {Record<string,
- * import('./options.js').Check | undefined>}
+ * @type {Record<string, import('./options.js').Check | undefined>}
  */
 const OPTIONS = {
   family: TEXT,

@@ -20,8 +20,7 @@ import { fetchText, openUrl } from './http.js';
 
 /**
  * Function that requests addresses.
- * @typedef {(url: string | URL, init?: RequestInit) => Promise<Response>}
- * Fetch
+ * @typedef {(url: string | URL, init?: RequestInit) => Promise<Response>} Fetch
  */
 
 /** Access to files for one call: its signal, its listener, and how addresses are requested. */

@@ -74,8 +74,7 @@ export const clearCache = (address, { worker } = {}) => ask(worker, 'clearCache'
 
 /**
  * One link for each worker: two on one worker would receive each other's messages.
- * @type
- * {WeakMap<Worker, Link>}
+ * @type {WeakMap<Worker, Link>}
  */
 const links = new WeakMap();
 
