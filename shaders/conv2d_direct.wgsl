@@ -1,7 +1,7 @@
 // conv2d_direct: y = relu?(3x3 convolution of x, stride 1, zero padding 1, + bias). Register tile
 // over pixels of a row.
 //
-// For convolutions where Winograd does not pay: few input or output channels. With taps in time
+// For convolutions where Winograd does not pay: few input or output channels. With taps in time,
 // frame t of y is made of frames t to t + TAPS_T - 1 of x. One invocation: TILE_X neighbouring
 // pixels of one frame by 4 * TILE_N output channels.
 
@@ -49,8 +49,8 @@ fn main(@builtin(global_invocation_id) global_id: vec3<u32>) {
     let column0 = global_id.y * TILE_N;
     let frame = global_id.z;
     let x_pixel4 = params.frames_in * params.c_in4;
-    // A last block that is only partly there reads its last column again; what it computes from
-    // that is not stored.
+    // A last block that is only partly there reads its last column again. Its results are not
+    // stored.
     let last_column = min(TILE_N, params.c_out4 - column0) - 1u;
 
     var acc: array<vec4<f32>, TILE_X * TILE_N>;

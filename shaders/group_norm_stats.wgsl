@@ -31,8 +31,8 @@ fn main(@builtin(global_invocation_id) global_id: vec3<u32>) {
     let channel = global_id.x % params.channels4;
     let first = run * params.run;
     let last = min(first + params.run, params.pixels);
-    // Sums are taken of the difference to the run's first pixel: no digits are lost when |mean| >>
-    // deviation.
+    // Sums are taken of the difference to the run's first pixel, so that no digits are lost if
+    // |mean| >> deviation.
     let pivot = load_stored(x[params.x_offset + first * params.channels4 + channel]);
     var sum = vec4<f32>(0.0);
     var squares = vec4<f32>(0.0);
