@@ -66,19 +66,19 @@ impl Allowance {
 pub(super) fn check(nodes: &[Node]) -> Result<()> {
     let chunks: usize = nodes.iter().map(|node| node.partition.count()).sum();
     if chunks > MOST_CHUNKS {
-        return Err(too_large(&format!("tensors in at most {MOST_CHUNKS} chunks"), "more, within these limits"));
+        return Err(too_large(&format!("at most {MOST_CHUNKS} chunks of tensors"), &format!("at least {chunks}")));
     }
     let macs = |node: &Node| node.row_macs.saturating_mul(u64::from(node.partition.height));
     let macs = nodes.iter().map(macs).fold(0, u64::saturating_add);
     if macs > MOST_MACS {
-        return Err(too_large(&format!("a decode of at most {MOST_MACS:e} multiply-adds"), &format!("{macs:e}")));
+        return Err(too_large(&format!("at most {MOST_MACS:e} multiply-adds"), &format!("at least {macs:e}")));
     }
     Ok(())
 }
 
 /// Returns the error for a plan with more than [`MOST_STEPS`] steps.
 pub(super) fn too_many_steps() -> Error {
-    too_large(&format!("a decode of at most {MOST_STEPS} steps"), "more, within these limits")
+    too_large(&format!("at most {MOST_STEPS} steps"), "a plan with more steps, under this device's limits")
 }
 
 fn too_large(expected: &str, found: &str) -> Error {

@@ -64,7 +64,7 @@ impl Fusing<'_> {
             Op::Conv2d(conv) => self.conv(node, conv),
             Op::GroupNorm { groups, eps } => {
                 let tensor = self.stored(node.inputs[0], name);
-                assert!(self.fused.norm_of(tensor).is_none(), "two norms read the same tensor at {name}");
+                assert!(self.fused.norm_of(tensor).is_none(), "expected one norm of a tensor, found two at {name}");
                 self.fused.norms.push(Norm { name: name.clone(), tensor, groups: *groups, eps: *eps });
                 let norm = Some(Normalize::Group(self.fused.norms.len() - 1));
                 self.views[output.0] = View { stored: tensor, prologue: Prologue { norm, ..Prologue::default() } };
@@ -84,14 +84,14 @@ impl Fusing<'_> {
             }
             Op::Double(doubling) => {
                 let view = self.views[node.inputs[0].0];
-                assert!(view.prologue.doubling.is_none(), "a doubling of a doubling: no model has one");
+                assert!(view.prologue.doubling.is_none(), "expected one doubling before a convolution, found two");
                 let prologue = Prologue { doubling: Some(*doubling), ..view.prologue };
                 self.views[output.0] = View { prologue, ..view };
             }
             Op::Add => self.add(index),
             Op::Attention => {
                 let inputs = [0, 1, 2].map(|input| self.stored(node.inputs[input], name));
-                assert_eq!(self.fused.shape(output).frames, 1, "{name} is of one frame");
+                assert_eq!(self.fused.shape(output).frames, 1, "expected attention over one frame at {name}");
                 self.fused.stages.push(Stage::Attention { name: name.clone(), inputs, output });
             }
             Op::Output(ending) => {
@@ -106,7 +106,7 @@ impl Fusing<'_> {
         let channels = self.fused.shape(node.output).channels;
         assert!(
             conv.phases == 1 || channels.is_multiple_of(4),
-            "groups of channels would straddle frames at {}",
+            "expected a multiple of 4 output channels for each frame at {}",
             node.name
         );
         let mut keeps = std::mem::take(&mut self.keeps[input.0]);
@@ -114,7 +114,7 @@ impl Fusing<'_> {
         if let Some(time) = conv.time {
             keeps.push(Keep { by: node.name.clone(), frames: time.kept() });
             match time.past {
-                Past::Copies => assert_eq!(self.fused.shape(input).frames, 1, "copies of one frame at {}", node.name),
+                Past::Copies => assert_eq!(self.fused.shape(input).frames, 1, "expected one frame at {}", node.name),
                 Past::Kept => past = Some(self.past(&node.name, input, time.before())),
             }
         }
@@ -151,7 +151,11 @@ impl Fusing<'_> {
     /// Panics if `tensor` has a prologue, because `reader` cannot apply one.
     fn stored(&self, tensor: TensorId, reader: &str) -> TensorId {
         let View { stored, prologue } = self.views[tensor.0];
-        assert_eq!(prologue, Prologue::default(), "{reader} reads what only a convolution can");
+        assert_eq!(
+            prologue,
+            Prologue::default(),
+            "expected a stored tensor as input of {reader}, found one with a prologue"
+        );
         stored
     }
 
@@ -169,7 +173,7 @@ impl Fusing<'_> {
         }
         assert!(
             view.prologue.activation.is_none() && view.prologue.doubling.is_none(),
-            "an activation of an activation"
+            "expected no activation or doubling before an activation"
         );
         self.views[output.0] = View { prologue: Prologue { activation: Some(activation), ..view.prologue }, ..view };
     }
@@ -189,14 +193,17 @@ impl Fusing<'_> {
             }
             _ => {
                 let last = self.readers[node.inputs[0].0].iter().max();
-                assert_eq!(last, Some(&index), "a residual of {:?} that is read after the sum", node.output);
+                assert_eq!(last, Some(&index), "expected no reader of a residual after its sum {:?}", node.output);
                 Residual::InPlace(residual)
             }
         };
         let output = node.output;
         let conv = self.producer(branch);
         let conv = conv.unwrap_or_else(|| panic!("no convolution produces the branch of sum {output:?}"));
-        assert!(conv.residual.is_none() && !conv.relu, "a branch of sum {output:?} that is a sum itself");
+        assert!(
+            conv.residual.is_none() && !conv.relu,
+            "expected a branch without a sum or a ReLU of its own at sum {output:?}"
+        );
         (conv.residual, conv.output) = (Some(residual), output);
     }
 

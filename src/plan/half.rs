@@ -36,7 +36,12 @@ pub(super) fn scale(fused: &mut Fused, scale: f32) {
         match &mut conv.residual {
             None => {}
             Some(Residual::InPlace(residual)) => {
-                assert_eq!(factor(*residual).to_bits(), factor(conv.output).to_bits(), "two factors at {}", conv.name);
+                assert_eq!(
+                    factor(*residual).to_bits(),
+                    factor(conv.output).to_bits(),
+                    "expected one factor at {}",
+                    conv.name
+                );
             }
             Some(Residual::Shortcut { input, scale, .. }) => *scale = factor(conv.output) / factor(*input),
         }

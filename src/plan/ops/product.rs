@@ -64,7 +64,7 @@ impl Lowering<'_> {
             Some(Residual::InPlace(_)) => Epilogue::BiasAccumulate,
             None if keys => Epilogue::BiasTransposed,
             None => Epilogue::Bias,
-            Some(Residual::Shortcut { .. }) => unreachable!("`ways` refuses a product with a shortcut"),
+            Some(Residual::Shortcut { .. }) => unreachable!("`ways` allows no product with a shortcut"),
         };
         let product = Product {
             weight: &conv.weight,
