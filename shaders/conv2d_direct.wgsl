@@ -28,7 +28,7 @@ struct Params {
     y_row0: i32,     // image row that y starts with
     c_in4: u32,      // input channels / 4
     c_out4: u32,     // output channels / 4
-    frames_in: u32,  // frames of x: at least those of y and TAPS_T - 1
+    frames_in: u32,  // frames of x, at least frames + TAPS_T - 1
     frames: u32,     // frames of y
     scale: f32,      // factor of the product
 }

@@ -38,7 +38,7 @@ struct Params {
 }
 
 @group(0) @binding(0) var<uniform> params: Params;
-@group(0) @binding(1) var<storage, read> x: array<Stored>;               // [rows, w, t, c / 4], 4 c where SHUFFLE
+@group(0) @binding(1) var<storage, read> x: array<Stored>;               // [rows, w, t, c / 4], 4 c if SHUFFLE
 @group(0) @binding(2) var<storage, read> norm: array<vec4<f32>>;         // [t, c / 4, 2]: scale, shift
 @group(0) @binding(3) var<storage, read_write> v: array<Transformed>;    // [36, v_channels4, v_tiles]
 

@@ -35,7 +35,7 @@ struct Params {
 }
 
 @group(0) @binding(0) var<uniform> params: Params;
-@group(0) @binding(1) var<storage, read> x: array<Pair>;                 // [rows, w, t, c / 2], 4 c where SHUFFLE
+@group(0) @binding(1) var<storage, read> x: array<Pair>;                 // [rows, w, t, c / 2], 4 c if SHUFFLE
 @group(0) @binding(2) var<storage, read> norm: array<vec2<f32>>;         // [t, c / 4, 2, 2]: scale, shift
 @group(0) @binding(3) var<storage, read_write> v: array<Transformed>;    // [36, v_tiles, v_channels4 * 2]
 

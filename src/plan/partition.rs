@@ -42,7 +42,7 @@ impl Rows {
     }
 }
 
-/// The cutting of a tensor into chunks. All chunks but the last have the same number of rows, a
+/// The division of a tensor into chunks. All chunks but the last have the same number of rows, a
 /// multiple of [`ROW_STEP`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Partition {

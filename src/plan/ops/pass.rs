@@ -54,7 +54,7 @@ pub(super) struct FilterPart {
     pub(super) column0: u32,
     /// Output channels / 4.
     pub(super) columns4: u32,
-    /// Blocks of columns, each as wide as the product's tile.
+    /// Blocks of columns, see [`crate::kernels::choice::Products::block_columns4`].
     pub(super) blocks: u32,
 }
 

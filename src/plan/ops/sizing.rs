@@ -1,4 +1,5 @@
-//! The state from which nodes are made: the stages before, and the cutting of the next output.
+//! The state from which nodes are made: the stages before, and the division of the next output into
+//! chunks.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! The cutting of a Winograd convolution into bands of tiles.
+//! The division of a Winograd convolution into bands of tiles.
 
 use crate::kernels::WORKGROUP;
 use crate::kernels::choice::{Choice, Products};

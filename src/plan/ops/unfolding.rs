@@ -1,4 +1,4 @@
-//! The cutting of a convolution by `unfold` into bands.
+//! The division of a convolution by `unfold` into bands.
 
 use crate::kernels::WORKGROUP;
 use crate::kernels::choice::Choice;
