@@ -1,4 +1,4 @@
-//! `wgvae tune`, what decodes make of it, and `wgvae selftest`.
+//! `wgvae tune`, its effect on decodes, and `wgvae selftest`.
 
 use std::path::PathBuf;
 
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::tool::{Folder, Outcome, finish};
 
-/// With a cache in the folder.
+/// Runs the command with a cache in the folder.
 fn run(folder: &Folder, args: &[&str]) -> Outcome {
     finish(folder.command(args).env("XDG_CACHE_HOME", folder.path("cache")))
 }
@@ -19,7 +19,7 @@ fn remembered(folder: &Folder) -> PathBuf {
     folder.path("cache/wgvae/kernels.json")
 }
 
-/// The plan's kernels in the report of a decode.
+/// Returns the plan's kernels from the report of a decode.
 fn kernels(outcome: Outcome) -> Value {
     outcome.json()["plan"]["choice"].clone()
 }

@@ -45,7 +45,7 @@ fn plans_of_published_models_for_video() {
     let facts = wan(&["--json"]).json();
     assert_eq!((&facts["clip"]["frames"], &facts["clip"]["latent_frames"]), (&json!(81), &json!(21)));
     assert_eq!(facts["plan"]["result"]["frames"], 4);
-    // However long a clip is.
+    // The peak does not depend on the length of the clip.
     let long = plan(&folder, &["8001", "--family", "wan21", "--size", "832x480", "--json"]).json();
     assert_eq!(long["predicted_peak_bytes"], facts["predicted_peak_bytes"]);
     let one = plan(&folder, &["1", "--family", "wan21", "--size", "832x480"]).ok().stdout;
@@ -63,7 +63,7 @@ fn plans_of_published_models_for_video() {
     assert_eq!(plan(&folder, &budgets).code, Some(2));
 }
 
-/// Files without what only clips want decode single images all the same.
+/// Tests that files without the tensors for clips can still decode single images.
 #[test]
 fn inspect_says_what_video_wants() {
     let folder = Folder::for_video();

@@ -1,5 +1,5 @@
-//! What cannot be decoded or encoded as a clip: found before a GPU is asked for, named, and nothing
-//! is written.
+//! Clips that cannot be decoded or encoded: the error comes before a GPU is opened and names the
+//! cause, and no file is written.
 
 use wgvae::HostTensor;
 use wgvae::internals::npy::write_npy;
@@ -8,7 +8,7 @@ use super::long;
 use crate::formula;
 use crate::tool::Folder;
 
-/// Where there is no adapter: what is said is found before.
+/// Runs the command without an adapter: it must fail with `words` before it opens one.
 #[track_caller]
 fn refuse(folder: &Folder, what: &str, args: &[&str], words: &[&str]) {
     let (before, frames) = (folder.names(), folder.frames());
@@ -56,7 +56,7 @@ fn latents_that_are_no_clip() {
     refused(&[2, 16, 3, 3, 5], &["a clip [1, c, t, h, w]", "[2, 16, 3, 3, 5]"]);
     refused(&[1, 16, 0, 3, 5], &["no axis of extent 0"]);
     refused(&[16, 3], &["a clip", "[16, 3]"]);
-    // Where frames lie is only known when they are read.
+    // Values of frames are known only when they are read.
     let mut latents = long(3);
     latents.data[7] = f32::NAN;
     folder.write_clip(&latents);
@@ -102,7 +102,7 @@ fn clips_that_cannot_be_encoded() {
     let over = Folder::encoding("pixels.npy", &["-o", "pixels.npy"]);
     refuse(&folder, "over the frames", &over, &["--output", "a different file than --image names"]);
 
-    // What is known when it is read.
+    // Errors that are found when the input is read.
     let fails = |image: &str, more: &[&str], words: &[&str]| {
         let before = folder.names();
         folder.run(&Folder::encoding(image, &[&["-o", "out.npy"], more].concat())).failed(image, 1, words);
@@ -115,12 +115,13 @@ fn clips_that_cannot_be_encoded() {
     refused("frames/%d.png", &[], &["frames/%d.png", "every number from 1 to 3", "no frames/2.png"]);
 }
 
-/// A grey picture.
+/// Encodes a grey picture as PNG.
 fn gray(width: u32, height: u32) -> Vec<u8> {
     crate::encode::png(&vec![99; width as usize * height as usize], width, height, image::ExtendedColorType::L8)
 }
 
-/// A model for images makes no clips, and images have neither frames a second nor bits.
+/// Tests that a model for images makes no clips, and that images have neither a frame rate nor
+/// bits.
 #[test]
 fn models_and_options_of_images() {
     let folder = Folder::new();
@@ -140,7 +141,7 @@ fn models_and_options_of_images() {
     let encode = ["encode", "--model", "model", "--image", "clip.gif", "-o", "out.npy"];
     refuse(&folder, "a clip to encode", &encode, &["clip.gif", "PNG, JPEG or WebP", "not for video"]);
 
-    // A model for images among those for video: without the weights of time.
+    // A model for images of a network for video: it lacks the weights for time.
     let folder = Folder::for_video();
     let one = HostTensor { shape: vec![1, 16, 2, 1, 1], data: vec![0.0; 32] };
     folder.write("clip.npy", &write_npy(&one));
