@@ -129,7 +129,7 @@ inBrowsers({ models: [MODEL] }, (session) => {
     // All the way down.
     await slide(page, 'explore-budget', 0.95, 0.5, 0);
     const said = await text(page, 'explore-said');
-    const [, least] = /^No plan was found that keeps .*B\. This is the one with the least: (.*)\.$/.exec(said) ?? [];
+    const [, least] = /^No plan found for .*B\. This one takes the least: (.*)\.$/.exec(said) ?? [];
     assert.ok(least, said);
     const found = (await figures(page)).peak;
     assert.ok(parseFloat(found) <= parseFloat(least) && found.endsWith('MiB') && least.endsWith('MiB'), `${found} of ${least}`);

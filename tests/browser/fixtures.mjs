@@ -270,8 +270,8 @@ function multiply(aHigh, aLow, bHigh, bLow) {
 }
 
 /**
- * `z ^ (z >>> shift)` for 0 < shift < 32. @type {(high: number, low: number, shift: number) =>
- * [number, number]}
+ * `z ^ (z >>> shift)` for 0 < shift < 32.
+ * @type {(high: number, low: number, shift: number) => [number, number]}
  */
 function fold(high, low, shift) {
   return [(high ^ (high >>> shift)) >>> 0, (low ^ ((low >>> shift) | (high << (32 - shift)))) >>> 0];

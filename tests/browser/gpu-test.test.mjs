@@ -32,7 +32,7 @@ inBrowsers({ kinds: ['firefox'], models: [MODEL] }, (session) => {
     assert.ok(rows.slice(2).every(([, , , name]) => /: /.test(name ?? '')), `${rows}`);
     const checked = await page.$$eval('#gpu-check-table tr', (all) => all.map((row) => [...row.cells].map((cell) => cell.textContent)));
     assert.deepEqual(checked.slice(1).map(([verdict, , , bits]) => [verdict, bits]), Array(16).fill(['right', 'yes']));
-    assert.equal(await text(page, 'gpu-check-said'), 'All 16 give what diffusers gave.');
+    assert.equal(await text(page, 'gpu-check-said'), 'All 16 agree with diffusers.');
     assert.deepEqual([selftest.right, selftest.rows.length], [true, 16]);
     assert.ok(wgvae && browser.includes('Firefox') && adapter.backend, JSON.stringify({ wgvae, browser, adapter }));
   });

@@ -166,7 +166,8 @@ function decode(session, name, precision, picture) {
  * @param {import('./session.mjs').Session} session
  * @param {string} name
  * @param {{ tiling: import('../../web/src/index.js').Tiling, tileSize?: number, tileOverlap?:
- * number }} tiling @param {string} png
+ * number }} tiling
+ * @param {string} png
  */
 function decodeTiled(session, name, tiling, png) {
   return session.run(

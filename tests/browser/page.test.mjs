@@ -250,7 +250,7 @@ inBrowsers({ models: [MODEL] }, (session) => {
     }, [await stripes(page, 0, 61, 42)]);
     await page.waitForFunction(() => document.querySelector('#status')?.textContent === 'Ready to encode and decode 56 × 40 pixels');
     assert.match(await text(page, 'input-facts'), /61 × 42 pixels/);
-    assert.match(await text(page, 'plan-of'), /^\d.*iB to encode, \d.*iB to decode; the chart shows how to encode$/);
+    assert.match(await text(page, 'plan-of'), /^\d.*iB to encode, \d.*iB to decode; the chart shows the encode$/);
     assert.equal(await text(page, 'wipe-row'), '', 'nothing to compare yet');
     assert.match(await page.$eval('#original', (canvas) => canvas.getAttribute('aria-label') ?? ''), /stripes\.png, 56 by 40 pixels/);
     await page.click('#decode');
@@ -337,7 +337,7 @@ inBrowsers({ models: [MODEL] }, (session) => {
   it('takes precision and budget from the link, and says which budget would do', async () => {
     const page = await openSmall(session, { precision: 'f32', budget: '0.001' });
     await page.waitForFunction(() => document.body.dataset.problem === 'budget');
-    assert.match(await text(page, 'problem'), /smallest found that will do is \d/);
+    assert.match(await text(page, 'problem'), /smallest budget found is \d/);
     assert.match(await text(page, 'settings-facts'), /f32, budget/);
   });
 

@@ -7,7 +7,8 @@
  * Tensors of f32 in a file, in the order given.
  * @param {[string, Tensor][]} tensors
  * @param {{ hole?: number }} [options] `hole`: bytes of another tensor, `other.weight` of f32
- * zeros, before the first: what a larger checkpoint has @returns {Uint8Array<ArrayBuffer>}
+ * zeros, before the first: what a larger checkpoint has
+ * @returns {Uint8Array<ArrayBuffer>}
  */
 export function writeSafetensors(tensors, { hole = 0 } = {}) {
   /** @type {Record<string, { dtype: string, shape: number[], data_offsets: [number, number] }>} */

@@ -79,9 +79,9 @@ const HELD = 120_000;
  * @param {object} options
  * @param {string} options.root the folder of `/`
  * @param {Record<string, string>} [options.mounts] other folders, by the path that they are served
- * below: `{ '/models/': 'some/folder' }` @param {boolean} [options.isolate] cross-origin isolation
- * (COOP, COEP), for wasm with threads @param {boolean} [options.cors] let pages of other origins
- * read
+ * below: `{ '/models/': 'some/folder' }`
+ * @param {boolean} [options.isolate] cross-origin isolation (COOP, COEP), for wasm with threads
+ * @param {boolean} [options.cors] let pages of other origins read
  */
 export async function startServer({ root, mounts = {}, isolate = false, cors = false }) {
   /** @type {Map<string, Behaviour>} */

@@ -50,7 +50,8 @@ const HARMLESS = new RegExp(
 /**
  * Defines the same tests for each browser. One browser runs at a time.
  * @param {{ kinds?: Kind[], models?: string[], clips?: string[] }} options `models`, `clips`: names
- * of fixtures that the tests decode @param {(session: Session) => void} define
+ * of fixtures that the tests decode
+ * @param {(session: Session) => void} define
  */
 export function inBrowsers({ kinds = KINDS, models = [], clips = [] }, define) {
   for (const kind of kinds.filter((kind) => KINDS.includes(kind))) {

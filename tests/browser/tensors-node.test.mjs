@@ -30,7 +30,8 @@ let onnx;
 /** @type {import('../../web/src/wasm.js').Wasm} */
 let wasm;
 /**
- * What the module was given last. @type {{ data?: Float32Array, buffer?: unknown, shape: number[]
+ * What the module was given last.
+ * @type {{ data?: Float32Array, buffer?: unknown, shape: number[]
  * }}
  */
 let given;

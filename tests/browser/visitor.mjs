@@ -156,7 +156,8 @@ export function apart(page, a, b, power = 1) {
  * is dropped is made up in the page: files, or a folder by what reading it calls.
  * @param {Page} page
  * @param {(names: string[]) => { files?: Iterable<File>, folder?: Function } | Promise<{ files?:
- * Iterable<File>, folder?: Function }>} made runs in the page @param {string[]} [names] for it
+ * Iterable<File>, folder?: Function }>} made runs in the page
+ * @param {string[]} [names] for it
  */
 export async function drop(page, made, names = []) {
   const dropped = await page.evaluateHandle(/** @type {any} */ (made), names);

@@ -47,7 +47,7 @@ inBrowsers({ models: [MODEL] }, (session) => {
       await choose(page, 'model-file', letter);
       await page.waitForFunction(() => document.body.dataset.problem === 'format');
       await page.waitForFunction(() => document.querySelector('#status')?.textContent === document.querySelector('#problem-title')?.textContent);
-      assert.equal(await text(page, 'status'), 'The file is not what it should be');
+      assert.equal(await text(page, 'status'), 'This file cannot be used');
       await mkdir(SHOTS, { recursive: true });
       await page.screenshot({ path: /** @type {`${string}.png`} */ (join(SHOTS, `${session.kind}-problem-${name}.png`)) });
       assert.ok(await isInSight(page, '#problem'), 'the problem is out of sight');

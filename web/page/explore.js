@@ -140,7 +140,7 @@ export class Explore {
       ['Transfers', formatBytes(plan.transferred_bytes)],
     ]);
     const [asked, found] = [wish.budget, smallest].map((bytes) => bytes && formatBytes(bytes));
-    setText('explore-said', smallest === undefined ? '' : `No plan was found that keeps ${asked}. This is the one with the least: ${found}.`);
+    setText('explore-said', smallest === undefined ? '' : `No plan found for ${asked}. This one takes the least: ${found}.`);
     this.#fitBudget(whole.predicted_peak_bytes);
   }
 

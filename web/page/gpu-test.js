@@ -86,7 +86,7 @@ export class GpuTest {
     });
     show('gpu-shown', 'gpu-table', ['time', 'same bits', 'taken', 'kernels'], rows);
     const wrong = trials.filter((trial) => !trial.same_bits).length;
-    const kept = remembered ? 'kept for models that are opened from now on' : 'not kept: this browser keeps no files here';
+    const kept = remembered ? 'kept for models opened from now on' : 'not kept: this browser stores no files';
     setText('gpu-said', `${wrong === 0 ? `All ${trials.length} give the same bits` : `${wrong} of ${trials.length} give other bits`}; the fastest are ${kept}.`);
   }
 
@@ -102,7 +102,7 @@ export class GpuTest {
     ]);
     show('gpu-checked', 'gpu-check-table', ['', 'elements', 'error', 'same bits', 'time', 'kernels'], rows);
     const wrong = rows.filter(([verdict]) => verdict !== 'right').length;
-    setText('gpu-check-said', wrong === 0 ? `All ${rows.length} give what diffusers gave.` : `${wrong} of ${rows.length} are WRONG: please report the result.`);
+    setText('gpu-check-said', wrong === 0 ? `All ${rows.length} agree with diffusers.` : `${wrong} of ${rows.length} are WRONG: please report the result.`);
   }
 
   #text() {

@@ -58,7 +58,7 @@ export class Link {
   get #without() {
     const names = { model: 'the model', input: 'the latents or the picture' };
     const missing = [...this.#files].map((kind) => names[kind]).join(' and ');
-    return missing && `Without ${missing}: files of yours are in no link.`;
+    return missing && `Without ${missing}: links contain no local files.`;
   }
 
   async #copy() {

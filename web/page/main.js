@@ -242,7 +242,7 @@ function listenToInputs() {
   acceptPastes({ onFiles: openDropped, onAddress: (kind, url) => (kind === 'model' ? openModel(url) : openInput(url)) });
   listKnown(element('known'), openModel);
   listenToCopies((error) => fail('canvas', wordsOf(error)));
-  acceptDrops(element('drop'), openDropped, (error) => fail('io', `what was dropped cannot be read: ${wordsOf(error)}`));
+  acceptDrops(element('drop'), openDropped, (error) => fail('io', `dropped files cannot be read: ${wordsOf(error)}`));
 }
 
 /** @param {string} url an address, or a name on the hub */

@@ -88,7 +88,7 @@ export class Picture {
   }
 
   get #label() {
-    return this.#isRoundTrip ? `What the model made of ${this.#name}` : `The picture of ${this.#name}`;
+    return this.#isRoundTrip ? `The decoded ${this.#name}` : `The picture of ${this.#name}`;
   }
 
   /**

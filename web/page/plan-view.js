@@ -36,7 +36,7 @@ export class PlanView {
     const peaks = this.#plans.map(({ operation, plan }) => `${formatBytes(plan.predicted_peak_bytes)} to ${operation}`);
     const peak = formatBytes(Math.max(...this.#plans.map(({ plan }) => plan.predicted_peak_bytes)));
     if (planned.frames !== undefined) {
-      const length = 'However long the clip is';
+      const length = 'For clips of any length';
       setText('plan-of', peaks.length > 1 ? `${length}: ${peaks.join(', ')}` : `${length}.`);
       const most = (/** @type {'state_bytes' | 'host_bytes'} */ part) => formatBytes(Math.max(...this.#plans.map((each) => (each.frames === undefined ? 0 : each.plan[part]))));
       const [states, host] = [most('state_bytes'), most('host_bytes')];
@@ -44,7 +44,7 @@ export class PlanView {
       return;
     }
     const { plan } = planned;
-    setText('plan-of', peaks.length > 1 ? `${peaks.join(', ')}; the chart shows how to ${operation}` : '');
+    setText('plan-of', peaks.length > 1 ? `${peaks.join(', ')}; the chart shows the ${operation}` : '');
     fillParts('plan-figures', [['Peak memory', peak], ['Largest binding', formatBytes(plan.largest_binding_bytes)], ['Submissions', `about ${plan.submissions}`]]);
     this.#chart.show(plan);
     this.#fillTable();
@@ -65,7 +65,7 @@ export class PlanView {
       ['Parameters', formatBytes(plan.parameter_bytes)],
       ['Staging', formatBytes(plan.staging_bytes)],
       ['Left in the computer\'s memory', formatBytes(plan.host_bytes)],
-      ['Moved for that', formatBytes(plan.transferred_bytes)],
+      ['Transferred', formatBytes(plan.transferred_bytes)],
       ['Steps', plan.steps.toLocaleString('en')],
       ['Work', `${(plan.macs / 1e9).toPrecision(3)} G multiply-adds`],
     ]);

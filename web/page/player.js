@@ -92,8 +92,8 @@ export class Player {
   }
 
   /**
-   * Ends the arrival of frames. Plays them if all are there, unless the user has touched the controls
-   * or prefers reduced motion.
+   * Ends the arrival of frames. Plays them if all are there, unless the user has touched the
+   * controls or prefers reduced motion.
    * @param {boolean} isWhole
    */
   finish(isWhole) {
@@ -241,7 +241,7 @@ export class Player {
     // A screen reader would read every frame aloud.
     if (!this.#clock) this.#at.setAttribute('aria-valuetext', this.#where());
     setText('player-time', length > 0 ? `${this.#where()}, ${seconds(this.#index, this.rate)} of ${seconds(this.#total, this.rate)}` : 'no frames yet');
-    const rest = this.#isComing && length < this.#count ? `, of ${this.#count} that will come` : '';
+    const rest = this.#isComing && length < this.#count ? `, of ${this.#count} expected` : '';
     setText('player-kept', `${formatCount(length, 'frame')} kept as PNG${rest}: ${formatBytes(bytes)}.`);
   }
 

@@ -454,7 +454,7 @@ async function tellCache(change = async () => {}) {
     tell({ type: 'cache', ...(await cacheUsage({ worker })) });
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
-    tell({ type: 'notice', notice: { code: 'cache-failed', message: `the browser does not let its kept models be counted or removed: ${why}` } });
+    tell({ type: 'notice', notice: { code: 'cache-failed', message: `the cache cannot be read or cleared: ${why}` } });
   }
 }
 

@@ -226,7 +226,7 @@ export class View {
   /** @param {Extract<News, { type: 'ask' }>} message */
   #ask({ name, bytes }) {
     const dialog = element('ask', HTMLDialogElement);
-    setText('ask-text', `${name}: ${formatBytes(bytes)} will be downloaded (once; kept in this browser).`);
+    setText('ask-text', `${name}: ${formatBytes(bytes)} will be downloaded once, and then cached.`);
     dialog.returnValue = '';
     dialog.showModal();
   }

@@ -3,8 +3,8 @@
 // the same each time.
 
 /**
- * What may go wrong with a blob that stands for a file on disk. @typedef {'none' | 'gone' |
- * 'shrunk' | 'broken'} BlobFault
+ * What may go wrong with a blob that stands for a file on disk.
+ * @typedef {'none' | 'gone' | 'shrunk' | 'broken'} BlobFault
  */
 
 /** @param {BlobPart} part */

@@ -8,7 +8,8 @@ import { Clock } from './clock.mjs';
 import { MemoryFolder, MemoryLocks } from './folders.mjs';
 
 /**
- * The surroundings of one case. @typedef {{ random: import('./random.mjs').Random, clock: Clock,
+ * The surroundings of one case.
+ * @typedef {{ random: import('./random.mjs').Random, clock: Clock,
  * root: MemoryFolder, disk: import('./folders.mjs').Disk }} World
  */
 

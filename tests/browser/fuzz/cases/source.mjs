@@ -132,7 +132,8 @@ class Visit {
   }
 
   /**
-   * What came of it; undefined for a rejection. Never ending is a failure. @template T
+   * What came of it; undefined for a rejection. Never ending is a failure.
+   * @template T
    * @param {Promise<T>} promise
    */
   async #outcome(promise) {
