@@ -60,7 +60,7 @@ pub enum Error {
     },
     /// No plan for this size stays within the memory budget.
     #[error(
-        "a memory budget of {budget} is too small for {image}: the smallest found that will do is {}MiB, which takes {} on a device of this kind",
+        "a memory budget of {budget} is too small for {image}: the smallest budget found is {}MiB, which takes {} on a device of this kind",
         .smallest.0.div_ceil(1 << 20),
         duration(*.seconds)
     )]
@@ -89,7 +89,7 @@ pub enum Error {
     /// The result has values that are not finite: the latents or the weights exceed the range of
     /// the precision.
     #[error(
-        "the result is not finite, first at column {column}, row {row}: try f32 if this was f16, else check the range of what goes in"
+        "the result is not finite, first at column {column}, row {row}: use f32 instead of f16, or check the range of the input"
     )]
     NotFinite {
         /// The column of the first such pixel.
@@ -98,7 +98,7 @@ pub enum Error {
         row: usize,
     },
     /// The host has too little memory for the data that a plan keeps there.
-    #[error("the host has no {needed} of memory for {what}")]
+    #[error("the host lacks {needed} of memory for {what}")]
     HostMemory {
         /// The data that needs the memory.
         what: String,
@@ -134,7 +134,7 @@ pub enum DeviceError {
     #[error("no usable GPU adapter: {0}")]
     NoAdapter(String),
     /// The adapter lacks a limit or feature that every plan needs.
-    #[error("adapter \"{adapter}\" is too small: {limit} is {found}, at least {needed} is needed")]
+    #[error("adapter \"{adapter}\" is too small: expected {limit} of at least {needed}, found {found}")]
     TooSmall {
         /// The name of the adapter.
         adapter: String,
@@ -146,7 +146,7 @@ pub enum DeviceError {
         found: u64,
     },
     /// The adapter could not create a device.
-    #[error("adapter \"{adapter}\" gave no device: {reason}")]
+    #[error("adapter \"{adapter}\" could not create a device: {reason}")]
     Refused {
         /// The name of the adapter.
         adapter: String,

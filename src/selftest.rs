@@ -212,7 +212,7 @@ fn check_size(image: &HostTensor, size: Size) -> Result<()> {
     }
     Err(Error::Input {
         what: "image of the reference".to_owned(),
-        expected: format!("[1, 3, {}, {}], what its latents decode to", size.height, size.width),
+        expected: format!("[1, 3, {}, {}], the size that its latents decode to", size.height, size.width),
         found: format!("{:?}", image.shape),
     })
 }

@@ -50,9 +50,8 @@ pub(super) async fn adopt(
     descriptor: &wgpu::DeviceDescriptor<'_>,
     device: &JsValue,
 ) -> Result<(wgpu::Device, wgpu::Queue)> {
-    let refused = |reason: String| {
-        Error::Device(DeviceError::Refused { adapter: "that of the caller's device".to_owned(), reason })
-    };
+    let refused =
+        |reason: String| Error::Device(DeviceError::Refused { adapter: "of the caller's device".to_owned(), reason });
     let prototype = ADAPTER_PROTOTYPE.with(Option::clone);
     let prototype = prototype.ok_or_else(|| refused("this browser has no GPUAdapter".to_owned()))?;
     let existing = device.clone();
@@ -60,7 +59,7 @@ pub(super) async fn adopt(
     // The request is made before this returns; only the answer is awaited.
     let ask = || adapter.request_device(descriptor);
     let request = with_property(&prototype, REQUEST_DEVICE, give.as_ref(), ask).ok_or_else(|| {
-        refused("GPUAdapter.prototype is frozen, and a device can only be taken over through it".to_owned())
+        refused("GPUAdapter.prototype is frozen, and the caller's device can only be used through it".to_owned())
     })?;
     let (opened, queue) = request.await.map_err(|error| refused(error.to_string()))?;
     if handle(&opened) != *device {

@@ -216,6 +216,6 @@ impl Prepared {
 /// begin.
 fn stuck(plan: &Plan, step: usize) -> Error {
     let stage = &plan.stages[plan.steps[step].stage];
-    let reason = format!("step {step} waits for something that no step before it does");
+    let reason = format!("step {step} waits for data that no earlier step makes");
     Error::Device(DeviceError::Failed { doing: format!("running \"{stage}\""), reason })
 }

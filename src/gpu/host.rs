@@ -21,7 +21,7 @@ impl HostMemory {
         let mut parked = Vec::new();
         for bytes in &plan.parked {
             parked.push(HostBytes::with_capacity(*bytes).ok_or_else(|| Error::HostMemory {
-                what: "what the plan keeps there while the GPU has no room for it".to_owned(),
+                what: "activations that the GPU has no room for".to_owned(),
                 needed: plan.parked.iter().fold(Bytes(0), |sum, bytes| Bytes(sum.0.saturating_add(bytes.0))),
             })?);
         }

@@ -79,7 +79,7 @@ impl Ledger {
         if induced || beyond.is_some() {
             counts.held_at_failure = counts.current;
             return Err(match beyond {
-                Some(limit) => format!("{} are in use, of {limit} allowed", Bytes(counts.current)),
+                Some(limit) => format!("{} of {limit} allowed are in use", Bytes(counts.current)),
                 None => "a failure that a test asked for".to_owned(),
             });
         }

@@ -39,7 +39,7 @@ pub(super) fn check(adapter: &str, units: Option<MatrixUnits>, matrices: &[Strin
     Err(Error::Device(DeviceError::Refused {
         adapter: adapter.to_owned(),
         reason: format!(
-            "it has no matrix units that kernels can use, which take shader-f16, subgroups, and 8x8x8 or 16x16x16 F16->F32 of its cooperative matrices: {has}"
+            "it has no matrix units that kernels can use: expected shader-f16, subgroups, and cooperative matrices of 8x8x8 or 16x16x16 F16->F32, found {has}"
         ),
     }))
 }

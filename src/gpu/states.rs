@@ -116,7 +116,7 @@ async fn on_device(gpu: &Gpu, state: &StateUse, limits: &DeviceLimits) -> Result
 
 fn zeros(states: &[StateUse], bytes: Bytes) -> Result<HostBytes> {
     HostBytes::zeros(bytes).ok_or_else(|| Error::HostMemory {
-        what: "what a clip keeps there from one part to the next".to_owned(),
+        what: "the states of a clip".to_owned(),
         needed: states.iter().filter(|state| state.home == Home::Host).map(StateUse::bytes).sum(),
     })
 }

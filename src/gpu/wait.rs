@@ -71,7 +71,7 @@ impl Waiter {
             None => Some(job),
         };
         if let Some(job) = unsent {
-            log::error!("nobody polls the device");
+            log::error!("no thread polls the device");
             (job.give_up)();
         }
     }
@@ -114,7 +114,7 @@ impl<T> Wait<T> {
     pub(super) async fn end(&mut self) -> Result<T> {
         let answer = (&mut self.receiver).await;
         answer.map_err(|oneshot::Canceled| {
-            Error::Device(DeviceError::Lost { doing: self.doing.clone(), reason: "it never answered".to_owned() })
+            Error::Device(DeviceError::Lost { doing: self.doing.clone(), reason: "it did not answer".to_owned() })
         })
     }
 }

@@ -137,7 +137,7 @@ impl Blend {
                 let expected =
                     format!("a multiple of {} pixels, as a quarter of a tile overlaps", 4 * u64::from(factor));
                 let pixels = u64::from(tile) * u64::from(factor);
-                return Err(wrong(TILE_SIZE, expected, format!("{pixels} pixels and no overlap of their own")));
+                return Err(wrong(TILE_SIZE, expected, format!("{pixels} pixels without an overlap")));
             }
             (None, BlendRule::Cosine) => tile / 8,
         };
@@ -177,8 +177,8 @@ fn tile_of_diffusers(config: &AutoencoderConfig) -> Result<u32> {
         Some(pixels) if pixels > 0 && pixels.is_multiple_of(factor) => Ok(pixels / factor),
         found => Err(Error::Config {
             field: "sample_size".to_owned(),
-            expected: format!("a multiple of {factor} pixels to make tiles of, or a tile size instead"),
-            found: found.map_or("nothing that says it".to_owned(), |pixels| pixels.to_string()),
+            expected: format!("a multiple of {factor} pixels for the side of a tile; pass a tile size instead"),
+            found: found.map_or("no value".to_owned(), |pixels| pixels.to_string()),
         }),
     }
 }

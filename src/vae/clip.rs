@@ -120,8 +120,8 @@ impl Clip<'_> {
             Work::Whole(clip) => self.vae.encode_part(clip, frames, control).await,
             Work::Tiles(_) => Err(Error::Input {
                 what: "frames".to_owned(),
-                expected: "a clip that was begun to be encoded".to_owned(),
-                found: "one that is decoded in tiles".to_owned(),
+                expected: "a clip that is being encoded".to_owned(),
+                found: "a clip that is being decoded in tiles".to_owned(),
             }),
         }
     }

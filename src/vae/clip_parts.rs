@@ -119,8 +119,8 @@ impl Vae {
         if latents.are_unscaled() && !clip.is_unscaled() {
             return Err(Error::Input {
                 what: "latents of the clip".to_owned(),
-                expected: "those of the diffusion model's scale, as the clip was begun for".to_owned(),
-                found: "the VAE's own".to_owned(),
+                expected: "latents in the diffusion model's scale, as the clip began".to_owned(),
+                found: "the VAE's own latents".to_owned(),
             });
         }
         latents.check(self.config(), clip.is_unscaled(), index)?;
@@ -170,7 +170,7 @@ impl Vae {
         let Some(mut states) = clip.states.take() else {
             return Err(Error::Input {
                 what: "clip".to_owned(),
-                expected: "one that no error has ended: begin another".to_owned(),
+                expected: "a clip that no error has ended: begin another one".to_owned(),
                 found: format!("one that ended after {} parts", clip.parts),
             });
         };

@@ -73,7 +73,7 @@ impl Vae {
         match self.try_plan(plan).await {
             Ok(prepared) => Ok(Ready { job, prepared, fallback: Some(fallback), complete: false }),
             Err(second) if is_out_of_memory(&second) => {
-                Err(explain(error, first_peak, &format!("one of {} failed, too: {second}", fallback.peak_bytes)))
+                Err(explain(error, first_peak, &format!("a plan of {} failed, too: {second}", fallback.peak_bytes)))
             }
             Err(other) => Err(other),
         }
@@ -116,7 +116,7 @@ fn explain(error: Error, peak: Bytes, why: &str) -> Error {
     match error {
         Error::Device(DeviceError::OutOfMemory { doing, reason }) => Error::Device(DeviceError::OutOfMemory {
             doing,
-            reason: format!("{reason} (the plan takes {peak}, and a smaller one is no way out: {why})"),
+            reason: format!("{reason} (the plan takes {peak}, and no smaller plan helps: {why})"),
         }),
         other => other,
     }

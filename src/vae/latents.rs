@@ -132,7 +132,7 @@ impl Latents {
             let other = config.channels(!unscaled);
             let (kind, names): (_, Vec<&str>) = match (self.channels == other, unscaled) {
                 (true, true) => {
-                    (" for the VAE's own latents; these are the diffusion model's: leave unscaled out", Vec::new())
+                    (" for the VAE's own latents; these are the diffusion model's: omit unscaled", Vec::new())
                 }
                 (true, false) => (
                     " for the diffusion model's latents; these are the VAE's own: pass --unscaled (unscaled: true), or --family fibo2 for FIBO 2's",
@@ -145,7 +145,7 @@ impl Latents {
                 expected: format!("{channels} channels{kind}"),
                 found: match names.as_slice() {
                     [] => format!("{} channels", self.channels),
-                    names => format!("{} channels, which those of {} have", self.channels, names.join(", ")),
+                    names => format!("{} channels, as {} have", self.channels, names.join(", ")),
                 },
             });
         }

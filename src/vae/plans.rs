@@ -151,7 +151,7 @@ fn check_clip(config: &AutoencoderConfig) -> Result<()> {
     }
     Err(Error::Input {
         what: "model".to_owned(),
-        expected: "one for video, for a clip".to_owned(),
+        expected: "a video model, for a clip".to_owned(),
         found: config.network.name().to_owned(),
     })
 }

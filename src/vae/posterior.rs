@@ -77,8 +77,8 @@ impl Posterior {
         let Some(log_variance) = &self.log_variance else {
             return Err(Error::Input {
                 what: "sample".to_owned(),
-                expected: "an encoder that gives a distribution".to_owned(),
-                found: "one that gives latents themselves: there is only the mode".to_owned(),
+                expected: "an encoder that returns a distribution".to_owned(),
+                found: "one that returns latents: there is only the mode".to_owned(),
             });
         };
         if noise.len() != self.mean.data.len() {

@@ -8,8 +8,9 @@ use crate::tensor::HostTensor;
 
 impl Vae {
     /// Converts the VAE's own latents `[c, h, w]` to those that the diffusion model takes, the
-    /// inverse of a decode's first step. If the diffusion model works on patches of p by p latents,
-    /// returns `[c * p^2, h / p, w / p]`, without the rows and columns that do not fill a patch.
+    /// inverse of a decode's first step. If that model packs patches of p by p latents into
+    /// channels, returns `[c * p^2, h / p, w / p]`. Rows and columns that do not fill a patch are
+    /// dropped.
     ///
     /// # Errors
     /// [`Error::Input`] for latents of another model.

@@ -101,7 +101,7 @@ pub(super) fn check_sizes(grid: &Grid) -> Result<()> {
     }
     Err(Error::Input {
         what: "tile overlap".to_owned(),
-        expected: format!("one that leaves tiles of at most {MOST_SIZES} sizes, as seven eighths of a tile do"),
+        expected: format!("an overlap that gives tiles of at most {MOST_SIZES} sizes, such as seven eighths of a tile"),
         found: format!("{} latents of {}, {sizes} sizes", grid.blend().overlap(), grid.blend().tile()),
     })
 }

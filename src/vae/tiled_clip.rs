@@ -100,8 +100,8 @@ impl Vae {
         if latents.size() != frame.grid.latents() {
             return Err(Error::Input {
                 what: "latents of the clip".to_owned(),
-                expected: format!("those of {}", frame.grid.latents()),
-                found: format!("those of {}", latents.size()),
+                expected: format!("a size of {}", frame.grid.latents()),
+                found: format!("a size of {}", latents.size()),
             });
         }
         let total = tiles.iter().map(ClipState::macs).sum();

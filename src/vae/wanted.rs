@@ -52,8 +52,8 @@ pub(super) fn check(checkpoint: &Checkpoint, directions: Directions, clips: bool
         if wanted && !has {
             return Err(Error::Input {
                 what: checkpoint.name().to_owned(),
-                expected: format!("a model with the weights of its {half}"),
-                found: format!("those of the {other} alone"),
+                expected: format!("a model with {half} weights"),
+                found: format!("only {other} weights"),
             });
         }
     }

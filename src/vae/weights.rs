@@ -75,7 +75,7 @@ impl VaeWeights {
     async fn keep(&mut self, gpu: &Gpu, weight: &WeightUse, packed: &[u8], needed: Bytes) -> Result<()> {
         let key = weight.key();
         if let Some(host) = &mut self.host {
-            let what = || "the weights, which a memory budget keeps there".to_owned();
+            let what = || "the weights, which a memory budget keeps in host memory".to_owned();
             let kept = HostBytes::copy_of(packed).ok_or_else(|| Error::HostMemory { what: what(), needed })?;
             host.insert(key.clone(), Arc::new(kept));
             self.gpu.remove(&key);

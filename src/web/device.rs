@@ -123,7 +123,7 @@ impl WebGpu {
         let Some(kernels) = self.gpu.possible_kernels().into_iter().find(is_wanted) else {
             return Err(Error::Input {
                 what: "kernels".to_owned(),
-                expected: "some that measuring can find on this device".to_owned(),
+                expected: "kernels that tuning can find on this device".to_owned(),
                 found: text,
             }
             .into());

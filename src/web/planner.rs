@@ -74,7 +74,7 @@ impl Supposed {
                 None => return Err(wrong("a limit of a device, see AdapterInfo".to_owned())),
             }
             limits =
-                serde_json::from_value(all.clone()).map_err(|problem| wrong(format!("another value: {problem}")))?;
+                serde_json::from_value(all.clone()).map_err(|problem| wrong(format!("a valid value ({problem})")))?;
         }
         Ok(limits)
     }

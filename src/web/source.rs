@@ -74,8 +74,8 @@ impl JsSource {
         let bytes = JsFuture::from(promise).await.map_err(rejected)?;
         match bytes.dyn_into::<Uint8Array>() {
             Ok(bytes) if u64::from(bytes.length()) == len => self.copied(&bytes),
-            Ok(bytes) => Err(self.wrong(format!("{} bytes were read of {len} at byte {offset}", bytes.length()))),
-            Err(_) => Err(self.wrong("a read gave no Uint8Array".to_owned())),
+            Ok(bytes) => Err(self.wrong(format!("expected {len} bytes at offset {offset}, found {}", bytes.length()))),
+            Err(_) => Err(self.wrong("expected a Uint8Array from a read, found another type".to_owned())),
         }
     }
 

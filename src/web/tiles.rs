@@ -38,7 +38,7 @@ impl WebTiling {
             Some((what, pixels)) => Err(Error::Input {
                 what: what.to_owned(),
                 expected: "tiling blend or cosine with it".to_owned(),
-                found: format!("{pixels} with none of them"),
+                found: format!("{pixels} with another tiling"),
             }),
         };
         let blend = |rule| Blend::for_model(rule, config, tile_size, tile_overlap).map(Tiling::Blend);

@@ -310,7 +310,7 @@ fn a_plan_that_does_not_fit() {
 fn a_budget_that_no_plan_keeps_names_the_smallest() {
     let folder = Folder::new();
     let args = ["plan", "--family", "sd15", "--size", "256x256", "--memory-budget", "1MiB"];
-    folder.run(&args).failed("one MiB", 1, &["the smallest found that will do is", "1.0 MiB"]);
+    folder.run(&args).failed("one MiB", 1, &["the smallest budget found is", "1.0 MiB"]);
     // `--size` is the size of the picture in both directions.
     folder.run(&[&args[..], &["--encode"]].concat()).failed("an encode", 1, &["too small for 256x256:"]);
     // A budget above the memory of any device changes nothing.

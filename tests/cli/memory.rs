@@ -229,7 +229,7 @@ fn budgets_are_compared_with_the_whole_plan() {
     let costs = rows[2]["transferred_bytes"].as_u64() > Some(0) || rows[2]["work_ratio"].as_f64() > Some(1.0);
     assert!(costs, "{}", rows[2]);
     assert_eq!(rows[3]["fits"], false);
-    assert!(rows[3]["error"].as_str().unwrap().contains("smallest found that will do"), "{}", rows[3]);
+    assert!(rows[3]["error"].as_str().unwrap().contains("smallest budget found"), "{}", rows[3]);
     let svg = String::from_utf8(folder.read("budgets.svg")).unwrap();
     assert!(
         svg.starts_with("<svg")
@@ -241,7 +241,7 @@ fn budgets_are_compared_with_the_whole_plan() {
 
     let text = plan(&["180MiB,1KiB"]).ok().stdout;
     assert!(text.contains("180.0 MiB") && text.contains("smallest plan"), "{text}");
-    plan(&["1KiB,2KiB"]).failed("nothing fits", 1, &["smallest found that will do", "2.0 KiB"]);
+    plan(&["1KiB,2KiB"]).failed("nothing fits", 1, &["smallest budget found", "2.0 KiB"]);
     plan(&["1GiB", "--svg", "x.png"]).failed("no svg", 1, &["--svg", ".svg", "x.png"]);
     assert_eq!(plan(&["1GiB", "--memory-budget", "1GiB"]).code, Some(2));
 }

@@ -40,8 +40,8 @@ impl ForeignBuffer {
             return Err(wrong("a GPUBuffer with usage COPY_SRC".to_owned(), format!("usage {usage:#x}")));
         }
         if !offset.is_multiple_of(4) || offset.checked_add(bytes).is_none_or(|end| end > size) {
-            let expected = format!("{bytes} bytes from a multiple of 4 on");
-            return Err(wrong(expected, format!("a GPUBuffer of {size} bytes, read from byte {offset} on")));
+            let expected = format!("{bytes} bytes from an offset that is a multiple of 4");
+            return Err(wrong(expected, format!("a GPUBuffer of {size} bytes, and offset {offset}")));
         }
         Ok(Self { buffer, offset })
     }
