@@ -1,5 +1,5 @@
-//! The capabilities of a device, as plain data. `gpu/` fills them in from an adapter; tests make
-//! them up for devices that are not available.
+//! The capabilities of a device, as plain data. `gpu/` fills them in from an adapter; callers may
+//! make them up for a device that is not at hand.
 
 use serde::{Deserialize, Serialize};
 
@@ -109,7 +109,7 @@ impl Vendor {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum DeviceKind {
-    /// A processor that emulates a GPU: lavapipe, SwiftShader, WARP.
+    /// A CPU driver that emulates a GPU: lavapipe, SwiftShader, WARP.
     Cpu,
     /// A GPU.
     Gpu,

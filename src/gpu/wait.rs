@@ -1,4 +1,4 @@
-//! Waiting for the GPU without blocking the caller.
+//! Waits for the GPU without blocking the caller.
 //!
 //! In a browser, callbacks come from the event loop. Natively, the device has to be polled: a
 //! thread does that from the submission of work until it is done.
@@ -85,7 +85,7 @@ impl Waiter {
 #[cfg(not(target_arch = "wasm32"))]
 struct Job {
     poll: wgpu::PollType,
-    /// Ends the wait with an error.
+    /// A function that ends the wait with an error.
     give_up: Box<dyn FnOnce() + Send>,
 }
 
