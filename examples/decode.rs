@@ -1,5 +1,5 @@
-//! Decodes made-up latents and writes a .ppm picture: `cargo run --release --example decode -- vae/
-//! picture.ppm`
+//! Decodes made-up latents and writes a .ppm picture:
+//! `cargo run --release --example decode -- vae/ picture.ppm`
 
 use wgvae::{
     Checkpoint, Control, DecodeOptions, Gpu, GpuOptions, HostTensor, Latents, LoadOptions, Pixels, Progress, Vae,

@@ -1,5 +1,5 @@
-//! Prints the GPU memory of one model's decodes at several sizes, without a GPU: `cargo run
-//! --example plan -- sd15`
+//! Prints the GPU memory of one model's decodes at several sizes, without a GPU:
+//! `cargo run --example plan -- sd15`
 
 use wgvae::{DecodeOptions, DeviceLimits, Family, Result, Size, Storage, plan_decode};
 

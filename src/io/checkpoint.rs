@@ -69,12 +69,21 @@ pub struct Parameters {
 impl Checkpoint {
     /// Opens a .safetensors file from any source. `config_json` is the text of its config.json, if
     /// any.
+    ///
+    /// # Errors
+    /// See [`Self::from_sources`].
     pub async fn from_source(source: Box<dyn ByteSource>, config_json: Option<&str>) -> Result<Self> {
         Self::from_sources(vec![source], config_json).await
     }
 
     /// Opens the .safetensors file of a model, or all of its shards. `config_json` is the text of
     /// its config.json, if any.
+    ///
+    /// # Errors
+    /// [`Error::Format`] for files that are not .safetensors, or a VAE that is not supported.
+    /// [`Error::Config`] for a wrong config.json, or one of another network.
+    /// [`Error::MissingTensors`] if the weights do not show their network. Also the errors of the
+    /// sources.
     pub async fn from_sources(sources: Vec<Box<dyn ByteSource>>, config_json: Option<&str>) -> Result<Self> {
         let config = config_json.map(AutoencoderConfig::from_json).transpose()?;
         let name = sources.first().map(|source| source.name().to_owned()).unwrap_or_default();
@@ -205,6 +214,9 @@ impl Checkpoint {
 
     /// Checks, without reading weights, that all tensors in `wanted` exist and can be used. Each
     /// entry is a name in diffusers' spelling and a shape.
+    ///
+    /// # Errors
+    /// [`Error::MissingTensors`], or [`Error::Tensor`] for another shape or element type.
     pub fn check<'a>(&self, wanted: impl IntoIterator<Item = (&'a str, &'a [u64])>) -> Result<()> {
         let mut missing = Vec::new();
         for (name, shape) in wanted {
@@ -220,11 +232,14 @@ impl Checkpoint {
         }
     }
 
-    /// Reads the tensor with this name in diffusers' spelling and this shape. Returns an error if a
-    /// value is not finite.
+    /// Reads the tensor with this name in diffusers' spelling and this shape.
     ///
     /// Trailing axes of extent 1 are optional, because a linear layer and a 1x1 convolution have
     /// the same weights.
+    ///
+    /// # Errors
+    /// The errors of [`Self::check`]; [`Error::Tensor`] for values that are not finite, or for
+    /// zeros only in a layer that all latents pass through; the errors of the source.
     pub async fn read_f32(&self, name: &str, shape: &[u64]) -> Result<Vec<f32>> {
         self.check([(name, shape)])?;
         let tensor = &self.tensors[name];

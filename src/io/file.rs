@@ -19,7 +19,10 @@ pub struct FileSource {
 }
 
 impl FileSource {
-    /// Opens the file at `path`. A folder is an error.
+    /// Opens the file at `path`.
+    ///
+    /// # Errors
+    /// [`Error::Io`], also for a folder.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         let name = path.as_ref().display().to_string();
         let open = || {

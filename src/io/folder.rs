@@ -16,6 +16,10 @@ use crate::model::config::{AutoencoderConfig, Family, is_supported_class};
 impl Checkpoint {
     /// Opens a .safetensors file, a diffusers VAE folder, or the folder of a pipeline that has a
     /// VAE.
+    ///
+    /// # Errors
+    /// [`Error::Io`]; [`Error::Format`] for a folder without weights, with several candidates, or
+    /// with Python pickles only; the errors of [`Self::from_sources`].
     pub async fn open(path: impl AsRef<Path>, variant: Variant) -> Result<Self> {
         let ModelFiles { name, sources, config } = find(path.as_ref(), variant)?;
         match config {

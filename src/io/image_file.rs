@@ -102,8 +102,8 @@ impl Pixels<'_> {
 /// Encodes `pixels` in memory.
 ///
 /// # Errors
-/// [`Error::Input`] for a size that the format cannot hold: JPEG ends at 65535 pixels a side, WebP
-/// at 16384.
+/// [`Error::Input`] for data without 3 or 4 bytes a pixel, or a size that the format cannot hold:
+/// JPEG ends at 65535 pixels a side, WebP at 16384.
 pub fn encode_image(format: ImageFormat, pixels: &Pixels<'_>) -> Result<Vec<u8>> {
     let color = pixels.color()?;
     let Size { width, height } = pixels.size;

@@ -60,8 +60,8 @@ pub struct Names {
 /// encoder is only noted, because decodes do not need it.
 ///
 /// # Errors
-/// [`Error::Format`] for an unsupported kind of VAE, with its likely name, and for an unknown
-/// tensor in the decoder.
+/// [`Error::Format`] for an unsupported kind of VAE, with its likely name, for an unknown tensor in
+/// the decoder, and for two tensors of the same translated name.
 pub fn translate(file: &str, shapes: &BTreeMap<String, Vec<u64>>) -> Result<Names> {
     let fail = |problem| Error::Format { file: file.to_owned(), problem };
     let prefix = find_prefix(shapes);

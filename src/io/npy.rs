@@ -23,11 +23,18 @@ const PREAMBLE_BYTES: u64 = 12;
 const ALIGNMENT: usize = 64;
 
 /// Reads the array in `source`.
+///
+/// # Errors
+/// [`Error::Format`] for anything but float32 or float16 in C order, and for a truncated file; the
+/// errors of the source.
 pub async fn read_npy(source: &dyn ByteSource) -> Result<HostTensor> {
     read_tensor(source, source.name(), &npy_info(source).await?).await
 }
 
 /// Reads the header of `source`: position, shape and type of its array.
+///
+/// # Errors
+/// See [`read_npy`].
 pub async fn npy_info(source: &dyn ByteSource) -> Result<TensorInfo> {
     let fail = |problem| Error::Format { file: source.name().to_owned(), problem };
     let preamble = source.read_at(0, source.len().min(PREAMBLE_BYTES)).await?;

@@ -101,7 +101,10 @@ impl PartFile {
         file.map(Some).map_err(|source| io_error(&self.path, source))
     }
 
-    /// Writes all content to disk, so that only the renaming is left. A full disk is an error here.
+    /// Makes sure that all content is stored, so that only the move into place is left.
+    ///
+    /// # Errors
+    /// [`Error::Io`], for example if the disk is full.
     pub fn complete(&mut self) -> Result<()> {
         let complete = match &mut self.content {
             #[cfg(target_os = "linux")]
@@ -114,6 +117,9 @@ impl PartFile {
     }
 
     /// Moves the file into its place. A reader that closes stdout early is not an error.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
     pub fn persist(mut self) -> Result<()> {
         self.complete()?;
         let path = self.path;

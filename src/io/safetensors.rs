@@ -114,8 +114,10 @@ pub async fn read_tensor(source: &dyn ByteSource, name: &str, info: &TensorInfo)
     Ok(HostTensor { shape, data })
 }
 
-/// Reads `count` elements from element `first` on, in the order of the file, as [`read_tensor`]
-/// does.
+/// Reads `count` elements from element `first` on, in the order of the file.
+///
+/// # Errors
+/// See [`read_tensor`].
 pub async fn read_elements(
     source: &dyn ByteSource,
     name: &str,

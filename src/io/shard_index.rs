@@ -10,6 +10,9 @@ use crate::error::{Error, Result};
 
 /// Returns the distinct file names in the `weight_map` of the index `json`. Names with folders are
 /// an error, so none leads out of the index's folder. `file` is for errors.
+///
+/// # Errors
+/// [`Error::Format`].
 pub fn shard_names(file: &str, json: &str) -> Result<BTreeSet<String>> {
     let fail = |problem: String| Error::Format { file: file.to_owned(), problem };
     let index: Index = serde_json::from_str(json).map_err(|error| fail(format!("not a shard index: {error}")))?;

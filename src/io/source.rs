@@ -22,7 +22,11 @@ pub trait ByteSource {
     /// Returns the total length in bytes.
     fn len(&self) -> u64;
 
-    /// Reads exactly `len` bytes from byte `offset` on. A range beyond the end is an error.
+    /// Reads exactly `len` bytes from byte `offset` on.
+    ///
+    /// # Errors
+    /// [`Error::Format`](crate::Error::Format) for a range beyond the end, or an error of the
+    /// source.
     fn read_at(&self, offset: u64, len: u64) -> ReadFuture<'_>;
 
     /// True if the length is 0.

@@ -113,8 +113,8 @@ impl Blocks {
         self.resnet(&format!("{name}.resnets.1"), x, channels)
     }
 
-    /// Adds `Attention` with one head: `x + to_out(attention(to_q(y), to_k(y), to_v(y)))`, with `y
-    /// = group_norm(x)`.
+    /// Adds `Attention` with one head: `x + to_out(attention(to_q(y), to_k(y), to_v(y)))`, with
+    /// `y = group_norm(x)`.
     pub(super) fn attention(&mut self, name: &str, x: TensorId) -> TensorId {
         let channels = self.graph.shape(x).channels;
         let normed = self.norm(&format!("{name}.group_norm"), x);

@@ -37,8 +37,8 @@ pub struct AutoencoderConfig {
     pub out_channels: u32,
     /// Number of channels of the VAE's own latents.
     pub latent_channels: u32,
-    /// Side of the square of own latents that makes one latent of the diffusion model, which has as
-    /// many times the channels. 2 for FLUX.2, else 1.
+    /// Side of the square of own latent pixels that makes one latent pixel of the diffusion model,
+    /// with `patch^2` times the channels. 2 for FLUX.2, else 1.
     pub patch: u32,
     /// Order in which such a square lies in the channels of the diffusion model's latents.
     pub packing: Packing,
@@ -49,8 +49,8 @@ pub struct AutoencoderConfig {
     /// Shift of the latents, see `scaling_factor`. `None` means 0: config.json has no value, or
     /// null.
     pub shift_factor: Option<f64>,
-    /// Mean of each channel of the diffusion model's latents. With it, the model sees `(latents -
-    /// mean) / std * scaling_factor`.
+    /// Mean of each channel of the diffusion model's latents. With it, the model sees
+    /// `(latents - mean) / std * scaling_factor`.
     pub latents_mean: Option<Vec<f64>>,
     /// Standard deviation of each channel of the diffusion model's latents. Set if and only if
     /// `latents_mean` is.

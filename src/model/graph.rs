@@ -51,9 +51,9 @@ pub struct Transform {
     pub offset: Vec<f32>,
     /// True if `3 tanh(x / 3)` follows, which begins the decoders of tiny autoencoders.
     pub squash: bool,
-    /// Side of the squares of pixels that the input's channels hold, or 1. Channel `c * patch^2 +
-    /// patch * py + px` of pixel `[i, j]` becomes channel `c` of pixel `[patch * i + py, patch * j
-    /// + px]`.
+    /// Side of the squares of pixels that the input's channels hold, or 1. Channel
+    /// `c * patch^2 + patch * py + px` of pixel `[i, j]` becomes channel `c` of pixel
+    /// `[patch * i + py, patch * j + px]`.
     pub patch: u32,
     /// Order of the squares in the input. [`Self::patch`] describes the usual order.
     pub packing: Packing,

@@ -161,13 +161,13 @@ pub struct Predicted {
     pub peak: Bytes,
     /// Packed weights that stay on the GPU.
     pub weights: Bytes,
-    /// Activations, scratch memory, and weights that a budget fetches.
+    /// Activations, scratch memory, and data that a budget fetches from host memory.
     pub slots: Bytes,
     /// Parameters of all launches.
     pub parameters: Bytes,
     /// Staging buffers between host and device.
     pub staging: Bytes,
-    /// Bytes that a budget spills to host memory.
+    /// Bytes that a budget keeps in host memory.
     pub host: Bytes,
     /// Bytes that a budget moves between host and device. For a clip, over all parts.
     pub transferred: Bytes,

@@ -4,7 +4,6 @@
 //! that number is known, each block goes to its place at once. If it is not (the input is a pipe),
 //! the blocks wait in a temporary file and move to their places at the end, one by one. Memory
 //! never holds more than one block, but for a moment the disk holds the latents twice.
-//! moment.
 
 use std::fs::File;
 use std::io::{Read as _, Seek as _, Write as _};

@@ -22,7 +22,7 @@ pub struct ClipAxes {
 
 impl ClipAxes {
     /// Returns the axes of a shape `[1, c, t, h, w]` or `[c, t, h, w]`. `None` for any other shape,
-    /// for an empty axis and for absurdly large frames.
+    /// for an empty axis and for frames of more than 2^30 pixels.
     pub fn of(shape: &[u64]) -> Option<Self> {
         let (&[1, channels, frames, height, width] | &[channels, frames, height, width]) = shape else { return None };
         let size = Size { width: width.try_into().ok()?, height: height.try_into().ok()? };

@@ -79,7 +79,7 @@ impl PictureFile {
     /// Reads the header of the file at `path`.
     ///
     /// # Errors
-    /// [`Error::Io`], [`Error::Format`], or [`Error::Input`] if it has no pixels or absurdly many.
+    /// [`Error::Io`], [`Error::Format`], or [`Error::Input`] if it has no pixels or more than 2^30.
     pub fn open(path: &Path) -> Result<Self> {
         let format = format_of(path)?.ok_or_else(|| no_picture(path))?;
         Self::with_header(path, format, &read_file(path)?)

@@ -43,6 +43,9 @@ const ELEMENT_BITS: &[(&str, u64)] = &[
 /// Parses the header `json` of a file of `file_bytes` bytes. Checks that the tensors cover the data
 /// exactly: no overlap, no gap, nothing beyond the end. Each must have the length that its shape
 /// and dtype need. `file` is for errors.
+///
+/// # Errors
+/// [`Error::Format`] that names the tensor.
 pub fn parse_header(file: &str, json: &[u8], file_bytes: u64) -> Result<Header> {
     let fail = |problem| Error::Format { file: file.to_owned(), problem };
     let entries = parse_json(json).map_err(fail)?;

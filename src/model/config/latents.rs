@@ -46,8 +46,8 @@ impl Packing {
 pub enum OwnLatents {
     /// The network's input and output.
     OfNetwork,
-    /// Latents of the VAE that a tiny autoencoder replaces. Its network takes `(own - shift_factor)
-    /// * scaling_factor`, as the diffusion model does.
+    /// Latents of the VAE that a tiny autoencoder replaces. Its network takes
+    /// `(own - shift_factor) * scaling_factor`, as the diffusion model does.
     StandIn {
         /// Scaling factor of that VAE.
         scaling_factor: f32,
@@ -59,7 +59,7 @@ pub enum OwnLatents {
 }
 
 impl OwnLatents {
-    /// Returns the own latents of a tiny autoencoder that replaces the VAE of `config`.
+    /// Returns the relation for a tiny autoencoder that replaces the VAE of `config`.
     pub fn stand_in_for(config: &AutoencoderConfig) -> Self {
         Self::StandIn { scaling_factor: single(config.scaling_factor), shift_factor: single(config.shift()) }
     }

@@ -13,7 +13,7 @@ use crate::hot_loop::{HotLoop, hot_loop};
 pub(crate) struct Figures {
     /// Vector registers of an invocation, in the device's own unit.
     pub(crate) registers: u32,
-    /// Number of things that run at once, in the device's own unit: see [`units`].
+    /// Amount of work that runs at once, in the device's own unit: see [`units`].
     pub(crate) occupancy: u32,
     /// Number of instructions that spill registers to memory, not bytes.
     pub(crate) spills: u32,

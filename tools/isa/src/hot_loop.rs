@@ -138,8 +138,8 @@ fn read(maker: Maker, line: &str) -> Line<'_> {
     }
 }
 
-/// Parses AMD code: `BB3:`, `\ts_branch BB1 ; ...`, `\tv_dual_fmac_f32 v1, v2, v3 ::
-/// v_dual_fmac_f32 ...`.
+/// Parses AMD code: `BB3:`, `\ts_branch BB1 ; ...`,
+/// `\tv_dual_fmac_f32 v1, v2, v3 :: v_dual_fmac_f32 ...`.
 fn aco(line: &str) -> Line<'_> {
     if let Some(label) = line.strip_suffix(':') {
         return Line::Label(label);
@@ -155,8 +155,8 @@ fn aco(line: &str) -> Line<'_> {
     Line::Instruction { multiply_adds: count(single + packed), goes_to, goes_on }
 }
 
-/// Parses NVIDIA code: `block.u 1 L1 [0, 216] -> {`, ` bra !up0 L385 // delay=1`, `r5 = ffma r1 r2
-/// r3`.
+/// Parses NVIDIA code: `block.u 1 L1 [0, 216] -> {`, `    bra !up0 L385  // delay=1`,
+/// `r5 = ffma r1 r2 r3`.
 fn nak(line: &str) -> Line<'_> {
     if line.starts_with("block") {
         return line.split_whitespace().nth(2).map_or(Line::Nothing, Line::Label);
@@ -175,7 +175,7 @@ fn nak(line: &str) -> Line<'_> {
     Line::Instruction { multiply_adds, goes_to, goes_on }
 }
 
-/// Parses Intel code: `L0:`, ` while (16) L0`, ` mad (16) r1:f ...`.
+/// Parses Intel code: `L0:`, `        while (16)   L0`, `        mad (16)   r1:f ...`.
 fn brw(line: &str) -> Line<'_> {
     let text = line.trim();
     if let Some(label) = text.strip_suffix(':') {

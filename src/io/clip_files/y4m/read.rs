@@ -63,8 +63,8 @@ impl Y4mSource {
     /// Reads from `reader`, called `name` in errors.
     ///
     /// # Errors
-    /// [`Error::Format`], [`Error::Io`]; [`Error::Input`] for an unsupported colour space or an
-    /// absurd size; [`Error::HostMemory`].
+    /// [`Error::Format`], [`Error::Io`]; [`Error::Input`] for an unsupported colour space, or a
+    /// frame of 0 or more than 2^30 pixels; [`Error::HostMemory`].
     pub fn from_reader(reader: Box<dyn Read>, name: &str) -> Result<Self> {
         let mut reader = BufReader::with_capacity(BUFFER, reader);
         let header = Header::read(&mut reader, name)?;
