@@ -1,4 +1,4 @@
-//! `y = relu?(y_old? + scale * (A^T m A) + bias)`, and the moments of each run of tiles.
+//! Twin: `y = relu?(y_old? + scale * (A^T m A) + bias)`, and the moments of each run of tiles.
 
 use wgvae::Storage;
 use wgvae::kernels::winograd::{OutParams, PAIRS_OUT};
