@@ -127,7 +127,7 @@ fn run_parts(arguments: &Arguments) -> Result<bool> {
         match ended {
             Some(status) if status.success() => {}
             Some(status) => (found["error"], right) = (json!(status.to_string()), false),
-            None => (found["error"], right) = (json!("ended: it took longer than its limit"), false),
+            None => (found["error"], right) = (json!("killed: it exceeded its time limit"), false),
         }
         write(&file, &day)?;
         fs::write(file.with_extension("md"), summary::text(&day, &names))?;
@@ -235,7 +235,9 @@ impl<'a> Measuring<'a> {
         let own = std::env::current_exe()?;
         let near = own.ancestors().skip(1).take(2).map(|folder| folder.join(&name));
         let found = self.arguments.wgvae.clone().into_iter().chain(near).find(|path| path.is_file());
-        found.ok_or_else(|| format!("{name} is not beside this program: --wgvae says where it is").into())
+        found.ok_or_else(|| {
+            format!("expected {name} beside this program, found none: give its path with --wgvae").into()
+        })
     }
 
     fn tune(&mut self, gpu: &Gpu) -> Result<()> {

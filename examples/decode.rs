@@ -10,7 +10,7 @@ type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 
 fn main() -> Result<()> {
     let mut arguments = std::env::args().skip(1);
-    let model = arguments.next().ok_or("which model? a .safetensors file or a diffusers folder")?;
+    let model = arguments.next().ok_or("expected a .safetensors file or a diffusers folder")?;
     let picture = arguments.next().unwrap_or_else(|| "picture.ppm".to_owned());
     // The library is async and never blocks. A browser would await instead.
     pollster::block_on(decode(&model, &picture))

@@ -228,9 +228,10 @@ impl Model {
         if here == self.process {
             return Ok(());
         }
-        let expected =
-            format!("one that this process {here} opened, as a device does not survive a fork: open the model there");
-        Err(input(py, "Vae", &expected, &format!("one of process {}", self.process)))
+        let expected = format!(
+            "a Vae that process {here} opened, as a device does not survive a fork: open the model in this process"
+        );
+        Err(input(py, "Vae", &expected, &format!("a Vae of process {}", self.process)))
     }
 
     /// Returns an error if the scale of the latents is unknown.

@@ -93,7 +93,7 @@ impl Pixels<'_> {
         }
         Err(Error::Input {
             what: format!("pixels of a {} image", self.size),
-            expected: "3 or 4 bytes for each of at least one pixel".to_owned(),
+            expected: "at least one pixel, and 3 or 4 bytes for each".to_owned(),
             found: format!("{bytes} bytes"),
         })
     }

@@ -149,8 +149,8 @@ fn find_spelling(inside: &BTreeMap<&str, &[u64]>) -> std::result::Result<&'stati
     let has = |start: &str| inside.keys().any(|name| name.starts_with(start));
     let spelled = |spelling: &&Spelling| spelling.signs.iter().any(|sign| has(sign));
     SPELLINGS.iter().find(spelled).ok_or_else(|| match (has("decoder."), has("encoder.")) {
-        (true, _) => "not supported: its decoder is of no kind that is known".to_owned(),
-        (false, true) => "not supported: its encoder is of no kind that is known".to_owned(),
+        (true, _) => "not supported: its decoder is of an unknown kind".to_owned(),
+        (false, true) => "not supported: its encoder is of an unknown kind".to_owned(),
         (false, false) => {
             format!("it holds no VAE: none of its {} tensors is named encoder.* or decoder.*", inside.len())
         }

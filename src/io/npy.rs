@@ -111,7 +111,7 @@ fn parse_preamble(preamble: &[u8]) -> std::result::Result<(u64, u64), String> {
 /// order.
 fn parse_header(header: &[u8]) -> std::result::Result<Header, String> {
     let text = std::str::from_utf8(header).ok().map(str::trim).ok_or("its header is not text")?;
-    let malformed = || format!("its header is not that of an array: {}", text.chars().take(200).collect::<String>());
+    let malformed = || format!("its header does not describe an array: {}", text.chars().take(200).collect::<String>());
     let mut rest = text.strip_prefix('{').and_then(|text| text.strip_suffix('}')).ok_or_else(malformed)?.trim();
     let (mut descr, mut fortran_order, mut shape) = (None, None, None);
     while !rest.is_empty() {

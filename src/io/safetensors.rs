@@ -189,8 +189,8 @@ pub fn header_with_metadata(tensors: &[(&str, &[usize])], metadata: &BTreeMap<&s
         end += shape.iter().product::<usize>() * size_of::<f32>();
         let entry = json!({ "dtype": "F32", "shape": shape, "data_offsets": [begin, end] });
         if *name == header::METADATA || entries.insert((*name).to_owned(), entry).is_some() {
-            let found = "a reserved name or one used twice".to_owned();
-            return Err(unwritable(name, "a name of its own".to_owned(), found));
+            let found = "a reserved or repeated name".to_owned();
+            return Err(unwritable(name, "a unique name".to_owned(), found));
         }
     }
     let mut header = serde_json::Value::Object(entries).to_string();

@@ -71,6 +71,6 @@ pub(super) fn check_range(source: &dyn ByteSource, offset: u64, len: u64) -> Res
     let range = end.and_then(|end| Some(usize::try_from(offset).ok()?..usize::try_from(end).ok()?));
     range.ok_or_else(|| Error::Format {
         file: source.name().to_owned(),
-        problem: format!("{len} bytes at offset {offset} are wanted, but there are {} bytes", source.len()),
+        problem: format!("expected {len} bytes at offset {offset}, found {} bytes in all", source.len()),
     })
 }

@@ -213,7 +213,7 @@ impl AutoencoderConfig {
             )
         } else {
             format!(
-                "one of {}, which scale the VAE's own latents differently: name the family (--family, family), or the file after it",
+                "one of {}, which scale the VAE's own latents differently: state the family (--family, family), or use its name in the name of the file",
                 names.join(", ")
             )
         };

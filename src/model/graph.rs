@@ -391,7 +391,7 @@ impl Graph {
         assert_eq!(
             [transform.factor.len(), transform.offset.len()],
             [channels; 2],
-            "factors of another number of channels"
+            "expected one factor and one summand for each channel"
         );
         self.push("input".to_owned(), Op::Input(transform), &[], shape)
     }

@@ -104,7 +104,7 @@ fn tensors_that_do_not_fit() {
     refuse_weights(
         "another model",
         |weights| weights.retain(|name, _| name == CONV_IN),
-        &["model", "of no kind that is known"],
+        &["model", "of an unknown kind"],
     );
     let folder = Folder::new();
     folder.write("model/config.json", br#"{"_class_name": "AutoencoderKL", "latent_channels": 0}"#);

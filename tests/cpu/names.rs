@@ -210,8 +210,8 @@ fn what_is_no_vae_is_refused() {
     let cases: [(&[&str], &str); 5] = [
         (&[], "it holds no VAE: none of its 0 tensors"),
         (&["model.diffusion_model.double_blocks.0.img_attn.proj.weight"], "it holds no VAE"),
-        (&["encoder.conv_in.weight"], "its encoder is of no kind that is known"),
-        (&["decoder.something.weight"], "its decoder is of no kind that is known"),
+        (&["encoder.conv_in.weight"], "its encoder is of an unknown kind"),
+        (&["decoder.something.weight"], "its decoder is of an unknown kind"),
         (&["text_model.encoder.layers.0.weight"], "it holds no VAE"),
     ];
     for (names, wanted) in cases {

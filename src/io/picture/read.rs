@@ -176,7 +176,7 @@ fn format_by(start: &[u8]) -> Option<ImageFormat> {
 }
 
 fn no_picture(path: &Path) -> Error {
-    let problem = "not a picture of a kind that is read: PNG, JPEG and WebP are".to_owned();
+    let problem = "not a picture: expected PNG, JPEG or WebP".to_owned();
     Error::Format { file: path.display().to_string(), problem }
 }
 
@@ -231,7 +231,7 @@ fn cut_short(path: &Path) -> Error {
 fn unreadable(path: &Path, error: ImageError) -> Error {
     let failed = |problem| Error::Format { file: path.display().to_string(), problem };
     match error {
-        ImageError::Limits(_) => failed("its rows or its metadata are larger than is read".to_owned()),
+        ImageError::Limits(_) => failed("its rows or its metadata exceed the decoder's limits".to_owned()),
         ImageError::IoError(error) if error.kind() == ErrorKind::UnexpectedEof => cut_short(path),
         ImageError::IoError(source) => io_error(path, source),
         other => failed(format!("unreadable: {other}")),

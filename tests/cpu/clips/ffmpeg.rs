@@ -112,7 +112,7 @@ fn one_that_hangs_is_ended() {
     let ffmpeg = Ffmpeg { patience: Duration::from_millis(300), ..script("hangs") };
     let start = Instant::now();
     let error = first_error(sink(&ffmpeg, &path("a.mp4"), None, 200).unwrap());
-    assert_says(Err::<(), _>(error), &["a.mp4", "ffmpeg hangs: it took nothing for 0.3 s", "I sleep"]);
+    assert_says(Err::<(), _>(error), &["a.mp4", "ffmpeg hangs: it read no data for 0.3 s", "I sleep"]);
     assert!(start.elapsed() < Duration::from_secs(20));
     let mut last = sink(&ffmpeg, &path("a.mp4"), None, 200).unwrap();
     assert!(give(&mut last, &frame(size(200, 200), 0)).unwrap().is_continue());
@@ -120,7 +120,7 @@ fn one_that_hangs_is_ended() {
     std::fs::write(path("b.mp4"), b"").unwrap();
     assert_says(
         FfmpegSource::open(&ffmpeg, &path("b.mp4")),
-        &["b.mp4", "ffmpeg hangs: it delivered nothing for 0.3 s", "I sleep"],
+        &["b.mp4", "ffmpeg hangs: it delivered no data for 0.3 s", "I sleep"],
     );
     std::fs::remove_file(path("b.mp4")).unwrap();
     // Dropped, as after Ctrl-C.
@@ -183,13 +183,13 @@ fn what_it_delivers_is_read() {
     }
     std::fs::write(path("b.mp4"), &whole[..whole.len() - 1]).unwrap();
     let mut cut = FfmpegSource::open(&script("delivers"), &path("b.mp4")).unwrap();
-    assert_says(take_all(&mut cut), &["b.mp4: what ffmpeg delivers is wrong: cut short within frame 3"]);
+    assert_says(take_all(&mut cut), &["b.mp4: ffmpeg delivered wrong data: cut short within frame 3"]);
     std::fs::write(path("b.mp4"), b"YUV4MPEG2 W2 H2\n").unwrap();
     assert_says(
         take_all(&mut FfmpegSource::open(&script("delivers"), &path("b.mp4")).unwrap()),
         &["at least one", "none"],
     );
-    assert_says(FfmpegSource::open(&script("stops"), &path("b.mp4")), &["what ffmpeg delivers is wrong: it is empty"]);
+    assert_says(FfmpegSource::open(&script("stops"), &path("b.mp4")), &["ffmpeg delivered wrong data: it is empty"]);
 }
 
 /// Smooth, as chroma of half the size and a lossy codec want it: a ramp of two colours, a little

@@ -150,10 +150,10 @@ fn judge(new: &Table, old: &Table, all: bool) -> Result<()> {
     match findings.worse.len() {
         0 => Ok(()),
         count if new.driver == old.driver => bail!(
-            "{count} figures are worse than in {TABLE}. If that has to be, `cargo xtask isa --accept` writes it anew"
+            "{count} figures are worse than in {TABLE}. If this is intended, `cargo xtask isa --accept` replaces it"
         ),
         count => bail!(
-            "{count} figures are worse than in {TABLE}, which is of {}; here is {}. `cargo xtask isa --accept` on an unchanged tree first tells what is the driver's",
+            "{count} figures are worse than in {TABLE}, which was made with {}; found {}. Run `cargo xtask isa --accept` on an unchanged tree first, to tell the driver's changes from yours",
             old.driver,
             new.driver
         ),

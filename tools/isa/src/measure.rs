@@ -108,7 +108,8 @@ impl Jobs {
         ensure!(status.success(), "{}: the driver ended ({status}) at the kernel after {last}", device.name);
         sent?;
         for Done { kernel, face, figures } in done {
-            let workgroup_bytes = *self.workgroup_bytes.get(&kernel).ok_or_else(|| anyhow!("what is {kernel}?"))?;
+            let workgroup_bytes =
+                *self.workgroup_bytes.get(&kernel).ok_or_else(|| anyhow!("unknown kernel {kernel}"))?;
             let row = measured.rows.entry(kernel).or_insert(Row { workgroup_bytes, native: None, firefox: None });
             match face {
                 Face::Native => row.native = Some(figures),

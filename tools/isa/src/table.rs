@@ -39,7 +39,7 @@ impl Table {
             return Ok(Self::default());
         }
         let text = std::fs::read_to_string(path).with_context(|| format!("could not read {}", path.display()))?;
-        serde_json::from_str(&text).with_context(|| format!("{} is no table of figures", path.display()))
+        serde_json::from_str(&text).with_context(|| format!("{} is not a table of figures", path.display()))
     }
 
     /// Formats the table as JSON with one line for each kernel, so that diffs are readable.

@@ -107,12 +107,10 @@ impl FrameSource for FfmpegSource {
 fn failed(process: &mut Process, error: Error, patience: Duration) -> Error {
     match error {
         Error::Io { source, .. } if source.kind() == ErrorKind::TimedOut => {
-            let problem = format!("ffmpeg hangs: it delivered nothing for {} s", patience.as_secs_f64());
+            let problem = format!("ffmpeg hangs: it delivered no data for {} s", patience.as_secs_f64());
             process.failed(&problem, Duration::ZERO)
         }
-        Error::Format { problem, .. } => {
-            process.failed(&format!("what ffmpeg delivers is wrong: {problem}"), LAST_WORDS)
-        }
+        Error::Format { problem, .. } => process.failed(&format!("ffmpeg delivered wrong data: {problem}"), LAST_WORDS),
         other => process.failed(&other.to_string(), LAST_WORDS),
     }
 }

@@ -72,7 +72,7 @@ impl<'a> FfmpegSink<'a> {
     /// Ends `ffmpeg` after it read nothing for `patience`, and returns the error.
     fn stalled(&mut self) -> Error {
         let seconds = self.patience.as_secs_f64();
-        self.process.failed(&format!("ffmpeg hangs: it took nothing for {seconds} s"), Duration::ZERO)
+        self.process.failed(&format!("ffmpeg hangs: it read no data for {seconds} s"), Duration::ZERO)
     }
 }
 
