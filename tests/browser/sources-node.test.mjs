@@ -1,5 +1,5 @@
 // @ts-check
-// Sources and the module's start where no browser is needed: what Node has of the web is enough.
+// Sources and the start of the module where no browser is needed: Node's web APIs suffice.
 
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
@@ -117,7 +117,7 @@ describe('the module', () => {
   after(() => server.close());
 
   /**
-   * A module of the package that has not started anything yet.
+   * Returns a module of the package that has not started anything yet.
    * @returns {Promise<typeof import('../../web/src/wasm.js')>}
    */
   const fresh = () => import(`${new URL('web/src/wasm.js', `file://${DIST}/`)}?${Math.random()}`);

@@ -1,6 +1,6 @@
 // @ts-check
 // Tensors of onnxruntime-web, by its own class (onnxruntime-common), and of transformers.js, by a
-// stand-in: what of them is read, wherever it lies. No browser.
+// stand-in: their values are read from every location. No browser is needed.
 
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
@@ -11,10 +11,10 @@ import { DIST, ROOT } from './session.mjs';
 
 const SHAPE = [1, 4, 2, 3];
 const FLOATS = Float32Array.from({ length: 24 }, (_, index) => index / 4 - 3);
-/** The same: multiples of a quarter below 4, of which halves have exponents from 13 to 16. */
+/** These values as halves: multiples of a quarter below 4, with exponents from 13 to 16. */
 const HALVES = Uint16Array.from(FLOATS, half);
 
-/** The bits of a half float of one of these. @param {number} value */
+/** Returns the bits of one of these values as a half float. @param {number} value */
 function half(value) {
   if (value === 0) return 0;
   const exponent = Math.floor(Math.log2(Math.abs(value)));
@@ -30,15 +30,15 @@ let onnx;
 /** @type {import('../../web/src/wasm.js').Wasm} */
 let wasm;
 /**
- * What the module was given last.
+ * The module's last input.
  * @type {{ data?: Float32Array, buffer?: unknown, shape: number[]
  * }}
  */
 let given;
 
 /**
- * As transformers.js has it: getters for what is in `ort_tensor`, through a Proxy, and an iterator
- * (huggingface.co/docs/transformers.js/api/utils/tensor).
+ * Wraps a tensor as transformers.js does: getters for the properties of `ort_tensor`, through a
+ * Proxy, and an iterator (huggingface.co/docs/transformers.js/api/utils/tensor).
  * @param {any} inside
  */
 function wrapped(inside) {
@@ -78,7 +78,7 @@ before(async () => {
 
 describe('tensors of onnxruntime-web and transformers.js', () => {
   /**
-   * One of each place, in f32 or f16, whose values have to be fetched where they are not in memory.
+   * Makes a tensor for each location, in f32 or f16. Values outside memory have to be fetched.
    * @type {Record<string, (type: 'float32' | 'float16', data: any) => any>}
    */
   const PLACES = {
@@ -111,7 +111,7 @@ describe('tensors of onnxruntime-web and transformers.js', () => {
 
   it('are read as a Float16Array, where there is one', async () => {
     const before = Object.getOwnPropertyDescriptor(globalThis, 'Float16Array');
-    // What is used of the class.
+    // The used part of the class.
     class Halves extends Float32Array {}
     Object.defineProperty(globalThis, 'Float16Array', { value: Halves, configurable: true, writable: true });
     try {

@@ -1,5 +1,5 @@
 // @ts-check
-// Small files as text, and what callers take for one: readText of sources.js.
+// Small files as text, and other values that callers pass: readText of sources.js.
 
 import assert from 'node:assert/strict';
 
@@ -29,7 +29,7 @@ async function outcome({ clock }, promise, mayStall, controller) {
   return settled;
 }
 
-/** A config.json from an address. @param {World} world */
+/** Reads a config.json from an address. @param {World} world */
 export async function textOfAnAddress(world) {
   const { random, clock } = world;
   const server = new FileServer(random, clock, { manners: someManners(random), faults: random.pick([0, 0.3]), length: random.below(2000) });
@@ -41,7 +41,7 @@ export async function textOfAnAddress(world) {
 }
 
 /**
- * A file of the user's, by slices; it may have changed since it was chosen.
+ * Reads slices of a user's file, which may have changed since it was chosen.
  * @param {World} world
  */
 export async function readsOfABlob(world) {
@@ -63,7 +63,7 @@ export async function readsOfABlob(world) {
 }
 
 /**
- * What JavaScript can pass for a file.
+ * Returns any JavaScript value that may be passed as a file.
  * @param {import('../random.mjs').Random} random
  * @returns {any}
  */
@@ -75,7 +75,7 @@ export function anything(random) {
   ]);
 }
 
-/** Arguments that are none. @param {World} world */
+/** Passes invalid arguments. @param {World} world */
 export async function strangeArguments(world) {
   const { random, clock } = world;
   const server = new FileServer(random, clock, { manners: someManners(random), faults: 0.2, length: 20 });
