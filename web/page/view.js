@@ -20,7 +20,7 @@ const STATUS = {
   encoding: 'Encoding',
   decoding: 'Decoding',
   done: 'Done',
-  failed: 'Stopped',
+  failed: 'Failed',
 };
 
 const BUSY = ['starting', 'loading', 'planning', 'encoding', 'decoding'];

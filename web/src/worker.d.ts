@@ -1,4 +1,4 @@
-// Types of wgvae/worker: those of the package, but for what cannot leave a worker.
+// Types of wgvae/worker: the package's types, without values that cannot leave a worker.
 
 import type { Decoder, Encoder, InspectOptions as PackageInspectOptions, Inspection, Ledger, ModelOptions, Plan, PlanForOptions as PackagePlanForOptions, Selftest, SelftestOptions as PackageSelftestOptions, TuneOptions as PackageTuneOptions, Tuning, Vae, WasmSource, WholeClipPlan } from './index.js';
 

@@ -228,8 +228,8 @@ export class FileServer {
       ...(manners.isCompressed && { 'Content-Encoding': 'gzip' }),
       ...(manners.tellsLength && { 'Content-Length': `${length}` }),
     };
-    // A reader that does not know the length cannot notice a missing end. For an answer of another
-    // origin, nobody knows what its length counts.
+    // A reader that does not know the length cannot notice a missing end. The length of an answer
+    // of another origin may be the compressed one.
     const isUnseen = fault === 'short' && (manners.isCompressed || manners.type === 'cors' || !manners.tellsLength);
     return this.#answer(200, headers, version.bytes, signal, isUnseen || fault === 'long' ? 'none' : fault);
   }
