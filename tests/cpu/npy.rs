@@ -1,12 +1,11 @@
-//! The .npy reader and writer: what `NumPy` writes, every kind of bad file by itself, then random
-//! ones.
+//! The .npy reader and writer: files of `NumPy`, every kind of bad file, then random ones.
 
 use pollster::block_on;
 use proptest::prelude::*;
 use wgvae::internals::npy::{read_npy, write_npy};
 use wgvae::{HostTensor, MemorySource};
 
-/// A version 1 file with this header and data.
+/// Returns a file of version 1 with this header and data.
 fn file(header: &str, data: &[u8]) -> Vec<u8> {
     let length = u16::try_from(header.len()).expect("a short header").to_le_bytes();
     [b"\x93NUMPY\x01\x00".as_slice(), &length, header.as_bytes(), data].concat()
