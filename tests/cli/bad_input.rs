@@ -268,7 +268,7 @@ fn arguments_that_make_no_sense() {
         (&["plan", "--family", "sd15"], "--size"),
         (&["inspect", "--modle", "model"], "--modle"),
         (&["plan", "--family", "sd15", "--size", "8x8", "--precision", "f64"], "'f64'"),
-        (&["plan", "--family", "sd15", "--size", "64x64", "--memory-budget", "0"], "more than nothing"),
+        (&["plan", "--family", "sd15", "--size", "64x64", "--memory-budget", "0"], "at least 1 byte"),
         (&["plan", "--family", "sd15", "--size", "64x64", "--memory-budget", "-5"], "-5"),
         (&["plan", "--family", "sd15", "--size", "64x64", "--memory-budget", "lots"], "512MiB"),
         (&["paint"], "paint"),

@@ -93,7 +93,7 @@ fn a_damaged_file_of_kernels_is_replaced_with_a_note() {
     for text in ["{", "[]", r#"{ "device": { "of": "another version" } }"#] {
         std::fs::write(remembered(&folder), text).unwrap();
         let outcome = run(&folder, &["tune"]).ok();
-        assert!(outcome.stderr.contains("kernels.json: not what `wgvae tune` wrote"), "{outcome:?}");
+        assert!(outcome.stderr.contains("kernels.json: `wgvae tune` did not write this file"), "{outcome:?}");
         let kept: Value = serde_json::from_slice(&std::fs::read(remembered(&folder)).unwrap()).unwrap();
         assert_eq!(kept.as_object().unwrap().len(), 1, "{kept}");
         let again = decode(&folder, &[]).ok();

@@ -337,9 +337,9 @@ fn pictures_cut_anywhere_are_errors() {
 fn what_is_no_picture_is_an_error() {
     let files = Files::new();
     refused(&files.0.path().join("missing.png"), &["No such file"]);
-    refused(&files.write("empty.png", b""), &["PNG, JPEG and WebP"]);
-    refused(&files.write("a.gif", b"GIF89a\x01\0\x01\0\0\0\0;"), &["PNG, JPEG and WebP"]);
-    refused(&files.write("text.png", b"not a picture at all"), &["PNG, JPEG and WebP"]);
+    refused(&files.write("empty.png", b""), &["PNG, JPEG or WebP"]);
+    refused(&files.write("a.gif", b"GIF89a\x01\0\x01\0\0\0\0;"), &["PNG, JPEG or WebP"]);
+    refused(&files.write("text.png", b"not a picture at all"), &["PNG, JPEG or WebP"]);
     assert!(!PictureFile::is_picture(&files.write("a.npy", b"\x93NUMPY")).unwrap());
     assert!(PictureFile::is_picture(&files.write("a.npy", &png(&rgb(), ExtendedColorType::Rgb8))).unwrap());
     refused(files.0.path(), &[]);
