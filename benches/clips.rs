@@ -1,7 +1,7 @@
-//! What a part of a clip costs beside an image, for each multiply-add: decodes of SeedVR2's and Wan's networks with made-up weights, in GFLOP/s counted as direct
-//! convolutions.
+//! Cost of a part of a clip compared with an image, for each multiply-add: decodes of SeedVR2's and
+//! Wan's networks with random weights. The unit is GFLOP/s, counted as direct convolutions.
 //!
-//! `WGVAE_BENCH_SIDES=64,128` chooses the sizes, in pixels.
+//! `WGVAE_BENCH_SIDES=64,128` chooses the sizes in pixels.
 
 use std::time::Duration;
 

@@ -1,6 +1,7 @@
-//! Whole decodes of SD 1.5's decoder with made-up weights: GFLOP/s, counted as direct convolutions.
+//! Whole decodes of SD 1.5's decoder with random weights, in GFLOP/s counted as direct
+//! convolutions.
 //!
-//! `WGVAE_BENCH_SIDES=256,512` chooses the sizes, in pixels.
+//! `WGVAE_BENCH_SIDES=256,512` chooses the sizes in pixels.
 
 use std::time::Duration;
 
@@ -32,7 +33,7 @@ fn main() {
             let mut bench = support::Bench::new(&gpu, &graph, storage);
             println!("{storage:?} {side}x{side}: predicted peak {}", bench.plan.memory.peak());
             println!("{}", submissions(&bench.run()));
-            // In as few bands as the device's bindings allow, to see what bands cost.
+            // Use as few bands as the device's bindings allow, to measure the cost of bands.
             let choice = Choice { winograd_scratch_bytes: 1 << 40, ..Choice::for_device(gpu.limits()) };
             let whole = PlanOptions {
                 chunk_limit: Bytes(u64::MAX),
@@ -56,7 +57,8 @@ fn main() {
     }
 }
 
-/// How long the submissions of a run took: their number, the median, the 95th percentile and the longest.
+/// Formats the durations of a run's submissions: their number, the median, the 95th percentile and
+/// the longest.
 fn submissions(run: &RunReport) -> String {
     let mut seconds: Vec<f64> = run.submissions.iter().map(|submission| submission.seconds).collect();
     seconds.sort_by(f64::total_cmp);

@@ -1,7 +1,9 @@
-//! All that is to be measured on the day a GPU is at hand: `cargo xtask gpu-day`, or this program and `wgvae` carried to where the GPU is. Needs no network and no repository.
+//! All measurements for a day with access to a GPU: `cargo xtask gpu-day`, or this program and
+//! `wgvae` copied to the machine with the GPU. It needs no network and no repository.
 //!
-//! Each part is a process of its own with a limit of time, and what it has measured is written after each measurement: neither a driver that hangs nor a machine that goes away loses
-//! what was there. One JSON file, named by adapter and driver, and a summary of it in Markdown.
+//! Each part runs in its own process with a time limit, and the file is written after each
+//! measurement. So neither a hanging driver nor a lost machine loses earlier results. The output is
+//! one JSON file, named by adapter and driver, and a summary in Markdown.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -27,11 +29,12 @@ use self::support::Bench;
 
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 
-/// Bands that are tried, in MiB of each of the two intermediates.
+/// Sizes of bands to try, in MiB of each of the two intermediates.
 const BANDS: [u64; 7] = [4, 8, 16, 24, 32, 48, 64];
-/// One of each kind: with norms and attention over the image, without either, and with norms of pixels.
+/// One family of each kind: with group norms and attention, without both, and with norms of pixels.
 const FAMILIES: [&str; 3] = ["sd15", "taesd", "wan21"];
-/// Times that each is run, after a first run in which drivers compile. Where it is only to be seen that all runs: that first one alone.
+/// Number of runs of each measurement, after a first run in which drivers compile. A quick run has
+/// that first one only.
 const TURNS: usize = 5;
 
 #[derive(Parser)]
@@ -40,37 +43,37 @@ struct Arguments {
     /// Folder for the JSON file and the summary.
     #[arg(long, default_value = ".")]
     out: PathBuf,
-    /// Only these parts.
+    /// Run only these parts.
     #[arg(long, value_enum, value_delimiter = ',')]
     only: Vec<Part>,
-    /// Seconds after which a part measures nothing more. It is ended half a minute later.
+    /// Seconds after which a part measures nothing more. It is killed half a minute later.
     #[arg(long, default_value_t = 240)]
     limit: u64,
-    /// Small images, few turns: to see that all of it runs.
+    /// Use small images and few turns, to check that everything runs.
     #[arg(long)]
     quick: bool,
-    /// The `wgvae` command. Without: beside this program, or one folder above.
+    /// Path of the `wgvae` command. Default: beside this program, or one folder above.
     #[arg(long)]
     wgvae: Option<PathBuf>,
-    /// Measure this part, here, into this file.
+    /// Measure this part in this process, into `file`.
     #[arg(long, hide = true, requires = "file")]
     part: Option<Part>,
     #[arg(long, hide = true)]
     file: Option<PathBuf>,
 }
 
-/// What is measured, in this order: what says whether the rest is worth anything comes first.
+/// The parts in their order. The part that shows whether the others are worth anything comes first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Part {
-    /// Every set of kernels beside what diffusers made: `wgvae selftest`.
+    /// All sets of kernels, compared with the results of diffusers: `wgvae selftest`.
     Selftest,
-    /// What `wgvae tune` would take, and the FMA ceiling.
+    /// The choice of `wgvae tune`, and the FMA ceiling.
     Tune,
-    /// Whole decodes of three families, in every precision, with the time of each stage.
+    /// Whole decodes of three families, in every storage, with the time of each stage.
     Decodes,
-    /// Every tile of products, and matrix units, by layers of real decoders.
+    /// Every tile of products, and matrix units, on layers of real decoders.
     Products,
-    /// A whole decode in bands of 4 to 64 MiB.
+    /// A whole decode with bands of 4 to 64 MiB.
     Bands,
 }
 
@@ -96,9 +99,9 @@ fn main() -> ExitCode {
     }
 }
 
-/// Runs each part in a process of its own. Whether all were right.
+/// Runs each part in its own process. Returns true if all succeeded.
 fn run_parts(arguments: &Arguments) -> Result<bool> {
-    // Opens no device: the parts should find the machine as it is.
+    // This opens no device, so that the parts find the machine untouched.
     let adapters = block_on(wgvae::adapters(None))?;
     let adapter = &adapters.first().ok_or("there is no adapter")?.1;
     fs::create_dir_all(&arguments.out)?;
@@ -124,7 +127,7 @@ fn run_parts(arguments: &Arguments) -> Result<bool> {
         match ended {
             Some(status) if status.success() => {}
             Some(status) => (found["error"], right) = (json!(status.to_string()), false),
-            None => (found["error"], right) = (json!("ended: it took longer than its limit"), false),
+            None => (found["error"], right) = (json!("killed: it exceeded its time limit"), false),
         }
         write(&file, &day)?;
         fs::write(file.with_extension("md"), summary::text(&day, &names))?;
@@ -139,7 +142,7 @@ fn run_parts(arguments: &Arguments) -> Result<bool> {
     Ok(right)
 }
 
-/// How the process of `part` ended; `None` if it had to be ended.
+/// Runs `part` in its own process. Returns its exit status, or `None` if it was killed.
 fn run_part(arguments: &Arguments, part: Part, file: &Path) -> Result<Option<ExitStatus>> {
     const MORE: Duration = Duration::from_secs(30);
     let mut command = Command::new(std::env::current_exe()?);
@@ -157,7 +160,7 @@ fn run_part(arguments: &Arguments, part: Part, file: &Path) -> Result<Option<Exi
     Ok(ended)
 }
 
-/// Waits for `child`, at most so long.
+/// Waits for `child`, at most for `most`. Returns `None` if the time ran out.
 fn wait(child: &mut Child, most: Duration) -> Result<Option<ExitStatus>> {
     let start = Instant::now();
     while start.elapsed() < most {
@@ -169,7 +172,7 @@ fn wait(child: &mut Child, most: Duration) -> Result<Option<ExitStatus>> {
     Ok(None)
 }
 
-/// A part, as it is measured.
+/// A part that is being measured.
 struct Measuring<'a> {
     arguments: &'a Arguments,
     part: Part,
@@ -208,7 +211,7 @@ impl<'a> Measuring<'a> {
         }
     }
 
-    /// Keeps what was measured. False when the part has no more time.
+    /// Saves a measurement. Returns false if the part has no more time.
     fn keep(&mut self, row: Value) -> Result<bool> {
         let part = &mut self.day["parts"][self.part.name()];
         part["rows"].as_array_mut().ok_or("rows are a list")?.push(row);
@@ -226,13 +229,15 @@ impl<'a> Measuring<'a> {
         if output.status.success() { Ok(()) } else { Err("wgvae selftest: something is wrong".into()) }
     }
 
-    /// The command line, which lies beside this program, or above it where cargo has built both.
+    /// Finds the command line, which lies beside this program, or above it if cargo has built both.
     fn wgvae(&self) -> Result<PathBuf> {
         let name = format!("wgvae{}", std::env::consts::EXE_SUFFIX);
         let own = std::env::current_exe()?;
         let near = own.ancestors().skip(1).take(2).map(|folder| folder.join(&name));
         let found = self.arguments.wgvae.clone().into_iter().chain(near).find(|path| path.is_file());
-        found.ok_or_else(|| format!("{name} is not beside this program: --wgvae says where it is").into())
+        found.ok_or_else(|| {
+            format!("expected {name} beside this program, found none: give its path with --wgvae").into()
+        })
     }
 
     fn tune(&mut self, gpu: &Gpu) -> Result<()> {
@@ -260,7 +265,7 @@ impl<'a> Measuring<'a> {
         let kernels = tiles(ways[0].gpu)?;
         for layer in layers {
             for way in ways {
-                // Units have one tile.
+                // Matrix units have one tile.
                 let count = if way.on_units() { 1 } else { kernels.len() };
                 for choice in &kernels[..count] {
                     let options = PlanOptions { choice: Some(*choice), ..profiled(way.storage) };
@@ -293,7 +298,7 @@ impl<'a> Measuring<'a> {
         Ok(())
     }
 
-    /// All precisions that the device has; halves alone where it is only to be seen that all runs.
+    /// Returns all storages of the device. A quick run uses one 16-bit storage only.
     fn storages(&self, gpu: &Gpu) -> Vec<Storage> {
         match (self.arguments.quick, gpu.limits().shader_f16) {
             (true, true) => vec![Storage::F16],
@@ -303,7 +308,7 @@ impl<'a> Measuring<'a> {
         }
     }
 
-    /// The fastest run of `bench`, by the device's clock where it has one.
+    /// Returns the fastest run of `bench`, by the device's clock if it has one.
     fn measured(&self, bench: &mut Bench) -> Value {
         let turns = if self.arguments.quick { 1 } else { TURNS };
         if !self.arguments.quick {
@@ -330,7 +335,7 @@ impl<'a> Measuring<'a> {
     }
 }
 
-/// A precision on a device, which has its matrix units or not.
+/// A storage on a device, with or without its matrix units.
 struct Way<'a> {
     gpu: &'a Gpu,
     storage: Storage,
@@ -346,7 +351,7 @@ impl Way<'_> {
     }
 }
 
-/// `row` with what it is a row of before it.
+/// Puts the members of `what` before those of `row`.
 fn with(row: Value, what: Value) -> Value {
     let members =
         [what, row].into_iter().filter_map(|value| if let Value::Object(map) = value { Some(map) } else { None });
@@ -357,7 +362,7 @@ fn profiled(storage: Storage) -> PlanOptions {
     PlanOptions { profile: true, ..PlanOptions::new(storage, Output::Rgba8) }
 }
 
-/// The rules' kernels with each of the tiles that measuring may take.
+/// Returns the kernels of the rules with each tile that tuning may choose.
 fn tiles(gpu: &Gpu) -> Result<Vec<Choice>> {
     let trials = block_on(gpu.tune(&TuneOptions { bands: false, time: Duration::ZERO }))?.trials;
     let mut seen: Vec<MatmulTile> = Vec::new();
@@ -369,14 +374,14 @@ fn tiles(gpu: &Gpu) -> Result<Vec<Choice>> {
     Ok(trials.into_iter().map(|trial| trial.kernels).filter(is_new).collect())
 }
 
-/// The decoder of `family` for `side` pixels.
+/// Builds the decoder of `family` for `side` pixels.
 fn graph(family: &str, side: u32) -> Result<wgvae::model::graph::Graph> {
     let config = Family::find(family)?.config();
     let side = side / config.latent_factor(false);
     Ok(decoder(&config, Size { width: side, height: side }, false))
 }
 
-/// Letters and digits in lower case, words joined by dashes.
+/// Returns the letters and digits in lower case, with words joined by dashes.
 fn slug(text: &str) -> String {
     let words = text.split(|letter: char| !letter.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
     words.collect::<Vec<_>>().join("-").to_lowercase()
@@ -386,7 +391,7 @@ fn read(file: &Path) -> Result<Value> {
     Ok(serde_json::from_slice(&fs::read(file)?)?)
 }
 
-/// Whole or not at all.
+/// Writes the file atomically: it has either its old or its new content.
 fn write(file: &Path, day: &Value) -> Result<()> {
     let partial = file.with_extension("partial");
     fs::write(&partial, serde_json::to_string_pretty(day)?)?;

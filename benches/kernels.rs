@@ -1,4 +1,5 @@
-//! Operations of real layers, one at a time: GFLOP/s, counted as direct convolutions, and the share of the adapter's FMA ceiling.
+//! Operations of real layers, one at a time. The units are GFLOP/s, counted as direct convolutions,
+//! and percent of the adapter's FMA ceiling.
 
 use std::time::Duration;
 

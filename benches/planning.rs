@@ -1,6 +1,8 @@
-//! How long plans take to make: every family's decoder, encoder and clips at 1024x1024, within budgets from the whole plan's memory to one byte, which is refused. Needs no device.
+//! Time to make plans: every family's decoder, encoder and clips at 1024x1024. Budgets go from the
+//! whole plan's memory to one byte, which is an error. Needs no device.
 //!
-//! Criterion's lines, and at the end a table of milliseconds, the fastest run of each, for `benches/results/planning.md`. `WGVAE_BENCH_FAMILIES=sd15,wan21` chooses families.
+//! The output is criterion's lines, then a table in milliseconds with the fastest run of each, for
+//! `benches/results/planning.md`. `WGVAE_BENCH_FAMILIES=sd15,wan21` chooses families.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -11,12 +13,12 @@ use wgvae::{
     plan_clip_decode, plan_clip_encode, plan_decode, plan_encode,
 };
 
-/// Pixels.
+/// Side of the images in pixels.
 const SIDE: u32 = 1024;
-/// Budgets, in parts of the whole plan's peak.
+/// Budgets, as fractions of the whole plan's peak.
 const PARTS: [(u64, u64); 6] = [(3, 4), (1, 2), (3, 8), (1, 4), (1, 8), (1, 16)];
 
-/// What is planned.
+/// The kind of plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Decode,
@@ -33,7 +35,7 @@ const KINDS: [(Kind, &str); 4] = [
 ];
 
 impl Kind {
-    /// Plans it. The peak.
+    /// Makes the plan and returns its peak.
     fn plan(
         self,
         config: &AutoencoderConfig,
@@ -92,7 +94,8 @@ fn header() -> String {
     format!("| ms | none |{parts} 1 byte |\n|{lines}")
 }
 
-/// The fastest run for each budget, the slower of both ways of keeping it. `None` where nothing ran, as criterion was told.
+/// Returns the fastest run for each budget: of parking and recomputing, the slower one. `None` if
+/// criterion's filter excluded it.
 fn times(
     criterion: &mut Criterion,
     name: &str,
@@ -113,7 +116,7 @@ fn times(
                 bencher.iter_custom(|iterations| {
                     let run = |_| {
                         let start = Instant::now();
-                        // A budget that is refused takes its time, too.
+                        // A budget that is too small takes its time, too.
                         let _ = black_box(kind.plan(config, storage, budget, parking));
                         start.elapsed()
                     };

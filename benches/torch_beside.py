@@ -1,9 +1,11 @@
-"""Decodes by torch on the CPU and by wgvae in turns, f32, random weights of published shapes: an image of SD 1.5 by diffusers' AutoencoderKL, and a clip
-of SeedVR2 by tests/fixtures/seedvr_reference.py, the whole clip at once. Compare within one run only.
+"""Compares decodes by torch on the CPU with decodes by wgvae, in turns, in f32.
 
     python benches/torch_beside.py [--side 128] [--latents 3] [--rounds 3] -- COMMAND OF wgvae...
 
-COMMAND is what runs the release binary, such as `target/release/wgvae`. Needs torch, diffusers, safetensors and numpy.
+COMMAND runs the release binary, such as `target/release/wgvae`. One decode is an image of SD 1.5,
+by diffusers' AutoencoderKL in torch. The other is a clip of SeedVR2, by
+tests/fixtures/seedvr_reference.py in torch, the whole clip at once. Weights are random, in
+published shapes. Compare times within one run only. Needs torch, diffusers, safetensors and numpy.
 """
 
 import argparse
@@ -49,7 +51,11 @@ def main():
 
 
 def image(folder, args):
-    """SD 1.5's decoder: what it is, a decode by torch, and one by wgvae that says its seconds."""
+    """Prepares the decode of an image with SD 1.5's decoder.
+
+    Returns its title, a function that decodes with torch, and one that decodes with wgvae and
+    returns seconds.
+    """
     config = json.loads((ROOT / "tests/fixtures/configs/sd15.json").read_text())
     model = AutoencoderKL.from_config(config).eval()
     model.save_pretrained(folder / "sd15")
@@ -58,13 +64,13 @@ def image(folder, args):
     own = latents / config["scaling_factor"]
     model.decode(own)
     wgvae = [*args.command, "decode", "--model", folder / "sd15", "--latents", folder / "image.npy", "--repeat", "2"]
-    # The second: kernels are compiled by then, as torch's are.
+    # The second decode counts: the kernels are compiled by then, as torch's are.
     run = lambda: report(wgvae + ["-o", folder / "image.out.npy"], folder)[-1]["seconds"]  # noqa: E731
     return f"SD 1.5, {args.side}x{args.side}", lambda: model.decode(own), run
 
 
 def clip(folder, args):
-    """The same of SeedVR2's decoder and a clip."""
+    """Prepares the decode of a clip with SeedVR2's decoder: see `image`."""
     shapes = json.loads((ROOT / "tests/fixtures/keys/seedvr2.original.json").read_text())
     state = {name: weight(shape) for name, shape in shapes.items()}
     save_file(state, folder / "seedvr2.safetensors")
@@ -81,13 +87,13 @@ def clip(folder, args):
 
 
 def weight(shape):
-    """Of a size that keeps values at theirs."""
+    """Returns a random weight that keeps the scale of activations."""
     fan_in = max(1, int(numpy.prod(shape[1:])))
     return torch.ones(shape) if len(shape) == 1 else torch.randn(shape) * fan_in**-0.5
 
 
 def report(command, folder):
-    """What decodes of wgvae took in f32, or the parts of a clip."""
+    """Runs wgvae in f32 and returns the reports of its decodes, or of the parts of a clip."""
     path = folder / "report.json"
     subprocess.run([*map(str, command), "--precision", "f32", "--report", str(path)], check=True, stdout=subprocess.DEVNULL)
     return json.loads(path.read_text())["decodes"]

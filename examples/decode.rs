@@ -1,4 +1,5 @@
-//! Decodes made-up latents and writes a .ppm picture: `cargo run --release --example decode -- vae/ picture.ppm`
+//! Decodes made-up latents and writes a .ppm picture:
+//! `cargo run --release --example decode -- vae/ picture.ppm`
 
 use wgvae::{
     Checkpoint, Control, DecodeOptions, Gpu, GpuOptions, HostTensor, Latents, LoadOptions, Pixels, Progress, Vae,
@@ -9,9 +10,9 @@ type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 
 fn main() -> Result<()> {
     let mut arguments = std::env::args().skip(1);
-    let model = arguments.next().ok_or("which model? a .safetensors file or a diffusers folder")?;
+    let model = arguments.next().ok_or("expected a .safetensors file or a diffusers folder")?;
     let picture = arguments.next().unwrap_or_else(|| "picture.ppm".to_owned());
-    // The library is async and never blocks; a browser would await instead.
+    // The library is async and never blocks. A browser would await instead.
     pollster::block_on(decode(&model, &picture))
 }
 
@@ -36,7 +37,7 @@ async fn decode(model: &str, picture: &str) -> Result<()> {
     Ok(())
 }
 
-/// Latents `[1, channels, side, side]`: a wave in each channel.
+/// Makes latents `[1, channels, side, side]` with a wave in each channel.
 fn waves(channels: usize, side: usize) -> HostTensor {
     #[expect(clippy::cast_precision_loss, reason = "small numbers")]
     let value = |index: usize| {

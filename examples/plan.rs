@@ -1,11 +1,12 @@
-//! Says how much GPU memory decodes of one model take at several sizes, without a GPU: `cargo run --example plan -- sd15`
+//! Prints the GPU memory of one model's decodes at several sizes, without a GPU:
+//! `cargo run --example plan -- sd15`
 
 use wgvae::{DecodeOptions, DeviceLimits, Family, Result, Size, Storage, plan_decode};
 
 fn main() -> Result<()> {
     let name = std::env::args().nth(1).unwrap_or_else(|| "sd15".to_owned());
     let config = Family::find(&name)?.config();
-    // What every WebGPU browser has.
+    // These limits hold in every WebGPU browser.
     let limits = DeviceLimits::webgpu_default();
     println!("{name}, halves, within WebGPU's default limits");
     for side in [256, 512, 1024, 2048] {

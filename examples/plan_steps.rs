@@ -1,9 +1,9 @@
 //! Prints every step, buffer and slot of a decode's plan as JSON, without a GPU:
 //! `cargo run --release --example plan_steps -- sd15 1024 320 on > plan.json`
 //!
-//! Arguments: a family, the side of a square image in pixels, then optionally a memory budget in MiB and `on` or `off` for
-//! parking. `docs/drawings/make.py` draws these plans. The format is that of the hidden module `plan` and changes without
-//! notice.
+//! Arguments: a family, the side of a square image in pixels, then optionally a memory budget in
+//! MiB and `on` or `off` for parking. `docs/drawings/make.py` draws these plans. The format is that
+//! of the hidden module `plan` and changes without notice.
 
 use wgvae::model::networks::decoder;
 use wgvae::plan::{Plan, PlanOptions, Weights};

@@ -1,8 +1,8 @@
 // attention_softmax: one block of keys of a streaming softmax, row by row.
 //
-// With s the scores of this block times scale: max' = max(max, s), p = exp(s - max'), sum' = sum * f + sum(p),
-// f = exp(max - max'). f goes to row_factors: what was accumulated before is multiplied by it.
-// One workgroup: one query.
+// With s the scores of this block times scale: max' = max(max, s), p = exp(s - max'), sum' = sum *
+// f + sum(p), f = exp(max - max'). f goes to row_factors: the next product multiplies the
+// accumulated values by it. One workgroup: one query.
 
 //#parts storage
 
@@ -13,9 +13,9 @@ const LOWEST: f32 = -3.0e38;
 
 struct Params {
     keys: u32,        // keys of this block
-    row: u32,         // vec4 between two rows of scores and probabilities
+    row: u32,         // vec4 elements between two rows of scores and probabilities
     scale: f32,       // 1 / sqrt(head dimension)
-    first: u32,       // 1: this is the first block of keys; max and sum start anew
+    first: u32,       // 1 for the first block of keys: max and sum start anew
 }
 
 @group(0) @binding(0) var<uniform> params: Params;

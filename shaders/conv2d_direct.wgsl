@@ -1,8 +1,9 @@
-// conv2d_direct: y = relu?(3x3 convolution of x, stride 1, zero padding 1, + bias). Register tile over pixels of a row.
+// conv2d_direct: y = relu?(3x3 convolution of x, stride 1, zero padding 1, + bias). Register tile
+// over pixels of a row.
 //
-// For convolutions where Winograd does not pay: few input or output channels. With taps in time frame t of y is made of frames t to
-// t + TAPS_T - 1 of x.
-// One invocation: TILE_X neighbouring pixels of one frame by 4 * TILE_N output channels.
+// For convolutions where Winograd does not pay: few input or output channels. With taps in time,
+// frame t of y is made of frames t to t + TAPS_T - 1 of x. One invocation: TILE_X neighbouring
+// pixels of one frame by 4 * TILE_N output channels.
 
 //#parts storage output relu
 
@@ -27,7 +28,7 @@ struct Params {
     y_row0: i32,     // image row that y starts with
     c_in4: u32,      // input channels / 4
     c_out4: u32,     // output channels / 4
-    frames_in: u32,  // frames of x: at least those of y and TAPS_T - 1
+    frames_in: u32,  // frames of x, at least frames + TAPS_T - 1
     frames: u32,     // frames of y
     scale: f32,      // factor of the product
 }
@@ -48,7 +49,8 @@ fn main(@builtin(global_invocation_id) global_id: vec3<u32>) {
     let column0 = global_id.y * TILE_N;
     let frame = global_id.z;
     let x_pixel4 = params.frames_in * params.c_in4;
-    // A last block that is only partly there reads its last column again; what it computes from that is not stored.
+    // A last block that is only partly there reads its last column again. Its results are not
+    // stored.
     let last_column = min(TILE_N, params.c_out4 - column0) - 1u;
 
     var acc: array<vec4<f32>, TILE_X * TILE_N>;

@@ -1,4 +1,5 @@
-// copy_frames: y[p][i] = x[p][i] for some elements of each pixel: frames of one tensor to their place in another. Bits are kept.
+// copy_frames: y[p][i] = x[p][i] for some elements of each pixel. It copies frames of one tensor to
+// another, bit by bit.
 //
 // One invocation: one element.
 
@@ -7,10 +8,10 @@ alias Stored = vec4<f32>;    // x and y as kept in memory
 
 struct Params {
     pixels: u32,    // pixels of x and y
-    vec4s: u32,     // elements of each that are copied
-    x_offset: u32,  // first of them in x
+    vec4s: u32,     // elements of each pixel that are copied
+    x_offset: u32,  // first element to read in x
     x_pixel4: u32,  // elements from pixel to pixel of x
-    y_offset: u32,  // first of them in y
+    y_offset: u32,  // first element to write in y
     y_pixel4: u32,  // elements from pixel to pixel of y
 }
 

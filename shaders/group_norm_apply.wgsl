@@ -1,8 +1,8 @@
 // group_norm_apply: y = x * scale[c] + shift[c], then the activation.
 //
-// For readers that cannot normalise as they load: direct convolutions and linear layers. Runs on one band at a time. A pixel of y may hold more
-// than one of x: other frames.
-// One invocation: four channels of one pixel.
+// For readers that cannot normalise as they load: direct convolutions and linear layers. Runs on
+// one band at a time. A pixel of y may hold more frames than a pixel of x. One invocation: four
+// channels of one frame of one pixel.
 
 //#parts storage activation relu
 

@@ -1,8 +1,10 @@
-// group_norm_finish: merges the moments of all runs and channels of a group and writes, for each channel,
-// scale = weight / sqrt(variance + eps) and shift = bias - mean * scale. Biased variance, as torch's GroupNorm.
+// group_norm_finish: merges the moments of all runs and channels of a group. Writes, for each
+// channel, scale = weight / sqrt(variance + eps) and shift = bias - mean * scale. The variance is
+// biased, as in torch's GroupNorm.
 //
-// One workgroup: one group of one frame. Merges are pairwise and exact, the between-run term included. There are few groups and many runs: as many invocations
-// as a workgroup may have, each with several reads under way, or this waits for memory most of the time.
+// One workgroup: one group of one frame. Merges are pairwise and exact, including the between-run
+// term. There are few groups and many runs. So a workgroup has as many invocations as it may, each
+// with several reads in flight; otherwise it would wait for memory most of the time.
 
 //#parts moments
 
@@ -64,7 +66,7 @@ fn main(@builtin(workgroup_id) workgroup_id: vec3<u32>, @builtin(local_invocatio
         norm[target_index] = scale;
         norm[target_index + 4u] = fma(-total.mean, scale, bias[channel]);
     }
-    // The padding channels of the last vec4 belong to nobody: they must stay zero.
+    // The padding channels of the last vec4 belong to no group: they must stay zero.
     let channel = params.channels + local_index;
     if (workgroup_id.x == 0u && channel < params.channels4 * 4u) {
         let target_index = (frame * params.channels4 + channel / 4u) * 8u + channel % 4u;

@@ -1,4 +1,5 @@
-// group_norm_stats: count, mean and M2 of runs of pixels, per channel. group_norm_finish merges them.
+// group_norm_stats: count, mean and M2 of runs of pixels, per channel. group_norm_finish merges
+// them.
 //
 // For tensors whose producer does not write its moments itself.
 // One invocation: four channels of one run of pixels.
@@ -30,7 +31,8 @@ fn main(@builtin(global_invocation_id) global_id: vec3<u32>) {
     let channel = global_id.x % params.channels4;
     let first = run * params.run;
     let last = min(first + params.run, params.pixels);
-    // Sums are taken of the difference to the run's first pixel: no digits are lost when |mean| >> deviation.
+    // Sums are taken of the difference to the run's first pixel, so that no digits are lost if
+    // |mean| >> deviation.
     let pivot = load_stored(x[params.x_offset + first * params.channels4 + channel]);
     var sum = vec4<f32>(0.0);
     var squares = vec4<f32>(0.0);

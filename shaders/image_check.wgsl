@@ -1,7 +1,9 @@
-// image_check: y[check + group] = 1 + the first pixel of the group's share that is not finite, or 0 if all are.
+// image_check: y[check + group] = 1 + the first pixel that is not finite among the group's pixels,
+// or 0 if all are finite.
 //
-// For pictures that stay on the device: `image_out` leaves alpha 0 where a colour is not finite, and the host reads only these words.
-// One workgroup: one word. Its invocations take turns at pixels that are a whole launch apart.
+// For pictures that stay on the device: `image_out` writes alpha 0 if a colour is not finite, and
+// the host reads only these words. One workgroup: one word. An invocation steps over the pixels by
+// the number of all invocations.
 
 const WORKGROUP: u32 = 64u;  // invocations per workgroup
 const GROUPS: u32 = 64u;     // workgroups

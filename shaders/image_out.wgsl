@@ -1,9 +1,9 @@
-// image_out: the network's image to what is shown: RGBA8.
+// image_out: converts the network's image to RGBA8 for display.
 //
-// RGBA8 (or BGRA8) = round(clamp(x * 0.5 + 0.5, 0, 1) * 255), half to even (diffusers' VaeImageProcessor.postprocess), x = factor * input + offset.
-// Alpha is 255, and 0 where a colour is not finite: such a picture is refused. Rows may be longer than the image is wide, as textures want them.
-// One frame is below the other.
-// One invocation: one pixel of one frame.
+// RGBA8 (or BGRA8) = round(clamp(x * 0.5 + 0.5, 0, 1) * 255), half to even, as in diffusers'
+// VaeImageProcessor.postprocess, with x = factor * input + offset. Alpha is 255, or 0 if a colour
+// is not finite: the host then returns an error. Rows may be longer than the image is wide, as
+// textures require. Frames are stacked from top to bottom. One invocation: one pixel of one frame.
 
 const WORKGROUP: u32 = 64u;  // invocations per workgroup
 const BGRA: bool = false;    // BGRA8 instead of RGBA8
@@ -13,8 +13,8 @@ struct Params {
     width: u32,   // w
     stride: u32,  // pixels from one row of y to the next
     frames: u32,  // frames of x and y
-    factor: f32,  // of what the network makes
-    offset: f32,  // added to that
+    factor: f32,  // factor of the network's result
+    offset: f32,  // summand of the network's result
 }
 
 @group(0) @binding(0) var<uniform> params: Params;
@@ -27,11 +27,11 @@ fn main(@builtin(global_invocation_id) global_id: vec3<u32>) {
     if (index >= params.pixels * params.frames) {
         return;
     }
-    // Neighbouring invocations take neighbouring pixels: what they write lies together.
+    // Neighbouring invocations take neighbouring pixels, so that their stores are contiguous.
     let source = index % params.pixels * params.frames + index / params.pixels;
     let color = fma(x[source].xyz, vec3<f32>(params.factor), vec3<f32>(params.offset));
     let level = vec3<u32>(round(clamp(fma(color, vec3<f32>(0.5), vec3<f32>(0.5)), vec3<f32>(0.0), vec3<f32>(1.0)) * 255.0));
-    // By its bits: compilers may take every float for finite.
+    // Found by its bits, because compilers may assume that every float is finite.
     let infinite = (bitcast<vec3<u32>>(color) & vec3<u32>(0x7f800000u)) == vec3<u32>(0x7f800000u);
     let alpha = select(0xff000000u, 0u, any(infinite));
     y[index / params.width * params.stride + index % params.width] = select(level.x, level.z, BGRA) | (level.y << 8u) | (select(level.z, level.x, BGRA) << 16u) | alpha;

@@ -1,8 +1,9 @@
 // matmul: c[i][m][n] = epilogue( sum over k of a[i][m][k] * b[i][k][n] ), for every batch entry i.
 //
-// Serves 1x1 convolutions and linear layers (batch 1), the 36 products of a Winograd convolution (batch 36), and both
-// products of attention. Register tile, no workgroup memory: one invocation computes TILE_M rows by 4 * TILE_N columns.
-// Neighbouring invocations take neighbouring rows, so that the loads of b are the same for a whole subgroup and those of a lie together.
+// Serves 1x1 convolutions and linear layers (batch 1), the 36 products of a Winograd convolution
+// (batch 36), and both products of attention. Register tile, no workgroup memory: one invocation
+// computes TILE_M rows by 4 * TILE_N columns. Neighbouring invocations take neighbouring rows. So a
+// whole subgroup loads the same elements of b, and contiguous elements of a.
 
 //#parts storage output product epilogue
 
@@ -10,9 +11,9 @@ const WORKGROUP: u32 = 64u;       // invocations per workgroup, along m
 const TILE_M: u32 = 4u;           // rows of c per invocation; a multiple of 4 when TRANSPOSED
 const TILE_N: u32 = 4u;           // vec4 columns of c per invocation
 const LANES: u32 = 8u;            // neighbouring invocations whose rows alternate; 1 when TRANSPOSED
-const K_STEPS: u32 = 1u;          // vec4 columns of a per turn, a divisor of k4: sums go to memory and back once a turn on CPU drivers
+const K_STEPS: u32 = 1u;          // vec4 columns of a per turn, a divisor of k4: CPU drivers move sums to memory and back once a turn
 const HAS_BIAS: bool = true;      // add bias[n]
-const ACCUMULATE: bool = false;   // add what c holds
+const ACCUMULATE: bool = false;   // add the old value of c
 const ROW_FACTORS: bool = false;  // c = row_factors[m] * c + product (rows with factor 0 are not read)
 const TRANSPOSED: bool = false;   // write c[n][m / 4] instead of c[m][n / 4]
 alias Stored = vec4<f32>;         // elements of a and b
@@ -33,7 +34,8 @@ fn main(@builtin(workgroup_id) workgroup_id: vec3<u32>, @builtin(local_invocatio
     }
     var acc: array<array<vec4<f32>, TILE_M>, TILE_N>;
     let b_start = params.b_offset + batch * params.b_batch + workgroup_id.y * params.b_block;
-    // A last block that is only partly there reads its last column again; what it computes from that is not stored.
+    // A last block that is only partly there reads its last column again. Its results are not
+    // stored.
     let last_column = min(TILE_N, params.n4 - column0) - 1u;
 
     for (var k = 0u; k < params.k4; k += K_STEPS) {

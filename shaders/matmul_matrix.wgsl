@@ -1,18 +1,21 @@
-// matmul_matrix: c = a b^T, entry by entry of the batch, on matrix units: halves in, sums of f32. For the products of Winograd convolutions.
+// matmul_matrix: c = a b^T for each batch entry, on matrix units. Multiplies halves, sums in f32.
+// For the products of Winograd convolutions.
 //
-// One workgroup: a square of 4 by 4 matrices of c. It is one subgroup; where a driver makes several of it, the first computes and the others leave.
-// Nothing is masked: rows, columns and k are whole matrices. Rows of a and of b are k numbers that lie together, so that both sides are loaded as they lie.
+// One workgroup: a square of 4 by 4 matrices of c. It is one subgroup; if a driver splits it, the
+// first subgroup computes and the others return. Nothing is masked: rows, columns and k are whole
+// matrices. Each row of a and of b has k contiguous numbers, so both sides are loaded in their
+// layout.
 
 enable f16;
 enable wgpu_cooperative_matrix;
-// naga 30 does not know that a subgroup is of one mind about its own number.
+// naga 30 does not know that the subgroup's number is uniform within a subgroup.
 diagnostic(off, derivative_uniformity);
 
-const WORKGROUP: u32 = 64u;               // invocations per workgroup: a subgroup's
+const WORKGROUP: u32 = 64u;               // invocations per workgroup: those of a subgroup
 const SIDE: u32 = 8u;                     // rows and columns of one matrix
-alias Left = coop_mat8x8<f16, A>;         // of a: rows by k
-alias Right = coop_mat8x8<f16, B>;        // of b: k by columns
-alias Sums = coop_mat8x8<f32, C>;         // of c
+alias Left = coop_mat8x8<f16, A>;         // matrix of a: rows by k
+alias Right = coop_mat8x8<f16, B>;        // matrix of b: k by columns
+alias Sums = coop_mat8x8<f32, C>;         // matrix of c
 
 struct Params {
     k: u32,          // numbers of one row of a and of b that are multiplied
@@ -37,7 +40,7 @@ fn main(@builtin(workgroup_id) workgroup_id: vec3<u32>, @builtin(subgroup_id) su
     }
     let row0 = workgroup_id.x * 4u * SIDE;
     let column0 = workgroup_id.y * 4u * SIDE;
-    // naga 30 writes a stride that it has computed before, and no member of `params`.
+    // naga 30 accepts a stride only if it is a value computed before, not a member of `params`.
     let a_row = params.a_row;
     let b_row = params.k;
     let c_row = params.c_row;

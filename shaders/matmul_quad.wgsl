@@ -1,7 +1,10 @@
-// matmul_quad: the product of `matmul`, with what four neighbouring invocations load for each other: for drivers that emulate a GPU, where loads cost the most.
+// matmul_quad: the product of `matmul`, with four neighbouring invocations that load for each
+// other. For drivers that emulate a GPU, where loads cost the most.
 //
-// One invocation: TILE_M rows by 4 * TILE_N columns of c. Of each four vec4 columns, a block of b, the four invocations of a quad load one each and swap them,
-// so that column j of one lies where the others have column j ^ 1, j ^ 2 and j ^ 3. All invocations of a workgroup stay to the end: a quad swaps only when whole.
+// One invocation: TILE_M rows by 4 * TILE_N columns of c. A block of b is four vec4 columns. Each
+// of the four invocations of a quad loads one of them, and they swap. After that, place j of an
+// invocation holds column j ^ lane. A quad swaps only when it is whole, so all invocations of a
+// workgroup stay to the end.
 
 //#parts storage output product epilogue
 
@@ -10,7 +13,7 @@ const TILE_M: u32 = 4u;           // rows of c per invocation; a multiple of 4 w
 const TILE_N: u32 = 4u;           // vec4 columns of c per invocation; a multiple of 4
 const LANES: u32 = 8u;            // neighbouring invocations whose rows alternate; 1 when TRANSPOSED
 const HAS_BIAS: bool = true;      // add bias[n]
-const ACCUMULATE: bool = false;   // add what c holds
+const ACCUMULATE: bool = false;   // add the old value of c
 const ROW_FACTORS: bool = false;  // c = row_factors[m] * c + product (rows with factor 0 are not read)
 const TRANSPOSED: bool = false;   // write c[n][m / 4] instead of c[m][n / 4]
 alias Stored = vec4<f32>;         // elements of a and b
@@ -39,12 +42,13 @@ fn main(
     let batch = workgroup_id.z;
     let lane = subgroup_index % 4u;
 
-    // Rows and columns beyond the matrices read the last one again; what is computed from them is not stored.
+    // Rows and columns beyond the matrices read the last one again. Their results are not stored.
     var a_index: array<u32, TILE_M>;
     for (var i = 0u; i < TILE_M; i++) { //#unroll
         a_index[i] = params.a_offset + batch * params.a_batch + min(row0 + i * LANES, params.m - 1u) * params.a_row;
     }
-    // Of each block, the column that this invocation loads; of a last block that is only partly there, maybe its last column again.
+    // Column of each block that this invocation loads. If the last block is only partly there, this
+    // may be its last column again.
     var b_column: array<u32, TILE_N>;
     for (var j = 0u; j < TILE_N; j += 4u) { //#unroll
         let column = min(column0 + j + lane, params.n4 - 1u);

@@ -1,7 +1,9 @@
-// matmul_shared: the product of `matmul`, through workgroup memory: for GPUs, where loads are shared by a workgroup or lost.
+// matmul_shared: the product of `matmul`, through workgroup memory. For GPUs, where a workgroup
+// should load each element once for all its invocations.
 //
-// One workgroup: 64 rows by 64 columns of c, in steps of 16 along k. One invocation: ROWS4 times four rows by COLUMNS4 times four columns.
-// 64 invocations load a, four rows of four columns each, and 64 load b, neighbouring columns together: the same ones where there are no more.
+// One workgroup: 64 rows by 64 columns of c, in steps of 16 along k. One invocation: ROWS4 times
+// four rows by COLUMNS4 times four columns. 64 invocations load a, four rows of four columns each.
+// 64 invocations load b, neighbouring columns together. If a workgroup has only 64, they load both.
 
 //#parts storage output product epilogue
 
@@ -9,11 +11,11 @@ const WORKGROUP: u32 = 64u;       // invocations per workgroup: TILE4 / ROWS4 * 
 const ROWS4: u32 = 2u;            // rows of one invocation, in fours
 const COLUMNS4: u32 = 2u;         // columns of one invocation, in vec4
 const HAS_BIAS: bool = true;      // add bias[n]
-const ACCUMULATE: bool = false;   // add what c holds
+const ACCUMULATE: bool = false;   // add the old value of c
 const ROW_FACTORS: bool = false;  // c = row_factors[m] * c + product (rows with factor 0 are not read)
 const TRANSPOSED: bool = false;   // write c[n][m / 4] instead of c[m][n / 4]
-const WHOLE: bool = false;        // k is a multiple of the step along it
-const AHEAD: bool = true;         // load a step while the one before is multiplied; all invocations are loaders then
+const WHOLE: bool = false;        // k is a multiple of the step along k
+const AHEAD: bool = true;         // load the next step while the current one is multiplied; then all invocations are loaders
 alias Stored = vec4<f32>;         // elements of a and b
 alias Output = vec4<f32>;         // elements of c
 
@@ -32,7 +34,7 @@ alias Sums = array<vec4<f32>, ROWS4 * 4u * COLUMNS4>;
 
 alias Next = array<Stored, 4>;
 
-// A vec4 column of a, k, of the rows that begin at `at`.
+// Loads vec4 column `k` of a, in the four rows that begin at `at`.
 fn load_a(next: ptr<function, Next>, at: vec4<u32>, k: u32) {
     for (var i = 0u; i < 4u; i++) { //#unroll
         next[i] = Stored();
@@ -42,7 +44,7 @@ fn load_a(next: ptr<function, Next>, at: vec4<u32>, k: u32) {
     }
 }
 
-// Rows of b, one of each of the four vec4 from k on, whose first begins at `at`.
+// Loads four rows of b, one for each of the four vec4 from `k` on. The first begins at `at`.
 fn load_b(next: ptr<function, Next>, at: u32, k: u32) {
     for (var i = 0u; i < 4u; i++) { //#unroll
         next[i] = Stored();
@@ -52,7 +54,7 @@ fn load_b(next: ptr<function, Next>, at: u32, k: u32) {
     }
 }
 
-// Adds the products of what lies in both tiles.
+// Adds the products of the elements in both tiles.
 fn multiply(acc: ptr<function, Sums>, mine_x: u32, mine_y: u32) {
     for (var k = 0u; k < DEPTH; k++) { //#unroll
         for (var r = 0u; r < ROWS4; r++) { //#unroll
@@ -75,7 +77,8 @@ fn main(@builtin(workgroup_id) workgroup_id: vec3<u32>, @builtin(local_invocatio
     let column0 = workgroup_id.y * TILE4;
     let mine_x = local_index % COLUMNS_SIDE;
     let mine_y = local_index / COLUMNS_SIDE;
-    // Who loads: of a, one vec4 column of four rows; of b, one vec4 column of four rows that are four apart.
+    // Loaders. Of a: one vec4 column of four rows. Of b: one vec4 column of four rows that are four
+    // apart.
     let loads_a = local_index < LOADERS;
     let a_column = local_index % DEPTH4;
     let a_rows = local_index / DEPTH4;
@@ -83,7 +86,7 @@ fn main(@builtin(workgroup_id) workgroup_id: vec3<u32>, @builtin(local_invocatio
     let loads_b = b_index < LOADERS;
     let b_column = b_index % TILE4;
     let b_row = b_index / TILE4;
-    // Rows and columns beyond the matrices read the last one again; what is computed from them is not stored.
+    // Rows and columns beyond the matrices read the last one again. Their results are not stored.
     let a_start = params.a_offset + batch * params.a_batch;
     var a_at: vec4<u32>;
     for (var i = 0u; i < 4u; i++) { //#unroll
@@ -105,7 +108,7 @@ fn main(@builtin(workgroup_id) workgroup_id: vec3<u32>, @builtin(local_invocatio
             load_a(&a_next, a_at, k0 + a_column);
             load_b(&b_next, b_at, k0);
         }
-        // What comes next is on its way while what is there is multiplied.
+        // The next step is loaded while the current one is multiplied.
         if (AHEAD && k0 > 0u) {
             multiply(&acc, mine_x, mine_y);
             workgroupBarrier();

@@ -1,8 +1,9 @@
-// pixel_norm_apply: y = x / max(|x|, least) * sqrt(c) * gamma[c], |x| over the channels of a pixel, then the activation.
+// pixel_norm_apply: y = x / max(|x|, least) * sqrt(c) * gamma[c], then the activation. |x| is the
+// length over the channels of a pixel.
 //
-// Each pixel by itself, so it needs no statistics of the image: it runs on one band at a time, before whoever reads the band.
-// A pixel of y may hold more frames than one of x.
-// One invocation: one pixel of one frame.
+// Each pixel is normalised by itself, without statistics of the image. So the kernel runs on one
+// band at a time, before the band is read. A pixel of y may hold more frames than a pixel of x. One
+// invocation: one pixel of one frame.
 
 //#parts storage activation relu
 

@@ -1,15 +1,17 @@
-// planes_in: y[h][w][t][c] = factor[k] * x[t][k][h / P][w / P] + offset[k], then 3 tanh(. / 3) where asked; zero in the padding channels.
+// planes_in: y[h][w][t][c] = factor[k] * x[t][k][h / P][w / P] + offset[k]. If SQUASH, that value
+// becomes 3 tanh(. / 3). Padding channels are zero.
 //
-// Takes an image, or the diffusion model's latents, as they come (planar f32) to the network's layout and range. Where the input holds squares of
-// P by P pixels in its channels, k = c channel_step + (P (h mod P) + w mod P) place_step; else P is 1 and k = c. Unpacked input has its pixels where y has them:
-// x[t][c][h][w], with the factors of k.
-// One invocation: four channels of one frame of one pixel.
+// Converts an image, or the latents of a diffusion model, from planar f32 to the network's layout
+// and range. If the input holds squares of P by P pixels in its channels,
+// k = c channel_step + (P (h mod P) + w mod P) place_step. Otherwise P is 1 and k = c. If UNPACKED,
+// the input has the pixels of y, x[t][c][h][w], and the factors of k. One invocation: four channels
+// of one frame of one pixel.
 
 //#parts storage
 
 const WORKGROUP: u32 = 64u;   // invocations per workgroup
-const PATCH: u32 = 1u;        // P
-const SQUASH: bool = false;   // 3 tanh(x / 3)
+const PATCH: u32 = 1u;        // side P of a square
+const SQUASH: bool = false;   // apply 3 tanh(. / 3)
 const UNPACKED: bool = false; // x has the pixels of y
 alias Stored = vec4<f32>;     // four channels as kept in memory
 
@@ -43,7 +45,8 @@ fn channel_of(frame: u32, channel: u32, row: u32, column: u32) -> f32 {
     }
     let scaled = fma(x[index], factor_offset[source], factor_offset[planes + source]);
     if (SQUASH) {
-        // Beyond 30 the hyperbolic tangent is 1 in f32; some compilers make NaN of much larger arguments. NaN itself must stay.
+        // Beyond 30 the hyperbolic tangent is 1 in f32, and some compilers make NaN of much larger
+        // arguments. NaN itself must stay.
         let bounded = select(clamp(scaled, -30.0, 30.0), scaled, (bitcast<u32>(scaled) & 0x7fffffffu) > 0x7f800000u);
         return 3.0 * tanh(bounded / 3.0);
     }

@@ -1,17 +1,18 @@
-// planes_out: y[t][c][h][w] = factor * x[h][w][t][c] + offset, cut off at -1 and 1 where asked: planar f32, before any rounding.
+// planes_out: y[t][c][h][w] = factor * x[h][w][t][c] + offset. If CLAMP, cut off at -1 and 1. The
+// result is planar f32, before any rounding.
 //
 // One invocation: four channels of one frame of one pixel.
 
 const WORKGROUP: u32 = 64u;  // invocations per workgroup
-const CLAMP: bool = false;   // to -1..1
+const CLAMP: bool = false;   // cut off at -1 and 1
 
 struct Params {
     pixels: u32,     // h * w of this chunk
     channels: u32,   // channels, not padded
     channels4: u32,  // channels / 4, rounded up
     frames: u32,     // frames of x and y
-    factor: f32,     // of what the network makes
-    offset: f32,     // added to that
+    factor: f32,     // factor of the network's result
+    offset: f32,     // summand of the network's result
 }
 
 @group(0) @binding(0) var<uniform> params: Params;
@@ -25,13 +26,14 @@ fn main(@builtin(global_invocation_id) global_id: vec3<u32>, @builtin(num_workgr
     if (index >= params.pixels * vec4s) {
         return;
     }
-    // Neighbouring invocations take neighbouring pixels: what they write lies together.
+    // Neighbouring invocations take neighbouring pixels, so that their stores are contiguous.
     let pixel = index % params.pixels;
     let frame = index / params.pixels / params.channels4;
     let channel4 = index / params.pixels % params.channels4;
     var value = fma(x[pixel * vec4s + frame * params.channels4 + channel4], vec4<f32>(params.factor), vec4<f32>(params.offset));
     if (CLAMP) {
-        // What is not finite stays so, told by its bits: an overflow must not pass for a colour.
+        // A value that is not finite stays, found by its bits: an overflow must not pass for a
+        // colour.
         let infinite = (bitcast<vec4<u32>>(value) & vec4<u32>(0x7f800000u)) == vec4<u32>(0x7f800000u);
         value = select(clamp(value, vec4<f32>(-1.0), vec4<f32>(1.0)), value, infinite);
     }

@@ -1,9 +1,10 @@
-// unfold: y[p][t][ky][kx][c] = x[S oy + ky - before][S ox + kx - before][t][c] for output pixel p = (oy, ox), zero outside: what a 3x3 filter
-// sees of x, so that a product with the filter is the convolution.
+// unfold: y[p][t][ky][kx][c] = x[S oy + ky - before][S ox + kx - before][t][c] for output pixel p =
+// (oy, ox), zero outside. It writes the pixels of x that a 3x3 filter sees, so that a product with
+// the filter is the convolution.
 //
-// For convolutions that move by more than a pixel: a ninth of what it writes is read once each.
-// A pixel of y may hold more frames than one of x.
-// One invocation: four channels of one tap of one frame of one output pixel.
+// For convolutions that move by more than a pixel: with S = 2, y has 9 / 4 of the elements of x. A
+// pixel of y may hold more frames than a pixel of x. One invocation: four channels of one tap of
+// one frame of one output pixel.
 
 const WORKGROUP: u32 = 64u;  // invocations per workgroup
 const STRIDE: u32 = 2u;      // S: pixels of x from one output to the next
@@ -12,7 +13,7 @@ alias Stored = vec4<f32>;    // x and y as kept in memory
 
 struct Params {
     pixels: u32,     // output pixels of this band
-    first: u32,      // its first output pixel, in rows of the whole output
+    first: u32,      // first output pixel of the band, row by row in the whole output
     width: u32,      // columns of the output
     x_width: u32,    // columns of x
     x_height: u32,   // rows of the whole x
@@ -20,7 +21,7 @@ struct Params {
     channels4: u32,  // channels / 4
     frames: u32,     // frames of x
     frames_y: u32,   // frames of y
-    frame0: u32,     // first of them that this launch writes
+    frame0: u32,     // first frame of y that this launch writes
 }
 
 @group(0) @binding(0) var<uniform> params: Params;

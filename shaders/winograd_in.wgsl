@@ -1,10 +1,12 @@
-// winograd_in: v = B^T d B of 6x6 input tiles, for Winograd F(4x4, 3x3), points 0, +-1/sqrt(2), +-sqrt(2), infinity.
+// winograd_in: v = B^T d B of 6x6 input tiles, for Winograd F(4x4, 3x3), points 0, +-1/sqrt(2),
+// +-sqrt(2), infinity.
 //
-// d is what the convolution reads: the input, group-normalised and activated where asked, doubled in size where asked (SHIFT 1) by
-// nearest neighbour or from four times the channels (SHUFFLE), zero outside the image. Tiles step by 4 pixels.
-// The channels of all frames lie one after the other, here and in v, which may hold more than this launch writes.
-// One invocation: four channels of one tile. One workgroup: 16 neighbouring tiles by 16 channels, so that both its reads (channels
-// together) and its writes (tiles together) are runs of memory.
+// d is the input that the convolution reads, zero outside the image. If NORMALIZE, it is
+// group-normalised; if ACTIVATION, activated. If SHIFT is 1, it is doubled in size, by nearest
+// neighbour or, if SHUFFLE, from four times the channels. Tiles step by 4 pixels. The channels of
+// all frames follow one another in x and in v, and v may hold more than this launch writes. One
+// invocation: four channels of one tile. One workgroup: 16 neighbouring tiles by 16 channels, so
+// that its reads (channels together) and its writes (tiles together) are contiguous.
 
 //#parts storage activation relu transform_in
 
@@ -14,10 +16,10 @@ const NORMALIZE: bool = true;     // x * scale[c] + shift[c] first
 const ACTIVATION: u32 = 1u;       // then: 0 none, 1 SiLU, 2 ReLU
 const SHIFT: u32 = 0u;            // 1: the input is half the size of the image
 const SHUFFLE: bool = false;      // channel (2 py + px) c + k of a frame of the input is channel k of pixel (py, px) of four
-const HALVES: bool = false;       // v is kept in f16, at V_SCALE of its value: f16 ends at 65504, and v is up to 20.25 times d
+const HALVES: bool = false;       // v is kept in f16, at V_SCALE of its value: f16 ends at 65504, and v is up to 26.2 times d
 alias Stored = vec4<f32>;         // the input as kept in memory
 alias Transformed = vec4<f32>;    // v as kept in memory
-alias Lane = vec4<f32>;           // channels of an invocation
+alias Lane = vec4<f32>;           // channels of one invocation
 
 struct Params {
     tiles: u32,        // tiles of this band
@@ -31,12 +33,12 @@ struct Params {
     channels4: u32,    // channels of d / 4, all frames
     frame4: u32,       // channels of one frame of d / 4
     v_channels4: u32,  // channels of v / 4
-    v_channel0: u32,   // first of them that this launch writes, / 4
-    v_tiles: u32,      // tiles that there is room for in v
+    v_channel0: u32,   // first channel of v that this launch writes, / 4
+    v_tiles: u32,      // tiles that v has room for
 }
 
 @group(0) @binding(0) var<uniform> params: Params;
-@group(0) @binding(1) var<storage, read> x: array<Stored>;               // [rows, w, t, c / 4], 4 c where SHUFFLE
+@group(0) @binding(1) var<storage, read> x: array<Stored>;               // [rows, w, t, c / 4], 4 c if SHUFFLE
 @group(0) @binding(2) var<storage, read> norm: array<vec4<f32>>;         // [t, c / 4, 2]: scale, shift
 @group(0) @binding(3) var<storage, read_write> v: array<Transformed>;    // [36, v_channels4, v_tiles]
 
@@ -57,7 +59,7 @@ fn main(@builtin(workgroup_id) workgroup_id: vec3<u32>, @builtin(local_invocatio
         shift = norm[channel * 2u + 1u];
     }
 
-    // A frame of x holds four of d where SHUFFLE.
+    // If SHUFFLE, a frame of x holds four of d.
     let shuffled = channel / params.frame4 * 4u * params.frame4 + channel % params.frame4;
 
     var half_done: array<array<Lane, 6>, 6>;

@@ -1,7 +1,9 @@
-// winograd_in_pairs: what `winograd_in` does, to the bit, with an invocation for each tile and two channels, and channels together in v: for GPUs, of which
-// many have no registers for 36 times four channels.
+// winograd_in_pairs: the same result as `winograd_in`, to the bit, with channels together in v. An
+// invocation takes one tile and two channels, because many GPUs have no registers for 36 times four
+// channels.
 //
-// One workgroup: 4 neighbouring tiles by 16 pairs of channels. Neighbouring invocations have neighbouring channels.
+// One workgroup: 4 neighbouring tiles by 16 pairs of channels. Neighbouring invocations have
+// neighbouring channels.
 
 //#parts storage_pair activation relu transform_in
 
@@ -11,10 +13,10 @@ const NORMALIZE: bool = true;     // x * scale[c] + shift[c] first
 const ACTIVATION: u32 = 1u;       // then: 0 none, 1 SiLU, 2 ReLU
 const SHIFT: u32 = 0u;            // 1: the input is half the size of the image
 const SHUFFLE: bool = false;      // channel (2 py + px) c + k of a frame of the input is channel k of pixel (py, px) of four
-const HALVES: bool = false;       // v is kept in f16, at V_SCALE of its value: f16 ends at 65504, and v is up to 20.25 times d
+const HALVES: bool = false;       // v is kept in f16, at V_SCALE of its value: f16 ends at 65504, and v is up to 26.2 times d
 alias Pair = vec2<f32>;           // two channels of the input as kept in memory
 alias Transformed = vec2<f32>;    // two channels of v as kept in memory
-alias Lane = vec2<f32>;           // channels of an invocation
+alias Lane = vec2<f32>;           // channels of one invocation
 
 struct Params {
     tiles: u32,        // tiles of this band
@@ -28,12 +30,12 @@ struct Params {
     channels4: u32,    // channels of d / 4, all frames
     frame4: u32,       // channels of one frame of d / 4
     v_channels4: u32,  // channels of v / 4
-    v_channel0: u32,   // first of them that this launch writes, / 4
-    v_tiles: u32,      // tiles that there is room for in v
+    v_channel0: u32,   // first channel of v that this launch writes, / 4
+    v_tiles: u32,      // tiles that v has room for
 }
 
 @group(0) @binding(0) var<uniform> params: Params;
-@group(0) @binding(1) var<storage, read> x: array<Pair>;                 // [rows, w, t, c / 2], 4 c where SHUFFLE
+@group(0) @binding(1) var<storage, read> x: array<Pair>;                 // [rows, w, t, c / 2], 4 c if SHUFFLE
 @group(0) @binding(2) var<storage, read> norm: array<vec2<f32>>;         // [t, c / 4, 2, 2]: scale, shift
 @group(0) @binding(3) var<storage, read_write> v: array<Transformed>;    // [36, v_tiles, v_channels4 * 2]
 
@@ -56,7 +58,7 @@ fn main(@builtin(workgroup_id) workgroup_id: vec3<u32>, @builtin(local_invocatio
         shift = norm[entry + 2u];
     }
 
-    // A frame of x holds four of d where SHUFFLE.
+    // If SHUFFLE, a frame of x holds four of d.
     let frame = params.frame4 * 2u;
     let shuffled = channel / frame * 4u * frame + channel % frame;
 

@@ -1,17 +1,19 @@
-// winograd_out: y = A^T m A, 4x4 pixels of each tile, for Winograd F(4x4, 3x3), points 0, +-1/sqrt(2), +-sqrt(2), infinity.
+// winograd_out: y = A^T m A, 4x4 pixels of each tile, for Winograd F(4x4, 3x3), points 0,
+// +-1/sqrt(2), +-sqrt(2), infinity.
 //
-// y = relu?(y_old? + scale * (A^T m A) + bias), and for the group norm that reads y next: moments of each run of tiles, per channel.
-// One invocation: four channels of a run of neighbouring tiles in one row of tiles.
+// y = relu?(y_old? + scale * (A^T m A) + bias). If MOMENTS, it also writes the moments of each run
+// of tiles, per channel, for the group norm that reads y next. One invocation: four channels of a
+// run of neighbouring tiles in one row of tiles.
 
 //#parts storage relu transform_out
 
 const WORKGROUP: u32 = 64u;         // invocations per workgroup
-const ACCUMULATE: bool = false;     // add what y holds: the residual
+const ACCUMULATE: bool = false;     // add the old value of y: the residual
 const RELU: bool = false;           // max(y, 0)
-const MOMENTS: bool = true;         // write count, mean and M2 of what was stored
+const MOMENTS: bool = true;         // write count, mean and M2 of the stored values
 alias Stored = vec4<f32>;           // the output as kept in memory
 alias Transformed = vec4<f32>;      // m as kept in memory
-alias Lane = vec4<f32>;             // channels of an invocation
+alias Lane = vec4<f32>;             // channels of one invocation
 
 struct Params {
     tiles: u32,        // tiles of this band
@@ -22,13 +24,13 @@ struct Params {
     runs: u32,         // runs of this band
     y0: u32,           // first image row of this band
     width: u32,        // image width, pixels
-    height: u32,       // first image row after this band's chunk: rows from here on are not written
+    height: u32,       // first image row after this band's chunk; rows from this one on are not written
     y_row0: i32,       // image row that y starts with
     channels4: u32,    // channels / 4, all frames
     bias4: u32,        // channels of one frame / 4
     moments_offset: u32, // first run of this band in moments
     scale: f32,        // factor of the product
-    m_tiles: u32,      // tiles that there is room for in m
+    m_tiles: u32,      // tiles that m has room for
 }
 
 @group(0) @binding(0) var<uniform> params: Params;
@@ -50,8 +52,9 @@ fn main(@builtin(global_invocation_id) global_id: vec3<u32>) {
     let batch = params.m_tiles * params.channels4;
     let added = bias[channel % params.bias4];
 
-    // Sums are taken of the difference to the run's first pixel: no digits are lost when |mean| >> deviation. First of each tile, then of all: the order
-    // of `winograd_out_pairs`.
+    // Sums are taken of the difference to the run's first pixel, so that no digits are lost if
+    // |mean| >> deviation. Sums of each tile come first, then their total: the order of
+    // `winograd_out_pairs`.
     var count = 0.0;
     var pivot = vec4<f32>(0.0);
     var sum = vec4<f32>(0.0);

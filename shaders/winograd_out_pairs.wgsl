@@ -1,18 +1,20 @@
-// winograd_out_pairs: what `winograd_out` does, to the bit, with an invocation for each tile and two channels: for GPUs, which want many invocations of few registers.
+// winograd_out_pairs: the same result as `winograd_out`, to the bit. An invocation takes one tile
+// and two channels, because GPUs need many invocations with few registers.
 //
-// One workgroup: a run of tiles, TILES at a time, of 64 / TILES pairs of channels. Neighbouring invocations have neighbouring channels.
+// One workgroup: a run of tiles, TILES at a time, and 64 / TILES pairs of channels. Neighbouring
+// invocations have neighbouring channels.
 
 //#parts storage_pair relu transform_out
 
 const WORKGROUP: u32 = 64u;         // invocations per workgroup
 const TILES: u32 = 8u;              // tiles of one workgroup at a time
 const PAIRS: u32 = 8u;              // pairs of channels of one workgroup
-const ACCUMULATE: bool = false;     // add what y holds: the residual
+const ACCUMULATE: bool = false;     // add the old value of y: the residual
 const RELU: bool = false;           // max(y, 0)
-const MOMENTS: bool = true;         // write count, mean and M2 of what was stored
+const MOMENTS: bool = true;         // write count, mean and M2 of the stored values
 alias Pair = vec2<f32>;             // two channels of the output as kept in memory
 alias Transformed = vec2<f32>;      // two channels of m as kept in memory
-alias Lane = vec2<f32>;             // channels of an invocation
+alias Lane = vec2<f32>;             // channels of one invocation
 
 struct Params {
     tiles: u32,        // tiles of this band
@@ -23,13 +25,13 @@ struct Params {
     runs: u32,         // runs of this band
     y0: u32,           // first image row of this band
     width: u32,        // image width, pixels
-    height: u32,       // first image row after this band's chunk: rows from here on are not written
+    height: u32,       // first image row after this band's chunk; rows from this one on are not written
     y_row0: i32,       // image row that y starts with
     channels4: u32,    // channels / 4, all frames
     bias4: u32,        // channels of one frame / 4
     moments_offset: u32, // first run of this band in moments
     scale: f32,        // factor of the product
-    m_tiles: u32,      // tiles that there is room for in m
+    m_tiles: u32,      // tiles that m has room for
 }
 
 @group(0) @binding(0) var<uniform> params: Params;
@@ -39,7 +41,7 @@ struct Params {
 @group(0) @binding(4) var<storage, read_write> moments: array<vec2<f32>>;    // [runs, t, c / 4, 3, 2]: count, mean, M2
 
 var<workgroup> pivots: array<vec2<f32>, PAIRS>;          // first pixel of the run
-var<workgroup> tile_sums: array<vec4<f32>, WORKGROUP>;   // of each tile: sum and sum of squares of the differences to the pivot
+var<workgroup> tile_sums: array<vec4<f32>, WORKGROUP>;   // for each tile: sum, and sum of squares, of the differences to the pivot
 
 @compute @workgroup_size(WORKGROUP)
 fn main(@builtin(workgroup_id) workgroup_id: vec3<u32>, @builtin(local_invocation_index) local_index: u32) {
@@ -53,7 +55,7 @@ fn main(@builtin(workgroup_id) workgroup_id: vec3<u32>, @builtin(local_invocatio
     let last = min(first + params.run, params.tiles_x);
     let batch = params.m_tiles * pairs;
     let image_y = params.y0 + tile_row * 4u;
-    // What is beyond the run or the channels computes the last ones again, and stores nothing.
+    // Invocations beyond the run or the channels compute the last ones again, and store nothing.
     let near_channel = min(channel, pairs - 1u);
     let added = bias[near_channel % (params.bias4 * 2u)];
 
@@ -76,7 +78,8 @@ fn main(@builtin(workgroup_id) workgroup_id: vec3<u32>, @builtin(local_invocatio
                 Lane(m[(30u + x) * batch + source]),
             );
         }
-        // All that y holds is read before any of it is written: a compiler may not change the order of the two.
+        // All old values of y are read before any is written: a compiler may not change the order
+        // of a read and a write.
         var values: array<array<Lane, 4>, 4>;
         for (var row = 0u; row < 4u; row++) { //#unroll
             let transformed = transform_out(half_done[0][row], half_done[1][row], half_done[2][row], half_done[3][row], half_done[4][row], half_done[5][row]);

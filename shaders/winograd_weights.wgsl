@@ -1,7 +1,8 @@
 // winograd_weights: u = G w G^T of a 3x3 filter, for Winograd F(4x4, 3x3).
 //
-// A filter with taps in time is several launches, one for each: u then holds their rows one after the other.
-// One invocation: four output channels of one input channel. Column blocks beyond the weights are written as zeros.
+// A filter with taps in time takes one launch for each tap: u then holds their rows one after the
+// other. One invocation: four output channels of one input channel. Column blocks beyond the
+// weights are written as zeros.
 
 //#parts storage transform_weights
 

@@ -1,7 +1,9 @@
-// winograd_weights_columns: what `winograd_weights` computes, laid out for `matmul_matrix`: the input channels of an output channel lie together.
+// winograd_weights_columns: the result of `winograd_weights` in the layout of `matmul_matrix`. The
+// input channels of an output channel are contiguous.
 //
-// One invocation: four input channels of one output channel. Neighbouring invocations have neighbouring input channels, as more is written than read.
-// Weights fill their blocks: there is nothing to pad.
+// One invocation: four input channels of one output channel. Neighbouring invocations have
+// neighbouring input channels, because the kernel writes more than it reads. Weights fill their
+// blocks, so nothing is padded.
 
 //#parts transform_weights
 
@@ -16,7 +18,7 @@ struct Params {
     tile_n: u32,     // output channels of one block of u, / 4
     blocks: u32,     // blocks of u
     k: u32,          // input channels of all taps in time
-    k0: u32,         // first of them that this launch writes
+    k0: u32,         // first input channel that this launch writes
     w_offset: u32,   // first element of w, in fours
 }
 

@@ -1,4 +1,5 @@
-//! The command line: what can be typed. Each command's own file translates arguments for the library, and its answer into text.
+//! The command line: its commands and arguments. The file of each command translates arguments for
+//! the library, and the library's answer into text.
 
 mod adapters;
 mod chart;
@@ -47,12 +48,12 @@ use self::stderr::timed;
 pub(crate) use self::signals::exit_code;
 pub(crate) use self::stderr::{Verbosity, complain, say};
 
-/// What a command has found.
+/// The result of a command.
 #[derive(Debug)]
 pub(crate) struct Answer {
-    /// For stdout.
+    /// The text for stdout.
     pub(crate) text: String,
-    /// Whether the exit code says that something is wrong, though the command did what it should.
+    /// True if the exit code reports a problem although the command itself succeeded.
     pub(crate) failed: bool,
 }
 
@@ -74,24 +75,24 @@ Example:
 
 Exit codes:
   0    done
-  1    an error: its message is on stderr, and nothing was written but whole frames of a clip;
-       of doctor: something is missing without which nothing can be decoded
-  2    arguments that make no sense
+  1    an error: its message is on stderr, and no file was written, except whole frames of a clip;
+       for doctor: something is missing that every decode needs
+  2    invalid arguments
   130  stopped by Ctrl-C, 143 by SIGTERM, 129 by SIGHUP; no file is half-written"
 )]
 pub(crate) struct Cli {
     #[command(subcommand)]
     command: Command,
-    /// Say nothing on stderr but errors: no notes, no warnings, no progress
+    /// Print only errors on stderr: no notes, no warnings, no progress
     #[arg(short, long, global = true, display_order = 1000, conflicts_with = "verbose")]
     quiet: bool,
-    /// Say on stderr what each phase took
+    /// Print the time of each phase on stderr
     #[arg(short, long, global = true, display_order = 1001)]
     verbose: bool,
 }
 
 impl Cli {
-    /// How much is said beside the result.
+    /// Returns how much the command prints on stderr beside the result.
     pub(crate) fn verbosity(&self) -> Verbosity {
         match (self.quiet, self.verbose) {
             (true, _) => Verbosity::Quiet,
@@ -115,8 +116,8 @@ Examples:
   wgvae decode --model vae/ --latents clip.npy -o - --fps 16 | ffplay -
   wgvae decode --model vae/ --latents - -o - --format webp < latents.safetensors > picture.webp
 
-Clips are decoded part by part, in the memory of one part. With -o - a picture goes to stdout as PNG, or as --format says, frames of a clip as y4m,
-and what is said of them to stderr. Nothing else goes to stdout then, and nothing at all if it is a terminal.")]
+Clips are decoded part by part, in the memory of one part. With -o - a picture goes to stdout as PNG, or as --format says,
+and frames of a clip as y4m. Reports then go to stderr. A terminal as stdout is an error.")]
     Decode(decode::DecodeArgs),
     /// Encode pictures to latents
     #[command(after_help = "\
@@ -126,13 +127,15 @@ Examples:
   wgvae encode --model vae/ --image frames/%05d.png --pad repeat -o clip.safetensors
   wgvae encode --model vae/ --image - -o - < photo.png | wgvae decode --model vae/ --latents - -o - > again.png
 
-What is not encoded as the file has it (transparency, grey, 16 bits, EXIF orientation, a size that the model cannot have) is said on stderr.
-Clips are encoded part by part, in the memory of one part, and lose the edges that fill no latent.")]
+A note on stderr says which properties of a file are not encoded as they are: transparency, grey, 16 bits, EXIF orientation,
+a size that the model cannot have.
+Clips are encoded part by part, in the memory of one part. Edges that do not fill a latent are dropped.")]
     Encode(encode::EncodeArgs),
-    /// Encode a picture, decode it again, and say how much is lost
+    /// Encode a picture, decode it again, and print how much is lost
     #[command(after_help = "Example:\n  wgvae roundtrip photo.png --model sd-vae-ft-mse -o again.png")]
     Roundtrip(roundtrip::RoundtripArgs),
-    /// Decode in tiles as other tools do and say how far that is from the exact picture, and what it takes
+    /// Decode in tiles as other tools do, and print how far that is from the exact picture, and its
+    /// cost
     #[command(after_help = "\
 Examples:
   wgvae compare-tiling --model vae/ --latents latents.safetensors -o difference.png
@@ -140,16 +143,18 @@ Examples:
 
 With several tilings the pictures are named after them: difference-blend.png, difference-cosine.png.")]
     CompareTiling(CompareTilingArgs),
-    /// Say what a model is and whether it can be decoded with, or what of it would be downloaded; needs no GPU
+    /// Print what a model is and whether it can be used to decode, or which of its files would be
+    /// downloaded; needs no GPU
     #[command(after_help = "\
 Examples:
   wgvae inspect --model vae/diffusion_pytorch_model.safetensors
   wgvae inspect --model hf:stabilityai/sdxl-vae
 
-Of a model on the hub that is not in the cache yet, the files that a decode would download. The cache, the token and the variables HF_HOME,
-HF_HUB_CACHE, HF_TOKEN, HF_ENDPOINT and HF_HUB_OFFLINE are those of Hugging Face's own tools.")]
+For a model on the hub that is not in the cache yet, this lists the files that a decode would download. The cache, the token and the variables
+HF_HOME, HF_HUB_CACHE, HF_TOKEN, HF_ENDPOINT and HF_HUB_OFFLINE are those of Hugging Face's own tools.")]
     Inspect(InspectArgs),
-    /// Say what a decode or an encode would do and how much GPU memory it would take; needs no GPU
+    /// Print what a decode or an encode would do and how much GPU memory it would take; needs no
+    /// GPU
     #[command(after_help = "\
 Examples:
   wgvae plan --family sd15 --size 1024x1024
@@ -158,10 +163,11 @@ Examples:
   wgvae plan --family sd15 --size 1024x1024 --encode --memory-budget 256MiB
   wgvae plan --family wan21 --size 832x480 --frames 81
 
-An encode is planned for the size as it is given. `wgvae encode` brings pictures to a size that the model takes before; floats it takes as they are.
+An encode is planned for the size as given. `wgvae encode` first brings pictures to a size that the model takes; it takes floats as they are.
 A limits file is the \"limits\" object of one adapter in `wgvae adapters --json`, in a file of its own.")]
     Plan(PlanArgs),
-    /// Measure what decodes or encodes take on each adapter, or put the results of several machines side by side
+    /// Measure memory and time of decodes or encodes on each adapter, or merge the results of
+    /// several machines
     #[command(after_help = "\
 Examples:
   wgvae memory -o report.json
@@ -170,22 +176,23 @@ Examples:
   wgvae memory --models wan21 --sizes 320x192 --frames 5,17,81 -o clips.json
   wgvae memory --merge results/*.json --html report.html
 
-Each measurement runs in a process of its own. One that fails is a row with its error. Models and sizes that a CPU driver needs minutes for
-take a GPU a second or two.")]
+Each measurement runs in a process of its own. A measurement that fails becomes a row with its error. Models and sizes that take minutes
+on a CPU driver take a second or two on a GPU.")]
     Memory(memory::MemoryArgs),
-    /// What `memory` starts for each measurement
+    /// Run one measurement of `memory` in a process of its own
     #[command(name = memory::JOB_COMMAND, hide = true)]
     MemoryJob(memory::JobArgs),
-    /// List the adapters, best first, with what they offer and the kernels they would get
+    /// List the adapters, best first, with their limits and the kernels they would use
     #[command(after_help = "Example:\n  wgvae adapters --json")]
     Adapters(AdaptersArgs),
-    /// Say what of this machine decodes, what is missing, and how to get it: a line each
+    /// Check which parts of this machine can decode, what is missing, and how to get it: one line
+    /// each
     #[command(after_help = "\
 Example:
   wgvae doctor
 
-Each line begins with ok, with hint (it can be done without, or better with), or with missing (nothing can be decoded without it).
-The exit code is 1 if anything is missing, and 0 otherwise. Nothing is changed, and nobody is asked over the network.")]
+Each line begins with ok, hint (optional, or an improvement), or missing (nothing can be decoded without it).
+The exit code is 1 if anything is missing, and 0 otherwise. The command changes nothing and does not use the network.")]
     Doctor(doctor::DoctorArgs),
     /// Measure which kernels are fastest on an adapter, and remember them
     #[command(after_help = "\
@@ -193,24 +200,26 @@ Examples:
   wgvae tune
   wgvae tune --adapter llvmpipe --json
 
-Every decode and encode on that adapter takes what was found, until its driver or wgvae changes; --no-tune leaves it out. No result changes by a bit.
+Every decode and encode on that adapter uses the kernels found, until its driver or wgvae changes; --no-tune ignores them.
+All kernels give the same results to the bit.
 On a driver that runs on the CPU the first decode measures tiles by itself, in half a second.")]
     Tune(tune::TuneArgs),
-    /// Decode embedded latents with every set of kernels, whatever the adapter is, and compare with what diffusers made of them
+    /// Decode embedded latents with every set of kernels, on any adapter, and compare with the
+    /// result of diffusers
     #[command(after_help = "\
 Example:
   wgvae selftest
 
-The exit code is 1 if any is wrong, and 0 otherwise.")]
+The exit code is 1 if any result is wrong, and 0 otherwise.")]
     Selftest(selftest::SelftestArgs),
-    /// Print what completes this command in a shell
+    /// Print a completion script for a shell
     #[command(after_help = "\
 Examples:
   wgvae completions bash > ~/.local/share/bash-completion/completions/wgvae
   wgvae completions zsh > ~/.zfunc/_wgvae
   wgvae completions fish > ~/.config/fish/completions/wgvae.fish")]
     Completions(completions::CompletionsArgs),
-    /// Print the manual page of this command, or write those of all its commands
+    /// Print the manual page of this command, or write the pages of all its commands
     #[command(after_help = "\
 Examples:
   wgvae man | man -l -
@@ -263,7 +272,8 @@ struct InspectArgs {
 
 #[derive(Debug, Args)]
 struct PlanArgs {
-    /// Model: .safetensors file, diffusers VAE folder, pipeline folder, or hf:owner/name of the Hugging Face Hub
+    /// Model: .safetensors file, diffusers VAE folder, pipeline folder, or hf:owner/name of the
+    /// Hugging Face Hub
     #[arg(long, value_name = "PATH", required_unless_present = "family")]
     model: Option<PathBuf>,
     /// Published model instead of a file: sd15, sdxl, sd3, flux1 and others
@@ -275,37 +285,41 @@ struct PlanArgs {
     /// Size of the picture in pixels
     #[arg(long, value_name = "WxH", value_parser = parse_size)]
     size: Size,
-    /// Plan the encode of a picture of that size, not the decode that makes it
+    /// Plan the encode of a picture of this size, not its decode
     #[arg(long, conflicts_with = "output")]
     encode: bool,
-    /// Plan a clip of so many pictures, part by part: 1, 5, 9 and so on of most models for video
+    /// Plan a clip of this many pictures, part by part: 1, 5, 9 and so on for most video models
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), conflicts_with = "budgets")]
     frames: Option<u64>,
-    /// The most GPU memory to take, such as 512MiB
+    /// Most GPU memory to use, such as 512MiB
     #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
     memory_budget: Option<Bytes>,
-    /// Whether what does not fit the budget may wait in host memory; auto: yes, but not on an adapter whose memory is the host's
+    /// Move data that exceeds the budget to host memory; auto: yes, but not on an adapter that
+    /// shares the host's memory
     #[arg(long, value_enum, default_value_t = ParkingArg::Auto)]
     parking: ParkingArg,
-    /// Plan for each of these memory budgets and compare them with the whole plan, instead of showing one plan
+    /// Plan for each of these memory budgets and compare them with the plan without a budget,
+    /// instead of showing one plan
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse_bytes, conflicts_with = "memory_budget")]
     budgets: Vec<Bytes>,
-    /// Picture of what the budgets cost: .svg
+    /// Chart of the cost of each budget to write: .svg
     #[arg(long, value_name = "FILE", requires = "budgets")]
     svg: Option<PathBuf>,
-    /// Element type of weights and activations; auto is f16 here; fast: f16 with less traffic and a few times its error
+    /// Element type of weights and activations; auto is f16 here; fast is f16 with less traffic and
+    /// a few times its error
     #[arg(long, value_enum, default_value_t = PrecisionArg::Auto)]
     precision: PrecisionArg,
-    /// What the host gets: a picture, or floats before clamping
+    /// Output: a picture, or floats before clamping
     #[arg(long, value_enum, default_value_t = OutputArg::Rgba8)]
     output: OutputArg,
-    /// Limits to keep within: webgpu-default, taken to have `shader-f16` (see --packed), or a JSON file
+    /// Limits to use: webgpu-default, assumed to have `shader-f16` (see --packed), or a JSON file
     #[arg(long, value_name = "webgpu-default|FILE", default_value = "webgpu-default")]
     limits: String,
-    /// Plan for a device without `shader-f16`: halves are packed in pairs
+    /// Plan for a device without `shader-f16`, where halves are packed in pairs
     #[arg(long)]
     packed: bool,
-    /// Plan for the limits of an adapter of this machine: part of its name, or its index in `wgvae adapters`
+    /// Plan for the limits of an adapter of this machine: part of its name, or its index in `wgvae
+    /// adapters`
     #[arg(long, value_name = "NAME|INDEX", conflicts_with = "limits")]
     adapter: Option<String>,
     /// Print the facts as JSON
@@ -315,7 +329,7 @@ struct PlanArgs {
 
 #[derive(Debug, Args)]
 struct AdaptersArgs {
-    /// Only the adapters with this in their name, driver or backend
+    /// List only adapters with this in their name, driver or backend
     #[arg(long, value_name = "NAME")]
     adapter: Option<String>,
     /// Print the facts as JSON
@@ -323,13 +337,15 @@ struct AdaptersArgs {
     json: bool,
 }
 
-/// Which model, for commands that need its files.
+/// The model, for commands that need its files.
 #[derive(Debug, Args)]
 struct ModelArgs {
-    /// Model: .safetensors file, diffusers VAE folder, pipeline folder, or hf:owner/name[/folder or file][@revision] of the Hugging Face Hub
+    /// Model: .safetensors file, diffusers VAE folder, pipeline folder, or hf:owner/name[/folder or
+    /// file][@revision] of the Hugging Face Hub
     #[arg(long, value_name = "PATH")]
     model: PathBuf,
-    /// Published model that the weights are, where the files do not say: sd15, sdxl, sd3, flux1 and others
+    /// Published model that the weights belong to, if the files do not say: sd15, sdxl, sd3, flux1
+    /// and others
     #[arg(long, value_name = "NAME")]
     family: Option<String>,
     /// Weight files to prefer, such as fp16
@@ -348,7 +364,7 @@ async fn open(model: &Path, family: Option<&str>, variant: Option<VariantArg>) -
     open_local(local, family, variant).await
 }
 
-/// The same of files that are known to be here.
+/// Opens a model whose files are on this machine.
 async fn open_local(model: PathBuf, family: Option<&str>, variant: Option<VariantArg>) -> Result<wgvae::Checkpoint> {
     let checkpoint = timed("open model", wgvae::Checkpoint::open(model, VariantArg::variant(variant))).await?;
     match family {
@@ -363,7 +379,7 @@ enum VariantArg {
 }
 
 impl VariantArg {
-    /// Which weights an argument asks for that may be left out.
+    /// Returns the weight files that an optional argument asks for.
     fn variant(arg: Option<Self>) -> wgvae::Variant {
         match arg {
             None => wgvae::Variant::Default,
@@ -432,7 +448,7 @@ impl From<OutputArg> for wgvae::Output {
 
 fn parse_bytes(text: &str) -> std::result::Result<Bytes, String> {
     match parse_size::parse_size(text) {
-        Ok(0) => Err("expected more than nothing".to_owned()),
+        Ok(0) => Err("expected at least 1 byte".to_owned()),
         Ok(bytes) => Ok(Bytes(bytes)),
         Err(error) => Err(format!("expected bytes, such as 512MiB or 1.5GB: {error}")),
     }
@@ -446,12 +462,12 @@ fn parse_size(text: &str) -> std::result::Result<Size, String> {
     parse().ok_or_else(|| "expected WIDTHxHEIGHT in pixels, such as 512x768".to_owned())
 }
 
-/// An error about an argument or the file it names.
+/// Makes an error about an argument, or about the file that it names.
 fn input(what: impl Into<String>, expected: impl Into<String>, found: impl Into<String>) -> Error {
     Error::Input { what: what.into(), expected: expected.into(), found: found.into() }
 }
 
-/// The same error about what is in a file.
+/// Adds the name of a file to an error about its content.
 fn in_file(error: Error, file: impl std::fmt::Display) -> Error {
     match error {
         Error::Input { what, expected, found } => input(format!("{what} in {file}"), expected, found),
@@ -459,7 +475,7 @@ fn in_file(error: Error, file: impl std::fmt::Display) -> Error {
     }
 }
 
-/// JSON as the commands print it.
+/// Formats JSON as the commands print it.
 fn to_json(value: &serde_json::Value) -> String {
     format!("{value:#}")
 }

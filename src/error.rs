@@ -1,4 +1,5 @@
-//! What can go wrong, sorted by whose problem it is. Messages name the thing, what was expected and what was found.
+//! Errors of this crate, one variant for each cause. A message names the object, the expected value
+//! and the found value.
 
 use crate::printable::Printable;
 use crate::tensor::{Bytes, Size};
@@ -6,109 +7,113 @@ use crate::tensor::{Bytes, Size};
 /// Result of every fallible call of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// Why a call failed. Messages are lower case, without a final dot, and carry names and numbers.
+/// The reason why a call failed. Messages are lower case, without a final dot, and carry names and
+/// numbers.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A file is not what its name or header says: truncated, corrupt, or of another format.
+    /// A file does not match its name or header: it is truncated, corrupt, or in another format.
     #[error("{}", Printable(format_args!("{file}: {problem}")))]
     Format {
         /// The file or byte source.
         file: String,
-        /// What is wrong with it, with the numbers.
+        /// The problem, with numbers.
         problem: String,
     },
-    /// A tensor of a file has another shape, type or content than the model needs.
+    /// A tensor of a file has a shape, type or content that the model cannot use.
     #[error("{}", Printable(format_args!("tensor \"{tensor}\": expected {expected}, found {found}")))]
     Tensor {
-        /// The tensor's name as written in the file.
+        /// The tensor's name, as the file spells it.
         tensor: String,
-        /// What the model needs.
+        /// The shape, type or content that the model needs.
         expected: String,
-        /// What the file has.
+        /// The shape, type or content that the file has.
         found: String,
     },
     /// The model needs tensors that its files do not hold.
     #[error("{}", Printable(format_args!("{file}: {} missing tensor(s), first \"{}\"", .tensors.len(), first(.tensors))))]
     MissingTensors {
-        /// The file or folder searched.
+        /// The file or folder that was searched.
         file: String,
-        /// Names of the missing tensors, in diffusers' spelling.
+        /// The names of the missing tensors, in diffusers' spelling.
         tensors: Vec<String>,
     },
-    /// A field of a model's config.json is missing or asks for something unsupported.
+    /// A field of a model's config.json is missing, or asks for something unsupported.
     #[error("{}", Printable(format_args!("config field \"{field}\": expected {expected}, found {found}")))]
     Config {
         /// The field's name in diffusers' config.json.
         field: String,
-        /// What is supported.
+        /// The supported values.
         expected: String,
-        /// What the file says.
+        /// The value in the file.
         found: String,
     },
     /// The caller's latents, image or options do not fit the model.
     #[error("{}", Printable(format_args!("{what}: expected {expected}, found {found}")))]
     Input {
-        /// The argument or flag.
+        /// The name of the argument or flag.
         what: String,
-        /// What it must be.
+        /// The accepted values.
         expected: String,
-        /// What it is.
+        /// The value that the caller passed.
         found: String,
     },
-    /// No plan for this size keeps the memory budget.
+    /// No plan for this size stays within the memory budget.
     #[error(
-        "a memory budget of {budget} is too small for {image}: the smallest found that will do is {}MiB, which takes {} on a device of this kind",
+        "a memory budget of {budget} is too small for {image}: the smallest budget found is {}MiB, which takes {} on a device of this kind",
         .smallest.0.div_ceil(1 << 20),
         duration(*.seconds)
     )]
     Budget {
-        /// What was asked for.
+        /// The budget that the caller asked for, bytes.
         budget: Bytes,
-        /// Size of the image, pixels.
+        /// The size of the image, pixels.
         image: Size,
-        /// The smallest budget that is accepted, all GPU memory included: the peak of a plan that was found. The search is no proof that no smaller plan exists.
+        /// The smallest budget that the search found, bytes: the peak of a complete plan, all GPU
+        /// memory included. A smaller plan may exist; the search proves nothing about that.
         smallest: Bytes,
-        /// What a decode would take with that budget, by [`crate::plan::Plan::predicted_seconds`].
+        /// The predicted time of the job with that budget, seconds, by
+        /// [`crate::plan::Plan::predicted_seconds`].
         seconds: f64,
     },
-    /// A piece of work does not fit the device or the limits it was planned for.
+    /// A step, tensor or buffer exceeds a limit of the device or of the plan.
     #[error("{what} needs {}, but the limit is {}", beside(*.needed, *.limit), beside(*.limit, *.needed))]
     TooLarge {
-        /// The step, tensor or buffer.
+        /// The name of the step, tensor or buffer.
         what: String,
-        /// Bytes it needs.
+        /// The size that it needs, bytes.
         needed: Bytes,
-        /// Bytes there are.
+        /// The largest size allowed, bytes.
         limit: Bytes,
     },
-    /// The decoded image has values that are not finite: the latents or the weights outgrew the precision.
+    /// The result has values that are not finite: the latents or the weights exceed the range of
+    /// the precision.
     #[error(
-        "the result is not finite, first at column {column}, row {row}: try f32 if this was f16, else check the range of what goes in"
+        "the result is not finite, first at column {column}, row {row}: use f32 instead of f16, or check the range of the input"
     )]
     NotFinite {
-        /// Column of the first such pixel.
+        /// The column of the first such pixel.
         column: usize,
-        /// Row of the first such pixel.
+        /// The row of the first such pixel.
         row: usize,
     },
-    /// The host's memory cannot hold what a plan keeps there.
-    #[error("the host has no {needed} of memory for {what}")]
+    /// The host has too little memory for the data that a plan keeps there.
+    #[error("the host lacks {needed} of memory for {what}")]
     HostMemory {
-        /// What is kept there.
+        /// The data that needs the memory.
         what: String,
-        /// Bytes it needs.
+        /// The memory that the host lacks, bytes.
         needed: Bytes,
     },
-    /// The GPU, its driver or its absence.
+    /// The graphics device failed, or there is none.
     #[error(transparent)]
     Device(#[from] DeviceError),
     /// Reading or writing a file failed.
     #[error("{}", Printable(format_args!("{path}: {source}")))]
     Io {
-        /// The path concerned.
+        /// The path of the file.
         path: String,
-        /// The operating system's reason.
+        /// The reason that the operating system gives.
         source: std::io::Error,
     },
     /// The caller cancelled the work.
@@ -122,7 +127,7 @@ fn beside(count: Bytes, other: Bytes) -> String {
     if text == other { format!("{} bytes", count.0) } else { text }
 }
 
-/// Returns the first of `names`, or nothing.
+/// Returns the first of `names`, or an empty string.
 fn first(names: &[String]) -> &str {
     names.first().map_or("", String::as_str)
 }
@@ -134,53 +139,54 @@ pub enum DeviceError {
     /// No adapter matched.
     #[error("no usable GPU adapter: {0}")]
     NoAdapter(String),
-    /// The adapter exists but lacks a limit or feature that every plan needs.
-    #[error("adapter \"{adapter}\" is too small: {limit} is {found}, at least {needed} is needed")]
+    /// The adapter lacks a limit or feature that every plan needs.
+    #[error("adapter \"{adapter}\" is too small: expected {limit} of at least {needed}, found {found}")]
     TooSmall {
-        /// The adapter's name.
+        /// The name of the adapter.
         adapter: String,
-        /// WebGPU's name of the limit.
+        /// The limit, by its name in WebGPU.
         limit: String,
-        /// What is needed.
+        /// The least value that plans need.
         needed: u64,
-        /// What the adapter has.
+        /// The value that the adapter has.
         found: u64,
     },
-    /// The device refused to be created.
-    #[error("adapter \"{adapter}\" gave no device: {reason}")]
+    /// The adapter could not create a device.
+    #[error("adapter \"{adapter}\" could not create a device: {reason}")]
     Refused {
-        /// The adapter's name.
+        /// The name of the adapter.
         adapter: String,
-        /// The driver's reason.
+        /// The reason that the driver gives.
         reason: String,
     },
-    /// An allocation failed although the plan fits the device's stated limits.
+    /// An allocation failed, although the plan fits the device's stated limits.
     #[error("out of GPU memory while {doing}: {reason}")]
     OutOfMemory {
-        /// The phase or step.
+        /// The phase or step that was running.
         doing: String,
-        /// The driver's reason.
+        /// The reason that the driver gives.
         reason: String,
     },
-    /// The device disappeared: driver reset, watchdog, unplugged.
+    /// The device disappeared: a driver reset, a watchdog, or an unplugged GPU.
     #[error("the GPU device was lost while {doing}: {reason}")]
     Lost {
-        /// The phase or step.
+        /// The phase or step that was running.
         doing: String,
-        /// The driver's reason.
+        /// The reason that the driver gives.
         reason: String,
     },
-    /// The driver rejected or failed a command. A bug in this crate or in the driver.
+    /// The driver rejected a command, or failed to run it. This is a bug in this crate or in the
+    /// driver.
     #[error("the GPU failed while {doing}: {reason}")]
     Failed {
-        /// The phase or step.
+        /// The phase or step that was running.
         doing: String,
-        /// The driver's reason.
+        /// The reason that the driver gives.
         reason: String,
     },
 }
 
-/// How long something takes, for a message.
+/// Formats a duration for a message.
 fn duration(seconds: f64) -> String {
     if seconds < 0.05 { "less than 0.1 s".to_owned() } else { format!("about {seconds:.1} s") }
 }

@@ -1,5 +1,6 @@
-//! Models by name from the Hugging Face Hub: which of a repository's files a decode or an encode wants, and these downloaded into the cache that
-//! Python's `huggingface_hub` uses, too. What is there once is not asked for again. Native only.
+//! Models by name from the Hugging Face Hub. Lists the files of a repository that a decode or an
+//! encode needs, and downloads them into the cache of Python's `huggingface_hub`. Files in the
+//! cache are not requested again. Native only.
 
 mod cache;
 mod failure;
@@ -21,55 +22,59 @@ use crate::error::{Error, Result};
 use crate::io::{Variant, shard_index};
 use crate::tensor::Bytes;
 
-/// Largest config.json or index of shards that is downloaded.
+/// The largest config.json or shard index that is downloaded.
 const MOST_JSON: Bytes = Bytes(16 << 20);
 
-/// Largest file of weights that is downloaded.
+/// The largest weight file that is downloaded.
 const MOST_WEIGHTS: Bytes = Bytes(64 << 30);
 
-/// A file of a repository that a model consists of.
+/// One file of a model in a repository.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HubFile {
-    /// Its path in the repository.
+    /// The path in the repository.
     pub name: String,
-    /// Its size; unknown where only the cache was asked and does not have it.
+    /// The size in bytes; `None` if only the cache was asked and does not have the file.
     pub bytes: Option<Bytes>,
-    /// Whether the cache has it.
+    /// True if the cache has the file.
     pub kept: bool,
 }
 
-/// How far a download is.
+/// The progress of a download.
 #[derive(Debug, Clone, Copy)]
 pub struct HubProgress<'a> {
     /// The file's path in the repository.
     pub name: &'a str,
-    /// Bytes of this file that are there.
+    /// Bytes of this file downloaded so far.
     pub done: Bytes,
-    /// Size of this file; 0 if the hub does not list it.
+    /// The size of this file in bytes; 0 if the hub does not list it.
     pub total: Bytes,
 }
 
-/// A model on the hub, and what of it is needed.
+/// A model on the hub, and the list of its files that are needed.
 #[derive(Debug)]
 pub struct HubModel {
     name: HubName,
-    /// `None` if the hub is not asked.
+    /// `None` when working offline.
     client: Option<Client>,
     cache: Cache,
     listing: Listing,
     files: Vec<HubFile>,
-    /// Why the hub was not asked although it should have been.
+    /// The reason why the hub did not answer, if the cache replaces it.
     unreachable: Option<String>,
 }
 
 impl HubModel {
-    /// Finds out what files of `name` are the model's, and which of them the cache has. Weights are not downloaded; of a model in shards, the index is.
+    /// Finds the files of the model `name`, and checks which of them the cache has. Does not
+    /// download weights. For a model in shards, it downloads the index.
     ///
-    /// Without a connection what is in the cache will do. The hub has 10 seconds for the connection, and 30 for the whole listing, which may have 16 MiB.
+    /// Without a connection, the cached files are used. The hub has 10 seconds for the connection,
+    /// and 30 seconds for the whole listing, which may have 16 MiB.
     ///
     /// # Errors
-    /// [`Error::Io`] for what the hub answers, or that it does not; [`Error::Format`] where no file is a model's, for a listing that cannot be trusted,
-    /// and for a file that is too large; [`Error::Input`] for a cache that cannot be found, and for options that cannot be used.
+    /// [`Error::Io`] if the hub answers with an error or not at all. [`Error::Format`] if no file
+    /// belongs to a model, for a listing that cannot be trusted, and for a file that is too large.
+    /// [`Error::Input`] for a cache folder that cannot be found, and for options that cannot be
+    /// used.
     pub fn find(name: &HubName, variant: Variant, options: &HubOptions) -> Result<Self> {
         let cache = Cache::new(&options.cache_folder()?, name.id());
         let mut client = if options.offline { None } else { Some(Client::new(options)?) };
@@ -95,28 +100,32 @@ impl HubModel {
         Ok(model)
     }
 
-    /// Its files: config.json, if there is one, and the weights.
+    /// Returns the model's files: config.json, if there is one, and the weights.
     pub fn files(&self) -> &[HubFile] {
         &self.files
     }
 
-    /// The commit that they are of.
+    /// Returns the commit of these files.
     pub fn commit(&self) -> &str {
         self.listing.commit.as_str()
     }
 
-    /// Why the hub was not reached, where the cache stands in for it.
+    /// Returns the reason why the hub was not reached, if the cache replaces it.
     pub fn unreachable(&self) -> Option<&str> {
         self.unreachable.as_deref()
     }
 
-    /// Downloads what the cache lacks. What the model is opened at: a folder or a file.
+    /// Downloads the files that the cache lacks. Returns the path to open the model at: a folder or
+    /// a file.
     ///
-    /// Content is in the cache only once it has the size and the hash that the hub lists. A download that another process has begun is waited for.
-    /// One that breaks off is tried again, and goes on where it was; one that brings less than 20 KiB in 20 seconds, or nothing in 30, is ended.
+    /// A file enters the cache only once its size and hash match those that the hub lists. If
+    /// another process is downloading the same file, this waits for it. A download that breaks off
+    /// is resumed where it stopped. One that receives less than 20 KiB in 20 seconds, or nothing in
+    /// 30, is ended.
     ///
     /// # Errors
-    /// [`Error::Io`] for what the hub answers, for content other than it lists, and for the cache.
+    /// [`Error::Io`] for errors of the hub or of the cache, and for content that differs from the
+    /// hub's listing.
     pub fn download(&mut self, progress: &mut dyn FnMut(HubProgress<'_>)) -> Result<PathBuf> {
         for index in 0..self.files.len() {
             let HubFile { name, kept, .. } = self.files[index].clone();
@@ -145,7 +154,8 @@ impl HubModel {
         Ok(())
     }
 
-    /// Adds the shards that the index `index` lists, which has to be read for it.
+    /// Adds the shards that the index `index` lists. Downloads the index first if the cache lacks
+    /// it.
     fn add_shards(&mut self, index: &str) -> Result<()> {
         let path = self.folder().join(index);
         if let Some(position) = self.files.iter().position(|file| file.name == index && !file.kept) {
@@ -160,7 +170,7 @@ impl HubModel {
         Ok(())
     }
 
-    /// Where the cache has the commit's files.
+    /// Returns the folder of the commit's files in the cache.
     fn folder(&self) -> PathBuf {
         self.cache.snapshot(&self.listing.commit)
     }
@@ -169,18 +179,18 @@ impl HubModel {
         self.listing.files.get(name).cloned().unwrap_or_default()
     }
 
-    /// The size of `name` in the cache, if it is there.
+    /// Returns the size of `name` in the cache, if the cache has it.
     fn bytes_kept(&self, name: &str) -> Option<Bytes> {
         std::fs::metadata(self.folder().join(name)).ok().map(|file| Bytes(file.len()))
     }
 
-    /// True if the cache has `name`, in the size that is listed.
+    /// True if the cache has `name` in the listed size.
     fn is_kept(&self, name: &str) -> bool {
         let (found, listed) = (self.bytes_kept(name), self.listed(name).bytes);
         found.is_some() && (listed.is_none() || listed == found)
     }
 
-    /// Brings `name` into the cache, unless another process does so in the meantime.
+    /// Downloads `name` into the cache, unless another process has done so in the meantime.
     fn fetch(&self, name: &str, progress: &mut dyn FnMut(HubProgress<'_>)) -> Result<()> {
         let shown = self.name.file(name);
         let Some(client) = &self.client else {
@@ -194,7 +204,7 @@ impl HubModel {
         if self.is_kept(name) {
             return Ok(());
         }
-        // As a file of another name or commit.
+        // The cache may have this content under another name or commit.
         let is_there = |digest: &Digest| digest.same_of(&self.cache.blob(&hash)).is_ok_and(|found| found == *digest);
         if digest.as_ref().is_some_and(is_there) {
             return self.cache.link(&hash, commit, name);
@@ -204,8 +214,9 @@ impl HubModel {
         self.cache.keep(&part, &hash, commit, name)
     }
 
-    /// Downloads `name` to `part`, and returns the hash of its content, which is that of `digest` if one is listed. Where
-    /// the part of an earlier download turns out to be of something else, it starts over.
+    /// Downloads `name` to `part`. Returns the hash of its content, which equals `digest` if one is
+    /// listed. If `part` was left by an earlier download of other content, the download starts
+    /// over.
     fn fill(
         &self,
         part: &Path,
@@ -236,7 +247,7 @@ impl HubModel {
     }
 }
 
-/// Largest size that `name` may have.
+/// Returns the largest size that `name` may have.
 fn most(name: &str) -> Bytes {
     if name.ends_with(".json") { MOST_JSON } else { MOST_WEIGHTS }
 }

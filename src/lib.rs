@@ -1,17 +1,21 @@
 //! wgvae turns the latents of diffusion models into images on any GPU.
 //!
-//! A decode is planned before it runs: [`plan_decode`] says, from the model's configuration and a device's limits alone, which kernels
-//! run on which buffers and how much memory that takes. [`Vae`] loads weights and executes plans. Nothing here blocks or prints.
+//! A decode is planned before it runs. [`plan_decode`] needs only the model's configuration and a
+//! device's limits. Its plan lists the kernels, the buffers and the memory that the decode will
+//! use. [`Vae`] loads weights and executes plans. Nothing here blocks or prints.
 //!
 //! ```no_run
-//! use wgvae::{Checkpoint, Control, DecodeOptions, Gpu, GpuOptions, HostTensor, Latents, LoadOptions, Vae};
+//! use wgvae::{
+//!     Checkpoint, Control, DecodeOptions, Gpu, GpuOptions, HostTensor, Latents, LoadOptions, Vae,
+//! };
 //!
 //! # async fn run() -> wgvae::Result<()> {
 //! let gpu = Gpu::request(&GpuOptions::default()).await?;
 //! let checkpoint = Checkpoint::open("sd-vae-ft-mse", Default::default()).await?;
 //! let mut vae = Vae::load(&gpu, &checkpoint, LoadOptions::default()).await?;
-//! // [n, c, h, w], as the diffusion model leaves them.
-//! let latents = Latents::new(HostTensor { shape: vec![1, 4, 64, 64], data: vec![0.0; 4 * 64 * 64] })?;
+//! // [n, c, h, w], in the scale of the diffusion model.
+//! let shape = vec![1, 4, 64, 64];
+//! let latents = Latents::new(HostTensor { shape, data: vec![0.0; 4 * 64 * 64] })?;
 //! let image = vae.decode(&latents, 0, &DecodeOptions::default(), &mut Control::default()).await?;
 //! println!("{} in {:.2} s", image.size, image.run.seconds);
 //! # Ok(())
@@ -68,8 +72,9 @@ pub use vae::{
     check_decoder, check_encoder, plan_clip_decode, plan_clip_encode, plan_decode, plan_encode, weight_reads,
 };
 
-/// Readers and writers that the command line and the crate's own tests use. With the hidden modules `gpu`, `kernels`, `model`,
-/// `plan` and `tiling` not part of the API: they change without notice.
+/// Readers and writers for the command line and for the crate's own tests. This module and the
+/// hidden modules `gpu`, `kernels`, `model`, `plan` and `tiling` are not part of the API: they
+/// change without notice.
 #[doc(hidden)]
 pub mod internals {
     #[cfg(not(target_arch = "wasm32"))]

@@ -1,58 +1,61 @@
-//! What a device can do, as plain data. Filled by `gpu/` from an adapter, or made up for a device nobody here owns.
+//! The capabilities of a device, as plain data. `gpu/` fills them in from an adapter; callers may
+//! make them up for a device that is not at hand.
 
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::tensor::Bytes;
 
-/// The limits and features of a device that a plan depends on. Names and units are WebGPU's.
+/// The limits and features of a device that a plan depends on. Names and units are those of WebGPU.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct DeviceLimits {
-    /// Largest range of a buffer that one storage binding may cover, bytes.
+    /// The largest range of a buffer that one storage binding may cover, bytes.
     pub max_storage_buffer_binding_size: Bytes,
-    /// Largest buffer, bytes.
+    /// The largest buffer, bytes.
     pub max_buffer_size: Bytes,
-    /// Storage buffers bound at once.
+    /// The most storage buffers bound at once.
     pub max_storage_buffers_per_shader_stage: u32,
-    /// Workgroups along one axis of a dispatch.
+    /// The most workgroups along one axis of a dispatch.
     pub max_compute_workgroups_per_dimension: u32,
-    /// Invocations of one workgroup.
+    /// The most invocations of one workgroup.
     pub max_compute_invocations_per_workgroup: u32,
-    /// Workgroup memory, bytes.
+    /// The most memory of one workgroup, bytes.
     pub max_compute_workgroup_storage_size: Bytes,
-    /// Alignment of a uniform binding's offset, bytes.
+    /// The alignment of a uniform binding's offset, bytes.
     pub min_uniform_buffer_offset_alignment: u32,
-    /// Half-precision types in shaders (`shader-f16`).
+    /// True if shaders may use half-precision types (`shader-f16`).
     pub shader_f16: bool,
-    /// Timestamps at the ends of a compute pass (`timestamp-query`).
+    /// True if a compute pass can write timestamps at its begin and end (`timestamp-query`).
     pub timestamp_query: bool,
-    /// Whether four neighbouring invocations can swap values: the device was opened with `subgroups`, and none has fewer.
+    /// True if four neighbouring invocations can swap values: the device was opened with
+    /// `subgroups`, and no subgroup has fewer than four.
     #[serde(default)]
     pub quads: bool,
     /// The kind of machine that runs the shaders.
     pub kind: DeviceKind,
-    /// Whether its memory is the host's: what leaves the one stays in the other.
+    /// True if the device shares the host's memory, so that moving data to the host frees nothing.
     #[serde(default)]
     pub unified_memory: bool,
-    /// Who made the GPU.
+    /// The vendor of the GPU.
     #[serde(default)]
     pub vendor: Vendor,
-    /// The matrix units that the device was opened with: see [`crate::GpuOptions::matrix_units`].
+    /// The matrix units that the device was opened with; see [`crate::GpuOptions::matrix_units`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(target_arch = "wasm32", serde(skip))]
     pub matrix_units: Option<MatrixUnits>,
 }
 
-/// Units that multiply square matrices of halves and sum in f32, a subgroup at a time (wgpu's cooperative matrices).
+/// Units that multiply square matrices of halves and sum in f32, one subgroup at a time (wgpu's
+/// cooperative matrices).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct MatrixUnits {
     /// Rows and columns of a matrix: 8 or 16.
     pub side: u32,
-    /// Invocations of a subgroup. Where drivers have several sizes, the largest.
+    /// Invocations of a subgroup; the largest size, if the driver has several.
     pub lanes: u32,
 }
 
-/// Who made a GPU. Decides tiles and the size of bands, never the result.
+/// The vendor of a GPU. Decides tiles and the size of bands, never the result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Vendor {
@@ -74,7 +77,7 @@ pub enum Vendor {
 }
 
 impl Vendor {
-    /// The vendor with this number, as PCI and Khronos have registered them.
+    /// Returns the vendor with this number, as PCI and Khronos have registered it.
     pub fn from_id(id: u32) -> Self {
         match id {
             0x1002 | 0x1022 => Self::Amd,
@@ -87,7 +90,7 @@ impl Vendor {
         }
     }
 
-    /// The vendor that a browser calls `name` (`GPUAdapterInfo.vendor`).
+    /// Returns the vendor that a browser calls `name` (`GPUAdapterInfo.vendor`).
     pub fn from_name(name: &str) -> Self {
         match name.to_ascii_lowercase().as_str() {
             "amd" => Self::Amd,
@@ -101,18 +104,20 @@ impl Vendor {
     }
 }
 
-/// What runs the shaders. Decides tile sizes and the size of a submission, never the result.
+/// The kind of processor that runs the shaders. Decides tile sizes and the size of a submission,
+/// never the result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum DeviceKind {
-    /// A processor that emulates a GPU: lavapipe, SwiftShader, WARP.
+    /// A CPU driver that emulates a GPU: lavapipe, SwiftShader, WARP.
     Cpu,
     /// A GPU.
     Gpu,
 }
 
 impl DeviceLimits {
-    /// WebGPU's default limits without optional features: what every conforming device has.
+    /// Returns WebGPU's default limits without optional features, which every conforming device
+    /// has.
     ///
     /// Source: the table of limits in the WebGPU specification, section 3.6.2.
     pub fn webgpu_default() -> Self {
@@ -134,7 +139,7 @@ impl DeviceLimits {
         }
     }
 
-    /// These limits, no larger than WebGPU's defaults; the features stay.
+    /// Returns these limits, no larger than WebGPU's defaults. The features stay.
     pub fn within_webgpu_default(&self) -> Self {
         Self {
             shader_f16: self.shader_f16,
@@ -148,23 +153,26 @@ impl DeviceLimits {
         }
     }
 
-    /// The largest buffer that can also be bound whole, bytes; no larger than kernels count in 32 bits.
+    /// Returns the size of the largest buffer that can be bound whole, bytes: at most 4 GiB, as
+    /// kernels count in 32 bits.
     pub fn largest_bound_buffer(&self) -> Bytes {
         const LARGEST_COUNTED: Bytes = Bytes(1 << 32);
         self.max_storage_buffer_binding_size.min(self.max_buffer_size).min(LARGEST_COUNTED)
     }
 
-    /// What plans may multiply on. Browsers have nothing of the kind: there it is nothing for the compiler, too, and the module no larger.
+    /// Returns the matrix units that plans may use. Browsers have none: there this is a constant
+    /// `None`, so that the compiler drops the code for them from the module.
     pub(crate) fn units(&self) -> Option<MatrixUnits> {
         if cfg!(target_arch = "wasm32") { None } else { self.matrix_units }
     }
 
-    /// Checks what plans count on; of the sizes and counts any are taken, since what does not fit them is refused by name.
+    /// Checks the alignment and the matrix units. Accepts all other sizes and counts: planning
+    /// returns an error that names the buffer or step that does not fit them.
     ///
     /// # Errors
     /// [`Error::Input`] for an alignment or matrix units that no device has.
     pub fn validate(&self) -> Result<()> {
-        // WebGPU: a power of two, of which 256 is the worst that a device may have.
+        // WebGPU: a power of two. 256 is the largest that a device may have.
         const WORST_ALIGNMENT: u32 = 256;
         let alignment = self.min_uniform_buffer_offset_alignment;
         if !alignment.is_power_of_two() || alignment > WORST_ALIGNMENT {
@@ -177,7 +185,7 @@ impl DeviceLimits {
         self.units().map_or(Ok(()), |units| self.validate_units(units))
     }
 
-    /// Whether there are kernels for such units.
+    /// Checks that there are kernels for such units.
     fn validate_units(&self, MatrixUnits { side, lanes }: MatrixUnits) -> Result<()> {
         // WebGPU: subgroups have 4 to 128 invocations, a power of two.
         const LANES: std::ops::RangeInclusive<u32> = 4..=128;
@@ -205,7 +213,8 @@ impl DeviceLimits {
 mod tests {
     use super::*;
 
-    /// Numbers of the PCI SIG's and Khronos's registries, names of `GPUAdapterInfo.vendor` as browsers normalise them.
+    /// Numbers are from the registries of the PCI SIG and Khronos; names are those of
+    /// `GPUAdapterInfo.vendor` as browsers normalise them.
     #[test]
     fn vendors_are_known_by_number_and_by_name() {
         for (id, name, vendor) in [

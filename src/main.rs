@@ -1,4 +1,5 @@
-//! The `wgvae` command: runs what [`cli`] describes and turns its outcome into text and an exit code. The only place that blocks.
+//! The `wgvae` command: runs the commands that [`cli`] describes, and turns their results into text
+//! and an exit code. This is the only place that blocks.
 
 mod cli;
 mod demo;
@@ -33,7 +34,8 @@ fn main() -> ExitCode {
     }
 }
 
-/// Writes to stdout, where there is anything to be said. A reader that has gone, as in `wgvae plan ... | head`, is no failure.
+/// Writes `text` to stdout, unless it is empty. A closed pipe, as in `wgvae plan ... | head`, is no
+/// failure.
 fn print(text: &str) -> ExitCode {
     if text.is_empty() {
         return ExitCode::SUCCESS;
@@ -48,7 +50,8 @@ fn print(text: &str) -> ExitCode {
     }
 }
 
-/// Shows this crate's own warnings. wgpu's are about drivers, and come back as errors where they matter.
+/// A logger that shows this crate's own warnings. wgpu's warnings are about drivers: they come back
+/// as errors where they matter.
 struct Warnings;
 
 impl log::Log for Warnings {

@@ -1,11 +1,12 @@
-//! Ordered sets and maps, made entry by entry. `collect` sorts what it is given first, and a sort of each type of entry would be 1 KB of what a page downloads;
-//! how a tree takes one entry is there anyway.
+//! Ordered sets and maps, built entry by entry. `collect` would sort its input first, and the sort
+//! for each type of entry adds 1 KB to the download of a page. The code that inserts one entry is
+//! in the download anyway.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What `collect` does for a [`BTreeSet`] or a [`BTreeMap`].
+/// A replacement of `collect` for a [`BTreeSet`] or a [`BTreeMap`].
 pub(crate) trait Ordered: Iterator + Sized {
-    /// The set of all items.
+    /// Returns the set of all items.
     fn into_set(self) -> BTreeSet<Self::Item>
     where
         Self::Item: Ord,
@@ -15,7 +16,7 @@ pub(crate) trait Ordered: Iterator + Sized {
         set
     }
 
-    /// The map of all pairs; of those with one key the last.
+    /// Returns the map of all pairs. If several pairs have one key, the last of them wins.
     fn into_map<Key: Ord, Value>(self) -> BTreeMap<Key, Value>
     where
         Self: Iterator<Item = (Key, Value)>,

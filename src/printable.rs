@@ -1,9 +1,9 @@
-//! Text from files, made safe for a terminal.
+//! Text from files, made safe to print on a terminal.
 
 use std::fmt::{self, Write};
 
-/// Shows a text with its control characters escaped, as Rust escapes them. File names, tensor names
-/// and what programs said may hold sequences that a terminal would obey.
+/// A text that prints with its control characters escaped, as Rust escapes them. File names, tensor
+/// names and the output of programs may hold sequences that a terminal would obey.
 #[derive(Debug, Clone, Copy)]
 pub struct Printable<T>(pub T);
 
@@ -13,7 +13,7 @@ impl<T: fmt::Display> fmt::Display for Printable<T> {
     }
 }
 
-/// Passes a text on, with its control characters escaped.
+/// A writer that passes text on with its control characters escaped.
 struct Escaping<'a, 'b>(&'a mut fmt::Formatter<'b>);
 
 impl Write for Escaping<'_, '_> {
@@ -25,8 +25,8 @@ impl Write for Escaping<'_, '_> {
     }
 }
 
-/// True if a terminal may obey `letter`, or show what follows in another order (Unicode's
-/// bidirectional overrides and isolates). Lines and tabs are text.
+/// True if a terminal may obey `letter`, or show the following text in another order (Unicode's
+/// bidirectional overrides and isolates). Line ends and tabs count as text.
 fn is_control(letter: char) -> bool {
     let is_bidirectional = matches!(letter, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     (letter.is_control() && !matches!(letter, '\n' | '\t')) || is_bidirectional

@@ -1,24 +1,25 @@
-//! How alike two pictures are: PSNR and SSIM, as scikit-image computes them.
+//! Measures of how alike two pictures are: PSNR and SSIM, as scikit-image computes them.
 
 use crate::tensor::Size;
 
-/// The highest level of a channel.
+/// The highest value of a channel.
 const MOST: f64 = 255.0;
 
-/// Channels of a pixel.
+/// The number of channels of a pixel.
 const CHANNELS: usize = 3;
 
-/// Peak signal-to-noise ratio in dB of values of 0 to 255, `count` of them, whose differences have `squares` as the sum of their squares. Infinite for equal ones.
+/// Returns the peak signal-to-noise ratio in dB of `count` values from 0 to 255. `squares` is the
+/// sum of their squared differences. Infinite for equal values.
 pub fn psnr(squares: f64, count: usize) -> f64 {
     #[expect(clippy::cast_precision_loss, reason = "a count of values")]
     let count = count as f64;
     10.0 * (MOST * MOST * count / squares).log10()
 }
 
-/// Sum of the squares of the differences of two pictures' levels.
+/// Returns the sum of the squared differences of two pictures' values.
 ///
 /// # Panics
-/// When they are not of one length.
+/// If their lengths differ.
 pub fn squared_differences(left: &[u8], right: &[u8]) -> f64 {
     assert_eq!(left.len(), right.len(), "pictures of different sizes");
     left.iter().zip(right).map(|(&left, &right)| f64::from(left.abs_diff(right)).powi(2)).sum()
@@ -33,14 +34,17 @@ const WINDOW: usize = 2 * RADIUS + 1;
 /// The gaussian window's sigma, pixels.
 const SIGMA: f64 = 1.5;
 
-/// What keeps the quotients from becoming 0 / 0, for means and for variances: `(0.01 * 255)^2` and `(0.03 * 255)^2`.
+/// Constants that keep the quotients from becoming 0 / 0, for means and for variances: `(0.01 *
+/// 255)^2` and `(0.03 * 255)^2`.
 const C: [f64; 2] = [(0.01 * MOST) * (0.01 * MOST), (0.03 * MOST) * (0.03 * MOST)];
 
-/// Structural similarity of two RGB pictures `[h, w, 3]` of `size`, by Wang et al.: a gaussian window of sigma 1.5 and 11 pixels a side, the mean over all windows that lie
-/// within the picture and over the channels. None where no window does.
+/// Returns the structural similarity (Wang et al.) of two RGB pictures `[h, w, 3]` of `size`. The
+/// window is a gaussian with sigma 1.5 and 11 pixels a side. The result is the mean over the
+/// channels and over all windows that lie within the picture; `None` if the picture is smaller than
+/// a window.
 ///
 /// # Panics
-/// When a picture is not of that size.
+/// If a picture is not of that size.
 pub fn ssim(left: &[u8], right: &[u8], size: Size) -> Option<f64> {
     let (width, height) = (size.width as usize, size.height as usize);
     assert_eq!([left.len(), right.len()], [width * height * CHANNELS; 2], "pictures of another size");
@@ -48,7 +52,8 @@ pub fn ssim(left: &[u8], right: &[u8], size: Size) -> Option<f64> {
         return None;
     }
     let window = window();
-    // Moments of the last rows, each summed along its windows already: a ring of as many as a window is high.
+    // A ring of the moments of the last rows, as many as a window is high. Each row is already
+    // summed along its windows.
     let mut rows: Vec<Vec<Moments>> = Vec::new();
     let mut sum = 0.0;
     for row in 0..height {
@@ -69,10 +74,10 @@ pub fn ssim(left: &[u8], right: &[u8], size: Size) -> Option<f64> {
     Some(sum / count)
 }
 
-/// Weighted means of `x`, `y`, `x^2`, `y^2` and `x y`.
+/// The weighted means of `x`, `y`, `x^2`, `y^2` and `x y`.
 type Moments = [f64; 5];
 
-/// The weights of a window along one side, which add up to 1.
+/// Returns the weights of a window along one side. Their sum is 1.
 fn window() -> [f64; WINDOW] {
     let weights = std::array::from_fn(|tap| {
         let distance = f64::from(u32::try_from(tap.abs_diff(RADIUS)).unwrap_or_default());
@@ -82,7 +87,7 @@ fn window() -> [f64; WINDOW] {
     weights.map(|weight: f64| weight / sum)
 }
 
-/// Moments of each of a row's windows, `[w - 2 RADIUS, 3]`.
+/// Returns the moments of each window of a row, `[w - 2 RADIUS, 3]`.
 fn across(left: &[u8], right: &[u8], window: &[f64; WINDOW]) -> Vec<Moments> {
     let moments: Vec<Moments> = left
         .iter()
@@ -95,7 +100,7 @@ fn across(left: &[u8], right: &[u8], window: &[f64; WINDOW]) -> Vec<Moments> {
     weighted(window, moments.len() - 2 * RADIUS * CHANNELS, |tap| &moments[tap * CHANNELS..])
 }
 
-/// The first `count` moments of all taps of a window, weighted.
+/// Returns the weighted sum of the taps' moments, for the first `count` moments of each tap.
 fn weighted<'a>(window: &[f64; WINDOW], count: usize, tap: impl Fn(usize) -> &'a [Moments]) -> Vec<Moments> {
     let mut sums = vec![Moments::default(); count];
     for (index, weight) in window.iter().enumerate() {

@@ -1,4 +1,5 @@
-//! Decodes latents with every set of kernels that the rules can give, on one adapter, beside what another implementation made of them.
+//! Decodes latents with every set of kernels that the rules can choose, on one adapter, and
+//! compares the results with those of another implementation.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,38 +16,39 @@ use crate::plan::Output;
 use crate::tensor::{HostTensor, Size};
 use crate::vae::{DecodeOptions, Latents, LoadOptions, Pixels, Precision, Vae};
 
-/// One of each set of kernels that the rules can give.
+/// A device for each set of kernels that the rules can choose.
 const SETS: [(DeviceKind, Vendor); 4] = [
     (DeviceKind::Cpu, Vendor::Other),
     (DeviceKind::Gpu, Vendor::Nvidia),
     (DeviceKind::Gpu, Vendor::Other),
     (DeviceKind::Gpu, Vendor::Arm),
 ];
-/// Largest difference to an f32 reference, as a part of its largest value: what the tests of this crate allow, too. The reference may be stored as halves.
+/// The largest difference to an f32 reference, as a fraction of its largest value. The tests of
+/// this crate allow the same. The reference may be stored as halves.
 const MOST_F32: f32 = 6e-4;
 const MOST_F16: f32 = 8e-3;
 const MOST_FAST: f32 = 1.6e-2;
 
-/// How elements are stored.
+/// The storage of elements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SelftestElements {
-    /// Floats.
+    /// 32-bit floats.
     F32,
     /// Halves.
     F16,
-    /// Two halves in 32 bits, as on devices without `shader-f16`.
+    /// Two halves in 32 bits, for devices without `shader-f16`.
     PackedF16,
-    /// Halves, and halves within convolutions, too: [`Precision::Fast`].
+    /// Halves, also within convolutions: [`Precision::Fast`].
     Fast,
-    /// The same, multiplied on matrix units.
+    /// Halves, also within convolutions, multiplied on matrix units.
     FastOnUnits,
 }
 
 impl SelftestElements {
     const ALL: [Self; 5] = [Self::F32, Self::F16, Self::PackedF16, Self::Fast, Self::FastOnUnits];
 
-    /// The largest difference to the reference that is right.
+    /// Returns the largest difference to the reference that counts as right.
     fn most(self) -> f32 {
         match self {
             Self::F32 => MOST_F32,
@@ -63,7 +65,7 @@ impl SelftestElements {
         }
     }
 
-    /// Whether an adapter that `gpu` is on has what they need.
+    /// True if the adapter of `gpu` has the features that these elements need.
     fn are_on(self, gpu: &Gpu) -> bool {
         match self {
             Self::F32 | Self::PackedF16 => true,
@@ -72,7 +74,7 @@ impl SelftestElements {
         }
     }
 
-    /// A device for them, with the kernels of `kernels_of`.
+    /// Returns the options of a device for these elements, with the kernels of `kernels_of`.
     fn options(self, base: &GpuOptions, kernels_of: (DeviceKind, Vendor)) -> GpuOptions {
         GpuOptions {
             kernels_of: Some(kernels_of),
@@ -84,42 +86,43 @@ impl SelftestElements {
     }
 }
 
-/// One set of kernels with one kind of elements.
+/// The result of one set of kernels with one kind of elements.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct SelftestRow {
     /// The kernels.
     pub kernels: Choice,
-    /// How elements are stored.
+    /// The storage of the elements.
     pub elements: SelftestElements,
-    /// The second decode, when all is compiled.
+    /// The time of the second decode, when all is compiled, seconds.
     pub seconds: f64,
-    /// The largest difference to the reference / its largest value; infinite, which JSON writes as null, where something is no number.
+    /// The largest difference to the reference, divided by the reference's largest value. Infinite,
+    /// which JSON writes as null, if a value is not a number.
     pub error: f32,
-    /// The most that is right.
+    /// The largest `error` that counts as right.
     pub most: f32,
-    /// Whether the result is that of the first set of kernels with these elements, to the bit.
+    /// True if the result equals that of the first set of kernels with these elements, to the bit.
     pub same_bits: bool,
-    /// Whether that is so, and the error no larger.
+    /// True if `same_bits` holds and `error` is at most `most`.
     pub right: bool,
 }
 
-/// What was found on one adapter.
+/// The results of a self-test on one adapter.
 #[derive(Debug, Clone, Serialize)]
 pub struct Selftest {
-    /// Its name.
+    /// The adapter's name.
     pub adapter: String,
-    /// Whether all rows are.
+    /// True if all rows are right.
     pub right: bool,
-    /// Each set of kernels, with all kinds of elements that the adapter has.
+    /// One row for each set of kernels with each kind of elements that the adapter has.
     pub rows: Vec<SelftestRow>,
 }
 
-/// Who hears of a self-test, and who may end it.
+/// The progress listener and the cancel flag of a self-test.
 #[derive(Default)]
 pub struct SelftestControl<'a> {
-    /// Called before each row, and at the end: how many rows are done, of how many.
+    /// A function called before each row and at the end, with the rows done and the rows in total.
     pub progress: Option<&'a mut dyn FnMut(usize, usize)>,
-    /// Set to true, from any thread, to stop before the next submission.
+    /// A flag that any thread may set to true, to stop before the next submission.
     pub cancel: Option<Arc<AtomicBool>>,
 }
 
@@ -144,12 +147,14 @@ impl SelftestControl<'_> {
     }
 }
 
-/// Decodes the latents in `reference` with each set of kernels, on devices of their own that `options` says how to open, and compares with the image beside them:
-/// a .safetensors file with `latents` `[1, c, h, w]` and `image` `[1, 3, height, width]`, not clamped, computed in f32.
+/// Decodes the latents in `reference` with each set of kernels, and compares the results with the
+/// image in it. Opens a device for each set of kernels, by `options`. `reference` is a .safetensors
+/// file with `latents` `[1, c, h, w]` and `image` `[1, 3, height, width]`, not clamped, computed in
+/// f32.
 ///
 /// # Errors
-/// As of opening a device, a load and a decode; [`Error::Input`] where the image has another size than the latents decode to. What is computed wrongly is no error,
-/// but said in the rows.
+/// The errors of [`Gpu::request`], [`Vae::load`] and [`Vae::decode`]. [`Error::Input`] if the
+/// image's size is not that of the decoded latents. A wrong result is no error: the rows report it.
 pub async fn selftest(
     options: &GpuOptions,
     checkpoint: &Checkpoint,
@@ -188,7 +193,7 @@ async fn load(gpu: &Gpu, checkpoint: &Checkpoint, precision: Precision) -> Resul
     Vae::load(gpu, checkpoint, LoadOptions { precision, ..LoadOptions::default() }).await
 }
 
-/// Seconds of the second decode, and its result: `[3, h, w]`.
+/// Returns the seconds of the second decode, and its result `[3, h, w]`.
 async fn decode(vae: &mut Vae, latents: &Latents, control: &SelftestControl<'_>) -> Result<(f64, Vec<f32>)> {
     let options = DecodeOptions { output: Output::Raw, ..DecodeOptions::default() };
     let mut control = Control { cancel: control.cancel.clone(), ..Control::default() };
@@ -207,7 +212,7 @@ fn check_size(image: &HostTensor, size: Size) -> Result<()> {
     }
     Err(Error::Input {
         what: "image of the reference".to_owned(),
-        expected: format!("[1, 3, {}, {}], what its latents decode to", size.height, size.width),
+        expected: format!("[1, 3, {}, {}], the size that its latents decode to", size.height, size.width),
         found: format!("{:?}", image.shape),
     })
 }
@@ -216,7 +221,8 @@ fn same_bits(one: &[f32], other: &[f32]) -> bool {
     one.len() == other.len() && one.iter().zip(other).all(|(one, other)| one.to_bits() == other.to_bits())
 }
 
-/// The largest difference / the largest value wanted; infinite where something is no number.
+/// Returns the largest difference, divided by the largest wanted value. Infinite if a value is not
+/// a number.
 fn largest_difference(found: &[f32], wanted: &[f32]) -> f32 {
     let pairs = found.iter().zip(wanted);
     if pairs.clone().any(|(found, wanted)| (found - wanted).is_nan()) {

@@ -1,21 +1,23 @@
-//! Shapes, element types and byte counts, with checked arithmetic. Knows nothing of files, graphs or devices.
+//! Shapes, element types and byte counts, with checked arithmetic. Independent of files, graphs and
+//! devices.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// A number of bytes. Prints in binary units. Sums end at the largest number there is.
+/// A number of bytes. Prints in binary units. Sums saturate at `u64::MAX`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Bytes(pub u64);
 
 impl Bytes {
-    /// The count rounded up to a multiple of `alignment` (a power of two); the largest number there is, where that has none.
+    /// Returns the count rounded up to a multiple of `alignment` (a power of two), or `u64::MAX` if
+    /// that overflows.
     pub fn align_up(self, alignment: u64) -> Self {
         Self(self.0.checked_next_multiple_of(alignment).unwrap_or(u64::MAX))
     }
 
-    /// The count less `other`; none where that is more.
+    /// Returns the count less `other`, or 0 if `other` is larger.
     #[must_use]
     pub fn saturating_sub(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))
@@ -49,7 +51,7 @@ impl fmt::Display for Bytes {
     }
 }
 
-/// Element type of a tensor in a file.
+/// The element type of a tensor in a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum DType {
     /// IEEE binary32.
@@ -61,7 +63,7 @@ pub enum DType {
 }
 
 impl DType {
-    /// Bytes of one element.
+    /// Returns the bytes of one element.
     pub fn size(self) -> u64 {
         match self {
             Self::F32 => 4,
@@ -80,7 +82,7 @@ impl fmt::Display for DType {
     }
 }
 
-/// Size of one image plane in pixels.
+/// The size of one image plane: pixels, or latents where the name says so.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash, Serialize, Deserialize)]
 pub struct Size {
     /// Columns.
@@ -89,11 +91,11 @@ pub struct Size {
     pub height: u32,
 }
 
-/// An image of more pixels than this is taken for a mistake: 32768 by 32768.
+/// The most pixels of an image, 32768 by 32768. A larger size is taken for a mistake.
 pub(crate) const MAX_PIXELS: u64 = 1 << 30;
 
 impl Size {
-    /// Number of pixels.
+    /// Returns the number of pixels.
     pub fn pixels(self) -> u64 {
         u64::from(self.width) * u64::from(self.height)
     }
@@ -108,13 +110,13 @@ impl fmt::Display for Size {
 /// A tensor on the host: f32, row-major.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HostTensor {
-    /// Extent of each axis, slowest first.
+    /// The extent of each axis, slowest first.
     pub shape: Vec<usize>,
-    /// The elements; as many as the product of `shape`.
+    /// The elements. Their number is the product of `shape`.
     pub data: Vec<f32>,
 }
 
-/// How four neighbouring channels are kept in GPU memory. Sums are f32 in every case.
+/// The storage of four neighbouring channels in GPU memory. Sums are f32 in every case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Storage {
@@ -124,12 +126,13 @@ pub enum Storage {
     F16,
     /// Four f16 in two u32, for devices without `shader-f16`.
     PackedF16,
-    /// As [`Self::F16`], and what Winograd convolutions make on their way is kept in f16, too: less traffic, and rounded more often.
+    /// As [`Self::F16`], with the intermediate results of Winograd convolutions in f16, too: less
+    /// traffic, and more rounding.
     FastF16,
 }
 
 impl Storage {
-    /// Bytes of four channels.
+    /// Returns the bytes of four channels.
     pub fn vec4_bytes(self) -> u64 {
         match self {
             Self::F32 => 16,
@@ -137,7 +140,7 @@ impl Storage {
         }
     }
 
-    /// The WGSL type of two channels.
+    /// Returns the WGSL type of two channels.
     pub fn wgsl_pair(self) -> &'static str {
         match self {
             Self::F32 => "vec2<f32>",
@@ -146,7 +149,7 @@ impl Storage {
         }
     }
 
-    /// The WGSL type of four channels.
+    /// Returns the WGSL type of four channels.
     pub fn wgsl_type(self) -> &'static str {
         match self {
             Self::F32 => "vec4<f32>",
@@ -155,7 +158,8 @@ impl Storage {
         }
     }
 
-    /// How Winograd convolutions keep their transformed input and filters, and the products of the two.
+    /// Returns the storage of the transformed input, the transformed filters and their products in
+    /// Winograd convolutions.
     pub fn transformed(self) -> Self {
         match self {
             Self::F32 | Self::F16 | Self::PackedF16 => Self::F32,
@@ -163,7 +167,7 @@ impl Storage {
         }
     }
 
-    /// Whether only devices with `shader-f16` have its types.
+    /// True if this storage needs a device with `shader-f16`.
     pub fn needs_shader_f16(self) -> bool {
         matches!(self, Self::F16 | Self::FastF16)
     }

@@ -1,4 +1,5 @@
-//! Finds which of the kernels that a device's rules leave open is fastest on it, by running them. All of them give the same bits.
+//! Finds the fastest kernels for a device by running those that the rules allow. All of them give
+//! the same bits.
 
 use std::sync::Arc;
 
@@ -14,62 +15,71 @@ use crate::model::graph::{Ending, Graph, Shape, Transform};
 use crate::plan::{Output, Plan, PlanOptions};
 use crate::tensor::Storage;
 
-/// Another choice has to be this much faster than the rules' to be taken: what is left is noise.
+/// A choice replaces that of the rules only if its time is at most this fraction of theirs. Smaller
+/// differences are noise.
 const WORTH_IT: f64 = 0.95;
-/// Times that each candidate runs, in turns.
+/// The number of timed runs of each candidate. The candidates take turns.
 const TURNS: usize = 3;
-/// Channels of the convolutions that are timed, in and out: those of the largest part of most decodes.
+/// Input and output channels of the convolutions that are timed, as in the largest part of most
+/// decodes.
 const CHANNELS: u32 = 256;
-/// A run takes at least this on a GPU: browsers tell the device's time to 100 us, and their own no better.
+/// The least time of a run on a GPU, seconds. Browsers report the device's time in steps of 100 us,
+/// and their own time no better.
 const LONG_ENOUGH: f64 = 8e-3;
-/// But it has at most so many convolutions, one after the other.
+/// The most convolutions of a run, one after the other.
 const MOST_LAYERS: u32 = 64;
-/// Of the numbers that are convolved.
+/// The step between the values of the input.
 const INPUT: f32 = 0.01;
-/// Of weights: 2304 of them, of each sign and at most eight of these, let nothing grow from one convolution to the next.
+/// The step between the values of the weights. Each result sums 2304 weights of both signs, each at
+/// most eight steps, so values do not grow from one convolution to the next.
 const WEIGHT: f32 = 1e-4;
 
-/// What may be tried, and for how long.
+/// The candidates and the time limit of a measurement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TuneOptions {
-    /// Also how much of an image is transformed at once, which changes how much memory plans take. Without: tiles alone, which do not.
+    /// True to try band sizes, too: they change how much of an image is transformed at once, and so
+    /// the memory of plans. Otherwise only tiles are tried, which do not change memory.
     pub bands: bool,
-    /// No further turn of tiles, or of bands, begins after this. Each candidate runs at least twice: the first time is for compiling, and for the bits.
+    /// The time limit, for tiles and for bands each: no further turn begins after it. Each
+    /// candidate runs at least twice. Its first run compiles and gives the bits to compare.
     pub time: Duration,
 }
 
 impl Default for TuneOptions {
-    /// Both, a quarter of a second each.
+    /// Returns options for tiles and bands, a quarter of a second each.
     fn default() -> Self {
         Self { bands: true, time: Duration::from_millis(250) }
     }
 }
 
-/// One candidate.
+/// One candidate and its result.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Trial {
     /// The kernels.
     pub kernels: Choice,
-    /// A 3x3 convolution of 256 channels, of the fastest run of one or several.
+    /// The time of one 3x3 convolution of 256 channels in the fastest run, seconds. A run has one
+    /// or several of them.
     pub seconds: f64,
-    /// Whether its result is that of the rules' kernels, to the bit. Where not, it is not taken.
+    /// True if the result equals that of the rules' kernels, to the bit. Otherwise the candidate is
+    /// not taken.
     pub same_bits: bool,
 }
 
-/// What was found.
+/// The result of a measurement.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Tuning {
-    /// The kernels to take: see [`Gpu::with_kernels`].
+    /// The kernels to take; see [`Gpu::with_kernels`].
     pub kernels: Choice,
-    /// All that were tried, those of the rules first.
+    /// All candidates, the rules' kernels first.
     pub trials: Vec<Trial>,
 }
 
 impl Gpu {
-    /// Times the kernels that the rules leave open on this device. Takes them from nobody: [`Self::with_kernels`] does that.
+    /// Times the kernels that the rules allow on this device. Does not switch to the fastest:
+    /// [`Self::with_kernels`] does that.
     ///
     /// # Errors
-    /// [`Error::Device`] as of a decode.
+    /// [`Error::Device`], as for a decode.
     pub async fn tune(&self, options: &TuneOptions) -> Result<Tuning> {
         let rules = self.adapter().kernels;
         let layers = match self.limits().kind {
@@ -85,19 +95,20 @@ impl Gpu {
         Ok(Tuning { kernels: contest.best(), trials: contest.trials })
     }
 
-    /// By what the result of [`Self::tune`] may be remembered: another device, driver or version of the kernels has another.
+    /// Returns the key under which the result of [`Self::tune`] may be stored. It changes with the
+    /// device, the driver and the version of the kernels.
     pub fn tuning_key(&self) -> String {
         let adapter = self.adapter();
         let kernels = source::fingerprint();
         format!("{} {} {} {}, kernels {kernels:016x}", adapter.backend, adapter.pci_id, adapter.name, adapter.driver)
     }
 
-    /// How many convolutions of the rules' kernels take long enough to be timed.
+    /// Returns how many convolutions with the rules' kernels take long enough to be timed.
     async fn layers_to_time(&self) -> Result<u32> {
         let mut layers = 1;
         while layers < MOST_LAYERS {
             let mut runner = Runner::new(self, self.adapter().kernels, layers).await?;
-            // The first time is for compiling.
+            // The first run compiles.
             runner.run().await?;
             let (seconds, _) = runner.run().await?;
             if seconds >= LONG_ENOUGH {
@@ -109,7 +120,7 @@ impl Gpu {
     }
 }
 
-/// Candidates in turns.
+/// A measurement in which candidates run in turns.
 struct Contest<'a> {
     gpu: &'a Gpu,
     layers: u32,
@@ -120,7 +131,8 @@ struct Contest<'a> {
 }
 
 impl Contest<'_> {
-    /// Lets `candidates` run, the best so far among them. What each computes first is compared; that run is not timed, because drivers compile in it.
+    /// Times `candidates` and the best candidate so far. The first run of each is not timed,
+    /// because drivers compile in it; its result is compared instead.
     async fn run(&mut self, candidates: &[Choice]) -> Result<()> {
         let mut runners = Vec::new();
         for &kernels in std::iter::once(&self.best()).chain(candidates) {
@@ -147,7 +159,7 @@ impl Contest<'_> {
         Ok(())
     }
 
-    /// The trial of `kernels`, a new one where there is none.
+    /// Returns the index of the trial of `kernels`. Adds one if there is none.
     fn number(&mut self, kernels: Choice) -> usize {
         self.trials.iter().position(|trial| trial.kernels == kernels).unwrap_or_else(|| {
             self.trials.push(Trial { kernels, seconds: f64::INFINITY, same_bits: true });
@@ -155,7 +167,8 @@ impl Contest<'_> {
         })
     }
 
-    /// The fastest that is right, or the rules' where none is worth a change.
+    /// Returns the fastest kernels with the right result, or the rules' kernels if none is enough
+    /// faster.
     fn best(&self) -> Choice {
         let Some(rules) = self.trials.first() else { return self.gpu.adapter().kernels };
         let right = self.trials.iter().filter(|trial| trial.same_bits);
@@ -164,7 +177,7 @@ impl Contest<'_> {
     }
 }
 
-/// Convolutions, ready to run with some kernels.
+/// Convolutions that are prepared to run with given kernels.
 struct Runner {
     prepared: Prepared,
     input: Vec<f32>,
@@ -188,7 +201,9 @@ impl Runner {
         Ok(Self { prepared, input: values, _weights: buffers })
     }
 
-    /// Seconds of what computes, stages on the device's own clock where it has one, else submissions; and the result.
+    /// Runs the convolutions. Returns the seconds of the steps that compute, and the result's
+    /// bytes. The seconds are those of stages by the device's clock if it has one, else those of
+    /// submissions.
     async fn run(&mut self) -> Result<(f64, Vec<u8>)> {
         let mut bits = Vec::new();
         let mut keep = |_: (u32, u32), rows: &[u8]| {
@@ -208,8 +223,9 @@ impl Runner {
     }
 }
 
-/// 3x3 convolutions of the same weights, one after the other: each some 30 ms on a CPU driver, a quarter to 10 on a GPU. An image that is small, so that little of
-/// the time without timestamps is that of bringing it there and back.
+/// Builds a graph of 3x3 convolutions with the same weights, one after the other. Each takes some
+/// 30 ms on a CPU driver, and a quarter to 10 ms on a GPU. The image is small, so that without
+/// timestamps the transfers take little of the measured time.
 fn convolutions(kind: DeviceKind, layers: u32) -> Graph {
     let side = match kind {
         DeviceKind::Cpu => 64,
@@ -222,7 +238,7 @@ fn convolutions(kind: DeviceKind, layers: u32) -> Graph {
     graph
 }
 
-/// `count` multiples of `unit` around zero that repeat after `period`.
+/// Returns `count` multiples of `unit` around zero that repeat after `period`.
 fn small_numbers(count: usize, period: usize, unit: f32) -> Vec<f32> {
     (0..count).map(|index| ((index % period) as f32 - (period / 2) as f32) * unit).collect()
 }
@@ -231,7 +247,8 @@ fn small_numbers(count: usize, period: usize, unit: f32) -> Vec<f32> {
 mod tests {
     use super::*;
 
-    /// Needs an adapter, as the tests in `tests/gpu` do. No device here is so fast that it would be asked for more than one.
+    /// Needs an adapter, as the tests in `tests/gpu` do. The devices of the test machines need only
+    /// one convolution.
     #[test]
     fn many_convolutions_neither_grow_nor_vanish() {
         let gpu = pollster::block_on(Gpu::request(&crate::gpu::GpuOptions::default())).expect("an adapter");

@@ -1,4 +1,4 @@
-//! The facade: load a VAE, plan, decode, encode. The only module that sees all layers.
+//! The facade: loads a VAE, plans, decodes, encodes. The only module that uses all layers.
 
 mod clip;
 mod clip_parts;
@@ -52,27 +52,27 @@ use crate::model::config::AutoencoderConfig;
 use crate::plan::{ChannelOrder, Output, Plan};
 use crate::tensor::{Bytes, Size, Storage};
 
-/// One decoded image and what it took.
+/// A decoded image and the times of its decode.
 #[derive(Debug, Clone)]
 pub struct Decoded {
-    /// Its size in pixels.
+    /// The image's size in pixels.
     pub size: Size,
-    /// Its content.
+    /// The image's content.
     pub pixels: Pixels,
-    /// Times.
+    /// The times of the run.
     pub run: RunReport,
-    /// The smaller plan that was used, where the device had too little memory for the first.
+    /// The smaller plan that was used, if the device had too little memory for the first.
     pub fallback: Option<Fallback>,
 }
 
-/// What it took to decode an image whose rows were handed out.
+/// The report of a decode whose rows went to a sink.
 #[derive(Debug, Clone)]
 pub struct DecodedRows {
     /// The image's size in pixels.
     pub size: Size,
-    /// Times.
+    /// The times of the run.
     pub run: RunReport,
-    /// The smaller plan that was used, where the device had too little memory for the first.
+    /// The smaller plan that was used, if the device had too little memory for the first.
     pub fallback: Option<Fallback>,
 }
 
@@ -86,22 +86,24 @@ pub struct Vae {
     load_seconds: f64,
 }
 
-/// A plan that is allocated, and what it was made for.
+/// An allocated plan, and the job that it was made for.
 #[derive(Debug)]
 struct Ready {
     job: Job,
     prepared: Prepared,
     fallback: Option<Fallback>,
-    /// Whether the last run went through: only then is there a picture.
+    /// True if the last run was completed. Only then is there a picture.
     complete: bool,
 }
 
 impl Vae {
-    /// Reads the weights that `options` ask for, one tensor at a time, and uploads them.
+    /// Reads the weights that `options` ask for, one tensor at a time, and uploads or keeps them.
     ///
     /// # Errors
-    /// [`Error::MissingTensors`], [`Error::Tensor`] naming a tensor of a wrong shape, type or content, [`Error::Io`],
-    /// [`Error::Device`], or [`Error::Config`] when the scaling factor cannot be told from the files and is needed.
+    /// [`Error::MissingTensors`]; [`Error::Tensor`] for a tensor of a wrong shape, type or content;
+    /// [`Error::Input`] for a file that has only the other half of the model; [`Error::Io`];
+    /// [`Error::Device`]; [`Error::HostMemory`]; [`Error::Config`] if the scaling factor is needed
+    /// and the files do not tell it.
     pub async fn load(gpu: &Gpu, checkpoint: &Checkpoint, options: LoadOptions) -> Result<Self> {
         let start = Instant::now();
         let planner = Planner::new(gpu, checkpoint, options)?;
@@ -109,33 +111,34 @@ impl Vae {
         Ok(Self { gpu: gpu.clone(), planner, weights, ready: None, load_seconds: start.elapsed().as_secs_f64() })
     }
 
-    /// The model's configuration.
+    /// Returns the model's configuration.
     pub fn config(&self) -> &AutoencoderConfig {
         self.planner.config()
     }
 
-    /// What plans its decodes.
+    /// Returns the planner of this model on this device.
     pub fn planner(&self) -> &Planner {
         &self.planner
     }
 
-    /// How its weights and activations are stored.
+    /// Returns the storage of weights and activations.
     pub fn storage(&self) -> Storage {
         self.planner.storage()
     }
 
-    /// Seconds that [`Self::load`] took.
+    /// Returns the seconds that [`Self::load`] took.
     pub fn load_seconds(&self) -> f64 {
         self.load_seconds
     }
 
-    /// Size in pixels of the image that `latents` decode to.
+    /// Returns the size in pixels of the image that `latents` decode to.
     pub fn image_size(&self, latents: &Latents) -> Size {
         self.config().image_size(latents.size(), self.planner.unscaled() || latents.are_unscaled())
     }
 
-    /// Plans a decode of latents of `latent_size` on this device. Costs no GPU memory. In tiles: the plan of those that take the most
-    /// memory, which is what the decode takes; see [`Self::plan_tiles`] for all.
+    /// Plans a decode of latents of `latent_size` on this device. Takes no GPU memory. In tiles,
+    /// returns the plan of the tiles that take the most memory, whose peak is that of the decode.
+    /// [`Self::plan_tiles`] returns all plans.
     ///
     /// # Errors
     /// See [`plan_decode`].
@@ -143,10 +146,12 @@ impl Vae {
         self.planner.plan(latent_size, options)
     }
 
-    /// Allocates and compiles for latents of `latent_size`, unless the last decode was of that size. Decoding does this itself. In
-    /// tiles: for those that take the most memory.
+    /// Allocates buffers and compiles kernels for latents of `latent_size`, unless the last decode
+    /// was of that size. Decoding does this itself. In tiles, it prepares the plan of the tiles
+    /// that take the most memory.
     ///
-    /// Where the device has too little memory for the plan, a smaller one takes its place: the one returned, see [`Fallback`].
+    /// If the device has too little memory for the plan, a smaller one replaces it and is returned;
+    /// see [`Fallback`].
     ///
     /// # Errors
     /// See [`plan_decode`], [`Error::Device`], and [`Error::HostMemory`].
@@ -156,19 +161,20 @@ impl Vae {
         self.prepare_job(Job::Decode { latent_size, unscaled, options }).await
     }
 
-    /// Allocates and compiles for `job`, unless that is what is ready.
+    /// Allocates buffers and compiles kernels for `job`, unless that job is ready.
     async fn prepare_job(&mut self, job: Job) -> Result<&Plan> {
         if self.ready.as_ref().is_none_or(|ready| ready.job != job) {
             self.check_loaded(&job)?;
             let plan = self.planner.plan_job(&job)?;
-            // Free the old plan before the new one is allocated: the peak is that of one, not of two.
+            // Frees the old plan before the new one is allocated, so that the peak is that of one
+            // plan.
             self.ready = None;
             self.ready = Some(self.allocate(job, plan).await?);
         }
         self.ready.as_ref().map(|ready| ready.prepared.plan()).ok_or(Error::Cancelled)
     }
 
-    /// Refuses a job whose weights were not loaded.
+    /// Checks that the weights of a job were loaded.
     fn check_loaded(&self, job: &Job) -> Result<()> {
         let (loaded, doing) = match job {
             Job::Decode { .. } | Job::DecodePart { .. } => (self.weights.directions().decodes(), "decode"),
@@ -192,17 +198,18 @@ impl Vae {
         })
     }
 
-    /// Frees what was prepared, unless it was for latents of `latent_size` and these options. Preparing does this itself.
+    /// Frees the prepared plan, unless it was for latents of `latent_size` and these options.
+    /// Preparing does this itself.
     pub fn free_unless(&mut self, latent_size: Size, options: &DecodeOptions) {
         let unscaled = self.planner.unscaled();
         let kept = Job::Decode { latent_size, unscaled, options: *options };
         self.ready.take_if(|ready| ready.job != kept);
     }
 
-    /// Decodes image `index` of `latents`.
+    /// Decodes image `index` of `latents`, `[n, c, h, w]`.
     ///
     /// # Errors
-    /// See [`Self::decode_rows`].
+    /// See [`Self::decode_rows`]; [`Error::Input`] for [`Output::Picture`].
     pub async fn decode(
         &mut self,
         latents: &Latents,
@@ -228,12 +235,13 @@ impl Vae {
         Ok(Decoded { size, pixels, run, fallback })
     }
 
-    /// Decodes image `index` of `latents` and hands its rows to `sink` as they are ready, in order: the whole image is never in host
-    /// memory. An error of `sink` stops the decode.
+    /// Decodes image `index` of `latents` and hands its rows to `sink` as they are ready, in order.
+    /// The whole image is never in host memory. An error of `sink` stops the decode.
     ///
     /// # Errors
-    /// [`Error::Input`] when the channels do not fit the model or there is no such image, [`Error::Cancelled`],
-    /// [`Error::TooLarge`], [`Error::NotFinite`], [`Error::Device`], [`Error::HostMemory`], or what `sink` returned.
+    /// [`Error::Input`] if the channels do not fit the model or there is no image `index`; the
+    /// errors of [`plan_decode`]; [`Error::Cancelled`], [`Error::TooLarge`], [`Error::NotFinite`],
+    /// [`Error::Device`], [`Error::HostMemory`], or an error of `sink`.
     pub async fn decode_rows(
         &mut self,
         latents: &Latents,
@@ -254,7 +262,7 @@ impl Vae {
         Ok(DecodedRows { size, run, fallback })
     }
 
-    /// Runs the plan that is ready, and a smaller one where the device has too little memory for it.
+    /// Runs the plan that is ready. Runs a smaller one if the device has too little memory for it.
     async fn run_ready(
         &mut self,
         input: &Input<'_>,
@@ -272,18 +280,19 @@ impl Vae {
             run = self.run(input, control, &mut next_row, sink).await;
         }
         if matches!(run, Err(Error::Device(_))) {
-            // Whatever state its buffers are in: the next run makes new ones.
+            // Its buffers may be in any state: the next run makes new ones.
             self.ready = None;
         }
         let fallback = self.ready.as_ref().and_then(|ready| ready.fallback.clone());
         Ok((run?, fallback))
     }
 
-    /// Decodes image `index` of `latents` to a picture that stays on the device, for a canvas or to be read with [`Self::read_picture`]. It is there until
-    /// something else is prepared or decoded. In place of `options.output`, `order` says how it lies.
+    /// Decodes image `index` of `latents` to a picture that stays on the device, for a canvas or
+    /// for [`Self::read_picture`]. The picture exists until the next prepare or decode. `order`
+    /// replaces `options.output`, and is the order of the picture's channels.
     ///
     /// # Errors
-    /// See [`Self::decode_rows`]. [`Error::Input`] for tiles, which are blended on the host.
+    /// See [`Self::decode_rows`]; [`Error::Input`] for tiles, which are blended on the host.
     pub async fn decode_picture(
         &mut self,
         latents: &Latents,
@@ -296,16 +305,18 @@ impl Vae {
         self.decode_rows(latents, index, &options, control, &mut |_| Ok(())).await
     }
 
-    /// The picture that [`Self::decode_picture`] left on the device, and the bytes from one row to the next.
+    /// Returns the picture that [`Self::decode_picture`] left on the device, and the bytes from one
+    /// row to the next. `None` if there is no picture.
     pub fn picture(&self) -> Option<(&GpuBuffer, Bytes)> {
         let Some(Ready { prepared, complete: true, .. }) = &self.ready else { return None };
         Some((prepared.picture()?, prepared.plan().row_bytes()))
     }
 
-    /// Reads the picture that [`Self::decode_picture`] left on the device, RGBA8 `[h, w, 4]`.
+    /// Reads the picture that [`Self::decode_picture`] left on the device. Returns RGBA8 `[h, w,
+    /// 4]`.
     ///
     /// # Errors
-    /// [`Error::Input`] when there is none, [`Error::Device`].
+    /// [`Error::Input`] if there is no picture, [`Error::Device`].
     pub async fn read_picture(&mut self) -> Result<Pixels> {
         let Some(Ready { prepared, complete: true, .. }) = &mut self.ready else { return Err(no_picture()) };
         let (size, row, output) = (prepared.plan().result.size, prepared.plan().row_bytes().0, prepared.plan().output);
@@ -318,7 +329,8 @@ impl Vae {
         Ok(Pixels::Rgba8(bytes))
     }
 
-    /// Runs the plan that is ready. Rows before `next_row`, which follows those handed out, were handed out by a run before.
+    /// Runs the plan that is ready. Skips rows before `next_row`, which an earlier run has handed
+    /// out, and moves `next_row` past each row that it hands out.
     async fn run(
         &mut self,
         input: &Input<'_>,
@@ -346,7 +358,7 @@ impl Vae {
         Ok(report)
     }
 
-    /// Predicted peak of the plan that was prepared last, all GPU memory included.
+    /// Returns the predicted peak of the plan that was prepared last, all GPU memory included.
     pub fn predicted_peak(&self) -> Option<Bytes> {
         self.ready.as_ref().map(|ready| ready.prepared.plan().memory.peak())
     }

@@ -1,5 +1,6 @@
-//! The face of the crate in a browser: translates between JavaScript's types and ours, nothing else. `web/src/` makes the package of it that
-//! people use; what is here is that package's own.
+//! The crate's interface in a browser. It only translates between JavaScript's types and the
+//! crate's. `web/src/` builds the public package on top of it; everything here is internal to that
+//! package.
 
 #![expect(unreachable_pub, reason = "wasm-bindgen exports public functions only")]
 
@@ -32,17 +33,18 @@ use crate::error::Error;
 type Result<T> = std::result::Result<T, Failure>;
 
 thread_local! {
-    /// Who hears of a panic.
+    /// The function that receives the message of a panic.
     static PANIC_LISTENER: RefCell<Option<Function>> = const { RefCell::new(None) };
 }
 
-/// Called once, when the module is there: a panic is a bug, and shall at least say where it is.
+/// Sets the panic hook. Runs once, when the module is loaded. A panic is a bug, and should at least
+/// report its place.
 #[wasm_bindgen(start)]
 pub fn start() {
     std::panic::set_hook(Box::new(tell_panic));
 }
 
-/// Calls `listener` with the message of a panic, right before the module ends for good.
+/// Sets `listener` to be called with the message of a panic, right before the module ends for good.
 #[wasm_bindgen(js_name = onPanic)]
 pub fn on_panic(listener: Function) {
     PANIC_LISTENER.set(Some(listener));
@@ -58,7 +60,8 @@ fn tell_panic(panic: &PanicHookInfo<'_>) {
     });
 }
 
-/// Ends the module as a bug would (`panic`) or as a failed allocation does (`memory`), when the caller has returned. For tests.
+/// Ends the module after the caller has returned, as a bug does (`panic`) or as a failed allocation
+/// does (`memory`). For tests.
 #[doc(hidden)]
 #[wasm_bindgen(js_name = breakDown)]
 pub async fn break_down(how: String) {
@@ -66,26 +69,26 @@ pub async fn break_down(how: String) {
     handle_alloc_error(Layout::new::<u8>());
 }
 
-/// The version of this crate.
+/// Returns the version of this crate.
 #[wasm_bindgen]
 pub fn version() -> String {
     env!("CARGO_PKG_VERSION").to_owned()
 }
 
-/// The names of the published models.
+/// Returns the names of the published models.
 #[wasm_bindgen]
 pub fn families() -> JsValue {
     let names: Vec<_> = crate::model::config::FAMILIES.iter().map(|family| family.name).collect();
     to_js(&names)
 }
 
-/// As a plain object. Numbers are JavaScript's: bytes below 2^53 are exact.
+/// Converts a value to a plain object. Numbers are JavaScript's: byte counts below 2^53 are exact.
 fn to_js(value: &impl Serialize) -> JsValue {
     let text = serde_json::to_string(value).unwrap_or_default();
     js_sys::JSON::parse(&text).unwrap_or(JsValue::NULL)
 }
 
-/// Options from a plain object; absent and undefined are the defaults.
+/// Reads options from a plain object. Absent and undefined options get their defaults.
 fn from_js<T: DeserializeOwned + Default>(what: &str, value: &JsValue) -> Result<T> {
     if value.is_undefined() || value.is_null() {
         return Ok(T::default());

@@ -1,4 +1,5 @@
-//! Tests of the `wgvae` command, as a process. They need an adapter, a GPU or a CPU Vulkan driver; without one they fail.
+//! Tests of the `wgvae` command, run as a process. They need an adapter (a GPU or a CPU Vulkan
+//! driver) and fail without one.
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 #[path = "cli/bad_input.rs"]

@@ -1,4 +1,5 @@
-//! Tests that run on an adapter: a GPU, or a CPU Vulkan driver. Without one they fail; they are not skipped.
+//! Tests that run on an adapter, a GPU or a CPU Vulkan driver. Without one they fail instead of
+//! being skipped.
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 #[path = "gpu/budgets.rs"]

@@ -1,18 +1,26 @@
-"""Makes what the comparison decodes: SD 1.5's network with made-up weights, for wgvae and for ONNX Runtime alike.
+"""Makes the files of the comparison in browsers: SD 1.5's network with made-up weights.
 
     pip install torch==2.15.0 diffusers==0.42.1 safetensors numpy onnx onnxscript
-    python make_model.py [FOLDER]                 FOLDER: target/bench-browser, if nothing is said
+    python make_model.py [FOLDER]                 FOLDER: target/bench-browser by default
 
-No weights are downloaded. They come from the formula of tests/fixtures/make_fixtures.py, so everybody's are the same, and the
-last layer is scaled so that the picture fills the range without being cut off. Written to FOLDER:
+wgvae and ONNX Runtime read the same weights. No weights are downloaded: they come from the formula
+of tests/fixtures/make_fixtures.py, so that they are the same on every machine. The last layer is
+scaled so that the picture fills the range without being cut off. Written to FOLDER:
 
-    model/config.json, model/diffusion_pytorch_model.safetensors   what diffusers saves, f32, without an encoder: 198 MB
-    decoder.onnx   latents [1, 4, height, width] -> image [1, 3, 8 height, 8 width], about -1..1, the same weights: 198 MB
-    latents-<S>.f32   seeded latents for S pixels a side, [1, 4, S/8, S/8] f32, little-endian
-    golden-<S>.f32    torch's picture of them, [1, 3, S, S] f32, for the sizes that --golden names
-    cases.json        [{ size, flop, latents, golden }]: flop counts convolutions as direct ones, by torch's own counter
+    model/config.json, model/diffusion_pytorch_model.safetensors
+        as diffusers saves them, f32, without an encoder: 198 MB
+    decoder.onnx
+        latents [1, 4, height, width] -> image [1, 3, 8 height, 8 width], about -1..1, with the same
+        weights: 198 MB
+    latents-<S>.f32
+        seeded latents for S pixels a side, [1, 4, S/8, S/8] f32, little-endian
+    golden-<S>.f32
+        torch's picture of them, [1, 3, S, S] f32, for the sizes that --golden names
+    cases.json
+        [{ size, flop, latents, golden }]: flop counts convolutions as direct ones, by torch's own
+        counter
 
-The scaling factor is folded into the graph: both systems get latents as a diffusion model leaves them.
+The scaling factor is part of the graph: both systems get latents in the diffusion model's scale.
 """
 
 import argparse
@@ -32,15 +40,16 @@ FIXTURES = ROOT / "tests" / "fixtures"
 sys.path.insert(0, str(FIXTURES))
 import make_fixtures  # noqa: E402  (it lies beside the golden decodes that it makes)
 
-# Opset 17 is the newest without GroupNormalization, which onnxruntime-web's WebGPU back end does not have: the exporter writes
-# InstanceNormalization instead, as in the published ONNX files of these decoders.
+# Opset 17 is the newest without GroupNormalization, which onnxruntime-web's WebGPU back end lacks.
+# The exporter writes InstanceNormalization instead, as in the published ONNX files of these
+# decoders.
 OPSET = 17
-# Of the picture's values at 128x128: with this spread one value in a hundred is outside -1..1.
+# Standard deviation of the picture's values at 128x128: one value in a hundred is outside -1..1.
 SPREAD = 0.36
 
 
 class Decoder(torch.nn.Module):
-    """Scaled latents to the picture, as the pipelines of diffusers do it."""
+    """The decode of scaled latents to a picture, as in the pipelines of diffusers."""
 
     def __init__(self, vae):
         super().__init__()
@@ -80,7 +89,7 @@ def arguments():
 
 
 def write_case(decoder, size, with_golden, folder):
-    """Writes the files of one size; what cases.json says of it."""
+    """Writes the files of one size, and returns its entry in cases.json."""
     latents = seeded_latents(size)
     case = dict(size=size, flop=count_flop(decoder, latents), latents=write(latents, folder / f"latents-{size}.f32"), golden=None)
     if with_golden:
@@ -98,7 +107,7 @@ def write(tensor, path):
 
 
 def count_flop(decoder, latents):
-    """Two for each multiply-add, by shapes alone."""
+    """Counts two operations for each multiply-add, from shapes alone."""
     shapes = copy.deepcopy(decoder.vae).to("meta")
     with FlopCounterMode(display=False) as counter:
         Decoder(shapes)(latents.to("meta"))
@@ -106,7 +115,7 @@ def count_flop(decoder, latents):
 
 
 def build():
-    """The f32 decoder of SD 1.5's config, every tensor by the formula, the last layer scaled."""
+    """Returns the f32 decoder of SD 1.5's config: weights by the formula, the last layer scaled."""
     config = json.loads((FIXTURES / "configs" / "sd15.json").read_text())
     vae = make_fixtures.build(config, with_encoder=False).float()
     scale = SPREAD / Decoder(vae)(seeded_latents(128)).std()
@@ -123,13 +132,16 @@ def save_weights(vae, folder):
 
 
 def seeded_latents(size):
-    """[1, 4, size / 8, size / 8] f32, as a diffusion model leaves them: mean 0, spread 1."""
+    """Returns latents [1, 4, size / 8, size / 8] f32 with mean 0 and deviation 1."""
     values = make_fixtures.formula("latents", (1, 4, size // 8, size // 8), 0, 3**0.5)
     return torch.from_numpy(np.ascontiguousarray(values))
 
 
 def export(decoder, path):
-    """One file, height and width left open: a session fixes them, so that ONNX Runtime can plan for the size."""
+    """Writes one ONNX file with open height and width.
+
+    A session fixes them, so that ONNX Runtime can plan for the size.
+    """
     torch.onnx.export(
         decoder,
         (seeded_latents(64),),

@@ -1,5 +1,6 @@
 // @ts-check
-// Decodes the same latents with the same weights by wgvae and by onnxruntime-web, in one browser, and says how fast and how far apart.
+// Decodes the same latents with the same weights by wgvae and by onnxruntime-web, in one browser,
+// and compares speed and pictures.
 //
 //     node benches/browser/run.mjs --help
 import { writeFile } from 'node:fs/promises';
@@ -29,7 +30,7 @@ const HELP = `wgvae against onnxruntime-web: node benches/browser/run.mjs [optio
   --json              print the results as JSON instead of a table
   --output FILE       where the JSON is written, default results.json in the model's folder`;
 
-/** @returns the arguments, checked */
+/** Returns the checked arguments. */
 function readArguments() {
   const { values } = parseArgs({
     options: {
@@ -70,7 +71,7 @@ function count(option, text) {
   return Number(text);
 }
 
-/** @returns {Promise<boolean>} whether every system that ran gave the right picture */
+/** @returns {Promise<boolean>} true if every system that ran gave the right picture */
 async function main() {
   const options = readArguments();
   if (options.help) {

@@ -1,5 +1,6 @@
-// ceiling: nothing but fused multiply-adds, in as many independent chains as hide their latency. What the adapter can do at most.
-// 64 are written out for each turn of the loop: a short loop measures the loop.
+// ceiling: nothing but fused multiply-adds, in as many independent chains as hide their latency.
+// What the adapter can do at most. 64 are written out for each turn of the loop: a short loop
+// measures the loop.
 
 @group(0) @binding(0) var<storage, read_write> data: array<vec4<f32>>;
 

@@ -1,8 +1,9 @@
-//! Layers of real decoders, one graph each: for benches of single operations.
+//! Layers of real decoders, one graph each, for benches of single operations.
 
 use wgvae::model::graph::{Graph, Shape, Transform};
 
-/// Its name, the input's side and channels, the output's channels, the filter's side, whether it doubles the size.
+/// A layer: its name, side and channels of the input, channels of the output, side of the filter,
+/// and true if it doubles the size.
 pub(crate) struct Layer {
     pub(crate) name: &'static str,
     side: u32,
@@ -23,7 +24,8 @@ pub(crate) const LAYERS: [Layer; 7] = [
 ];
 
 impl Layer {
-    /// norm, SiLU, convolution, as in a resnet; upsamplers and shortcuts read the stream itself.
+    /// Builds the graph of the convolution alone, with an upsampling before it if the layer has
+    /// one.
     pub(crate) fn graph(&self) -> Graph {
         let mut graph = Graph::default();
         let shape = Shape::image(self.side, self.side, self.c_in);

@@ -1,4 +1,4 @@
-//! What the benches share: the adapter's ceiling, and plans with made-up weights.
+//! Shared code of the benches: the adapter's ceiling, and plans with made-up weights.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -9,7 +9,7 @@ use wgvae::model::graph::Graph;
 use wgvae::plan::{Plan, PlanOptions};
 use wgvae::{Control, Gpu, RunReport, Storage};
 
-/// A plan that is ready to run, and its input.
+/// A plan that is ready to run, with its input.
 #[derive(Debug)]
 pub(crate) struct Bench {
     pub(crate) plan: Arc<Plan>,
@@ -24,7 +24,7 @@ impl Bench {
         Self::with(gpu, graph, &PlanOptions { profile: true, ..PlanOptions::new(storage, wgvae::Output::Rgba8) })
     }
 
-    /// As [`Self::new`], with other options.
+    /// Makes a bench as [`Self::new`] does, with other options.
     pub(crate) fn with(gpu: &Gpu, graph: &Graph, options: &PlanOptions) -> Self {
         let plan = Arc::new(Plan::new(graph, gpu.limits(), options).expect("the plan fits"));
         let weights: Vec<GpuBuffer> = plan
@@ -39,7 +39,7 @@ impl Bench {
             .collect();
         let bound = weights.iter().map(Weight::Gpu).collect();
         let mut prepared = block_on(Prepared::new(gpu, Arc::clone(&plan), bound)).expect("a device");
-        // Of a part of a clip; zeros.
+        // States of a part of a clip, filled with zeros.
         prepared.put_states(block_on(States::new(gpu, &plan.states)).expect("a device"));
         let input = plan.input();
         let elements = input.size.width * input.size.height * input.planes();
@@ -47,7 +47,7 @@ impl Bench {
         Self { plan, prepared, latents, _weights: weights }
     }
 
-    /// Runs it once.
+    /// Runs the plan once.
     pub(crate) fn run(&mut self) -> RunReport {
         block_on(self.prepared.run(
             &Input::Host(vec![self.latents.as_slice().into()]),
@@ -59,7 +59,8 @@ impl Bench {
 }
 
 #[expect(clippy::disallowed_methods, reason = "not a buffer of the library")]
-/// Multiply-adds per second of the FMA loop in `ceiling.wgsl`, the best of five runs, in GFLOP/s.
+/// Measures the FMA loop in `ceiling.wgsl`. Returns GFLOP/s, the best of five runs; a multiply-add
+/// counts as two.
 pub(crate) fn ceiling() -> f64 {
     let instance = wgpu::Instance::new(wgpu::InstanceDescriptor::new_without_display_handle());
     let adapter = block_on(instance.request_adapter(&wgpu::RequestAdapterOptions::default())).expect("an adapter");

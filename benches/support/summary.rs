@@ -1,12 +1,12 @@
-//! What was measured on a GPU's day, in Markdown, as `benches/results/` has it.
+//! Summary of a GPU day in Markdown, as in `benches/results/`.
 
 use serde_json::Value;
 use wgvae::kernels::choice::MatmulTile;
 
-/// The stages of a decode that are worth a line.
+/// Number of slowest stages in a row.
 const SLOWEST: usize = 5;
 
-/// The summary, with what there is of `parts` in their order.
+/// Writes the summary of the existing `parts`, in their order.
 pub(crate) fn text(day: &Value, parts: &[String]) -> String {
     let (adapter, units) = (&day["adapter"], &day["matrix_units"]);
     let mut text = format!("# {}, {}\n", string(&adapter["name"]), string(&adapter["driver"]));
@@ -58,12 +58,12 @@ fn tune(row: &Value) -> String {
     text
 }
 
-/// A tile, in words where it is one of this version.
+/// Formats a tile, or its JSON if this version does not know it.
 fn tile(value: &Value) -> String {
     serde_json::from_value::<MatmulTile>(value.clone()).map_or_else(|_| value.to_string(), |tile| tile.to_string())
 }
 
-/// One line for each that was measured: what it is, and its figures.
+/// Formats one line for each measurement: its parameters and its figures.
 fn table(rows: &[&Value]) -> String {
     let mut text = "| | ms | of that on the device | GFLOP/s | steps | submissions | longest, ms | slowest stages, ms |\n|---|---|---|---|---|---|---|---|\n".to_owned();
     for row in rows {

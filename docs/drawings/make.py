@@ -3,8 +3,8 @@
     python docs/drawings/make.py                 # makes the plans with cargo first
     python docs/drawings/make.py --plans FOLDER  # takes plans that are there already
 
-Everything but `layers.svg` and `picture.svg` is drawn from real plans of SD 1.5 at 1024x1024, as
-`cargo run --release --example plan_steps` prints them. Needs Python 3.11 and nothing else.
+All files except `layers.svg` and `picture.svg` show real plans of SD 1.5 at 1024x1024, as
+`cargo run --release --example plan_steps` prints them. Needs only Python 3.11.
 """
 
 import argparse
@@ -54,7 +54,7 @@ def escape(text):
 
 
 class Drawing:
-    """An SVG in the making."""
+    """An SVG file under construction."""
 
     def __init__(self, width, height, title):
         self.width, self.height, self.title, self.parts = width, height, title, []
@@ -79,7 +79,7 @@ class Drawing:
         self.parts.append(f'<polyline points="{path}" class="curve {kind}"/>')
 
     def box(self, x, y, width, height, title, *lines):
-        """A box with a title and quiet lines below it."""
+        """Draws a box with a title and quiet lines below it."""
         self.rect(x, y, width, height, "box", 6)
         top = y + height / 2 + 5 - 8 * len(lines)
         self.text(x + width / 2, top, title, "", "middle")
@@ -115,7 +115,7 @@ class Plan:
         return sum(self.memory.values())
 
     def live(self):
-        """Bytes of the buffers that are live at each step."""
+        """Returns the bytes of the buffers that are live at each step."""
         change = [0] * (len(self.steps) + 1)
         for buffer in self.buffers:
             change[buffer["live"]["start"]] += buffer["bytes"]
@@ -127,7 +127,7 @@ class Plan:
         return sums
 
     def chunks(self, stage):
-        """The buffers of the chunks of `stage`: (chunk, first step, step after the last), in the order of time."""
+        """Returns the buffers of the chunks of `stage` by time: (chunk, first step, end step)."""
         found = []
         for buffer in self.buffers:
             match = re.fullmatch(r"(.*)\[(\d+)\]", buffer["name"])
@@ -136,7 +136,7 @@ class Plan:
         return sorted(found, key=lambda chunk: chunk[1])
 
     def in_host_memory(self):
-        """Bytes of activations that wait in host memory at each step, and on no device."""
+        """Returns the bytes of activations that are only in host memory, at each step."""
         sums, waiting = [], 0
         for step in self.steps:
             [(kind, action)] = step["action"].items()
@@ -153,7 +153,7 @@ def mib(value):
 
 
 def axes(drawing, left, top, width, height, most, step, unit=MIB, name="MiB"):
-    """Horizontal grid lines up to `most`; returns the function from a value to y."""
+    """Draws horizontal grid lines up to `most`, and returns the function from a value to y."""
     place = lambda value: top + height * (1 - value / most)
     value = 0
     while value <= most:
@@ -165,7 +165,7 @@ def axes(drawing, left, top, width, height, most, step, unit=MIB, name="MiB"):
 
 
 def sampled(plan, values, left, width, count=500):
-    """`values` by step, as the largest of each of `count` equal parts of the plan's multiply-adds."""
+    """Returns the largest of `values` in each of `count` equal parts of the multiply-adds."""
     total, done, most = plan.macs(), 0, [0] * count
     for step, value in zip(plan.steps, values):
         part = min(count - 1, done * count // total)
@@ -205,7 +205,7 @@ def draw_memory(plans):
 
 
 def draw_pass(plan):
-    """Lives of chunks in a pass, around the first chunk that is computed again."""
+    """Draws the lives of chunks in a pass, near the first chunk that is computed again."""
     source, goal = "decoder.up_blocks.2.upsamplers.0.conv", "decoder.up_blocks.3.resnets.0.conv1"
     first_own = plan.chunks(goal)[0][1]
     again = [chunk for chunk in plan.chunks(source) if chunk[1] > first_own]
@@ -236,7 +236,7 @@ def draw_pass(plan):
 
 
 def draw_recompute(plan):
-    """How often the chunks of each stage are computed."""
+    """Draws how often the chunks of each stage are computed."""
     rows = []
     for stage in plan.stages:
         chunks = plan.chunks(stage)
@@ -277,7 +277,7 @@ def draw_spill(plan):
 
 
 def draw_slots(plan):
-    """Slots from top to bottom, buffers as rectangles of their lives."""
+    """Draws slots from top to bottom, and buffers as rectangles of their lives."""
     order = sorted(range(len(plan.slots)), key=lambda slot: -plan.slots[slot])
     total = sum(plan.slots)
     left, top, width, height, gap = 60, 40, 680, 330, 3

@@ -1,10 +1,11 @@
 // @ts-check
-// Where this example starts and ends: noise, and the latents of the demo picture.
+// Start and end of this example: noise, and the latents of the demo picture.
 
 /** @typedef {import('./sampler.js').HostLatents} HostLatents */
 
 /**
- * The f16 tensor `latents` of a .safetensors file, as f32: not every GPU has f16 for ONNX Runtime to cast from.
+ * Reads the f16 tensor `latents` of a .safetensors file as f32: not every GPU has f16 for ONNX
+ * Runtime to cast from.
  * @param {URL} url
  * @returns {Promise<HostLatents>}
  */
@@ -21,7 +22,7 @@ export async function readLatents(url) {
 }
 
 /**
- * Normally distributed, the same for the same seed.
+ * Returns normally distributed values. The same seed gives the same values.
  * @param {number[]} shape
  * @param {number} seed
  * @returns {HostLatents}
@@ -30,14 +31,14 @@ export function gaussianNoise(shape, seed) {
   const data = new Float32Array(shape.reduce((product, side) => product * side, 1));
   const uniform = uniformNumbers(seed);
   for (let i = 0; i < data.length; i += 1) {
-    // Box and Muller's transform; 1 - u, as the logarithm of 0 is no number.
+    // The Box-Muller transform, with 1 - u because the logarithm of 0 is not finite.
     data[i] = Math.sqrt(-2 * Math.log(1 - uniform())) * Math.cos(2 * Math.PI * uniform());
   }
   return { data, shape };
 }
 
 /**
- * A linear congruential generator (Numerical Recipes' constants): numbers in [0, 1).
+ * Returns a linear congruential generator (constants of Numerical Recipes) of numbers in [0, 1).
  * @param {number} seed
  */
 function uniformNumbers(seed) {
@@ -48,7 +49,10 @@ function uniformNumbers(seed) {
   };
 }
 
-/** IEEE half floats by their bits: Float16Array is not in every browser that has WebGPU. @param {Uint16Array} halves */
+/**
+ * Converts IEEE half floats, given by their bits: some browsers with WebGPU lack Float16Array.
+ * @param {Uint16Array} halves
+ */
 function fromHalves(halves) {
   return Float32Array.from(halves, (half) => {
     const sign = half & 0x8000 ? -1 : 1;

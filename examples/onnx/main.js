@@ -1,5 +1,6 @@
 // @ts-check
-// The page: loads both halves onto one device, and decodes what the sampler yields onto the canvas.
+// The page: loads sampler and decoder onto one device, and decodes the sampler's latents onto the
+// canvas.
 import { createDecoder } from 'wgvae';
 import { gaussianNoise, readLatents } from './latents.js';
 import { openSampler } from './sampler.js';
@@ -14,7 +15,7 @@ const steps = /** @type {HTMLInputElement} */ (element('steps'));
 const canvas = /** @type {HTMLCanvasElement} */ (element('canvas'));
 const status = element('status');
 
-// So that a link can ask for a number of steps.
+// A link can set the number of steps.
 steps.value = new URLSearchParams(location.search).get('steps') ?? steps.value;
 
 async function load() {
@@ -36,13 +37,13 @@ async function run({ sampler, decoder, target }, count) {
   for await (const latents of sampler.sample(target, noise, count)) {
     step += 1;
     status.textContent = `Step ${step} of ${count}: decoding …`;
-    // An ONNX Runtime tensor, whose data is a GPUBuffer; drawn by the GPU.
+    // The latents are an ONNX Runtime tensor whose data is a GPUBuffer. The GPU draws the picture.
     await decoder.decode(latents, { canvas });
   }
   status.textContent = `Done: ${count} steps; the last decode took ${decoder.report?.seconds.toFixed(2)} s on the GPU.`;
 }
 
-/** Shows what went wrong, and in the console with its stack. @param {unknown} error */
+/** Shows an error on the page, and with its stack in the console. @param {unknown} error */
 function show(error) {
   console.error(error);
   status.textContent = `Error: ${error instanceof Error ? error.message : error}`;

@@ -1,16 +1,19 @@
-"""Makes step.onnx, the diffusion model of this example: one Euler step from noise towards latents that it is given.
+"""Makes step.onnx, the diffusion model of this example.
+
+It is one Euler step from noise towards given latents.
 
     pip install onnx
     python make_graph.py
 
-A real pipeline has a network here that predicts the direction. The rest of the pipeline is the same.
+A real pipeline has a network here that predicts the direction. The rest of the pipeline is the
+same.
 """
 
 from pathlib import Path
 
 import onnx
 
-# The size is left open. `strength` is the step's share of the way that is left.
+# The size is left open. `strength` is the share of the remaining way that the step takes.
 GRAPH = """
 <ir_version: 8, opset_import: ["": 17]>
 euler_step (

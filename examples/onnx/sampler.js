@@ -1,5 +1,5 @@
 // @ts-check
-// The half of ONNX Runtime: latents from noise, step by step, on the GPU.
+// The part of ONNX Runtime: latents from noise, step by step, on the GPU.
 import * as ort from 'onnxruntime-web/webgpu';
 
 /** @typedef {{ data: Float32Array, shape: number[] }} HostLatents */
@@ -8,11 +8,11 @@ import * as ort from 'onnxruntime-web/webgpu';
 export async function openSampler(graph) {
   const session = await ort.InferenceSession.create(graph.href, {
     executionProviders: ['webgpu'],
-    // Outputs stay where they are computed: a tensor's `gpuBuffer`, instead of its `data`.
+    // Outputs stay on the GPU: a tensor has `gpuBuffer` instead of `data`.
     preferredOutputLocation: 'gpu-buffer',
   });
   return {
-    /** The device that ONNX Runtime made for itself. It is there once a session is. */
+    /** ONNX Runtime's own device, which exists once a session does. */
     device: await ort.env.webgpu.device,
     /** @param {HostLatents} target @param {number} steps @param {HostLatents} noise */
     sample: (target, noise, steps) => sample(session, target, noise, steps),
@@ -21,7 +21,8 @@ export async function openSampler(graph) {
 }
 
 /**
- * Yields the latents after each step. Each is the next step's input, so it is disposed of once the caller asks for the next.
+ * Yields the latents after each step. Each is the next step's input, so it is disposed of once the
+ * caller asks for the next.
  * @param {import('onnxruntime-web').InferenceSession} session
  * @param {HostLatents} target
  * @param {HostLatents} noise

@@ -1,23 +1,23 @@
-//! How much memory a target may take for its input: an allocator that counts, thread by thread.
+//! Memory limit for a fuzz target: an allocator that counts bytes for each thread.
 #![expect(unsafe_code, reason = "an allocator is an unsafe trait; this one only counts and passes on to the system's")]
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
-/// What a single request may go beyond an allowance. More is answered as if there were no memory: a header that asks for an exabyte must not
-/// take the machine down before anybody can say so.
+/// Largest single request while a target runs, in bytes. A larger one gets a null pointer, so that
+/// a header that asks for an exabyte does not exhaust the machine before the test can report it.
 const BEYOND: usize = 1 << 30;
 
 thread_local! {
-    /// Bytes allocated and not yet freed. Wraps where a thread frees what another allocated.
+    /// Bytes allocated and not yet freed by this thread. Wraps if a thread frees another's memory.
     static LIVE: Cell<usize> = const { Cell::new(0) };
-    /// The most of them since `within` began.
+    /// Most live bytes since `within` began.
     static PEAK: Cell<usize> = const { Cell::new(0) };
-    /// What `PEAK` counts from; none while nobody asks.
+    /// Live bytes when `within` began. `None` outside of it.
     static START: Cell<Option<usize>> = const { Cell::new(None) };
 }
 
-/// Runs `task`, and panics if it takes more than `allowed` bytes of memory at once.
+/// Runs `task`. Panics if it uses more than `allowed` bytes of memory at once.
 pub(crate) fn within(allowed: usize, what: &str, task: impl FnOnce()) {
     PEAK.set(0);
     START.set(Some(LIVE.get()));
@@ -27,12 +27,13 @@ pub(crate) fn within(allowed: usize, what: &str, task: impl FnOnce()) {
     assert!(peak <= allowed, "{what} takes {peak} bytes of memory at once, of {allowed} allowed");
 }
 
-/// Counts `added` bytes, unless that is absurd.
+/// Counts `added` and `removed` bytes. Returns false if a target asks for more than [`BEYOND`] at
+/// once.
 fn count(added: usize, removed: usize) -> bool {
     let live = LIVE.get().wrapping_add(added).wrapping_sub(removed);
     if let Some(start) = START.get() {
         let taken = live.wrapping_sub(start);
-        // Freed from before the start: below it.
+        // Below the start: memory from before it was freed.
         let taken = if taken > usize::MAX / 2 { 0 } else { taken };
         if taken > PEAK.get() {
             PEAK.set(taken);
@@ -45,16 +46,17 @@ fn count(added: usize, removed: usize) -> bool {
     true
 }
 
-/// The system's allocator, counted.
+/// The system's allocator, with counting.
 pub(crate) struct Counting;
 
-// SAFETY: every request is passed on as it is, or refused with null, as the trait allows; counting neither allocates nor panics.
+// SAFETY: every request goes to the system unchanged, or gets null, as the trait allows. Counting
+// neither allocates nor panics.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         if !count(layout.size(), 0) {
             return std::ptr::null_mut();
         }
-        // SAFETY: the caller's own promise.
+        // SAFETY: the caller's promises hold for the system's allocator, too.
         unsafe { System.alloc(layout) }
     }
 
@@ -62,7 +64,7 @@ unsafe impl GlobalAlloc for Counting {
         if !count(layout.size(), 0) {
             return std::ptr::null_mut();
         }
-        // SAFETY: the caller's own promise.
+        // SAFETY: the caller's promises hold for the system's allocator, too.
         unsafe { System.alloc_zeroed(layout) }
     }
 
@@ -70,13 +72,13 @@ unsafe impl GlobalAlloc for Counting {
         if !count(size, layout.size()) {
             return std::ptr::null_mut();
         }
-        // SAFETY: the caller's own promise.
+        // SAFETY: the caller's promises hold for the system's allocator, too.
         unsafe { System.realloc(pointer, layout, size) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
         count(0, layout.size());
-        // SAFETY: the caller's own promise.
+        // SAFETY: the caller's promises hold for the system's allocator, too.
         unsafe { System.dealloc(pointer, layout) }
     }
 }

@@ -1,4 +1,5 @@
-//! What libFuzzer runs. The targets are also compiled into the crate's own tests, which replay the corpora: `tests/cpu/fuzz_corpus.rs`.
+//! Fuzz targets for libFuzzer. The crate's own tests compile them, too, and replay the corpora:
+//! `tests/cpu/fuzz_corpus.rs`.
 
 mod allowance;
 #[path = "../../tests/support/formula.rs"]
@@ -14,10 +15,10 @@ mod targets;
 #[global_allocator]
 static ALLOCATOR: allowance::Counting = allowance::Counting;
 
-/// Gives `bytes` to the target `name`.
+/// Runs the target `name` on `bytes`.
 ///
 /// # Panics
-/// When the library does, or breaks a promise.
+/// If the library panics or breaks a promise.
 pub fn run(name: &str, bytes: &[u8]) {
     let target = targets::TARGETS.iter().find(|target| target.name == name);
     targets::run(target.unwrap_or_else(|| panic!("there is no target {name}")), bytes);

@@ -1,6 +1,8 @@
-"""What Python adds to the command line, and Ray to a loop: python overhead.py [decode|ray]
+"""Measures what Python costs over the command line, and Ray over a loop.
 
-Times of one machine, for comparison within one run. No test asserts them.
+    python overhead.py [decode|ray]
+
+Compare times within one run on one machine only. No test asserts them.
 """
 
 from __future__ import annotations
@@ -23,7 +25,11 @@ REPEATS = 5
 
 
 def decode(folder: Path) -> None:
-    """Decodes to 512x512, without loading: seconds of all CPU cores, which on a CPU driver are the GPU's, too, and say the same on a busy machine."""
+    """Prints CPU seconds of a decode to 512x512, without loading the model.
+
+    They are summed over all cores. On a CPU driver they include the GPU work, and a busy machine
+    does not change them.
+    """
     latents = np.random.default_rng(0).standard_normal((1, 16, 64, 64)).astype(np.float32)
     np.save(folder / "latents.npy", latents)
     command = [ROOT / "target/release/wgvae", "decode", "--model", MODEL, "--latents", folder / "latents.npy", "-o", folder / "a.png"]
@@ -48,7 +54,10 @@ def decode(folder: Path) -> None:
 
 
 def by_ray(folder: Path) -> None:
-    """Encodes 200 pictures of 128x128 in a loop and by one actor: both load the model, read, crop, hash, encode and write."""
+    """Prints the time of encoding 200 pictures of 128x128 in a loop and by one actor.
+
+    Both load the model, read, crop, hash, encode and write.
+    """
     import ray
     from wgvae.ray import encode_dataset
     from wgvae.ray._files import put_latents, sha256

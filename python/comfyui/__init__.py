@@ -1,4 +1,7 @@
-"""A folder for ComfyUI's custom_nodes: decodes and encodes latents by wgvae, within a memory budget."""
+"""The nodes of wgvae for ComfyUI: decode and encode latents within a memory budget.
+
+Copy this folder to ComfyUI's ``custom_nodes``.
+"""
 
 from .nodes import NODE_CLASS_MAPPINGS, NODE_DISPLAY_NAME_MAPPINGS
 

@@ -1,4 +1,7 @@
-"""The nodes: load, decode, encode. By ComfyUI's documented protocol of classes (its first version)."""
+"""The nodes that load a model, decode and encode.
+
+They follow the first version of ComfyUI's documented protocol, with one class for each node.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ _BUDGET = ("STRING", {"default": "", "tooltip": "The most GPU memory to take, su
 
 
 class WgvaeLoader:
-    """Opens a model of ComfyUI's vae folder."""
+    """A node that opens a model of ComfyUI's vae folder."""
 
     CATEGORY = "wgvae"
     RETURN_TYPES = ("WGVAE",)
@@ -42,7 +45,10 @@ class WgvaeLoader:
 
 
 class WgvaeDecode:
-    """Latents to images, exactly and without tiles. A clip becomes a batch of its frames."""
+    """A node that decodes latents to images, exactly and without tiles.
+
+    A clip becomes a batch of its frames.
+    """
 
     CATEGORY = "wgvae"
     RETURN_TYPES = ("IMAGE",)
@@ -69,9 +75,10 @@ class WgvaeDecode:
 
 
 class WgvaeEncode:
-    """Images to latents, the middle of their distribution. A model for video takes all images as one clip, [1, c, t, h, w].
+    """A node that encodes images to latents, the mode of their distribution.
 
-    As in ComfyUI, what fills no latent is cut off at the edges, and frames at the end that fill no latent frame.
+    A model for video encodes all images as one clip, latents [1, c, t, h, w]. As in ComfyUI, edges
+    that fill no latent are cropped, and so are last frames that fill no frame of latents.
     """
 
     CATEGORY = "wgvae"
@@ -101,17 +108,23 @@ class WgvaeEncode:
 
 
 def _unscaled(vae: wgvae.Vae) -> bool:
-    """ComfyUI's latents are the VAE's own, but for FLUX.2, whose are packed and scaled as the diffusion model has them."""
+    """Returns True if ComfyUI has this model's latents in the VAE's own scale.
+
+    FLUX.2 is the exception: its latents are packed, and in the diffusion model's scale.
+    """
     return int(vae.config["patch"]) == 1
 
 
 def _make_room(plan: wgvae.Plan) -> None:
-    """ComfyUI does not see what wgvae takes: it is asked to free as much, which is known before."""
+    """Makes ComfyUI free the GPU memory that the plan needs, as it cannot see wgvae's use."""
     comfy.model_management.free_memory(plan.peak_bytes, comfy.model_management.get_torch_device())
 
 
 def _bar() -> Callable[[wgvae.Progress], None]:
-    """Shows progress, and stops when the user says so: nodes run in a thread that Ctrl-C does not reach."""
+    """Returns a callback that shows progress and stops the call when the user interrupts.
+
+    Nodes run in a thread that Ctrl-C does not reach.
+    """
     bar = comfy.utils.ProgressBar(1000)
 
     def tell(progress: wgvae.Progress) -> None:

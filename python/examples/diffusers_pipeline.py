@@ -1,6 +1,9 @@
-"""A pipeline of diffusers whose VAE is wgvae's: python diffusers_pipeline.py PIPELINE_FOLDER "a prompt" PICTURE.png
+"""Runs a pipeline of diffusers with the VAE of wgvae.
 
-The pipeline never loads a VAE of its own. Without the line about `pipe.vae`, `output_type="latent"` and `wgvae.Vae.decode` do the same.
+    python diffusers_pipeline.py PIPELINE_FOLDER "a prompt" PICTURE.png
+
+The pipeline never loads a VAE of its own. `output_type="latent"` and then `wgvae.Vae.decode` do the
+same without the line that sets `pipe.vae`.
 """
 
 import sys

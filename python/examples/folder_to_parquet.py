@@ -1,6 +1,9 @@
-"""Latents of a folder of pictures, in Parquet, by Ray: python folder_to_parquet.py PICTURES MODEL LATENTS WORKERS
+"""Encodes a folder of pictures to latents in Parquet files, by Ray.
 
-On a cluster, with the GPUs of each node counted as Ray's resource "wgpu": ray start --resources='{"wgpu": 4}'.
+    python folder_to_parquet.py PICTURES MODEL LATENTS WORKERS
+
+On a cluster, count the GPUs of each node as the Ray resource "wgpu":
+ray start --resources='{"wgpu": 4}'
 """
 
 import sys

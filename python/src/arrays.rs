@@ -1,4 +1,5 @@
-//! Arrays of numpy: read image by image, each copied once, and made of what the crate returns, without a copy.
+//! Arrays of numpy. Inputs are read image by image and copied once each; results become arrays
+//! without a copy.
 
 use half::{bf16, f16};
 use numpy::ndarray::{ArrayViewD, Axis};
@@ -7,12 +8,12 @@ use pyo3::prelude::*;
 
 use crate::errors::{Stop, wrong};
 
-/// An array whose first axis counts images, or frames.
+/// An array whose first axis counts images or frames.
 #[derive(Debug)]
 pub(crate) struct Array {
     content: Content,
     shape: Vec<usize>,
-    /// What errors call it.
+    /// Name of the argument, for errors.
     what: &'static str,
 }
 
@@ -20,7 +21,7 @@ pub(crate) struct Array {
 enum Content {
     F32(Py<PyArrayDyn<f32>>),
     F16(Py<PyArrayDyn<f16>>),
-    /// By its bits: numpy has no such type.
+    /// Bits of bfloat16, for which numpy has no type.
     BF16(Py<PyArrayDyn<u16>>),
     U8(Py<PyArrayDyn<u8>>),
 }
@@ -30,12 +31,13 @@ enum Content {
 pub(crate) enum Values {
     /// Levels of a picture, 0 to 255.
     Levels(Vec<u8>),
-    /// Anything else.
+    /// Values of any other array.
     Floats(Vec<f32>),
 }
 
 impl Array {
-    /// Takes an array of floats or, where `levels` are welcome, of u8. `bfloat16`: u16 are the bits of such.
+    /// Takes an array of floats or, if `levels` is true, of u8. If `bfloat16` is true, u16 elements
+    /// are the bits of bfloat16.
     ///
     /// # Errors
     /// For arrays of other types.
@@ -61,20 +63,20 @@ impl Array {
         Ok(Self { content, shape, what })
     }
 
-    /// Extent of each axis.
+    /// Returns the extent of each axis.
     pub(crate) fn shape(&self) -> &[usize] {
         &self.shape
     }
 
-    /// Whether it has levels of pictures.
+    /// True if it has levels of pictures.
     pub(crate) fn has_levels(&self) -> bool {
         matches!(self.content, Content::U8(_))
     }
 
-    /// A copy of image `index`, row-major: the only one that is made.
+    /// Copies image `index` in row-major order. No other copy is made.
     ///
     /// # Errors
-    /// When the array has another shape by now.
+    /// If the shape of the array has changed since the call began.
     pub(crate) fn image(&self, index: usize) -> Result<Values, Stop> {
         let floats = |values: Result<Vec<f32>, Stop>| values.map(Values::Floats);
         Python::try_attach(|py| match &self.content {
@@ -95,8 +97,8 @@ impl Array {
         let array = array.try_readonly().map_err(PyErr::from)?;
         let all: ArrayViewD<'_, T> = array.as_array();
         if all.shape() != self.shape {
-            let (expected, found) = (format!("an array that stays {:?}", self.shape), format!("{:?}", all.shape()));
-            return Err(wrong(self.what, expected, found).into());
+            let expected = format!("an array whose shape stays {:?}", self.shape);
+            return Err(wrong(self.what, expected, format!("{:?}", all.shape())).into());
         }
         let image = all.index_axis(Axis(0), index);
         Ok(match image.as_slice() {
@@ -106,15 +108,16 @@ impl Array {
     }
 }
 
-/// An array of `data`, which it takes over.
+/// Makes an array that takes over `data`.
 ///
 /// # Errors
-/// When `data` has not as many elements as `shape`.
+/// If `data` does not have as many elements as `shape`.
 pub(crate) fn array<T: Element>(py: Python<'_>, data: Vec<T>, shape: &[usize]) -> PyResult<Py<PyAny>> {
     Ok(PyArray1::from_vec(py, data).reshape(shape)?.into_any().unbind())
 }
 
-/// Room for `count` more in `data`, or an error: an abort would end Python.
+/// Reserves room for `count` more elements in `data`. A failed allocation is an error, because an
+/// abort would end Python.
 ///
 /// # Errors
 /// [`wgvae::Error::HostMemory`].

@@ -1,4 +1,5 @@
-//! Decodes and encodes of clips, part by part: what comes of a part is handed to Python before the next begins.
+//! Decodes and encodes of clips, part by part. Python receives the result of a part before the next
+//! one begins.
 
 use pollster::block_on;
 use pyo3::prelude::*;
@@ -12,10 +13,11 @@ use crate::images::{add_rgb, check_multiple, image_axes, image_of, latent_size, 
 use crate::options::Options;
 use crate::watch::Watch;
 
-/// Decodes latents `[t, c, h, w]`, and calls `take` with the frames of each part: levels `[f, h, w, 3]` or floats `[f, 3, h, w]`.
+/// Decodes latents `[t, c, h, w]`. Calls `take` with the frames of each part: levels `[f, h, w, 3]`
+/// or floats `[f, 3, h, w]`.
 ///
 /// # Errors
-/// See [`wgvae::Clip::decode`]; what `take` raised.
+/// See [`wgvae::Clip::decode`]; also exceptions of `take`.
 pub(crate) fn decode(
     device: &Device,
     load: LoadOptions,
@@ -65,10 +67,11 @@ pub(crate) fn decode(
     Ok(())
 }
 
-/// Encodes frames, levels `[t, h, w, 3]` or floats `[t, 3, h, w]`, and calls `take` with the latents of each part, `[1, c, h, w]`.
+/// Encodes frames: levels `[t, h, w, 3]` or floats `[t, 3, h, w]`. Calls `take` with the latents of
+/// each part, `[1, c, h, w]`.
 ///
 /// # Errors
-/// See [`wgvae::Clip::encode`]; what `take` raised.
+/// See [`wgvae::Clip::encode`]; also exceptions of `take`.
 pub(crate) fn encode(
     device: &Device,
     load: LoadOptions,
@@ -107,7 +110,7 @@ pub(crate) fn encode(
     Ok(())
 }
 
-/// Calls `take` with what `make` makes.
+/// Calls `take` with the value that `make` returns.
 fn hand(take: &Py<PyAny>, make: impl FnOnce(Python<'_>) -> PyResult<Py<PyAny>>) -> Result<(), Stop> {
     let taken = Python::try_attach(|py| take.call1(py, (make(py)?,)).map(drop));
     Ok(taken.unwrap_or(Ok(()))?)

@@ -1,4 +1,5 @@
-//! A device and what is loaded on it: one call at a time, and of the weights what the calls so far have asked for.
+//! A device and the model on it. One call runs at a time, and weights are loaded when a call needs
+//! them.
 
 use std::path::PathBuf;
 use std::thread::{self, ThreadId};
@@ -12,14 +13,14 @@ use crate::SIGNALS;
 use crate::errors::{Stop, wrong};
 use crate::watch::Watch;
 
-/// Where a model is.
+/// The files of a model.
 #[derive(Debug)]
 pub(crate) struct Source {
-    /// File or folder.
+    /// Path of the file or folder.
     pub(crate) path: PathBuf,
-    /// What its files are said to be.
+    /// Family that the caller stated.
     pub(crate) family: Option<String>,
-    /// Which of its files to prefer.
+    /// Preferred files.
     pub(crate) variant: Variant,
 }
 
@@ -37,27 +38,28 @@ impl Source {
     }
 }
 
-/// A device, and what is loaded there.
+/// A device and the model that is loaded on it.
 #[derive(Debug)]
 pub(crate) struct Device {
     source: Source,
     /// The device itself.
     pub(crate) gpu: Gpu,
     work: Mutex<Work>,
-    /// What calls so far have asked for, of images and of clips. Never less: what is loaded once is not loaded again.
+    /// Options of all calls so far, for images and for clips. They never shrink, so that loaded
+    /// weights are not loaded again.
     asked: Mutex<[Option<LoadOptions>; 2]>,
-    /// Whose turn it is.
+    /// Thread that uses the device now.
     holder: Mutex<Option<ThreadId>>,
 }
 
 #[derive(Debug, Default)]
 struct Work {
     loaded: Option<(LoadOptions, Vae)>,
-    /// A panic has left it in no known state.
+    /// True if a panic has left it in an unknown state.
     broken: bool,
 }
 
-/// The right to use a device, until it is dropped.
+/// The exclusive right to use a device, until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Turn<'a> {
     device: &'a Device,
@@ -65,7 +67,7 @@ pub(crate) struct Turn<'a> {
 }
 
 impl Device {
-    /// Nothing is loaded yet.
+    /// Creates a device on which nothing is loaded yet.
     pub(crate) fn new(source: Source, gpu: Gpu) -> Self {
         Self { source, gpu, work: Mutex::default(), asked: Mutex::default(), holder: Mutex::default() }
     }
@@ -81,15 +83,17 @@ impl Device {
     /// Waits until no other thread uses the device.
     ///
     /// # Errors
-    /// When this thread uses it, or a panic has ended it; what handlers of signals raise.
+    /// If this thread already uses it, if an earlier panic has broken it, or if a signal handler
+    /// raises an exception.
     pub(crate) fn turn(&self) -> std::result::Result<Turn<'_>, Stop> {
         if *self.holder.lock() == Some(thread::current().id()) {
-            return Err(wrong("Vae", "no call from a callback of its own", "one").into());
+            return Err(wrong("Vae", "no call from one of its own callbacks", "such a call").into());
         }
         loop {
             if let Some(work) = self.work.try_lock_for(SIGNALS) {
                 if work.broken {
-                    return Err(wrong("Vae", "one that no bug has ended: make another", "one that has").into());
+                    let expected = "a Vae without an internal error: open the model again";
+                    return Err(wrong("Vae", expected, "a Vae that failed earlier").into());
                 }
                 *self.holder.lock() = Some(thread::current().id());
                 return Ok(Turn { device: self, work });
@@ -98,10 +102,11 @@ impl Device {
         }
     }
 
-    /// Plans for a model as it will be once `wanted` is loaded, too. Waits for nobody.
+    /// Returns a planner for the model as it will be after `wanted` is loaded, too. Does not wait
+    /// for other threads.
     ///
     /// # Errors
-    /// For what the model lacks.
+    /// If the model lacks weights for `wanted`.
     pub(crate) fn planner(&self, wanted: LoadOptions) -> Result<Planner> {
         let checkpoint = self.source.open()?;
         let options = self.merged(wanted);
@@ -109,7 +114,7 @@ impl Device {
         Planner::new(&self.gpu, &checkpoint, options)
     }
 
-    /// What has to be loaded for `wanted` and all that was asked for before.
+    /// Returns the options for `wanted` and all earlier calls together.
     fn merged(&self, wanted: LoadOptions) -> LoadOptions {
         match self.asked.lock()[usize::from(wanted.clips)] {
             None => wanted,
@@ -123,16 +128,16 @@ impl Device {
 }
 
 impl Turn<'_> {
-    /// The model with all that `wanted` says, read now if it is not there.
+    /// Returns the model with everything that `wanted` needs, and loads it first if necessary.
     ///
     /// # Errors
-    /// For what the model lacks, see [`Vae::load`].
+    /// If the model lacks weights, see [`Vae::load`].
     pub(crate) fn load(&mut self, wanted: LoadOptions) -> Result<&mut Vae> {
         let options = self.device.merged(wanted);
         if self.work.loaded.as_ref().is_none_or(|(loaded, _)| *loaded != options) {
             let checkpoint = self.device.source.open()?;
             check(&checkpoint, options)?;
-            // Free it before: the peak is that of one, not of two.
+            // Free the old model first, so that two never need memory at once.
             self.work.loaded = None;
             let vae = pollster::block_on(Vae::load(&self.device.gpu, &checkpoint, options))?;
             self.device.asked.lock()[usize::from(options.clips)] = Some(options);
@@ -149,7 +154,7 @@ impl Drop for Turn<'_> {
     }
 }
 
-/// Fails for a model without the weights for `options`.
+/// Checks that a model has the weights for `options`.
 fn check(checkpoint: &Checkpoint, options: LoadOptions) -> Result<()> {
     if options.clips {
         if !checkpoint.config().has_time() {

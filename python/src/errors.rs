@@ -1,4 +1,4 @@
-//! Errors of the crate as the exceptions of `wgvae.errors`: each with its fields.
+//! Conversion of the crate's errors to the exceptions of `wgvae.errors`, with their fields.
 
 use pyo3::IntoPyObjectExt as _;
 use pyo3::prelude::*;
@@ -8,12 +8,12 @@ use wgvae::{DeviceError, Error};
 /// Name and value of a field.
 type Field = (&'static str, Py<PyAny>);
 
-/// What ended a piece of work.
+/// The reason why a call ended early.
 #[derive(Debug)]
 pub(crate) enum Stop {
-    /// The crate.
+    /// An error of the crate.
     Wgvae(Error),
-    /// Python: a signal, or a callback.
+    /// An exception of Python, from a signal handler or a callback.
     Python(PyErr),
 }
 
@@ -30,7 +30,7 @@ impl From<PyErr> for Stop {
 }
 
 impl Stop {
-    /// The exception to raise.
+    /// Returns the exception to raise.
     pub(crate) fn into_exception(self, py: Python<'_>) -> PyErr {
         match self {
             Self::Wgvae(error) => exception(py, error),
@@ -39,22 +39,22 @@ impl Stop {
     }
 }
 
-/// The crate's error about an argument.
+/// Makes the crate's error for an argument.
 pub(crate) fn wrong(what: impl Into<String>, expected: impl Into<String>, found: impl Into<String>) -> Error {
     Error::Input { what: what.into(), expected: expected.into(), found: found.into() }
 }
 
-/// The exception for an argument.
+/// Makes the exception for an argument.
 pub(crate) fn input(py: Python<'_>, what: &str, expected: &str, found: &str) -> PyErr {
     exception(py, wrong(what, expected, found))
 }
 
-/// The exception for a bug of ours.
+/// Makes the exception for a bug in this package.
 pub(crate) fn internal(py: Python<'_>, message: &str) -> PyErr {
     raise(py, "InternalError", message, Ok(Vec::new()))
 }
 
-/// The exception for `error`.
+/// Makes the exception for `error`.
 pub(crate) fn exception(py: Python<'_>, error: Error) -> PyErr {
     let message = error.to_string();
     let (class, fields) = described(py, error);
@@ -73,14 +73,14 @@ fn raise(py: Python<'_>, class: &str, message: &str, fields: PyResult<Vec<Field>
     make().unwrap_or_else(|error| error)
 }
 
-/// Names and values as Python has them.
+/// Builds the class name and the fields of an exception, with values of Python.
 macro_rules! fields {
     ($py:ident, $class:literal, $($name:ident),*) => {
         ($class, (|| Ok(vec![$((stringify!($name), $name.into_py_any($py)?)),*]))())
     };
 }
 
-/// Its class, and its fields.
+/// Returns the class and the fields for `error`.
 fn described(py: Python<'_>, error: Error) -> (&'static str, PyResult<Vec<Field>>) {
     match error {
         Error::Format { file, problem } => fields!(py, "FormatError", file, problem),

@@ -1,4 +1,4 @@
-//! Models by name: downloaded on a thread of their own, so that Ctrl-C does not have to wait for them.
+//! Models by name. They are downloaded on a separate thread, so that Ctrl-C works at once.
 
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -10,10 +10,11 @@ use crate::SIGNALS;
 use crate::errors::Stop;
 use crate::watch::Watch;
 
-/// Where the files of the model at `path` are: downloaded, if that is a name of the hub. What is stopped goes on where it was when it is asked for again.
+/// Returns the local path of the model at `path`, and downloads it first if that is a name of the
+/// hub. An interrupted download continues at the next call.
 ///
 /// # Errors
-/// See [`HubModel::find`] and [`HubModel::download`]; what handlers of signals raise.
+/// See [`HubModel::find`] and [`HubModel::download`]; also exceptions of signal handlers.
 pub(crate) fn local(path: PathBuf, variant: Variant) -> std::result::Result<PathBuf, Stop> {
     let name = match path.to_str() {
         Some(text) if HubName::is_meant(text) => text.parse::<HubName>()?,
@@ -22,7 +23,7 @@ pub(crate) fn local(path: PathBuf, variant: Variant) -> std::result::Result<Path
     let (done, result) = channel::<Result<PathBuf>>();
     std::thread::spawn(move || {
         let found = HubModel::find(&name, variant, &HubOptions::from_env());
-        // Whoever was interrupted does not listen any more.
+        // After an interrupt, nobody receives this.
         drop(done.send(found.and_then(|mut model| model.download(&mut |_| {}))));
     });
     loop {
@@ -30,7 +31,7 @@ pub(crate) fn local(path: PathBuf, variant: Variant) -> std::result::Result<Path
             Ok(downloaded) => return Ok(downloaded?),
             Err(RecvTimeoutError::Timeout) => Watch::signals()?,
             Err(RecvTimeoutError::Disconnected) => {
-                panic!("the download of {} has ended without a word", Path::display(&path))
+                panic!("the download of {} ended without a result", Path::display(&path))
             }
         }
     }

@@ -14,7 +14,7 @@ use crate::errors::{Stop, wrong};
 use crate::options::{Options, Wanted};
 use crate::watch::Watch;
 
-/// Images that became an array.
+/// Images in one array.
 #[derive(Debug)]
 pub(crate) enum Stack {
     Levels(Vec<u8>, [usize; 4]),
@@ -22,7 +22,7 @@ pub(crate) enum Stack {
 }
 
 impl Stack {
-    /// The array.
+    /// Makes the array.
     ///
     /// # Errors
     /// See [`array()`].
@@ -51,7 +51,7 @@ pub(crate) fn decode(
     let vae = turn.load(LoadOptions { directions: Directions::Decode, clips: false, ..load })?;
     let size = latent_size(vae.config(), options.unscaled, channels, (height, width))?;
     let unscaled = options.unscaled || load.unscaled;
-    // Before memory for the results: a size that cannot be decoded is the better answer.
+    // Plan before reserving memory for the results, because an error about the size is more useful.
     vae.planner().plan_tiles(size, unscaled, &decode)?;
     let result = vae.config().image_size(size, unscaled);
     let (columns, rows) = (result.width as usize, result.height as usize);
@@ -89,7 +89,8 @@ pub(crate) fn decode(
     })
 }
 
-/// Encodes levels `[n, h, w, 3]` or floats `[n, 3, h, w]` to latents `[n, c, h, w]`, or moments `[n, 2c, h, w]`.
+/// Encodes levels `[n, h, w, 3]` or floats `[n, 3, h, w]` to latents `[n, c, h, w]`, or moments
+/// `[n, 2c, h, w]`.
 ///
 /// # Errors
 /// See [`Vae::encode`].
@@ -127,10 +128,10 @@ pub(crate) fn add_rgb(levels: &mut Vec<u8>, pixels: &[u8]) {
     levels.extend(pixels.as_chunks::<4>().0.iter().flat_map(|[red, green, blue, _]| [*red, *green, *blue]));
 }
 
-/// What is wanted of an encoder's output for image `index`.
+/// Converts an encoder's output for image `index` to the wanted form.
 ///
 /// # Errors
-/// Where a sample is wanted of an encoder that gives no distribution.
+/// If a sample is wanted from an encoder that gives no distribution.
 pub(crate) fn wanted_of(
     vae: &Vae,
     moments: HostTensor,
@@ -147,7 +148,7 @@ pub(crate) fn wanted_of(
     vae.encoded_latents(latents, unscaled)
 }
 
-/// The four axes of `shape`, none of which is empty.
+/// Returns the four axes of `shape`, none of which is empty.
 fn axes(what: &str, expected: &str, shape: &[usize]) -> wgvae::Result<[usize; 4]> {
     match *shape {
         [n, a, b, c] if n > 0 && a > 0 && b > 0 && c > 0 => Ok([n, a, b, c]),
@@ -155,10 +156,10 @@ fn axes(what: &str, expected: &str, shape: &[usize]) -> wgvae::Result<[usize; 4]
     }
 }
 
-/// The size of latents of so many channels, which the model has to have.
+/// Returns the size of latents, after a check that the model has this number of channels.
 ///
 /// # Errors
-/// For other channels, with the families that have them.
+/// For another number of channels, with the families that have it.
 pub(crate) fn latent_size(
     config: &AutoencoderConfig,
     unscaled: bool,
@@ -166,7 +167,8 @@ pub(crate) fn latent_size(
     (height, width): (usize, usize),
 ) -> wgvae::Result<Size> {
     if small(channels) != config.channels(unscaled) {
-        // A latent of each channel, to ask what fits: what was given may be as large as it likes.
+        // One latent pixel is enough for the check, because the given array may be arbitrarily
+        // large.
         let channels = channels.min(1 << 16);
         let pixel = Latents::new(HostTensor { shape: vec![1, channels, 1, 1], data: vec![0.0; channels] })?;
         pixel.check_channels(config, unscaled)?;
@@ -174,10 +176,10 @@ pub(crate) fn latent_size(
     Ok(Size { width: small(width), height: small(height) })
 }
 
-/// Latents `[c, h, w]` as they were given.
+/// Wraps values as latents `[c, h, w]`.
 ///
 /// # Errors
-/// For values that are not finite.
+/// For values that are not finite, and for uint8.
 pub(crate) fn latents_of(values: Values, shape: [usize; 3], index: usize) -> wgvae::Result<Latents> {
     let data = match values {
         Values::Floats(data) => data,
@@ -189,7 +191,7 @@ pub(crate) fn latents_of(values: Values, shape: [usize; 3], index: usize) -> wgv
     })
 }
 
-/// How many images, and their size.
+/// Returns the number of images and their size.
 ///
 /// # Errors
 /// For other shapes.
@@ -204,7 +206,7 @@ pub(crate) fn image_axes(images: &Array) -> wgvae::Result<(usize, Size)> {
     Ok((count, Size { width: small(width), height: small(height) }))
 }
 
-/// Images of `size` as they were given: floats as they are, levels as diffusers reads them.
+/// Wraps values as images of `size`. Floats stay as they are; levels are converted as in diffusers.
 ///
 /// # Errors
 /// For values that are not finite.
@@ -216,7 +218,7 @@ pub(crate) fn image_of(values: Values, count: usize, size: Size) -> wgvae::Resul
     Images::new(HostTensor { shape: vec![count, 3, size.height as usize, size.width as usize], data })
 }
 
-/// Fails unless latents fill images of `size`.
+/// Checks that the sides of `size` are multiples of `factor`, so that latents fill the images.
 ///
 /// # Errors
 /// [`Error::Input`].
@@ -228,7 +230,7 @@ pub(crate) fn check_multiple(size: Size, factor: u32) -> wgvae::Result<()> {
     Err(wrong("size", format!("multiples of {factor} pixels each way, as the model has"), format!("{size} pixels")))
 }
 
-/// The number as the crate counts; what is beyond is as good as its largest.
+/// Converts a number to the crate's u32. Larger numbers become its maximum.
 pub(crate) fn small(number: usize) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
 }

@@ -1,4 +1,5 @@
-//! The native half of the Python package `wgvae`: translates Python's types. What users see is in `wgvae/`.
+//! The native half of the Python package `wgvae`, which converts Python's types. The public API is
+//! in `wgvae/`.
 
 mod arrays;
 mod clip;
@@ -14,10 +15,10 @@ use std::time::Duration;
 
 use pyo3::prelude::*;
 
-/// How long to wait for another thread before looking for signals again.
+/// Time to wait for another thread before checking for signals again.
 const SIGNALS: Duration = Duration::from_millis(50);
 
-/// What `wgvae` is made of. Not for users: it changes without notice.
+/// The compiled half of the package, for internal use: it changes without notice.
 #[pymodule(name = "_native")]
 mod wgvae_native {
     use pyo3::prelude::*;
@@ -32,7 +33,7 @@ mod wgvae_native {
     #[pymodule_export]
     const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-    /// The adapters as JSON, best first.
+    /// Returns the adapters as JSON, best first.
     #[pyfunction]
     fn adapters(py: Python<'_>) -> PyResult<String> {
         let found = watch::run(py, None, |_| Ok(pollster::block_on(wgvae::adapters(None))?))?;
@@ -40,7 +41,7 @@ mod wgvae_native {
         serde_json::to_string(&reports).map_err(|error| errors::internal(py, &error.to_string()))
     }
 
-    /// A model's files and configuration as JSON, without a device.
+    /// Returns a model's files and configuration as JSON, without a device.
     #[pyfunction]
     fn inspect(py: Python<'_>, path: PathBuf, family: Option<String>) -> PyResult<String> {
         let source = Source { path, family, variant: wgvae::Variant::Default };
@@ -51,7 +52,7 @@ mod wgvae_native {
         })
     }
 
-    /// The number of bytes that `text` means, such as 512MiB: as the command line reads it.
+    /// Parses a number of bytes, such as 512MiB, as the command line does.
     #[pyfunction]
     fn parse_bytes(py: Python<'_>, text: &str) -> PyResult<u64> {
         match parse_size::parse_size(text) {

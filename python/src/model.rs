@@ -24,12 +24,13 @@ use crate::watch::{Watch, run};
 #[pyclass(frozen, module = "wgvae._native")]
 #[derive(Debug)]
 pub(crate) struct Model {
-    /// None once it is closed.
+    /// `None` after it is closed.
     device: Mutex<Option<Arc<Device>>>,
-    /// The process that made it: a device is of no use to its children.
+    /// Process that opened the device. Its child processes cannot use the device.
     process: u32,
     precision: Precision,
-    /// Whether it is known what latents mean: the diffusion model's, and the VAE's own.
+    /// True if the scale of the diffusion model's latents is known, and true if that of the VAE's
+    /// own is.
     known: [bool; 2],
     /// Facts about the model and its device, as JSON.
     facts: String,
@@ -69,14 +70,14 @@ impl Model {
         &self.facts
     }
 
-    /// Whether it was closed.
+    /// True if it is closed.
     #[getter]
     fn closed(&self, py: Python<'_>) -> PyResult<bool> {
         self.check_process(py)?;
         Ok(self.device.lock().is_none())
     }
 
-    /// Gives the device up once calls that run have ended.
+    /// Releases the device after running calls have ended.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         self.check_process(py)?;
         let device = self.device.lock().take();
@@ -84,7 +85,7 @@ impl Model {
         Ok(())
     }
 
-    /// GPU memory in bytes: what is held now, and the most that was.
+    /// Returns GPU memory in bytes: the current amount and the peak.
     fn memory(&self, py: Python<'_>) -> PyResult<(u64, u64)> {
         let device = self.device(py)?;
         Ok((device.gpu.ledger().current().0, device.gpu.ledger().peak().0))
@@ -166,7 +167,8 @@ impl Model {
         })
     }
 
-    /// What a decode or an encode of an image of that size would do, as text and as JSON: of a clip the plans of its first and of its other parts.
+    /// Plans a decode or an encode of an image of that size, and returns text and JSON. For a clip,
+    /// the plans of its first part and of its other parts.
     fn plan(
         &self,
         py: Python<'_>,
@@ -215,10 +217,10 @@ impl Model {
 }
 
 impl Model {
-    /// The device, in the process that opened it.
+    /// Returns the device, if this process opened it.
     fn device(&self, py: Python<'_>) -> PyResult<Arc<Device>> {
         self.check_process(py)?;
-        self.device.lock().clone().ok_or_else(|| input(py, "Vae", "one that is open", "one that was closed"))
+        self.device.lock().clone().ok_or_else(|| input(py, "Vae", "an open Vae", "a closed Vae"))
     }
 
     fn check_process(&self, py: Python<'_>) -> PyResult<()> {
@@ -226,12 +228,13 @@ impl Model {
         if here == self.process {
             return Ok(());
         }
-        let expected =
-            format!("one that this process {here} opened, as a device does not survive a fork: open the model there");
-        Err(input(py, "Vae", &expected, &format!("one of process {}", self.process)))
+        let expected = format!(
+            "a Vae that process {here} opened, as a device does not survive a fork: open the model in this process"
+        );
+        Err(input(py, "Vae", &expected, &format!("a Vae of process {}", self.process)))
     }
 
-    /// Refuses latents whose meaning is not known.
+    /// Returns an error if the scale of the latents is unknown.
     fn check_meaning(&self, device: &Device, options: &Options) -> Result<(), Stop> {
         if options.has_moments() || self.known[usize::from(options.unscaled)] {
             return Ok(());
@@ -252,7 +255,8 @@ impl Model {
 impl Drop for Model {
     fn drop(&mut self) {
         if std::process::id() != self.process {
-            // The threads of the device have stayed with the parent: to wait for them would be for ever.
+            // The threads of the device belong to the parent process, so waiting for them would
+            // never end.
             std::mem::forget(self.device.get_mut().take());
         }
     }

@@ -1,49 +1,49 @@
-//! What calls are told, by Python's words.
+//! Options of calls, parsed from Python's values.
 
 use pyo3::prelude::*;
 use wgvae::{Bytes, DecodeOptions, EncodeOptions, Error, Output, Parking, Precision, Tiling};
 
 use crate::errors::wrong;
 
-/// What is wanted of an encoder's output.
+/// Wanted form of an encoder's output.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Wanted {
-    /// The middle of the distribution.
+    /// Mode of the distribution.
     Mode,
-    /// Drawn from it, by a seed.
+    /// Sample from the distribution, by a seed.
     Sample(u64),
-    /// The distribution.
+    /// The distribution itself.
     Moments,
 }
 
-/// How a decode or an encode runs.
+/// Options of a decode or an encode.
 #[derive(Debug, Clone, FromPyObject)]
 #[pyo3(from_item_all)]
 pub(crate) struct Options {
-    /// Latents are the VAE's own.
+    /// True if latents are the VAE's own.
     pub(crate) unscaled: bool,
-    /// Of a decode: floats before clamping.
+    /// True if a decode returns floats before clamping.
     floats: bool,
     memory_budget: Option<u64>,
     parking: String,
-    /// Of an encode: the distribution itself.
+    /// True if an encode returns the distribution itself.
     moments: bool,
-    /// Of an encode: draws from it.
+    /// Seed with which an encode samples from the distribution.
     seed: Option<u64>,
 }
 
 impl Options {
-    /// Whether a decode gives floats.
+    /// True if a decode returns floats.
     pub(crate) fn floats(&self) -> bool {
         self.floats
     }
 
-    /// Whether there is a budget.
+    /// True if there is a memory budget.
     pub(crate) fn has_budget(&self) -> bool {
         self.memory_budget.is_some()
     }
 
-    /// What is wanted of an encode.
+    /// Returns the wanted form of an encode's output.
     pub(crate) fn wanted(&self) -> Wanted {
         match (self.moments, self.seed) {
             (true, _) => Wanted::Moments,
@@ -57,15 +57,15 @@ impl Options {
         self.moments
     }
 
-    /// Whether what goes in or comes out has the diffusion model's scale.
+    /// True if latents have the diffusion model's scale.
     pub(crate) fn is_scaled(&self) -> bool {
         !self.unscaled && !self.moments
     }
 
-    /// For a decode.
+    /// Converts them to options of a decode.
     ///
     /// # Errors
-    /// [`Error::Input`] for words that mean nothing.
+    /// [`Error::Input`] for unknown words.
     pub(crate) fn decode(&self) -> Result<DecodeOptions, Error> {
         Ok(DecodeOptions {
             output: if self.floats { Output::Raw } else { Output::Rgba8 },
@@ -76,10 +76,10 @@ impl Options {
         })
     }
 
-    /// For an encode.
+    /// Converts them to options of an encode.
     ///
     /// # Errors
-    /// [`Error::Input`] for words that mean nothing.
+    /// [`Error::Input`] for unknown words.
     pub(crate) fn encode(&self) -> Result<EncodeOptions, Error> {
         let (memory_budget, parking) = (self.memory_budget.map(Bytes), self.parking()?);
         Ok(EncodeOptions { profile: false, memory_budget, parking })
@@ -95,10 +95,10 @@ impl Options {
     }
 }
 
-/// The precision that `word` means.
+/// Parses the name of a precision.
 ///
 /// # Errors
-/// [`Error::Input`] where it means none.
+/// [`Error::Input`] for an unknown name.
 pub(crate) fn precision(word: &str) -> Result<Precision, Error> {
     match word {
         "auto" => Ok(Precision::Auto),

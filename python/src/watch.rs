@@ -1,4 +1,5 @@
-//! Work that Python waits for: without the GIL, with progress, stopped by signals and by exceptions of callbacks.
+//! Work that Python waits for. It runs without the GIL, reports progress, and stops after signals
+//! and exceptions of callbacks.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -10,23 +11,24 @@ use wgvae::{Control, Progress, Result};
 
 use crate::errors::{Stop, internal};
 
-/// How a piece of work is watched.
+/// The observation of a running call.
 #[derive(Debug)]
 pub(crate) struct Watch {
-    /// Called with the image, the images, multiply-adds done and in all, and the stage.
+    /// Callback. Its arguments: index of the image, number of images, multiply-adds done,
+    /// multiply-adds in all, stage.
     callback: Option<Py<PyAny>>,
     cancel: Arc<AtomicBool>,
     raised: Option<PyErr>,
-    /// The image, or the part of a clip, that is being worked on.
+    /// Index of the image, or of the part of a clip, that is being worked on.
     pub(crate) image: u32,
-    /// How many there are.
+    /// Number of images, or of parts.
     pub(crate) images: u32,
 }
 
 /// Runs `work` without the GIL. A panic becomes an exception.
 ///
 /// # Errors
-/// What `work` returned, or a signal's handler or `progress` raised.
+/// The error of `work`, or the exception of a signal handler or of `progress`.
 pub(crate) fn run<T: Send>(
     py: Python<'_>,
     progress: Option<Py<PyAny>>,
@@ -41,10 +43,11 @@ pub(crate) fn run<T: Send>(
 }
 
 impl Watch {
-    /// Runs `work` of the crate, which stops when a signal's handler or the callback raises.
+    /// Runs `work` of the crate. It stops when a signal handler or the callback raises an
+    /// exception.
     ///
     /// # Errors
-    /// What either of them raised, or `work` returned.
+    /// That exception, or the error of `work`.
     pub(crate) fn control<T>(
         &mut self,
         work: impl FnOnce(&mut Control<'_>) -> Result<T>,
@@ -58,12 +61,12 @@ impl Watch {
         }
     }
 
-    /// Runs the handlers of signals that have come: on Python's main thread, elsewhere this does nothing.
+    /// Runs the handlers of pending signals on Python's main thread. Does nothing on other threads.
     ///
     /// # Errors
-    /// What they raised.
+    /// Exceptions of the handlers.
     pub(crate) fn signals() -> PyResult<()> {
-        // None: the interpreter is ending.
+        // `None` means that the interpreter is ending.
         Python::try_attach(|py| py.check_signals()).unwrap_or(Ok(()))
     }
 
@@ -84,8 +87,8 @@ impl Watch {
     }
 }
 
-/// What a panic said.
+/// Returns the message of a panic.
 fn said(panic: &(dyn Any + Send)) -> &str {
     let text = panic.downcast_ref::<String>().map(String::as_str);
-    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("a panic without words")
+    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("a panic without a message")
 }

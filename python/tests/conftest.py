@@ -1,4 +1,4 @@
-"""Models, latents and the command line that results are compared with."""
+"""Fixtures of the tests: models, latents, pictures and the command line."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Floats = NDArray[np.float32]
 
 @pytest.fixture(scope="session")
 def cli() -> Callable[..., None]:
-    """Runs the command line, which has to succeed."""
+    """Returns a function that runs the command line and raises if it fails."""
     program = os.environ.get("WGVAE_CLI", str(ROOT / "target" / "release" / "wgvae"))
 
     def run(*arguments: object) -> None:
@@ -40,19 +40,19 @@ def vae() -> Iterator[wgvae.Vae]:
 
 @pytest.fixture(scope="session")
 def latents() -> Floats:
-    """Two, as a diffusion model might leave them: [2, 16, 6, 5]."""
+    """Two latents in the scale of a diffusion model, [2, 16, 6, 5]."""
     return normal(1, 2, 16, 6, 5)
 
 
 @pytest.fixture(scope="session")
 def pictures() -> NDArray[np.uint8]:
-    """Two pictures [2, 48, 40, 3]."""
+    """Two pictures, [2, 48, 40, 3]."""
     return np.random.default_rng(2).integers(0, 256, (2, 48, 40, 3), dtype=np.uint8)
 
 
 @pytest.fixture(scope="session")
 def wan(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A model for video: Wan 2.1 with a sixth of its channels, and weights by chance."""
+    """A model for video: Wan 2.1 with a sixth of its channels and random weights."""
     return toy(tmp_path_factory.mktemp("wan"), "wan21.original", "wan21", 96, 16, {"base_dim": 16})
 
 
@@ -64,14 +64,17 @@ def wan_vae(wan: Path) -> Iterator[wgvae.Vae]:
 
 @pytest.fixture(scope="session")
 def sd(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Stable Diffusion's VAE with a quarter of its channels, and weights by chance."""
+    """The VAE of Stable Diffusion with a quarter of its channels and random weights."""
     channels = {"block_out_channels": [32, 64, 128, 128]}
     return toy(tmp_path_factory.mktemp("sd"), "sd15.diffusers", "sd15", 128, 32, channels)
 
 
 @pytest.fixture(scope="session")
 def seedvr(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """SeedVR2's model for video with a quarter of its channels, and weights by chance. diffusers has no class, so no config.json."""
+    """The video model of SeedVR2 with a quarter of its channels and random weights.
+
+    It has no config.json, as diffusers has no class for it.
+    """
     folder = toy(tmp_path_factory.mktemp("seedvr"), "seedvr2.original", "seedvr2", 128, 32, {})
     (folder / "config.json").unlink()
     return folder
@@ -79,13 +82,19 @@ def seedvr(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def taesd3(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """TAESD3 or TAEF1, which nothing here tells, with a quarter of the channels and weights by chance."""
+    """A model that may be TAESD3 or TAEF1, with a quarter of the channels and random weights.
+
+    No file tells which of the two it is.
+    """
     channels = {f"{half}_block_out_channels": [16] * 4 for half in ("encoder", "decoder")}
     return toy(tmp_path_factory.mktemp("tiny"), "taef1.diffusers", "taesd3", 64, 16, channels)
 
 
 def toy(folder: Path, keys: str, config: str, base: int, toy_base: int, changes: Mapping[str, object]) -> Path:
-    """A published model, as tests/fixtures has its shapes, with fewer channels: multiples of ``base`` become those of ``toy_base``."""
+    """Writes a published model with fewer channels and random weights, and returns its folder.
+
+    The shapes are those of tests/fixtures. ``n * base`` channels become ``n * toy_base``.
+    """
     fixtures = ROOT / "tests" / "fixtures"
     settings = json.loads((fixtures / "configs" / f"{config}.json").read_text())
     (folder / "config.json").write_text(json.dumps({**settings, **changes}))

@@ -1,4 +1,8 @@
-"""Whatever is given: an exception that says what was expected, no panic, and a Vae that still works."""
+"""Tests of wrong arguments.
+
+Each must raise an exception that says what was expected, must not panic, and must leave the Vae
+usable.
+"""
 
 from __future__ import annotations
 
@@ -122,7 +126,7 @@ def test_models(tmp_path: Path) -> None:
 
 
 def test_a_model_whose_scale_nobody_knows(sd: Path, tmp_path: Path) -> None:
-    """The VAE's own latents are decoded all the same; those of the diffusion model are refused."""
+    """Latents in the VAE's scale are decoded. Those in the diffusion model's raise an error."""
     (tmp_path / "vae.safetensors").write_bytes((sd / "diffusion_pytorch_model.safetensors").read_bytes())
     latents = normal(8, 1, 4, 2, 2)
     with wgvae.Vae.from_pretrained(tmp_path / "vae.safetensors") as vae, wgvae.Vae.from_pretrained(sd) as known:

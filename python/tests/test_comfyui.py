@@ -1,4 +1,7 @@
-"""The nodes for ComfyUI, against its documented protocol. ComfyUI itself is not here: what nodes ask of it are stand-ins."""
+"""Tests of the nodes for ComfyUI against its documented protocol.
+
+ComfyUI itself is not installed: stand-ins replace its modules.
+"""
 
 from __future__ import annotations
 
@@ -21,11 +24,11 @@ import wgvae  # noqa: E402
 
 
 class Interrupted(Exception):
-    """What ComfyUI raises where the user has stopped a prompt."""
+    """The exception that ComfyUI raises when the user has stopped a prompt."""
 
 
 class Comfy:
-    """What ComfyUI was told."""
+    """A stand-in for ComfyUI that records calls."""
 
     def __init__(self) -> None:
         self.freed: list[int] = []
@@ -69,7 +72,7 @@ def comfy(monkeypatch: pytest.MonkeyPatch) -> Comfy:
 
 @pytest.fixture
 def nodes(comfy: Comfy) -> Iterator[dict[str, Any]]:
-    """Imported as ComfyUI imports a folder of custom_nodes."""
+    """The nodes, imported as ComfyUI imports a folder of custom_nodes."""
     folder = ROOT / "python" / "comfyui"
     spec = importlib.util.spec_from_file_location("custom_nodes_wgvae", folder / "__init__.py", submodule_search_locations=[str(folder)])
     assert spec is not None and spec.loader is not None
@@ -112,7 +115,7 @@ def test_decode_and_encode(nodes: dict[str, Any], comfy: Comfy) -> None:
     pictures = vae.decode(latents, unscaled=True)
     assert np.abs(images.numpy() * 255 - pictures).max() <= 0.5 + 1e-3
     assert comfy.freed == [vae.plan(48, 40, unscaled=True).peak_bytes] and comfy.progress[-1] == 1000
-    # A larger picture, with alpha, loses its edges.
+    # A larger picture with alpha is cropped at its edges.
     padded = torch.nn.functional.pad(images, (0, 1, 3, 2, 1, 2))
     encoded = call(nodes, "WgvaeEncode", pixels=padded, vae=vae)["samples"]
     assert encoded.shape == (2, 16, 6, 5)
@@ -148,7 +151,10 @@ def test_4d_latents_of_a_video_model(nodes: dict[str, Any], wan_vae: wgvae.Vae) 
 
 @pytest.mark.parametrize(("count", "kept"), [(1, 1), (2, 1), (4, 1), (5, 5), (6, 5), (8, 5), (9, 9)])
 def test_encodes_a_clip(nodes: dict[str, Any], comfy: Comfy, wan_vae: wgvae.Vae, count: int, kept: int) -> None:
-    """ComfyUI takes all images for one clip, and leaves out the frames at the end that fill no latent frame."""
+    """All images are one clip, as in ComfyUI.
+
+    Last frames that fill no frame of latents are left out.
+    """
     pixels = torch.from_numpy(normal(4, count, 19, 24, 3)).sigmoid()
     encoded = call(nodes, "WgvaeEncode", pixels=pixels, vae=wan_vae)["samples"]
     assert encoded.shape == (1, 16, (kept + 3) // 4, 2, 3)
@@ -180,7 +186,10 @@ def close(found: Floats, wanted: Floats) -> None:
 
 @pytest.mark.parametrize(("family", "scale", "shift"), [("taesd3", 1.5305, 0.0609), ("taef1", 0.3611, 0.1159)])
 def test_tiny_autoencoders(nodes: dict[str, Any], taesd3: Path, family: str, scale: float, shift: float) -> None:
-    """ComfyUI has the big VAE's own latents, and gives a tiny autoencoder (own - shift) * scale."""
+    """A tiny autoencoder gets (own - shift) * scale, as in ComfyUI.
+
+    ``own`` are latents in the scale of the big VAE.
+    """
     diffusers = pytest.importorskip("diffusers")
     judge = diffusers.AutoencoderTiny.from_pretrained(taesd3)
     own = torch.from_numpy(normal(6, 2, 16, 3, 4)) * 3

@@ -1,4 +1,4 @@
-"""What Python gives is what the command line gives, to the bit."""
+"""Tests that results of Python equal those of the command line to the bit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Real pipelines of diffusers, with toy weights: with wgvae's VAE they give what they give with their own."""
+"""Tests of real pipelines of diffusers with toy weights.
+
+A pipeline must give the same pictures with the VAE of wgvae as with its own.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,8 @@ import wgvae  # noqa: E402
 from wgvae.diffusers import AutoencoderKL  # noqa: E402
 
 SIZE = 64
-# Both are f32: they differ in the order of sums, and pictures by a level where that falls on the edge.
+# Both compute in f32 and differ in the order of sums. Where a sum lies on the edge between two
+# levels, pictures differ by one level.
 TOLERANCE = 2e-3
 
 
@@ -55,7 +59,7 @@ def sd_pipeline(sd: Path, kind: Any = None) -> Any:
 def run(pipe: Any, **arguments: Any) -> Any:
     arguments = {"num_inference_steps": 2, "output_type": "np", **arguments}
     images = pipe(generator=torch.Generator().manual_seed(5), **arguments).images
-    # Of one colour they would agree whatever is wrong.
+    # Pictures of one colour would agree in spite of errors.
     assert not isinstance(images, np.ndarray) or images.std() > 0.02
     return images
 
@@ -164,7 +168,8 @@ def sd3_pipeline(folder: Path, kind: Any) -> Any:
     return pipe
 
 
-# Each encodes, and then decodes. Those of Stable Diffusion XL upcast the VAE, and cast it back.
+# Each pipeline encodes, and then decodes. Those of Stable Diffusion XL upcast the VAE, and cast it
+# back.
 IN_HALF: dict[str, Callable[[Path, Path], tuple[Path, Any, dict[str, Any]]]] = {
     "sd": lambda sd, _: (sd, sd_pipeline(sd, diffusers.StableDiffusionImg2ImgPipeline), {**EMBEDS, **IMAGE}),
     "sdxl": lambda sd, _: (sd, sdxl_pipeline(sd, diffusers.StableDiffusionXLImg2ImgPipeline), {**EMBEDS, **POOLED, **IMAGE}),
@@ -172,7 +177,8 @@ IN_HALF: dict[str, Callable[[Path, Path], tuple[Path, Any, dict[str, Any]]]] = {
     "sd3 inpaint": lambda _, flux: (flux, sd3_pipeline(flux, diffusers.StableDiffusion3InpaintPipeline), {**SD, **POOLED, **IMAGE, **MASK}),
     "flux": lambda _, flux: (flux, flux_pipeline(flux, diffusers.FluxImg2ImgPipeline), {**FLUX, **IMAGE}),
 }
-# Torch's own pictures move by up to 0.031 and 0.0025 when its VAE computes in f32 instead of this precision.
+# Largest difference of pictures. Torch's own pictures change by up to 0.031 and 0.0025 when its VAE
+# computes in f32 instead of this precision.
 NOISE = {"bfloat16": 0.05, "float16": 0.005}
 
 
@@ -227,7 +233,7 @@ def test_dtype_follows_as_that_of_a_module_does(sd: Path, ours: AutoencoderKL) -
     with pytest.raises(wgvae.errors.InputError, match="float64"):
         ours.double()
     assert ours.dtype == half
-    # There may be no such device for torch, and it is not wanted.
+    # The device is ignored, so torch needs no CUDA here.
     assert ours.to("cuda", brain) is ours and ours.dtype == brain and ours.device == torch.device("cpu")
 
 
@@ -251,7 +257,7 @@ def test_is_opened_in_a_dtype(sd: Path, ours: AutoencoderKL) -> None:
 def test_answers_in_its_dtype(precision: str, ours: AutoencoderKL) -> None:
     dtype = getattr(torch, precision)
     z, x = text(2, 4, 4, 6).to(dtype), torch.tanh(text(1, 3, 32, 24)).to(dtype)
-    # Half precision is read exactly, so that answers in f32 are those to f32 of the same values.
+    # Half precision is read exactly, so the same values in f32 give the same results.
     sample, moments = ours.decode(z.float()).sample, ours.encode(x.float()).latent_dist.parameters
     assert torch.equal(ours.decode(z).sample, sample) and torch.equal(ours.encode(x).latent_dist.parameters, moments)
     ours.to(dtype)

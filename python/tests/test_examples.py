@@ -1,4 +1,4 @@
-"""The examples do what they say."""
+"""Tests that run the examples."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_folder_to_parquet(pictures: NDArray[np.uint8], tmp_path: Path) -> None:
 
 @pytest.mark.extras
 def test_diffusers_pipeline(sd: Path, tmp_path: Path) -> None:
-    """A whole pipeline in a folder, with a text encoder and a tokenizer that knows letters."""
+    """The example runs a whole pipeline: with a text encoder and a tokenizer of single letters."""
     torch = pytest.importorskip("torch")
     diffusers, transformers = pytest.importorskip("diffusers"), pytest.importorskip("transformers")
     torch.manual_seed(0)

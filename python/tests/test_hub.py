@@ -1,4 +1,7 @@
-"""Models by name, from a server in this process that speaks the hub's HTTP interface. The hub itself is never asked."""
+"""Tests of models by name, from a server in this process with the Hub's HTTP interface.
+
+No test connects to the Hub itself.
+"""
 
 from __future__ import annotations
 
@@ -21,14 +24,14 @@ FILES = {name: (DEMO / name).read_bytes() for name in ("config.json", "diffusion
 
 
 def listed(name: str, content: bytes) -> dict[str, object]:
-    """What the hub lists of a file."""
+    """Returns the entry of a file in the list of a repository."""
     git = hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest()
     file: dict[str, object] = {"rfilename": name, "size": len(content), "blobId": git}
     return {**file, "lfs": {"sha256": hashlib.sha256(content).hexdigest()}} if name.endswith(".safetensors") else file
 
 
 class Hub(BaseHTTPRequestHandler):
-    """A hub with one repository, someone/a-vae."""
+    """A server with one repository, someone/a-vae."""
 
     def do_GET(self) -> None:
         path, _, name = self.path.partition("?")[0].rpartition("/")
@@ -41,7 +44,7 @@ class Hub(BaseHTTPRequestHandler):
             self.answer(404, b"")
 
     def content(self, name: str) -> bytes:
-        """What a file is said to hold."""
+        """Returns the content that the server sends for a file."""
         return FILES[name]
 
     def answer(self, status: int, content: bytes) -> None:
@@ -51,12 +54,12 @@ class Hub(BaseHTTPRequestHandler):
         self.wfile.write(content)
 
     def log_message(self, *_: object) -> None:
-        """Says nothing."""
+        """Logs nothing."""
 
 
 @pytest.fixture
 def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """The only hub there is, and an empty cache."""
+    """A server that replaces the Hub, and an empty cache."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), Hub)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     for name in ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN", "HF_TOKEN_PATH", "HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE", "HF_HUB_OFFLINE"):
@@ -71,7 +74,7 @@ def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def test_a_name_is_a_model(hub: None, vae: wgvae.Vae, latents: Floats, monkeypatch: pytest.MonkeyPatch) -> None:
     with wgvae.Vae.from_pretrained("hf:someone/a-vae") as named:
         assert np.array_equal(named.decode(latents), vae.decode(latents))
-    # It is in the cache.
+    # Now it is in the cache.
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     wgvae.Vae.from_pretrained("hf:someone/a-vae@main").close()
 

@@ -1,4 +1,7 @@
-"""Data sets by Ray, on a cluster of several processes on this machine: each picture once, whoever dies."""
+"""Tests of data sets by Ray, on a cluster of several processes on this machine.
+
+Each picture must be processed exactly once, even if a worker dies.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +37,7 @@ GPU = {"wgpu": 1.0}
 
 @pytest.fixture(scope="module", autouse=True)
 def cluster() -> Iterator[Any]:
-    """A head without a GPU, and two nodes that say they have one."""
+    """A cluster of a head without a GPU and two nodes that claim to have one."""
     from ray.cluster_utils import Cluster
 
     started = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
@@ -58,7 +61,7 @@ def as_png(image: Image.Image) -> bytes:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Fifty pictures in folders of folders."""
+    """A folder with fifty pictures in three folders."""
     for number in range(50):
         path = tmp_path / "pictures" / f"{number % 3}" / f"{number:02}.png"
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -67,7 +70,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def rows(output: Path) -> dict[str, Any]:
-    """Latents by id, of all shards; no id twice."""
+    """Returns the latents of all shards by id, and checks that no id occurs twice."""
     found: dict[str, Any] = {}
     for path in sorted(output.glob("*.parquet")):
         for item in pq.read_table(path).to_pylist():
@@ -82,7 +85,7 @@ def test_a_worker_is_killed(folder: Path, tmp_path: Path) -> None:
     ended = threading.Event()
 
     def kill() -> None:
-        """Whoever writes the first record, while most is still to be done."""
+        """Kills the worker that writes the first record, while most shards are unfinished."""
         while not ended.wait(0.01):
             for record in (output / "records").glob("*.json"):
                 killed.append(json.loads(record.read_text())["actor"]["pid"])
@@ -113,7 +116,7 @@ def test_goes_on_where_it_ended(folder: Path, tmp_path: Path) -> None:
     first = encode_dataset(folder, output, model=DEMO, shard_rows=20, workers=1, resources=GPU)
     assert (first.shards, first.resumed) == (3, 0)
     before = {path.name: (path.read_bytes(), path.stat().st_mtime_ns) for path in output.glob("*.parquet")}
-    # As if it had died before the record of the second shard.
+    # The state after a job that died before it wrote the record of the second shard.
     (output / "records" / "shard-000001.json").unlink()
     (output / "manifest.json").unlink()
     again = encode_dataset(folder, output, model=DEMO, shard_rows=20, workers=1, resources=GPU)
@@ -163,7 +166,7 @@ def test_formats_and_back(tmp_path: Path) -> None:
     assert (of_tar.images, of_tar.shards, of_table.images, of_table.shards) == (6, 2, 6, 2)
     tensors = {name: value for path in (tmp_path / "b").glob("*.safetensors") for name, value in load_file(path).items()}
     found = rows(tmp_path / "a")
-    # The same samples, whatever they came in.
+    # Samples do not depend on the format of the source.
     assert all(np.array_equal(found[f"{number // 3}.tar/{number}.png"], tensors[f"{number}.png"]) for number in range(6))
     assert found["0.tar/0.png"].shape == (16, 4, 3)
 

@@ -1,4 +1,4 @@
-"""What goes in and comes out, progress, Ctrl-C, threads, closing."""
+"""Tests of inputs, outputs, progress, Ctrl-C, threads and closing."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from wgvae import Progress, errors
 
 
 class Dlpack:
-    """Memory that is known by DLPack alone."""
+    """An object that shares its memory by DLPack only."""
 
     def __init__(self, array: Floats) -> None:
         self.array = array
@@ -39,7 +39,7 @@ class Dlpack:
 
 
 class ByArray:
-    """Memory that is known by ``__array__`` alone."""
+    """An object that converts itself by ``__array__`` only."""
 
     def __init__(self, array: Floats) -> None:
         self.array = array
@@ -134,13 +134,16 @@ def test_a_callback_may_raise(vae: wgvae.Vae, latents: Floats) -> None:
 def test_a_callback_may_not_decode(vae: wgvae.Vae, latents: Floats) -> None:
     with pytest.raises(errors.InputError, match="callback"):
         vae.decode(latents, progress=lambda _: vae.decode(latents))
-    # What needs no turn is allowed.
+    # Calls that need no turn on the GPU are allowed.
     vae.decode(latents, progress=lambda _: vae.plan(48, 40))
 
 
 @pytest.fixture
 def interruptible() -> Iterator[None]:
-    """Programs that were started in the background ignore Ctrl-C, and their children do."""
+    """A handler for Ctrl-C.
+
+    Programs that were started in the background ignore Ctrl-C, and so do their children.
+    """
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
@@ -169,7 +172,8 @@ def test_ctrl_c_while_another_thread_decodes(vae: wgvae.Vae, latents: Floats) ->
     try:
         with pytest.raises(KeyboardInterrupt):
             threading.Timer(0.2, _thread.interrupt_main).start()
-            # The main thread waits for its turn, and hears of the signal there: the other does not end before.
+            # The main thread gets the signal while it waits for its turn: the other thread does
+            # not end before.
             vae.decode(latents)
     finally:
         go_on.set()
@@ -195,7 +199,7 @@ def test_threads_share(vae: wgvae.Vae, latents: Floats, pictures: NDArray[np.uin
 
 
 def test_others_run_meanwhile(vae: wgvae.Vae) -> None:
-    """Another thread of Python runs in the middle of a decode, where nothing calls back."""
+    """Another Python thread runs in the middle of a decode that has no callback."""
     ended, ticks = threading.Event(), []
 
     def tick() -> None:

@@ -1,4 +1,4 @@
-"""A diffusion model for pipelines: small, with weights by chance."""
+"""A small diffusion model with random weights, for pipelines."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 
 def toy_unet(**more: Any) -> Any:
-    """A UNet for latents of 4 channels and 8x8; the same each time."""
+    """Returns a UNet for latents of 4 channels and 8x8, with the same weights each time."""
     import diffusers
     import torch
 

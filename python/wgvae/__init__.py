@@ -4,7 +4,8 @@
 >>> vae = wgvae.Vae.from_pretrained("sd-vae-ft-mse")        # doctest: +SKIP
 >>> pictures = vae.decode(latents, memory_budget="2GiB")    # doctest: +SKIP
 
-``wgvae.diffusers`` has a VAE for diffusers' pipelines, ``wgvae.ray`` encodes and decodes data sets on many machines; neither is imported here.
+``wgvae.diffusers`` has a VAE for diffusers' pipelines. ``wgvae.ray`` encodes and decodes data sets
+on many machines. Neither is imported here, as each needs more packages.
 """
 
 from wgvae import errors

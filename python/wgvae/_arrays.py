@@ -1,7 +1,8 @@
-"""What users give, as numpy arrays: torch tensors and others on the CPU, and PIL images, without importing what they come from.
+"""Converts arguments to numpy arrays: tensors and arrays of other packages, and PIL images.
 
-Nothing is copied here but the pixels of PIL images, lists, and what another machine's order of bytes or a packed record has: the native half reads the memory as it lies, and copies
-each image once, to floats in a row.
+Nothing here imports torch or PIL. Only four kinds of input are copied: PIL images, lists, arrays
+in another byte order, and unaligned arrays. The native half reads all others in place, with their
+strides, and copies each image once, to contiguous floats.
 """
 
 from __future__ import annotations
@@ -18,14 +19,14 @@ Array: TypeAlias = np.ndarray[Any, Any]
 
 @runtime_checkable
 class HasArray(Protocol):
-    """Gives itself as a numpy array."""
+    """An object that converts itself to a numpy array."""
 
     def __array__(self, /, *args: Any, **kwargs: Any) -> Array: ...
 
 
 @runtime_checkable
 class HasDlpack(Protocol):
-    """Gives its memory by DLPack."""
+    """An object that shares its memory by DLPack."""
 
     def __dlpack__(self, /, *args: Any, **kwargs: Any) -> Any: ...
 
@@ -34,16 +35,35 @@ class HasDlpack(Protocol):
 
 ArrayLike: TypeAlias = Array | HasArray | HasDlpack
 
+# DLPack's device type for host memory.
 _CPU = 1
 
 
 def wrong(what: str, expected: str, found: str) -> InputError:
-    """The error for an argument."""
+    """Returns the error for the argument ``what``, for the caller to raise."""
     return InputError(f"{what}: expected {expected}, found {found}", what=what, expected=expected, found=found)
 
 
 def as_array(value: Any, what: str) -> tuple[Array, bool]:
-    """``value`` as numpy sees its memory, and whether u16 there are the bits of bfloat16, for which numpy has no name."""
+    """Returns ``value`` as a numpy array, without a copy where possible.
+
+    Parameters
+    ----------
+    value
+        A numpy array, a torch tensor on the CPU, or an object with ``__array__`` or ``__dlpack__``.
+    what
+        Name of the argument, for errors.
+
+    Returns
+    -------
+    tuple of (numpy.ndarray, bool)
+        The array, and True if it holds the bits of bfloat16 as uint16. Numpy has no bfloat16.
+
+    Raises
+    ------
+    InputError
+        If ``value`` is no such object, is on another device, or is a masked array.
+    """
     if hasattr(value, "detach") and hasattr(value, "device"):
         return _of_tensor(value, what)
     if not isinstance(value, np.ndarray):
@@ -53,13 +73,16 @@ def as_array(value: Any, what: str) -> tuple[Array, bool]:
     if value.dtype.name == "bfloat16":
         return value.view(np.uint16), True
     if not value.dtype.isnative or not value.flags.aligned:
-        # What another machine, or a packed record, has written.
+        # From a file of another byte order, or a field of a packed record.
         value = np.require(value.astype(value.dtype.newbyteorder("=")), requirements=["A"])
     return value, False
 
 
 def _of_tensor(value: Any, what: str) -> tuple[Array, bool]:
-    """A tensor of torch, which is there already if there is such a tensor."""
+    """Returns a torch tensor as :func:`as_array` does.
+
+    The caller made the tensor with torch, so ``sys.modules`` has it.
+    """
     device = str(value.device)
     if device != "cpu":
         raise wrong(what, "a tensor on the CPU (tensor.cpu())", f"one on {device}")
@@ -92,7 +115,13 @@ def _of_other(value: Any, what: str) -> Array:
 
 
 def as_latents(value: Any) -> tuple[Array, bool]:
-    """Latents ``[n, c, h, w]``."""
+    """Returns latents as ``[n, c, h, w]``, and True if they are bits of bfloat16.
+
+    Raises
+    ------
+    InputError
+        If the shape is neither ``[n, c, h, w]`` nor ``[c, h, w]``.
+    """
     array, bfloat16 = as_array(value, "latents")
     if array.ndim == 3:
         array = array[None]
@@ -102,7 +131,15 @@ def as_latents(value: Any) -> tuple[Array, bool]:
 
 
 def as_images(value: Any) -> tuple[Array, bool]:
-    """Images: u8 ``[n, h, w, 3]`` or floats ``[n, 3, h, w]``."""
+    """Returns images, and True if they are bits of bfloat16.
+
+    The images are uint8 ``[n, h, w, 3]`` or floats ``[n, 3, h, w]``. The native half checks types.
+
+    Raises
+    ------
+    InputError
+        If the images are of no accepted shape, or a list has images of several sizes or types.
+    """
     if is_picture(value):
         return _of_picture(value, "images")[None], False
     if isinstance(value, (list, tuple)):
@@ -116,7 +153,7 @@ def as_images(value: Any) -> tuple[Array, bool]:
 
 
 def is_picture(value: Any) -> bool:
-    """Whether it is PIL's."""
+    """Returns True if ``value`` is a PIL image."""
     return hasattr(value, "getbands") and hasattr(value, "mode") and hasattr(value, "tobytes")
 
 
@@ -156,7 +193,15 @@ def _of_picture(picture: Any, what: str) -> Array:
 
 
 def as_clip_latents(value: Any) -> tuple[Array, bool]:
-    """Latents of a clip ``[1, c, t, h, w]`` as ``[t, c, h, w]``."""
+    """Returns latents ``[1, c, t, h, w]`` of a clip as ``[t, c, h, w]``.
+
+    The second value is True if they are bits of bfloat16.
+
+    Raises
+    ------
+    InputError
+        If the shape is another.
+    """
     array, bfloat16 = as_array(value, "latents")
     if array.ndim != 5 or array.shape[0] != 1:
         raise wrong("latents", "a shape [1, c, t, h, w]", str(list(array.shape)))
@@ -164,7 +209,16 @@ def as_clip_latents(value: Any) -> tuple[Array, bool]:
 
 
 def as_frames(value: Any) -> tuple[Array, bool]:
-    """Frames: u8 ``[t, h, w, 3]``, or of floats ``[1, 3, t, h, w]`` as ``[t, 3, h, w]``."""
+    """Returns frames, and True if they are bits of bfloat16.
+
+    Frames of uint8 stay ``[t, h, w, 3]``. Frames of floats ``[1, 3, t, h, w]`` become
+    ``[t, 3, h, w]``.
+
+    Raises
+    ------
+    InputError
+        If the shape is another.
+    """
     if isinstance(value, (list, tuple)):
         return as_images(value)
     array, bfloat16 = as_array(value, "frames")

@@ -1,4 +1,4 @@
-"""The compiled half of the package. Not for users: it changes without notice."""
+"""The compiled half of the package, for internal use: it changes without notice."""
 
 import os
 from collections.abc import Callable

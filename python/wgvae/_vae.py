@@ -1,4 +1,4 @@
-"""A VAE on a GPU: decodes latents and encodes images."""
+"""The VAE on a GPU: decodes latents and encodes images."""
 
 from __future__ import annotations
 
@@ -28,22 +28,22 @@ Output: TypeAlias = Literal["uint8", "float"]
 
 
 class Progress(NamedTuple):
-    """How far a call is."""
+    """The progress of a call."""
 
     image: int
-    """Index of the image, or of the part of a clip, that is being worked on."""
+    """Index from 0 of the current image, or of the current part of a clip."""
     images: int
-    """How many there are."""
+    """Number of images, or of parts of a clip."""
     done: int
-    """Multiply-adds of it that are done, of ``total``."""
+    """Multiply-adds of the current image that are done, out of ``total``."""
     total: int
-    """Multiply-adds of it."""
+    """Multiply-adds of the current image."""
     stage: str
-    """The module that was reached, in diffusers' spelling."""
+    """Module that the call has reached, by diffusers' name."""
 
     @property
     def fraction(self) -> float:
-        """Of all images, 0 to 1."""
+        """Finished share of the whole call, 0 to 1."""
         return (self.image + self.done / max(self.total, 1)) / max(self.images, 1)
 
 
@@ -52,10 +52,10 @@ ProgressArgument: TypeAlias = Callable[[Progress], object] | bool | None
 
 @dataclass(frozen=True)
 class Adapter:
-    """A GPU, or what stands for one."""
+    """A GPU, or a CPU driver that acts as one."""
 
     index: int
-    """Its number for ``adapter=``. The best has number 0."""
+    """Number of the adapter for ``adapter=``. The best adapter has number 0."""
     name: str
     backend: str
     device_type: str
@@ -64,14 +64,16 @@ class Adapter:
     pci_id: str
     """PCI vendor and device."""
     facts: dict[str, Any]
-    """All that ``wgvae adapters --json`` says of it."""
+    """Everything that ``wgvae adapters --json`` prints about the adapter."""
 
 
 def adapters() -> list[Adapter]:
-    """The adapters of this machine, best first.
+    """Lists the adapters of this machine, best first.
 
-    Raises:
-        NoAdapterError: there is none; it says what to install.
+    Raises
+    ------
+    NoAdapterError
+        If there is none. The message says what to install.
     """
     names = ("name", "backend", "device_type", "driver", "pci_id")
     found = enumerate(json.loads(_native.adapters()))
@@ -80,41 +82,54 @@ def adapters() -> list[Adapter]:
 
 @dataclass(frozen=True)
 class Plan:
-    """What a decode or an encode takes, known before anything is allocated. ``str(plan)`` is what ``wgvae plan`` prints."""
+    """The memory and time that a decode or an encode takes, known before anything is allocated.
+
+    ``str(plan)`` is the text that ``wgvae plan`` prints.
+    """
 
     height: int
-    """Of the image, pixels."""
+    """Height of the image, in pixels."""
     width: int
+    """Width of the image, in pixels."""
     peak_bytes: int
-    """GPU memory at the peak, all of it."""
+    """Peak of all GPU memory, in bytes."""
     weight_bytes: int
-    """The part of it that is weights."""
+    """Bytes of ``peak_bytes`` that are weights."""
     host_bytes: int
-    """Host memory that a budget leaves things in."""
+    """Bytes of host memory for spilled weights and activations, and for states of a clip."""
     transferred_bytes: int
-    """What a budget moves between host and device."""
+    """Bytes that a budget moves between host and device."""
     seconds: float
-    """What it should take on a device of this kind, roughly. Of a clip: one part."""
+    """Estimated time on a device of this kind, in seconds. For a clip: one part."""
     macs: int
-    """Multiply-adds. Of a clip: one part."""
+    """Multiply-adds. For a clip: one part."""
     facts: list[dict[str, Any]]
-    """All facts, as ``wgvae plan --json`` has them. Of a clip those of its first and of its other parts."""
+    """All facts, as ``wgvae plan --json`` prints them.
+
+    A clip has two items: its first part and its other parts.
+    """
     text: str
+    """Text that ``wgvae plan`` prints."""
 
     def __str__(self) -> str:
         return self.text
 
 
 class Vae:
-    """A VAE on a GPU. Weights are read when they are wanted first: a decode reads no encoder's.
+    """A VAE on a GPU.
 
-    Several threads may share one: they take turns, and others run meanwhile, as the GIL is free while the GPU works. A child process cannot use its
-    parent's, and it cannot be pickled: open the model there. Ctrl-C, and whatever ``progress`` raises, stops a call within a submission (about 0.1 s), and
-    leaves the object as good as before.
+    Weights are read when they are first needed, so a decode does not read the encoder's weights.
+
+    Several threads may share one ``Vae``: their calls take turns. The GIL is free while the GPU
+    works, so other threads run meanwhile. A ``Vae`` cannot be pickled, and a child process cannot
+    use the one of its parent: open the model in each process.
+
+    Ctrl-C stops a call within a submission, about 0.1 s. So does an exception from ``progress``.
+    The object stays usable.
     """
 
     def __init__(self, model: _native.Model) -> None:
-        """Use :meth:`from_pretrained`."""
+        """Wraps an open model. Users call :meth:`from_pretrained` instead."""
         self._model = model
         self._facts: dict[str, Any] = json.loads(model.facts)
 
@@ -128,22 +143,36 @@ class Vae:
         family: str | None = None,
         variant: Literal["fp16"] | None = None,
     ) -> Vae:
-        """Opens a model: a .safetensors file, a diffusers VAE folder, a pipeline's folder, or a name on the Hugging Face Hub.
+        """Opens a model from files on this machine or from the Hugging Face Hub.
 
-        Args:
-            path_or_hf_name: where it is on this machine, or ``hf:owner/name[/folder or file][@revision]`` on the Hugging Face Hub. Of that, config.json and the
-                VAE's weights are downloaded into the cache of ``huggingface_hub``, with its token and by its environment variables.
-            adapter: part of a GPU's name, or its index in :func:`adapters`; the best one where it is not given.
-            precision: of weights and activations, "f16" or "f32"; "auto" is f16 on a GPU and f32 on a CPU driver. Sums are f32. "fast" is f16 with less traffic on
-                the GPU and a few times its error; it needs a device with ``shader-f16``.
-            family: the published model that it is, such as "sdxl", where the files do not say.
-            variant: "fp16" prefers the files that are marked so.
+        Parameters
+        ----------
+        path_or_hf_name
+            A .safetensors file, a diffusers VAE folder, a pipeline's folder, or
+            ``hf:owner/name[/folder or file][@revision]`` for the Hub. From the Hub, config.json and
+            the VAE's weights are downloaded into the cache of ``huggingface_hub``, with its token
+            and its environment variables.
+        adapter
+            Part of a GPU's name, or its index in :func:`adapters`. None is the best adapter.
+        precision
+            Type of weights and activations, "f16" or "f32". Sums are f32. "auto" is f16 on a GPU
+            and f32 on a CPU driver. "fast" is f16 with less memory traffic on the GPU and a few
+            times the error of f16. It needs a device with ``shader-f16``.
+        family
+            Published model, such as "sdxl", where the files do not tell.
+        variant
+            "fp16" prefers files that are marked so.
 
-        Raises:
-            ModelNotFoundError: there is no such path.
-            FileError: the hub does not answer, or refuses.
-            FormatError, TensorError, ConfigError, FileError: the files are no model that can be used.
-            NoAdapterError, DeviceError: the GPU.
+        Raises
+        ------
+        ModelNotFoundError
+            If there is no such path.
+        FileError
+            If a file cannot be read, or the Hub does not answer or denies access.
+        FormatError, TensorError, MissingTensorsError, ConfigError
+            If the files are no supported model.
+        NoAdapterError, DeviceError
+            If there is no such GPU, or it cannot be opened.
         """
         try:
             path = os.fspath(path_or_hf_name)
@@ -171,24 +200,50 @@ class Vae:
         parking: Parking = "auto",
         progress: ProgressArgument = None,
     ) -> Array:
-        """Decodes latents ``[n, c, h, w]`` or ``[c, h, w]`` to images.
+        """Decodes latents to images.
 
-        The latents' memory is read as it lies, with any strides, and copied once, image by image, in the native half. Pictures are not copied.
+        Latents may have any strides. The native half copies them once, image by image. Pictures
+        are not copied.
 
-        Args:
-            latents: float32, float16 or bfloat16, as the diffusion model leaves them: a numpy array, a torch tensor on the CPU, or anything with
-                ``__array__`` or ``__dlpack__``.
-            output: "uint8" for pictures ``[n, h, w, 3]``, "float" for float32 ``[n, 3, h, w]`` of about -1 to 1, not clamped.
-            unscaled: they are the VAE's own, already divided by the model's scaling factor: what diffusers' ``vae.decode`` takes, and ComfyUI has. With a tiny
-                autoencoder, which takes the diffusion model's, those of the VAE that it stands in for: ``family`` or the file's name says which.
-            memory_budget: the most GPU memory to take in bytes, or such as "2GiB". The result is the same to the bit.
-            parking: whether what does not fit the budget may wait in host memory; "auto": not where the device's memory is the host's.
-            progress: called with :class:`Progress` after each submission, and may raise to stop; or True for a bar of tqdm.
+        Parameters
+        ----------
+        latents
+            ``[n, c, h, w]`` or ``[c, h, w]`` of float32, float16 or bfloat16, in the diffusion
+            model's scale: a numpy array, a torch tensor on the CPU, or an object with ``__array__``
+            or ``__dlpack__``.
+        output
+            "uint8" for pictures ``[n, h, w, 3]``, or "float" for float32 ``[n, 3, h, w]`` of about
+            -1 to 1, not clamped.
+        unscaled
+            True if the latents are in the VAE's own scale, already divided by the model's scaling
+            factor. Diffusers' ``vae.decode`` takes such latents, and ComfyUI has them. A tiny
+            autoencoder itself takes the diffusion model's scale. For it, the latents are those of
+            the big VAE that it replaces, which ``family`` or the file's name tells.
+        memory_budget
+            Limit of GPU memory, in bytes or as text such as "2GiB". The result is the same to the
+            bit.
+        parking
+            "on" if activations that exceed the budget may wait in host memory, "off" if they are
+            computed again instead. "auto" is "off" where device and host share one memory.
+        progress
+            Function that is called with :class:`Progress` after each submission, and that may raise
+            to stop the call. True shows a bar of tqdm.
 
-        Raises:
-            InputError: shapes, types or values that do not fit the model.
-            BudgetError, TooLargeError, HostMemoryError, DeviceMemoryError: memory.
-            NotFiniteError: the result is not finite.
+        Returns
+        -------
+        numpy.ndarray
+            Images of the type and shape that ``output`` sets.
+
+        Raises
+        ------
+        InputError
+            If shapes, types or values do not fit the model.
+        BudgetError, TooLargeError, HostMemoryError, DeviceMemoryError
+            If the budget or the memory is too small.
+        NotFiniteError
+            If the result is not finite.
+        DeviceError
+            If the GPU fails.
         """
         array, bfloat16 = as_latents(latents)
         options = _options(unscaled, _floats(output), memory_budget, parking)
@@ -207,19 +262,37 @@ class Vae:
         parking: Parking = "auto",
         progress: ProgressArgument = None,
     ) -> Array:
-        """Encodes images to latents, float32 ``[n, c, h, w]``, scaled as the diffusion model takes them.
+        """Encodes images to latents.
 
-        Args:
-            images: uint8 ``[n, h, w, 3]`` or ``[h, w, 3]``, floats ``[n, 3, h, w]`` or ``[3, h, w]`` of -1 to 1, or PIL images of one size. Sides are
-                multiples of what the model takes.
-            sample: draws from the distribution that the encoder gives, instead of taking its middle.
-            seed: which noise to draw: the same on every machine, and other noise for each image. None draws new noise every time.
-            moments: gives the distribution itself, ``[n, 2c, h, w]``: means, then logarithms of variances, unscaled.
-            unscaled: gives the VAE's own latents, without the diffusion model's scale.
-            memory_budget, parking, progress: see :meth:`decode`.
+        Parameters
+        ----------
+        images
+            uint8 ``[n, h, w, 3]`` or ``[h, w, 3]``, floats ``[n, 3, h, w]`` or ``[3, h, w]`` of
+            -1 to 1, or PIL images of one size. Sides are multiples of
+            ``facts["image_step"][unscaled]``.
+        sample
+            True draws latents from the distribution that the encoder gives. False takes its mode,
+            which is its mean.
+        seed
+            Seed of the noise for ``sample``, 0 to 2**64 - 1. It gives the same noise on every
+            machine, and other noise for each image. None draws new noise in every call.
+        moments
+            True returns the distribution itself, ``[n, 2c, h, w]``: means, then logarithms of
+            variances, unscaled.
+        unscaled
+            True returns latents in the VAE's own scale, not in the diffusion model's.
+        memory_budget, parking, progress
+            See :meth:`decode`.
 
-        Raises:
-            As :meth:`decode`.
+        Returns
+        -------
+        numpy.ndarray
+            Latents, float32 ``[n, c, h, w]``, in the diffusion model's scale.
+
+        Raises
+        ------
+        wgvae.Error
+            The same errors as :meth:`decode`.
         """
         array, bfloat16 = as_images(images)
         options = _options(unscaled, True, memory_budget, parking, bool(moments), _seed(sample, seed, moments))
@@ -237,47 +310,59 @@ class Vae:
         unscaled: bool = False,
         parking: Parking = "auto",
     ) -> Plan:
-        """Plans the decode to an image of ``height`` by ``width`` pixels, or its encode. Costs no GPU memory, and waits for no call that runs.
+        """Plans the decode or the encode of an image of ``height`` by ``width`` pixels.
 
-        Raises:
-            InputError: no latents make such an image.
-            BudgetError: no plan keeps the budget. It says which would do.
+        Takes no GPU memory, and does not wait for calls in other threads. The other arguments are
+        those of :meth:`decode`. ``encode=True`` plans an encode.
+
+        Raises
+        ------
+        InputError
+            If the sides do not fit the model.
+        BudgetError
+            If no plan fits the budget. Its ``smallest`` is the smallest budget found.
         """
         return self._plan(height, width, memory_budget, encode, output, unscaled, parking, clip=False)
 
     def clip(self) -> Clip:
-        """The same model for clips, if it is one for video.
+        """Returns a decoder and encoder of clips that uses this model.
 
-        Images and clips have weights of their own: going back and forth reads the files each time. Open the model twice to do both.
+        Images and clips have different weights on the device. Each change between them reads the
+        files again. Open the model twice to use both.
+
+        Raises
+        ------
+        InputError
+            If the model is not for video.
         """
         return Clip(self)
 
     @property
     def config(self) -> dict[str, Any]:
-        """The network and what its latents mean, by diffusers' names."""
+        """The network and the scale of its latents, by diffusers' names."""
         return dict(self._facts["config"])
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What is known of the model and its device."""
+        """Facts about the model and its device."""
         return dict(self._facts)
 
     @property
     def adapter(self) -> str:
-        """Name of its GPU."""
+        """Name of the GPU."""
         return str(self._facts["adapter"]["name"])
 
     def memory(self) -> tuple[int, int]:
-        """GPU memory in bytes: what is held now, and the most that was."""
+        """Returns GPU memory in bytes: the amount held now, and the peak so far."""
         return self._model.memory()
 
     @property
     def closed(self) -> bool:
-        """Whether :meth:`close` was called."""
+        """True if :meth:`close` was called."""
         return self._model.closed
 
     def close(self) -> None:
-        """Gives the GPU's memory back, once calls that run in other threads have ended."""
+        """Frees the GPU memory, after calls in other threads have ended."""
         self._model.close()
 
     def __enter__(self) -> Vae:
@@ -326,16 +411,19 @@ class Vae:
 
 
 class Clip:
-    """Decodes and encodes clips, part by part, in the memory of one part: see :meth:`Vae.clip`."""
+    """Decoder and encoder of clips: see :meth:`Vae.clip`.
+
+    It works part by part, in the memory of one part. A part is the frames of one frame of latents.
+    """
 
     def __init__(self, vae: Vae) -> None:
-        """Use :meth:`Vae.clip`."""
+        """Wraps a model. Users call :meth:`Vae.clip` instead."""
         factor = vae.facts["temporal_factor"]
         if factor is None:
             raise wrong("clip", "a model for video", str(vae.facts["name"]))
         self._vae = vae
         self.temporal_factor = int(factor)
-        """Frames that each frame of latents after the first becomes."""
+        """Frames for each frame of latents after the first, which gives one frame."""
 
     def decode(
         self,
@@ -348,12 +436,28 @@ class Clip:
         parking: Parking = "auto",
         progress: ProgressArgument = None,
     ) -> Array | None:
-        """Decodes latents ``[1, c, t, h, w]`` to frames, uint8 ``[f, h, w, 3]`` or floats ``[1, 3, f, h, w]``.
+        """Decodes the latents of a clip to frames.
 
-        Args:
-            latents: as those of :meth:`Vae.decode`.
-            on_frames: called with the frames of each part, ``[k, h, w, 3]`` or ``[k, 3, h, w]``, as they are ready. Nothing is kept or returned then.
-            output, unscaled, memory_budget, parking, progress: see :meth:`Vae.decode`.
+        Parameters
+        ----------
+        latents
+            ``[1, c, t, h, w]``, otherwise as for :meth:`Vae.decode`.
+        on_frames
+            Function that is called with the frames of each part when they are ready,
+            ``[k, h, w, 3]`` of uint8 or ``[k, 3, h, w]`` of floats.
+        output, unscaled, memory_budget, parking, progress
+            See :meth:`Vae.decode`.
+
+        Returns
+        -------
+        numpy.ndarray or None
+            Frames, uint8 ``[f, h, w, 3]`` or float32 ``[1, 3, f, h, w]``. None if ``on_frames`` is
+            given: then no frames are kept.
+
+        Raises
+        ------
+        wgvae.Error
+            The same errors as :meth:`Vae.decode`.
         """
         array, bfloat16 = as_clip_latents(latents)
         floats = _floats(output)
@@ -378,12 +482,27 @@ class Clip:
         parking: Parking = "auto",
         progress: ProgressArgument = None,
     ) -> Array:
-        """Encodes 1, 5, 9 and so on frames, uint8 ``[f, h, w, 3]``, floats ``[1, 3, f, h, w]`` or PIL images, to latents ``[1, c, t, h, w]``.
+        """Encodes the frames of a clip to latents.
 
-        Args:
-            frames: all of one size, with sides that are multiples of what the model takes.
-            sample, seed, moments, unscaled: see :meth:`Vae.encode`.
-            memory_budget, parking, progress: see :meth:`Vae.decode`.
+        Parameters
+        ----------
+        frames
+            1, 5, 9 and so on frames of one size: uint8 ``[f, h, w, 3]``, floats
+            ``[1, 3, f, h, w]``, or a list of PIL images. Sides are as for :meth:`Vae.encode`.
+        sample, seed, moments, unscaled
+            See :meth:`Vae.encode`.
+        memory_budget, parking, progress
+            See :meth:`Vae.decode`.
+
+        Returns
+        -------
+        numpy.ndarray
+            Latents, float32 ``[1, c, t, h, w]``, or ``[1, 2c, t, h, w]`` with ``moments``.
+
+        Raises
+        ------
+        wgvae.Error
+            The same errors as :meth:`Vae.decode`.
         """
         array, bfloat16 = as_frames(frames)
         options = _options(unscaled, True, memory_budget, parking, bool(moments), _seed(sample, seed, moments))
@@ -403,7 +522,10 @@ class Clip:
         unscaled: bool = False,
         parking: Parking = "auto",
     ) -> Plan:
-        """Plans the decode or the encode of a clip of any length: see :meth:`Vae.plan`."""
+        """Plans the decode or the encode of a clip of any length.
+
+        Arguments and errors are those of :meth:`Vae.plan`.
+        """
         return self._vae._plan(height, width, memory_budget, encode, output, unscaled, parking, clip=True)
 
 
@@ -467,7 +589,7 @@ def _options(
 
 
 def _seed(sample: bool, seed: int | None, moments: bool) -> int | None:
-    """The seed to draw by; None draws nothing."""
+    """Checks ``seed`` and returns the seed for the noise, or None if there is none to draw."""
     if seed is not None and (not isinstance(seed, int) or isinstance(seed, bool) or not 0 <= seed < 1 << 64):
         raise wrong("seed", "a number of 0 to 2**64 - 1, or None", repr(seed))
     if not sample:
@@ -481,7 +603,7 @@ def _seed(sample: bool, seed: int | None, moments: bool) -> int | None:
 
 @contextmanager
 def _watched(progress: ProgressArgument, name: str) -> Iterator[Callable[[int, int, int, int, str], object] | None]:
-    """What the native half calls."""
+    """Returns the function that the native half calls with progress, or None."""
     if progress is None or progress is False:
         yield None
     elif progress is True:

@@ -1,6 +1,8 @@
-"""A VAE for the pipelines of diffusers: ``pipe.vae = wgvae.diffusers.AutoencoderKL.from_pretrained("sdxl-vae")``.
+"""The VAE for pipelines of diffusers.
 
-The simplest way needs nothing of this: ``pipe(..., output_type="latent")`` and ``wgvae.Vae.decode`` afterwards.
+>>> pipe.vae = wgvae.diffusers.AutoencoderKL.from_pretrained("sdxl-vae")    # doctest: +SKIP
+
+The simplest way needs no module: ``pipe(..., output_type="latent")``, then ``wgvae.Vae.decode``.
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ class AutoencoderKL(torch.nn.Module):  # type: ignore[misc]
 
     ``dtype`` is the type of results: float32, float16 or bfloat16. It follows the pipeline as with
     any module: ``pipe.to(torch.bfloat16)``, ``vae.half()``, ``torch_dtype=``. It does not change
-    the precision on the GPU, which ``precision=`` of :meth:`from_pretrained` sets.
+    the precision on the GPU: ``precision=`` of :meth:`from_pretrained` does.
 
     ``encode`` and ``decode`` take all three types, whatever ``dtype`` is, and read each value
     exactly. They return tensors of ``dtype``, on the device of their input. Latents are the VAE's
@@ -44,10 +46,23 @@ class AutoencoderKL(torch.nn.Module):  # type: ignore[misc]
         dtype: torch.dtype | None = None,
         torch_dtype: torch.dtype | None = None,
     ) -> None:
-        """Uses ``vae`` within ``memory_budget``, bytes or such as "2GiB".
+        """Wraps a model for pipelines.
 
-        ``dtype`` is the type of results, float32 unless given. ``torch_dtype`` is its older name.
-        If both are given, ``dtype`` counts, as in diffusers.
+        Parameters
+        ----------
+        vae
+            Model of SD, SDXL, SD3 or FLUX.1.
+        memory_budget
+            Limit of GPU memory, in bytes or as text such as "2GiB".
+        dtype
+            Type of results, float32 by default.
+        torch_dtype
+            Older name of ``dtype``. If both are given, ``dtype`` counts, as in diffusers.
+
+        Raises
+        ------
+        InputError
+            If the model is another, or results cannot have the type.
         """
         super().__init__()
         config = vae.config
@@ -74,29 +89,31 @@ class AutoencoderKL(torch.nn.Module):  # type: ignore[misc]
     ) -> AutoencoderKL:
         """Opens a model.
 
-        ``keywords`` go to :meth:`wgvae.Vae.from_pretrained`, the other arguments to the constructor.
+        ``keywords`` go to :meth:`wgvae.Vae.from_pretrained`, the other arguments to the
+        constructor. Their errors are the errors of this method.
         """
         return cls(Vae.from_pretrained(path_or_hf_name, **keywords), memory_budget, dtype=dtype, torch_dtype=torch_dtype)
 
     @property
     def dtype(self) -> torch.dtype:
-        """Type of results. The weights and the GPU may use another."""
+        """Type of results. Weights and sums on the GPU may have another type."""
         return self._dtype
 
     @property
     def device(self) -> torch.device:
-        """The CPU, from which torch's tensors are read, whatever GPU computes."""
+        """The CPU, where tensors are read and written, whichever GPU computes."""
         return torch.device("cpu")
 
     @property
     def post_quant_conv(self) -> torch.nn.Module:
-        """A module with one empty parameter of ``dtype``: SDXL's pipelines read that type here."""
+        """Module with one empty parameter of ``dtype``, which SDXL's pipelines read."""
         return torch.nn.ParameterList([torch.nn.Parameter(torch.empty(0, dtype=self.dtype), requires_grad=False)])
 
     def decode(self, z: torch.Tensor, return_dict: bool = True, generator: torch.Generator | None = None) -> Any:
         """Decodes ``z`` ``[n, c, h, w]`` to ``sample`` ``[n, 3, 8 h, 8 w]`` of ``dtype``.
 
-        Pictures are about -1 to 1. ``generator`` is not used, as by diffusers' class.
+        Values of pictures are about -1 to 1. ``generator`` is ignored, as in diffusers' class.
+        Errors are those of :meth:`wgvae.Vae.decode`.
         """
         image = self.vae.decode(_given(z, "z"), output="float", unscaled=True, memory_budget=self.memory_budget)
         sample = torch.from_numpy(image).to(z.device, self.dtype)
@@ -105,7 +122,8 @@ class AutoencoderKL(torch.nn.Module):  # type: ignore[misc]
     def encode(self, x: torch.Tensor, return_dict: bool = True) -> Any:
         """Encodes ``x`` ``[n, 3, h, w]`` of -1 to 1 to ``latent_dist``.
 
-        It is a distribution of latents ``[n, c, h / 8, w / 8]`` of ``dtype``.
+        It is a distribution of latents ``[n, c, h / 8, w / 8]`` of ``dtype``. Errors are those of
+        :meth:`wgvae.Vae.encode`.
         """
         moments = self.vae.encode(_given(x, "x"), moments=True, memory_budget=self.memory_budget)
         latent_dist = DiagonalGaussianDistribution(torch.from_numpy(moments).to(x.device, self.dtype))
@@ -149,29 +167,29 @@ class AutoencoderKL(torch.nn.Module):  # type: ignore[misc]
         return self
 
     def enable_tiling(self, *_: Any, **__: Any) -> None:
-        """Nothing but a warning: tiles are not needed to save memory, and change the picture."""
+        """Warns and does nothing: tiles are not needed to save memory, and change the picture."""
         warnings.warn(f"enable_tiling does nothing: {_NO_TILES}", stacklevel=2)
 
     def disable_tiling(self) -> None:
-        """Nothing: there are no tiles."""
+        """Does nothing: there are no tiles."""
 
     def enable_slicing(self) -> None:
-        """Nothing but a warning: images of a batch are decoded one by one anyway."""
+        """Warns and does nothing: images of a batch are decoded one by one anyway."""
         warnings.warn("enable_slicing does nothing: wgvae decodes the images of a batch one by one anyway", stacklevel=2)
 
     def disable_slicing(self) -> None:
-        """Nothing: images of a batch are decoded one by one."""
+        """Does nothing: images of a batch are decoded one by one."""
 
 
 def _given(tensor: torch.Tensor, what: str) -> torch.Tensor:
-    """On the CPU, and nothing that gradients are wanted of."""
+    """Returns ``tensor`` on the CPU, or raises InputError if it needs gradients."""
     if tensor.requires_grad and torch.is_grad_enabled():
         raise wrong(what, "a tensor without gradients (torch.no_grad(), or detach())", "one that requires them")
     return tensor.detach().cpu()
 
 
 def _result_type(dtype: torch.dtype) -> torch.dtype:
-    """Returns ``dtype`` if results can have it."""
+    """Returns ``dtype``, or raises InputError if results cannot have it."""
     if dtype not in (torch.float32, torch.float16, torch.bfloat16):
         raise wrong("dtype", "torch.float32, torch.float16 or torch.bfloat16", repr(dtype))
     return dtype

@@ -1,4 +1,4 @@
-"""What can go wrong: exceptions whose fields say what was expected and what was found."""
+"""The exceptions of wgvae, whose fields say what was expected and what was found."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 
 class Error(Exception):
-    """Any error of wgvae. Its text names the thing, what was expected and what was found."""
+    """Base class of all errors. The text names the cause, what was expected and what was found."""
 
     def __init__(self, message: str, **fields: Any) -> None:
         super().__init__(message)
@@ -15,7 +15,7 @@ class Error(Exception):
             setattr(self, name, value)
 
     def __str__(self) -> str:
-        # An OSError would make a text of its own from its fields.
+        # OSError would build a text of its own from its fields.
         return str(self.args[0])
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -23,12 +23,12 @@ class Error(Exception):
 
 
 def _again(kind: type[Error], message: str, fields: dict[str, Any]) -> Error:
-    """What was pickled."""
+    """Returns an error from its pickle."""
     return kind(message, **fields)
 
 
 class InputError(Error, ValueError):
-    """An argument does not fit: ``what`` it is, what was ``expected`` and what was ``found``."""
+    """An argument ``what`` is wrong: the call ``expected`` one thing and ``found`` another."""
 
     what: str
     expected: str
@@ -36,14 +36,17 @@ class InputError(Error, ValueError):
 
 
 class FormatError(Error):
-    """A ``file`` is not what its name or its header says: ``problem``."""
+    """The content of ``file`` contradicts its name or its header: ``problem`` says how."""
 
     file: str
     problem: str
 
 
 class TensorError(Error):
-    """``tensor`` of a file has another shape, type or content than the model needs: ``expected``, ``found``."""
+    """The shape, type or content of ``tensor`` in a file does not fit the model.
+
+    ``expected`` and ``found`` describe it.
+    """
 
     tensor: str
     expected: str
@@ -51,14 +54,17 @@ class TensorError(Error):
 
 
 class MissingTensorsError(Error):
-    """The model needs ``tensors`` that ``file`` does not have."""
+    """The names ``tensors`` are missing in ``file``, and the model needs them."""
 
     file: str
     tensors: list[str]
 
 
 class ConfigError(Error):
-    """``field`` of a config.json is missing or not supported: ``expected``, ``found``."""
+    """The ``field`` of a config.json is missing or not supported.
+
+    ``expected`` and ``found`` are values of the field.
+    """
 
     field: str
     expected: str
@@ -66,7 +72,10 @@ class ConfigError(Error):
 
 
 class BudgetError(Error, MemoryError):
-    """No plan for an image of ``width`` by ``height`` pixels keeps ``budget`` bytes. ``smallest`` is what was found to do, and would take ``seconds``."""
+    """No plan for an image of ``width`` by ``height`` pixels fits in ``budget`` bytes.
+
+    ``smallest`` is the smallest budget found, in bytes. A call with it takes about ``seconds``.
+    """
 
     budget: int
     smallest: int
@@ -76,7 +85,7 @@ class BudgetError(Error, MemoryError):
 
 
 class TooLargeError(Error):
-    """``what`` needs ``needed`` bytes, and there are ``limit``."""
+    """A step, tensor or buffer ``what`` needs ``needed`` bytes, more than ``limit`` bytes."""
 
     what: str
     needed: int
@@ -84,43 +93,46 @@ class TooLargeError(Error):
 
 
 class NotFiniteError(Error, ArithmeticError):
-    """The result is not finite, first at ``column``, ``row``: what went in outgrew the precision."""
+    """The result is not finite, first at the pixel ``column``, ``row``.
+
+    The latents or weights exceeded the range of the precision.
+    """
 
     column: int
     row: int
 
 
 class HostMemoryError(Error, MemoryError):
-    """The host has no ``needed`` bytes of memory for ``what``."""
+    """The host lacks ``needed`` bytes of memory for ``what``."""
 
     what: str
     needed: int
 
 
 class FileError(Error, OSError):
-    """``filename`` could not be read: ``strerror``, ``errno``."""
+    """The file ``filename`` could not be read: ``strerror`` and ``errno`` say why."""
 
 
 class ModelNotFoundError(FileError, FileNotFoundError):
-    """There is no model at ``filename``."""
+    """No model exists at ``filename``."""
 
 
 class Cancelled(Error):
-    """The work was stopped."""
+    """The caller stopped the work."""
 
 
 class DeviceError(Error, RuntimeError):
-    """The GPU, its driver, or its absence."""
+    """Base class of errors of the GPU or its driver."""
 
 
 class NoAdapterError(DeviceError):
-    """No adapter is what was asked for: ``reason``."""
+    """No adapter matches the request: ``reason`` says why."""
 
     reason: str
 
 
 class AdapterTooSmallError(DeviceError):
-    """``adapter`` has ``found`` of ``limit``, and every plan needs ``needed``."""
+    """The ``limit`` of ``adapter`` is ``found``, and every plan needs ``needed`` or more."""
 
     adapter: str
     limit: str
@@ -129,32 +141,38 @@ class AdapterTooSmallError(DeviceError):
 
 
 class DeviceRefusedError(DeviceError):
-    """``adapter`` gave no device: ``reason``."""
+    """The driver of ``adapter`` returned no device: ``reason`` says why."""
 
     adapter: str
     reason: str
 
 
 class DeviceMemoryError(DeviceError, MemoryError):
-    """The GPU had no memory while ``doing``: ``reason``."""
+    """The GPU ran out of memory while ``doing``: ``reason`` is the driver's text."""
 
     doing: str
     reason: str
 
 
 class DeviceLostError(DeviceError):
-    """The GPU disappeared while ``doing``: ``reason``. Open the model again."""
+    """The GPU was lost while ``doing``: ``reason`` is the driver's text.
+
+    Open the model again.
+    """
 
     doing: str
     reason: str
 
 
 class DeviceFailedError(DeviceError):
-    """The GPU failed while ``doing``: ``reason``. A bug here or in the driver."""
+    """The GPU failed while ``doing``: ``reason`` is the driver's text.
+
+    It is a bug of wgvae or of the driver.
+    """
 
     doing: str
     reason: str
 
 
 class InternalError(Error, RuntimeError):
-    """A bug of wgvae. The object that raised it is of no more use; others are not concerned."""
+    """A bug of wgvae. Discard the object that raised it; other objects still work."""

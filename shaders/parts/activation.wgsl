@@ -1,4 +1,5 @@
-// activation: the function of single numbers that `const ACTIVATION` names: 0 none, 1 SiLU, 2 ReLU. Uses `relu`.
+// activation: the activation function that `const ACTIVATION` selects: 0 none, 1 SiLU, 2 ReLU. Uses
+// `relu`.
 
 fn activate(x: vec4<f32>) -> vec4<f32> {
     if (ACTIVATION == 1u) {

@@ -1,4 +1,5 @@
-// epilogue: how both matrix products finish and store an element of c. Uses their `Params`, bindings and flags.
+// epilogue: finishes and stores elements of c, for the matrix products. Uses their `Params`,
+// bindings and flags.
 
 fn finish(value: vec4<f32>, row: u32, column: u32, index: u32) -> vec4<f32> {
     if (row >= params.m) {

@@ -1,5 +1,6 @@
-// moments: count, mean and M2 (sum of squared deviations) of a set of numbers, and the exact merge of two disjoint sets.
-// Chan, Golub, LeVeque, "Updating formulae and a pairwise algorithm for computing sample variances", 1979.
+// moments: count, mean and M2 (sum of squared deviations) of a set of numbers, and the exact merge
+// of two disjoint sets. Chan, Golub, LeVeque, "Updating formulae and a pairwise algorithm for
+// computing sample variances", 1979.
 
 struct Moments {
     count: f32,

@@ -1,4 +1,4 @@
-// output: vec4<f32> <-> elements of `alias Output`, vec4<f32> or vec4<f16>.
+// output: converts between vec4<f32> and `alias Output`, vec4<f32> or vec4<f16>.
 
 fn load_output(element: Output) -> vec4<f32> {
     return vec4<f32>(element);

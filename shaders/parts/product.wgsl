@@ -1,4 +1,5 @@
-// product: the numbers and the bindings of all matrix products, and how one element is summed. Uses their aliases.
+// product: the parameters and bindings of the matrix products, and the sum of one element. Uses
+// their aliases.
 
 struct Params {
     m: u32,               // rows of a and c
@@ -26,7 +27,8 @@ struct Params {
 @group(0) @binding(4) var<storage, read> row_factors: array<f32>;         // [m]
 @group(0) @binding(5) var<storage, read_write> c: array<Output>;          // [batch, m, n / 4] or [n, m / 4]
 
-// One sum at a time, in order of k: its partial sums stay in a register on drivers that do not reorder.
+// Adds the products to one sum, in order of k: on drivers that do not reorder, the partial sums
+// stay in a register.
 fn add_products(sum: f32, row: vec4<f32>, column: vec4<f32>) -> f32 {
     return fma(row.w, column.w, fma(row.z, column.z, fma(row.y, column.y, fma(row.x, column.x, sum))));
 }

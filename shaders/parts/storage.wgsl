@@ -1,5 +1,5 @@
-// storage: stored elements <-> vec4<f32>, where the hardware has the type.
-// Serves `alias Stored`, vec4<f32> or vec4<f16>. `storage_packed` is its twin for halves packed in two u32.
+// storage: converts between `alias Stored`, vec4<f32> or vec4<f16>, and vec4<f32>, if the hardware
+// has the type. `storage_packed` is its twin for halves packed in two u32.
 
 fn load_stored(element: Stored) -> vec4<f32> {
     return vec4<f32>(element);

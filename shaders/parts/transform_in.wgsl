@@ -1,9 +1,10 @@
-// transform_in: one side of B^T d B, for Winograd F(4x4, 3x3), points 0, +-1/sqrt(2), +-sqrt(2), infinity. Of channels as `alias Lane` holds them.
+// transform_in: one side of B^T d B, for Winograd F(4x4, 3x3), points 0, +-1/sqrt(2), +-sqrt(2),
+// infinity. Transforms the channels of one `alias Lane` together.
 
 const IN_A: f32 = 0.7071067811865476;
 const IN_B: f32 = 1.4142135623730951;
 
-// Of the value of v, as it is kept: see HALVES.
+// Factor at which v is stored, see HALVES.
 const V_SCALE: f32 = select(1.0, 0.03125, HALVES);
 
 fn transform_in(d0: Lane, d1: Lane, d2: Lane, d3: Lane, d4: Lane, d5: Lane) -> array<Lane, 6> {

@@ -1,4 +1,5 @@
-// transform_out: one side of A^T m A, for Winograd F(4x4, 3x3), points 0, +-1/sqrt(2), +-sqrt(2), infinity. Of channels as `alias Lane` holds them.
+// transform_out: one side of A^T m A, for Winograd F(4x4, 3x3), points 0, +-1/sqrt(2), +-sqrt(2),
+// infinity. Transforms the channels of one `alias Lane` together.
 
 const OUT_A: f32 = 0.7071067811865476;
 const OUT_B: f32 = 1.4142135623730951;

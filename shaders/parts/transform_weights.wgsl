@@ -1,5 +1,6 @@
-// transform_weights: G w G^T of 3x3 filters, for Winograd F(4x4, 3x3), points 0, +-1/sqrt(2), +-sqrt(2), infinity: half the rounding error of the textbook points
-// 0, +-1, +-2 at the same cost. Of four filters at once; uses `load_tap` and `store_point` of the kernel.
+// transform_weights: G w G^T of four 3x3 filters at once, for Winograd F(4x4, 3x3), points 0,
+// +-1/sqrt(2), +-sqrt(2), infinity. They round half as much as the textbook points 0, +-1, +-2, at
+// the same cost. Uses `load_tap` and `store_point` of the kernel.
 
 const B: f32 = 1.4142135623730951;
 
@@ -11,7 +12,8 @@ fn transform(x0: vec4<f32>, x1: vec4<f32>, x2: vec4<f32>) -> array<vec4<f32>, 6>
     return array<vec4<f32>, 6>(x0, -even - odd, odd - even, far_even + far_odd, far_even - far_odd, x2);
 }
 
-// Of the filters whose first taps lie at `source`: points to `goal` and what lies as far from it as each point's batch entry.
+// Transforms the filters whose first taps are at `source`. Point i goes to index `goal` of batch
+// entry i of u.
 fn transform_filters(source: u32, goal: u32) {
     var half_done: array<array<vec4<f32>, 6>, 3>;
     for (var x = 0u; x < 3u; x++) { //#unroll

@@ -59,7 +59,7 @@ fn text(index: usize, adapter: &AdapterReport) -> String {
     text
 }
 
-/// A choice in a line.
+/// Formats a choice of kernels as one line.
 pub(super) fn kernels(choice: &Choice) -> String {
     format!(
         "3x3 winograd {}, within {}; products {}; direct {} pixels x {} vec4",

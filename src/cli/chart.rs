@@ -1,4 +1,4 @@
-//! Charts as SVG: marks and lines over two labelled axes. What they mean is the caller's.
+//! Charts as SVG: marks and lines over two labelled axes. The caller gives them their meaning.
 
 use plotters::coord::Shift;
 use plotters::coord::ranged1d::{KeyPointHint, NoDefaultFormatting, Ranged, ValueFormatter};
@@ -6,7 +6,8 @@ use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 use wgvae::{Bytes, Error, Result};
 
-/// Colours that people with any colour vision tell apart (Okabe and Ito, 2008), without black and yellow.
+/// Colours that people with any colour vision can tell apart (Okabe and Ito, 2008), without black
+/// and yellow.
 pub(super) const COLORS: [RGBColor; 6] = [
     RGBColor(0, 114, 178),
     RGBColor(213, 94, 0),
@@ -16,13 +17,13 @@ pub(super) const COLORS: [RGBColor; 6] = [
     RGBColor(230, 159, 0),
 ];
 
-/// For what is there to compare with.
+/// Colour of reference values, shown for comparison.
 pub(super) const GREY: RGBColor = RGBColor(128, 128, 128);
 
-/// Charts draw text at about four fifths of this.
+/// Font of labels. Charts draw text at about four fifths of this size.
 const FONT: (&str, i32) = ("sans-serif", 18);
 
-/// How a point is marked.
+/// Shape of a mark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Shape {
     Circle,
@@ -33,10 +34,10 @@ pub(super) enum Shape {
 }
 
 impl Shape {
-    /// All of them.
+    /// All shapes.
     pub(super) const ALL: [Self; 5] = [Self::Circle, Self::Triangle, Self::Square, Self::Cross, Self::Ring];
 
-    /// The same as a character, for legends.
+    /// Returns the shape as a character, for legends.
     pub(super) fn symbol(self) -> char {
         match self {
             Self::Circle => '●',
@@ -48,7 +49,7 @@ impl Shape {
     }
 }
 
-/// One axis: its name, its ends, and where it has labels.
+/// Axis with its name, its ends, and its labels.
 #[derive(Debug, Clone)]
 pub(super) struct Axis {
     name: String,
@@ -56,7 +57,7 @@ pub(super) struct Axis {
     ticks: Vec<(f64, String)>,
 }
 
-/// Points with one kind of mark.
+/// Points that share one kind of mark.
 #[derive(Debug)]
 pub(super) struct Marks {
     pub(super) points: Vec<(f64, f64)>,
@@ -64,7 +65,7 @@ pub(super) struct Marks {
     pub(super) shape: Shape,
 }
 
-/// A line, with its name to the right of its end if it has one. See [`Axis::with_room_for_names`].
+/// Line, with an optional name to the right of its end. See [`Axis::with_room_for_names`].
 #[derive(Debug)]
 pub(super) struct Line {
     pub(super) points: Vec<(f64, f64)>,
@@ -73,7 +74,7 @@ pub(super) struct Line {
     pub(super) name: Option<String>,
 }
 
-/// A chart.
+/// Chart with its axes, lines and marks.
 #[derive(Debug)]
 pub(super) struct Chart {
     pub(super) x: Axis,
@@ -83,7 +84,8 @@ pub(super) struct Chart {
 }
 
 impl Axis {
-    /// From 0 to a little more than the largest of `values`, labelled at round numbers.
+    /// Returns a linear axis from 0 to a little above the largest of `values`, labelled at round
+    /// numbers.
     pub(super) fn linear(name: &str, values: impl IntoIterator<Item = f64>) -> Self {
         let most = values.into_iter().fold(0.0, f64::max).max(1e-9) * 1.08;
         let magnitude = 10_f64.powf((most / 4.0).log10().floor());
@@ -94,22 +96,25 @@ impl Axis {
         Self { name: name.to_owned(), ends: (0.0, most), ticks }
     }
 
-    /// Logarithmic over bytes, labelled at powers of two. For coordinates by [`log2_bytes`].
+    /// Returns a logarithmic axis of bytes, labelled at powers of two. Coordinates come from
+    /// [`log2_bytes`].
     pub(super) fn bytes(name: &str, values: impl IntoIterator<Item = f64>) -> Self {
         Self::log2(name, values, |power| Bytes(1 << power).to_string().replace(".0 ", " "))
     }
 
-    /// Logarithmic over the side of a square of as many pixels. For coordinates by [`log2_side`].
+    /// Returns a logarithmic axis of picture sizes, labelled with the side of a square of that many
+    /// pixels. Coordinates come from [`log2_side`].
     pub(super) fn sides(name: &str, values: impl IntoIterator<Item = f64>) -> Self {
         Self::log2(name, values, |power| format!("{}²", 1_u64 << power))
     }
 
-    /// Logarithmic over how many there are, labelled at powers of two. For coordinates by [`log2_count`].
+    /// Returns a logarithmic axis of counts, labelled at powers of two. Coordinates come from
+    /// [`log2_count`].
     pub(super) fn counts(name: &str, values: impl IntoIterator<Item = f64>) -> Self {
         Self::log2(name, values, |power| (1_u64 << power).to_string())
     }
 
-    /// The axis, longer by about a third, so that names of lines have room at the right.
+    /// Returns the axis, longer by about a third, so that names of lines have room at the right.
     pub(super) fn with_room_for_names(mut self) -> Self {
         self.ends.1 += 0.38 * (self.ends.1 - self.ends.0);
         self
@@ -154,23 +159,24 @@ impl ValueFormatter<f64> for Axis {
     }
 }
 
-/// Coordinate of so many.
+/// Returns the coordinate of a count.
 #[expect(clippy::cast_precision_loss, reason = "for a plot")]
 pub(super) fn log2_count(count: u64) -> f64 {
     (count.max(1) as f64).log2()
 }
 
-/// Coordinate of so many bytes.
+/// Returns the coordinate of a number of bytes.
 pub(super) fn log2_bytes(bytes: Bytes) -> f64 {
     log2_count(bytes.0)
 }
 
-/// Coordinate of a picture of so many pixels: that of the square as large.
+/// Returns the coordinate of a picture of `pixels` pixels: the side of a square of that many.
 pub(super) fn log2_side(pixels: u64) -> f64 {
     log2_count(pixels) / 2.0
 }
 
-/// Draws `charts`, each of `width` x `height` pixels, one below the other. `background` is for files of their own.
+/// Draws `charts`, each of `width` x `height` pixels, one below the other. Give a `background` to
+/// charts in files of their own.
 pub(super) fn svg(charts: &[Chart], (width, height): (u32, u32), background: Option<RGBColor>) -> Result<String> {
     let failed = |error: String| Error::Format { file: "chart".to_owned(), problem: error };
     let mut text = String::new();
@@ -231,7 +237,7 @@ impl Chart {
         }
         Ok(())
     }
-    /// Writes the names of lines beside their ends, apart from each other.
+    /// Writes the names of lines beside their ends, without overlap.
     fn draw_names<'a>(&self, context: &mut Context<'a>) -> Drawn<'a> {
         const LEAST: i32 = 20;
         let named = self.lines.iter().filter_map(|line| Some((line.name.as_ref()?, *line.points.last()?, line.color)));

@@ -1,4 +1,4 @@
-//! What decodes and encodes of clips have in common on the command line.
+//! Functions that decodes and encodes of clips share on the command line.
 
 use std::path::PathBuf;
 
@@ -8,10 +8,11 @@ use wgvae::{AutoencoderConfig, Checkpoint, Directions, Error, Result, check_clip
 
 use super::input;
 
-/// How many frames the model makes of a frame of latents, if it has all that clips need in `directions`. `refused` is the error for one that is not for video.
+/// Returns the number of frames for each frame of latents, after checking that the model has all
+/// that clips need in `directions`. `refused` makes the error for a model that is not for video.
 ///
 /// # Errors
-/// See [`check_clips`].
+/// The error of `refused`, or an error of [`check_clips`].
 pub(super) fn check_model(
     checkpoint: &Checkpoint,
     directions: Directions,
@@ -22,38 +23,39 @@ pub(super) fn check_model(
     Ok(factor)
 }
 
-/// How many frames a model for video makes of a frame of latents.
+/// Returns the number of frames for each frame of latents, if the model is for video.
 fn time_factor(config: &AutoencoderConfig) -> Option<TimeFactor> {
     config.has_time().then(|| TimeFactor::new(config.temporal_factor())).flatten()
 }
 
-/// In how many parts the pictures that `--frames` gave are decoded or encoded: one for each frame of latents.
+/// Returns the number of parts for the `--frames` pictures of a clip: one for each frame of
+/// latents.
 ///
 /// # Errors
-/// For a model that knows no time, and a number of frames that no latents have.
+/// For a model that is not for video, and for a number of frames that no number of latents gives.
 pub(super) fn parts(config: &AutoencoderConfig, frames: u64) -> Result<u64> {
     let factor = time_factor(config).ok_or_else(|| {
-        input("--frames", "a model for video with it", format!("{frames} with {}", config.network.name()))
+        input("--frames", "a model for video", format!("{frames} frames with network {}", config.network.name()))
     })?;
     factor.latents(frames).ok_or_else(|| {
         let above = frames.saturating_add(factor.missing(frames));
-        let expected = format!("as many as latents have, such as {}{above}", below(factor, above));
+        let expected = format!("a number of frames that the model takes, such as {}{above}", below(factor, above));
         input("--frames", expected, frames.to_string())
     })
 }
 
-/// The number that latents have before `above`, and a word between.
+/// Returns the valid frame count just below `above`, followed by "or". Empty if there is none.
 fn below(factor: TimeFactor, above: u64) -> String {
     let latents = factor.latents(above).and_then(|latents| latents.checked_sub(1));
     latents.and_then(|latents| factor.frames(latents)).map_or_else(String::new, |frames| format!("{frames} or "))
 }
 
-/// Refuses to decode or encode a clip more than once: frames are written as they come.
+/// Fails if a clip is to be decoded or encoded more than once: frames are written as they arrive.
 pub(super) fn check_once(repeat: u32) -> Result<()> {
-    if repeat == 1 { Ok(()) } else { Err(input("--repeat", "1, for a clip", repeat.to_string())) }
+    if repeat == 1 { Ok(()) } else { Err(input("--repeat", "1 for a clip", repeat.to_string())) }
 }
 
-/// The files of `frames` frames called `name`.
+/// Returns the files that hold the `frames` frames of the clip `name`.
 pub(super) fn files(name: &ClipName, frames: u64) -> Vec<PathBuf> {
     match name {
         ClipName::Standard => vec![PathBuf::from("-")],

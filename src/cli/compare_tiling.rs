@@ -22,29 +22,31 @@ use super::{DecodeLimits, ModelArgs, in_file, input, latents};
 pub(super) struct CompareTilingArgs {
     #[command(flatten)]
     model: ModelArgs,
-    /// Latents of one image, `[1, c, h, w]` or `[c, h, w]`, f32, f16 or bf16 in .safetensors or .latent, f32 or f16 in .npy
+    /// Latents of one image, `[1, c, h, w]` or `[c, h, w]`: f32, f16 or bf16 in .safetensors or
+    /// .latent, f32 or f16 in .npy
     #[arg(long, value_name = "FILE")]
     latents: PathBuf,
-    /// Picture of the difference from the exact one to write, mid grey where there is none: .png, .jpg or .webp
+    /// Picture of the difference to write (.png, .jpg or .webp); mid grey where there is none
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
-    /// What to compare with `exact`, which is decoded in any case
+    /// Tilings to compare with `exact`, which is always decoded
     #[arg(long, value_enum, value_delimiter = ',', default_values_t = [TilingArg::Exact, TilingArg::Blend, TilingArg::Cosine, TilingArg::Estimate])]
     tilings: Vec<TilingArg>,
     #[command(flatten)]
     tiles: TileArgs,
-    /// How many times larger than it is the picture shows a difference
+    /// Factor by which the picture enlarges a difference
     #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=255))]
     amplify: u32,
-    /// Name of the tensor in a .safetensors file of latents [default: latents, or else ComfyUI's `latent_tensor`]
+    /// Name of the tensor in a .safetensors file of latents [default: latents, or else ComfyUI's
+    /// `latent_tensor`]
     #[arg(long, value_name = "NAME")]
     tensor: Option<String>,
-    /// The latents are the VAE's own: already divided by the model's scaling factor
+    /// Take the latents as the VAE's own, already divided by the scaling factor
     #[arg(long)]
     unscaled: bool,
     #[command(flatten)]
     elements: ElementArgs,
-    /// Limits to keep within: the device's own, or those that every WebGPU browser has
+    /// Limits to use: the device's own, or WebGPU's defaults, which every WebGPU browser has
     #[arg(long, value_enum, default_value_t = DecodeLimits::Device)]
     limits: DecodeLimits,
     #[command(flatten)]
@@ -54,7 +56,8 @@ pub(super) struct CompareTilingArgs {
     json: bool,
 }
 
-/// Decodes exactly and in each tiling, every time on a fresh device, so that each peak is its own.
+/// Decodes exactly and with each tiling, each time on a fresh device, so that every peak belongs to
+/// one decode.
 pub(super) async fn run(args: &CompareTilingArgs) -> Result<String> {
     let interrupt = Interrupt::install();
     let latents = latents::read(&args.latents, args.tensor.as_deref()).await?;
@@ -86,7 +89,7 @@ pub(super) async fn run(args: &CompareTilingArgs) -> Result<String> {
     Ok(if args.json { super::to_json(&comparison.to_json()) } else { comparison.to_text() })
 }
 
-/// One decode: `[3, h, w]` floats, and what it took.
+/// Result of one decode: floats `[3, h, w]`, the adapter, time and memory.
 #[derive(Debug)]
 struct Decode {
     pixels: Vec<f32>,
@@ -95,7 +98,7 @@ struct Decode {
 }
 
 impl CompareTilingArgs {
-    /// The tilings to compare with exact, each once.
+    /// Returns the tilings to compare with `exact`, without duplicates.
     fn compared(&self) -> Result<Vec<TilingArg>> {
         let mut tilings: Vec<TilingArg> = Vec::new();
         for &tiling in self.tilings.iter().filter(|tiling| **tiling != TilingArg::Exact) {
@@ -109,7 +112,7 @@ impl CompareTilingArgs {
         Ok(tilings)
     }
 
-    /// Whether the latents are one image's and the model can decode them.
+    /// Checks that the latents are one image's and that the model can decode them.
     fn check(&self, latents: &Latents, checkpoint: &Checkpoint) -> Result<()> {
         let what = || format!("latents in {}", self.latents.display());
         if latents.count() != 1 {
@@ -121,7 +124,7 @@ impl CompareTilingArgs {
         checkpoint.check_meaning(self.takes_as_they_are(latents))
     }
 
-    /// Whether the latents are the VAE's own.
+    /// Returns true if the latents are the VAE's own.
     fn takes_as_they_are(&self, latents: &Latents) -> bool {
         self.unscaled || latents.are_unscaled()
     }
@@ -157,7 +160,7 @@ impl CompareTilingArgs {
     }
 }
 
-/// The pictures' names: of several, each has its tiling's at the end.
+/// Returns the names of the pictures. With several tilings, each name ends in its tiling's.
 fn files(output: &Path, tilings: &[TilingArg]) -> Vec<PathBuf> {
     if let [_] = tilings {
         return vec![output.to_owned()];

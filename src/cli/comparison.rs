@@ -1,4 +1,4 @@
-//! What `wgvae compare-tiling` found, as a table and as JSON.
+//! Result of `wgvae compare-tiling`, as a table and as JSON.
 
 use std::path::PathBuf;
 
@@ -10,42 +10,43 @@ use super::difference::Difference;
 /// All tilings, side by side.
 #[derive(Debug)]
 pub(super) struct Comparison {
-    /// Size of the image.
+    /// Size of the image, pixels.
     pub(super) image: Size,
-    /// How many times larger the pictures show a difference.
+    /// Factor by which the pictures enlarge a difference.
     pub(super) amplify: u32,
-    /// What it was decoded on.
+    /// Name of the adapter.
     pub(super) adapter: String,
-    /// The exact decode, then the others.
+    /// Rows: the exact decode, then the others.
     pub(super) rows: Vec<Row>,
 }
 
 /// One tiling of the comparison.
 #[derive(Debug)]
 pub(super) struct Row {
-    /// What it took.
+    /// Time and memory of the decode.
     pub(super) cost: Cost,
-    /// From the exact image; `None` for that itself.
+    /// Difference from the exact image; `None` for the exact image itself.
     pub(super) difference: Option<Difference>,
-    /// The picture of the difference.
+    /// File with the picture of the difference.
     pub(super) file: Option<PathBuf>,
 }
 
-/// What a decode took.
+/// Time and memory of a decode.
 #[derive(Debug)]
 pub(super) struct Cost {
-    /// The facts about the tiles.
+    /// Facts about the tiles, for JSON.
     pub(super) tiling: Value,
-    /// From the upload of the first latents until the image is in host memory.
+    /// Seconds from the upload of the first latents until the image is in host memory.
     pub(super) seconds: f64,
-    /// GPU memory at the peak, as planned.
+    /// Peak GPU memory that the plan predicted.
     pub(super) predicted: Bytes,
-    /// GPU memory at the peak, as counted.
+    /// Peak GPU memory that the ledger counted.
     pub(super) measured: Bytes,
 }
 
 impl Comparison {
-    /// For programs. Errors of the exact decode, and a PSNR without a difference, are null.
+    /// Returns the comparison as JSON. The errors of the exact decode, and the PSNR of equal
+    /// images, are null.
     pub(super) fn to_json(&self) -> Value {
         let row = |row: &Row| {
             json!({
@@ -67,7 +68,7 @@ impl Comparison {
         })
     }
 
-    /// For people.
+    /// Returns the comparison as a table of text.
     pub(super) fn to_text(&self) -> String {
         let mut text = format!("{} on {}; errors in levels of 255, from the exact picture\n", self.image, self.adapter);
         let picture = format!("difference x{}", self.amplify);
@@ -98,7 +99,7 @@ impl Comparison {
     }
 }
 
-/// One line of the table.
+/// Formats one line of the table.
 fn line([tiling, tiles, time, predicted, measured, max, mean, psnr, file]: [&str; 9]) -> String {
     let cells =
         format!("{tiling:<8}{tiles:>6}{time:>11}{predicted:>16}{measured:>15}{max:>11}{mean:>12}{psnr:>10}  {file}");

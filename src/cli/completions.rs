@@ -8,12 +8,12 @@ use super::Cli;
 
 #[derive(Debug, Args)]
 pub(super) struct CompletionsArgs {
-    /// The shell to complete in
+    /// Shell to write the script for
     #[arg(value_enum)]
     shell: Shell,
 }
 
-/// The script, for stdout.
+/// Returns the completion script.
 pub(super) fn run(args: &CompletionsArgs) -> Result<String> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut shown(), "wgvae", &mut script);
@@ -21,7 +21,7 @@ pub(super) fn run(args: &CompletionsArgs) -> Result<String> {
         .map_err(|error| Error::Format { file: "completions".to_owned(), problem: error.to_string() })
 }
 
-/// What can be typed, without what is hidden: that would be completed all the same.
+/// Returns the command line without hidden commands, which would otherwise be completed.
 fn shown() -> Command {
     let whole = Cli::command();
     let commands = whole.get_subcommands().filter(|command| !command.is_hide_set()).cloned();

@@ -23,53 +23,63 @@ use super::{DecodeLimits, ModelArgs, ParkingArg, in_file, input, latents, stdio}
 pub(super) struct DecodeArgs {
     #[command(flatten)]
     model: ModelArgs,
-    /// Latents `[n, c, h, w]` or `[c, h, w]`, f32, f16 or bf16 in .safetensors or .latent (ComfyUI's), f32 or f16 in .npy; of a clip `[1, c, t, h, w]`; - for any of them on stdin
+    /// Latents `[n, c, h, w]` or `[c, h, w]`, for a clip `[1, c, t, h, w]`; - reads them from stdin
+    ///
+    /// Files: f32, f16 or bf16 in .safetensors or .latent (ComfyUI's), f32 or f16 in .npy.
     #[arg(long, value_name = "FILE")]
     latents: PathBuf,
-    /// Picture to write: .png, .jpg or .webp; or all floats `[n, 3, h, w]` before clamping: .npy or .safetensors (tensor `image`)
+    /// Picture to write (.png, .jpg or .webp), or all floats before clamping (.npy or
+    /// .safetensors); - writes to stdout
     ///
-    /// Several pictures get numbers: out.png becomes out-1.png and so on. - for stdout, see --format.
+    /// The floats are `[n, 3, h, w]`, in .safetensors the tensor `image`.
     ///
-    /// A clip: numbered pictures (frames/%05d.png), .y4m, - for y4m on stdout, .npy or .safetensors `[1, 3, t, h, w]`, or .mp4, .webm, .mov or .gif where ffmpeg is on the path.
+    /// Several pictures get numbers: out.png becomes out-1.png and so on. See --format for stdout.
+    ///
+    /// A clip is written as numbered pictures (frames/%05d.png), .y4m, - for y4m on stdout, .npy or
+    /// .safetensors `[1, 3, t, h, w]`, or .mp4, .webm, .mov or .gif if ffmpeg is on the path.
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
-    /// What goes to stdout with -o - [default: png, of a clip y4m]
+    /// Format on stdout, with -o - [default: png; for a clip y4m]
     #[arg(long, value_enum)]
     format: Option<FormatArg>,
-    /// Name of the tensor in a .safetensors file of latents [default: latents, or else ComfyUI's `latent_tensor`]
+    /// Name of the tensor in a .safetensors file of latents [default: latents, or else ComfyUI's
+    /// `latent_tensor`]
     #[arg(long, value_name = "NAME")]
     tensor: Option<String>,
-    /// The latents are the VAE's own: already divided by the model's scaling factor, as ComfyUI's are without saying so
+    /// Take the latents as the VAE's own, already divided by the scaling factor; ComfyUI's are,
+    /// without saying so
     #[arg(long)]
     unscaled: bool,
     #[command(flatten)]
     elements: ElementArgs,
-    /// Limits to keep within: the device's own, or those that every WebGPU browser has
+    /// Limits to use: the device's own, or WebGPU's defaults, which every WebGPU browser has
     #[arg(long, value_enum, default_value_t = DecodeLimits::Device)]
     limits: DecodeLimits,
-    /// The most GPU memory to take, such as 512MiB; the picture stays the same to the bit, the time does not
+    /// Most GPU memory to use, such as 512MiB; the picture stays the same to the bit, the time does
+    /// not
     #[arg(long, value_name = "BYTES", value_parser = super::parse_bytes)]
     memory_budget: Option<Bytes>,
-    /// Whether what does not fit the budget may wait in host memory; auto: not on devices whose memory is the host's
+    /// Move data that exceeds the budget to host memory; auto: not on devices that share the host's
+    /// memory
     #[arg(long, value_enum, default_value_t = ParkingArg::Auto)]
     parking: ParkingArg,
-    /// Whole; or, to reproduce what another tool makes of the latents, in tiles
+    /// Decode whole, or in tiles to reproduce another tool's result
     #[arg(long, value_enum, default_value_t = TilingArg::Exact)]
     tiling: TilingArg,
     #[command(flatten)]
     tiles: TileArgs,
-    /// Frames a second of a clip, such as 24, 29.97 or 30000/1001 [default: 24]
+    /// Frames per second of a clip, such as 24, 29.97 or 30000/1001 [default: 24]
     #[arg(long, value_name = "N")]
     fps: Option<Fps>,
-    /// Bits of a level of a clip in .y4m or a video [default: 8; .mov: 10]
+    /// Bits per channel of a clip in .y4m or a video [default: 8; .mov: 10]
     #[arg(long, value_name = "8|10|12")]
     bits: Option<Bits>,
     #[command(flatten)]
     device: DeviceArgs,
-    /// JSON file for the adapter, the plan, memory and the time of each step
+    /// JSON report to write: the adapter, the plan, memory and the time of each step
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
-    /// Decode every image so many times; the reported `seconds` are the median of all
+    /// Times to decode every image; the reported `seconds` are the median of all
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
     repeat: u32,
     /// Print the facts as JSON
@@ -77,7 +87,7 @@ pub(super) struct DecodeArgs {
     json: bool,
 }
 
-/// Checks everything that can be checked without a GPU first, then loads, decodes and writes.
+/// Checks everything that needs no GPU first, then loads the model, decodes, and writes.
 pub(super) async fn run(args: &DecodeArgs) -> Result<String> {
     let interrupt = Interrupt::install();
     args.check_format()?;
@@ -114,13 +124,14 @@ pub(super) async fn run(args: &DecodeArgs) -> Result<String> {
 }
 
 impl DecodeArgs {
-    /// The clip that is meant, if one is: by the shape of the latents, or by the name of the output.
+    /// Returns the output clip, if this is a decode of one: by the shape of the latents, or by the
+    /// name of the output.
     async fn clip(&self, latents: &dyn ByteSource) -> Result<Option<ClipName>> {
         let is_clip = latents::are_of_clip(latents, self.tensor.as_deref()).await;
         if stdio::is_meant(&self.output) {
             return match (is_clip, self.format) {
                 (true, Some(other)) if other != FormatArg::Y4m => {
-                    Err(input("--format", "y4m, for a clip on stdout", other.name()))
+                    Err(input("--format", "y4m for a clip on stdout", other.name()))
                 }
                 (true, _) | (false, Some(FormatArg::Y4m)) => Ok(Some(ClipName::Standard)),
                 (false, _) => Ok(None),
@@ -132,26 +143,26 @@ impl DecodeArgs {
         Ok(ClipName::of(&self.output)?.filter(ClipName::is_only_clip))
     }
 
-    /// Refuses a terminal, and a format for what has an ending.
+    /// Fails for stdout that is a terminal, and for a format if the output's name has an ending.
     fn check_format(&self) -> Result<()> {
         match self.format {
             _ if stdio::is_meant(&self.output) => stdio::check_no_terminal(),
             None => Ok(()),
             Some(format) => {
                 let found = format!("{} with --output {}", format.name(), self.output.display());
-                Err(input("--format", "--output - with it (the ending of a file says its format)", found))
+                Err(input("--format", "use with --output - (a file's ending decides its format)", found))
             }
         }
     }
 
-    /// Refuses what only a clip has.
+    /// Fails for options that only clips have.
     fn check_image(&self) -> Result<()> {
         let found = match (self.fps, self.bits) {
             (Some(fps), _) => ("--fps", fps.to_string()),
             (None, Some(bits)) => ("--bits", bits.get().to_string()),
             (None, None) => return Ok(()),
         };
-        let expected = "latents of a clip, [1, c, t, h, w], with it";
+        let expected = "latents of a clip [1, c, t, h, w]";
         Err(input(found.0, expected, format!("{} with images in {}", found.1, self.latents.display())))
     }
 
@@ -175,7 +186,8 @@ impl DecodeArgs {
         }
     }
 
-    /// Fails if one file of the command line would replace another. `outputs` are pictures or frames.
+    /// Fails if an output file would replace an input or another output. `outputs` are pictures or
+    /// frames.
     fn check_paths(&self, checkpoint: &Checkpoint, outputs: &[PathBuf]) -> Result<()> {
         let inputs: Vec<_> = model_files(checkpoint).chain([("--latents", self.latents.as_path())]).collect();
         let mut outputs: Vec<_> = outputs.iter().map(|name| ("--output", name.as_path())).collect();

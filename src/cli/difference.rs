@@ -1,25 +1,26 @@
-//! How far one decoded image is from another, in numbers and as a picture.
+//! Difference between two decoded images, in numbers and as a picture.
 
 use wgvae::Size;
 use wgvae::internals::quality::psnr;
 
-/// Levels of an 8-bit channel, less one.
+/// Largest level of an 8-bit channel.
 const LEVELS: f64 = 255.0;
-/// The level that stands for no difference.
+/// Level that shows no difference.
 const MIDDLE: f64 = 128.0;
 
-/// The difference of an image from the exact one, in levels of 0 to 255, both clamped but not rounded.
+/// Difference of an image from the exact one, in levels of 0 to 255. Both are clamped but not
+/// rounded.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Difference {
-    /// The largest of any channel of any pixel.
+    /// Largest absolute difference in any channel of any pixel.
     pub(super) max: f64,
-    /// The mean of the absolute differences.
+    /// Mean absolute difference.
     pub(super) mean: f64,
     /// Peak signal-to-noise ratio in dB; `None` for equal images.
     pub(super) psnr: Option<f64>,
 }
 
-/// Measures `image` against `exact`, both `[3, h, w]` of about -1 to 1.
+/// Measures `image` against `exact`, both `[3, h, w]` with values of about -1 to 1.
 pub(super) fn measure(image: &[f32], exact: &[f32]) -> Difference {
     let (mut max, mut sum, mut squares) = (0.0_f64, 0.0, 0.0);
     for (&value, &wanted) in image.iter().zip(exact) {
@@ -34,7 +35,9 @@ pub(super) fn measure(image: &[f32], exact: &[f32]) -> Difference {
     Difference { max, mean: sum / count, psnr }
 }
 
-/// RGB8 `[h, w, 3]` of `size`: mid grey where `image` and `exact` are equal, lighter where `image` is, by `amplify` times the difference.
+/// Draws the difference as RGB8 `[h, w, 3]` of `size` pixels. Mid grey means that `image` and
+/// `exact` are equal; where `image` is lighter, so is the picture, by `amplify` times the
+/// difference.
 pub(super) fn picture(image: &[f32], exact: &[f32], size: Size, amplify: u32) -> Vec<u8> {
     let plane = size.width as usize * size.height as usize;
     let pixel = |index: usize| {
@@ -49,7 +52,7 @@ pub(super) fn picture(image: &[f32], exact: &[f32], size: Size, amplify: u32) ->
     (0..plane).flat_map(pixel).collect()
 }
 
-/// The level of a value, not rounded.
+/// Converts a value of -1 to 1 to a level of 0 to 255, not rounded.
 fn level(value: f32) -> f64 {
     (f64::from(value) * 0.5 + 0.5).clamp(0.0, 1.0) * LEVELS
 }

@@ -1,4 +1,4 @@
-//! `wgvae doctor`: what of this machine decodes, what is missing, and how to get it.
+//! `wgvae doctor`: checks what works on this machine, what is missing, and how to install it.
 
 mod checks;
 mod facts;
@@ -18,7 +18,8 @@ pub(super) struct DoctorArgs {
     json: bool,
 }
 
-/// Looks, and opens a device on the best adapter. Fails, with what it found on stdout, where nothing can be decoded.
+/// Checks this machine and opens a device on the best adapter. If nothing can be decoded, the
+/// answer is marked as failed; its text still goes to stdout.
 pub(super) async fn run(args: &DoctorArgs) -> Result<Answer> {
     let checks = checks(&Facts::collect().await);
     let is_ready = checks.iter().all(|check| check.state != State::Missing);

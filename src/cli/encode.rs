@@ -25,56 +25,71 @@ use super::{DecodeLimits, ModelArgs, ParkingArg, in_file, input, stdio};
 pub(super) struct EncodeArgs {
     #[command(flatten)]
     model: ModelArgs,
-    /// Pictures (PNG, JPEG, WebP) or floats `[n, 3, h, w]` or `[3, h, w]` of -1 to 1 (.npy, .safetensors); all of one size, unless --each is given
+    /// Pictures (PNG, JPEG, WebP) or floats `[n, 3, h, w]` or `[3, h, w]` of -1 to 1 (.npy,
+    /// .safetensors); all of one size, unless --each is given
     ///
-    /// - for a picture, floats or y4m on stdin.
+    /// Use - for a picture, floats or y4m on stdin.
     ///
-    /// Or one clip: numbered pictures (frames/%05d.png), .y4m, - for y4m on stdin, floats `[1, 3, t, h, w]`, or what ffmpeg reads, where it is on the path.
+    /// Or one clip: numbered pictures (frames/%05d.png), .y4m, - for y4m on stdin, floats `[1, 3,
+    /// t, h, w]`, or any file that ffmpeg reads, if ffmpeg is on the path.
     #[arg(long, value_name = "FILE", required = true, num_args = 1..)]
     image: Vec<PathBuf>,
-    /// Latents `[n, c, h, w]`, of a clip `[1, c, t, h, w]`, to write: .safetensors (tensor `latents`, or `moments`) or .npy; of images - for stdout
+    /// Latents to write: .safetensors (tensor `latents`, or `moments`) or .npy; - writes the
+    /// latents of images to stdout
+    ///
+    /// The shape is `[n, c, h, w]`, for a clip `[1, c, t, h, w]`.
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
-    /// What goes to stdout with -o - [default: safetensors]
+    /// Format of the latents on stdout, with -o - [default: safetensors]
     #[arg(long, value_enum)]
     format: Option<LatentsFormat>,
     #[command(flatten)]
     size: SizeArgs,
-    /// What to add at the end of a clip that has not as many frames as latents have (1, 5, 9 and so on): its last frame again, or its last frames backwards
+    /// Frames to append until a clip has a frame count that the model takes (1, 5, 9 and so on):
+    /// the last frame again, or the last frames backwards
     #[arg(long, value_enum)]
     pad: Option<PadArg>,
-    /// Write a file for each file of images instead of one of all: out.npy becomes out-1.npy and so on
+    /// Write one file of latents for each input file instead of one for all: out.npy becomes
+    /// out-1.npy and so on
     #[arg(long)]
     each: bool,
-    /// Draw from the distribution that the encoder gives, instead of taking its middle; the same on every machine
+    /// Draw a sample from the encoder's distribution instead of taking its mean; the same on every
+    /// machine
     #[arg(long)]
     sample: bool,
-    /// Which noise to draw. The images of a file have different noise; the first image of every file has the same
+    /// Seed of the noise; images within a file get different noise
+    ///
+    /// The first image of every file gets the same noise.
     #[arg(long, value_name = "N", default_value_t = 0, requires = "sample")]
     seed: u64,
-    /// Write the distribution itself, `[n, 2c, h, w]`: means, then logarithms of variances, without the diffusion model's scale
+    /// Write the distribution itself: means, then log variances, without the diffusion model's
+    /// scale
+    ///
+    /// The shape is `[n, 2c, h, w]`.
     #[arg(long, conflicts_with_all = ["sample", "unscaled"])]
     moments: bool,
-    /// Write the VAE's own latents, without the diffusion model's scale and patches
+    /// Write the VAE's own latents, without the diffusion model's scaling factor and patches
     #[arg(long)]
     unscaled: bool,
     #[command(flatten)]
     elements: ElementArgs,
-    /// Limits to keep within: the device's own, or those that every WebGPU browser has
+    /// Limits to use: the device's own, or WebGPU's defaults, which every WebGPU browser has
     #[arg(long, value_enum, default_value_t = DecodeLimits::Device)]
     limits: DecodeLimits,
-    /// The most GPU memory to take, such as 512MiB; the latents stay the same to the bit, the time does not
+    /// Most GPU memory to use, such as 512MiB; the latents stay the same to the bit, the time does
+    /// not
     #[arg(long, value_name = "BYTES", value_parser = super::parse_bytes)]
     memory_budget: Option<Bytes>,
-    /// Whether what does not fit the budget may wait in host memory; auto: not on devices whose memory is the host's
+    /// Move data that exceeds the budget to host memory; auto: not on devices that share the host's
+    /// memory
     #[arg(long, value_enum, default_value_t = ParkingArg::Auto)]
     parking: ParkingArg,
     #[command(flatten)]
     device: DeviceArgs,
-    /// JSON file for the adapter, the plan, memory and the time of each step
+    /// JSON report to write: the adapter, the plan, memory and the time of each step
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
-    /// Encode every image so many times; the reported `seconds` are the median of all
+    /// Times to encode every image; the reported `seconds` are the median of all
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
     repeat: u32,
     /// Print the facts as JSON
@@ -97,7 +112,7 @@ impl From<PadArg> for Pad {
     }
 }
 
-/// Checks everything that can be checked without a GPU first, then loads, encodes and writes.
+/// Checks everything that needs no GPU first, then loads the model, encodes, and writes.
 pub(super) async fn run(args: &EncodeArgs) -> Result<String> {
     let interrupt = Interrupt::install();
     stdio::check_report(args.report.as_deref())?;
@@ -105,7 +120,7 @@ pub(super) async fn run(args: &EncodeArgs) -> Result<String> {
         return clip::run(args, &name, &interrupt).await;
     }
     if args.pad.is_some() {
-        return Err(input("--pad", "a clip with it", "images"));
+        return Err(input("--pad", "a clip as the input", "images"));
     }
     let output = LatentsOutput::new(&args.output, args.format, if args.each { args.image.len() } else { 1 })?;
     let checkpoint = args.model.open().await?;
@@ -135,16 +150,21 @@ pub(super) async fn run(args: &EncodeArgs) -> Result<String> {
 }
 
 impl EncodeArgs {
-    /// Whether what is written is the VAE's own.
+    /// Returns true if the output stays in the VAE's own scale.
     fn leaves_scale(&self) -> bool {
         self.unscaled || self.moments
     }
 
-    /// The clip that is meant, if one is: by its name, or by the shape of an array.
+    /// Returns the clip that `--image` names, if any: by its file name, or by the shape of an
+    /// array.
     async fn clip(&self) -> Result<Option<ClipName>> {
         let from_stdin = self.image.iter().filter(|path| stdio::is_meant(path)).count();
         if from_stdin > 1 {
-            return Err(input("--image", "- once: stdin is read once", format!("{from_stdin} times")));
+            return Err(input(
+                "--image",
+                "- at most once, because stdin can be read only once",
+                format!("it {from_stdin} times"),
+            ));
         }
         for path in &self.image {
             let Some(name) = ClipName::of(path)? else { continue };
@@ -156,14 +176,14 @@ impl EncodeArgs {
                 return if self.image.len() == 1 {
                     Ok(Some(name))
                 } else {
-                    Err(input("--image", "one clip by itself, or images", found()))
+                    Err(input("--image", "one clip, or images", found()))
                 };
             }
         }
         Ok(None)
     }
 
-    /// Whether the file at `path` has an array that is a clip.
+    /// Returns true if the file at `path` holds an array with the shape of a clip.
     async fn is_clip(&self, path: &PathBuf) -> bool {
         let Ok(source) = FileSource::open(path) else { return false };
         images_shape(&source, self.size.tensor()).await.is_ok_and(|shape| is_clip(&shape))
@@ -187,7 +207,7 @@ impl EncodeArgs {
         }
     }
 
-    /// Fails if one file of the command line would replace another.
+    /// Fails if an output file would replace an input or another output.
     fn check_paths(&self, checkpoint: &Checkpoint, names: &[PathBuf]) -> Result<()> {
         let images = self.image.iter().map(|path| ("--image", path.as_path()));
         let inputs: Vec<Named<'_>> = images.chain(model_files(checkpoint)).collect();
@@ -196,7 +216,8 @@ impl EncodeArgs {
         check_replaced(&inputs, &outputs)
     }
 
-    /// Opens all files, for images with sides that are multiples of `factor`. What becomes one file has to have one size.
+    /// Opens all files, for images whose sides are multiples of `factor` pixels. Images that go
+    /// into one output file must have one size.
     async fn open_images(&self, factor: u32) -> Result<Vec<ImageFile>> {
         let mut files: Vec<ImageFile> = Vec::new();
         for path in &self.image {
@@ -209,13 +230,14 @@ impl EncodeArgs {
             None => Ok(files),
             Some(other) => Err(input(
                 "--image",
-                "images of one size, for one file of latents (or --each, or --resize)",
+                "images of one size for one file of latents (or use --each or --resize)",
                 format!("{} and {}", described(&images[0]), described(other)),
             )),
         }
     }
 
-    /// Plans for every size, so that what is too large is known before anything is encoded, and what the model cannot say.
+    /// Plans every size, so that an image that is too large fails before anything is encoded. Also
+    /// fails if the model cannot give the output that was asked for.
     fn check_plans(&self, vae: &Vae, images: &[Source], options: &EncodeOptions) -> Result<()> {
         let mut known: Vec<Size> = Vec::new();
         for Source { file, size, .. } in images {
@@ -238,12 +260,12 @@ impl EncodeArgs {
         Ok(())
     }
 
-    /// What each file is made of.
+    /// Groups the input files by output file.
     fn groups(&self, files: Vec<ImageFile>) -> Vec<Vec<ImageFile>> {
         if self.each { files.into_iter().map(|file| vec![file]).collect() } else { vec![files] }
     }
 
-    /// Encodes what becomes one file. Pictures are read one at a time.
+    /// Encodes the images of one output file. Pictures are read one at a time.
     async fn encode(
         &self,
         files: Vec<ImageFile>,
@@ -267,7 +289,8 @@ impl EncodeArgs {
         })
     }
 
-    /// What is written of an encoder's output for image `index` of a file.
+    /// Converts the encoder's output `[c, h, w]` for image `index` of a file to the output asked
+    /// for.
     fn wanted(&self, vae: &Vae, moments: HostTensor, index: u32) -> Result<HostTensor> {
         if self.moments {
             return Ok(moments);
@@ -277,7 +300,7 @@ impl EncodeArgs {
         vae.encoded_latents(latents, self.unscaled)
     }
 
-    /// What a file says beside its values.
+    /// Returns the metadata of an output file.
     fn facts(&self, checkpoint: &Checkpoint) -> Vec<(&'static str, String)> {
         let mut facts = vec![("producer", concat!("wgvae ", env!("CARGO_PKG_VERSION")).to_owned())];
         facts.extend(self.model.family.clone().map(|family| ("family", family)));
@@ -295,7 +318,7 @@ impl EncodeArgs {
     }
 }
 
-/// Tensors of one shape, one after the other.
+/// Tensors of one shape, stacked.
 #[derive(Debug, Default)]
 struct Stack {
     count: u32,
@@ -310,7 +333,7 @@ impl Stack {
         self.data.extend(tensor.data);
     }
 
-    /// `[n, ...]`.
+    /// Returns the stack as one tensor `[n, ...]`.
     fn into_tensor(self) -> HostTensor {
         HostTensor { shape: [&[self.count as usize], self.shape.as_slice()].concat(), data: self.data }
     }

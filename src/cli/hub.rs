@@ -1,4 +1,5 @@
-//! Models of the Hugging Face Hub: `--model hf:owner/name`, what of them would be downloaded, and the download.
+//! Models of the Hugging Face Hub: resolves `--model hf:owner/name`, lists the files to download,
+//! and downloads them.
 
 use std::path::{Path, PathBuf};
 
@@ -9,22 +10,22 @@ use wgvae::{Bytes, Result, Variant};
 use super::input;
 use super::stderr::{Phase, say};
 
-/// The model that `path` means, if that is a name and no path.
+/// Finds the hub's model that `path` names. Returns None for a path of the file system.
 ///
 /// # Errors
-/// For a name of the hub that is none, and see [`HubModel::find`].
+/// For an invalid name, and see [`HubModel::find`].
 pub(super) fn find(path: &Path, variant: Variant) -> Result<Option<HubModel>> {
     let Some(name) = path.to_str().filter(|name| HubName::is_meant(name)) else {
         return check_path(path).map(|()| None);
     };
     let model = HubModel::find(&name.parse()?, variant, &HubOptions::from_env())?;
     if let Some(why) = model.unreachable() {
-        say(&format!("note: {name}: the cache is used, as the hub was not reached: {why}"));
+        say(&format!("note: {name}: using the cache, because the hub was not reached: {why}"));
     }
     Ok(Some(model))
 }
 
-/// Refuses the name of a repository without `hf:` before it, where there is no such path.
+/// Fails for `owner/name` without `hf:` before it, if there is no such path.
 fn check_path(path: &Path) -> Result<()> {
     let text = path.to_str().unwrap_or_default();
     let is_name = matches!(*text.split('/').collect::<Vec<_>>(), [owner, name] if ![owner, name].iter().any(|word| word.is_empty() || word.starts_with('.')));
@@ -39,7 +40,7 @@ fn check_path(path: &Path) -> Result<()> {
     ))
 }
 
-/// Where the files of the model at `path` are: downloaded, if it is a name.
+/// Returns the local path of a model's files, downloading them if `path` is a name on the hub.
 ///
 /// # Errors
 /// See [`find`] and [`HubModel::download`].
@@ -48,7 +49,8 @@ pub(super) fn local(path: &Path, variant: Variant) -> Result<PathBuf> {
     found.map_or_else(|| Ok(path.to_owned()), |model| download(path, model))
 }
 
-/// Where the files of `model`, found for `path`, are: downloaded as far as the cache lacks them.
+/// Returns the local path of the files of `model`, which was found for `path`. Downloads the files
+/// that the cache lacks.
 ///
 /// # Errors
 /// See [`HubModel::download`].
@@ -66,7 +68,7 @@ pub(super) fn download(path: &Path, mut model: HubModel) -> Result<PathBuf> {
     Ok(opened)
 }
 
-/// What `inspect` says of a model that is not downloaded.
+/// Returns the facts that `inspect` prints about a model that is not downloaded yet.
 pub(super) fn json_of(path: &Path, model: &HubModel) -> Value {
     let file = |file: &HubFile| json!({ "name": file.name, "bytes": file.bytes, "kept": file.kept });
     json!({
@@ -77,7 +79,7 @@ pub(super) fn json_of(path: &Path, model: &HubModel) -> Value {
     })
 }
 
-/// The same for people.
+/// Returns these facts as text.
 pub(super) fn text_of(path: &Path, model: &HubModel) -> String {
     let mut text =
         format!("{}: {} would be downloaded, commit {}\n", path.display(), download_bytes(model), model.commit());

@@ -1,4 +1,5 @@
-//! Images to be encoded: pictures and floats, brought to a size that the model takes, with a note on stderr for whatever is not taken as it is.
+//! Input images of an encode: pictures and floats, brought to a size that the model takes. A note
+//! on stderr tells of everything that is changed.
 
 use std::path::{Path, PathBuf};
 
@@ -10,16 +11,17 @@ use wgvae::{ByteSource, FileSource, HostTensor, Images, MemorySource, Result, Si
 use super::stderr::note;
 use super::{in_file, input, stdio};
 
-/// How images get the size that is encoded.
+/// Options that set the size of the encoded image.
 #[derive(Debug, Args)]
 pub(super) struct SizeArgs {
-    /// Bring pictures to this size in pixels first, by PIL's Lanczos
+    /// Resize pictures to this size in pixels first, with PIL's Lanczos filter
     #[arg(long, value_name = "WxH", value_parser = super::parse_size)]
     resize: Option<Size>,
-    /// How a picture gets a size of other proportions: cover it and be cropped in the middle, lie within it, or be stretched
+    /// Fit for other proportions: cover the size and crop the edges, lie within it, or be stretched
     #[arg(long, value_enum, default_value_t = FitArg::Cover, requires = "resize")]
     fit: FitArg,
-    /// Fail where a side is no multiple of what the model takes; otherwise pictures are scaled to the next smaller one, as diffusers does
+    /// Fail if a side is no multiple of the model's factor, instead of scaling pictures down to one
+    /// as diffusers does
     #[arg(long)]
     exact_size: bool,
     /// Name of the tensor in .safetensors files of floats [default: image, or else images]
@@ -44,36 +46,38 @@ impl From<FitArg> for Fit {
     }
 }
 
-/// A file of images of which it is known what will be encoded.
+/// File of images whose encoded size is known.
 #[derive(Debug)]
 pub(super) struct ImageFile {
     path: PathBuf,
     content: Content,
 }
 
-/// Which images an encode is of.
+/// Images of an encode, for a report.
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct Source {
-    /// Where they are.
+    /// File that holds them.
     pub(super) file: PathBuf,
-    /// Number of images.
+    /// Number of images in the file.
     pub(super) count: u32,
-    /// Extent in pixels of what is encoded.
+    /// Size of the encoded image, pixels.
     pub(super) size: Size,
 }
 
 #[derive(Debug)]
 enum Content {
-    /// Not read yet but for its header.
+    /// Picture of which only the header has been read.
     Picture(PictureFile, Fitted),
     Floats(Images),
 }
 
 impl SizeArgs {
-    /// Opens the file at `path` for a model whose images have sides that are multiples of `factor`, pixels.
+    /// Opens the file at `path` for a model whose images have sides that are multiples of `factor`
+    /// pixels.
     ///
     /// # Errors
-    /// For what is no image, for sizes that the model does not take, and for values that are not finite.
+    /// For a file that is no image, sizes that the model does not take, and values that are not
+    /// finite.
     pub(super) async fn open(&self, path: &Path, factor: u32) -> Result<ImageFile> {
         let content = if stdio::is_meant(path) {
             let (name, bytes) = (Path::new(stdio::STDIN), stdio::read()?);
@@ -91,15 +95,16 @@ impl SizeArgs {
         Ok(ImageFile { path: path.to_owned(), content })
     }
 
-    /// Name of the tensor in .safetensors files of floats.
+    /// Returns the name of the tensor in .safetensors files of floats.
     pub(super) fn tensor(&self) -> Option<&str> {
         self.tensor.as_deref()
     }
 
-    /// What is encoded of frames of `size`, for a model that takes sides that are multiples of `factor`, pixels: the middle of each. Floats are encoded as they are.
+    /// Returns the size to encode of frames of `size`, for a model that takes multiples of `factor`
+    /// pixels: the middle of each frame. Floats are encoded as they are.
     ///
     /// # Errors
-    /// For sizes that the model does not take, and where a resize was asked for.
+    /// For sizes that the model does not take, and with `--resize`.
     pub(super) fn of_frames(&self, path: &Path, size: Size, are_floats: bool, factor: u32) -> Result<Size> {
         if self.resize.is_some() {
             let expected = "pictures by themselves (ffmpeg's filter \"scale\" resizes clips)";
@@ -111,7 +116,10 @@ impl SizeArgs {
         let resize = Resize { exact: self.exact_size, ..Resize::default() };
         let middle = resize.fit(&path.display().to_string(), size, factor)?.size;
         if middle != size {
-            note(path, &format!("the middle {middle} of each frame, as {size} is no multiple of {factor} pixels"));
+            note(
+                path,
+                &format!("encoding the middle {middle} of each frame, as {size} is no multiple of {factor} pixels"),
+            );
         }
         Ok(middle)
     }
@@ -142,25 +150,23 @@ impl SizeArgs {
         Ok(images)
     }
 
-    /// Floats are encoded as they are. What a network makes of other sizes it knows itself.
+    /// Checks the size of floats, which are encoded as they are. A network itself decides how it
+    /// rounds other sizes.
     fn check_multiple(&self, size: Size, path: &Path, factor: u32) -> Result<()> {
         if size.width.is_multiple_of(factor) && size.height.is_multiple_of(factor) {
             return Ok(());
         }
         if self.exact_size {
-            let expected = format!("multiples of {factor} pixels each way, as the model has");
+            let expected = format!("width and height in multiples of {factor} pixels");
             return Err(input(format!("size of {}", path.display()), expected, size.to_string()));
         }
-        note(
-            path,
-            &format!("{size} is no multiple of {factor} pixels: what fills no latent is rounded as the network does"),
-        );
+        note(path, &format!("{size} is no multiple of {factor} pixels: the network rounds edges that fill no latent"));
         Ok(())
     }
 }
 
 impl ImageFile {
-    /// What it is.
+    /// Returns the file, count and size of the images.
     pub(super) fn source(&self) -> Source {
         let (count, size) = match &self.content {
             Content::Picture(_, fitted) => (1, fitted.size),
@@ -169,7 +175,7 @@ impl ImageFile {
         Source { file: self.path.clone(), count, size }
     }
 
-    /// Its images as an encoder takes them.
+    /// Reads the images as an encoder takes them.
     ///
     /// # Errors
     /// For a picture that cannot be read, or does not fit into memory.
@@ -187,7 +193,7 @@ impl ImageFile {
     }
 }
 
-/// Fails for a file that is no picture and has no ending of floats.
+/// Fails for a file that is no picture and has no ending of a float file.
 fn check_ending(path: &Path) -> Result<()> {
     let ending = path.extension().unwrap_or_default().to_string_lossy().to_lowercase();
     if ["npy", "safetensors"].contains(&ending.as_str()) {
@@ -196,11 +202,11 @@ fn check_ending(path: &Path) -> Result<()> {
     Err(input(
         format!("image {}", path.display()),
         "a PNG, JPEG or WebP picture, or floats in .npy or .safetensors",
-        "none of these by its first bytes and its ending",
+        "a file whose first bytes and ending match none of these",
     ))
 }
 
-/// Fails unless `tensor` is `[n, 3, h, w]` or `[3, h, w]` with something in it.
+/// Fails unless `tensor` is `[n, 3, h, w]` or `[3, h, w]` and not empty.
 fn check_shape(tensor: &HostTensor, name: &str) -> Result<()> {
     let found = || format!("{:?}", tensor.shape);
     match *tensor.shape.as_slice() {
@@ -210,11 +216,11 @@ fn check_shape(tensor: &HostTensor, name: &str) -> Result<()> {
     }
 }
 
-/// What is beyond the range of pictures is encoded all the same.
+/// Prints a note if values exceed the range of pictures. They are encoded all the same.
 fn say_range(tensor: &HostTensor, path: &Path) {
     let (least, most) =
         tensor.data.iter().fold((f32::MAX, f32::MIN), |(least, most), &value| (least.min(value), most.max(value)));
     if (least < -1.0 || most > 1.0) && least.is_finite() && most.is_finite() {
-        note(path, &format!("values of {least} to {most}, where pictures have -1 to 1"));
+        note(path, &format!("values range from {least} to {most}, but pictures have -1 to 1"));
     }
 }

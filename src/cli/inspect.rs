@@ -37,12 +37,12 @@ enum Direction {
     Encode,
 }
 
-/// What stands in the way of a decode or an encode.
+/// Problems that prevent a decode or an encode.
 #[derive(Debug, Default)]
 struct Problems {
-    /// Tensors that are not there.
+    /// Names of missing tensors.
     missing: Vec<String>,
-    /// A tensor of a wrong shape or type, or one that is not known.
+    /// Error for a tensor that has a wrong shape or type, or is unknown.
     unusable: Option<String>,
 }
 
@@ -52,7 +52,7 @@ impl Problems {
     }
 }
 
-/// What stands in the way of a decode and of an encode, of images or of `clips`.
+/// Returns the problems of a decode and of an encode, of images or of `clips`.
 fn both(checkpoint: &Checkpoint, clips: bool) -> Result<[Problems; 2]> {
     Ok([problems(checkpoint, Direction::Decode, clips)?, problems(checkpoint, Direction::Encode, clips)?])
 }
@@ -142,18 +142,18 @@ fn latents_text(config: &AutoencoderConfig) -> String {
     if config.patch == 1 { describe(true) } else { format!("{} (the VAE's own: {})", describe(false), describe(true)) }
 }
 
-/// What the VAE's own latents are to a network that does not take them as they are.
+/// Describes the VAE's own latents, for a network that does not take them as they are.
 fn own_text(config: &AutoencoderConfig) -> Option<String> {
     match config.own_latents {
         OwnLatents::OfNetwork => None,
-        OwnLatents::StandIn { scaling_factor, shift_factor } => {
-            Some(format!("those of the VAE it stands in for, with factor {scaling_factor} and shift {shift_factor}"))
-        }
+        OwnLatents::StandIn { scaling_factor, shift_factor } => Some(format!(
+            "the latents of the VAE it stands in for, with factor {scaling_factor} and shift {shift_factor}"
+        )),
         OwnLatents::Unknown => config.check_own_latents().err().map(|error| format!("unknown: {error}")),
     }
 }
 
-/// What is particular to one kind of network.
+/// Returns the rows that only one kind of network has.
 fn network_rows(network: &Network) -> Vec<(&'static str, String)> {
     let yes = |flag: bool| if flag { "yes" } else { "no" }.to_owned();
     match network {

@@ -1,5 +1,5 @@
-//! Signals that ask wgvae to end (Ctrl-C, SIGTERM, SIGHUP): stop the work between two submissions, and
-//! never in the middle of a file.
+//! Stopping on a signal (Ctrl-C, SIGTERM, SIGHUP): work stops between two submissions, and never in
+//! the middle of a file.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -15,30 +15,31 @@ use super::signals::{self, exit_code};
 use super::stderr::{complain, took};
 use super::stdio;
 
-/// How long work that was told to stop may take to do so. Reading weights and compiling do not listen.
+/// Time that work gets to stop by itself after a signal. Reading weights and compiling do not check
+/// for the signal.
 const PATIENCE: Duration = Duration::from_millis(600);
 
-/// Tells work to stop after a signal, and knows the files that are begun.
+/// Flag that tells work to stop after a signal, and the list of unfinished files.
 #[derive(Debug, Default)]
 pub(super) struct Interrupt {
     cancel: Arc<AtomicBool>,
-    /// Names of files that are not complete. Locked while any is created or put into its place.
+    /// Names of unfinished files. Locked while a file is created or moved into its place.
     parts: Arc<Mutex<Vec<PathBuf>>>,
 }
 
 impl Interrupt {
-    /// Makes a signal set [`Self::cancel`], and end the process a little later if that has not
-    /// happened by itself.
+    /// Makes a signal set [`Self::cancel`], and end the process a little later if it has not ended
+    /// by itself.
     pub(super) fn install() -> Self {
         let interrupt = Self::default();
         let (cancel, parts) = (Arc::clone(&interrupt.cancel), Arc::clone(&interrupt.parts));
         let ask = move || cancel.store(true, Ordering::Relaxed);
         let end = move || {
-            // Waits for files that are being put into their place, and keeps others from being begun.
+            // Waits for files that are being moved into place, and keeps new ones from being begun.
             let parts = parts.lock().unwrap_or_else(PoisonError::into_inner);
             end_processes();
             for part in parts.iter() {
-                // Most are gone by now.
+                // Most of them are gone by now.
                 drop(std::fs::remove_file(part));
             }
             complain("interrupted");
@@ -51,12 +52,13 @@ impl Interrupt {
         interrupt
     }
 
-    /// For [`wgvae::Control::cancel`].
+    /// Returns the flag for [`wgvae::Control::cancel`].
     pub(super) fn cancel(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.cancel)
     }
 
-    /// Begins a file that is to replace `path`, or go to stdout, and goes away if that never happens.
+    /// Begins a file that will replace `path`, or go to stdout. It is deleted if that never
+    /// happens.
     ///
     /// # Errors
     /// [`Error::Cancelled`], [`Error::Io`].
@@ -72,7 +74,7 @@ impl Interrupt {
         Ok(file)
     }
 
-    /// Puts all of `files` into their places, or after a signal none.
+    /// Moves all `files` into place; after a signal, moves none.
     ///
     /// # Errors
     /// [`Error::Cancelled`], [`Error::Io`].
@@ -88,7 +90,7 @@ impl Interrupt {
         Ok(())
     }
 
-    /// Writes the whole of each file, or after a signal none.
+    /// Writes all `files` with their contents; after a signal, writes none.
     ///
     /// # Errors
     /// [`Error::Cancelled`], [`Error::Io`].

@@ -1,4 +1,4 @@
-//! Latents from files: which reader, which tensor.
+//! Reading of latents from files: chooses the reader and the tensor.
 
 use std::path::Path;
 
@@ -21,12 +21,12 @@ pub(super) async fn read(path: &Path, tensor: Option<&str>) -> Result<Latents> {
     from_source(&*open(path, tensor)?, tensor).await
 }
 
-/// Opens the latents of a clip, of `channels`, in `source`.
+/// Opens the latents of a clip, with `channels` channels, in `source`.
 pub(super) async fn open_clip(source: Box<dyn ByteSource>, tensor: Option<&str>, channels: u32) -> Result<ClipLatents> {
     ClipLatents::open(source, tensor, channels).await
 }
 
-/// Whether what is in `source` are latents of a clip.
+/// Returns true if `source` holds latents of a clip.
 pub(super) async fn are_of_clip(source: &dyn ByteSource, tensor: Option<&str>) -> bool {
     latents_shape(source, tensor).await.is_ok_and(|shape| is_clip(&shape))
 }
@@ -59,7 +59,7 @@ fn check_name(path: &Path, tensor: Option<&str>) -> Result<()> {
     Ok(())
 }
 
-/// Reads the latents in `source`, a .safetensors or .latent file's tensor `name`.
+/// Reads the latents in `source`: tensor `name` of a .safetensors or .latent file, or a .npy array.
 pub(super) async fn from_source(source: &dyn ByteSource, name: Option<&str>) -> Result<Latents> {
     Latents::stored(read_latents(source, name).await?).map_err(|error| in_file(error, source.name()))
 }

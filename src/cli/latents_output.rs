@@ -1,4 +1,4 @@
-//! What an encode writes: latents or moments, as .safetensors or .npy.
+//! Output files of an encode: latents or moments, as .safetensors or .npy.
 
 use std::path::{Path, PathBuf};
 
@@ -14,7 +14,7 @@ use super::{input, stdio};
 /// Name of the tensor in a .safetensors file of moments.
 pub(super) const MOMENTS: &str = "moments";
 
-/// The files of an encode.
+/// The output files of an encode.
 #[derive(Debug)]
 pub(super) struct LatentsOutput {
     path: PathBuf,
@@ -22,39 +22,45 @@ pub(super) struct LatentsOutput {
     count: usize,
 }
 
-/// How latents lie in a file.
+/// File format of latents.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub(super) enum LatentsFormat {
     Safetensors,
     Npy,
 }
 
-/// What an encoder's output has become.
+/// Content of an output file.
 #[derive(Debug)]
 pub(super) enum Encoding {
     Latents(StoredLatents),
-    /// `[n, 2 c, h, w]`: means, then the variances' logarithms.
+    /// Moments `[n, 2 c, h, w]`: means, then log variances.
     Moments(HostTensor),
 }
 
 impl LatentsOutput {
-    /// `count` files at `path`; one on stdout in `format`, or as .safetensors.
+    /// Prepares `count` files at `path`. A file on stdout is in `format`, or .safetensors by
+    /// default.
     ///
     /// # Errors
-    /// When the ending is unknown or a file could not be written there; for several files on stdout, and a format for what has an ending.
+    /// For an unknown ending, a path that cannot be written, several files on stdout, and a format
+    /// if the path has an ending.
     pub(super) fn new(path: &Path, format: Option<LatentsFormat>, count: usize) -> Result<Self> {
         match format {
             _ if stdio::is_meant(path) => {
                 stdio::check_no_terminal()?;
                 if count > 1 {
-                    return Err(input("--output -", "one file of latents on stdout", format!("{count}, by --each")));
+                    return Err(input(
+                        "--output -",
+                        "one file of latents for stdout",
+                        format!("{count} files, because of --each"),
+                    ));
                 }
                 let format = format.unwrap_or(LatentsFormat::Safetensors);
                 return Ok(Self { path: path.to_owned(), format, count });
             }
             None => {}
             Some(_) => {
-                let expected = "--output - with it (the ending of a file says its format)";
+                let expected = "use with --output - (a file's ending decides its format)";
                 return Err(input("--format", expected, format!("--output {}", path.display())));
             }
         }
@@ -73,12 +79,13 @@ impl LatentsOutput {
         Ok(output)
     }
 
-    /// The names of all files.
+    /// Returns the names of all files.
     pub(super) fn names(&self) -> Vec<PathBuf> {
         (0..self.count).map(|index| numbered(&self.path, index, self.count)).collect()
     }
 
-    /// The content of a file. `facts` are for people, and only where the format has room for them.
+    /// Returns the content of a file. `facts` are for people, and are left out if the format has no
+    /// room for them.
     pub(super) fn bytes(&self, encoding: &Encoding, facts: &[(&'static str, String)]) -> Result<Vec<u8>> {
         match (self.format, encoding) {
             (LatentsFormat::Npy, Encoding::Latents(StoredLatents { tensor, .. }) | Encoding::Moments(tensor)) => {

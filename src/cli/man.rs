@@ -10,12 +10,13 @@ use super::Cli;
 
 #[derive(Debug, Args)]
 pub(super) struct ManArgs {
-    /// Folder for the pages of wgvae and of each of its commands, wgvae-decode.1 and so on; made if it is not there
+    /// Folder to write the pages of wgvae and all its commands to (wgvae-decode.1 and so on);
+    /// created if missing
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
 }
 
-/// Prints the page of the whole, in roff, or writes all.
+/// Returns wgvae's own page in roff, or writes the pages of all commands to a folder.
 pub(super) fn run(args: &ManArgs) -> Result<String> {
     let command = Cli::command().disable_help_subcommand(true);
     if let Some(folder) = &args.out {

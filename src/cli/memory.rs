@@ -1,4 +1,5 @@
-//! `wgvae memory`: measures what decodes or encodes, of images or clips, take on the adapters of this machine, and puts the results of several machines side by side.
+//! `wgvae memory`: measures time and memory of decodes or encodes, of images or clips, on this
+//! machine's adapters. It also merges the results of several machines.
 
 mod child;
 mod html;
@@ -26,34 +27,36 @@ use super::{PrecisionArg, input, parse_bytes, parse_size};
 
 #[derive(Debug, Args)]
 pub(super) struct MemoryArgs {
-    /// Models: names of published ones, run with made-up weights (sd15, flux1 and others), demo, files or folders
+    /// Models: published names, run with made-up weights (sd15, flux1 and others), demo, files or
+    /// folders
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "demo,sd15")]
     models: Vec<String>,
     /// Sizes of the picture in pixels
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse_size, default_value = "256x256,512x512")]
     sizes: Vec<Size>,
-    /// Pictures of each clip: 1, an image, or 5, 9 and so on of most models for video
+    /// Frames of each clip: 1 for an image, or 5, 9 and so on of most models for video
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = clap::value_parser!(u64).range(1..), default_value = "1")]
     frames: Vec<u64>,
-    /// Measure the encodes of pictures of these sizes, not the decodes that make them
+    /// Measure encodes of pictures of these sizes instead of decodes that make them
     #[arg(long)]
     encode: bool,
     /// Element types of weights and activations
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_enum, default_value = "f16,f32")]
     precisions: Vec<PrecisionArg>,
-    /// Measure under each of these memory budgets too, such as 256MiB,512MiB
+    /// Also measure under each of these memory budgets, such as 256MiB,512MiB
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse_bytes)]
     budgets: Vec<Bytes>,
-    /// Only the adapters with this in their name, driver or backend, or with this index in `wgvae adapters` [default: all]
+    /// Measure only adapters with this in their name, driver or backend, or with this index in
+    /// `wgvae adapters` [default: all]
     #[arg(long, value_name = "NAME|INDEX")]
     adapter: Option<String>,
-    /// Start every measurement through this program, for example one that sets up another driver
+    /// Program to start every measurement through, for example one that sets up another driver
     #[arg(long, value_name = "PROGRAM")]
     through: Option<String>,
-    /// JSON file to write the measurements to; results/schema/memory-report.schema.json describes it
+    /// JSON file of measurements to write; results/schema/memory-report.schema.json describes it
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Instead of measuring, put these reports side by side
+    /// Reports to put side by side instead of measuring
     #[arg(
         long,
         value_name = "FILE",
@@ -61,15 +64,15 @@ pub(super) struct MemoryArgs {
         conflicts_with_all = ["models", "sizes", "frames", "encode", "precisions", "budgets", "adapter", "through", "output"]
     )]
     merge: Vec<PathBuf>,
-    /// Page to write: tables and plots, with the estimates in use today, in one file
+    /// HTML page to write: tables and plots, with the estimates of other tools, in one file
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
-    /// Print the report, or with --merge all reports, as JSON
+    /// Print the report as JSON; with --merge, all reports
     #[arg(long)]
     json: bool,
 }
 
-/// Measures or merges, and writes what was asked for.
+/// Measures or merges, then writes the files that were asked for.
 pub(super) async fn run(args: &MemoryArgs) -> Result<String> {
     let interrupt = Interrupt::install();
     check_paths(args)?;
@@ -90,14 +93,15 @@ pub(super) async fn run(args: &MemoryArgs) -> Result<String> {
     }
 }
 
-/// Fails early for a file that cannot be written, or that would replace another of the command line.
+/// Fails early for an output that cannot be written, or that would replace an input or another
+/// output.
 fn check_paths(args: &MemoryArgs) -> Result<()> {
     let outputs = [("--output", args.output.as_deref()), ("--html", args.html.as_deref())];
     let mut taken: Vec<(&str, &Path)> = args.merge.iter().map(|path| ("--merge", path.as_path())).collect();
     for (flag, path) in outputs {
         let Some(path) = path else { continue };
         if let Some((other, _)) = taken.iter().find(|(_, other)| same(other, path)) {
-            return Err(input(flag, format!("another file than that of {other}"), path.display().to_string()));
+            return Err(input(flag, format!("a different file than {other} names"), path.display().to_string()));
         }
         check_writable(path)?;
         taken.push((flag, path));
@@ -105,7 +109,7 @@ fn check_paths(args: &MemoryArgs) -> Result<()> {
     Ok(())
 }
 
-/// Whether both paths lead to one file, which need not exist yet.
+/// Returns true if both paths lead to one file, which need not exist yet.
 fn same(left: &Path, right: &Path) -> bool {
     let whole = |path: &Path| path.canonicalize().or_else(|_| std::path::absolute(path)).ok();
     left == right || whole(left).is_some_and(|left| Some(left) == whole(right))

@@ -1,4 +1,4 @@
-//! What a decode writes: pictures or raw floats, by the ending of the file asked for.
+//! Output files of a decode: pictures or raw floats, by the file ending that the user gave.
 
 use std::io::{Seek as _, SeekFrom, Write as _};
 use std::ops::Range;
@@ -18,7 +18,7 @@ use super::{input, stdio};
 /// Name of the tensor in a .safetensors file of raw floats.
 const TENSOR: &str = "image";
 
-/// What goes to stdout, where no ending says it.
+/// Format of the data on stdout, which has no file ending.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum FormatArg {
     Png,
@@ -30,7 +30,7 @@ pub(super) enum FormatArg {
 }
 
 impl FormatArg {
-    /// As it is typed.
+    /// Returns the name that the user types.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Png => "png",
@@ -50,7 +50,7 @@ enum Format {
     Safetensors,
 }
 
-/// The file or files of a decode, as far as they are written.
+/// The output file or files of a decode, while they are written.
 #[derive(Debug)]
 pub(super) struct OutputFiles {
     path: PathBuf,
@@ -61,10 +61,11 @@ pub(super) struct OutputFiles {
 }
 
 impl OutputFiles {
-    /// For `count` images at `path`; on stdout in `format`, or as PNG.
+    /// Prepares files for `count` images at `path`. On stdout they are in `format`, or PNG by
+    /// default.
     ///
     /// # Errors
-    /// When the ending is unknown or a file could not be written there, and for several pictures on stdout.
+    /// For an unknown ending, a path that cannot be written, and several pictures on stdout.
     pub(super) fn new(path: &Path, format: Option<FormatArg>, count: u32) -> Result<Self> {
         if stdio::is_meant(path) {
             return Self::on_stdout(format.unwrap_or(FormatArg::Png), count);
@@ -102,7 +103,7 @@ impl OutputFiles {
         Ok(Self { path, format, count: count as usize, begun: 0, parts: Vec::new() })
     }
 
-    /// What the library has to deliver.
+    /// Returns the kind of pixels that the library must deliver.
     pub(super) fn output(&self) -> Output {
         match self.format {
             Format::Picture(_) => Output::Rgba8,
@@ -110,7 +111,7 @@ impl OutputFiles {
         }
     }
 
-    /// The names of all files.
+    /// Returns the names of all files.
     pub(super) fn names(&self) -> Vec<PathBuf> {
         match self.format {
             Format::Picture(_) => (0..self.count).map(|index| numbered(&self.path, index, self.count)).collect(),
@@ -118,7 +119,7 @@ impl OutputFiles {
         }
     }
 
-    /// Fails if the format cannot hold an image of `size`. For use before the decode.
+    /// Fails if the format cannot hold an image of `size`. Call it before the decode.
     pub(super) fn check_size(&self, size: Size) -> Result<()> {
         match self.format {
             Format::Picture(format) => format.check_size(&self.path, size),
@@ -126,7 +127,8 @@ impl OutputFiles {
         }
     }
 
-    /// Begins the next image, of `size`. Its file or files appear when [`Interrupt::write`] gets them.
+    /// Begins the next image, of `size` pixels. Its file appears under its name when
+    /// [`Interrupt::write`] gets the result of [`Self::finish`].
     pub(super) fn image(&mut self, size: Size, interrupt: &Interrupt) -> Result<ImageSink<'_>> {
         let index = self.begun;
         self.begun += 1;
@@ -150,32 +152,32 @@ impl OutputFiles {
         Ok(ImageSink { part, content })
     }
 
-    /// All files, complete but for their names.
+    /// Returns all files, complete except for their final names.
     pub(super) fn finish(self) -> Vec<PartFile> {
         self.parts
     }
 }
 
-/// Takes the rows of one image.
+/// Writer for the rows of one image.
 #[derive(Debug)]
 pub(super) struct ImageSink<'a> {
     part: &'a mut PartFile,
     content: Content,
 }
 
-/// How rows get into a file.
+/// Method by which rows are written to a file.
 #[derive(Debug)]
 enum Content {
-    /// As they come.
+    /// Rows written as they arrive.
     Png(Box<PngRows>),
-    /// The encoder needs the whole image.
+    /// Rows collected, because the encoder needs the whole image.
     Whole { format: ImageFormat, size: Size, data: Vec<u8> },
-    /// Each row goes to its place in each plane.
+    /// Rows written to their positions in each of the three planes.
     Raw(RawSink),
 }
 
 impl ImageSink<'_> {
-    /// Takes the next rows.
+    /// Adds the next rows.
     pub(super) fn add(&mut self, rows: &Rows<'_>) -> Result<()> {
         let added = match (&mut self.content, &rows.pixels) {
             (Content::Png(png), RowPixels::Rgba8(data)) => png.write(data),
@@ -191,7 +193,7 @@ impl ImageSink<'_> {
         added.map_err(|error| self.part.error(error))
     }
 
-    /// Ends the image.
+    /// Completes the image.
     pub(super) fn finish(self) -> Result<()> {
         let Self { part, content } = self;
         let finished = match content {
@@ -205,7 +207,7 @@ impl ImageSink<'_> {
     }
 }
 
-/// Planes of f32 after a header, `[n, 3, h, w]`.
+/// Writer of f32 planes `[n, 3, h, w]` after a header.
 #[derive(Debug)]
 struct RawSink {
     header: Vec<u8>,
@@ -214,7 +216,7 @@ struct RawSink {
 }
 
 impl RawSink {
-    /// For image `index`.
+    /// Creates a writer for image `index`.
     fn new(header: Vec<u8>, index: usize, size: Size) -> Self {
         Self { header, index, size }
     }

@@ -19,7 +19,7 @@ pub(super) async fn run(args: &PlanArgs) -> Result<String> {
     let task = Task::new(operation, "--size", args.size, &config, false)?;
     let limits = limits(args).await?;
     let precision = match (args.precision, &args.adapter) {
-        // Without a device nothing is known against half precision.
+        // Without a device, nothing speaks against half precision.
         (PrecisionArg::Auto, None) => Precision::F16,
         (given, _) => given.into(),
     };
@@ -49,7 +49,8 @@ fn encode_options(args: &PlanArgs, memory_budget: Option<Bytes>) -> EncodeOption
     EncodeOptions { memory_budget, parking: args.parking.into(), ..EncodeOptions::default() }
 }
 
-/// The network, of a model that has the weights for `operation`. A plan does not depend on the scale of the latents, so it need not be known.
+/// Returns the network's configuration, after checking that the model has the weights for
+/// `operation`. A plan does not depend on the scale of the latents, so that may be unknown.
 async fn config(args: &PlanArgs, operation: Operation) -> Result<AutoencoderConfig> {
     match (&args.model, &args.family) {
         (Some(model), family) => {

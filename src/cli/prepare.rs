@@ -1,4 +1,5 @@
-//! What comes before a decode or an encode: a device is opened, and a model is loaded, with a bar for its weights.
+//! Preparation of a decode or an encode: opens a device and loads a model, with a progress bar for
+//! its weights.
 
 use std::sync::Arc;
 
@@ -9,48 +10,53 @@ use super::stderr::{Phase, timed};
 use super::tuned::tuned;
 use super::{DecodeLimits, PrecisionArg, input};
 
-/// On which device, and with which kernels.
+/// Options that choose the device and its kernels.
 #[derive(Debug, Args)]
 pub(super) struct DeviceArgs {
     /// Adapter to use: part of its name, or its index in `wgvae adapters`
     #[arg(long, value_name = "NAME|INDEX")]
     adapter: Option<String>,
-    /// Take the kernels of the rules, none that were measured on the adapter, and measure none
+    /// Use the kernels that rules choose: no measured ones, and no measuring
     #[arg(long)]
     no_tune: bool,
 }
 
-/// How numbers are kept, and what multiplies them.
+/// Options for the element type and the matrix units.
 #[derive(Debug, Args)]
 pub(super) struct ElementArgs {
-    /// Element type of weights and activations; auto: f16 on a GPU, f32 on a CPU driver; fast: f16 with less traffic and a few times its error
+    /// Element type of weights and activations; auto: f16 on a GPU, f32 on a CPU driver; fast: f16
+    /// with less memory traffic and a few times its error
     #[arg(long, value_enum, default_value_t = PrecisionArg::Auto)]
     precision: PrecisionArg,
-    /// With --precision fast: multiply on the GPU's matrix units wherever a convolution's channels fill whole matrices; experimental, and an error where there are none
+    /// With --precision fast: multiply on the GPU's matrix units (experimental); fails if the GPU
+    /// has none
+    ///
+    /// Convolutions whose channels fill whole matrices use them.
     #[arg(long)]
     matrix_units: bool,
 }
 
 impl ElementArgs {
-    /// What nobody has asked for otherwise.
+    /// Defaults for commands without these options.
     pub(super) const AUTO: Self = Self { precision: PrecisionArg::Auto, matrix_units: false };
 
     pub(super) fn precision(&self) -> Precision {
         self.precision.into()
     }
 
-    /// Whether a device is to be opened with its matrix units, which no other precision uses.
+    /// Returns true if the device must be opened with matrix units, which only `fast` uses.
     fn matrix_units(&self) -> Result<bool> {
         if self.matrix_units && self.precision() != Precision::Fast {
             let found =
                 self.precision.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned());
-            return Err(input("--matrix-units", "--precision fast with it", format!("--precision {found}")));
+            return Err(input("--matrix-units", "use with --precision fast", format!("--precision {found}")));
         }
         Ok(self.matrix_units)
     }
 }
 
-/// Opens a device on the adapter that is wanted, or on the best one, with the kernels that were measured on it.
+/// Opens a device on the chosen adapter, or on the best one, with the kernels that were measured on
+/// it.
 pub(super) async fn open_device(device: &DeviceArgs, elements: &ElementArgs, limits: DecodeLimits) -> Result<Gpu> {
     let options = GpuOptions {
         adapter: device.adapter.clone(),
@@ -62,7 +68,7 @@ pub(super) async fn open_device(device: &DeviceArgs, elements: &ElementArgs, lim
     Ok(if device.no_tune { gpu } else { tuned(gpu).await })
 }
 
-/// Loads the weights that `options` ask for.
+/// Loads the weights that `options` ask for, with a progress bar.
 pub(super) async fn load(gpu: &Gpu, checkpoint: &Checkpoint, options: LoadOptions) -> Result<Vae> {
     let phase = Phase::of_bytes("load");
     let bar = phase.bar();

@@ -1,4 +1,4 @@
-//! The facts about a plan and about decodes and encodes, as JSON and as text.
+//! Facts about plans, decodes and encodes, as JSON and as text.
 
 use std::path::PathBuf;
 
@@ -14,14 +14,15 @@ use super::session::{Run, Session};
 use super::stderr::say;
 use super::tiling::{tiles_text, tiling_json};
 
-/// The facts about a plan, and the limits it was made for.
+/// Returns the facts about a plan, and the limits that it was made for.
 pub(super) fn plan_json(plan: &Plan, limits: &DeviceLimits) -> Value {
     let mut facts = json!(plan.facts());
     facts["limits"] = json!(limits);
     facts
 }
 
-/// The facts that are a clip's: `frames` pictures of `size`, of so many frames of latents.
+/// Returns the facts that only a clip has: `frames` pictures of `size` pixels, from `latent_frames`
+/// frames of latents.
 pub(super) fn clip_json(plans: &ClipPlans, frames: u64, latent_frames: u64, size: Size) -> Value {
     json!({
         "frames": frames,
@@ -33,48 +34,49 @@ pub(super) fn clip_json(plans: &ClipPlans, frames: u64, latent_frames: u64, size
     })
 }
 
-/// What was decoded or encoded, on what, and what it took.
+/// Report of a decode or an encode: the files, the adapter, time and memory.
 #[derive(Debug)]
 pub(super) struct Report {
     facts: Value,
     text: String,
 }
 
-/// What a report is of.
+/// Subject of a report.
 struct Subject {
-    /// `decoded` or `encoded`.
+    /// Verb: `decoded` or `encoded`.
     done: &'static str,
-    /// The name of the list of runs.
+    /// Name of the list of runs in the JSON.
     runs: &'static str,
-    /// What follows the files' names.
+    /// Text that follows the files' names.
     what: String,
-    /// Facts that only such a report has.
+    /// Facts that only this kind of report has.
     facts: Value,
-    /// What `seconds` says, and what to say of it.
+    /// Seconds, and the text that follows them.
     seconds: (f64, String),
-    /// Lines at the end.
+    /// Lines at the end of the text.
     more: String,
 }
 
-/// A clip that was decoded or encoded.
+/// Clip that was decoded or encoded.
 #[derive(Debug)]
 pub(super) struct ClipSubject {
-    /// Which way.
+    /// Direction: decode or encode.
     pub(super) operation: Operation,
-    /// Its frames, as they are in the file of frames.
+    /// Number of frames in the file of frames.
     pub(super) frames: u64,
-    /// Extent of a frame, pixels.
+    /// Size of a frame, pixels.
     pub(super) size: Size,
-    /// How fast they are shown, where that is known.
+    /// Frames per second, if known.
     pub(super) fps: Option<Fps>,
-    /// From the first part to the last frame in its file.
+    /// Seconds from the start of the first part to the last frame in its file.
     pub(super) seconds: f64,
-    /// What only one direction has.
+    /// Facts that only this direction has.
     pub(super) facts: Value,
 }
 
 impl Report {
-    /// Collects the facts of decodes. To be called while the buffers of the last exist: the allocator is asked now.
+    /// Collects the facts of decodes. Call it while the buffers of the last decode exist, because
+    /// it reads the allocator's counters.
     pub(super) async fn of_decode(
         gpu: &Gpu,
         vae: &mut Vae,
@@ -96,7 +98,8 @@ impl Report {
         Ok(Self::new(gpu, load_seconds, plan, plan.memory.peak(), &subject, runs, files))
     }
 
-    /// Collects the facts of encodes, the plan being that of the last, the memory that of the largest. To be called while the buffers of that exist.
+    /// Collects the facts of encodes: the plan of the last, the peak memory of the largest. Call it
+    /// while the buffers of the last encode exist.
     pub(super) async fn of_encode(
         gpu: &Gpu,
         vae: &mut Vae,
@@ -126,7 +129,8 @@ impl Report {
         Ok(Self::new(gpu, load_seconds, plan, predicted, &subject, &session.finish(), files))
     }
 
-    /// Collects the facts of a clip, the plan being that of the last part. To be called while its buffers exist.
+    /// Collects the facts of a clip, with the plan of its last part. Call it while the buffers of
+    /// that part exist.
     pub(super) fn of_clip(
         gpu: &Gpu,
         clip: &Clip<'_>,
@@ -149,7 +153,7 @@ impl Report {
             what: format!("({of}{frames} frame{}, {size})", if frames == 1 { "" } else { "s" }),
             facts: own,
             seconds: (seconds, format!(" in {parts} part{}", if parts == 1 { "" } else { "s" })),
-            more: format!("\n{} kept from part to part, {} in host memory", plans.state_bytes(), plans.host_bytes()),
+            more: format!("\n{} kept between parts, {} in host memory", plans.state_bytes(), plans.host_bytes()),
         };
         let load_seconds = clip.vae().load_seconds();
         Self::new(gpu, load_seconds, plans.of(parts > 1), predicted, &subject, &session.finish(), files)
@@ -202,12 +206,13 @@ impl Report {
         Self { facts, text }
     }
 
-    /// For a file.
+    /// Returns the facts as JSON, for a file.
     pub(super) fn to_bytes(&self) -> Vec<u8> {
         format!("{:#}\n", self.facts).into_bytes()
     }
 
-    /// For stdout; `on_stderr`, because that has what it is of: nothing is left for stdout then.
+    /// Returns the text for stdout. With `on_stderr`, prints it on stderr and returns an empty
+    /// string, because stdout holds the result itself.
     pub(super) fn show(&self, json: bool, on_stderr: bool) -> String {
         let text = if json { super::to_json(&self.facts) } else { self.text.clone() };
         if !on_stderr {
@@ -218,7 +223,7 @@ impl Report {
     }
 }
 
-/// GPU time of each stage in the last run, where it was measured.
+/// Returns the GPU time of each stage in the last run, if it was measured.
 fn stages_json(plan: &Plan, runs: &[Run]) -> Value {
     let seconds = runs.last().and_then(|run| run.times.stage_seconds.as_ref());
     let stages = |seconds: &Vec<f64>| {
@@ -234,7 +239,7 @@ fn extend(facts: &mut Value, more: &Value) {
     }
 }
 
-/// The median of what runs took, and that it is one.
+/// Returns the median seconds of the runs, and a text that says so if there are several.
 fn median(runs: &[Run]) -> (f64, String) {
     let mut seconds: Vec<f64> = runs.iter().map(|run| run.times.seconds).collect();
     seconds.sort_by(f64::total_cmp);
@@ -255,7 +260,7 @@ fn names(files: &[PathBuf]) -> String {
     }
 }
 
-/// Bytes for a table of text.
+/// Formats a number of bytes for a table of text.
 pub(super) fn bytes_text(bytes: Bytes) -> String {
     format!("{bytes} ({})", bytes.0)
 }

@@ -35,13 +35,14 @@ pub(super) struct RoundtripArgs {
     size: SizeArgs,
     #[command(flatten)]
     elements: ElementArgs,
-    /// Limits to keep within: the device's own, or those that every WebGPU browser has
+    /// Limits to use: the device's own, or WebGPU's defaults, which every WebGPU browser has
     #[arg(long, value_enum, default_value_t = DecodeLimits::Device)]
     limits: DecodeLimits,
-    /// The most GPU memory to take, such as 512MiB
+    /// Most GPU memory to use, such as 512MiB
     #[arg(long, value_name = "BYTES", value_parser = super::parse_bytes)]
     memory_budget: Option<Bytes>,
-    /// Whether what does not fit the budget may wait in host memory; auto: not on devices whose memory is the host's
+    /// Move data that exceeds the budget to host memory; auto: not on devices that share the host's
+    /// memory
     #[arg(long, value_enum, default_value_t = ParkingArg::Auto)]
     parking: ParkingArg,
     #[command(flatten)]
@@ -51,7 +52,8 @@ pub(super) struct RoundtripArgs {
     json: bool,
 }
 
-/// Encodes, takes the middle of what the encoder says, decodes, writes and compares.
+/// Encodes the image, takes the mean of the encoder's distribution, decodes it, writes the picture
+/// and compares.
 pub(super) async fn run(args: &RoundtripArgs) -> Result<String> {
     let interrupt = Interrupt::install();
     let format = ImageFormat::from_path(&args.output)?;
@@ -66,7 +68,7 @@ pub(super) async fn run(args: &RoundtripArgs) -> Result<String> {
     if count != 1 {
         return Err(input(format!("image in {}", args.image.display()), "one image", format!("{count} images")));
     }
-    // Floats are not resized, and a picture of another size could not be compared.
+    // Floats are not resized, and a result of another size could not be compared.
     Task::new(Operation::Decode, "IMAGE", size, checkpoint.config(), checkpoint.config().takes_own_latents())?;
     format.check_size(&args.output, size)?;
     let images = file.read()?;
@@ -82,7 +84,8 @@ pub(super) async fn run(args: &RoundtripArgs) -> Result<String> {
 }
 
 impl RoundtripArgs {
-    /// For what goes into the network as it is, mostly the VAE's own latents: what they mean to a diffusion model does not matter.
+    /// Returns options for latents as the network takes them, mostly the VAE's own: their scale for
+    /// a diffusion model does not matter here.
     fn load_options(&self, config: &AutoencoderConfig) -> LoadOptions {
         LoadOptions {
             directions: Directions::Both,
@@ -93,7 +96,7 @@ impl RoundtripArgs {
         }
     }
 
-    /// The image as it comes back, RGB `[h, w, 3]`.
+    /// Encodes and decodes the image. Returns RGB `[h, w, 3]`.
     async fn there_and_back(&self, images: &Images, vae: &mut Vae, session: &mut Session<'_>) -> Result<Vec<u8>> {
         let (memory_budget, parking) = (self.memory_budget, self.parking.into());
         let there = EncodeOptions { memory_budget, parking, ..EncodeOptions::default() };
@@ -129,7 +132,7 @@ impl RoundtripArgs {
         }
         format!(
             "wrote {} ({size})\n\
-             {quality}, to the picture as it was encoded\n\
+             {quality}, compared with the picture as encoded\n\
              encoded in {:.2} s, decoded in {:.2} s on {} ({})\n\
              GPU memory at its peak: {predicted} predicted, {measured} measured",
             self.output.display(),
@@ -141,11 +144,11 @@ impl RoundtripArgs {
     }
 }
 
-/// How alike two pictures are.
+/// Similarity of two pictures.
 struct Quality {
-    /// In dB, infinite for equal ones.
+    /// Peak signal-to-noise ratio in dB; infinite for equal pictures.
     psnr: f64,
-    /// None for pictures smaller than its window.
+    /// Structural similarity; `None` for pictures smaller than its window of 11 pixels.
     ssim: Option<f64>,
 }
 
@@ -163,7 +166,7 @@ impl std::fmt::Display for Quality {
     }
 }
 
-/// What was encoded, as a picture of 8 bits, and what came back.
+/// Compares the encoded image, rounded to 8 bits, with the decoded one.
 fn compared(images: &Images, back: &[u8], size: Size) -> Quality {
     let plane = size.width as usize * size.height as usize;
     let values = images.image(0).unwrap_or_default();
@@ -172,7 +175,7 @@ fn compared(images: &Images, back: &[u8], size: Size) -> Quality {
     Quality { psnr: psnr(squared_differences(&before, back), back.len()), ssim: ssim(&before, back, size) }
 }
 
-/// The level of a value, as a decode rounds it.
+/// Converts a value of -1 to 1 to a level of 0 to 255, rounded as a decode rounds it.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "0 to 255")]
 fn level(value: f32) -> u8 {
     ((value * 0.5 + 0.5).clamp(0.0, 1.0) * 255.0).round_ties_even() as u8

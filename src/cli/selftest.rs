@@ -1,4 +1,5 @@
-//! `wgvae selftest`: embedded latents, decoded with every set of kernels that the rules can give, beside what diffusers made of them.
+//! `wgvae selftest`: decodes embedded latents with every set of kernels that the rules can choose,
+//! and compares with diffusers' result.
 
 use clap::Args;
 use serde_json::json;
@@ -17,7 +18,8 @@ pub(super) struct SelftestArgs {
     json: bool,
 }
 
-/// Decodes with each. Fails, with the table on stdout, where any is wrong.
+/// Decodes with each set of kernels. If any result is wrong, the answer is marked as failed; the
+/// table still goes to stdout.
 pub(super) async fn run(args: &SelftestArgs) -> Result<Answer> {
     let options = GpuOptions { adapter: args.adapter.clone(), ..GpuOptions::default() };
     let checkpoint = demo::checkpoint().await?;
@@ -27,7 +29,7 @@ pub(super) async fn run(args: &SelftestArgs) -> Result<Answer> {
 }
 
 fn text(Selftest { adapter, right, rows }: &Selftest) -> String {
-    let mut lines = vec![format!("{adapter}: embedded latents, 128x128, beside what diffusers made of them")];
+    let mut lines = vec![format!("{adapter}: embedded latents, 128x128, compared with diffusers' result")];
     lines.extend(rows.iter().map(line));
     lines.push(if *right { "all right" } else { "something is WRONG: please report this table" }.to_owned());
     lines.join("\n")
@@ -42,7 +44,7 @@ fn line(row: &SelftestRow) -> String {
         SelftestElements::FastOnUnits => "fast units",
     };
     let verdict = match row {
-        SelftestRow { same_bits: false, .. } => "WRONG: other bits than the first",
+        SelftestRow { same_bits: false, .. } => "WRONG: bits differ from the first",
         SelftestRow { right: true, .. } => "right",
         SelftestRow { .. } => "WRONG",
     };

@@ -1,4 +1,4 @@
-//! Decodes and encodes all images of a file, with progress, and keeps what each took.
+//! Session of decodes or encodes with progress; records the time of each.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,42 +13,42 @@ use super::interrupt::Interrupt;
 use super::output::{ImageSink, OutputFiles};
 use super::stderr::{Bar, Phase, took};
 
-/// One decode or encode of one image.
+/// Record of one decode or encode of one image, or of one part of a clip.
 #[derive(Debug, Serialize)]
 pub(super) struct Run {
-    /// Index of the image, from 0.
+    /// Index of the image, or of the part of a clip, from 0.
     pub(super) image: u32,
-    /// Frames of the clip that this part is of, or becomes. Its latents are image `image`.
+    /// Frames of the clip in this part, whose index is `image`. `None` for an image.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) frames: Option<u32>,
-    /// Times this image was decoded, or encoded, before.
+    /// Number of times that this image was decoded, or encoded, before.
     pub(super) repeat: u32,
-    /// Kernels that had to be compiled for it.
+    /// Number of kernels compiled for this run.
     pub(super) kernels_compiled: usize,
-    /// Buffers that had to be created for it.
+    /// Number of buffers created for this run.
     pub(super) buffers_created: u64,
-    /// The smaller plan that was used, if it was.
+    /// Smaller plan that was used instead, if any.
     #[serde(skip)]
     pub(super) fallback: Option<Fallback>,
-    /// Times.
+    /// Times of the run.
     #[serde(flatten)]
     pub(super) times: RunReport,
 }
 
-/// Decodes and encodes on a device, with progress and Ctrl-C, and what each took.
+/// Series of decodes or encodes on a device, with progress, Ctrl-C and a record of each run.
 pub(super) struct Session<'a> {
     gpu: &'a Gpu,
     interrupt: &'a Interrupt,
     phase: Phase,
-    /// How many runs there will be, where that is known.
+    /// Number of runs, if known.
     total: Option<u64>,
     runs: Vec<Run>,
     predicted: Bytes,
-    /// How long kernels were compiled.
+    /// Time spent on compiling kernels.
     compiling: Duration,
 }
 
-/// Counters before a run.
+/// Counters of the device before a run.
 #[derive(Debug, Clone, Copy)]
 struct Before {
     kernels: usize,
@@ -57,7 +57,7 @@ struct Before {
 }
 
 impl<'a> Session<'a> {
-    /// For `total` runs, where that is known; `name` is what they do.
+    /// Begins a session of `total` runs, if that number is known. `name` labels the progress bar.
     pub(super) fn new(name: &'static str, gpu: &'a Gpu, interrupt: &'a Interrupt, total: Option<u64>) -> Self {
         let phase = Phase::begin(name);
         show_compiling(gpu, phase.bar());
@@ -81,7 +81,7 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    /// Decodes the next part of `clip`, image 0 of `latents`, and hands its frames to `sink`.
+    /// Decodes the next part of `clip` from image 0 of `latents`, and hands its frames to `sink`.
     pub(super) async fn decode_part(
         &mut self,
         clip: &mut Clip<'_>,
@@ -99,7 +99,7 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    /// Encodes the next part of `clip`, which is `frames`: `[c, h, w]`, the encoder's output.
+    /// Encodes `frames`, the next part of `clip`. Returns the encoder's output `[c, h, w]`.
     pub(super) async fn encode_part(&mut self, clip: &mut Clip<'_>, frames: &Images) -> Result<HostTensor> {
         let (before, mut show) = (self.before(), self.progress());
         let mut control = self.control(&mut show);
@@ -108,7 +108,8 @@ impl<'a> Session<'a> {
         Ok(moments)
     }
 
-    /// Encodes image `image` of `images`, `repeat` times: `[c, h, w]`, the encoder's output. For the report it is the next image.
+    /// Encodes image `image` of `images`, `repeat` times. Returns the encoder's output `[c, h, w]`.
+    /// The report counts it as the next image.
     pub(super) async fn encode(
         &mut self,
         vae: &mut Vae,
@@ -130,17 +131,17 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// The most GPU memory that the plan of any run was predicted to take.
+    /// Returns the largest peak that the plan of any run predicted.
     pub(super) fn predicted(&self) -> Bytes {
         self.predicted
     }
 
-    /// What each took so far.
+    /// Returns the records of the runs so far.
     pub(super) fn runs(&self) -> &[Run] {
         &self.runs
     }
 
-    /// What each took.
+    /// Ends the session and returns the records of all runs.
     pub(super) fn finish(self) -> Vec<Run> {
         self.gpu.watch(None);
         self.phase.end_without(self.compiling);
@@ -152,7 +153,7 @@ impl<'a> Session<'a> {
         Before { kernels, compiling, buffers: self.gpu.ledger().created() }
     }
 
-    /// Shows how far the next run is.
+    /// Returns a callback that shows the progress of the next run.
     fn progress(&self) -> impl FnMut(Progress<'_>) + use<> {
         let (bar, total, done) = (self.phase.bar(), self.total, self.runs.len() as u64);
         move |progress: Progress<'_>| match total {
@@ -200,12 +201,12 @@ impl<'a> Session<'a> {
     }
 }
 
-/// The peak of the plan that ran last.
+/// Returns the predicted peak of the plan that ran last.
 fn predicted(vae: &Vae) -> Bytes {
     vae.predicted_peak().unwrap_or_default()
 }
 
-/// Decodes every image `repeat` times; the rows of the last of each go to `files`.
+/// Decodes every image `repeat` times. The rows of the last repeat of each image go to `files`.
 pub(super) async fn decode_all(
     gpu: &Gpu,
     vae: &mut Vae,
@@ -229,7 +230,7 @@ pub(super) async fn decode_all(
     Ok(session.finish())
 }
 
-/// From now on `bar` shows how far compiling is, whenever something is compiled.
+/// Makes `bar` show progress whenever kernels are compiled from now on.
 pub(super) fn show_compiling(gpu: &Gpu, bar: Bar) {
     gpu.watch(Some(Arc::new(move |now: Preparing<'_>| {
         if let Preparing::Kernels { done, total, kernel } = now {

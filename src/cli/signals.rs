@@ -1,4 +1,5 @@
-//! Signals that ask this process to end: Ctrl-C, SIGTERM, and SIGHUP on Linux. The first is a request, the second an order.
+//! Handling of signals that ask this process to end: Ctrl-C, SIGTERM, and SIGHUP on Linux. The
+//! first signal is a request, the second an order.
 
 use std::io::Result;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -7,22 +8,24 @@ use std::time::{Duration, Instant};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
 
-/// How often the watcher looks for a signal.
+/// Time between two checks of the watcher for a signal.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// The signal that came last and was not seen by the watcher yet; 0 if there is none.
+/// Last signal that the watcher has not seen yet; 0 if there is none.
 static PENDING: AtomicUsize = AtomicUsize::new(0);
 
-/// The first signal; 0 before it.
+/// First signal; 0 before one arrives.
 static FIRST: AtomicUsize = AtomicUsize::new(0);
 
 /// True once the process cleans up: from then on a signal ends it within its handler.
 static ENDING: AtomicBool = AtomicBool::new(false);
 
-/// Calls `ask` after the first signal, and `end` when `patience` is over or at the second signal.
+/// Calls `ask` after the first signal, and `end` once `patience` is over or a second signal
+/// arrives.
 ///
 /// # Errors
-/// Those of the operating system. The signals that it refused end the process at once, as they do by default.
+/// Errors of the operating system. Signals without a handler then end the process at once, as they
+/// do by default.
 pub(super) fn watch(
     ask: impl FnOnce() + Send + 'static,
     patience: Duration,
@@ -42,7 +45,7 @@ pub(super) fn watch(
     Ok(())
 }
 
-/// The exit code after a signal, as shells count it: 128 and the signal's number.
+/// Returns the exit code after a signal, as shells count it: 128 plus the signal's number.
 pub(crate) fn exit_code() -> u8 {
     let signal = match FIRST.load(Ordering::SeqCst) {
         0 => SIGINT,
@@ -55,7 +58,7 @@ fn exit_code_of(signal: i32) -> i32 {
     128 + signal
 }
 
-/// Waits for a signal, and no longer than `patience`. 0 if none came.
+/// Waits for a signal, at most for `patience`. Returns 0 if none came.
 fn next(patience: Duration) -> usize {
     let start = Instant::now();
     loop {
@@ -69,13 +72,13 @@ fn next(patience: Duration) -> usize {
 
 fn signals() -> Vec<i32> {
     let mut signals = vec![SIGINT, SIGTERM];
-    // Elsewhere there is no safe way to learn that `nohup` wants it ignored.
+    // On other systems there is no safe way to learn that `nohup` wants SIGHUP ignored.
     #[cfg(target_os = "linux")]
     signals.extend(Some(signal_hook::consts::SIGHUP).filter(|&signal| !is_ignored(signal)));
     signals
 }
 
-/// True if whoever started this process had it ignore `signal`, as `nohup` does.
+/// Returns true if the parent process made this one ignore `signal`, as `nohup` does.
 #[cfg(target_os = "linux")]
 fn is_ignored(signal: i32) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();

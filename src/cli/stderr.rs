@@ -1,4 +1,5 @@
-//! What is said beside the result: remarks, and phases with their bars and times. `--quiet` and `--verbose` say how much.
+//! Output on stderr: notes, and phases with progress bars and times. `--quiet` and `--verbose`
+//! choose how much.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -9,24 +10,25 @@ use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use wgvae::Result;
 use wgvae::internals::Printable;
 
-/// How much is said beside the result.
+/// Amount of output on stderr.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Verbosity {
-    /// Errors.
+    /// Errors only.
     Quiet,
-    /// What users should know, and bars where stderr is a terminal.
+    /// Errors, notes, and progress bars if stderr is a terminal.
     Normal,
-    /// What each phase took, too.
+    /// Also the time of each phase.
     Verbose,
 }
 
 static VERBOSITY: OnceLock<Verbosity> = OnceLock::new();
 
-/// All bars, so that lines are written above them. They show nothing where stderr is no terminal.
+/// All progress bars, so that lines are written above them. They show nothing if stderr is no
+/// terminal.
 static BARS: LazyLock<MultiProgress> = LazyLock::new(MultiProgress::new);
 
 impl Verbosity {
-    /// Makes it that of the process. The first one stays.
+    /// Sets the verbosity of this process. Only the first call has an effect.
     pub(crate) fn apply(self) {
         let _ = VERBOSITY.set(self);
     }
@@ -36,31 +38,32 @@ impl Verbosity {
     }
 }
 
-/// Writes a line to stderr whatever was asked for, or nothing if stderr is closed, where `eprintln!` would panic.
+/// Writes a line to stderr at any verbosity. Does nothing if stderr is closed, where `eprintln!`
+/// would panic.
 pub(crate) fn complain(text: &str) {
     BARS.suspend(|| drop(writeln!(std::io::stderr(), "{}", Printable(text))));
 }
 
-/// Writes a line to stderr unless it is to be quiet.
+/// Writes a line to stderr unless `--quiet` was given.
 pub(crate) fn say(text: &str) {
     if Verbosity::now() != Verbosity::Quiet {
         complain(text);
     }
 }
 
-/// A remark about the file at `path`.
+/// Prints a note about the file at `path`.
 pub(super) fn note(path: &Path, text: &str) {
     say(&format!("note: {}: {text}", path.display()));
 }
 
-/// What a phase took, for those who want to know.
+/// Prints the time of a phase with `--verbose`.
 pub(super) fn took(phase: &str, time: Duration) {
     if Verbosity::now() == Verbosity::Verbose {
         complain(&format!("{:>8.2} s  {phase}", time.as_secs_f64()));
     }
 }
 
-/// Work of which the end is known only when it is there.
+/// Runs `work` without a progress bar and prints its time with `--verbose`.
 pub(super) async fn timed<T>(phase: &str, work: impl Future<Output = Result<T>>) -> Result<T> {
     let start = Instant::now();
     let done = work.await?;
@@ -68,7 +71,7 @@ pub(super) async fn timed<T>(phase: &str, work: impl Future<Output = Result<T>>)
     Ok(done)
 }
 
-/// A phase with a bar while it lasts, which goes away when this does.
+/// Phase with a progress bar, which disappears when this is dropped.
 #[derive(Debug)]
 pub(super) struct Phase {
     name: &'static str,
@@ -77,12 +80,12 @@ pub(super) struct Phase {
 }
 
 impl Phase {
-    /// One that counts work.
+    /// Begins a phase that counts units of work.
     pub(super) fn begin(name: &'static str) -> Self {
         Self::with_template(name, "{prefix:8} {wide_bar} {percent:>3} % {elapsed} {msg:40}")
     }
 
-    /// One that counts bytes.
+    /// Begins a phase that counts bytes.
     pub(super) fn of_bytes(name: &'static str) -> Self {
         Self::with_template(name, "{prefix:8} {wide_bar} {bytes}/{total_bytes} {eta} {msg:40}")
     }
@@ -94,22 +97,23 @@ impl Phase {
             bar.set_style(style);
         }
         bar.set_prefix(name);
-        // However short the phase is.
+        // Draw at once, so that even a short phase is seen.
         bar.force_draw();
         Self { name, start: Instant::now(), bar }
     }
 
-    /// Where its bar is drawn, for those who work at it.
+    /// Returns a handle of the progress bar, for the code that does the work.
     pub(super) fn bar(&self) -> Bar {
         Bar(self.bar.clone())
     }
 
-    /// Ends it, and says what it took.
+    /// Ends the phase and prints its time with `--verbose`.
     pub(super) fn end(self) {
         self.end_without(Duration::ZERO);
     }
 
-    /// Ends it, and says what it took but for what another phase took in it.
+    /// Ends the phase. Prints its time with `--verbose`, less the time `other` of another phase
+    /// inside it.
     pub(super) fn end_without(self, other: Duration) {
         took(self.name, self.start.elapsed().saturating_sub(other));
     }
@@ -121,12 +125,12 @@ impl Drop for Phase {
     }
 }
 
-/// A phase's bar.
+/// Handle of a phase's progress bar.
 #[derive(Debug, Clone)]
 pub(super) struct Bar(ProgressBar);
 
 impl Bar {
-    /// `done` of `total`, at `what`.
+    /// Shows `done` of `total`, with the text `what`.
     pub(super) fn show(&self, done: u64, total: u64, what: &str) {
         self.0.set_length(total);
         self.0.set_position(done);

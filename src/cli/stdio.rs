@@ -1,4 +1,5 @@
-//! `-`: stdin in place of a file that is read, stdout in place of one that is written.
+//! Handling of `-` on the command line: stdin in place of an input file, stdout in place of an
+//! output file.
 
 use std::io::{BufRead as _, IsTerminal as _, Read as _};
 use std::path::Path;
@@ -7,24 +8,24 @@ use wgvae::{Error, Result};
 
 use super::input;
 
-/// What stdin is called in messages.
+/// Name of stdin in messages.
 pub(super) const STDIN: &str = "stdin";
 
-/// How a y4m stream begins.
+/// First bytes of a y4m stream.
 const Y4M: &[u8] = b"YUV4MPEG2";
 
-/// The most bytes that are taken from stdin, where something is wanted whole.
+/// Most bytes read from stdin when all of it is needed: 4 GiB.
 const MOST: u64 = 4 << 30;
 
-/// Whether `path` means stdin or stdout.
+/// Returns true if `path` means stdin or stdout.
 pub(super) fn is_meant(path: &Path) -> bool {
     path.as_os_str() == "-"
 }
 
-/// All that comes from stdin.
+/// Reads all of stdin.
 ///
 /// # Errors
-/// [`Error::Io`]; [`Error::Format`] for nothing; [`Error::Input`] for more than anybody means.
+/// [`Error::Io`]; [`Error::Format`] if stdin is empty; [`Error::Input`] above 4 GiB.
 pub(super) fn read() -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let read = std::io::stdin().lock().take(MOST + 1).read_to_end(&mut bytes);
@@ -38,7 +39,7 @@ pub(super) fn read() -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Whether what comes from stdin is a clip in y4m. Takes nothing of it.
+/// Returns true if stdin begins like a y4m clip. Consumes no bytes.
 ///
 /// # Errors
 /// [`Error::Io`].
@@ -49,7 +50,7 @@ pub(super) fn has_y4m() -> Result<bool> {
     Ok(common > 0 && start[..common] == Y4M[..common])
 }
 
-/// Refuses to write what is no text to a terminal.
+/// Fails if stdout is a terminal, because binary data does not belong there.
 pub(super) fn check_no_terminal() -> Result<()> {
     if std::io::stdout().is_terminal() {
         return Err(input("--output -", "a pipe or a file (> FILE) to write to", "a terminal"));
@@ -57,7 +58,7 @@ pub(super) fn check_no_terminal() -> Result<()> {
     Ok(())
 }
 
-/// Refuses a report on stdout, which has text or pictures already.
+/// Fails for a report on stdout, which is already used for text or pictures.
 pub(super) fn check_report(report: Option<&Path>) -> Result<()> {
     match report {
         None => Ok(()),

@@ -1,4 +1,5 @@
-//! What is planned and measured for a picture of some size: the decode that makes it, or the encode of it.
+//! Task to plan and measure for a picture of some size: the decode that makes it, or the encode of
+//! it.
 
 use serde::{Deserialize, Serialize};
 use wgvae::report::Operation;
@@ -10,17 +11,18 @@ use super::input;
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Task {
-    /// Of latents of this size.
+    /// Decode of latents of this size, in latent pixels.
     Decode(Size),
-    /// Of an image of this size.
+    /// Encode of an image of this size, pixels.
     Encode(Size),
 }
 
 impl Task {
-    /// Of a picture of `size` pixels, which `flag` gave. A decode is of the VAE's own latents (`unscaled`), or of the diffusion model's.
+    /// Makes the task for a picture of `size` pixels, which `flag` gave. A decode starts from the
+    /// VAE's own latents if `unscaled`, otherwise from the diffusion model's.
     ///
     /// # Errors
-    /// For a size that no latents make, or that makes none.
+    /// For a size that no latents decode to, or that is too small for one latent.
     pub(super) fn new(
         operation: Operation,
         flag: &str,
@@ -29,7 +31,7 @@ impl Task {
         unscaled: bool,
     ) -> Result<Self> {
         if size.width == 0 || size.height == 0 {
-            return Err(input(flag, "at least one pixel each way", size.to_string()));
+            return Err(input(flag, "at least 1 pixel in width and height", size.to_string()));
         }
         match operation {
             Operation::Decode => latent_size(flag, size, config, unscaled).map(Self::Decode),
@@ -37,7 +39,7 @@ impl Task {
         }
     }
 
-    /// Which way it goes.
+    /// Returns the direction.
     pub(super) fn operation(self) -> Operation {
         match self {
             Self::Decode(_) => Operation::Decode,
@@ -46,7 +48,7 @@ impl Task {
     }
 }
 
-/// What is loaded for `operation` alone.
+/// Returns the weights to load for `operation` alone.
 pub(super) fn directions(operation: Operation) -> Directions {
     match operation {
         Operation::Decode => Directions::Decode,
@@ -62,7 +64,7 @@ pub(super) fn check_weights(checkpoint: &Checkpoint, operation: Operation) -> Re
     }
 }
 
-/// The latents of a picture of `size` pixels.
+/// Returns the size of the latents that decode to a picture of `size` pixels.
 fn latent_size(flag: &str, size: Size, config: &AutoencoderConfig, unscaled: bool) -> Result<Size> {
     let (factor, latent) = (config.image_step(unscaled), config.latent_factor(unscaled));
     if !size.width.is_multiple_of(factor) || !size.height.is_multiple_of(factor) {
@@ -76,7 +78,7 @@ fn latent_size(flag: &str, size: Size, config: &AutoencoderConfig, unscaled: boo
     Ok(Size { width: size.width / latent, height: size.height / latent })
 }
 
-/// An image may have any size of which a latent comes.
+/// Checks that an image of `size` gives at least one latent; any such size can be encoded.
 fn check_encoded(flag: &str, size: Size, config: &AutoencoderConfig) -> Result<()> {
     let latents = config.latent_size(size, true);
     if latents.width == 0 || latents.height == 0 {

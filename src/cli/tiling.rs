@@ -1,4 +1,4 @@
-//! What can be typed about tiles, and how tiles are told of.
+//! Options about tiles, and texts that describe tiles.
 
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
@@ -6,21 +6,22 @@ use wgvae::{AutoencoderConfig, Blend, BlendRule, Error, Result, Size, Tiling};
 
 use super::input;
 
-/// The tilings by name.
+/// Tilings that the user can name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum TilingArg {
-    /// The whole image at once: the model's own result
+    /// Whole image at once: the model's own result
     Exact,
-    /// Tiles blended as by diffusers' `AutoencoderKL` with `enable_tiling`
+    /// Tiles blended as diffusers' `AutoencoderKL` does with `enable_tiling`
     Blend,
-    /// Tiles blended as by SeedVR2's node for ComfyUI
+    /// Tiles blended as SeedVR2's node for ComfyUI does
     Cosine,
-    /// The whole image with the group norms of a smaller one: in one pass and without seams, but not the model's own result
+    /// Whole image with the group norms of a smaller copy: one pass and no seams, but not the
+    /// model's own result
     Estimate,
 }
 
 impl TilingArg {
-    /// As it is typed.
+    /// Returns the name that the user types.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Exact => "exact",
@@ -31,23 +32,25 @@ impl TilingArg {
     }
 }
 
-/// Lengths of the tiles.
+/// Options that set the size of the tiles.
 #[derive(Debug, Args)]
 pub(super) struct TileArgs {
-    /// Side of a tile in pixels of the image [default: blend: the model's `sample_size`; cosine: 1024]
+    /// Side of a tile in pixels of the image [default: blend: the model's `sample_size`; cosine:
+    /// 1024]
     #[arg(long, value_name = "PX")]
     tile_size: Option<u32>,
-    /// Pixels that neighbouring tiles share [default: blend: a quarter of a tile; cosine: an eighth]
+    /// Pixels that neighbouring tiles share [default: blend: a quarter of a tile; cosine: an
+    /// eighth]
     #[arg(long, value_name = "PX")]
     tile_overlap: Option<u32>,
 }
 
 impl TileArgs {
-    /// The tiling `arg` with these lengths, for a model of `config`.
+    /// Returns the tiling `arg` with these sizes, for a model of `config`.
     ///
     /// # Errors
-    /// [`Error::Input`], which names the flag, for lengths that make no sense, and for any with `exact` and `estimate`; [`Error::Config`] when the
-    /// model does not say what its tiles are.
+    /// [`Error::Input`], which names the flag, for sizes that make no sense and for any size with
+    /// `exact` or `estimate`; [`Error::Config`] if the model does not say what its tiles are.
     pub(super) fn tiling(&self, arg: TilingArg, config: &AutoencoderConfig) -> Result<Tiling> {
         let rule = match arg {
             TilingArg::Exact => return self.none(arg).map(|()| Tiling::Exact),
@@ -62,18 +65,19 @@ impl TileArgs {
         })
     }
 
-    /// As [`Self::tiling`] for one of several tilings: those without tiles have no use for lengths.
+    /// Returns the tiling `arg` as one of several. Unlike [`Self::tiling`], it ignores sizes for
+    /// `estimate`, which has no tiles.
     pub(super) fn compared(&self, arg: TilingArg, config: &AutoencoderConfig) -> Result<Tiling> {
         if arg == TilingArg::Estimate { Ok(Tiling::Estimate) } else { self.tiling(arg, config) }
     }
 
-    /// Fails if there is a length.
+    /// Fails if the user gave a size, because `arg` has no tiles.
     pub(super) fn none(&self, arg: TilingArg) -> Result<()> {
         for (flag, pixels) in [("--tile-size", self.tile_size), ("--tile-overlap", self.tile_overlap)] {
             if let Some(pixels) = pixels {
                 return Err(input(
                     flag,
-                    "--tiling blend or cosine with it",
+                    "use with --tiling blend or cosine",
                     format!("{pixels} with --tiling {}", arg.name()),
                 ));
             }
@@ -82,7 +86,7 @@ impl TileArgs {
     }
 }
 
-/// The facts about the tiles of an image of `latents`.
+/// Returns the facts about the tiles of an image of `latents`, for JSON.
 pub(super) fn tiling_json(tiling: Tiling, config: &AutoencoderConfig, latents: Size) -> Value {
     let blend = match tiling {
         Tiling::Exact => return json!({ "name": TilingArg::Exact.name(), "tiles": 1 }),
@@ -97,7 +101,7 @@ pub(super) fn tiling_json(tiling: Tiling, config: &AutoencoderConfig, latents: S
     })
 }
 
-/// Words for the tiles, or nothing where there are none.
+/// Returns a text about the tiles; empty if there are none.
 pub(super) fn tiles_text(tiling: Tiling, latents: Size) -> String {
     match tiling {
         Tiling::Exact => String::new(),
@@ -106,7 +110,7 @@ pub(super) fn tiles_text(tiling: Tiling, latents: Size) -> String {
     }
 }
 
-/// Number of tiles of an image of `latents`.
+/// Returns the number of tiles of an image of `latents`.
 pub(super) fn tiles(tiling: Tiling, latents: Size) -> usize {
     tiling.grid(latents).map_or(1, |grid| grid.count())
 }

@@ -12,18 +12,19 @@ pub(super) struct TuneArgs {
     /// Adapter to measure: part of its name, or its index in `wgvae adapters`
     #[arg(long, value_name = "NAME|INDEX")]
     adapter: Option<String>,
-    /// Measure, and change nothing
+    /// Measure, but do not save the result
     #[arg(long)]
     dry_run: bool,
-    /// Print what was measured as JSON
+    /// Print the measurements as JSON
     #[arg(long)]
     json: bool,
 }
 
-/// Measures, and remembers what is fastest.
+/// Measures the kernels and saves the fastest.
 pub(super) async fn run(args: &TuneArgs) -> Result<String> {
     let gpu = Gpu::request(&GpuOptions { adapter: args.adapter.clone(), ..GpuOptions::default() }).await?;
-    // Before anything is measured: a file that cannot be read is no reason to lose what it has.
+    // Read before measuring: if the file cannot be read, this fails at once and its content is not
+    // lost.
     let mut tuned = if args.dry_run { None } else { Some(Tuned::read()?) };
     let tuning = gpu.tune(&TuneOptions::default()).await?;
     if let Some(tuned) = &mut tuned {
@@ -32,16 +33,16 @@ pub(super) async fn run(args: &TuneArgs) -> Result<String> {
     if args.json {
         return Ok(super::to_json(&json!({ "device": gpu.tuning_key(), "tuning": tuning })));
     }
-    let kept = tuned.map_or_else(|| "not kept".to_owned(), |tuned| format!("kept in {}", tuned.path().display()));
+    let kept = tuned.map_or_else(|| "not saved".to_owned(), |tuned| format!("saved in {}", tuned.path().display()));
     Ok(format!("{}\n{kept}", text(&gpu, &tuning)))
 }
 
-/// A line for each that was tried.
+/// Formats one line for each kernel choice that was tried.
 fn text(gpu: &Gpu, tuning: &Tuning) -> String {
     let line = |trial: &Trial| {
         let said = match trial {
-            Trial { same_bits: false, .. } => "  other bits: not taken",
-            Trial { kernels, .. } if *kernels == tuning.kernels => "  taken",
+            Trial { same_bits: false, .. } => "  different bits: not used",
+            Trial { kernels, .. } if *kernels == tuning.kernels => "  used",
             Trial { .. } => "",
         };
         format!("{:>9.2} ms  {}{said}", trial.seconds * 1e3, adapters::kernels(&trial.kernels))

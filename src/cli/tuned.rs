@@ -1,4 +1,5 @@
-//! The kernels that were measured to be fastest on the devices of this machine: a file in the user's cache folder.
+//! Cache of the kernels that were measured to be fastest on this machine's devices: a file in the
+//! user's cache folder.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -9,7 +10,7 @@ use wgvae::{DeviceKind, Error, Gpu, Result, TuneOptions, Tuning};
 
 use super::stderr::{note, say, timed};
 
-/// Where they are kept: by [`Gpu::tuning_key`].
+/// Measured kernels by [`Gpu::tuning_key`], and the path of their file.
 #[derive(Debug)]
 pub(super) struct Tuned {
     path: PathBuf,
@@ -17,11 +18,11 @@ pub(super) struct Tuned {
 }
 
 impl Tuned {
-    /// Reads what is known on this machine. A file that is damaged, or of another version, counts as
-    /// empty: the next measurement replaces it.
+    /// Reads the file. A file that is damaged, or of another version, counts as empty: the next
+    /// measurement replaces it.
     ///
     /// # Errors
-    /// [`Error::Io`] where there is no cache folder, or the file cannot be read.
+    /// [`Error::Io`] if there is no cache folder, or the file cannot be read.
     pub(super) fn read() -> Result<Self> {
         let folder = dirs::cache_dir().ok_or_else(|| Error::Io {
             path: "the cache folder of this user".to_owned(),
@@ -30,7 +31,10 @@ impl Tuned {
         let path = folder.join("wgvae").join("kernels.json");
         let known = match std::fs::read_to_string(&path) {
             Ok(text) => serde_json::from_str(&text).unwrap_or_else(|error| {
-                note(&path, &format!("not what `wgvae tune` wrote, and replaced by the next measurement: {error}"));
+                note(
+                    &path,
+                    &format!("`wgvae tune` did not write this file; the next measurement replaces it: {error}"),
+                );
                 BTreeMap::new()
             }),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => BTreeMap::new(),
@@ -39,12 +43,12 @@ impl Tuned {
         Ok(Self { path, known })
     }
 
-    /// Where it lies.
+    /// Returns the path of the file.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Adds what was found on `gpu`, and writes all of it.
+    /// Adds the result for `gpu` and rewrites the file.
     pub(super) fn keep(&mut self, gpu: &Gpu, tuning: Tuning) -> Result<()> {
         self.known.insert(gpu.tuning_key(), tuning);
         if let Some(folder) = self.path.parent() {
@@ -55,15 +59,18 @@ impl Tuned {
     }
 }
 
-/// `gpu` with the kernels that were measured on it. On a CPU driver that nobody has measured, tiles are measured now, which takes half a second once: which
-/// one is fastest depends on the processor and on the driver. Whatever goes wrong here is said, and costs speed alone.
+/// Returns `gpu` with the kernels that were measured on it.
+///
+/// On a CPU driver without a measurement, tiles are measured now, once, in half a second: the
+/// fastest one depends on the processor and on the driver. An error here only costs speed, so it is
+/// printed as a note.
 pub(super) async fn tuned(gpu: Gpu) -> Gpu {
     let found = find(&gpu).await.and_then(|found| match found {
         Some(tuning) => gpu.clone().with_kernels(tuning.kernels),
         None => Ok(gpu.clone()),
     });
     found.unwrap_or_else(|error| {
-        say(&format!("note: the kernels of the rules are used, none that were measured: {error}"));
+        say(&format!("note: using the kernels that rules choose, as measured ones cannot be had: {error}"));
         gpu
     })
 }

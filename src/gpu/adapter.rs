@@ -9,26 +9,32 @@ use crate::kernels::shipped;
 use crate::limits::{DeviceKind, DeviceLimits, MatrixUnits, Vendor};
 use crate::tensor::Bytes;
 
-/// Which adapter to open, and within which limits.
+/// Options that choose an adapter, and the limits and features of its device.
 #[derive(Debug, Clone, Default)]
 pub struct GpuOptions {
-    /// Part of the adapter's name, driver or backend, in any case; or its index as [`adapters`] lists them. `None`: the best one.
+    /// Part of the adapter's name, backend, driver or type, in any case; or its index in the list
+    /// that [`adapters`] returns. `None` stands for the best adapter.
     pub adapter: Option<String>,
-    /// Plan with the kernels and tiles of this kind of device and of this vendor, whatever the adapter is. For tests and comparisons.
+    /// A kind of device and a vendor whose kernels and tiles are used, whatever the adapter is. For
+    /// tests and comparisons.
     pub kernels_of: Option<(DeviceKind, Vendor)>,
-    /// Ask the device for no more than WebGPU's default limits.
+    /// True to open the device with no more than WebGPU's default limits.
     pub webgpu_default_limits: bool,
-    /// Open the device without `shader-f16`, as if it had none: halves are packed then. For tests and comparisons.
+    /// True to open the device without `shader-f16`, so that halves are packed. For tests and
+    /// comparisons.
     pub without_shader_f16: bool,
-    /// Open the device with its matrix units. [`Precision::Fast`](crate::Precision::Fast) then multiplies on them wherever the channels of a convolution fill whole matrices;
-    /// its other convolutions, and other precisions, are computed as without. An adapter that has none is refused. Rests on what wgpu calls experimental.
+    /// True to open the device with its matrix units. [`Precision::Fast`](crate::Precision::Fast)
+    /// then multiplies on them wherever the channels of a convolution fill whole matrices. Its
+    /// other convolutions, and other precisions, do not use them. Opening an adapter without matrix
+    /// units returns an error. The feature is experimental in wgpu.
     #[cfg(not(target_arch = "wasm32"))]
     pub matrix_units: bool,
-    /// An integrated GPU before a discrete one: saves power.
+    /// True to prefer an integrated GPU to a discrete one, which saves power.
     pub low_power: bool,
-    /// Let buffers take no more than this: beyond it allocations fail, as they do on a device without more memory.
+    /// The most bytes that all buffers may take. Allocations beyond it fail, as on a device without
+    /// more memory.
     pub memory_limit: Option<Bytes>,
-    /// The `GPU` to ask, where it is not that of a page or of a worker.
+    /// The `GPU` object to use, outside a page and its workers.
     #[cfg(target_arch = "wasm32")]
     pub gpu: Option<wasm_bindgen::JsValue>,
 }
@@ -46,39 +52,42 @@ impl GpuOptions {
     }
 }
 
-/// An adapter and what it offers, as plain data.
+/// An adapter and its capabilities, as plain data.
 #[derive(Debug, Clone, Serialize)]
 pub struct AdapterReport {
-    /// Name, as the driver gives it.
+    /// The name, as the driver gives it.
     pub name: String,
-    /// `Vulkan`, `Metal`, `Dx12` or `BrowserWebGpu`.
+    /// The backend: `Vulkan`, `Metal`, `Dx12` or `BrowserWebGpu`.
     pub backend: String,
-    /// `DiscreteGpu`, `IntegratedGpu`, `VirtualGpu`, `Cpu` or `Other`.
+    /// The type: `DiscreteGpu`, `IntegratedGpu`, `VirtualGpu`, `Cpu` or `Other`.
     pub device_type: String,
-    /// Driver and its version.
+    /// The driver and its version.
     pub driver: String,
-    /// PCI vendor and device.
+    /// The PCI numbers of the vendor and the device, in hexadecimal: `vvvv:dddd`.
     pub pci_id: String,
-    /// Smallest and largest subgroup.
+    /// The smallest and the largest subgroup, in invocations.
     pub subgroup_size: [u32; 2],
-    /// Whether kernels could use subgroup operations.
+    /// True if kernels could use subgroup operations.
     pub subgroups: bool,
-    /// Cooperative matrix configurations, `MxNxK input->accumulator`.
+    /// The cooperative matrix configurations, `MxNxK input->accumulator`.
     pub cooperative_matrices: Vec<String>,
-    /// Those of them that kernels use on a device that is opened with `GpuOptions::matrix_units`.
+    /// The matrix units that kernels use if the device is opened with `GpuOptions::matrix_units`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(target_arch = "wasm32", serde(skip))]
     pub matrix_units: Option<MatrixUnits>,
-    /// What plans may use: what a device is opened with, which is less than the adapter has where no kernel wants more.
+    /// The limits that plans may use, which are those of the opened device. The adapter may have
+    /// more, where no kernel needs it.
     pub limits: DeviceLimits,
-    /// The kernels it would get.
+    /// The kernels that plans on this adapter would use.
     pub kernels: Choice,
 }
 
-/// The adapters that `wanted` means, or all, with their numbers. The best one has number 0.
+/// Returns the adapters that `wanted` matches, or all, with their indices. The best one has index
+/// 0.
 ///
 /// # Errors
-/// [`DeviceError::NoAdapter`] when there is none, with what there is instead, or what to install.
+/// [`DeviceError::NoAdapter`] if none matches. Its message lists the adapters that exist, or says
+/// what to install.
 pub async fn adapters(wanted: Option<&str>) -> Result<Vec<(usize, AdapterReport)>> {
     let all: Vec<AdapterReport> = enumerate(&GpuOptions::default()).await.iter().map(report).collect();
     let is_wanted = |index: usize| wanted.is_none_or(|wanted| all[index].matches(index, wanted));
@@ -87,7 +96,7 @@ pub async fn adapters(wanted: Option<&str>) -> Result<Vec<(usize, AdapterReport)
     if found.is_empty() { Err(no_match(&all, wanted)) } else { Ok(found) }
 }
 
-/// A browser shows one adapter: the one it would give to anybody who prefers this.
+/// Returns the one adapter that a browser shows for this power preference.
 #[cfg(target_arch = "wasm32")]
 async fn enumerate(options: &GpuOptions) -> Vec<wgpu::Adapter> {
     let new = || wgpu::Instance::new(wgpu::InstanceDescriptor::new_without_display_handle());
@@ -129,11 +138,12 @@ pub(super) async fn choose(options: &GpuOptions) -> Result<wgpu::Adapter> {
         .ok_or_else(|| no_match(&reports, options.adapter.as_deref()))
 }
 
-/// What to do where there is none.
+/// Advice for a machine without any adapter.
 const NO_ADAPTER_ADVICE: &str = "install a driver for the GPU, or a CPU driver (Debian and Ubuntu: apt install mesa-vulkan-drivers libvulkan1); \
                                  VK_DRIVER_FILES, if set, must name a driver that exists";
 
-/// Why none of `adapters` is what was asked for, and what there is.
+/// Makes the error that none of `adapters` matches `wanted`, with a list of the adapters or with
+/// advice.
 fn no_match(adapters: &[AdapterReport], wanted: Option<&str>) -> Error {
     let listed: Vec<String> =
         adapters.iter().enumerate().map(|(index, adapter)| format!("{index}: {}", adapter.name)).collect();
@@ -147,7 +157,8 @@ fn no_match(adapters: &[AdapterReport], wanted: Option<&str>) -> Error {
 }
 
 impl AdapterReport {
-    /// Whether `wanted` means this adapter, number `index` of the list: its number, or part of its name, backend, driver or type.
+    /// True if `wanted` means this adapter, number `index` of the list: its number, or part of its
+    /// name, backend, driver or type.
     pub fn matches(&self, index: usize, wanted: &str) -> bool {
         if let Ok(number) = wanted.parse::<usize>() {
             return number == index;
@@ -188,7 +199,8 @@ pub(super) fn report(adapter: &wgpu::Adapter) -> AdapterReport {
     }
 }
 
-/// The kernels of a device that nobody has measured: those of the rules, or what was measured on `driver` elsewhere. Browsers name no driver.
+/// Returns the kernels of a device that was not measured: those of the rules, with the tile that
+/// was measured elsewhere on `driver`, if any. Browsers name no driver.
 fn kernels(limits: &DeviceLimits, driver: &str) -> Choice {
     let rules = Choice::for_device(limits);
     let shipped = if cfg!(target_arch = "wasm32") { None } else { shipped::tile(driver) };
@@ -196,7 +208,8 @@ fn kernels(limits: &DeviceLimits, driver: &str) -> Choice {
     shipped.filter(|shipped| shipped.check(limits).is_ok()).unwrap_or(rules)
 }
 
-/// The report of an adapter once one of its devices is open: with the limits and features of that device, and what a browser tells only then.
+/// Returns the report of an adapter after one of its devices was opened: with that device's limits
+/// and features, and with the facts that a browser gives only then.
 pub(super) fn of_device(report: AdapterReport, device: &wgpu::Device, options: &GpuOptions) -> AdapterReport {
     let limits = limits_from(&device.limits(), device.features(), &device.adapter_info());
     let AdapterReport { name, limits, .. } = as_named(AdapterReport { limits, ..report.clone() }, device);
@@ -206,7 +219,8 @@ pub(super) fn of_device(report: AdapterReport, device: &wgpu::Device, options: &
     AdapterReport { name, kernels: kernels(&limits, &report.driver), limits, ..report }
 }
 
-/// With the name that the browser gives once there is a device, and with what its vendor tells of the memory.
+/// Adds the name that the browser gives for an open device, and the facts that follow from the
+/// vendor, such as whether memory is shared.
 #[cfg(target_arch = "wasm32")]
 fn as_named(report: AdapterReport, device: &wgpu::Device) -> AdapterReport {
     let info = super::browser::adapter_info(device);
@@ -218,21 +232,22 @@ fn as_named(report: AdapterReport, device: &wgpu::Device) -> AdapterReport {
     AdapterReport { name, limits, ..report }
 }
 
-/// Natively all is known from the start.
+/// Returns the report as it is: natively all facts are known from the start.
 #[cfg(not(target_arch = "wasm32"))]
 fn as_named(report: AdapterReport, _: &wgpu::Device) -> AdapterReport {
     report
 }
 
-/// Whether the memory of a GPU of this vendor is taken for the host's. Browsers do not tell, they only name the vendor: what Apple, Arm, Qualcomm and the like
-/// make shares it always, Intel's and AMD's do so as often as not, and only NVIDIA makes little else than cards. An unnamed one counts as shared: to leave a
-/// picture's parts in the host's memory gains nothing there, and computing them again is right everywhere.
+/// True if a GPU of this vendor is assumed to share the host's memory. Browsers name only the
+/// vendor. GPUs of Apple, Arm, Qualcomm and the like always share memory, those of Intel and AMD
+/// often do, and almost all of NVIDIA's do not. An unknown vendor counts as shared: parking gains
+/// nothing on shared memory, and computing again is right everywhere.
 #[cfg_attr(not(any(target_arch = "wasm32", test)), expect(dead_code, reason = "natively the driver tells"))]
 pub(crate) fn shares_memory(vendor: Vendor) -> bool {
     vendor != Vendor::Nvidia
 }
 
-/// Invocations that can swap values.
+/// The number of invocations of a quad.
 const QUAD: u32 = 4;
 
 fn limits_from(limits: &wgpu::Limits, features: wgpu::Features, info: &wgpu::AdapterInfo) -> DeviceLimits {
@@ -261,13 +276,14 @@ fn limits_from(limits: &wgpu::Limits, features: wgpu::Features, info: &wgpu::Ada
     }
 }
 
-/// What an adapter could give a device at most.
+/// Returns the largest limits that a device of the adapter could have.
 pub(super) fn offered(adapter: &wgpu::Adapter) -> DeviceLimits {
     limits_from(&adapter.limits(), adapter.features(), &adapter.get_info())
 }
 
-/// What a device is asked for: the features that kernels use, of subgroups only on a processor, and WebGPU's default limits, which are enough for every kernel, with larger buffers and bindings
-/// where the adapter has them.
+/// Returns the features and limits to open a device with. The features are those that kernels use;
+/// subgroups only on a CPU adapter. The limits are WebGPU's defaults, which are enough for every
+/// kernel, with larger buffers and bindings if the adapter has them.
 fn wanted(adapter: &wgpu::Adapter, options: &GpuOptions) -> (wgpu::Features, wgpu::Limits) {
     let mut features = wgpu::Features::SHADER_F16 | wgpu::Features::TIMESTAMP_QUERY;
     features.set(wgpu::Features::SHADER_F16, !options.without_shader_f16);
@@ -285,7 +301,8 @@ fn wanted(adapter: &wgpu::Adapter, options: &GpuOptions) -> (wgpu::Features, wgp
     (adapter.features() & features, limits)
 }
 
-/// Every plan needs WebGPU's default limits; less is an adapter that no browser would offer either.
+/// Checks that an adapter has WebGPU's default limits, which every plan needs. No browser would
+/// offer an adapter with less.
 pub(super) fn check(adapter: &str, limits: &DeviceLimits) -> Result<()> {
     let least = DeviceLimits::webgpu_default();
     let pairs = [
@@ -340,7 +357,8 @@ pub(super) async fn open(
         required_features,
         required_limits,
         experimental_features,
-        // Blocks no larger than needed: the report compares what the allocator reserves with what we asked for.
+        // Blocks no larger than needed: the report compares the bytes that the allocator reserves
+        // with those that were requested.
         memory_hints: wgpu::MemoryHints::MemoryUsage,
         ..Default::default()
     };
@@ -365,7 +383,7 @@ mod tests {
         assert_ne!(shipped, rules.winograd_tile, "a row that changes nothing");
         assert_eq!(kernels(&limits, driver), rules.with_tile(shipped));
         assert_eq!(kernels(&limits, "llvmpipe Mesa 22.3.6 (LLVM 15.0.6)"), rules);
-        // Neither a device without quads nor one that passes for a GPU can have that tile.
+        // Neither a device without quads nor one that counts as a GPU can have that tile.
         for other in [DeviceLimits { quads: false, ..limits.clone() }, DeviceLimits { kind: DeviceKind::Gpu, ..limits }]
         {
             assert_eq!(kernels(&other, driver), Choice::for_device(&other));

@@ -1,6 +1,9 @@
-//! What only a browser has: devices and buffers that JavaScript made. The one place that knows wgpu's handles behind them.
+//! Browser-only code: devices and buffers that JavaScript made. This is the only module that uses
+//! the handles behind wgpu's objects.
 //!
-//! wgpu 30 cannot adopt a `GPUDevice`, nor ask for one with `subgroups`. But it asks the browser by `GPUAdapter.prototype.requestDevice`, and takes what that gives.
+//! wgpu 30 can neither adopt a `GPUDevice` nor request one with `subgroups`. But it calls the
+//! browser's `GPUAdapter.prototype.requestDevice`, and takes the device that this returns. So that
+//! method is replaced for the time of the call.
 
 mod bindings;
 mod compiling;
@@ -26,47 +29,48 @@ use crate::error::{DeviceError, Error, Result};
 type Thrown<T> = std::result::Result<T, JsValue>;
 
 const REQUEST_DEVICE: &str = "requestDevice";
-/// The name of a feature.
+/// WebGPU's name of the subgroups feature.
 const SUBGROUPS: &str = "subgroups";
 
-/// What to do where a browser's WebGPU finds no adapter. Node and Deno look for drivers as programs do.
+/// Advice for a browser whose WebGPU finds no adapter. Node and Deno look for drivers as native
+/// programs do.
 pub(super) const NO_ADAPTER_ADVICE: &str = "there is WebGPU, but it gives no GPU: in a browser turn on graphics acceleration in its settings; update the graphics \
                                             driver and the browser";
 
-/// Whether this is a page or a worker of one, and not Node or Deno, whose workers are a browser's by the names of their classes.
+/// True in a page or in a worker of a page. False in Node and Deno, although the class names in
+/// their workers are those of a browser.
 pub(super) fn is_browser() -> bool {
     let has = |name: &str| Reflect::has(&js_sys::global(), &name.into()).unwrap_or(false);
     !has("Deno") && (has("Window") || has("WorkerGlobalScope"))
 }
 
-/// Opens `device`, which the caller made, as wgpu's.
+/// Wraps `device`, which the caller made, as a device of wgpu.
 pub(super) async fn adopt(
     adapter: &wgpu::Adapter,
     descriptor: &wgpu::DeviceDescriptor<'_>,
     device: &JsValue,
 ) -> Result<(wgpu::Device, wgpu::Queue)> {
-    let refused = |reason: String| {
-        Error::Device(DeviceError::Refused { adapter: "that of the caller's device".to_owned(), reason })
-    };
+    let refused =
+        |reason: String| Error::Device(DeviceError::Refused { adapter: "of the caller's device".to_owned(), reason });
     let prototype = ADAPTER_PROTOTYPE.with(Option::clone);
     let prototype = prototype.ok_or_else(|| refused("this browser has no GPUAdapter".to_owned()))?;
     let existing = device.clone();
     let give = Closure::<dyn Fn() -> Promise>::new(move || Promise::resolve(&existing));
-    // The browser is asked before this returns; what is awaited is only the answer.
+    // The request is made before this returns; only the answer is awaited.
     let ask = || adapter.request_device(descriptor);
     let request = with_property(&prototype, REQUEST_DEVICE, give.as_ref(), ask).ok_or_else(|| {
-        refused("GPUAdapter.prototype is frozen, and a device can only be taken over through it".to_owned())
+        refused("GPUAdapter.prototype is frozen, and the caller's device can only be used through it".to_owned())
     })?;
     let (opened, queue) = request.await.map_err(|error| refused(error.to_string()))?;
     if handle(&opened) != *device {
-        // Nobody else knows of it.
+        // Nothing else refers to that device.
         opened.destroy();
         return Err(refused("the browser gave another device".to_owned()));
     }
     Ok((opened, queue))
 }
 
-/// Asks for a device, on a processor for one with `subgroups`, if its adapter has them.
+/// Requests a device. On a CPU adapter, requests one with `subgroups` if the adapter has them.
 pub(super) fn request_device(
     adapter: &wgpu::Adapter,
     descriptor: &wgpu::DeviceDescriptor<'_>,
@@ -82,11 +86,13 @@ pub(super) fn request_device(
         Reflect::set(&handler, &"apply".into(), with_subgroups.as_ref()).ok()?;
         with_property(&prototype, REQUEST_DEVICE, &Proxy::new(&request, &handler), ask)
     });
-    // Where the prototype is frozen the kernels are those for a device without.
+    // If the prototype is frozen, the device has no subgroups, and the rules choose kernels without
+    // them.
     own.unwrap_or_else(ask)
 }
 
-/// Calls `request`, which is `requestDevice`, of `adapter`.
+/// Calls `request`, the original `requestDevice`, on `adapter`, with the subgroups feature added if
+/// the adapter has it.
 fn ask_with_subgroups(request: Function, adapter: Adapter, arguments: Array) -> Thrown<JsValue> {
     if adapter.features().has(SUBGROUPS) {
         arguments.get(0).unchecked_ref::<DeviceDescriptor>().required_features().push(&SUBGROUPS.into());
@@ -94,15 +100,16 @@ fn ask_with_subgroups(request: Function, adapter: Adapter, arguments: Array) -> 
     request.apply(&adapter, &arguments)
 }
 
-/// Whether kernels on `device` may use subgroup operations.
+/// True if kernels on `device` may use subgroup operations.
 pub(super) fn has_subgroups(device: &wgpu::Device) -> bool {
     typed(device).is_some_and(|device| device.features().has(SUBGROUPS))
 }
 
-/// What a browser tells of an adapter. wgpu passes on a description only, which browsers leave empty.
+/// The facts that a browser gives about an adapter. wgpu passes on only a description, which
+/// browsers leave empty.
 #[derive(Default)]
 pub(super) struct AdapterInfo {
-    /// Vendor, architecture and what else there is, in one line.
+    /// The vendor, architecture, device and description in one line, as far as they are known.
     pub(super) name: Option<String>,
     pub(super) vendor: Option<String>,
 }
@@ -115,14 +122,14 @@ pub(super) fn adapter_info(device: &wgpu::Device) -> AdapterInfo {
 }
 
 impl Gpu {
-    /// The browser's device.
+    /// Returns the browser's device.
     pub fn handle(&self) -> JsValue {
         handle(&self.inner.device)
     }
 }
 
 impl GpuBuffer {
-    /// The browser's buffer.
+    /// Returns the browser's buffer.
     pub fn handle(&self) -> JsValue {
         self.raw().as_webgpu().map_or(JsValue::NULL, |buffer| buffer.into())
     }
@@ -136,8 +143,9 @@ fn typed(device: &wgpu::Device) -> Option<Device> {
     device.as_webgpu().map(|device| JsValue::from(device).unchecked_into())
 }
 
-/// Runs `work` while wgpu finds `gpu`, if there is one. It looks for it in pages and in workers alone, which it tells by the names of their classes: so Node and Deno are
-/// taken for a page for as long. `None`, and nothing is run, where the global object is frozen.
+/// Runs `work` while wgpu finds `gpu`, if it is given. wgpu looks for WebGPU only in pages and
+/// workers, which it recognises by the names of their classes. So Node and Deno look like a page
+/// for that time. `None` if the global object is frozen; `work` does not run then.
 pub(super) fn with_gpu<T>(gpu: Option<&JsValue>, work: impl FnOnce() -> T) -> Option<T> {
     let Some(gpu) = gpu else { return Some(work()) };
     let (global, navigator) = (js_sys::global(), Object::new());
@@ -146,7 +154,8 @@ pub(super) fn with_gpu<T>(gpu: Option<&JsValue>, work: impl FnOnce() -> T) -> Op
     with_property(&global, "Window", &Object::new(), || with_property(&global, "navigator", &navigator, work)).flatten()
 }
 
-/// Runs `work` while `replacement` stands in for a property of `object`. `None`, and nothing is run, where the object may not be changed.
+/// Runs `work` while `replacement` replaces a property of `object`. `None` if the object may not be
+/// changed; `work` does not run then.
 fn with_property<T>(object: &Object, name: &str, replacement: &JsValue, work: impl FnOnce() -> T) -> Option<T> {
     let name = JsValue::from(name);
     let own = Object::get_own_property_descriptor(object, &name);
@@ -154,12 +163,12 @@ fn with_property<T>(object: &Object, name: &str, replacement: &JsValue, work: im
     for (attribute, value) in [("value", replacement), ("configurable", &true.into()), ("writable", &true.into())] {
         let _ = Reflect::set(&stand_in, &attribute.into(), value);
     }
-    // A frozen object answers false, it does not throw.
+    // For a frozen object this returns false and does not throw.
     if !Reflect::define_property(object, &name, &stand_in).unwrap_or(false) {
         return None;
     }
     let done = work();
-    // What could be replaced can be put back.
+    // A property that could be replaced can also be restored.
     let _ = match own.is_undefined() {
         true => Reflect::delete_property(object, &name),
         false => Reflect::define_property(object, &name, own.unchecked_ref()),
@@ -167,7 +176,8 @@ fn with_property<T>(object: &Object, name: &str, replacement: &JsValue, work: im
     Some(done)
 }
 
-/// A typed array of zeros. `None` where the browser has no memory for it: that must not end the module, as web-sys's own constructors would.
+/// Makes a typed array of zeros. `None` if the browser has no memory for it: web-sys's own
+/// constructors would end the module instead.
 pub(crate) fn new_array(class: &str, length: u32) -> Option<JsValue> {
     let class = Reflect::get(&js_sys::global(), &class.into()).ok()?;
     Reflect::construct(class.dyn_ref::<Function>()?, &Array::of1(&length.into())).ok()

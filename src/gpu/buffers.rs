@@ -1,4 +1,5 @@
-//! Creates GPU buffers, and counts them. The only place that does: the ledger is the measured side of every prediction.
+//! Creates GPU buffers, and counts them. Nothing else creates buffers, so the ledger can check
+//! every memory prediction.
 
 use std::sync::Arc;
 
@@ -7,26 +8,27 @@ use super::ledger::Ledger;
 use crate::error::{DeviceError, Error, Result};
 use crate::tensor::Bytes;
 
-/// What a buffer is for.
+/// The purpose of a buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Usage {
     /// Weights, activations and scratch.
     Storage,
     /// Parameters.
     Uniform,
-    /// Written by the host. Comes mapped.
+    /// Data that the host writes. Mapped at creation.
     Upload,
-    /// Read by the host.
+    /// Data that the host reads.
     Readback,
     /// Timestamps, before they are read back.
     Timestamps,
     /// A picture that stays on the device.
     Picture,
-    /// What a clip keeps from one part to the next.
+    /// Data that a clip keeps from one part to the next.
     Kept,
 }
 
-/// A buffer on the ledger. Destroyed when dropped: on the web, dropping alone frees nothing.
+/// A buffer that the ledger counts. Destroyed when dropped: on the web, dropping the handle alone
+/// frees nothing.
 #[derive(Debug)]
 pub struct GpuBuffer {
     buffer: wgpu::Buffer,
@@ -36,7 +38,7 @@ pub struct GpuBuffer {
 
 impl GpuBuffer {
     #[expect(clippy::disallowed_methods, reason = "the one place that creates buffers, and counts them")]
-    /// Creates a buffer of `bytes`, rounded up to the four bytes that copies need.
+    /// Creates a buffer of `bytes`, rounded up to a multiple of four, as copies need.
     pub(super) async fn new(gpu: &Gpu, name: &str, bytes: Bytes, usage: Usage) -> Result<Self> {
         let size = bytes.align_up(4).0;
         let descriptor = wgpu::BufferDescriptor {
@@ -57,19 +59,22 @@ impl GpuBuffer {
         }
     }
 
-    /// A storage buffer that holds `data`.
+    /// Creates a storage buffer that holds `data`.
+    ///
+    /// # Errors
+    /// [`Error::Device`] if the device has too little memory or is lost.
     pub async fn with_data(gpu: &Gpu, name: &str, data: &[u8]) -> Result<Self> {
         let buffer = Self::new(gpu, name, Bytes(data.len() as u64), Usage::Storage).await?;
         gpu.scoped(&format!("uploading \"{name}\""), || gpu.inner.queue.write_buffer(&buffer.buffer, 0, data)).await?;
         Ok(buffer)
     }
 
-    /// wgpu's handle.
+    /// Returns wgpu's handle.
     pub(super) fn raw(&self) -> &wgpu::Buffer {
         &self.buffer
     }
 
-    /// Its size.
+    /// Returns the size in bytes.
     pub fn bytes(&self) -> Bytes {
         Bytes(self.bytes)
     }

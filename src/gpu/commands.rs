@@ -1,4 +1,4 @@
-//! What is prepared of a plan's steps: pipelines and bind groups. Runs nothing.
+//! The pipelines and bind groups of a plan's steps. Runs nothing.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use super::source::Pipeline;
 use crate::kernels::interface;
 use crate::plan::{Action, Plan, Resource, UNUSED_BYTES};
 
-/// A launch of a kernel, bound.
+/// A launch of a kernel with its bind group.
 pub(super) struct Launch {
     pipeline: Arc<Pipeline>,
     bind_group: usize,
@@ -18,13 +18,13 @@ pub(super) struct Launch {
 
 /// The launches of a plan.
 pub(super) struct Commands {
-    /// For each step; `None` where it is no launch.
+    /// One entry for each step; `None` if the step is no launch.
     launches: Vec<Option<Launch>>,
     bind_groups: Vec<wgpu::BindGroup>,
 }
 
 impl Commands {
-    /// Whether `step` is a launch.
+    /// True if `step` is a launch.
     pub(super) fn is_launch(&self, step: usize) -> bool {
         self.launches[step].is_some()
     }
@@ -39,18 +39,19 @@ impl Commands {
     }
 }
 
-/// What bindings refer to.
+/// The buffers that bindings refer to.
 pub(super) struct Resources<'a> {
     pub(super) plan: &'a Plan,
     pub(super) slots: &'a [GpuBuffer],
-    /// For each weight of the plan; `None` where no launch binds it.
+    /// One entry for each weight of the plan; `None` if no launch binds it.
     pub(super) weights: &'a [Option<&'a GpuBuffer>],
     pub(super) params: &'a GpuBuffer,
     pub(super) unused: &'a GpuBuffer,
 }
 
 impl Resources<'_> {
-    /// Launches that bind the same buffers share a bind group; they differ in the offset of `params`.
+    /// Makes the launches of the plan. Launches that bind the same buffers share a bind group; they
+    /// differ in the offset of `params`.
     pub(super) fn commands(&self, device: &wgpu::Device, pipelines: &[Arc<Pipeline>]) -> Commands {
         let mut bind_groups = Vec::new();
         let mut known: HashMap<(&str, &[Resource]), usize> = HashMap::new();

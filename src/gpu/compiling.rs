@@ -9,7 +9,7 @@ use super::source::{Parts, Pipeline, Source};
 use super::{Gpu, Preparing};
 use crate::error::Result;
 
-/// The pipelines of `sources`, in their order.
+/// Returns the pipelines of `sources`, in their order.
 pub(super) async fn compile_all(gpu: &Gpu, sources: &[&Source]) -> Result<Vec<Pipeline>> {
     gpu.check_alive("compiling kernels")?;
     let mut compiled = compile_on_all_cores(gpu, sources);
@@ -21,7 +21,8 @@ pub(super) async fn compile_all(gpu: &Gpu, sources: &[&Source]) -> Result<Vec<Pi
     Ok(pipelines)
 }
 
-/// Each with its place in `sources`, and with what the device will have said of it.
+/// Compiles all `sources`. Returns each pipeline with its index in `sources` and a future of the
+/// device's error.
 fn compile_on_all_cores(
     gpu: &Gpu,
     sources: &[&Source],
@@ -32,11 +33,11 @@ fn compile_on_all_cores(
         while let index = next.fetch_add(1, Ordering::Relaxed)
             && let Some(source) = sources.get(index)
         {
-            // Scopes belong to the thread that pushed them.
+            // Error scopes belong to the thread that pushed them.
             let scopes = Scopes::push(device);
             let parts = Parts::new(device, source);
             let pipeline = parts.pipeline(device, source.interface.file);
-            // Nobody listens any more where another thread has panicked.
+            // The receiver is gone if another thread has panicked.
             drop(finished.send((index, parts.with(pipeline), scopes.pop())));
         }
     };

@@ -1,4 +1,4 @@
-//! How a run is watched and stopped, and what it took.
+//! The control of a run by its caller, and the report of its times.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -10,14 +10,15 @@ use serde::Serialize;
 use crate::error::{Error, Result};
 use crate::limits::DeviceKind;
 
-/// How a run is watched and stopped.
+/// The progress listener, the cancel flag and the submission length of a run.
 #[derive(Default)]
 pub struct Control<'a> {
-    /// Called after each submission.
+    /// A function that is called after each submission.
     pub progress: Option<&'a mut dyn FnMut(Progress<'_>)>,
-    /// Set to true, from any thread, to stop the run before its next submission.
+    /// A flag that any thread may set to true, to stop the run before its next submission.
     pub cancel: Option<Arc<AtomicBool>>,
-    /// How long one submission should take; `None` for what suits the device. Zero submits every step by itself.
+    /// The time that one submission should take. `None` chooses a time for the device. Zero submits
+    /// every step by itself.
     pub submission_target: Option<Duration>,
 }
 
@@ -28,61 +29,66 @@ impl std::fmt::Debug for Control<'_> {
 }
 
 impl Control<'_> {
-    /// An error once the caller has cancelled.
+    /// Returns [`Error::Cancelled`] once the caller has set the flag.
     pub(super) fn check(&self) -> Result<()> {
         let cancelled = self.cancel.as_ref().is_some_and(|cancel| cancel.load(Ordering::Relaxed));
         if cancelled { Err(Error::Cancelled) } else { Ok(()) }
     }
 
-    /// How long one submission should take: short enough for watchdogs, progress and cancel, long enough to be worth submitting.
+    /// Returns the time that one submission should take: short enough for watchdogs, progress and
+    /// cancel, and long enough to be worth submitting.
     pub(super) fn target(&self, kind: DeviceKind) -> Duration {
         self.submission_target.unwrap_or_else(|| Self::default_target(kind))
     }
 
-    /// How long one submission should take where nobody says.
+    /// Returns the default time of one submission.
     pub fn default_target(kind: DeviceKind) -> Duration {
         match kind {
             DeviceKind::Cpu => Duration::from_millis(200),
-            // A page's own frames wait behind a submission.
+            // The page's own frames wait behind a submission.
             DeviceKind::Gpu if cfg!(target_arch = "wasm32") => Duration::from_millis(16),
             DeviceKind::Gpu => Duration::from_millis(60),
         }
     }
 }
 
-/// How far a run is.
+/// The progress of a run.
 #[derive(Debug, Clone, Copy)]
 pub struct Progress<'a> {
-    /// Multiply-adds done, of `total`.
+    /// Multiply-adds that are done, of `total`.
     pub done: u64,
     /// Multiply-adds of the whole plan.
     pub total: u64,
-    /// Steps of the plan that are done, of `steps`. In tiles: of this tile.
+    /// Steps of the plan that are done, of `steps`. In tiles, both count the current tile only.
     pub step: usize,
-    /// Steps of the plan.
+    /// Steps of the plan in total.
     pub steps: usize,
     /// The stage that was reached, in diffusers' spelling.
     pub stage: &'a str,
 }
 
-/// What a run took.
+/// The times of a run.
 #[derive(Debug, Clone, Serialize)]
 pub struct RunReport {
-    /// From the upload of the latents until the result is in host memory and whoever receives it is done.
+    /// Seconds from the upload of the input until the receiver has the complete result in host
+    /// memory.
     pub seconds: f64,
-    /// The part of `seconds` that whoever received the result took, mostly while the device was working.
+    /// Seconds, of `seconds`, that the receiver of the result took, mostly while the device was
+    /// working.
     pub sink_seconds: f64,
-    /// Each submission.
+    /// The submissions, in order.
     pub submissions: Vec<Submission>,
-    /// GPU time of each stage in seconds, by timestamps; `None` where the device has none or the plan did not ask.
+    /// The GPU time of each stage in seconds, by timestamps. `None` if the device has no timestamps
+    /// or the plan did not ask for them.
     pub stage_seconds: Option<Vec<f64>>,
 }
 
-/// Steps that were submitted together.
+/// Steps that were submitted together, and their time.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Submission {
-    /// By index into the plan's steps. A transfer that took several submissions belongs to the last of them.
+    /// The indices of the plan's steps. A transfer that took several submissions belongs to the
+    /// last of them.
     pub steps: Range<usize>,
-    /// From the end of the submission before to the end of this one, as the host saw it.
+    /// Seconds from the end of the previous submission to the end of this one, as seen by the host.
     pub seconds: f64,
 }

@@ -1,8 +1,9 @@
-//! Executes a [`Plan`]: records and submits its steps, and moves what the host gives and gets.
+//! Executes a [`Plan`]: records and submits its steps, and moves data between host and device.
 //!
-//! The one thing it settles itself is how many steps go into a submission: as many as should take the time allowed, by the speed
-//! measured on the submissions before. Between two of them it reports progress and honours a cancel. Transfers are part of
-//! submissions; the host copies in and out of staging while the device works on the next one.
+//! It decides only how many steps go into a submission: as many as should take the target time, by
+//! the speed measured so far. Between two submissions it reports progress and checks for a cancel.
+//! Transfers are part of submissions. The host copies in and out of staging while the device works
+//! on the next submission.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -21,10 +22,11 @@ use super::wait::Wait;
 use crate::error::{DeviceError, Error, Result};
 use crate::plan::Plan;
 
-/// Submissions that may be under way at once: one runs while the next is being recorded.
+/// The most submissions in flight: one runs while the next is being recorded.
 const IN_FLIGHT: usize = 2;
 
-/// Receives rows of the result, first and after the last, and their content: `[rows, w, 4]` bytes or `[3, rows, w]` f32.
+/// A function that receives rows of the result: the first row and the one after the last, and their
+/// content. The content is `[rows, w, 4]` bytes or `[c, rows, w]` f32, `c` being 3 for an image.
 pub type RowSink<'a> = dyn FnMut((u32, u32), &[u8]) -> Result<()> + 'a;
 
 /// A submission that the device may still be working on.
@@ -32,17 +34,19 @@ struct Flight {
     steps: Range<usize>,
     stage: usize,
     works: Works,
-    /// Staging buffers that it writes, and that it reads.
+    /// The numbers of staging buffers that it writes (`readbacks`) and reads (`uploads`).
     readbacks: usize,
     uploads: usize,
     done: Wait<()>,
 }
 
 impl Prepared {
-    /// Runs the plan once on `input` and hands the result to `sink` part by part, in order of rows.
+    /// Runs the plan once on `input`, and hands the result to `sink` in pieces of whole rows, in
+    /// order.
     ///
     /// # Errors
-    /// [`Error::Cancelled`], [`Error::Device`] naming the stage that was reached, or what `sink` returned.
+    /// [`Error::Cancelled`], [`Error::Device`], which names the stage that was reached, or an error
+    /// of `sink`.
     pub async fn run(
         &mut self,
         input: &Input<'_>,
@@ -52,7 +56,7 @@ impl Prepared {
         let start = Instant::now();
         #[cfg(target_arch = "wasm32")]
         let read;
-        // A run before may have been dropped at any point.
+        // An earlier run may have been dropped at any point.
         self.uploads.reset(&self.gpu).await?;
         self.readbacks.reset(&self.gpu).await?;
         self.host.clear_all();
@@ -84,7 +88,8 @@ impl Prepared {
         Ok(RunReport { seconds, sink_seconds, submissions, stage_seconds })
     }
 
-    /// The rows of the picture that the last run left on the device, as they lie there. `None` where plans leave none.
+    /// Reads the picture that the last run left on the device, with its padded rows. `None` if the
+    /// plan leaves none.
     ///
     /// # Errors
     /// [`Error::Device`].
@@ -96,7 +101,8 @@ impl Prepared {
         }
     }
 
-    /// Submits all steps, at most [`IN_FLIGHT`] submissions ahead of the device. Returns how long each took.
+    /// Submits all steps, at most [`IN_FLIGHT`] submissions ahead of the device. Returns the time
+    /// of each.
     async fn submit_all(
         &mut self,
         inputs: &[&[f32]],
@@ -138,7 +144,8 @@ impl Prepared {
         }
     }
 
-    /// Records and submits what comes after `at` and should take `target`. `None` when staging has no room for any of it.
+    /// Records and submits the steps from `at` on that should take `target`. `None` if staging has
+    /// no room for any of them.
     async fn submit(&mut self, inputs: &[&[f32]], at: &mut Position, target: Duration) -> Result<Option<Flight>> {
         let (gpu, plan) = (self.gpu.clone(), Arc::clone(&self.plan));
         let end = self.pace.submission_end(&plan, at.step, target);
@@ -165,7 +172,7 @@ impl Prepared {
         let submission = gpu.inner.queue.submit([encoder.finish()]);
         let uploads = self.uploads.recall(&gpu, &submission);
         let readbacks = self.readbacks.map(&gpu, &submission);
-        // The last step that anything was done of.
+        // The last step of which anything was recorded.
         let touched = if last.bytes > 0 { last.step } else { last.step - 1 };
         let stage = plan.steps[touched].stage;
         let done = gpu.inner.waiter.wait(&plan.stages[stage], Some(submission), |done| {
@@ -177,7 +184,8 @@ impl Prepared {
         Ok(Some(Flight { steps, stage, works, readbacks, uploads, done }))
     }
 
-    /// Takes what `flight`, which is done, left in staging.
+    /// Reads the data that `flight`, which is done, left in staging, and releases its staging
+    /// buffers.
     async fn receive(&mut self, flight: &Flight, sink: &mut RowSink<'_>) -> Result<()> {
         let (host, states, of) = (&mut self.host, &mut self.states, &self.states_of_plan);
         let mut deliver = |piece: Piece, data: &[u8]| match piece {
@@ -204,9 +212,10 @@ impl Prepared {
     }
 }
 
-/// Our own mistake: nothing is under way, and the next step cannot begin.
+/// Makes the error for a bug in this crate: no submission is in flight, and the next step cannot
+/// begin.
 fn stuck(plan: &Plan, step: usize) -> Error {
     let stage = &plan.stages[plan.steps[step].stage];
-    let reason = format!("step {step} waits for something that no step before it does");
+    let reason = format!("step {step} waits for data that no earlier step makes");
     Error::Device(DeviceError::Failed { doing: format!("running \"{stage}\""), reason })
 }

@@ -1,4 +1,4 @@
-//! What a run keeps in host memory: packed weights that the plan fetches, and what it parks.
+//! Host memory of a run: packed weights that the plan fetches, and buffers that it parks.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -10,25 +10,26 @@ use crate::plan::{HostSource, ParkedId, Plan};
 use crate::tensor::Bytes;
 
 pub(super) struct HostMemory {
-    /// For each weight of the plan; `None` where it is on the device.
+    /// One entry for each weight of the plan; `None` if the weight is on the device.
     weights: Vec<Option<Arc<HostBytes>>>,
     parked: Vec<HostBytes>,
 }
 
 impl HostMemory {
-    /// Reserves room for all that `plan` parks.
+    /// Reserves room for everything that `plan` parks.
     pub(super) fn new(plan: &Plan, weights: Vec<Option<Arc<HostBytes>>>) -> Result<Self> {
         let mut parked = Vec::new();
         for bytes in &plan.parked {
             parked.push(HostBytes::with_capacity(*bytes).ok_or_else(|| Error::HostMemory {
-                what: "what the plan keeps there while the GPU has no room for it".to_owned(),
+                what: "activations that the GPU has no room for".to_owned(),
                 needed: plan.parked.iter().fold(Bytes(0), |sum, bytes| Bytes(sum.0.saturating_add(bytes.0))),
             })?);
         }
         Ok(Self { weights, parked })
     }
 
-    /// How much there is of what is to be fetched; `None` while it is still on its way here. `bytes`: how much there will be, if it was parked.
+    /// Returns the length of the data to fetch; `None` while it is still on its way from the
+    /// device. `bytes` is the full length of parked data.
     pub(super) fn fetched_len(&self, from: HostSource, bytes: Bytes) -> Option<u64> {
         let len = self.content(from)?.len();
         match from {
@@ -37,7 +38,7 @@ impl HostMemory {
         }
     }
 
-    /// A part of what is to be fetched.
+    /// Returns a part of the data to fetch.
     pub(super) fn read(&self, from: HostSource, range: Range<u64>) -> Cow<'_, [u8]> {
         self.content(from).map_or(Cow::Borrowed(&[]), |content| content.read(range))
     }
@@ -46,22 +47,22 @@ impl HostMemory {
         match from {
             HostSource::Weight(weight) => self.weights[weight].as_deref(),
             HostSource::Parked(place) => Some(&self.parked[place.0]),
-            // Not kept here: the recorder has it.
+            // The recorder has the inputs.
             HostSource::Input(_) => None,
         }
     }
 
-    /// Makes room for new content.
+    /// Removes the content of a parked buffer, to make room for new content.
     pub(super) fn clear(&mut self, place: ParkedId) {
         self.parked[place.0].clear();
     }
 
-    /// Forgets everything that was parked, not the room for it.
+    /// Removes all parked content. Keeps the room for it.
     pub(super) fn clear_all(&mut self) {
         self.parked.iter_mut().for_each(HostBytes::clear);
     }
 
-    /// Adds the next piece of what is parked.
+    /// Appends the next piece of a parked buffer.
     pub(super) fn append(&mut self, place: ParkedId, piece: &[u8]) {
         self.parked[place.0].append(piece);
     }

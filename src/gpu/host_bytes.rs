@@ -16,55 +16,55 @@ pub struct HostBytes(Vec<u8>);
 
 #[cfg(not(target_arch = "wasm32"))]
 impl HostBytes {
-    /// None yet, with room for so many. `None` if there is not that much memory.
+    /// Makes an empty vector with room for `bytes`. `None` if there is not enough memory.
     pub(super) fn with_capacity(bytes: Bytes) -> Option<Self> {
         let mut content = Vec::new();
         content.try_reserve_exact(usize::try_from(bytes.0).ok()?).ok()?;
         Some(Self(content))
     }
 
-    /// So many zeros. `None` if there is not that much memory.
+    /// Makes a vector of `bytes` zeros. `None` if there is not enough memory.
     pub(super) fn zeros(bytes: Bytes) -> Option<Self> {
         let mut zeros = Self::with_capacity(bytes)?;
         zeros.0.resize(usize::try_from(bytes.0).ok()?, 0);
         Some(zeros)
     }
 
-    /// Puts `content` in the place of what is there from byte `at` on.
+    /// Overwrites the bytes from `at` on with `content`.
     pub(super) fn set(&mut self, at: u64, content: &[u8]) {
         let start = usize::try_from(at).unwrap_or(usize::MAX);
         self.0[start..start + content.len()].copy_from_slice(content);
     }
 
-    /// A copy of `content`. `None` if there is not that much memory.
+    /// Copies `content`. `None` if there is not enough memory.
     pub fn copy_of(content: &[u8]) -> Option<Self> {
         let mut copy = Self::with_capacity(Bytes(content.len() as u64))?;
         copy.append(content);
         Some(copy)
     }
 
-    /// How many there are.
+    /// Returns the number of bytes.
     pub(super) fn len(&self) -> u64 {
         self.0.len() as u64
     }
 
-    /// Forgets them, not the room for them.
+    /// Removes all bytes. Keeps the room for them.
     pub(super) fn clear(&mut self) {
         self.0.clear();
     }
 
-    /// Adds some, for which there is room.
+    /// Appends `content`, which must fit into the reserved room.
     pub(super) fn append(&mut self, content: &[u8]) {
         self.0.extend_from_slice(content);
     }
 
-    /// Those in `range`, which lies within them.
+    /// Returns the bytes in `range`, which must lie within the content.
     pub(super) fn read(&self, range: Range<u64>) -> Cow<'_, [u8]> {
         let index = |at: u64| usize::try_from(at).unwrap_or(usize::MAX);
         Cow::Borrowed(&self.0[index(range.start)..index(range.end)])
     }
 
-    /// All of them.
+    /// Returns all bytes.
     pub(crate) fn all(&self) -> Cow<'_, [u8]> {
         self.read(0..self.len())
     }

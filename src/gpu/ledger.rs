@@ -1,10 +1,10 @@
-//! Counts the bytes of all buffers, and can refuse more as a device without memory would.
+//! Counts the bytes of all buffers. Can make allocations fail, as a device without memory would.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::tensor::Bytes;
 
-/// Bytes and numbers of the buffers created on a device.
+/// The bytes and the number of the buffers created on a device.
 #[derive(Debug, Default)]
 pub struct Ledger {
     limit: Option<Bytes>,
@@ -15,53 +15,53 @@ pub struct Ledger {
 struct Counts {
     current: u64,
     peak: u64,
-    /// The most there ever was, whatever [`Ledger::restart_peak`] forgets.
+    /// The highest value of `current` ever, also before [`Ledger::restart_peak`].
     highest: u64,
     created: u64,
     held_at_failure: u64,
-    /// The creation that fails, counted from 1 as `created` is.
+    /// The creation that is to fail, counted from 1 as `created` is.
     failing: Option<u64>,
 }
 
 impl Ledger {
-    /// Refuses what would go beyond `limit`.
+    /// Makes a ledger that refuses buffers beyond `limit` bytes in total.
     pub(super) fn new(limit: Option<Bytes>) -> Self {
         Self { limit, counts: Mutex::default() }
     }
 
-    /// Bytes that exist now.
+    /// Returns the bytes of all buffers that exist now.
     pub fn current(&self) -> Bytes {
         Bytes(self.counts().current)
     }
 
-    /// The most that existed at once, ever or since [`Self::restart_peak`].
+    /// Returns the most bytes that existed at once, ever or since [`Self::restart_peak`].
     pub fn peak(&self) -> Bytes {
         Bytes(self.counts().peak)
     }
 
-    /// The most bytes that ever existed at once.
+    /// Returns the most bytes that ever existed at once.
     pub fn highest(&self) -> Bytes {
         Bytes(self.counts().highest)
     }
 
-    /// From now on, [`Self::peak`] is the most that exists at once.
+    /// Restarts [`Self::peak`] from the bytes that exist now.
     pub fn restart_peak(&self) {
         let mut counts = self.counts();
         counts.peak = counts.current;
     }
 
-    /// Buffers created since the device was opened.
+    /// Returns the number of buffers created since the device was opened.
     pub fn created(&self) -> u64 {
         self.counts().created
     }
 
-    /// Bytes that existed when a creation last failed.
+    /// Returns the bytes that existed when the creation of a buffer last failed.
     pub fn held_at_failure(&self) -> Bytes {
         Bytes(self.counts().held_at_failure)
     }
 
-    /// For tests: the creation that follows after `skipped` others fails once, as if the device had no memory left. `None`: none does.
-    /// Returns whether the one asked for before is still to come.
+    /// Makes one creation fail, after `skipped` others succeed, as if the device had no memory
+    /// left. `None` clears that. Returns true if an earlier request is still pending. For tests.
     #[doc(hidden)]
     pub fn fail_after(&self, skipped: Option<u64>) -> bool {
         let mut counts = self.counts();
@@ -70,7 +70,7 @@ impl Ledger {
         was.is_some()
     }
 
-    /// Counts a buffer of `bytes`; or says why there can be none.
+    /// Counts a buffer of `bytes`, or returns the reason why it must not be created.
     pub(super) fn add(&self, bytes: u64) -> Result<(), String> {
         let mut counts = self.counts();
         let next = counts.created + 1;
@@ -79,7 +79,7 @@ impl Ledger {
         if induced || beyond.is_some() {
             counts.held_at_failure = counts.current;
             return Err(match beyond {
-                Some(limit) => format!("{} are in use, of {limit} allowed", Bytes(counts.current)),
+                Some(limit) => format!("{} of {limit} allowed are in use", Bytes(counts.current)),
                 None => "a failure that a test asked for".to_owned(),
             });
         }
@@ -90,12 +90,12 @@ impl Ledger {
         Ok(())
     }
 
-    /// A buffer of `bytes` was freed.
+    /// Counts a buffer of `bytes` as freed.
     pub(super) fn remove(&self, bytes: u64) {
         self.counts().current -= bytes;
     }
 
-    /// A buffer of `bytes` that was counted could not be created.
+    /// Takes back the count of a buffer of `bytes` that could not be created.
     pub(super) fn fail(&self, bytes: u64) {
         let mut counts = self.counts();
         counts.current -= bytes;

@@ -1,13 +1,16 @@
-//! wgpu's cooperative matrices: which of them kernels can use, and what a device that has them is opened with. Natively only; browsers have none.
+//! wgpu's cooperative matrices: finds those that kernels can use, and opens devices with them.
+//! Native only; browsers have none.
 
 use crate::error::{DeviceError, Error, Result};
 use crate::limits::MatrixUnits;
 
-/// What a device with matrix units is opened with: kernels ask which subgroup an invocation is of.
+/// The features that a device with matrix units is opened with. Subgroups are needed because
+/// kernels ask which subgroup an invocation is in.
 pub(super) const FEATURES: wgpu::Features =
     wgpu::Features::EXPERIMENTAL_COOPERATIVE_MATRIX.union(wgpu::Features::SUBGROUP);
 
-/// The largest matrices of `adapter` that there are kernels for: square ones, halves in, sums of f32.
+/// Returns the largest matrices of `adapter` that kernels can use: square, with halves as input and
+/// f32 sums.
 pub(super) fn offered(adapter: &wgpu::Adapter) -> Option<MatrixUnits> {
     use wgpu::CooperativeScalarType::{F16, F32};
     if cfg!(target_arch = "wasm32") || !adapter.features().contains(FEATURES | wgpu::Features::SHADER_F16) {
@@ -19,14 +22,15 @@ pub(super) fn offered(adapter: &wgpu::Adapter) -> Option<MatrixUnits> {
         (square && (matrix.ab_type, matrix.cr_type) == (F16, F32)).then_some(side)
     };
     let side = adapter.cooperative_matrix_properties().iter().filter_map(usable).max()?;
-    // wgpu cannot ask for a size of subgroups: of a workgroup as large as the largest, none is partly filled.
+    // wgpu cannot request a subgroup size. A workgroup as large as the largest subgroup never has a
+    // partly filled one.
     Some(MatrixUnits { side, lanes: adapter.get_info().subgroup_max_size })
 }
 
-/// That an adapter that was asked for matrix units has them.
+/// Checks that an adapter has matrix units that kernels can use.
 ///
 /// # Errors
-/// [`DeviceError::Refused`] with the cooperative matrices that it has instead.
+/// [`DeviceError::Refused`], which lists the cooperative matrices that the adapter has instead.
 pub(super) fn check(adapter: &str, units: Option<MatrixUnits>, matrices: &[String]) -> Result<()> {
     if units.is_some() {
         return Ok(());
@@ -35,16 +39,18 @@ pub(super) fn check(adapter: &str, units: Option<MatrixUnits>, matrices: &[Strin
     Err(Error::Device(DeviceError::Refused {
         adapter: adapter.to_owned(),
         reason: format!(
-            "it has no matrix units that kernels can use, which take shader-f16, subgroups, and 8x8x8 or 16x16x16 F16->F32 of its cooperative matrices: {has}"
+            "it has no matrix units that kernels can use: expected shader-f16, subgroups, and cooperative matrices of 8x8x8 or 16x16x16 F16->F32, found {has}"
         ),
     }))
 }
 
-/// Leave to use what wgpu calls experimental.
+/// Returns wgpu's token that permits experimental features.
 #[expect(unsafe_code, reason = "matrix units are behind an experimental feature of wgpu; see SAFETY")]
 pub(super) fn leave() -> wgpu::ExperimentalFeatures {
-    // SAFETY: what is experimental may have bugs that are undefined behaviour. One kernel alone uses it, `matmul_matrix`: of matrices only whole subgroups load, multiply
-    // and store, and none reaches beyond a buffer: the plan's interpreter in `tests/` panics on any number outside. Nobody gets it who has not asked for it.
+    // SAFETY: experimental features may have bugs that are undefined behaviour. Only the kernel
+    // `matmul_matrix` uses them. In it, only whole subgroups load, multiply and store matrices, and
+    // no matrix reaches beyond a buffer: the interpreter of plans in `tests/` panics on any index
+    // outside. Callers have to opt in.
     unsafe { wgpu::ExperimentalFeatures::enabled() }
 }
 

@@ -1,4 +1,5 @@
-//! Runs plans. The only folder that names wgpu. It makes no decisions: what runs where and when is the plan's.
+//! Runs plans. This is the only folder that names wgpu. It makes no decisions: the plan says which
+//! kernels run where and when.
 
 mod adapter;
 #[cfg(target_arch = "wasm32")]
@@ -60,7 +61,7 @@ use crate::kernels::choice::Choice;
 use crate::limits::DeviceLimits;
 use crate::tensor::Bytes;
 
-/// A GPU device, ready to run plans. Cheap to clone; all clones are one device.
+/// A GPU device that can run plans. Cheap to clone; all clones are one device.
 #[derive(Debug, Clone)]
 pub struct Gpu {
     inner: Arc<Inner>,
@@ -79,7 +80,7 @@ struct Inner {
     unwanted: Unwanted,
     waiter: Waiter,
     lost: Arc<std::sync::Mutex<Option<String>>>,
-    /// Whether the device is the caller's, who made it and will destroy it.
+    /// True if the caller made the device, and will destroy it.
     adopted: bool,
 }
 
@@ -93,7 +94,7 @@ impl Drop for Inner {
     }
 }
 
-/// A device that was just opened.
+/// A device that was just opened, or that the caller made.
 struct Opened {
     device: wgpu::Device,
     queue: wgpu::Queue,
@@ -102,10 +103,12 @@ struct Opened {
 }
 
 impl Gpu {
-    /// Opens the best adapter that `options` allow: a discrete GPU before an integrated one before a CPU driver.
+    /// Opens a device on the best adapter that `options` allow: a discrete GPU before an integrated
+    /// one before a CPU driver.
     ///
     /// # Errors
-    /// [`Error::Device`] when no adapter matches, the adapter is too small for any plan, or gives no device.
+    /// [`Error::Device`] if no adapter matches, or if the adapter is too small for any plan or
+    /// cannot create a device.
     pub async fn request(options: &GpuOptions) -> Result<Self> {
         let adapter = adapter::choose(options).await?;
         let report = adapter::report(&adapter);
@@ -115,10 +118,11 @@ impl Gpu {
         Ok(Self::of(Opened { device, queue, report, adopted: false }, options.memory_limit))
     }
 
-    /// Takes over a `GPUDevice` that the caller made and goes on using, with the features and limits that it has. It is never destroyed here. `gpu`: see [`GpuOptions::gpu`].
+    /// Uses a `GPUDevice` that the caller made and goes on using, with the features and limits that
+    /// it has. Never destroys it. `gpu`: see [`GpuOptions::gpu`].
     ///
     /// # Errors
-    /// [`Error::Device`] when it is no device, or one too small for any plan.
+    /// [`Error::Device`] if `device` is no `GPUDevice`, or too small for any plan.
     #[cfg(target_arch = "wasm32")]
     pub async fn adopt(device: &wasm_bindgen::JsValue, gpu: Option<wasm_bindgen::JsValue>) -> Result<Self> {
         let options = GpuOptions { gpu, ..GpuOptions::default() };
@@ -141,7 +145,7 @@ impl Gpu {
             record.lock().unwrap_or_else(std::sync::PoisonError::into_inner).get_or_insert(reason);
         });
         if !adopted {
-            // Whatever no scope catches is reported by the next check, not by a panic.
+            // The next check reports errors that no scope catches, instead of a panic.
             let record = Arc::clone(&lost);
             let keep = move |error: String| {
                 log::error!("uncaptured GPU error: {error}");
@@ -172,57 +176,62 @@ impl Gpu {
         Self { inner: Arc::new(inner), kernels }
     }
 
-    /// The same device, of which plans use `kernels`: see [`Self::tune`].
+    /// Returns the same device with other `kernels` for its plans; see [`Self::tune`].
     ///
     /// # Errors
-    /// [`Error::Input`] for kernels that are neither the rules' nor any that measuring could find on this device.
+    /// [`Error::Input`] for kernels that neither the rules nor [`Self::tune`] could choose on this
+    /// device.
     pub fn with_kernels(self, kernels: Choice) -> Result<Self> {
         kernels.check(self.limits())?;
         Ok(Self { kernels, ..self })
     }
 
-    /// All kernels that [`Self::with_kernels`] takes, those of the rules first.
+    /// Returns all kernels that [`Self::with_kernels`] accepts, the rules' kernels first.
     pub fn possible_kernels(&self) -> Vec<Choice> {
         Choice::possible(self.limits())
     }
 
-    /// The kernels that plans for this device use.
+    /// Returns the kernels that plans for this device use.
     pub fn kernels(&self) -> &Choice {
         &self.kernels
     }
 
-    /// The adapter, with the limits and features that the device was opened with.
+    /// Returns the adapter, with the limits and features that the device was opened with.
     pub fn adapter(&self) -> &AdapterReport {
         &self.inner.report
     }
 
-    /// The limits that plans for this device must keep.
+    /// Returns the limits that plans for this device must keep.
     pub fn limits(&self) -> &DeviceLimits {
         &self.inner.report.limits
     }
 
-    /// The bytes of all buffers created on this device by this crate.
+    /// Returns the count of the bytes of all buffers that this crate created on this device.
     pub fn ledger(&self) -> &Ledger {
         &self.inner.ledger
     }
 
-    /// Bytes that the driver's allocator has handed out and has reserved, where the backend can tell (Vulkan, DX12).
+    /// Returns the bytes that the driver's allocator has handed out, and those that it has
+    /// reserved. `None` if the backend cannot tell (only Vulkan and DX12 can).
     pub fn allocator_bytes(&self) -> Option<(u64, u64)> {
         let report = self.inner.device.generate_allocator_report()?;
         Some((report.total_allocated_bytes, report.total_reserved_bytes))
     }
 
-    /// Compiles kernels, unless they are compiled already.
+    /// Compiles those of `variants` that are not compiled yet.
     pub(crate) async fn compile(&self, variants: &[Variant]) -> Result<()> {
         self.inner.pipelines.get(self, variants).await.map(drop)
     }
 
-    /// From now on `listener` hears how far weights and kernels are, on the thread that works at them; `None`: nobody does. What a run has done, [`Control`] tells.
+    /// Sets the listener that hears the progress of loading weights and compiling kernels, from now
+    /// on. It is called on the thread that does the work. `None` removes it. The progress of a run
+    /// goes to [`Control`] instead.
     pub fn watch(&self, listener: Option<Arc<Listener>>) {
         self.inner.audience.set(listener);
     }
 
-    /// From now on compiling ends between two kernels with [`Error::Cancelled`] once `flag` is set; `None`: it goes on to its end.
+    /// Sets the flag that stops compiling, from now on. Once it is set, compiling ends between two
+    /// kernels with [`Error::Cancelled`]. With `None`, compiling runs to its end.
     #[cfg(target_arch = "wasm32")]
     pub(crate) fn heed(&self, flag: Option<Arc<std::sync::atomic::AtomicBool>>) {
         self.inner.unwanted.heed(flag);
@@ -232,12 +241,12 @@ impl Gpu {
         self.inner.audience.tell(now);
     }
 
-    /// Pipelines compiled so far, and the time that took.
+    /// Returns the number of pipelines compiled so far, and the time that compiling took.
     pub fn compiled(&self) -> (usize, std::time::Duration) {
         self.inner.pipelines.compiled()
     }
 
-    /// Waits until the device has done all that was submitted: buffers that were dropped are free then.
+    /// Waits until the device has finished all submitted work. Dropped buffers are free then.
     pub(crate) async fn idle(&self) -> Result<()> {
         const DOING: &str = "waiting for the device";
         let queue = &self.inner.queue;
@@ -246,14 +255,15 @@ impl Gpu {
         self.check_alive(DOING)
     }
 
-    /// Gives the device up, as a driver reset would: all later work fails with [`DeviceError::Lost`]. A device that the caller made stays.
+    /// Destroys the device: all later work fails with [`DeviceError::Lost`], as after a driver
+    /// reset. A device that the caller made is kept.
     pub fn destroy(&self) {
         if !self.inner.adopted {
             self.inner.device.destroy();
         }
     }
 
-    /// An error if the device is gone.
+    /// Returns an error if the device is lost.
     fn check_alive(&self, doing: &str) -> Result<()> {
         let lost = self.inner.lost.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         match &*lost {
@@ -273,7 +283,7 @@ impl Gpu {
         self.reported(doing, value, scopes.pop().await)
     }
 
-    /// `value`, unless the device reported an error for it.
+    /// Returns `value`, or the error that the device reported for it.
     fn reported<T>(&self, doing: &str, value: T, caught: Option<Caught>) -> Result<T> {
         match caught {
             None => Ok(value),
@@ -284,9 +294,9 @@ impl Gpu {
         }
     }
 
-    /// Something failed: the device may have been lost.
+    /// Returns the error for a failed operation: a lost device, if that is the cause.
     fn failure(&self, doing: &str, reason: &dyn std::fmt::Display) -> Error {
-        // A lost device answers with other errors first; its callback comes when it is polled.
+        // A lost device answers with other errors first. Its callback comes when it is polled.
         if let Err(error) = self.inner.device.poll(wgpu::PollType::Poll) {
             log::warn!("polling the device: {error}");
         }
@@ -299,7 +309,8 @@ impl Gpu {
 mod tests {
     use super::*;
 
-    /// Needs an adapter, as the tests in `tests/gpu` do. Adapters offer more than is asked of a device.
+    /// Needs an adapter, as the tests in `tests/gpu` do. Adapters offer more than a device is
+    /// opened with.
     #[test]
     fn plans_see_the_limits_that_the_device_was_opened_with() {
         for webgpu_default_limits in [false, true] {

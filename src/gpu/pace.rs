@@ -1,4 +1,4 @@
-//! How long steps take on this device, learned from what submissions took.
+//! The time that steps take on this device, learned from the times of submissions.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::limits::DeviceKind;
 use crate::plan::{Action, Plan, Step};
 
-/// What a submission consists of: work, by kernel.
+/// The work of a submission, by kernel.
 pub(super) type Works = BTreeMap<Kind, f64>;
 
 /// The index of a plan's kernel; `None` for transfers and copies.
@@ -16,17 +16,18 @@ type Kind = Option<usize>;
 /// The speed of a device, as measured so far.
 #[derive(Debug)]
 pub(super) struct Pace {
-    /// Seconds that a unit of work takes, see [`Plan::work`].
+    /// Seconds for a unit of work, see [`Plan::work`].
     seconds: f64,
-    /// How many times as long it takes in each kernel that has run.
+    /// For each kernel that has run, its time for a unit of work, as a multiple of `seconds`.
     factors: BTreeMap<Kind, f64>,
 }
 
 impl Pace {
-    /// A kernel that has not run yet counts as so many times as slow as the others: a short submission costs little, a long one a page its frames.
+    /// The factor of a kernel that has not run yet. It is high because a submission that is too
+    /// short costs little, and one that is too long costs a page its frames.
     const UNKNOWN: f64 = 3.0;
 
-    /// What a modest device of this kind does.
+    /// Returns the pace of a modest device of this kind.
     pub(super) fn guess(kind: DeviceKind) -> Self {
         let seconds = match kind {
             DeviceKind::Cpu => 1e-10,
@@ -35,7 +36,8 @@ impl Pace {
         Self { seconds, factors: BTreeMap::new() }
     }
 
-    /// The step after the last of the submission that begins with `start` and should take `target`.
+    /// Returns the step after the last one of a submission that begins with `start` and should take
+    /// `target`.
     pub(super) fn submission_end(&self, plan: &Plan, start: usize, target: Duration) -> usize {
         let seconds = |step: &Step| {
             #[expect(clippy::cast_precision_loss, reason = "an estimate")]
@@ -45,11 +47,15 @@ impl Pace {
         plan.submission_end(start, target.as_secs_f64(), seconds)
     }
 
-    /// Moves halfway to what was just measured: the pace of all work, and by what is left of the difference that of the kernels which took most. Submissions of little
-    /// work say little. Times are averaged, not speeds: a browser that tells of two submissions at once makes the second seem to have taken none.
+    /// Adapts to a submission with `works` that took `seconds`. Moves the pace of all work halfway
+    /// to the measured pace. The remaining difference goes to the factors of the kernels, by their
+    /// share of the time. Submissions with little work are ignored: they say little. Averages times
+    /// and not speeds, because a browser that reports two submissions at once makes the second seem
+    /// to take no time.
     pub(super) fn adapt(&mut self, works: &Works, seconds: f64) {
         const TELLING_WORK: f64 = 5e7;
-        // Beyond these it was told of late, or with another, which says nothing of its kernels.
+        // Beyond these limits the end was reported late, or together with another submission, which
+        // says nothing about its kernels.
         const LEAST: f64 = 0.5;
         const MOST: f64 = 4.0;
         const FASTEST: f64 = 1e-18;
@@ -57,7 +63,7 @@ impl Pace {
             return;
         }
         let all: f64 = works.iter().map(|(kind, work)| work * *self.factors.entry(*kind).or_insert(1.0)).sum();
-        // Never none at all: clocks may round to it.
+        // The pace must stay above zero, although clocks may round a time down to it.
         self.seconds = (0.5 * (self.seconds + seconds / all)).max(FASTEST);
         let rest = (seconds / (all * self.seconds)).clamp(LEAST, MOST) - 1.0;
         for (kind, work) in works {
@@ -69,7 +75,8 @@ impl Pace {
     }
 }
 
-/// What `steps` are, of the first of which `done` bytes were transferred before; and `begun` bytes of the one after them.
+/// Returns the work of `steps`, less `done` bytes of the first step that were transferred before,
+/// plus `begun` bytes of the step after the last.
 pub(super) fn works(plan: &Plan, steps: Range<usize>, done: u64, begun: u64) -> Works {
     let mut works = Works::new();
     #[expect(clippy::cast_precision_loss, reason = "an estimate")]
@@ -99,7 +106,7 @@ fn kind(step: &Step) -> Kind {
 mod tests {
     use super::*;
 
-    /// Work of `kernel` alone that should take `target` seconds.
+    /// Returns the work of `kernel` alone that should take `target` seconds.
     fn work(pace: &Pace, kernel: usize, target: f64) -> f64 {
         target / (pace.seconds * pace.factors.get(&Some(kernel)).unwrap_or(&Pace::UNKNOWN))
     }
@@ -128,7 +135,7 @@ mod tests {
             let kernel = turn / 5 % 2;
             let work = work(&pace, kernel, TARGET);
             let took = work * TRUE_SECONDS[kernel];
-            // By then both have run.
+            // Both kernels have run by then.
             if turn >= 20 {
                 assert!((0.6..1.7).contains(&(took / TARGET)), "turn {turn}: {took} s, {pace:?}");
             }

@@ -1,4 +1,5 @@
-//! Compiles kernels once. The cache's key is the final WGSL text: it cannot be forgotten, mis-hashed or collide.
+//! Compiles each kernel once. The cache's key is the final WGSL text, so no part of the key can be
+//! forgotten, hashed wrongly or collide.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -26,7 +27,7 @@ impl Pipelines {
         (self.cache().len(), *self.time.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// The pipelines of `variants`. Those that never were are compiled now.
+    /// Returns the pipelines of `variants`. Compiles those that are not in the cache.
     pub(super) async fn get(&self, gpu: &Gpu, variants: &[Variant]) -> Result<Vec<Arc<Pipeline>>> {
         let sources = variants.iter().map(Source::new).collect::<Result<Vec<_>>>()?;
         let mut missing: Vec<&Source> = Vec::new();

@@ -1,4 +1,4 @@
-//! A plan with everything it needs on a device. Allocates and compiles; `executor` runs it.
+//! A plan with its buffers and pipelines on a device. Allocates and compiles; `executor` runs it.
 
 use std::sync::Arc;
 
@@ -16,16 +16,16 @@ use crate::plan::memory::Staging;
 use crate::plan::{BufferId, Plan, UNUSED_BYTES};
 use crate::tensor::Bytes;
 
-/// Where a weight of a plan is.
+/// The place of a plan's weight.
 #[derive(Debug, Clone)]
 pub enum Weight<'a> {
-    /// On the GPU: for a plan that binds it.
+    /// A buffer on the GPU, for a plan that binds the weight.
     Gpu(&'a GpuBuffer),
-    /// Packed, in host memory: for a plan that fetches it.
+    /// Packed bytes in host memory, for a plan that fetches the weight.
     Host(Arc<HostBytes>),
 }
 
-/// A plan with everything it needs on a device. Running it again only submits.
+/// A plan with its buffers and pipelines on a device. Running it again only submits.
 pub struct Prepared {
     pub(super) gpu: Gpu,
     pub(super) plan: Arc<Plan>,
@@ -36,12 +36,12 @@ pub struct Prepared {
     pub(super) timestamps: Option<Timestamps>,
     pub(super) host: HostMemory,
     pub(super) picture: Option<GpuBuffer>,
-    /// Those of the clip that the plan is for.
+    /// The states of the clip that the plan is for.
     pub(super) states: States,
-    /// Which of them each of the plan's is.
+    /// For each state of the plan, its index in `states`.
     pub(super) states_of_plan: Vec<usize>,
     pub(super) pace: Pace,
-    // Bound by the bind groups.
+    // The bind groups refer to these buffers.
     _params: GpuBuffer,
     _unused: GpuBuffer,
 }
@@ -56,10 +56,11 @@ impl std::fmt::Debug for Prepared {
 }
 
 impl Prepared {
-    /// Allocates and compiles. `weights` are those of the plan, in its order.
+    /// Allocates the plan's buffers and compiles its kernels. `weights` has one entry for each of
+    /// the plan's weights, in its order.
     ///
     /// # Errors
-    /// [`crate::Error::Device`], naming the buffer or kernel; [`crate::Error::HostMemory`].
+    /// [`crate::Error::Device`], which names the buffer or kernel; [`crate::Error::HostMemory`].
     pub async fn new(gpu: &Gpu, plan: Arc<Plan>, weights: Vec<Weight<'_>>) -> Result<Self> {
         assert_eq!(weights.len(), plan.weights.len(), "weights of another plan");
         let (mut bound, mut fetched) = (Vec::new(), Vec::new());
@@ -108,32 +109,32 @@ impl Prepared {
         })
     }
 
-    /// The picture that runs leave on the device, if they leave one.
+    /// Returns the picture that runs leave on the device, if the plan leaves one.
     pub fn picture(&self) -> Option<&GpuBuffer> {
         self.picture.as_ref()
     }
 
-    /// What a clip keeps is `states` from now on.
+    /// Sets the states of the clip, which the next run reads and writes.
     ///
     /// # Panics
-    /// When they lack one of the plan's: a bug of ours.
+    /// If `states` lacks a state of the plan, which is a bug in this crate.
     pub fn put_states(&mut self, states: States) {
         self.states_of_plan = states.find(&self.plan.states);
         assert!(!self.states_of_plan.contains(&usize::MAX), "states of another clip");
         self.states = states;
     }
 
-    /// What a clip has kept.
+    /// Takes out the states of the clip.
     pub fn take_states(&mut self) -> States {
         std::mem::take(&mut self.states)
     }
 
-    /// The plan.
+    /// Returns the plan.
     pub fn plan(&self) -> &Plan {
         &self.plan
     }
 
-    /// Byte `at` of `buffer`: its slot, and where there.
+    /// Returns the slot of `buffer`, and the position of its byte `at` in that slot.
     pub(super) fn place(&self, (buffer, at): (BufferId, u64)) -> (&GpuBuffer, u64) {
         let buffer = &self.plan.buffers[buffer.0];
         (&self.slots[buffer.slot.0], buffer.offset.0 + at)

@@ -1,40 +1,40 @@
-//! Tells how far the work is that comes before a run: weights that are read, kernels that are compiled.
+//! Reports the progress of the work before a run: reading weights and compiling kernels.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::tensor::Bytes;
 
-/// How far work is that comes before a run. Nothing is told where nothing is left to do.
+/// The progress of the work before a run. There is no report if no work is left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Preparing<'a> {
-    /// Weights that are read, packed, and put where they are kept.
+    /// Weights are read, packed, and put where they are kept.
     Weights {
-        /// Bytes that are there, packed.
+        /// Packed bytes that are loaded.
         done: Bytes,
-        /// Bytes of all.
+        /// Packed bytes in total.
         total: Bytes,
-        /// The tensor that comes next; empty after the last.
+        /// The next tensor; empty after the last.
         tensor: &'a str,
     },
-    /// Kernels that are compiled for a plan, and were not before.
+    /// Kernels are compiled that a plan needs and that were not compiled before.
     Kernels {
-        /// How many are there.
+        /// Kernels that are compiled.
         done: usize,
-        /// How many there will be.
+        /// Kernels in total.
         total: usize,
-        /// The file of the one that comes next; empty after the last.
+        /// The file of the next kernel; empty after the last.
         kernel: &'a str,
     },
 }
 
-/// Hears how far work is. A browser has one thread, natively any may be working.
+/// A function that hears this progress. Natively any thread may call it; a browser has one thread.
 #[cfg(not(target_arch = "wasm32"))]
 pub type Listener = dyn Fn(Preparing<'_>) + Send + Sync;
-/// Hears how far work is.
+/// A function that hears this progress.
 #[cfg(target_arch = "wasm32")]
 pub type Listener = dyn Fn(Preparing<'_>);
 
-/// Who is told.
+/// The listener, if one is set.
 #[derive(Default)]
 pub(super) struct Audience(Mutex<Option<Arc<Listener>>>);
 
@@ -50,7 +50,7 @@ impl Audience {
     }
 
     pub(super) fn tell(&self, now: Preparing<'_>) {
-        // Not under the lock: a listener may set another one.
+        // The lock is released first, because a listener may set another one.
         let listener = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
         if let Some(listener) = listener {
             listener(now);

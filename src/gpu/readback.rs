@@ -1,6 +1,7 @@
-//! A ring of buffers that the host reads: what comes from the device is copied there as part of a submission.
+//! A ring of buffers that the host reads. Submissions copy data from the device into them.
 //!
-//! A buffer is filled by a submission, mapped when that is done, handed to the host, and unmapped.
+//! A submission fills a buffer. When it is done, the buffer is mapped, read by the host, and
+//! unmapped.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -15,9 +16,9 @@ use crate::tensor::Bytes;
 
 pub(super) struct Readbacks {
     slots: Vec<Slot>,
-    /// Where the next bytes go.
+    /// The slot that the next bytes go to.
     current: usize,
-    /// Written by submissions and not yet read, oldest first.
+    /// Slots that submissions write and the host has not read yet, oldest first.
     under_way: VecDeque<usize>,
 }
 
@@ -25,20 +26,20 @@ struct Slot {
     buffer: GpuBuffer,
     used: u64,
     pieces: Vec<(Range<u64>, Piece)>,
-    /// From the submission on until the host has read it.
+    /// The map operation, from the submission until the host has read the buffer.
     mapping: Option<Mapping>,
 }
 
-/// Where a piece of what was read belongs.
+/// The destination of a piece of data that was read.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Piece {
-    /// To the end of what is parked there.
+    /// The end of this parked buffer.
     Parked(ParkedId),
-    /// To a state of the clip, from this byte of its frames on.
+    /// A state of the clip, from this byte of its frames on.
     Kept(StateId, u64),
-    /// Image rows: first, and after the last.
+    /// Rows of the image: the first, and the one after the last.
     Rows((u32, u32)),
-    /// To whoever is waiting for it.
+    /// The caller that waits for the data.
     Other,
 }
 
@@ -52,7 +53,7 @@ impl Readbacks {
         Ok(Self { slots, current: 0, under_way: VecDeque::new() })
     }
 
-    /// Bytes that can be copied now, at least `least`. `None` when too little is free.
+    /// Returns the bytes that can be copied now, at least `least`. `None` if less is free.
     pub(super) fn room(&mut self, least: u64) -> Option<u64> {
         let room = |slot: &Slot| match slot.mapping {
             None => slot.buffer.bytes().0.saturating_sub(slot.used),
@@ -60,7 +61,7 @@ impl Readbacks {
         };
         if room(&self.slots[self.current]) < least {
             let next = (self.current + 1) % self.slots.len();
-            // Only an empty one: what is read must stay in order.
+            // Only an empty slot will do, because pieces must be read in order.
             if self.slots[next].used > 0 || self.slots[next].mapping.is_some() {
                 return None;
             }
@@ -70,7 +71,8 @@ impl Readbacks {
         (room >= least).then_some(room)
     }
 
-    /// Copies those `ranges` of `source` one after the other, together no more than there is room for.
+    /// Copies `ranges` of `source`, one after the other. Together they must fit into
+    /// [`Self::room`].
     pub(super) fn copy(
         &mut self,
         encoder: &mut wgpu::CommandEncoder,
@@ -90,11 +92,12 @@ impl Readbacks {
         slot.used = Bytes(end).align_up(Staging::ALIGNMENT).0;
     }
 
-    /// Maps what was copied: to be called after the submission. Returns how many buffers that are.
+    /// Starts to map the buffers that were written. Must be called after the submission. Returns
+    /// the number of buffers.
     pub(super) fn map(&mut self, gpu: &Gpu, submission: &wgpu::SubmissionIndex) -> usize {
         let before = self.under_way.len();
         let count = self.slots.len();
-        // The oldest follows the current one.
+        // The oldest slot follows the current one.
         for index in (1..=count).map(|step| (self.current + step) % count) {
             let slot = &mut self.slots[index];
             if slot.used > 0 && slot.mapping.is_none() {
@@ -110,7 +113,8 @@ impl Readbacks {
         self.under_way.len() - before
     }
 
-    /// Waits for the oldest buffer that is under way and hands its pieces to `sink`, in the order they were copied.
+    /// Waits for the oldest buffer in flight, and hands its pieces to `sink` in the order of the
+    /// copies.
     pub(super) async fn read(&mut self, gpu: &Gpu, sink: &mut dyn FnMut(Piece, &[u8]) -> Result<()>) -> Result<()> {
         let Some(oldest) = self.under_way.front() else { return Ok(()) };
         let slot = &mut self.slots[*oldest];
@@ -130,7 +134,7 @@ impl Readbacks {
         delivered
     }
 
-    /// Forgets what a run before left unread.
+    /// Discards data that an earlier run left unread.
     pub(super) async fn reset(&mut self, gpu: &Gpu) -> Result<()> {
         let forget = || {
             for slot in &mut self.slots {
@@ -145,7 +149,8 @@ impl Readbacks {
         gpu.scoped(DOING, forget).await
     }
 
-    /// Reads the first `bytes` of `source`, in as many submissions as that takes, when nothing else is being read.
+    /// Reads the first `bytes` of `source`, in as many submissions as needed. No other read may be
+    /// in progress.
     pub(super) async fn read_all(&mut self, gpu: &Gpu, source: &GpuBuffer, bytes: Bytes) -> Result<Vec<u8>> {
         let mut data = Vec::new();
         let mut at = 0;

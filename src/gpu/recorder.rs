@@ -1,4 +1,5 @@
-//! Records steps of a plan into one submission: passes, copies, and transfers as far as staging has room.
+//! Records steps of a plan into one submission: passes, copies, and transfers as far as the staging
+//! buffers have room.
 
 use std::ops::Range;
 
@@ -8,19 +9,19 @@ use crate::error::Result;
 use crate::plan::memory::Staging;
 use crate::plan::{Action, BufferId, CHECK_BYTES, HostSource, InputRows, Output, ParkedId, StateId, StatePart};
 
-/// How far a plan is recorded.
+/// The position up to which a plan is recorded.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Position {
     /// The next step.
     pub(super) step: usize,
-    /// Bytes of it that are transferred already, if it is a transfer.
+    /// Bytes of that step that are already transferred, if it is a transfer.
     pub(super) bytes: u64,
 }
 
-/// A submission while it is recorded.
+/// A submission that is being recorded.
 pub(super) struct Recorder<'a> {
     prepared: &'a mut Prepared,
-    /// What the plan is run on.
+    /// The data of the plan's inputs.
     inputs: &'a [&'a [f32]],
     encoder: wgpu::CommandEncoder,
     at: Position,
@@ -28,7 +29,7 @@ pub(super) struct Recorder<'a> {
 }
 
 impl<'a> Recorder<'a> {
-    /// From `at` up to step `end`.
+    /// Starts a submission from `at` up to step `end`.
     pub(super) fn new(prepared: &'a mut Prepared, inputs: &'a [&'a [f32]], at: Position, end: usize) -> Self {
         let label = &prepared.plan.stages[prepared.plan.steps[at.step].stage];
         let descriptor = wgpu::CommandEncoderDescriptor { label: Some(label) };
@@ -36,12 +37,13 @@ impl<'a> Recorder<'a> {
         Self { prepared, inputs, encoder, at, end }
     }
 
-    /// What was recorded, and the position after it.
+    /// Returns the recorded commands, and the position after them.
     pub(super) fn end(self) -> (wgpu::CommandEncoder, Position) {
         (self.encoder, self.at)
     }
 
-    /// Records one compute pass for each stage, ended by copies and transfers. Stops where a transfer has to wait.
+    /// Records the steps: one compute pass for each stage, with copies and transfers between
+    /// passes. Stops at a transfer that has to wait for staging.
     pub(super) fn record(&mut self) -> Result<()> {
         let plan = std::sync::Arc::clone(&self.prepared.plan);
         while self.at.step < self.end {
@@ -71,7 +73,7 @@ impl<'a> Recorder<'a> {
         Ok(())
     }
 
-    /// Records the launches from here on that belong to one stage. Returns the step after them.
+    /// Records the next launches that belong to one stage. Returns the step after them.
     fn record_pass(&mut self) -> usize {
         let Prepared { plan, commands, timestamps, .. } = &*self.prepared;
         let (start, stage) = (self.at.step, plan.steps[self.at.step].stage);
@@ -86,7 +88,7 @@ impl<'a> Recorder<'a> {
         end
     }
 
-    /// Whether all of `to` could be filled.
+    /// Uploads data from the host into `to`. Returns true if all of it is recorded.
     fn fetch(&mut self, from: HostSource, to: BufferId) -> Result<bool> {
         let Prepared { gpu, plan, slots, host, uploads, .. } = &mut *self.prepared;
         let buffer = &plan.buffers[to.0];
@@ -102,7 +104,8 @@ impl<'a> Recorder<'a> {
         Ok(true)
     }
 
-    /// Whether all of `rows`, one channel after the other, could be put into `to`.
+    /// Uploads `rows` of the input, one channel after the other, into `to`. Returns true if all of
+    /// them are recorded.
     fn fetch_input(&mut self, InputRows { input, rows }: InputRows, to: BufferId) -> Result<bool> {
         let Prepared { gpu, plan, slots, uploads, .. } = &mut *self.prepared;
         let (buffer, planes) = (&plan.buffers[to.0], plan.inputs[input]);
@@ -122,7 +125,7 @@ impl<'a> Recorder<'a> {
         Ok(true)
     }
 
-    /// Whether all of `from` could be copied.
+    /// Copies `from` to host memory. Returns true if all of it is recorded.
     fn park(&mut self, from: BufferId, to: ParkedId) -> bool {
         let Prepared { plan, slots, host, readbacks, .. } = &mut *self.prepared;
         let buffer = &plan.buffers[from.0];
@@ -139,7 +142,7 @@ impl<'a> Recorder<'a> {
         true
     }
 
-    /// Whether all of `to` could be filled.
+    /// Copies a part of a state into `to`. Returns true if all of it is recorded.
     fn recall(&mut self, state: StateId, part: StatePart, to: BufferId) -> Result<bool> {
         let Prepared { gpu, plan, slots, states, states_of_plan, uploads, .. } = &mut *self.prepared;
         let (buffer, state) = (&plan.buffers[to.0], states_of_plan[state.0]);
@@ -171,7 +174,8 @@ impl<'a> Recorder<'a> {
         Ok(true)
     }
 
-    /// Whether all of the first `bytes` of `from` could be copied.
+    /// Copies the first `bytes` of `from` into a part of a state. Returns true if all of them are
+    /// recorded.
     fn keep(&mut self, from: BufferId, state: StateId, part: StatePart, bytes: u64) -> bool {
         let Prepared { plan, slots, states, states_of_plan, readbacks, .. } = &mut *self.prepared;
         let (buffer, index) = (&plan.buffers[from.0], states_of_plan[state.0]);
@@ -204,7 +208,7 @@ impl<'a> Recorder<'a> {
         true
     }
 
-    /// Whether all of `rows` could be copied.
+    /// Copies `rows` of the result from `from`. Returns true if all of them are recorded.
     fn output(&mut self, from: BufferId, rows: (u32, u32)) -> bool {
         match self.prepared.plan.output {
             Output::Rgba8 => self.output_rows(from, rows, u64::from(self.prepared.plan.result.frames)),
@@ -213,7 +217,8 @@ impl<'a> Recorder<'a> {
         }
     }
 
-    /// Copies rows to their place in the picture, and what `image_check` found to the host.
+    /// Copies `rows` to their place in the picture, and the words of `image_check` into staging.
+    /// Returns true if both are recorded.
     fn output_picture(&mut self, from: BufferId, rows: (u32, u32)) -> bool {
         let Prepared { plan, slots, readbacks, picture, .. } = &mut *self.prepared;
         let Some(room) = readbacks.room(CHECK_BYTES.0) else { return false };
@@ -230,7 +235,8 @@ impl<'a> Recorder<'a> {
         true
     }
 
-    /// Whether all of `rows`, in so many planes, could be copied to the host. Pieces are whole rows.
+    /// Copies `rows` of `planes` planes to the host, in pieces of whole rows. Returns true if all
+    /// of them are recorded.
     fn output_rows(&mut self, from: BufferId, rows: (u32, u32), planes: u64) -> bool {
         let Prepared { plan, slots, readbacks, .. } = &mut *self.prepared;
         let buffer = &plan.buffers[from.0];
@@ -252,7 +258,7 @@ impl<'a> Recorder<'a> {
     }
 }
 
-/// Bytes of `count` rows of one plane, of `row` bytes each.
+/// Returns the byte range of `count` rows of one plane, of `row` bytes each.
 fn plane_range(row: u64, first: u64, count: u64) -> Range<u64> {
     first * row..(first + count) * row
 }

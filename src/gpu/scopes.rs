@@ -1,5 +1,6 @@
-//! Error scopes: what the device has to say about a piece of work. In a browser `browser::Scopes` take their place, because wgpu panics at
-//! errors of the kind `internal`: a driver that refuses a pipeline.
+//! Error scopes, which collect the device's errors for a piece of work. In a browser
+//! `browser::Scopes` replaces them, because wgpu panics at errors of the kind `internal`, as when a
+//! driver rejects a pipeline.
 
 /// An error that a scope caught.
 #[derive(Debug)]
@@ -28,7 +29,8 @@ impl Scopes {
         Self { guards: kinds.map(|kind| device.push_error_scope(kind)) }
     }
 
-    /// Ends the scopes now; the first error, innermost scope first, when the device has told.
+    /// Ends the scopes now. The returned future gives the first error, innermost scope first, once
+    /// the device has reported.
     pub(super) fn pop(self) -> impl Future<Output = Option<Caught>> {
         let [memory, internal, validation] = self.guards;
         let errors = (validation.pop(), internal.pop(), memory.pop());

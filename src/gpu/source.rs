@@ -1,4 +1,4 @@
-//! A kernel's text, and what the device makes of it.
+//! A kernel's text, and the pipeline that the device makes from it.
 
 use std::num::NonZeroU64;
 
@@ -13,11 +13,11 @@ pub(super) struct Pipeline {
     pub(super) layout: wgpu::BindGroupLayout,
 }
 
-/// A kernel as the device is given it.
+/// A kernel's text as it goes to the device.
 pub(super) struct Source {
     pub(super) interface: &'static Interface,
     pub(super) text: String,
-    /// For errors.
+    /// The operation that error messages name.
     pub(super) doing: String,
 }
 
@@ -31,7 +31,7 @@ impl Source {
     }
 }
 
-/// What a pipeline is made of.
+/// The layouts and the shader module of a pipeline.
 pub(super) struct Parts {
     layout: wgpu::BindGroupLayout,
     pipeline_layout: wgpu::PipelineLayout,
@@ -65,7 +65,7 @@ impl Parts {
         Self { layout, pipeline_layout, module }
     }
 
-    /// Has the driver compile.
+    /// Compiles the pipeline in the driver.
     pub(super) fn pipeline(&self, device: &wgpu::Device, label: &str) -> wgpu::ComputePipeline {
         device.create_compute_pipeline(&wgpu::ComputePipelineDescriptor {
             label: Some(label),
@@ -73,7 +73,8 @@ impl Parts {
             module: &self.module,
             entry_point: Some("main"),
             compilation_options: wgpu::PipelineCompilationOptions {
-                // Every kernel writes its workgroup memory before it reads it. Metal would clear it on one thread.
+                // Every kernel writes its workgroup memory before it reads it. Metal would clear
+                // that memory on one thread.
                 zero_initialize_workgroup_memory: false,
                 ..Default::default()
             },
@@ -89,7 +90,8 @@ impl Parts {
 #[expect(unsafe_code, reason = "without bounds and loop checks the kernels run up to twice as fast; see SAFETY")]
 fn shader_module(device: &wgpu::Device, label: &str, text: &str) -> wgpu::ShaderModule {
     let descriptor = wgpu::ShaderModuleDescriptor { label: Some(label), source: wgpu::ShaderSource::Wgsl(text.into()) };
-    // SAFETY: the text is ours, made of files in `shaders/`. Their loops are bounded by parameters, and their indices stay within
-    // the bindings: the plan's interpreter in `tests/` panics on any index outside a buffer, for every family and many sizes.
+    // SAFETY: the text comes from this crate's own files in `shaders/`. Parameters bound their
+    // loops, and their indices stay within the bindings. The interpreter of plans in `tests/`
+    // checks this for every family and many sizes: it panics on any index outside a buffer.
     unsafe { device.create_shader_module_trusted(descriptor, wgpu::ShaderRuntimeChecks::unchecked()) }
 }

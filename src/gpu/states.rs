@@ -1,4 +1,5 @@
-//! What a clip keeps from one of its parts to the next: frames on the device or in host memory, as the plan says, and what norms make of them.
+//! The states of a clip, which it keeps from one part to the next: frames, on the device or in host
+//! memory as the plan says, and the tables of their norms.
 
 use std::ops::Range;
 
@@ -9,10 +10,11 @@ use crate::limits::DeviceLimits;
 use crate::plan::{Home, StateUse};
 use crate::tensor::Bytes;
 
-/// Where the frames of one state are.
+/// The place of the frames of one state.
 #[derive(Debug)]
 enum Frames {
-    /// In buffers of so many bytes each, but for the last: no device has buffers of any size.
+    /// Buffers of this many bytes each; the last may be smaller. Devices limit the size of a
+    /// buffer.
     Device(Vec<GpuBuffer>, u64),
     Host(HostBytes),
 }
@@ -24,12 +26,12 @@ struct State {
     table: Option<GpuBuffer>,
 }
 
-/// The states of a clip, zeros at first.
+/// The states of a clip, initially zeros.
 #[derive(Debug, Default)]
 pub struct States(Vec<State>);
 
 impl States {
-    /// Allocates what a plan of a clip keeps: `states` are its own, by name.
+    /// Allocates `states`, those of a plan of a clip.
     ///
     /// # Errors
     /// See [`Self::add`].
@@ -39,12 +41,12 @@ impl States {
         Ok(kept)
     }
 
-    /// Whether what a plan keeps is allocated: `states` are its own.
+    /// True if all of `states`, those of a plan, are allocated.
     pub fn hold(&self, states: &[StateUse]) -> bool {
         !self.find(states).contains(&usize::MAX)
     }
 
-    /// Allocates what of `states`, those of a plan, is not there yet.
+    /// Allocates those of `states`, the states of a plan, that are not allocated yet.
     ///
     /// # Errors
     /// [`Error::Device`], [`Error::HostMemory`].
@@ -66,18 +68,19 @@ impl States {
         Ok(())
     }
 
-    /// Which of them each of `states` is.
+    /// Returns the index of each of `states`, by name; `usize::MAX` if it is missing.
     pub(super) fn find(&self, states: &[StateUse]) -> Vec<usize> {
         let index = |state: &StateUse| self.0.iter().position(|kept| kept.name == state.name);
         states.iter().map(|state| index(state).unwrap_or(usize::MAX)).collect()
     }
 
-    /// The buffer of the norm of state `index`.
+    /// Returns the buffer of the norm's table of state `index`.
     pub(super) fn table(&self, index: usize) -> Option<&GpuBuffer> {
         self.0.get(index)?.table.as_ref()
     }
 
-    /// Where bytes `range` of the frames of state `index` are on the device: buffer, first byte there, how many. Nowhere, if they are on the host.
+    /// Returns the places of bytes `range` of the frames of state `index` on the device: buffer,
+    /// first byte in it, and length. Empty if the frames are on the host.
     pub(super) fn on_device(&self, index: usize, range: Range<u64>) -> impl Iterator<Item = (&GpuBuffer, u64, u64)> {
         let (buffers, size) = match self.0.get(index).map(|state| &state.frames) {
             Some(Frames::Device(buffers, size)) => (buffers.as_slice(), *size),
@@ -90,7 +93,7 @@ impl States {
         })
     }
 
-    /// The frames of state `index`, if they are on the host.
+    /// Returns the frames of state `index`, if they are on the host.
     pub(super) fn on_host(&mut self, index: usize) -> Option<&mut HostBytes> {
         match &mut self.0.get_mut(index)?.frames {
             Frames::Host(bytes) => Some(bytes),
@@ -113,7 +116,7 @@ async fn on_device(gpu: &Gpu, state: &StateUse, limits: &DeviceLimits) -> Result
 
 fn zeros(states: &[StateUse], bytes: Bytes) -> Result<HostBytes> {
     HostBytes::zeros(bytes).ok_or_else(|| Error::HostMemory {
-        what: "what a clip keeps there from one part to the next".to_owned(),
+        what: "the states of a clip".to_owned(),
         needed: states.iter().filter(|state| state.home == Home::Host).map(StateUse::bytes).sum(),
     })
 }

@@ -1,4 +1,5 @@
-//! GPU time of each stage of a plan, by timestamps at the begin and the end of each of its runs.
+//! The GPU time of each stage of a plan, by timestamps at the begin and the end of each of its
+//! runs.
 
 use std::ops::Range;
 
@@ -14,7 +15,7 @@ pub(super) struct Timestamps {
 }
 
 impl Timestamps {
-    /// `None` where `plan` has no room for them.
+    /// Makes the queries for `plan`. `None` if the plan has no room for timestamps.
     pub(super) async fn new(gpu: &Gpu, plan: &Plan) -> Result<Option<Self>> {
         if plan.memory.timestamps.0 == 0 {
             return Ok(None);
@@ -27,7 +28,8 @@ impl Timestamps {
         Ok(Some(Self { queries, resolved, runs }))
     }
 
-    /// What the pass over the launches in `range` writes: its run's begin if it is the first, its end if it is the last.
+    /// Returns the timestamps that the pass over the launches in `range` writes: the begin of its
+    /// run if it is the first pass, and the end if it is the last.
     pub(super) fn writes(&self, plan: &Plan, range: Range<usize>) -> Option<wgpu::ComputePassTimestampWrites<'_>> {
         let index = self.runs.partition_point(|run| run.end <= range.start);
         let run = self.runs.get(index)?;
@@ -42,7 +44,7 @@ impl Timestamps {
         })
     }
 
-    /// Puts all of them into the buffer that is returned.
+    /// Writes all timestamps into a buffer, and returns it.
     pub(super) async fn resolve(&self, gpu: &Gpu) -> Result<&GpuBuffer> {
         let resolve = || {
             let mut encoder = gpu.inner.device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
@@ -58,7 +60,7 @@ impl Timestamps {
         Ok(&self.resolved)
     }
 
-    /// Seconds of each stage, from what was read back.
+    /// Returns the seconds of each stage, from the timestamps `data` that were read back.
     pub(super) fn seconds(&self, gpu: &Gpu, plan: &Plan, data: &[u8]) -> Vec<f64> {
         let period = f64::from(gpu.inner.queue.get_timestamp_period()) * 1e-9;
         let ticks: Vec<u64> = bytemuck::pod_collect_to_vec(data);

@@ -1,6 +1,8 @@
-//! A ring of buffers that the host writes: what goes to the device is copied from there as part of a submission.
+//! A ring of buffers that the host writes. A submission copies their content to its place on the
+//! device.
 //!
-//! A buffer is mapped, filled, unmapped before the submission that copies from it, and mapped again when that is done.
+//! A buffer is mapped, filled, and unmapped before the submission that copies from it. It is mapped
+//! again when that submission is done.
 
 use std::collections::VecDeque;
 
@@ -15,16 +17,17 @@ pub(super) type Mapping = Wait<std::result::Result<(), wgpu::BufferAsyncError>>;
 
 pub(super) struct Uploads {
     slots: Vec<Slot>,
-    /// Where the next bytes go.
+    /// The slot that the next bytes go to.
     current: usize,
-    /// Copied from by submissions, oldest first.
+    /// Slots that submissions in flight copy from, oldest first.
     under_way: VecDeque<usize>,
 }
 
 struct Slot {
     buffer: GpuBuffer,
     used: u64,
-    /// Being mapped again; `None` while mapped, and between [`Uploads::close`] and [`Uploads::recall`].
+    /// The pending map operation; `None` while the buffer is mapped, and between [`Uploads::close`]
+    /// and [`Uploads::recall`].
     mapping: Option<Mapping>,
 }
 
@@ -38,11 +41,11 @@ impl Uploads {
         Ok(Self { slots, current: 0, under_way: VecDeque::new() })
     }
 
-    /// Bytes that can be written now. `None` when all buffers are under way.
+    /// Returns the bytes that can be written now; `None` if all buffers are in flight.
     pub(super) fn room(&mut self) -> Option<u64> {
         let current = &self.slots[self.current];
         let next = (self.current + 1) % self.slots.len();
-        // A slot under way is for `recall` to step onto, which goes in the order of submissions.
+        // Only `recall` moves to a slot in flight, in the order of submissions.
         if current.mapping.is_none()
             && current.used >= current.buffer.bytes().0
             && self.slots[next].mapping.is_none()
@@ -55,7 +58,7 @@ impl Uploads {
         (current.mapping.is_none() && room > 0).then_some(room)
     }
 
-    /// Puts `data`, no more than there is room for, into `target` at byte `offset`.
+    /// Writes `data` into `target` at byte `offset`. `data` must fit into [`Self::room`].
     pub(super) fn write(
         &mut self,
         gpu: &Gpu,
@@ -76,18 +79,19 @@ impl Uploads {
         Ok(())
     }
 
-    /// Unmaps what was written: to be called before the submission.
+    /// Unmaps the buffers that were written. Must be called before the submission.
     pub(super) fn close(&mut self) {
         for slot in self.slots.iter().filter(|slot| slot.used > 0 && slot.mapping.is_none()) {
             slot.buffer.raw().unmap();
         }
     }
 
-    /// Maps it again: to be called after the submission. Returns how many buffers that are.
+    /// Starts to map these buffers again. Must be called after the submission. Returns the number
+    /// of buffers.
     pub(super) fn recall(&mut self, gpu: &Gpu, submission: &wgpu::SubmissionIndex) -> usize {
         let before = self.under_way.len();
         let count = self.slots.len();
-        // The oldest follows the current one.
+        // The oldest slot follows the current one.
         for index in (1..=count).map(|step| (self.current + step) % count) {
             let slot = &mut self.slots[index];
             if slot.used > 0 && slot.mapping.is_none() {
@@ -103,7 +107,7 @@ impl Uploads {
         self.under_way.len() - before
     }
 
-    /// Waits until the oldest buffer that is under way can be written again. Whether there was one.
+    /// Waits until the oldest buffer in flight can be written again. Returns true if there was one.
     pub(super) async fn wait(&mut self, gpu: &Gpu) -> Result<bool> {
         let Some(oldest) = self.under_way.front() else { return Ok(false) };
         let slot = &mut self.slots[*oldest];
@@ -117,14 +121,14 @@ impl Uploads {
         Ok(true)
     }
 
-    /// Makes all buffers writable, whatever a run before left.
+    /// Makes all buffers writable again, in whatever state an earlier run left them.
     pub(super) async fn reset(&mut self, gpu: &Gpu) -> Result<()> {
         while self.wait(gpu).await? {}
         self.slots.iter_mut().for_each(|slot| slot.used = 0);
         Ok(())
     }
 
-    /// Puts `data` into `target` from some byte on, in as many submissions as that takes.
+    /// Uploads `data` into `target` from a byte offset on, in as many submissions as needed.
     pub(super) async fn upload(
         &mut self,
         gpu: &Gpu,

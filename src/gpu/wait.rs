@@ -1,7 +1,7 @@
-//! Waiting for the GPU without blocking the caller.
+//! Waits for the GPU without blocking the caller.
 //!
-//! In a browser callbacks come from the event loop. Natively somebody has to poll the device: a thread does, from when work is
-//! submitted until it is done.
+//! In a browser, callbacks come from the event loop. Natively, the device has to be polled: a
+//! thread does that from the submission of work until it is done.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -11,7 +11,7 @@ use crate::error::{DeviceError, Error, Result};
 
 #[derive(Debug)]
 pub(super) struct Waiter {
-    /// Taken when dropped: the thread ends when the sender is gone.
+    /// Taken on drop: the thread ends when the sender is gone.
     #[cfg(not(target_arch = "wasm32"))]
     jobs: Option<std::sync::mpsc::Sender<Job>>,
     #[cfg(not(target_arch = "wasm32"))]
@@ -25,14 +25,15 @@ impl Waiter {
         let device = device.clone();
         let poll = move || {
             while let Ok(job) = received.recv() {
-                // A lost device fails here. It may never have heard of what it is polled for, and then calls nobody back.
+                // A lost device fails here. If it never received the submission, it makes no
+                // callback, so the wait is ended here.
                 if let Err(error) = device.poll(job.poll) {
                     log::warn!("polling the device: {error}");
                     (job.give_up)();
                 }
             }
         };
-        // Without the thread every wait fails with a clear error: the sender finds nobody to send to.
+        // Without the thread, every wait fails with a clear error, because sending to it fails.
         let thread = std::thread::Builder::new().name("wgvae-poll".to_owned()).spawn(poll);
         let thread = thread.inspect_err(|error| log::error!("no thread to poll the device: {error}")).ok();
         Self { jobs: Some(jobs), thread }
@@ -43,8 +44,9 @@ impl Waiter {
         Self {}
     }
 
-    /// Calls `register` with a callback, now. What is returned ends when the device has called it.
-    /// `submission` says which submission calls back; `None` for the last one.
+    /// Calls `register` with a callback, now. The returned wait ends when the device has called it.
+    /// `submission` is the submission after which the callback comes; `None` stands for the last
+    /// one.
     pub(super) fn wait<T: Send + 'static>(
         &self,
         doing: &str,
@@ -58,7 +60,8 @@ impl Waiter {
         Wait { doing: doing.to_owned(), receiver }
     }
 
-    /// Has the device polled until `submission` is done, and ends the wait for `done` if that cannot be.
+    /// Makes the thread poll the device until `submission` is done. Ends the wait for `done` if
+    /// that is impossible.
     #[cfg(not(target_arch = "wasm32"))]
     fn poll<T: Send + 'static>(&self, submission: Option<wgpu::SubmissionIndex>, done: Done<T>) {
         let poll = wgpu::PollType::Wait { submission_index: submission, timeout: None };
@@ -68,7 +71,7 @@ impl Waiter {
             None => Some(job),
         };
         if let Some(job) = unsent {
-            log::error!("nobody polls the device");
+            log::error!("no thread polls the device");
             (job.give_up)();
         }
     }
@@ -78,16 +81,16 @@ impl Waiter {
     fn poll<T>(&self, _: Option<wgpu::SubmissionIndex>, _: Done<T>) {}
 }
 
-/// What the thread is asked for.
+/// A request to the polling thread.
 #[cfg(not(target_arch = "wasm32"))]
 struct Job {
     poll: wgpu::PollType,
-    /// Ends the wait with an error.
+    /// A function that ends the wait with an error.
     give_up: Box<dyn FnOnce() + Send>,
 }
 
-// The thread holds the device. Left to itself it would destroy it while the process ends, when drivers' own data is gone: lavapipe
-// then crashed in one of twelve short runs.
+// The thread holds the device, and would otherwise destroy it while the process ends, when the
+// driver's own data is already gone. lavapipe then crashed in one of twelve short runs.
 #[cfg(not(target_arch = "wasm32"))]
 impl Drop for Waiter {
     fn drop(&mut self) {
@@ -98,7 +101,7 @@ impl Drop for Waiter {
     }
 }
 
-/// A wait under way.
+/// A wait in progress.
 #[derive(Debug)]
 pub(super) struct Wait<T> {
     doing: String,
@@ -106,11 +109,12 @@ pub(super) struct Wait<T> {
 }
 
 impl<T> Wait<T> {
-    /// Waits for the callback. Where the future is dropped before that, another call goes on waiting.
+    /// Waits for the callback. If the future is dropped before that, another call continues the
+    /// wait.
     pub(super) async fn end(&mut self) -> Result<T> {
         let answer = (&mut self.receiver).await;
         answer.map_err(|oneshot::Canceled| {
-            Error::Device(DeviceError::Lost { doing: self.doing.clone(), reason: "it never answered".to_owned() })
+            Error::Device(DeviceError::Lost { doing: self.doing.clone(), reason: "it did not answer".to_owned() })
         })
     }
 }
@@ -122,7 +126,7 @@ pub(super) struct Done<T> {
 }
 
 impl<T> Done<T> {
-    /// Ends the wait. Nobody may be waiting any more; that is not an error.
+    /// Ends the wait with `value`. It is no error if the wait was dropped.
     pub(super) fn with(self, value: T) {
         if let Some(sender) = self.take() {
             drop(sender.send(value));

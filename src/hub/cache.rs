@@ -1,6 +1,6 @@
-//! The folder that Hugging Face's tools keep downloads in, laid out as `huggingface_hub` lays it out, so that all of them
-//! share it. Contents are in `blobs/`, by their hash; `snapshots/COMMIT/` has links to them under the files' names;
-//! `refs/` notes the commit of a branch or tag.
+//! The download folder of Hugging Face's tools, in the layout of `huggingface_hub`, so that all of
+//! them share it. `blobs/` has contents by hash. `snapshots/COMMIT/` has links to them under the
+//! files' names. `refs/` has the commit of each branch or tag.
 
 use std::fs::{File, TryLockError};
 use std::io::ErrorKind;
@@ -10,10 +10,10 @@ use std::time::Duration;
 use super::hash::Commit;
 use crate::error::{Error, Result};
 
-/// Time between two looks at a lock that another process has.
+/// Time between two tries to take a lock that another process holds.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
-/// The part of the cache that one repository has.
+/// The part of the cache for one repository.
 #[derive(Debug, Clone)]
 pub(super) struct Cache {
     /// `models--OWNER--NAME`.
@@ -23,31 +23,31 @@ pub(super) struct Cache {
 }
 
 impl Cache {
-    /// The part of repository `id`, `owner/name`, in the cache at `root`.
+    /// Returns the part for repository `id`, `owner/name`, of the cache at `root`.
     pub(super) fn new(root: &Path, id: &str) -> Self {
         let folder = format!("models--{}", id.replace('/', "--"));
         Self { locks: root.join(".locks").join(&folder), folder: root.join(&folder) }
     }
 
-    /// Folder of a commit's files.
+    /// Returns the folder of a commit's files.
     pub(super) fn snapshot(&self, commit: &Commit) -> PathBuf {
         self.folder.join("snapshots").join(commit.as_str())
     }
 
-    /// File with the content that hashes to `hash`.
+    /// Returns the path of the content with this `hash`.
     pub(super) fn blob(&self, hash: &str) -> PathBuf {
         self.folder.join("blobs").join(hash)
     }
 
-    /// File that the content which hashes to `hash` is downloaded to.
+    /// Returns the path to which the content with this `hash` is downloaded.
     pub(super) fn part(&self, hash: &str) -> PathBuf {
         self.folder.join("blobs").join(format!("{hash}.incomplete"))
     }
 
-    /// Returns the commit that `revision` stood for when it was downloaded last. A commit stands for itself.
+    /// Returns the commit that `revision` named at its last download. A commit names itself.
     ///
     /// # Errors
-    /// [`Error::Format`] if the cache notes something other than a commit.
+    /// [`Error::Format`] if the cache has something other than a commit there.
     pub(super) fn commit_of(&self, revision: &str) -> Result<Option<Commit>> {
         let path = self.reference(revision);
         let Ok(text) = std::fs::read_to_string(&path) else { return Ok(Commit::parse(revision)) };
@@ -58,7 +58,7 @@ impl Cache {
         Ok(Some(commit))
     }
 
-    /// Notes that `revision` stands for `commit`.
+    /// Records that `revision` names `commit`.
     ///
     /// # Errors
     /// [`Error::Io`].
@@ -76,8 +76,9 @@ impl Cache {
             .map_err(|source| io_error(&path, source))
     }
 
-    /// Waits until no other process downloads the content that hashes to `hash`, and keeps others from it until the
-    /// returned file is closed, which the end of a process does, too. `file` is the name for the notice.
+    /// Waits until no other process downloads the content with this `hash`, and locks it. The lock
+    /// ends when the returned file is closed, or when the process ends. `file` is the name for the
+    /// notice.
     ///
     /// # Errors
     /// [`Error::Io`], also on a file system without locks.
@@ -98,7 +99,7 @@ impl Cache {
         }
     }
 
-    /// Makes what was downloaded to `part` the blob `hash`, and `file` of `commit` a link to it.
+    /// Moves the download `part` to the blob `hash`, and makes `file` of `commit` a link to it.
     ///
     /// # Errors
     /// [`Error::Io`].
@@ -108,7 +109,7 @@ impl Cache {
         self.link_or(hash, commit, file, |pointer| std::fs::rename(&blob, pointer))
     }
 
-    /// Makes `file` of `commit` a link to the blob `hash`, which is there already.
+    /// Makes `file` of `commit` a link to the existing blob `hash`.
     ///
     /// # Errors
     /// [`Error::Io`].
@@ -116,7 +117,8 @@ impl Cache {
         self.link_or(hash, commit, file, |pointer| std::fs::copy(self.blob(hash), pointer).map(drop))
     }
 
-    /// Links, or does as `otherwise` says where there are no links: on Windows they need a privilege.
+    /// Creates the link. If links are not available, as on Windows without a privilege, calls
+    /// `otherwise`.
     fn link_or(
         &self,
         hash: &str,
@@ -127,7 +129,7 @@ impl Cache {
         let pointer = self.snapshot(commit).join(file);
         create_folder_of(&pointer)?;
         remove(&pointer)?;
-        // Out of the file's folders, of the commit and of `snapshots`.
+        // Go up from the file's folders, the commit and `snapshots`.
         let up = "../".repeat(file.matches('/').count() + 2);
         let target = PathBuf::from(format!("{up}blobs/{hash}"));
         symlink(&target, &pointer).or_else(|_no_links| otherwise(&pointer)).map_err(|source| io_error(&pointer, source))
@@ -149,7 +151,7 @@ impl Cache {
     }
 }
 
-/// Creates the folder that `path` is to be in.
+/// Creates the folder of `path`.
 ///
 /// # Errors
 /// [`Error::Io`].
@@ -169,7 +171,7 @@ pub(super) fn remove(path: &Path) -> Result<()> {
     }
 }
 
-/// The error of the operating system about `path`.
+/// Makes the error for a failed operation on `path`.
 pub(super) fn io_error(path: &Path, source: std::io::Error) -> Error {
     Error::Io { path: path.display().to_string(), source }
 }
@@ -181,7 +183,7 @@ fn symlink(target: &Path, link: &Path) -> std::io::Result<()> {
 
 #[cfg(windows)]
 fn symlink(target: &Path, link: &Path) -> std::io::Result<()> {
-    // Windows wants its own separators in links.
+    // Links on Windows need its own path separators.
     std::os::windows::fs::symlink_file(target.components().collect::<PathBuf>(), link)
 }
 

@@ -1,39 +1,39 @@
-//! What a request to the hub can fail with, in words that help.
+//! Failures of requests to the hub, with messages that help.
 
 use std::fmt;
 
 use super::name::HubName;
 use crate::error::Error;
 
-/// Why a request did not bring what it was for.
+/// The reason why a request failed.
 #[derive(Debug)]
 pub(super) enum Failure {
-    /// Nobody answered.
+    /// No server answered.
     NoAnswer(String),
-    /// An answer did not come, or did not go on, within the time that it has.
+    /// An answer did not begin, or did not continue, within its time limit.
     TooSlow(String),
-    /// An answer ended before its end.
+    /// An answer broke off before its end.
     BrokeOff(String),
     /// The server answered with this status.
     Status(u16),
-    /// The answer is not what it has to be.
+    /// The answer is not of the expected form.
     Wrong(String),
     /// The answer could not be written to the cache.
     Cache(Error),
 }
 
 impl Failure {
-    /// True if there is no answer to speak of, so that the cache may stand in for the hub.
+    /// True if the hub gave no complete answer, so that the cache may replace it.
     pub(super) fn is_no_answer(&self) -> bool {
         matches!(self, Self::NoAnswer(_) | Self::TooSlow(_) | Self::BrokeOff(_))
     }
 
-    /// True if the next try may well do better.
+    /// True if the next try may succeed.
     pub(super) fn may_pass(&self) -> bool {
         matches!(self, Self::NoAnswer(_) | Self::BrokeOff(_) | Self::Status(500..))
     }
 
-    /// The error for `file` of the repository, or for the repository itself.
+    /// Makes the error for `file` of the repository, or for the repository itself.
     pub(super) fn into_error(self, name: &HubName, file: Option<&str>) -> Error {
         let why = match self {
             Self::Cache(error) => return error,

@@ -1,5 +1,5 @@
-//! Hashes in hexadecimal digits: the commit of a listing, and what the content of a file has to hash to. Both become
-//! parts of paths, so nothing else is accepted.
+//! Hashes in hexadecimal digits: the commit of a listing, and the hash of a file's content. Both
+//! become parts of paths, so anything but digits is an error.
 
 use std::fmt;
 use std::fs::File;
@@ -9,7 +9,7 @@ use std::path::Path;
 use sha1::Sha1;
 use sha2::{Digest as _, Sha256};
 
-/// Digits of a SHA-1, and of a SHA-256.
+/// Number of digits of a SHA-1 and of a SHA-256.
 const LENGTHS: [usize; 2] = [40, 64];
 
 /// A commit of a repository.
@@ -17,15 +17,15 @@ const LENGTHS: [usize; 2] = [40, 64];
 pub(super) struct Commit(String);
 
 impl Commit {
-    /// What a commit has to look like, for errors.
+    /// Description of a valid commit, for errors.
     pub(super) const EXPECTED: &str = "40 or 64 hexadecimal digits";
 
-    /// Reads a commit, or returns `None` for anything else.
+    /// Parses a commit. Returns `None` for anything else.
     pub(super) fn parse(text: &str) -> Option<Self> {
         LENGTHS.iter().any(|length| is_hex(text, *length)).then(|| Self(text.to_owned()))
     }
 
-    /// Its digits.
+    /// Returns the digits.
     pub(super) fn as_str(&self) -> &str {
         &self.0
     }
@@ -41,24 +41,24 @@ pub(super) enum Digest {
 }
 
 impl Digest {
-    /// Reads the digits of a SHA-256.
+    /// Parses the digits of a SHA-256.
     pub(super) fn sha256(text: &str) -> Option<Self> {
         is_hex(text, 64).then(|| Self::Sha256(text.to_lowercase()))
     }
 
-    /// Reads the digits of a git blob id.
+    /// Parses the digits of a git blob id.
     pub(super) fn git_blob(text: &str) -> Option<Self> {
         is_hex(text, 40).then(|| Self::GitBlob(text.to_lowercase()))
     }
 
-    /// Its digits, which are the blob's name in the cache.
+    /// Returns the digits, which are the blob's name in the cache.
     pub(super) fn hex(&self) -> &str {
         match self {
             Self::Sha256(hex) | Self::GitBlob(hex) => hex,
         }
     }
 
-    /// Hashes the file at `path` in the way that `self` was hashed.
+    /// Hashes the file at `path` with the algorithm of `self`.
     pub(super) fn same_of(&self, path: &Path) -> std::io::Result<Self> {
         match self {
             Self::Sha256(_) => sha256_of(path).map(Self::Sha256),
@@ -118,7 +118,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("file");
         std::fs::write(&path, "hello\n").expect("a file");
-        // By `sha256sum` and by `git hash-object`.
+        // Computed with `sha256sum` and `git hash-object`.
         for digest in [
             Digest::sha256("5891b5b522d5df086d0ff0b110fbd9d21bb4fc7163af34d08286a2e846f6be03"),
             Digest::git_blob("ce013625030ba8dba906f756967f9e9ca394464a"),

@@ -1,4 +1,4 @@
-//! Which files a repository has, by the hub or by the cache, and which of them a model consists of.
+//! The files of a repository, from the hub or from the cache, and the files that a model needs.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -17,18 +17,18 @@ use crate::tensor::Bytes;
 #[derive(Debug)]
 pub(super) struct Listing {
     pub(super) commit: Commit,
-    /// By path.
+    /// Files by path.
     pub(super) files: BTreeMap<String, Listed>,
 }
 
-/// What is known of a file, as far as it is known.
+/// The known facts about a file.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Listed {
     pub(super) bytes: Option<Bytes>,
     pub(super) digest: Option<Digest>,
 }
 
-/// What is read of the hub's answer.
+/// The parsed part of the hub's answer.
 #[derive(Deserialize)]
 struct Answer {
     sha: Option<String>,
@@ -40,7 +40,7 @@ struct Answer {
 struct Sibling {
     rfilename: String,
     size: Option<u64>,
-    /// Of a large file it is the blob of its pointer.
+    /// Git blob id. For a large file, the id of its LFS pointer.
     blob_id: Option<String>,
     lfs: Option<Lfs>,
 }
@@ -51,10 +51,12 @@ struct Lfs {
 }
 
 impl Listing {
-    /// Reads the hub's `answer` about `name`. Files whose paths lead elsewhere, or have control characters, are left out.
+    /// Parses the hub's `answer` about `name`. Skips files whose paths lead elsewhere or have
+    /// control characters.
     ///
     /// # Errors
-    /// [`Error::Format`] for an answer that is no listing, or has no commit or other hashes than it should.
+    /// [`Error::Format`] for an answer that is not a listing, lacks a commit, or has malformed
+    /// hashes.
     pub(super) fn read(name: &HubName, answer: &[u8]) -> Result<Self> {
         let wrong = |problem: String| Error::Format {
             file: name.to_string(),
@@ -75,7 +77,7 @@ impl Listing {
         Ok(Self { commit, files: files.collect::<Result<_>>()? })
     }
 
-    /// Lists what the cache has of `name`, if that is anything.
+    /// Lists the files that the cache has of `name`. Returns `None` if there are none.
     ///
     /// # Errors
     /// See [`Cache::commit_of`].
@@ -86,7 +88,11 @@ impl Listing {
         Ok((!files.is_empty()).then_some(Self { commit, files }))
     }
 
-    /// The files of the model `name`: config.json, if there is one, and the weights or their index.
+    /// Lists the files of the model `name`: config.json, if there is one, and the weights or their
+    /// index.
+    ///
+    /// # Errors
+    /// [`Error::Format`] if the named file or folder, or usable weights, do not exist.
     pub(super) fn wanted(&self, name: &HubName, variant: Variant) -> Result<Vec<String>> {
         if name.is_file() {
             let file = name.place().to_owned();
@@ -119,7 +125,7 @@ impl Listing {
         self.files.contains_key(&file).then_some(file)
     }
 
-    /// The names of the files in `folder` itself.
+    /// Lists the names of the files directly in `folder`.
     fn names_in(&self, folder: &str) -> Vec<String> {
         let inside = self.files.keys().filter_map(|path| match folder {
             "" => Some(path.as_str()),
@@ -137,7 +143,8 @@ impl Listing {
 }
 
 impl Sibling {
-    /// The hash of its content, if it is listed, or what is listed in its place.
+    /// Returns the hash of the content if it is listed. The error is the listed text if it is no
+    /// hash.
     fn digest(&self) -> std::result::Result<Option<Digest>, String> {
         let (listed, parse): (_, fn(&str) -> Option<Digest>) = match &self.lfs {
             Some(lfs) => (&lfs.sha256, Digest::sha256),
@@ -147,14 +154,14 @@ impl Sibling {
     }
 }
 
-/// The files in `folder` and below, whose paths begin with `prefix`.
+/// Adds the files in `folder` and its subfolders to `files`. `prefix` is the start of their paths.
 fn collect(folder: &Path, prefix: &str, files: &mut BTreeMap<String, Listed>) {
     for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
         let name = format!("{prefix}{}", entry.file_name().to_string_lossy());
         match std::fs::metadata(entry.path()) {
             Ok(found) if found.is_dir() => collect(&entry.path(), &format!("{name}/"), files),
             Ok(found) => drop(files.insert(name, Listed { bytes: Some(Bytes(found.len())), digest: None })),
-            // A link to nothing.
+            // A dangling link.
             Err(_) => {}
         }
     }

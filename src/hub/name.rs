@@ -1,11 +1,11 @@
-//! What a model on the hub is called: `hf:owner/name[/folder or file][@revision]`.
+//! The name of a model on the hub: `hf:owner/name[/folder or file][@revision]`.
 
 use std::fmt;
 use std::str::FromStr;
 
 use crate::error::Error;
 
-/// What such names begin with.
+/// Start of every such name.
 const PREFIX: &str = "hf:";
 
 /// A model on the hub: a repository, a folder or a file in it, and a branch, tag or commit.
@@ -13,28 +13,28 @@ const PREFIX: &str = "hf:";
 pub struct HubName {
     /// `owner/name`.
     id: String,
-    /// A folder or a file in it; empty for the repository itself.
+    /// Folder or file in the repository. Empty for the repository itself.
     place: String,
     revision: String,
 }
 
 impl HubName {
-    /// Whether `text` is meant to be one.
+    /// True if `text` looks like a hub name.
     pub fn is_meant(text: &str) -> bool {
         text.starts_with(PREFIX)
     }
 
-    /// `owner/name`.
+    /// Returns `owner/name`.
     pub fn id(&self) -> &str {
         &self.id
     }
 
-    /// A folder or a file in the repository; empty for the repository itself.
+    /// Returns the folder or file in the repository. Empty for the repository itself.
     pub fn place(&self) -> &str {
         &self.place
     }
 
-    /// The two halves of `owner/name`.
+    /// Returns the two halves of `owner/name`.
     pub(super) fn owner_and_model(&self) -> (&str, &str) {
         self.id.split_once('/').unwrap_or((&self.id, ""))
     }
@@ -43,17 +43,17 @@ impl HubName {
         &self.revision
     }
 
-    /// Whether it names a file.
+    /// True if it names a file.
     pub(super) fn is_file(&self) -> bool {
         self.place.ends_with(".safetensors")
     }
 
-    /// A file of the repository, for messages.
+    /// Returns the name of a file in the repository, for messages.
     pub(super) fn file(&self, file: &str) -> String {
         format!("{PREFIX}{}/{file}", self.id)
     }
 
-    /// What is opened of `files`: the file that is named, or the folder that they are in.
+    /// Returns the path to open among `files`: the named file, or the folder that holds the files.
     pub(super) fn opened<'a>(&self, mut files: impl Iterator<Item = &'a str>) -> String {
         if self.is_file() {
             return self.place.clone();
@@ -79,7 +79,7 @@ impl FromStr for HubName {
         let mut parts = path.trim_end_matches('/').splitn(3, '/');
         let (owner, model, place) = (parts.next(), parts.next(), parts.next().unwrap_or_default());
         let (Some(owner), Some(model)) = (owner, model) else { return Err(wrong()) };
-        // Nothing may lead out of the cache's folder.
+        // No part may lead out of the cache's folder.
         let is_plain = |part: &str| {
             let plain = |letter: char| letter.is_alphanumeric() || "._- +()".contains(letter);
             !part.is_empty() && !part.starts_with('.') && part.chars().all(plain)

@@ -1,23 +1,25 @@
-//! How the hub is asked, and what of that the environment says.
+//! Options for requests to the hub, and their defaults from the environment.
 
 use std::fmt;
 use std::path::PathBuf;
 
 use crate::error::{Error, Result};
 
-/// How the hub is asked. The defaults are those of `huggingface_hub`, but for its environment variables: see [`Self::from_env`].
+/// Options for requests to the hub. The defaults are those of `huggingface_hub` without its
+/// environment variables; [`Self::from_env`] reads those.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct HubOptions {
     /// Folder of the cache. Defaults to `~/.cache/huggingface/hub`.
     pub cache: Option<PathBuf>,
-    /// Token for private and gated repositories. Defaults to the text of `token_file`. It is sent to the scheme, host and
-    /// port of `endpoint` only, wherever that redirects to.
+    /// Token for private and gated repositories. Defaults to the text of `token_file`. It is sent
+    /// only to the scheme, host and port of `endpoint`, never to the target of a redirect
+    /// elsewhere.
     pub token: Option<String>,
-    /// File that `hf auth login` leaves the token in. Defaults to `~/.cache/huggingface/token`.
+    /// File in which `hf auth login` stores the token. Defaults to `~/.cache/huggingface/token`.
     pub token_file: Option<PathBuf>,
-    /// Address of the hub, by `http://` or `https://`. Defaults to `https://huggingface.co`.
+    /// Address of the hub, with `http://` or `https://`. Defaults to `https://huggingface.co`.
     pub endpoint: Option<String>,
-    /// True if the hub is not asked, and only the cache is used.
+    /// True if only the cache is used, without any request.
     pub offline: bool,
 }
 
@@ -36,9 +38,13 @@ impl fmt::Debug for HubOptions {
 }
 
 impl HubOptions {
-    /// Reads the environment as `huggingface_hub` does. The cache is `HF_HUB_CACHE`, or else `HUGGINGFACE_HUB_CACHE`, or
-    /// else `hub` in `HF_HOME`. The token is `HF_TOKEN`, or else in the file `HF_TOKEN_PATH`, or else in `token` in
-    /// `HF_HOME`. Without `HF_HOME` it is `huggingface` in `XDG_CACHE_HOME`. `HF_ENDPOINT` and `HF_HUB_OFFLINE` are read, too.
+    /// Reads the environment variables of `huggingface_hub`:
+    ///
+    /// - cache: `HF_HUB_CACHE`, else `HUGGINGFACE_HUB_CACHE`, else `hub` in `HF_HOME`
+    /// - token: `HF_TOKEN`, else `HUGGING_FACE_HUB_TOKEN`, else the file `HF_TOKEN_PATH`, else the
+    ///   file `token` in `HF_HOME`
+    /// - `HF_HOME` itself defaults to `huggingface` in `XDG_CACHE_HOME`
+    /// - `HF_ENDPOINT` and `HF_HUB_OFFLINE`
     #[expect(clippy::disallowed_methods, reason = "the variables are those of the hub's other tools")]
     pub fn from_env() -> Self {
         let read = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
@@ -55,10 +61,10 @@ impl HubOptions {
         }
     }
 
-    /// Folder of the cache, which need not exist yet.
+    /// Returns the folder of the cache, which may not exist yet.
     ///
     /// # Errors
-    /// [`Error::Input`] if none is named and the user has no home folder.
+    /// [`Error::Input`] if no folder is set and the user has no home folder.
     pub fn cache_folder(&self) -> Result<PathBuf> {
         self.cache.clone().or_else(|| in_default_home("hub")).ok_or_else(|| Error::Input {
             what: "cache of the hub".to_owned(),
@@ -72,7 +78,7 @@ impl HubOptions {
         self.found_token().is_some()
     }
 
-    /// The token to send, if there is one.
+    /// Returns the token to send, if there is one.
     pub(super) fn found_token(&self) -> Option<String> {
         let kept = || std::fs::read_to_string(self.token_file.clone().or_else(|| in_default_home("token"))?).ok();
         let token = self.token.clone().or_else(kept)?;
@@ -80,7 +86,7 @@ impl HubOptions {
     }
 }
 
-/// A path in the folder of Hugging Face's tools, where no variable names another.
+/// Returns a path in the default folder of Hugging Face's tools.
 fn in_default_home(name: &str) -> Option<PathBuf> {
     Some(std::env::home_dir()?.join(".cache/huggingface").join(name))
 }

@@ -1,5 +1,5 @@
-//! Asks the hub over HTTP. Whoever answers is not trusted: the token goes to the hub's own scheme, host and port only,
-//! redirects are counted, and there is an end to how much is read and how long that takes.
+//! Requests to the hub over HTTP. No server is trusted: the token goes only to the hub's own
+//! scheme, host and port, and redirects, bytes and time are all limited.
 
 use std::fmt;
 use std::fs::File;
@@ -19,29 +19,29 @@ use super::options::HubOptions;
 use crate::error::{Error, Result};
 use crate::tensor::Bytes;
 
-/// Redirects that a request may be sent through.
+/// Most redirects of one request.
 const REDIRECTS: usize = 5;
 
-/// Time that a connection may take.
+/// Time limit for a connection.
 const CONNECT: Duration = Duration::from_secs(10);
 
-/// Time that may pass until an answer begins, through all redirects, and then without a byte of it. A listing has to be
-/// whole within it, too.
+/// Time limit until an answer begins, over all redirects, and for each pause in it. It also limits
+/// a whole listing.
 const WAIT: Duration = Duration::from_secs(30);
 
-/// Bytes that have to come within [`PACE`]. An answer that drips more slowly is given up.
+/// Fewest bytes that must come within [`PACE`]. A slower answer is abandoned.
 const LEAST: u64 = 20 << 10;
 
-/// See [`LEAST`].
+/// Period over which [`LEAST`] is checked.
 const PACE: Duration = Duration::from_secs(20);
 
-/// Longest listing that is read. One file takes about 300 bytes of it.
+/// Longest listing that is read. One file takes about 300 bytes in it.
 const LISTING: Bytes = Bytes(16 << 20);
 
-/// Times that a file is asked for without getting anywhere.
+/// Most tries in a row without progress.
 const TRIES: u64 = 4;
 
-/// Bytes after which a try has got somewhere.
+/// Number of new bytes that count as progress.
 const ADVANCE: u64 = 1 << 20;
 
 /// A connection to one hub.
@@ -52,7 +52,7 @@ pub(super) struct Client {
     token: Option<Token>,
 }
 
-/// A secret.
+/// A secret, which `Debug` does not print.
 struct Token(String);
 
 impl fmt::Debug for Token {
@@ -61,22 +61,23 @@ impl fmt::Debug for Token {
     }
 }
 
-/// What is known of a download before it begins.
+/// The known facts about a download before it begins.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Expected {
     /// Size, if it is known.
     pub(super) bytes: Option<Bytes>,
-    /// Largest size that is taken.
+    /// Largest size that is accepted.
     pub(super) most: Bytes,
-    /// True if a part of an earlier download is used, as the content is going to be verified.
+    /// True if a part of an earlier download may be continued, because the content will be
+    /// verified.
     pub(super) resumes: bool,
 }
 
 impl Client {
-    /// Prepares to ask the hub. Nothing is sent yet.
+    /// Prepares requests to the hub, without sending anything.
     ///
     /// # Errors
-    /// [`Error::Input`] for an address or a token that cannot be used.
+    /// [`Error::Input`] for an unusable address or token.
     pub(super) fn new(options: &HubOptions) -> Result<Self> {
         let address = options.endpoint.as_deref().unwrap_or("https://huggingface.co");
         let endpoint = Url::parse(address).ok().filter(|url| is_web(url) && url.has_host());
@@ -105,7 +106,7 @@ impl Client {
         Ok(Self { agent: config.build().new_agent(), endpoint, token: token.map(Token) })
     }
 
-    /// Returns what the hub lists of the revision that `name` is of, as JSON.
+    /// Returns the hub's listing, in JSON, for the revision in `name`.
     pub(super) fn listing(&self, name: &HubName) -> std::result::Result<Vec<u8>, Failure> {
         let (owner, model) = name.owner_and_model();
         let mut url = self.address(&["api", "models", owner, model, "revision", name.revision()]);
@@ -122,8 +123,9 @@ impl Client {
         Ok(text)
     }
 
-    /// Downloads `file` of `commit` to `part`, and tells `progress` the bytes that are there. A download that breaks off
-    /// is tried again; its part stays at `part` if `expected` says that it can be used.
+    /// Downloads `file` of `commit` to `part`, and reports the bytes so far to `progress`. Retries
+    /// a download that breaks off. After a failure, the partial download stays at `part` if
+    /// `expected` says that it can be continued.
     pub(super) fn download(
         &self,
         name: &HubName,
@@ -172,7 +174,7 @@ impl Client {
         let begin = if there < most { there } else { 0 };
         let answer = self.get(url, begin, None).and_then(|response| Ok((first_byte(&response, begin)?, response)));
         let (mut done, response) = match answer {
-            // There is no such rest: the next try takes all of it.
+            // The server has no such range, so the next try downloads the whole file.
             Err(Failure::Status(416) | Failure::Wrong(_)) if begin > 0 => {
                 file.set_len(0).map_err(cache)?;
                 return Err(Failure::BrokeOff(format!("expected the file's bytes from {begin} on, found none")));
@@ -203,7 +205,7 @@ impl Client {
         }
     }
 
-    /// The hub's address of `path`, whose parts are escaped.
+    /// Returns the hub's address of `path`, with each part escaped.
     fn address(&self, path: &[&str]) -> Url {
         let mut url = self.endpoint.clone();
         if let Ok(mut parts) = url.path_segments_mut() {
@@ -212,12 +214,14 @@ impl Client {
         url
     }
 
-    /// Asks for `first` from byte `begin` on, and goes where that redirects to. `body` limits the time for the whole body.
+    /// Requests `first` from byte `begin` on, and follows redirects. `body` limits the time for the
+    /// whole body.
     fn get(&self, first: &Url, begin: u64, body: Option<Duration>) -> std::result::Result<Response<Body>, Failure> {
         let end = Instant::now() + WAIT;
         let (mut url, mut is_hubs) = (first.clone(), true);
         for _ in 0..=REDIRECTS {
-            // Never again once it has left the hub: who else redirects back does not choose what is asked with the token.
+            // The token is never sent again after a redirect to another server, even if that
+            // redirects back: another server must not choose requests that carry the token.
             is_hubs &= url.origin() == self.endpoint.origin();
             let mut request = self.agent.get(url.as_str());
             if begin > 0 {
@@ -242,13 +246,13 @@ impl Client {
     }
 }
 
-/// Returns the address that an answer of `url` redirects to with this header.
+/// Returns the address that the `location` header of an answer from `url` redirects to.
 fn redirected(url: &Url, location: Option<&str>) -> std::result::Result<Url, Failure> {
     let Some(location) = location else {
         return Err(Failure::Wrong("expected an address to be redirected to, found none".to_owned()));
     };
     let next = url.join(location).ok().filter(|next| is_web(next) && next.has_host());
-    // What began with https stays with it.
+    // A chain that began with https must stay with https.
     let next = next.filter(|next| url.scheme() == "http" || next.scheme() == "https");
     next.ok_or_else(|| {
         let expected = if url.scheme() == "http" { "an http or https address" } else { "an https address" };
@@ -260,7 +264,7 @@ fn is_web(url: &Url) -> bool {
     ["http", "https"].contains(&url.scheme())
 }
 
-/// The byte of the file that the body of `response` begins with: `asked`, or 0 for the whole file.
+/// Returns the position in the file of the body's first byte: `asked`, or 0 for the whole file.
 fn first_byte(response: &Response<Body>, asked: u64) -> std::result::Result<u64, Failure> {
     if response.status() == 200 {
         return Ok(0);
@@ -275,7 +279,8 @@ fn first_byte(response: &Response<Body>, asked: u64) -> std::result::Result<u64,
     }
 }
 
-/// Gives the body of `response` to `write`, piece by piece: all of it, or `most` bytes and at least one more.
+/// Passes the body of `response` to `write`, piece by piece. Stops after `most` + 1 bytes, so that
+/// the caller notices a longer body.
 fn read_body(
     response: Response<Body>,
     most: u64,
@@ -328,7 +333,7 @@ fn too_slow(timeout: Timeout) -> Failure {
     })
 }
 
-/// Size of the file at `path`; 0 if there is none.
+/// Returns the size of the file at `path`, or 0 if there is none.
 fn length(path: &Path) -> u64 {
     std::fs::metadata(path).map_or(0, |file| file.len())
 }

@@ -1,4 +1,5 @@
-//! One array of a file: the only one of a .npy file, or one of a .safetensors file by its name. Which of the formats it is shows in the file's first bytes.
+//! One array of a file: the only array of a .npy file, or one tensor of a .safetensors file by
+//! name. The first bytes of the file tell its format.
 
 use super::npy::npy_info;
 use super::safetensors::{Header, TensorInfo, read_elements, read_header, read_tensor};
@@ -6,10 +7,10 @@ use super::source::ByteSource;
 use crate::error::{Error, Result};
 use crate::tensor::HostTensor;
 
-/// How every .npy file begins.
+/// The first bytes of every .npy file.
 const NPY_MAGIC: &[u8] = b"\x93NUMPY";
 
-/// An array that is there, not yet read.
+/// An array that was found in a file but not read yet.
 #[derive(Debug)]
 pub(super) enum ArrayFile {
     Npy(TensorInfo),
@@ -17,7 +18,8 @@ pub(super) enum ArrayFile {
 }
 
 impl ArrayFile {
-    /// Looks for the tensor `name`, or where no name is given for the first there is of `usual`. `what` is for errors: `latents`, `images`.
+    /// Finds the tensor `name`. Without a name, finds the first of the names in `usual` that
+    /// exists. `what` names the content in errors: `latents` or `images`.
     pub(super) async fn find(source: &dyn ByteSource, what: &str, name: Option<&str>, usual: &[&str]) -> Result<Self> {
         let start = source.read_at(0, source.len().min(NPY_MAGIC.len() as u64)).await?;
         if start == NPY_MAGIC {
@@ -38,7 +40,7 @@ impl ArrayFile {
         }
     }
 
-    /// Where it lies, its shape and its type.
+    /// Returns the position, shape and element type of the array.
     pub(super) fn info(&self) -> &TensorInfo {
         match self {
             Self::Npy(info) => info,
@@ -46,12 +48,12 @@ impl ArrayFile {
         }
     }
 
-    /// Reads it.
+    /// Reads the whole array.
     pub(super) async fn read(&self, source: &dyn ByteSource) -> Result<HostTensor> {
         read_tensor(source, self.name(source), self.info()).await
     }
 
-    /// Reads the `count` elements from `first` on.
+    /// Reads `count` elements from element `first` on.
     pub(super) async fn read_elements(&self, source: &dyn ByteSource, first: u64, count: u64) -> Result<Vec<f32>> {
         read_elements(source, self.name(source), self.info(), first, count).await
     }

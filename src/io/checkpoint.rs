@@ -1,5 +1,5 @@
-//! Where a model's tensors are, under which name, and how to read them. Opens and checks headers; reads weights only
-//! when asked.
+//! The tensors of a model: their place, their names, and how to read them. Opening a checkpoint
+//! reads and checks headers only; weights are read on request.
 
 mod batch_norm;
 mod facts;
@@ -22,79 +22,97 @@ use crate::error::{Error, Result};
 use crate::model::config::{AutoencoderConfig, Derived, Family, OwnLatents};
 use crate::ordered::Ordered as _;
 
-/// The weights and config of one VAE, in one file or several. Tensors have diffusers' names, however the files spell
-/// them.
+/// The weights and config of one VAE, in one file or several. Tensors have the names of diffusers,
+/// whatever the files call them.
 pub struct Checkpoint {
     name: String,
     sources: Vec<Box<dyn ByteSource>>,
     tensors: BTreeMap<String, StoredTensor>,
     layout: Layout,
-    /// Tensors inside the encoder that are none of the network's.
+    /// Names of tensors that begin like the encoder but are no part of the network.
     strange_in_encoder: Vec<String>,
     derived: Derived,
     batch_norm: Option<BatchNorm>,
-    /// What files and names tell of the VAE's own latents, where the config leaves that open.
+    /// Scale of the VAE's own latents by file names and contents, used if the config does not give
+    /// it.
     own_latents: OwnLatents,
     config: AutoencoderConfig,
     scale: LatentScale,
 }
 
-/// Weights through which all latents go. There is a published copy of Qwen-Image's in which they are zeros.
+/// Weights that every latent passes through. One published copy of Qwen-Image's VAE has only zeros
+/// here, so a tensor of zeros is an error.
 const ZEROS_REFUSED: [&str; 2] = ["quant_conv.weight", "post_quant_conv.weight"];
 
 /// One tensor of a [`Checkpoint`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredTensor {
-    /// Its name as written in the file.
+    /// Name as written in the file.
     pub file_name: String,
-    /// Where it lies, its type and shape as written.
+    /// Position in the file, element type and shape as written.
     pub info: TensorInfo,
-    /// Index of its file.
+    /// Index of the file in [`Checkpoint::files`].
     source: usize,
 }
 
-/// Numbers of weights.
+/// Numbers of weights of a VAE.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Parameters {
-    /// In the encoder.
+    /// Weights of the encoder.
     pub encoder: u64,
-    /// In the decoder.
+    /// Weights of the decoder.
     pub decoder: u64,
-    /// In all, with the 1x1 convolutions between the two.
+    /// All weights, with the 1x1 convolutions between encoder and decoder.
     pub total: u64,
 }
 
 impl Checkpoint {
-    /// Takes a .safetensors file from any source, with the text of its config.json if there is one.
+    /// Opens a .safetensors file from any source. `config_json` is the text of its config.json, if
+    /// any.
+    ///
+    /// # Errors
+    /// See [`Self::from_sources`].
     pub async fn from_source(source: Box<dyn ByteSource>, config_json: Option<&str>) -> Result<Self> {
         Self::from_sources(vec![source], config_json).await
     }
 
-    /// Takes a model's .safetensors file or all of its shards, with the text of its config.json if there is one.
+    /// Opens the .safetensors file of a model, or all of its shards. `config_json` is the text of
+    /// its config.json, if any.
+    ///
+    /// # Errors
+    /// [`Error::Format`] for files that are not .safetensors, or a VAE that is not supported.
+    /// [`Error::Config`] for a wrong config.json, or one of another network.
+    /// [`Error::MissingTensors`] if the weights do not show their network. Also the errors of the
+    /// sources.
     pub async fn from_sources(sources: Vec<Box<dyn ByteSource>>, config_json: Option<&str>) -> Result<Self> {
         let config = config_json.map(AutoencoderConfig::from_json).transpose()?;
         let name = sources.first().map(|source| source.name().to_owned()).unwrap_or_default();
         Self::assemble(name, sources, config).await
     }
 
-    /// States which published model this is, where [`Self::scale`] does not know or is to be overruled. See `FAMILIES`
-    /// for names.
+    /// Sets which published model this is, if [`Self::scale`] is unknown or wrong. `FAMILIES` lists
+    /// the names.
     ///
     /// # Errors
-    /// [`Error::Input`] for an unknown name, or a family of another kind of network, naming those that fit; [`Error::MissingTensors`] when the family
-    /// has statistics of its latents among its weights and they are not there.
+    /// [`Error::Input`] for an unknown name; also for a family of another kind of network, with the
+    /// names of the families that fit. [`Error::MissingTensors`] if the family keeps statistics of
+    /// its latents among its weights and the files lack them.
     pub fn with_family(mut self, name: &str) -> Result<Self> {
         let config = with_scale_of(Family::find(name)?, &self.config)?;
         self.settle(config, format!("the caller: family {name}"))?;
         Ok(self)
     }
 
-    /// The network, and the scale of its latents if that is known. If not, the scale here is 1 and the shift 0.
+    /// Returns the network and the scale of its latents. If the scale is unknown, the scaling
+    /// factor is 1 and the shift 0.
     pub fn config(&self) -> &AutoencoderConfig {
         &self.config
     }
 
-    /// The config, or an error that lists the candidates if the scale of the latents is not known.
+    /// Returns the config.
+    ///
+    /// # Errors
+    /// [`Error::Input`] that lists the candidates if the scale of the latents is unknown.
     pub fn scaled_config(&self) -> Result<&AutoencoderConfig> {
         match &self.scale {
             LatentScale::Known { .. } => Ok(&self.config),
@@ -110,59 +128,60 @@ impl Checkpoint {
         }
     }
 
-    /// Checks that it is known what latents mean: the VAE's own (`unscaled`), or the diffusion model's.
+    /// Checks that the scale of the latents is known: of the VAE's own latents (`unscaled`), or of
+    /// the diffusion model's latents.
     ///
     /// # Errors
-    /// [`Error::Input`] that lists the families it may be.
+    /// [`Error::Input`] that lists the families that it may be.
     pub fn check_meaning(&self, unscaled: bool) -> Result<()> {
         if unscaled { self.config.check_own_latents() } else { self.scaled_config().map(drop) }
     }
 
-    /// Whether and how the scale of the latents is known.
+    /// Returns the scale of the latents: known with its source, or unknown with the candidates.
     pub fn scale(&self) -> &LatentScale {
         &self.scale
     }
 
-    /// What errors call it: the file or folder.
+    /// Returns the name for errors: the file or the folder.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Whose names the files use.
+    /// Returns the naming scheme of the files' tensors.
     pub fn layout(&self) -> Layout {
         self.layout
     }
 
-    /// Name and length in bytes of each file.
+    /// Lists the name and the length in bytes of each file.
     pub fn files(&self) -> impl Iterator<Item = (&str, u64)> {
         self.sources.iter().map(|source| (source.name(), source.len()))
     }
 
-    /// Names of the VAE's tensors in diffusers' spelling, sorted.
+    /// Lists the names of the VAE's tensors in diffusers' spelling, sorted.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.tensors.keys().map(String::as_str)
     }
 
-    /// The tensor with this name in diffusers' spelling.
+    /// Returns the tensor with this name in diffusers' spelling.
     pub fn tensor(&self, name: &str) -> Option<&StoredTensor> {
         self.tensors.get(name)
     }
 
-    /// Whether there are weights of an encoder.
+    /// True if the files have weights of an encoder.
     pub fn has_encoder(&self) -> bool {
         self.names().any(|name| name.starts_with("encoder."))
     }
 
-    /// Whether there are weights of a decoder.
+    /// True if the files have weights of a decoder.
     pub fn has_decoder(&self) -> bool {
         self.names().any(|name| name.starts_with("decoder."))
     }
 
-    /// Checks that all tensors inside the encoder are known: one that is left out would change the latents. Those inside the decoder are known if
-    /// the checkpoint could be opened.
+    /// Checks that the network uses every tensor of the encoder, because an unused one would change
+    /// the latents. The decoder's tensors were checked when the checkpoint was opened.
     ///
     /// # Errors
-    /// [`Error::Format`] naming the first.
+    /// [`Error::Format`] that names the first unknown tensor.
     pub fn check_encoder_names(&self) -> Result<()> {
         match self.strange_in_encoder.first() {
             None => Ok(()),
@@ -174,7 +193,7 @@ impl Checkpoint {
         }
     }
 
-    /// Numbers of weights.
+    /// Counts the weights.
     pub fn parameters(&self) -> Parameters {
         let count = |prefix: &str| {
             let tensors = self.tensors.iter().filter(|(name, _)| name.starts_with(prefix));
@@ -184,7 +203,7 @@ impl Checkpoint {
         Parameters { encoder: count("encoder."), decoder: count("decoder."), total: count("") }
     }
 
-    /// How many tensors of each type there are.
+    /// Counts the tensors of each element type.
     pub fn element_types(&self) -> BTreeMap<ElementType, usize> {
         let mut counts = BTreeMap::new();
         for tensor in self.tensors.values() {
@@ -193,7 +212,11 @@ impl Checkpoint {
         counts
     }
 
-    /// Checks that all of `wanted` (name in diffusers' spelling, shape) are there and usable, without reading them.
+    /// Checks, without reading weights, that all tensors in `wanted` exist and can be used. Each
+    /// entry is a name in diffusers' spelling and a shape.
+    ///
+    /// # Errors
+    /// [`Error::MissingTensors`], or [`Error::Tensor`] for another shape or element type.
     pub fn check<'a>(&self, wanted: impl IntoIterator<Item = (&'a str, &'a [u64])>) -> Result<()> {
         let mut missing = Vec::new();
         for (name, shape) in wanted {
@@ -209,10 +232,14 @@ impl Checkpoint {
         }
     }
 
-    /// Reads a tensor that must have this name in diffusers' spelling, this shape, and finite values only.
+    /// Reads the tensor with this name in diffusers' spelling and this shape.
     ///
-    /// Trailing axes of extent 1 may be there or not: the weights of a linear layer and of a 1x1 convolution are the
-    /// same.
+    /// Trailing axes of extent 1 are optional, because a linear layer and a 1x1 convolution have
+    /// the same weights.
+    ///
+    /// # Errors
+    /// The errors of [`Self::check`]; [`Error::Tensor`] for values that are not finite, or for
+    /// zeros only in a layer that all latents pass through; the errors of the source.
     pub async fn read_f32(&self, name: &str, shape: &[u64]) -> Result<Vec<f32>> {
         self.check([(name, shape)])?;
         let tensor = &self.tensors[name];
@@ -227,14 +254,15 @@ impl Checkpoint {
         if ZEROS_REFUSED.contains(&name) && read.data.iter().all(|value| *value == 0.0) {
             return Err(Error::Tensor {
                 tensor: tensor.file_name.clone(),
-                expected: "weights of a trained model: take another copy of it".to_owned(),
-                found: format!("{} zeros and nothing else, which make every result flat", read.data.len()),
+                expected: "trained weights (use another copy of this model)".to_owned(),
+                found: format!("{} zeros only, which make every result flat", read.data.len()),
             });
         }
         Ok(read.data)
     }
 
-    /// Reads the headers of all `sources` and sorts out names, config and scale. A `config` given here must fit.
+    /// Reads the headers of all `sources` and settles names, config and scale. A `config` given
+    /// here must fit the weights.
     pub(super) async fn assemble(
         name: String,
         sources: Vec<Box<dyn ByteSource>>,
@@ -277,11 +305,12 @@ impl Checkpoint {
         Ok(checkpoint)
     }
 
-    /// Takes over what the weights themselves tell.
+    /// Takes config and scale from the weights alone.
     fn decide(&mut self, hint: Option<&str>) -> Result<()> {
         let (config, scale) = decide(&self.derived, hint)?;
         if config.batch_norm_eps.is_some() && self.batch_norm.is_none() {
-            // The network of a family that has statistics of its latents among its weights, without them: good for the VAE's own latents.
+            // The network belongs to a family that keeps statistics of its latents among its
+            // weights, but this file lacks them. The VAE's own latents still work.
             self.scale = LatentScale::Unknown {
                 candidates: self.derived.candidates().iter().map(|family| family.name).collect(),
             };
@@ -292,13 +321,15 @@ impl Checkpoint {
         Ok(())
     }
 
-    /// Whether `config` is of the network that the weights show; if not, the field in which it differs.
+    /// Compares `config` with the network that the weights show. Returns the name of the first
+    /// field that differs, or `None` if they agree.
     pub(super) fn difference(&self, config: &AutoencoderConfig) -> Option<&'static str> {
         let field = self.derived.difference(config)?;
         (!self.is_part_of(config)).then_some(field)
     }
 
-    /// Whether these are some of the tensors of `config` and no whole network: one shard of several. Which are missing is said when they are wanted.
+    /// True if these tensors are a part of the network of `config`: one shard of several. A later
+    /// read of a missing tensor returns an error that names it.
     fn is_part_of(&self, config: &AutoencoderConfig) -> bool {
         let shown = self.derived.unscaled();
         if shown.validate().is_ok() && shown.tensors().keys().all(|name| self.tensors.contains_key(name)) {
@@ -311,7 +342,7 @@ impl Checkpoint {
         self.tensors.iter().all(is_wanted)
     }
 
-    /// Takes over a config that was found to fit, known `from` somewhere.
+    /// Takes over a config that fits the weights. `from` says where it came from.
     pub(super) fn settle(&mut self, config: AutoencoderConfig, from: String) -> Result<()> {
         self.config = self.with_own_latents(self.with_statistics(config)?);
         self.scale = LatentScale::Known { from };
@@ -323,9 +354,10 @@ fn shapes_of(tensors: &BTreeMap<String, StoredTensor>) -> BTreeMap<String, Vec<u
     tensors.iter().map(|(name, tensor)| (name.clone(), tensor.info.shape.clone())).into_map()
 }
 
-/// What the headers of all files say.
+/// The headers of all files together.
 struct Written {
-    /// By name as written, behind what tells the halves of TAESD's own files apart.
+    /// Tensors by name as written, after the prefix that tells apart the two halves of TAESD's own
+    /// files.
     tensors: BTreeMap<String, StoredTensor>,
     /// `modelspec.architecture` of the first file that has it.
     architecture: Option<String>,
@@ -352,7 +384,7 @@ impl Written {
 }
 
 impl StoredTensor {
-    /// Index of its file, first byte there, bytes.
+    /// Returns the index of the file, the first byte in it and the number of bytes.
     pub fn place(&self) -> (usize, u64, u64) {
         (self.source, self.info.offset, self.info.bytes)
     }
@@ -382,7 +414,7 @@ impl fmt::Debug for Checkpoint {
     }
 }
 
-/// Whether two shapes differ at most in trailing axes of extent 1.
+/// True if two shapes differ at most in trailing axes of extent 1.
 fn same_shape(left: &[u64], right: &[u64]) -> bool {
     let trim = |shape: &[u64]| shape.iter().rposition(|&extent| extent != 1).map_or(0, |last| last + 1);
     left[..trim(left)] == right[..trim(right)]

@@ -1,7 +1,10 @@
-//! Clips in files: frames and latents, read and written as they come. Nothing here holds a whole clip.
+//! Clips in files: frames and latents, read and written one after the other. Nothing here holds a
+//! whole clip.
 //!
-//! Frames come from a [`FrameSource`] and go to a [`FrameSink`], whatever the file: numbered pictures (`pictures`), y4m (`y4m`, `bt709`, `chroma`), arrays of floats
-//! (`arrays`), and what the `ffmpeg` of the machine reads and writes (`ffmpeg`). `open` chooses by the name (`name`). Latents are read in `clips` and written in `latents_out`.
+//! Frames come from a [`FrameSource`] and go to a [`FrameSink`], for every kind of file: numbered
+//! pictures (`pictures`), y4m (`y4m`, `bt709`, `chroma`), arrays of floats (`arrays`), and videos
+//! through the installed `ffmpeg` (`ffmpeg`). `open` chooses by file name (`name`). `clips` reads
+//! latents and `latents_out` writes them.
 
 mod arrays;
 pub mod bt709;

@@ -1,4 +1,5 @@
-//! Clips: how many frames latents have, and latents that are read from their file as they are wanted. Nothing here holds a whole clip. Frames in files are in `clip_files`.
+//! Clips: numbers of frames and latents, and latents that are read from their file on demand.
+//! Nothing here holds a whole clip. `clip_files` has the frames in files.
 
 mod array;
 mod count;

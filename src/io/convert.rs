@@ -1,4 +1,5 @@
-//! Little-endian bytes of weights to f32, and the search for values no model should have. Knows nothing of files.
+//! Conversion of little-endian bytes of weights to f32, and a search for values that are not
+//! finite. Knows nothing of files.
 
 use half::f16;
 use half::slice::HalfFloatSliceExt as _;
@@ -8,8 +9,8 @@ use crate::tensor::DType;
 /// Elements converted at a time, small enough to stay in the cache.
 const BLOCK: usize = 4096;
 
-/// Converts little-endian `bytes` of elements of type `dtype` to f32. Exact. Bytes after the last whole element are
-/// ignored.
+/// Converts little-endian `bytes` of elements of type `dtype` to f32, exactly. Ignores bytes after
+/// the last whole element.
 pub fn to_f32(bytes: &[u8], dtype: DType) -> Vec<f32> {
     match dtype {
         DType::F32 => bytes.as_chunks().0.iter().map(|element| f32::from_le_bytes(*element)).collect(),
@@ -22,7 +23,7 @@ pub fn to_f32(bytes: &[u8], dtype: DType) -> Vec<f32> {
     }
 }
 
-/// Little-endian bytes of `values`.
+/// Converts `values` to little-endian bytes.
 pub fn to_bytes(values: &[f32]) -> Vec<u8> {
     let mut bytes = vec![0; std::mem::size_of_val(values)];
     for (bytes, value) in bytes.as_chunks_mut().0.iter_mut().zip(values) {
@@ -31,7 +32,7 @@ pub fn to_bytes(values: &[f32]) -> Vec<u8> {
     bytes
 }
 
-/// The first infinity or NaN, with its index.
+/// Returns index and value of the first infinity or NaN.
 pub fn first_non_finite(values: &[f32]) -> Option<(usize, f32)> {
     // Whole blocks first, without branches, so that the compiler can use vector instructions.
     let finite = |block: &[f32]| block.iter().fold(true, |all, value| all & value.is_finite());
@@ -41,7 +42,8 @@ pub fn first_non_finite(values: &[f32]) -> Option<(usize, f32)> {
     Some((index, values[index]))
 }
 
-/// The half crate converts whole slices with the processor's own instruction where it has one.
+/// Converts f16 to f32 in whole slices, for which the half crate uses the processor's own
+/// instruction if it has one.
 fn f16_to_f32(elements: &[[u8; 2]]) -> Vec<f32> {
     let mut values = vec![0.0; elements.len()];
     let mut halves = [f16::ZERO; BLOCK];

@@ -14,12 +14,15 @@ use crate::error::{Error, Result};
 pub struct FileSource {
     name: String,
     len: u64,
-    // The lock makes seek and read one step: the file's cursor is shared.
+    // The lock makes seek and read one step, because they share the cursor of the file.
     file: Mutex<File>,
 }
 
 impl FileSource {
-    /// Opens the file at `path`. A folder is refused.
+    /// Opens the file at `path`.
+    ///
+    /// # Errors
+    /// [`Error::Io`], also for a folder.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         let name = path.as_ref().display().to_string();
         let open = || {
@@ -64,7 +67,7 @@ impl ByteSource for FileSource {
                 return Err(Error::Format {
                     file: self.name.clone(),
                     problem: format!(
-                        "the file shrank while it was read: bytes {}..{} of {} are wanted, it ends at {}",
+                        "the file shrank while it was read: expected bytes {}..{} of {}, found an end at {}",
                         range.start,
                         range.end,
                         self.len,

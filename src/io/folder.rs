@@ -1,5 +1,5 @@
-//! Which files make up the model at a path: a single file, a diffusers folder, a pipeline's folder, with or without
-//! shards. Native only.
+//! Discovery of the files of a model at a path: a single file, a diffusers folder, or the folder of
+//! a pipeline, with or without shards. Native only.
 
 use std::path::{Path, PathBuf};
 
@@ -14,7 +14,12 @@ use crate::error::{Error, Result};
 use crate::model::config::{AutoencoderConfig, Family, is_supported_class};
 
 impl Checkpoint {
-    /// Opens a .safetensors file, a diffusers VAE folder, or the folder of a pipeline with a VAE in it.
+    /// Opens a .safetensors file, a diffusers VAE folder, or the folder of a pipeline that has a
+    /// VAE.
+    ///
+    /// # Errors
+    /// [`Error::Io`]; [`Error::Format`] for a folder without weights, with several candidates, or
+    /// with Python pickles only; the errors of [`Self::from_sources`].
     pub async fn open(path: impl AsRef<Path>, variant: Variant) -> Result<Self> {
         let ModelFiles { name, sources, config } = find(path.as_ref(), variant)?;
         match config {
@@ -36,23 +41,24 @@ impl Checkpoint {
 
 /// The files of one model.
 struct ModelFiles {
-    /// The file or folder, for errors.
+    /// File or folder, for errors.
     name: String,
     sources: Vec<Box<dyn ByteSource>>,
     config: FoundConfig,
 }
 
-/// Config that came with the weights.
+/// The config that came with the weights.
 enum FoundConfig {
-    /// None, or one of something else.
+    /// No config, or the config of something else.
     None,
-    /// Belongs to the weights: it must fit them.
+    /// A config in the model's folder. It must fit the weights.
     Stated(AutoencoderConfig),
-    /// Lies beside a file that was named itself. Holds if it fits.
+    /// A config beside a weight file that the caller named. It counts only if it fits.
     Beside(AutoencoderConfig),
 }
 
-/// Longest JSON file read, in bytes. The index of a model with very many shards has about one million.
+/// Longest JSON file that is read, in bytes. The index of a model with very many shards has about
+/// one million.
 const MAX_JSON_BYTES: u64 = 16 << 20;
 
 /// Finds and opens the files of the model at `path`.
@@ -61,7 +67,7 @@ fn find(path: &Path, variant: Variant) -> Result<ModelFiles> {
     if metadata.is_dir() { find_in_folder(path, variant) } else { find_file(path) }
 }
 
-/// A file that the caller named itself.
+/// Opens a file that the caller named.
 fn find_file(path: &Path) -> Result<ModelFiles> {
     if has_ending(path, PICKLES) {
         return Err(pickle(path));
@@ -103,7 +109,8 @@ fn find_in_vae(folder: &Path, variant: Variant) -> Result<ModelFiles> {
     Ok(ModelFiles { name: folder.display().to_string(), sources: open_weights(&weights)?, config })
 }
 
-/// Pipelines by their class in diffusers, and the family whose latents they have: relatives of FLUX.2 with the same VAE.
+/// Pipelines by their class name in diffusers, and the family of their latents. They share FLUX.2's
+/// VAE.
 const PIPELINES: &[(&str, &str)] = &[("Ideogram4Pipeline", "ideogram4"), ("BriaFibo2Pipeline", "fibo2")];
 
 /// Reads config.json of a VAE, and takes the packing of its latents from the pipeline around it.
@@ -119,7 +126,7 @@ fn read_config(path: &Path) -> Result<AutoencoderConfig> {
     Ok(AutoencoderConfig { packing: Family::find(family)?.config().packing, ..config })
 }
 
-/// The weight files or the index in `folder` to open.
+/// Lists the weight files in `folder`, or the index of its shards.
 fn find_weights(folder: &Path, variant: Variant) -> Result<Vec<PathBuf>> {
     let mut names = Vec::new();
     for entry in std::fs::read_dir(folder).map_err(|source| io_error(folder, source))? {
@@ -128,7 +135,7 @@ fn find_weights(folder: &Path, variant: Variant) -> Result<Vec<PathBuf>> {
     Ok(weight_files(folder, names, variant)?.iter().map(|name| folder.join(name)).collect())
 }
 
-/// Opens weight files, or of an index all the shards that it lists.
+/// Opens weight files. For an index, opens all the shards that it lists.
 fn open_weights(paths: &[PathBuf]) -> Result<Vec<Box<dyn ByteSource>>> {
     let mut sources: Vec<Box<dyn ByteSource>> = Vec::new();
     for path in paths {
@@ -153,7 +160,8 @@ fn open_shards(path: &Path) -> Result<Vec<Box<dyn ByteSource>>> {
     Ok(sources)
 }
 
-/// `_class_name` of the config at `path`, if there is a readable one. It may be of anything: the rest of it is passed over.
+/// Returns `_class_name` of the config at `path`, if it can be read. The file may belong to
+/// anything, so its other fields are ignored.
 fn class_name(path: &Path) -> Option<String> {
     #[derive(Deserialize)]
     struct Config {
@@ -165,7 +173,8 @@ fn class_name(path: &Path) -> Option<String> {
 fn read_text(path: &Path) -> Result<String> {
     let bytes = std::fs::metadata(path).map_err(|source| io_error(path, source))?.len();
     if bytes > MAX_JSON_BYTES {
-        return Err(format_error(path, &format!("{bytes} bytes are too many for a JSON file")));
+        let problem = format!("expected a JSON file of at most {MAX_JSON_BYTES} bytes, found {bytes}");
+        return Err(format_error(path, &problem));
     }
     std::fs::read_to_string(path).map_err(|source| io_error(path, source))
 }

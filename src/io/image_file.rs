@@ -1,4 +1,4 @@
-//! Images to files: whole ones in any format, and PNG row by row.
+//! Encoding of images to files: whole images in any format, and PNG row by row.
 
 use std::cell::RefCell;
 use std::fs::File;
@@ -15,7 +15,7 @@ use super::part_file::write_atomically;
 use crate::error::{Error, Result};
 use crate::tensor::Size;
 
-/// Quality of JPEG files, of 100.
+/// Quality of JPEG files, out of 100.
 const JPEG_QUALITY: u8 = 95;
 
 /// File formats for images, chosen by the file name's ending.
@@ -23,18 +23,21 @@ const JPEG_QUALITY: u8 = 95;
 pub enum ImageFormat {
     /// Lossless.
     Png,
-    /// Lossy; has no transparency, which is left out.
+    /// Lossy. It has no transparency, so alpha is dropped.
     Jpeg,
-    /// Lossless here.
+    /// Lossless here, although the format also has a lossy mode.
     WebP,
 }
 
-/// Ending in lower case -> format.
+/// Pairs of ending in lower case and format.
 const ENDINGS: &[(&str, ImageFormat)] =
     &[("png", ImageFormat::Png), ("jpg", ImageFormat::Jpeg), ("jpeg", ImageFormat::Jpeg), ("webp", ImageFormat::WebP)];
 
 impl ImageFormat {
-    /// The format that the ending of `path` asks for. Another ending is an error that lists the supported ones.
+    /// Chooses the format by the ending of `path`.
+    ///
+    /// # Errors
+    /// [`Error::Input`] for another ending, with a list of the supported ones.
     pub fn from_path(path: &Path) -> Result<Self> {
         let found = path.extension().unwrap_or_default();
         let format = ENDINGS.iter().find(|(ending, _)| found.eq_ignore_ascii_case(ending));
@@ -47,7 +50,10 @@ impl ImageFormat {
 }
 
 impl ImageFormat {
-    /// Fails if an image of `size` for `path` is too large for this format. For use before the image is there.
+    /// Checks that this format can hold an image of `size`, before the image is computed.
+    ///
+    /// # Errors
+    /// [`Error::Input`] for a side above 65535 pixels in JPEG or 16384 in WebP.
     pub fn check_size(self, path: &Path, size: Size) -> Result<()> {
         let most = match self {
             Self::Jpeg => 65_535,
@@ -70,7 +76,7 @@ impl ImageFormat {
 pub struct Pixels<'a> {
     /// Extent in pixels.
     pub size: Size,
-    /// RGB or RGBA values, by the length of the data: 3 or 4 bytes for each pixel.
+    /// RGB or RGBA values, `[h, w, 3]` or `[h, w, 4]`. The length tells which.
     pub data: &'a [u8],
 }
 
@@ -87,13 +93,17 @@ impl Pixels<'_> {
         }
         Err(Error::Input {
             what: format!("pixels of a {} image", self.size),
-            expected: "3 or 4 bytes for each of at least one pixel".to_owned(),
+            expected: "at least one pixel, and 3 or 4 bytes for each".to_owned(),
             found: format!("{bytes} bytes"),
         })
     }
 }
 
-/// Encodes `pixels`, which a format may refuse as too large: JPEG ends at 65535 pixels a side, WebP at 16384.
+/// Encodes `pixels` in memory.
+///
+/// # Errors
+/// [`Error::Input`] for data without 3 or 4 bytes a pixel, or a size that the format cannot hold:
+/// JPEG ends at 65535 pixels a side, WebP at 16384.
 pub fn encode_image(format: ImageFormat, pixels: &Pixels<'_>) -> Result<Vec<u8>> {
     let color = pixels.color()?;
     let Size { width, height } = pixels.size;
@@ -125,7 +135,7 @@ fn unfit(format: ImageFormat, size: Size, error: &dyn std::fmt::Display) -> Erro
     }
 }
 
-/// An RGBA picture on its way into a PNG file, with the same settings as [`encode_image`] has.
+/// A PNG file that receives an RGBA picture row by row, with the settings of [`encode_image`].
 pub struct PngRows {
     writer: png::StreamWriter<'static, Watched>,
     failed: Rc<RefCell<Option<std::io::Error>>>,
@@ -158,17 +168,17 @@ impl PngRows {
         self.writer.write_all(rows)
     }
 
-    /// Ends the file; an error when rows are missing.
+    /// Ends the file. Returns an error if rows are missing.
     pub fn finish(self) -> std::io::Result<()> {
         self.writer.finish().map_err(std::io::Error::from)?;
         self.failed.take().map_or(Ok(()), Err)
     }
 }
 
-/// Compressed data is written in pieces of this many bytes.
+/// Number of bytes of compressed data in one write.
 const PNG_CHUNK_BYTES: usize = 1 << 16;
 
-/// A file that remembers that it could not be written: what a PNG writer writes when it is dropped fails in silence.
+/// A file that remembers a failed write, because a PNG writer ignores errors while it is dropped.
 struct Watched {
     file: File,
     failed: Rc<RefCell<Option<std::io::Error>>>,
@@ -192,7 +202,8 @@ pub fn write_image(path: &Path, pixels: &Pixels<'_>) -> Result<()> {
     write_atomically(path, &encode_image(ImageFormat::from_path(path)?, pixels)?)
 }
 
-/// Names for several images: `out.png` becomes `out-01.png` and so on, counted from 1; a single image keeps its name.
+/// Returns the name of one of several images: `out.png` becomes `out-01.png` and so on, counted
+/// from 1. A single image keeps its name.
 pub fn numbered(path: &Path, index: usize, count: usize) -> PathBuf {
     if count <= 1 {
         return path.to_owned();

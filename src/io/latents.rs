@@ -1,4 +1,4 @@
-//! Latents in files: which format, which tensor, and whether they are the VAE's own.
+//! Latents in files: their format, their tensor, and the scale of their values.
 
 use std::collections::BTreeMap;
 
@@ -9,40 +9,45 @@ use crate::error::Result;
 use crate::ordered::Ordered as _;
 use crate::tensor::HostTensor;
 
-/// Name of the tensor where none is given, and of the one that is written.
+/// Default name of the tensor that is read, and name of the tensor that is written.
 pub(super) const TENSOR: &str = "latents";
 
-/// The name that `ComfyUI` gives it in its .latent files, and ours where a file has no `latents`. Its values are the VAE's own: the sampler has divided them by
-/// the model's scaling factor already.
+/// Name of the tensor in `ComfyUI`'s .latent files, tried if a file has no `latents`. Its values
+/// are the VAE's own, because the sampler has already divided them by the model's scaling factor.
 const COMFY_TENSOR: &str = "latent_tensor";
 
-/// An empty tensor of `ComfyUI`'s files. Those without are of its first weeks, when values were still as the diffusion model leaves them, ...
+/// An empty tensor in `ComfyUI`'s files. The files of its first weeks lack it; their values still
+/// have the scale of the diffusion model.
 const COMFY_VERSION: &str = "latent_format_version_0";
 
-/// ... and that was SD 1's, whose scaling factor this is.
+/// The scaling factor of those first files, which were SD 1's.
 const COMFY_FIRST_SCALE: f32 = 0.18215;
 
-/// Channels of its latents for FLUX.2: those have patches and batch norm as the diffusion model leaves them, since `ComfyUI`'s VAE undoes both. No VAE has so many of
-/// its own.
+/// Number of channels of `ComfyUI`'s latents for FLUX.2. They keep the patches and the batch norm
+/// of the diffusion model, because `ComfyUI`'s VAE undoes both. No VAE has so many channels of its
+/// own.
 const COMFY_FLUX2_CHANNELS: u64 = 128;
 
-/// The key of the metadata in files that are written here that says whether the values are the VAE's own, by `true` or `false`.
+/// Metadata key in files that this crate writes: `true` if the values are the VAE's own, else
+/// `false`.
 const UNSCALED: &str = "unscaled";
 
-/// Latents as a file has them.
+/// Latents as stored in a file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StoredLatents {
     /// The values.
     pub tensor: HostTensor,
-    /// They are the VAE's own, already divided by the model's scaling factor.
+    /// True if they are the VAE's own, already divided by the model's scaling factor.
     pub unscaled: bool,
 }
 
-/// Reads the array of a .npy file, or the tensor `name` of a .safetensors or .latent file. Where no name is given that is `latents`, or else `latent_tensor`,
-/// as `ComfyUI` calls it. Which of the formats it is shows in the file's first bytes.
+/// Reads the array of a .npy file, or the tensor `name` of a .safetensors or .latent file. Without
+/// a name it reads `latents`, or else `latent_tensor`, which is `ComfyUI`'s name. The first bytes
+/// of the file tell the format.
 ///
 /// # Errors
-/// [`Error::Format`](crate::Error::Format), [`Error::Io`](crate::Error::Io), or [`Error::Input`](crate::Error::Input) where there is no such tensor.
+/// [`Error::Format`](crate::Error::Format), [`Error::Io`](crate::Error::Io), or
+/// [`Error::Input`](crate::Error::Input) if there is no such tensor.
 pub async fn read_latents(source: &dyn ByteSource, name: Option<&str>) -> Result<StoredLatents> {
     let (file, scale) = find_latents(source, name).await?;
     let mut tensor = file.read(source).await?;
@@ -50,17 +55,17 @@ pub async fn read_latents(source: &dyn ByteSource, name: Option<&str>) -> Result
     Ok(StoredLatents { tensor, unscaled: scale.unscaled })
 }
 
-/// What the values of a file of latents mean.
+/// The scale of the values in a file of latents.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct StoredScale {
-    /// They are the VAE's own.
+    /// True if the values are the VAE's own.
     pub(super) unscaled: bool,
-    /// They are of `ComfyUI`'s first weeks.
+    /// True if the file is from `ComfyUI`'s first weeks.
     first_comfy: bool,
 }
 
 impl StoredScale {
-    /// Turns what the file has into what [`StoredLatents`] promises.
+    /// Converts the values of a file to the scale that [`StoredLatents`] promises.
     pub(super) fn apply(self, values: &mut [f32]) {
         if self.first_comfy {
             values.iter_mut().for_each(|value| *value *= 1.0 / COMFY_FIRST_SCALE);
@@ -68,7 +73,7 @@ impl StoredScale {
     }
 }
 
-/// The array that [`read_latents`] reads, not yet read.
+/// Finds the array that [`read_latents`] reads, without reading it.
 pub(super) async fn find_latents(source: &dyn ByteSource, name: Option<&str>) -> Result<(ArrayFile, StoredScale)> {
     let file = ArrayFile::find(source, "latents", name, &[TENSOR, COMFY_TENSOR]).await?;
     let scale = match &file {
@@ -85,15 +90,16 @@ pub(super) async fn find_latents(source: &dyn ByteSource, name: Option<&str>) ->
     Ok((file, scale))
 }
 
-/// A .safetensors file of `latents` that [`read_latents`] reads back, and tells whether they are the VAE's own. `facts` are written beside them, for people.
+/// Makes a .safetensors file of `latents`. [`read_latents`] reads them back, including `unscaled`.
+/// `facts` are stored as metadata, for people.
 ///
 /// # Errors
-/// [`Error::Input`](crate::Error::Input) when there are not as many values as the shape says.
+/// [`Error::Input`](crate::Error::Input) if the number of values does not match the shape.
 pub fn write_latents(latents: &StoredLatents, facts: &[(&'static str, String)]) -> Result<Vec<u8>> {
     write_with_metadata(&[(TENSOR, &latents.tensor)], &metadata(latents.unscaled, facts))
 }
 
-/// What such a file says of its values, and `facts`.
+/// Makes the metadata of such a file: `unscaled` and `facts`.
 pub(super) fn metadata(unscaled: bool, facts: &[(&'static str, String)]) -> BTreeMap<&'static str, String> {
     let mut metadata = facts.iter().cloned().into_map();
     metadata.insert(UNSCALED, unscaled.to_string());

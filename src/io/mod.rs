@@ -1,4 +1,5 @@
-//! Bytes in, bytes out: checkpoints, arrays and images. Knows nothing of graphs, plans or devices.
+//! Readers and writers of checkpoints, arrays, images and clips. This layer knows nothing of
+//! graphs, plans or devices.
 
 #[cfg(feature = "cli")]
 pub mod clip_files;

@@ -1,8 +1,8 @@
-//! What a checkpoint calls its tensors, translated to diffusers' names by tables. Other kinds of VAE are recognised and
-//! refused.
+//! Names of tensors in a checkpoint, translated by tables to the names of diffusers. Kinds of VAE
+//! that are known but not supported are an error that names the kind.
 //!
-//! Each network has a spelling in diffusers and one in the code that it was trained with ([`Layout`]), either of them perhaps under a prefix in a file
-//! that holds a whole pipeline.
+//! Each network has two spellings: that of diffusers, and that of the code that trained it
+//! ([`Layout`]). A file of a whole pipeline may put a prefix before either.
 
 mod pattern;
 mod spellings;
@@ -16,16 +16,17 @@ use self::spellings::{SPELLINGS, Spelling};
 use crate::error::{Error, Result};
 use crate::ordered::Ordered as _;
 
-/// Whose names a checkpoint uses.
+/// Naming scheme of a checkpoint's tensors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Layout {
     /// `decoder.up_blocks.0.resnets.0.conv1.weight`; level 0 is the lowest resolution.
     Diffusers,
     /// `decoder.up.3.block.0.conv1.weight`; level 0 is the highest resolution.
     Ldm,
-    /// `3.conv.0.weight`, the encoder and the decoder in files of their own; in one file `taesd_decoder.3.conv.0.weight` or `decoder.3.conv.0.weight`.
+    /// `3.conv.0.weight`, with encoder and decoder in separate files. In one file:
+    /// `taesd_decoder.3.conv.0.weight` or `decoder.3.conv.0.weight`.
     Taesd,
-    /// `decoder.upsamples.0.residual.2.weight`; the levels' blocks are numbered through.
+    /// `decoder.upsamples.0.residual.2.weight`; blocks are numbered across all levels.
     Wan,
 }
 
@@ -40,23 +41,27 @@ impl fmt::Display for Layout {
     }
 }
 
-/// The names of one checkpoint's VAE.
+/// The tensor names of a checkpoint's VAE.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Names {
-    /// Whose names they are.
+    /// Naming scheme of the file.
     pub layout: Layout,
-    /// Name in diffusers' spelling -> name as written.
+    /// Names as written, by name in diffusers' spelling.
     pub written: BTreeMap<String, String>,
-    /// Tensors inside the encoder, as written, that are none of the network's.
+    /// Names, as written, of tensors that begin like the encoder but are no part of the network.
     pub strange_in_encoder: Vec<String>,
 }
 
-/// Finds the VAE among the tensors `shapes` (name as written -> shape) of the checkpoint `file` and translates its
-/// names.
+/// Finds the VAE among the tensors `shapes` (name as written -> shape) of the checkpoint `file`,
+/// and translates its names.
 ///
-/// Any other kind of VAE than this crate has is an error that says what it looks like. Tensors of other parts of a
-/// pipeline and leftovers of training are passed over, but an unknown tensor inside the decoder is an error: leaving it
-/// out would change the image. In the encoder it is noted, as there are decodes, too.
+/// Tensors of other parts of a pipeline and leftovers of training are ignored. An unknown tensor in
+/// the decoder is an error, because the image would change without it. An unknown tensor in the
+/// encoder is only noted, because decodes do not need it.
+///
+/// # Errors
+/// [`Error::Format`] for an unsupported kind of VAE, with its likely name, for an unknown tensor in
+/// the decoder, and for two tensors of the same translated name.
 pub fn translate(file: &str, shapes: &BTreeMap<String, Vec<u64>>) -> Result<Names> {
     let fail = |problem| Error::Format { file: file.to_owned(), problem };
     let prefix = find_prefix(shapes);
@@ -89,8 +94,8 @@ pub fn translate(file: &str, shapes: &BTreeMap<String, Vec<u64>>) -> Result<Name
     Ok(names)
 }
 
-/// What is put before the names of one file so that they tell encoder from decoder: nothing, but for TAESD's own files, in which both begin with a
-/// number.
+/// Returns the prefix that tells encoder names from decoder names. It is empty, except in TAESD's
+/// own files, where both halves begin with a number.
 pub fn half_prefix<'a>(names: impl Iterator<Item = &'a str> + Clone) -> &'static str {
     let is_block = |name: &str| {
         name.split_once('.').is_some_and(|(number, rest)| number.parse::<u16>().is_ok() && rest.starts_with("conv."))
@@ -98,23 +103,24 @@ pub fn half_prefix<'a>(names: impl Iterator<Item = &'a str> + Clone) -> &'static
     match (names.clone().any(is_block), names.clone().any(|name| name.starts_with("0."))) {
         (false, _) => "",
         (true, true) => "taesd_encoder.",
-        // Its first layer has no weights.
+        // The first layer of the decoder has no weights.
         (true, false) => "taesd_decoder.",
     }
 }
 
-/// Complains that the tensor `name` of a file has no place in the `half` of `network`.
+/// Makes the message for a tensor `name` that is no part of the `half` of `network`.
 pub(super) fn not_part(name: &str, network: &str, half: &str) -> String {
     format!("not supported: tensor \"{name}\" is not part of {network} {half}")
 }
 
-/// The family of the pipeline that `names` (as written) come from, as far as tensors outside the VAE tell.
+/// Returns the family of the pipeline, if tensors outside the VAE show it. `names` are as written.
 pub fn family_hint<'a>(names: impl IntoIterator<Item = &'a str>) -> Option<&'static str> {
     let found = names.into_iter().filter_map(|name| HINTS.iter().position(|(start, _)| name.starts_with(start)));
     found.min().map(|index| HINTS[index].1)
 }
 
-/// Starts of tensor names outside the VAE -> the family they prove. The first row that matches wins.
+/// Pairs of the start of a tensor name outside the VAE and the family that it proves. The first row
+/// that matches wins.
 const HINTS: &[(&str, &str)] = &[
     ("edm_mean", "playground"),
     ("conditioner.embedders.", "sdxl"),
@@ -124,13 +130,13 @@ const HINTS: &[(&str, &str)] = &[
     ("model.diffusion_model.double_blocks.", "flux1"),
 ];
 
-/// Where a VAE sits in a file: of a whole pipeline (original code, `ComfyUI`), or on its own.
+/// Prefixes of a VAE's tensors in a file: of a whole pipeline (original code, `ComfyUI`), or none.
 const PREFIXES: &[&str] = &["first_stage_model.", "vae.", ""];
 
-/// Tensors that training left behind.
+/// Starts of tensor names that training left behind.
 const LEFTOVERS: &[&str] = &["loss", "model_ema"];
 
-/// The first prefix under which there is an encoder or a decoder; else none.
+/// Returns the first prefix that an encoder or a decoder has, or an empty one.
 fn find_prefix(shapes: &BTreeMap<String, Vec<u64>>) -> &'static str {
     let holds_vae = |prefix: &str| {
         let mut inside = shapes.keys().filter_map(|name| name.strip_prefix(prefix));
@@ -143,8 +149,8 @@ fn find_spelling(inside: &BTreeMap<&str, &[u64]>) -> std::result::Result<&'stati
     let has = |start: &str| inside.keys().any(|name| name.starts_with(start));
     let spelled = |spelling: &&Spelling| spelling.signs.iter().any(|sign| has(sign));
     SPELLINGS.iter().find(spelled).ok_or_else(|| match (has("decoder."), has("encoder.")) {
-        (true, _) => "not supported: its decoder is of no kind that is known".to_owned(),
-        (false, true) => "not supported: its encoder is of no kind that is known".to_owned(),
+        (true, _) => "not supported: its decoder is of an unknown kind".to_owned(),
+        (false, true) => "not supported: its encoder is of an unknown kind".to_owned(),
         (false, false) => {
             format!("it holds no VAE: none of its {} tensors is named encoder.* or decoder.*", inside.len())
         }

@@ -1,9 +1,9 @@
-//! The .npy format of `NumPy`, for latents and images as plain arrays: float32 and float16 in C order. Nothing else is
-//! converted.
+//! The .npy format of `NumPy`, for latents and images as plain arrays: float32 and float16 in C
+//! order. Other types and orders are an error.
 //!
-//! A file is a magic number, a version, the header's length, a Python dict literal, then the data. The literal is
-//! parsed here: only the three keys that every header has are of use, and a parser of all Python literals would be a
-//! way to hang or crash.
+//! A file is a magic number, a version, the header's length, a Python dict literal, then the data.
+//! This module parses the literal itself. Only the three keys of every header matter, and a parser
+//! of all Python literals could hang or crash on hostile files.
 
 use super::convert;
 use super::safetensors::{ElementType, TensorInfo, read_tensor};
@@ -13,21 +13,28 @@ use crate::tensor::{DType, HostTensor};
 
 const MAGIC: &[u8] = b"\x93NUMPY";
 
-/// Longest header accepted, in bytes. `NumPy` writes 118 unless an array has very many axes.
+/// Longest accepted header, in bytes. `NumPy` writes 118, unless an array has very many axes.
 const MAX_HEADER_BYTES: u64 = 10_000;
 
-/// Bytes of the longest preamble: magic, two bytes of version, four of length.
+/// Bytes of the longest preamble: magic number, two bytes of version, four of length.
 const PREAMBLE_BYTES: u64 = 12;
 
-/// The data starts at a multiple of this many bytes, as `NumPy` does it.
+/// Alignment of the first data byte in a file, in bytes, as `NumPy` chooses it.
 const ALIGNMENT: usize = 64;
 
 /// Reads the array in `source`.
+///
+/// # Errors
+/// [`Error::Format`] for anything but float32 or float16 in C order, and for a truncated file; the
+/// errors of the source.
 pub async fn read_npy(source: &dyn ByteSource) -> Result<HostTensor> {
     read_tensor(source, source.name(), &npy_info(source).await?).await
 }
 
-/// Where the array in `source` lies and how to read it.
+/// Reads the header of `source`: position, shape and type of its array.
+///
+/// # Errors
+/// See [`read_npy`].
 pub async fn npy_info(source: &dyn ByteSource) -> Result<TensorInfo> {
     let fail = |problem| Error::Format { file: source.name().to_owned(), problem };
     let preamble = source.read_at(0, source.len().min(PREAMBLE_BYTES)).await?;
@@ -51,17 +58,17 @@ pub async fn npy_info(source: &dyn ByteSource) -> Result<TensorInfo> {
     Ok(TensorInfo { dtype: ElementType::Float(dtype), shape, offset: data_start, bytes: data_bytes })
 }
 
-/// The tensor as a .npy file of type float32.
+/// Encodes the tensor as a .npy file of type float32.
 pub fn write_npy(tensor: &HostTensor) -> Vec<u8> {
     let mut file = npy_header(&tensor.shape);
     file.extend_from_slice(&convert::to_bytes(&tensor.data));
     file
 }
 
-/// What comes before the data in a .npy file of type float32.
+/// Makes the bytes before the data in a .npy file of type float32.
 pub fn npy_header(shape: &[usize]) -> Vec<u8> {
     let extents: String = shape.iter().map(|extent| format!("{extent}, ")).collect();
-    // One extent needs its comma, two or more must not end with one.
+    // A tuple of one extent needs its comma; longer tuples must not end with one.
     let extents = if shape.len() == 1 { extents.trim_end() } else { extents.trim_end_matches(", ") };
     let mut header = format!("{{'descr': '<f4', 'fortran_order': False, 'shape': ({extents}), }}");
     let version_1 = header.len() + 11 + ALIGNMENT <= usize::from(u16::MAX);
@@ -83,7 +90,7 @@ struct Header {
     shape: Vec<u64>,
 }
 
-/// Start and length of the header, in bytes.
+/// Parses the first bytes of a file. Returns start and length of the header, in bytes.
 fn parse_preamble(preamble: &[u8]) -> std::result::Result<(u64, u64), String> {
     let rest = preamble.strip_prefix(MAGIC).ok_or("not a .npy file")?;
     let (start, bytes) = match *rest {
@@ -100,16 +107,17 @@ fn parse_preamble(preamble: &[u8]) -> std::result::Result<(u64, u64), String> {
     Ok((start, bytes))
 }
 
-/// Parses `{'descr': '<f4', 'fortran_order': False, 'shape': (1, 4, 8, 8), }`, the keys in any order.
+/// Parses `{'descr': '<f4', 'fortran_order': False, 'shape': (1, 4, 8, 8), }`, with the keys in any
+/// order.
 fn parse_header(header: &[u8]) -> std::result::Result<Header, String> {
     let text = std::str::from_utf8(header).ok().map(str::trim).ok_or("its header is not text")?;
-    let malformed = || format!("its header is not that of an array: {}", text.chars().take(200).collect::<String>());
+    let malformed = || format!("its header does not describe an array: {}", text.chars().take(200).collect::<String>());
     let mut rest = text.strip_prefix('{').and_then(|text| text.strip_suffix('}')).ok_or_else(malformed)?.trim();
     let (mut descr, mut fortran_order, mut shape) = (None, None, None);
     while !rest.is_empty() {
         let (key, after) = quoted(rest).ok_or_else(malformed)?;
         let value = after.trim_start().strip_prefix(':').ok_or_else(malformed)?.trim_start();
-        // A structured type is a list; everything up to the next key would have to be understood.
+        // A structured type is a list, and skipping it would need a parser of Python literals.
         if value.starts_with('[') {
             return Err("a structured array; only float32 and float16 are read".to_owned());
         }
@@ -144,7 +152,7 @@ fn parse_header(header: &[u8]) -> std::result::Result<Header, String> {
     Ok(Header { dtype, shape })
 }
 
-/// A string in single or double quotes without escapes, and the text after it.
+/// Parses a string in single or double quotes without escapes. Returns it and the text after it.
 fn quoted(text: &str) -> Option<(&str, &str)> {
     let quote = text.chars().next().filter(|quote| matches!(quote, '\'' | '"'))?;
     text[1..].split_once(quote)
@@ -155,7 +163,7 @@ fn boolean(text: &str) -> Option<(bool, &str)> {
     as_true.or_else(|| text.strip_prefix("False").map(|after| (false, after)))
 }
 
-/// `()`, `(3,)` or `(3, 4)`, and the text after it.
+/// Parses `()`, `(3,)` or `(3, 4)`. Returns the extents and the text after it.
 fn tuple(text: &str) -> Option<(Vec<u64>, &str)> {
     let (inside, after) = text.strip_prefix('(')?.split_once(')')?;
     let inside = inside.trim();

@@ -1,5 +1,5 @@
-//! Files that appear only when they are complete: written without a name, or under another one, then
-//! put into their place.
+//! Files that appear only when they are complete. They are written without a name or under a
+//! temporary one, and then moved into place.
 
 #[cfg(target_os = "linux")]
 mod unnamed;
@@ -14,13 +14,13 @@ use tempfile::NamedTempFile;
 use self::unnamed::UnnamedFile;
 use crate::error::{Error, Result};
 
-/// A file on its way: put into its place when complete, gone if it never is.
+/// A file that is moved into place when it is complete, and vanishes otherwise.
 ///
-/// On Linux it has no name until then, so that not even SIGKILL leaves anything behind. Where a file
-/// system cannot do that, it lies beside its place under another name.
-/// What replaces something that is not a file (a pipe, `/dev/stdout`) is kept in memory and written at
-/// the end; what goes to stdout lies in a file without a name. A link stays a link. A file that is
-/// replaced passes on its permissions.
+/// On Linux it has no name until then, so not even SIGKILL leaves anything behind. If the file
+/// system does not support that, it lies beside its place under a temporary name. Output to
+/// something that is not a file (a pipe, `/dev/stdout`) is kept in memory and written at the end.
+/// Output of [`Self::stdout`] goes to a temporary file without a name first. A symbolic link stays
+/// a link. A new file takes over the permissions of the file that it replaces.
 #[derive(Debug)]
 pub struct PartFile {
     path: PathBuf,
@@ -43,7 +43,7 @@ enum Content {
 }
 
 impl PartFile {
-    /// Begins the file that replaces `path`.
+    /// Begins the file that will replace `path`.
     pub fn create(path: &Path) -> Result<Self> {
         Self::replacing(path, |target| {
             #[cfg(target_os = "linux")]
@@ -54,7 +54,8 @@ impl PartFile {
         })
     }
 
-    /// Begins the file that replaces `path`, under a name that another program can open: [`Self::part`].
+    /// Begins the file that will replace `path`, under a name that another program can open:
+    /// [`Self::part`].
     pub fn create_named(path: &Path) -> Result<Self> {
         Self::replacing(path, beside)
     }
@@ -68,14 +69,14 @@ impl PartFile {
         Ok(Self { path: path.to_owned(), content })
     }
 
-    /// Begins what is to go to stdout, all at once.
+    /// Begins output that goes to stdout all at once, when it is complete.
     pub fn stdout() -> Result<Self> {
         let path = PathBuf::from("stdout");
         let file = tempfile::tempfile().map_err(|source| io_error(&std::env::temp_dir(), source))?;
         Ok(Self { path, content: Content::Stdout(BufWriter::new(file)) })
     }
 
-    /// Its name until it is complete; `None` if it has none.
+    /// Returns its temporary name, or `None` if it has none.
     pub fn part(&self) -> Option<&Path> {
         match &self.content {
             Content::Beside { file, .. } => Some(file.get_ref().path()),
@@ -83,12 +84,12 @@ impl PartFile {
         }
     }
 
-    /// True if it may be written in any order.
+    /// True if it can be written in any order.
     pub fn is_seekable(&self) -> bool {
         !matches!(self.content, Content::Memory(_) | Content::Stdout(_))
     }
 
-    /// The file itself, for a writer that wants to own it; `None` for what is kept in memory.
+    /// Returns the file itself, for a writer that wants to own it, or `None` for content in memory.
     pub fn file(&mut self) -> Result<Option<File>> {
         let file = match &mut self.content {
             #[cfg(target_os = "linux")]
@@ -100,7 +101,10 @@ impl PartFile {
         file.map(Some).map_err(|source| io_error(&self.path, source))
     }
 
-    /// Makes sure that all of it can be kept: afterwards only the renaming is left.
+    /// Makes sure that all content is stored, so that only the move into place is left.
+    ///
+    /// # Errors
+    /// [`Error::Io`], for example if the disk is full.
     pub fn complete(&mut self) -> Result<()> {
         let complete = match &mut self.content {
             #[cfg(target_os = "linux")]
@@ -112,7 +116,10 @@ impl PartFile {
         complete.map_err(|source| io_error(&self.path, source))
     }
 
-    /// Puts it into its place. A reader of stdout that has gone has all that it wants.
+    /// Moves the file into its place. A reader that closes stdout early is not an error.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
     pub fn persist(mut self) -> Result<()> {
         self.complete()?;
         let path = self.path;
@@ -144,7 +151,7 @@ impl PartFile {
         persist().map_err(|source| io_error(&path, source))
     }
 
-    /// The same error with the name of the file.
+    /// Adds the name of the file to an error.
     pub fn error(&self, source: std::io::Error) -> Error {
         io_error(&self.path, source)
     }
@@ -184,15 +191,15 @@ impl Seek for PartFile {
     }
 }
 
-/// Writes `bytes` to `path`, which holds either its old content or all of the new at any time.
+/// Writes `bytes` to `path`, which always holds either its old content or all of the new content.
 pub fn write_atomically(path: &Path, bytes: &[u8]) -> Result<()> {
     let mut file = PartFile::create(path)?;
     file.write_all(bytes).map_err(|source| io_error(path, source))?;
     file.persist()
 }
 
-/// Fails if `path` could not be written now, because its folder is missing or closed or it is a folder
-/// itself. Meant for the time before long work; leaves nothing behind.
+/// Checks, before long work, that `path` can be written, and leaves nothing behind. Fails if its
+/// folder is missing or not writable, or if it is a folder itself.
 pub fn check_writable(path: &Path) -> Result<()> {
     let check = || match replaceable(path)? {
         Some(target) => create_beside(&target)?.close(),
@@ -201,7 +208,7 @@ pub fn check_writable(path: &Path) -> Result<()> {
     check().map_err(|source| io_error(path, source))
 }
 
-/// Returns the path to put the file at; `None` for something that exists and is not a file.
+/// Returns the path to put the file at, or `None` for something that exists and is not a file.
 fn replaceable(path: &Path) -> std::io::Result<Option<PathBuf>> {
     if path.file_name().is_none() {
         return Err(ErrorKind::IsADirectory.into());
@@ -211,8 +218,8 @@ fn replaceable(path: &Path) -> std::io::Result<Option<PathBuf>> {
         Ok(metadata) if metadata.is_file() => std::fs::canonicalize(path).map(Some),
         Ok(_) => Ok(None),
         Err(error) if error.kind() == ErrorKind::NotFound => match std::fs::read_link(path) {
-            // A link to nothing: its target is created, as a shell's redirection does it. Links that
-            // lead in a circle are another error.
+            // A dangling link: its target is created, as the redirection of a shell does. Links in
+            // a circle are another error.
             Ok(to) => replaceable(&folder_of(path).join(to)),
             Err(_) => Ok(Some(path.to_owned())),
         },
@@ -225,15 +232,15 @@ fn beside(target: PathBuf) -> std::io::Result<Content> {
     Ok(Content::Beside { file: BufWriter::new(create_beside(&target)?), target })
 }
 
-/// Creates a temporary file in the folder of `target`, from where it can be renamed. Goes away if it
-/// is not.
+/// Creates a temporary file in the folder of `target`, from where it can be renamed. It is deleted
+/// if it is not renamed.
 fn create_beside(target: &Path) -> std::io::Result<NamedTempFile> {
     let folder = folder_of(target);
     // A missing folder is reported as such, not by the name of a temporary file in it.
     std::fs::metadata(folder)?;
     let mut builder = temporary_name();
-    // Temporary files are private. A new file is to be as readable as any other; one that is replaced
-    // passes on its permissions at the end.
+    // Temporary files are private by default. A new file gets the usual permissions; a replaced one
+    // passes on its own at the end.
     #[cfg(unix)]
     if permissions_for(target)?.is_none() {
         builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
@@ -241,14 +248,14 @@ fn create_beside(target: &Path) -> std::io::Result<NamedTempFile> {
     builder.tempfile_in(folder)
 }
 
-/// Chooses the names of files that lie beside their place.
+/// Makes the pattern of temporary names.
 fn temporary_name() -> tempfile::Builder<'static, 'static> {
     let mut builder = tempfile::Builder::new();
     builder.prefix(".wgvae-").suffix(".part");
     builder
 }
 
-/// Returns the permissions of the file that is replaced, if there is one.
+/// Returns the permissions of the file to be replaced, if there is one.
 fn permissions_for(target: &Path) -> std::io::Result<Option<std::fs::Permissions>> {
     match std::fs::metadata(target) {
         Ok(metadata) => Ok(Some(metadata.permissions())),

@@ -1,6 +1,7 @@
-//! Pictures to be encoded: read as they are (`read`), brought to a size (`fit`, `lanczos`), and turned into the floats that an encoder takes.
+//! Pictures for an encoder: read from files (`read`), resized (`fit`, `lanczos`), and converted to
+//! the floats that an encoder takes.
 //!
-//! Together that is diffusers' `load_image` and `VaeImageProcessor.preprocess`.
+//! The result equals that of diffusers' `load_image` and `VaeImageProcessor.preprocess`.
 
 mod fit;
 mod jpeg;
@@ -22,7 +23,7 @@ pub struct Picture {
     pub levels: Levels,
 }
 
-/// Levels of a picture as precise as its file has them.
+/// Levels of a picture, in the precision of its file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Levels {
     /// 0 to 255.
@@ -32,7 +33,7 @@ pub enum Levels {
 }
 
 impl Picture {
-    /// The picture at another size, by PIL's Lanczos.
+    /// Resizes the picture by PIL's Lanczos.
     #[must_use]
     pub fn resized(self, size: Size) -> Self {
         let levels = match self.levels {
@@ -42,7 +43,7 @@ impl Picture {
         Self { size, levels }
     }
 
-    /// The middle of the picture, no larger than it is.
+    /// Crops the middle of the picture. `size` must not exceed its size.
     #[must_use]
     pub fn middle(self, size: Size) -> Self {
         if size == self.size {
@@ -55,7 +56,7 @@ impl Picture {
         Self { size, levels }
     }
 
-    /// What an encoder takes: `[3, h, w]`, -1 to 1.
+    /// Converts the picture to the input of an encoder: `[3, h, w]`, -1 to 1.
     pub fn to_floats(&self) -> Vec<f32> {
         match &self.levels {
             Levels::Eight(levels) => floats(levels),
@@ -64,19 +65,20 @@ impl Picture {
     }
 }
 
-/// Where the middle `side` pixels of `from` begin: where diffusers has it, if they cannot be quite in the middle.
+/// Returns the first of the middle `side` pixels of `from`. If they cannot be exactly in the
+/// middle, the choice is that of diffusers.
 pub(super) fn middle_begin(from: u32, side: u32) -> usize {
     (from / 2 - side / 2) as usize
 }
 
-/// The middle of `levels`.
+/// Crops the middle of `levels`.
 fn middle<L: Level>(levels: &[L], from: Size, size: Size) -> Vec<L> {
     let rows = levels.chunks_exact(from.width as usize * 3).skip(middle_begin(from.height, size.height));
     let columns = middle_begin(from.width, size.width) * 3;
     rows.take(size.height as usize).flat_map(|row| &row[columns..columns + size.width as usize * 3]).copied().collect()
 }
 
-/// `2 v - 1` of `v` in 0 to 1, each step rounded as diffusers has it, planes one after the other.
+/// Computes `2 v - 1` for `v` in 0 to 1, plane by plane. Each step rounds as in diffusers.
 fn floats<L: Level>(levels: &[L]) -> Vec<f32> {
     let pixels = levels.as_chunks::<3>().0;
     (0..3).flat_map(|channel| pixels.iter().map(move |pixel| 2.0 * pixel[channel].fraction() - 1.0)).collect()

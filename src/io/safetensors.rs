@@ -1,9 +1,13 @@
-//! The safetensors format: header, single tensors, and a writer. Never holds a whole file.
+//! The safetensors format: header, single tensors, and a writer. It never holds a whole file.
 //!
-//! A file is 8 bytes with the header's length, the header (JSON: name -> dtype, shape, offsets), then the data. The
-//! rules are those of the `safetensors` crate, whose own parser is not used because it wants 64-bit `usize` for files
-//! over 4 GiB (a browser has 32), merges doubled names silently, refuses a whole file for one unknown dtype, and does
-//! not say which tensor is wrong.
+//! A file is 8 bytes with the header's length, the header (JSON: name -> dtype, shape, offsets),
+//! then the data. The rules are those of the `safetensors` crate. Its own parser is not used, for
+//! four reasons:
+//!
+//! - It needs 64-bit `usize` for files over 4 GiB, and a browser has 32.
+//! - It merges duplicate names silently.
+//! - One unknown dtype makes it reject the whole file.
+//! - Its errors do not name the tensor.
 
 mod header;
 
@@ -18,40 +22,41 @@ use super::source::ByteSource;
 use crate::error::{Error, Result};
 use crate::tensor::{DType, HostTensor};
 
-/// Longest header accepted, in bytes. The same number as upstream's.
+/// Longest accepted header, in bytes. The limit is the same as in the `safetensors` crate.
 pub const MAX_HEADER_BYTES: u64 = 100_000_000;
 
-/// Bytes before the header: its length as a little-endian u64.
+/// Number of bytes before the header: its length as a little-endian u64.
 const PREFIX_BYTES: u64 = 8;
 
-/// What a file says about its tensors.
+/// Tensors and metadata of a file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Header {
-    /// Every tensor, usable or not, by name.
+    /// Every tensor by name, readable or not.
     pub tensors: BTreeMap<String, TensorInfo>,
     /// The free-form `__metadata__` of the file.
     pub metadata: BTreeMap<String, String>,
 }
 
-/// Where a tensor lies and how to read it.
+/// Position, shape and type of a tensor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TensorInfo {
     /// Type of the elements.
     pub dtype: ElementType,
     /// Extent of each axis, slowest first.
     pub shape: Vec<u64>,
-    /// First byte, counted from the start of the file.
+    /// Position of the first byte, counted from the start of the file.
     pub offset: u64,
     /// Length in bytes.
     pub bytes: u64,
 }
 
-/// Type of a stored tensor's elements: one that weights may have, or any other by the name the file gives it.
+/// Type of a stored tensor's elements: a type that weights may have, or the file's name for
+/// another.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ElementType {
-    /// A type this crate reads.
+    /// A type that this crate reads.
     Float(DType),
-    /// A type it only lists.
+    /// A type that this crate lists but cannot read.
     Other(String),
 }
 
@@ -92,8 +97,10 @@ pub async fn read_header(source: &dyn ByteSource) -> Result<Header> {
     parse_header(source.name(), &json, source.len())
 }
 
-/// Reads one tensor as f32. `name` is for errors. Types other than F32, F16 and BF16 are refused; values are not looked
-/// at.
+/// Reads one tensor as f32, without checking its values. `name` is for errors.
+///
+/// # Errors
+/// [`Error::Tensor`] for types other than F32, F16 and BF16, and the errors of `source`.
 pub async fn read_tensor(source: &dyn ByteSource, name: &str, info: &TensorInfo) -> Result<HostTensor> {
     let fail = |expected: &str, found| Error::Tensor { tensor: name.to_owned(), expected: expected.to_owned(), found };
     let dtype = float_type(name, info)?;
@@ -107,7 +114,10 @@ pub async fn read_tensor(source: &dyn ByteSource, name: &str, info: &TensorInfo)
     Ok(HostTensor { shape, data })
 }
 
-/// As [`read_tensor`], only the `count` elements from `first` on, in the order of the file.
+/// Reads `count` elements from element `first` on, in the order of the file.
+///
+/// # Errors
+/// See [`read_tensor`].
 pub async fn read_elements(
     source: &dyn ByteSource,
     name: &str,
@@ -121,7 +131,7 @@ pub async fn read_elements(
     Ok(convert::to_f32(&source.read_at(start, bytes(count)).await?, dtype))
 }
 
-/// The type of a tensor that can be read.
+/// Returns the type of a tensor, or an error if it cannot be read.
 fn float_type(name: &str, info: &TensorInfo) -> Result<DType> {
     match &info.dtype {
         ElementType::Float(dtype) => Ok(*dtype),
@@ -133,12 +143,15 @@ fn float_type(name: &str, info: &TensorInfo) -> Result<DType> {
     }
 }
 
-/// A whole file with these tensors as F32, data in the order given. Doubled or reserved names are refused.
+/// Encodes a whole file with these tensors as F32, in the order given.
+///
+/// # Errors
+/// [`Error::Input`] for duplicate or reserved names, and for data that does not match its shape.
 pub fn write_safetensors(tensors: &[(&str, &HostTensor)]) -> Result<Vec<u8>> {
     write_with_metadata(tensors, &BTreeMap::new())
 }
 
-/// As [`write_safetensors`], with the free-form `metadata` in the header.
+/// Encodes a file as [`write_safetensors`] does, with free-form `metadata` in the header.
 pub fn write_with_metadata(tensors: &[(&str, &HostTensor)], metadata: &BTreeMap<&str, String>) -> Result<Vec<u8>> {
     for (name, tensor) in tensors {
         if tensor.shape.iter().try_fold(1_usize, |product, &extent| product.checked_mul(extent))
@@ -156,12 +169,15 @@ pub fn write_with_metadata(tensors: &[(&str, &HostTensor)], metadata: &BTreeMap<
     Ok(file)
 }
 
-/// What comes before the data in a file with these tensors as F32. Doubled or reserved names are refused.
+/// Encodes the bytes before the data in a file with these tensors as F32.
+///
+/// # Errors
+/// [`Error::Input`] for duplicate or reserved names.
 pub fn safetensors_header(tensors: &[(&str, &[usize])]) -> Result<Vec<u8>> {
     header_with_metadata(tensors, &BTreeMap::new())
 }
 
-/// As [`safetensors_header`], with the free-form `metadata`.
+/// Encodes a header as [`safetensors_header`] does, with free-form `metadata`.
 pub fn header_with_metadata(tensors: &[(&str, &[usize])], metadata: &BTreeMap<&str, String>) -> Result<Vec<u8>> {
     let mut entries = serde_json::Map::new();
     if !metadata.is_empty() {
@@ -173,8 +189,8 @@ pub fn header_with_metadata(tensors: &[(&str, &[usize])], metadata: &BTreeMap<&s
         end += shape.iter().product::<usize>() * size_of::<f32>();
         let entry = json!({ "dtype": "F32", "shape": shape, "data_offsets": [begin, end] });
         if *name == header::METADATA || entries.insert((*name).to_owned(), entry).is_some() {
-            let found = "a reserved name or one used twice".to_owned();
-            return Err(unwritable(name, "a name of its own".to_owned(), found));
+            let found = "a reserved or repeated name".to_owned();
+            return Err(unwritable(name, "a unique name".to_owned(), found));
         }
     }
     let mut header = serde_json::Value::Object(entries).to_string();
@@ -189,7 +205,8 @@ fn unwritable(name: &str, expected: String, found: String) -> Error {
     Error::Input { what: format!("tensor \"{name}\" to be written"), expected, found }
 }
 
-/// Python code that makes a safetensors file of the checkpoint `from`, without running what is in it.
+/// Returns Python code that converts the checkpoint `from` to safetensors. It runs no code of the
+/// checkpoint.
 pub fn how_to_convert(from: &str, to: &str) -> String {
     format!(
         "import torch, safetensors.torch; d = torch.load({from:?}, map_location=\"cpu\", weights_only=True); d = d.get(\"state_dict\", d); \
@@ -200,7 +217,7 @@ pub fn how_to_convert(from: &str, to: &str) -> String {
 /// First bytes of `PyTorch`'s own files: zip archives, and pickles of older versions.
 const PICKLES: &[&[u8]] = &[b"PK\x03\x04", b"\x80\x02"];
 
-/// What people hand over instead: the first bytes, and what that is.
+/// Common wrong files: their first bytes, and a name for errors.
 const OTHER_FORMATS: &[(&[u8], &str)] = &[
     (b"GGUF", "a GGUF file: convert it to safetensors"),
     (b"\x93NUMPY", "a NumPy array (.npy)"),

@@ -1,4 +1,5 @@
-//! The index of a model in shards, `*.safetensors.index.json`: which files it lists. Native only.
+//! The index of a model in shards, `*.safetensors.index.json`, which lists the shard files. Native
+//! only.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -7,7 +8,11 @@ use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
 
 use crate::error::{Error, Result};
 
-/// The file names in the `weight_map` of the index `json`, each once. They are plain: none leads out of the index's folder. `file` is for errors.
+/// Returns the distinct file names in the `weight_map` of the index `json`. Names with folders are
+/// an error, so none leads out of the index's folder. `file` is for errors.
+///
+/// # Errors
+/// [`Error::Format`].
 pub fn shard_names(file: &str, json: &str) -> Result<BTreeSet<String>> {
     let fail = |problem: String| Error::Format { file: file.to_owned(), problem };
     let index: Index = serde_json::from_str(json).map_err(|error| fail(format!("not a shard index: {error}")))?;
@@ -23,18 +28,19 @@ pub fn shard_names(file: &str, json: &str) -> Result<BTreeSet<String>> {
     Ok(shards)
 }
 
-/// True if `name` is the name of a file, without any folder, on every system.
+/// True if `name` is a file name without any folder, on every system.
 pub(crate) fn is_plain(name: &str) -> bool {
     let is_plain = |letter: char| !letter.is_control() && !['/', '\\', ':'].contains(&letter);
     !["", ".", ".."].contains(&name) && name.chars().all(is_plain)
 }
 
-/// What is read of an index. The rest is passed over: a tree of it would take a hundred times the memory of its text.
+/// The parsed part of an index. A tree of the whole JSON would take a hundred times the memory of
+/// its text.
 struct Index {
     weight_map: Option<FileNames>,
 }
 
-/// The values of a `weight_map`, each once.
+/// The distinct values of a `weight_map`.
 struct FileNames(BTreeSet<String>);
 
 impl<'de> Deserialize<'de> for Index {

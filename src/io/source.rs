@@ -1,6 +1,8 @@
-//! Where bytes come from: memory, a file (`file.rs`), or what the caller implements (a browser's `Blob`, a range request).
+//! Sources of bytes: memory, a file (`file.rs`), or an implementation of the caller (a browser's
+//! `Blob`, a range request).
 //!
-//! Reads are ranged and asynchronous, so a checkpoint is never in memory as a whole. Nothing is cached here.
+//! Reads take a range and are asynchronous, so a checkpoint is never in memory as a whole. Nothing
+//! is cached here.
 
 use std::borrow::Cow;
 use std::future::Future;
@@ -9,27 +11,31 @@ use std::pin::Pin;
 
 use crate::error::{Error, Result};
 
-/// A read in progress. Not `Send`: in a browser it waits on a JavaScript promise.
+/// A read in progress. It is not `Send`, because in a browser it waits for a JavaScript promise.
 pub type ReadFuture<'a> = Pin<Box<dyn Future<Output = Result<Vec<u8>>> + 'a>>;
 
-/// A named run of bytes that can be read in pieces.
+/// A named sequence of bytes that can be read in pieces.
 pub trait ByteSource {
-    /// What errors call it: a path or a file name.
+    /// Returns the name for errors: a path or a file name.
     fn name(&self) -> &str;
 
-    /// Total length in bytes.
+    /// Returns the total length in bytes.
     fn len(&self) -> u64;
 
-    /// Reads exactly `len` bytes that start at byte `offset`. A range beyond the end is an error.
+    /// Reads exactly `len` bytes from byte `offset` on.
+    ///
+    /// # Errors
+    /// [`Error::Format`](crate::Error::Format) for a range beyond the end, or an error of the
+    /// source.
     fn read_at(&self, offset: u64, len: u64) -> ReadFuture<'_>;
 
-    /// Whether there are no bytes at all.
+    /// True if the length is 0.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
 }
 
-/// Bytes that are in memory already.
+/// A source of bytes in memory.
 #[derive(Debug, Clone)]
 pub struct MemorySource {
     name: String,
@@ -37,7 +43,7 @@ pub struct MemorySource {
 }
 
 impl MemorySource {
-    /// A source of `bytes`, called `name` in errors.
+    /// Creates a source of `bytes`, called `name` in errors.
     pub fn new(name: impl Into<String>, bytes: impl Into<Cow<'static, [u8]>>) -> Self {
         Self { name: name.into(), bytes: bytes.into() }
     }
@@ -58,12 +64,13 @@ impl ByteSource for MemorySource {
     }
 }
 
-/// The range `offset..offset + len` if it lies within `source` and can be addressed on this machine.
+/// Returns the range `offset..offset + len` if it lies within `source` and this machine can address
+/// it.
 pub(super) fn check_range(source: &dyn ByteSource, offset: u64, len: u64) -> Result<Range<usize>> {
     let end = offset.checked_add(len).filter(|&end| end <= source.len());
     let range = end.and_then(|end| Some(usize::try_from(offset).ok()?..usize::try_from(end).ok()?));
     range.ok_or_else(|| Error::Format {
         file: source.name().to_owned(),
-        problem: format!("{len} bytes at offset {offset} are wanted, but there are {} bytes", source.len()),
+        problem: format!("expected {len} bytes at offset {offset}, found {} bytes in all", source.len()),
     })
 }

@@ -1,36 +1,37 @@
-//! Which of the files in a folder are a model's weights. Native only.
+//! Choice of a model's weight files among the files of a folder. Native only.
 
 use std::path::Path;
 
 use super::safetensors::how_to_convert;
 use crate::error::{Error, Result};
 
-/// Which of several precisions of the same weights to open.
+/// Choice between several precisions of the same weights.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Variant {
-    /// The plain files; those marked fp16 if there are no others.
+    /// Plain files, or files marked fp16 if there are no others.
     #[default]
     Default,
-    /// The files marked fp16.
+    /// Files marked fp16.
     Fp16,
 }
 
-/// Weight files in diffusers' folders, without the ending.
+/// Name of weight files in diffusers' folders, without the ending.
 const STEM: &str = "diffusion_pytorch_model";
 
-/// Endings of the plain weights, whole or as the index of shards.
+/// Endings of plain weights, whole or as an index of shards.
 const PLAIN: &[&str] = &[".safetensors", ".safetensors.index.json"];
 
-/// The same for fp16.
+/// Endings of fp16 weights, whole or as an index of shards.
 const FP16: &[&str] = &[".fp16.safetensors", ".fp16.safetensors.index.json", ".safetensors.index.fp16.json"];
 
 /// Endings of Python pickles, which can run code when opened.
 pub(super) const PICKLES: &[&str] = &["bin", "ckpt", "pt", "pth"];
 
-/// The weight files or the index to open, of a folder with files `names`. The folder itself is for errors.
+/// Chooses the weight files, or the index of shards, among the files `names` of a folder. `folder`
+/// is for errors.
 ///
 /// # Errors
-/// [`Error::Format`] where there are none, or several and none of diffusers' name.
+/// [`Error::Format`] if there are none, or several without the name that diffusers uses.
 pub(crate) fn weight_files(folder: &Path, mut names: Vec<String>, variant: Variant) -> Result<Vec<String>> {
     let standard = |endings: &[&str]| {
         let wanted = endings.iter().map(|ending| format!("{STEM}{ending}"));
@@ -67,7 +68,8 @@ pub(crate) fn weight_files(folder: &Path, mut names: Vec<String>, variant: Varia
     }
 }
 
-/// Whether two files are the halves of one model, as TAESD's are: `taesd_encoder.safetensors` and `taesd_decoder.safetensors`.
+/// True if two files are the halves of one model, such as TAESD's `taesd_encoder.safetensors` and
+/// `taesd_decoder.safetensors`.
 fn are_halves(encoder: &str, decoder: &str) -> bool {
     encoder.contains("encoder") && encoder.replace("encoder", "decoder") == decoder
 }
@@ -80,7 +82,7 @@ pub(super) fn file_name(path: &Path) -> String {
     path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-/// The error for a file that is no .safetensors.
+/// Makes the error for a Python pickle, with code that converts it.
 pub(super) fn pickle(path: &Path) -> Error {
     let converted = path.with_extension("safetensors");
     let problem = "a Python pickle, which can run code when opened: convert it to .safetensors, in Python with torch and safetensors";

@@ -1,9 +1,9 @@
-//! Functions of single numbers, as several kernels have them. Part: `parts/activation.wgsl`.
+//! Activation functions of several kernels. Part: `parts/activation.wgsl`.
 
 use crate::kernels::Value;
 use crate::model::graph::Activation;
 
-/// The constant `ACTIVATION` of a kernel.
+/// Returns the constant `ACTIVATION` of a kernel.
 pub fn value(activation: Option<Activation>) -> (&'static str, Value) {
     let number = match activation {
         None => 0,

@@ -1,14 +1,15 @@
-//! The parts of streaming attention that are not products. Shaders: `attention_softmax.wgsl`, `attention_finish.wgsl`.
+//! The kernels of streaming attention besides its products. Shaders: `attention_softmax.wgsl`,
+//! `attention_finish.wgsl`.
 
 use crate::kernels::{Access, Interface, Launch, Value, Variant, groups, params};
 use crate::tensor::Storage;
 
 params! {
-    /// Numbers of `attention_softmax`.
+    /// Parameters of `attention_softmax`.
     SoftmaxParams, SOFTMAX_PARAMS {
         /// Keys of this block.
         keys: u32,
-        /// vec4 between two rows of scores and probabilities.
+        /// vec4 elements between two rows of scores and probabilities.
         row: u32,
         /// 1 / sqrt(head dimension).
         scale: f32,
@@ -17,7 +18,7 @@ params! {
     }
 }
 
-/// `attention_softmax`.
+/// Interface of `attention_softmax`.
 pub const SOFTMAX: Interface = Interface {
     file: "attention_softmax",
     bindings: &[
@@ -40,7 +41,7 @@ pub fn softmax(storage: Storage, queries: u32, params: SoftmaxParams) -> Launch 
 }
 
 params! {
-    /// Numbers of `attention_finish`.
+    /// Parameters of `attention_finish`.
     FinishParams, FINISH_PARAMS {
         /// Queries of this block.
         queries: u32,
@@ -51,7 +52,7 @@ params! {
     }
 }
 
-/// `attention_finish`.
+/// Interface of `attention_finish`.
 pub const FINISH: Interface = Interface {
     file: "attention_finish",
     bindings: &[("accumulated", Access::Read), ("state", Access::Read), ("y", Access::ReadWrite)],

@@ -1,4 +1,5 @@
-//! Which kernel and which tile a convolution or product gets on a device. Changes speed, never the result.
+//! Chooses the kernel and tile of a convolution or product on a device. The choice changes the
+//! speed, never the result.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,18 +8,19 @@ use crate::limits::{DeviceKind, DeviceLimits, MatrixUnits, Vendor};
 use crate::model::graph::{Border, Window};
 use crate::tensor::Storage;
 
-/// The kernel of a product, and its tile.
+/// The kernel of a product and its tile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MatmulTile {
-    /// `matmul`: each invocation for itself. For CPU drivers, which have no faster memory to share.
+    /// `matmul`: each invocation works by itself. For CPU drivers, which have no faster memory to
+    /// share.
     Register {
         /// Rows per invocation, a multiple of 4.
         rows: u32,
         /// vec4 columns per invocation.
         columns4: u32,
     },
-    /// `matmul_quad`: four invocations load for each other. Best on CPU drivers that can.
+    /// `matmul_quad`: four invocations load for each other. Best on CPU drivers with quads.
     Quad {
         /// Rows per invocation, a multiple of 4.
         rows: u32,
@@ -37,7 +39,7 @@ pub enum MatmulTile {
 /// Rows and columns of one workgroup of `matmul_shared`.
 pub const SHARED_TILE: u32 = 64;
 
-/// Invocations of a quad, which load a vec4 column each.
+/// Invocations of a quad. Each loads one vec4 column.
 const QUAD: u32 = 4;
 
 impl std::fmt::Display for MatmulTile {
@@ -53,7 +55,7 @@ impl std::fmt::Display for MatmulTile {
 }
 
 impl MatmulTile {
-    /// vec4 columns that one workgroup computes.
+    /// Returns the vec4 columns that one workgroup computes.
     pub fn columns4(self) -> u32 {
         match self {
             Self::Register { columns4, .. } | Self::Quad { columns4, .. } => columns4,
@@ -61,7 +63,7 @@ impl MatmulTile {
         }
     }
 
-    /// vec4 columns of a block of transformed filters, which lies in one piece.
+    /// Returns the vec4 columns of a block of transformed filters. A block is contiguous in memory.
     pub fn block_columns4(self) -> u32 {
         match self {
             Self::Quad { .. } => QUAD,
@@ -70,12 +72,13 @@ impl MatmulTile {
     }
 }
 
-/// What computes the 36 products of a Winograd convolution.
+/// The kernel of the 36 products of a Winograd convolution.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Products {
-    /// The product of everything else, with this tile.
+    /// Kernel of all other products, with this tile.
     Tile(MatmulTile),
-    /// `matmul_matrix`, on matrix units. Browsers have none, and their module none of this.
+    /// `matmul_matrix`, on matrix units. Browsers have no matrix units, so their module leaves it
+    /// out.
     #[cfg(not(target_arch = "wasm32"))]
     Matrix(MatrixUnits),
 }
@@ -84,8 +87,12 @@ pub enum Products {
 pub const MATRICES: u32 = 4;
 
 impl Products {
-    /// Those of a convolution whose transformed input is kept as `transformed`, from `frame4` groups of four channels of each frame that it sees to `n4`: `tile`, unless the
-    /// device has matrix units, both sides are halves and whole matrices fill all of it. Then the other would do as well: both are declared `fast`.
+    /// Chooses the kernel of the 36 Winograd products of one convolution.
+    ///
+    /// The convolution reads `frame4` groups of four channels of each frame and writes `n4` groups.
+    /// Its transformed input is stored as `transformed`. The kernel is `matmul_matrix` if the
+    /// device has matrix units, both sides are halves and whole matrices fill both sides; otherwise
+    /// it is `tile`. Either kernel is allowed then, because this storage is declared `fast`.
     pub fn new(tile: MatmulTile, units: Option<MatrixUnits>, transformed: Storage, frame4: u32, n4: u32) -> Self {
         let fills = |units: &MatrixUnits| {
             transformed == Storage::F16
@@ -99,7 +106,7 @@ impl Products {
         }
     }
 
-    /// vec4 columns of a block of transformed filters.
+    /// Returns the vec4 columns of a block of transformed filters.
     pub fn block_columns4(self) -> u32 {
         match self {
             Self::Tile(tile) => tile.block_columns4(),
@@ -108,7 +115,8 @@ impl Products {
         }
     }
 
-    /// A launch's rows are a multiple of this: those beyond the tiles are computed of whatever lies there, and read by nobody.
+    /// Returns the number that the rows of a launch must be a multiple of. Rows beyond the tiles
+    /// are computed from arbitrary data, and no kernel reads them.
     pub fn rows(self) -> u32 {
         match self {
             Self::Tile(_) => 1,
@@ -117,7 +125,8 @@ impl Products {
         }
     }
 
-    /// How the products are kept, of which transformed input and filters are kept as `transformed`. Sums leave matrix units as they are: naga 30 cannot round them.
+    /// Returns the storage of the products, if transformed input and filters are stored as
+    /// `transformed`. Matrix units write their sums unrounded, because naga 30 cannot round them.
     pub fn kept(self, transformed: Storage) -> Storage {
         match self {
             Self::Tile(_) => transformed,
@@ -126,7 +135,8 @@ impl Products {
         }
     }
 
-    /// The transforms around them, where those of the device are `transforms`: matrices are loaded from channels that lie together.
+    /// Returns the transforms around the products. These are `transforms`, the device's, for tiles.
+    /// Matrix units need pairs, because they load matrices from contiguous channels.
     pub fn transforms(self, transforms: Transforms) -> Transforms {
         match self {
             Self::Tile(_) => transforms,
@@ -136,13 +146,15 @@ impl Products {
     }
 }
 
-/// How the transforms of a Winograd convolution are shared out, and how what they make lies in memory. To the bit the same.
+/// The division of Winograd transforms among invocations, and the layout of their output. All
+/// variants give the same bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Transforms {
-    /// `winograd_in`, `winograd_out`: four channels for an invocation, of a tile and, back, of a whole run of tiles. Best on CPU drivers.
+    /// `winograd_in`, `winograd_out`: an invocation takes four channels of one tile or, in the
+    /// output transform, of a whole run of tiles. Best on CPU drivers.
     Runs,
-    /// `winograd_in_pairs`, `winograd_out_pairs`: two channels of one tile for an invocation.
+    /// `winograd_in_pairs`, `winograd_out_pairs`: an invocation takes two channels of one tile.
     Pairs,
 }
 
@@ -155,40 +167,44 @@ pub struct DirectTile {
     pub columns4: u32,
 }
 
-/// How a convolution is computed.
+/// The algorithm of a convolution.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Way {
-    /// 3x3, stride 1: three launches a band, a quarter of the multiplications.
+    /// 3x3, stride 1: three launches for each band, a quarter of the multiplications.
     Winograd,
-    /// 3x3, stride 1, few channels: one launch a band.
+    /// 3x3, stride 1, few channels: one launch for each band.
     Direct,
-    /// 3x3, any stride: what each output pixel sees is written out, then multiplied. Two launches a band.
+    /// 3x3, any stride: writes the pixels that each output pixel sees, then multiplies them. Two
+    /// launches for each band.
     Unfold,
     /// 1x1: one product.
     Product,
 }
 
-/// The kernels of a device.
+/// The kernels, tile sizes and band size of a device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Choice {
     /// Tile of the 36 products of a Winograd convolution.
     pub winograd_tile: MatmulTile,
-    /// Its transforms.
+    /// Kernels of the Winograd transforms.
     pub transforms: Transforms,
     /// Tile of all other products.
     pub matmul_tile: MatmulTile,
     /// Tile of direct convolutions.
     pub direct_tile: DirectTile,
-    /// Bytes that each of the two Winograd intermediates of a band should stay within, to remain in cache.
+    /// Bytes that each of the two Winograd intermediates of a band should not exceed, so that they
+    /// stay in cache.
     pub winograd_scratch_bytes: u64,
 }
 
-/// Fewer input or output channels than this and the transforms of a Winograd convolution cost more than they save.
+/// Fewest input and output channels for Winograd. With fewer, the transforms cost more than they
+/// save.
 const WINOGRAD_MIN_CHANNELS: u32 = 16;
 
 impl Choice {
-    /// What measured best on CPU drivers. For GPUs, which nobody here has measured: what their own compilers keep in registers (`benches/results/isa.md`),
-    /// and what fits their caches.
+    /// Returns the choice of the rules. On CPU drivers it is what measured best. GPUs have not been
+    /// measured: there it follows what their own compilers keep in registers
+    /// (`benches/results/isa.md`), and the size of their caches.
     pub fn for_device(limits: &DeviceLimits) -> Self {
         match limits.kind {
             DeviceKind::Cpu => {
@@ -214,15 +230,17 @@ impl Choice {
         }
     }
 
-    /// The same with this tile for all products.
+    /// Returns the same choice with this tile for all products.
     pub(crate) fn with_tile(self, tile: MatmulTile) -> Self {
         Self { winograd_tile: tile, matmul_tile: tile, ..self }
     }
 
-    /// The tiles of products among which measuring decides, on devices like this. The blocks of weights are as wide for all of them.
+    /// Returns the tiles of products that measuring compares on devices like this. All have equally
+    /// wide blocks of weights.
     pub(crate) fn tiles(limits: &DeviceLimits) -> &'static [MatmulTile] {
         match (limits.kind, limits.quads) {
-            // Eight columns take a sixth to a quarter off the products on Mesa 26.1 and 26.2, and add to them on 22.3 (`benches/results/lavapipe-26.2.md`).
+            // Eight columns take a sixth to a quarter off the products on Mesa 26.1 and 26.2, and
+            // add to them on 22.3 (`benches/results/lavapipe-26.2.md`).
             (DeviceKind::Cpu, true) => &[
                 MatmulTile::Quad { rows: 8, columns4: 4 },
                 MatmulTile::Quad { rows: 8, columns4: 8 },
@@ -239,7 +257,7 @@ impl Choice {
         }
     }
 
-    /// The bytes of bands among which measuring decides.
+    /// Returns the sizes of bands that measuring compares, in bytes.
     fn bands(kind: DeviceKind) -> &'static [u64] {
         match kind {
             DeviceKind::Cpu => &[4 << 20, 16 << 20],
@@ -247,29 +265,29 @@ impl Choice {
         }
     }
 
-    /// The tiles that measuring may take instead, on devices like this. All lay weights out alike.
+    /// Returns the choices with other tiles that measuring may take. All lay out weights alike.
     pub(crate) fn other_tiles(self, limits: &DeviceLimits) -> Vec<Self> {
         let tiles = Self::tiles(limits).iter().filter(|tile| **tile != self.winograd_tile);
         tiles.map(|&tile| self.with_tile(tile)).collect()
     }
 
-    /// The sizes of bands that measuring may take instead.
+    /// Returns the choices with other sizes of bands that measuring may take.
     pub(crate) fn other_bands(self, kind: DeviceKind) -> Vec<Self> {
         let bands = Self::bands(kind).iter().filter(|bytes| **bytes != self.winograd_scratch_bytes);
         bands.map(|&bytes| Self { winograd_scratch_bytes: bytes, ..self }).collect()
     }
 
-    /// The rules' choice for `limits`, and all that measuring may take instead.
+    /// Returns the rules' choice for `limits`, and all choices that measuring may take instead.
     pub(crate) fn possible(limits: &DeviceLimits) -> Vec<Self> {
         let rules = Self::for_device(limits);
         let with_tiles = std::iter::once(rules).chain(rules.other_tiles(limits));
         with_tiles.flat_map(|choice| std::iter::once(choice).chain(choice.other_bands(limits.kind))).collect()
     }
 
-    /// Whether it is one of the [`Self::possible`].
+    /// Checks that this choice is one of [`Self::possible`].
     ///
     /// # Errors
-    /// [`Error::Input`] with what it is.
+    /// [`Error::Input`] with the choice if it is not.
     pub(crate) fn check(&self, limits: &DeviceLimits) -> Result<()> {
         if Self::possible(limits).contains(self) {
             return Ok(());
@@ -281,7 +299,7 @@ impl Choice {
         })
     }
 
-    /// The way of a convolution with this filter and these channel counts.
+    /// Returns the way of a convolution with this filter and these channel counts.
     pub fn way(&self, window: Window, c_in: u32, c_out: u32) -> Way {
         match window {
             Window { side: 1, .. } => Way::Product,
@@ -292,8 +310,9 @@ impl Choice {
     }
 }
 
-/// As much as a GPU's compiler keeps in registers (`benches/results/isa.md`): 8x8 spills on Intel and leaves Apple and Adreno few threads. Arm's has the
-/// fewest registers of all and is not in that table; the smallest is given to it unseen.
+/// Returns the largest tile that a GPU's compiler keeps in registers (`benches/results/isa.md`).
+/// 8x8 spills on Intel, and leaves Apple and Adreno few threads. Arm has the fewest registers and
+/// is not in that table, so it gets the smallest tile without evidence.
 fn gpu_tile(vendor: Vendor) -> MatmulTile {
     let (rows4, columns4) = match vendor {
         Vendor::Amd | Vendor::Nvidia => (2, 2),
@@ -303,8 +322,10 @@ fn gpu_tile(vendor: Vendor) -> MatmulTile {
     MatmulTile::Shared { rows4, columns4 }
 }
 
-/// What stays in the last cache of cards of the last years, 48 to 96 MiB, of which a band uses twice this. No band that fills a GPU stays in the 2 to 18 MiB of
-/// others; there a small one only reads the filters more often, 36 MiB of them for 512 channels (`benches/results/launches.md`).
+/// Returns the size of bands for a GPU. Recent cards have a last-level cache of 48 to 96 MiB, of
+/// which a band uses twice this size. Other GPUs have 2 to 18 MiB, too little for any band that
+/// fills the GPU. A small band would only read the filters more often there: 36 MiB of them for 512
+/// channels (`benches/results/launches.md`).
 fn gpu_scratch_bytes(limits: &DeviceLimits) -> u64 {
     let mebibytes = match (limits.vendor, limits.unified_memory) {
         (Vendor::Nvidia | Vendor::Amd, false) => 24,

@@ -5,7 +5,7 @@ use crate::kernels::{Access, Interface, Launch, Value, Variant, groups, params};
 use crate::tensor::Storage;
 
 params! {
-    /// Numbers of `conv2d_direct`.
+    /// Parameters of `conv2d_direct`.
     Conv2dDirectParams, PARAMS {
         /// Groups of neighbouring pixels in a row.
         spans: u32,
@@ -29,14 +29,14 @@ params! {
         c_out4: u32,
         /// Frames of x.
         frames_in: u32,
-        /// Frames of y; the first is made of the first frames of x.
+        /// Frames of y. Its first frame is made of the first frames of x.
         frames: u32,
         /// Factor of the product.
         scale: f32,
     }
 }
 
-/// `conv2d_direct`.
+/// Interface of `conv2d_direct`.
 pub const INTERFACE: Interface = Interface {
     file: "conv2d_direct",
     bindings: &[("x", Access::Read), ("w", Access::Read), ("bias", Access::Read), ("y", Access::ReadWrite)],
@@ -46,24 +46,24 @@ pub const INTERFACE: Interface = Interface {
 /// One convolution of a band.
 #[derive(Debug, Clone, Copy)]
 pub struct Conv2dDirect {
-    /// Elements of x and w.
+    /// Storage of x and w.
     pub input: Storage,
-    /// Elements of y.
+    /// Storage of y.
     pub output: Storage,
-    /// Whether x is half the image's size.
+    /// True if x is half the image's size.
     pub upsample: bool,
     /// Taps in time.
     pub times: u32,
-    /// Whether the result is cut off at 0.
+    /// True if the result is cut off below 0.
     pub relu: bool,
     /// Register tile.
     pub tile: DirectTile,
-    /// The numbers; `spans` is set by [`Self::launch`].
+    /// Sizes and offsets; [`Self::launch`] sets `spans`.
     pub params: Conv2dDirectParams,
 }
 
 impl Conv2dDirect {
-    /// The launch, one invocation for each register tile of each frame.
+    /// Returns the launch, with one invocation for each register tile of each frame.
     pub fn launch(&self) -> Launch {
         let DirectTile { pixels, columns4 } = self.tile;
         let params = Conv2dDirectParams { spans: self.params.width.div_ceil(pixels), ..self.params };

@@ -1,41 +1,43 @@
-//! Where tensors enter and leave a network. Shaders: `planes_in.wgsl`, `planes_out.wgsl`, `image_out.wgsl`, `image_check.wgsl`.
+//! Kernels that convert a network's input and output. Shaders: `planes_in.wgsl`, `planes_out.wgsl`,
+//! `image_out.wgsl`, `image_check.wgsl`.
 
 use crate::kernels::{Access, Interface, Launch, Value, Variant, groups, params, spread};
 use crate::model::config::Packing;
 use crate::tensor::Storage;
 
 params! {
-    /// Numbers of `planes_in`.
+    /// Parameters of `planes_in`.
     PlanesInParams, PLANES_IN_PARAMS {
         /// Pixels of this chunk.
         pixels: u32,
-        /// Pixels of one of its rows.
+        /// Pixels of one row of the chunk.
         width: u32,
         /// Channels, not padded.
         channels: u32,
         /// Channels / 4, rounded up.
         channels4: u32,
-        /// Pixels of one channel of x, which has the rows of this chunk alone.
+        /// Pixels of one channel of x. x has only the rows of this chunk.
         plane: u32,
         /// Pixels of a row of x.
         x_width: u32,
         /// Frames of x and y.
         frames: u32,
-        /// From the factor of one channel to the next.
+        /// Elements from the factor of one channel to the next.
         channel_step: u32,
-        /// From the factor of one place in a square to the next.
+        /// Elements from the factor of one place in a square to the next.
         place_step: u32,
     }
 }
 
-/// `planes_in`: planar f32 to stored NHWC, scaled and shifted.
+/// Interface of `planes_in`, which scales and shifts planar f32 into stored NHWC.
 pub const PLANES_IN: Interface = Interface {
     file: "planes_in",
     bindings: &[("x", Access::Read), ("factor_offset", Access::Read), ("y", Access::ReadWrite)],
     params: PLANES_IN_PARAMS,
 };
 
-/// Launches `planes_in`: see [`crate::model::graph::Transform`] for `patch`, `packing` and `squash`.
+/// Launches `planes_in`. See [`crate::model::graph::Transform`] for `patch`, `packing` and
+/// `squash`.
 pub fn planes_in(storage: Storage, patch: u32, packing: Packing, squash: bool, params: PlanesInParams) -> Launch {
     let values = vec![
         ("PATCH", Value::U32(patch)),
@@ -52,7 +54,7 @@ pub fn planes_in(storage: Storage, patch: u32, packing: Packing, squash: bool, p
 }
 
 params! {
-    /// Numbers of `planes_out`.
+    /// Parameters of `planes_out`.
     PlanesOutParams, PLANES_OUT_PARAMS {
         /// Pixels of this chunk.
         pixels: u32,
@@ -62,21 +64,21 @@ params! {
         channels4: u32,
         /// Frames of x and y.
         frames: u32,
-        /// Factor of what the network makes.
+        /// Factor of the network's result.
         factor: f32,
-        /// Added to that.
+        /// Summand of the network's result.
         offset: f32,
     }
 }
 
-/// `planes_out`: f32 NHWC to planar f32.
+/// Interface of `planes_out`, which converts f32 NHWC to planar f32.
 pub const PLANES_OUT: Interface = Interface {
     file: "planes_out",
     bindings: &[("x", Access::Read), ("y", Access::ReadWrite)],
     params: PLANES_OUT_PARAMS,
 };
 
-/// Launches `planes_out`; with `clamp`, what lies beyond -1..1 is cut off.
+/// Launches `planes_out`. If `clamp`, values are cut off at -1 and 1.
 pub fn planes_out(clamp: bool, params: PlanesOutParams) -> Launch {
     Launch {
         variant: Variant { file: "planes_out", values: vec![("CLAMP", Value::Bool(clamp))] },
@@ -87,31 +89,31 @@ pub fn planes_out(clamp: bool, params: PlanesOutParams) -> Launch {
 }
 
 params! {
-    /// Numbers of `image_out`.
+    /// Parameters of `image_out`.
     ImageOutParams, IMAGE_OUT_PARAMS {
         /// Pixels of this chunk.
         pixels: u32,
-        /// Pixels of one of its rows.
+        /// Pixels of one row of the chunk.
         width: u32,
         /// Pixels from one row of y to the next.
         stride: u32,
         /// Frames of x and y.
         frames: u32,
-        /// Factor of what the network makes.
+        /// Factor of the network's result.
         factor: f32,
-        /// Added to that.
+        /// Summand of the network's result.
         offset: f32,
     }
 }
 
-/// `image_out`: the image to RGBA8.
+/// Interface of `image_out`, which converts an image to RGBA8.
 pub const IMAGE_OUT: Interface = Interface {
     file: "image_out",
     bindings: &[("x", Access::Read), ("y", Access::ReadWrite)],
     params: IMAGE_OUT_PARAMS,
 };
 
-/// Launches `image_out`; with `bgra`, blue comes first.
+/// Launches `image_out`. If `bgra`, it writes BGRA8 instead.
 pub fn image_out(bgra: bool, params: ImageOutParams) -> Launch {
     Launch {
         variant: Variant { file: "image_out", values: vec![("BGRA", Value::Bool(bgra))] },
@@ -122,11 +124,11 @@ pub fn image_out(bgra: bool, params: ImageOutParams) -> Launch {
 }
 
 params! {
-    /// Numbers of `image_check`.
+    /// Parameters of `image_check`.
     ImageCheckParams, IMAGE_CHECK_PARAMS {
         /// Pixels of this chunk, of all frames.
         pixels: u32,
-        /// Pixels of one of its rows.
+        /// Pixels of one row of the chunk.
         width: u32,
         /// Pixels from one row to the next.
         stride: u32,
@@ -135,7 +137,7 @@ params! {
     }
 }
 
-/// `image_check`: which pixels of a picture are not finite.
+/// Interface of `image_check`, which finds pixels of a picture that are not finite.
 pub const IMAGE_CHECK: Interface =
     Interface { file: "image_check", bindings: &[("y", Access::ReadWrite)], params: IMAGE_CHECK_PARAMS };
 

@@ -1,4 +1,5 @@
-//! The shader files as they lie in the module: their code alone. Comments are for readers, and would be 7 KB of what a page downloads.
+//! The shader files in the module: their code without comments. Comments would add 7 KB to the
+//! download of a page.
 
 macro_rules! embedded {
     ($($(#[$meta:meta])? $name:literal),+ $(,)?) => {
@@ -14,7 +15,7 @@ macro_rules! embedded {
     };
 }
 
-/// The kernel files and shared parts, by stem.
+/// Text of the kernel files and shared parts, by stem.
 pub(super) const FILES: &[(&str, &str)] = embedded![
     "attention_finish",
     "attention_softmax",
@@ -57,7 +58,8 @@ pub(super) const FILES: &[(&str, &str)] = embedded![
     "parts/transform_weights",
 ];
 
-/// The lines of `text` without comments, as many bytes as fit, and how many there are. Directives (`//#parts`, `//#unroll`) stay.
+/// Returns the lines of `text` without comments, cut to `ROOM` bytes, and the number of bytes
+/// before that cut. Directives (`//#parts`, `//#unroll`) stay.
 const fn code<const ROOM: usize>(text: &str) -> ([u8; ROOM], usize) {
     let from = text.as_bytes();
     let (mut to, mut length) = ([0; ROOM], 0);

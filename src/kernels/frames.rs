@@ -1,27 +1,27 @@
-//! Frames of one tensor to their place in another. Shader: `copy_frames.wgsl`.
+//! Copies frames of one tensor to another. Shader: `copy_frames.wgsl`.
 
 use crate::kernels::{Access, Interface, Launch, Value, Variant, params, spread};
 use crate::tensor::Storage;
 
 params! {
-    /// Numbers of `copy_frames`.
+    /// Parameters of `copy_frames`.
     CopyFramesParams, PARAMS {
         /// Pixels of x and y.
         pixels: u32,
-        /// Elements of each that are copied.
+        /// Elements of each pixel that are copied.
         vec4s: u32,
-        /// First of them in x.
+        /// First element to read in x.
         x_offset: u32,
         /// Elements from pixel to pixel of x.
         x_pixel4: u32,
-        /// First of them in y.
+        /// First element to write in y.
         y_offset: u32,
         /// Elements from pixel to pixel of y.
         y_pixel4: u32,
     }
 }
 
-/// `copy_frames`.
+/// Interface of `copy_frames`.
 pub const COPY: Interface =
     Interface { file: "copy_frames", bindings: &[("x", Access::Read), ("y", Access::ReadWrite)], params: PARAMS };
 

@@ -1,5 +1,6 @@
-//! Group normalisation in three kernels: moments of runs of pixels, their merge into one scale and shift per channel, and the
-//! application for readers that cannot apply it themselves. Shaders: `group_norm_{stats,finish,apply}.wgsl`.
+//! Group normalisation in three kernels. The first takes moments of runs of pixels, and the second
+//! merges them into a scale and a shift for each channel. The third applies the norm for readers
+//! that cannot apply it themselves. Shaders: `group_norm_{stats,finish,apply}.wgsl`.
 
 use crate::kernels::activation;
 use crate::kernels::{Access, Interface, Launch, Value, Variant, groups, params, spread};
@@ -12,7 +13,7 @@ pub const MOMENTS_VEC4_BYTES: u64 = 48;
 pub const NORM_VEC4_BYTES: u64 = 32;
 
 params! {
-    /// Numbers of `group_norm_stats`.
+    /// Parameters of `group_norm_stats`.
     StatsParams, STATS_PARAMS {
         /// Pixels of this chunk.
         pixels: u32,
@@ -29,7 +30,7 @@ params! {
     }
 }
 
-/// `group_norm_stats`.
+/// Interface of `group_norm_stats`.
 pub const STATS: Interface = Interface {
     file: "group_norm_stats",
     bindings: &[("x", Access::Read), ("moments", Access::ReadWrite)],
@@ -47,7 +48,7 @@ pub fn stats(storage: Storage, params: StatsParams) -> Launch {
 }
 
 params! {
-    /// Numbers of `group_norm_finish`.
+    /// Parameters of `group_norm_finish`.
     FinishParams, FINISH_PARAMS {
         /// Runs of pixels.
         runs: u32,
@@ -64,7 +65,7 @@ params! {
     }
 }
 
-/// `group_norm_finish`.
+/// Interface of `group_norm_finish`.
 pub const FINISH: Interface = Interface {
     file: "group_norm_finish",
     bindings: &[
@@ -76,10 +77,10 @@ pub const FINISH: Interface = Interface {
     params: FINISH_PARAMS,
 };
 
-/// Invocations of a workgroup of `group_norm_finish`: as many as every device allows.
+/// Invocations of a workgroup of `group_norm_finish`: the most that every device allows.
 const FINISH_WORKGROUP: u32 = 256;
 
-/// Launches `group_norm_finish`: one workgroup per group and frame.
+/// Launches `group_norm_finish` with one workgroup for each group and frame.
 pub fn finish(params: FinishParams) -> Launch {
     Launch {
         variant: Variant { file: "group_norm_finish", values: vec![("WORKGROUP", Value::U32(FINISH_WORKGROUP))] },
@@ -90,7 +91,7 @@ pub fn finish(params: FinishParams) -> Launch {
 }
 
 params! {
-    /// Numbers of `group_norm_apply`.
+    /// Parameters of `group_norm_apply`.
     ApplyParams, APPLY_PARAMS {
         /// Pixels of this band times channels / 4.
         elements: u32,
@@ -105,14 +106,14 @@ params! {
     }
 }
 
-/// `group_norm_apply`.
+/// Interface of `group_norm_apply`.
 pub const APPLY: Interface = Interface {
     file: "group_norm_apply",
     bindings: &[("x", Access::Read), ("norm", Access::Read), ("y", Access::ReadWrite)],
     params: APPLY_PARAMS,
 };
 
-/// Launches `group_norm_apply`, with `activation` after it.
+/// Launches `group_norm_apply`, with `activation` after the norm.
 pub fn apply(storage: Storage, activation: Option<Activation>, params: ApplyParams) -> Launch {
     Launch {
         variant: Variant {

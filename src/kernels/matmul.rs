@@ -1,15 +1,16 @@
-//! Batched matrix product with an epilogue. Shaders: `matmul.wgsl`, `matmul_quad.wgsl`, `matmul_shared.wgsl`.
+//! Batched matrix product with an epilogue. Shaders: `matmul.wgsl`, `matmul_quad.wgsl`,
+//! `matmul_shared.wgsl`.
 
 use crate::kernels::choice::{MatmulTile, SHARED_TILE};
 use crate::kernels::{Access, Interface, Launch, Value, Variant, WORKGROUP, params};
 use crate::tensor::Storage;
 
 params! {
-    /// Numbers of `matmul`. Offsets and strides count vec4 elements.
+    /// Parameters of `matmul`. Offsets and strides count vec4 elements.
     MatmulParams, MATMUL_PARAMS {
         /// Rows of a and c.
         m: u32,
-        /// Rows of c written; those from `m` on are zero.
+        /// Rows of c that are written. Rows from `m` on are zero.
         m_stored: u32,
         /// Columns of b and c / 4.
         n4: u32,
@@ -17,25 +18,25 @@ params! {
         k4: u32,
         /// First element of a.
         a_offset: u32,
-        /// Between two rows of a.
+        /// Elements between two rows of a.
         a_row: u32,
-        /// Between two vec4 columns of a.
+        /// Elements between two vec4 columns of a.
         a_column: u32,
-        /// Between two batch entries of a.
+        /// Elements between two batch entries of a.
         a_batch: u32,
         /// First element of b.
         b_offset: u32,
-        /// Between two rows of b.
+        /// Elements between two rows of b.
         b_row: u32,
-        /// Between two column blocks of b.
+        /// Elements between two column blocks of b.
         b_block: u32,
-        /// Between two batch entries of b.
+        /// Elements between two batch entries of b.
         b_batch: u32,
         /// First element of c.
         c_offset: u32,
-        /// Between two rows of c, or of its transpose.
+        /// Elements between two rows of c, or of its transpose.
         c_row: u32,
-        /// Between two batch entries of c.
+        /// Elements between two batch entries of c.
         c_batch: u32,
         /// Factor of the product.
         scale: f32,
@@ -50,59 +51,62 @@ const BINDINGS: &[(&str, Access)] = &[
     ("c", Access::ReadWrite),
 ];
 
-/// Invocations of `matmul` whose rows lie side by side, so that what they load together does: as many as the CPU drivers with the widest vectors have in one.
+/// Neighbouring invocations of `matmul` whose rows alternate, so that they load neighbouring rows
+/// together. As many as the widest vectors of CPU drivers have lanes.
 const LANES: u32 = 8;
 
-/// Invocations of a workgroup of `matmul_quad`, which all stay to the end: as few as do not waste much of a small matrix.
+/// Invocations of a workgroup of `matmul_quad`. All of them stay to the end, so there are few: more
+/// would waste much of a small matrix.
 pub const QUAD_WORKGROUP: u32 = 8;
 
 /// Columns of a / 4 that `matmul_shared` multiplies at a time.
 const SHARED_DEPTH4: u32 = 4;
 
-/// `matmul`: a register tile for each invocation.
+/// Interface of `matmul`: a register tile for each invocation.
 pub const REGISTER: Interface = Interface { file: "matmul", bindings: BINDINGS, params: MATMUL_PARAMS };
 
-/// `matmul_quad`: a register tile for each invocation, of which four load for each other.
+/// Interface of `matmul_quad`: a register tile for each invocation, and four invocations that load
+/// for each other.
 pub const QUAD: Interface = Interface { file: "matmul_quad", bindings: BINDINGS, params: MATMUL_PARAMS };
 
-/// `matmul_shared`: a tile in workgroup memory.
+/// Interface of `matmul_shared`: a tile in workgroup memory.
 pub const SHARED: Interface = Interface { file: "matmul_shared", bindings: BINDINGS, params: MATMUL_PARAMS };
 
-/// What a product does besides multiplying.
+/// Operations that a product does as it writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Epilogue {
-    /// Nothing.
+    /// No operation.
     #[default]
     None,
     /// Adds `bias[n]`.
     Bias,
-    /// Adds `bias[n]` and what c holds.
+    /// Adds `bias[n]` and the old value of c.
     BiasAccumulate,
     /// Adds `bias[n]` and writes the transpose.
     BiasTransposed,
-    /// Adds `row_factors[m]` times what c holds.
+    /// Adds `row_factors[m]` times the old value of c.
     RowFactors,
 }
 
 /// One product.
 #[derive(Debug, Clone, Copy)]
 pub struct Matmul {
-    /// Elements of a and b.
+    /// Storage of a and b.
     pub input: Storage,
-    /// Elements of c.
+    /// Storage of c.
     pub output: Storage,
-    /// What else it does.
+    /// Operations as it writes.
     pub epilogue: Epilogue,
-    /// Which kernel, and its tile.
+    /// Kernel and tile.
     pub tile: MatmulTile,
     /// Batch entries.
     pub batch: u32,
-    /// The numbers.
+    /// Sizes, offsets and strides.
     pub params: MatmulParams,
 }
 
 impl Matmul {
-    /// The launch.
+    /// Returns the launch.
     pub fn launch(&self) -> Launch {
         let MatmulParams { m, m_stored, n4, k4, .. } = self.params;
         let (bias, accumulate, transposed, row_factors) = match self.epilogue {
@@ -146,7 +150,8 @@ impl Matmul {
                     ("ROWS4", Value::U32(rows4)),
                     ("COLUMNS4", Value::U32(columns4)),
                     ("WHOLE", Value::Bool(k4.is_multiple_of(SHARED_DEPTH4))),
-                    // Only 8x8, for GPUs with registers to spare: with 4x8 Xe-LPG spills, and Adreno has half as many waves.
+                    // Only for 8x8, on GPUs with registers to spare: with 4x8, Xe-LPG spills and
+                    // Adreno has half as many waves.
                     ("AHEAD", Value::Bool((rows4, columns4) == (2, 2))),
                 ]);
                 (SHARED.file, SHARED_TILE)

@@ -1,55 +1,56 @@
-//! The batched product of Winograd convolutions on matrix units: halves in, sums of f32. Shader: `matmul_matrix.wgsl`.
+//! The batched product of Winograd convolutions on matrix units: multiplies halves, sums in f32.
+//! Shader: `matmul_matrix.wgsl`.
 
 use crate::kernels::choice::MATRICES;
 use crate::kernels::{Access, Interface, Launch, Value, Variant, params};
 use crate::limits::MatrixUnits;
 
 params! {
-    /// Numbers of `matmul_matrix`. Offsets and strides count numbers, not vec4.
+    /// Parameters of `matmul_matrix`. Offsets and strides count numbers, not vec4.
     MatrixParams, MATRIX_PARAMS {
         /// Numbers of one row of a and of b that are multiplied: a multiple of the units' side.
         k: u32,
         /// First number of a.
         a_offset: u32,
-        /// Between two rows of a.
+        /// Numbers between two rows of a.
         a_row: u32,
-        /// Between two batch entries of a.
+        /// Numbers between two batch entries of a.
         a_batch: u32,
-        /// Between two batch entries of b.
+        /// Numbers between two batch entries of b.
         b_batch: u32,
         /// First number of c.
         c_offset: u32,
-        /// Between two rows of c.
+        /// Numbers between two rows of c.
         c_row: u32,
-        /// Between two batch entries of c.
+        /// Numbers between two batch entries of c.
         c_batch: u32,
     }
 }
 
-/// `matmul_matrix`.
+/// Interface of `matmul_matrix`.
 pub const INTERFACE: Interface = Interface {
     file: "matmul_matrix",
     bindings: &[("a", Access::Read), ("b", Access::Read), ("c", Access::ReadWrite)],
     params: MATRIX_PARAMS,
 };
 
-/// One product: c = a b^T, with the rows of a and of b along k.
+/// One product: c = a b^T. Rows of a and of b are along k.
 #[derive(Debug, Clone, Copy)]
 pub struct MatrixMatmul {
-    /// What computes it.
+    /// Matrix units that compute the product.
     pub units: MatrixUnits,
-    /// Rows of a and of c, a multiple of the side of [`MATRICES`] matrices.
+    /// Rows of a and of c: a multiple of [`MATRICES`] times the units' side.
     pub m: u32,
-    /// Rows of b, and columns of c, a multiple of the same.
+    /// Rows of b and columns of c: also such a multiple.
     pub n: u32,
     /// Batch entries.
     pub batch: u32,
-    /// The numbers.
+    /// Sizes, offsets and strides.
     pub params: MatrixParams,
 }
 
 impl MatrixMatmul {
-    /// The launch.
+    /// Returns the launch.
     pub fn launch(&self) -> Launch {
         let Self { units: MatrixUnits { side, lanes }, m, n, batch, params } = *self;
         let [left, right, sums] = if side == 8 {

@@ -1,7 +1,8 @@
-//! HOW one operation runs: the Rust half of each shader, under the same stem as its `.wgsl`.
+//! The Rust half of each shader, under the same stem as its `.wgsl` file.
 //!
-//! A kernel is a WGSL file, a list of bindings, a struct of parameters and a way to count workgroups. What changes the code is in
-//! its [`Variant`], what changes only numbers in its parameters. Nothing here knows a device or a buffer.
+//! A kernel is a WGSL file, a list of bindings, a struct of parameters, and a function that counts
+//! workgroups. Values that change the code are in its [`Variant`]; values that change only numbers
+//! are in its parameters. Nothing here knows a device or a buffer.
 
 pub mod activation;
 pub mod attention;
@@ -22,19 +23,21 @@ pub mod winograd;
 
 pub use source::{Value, Variant};
 
-/// Invocations of a workgroup, of every kernel. A multiple of all known subgroup sizes, and within every device's limit.
+/// Invocations of a workgroup, in most kernels. A multiple of all known subgroup sizes, and within
+/// every device's limit.
 pub const WORKGROUP: u32 = 64;
 
-/// How a kernel uses a binding.
+/// The use of a binding by a kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
     /// A read-only storage buffer.
     Read,
-    /// A storage buffer that is written, and perhaps read.
+    /// A storage buffer that the kernel writes, and perhaps reads.
     ReadWrite,
 }
 
-/// The interface of a shader file. Binding 0 is always the uniform `params`; storage bindings follow.
+/// The interface of a shader file. Binding 0 is always the uniform `params`; storage bindings
+/// follow.
 #[derive(Debug, Clone, Copy)]
 pub struct Interface {
     /// Stem of the file.
@@ -74,10 +77,10 @@ pub const INTERFACES: &[Interface] = &[
     winograd::OUT_PAIRS,
 ];
 
-/// The interface of the kernel in `file`.
+/// Returns the interface of the kernel in `file`.
 ///
 /// # Panics
-/// When there is no such kernel, which is a bug.
+/// Panics if there is no such kernel, which is a bug.
 pub fn interface(file: &str) -> &'static Interface {
     INTERFACES
         .iter()
@@ -88,17 +91,18 @@ pub fn interface(file: &str) -> &'static Interface {
 /// One kernel launch, without its buffers.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Launch {
-    /// The code.
+    /// Shader file and its values.
     pub variant: Variant,
-    /// The bytes of `Params`.
+    /// Bytes of `Params`.
     pub params: Vec<u8>,
     /// Workgroups along x, y, z.
     pub workgroups: [u32; 3],
-    /// Multiply-adds this launch stands for, counted as a direct convolution or product.
+    /// Multiply-adds of this launch, counted as a direct convolution or product.
     pub macs: u64,
 }
 
-/// Declares a `Params` struct that mirrors the one in WGSL, and the table that a test compares with naga's reflection.
+/// Declares a `Params` struct that mirrors the struct in WGSL, and a table of its members. A test
+/// compares the table with naga's reflection.
 macro_rules! params {
     ($(#[$meta:meta])* $name:ident, $table:ident { $($(#[$field_meta:meta])* $field:ident: $type:ident),+ $(,)? }) => {
         $(#[$meta])*
@@ -113,12 +117,13 @@ macro_rules! params {
 }
 pub(crate) use params;
 
-/// Workgroups of [`WORKGROUP`] invocations for `invocations` in a row.
+/// Returns the number of workgroups of [`WORKGROUP`] invocations for `invocations`, on one axis.
 pub fn groups(invocations: u64) -> u32 {
     u32::try_from(invocations.div_ceil(u64::from(WORKGROUP))).unwrap_or(u32::MAX)
 }
 
-/// Workgroups of [`WORKGROUP`] invocations each, on two axes: a band of a large picture has more than one axis may hold.
+/// Returns the number of workgroups of [`WORKGROUP`] invocations for `invocations`, on two axes. A
+/// band of a large picture has more workgroups than one axis may hold.
 pub fn spread(invocations: u32) -> [u32; 3] {
     const ROW: u32 = 32_768;
     let workgroups = invocations.div_ceil(WORKGROUP);

@@ -1,4 +1,5 @@
-//! The norm of each pixel over its channels (RMS norm), for one band at a time. Shader: `pixel_norm_apply.wgsl`.
+//! The norm of each pixel over its channels (RMS norm), for one band at a time. Shader:
+//! `pixel_norm_apply.wgsl`.
 
 use crate::kernels::activation;
 use crate::kernels::{Access, Interface, Launch, Value, Variant, params, spread};
@@ -6,7 +7,7 @@ use crate::model::graph::Activation;
 use crate::tensor::Storage;
 
 params! {
-    /// Numbers of `pixel_norm_apply`.
+    /// Parameters of `pixel_norm_apply`.
     PixelNormParams, PARAMS {
         /// Pixels of this band.
         pixels: u32,
@@ -27,14 +28,14 @@ params! {
     }
 }
 
-/// `pixel_norm_apply`.
+/// Interface of `pixel_norm_apply`.
 pub const INTERFACE: Interface = Interface {
     file: "pixel_norm_apply",
     bindings: &[("x", Access::Read), ("gamma", Access::Read), ("y", Access::ReadWrite)],
     params: PARAMS,
 };
 
-/// Launches `pixel_norm_apply`, with `activation` after it.
+/// Launches `pixel_norm_apply`, with `activation` after the norm.
 pub fn apply(storage: Storage, activation: Option<Activation>, params: PixelNormParams) -> Launch {
     let values = vec![activation::value(activation), ("Stored", Value::Type(storage.wgsl_type()))];
     Launch {

@@ -1,31 +1,33 @@
-//! Kernels that were measured to be faster than those of the rules, on drivers that say which they are: the start where nobody has measured the machine itself.
-//! What a caller asks for and what [`crate::Gpu::tune`] found there come before. The bits are the same.
+//! Kernels that were measured to be faster than the rules' choice, on drivers that give their name
+//! and version. They apply unless the caller asks for others or [`crate::Gpu::tune`] has measured
+//! this machine. The bits are the same.
 
 use crate::kernels::choice::MatmulTile;
 
-/// What was measured, and on what: see `benches/results`.
+/// A measured tile and its driver. The measurements are in `benches/results`.
 struct Row {
-    /// How the driver's name and version begin, up to the version's number.
+    /// Beginning of the driver's name and version, up to the version number.
     driver: &'static str,
-    /// The first version that was measured, major and minor.
+    /// First version that was measured, major and minor.
     since: [u32; 2],
-    /// The tile of all products.
+    /// Tile of all products.
     tile: MatmulTile,
 }
 
-/// Later rows count before earlier ones.
+/// Measured tiles. Later rows take precedence over earlier rows.
 const ROWS: [Row; 1] = [
-    // lavapipe-26.2.md: a sixth to a quarter off the products of Mesa 26.1 and 26.2 on an AMD EPYC of Zen 4; 22.3 takes longer with it.
+    // lavapipe-26.2.md: a sixth to a quarter off the products of Mesa 26.1 and 26.2 on an AMD EPYC
+    // of Zen 4. Mesa 22.3 takes longer with it.
     Row { driver: "llvmpipe Mesa ", since: [26, 1], tile: MatmulTile::Quad { rows: 8, columns4: 8 } },
 ];
 
-/// The tile for products on `driver`, as [`crate::AdapterReport::driver`] names it.
+/// Returns the tile for products on `driver`, spelled as in [`crate::AdapterReport::driver`].
 pub(crate) fn tile(driver: &str) -> Option<MatmulTile> {
     let is_of = |row: &&Row| driver.strip_prefix(row.driver).and_then(version).is_some_and(|found| found >= row.since);
     ROWS.iter().rev().find(is_of).map(|row| row.tile)
 }
 
-/// Major and minor version: what `text` begins with.
+/// Returns the major and minor version at the beginning of `text`.
 fn version(text: &str) -> Option<[u32; 2]> {
     let mut numbers = text.split(|character: char| !character.is_ascii_digit()).map(str::parse);
     Some([numbers.next()?.ok()?, numbers.next()?.ok()?])

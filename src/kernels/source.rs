@@ -1,9 +1,15 @@
-//! Turns a shader file and a [`Variant`] into the final WGSL text. The only code that touches shader text.
+//! Turns a shader file and a [`Variant`] into the final WGSL text. No other code touches shader
+//! text.
 //!
-//! Four operations, in this order: the parts that the file names are appended (`//#parts a b`; a part that has a `_packed`
-//! twin is replaced by it where its alias is `vec2<u32>`), the right-hand side of each named module-scope `const` or `alias`
-//! is replaced, loops marked `//#unroll` are written out, and what the text uses is enabled: `f16` where an alias became
-//! one of halves, and, in browsers, `subgroups` where quads swap.
+//! Four operations, in this order:
+//!
+//! 1. Append the parts that the file names (`//#parts a b`). A part with a `_packed` twin is
+//!    replaced by the twin if its alias is `vec2<u32>`, or `u32` for pairs.
+//! 2. Replace the right-hand side of each named module-scope `const` or `alias`.
+//! 3. Write out the loops marked `//#unroll`.
+//! 4. Enable the extensions that the text uses: `f16` if an alias has halves and, in browsers,
+//!    `subgroups` if quads swap.
+//!
 //! There is no preprocessor and no other directive.
 
 use std::fmt::Write as _;
@@ -11,25 +17,26 @@ use std::hash::{Hash as _, Hasher as _};
 
 use super::embedded::FILES;
 
-/// Parts that convert the elements of an alias, with the alias each serves, and its type where halves are packed.
+/// Parts that convert elements, each with the alias that it converts and the alias's type for
+/// packed halves.
 const CONVERTING_PARTS: &[(&str, &str, &str)] =
     &[("storage", "Stored", "vec2<u32>"), ("output", "Output", "vec2<u32>"), ("storage_pair", "Pair", "u32")];
 
-/// Types that a module has to enable.
+/// Types that need `enable f16`.
 const HALVES: [Value; 3] = [Value::Type("vec4<f16>"), Value::Type("vec2<f16>"), Value::Type("f16")];
 
 /// A value for a `const` or `alias` of a shader file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Value {
-    /// A `const NAME: bool`.
+    /// Value of a `const NAME: bool`.
     Bool(bool),
-    /// A `const NAME: u32`.
+    /// Value of a `const NAME: u32`.
     U32(u32),
-    /// An `alias NAME`.
+    /// Value of an `alias NAME`.
     Type(&'static str),
 }
 
-/// One specialisation of a shader file: everything that changes its code. Sizes of images never do.
+/// One specialisation of a shader file: every value that changes its code. Image sizes never do.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Variant {
     /// Stem of the file in `shaders/`.
@@ -39,17 +46,18 @@ pub struct Variant {
 }
 
 impl Variant {
-    /// The value set for `name`, if any.
+    /// Returns the value set for `name`, if any.
     pub fn value(&self, name: &str) -> Option<Value> {
         self.values.iter().find(|(set, _)| *set == name).map(|(_, value)| *value)
     }
 
-    /// Whether the boolean constant `name` is set to true. Every flag that a kernel has is set by its Rust half.
+    /// True if the boolean constant `name` is set to true. The Rust half of a kernel sets every
+    /// flag that the kernel has.
     pub fn flag(&self, name: &str) -> bool {
         self.value(name) == Some(Value::Bool(true))
     }
 
-    /// The integer constant `name`, 0 where it is not set.
+    /// Returns the value of the integer constant `name`, or 0 if it is not set.
     pub fn number(&self, name: &str) -> u32 {
         match self.value(name) {
             Some(Value::U32(number)) => number,
@@ -58,23 +66,23 @@ impl Variant {
     }
 }
 
-/// The names of all kernel files.
+/// Returns the names of all kernel files.
 pub fn kernel_files() -> impl Iterator<Item = &'static str> {
     FILES.iter().map(|(name, _)| *name).filter(|name| !name.contains('/'))
 }
 
-/// A number that changes with the text of any kernel.
+/// Returns a number that changes with the text of any kernel.
 pub fn fingerprint() -> u64 {
     let mut hasher = rustc_hash::FxHasher::default();
     FILES.hash(&mut hasher);
     hasher.finish()
 }
 
-/// The final WGSL of `variant`.
+/// Returns the final WGSL text of `variant`.
 ///
 /// # Errors
-/// A message that names the file and the constant, part or loop that does not fit. Every variant that the kernels can ask for is
-/// specialised in the tests, so an error here is a bug of this crate.
+/// A message that names the file and the constant, part or loop that does not fit. Tests specialise
+/// every variant that the kernels can ask for, so an error here is a bug of this crate.
 pub fn specialize(variant: &Variant) -> Result<String, String> {
     let mut text = file(variant.file)?.to_owned();
     for part in parts_of(&text).collect::<Vec<_>>() {
@@ -89,7 +97,8 @@ pub fn specialize(variant: &Variant) -> Result<String, String> {
     if variant.values.iter().any(|(_, value)| HALVES.contains(value)) {
         text.insert_str(0, "enable f16;\n");
     }
-    // Natively naga goes by what the device was opened with, and does not know the directive.
+    // Natively, naga goes by the features that the device was opened with, and does not know the
+    // directive.
     if cfg!(target_arch = "wasm32") && text.contains("quadSwap") {
         text.insert_str(0, "enable subgroups;\n");
     }
@@ -115,7 +124,8 @@ fn part_file(part: &str, variant: &Variant) -> String {
     if packed { format!("parts/{part}_packed") } else { format!("parts/{part}") }
 }
 
-/// Replaces the right-hand side of the one module-scope line that declares `name`, keeping its trailing comment.
+/// Replaces the right-hand side of the one module-scope line that declares `name`. Keeps the line's
+/// trailing comment.
 fn replace_value(text: &str, name: &str, value: Value) -> Result<String, String> {
     let (head, new) = match value {
         Value::Bool(value) => (format!("const {name}: bool = "), value.to_string()),
@@ -142,7 +152,7 @@ fn replace_value(text: &str, name: &str, value: Value) -> Result<String, String>
     }
 }
 
-/// A loop head `for (var i = 0u; i < N; i++) { //#unroll`, or one with `i += 4u`, taken apart.
+/// A parsed loop head: `for (var i = 0u; i < N; i++) { //#unroll`, or with `i += 4u`.
 struct Loop<'a> {
     variable: &'a str,
     start: i64,
@@ -151,7 +161,7 @@ struct Loop<'a> {
     suffix: &'static str,
 }
 
-/// Writes out every marked loop, inner ones included. Each turn becomes a block of its own.
+/// Writes out every marked loop, inner loops included. Each turn becomes a block of its own.
 fn unroll(text: &str) -> Result<String, String> {
     let lines: Vec<&str> = text.lines().collect();
     let mut result = String::with_capacity(text.len() * 4);
@@ -223,7 +233,8 @@ fn constant(text: &str, name: &str) -> Option<i64> {
         .and_then(|(value, _)| number(value))
 }
 
-/// Lines from the loop's head to its closing brace, both included.
+/// Returns the number of lines from the loop's head to its closing brace, both included. Returns
+/// `None` if the brace is missing.
 fn block_length(lines: &[&str]) -> Option<usize> {
     let mut depth = 0_i64;
     for (index, line) in lines.iter().enumerate() {

@@ -1,4 +1,5 @@
-//! What a 3x3 filter sees of its input, for a product to be the convolution. Shader: `unfold.wgsl`.
+//! Writes the pixels that a 3x3 filter sees, so that a product with the filter is the convolution.
+//! Shader: `unfold.wgsl`.
 
 use crate::kernels::{Access, Interface, Launch, Value, Variant, params, spread};
 use crate::model::graph::Window;
@@ -8,11 +9,11 @@ use crate::tensor::Storage;
 pub const TAPS: u32 = 9;
 
 params! {
-    /// Numbers of `unfold`.
+    /// Parameters of `unfold`.
     UnfoldParams, PARAMS {
         /// Output pixels of this band.
         pixels: u32,
-        /// First of them, in rows of the whole output.
+        /// First output pixel, counted row by row in the whole output.
         first: u32,
         /// Columns of the output.
         width: u32,
@@ -28,12 +29,12 @@ params! {
         frames: u32,
         /// Frames of y.
         frames_y: u32,
-        /// First of them that this launch writes.
+        /// First frame of y that this launch writes.
         frame0: u32,
     }
 }
 
-/// `unfold`.
+/// Interface of `unfold`.
 pub const INTERFACE: Interface =
     Interface { file: "unfold", bindings: &[("x", Access::Read), ("y", Access::ReadWrite)], params: PARAMS };
 

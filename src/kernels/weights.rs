@@ -1,17 +1,19 @@
-//! How weights lie in GPU memory, and the packing from diffusers' layout. Done once, when a model is loaded.
+//! Layouts of weights in GPU memory, and the packing from diffusers' layout. Packing happens once,
+//! when a model is loaded.
 
 use serde::Serialize;
 
 use crate::model::graph::Take;
 use crate::tensor::{Bytes, Storage};
 
-/// The layout that kernels read a weight in. Channels are padded with zeros to multiples of 4.
+/// The layout in which kernels read a weight. Channels are padded with zeros to multiples of 4.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Layout {
-    /// `[c_out, c_in, times, filter, filter]` as stored `[times, filter, filter, c_in, c_out / 4]`. A linear layer is a filter of 1.
+    /// A filter `[c_out, c_in, times, filter, filter]`, stored as
+    /// `[times, filter, filter, c_in, c_out / 4]`. A linear layer is a filter of 1.
     Filter {
-        /// Taps in time; 1 where one is taken of several, or their sum.
+        /// Taps in time; 1 if the take is one tap or a sum of taps.
         times: u32,
         /// Side of the filter, pixels.
         filter: u32,
@@ -20,15 +22,16 @@ pub enum Layout {
         /// Output channels, not padded.
         c_out: u32,
     },
-    /// `[c]` as f32.
+    /// A vector `[c]`, stored as f32.
     Vector {
-        /// Elements, not padded.
+        /// Number of elements, not padded.
         channels: u32,
     },
 }
 
 impl Layout {
-    /// Elements of the tensor of which `take` is taken. None where nothing is taken of any file.
+    /// Returns the elements of the file's tensor from which `take` takes. Returns `None` if the
+    /// weight comes from no file.
     fn file_elements(self, take: Take) -> Option<u64> {
         let (rows, rest) = match self {
             Self::Filter { times, filter, c_in, c_out } => {
@@ -44,7 +47,7 @@ impl Layout {
         }
     }
 
-    /// Bytes on the GPU.
+    /// Returns the bytes on the GPU.
     pub fn bytes(self, storage: Storage) -> Bytes {
         match self {
             Self::Filter { times, filter, c_in, c_out } => {
@@ -56,7 +59,7 @@ impl Layout {
     }
 }
 
-/// The tensor's row, in the file, of output channel `out`.
+/// Returns the row of output channel `out` in the file's tensor.
 fn row(take: Take, out: usize) -> usize {
     match take {
         Take::Rows { start, block, step, .. } => {
@@ -72,11 +75,13 @@ fn row(take: Take, out: usize) -> usize {
     }
 }
 
-/// Packs what `take` takes of `values`, which stand as they do in the file, times `factor`. Nothing is read of `values` where nothing is taken of a
-/// file, unless the caller has made them ([`Take::Transform`]).
+/// Packs the slice `take` of `values`, times `factor`. `values` are in the order of the file. A
+/// take that comes from no file reads no `values`, except [`Take::Transform`], whose values the
+/// caller has made.
 ///
 /// # Panics
-/// When `values` has not as many elements as the file's tensor must have: the reader has checked it.
+/// Panics if `values` has another number of elements than the file's tensor must have. The reader
+/// has checked that number.
 pub fn pack(values: &[f32], layout: Layout, take: Take, storage: Storage, factor: f32) -> Vec<u8> {
     let wanted = match (take, layout, layout.file_elements(take)) {
         (.., Some(elements)) => elements,
@@ -103,7 +108,7 @@ pub fn pack(values: &[f32], layout: Layout, take: Take, storage: Storage, factor
             for out in 0..c_out {
                 let row = row(take, out);
                 for input in 0..c_in {
-                    // The taps of all times, which follow one another in the file.
+                    // All taps of all times, which are in one sequence in the file.
                     for tap in 0..times * taps {
                         let start = ((row * c_in + input) * in_time + first) * taps + tap;
                         let taken = (0..count).map(|time| values[start + time * taps]).sum::<f32>();
@@ -116,7 +121,7 @@ pub fn pack(values: &[f32], layout: Layout, take: Take, storage: Storage, factor
     }
 }
 
-/// The bytes of `values` in `storage`.
+/// Returns the bytes of `values` in `storage`.
 pub fn store(values: &[f32], storage: Storage) -> Vec<u8> {
     match storage {
         Storage::F32 => bytemuck::cast_slice(values).to_vec(),

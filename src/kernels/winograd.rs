@@ -1,5 +1,6 @@
-//! Winograd F(4x4, 3x3) around a batched product: filter, input and output transforms.
-//! Shaders: `winograd_{weights,in,out}.wgsl`; the 36 products are a [`crate::kernels::matmul`].
+//! Winograd F(4x4, 3x3): transforms of filters, input and output. Shaders:
+//! `winograd_{weights,in,out}.wgsl` and their variants. The 36 products between the transforms are
+//! a [`crate::kernels::matmul`].
 
 use crate::kernels::activation;
 use crate::kernels::choice::Transforms;
@@ -13,7 +14,7 @@ pub const TILE: u32 = 4;
 pub const POINTS: u32 = 36;
 
 params! {
-    /// Numbers of `winograd_weights`.
+    /// Parameters of `winograd_weights`.
     WeightsParams, WEIGHTS_PARAMS {
         /// Input channels, padded to a multiple of 4.
         c_in: u32,
@@ -34,44 +35,46 @@ params! {
     }
 }
 
-/// `winograd_weights`.
+/// Interface of `winograd_weights`.
 pub const WEIGHTS: Interface = Interface {
     file: "winograd_weights",
     bindings: &[("w", Access::Read), ("u", Access::ReadWrite)],
     params: WEIGHTS_PARAMS,
 };
 
-/// `winograd_weights_columns`.
+/// Interface of `winograd_weights_columns`.
 pub const WEIGHTS_COLUMNS: Interface = Interface { file: "winograd_weights_columns", ..WEIGHTS };
 
-/// The part of its value at which transformed input that is kept as `transformed` is, and with it the products: a power of two, by which halves hold what comes of
-/// any input that they hold. [`output`] is to undo it.
+/// Returns the factor at which transformed input in `transformed` is stored, and with it the
+/// products. With this power of two, halves can hold the transform of any input that they can hold.
+/// The parameters of [`output`] must undo it.
 pub fn factor(transformed: Storage) -> f32 {
     if transformed == Storage::F32 { 1.0 } else { 1.0 / 32.0 }
 }
 
-/// How both sides of a transform are kept.
+/// The storage on both sides of a transform.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Storages {
-    /// The model's side: filters, input or output.
+    /// Storage of the model's side: filters, input or output.
     pub stored: Storage,
-    /// The products' side: transformed filters, transformed input or the products themselves. [`Storage::F32`] or [`Storage::F16`].
+    /// Storage of the products' side: transformed filters, transformed input or the products
+    /// themselves. [`Storage::F32`] or [`Storage::F16`].
     pub transformed: Storage,
 }
 
 impl Storages {
-    /// Those of a model in `storage`, and of what it transforms.
+    /// Returns the storages for a model in `storage`.
     pub fn of(storage: Storage) -> Self {
         Self { stored: storage, transformed: storage.transformed() }
     }
 
-    /// For kernels whose elements are four channels.
+    /// Returns the aliases for kernels whose elements are four channels.
     fn fours(self) -> [(&'static str, Value); 2] {
         let Self { stored, transformed } = self;
         [("Stored", Value::Type(stored.wgsl_type())), ("Transformed", Value::Type(transformed.wgsl_type()))]
     }
 
-    /// For kernels whose elements are two channels.
+    /// Returns the aliases for kernels whose elements are two channels.
     fn pairs(self) -> [(&'static str, Value); 2] {
         let Self { stored, transformed } = self;
         [("Pair", Value::Type(stored.wgsl_pair())), ("Transformed", Value::Type(transformed.wgsl_pair()))]
@@ -89,7 +92,8 @@ pub fn weights(storages: Storages, params: WeightsParams) -> Launch {
     }
 }
 
-/// Launches `winograd_weights_columns` for one tap in time: halves to halves, for `matmul_matrix`. All columns of a block are there, and multiples of four rows.
+/// Launches `winograd_weights_columns` for one tap in time: halves to halves, for `matmul_matrix`.
+/// The filters must fill all columns of a block, and a multiple of four rows.
 pub fn weights_columns(params: WeightsParams) -> Launch {
     let filters = u64::from(params.blocks) * u64::from(params.tile_n) * u64::from(params.c_in);
     Launch {
@@ -104,7 +108,7 @@ pub fn weights_columns(params: WeightsParams) -> Launch {
 }
 
 params! {
-    /// Numbers of `winograd_in`.
+    /// Parameters of `winograd_in`.
     InParams, IN_PARAMS {
         /// Tiles of this band.
         tiles: u32,
@@ -128,42 +132,44 @@ params! {
         frame4: u32,
         /// Channels of v / 4.
         v_channels4: u32,
-        /// First of them that this launch writes, / 4.
+        /// First channel of v that this launch writes, / 4.
         v_channel0: u32,
-        /// Tiles that there is room for in v.
+        /// Tiles that v has room for.
         v_tiles: u32,
     }
 }
 
-/// `winograd_in`.
+/// Interface of `winograd_in`.
 pub const IN: Interface = Interface {
     file: "winograd_in",
     bindings: &[("x", Access::Read), ("norm", Access::Read), ("v", Access::ReadWrite)],
     params: IN_PARAMS,
 };
 
-/// What happens to the input as it is read.
+/// Operations on the input as it is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Prologue {
-    /// Scale and shift by the group norm.
+    /// True to scale and shift by the group norm.
     pub normalize: bool,
-    /// Then this.
+    /// Activation, applied after the norm.
     pub activation: Option<Activation>,
-    /// Double the size.
+    /// Doubling of the size.
     pub doubling: Option<Doubling>,
 }
 
-/// `winograd_in_pairs`.
+/// Interface of `winograd_in_pairs`.
 pub const IN_PAIRS: Interface = Interface { file: "winograd_in_pairs", ..IN };
 
-/// Tiles of one workgroup of `winograd_in`; the rest of the workgroup goes over channels.
+/// Tiles of one workgroup of `winograd_in`. Its other axis goes over channels.
 const IN_TILES: u32 = 16;
-/// Pairs of channels of one workgroup of `winograd_in_pairs`; the rest of the workgroup goes over tiles.
+/// Pairs of channels of one workgroup of `winograd_in_pairs`. Its other axis goes over tiles.
 pub const PAIRS_IN: u32 = 16;
-/// The same of `winograd_out_pairs`, whose workgroups have a run of tiles to go over: of fewer pairs there are enough workgroups.
+/// Pairs of channels of one workgroup of `winograd_out_pairs`. Its workgroups loop over a run of
+/// tiles, so there must be more of them than for the input: a workgroup has fewer pairs.
 pub const PAIRS_OUT: u32 = 8;
 
-/// Elements from one tile to the next, and from four channels to the next four, of v with room for `tiles` tiles and `channels4` groups of channels.
+/// Returns the elements of v from one tile to the next, and from four channels to the next four. v
+/// has room for `tiles` tiles and `channels4` groups of channels.
 pub fn strides(transforms: Transforms, tiles: u32, channels4: u32) -> (u32, u32) {
     match transforms {
         Transforms::Runs => (1, tiles),
@@ -200,7 +206,7 @@ pub fn input(transforms: Transforms, storages: Storages, prologue: Prologue, par
 }
 
 params! {
-    /// Numbers of `winograd_out`.
+    /// Parameters of `winograd_out`.
     OutParams, OUT_PARAMS {
         /// Tiles of this band.
         tiles: u32,
@@ -230,30 +236,30 @@ params! {
         moments_offset: u32,
         /// Factor of the product.
         scale: f32,
-        /// Tiles that there is room for in m.
+        /// Tiles that m has room for.
         m_tiles: u32,
     }
 }
 
-/// `winograd_out`.
+/// Interface of `winograd_out`.
 pub const OUT: Interface = Interface {
     file: "winograd_out",
     bindings: &[("m", Access::Read), ("bias", Access::Read), ("y", Access::ReadWrite), ("moments", Access::ReadWrite)],
     params: OUT_PARAMS,
 };
 
-/// What happens to the output as it is written.
+/// Operations on the output as it is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Epilogue {
-    /// Add what y holds.
+    /// True to add the old value of y.
     pub accumulate: bool,
-    /// Then `max(y, 0)`.
+    /// True to apply `max(y, 0)` after that.
     pub relu: bool,
-    /// Write moments for the next group norm.
+    /// True to write moments for the next group norm.
     pub moments: bool,
 }
 
-/// `winograd_out_pairs`.
+/// Interface of `winograd_out_pairs`.
 pub const OUT_PAIRS: Interface = Interface { file: "winograd_out_pairs", ..OUT };
 
 /// Launches `winograd_out` or `winograd_out_pairs`.

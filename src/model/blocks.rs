@@ -1,41 +1,43 @@
-//! What several networks are made of: resnets, attention, and the middle of both.
+//! Building blocks of several networks: resnets, attention, and the middle block.
 
 use super::graph::{Conv2d, Graph, Past, Take, TensorId, Time, Window};
 
 /// The eps of every group norm (`resnet_eps=1e-6`; torch's default of 1e-5 is not used).
 const NORM_EPS: f32 = 1e-6;
 
-/// How a network normalises.
+/// Normalisation of a network.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Norm {
-    /// Groups of channels over the whole image; the number of groups.
+    /// Group norm over the whole image, with this number of groups.
     Group(u32),
-    /// Each pixel by itself.
+    /// Norm over the channels of each pixel by itself.
     Pixel,
 }
 
-/// Which part of a clip a graph is for. Each frame sees those before it, so that a clip is run part by part.
+/// The part of a clip that a graph computes. A frame depends only on frames before it, so a clip
+/// runs part by part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part {
-    /// All of it: one frame, a single image.
+    /// The whole clip: one frame, a single image.
     Image,
-    /// One latent, or one frame, of a clip that goes on.
+    /// The first latent, or the first frame, of a clip that goes on.
     First,
-    /// What comes after that: a latent, or the frames that one latent is made of.
+    /// A later part: one latent, or the frames that one latent stands for.
     Next,
 }
 
-/// What 3x3 convolutions are.
+/// The kind of a network's 3x3 convolutions.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Kernel {
-    /// Filters of one image, of which something is taken.
+    /// Filters for one image, with a take from the file's tensor.
     Image(Take),
-    /// Filters of three frames.
+    /// Filters that reach over three frames.
     Frames(Past),
 }
 
 impl Kernel {
-    /// Of `name`, moving over pixels as `window` and over frames by `stride`.
+    /// Returns the convolution called `name`, with this `window` over pixels and this `stride` over
+    /// frames.
     pub(super) fn conv(self, name: &str, window: Window, stride: u32) -> Conv2d {
         let conv = Conv2d::of(name, window);
         match self {
@@ -45,7 +47,7 @@ impl Kernel {
     }
 }
 
-/// Adds blocks to a graph.
+/// A graph under construction, with methods that add blocks.
 #[derive(Debug)]
 pub(super) struct Blocks {
     pub(super) graph: Graph,
@@ -58,13 +60,13 @@ impl Blocks {
         Self { graph: Graph::default(), norm, kernel }
     }
 
-    /// A 3x3 convolution to `channels` channels.
+    /// Adds a 3x3 convolution to `channels` channels.
     pub(super) fn conv3(&mut self, name: &str, x: TensorId, channels: u32) -> TensorId {
         let conv = self.kernel.conv(name, Window::same(3), 1);
         self.graph.convolution(name, x, channels, conv)
     }
 
-    /// A norm.
+    /// Adds a norm.
     pub(super) fn norm(&mut self, name: &str, x: TensorId) -> TensorId {
         match self.norm {
             Norm::Group(groups) => self.graph.group_norm(name, x, groups, NORM_EPS),
@@ -72,13 +74,14 @@ impl Blocks {
         }
     }
 
-    /// A norm, then `SiLU`.
+    /// Adds a norm, then `SiLU`.
     pub(super) fn norm_silu(&mut self, name: &str, x: TensorId) -> TensorId {
         let normed = self.norm(name, x);
         self.graph.silu(normed)
     }
 
-    /// `ResnetBlock2D`: `x + conv2(silu(norm2(conv1(silu(norm1(x))))))`, x through `conv_shortcut` where channels change.
+    /// Adds a `ResnetBlock2D`: `x + conv2(silu(norm2(conv1(silu(norm1(x))))))`. If the number of
+    /// channels changes, `x` goes through `conv_shortcut`.
     pub(super) fn resnet(&mut self, name: &str, x: TensorId, channels: u32) -> TensorId {
         let mut hidden = self.norm_silu(&format!("{name}.norm1"), x);
         hidden = self.conv3(&format!("{name}.conv1"), hidden, channels);
@@ -92,7 +95,7 @@ impl Blocks {
         self.graph.add(residual, hidden)
     }
 
-    /// `count` resnets, of which the first may change the channels.
+    /// Adds `count` resnets. The first may change the number of channels.
     pub(super) fn resnets(&mut self, name: &str, mut x: TensorId, channels: u32, count: u32) -> TensorId {
         for index in 0..count {
             x = self.resnet(&format!("{name}.resnets.{index}"), x, channels);
@@ -100,7 +103,7 @@ impl Blocks {
         x
     }
 
-    /// `UNetMidBlock2D`: a resnet, `attention` if there is one, a resnet.
+    /// Adds a `UNetMidBlock2D`: a resnet, `attention` if given, a resnet.
     pub(super) fn middle(&mut self, name: &str, x: TensorId, attention: Option<Attention>) -> TensorId {
         let channels = self.graph.shape(x).channels;
         let mut x = self.resnet(&format!("{name}.resnets.0"), x, channels);
@@ -110,7 +113,8 @@ impl Blocks {
         self.resnet(&format!("{name}.resnets.1"), x, channels)
     }
 
-    /// `Attention` with one head: `x + to_out(attention(to_q(y), to_k(y), to_v(y)))`, `y = group_norm(x)`.
+    /// Adds `Attention` with one head: `x + to_out(attention(to_q(y), to_k(y), to_v(y)))`, with
+    /// `y = group_norm(x)`.
     pub(super) fn attention(&mut self, name: &str, x: TensorId) -> TensorId {
         let channels = self.graph.shape(x).channels;
         let normed = self.norm(&format!("{name}.group_norm"), x);
@@ -122,5 +126,5 @@ impl Blocks {
     }
 }
 
-/// Adds attention of some kind: blocks, name, input.
+/// A function that adds one kind of attention to blocks, given a name and an input.
 pub(super) type Attention = fn(&mut Blocks, &str, TensorId) -> TensorId;

@@ -1,5 +1,6 @@
-//! What distinguishes one VAE from another: the fields of diffusers' config.json, from that file, from a published family, or from the shapes of
-//! the weights. Never guesses a scale: shapes alone cannot tell SD from SDXL.
+//! The configuration of a VAE: the fields of diffusers' config.json. They come from that file, from
+//! a published family, or from the shapes of the weights. A scale is never guessed, because shapes
+//! alone cannot tell SD from SDXL.
 
 mod check;
 mod classes;
@@ -22,48 +23,52 @@ use serde::Serialize;
 use crate::error::{Error, Result};
 use crate::tensor::Size;
 
-/// The network of a VAE and what its latents mean. Field names are diffusers'.
+/// The network of a VAE and the scale of its latents. Field names are those of diffusers.
 ///
-/// Numbers are f64, so that callers see those of config.json. Kernels compute with f32.
+/// Numbers are f64, so that callers see the values of config.json. Kernels compute with f32.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct AutoencoderConfig {
     /// The network.
     #[serde(flatten)]
     pub network: Network,
-    /// Channels of the images that are encoded, 3 for RGB.
+    /// Number of channels of the images to encode, 3 for RGB.
     pub in_channels: u32,
-    /// Channels of the images that are decoded, 3 for RGB.
+    /// Number of channels of the decoded images, 3 for RGB.
     pub out_channels: u32,
-    /// Channels of the VAE's own latents.
+    /// Number of channels of the VAE's own latents.
     pub latent_channels: u32,
-    /// Side of the squares of the VAE's own latents that are one latent of the diffusion model, with as many times the channels: 2 for FLUX.2,
-    /// else 1.
+    /// Side of the square of own latent pixels that makes one latent pixel of the diffusion model,
+    /// with `patch^2` times the channels. 2 for FLUX.2, else 1.
     pub patch: u32,
-    /// How such squares lie in the diffusion model's latents.
+    /// Order in which such a square lies in the channels of the diffusion model's latents.
     pub packing: Packing,
-    /// What the VAE's own latents are to the network.
+    /// Relation between the VAE's own latents and the network.
     pub own_latents: OwnLatents,
-    /// Diffusion models see `(latents - shift_factor) * scaling_factor`.
+    /// Factor of the latents: a diffusion model sees `(latents - shift_factor) * scaling_factor`.
     pub scaling_factor: f64,
-    /// See `scaling_factor`. `None` where config.json has none or null: the same as 0.
+    /// Shift of the latents, see `scaling_factor`. `None` means 0: config.json has no value, or
+    /// null.
     pub shift_factor: Option<f64>,
-    /// Mean of each of the diffusion model's channels, where it sees `(latents - mean) / std * scaling_factor`.
+    /// Mean of each channel of the diffusion model's latents. With it, the model sees
+    /// `(latents - mean) / std * scaling_factor`.
     pub latents_mean: Option<Vec<f64>>,
-    /// Standard deviation of each of the diffusion model's channels; there if and only if `latents_mean` is.
+    /// Standard deviation of each channel of the diffusion model's latents. Set if and only if
+    /// `latents_mean` is.
     pub latents_std: Option<Vec<f64>>,
-    /// Where mean and deviation are the statistics of a batch norm among the weights (`bn.running_mean`, `bn.running_var`): what is added to the
-    /// variance. Then they are `None` until a checkpoint has read them.
+    /// Number to add to the variance, if mean and deviation come from a batch norm among the
+    /// weights (`bn.running_mean`, `bn.running_var`). In that case they are `None` until a
+    /// checkpoint has read them.
     pub batch_norm_eps: Option<f64>,
-    /// Whether diffusers runs the whole model in f32 where its pipeline runs in f16: a hint that activations may
-    /// overflow f16. For an `AutoencoderKL` true unless config.json denies it.
+    /// True if diffusers runs the whole model in f32 in an f16 pipeline, a hint that activations
+    /// may overflow f16. For an `AutoencoderKL` it is true unless config.json says otherwise.
     pub force_upcast: bool,
-    /// Side in pixels of the images it was trained on, from which diffusers takes the size of its tiles; `None` where neither
-    /// the files nor a family say.
+    /// Side in pixels of the training images, from which diffusers derives its tile size. `None` if
+    /// neither the files nor a family tell.
     pub sample_size: Option<u32>,
 }
 
 impl AutoencoderConfig {
-    /// RGB images, and latents that are not scaled.
+    /// Creates a config for RGB images, with unscaled latents.
     pub fn new(network: Network, latent_channels: u32) -> Self {
         Self {
             network,
@@ -83,54 +88,59 @@ impl AutoencoderConfig {
         }
     }
 
-    /// Parses diffusers' config.json. Absent fields have the defaults of diffusers' class; what this crate cannot
-    /// do is an error.
+    /// Parses diffusers' config.json. Absent fields get the defaults of diffusers' class.
     ///
     /// # Errors
-    /// [`Error::Config`] naming the field.
+    /// [`Error::Config`] that names the field, also for a feature that this crate does not support.
     pub fn from_json(json: &str) -> Result<Self> {
         let config = json::parse(json)?;
         config.validate()?;
         Ok(config)
     }
 
-    /// Checks that the fields make sense together.
+    /// Checks that the fields are consistent.
     ///
     /// # Errors
-    /// [`Error::Config`] naming the first that does not.
+    /// [`Error::Config`] that names the first wrong field.
     pub fn validate(&self) -> Result<()> {
         check::check(self)
     }
 
-    /// Image pixels along one side of a pixel of the VAE's own latents: a level doubles the size, except the last.
+    /// Returns the number of image pixels along one side of an own latent pixel. Each level except
+    /// the last doubles it.
     pub fn spatial_factor(&self) -> u32 {
         1 << self.network.levels().saturating_sub(1).min(31)
     }
 
-    /// Image pixels along one side of a pixel of the diffusion model's latents, or of the VAE's own (`unscaled`).
+    /// Returns the number of image pixels along one side of a latent pixel, of the diffusion
+    /// model's latents or of the VAE's own (`unscaled`).
     pub fn latent_factor(&self, unscaled: bool) -> u32 {
         self.spatial_factor().saturating_mul(self.patch_side(unscaled))
     }
 
-    /// Channels of the diffusion model's latents: the VAE's own, times those of a patch.
+    /// Returns the number of channels of the diffusion model's latents: the VAE's own, times the
+    /// pixels of a patch.
     pub fn model_channels(&self) -> u32 {
         self.channels(false)
     }
 
-    /// Channels of the diffusion model's latents, or of the VAE's own (`unscaled`).
+    /// Returns the number of channels of the diffusion model's latents, or of the VAE's own
+    /// (`unscaled`).
     pub fn channels(&self, unscaled: bool) -> u32 {
         self.latent_channels.saturating_mul(self.patch_side(unscaled).saturating_pow(2))
     }
 
-    /// Size in pixels of the image that latents of this size decode to: the diffusion model's, or the VAE's own (`unscaled`).
+    /// Returns the size in pixels of the image that latents of this size decode to. `unscaled`
+    /// means the VAE's own latents.
     pub fn image_size(&self, latents: Size, unscaled: bool) -> Size {
         let factor = self.latent_factor(unscaled);
         let pixels = |extent: u32| extent.saturating_mul(factor);
         Size { width: pixels(latents.width), height: pixels(latents.height) }
     }
 
-    /// Size of the latents that an image of `image` pixels encodes to: the diffusion model's, or the VAE's own (`unscaled`). A side of none is
-    /// one of an image that is too small. Of the VAE's own latents those that fill no patch are no part of the diffusion model's.
+    /// Returns the size of the latents that an image of `image` pixels encodes to. `unscaled` means
+    /// the VAE's own latents. A side is 0 if the image is too small. The diffusion model's latents
+    /// leave out own latents that do not fill a patch.
     pub fn latent_size(&self, image: Size, unscaled: bool) -> Size {
         let factor = self.spatial_factor();
         let own = |extent: u32| if self.network.rounds_up() { extent.div_ceil(factor) } else { extent / factor };
@@ -139,23 +149,27 @@ impl AutoencoderConfig {
         Size { width: side(image.width), height: side(image.height) }
     }
 
-    /// The sides of these latents are multiples of this many: of 2 where patches lie unpacked, else of 1.
+    /// Returns the number that the sides of these latents are multiples of: 2 if patches lie
+    /// unpacked, else 1.
     pub fn latent_step(&self, unscaled: bool) -> u32 {
         if unscaled { 1 } else { self.patch / self.patch_side(false).max(1) }
     }
 
-    /// The sides of images that are encoded without loss to these latents, and decoded from them, are multiples of this many pixels.
+    /// Returns the number of pixels that image sides are multiples of, if images encode to these
+    /// latents without loss or are decoded from them.
     pub fn image_step(&self, unscaled: bool) -> u32 {
         self.latent_factor(unscaled).saturating_mul(self.latent_step(unscaled))
     }
 
-    /// How many factors, summands and statistics there are: one for each channel of each place in a patch.
+    /// Returns the number of factors, summands and statistics: one for each channel of each place
+    /// in a patch.
     pub(crate) fn statistics(&self) -> u32 {
         self.latent_channels.saturating_mul(self.patch.saturating_pow(2))
     }
 
-    /// Factor and summand of each channel that turn the diffusion model's latents into what the network takes, still in patches:
-    /// `z = latents / scaling_factor + shift_factor`, or `latents * std / scaling_factor + mean` where there are statistics of each channel.
+    /// Returns factor and summand of each channel that turn the diffusion model's latents, still in
+    /// patches, into the network's input. This is `z = latents / scaling_factor + shift_factor`, or
+    /// with statistics `latents * std / scaling_factor + mean`.
     pub fn latent_scale(&self) -> (Vec<f32>, Vec<f32>) {
         let channels = self.statistics() as usize;
         let scaling = single(self.scaling_factor);
@@ -170,17 +184,17 @@ impl AutoencoderConfig {
         (factor, offset)
     }
 
-    /// The shift of the latents, 0 where there is none.
+    /// Returns the shift of the latents, or 0 if there is none.
     pub fn shift(&self) -> f64 {
         self.shift_factor.unwrap_or(0.0)
     }
 
-    /// True if the VAE's own latents go into the network as they are.
+    /// True if the VAE's own latents are the network's input without a scale.
     pub fn takes_own_latents(&self) -> bool {
         self.own_latents == OwnLatents::OfNetwork
     }
 
-    /// Checks that it is known what the VAE's own latents are to the network.
+    /// Checks that the relation between the VAE's own latents and the network is known.
     ///
     /// # Errors
     /// [`Error::Input`] that lists the families it may be.
@@ -193,25 +207,26 @@ impl AutoencoderConfig {
         let names: Vec<&str> = FAMILIES.iter().filter(fits).map(|family| family.name).collect();
         let expected = if names.is_empty() {
             format!(
-                "latents of the diffusion model: no published {} has {} latent channels, so nothing says how it scales the VAE's own",
+                "latents of the diffusion model, because no published {} has {} latent channels and the scale of the VAE's own latents is unknown",
                 self.network.name(),
                 self.latent_channels
             )
         } else {
             format!(
-                "one of {}, which scale the VAE's own latents differently: name the family (--family, family), or the file after it",
+                "one of {}, which scale the VAE's own latents differently: state the family (--family, family), or use its name in the name of the file",
                 names.join(", ")
             )
         };
         Err(Error::Input { what: "family".to_owned(), expected, found: "none".to_owned() })
     }
 
-    /// Side of the squares of pixels that one pixel of these latents holds in its channels.
+    /// Returns the side of the square of pixels that one latent pixel holds in its channels.
     fn patch_side(&self, unscaled: bool) -> u32 {
         if unscaled { 1 } else { self.packing.held(self.patch) }
     }
 
-    /// The first field in which the networks (not the scales) of `self` and `other` differ, as far as `halves` of them tell.
+    /// Returns the first field in which the networks (not the scales) of `self` and `other` differ.
+    /// Compares only what `halves` of them show.
     pub(crate) fn network_difference(&self, other: &Self, halves: Halves) -> Option<&'static str> {
         let [mine, theirs] = [&self.network, &other.network].map(|network| network.clone().seen_in(halves));
         let same = [
@@ -222,7 +237,8 @@ impl AutoencoderConfig {
         common.or_else(|| mine.difference(&theirs))
     }
 
-    /// Takes over what the latents of `other` mean, and its sample size if there is none. Leaves the network.
+    /// Takes over the latent scale of `other`, and its sample size if none is set. Keeps the
+    /// network.
     pub(crate) fn take_scale_of(&mut self, other: &Self) {
         let Self { patch, packing, own_latents, scaling_factor, shift_factor, batch_norm_eps, .. } = *other;
         *self = Self {
@@ -239,7 +255,7 @@ impl AutoencoderConfig {
         };
     }
 
-    /// True if the diffusion model's latents mean the same to both.
+    /// True if both configs have the same scale of the diffusion model's latents.
     pub(crate) fn same_scale(&self, other: &Self) -> bool {
         let scale = |config: &Self| {
             (config.patch, config.packing, config.scaling_factor, config.shift(), config.batch_norm_eps)

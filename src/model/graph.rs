@@ -1,66 +1,71 @@
-//! A graph of operations on NHWC tensors with batch 1, in execution order. Shapes are inferred as nodes are added.
+//! A graph of operations on NHWC tensors with batch 1, in execution order. Each new node infers the
+//! shape of its output.
 //!
-//! What a network is made of: builders (`model/{kl,tiny,wan,seedvr}.rs`) write graphs down, `plan` runs them, and nothing else knows a family.
+//! Builders (`model/{kl,tiny,wan,seedvr}.rs`) write the graph of a network, and `plan` runs it.
+//! Nothing else knows a family.
 
 use super::config::Packing;
 
-/// A tensor of a [`Graph`].
+/// Index of a tensor in a [`Graph`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TensorId(pub usize);
 
 /// Extents of a tensor `[h, w, frames, c]`. An image has one frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Shape {
-    /// Frames.
+    /// Number of frames.
     pub frames: u32,
-    /// Rows, pixels.
+    /// Number of rows in pixels.
     pub height: u32,
-    /// Columns, pixels.
+    /// Number of columns in pixels.
     pub width: u32,
-    /// Channels, not padded.
+    /// Number of channels, without padding.
     pub channels: u32,
 }
 
 impl Shape {
-    /// Of one frame.
+    /// Returns the shape of one frame.
     pub const fn image(height: u32, width: u32, channels: u32) -> Self {
         Self { frames: 1, height, width, channels }
     }
 
-    /// Channels of one frame in groups of four, rounded up: how they lie in memory.
+    /// Returns the number of groups of four channels in one frame, rounded up. Channels lie in
+    /// memory in these groups.
     pub fn channels4(self) -> u32 {
         self.channels.div_ceil(4)
     }
 
-    /// Groups of four channels of all frames: what one pixel holds.
+    /// Returns the number of groups of four channels in one pixel, over all frames.
     pub fn pixel4(self) -> u32 {
         self.frames * self.channels4()
     }
 }
 
-/// What is done to the model's input before all else, in this order: `factor[c] * x + offset[c]`, then [`Self::squash`], then [`Self::patch`].
+/// The first operation on the model's input. In this order: `factor[c] * x + offset[c]`, then
+/// [`Self::squash`], then [`Self::patch`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct Transform {
     /// One factor for each channel of the input.
     pub factor: Vec<f32>,
     /// One summand for each channel of the input.
     pub offset: Vec<f32>,
-    /// Then `3 tanh(x / 3)`, as the tiny autoencoders' decoders begin.
+    /// True if `3 tanh(x / 3)` follows, which begins the decoders of tiny autoencoders.
     pub squash: bool,
-    /// Side of the squares of pixels that the input's channels hold, 1 for none: channel `c * patch^2 + patch * py + px` of pixel `[i, j]` becomes
-    /// channel `c` of pixel `[patch * i + py, patch * j + px]`.
+    /// Side of the squares of pixels that the input's channels hold, or 1. Channel
+    /// `c * patch^2 + patch * py + px` of pixel `[i, j]` becomes channel `c` of pixel
+    /// `[patch * i + py, patch * j + px]`.
     pub patch: u32,
-    /// How the squares lie in the input, of which [`Self::patch`] says the usual way.
+    /// Order of the squares in the input. [`Self::patch`] describes the usual order.
     pub packing: Packing,
 }
 
 impl Transform {
-    /// Leaves an input of `channels` as it is.
+    /// Returns the transform that leaves an input of `channels` unchanged.
     pub fn none(channels: u32) -> Self {
         Self::uniform(channels, 1.0, 0.0)
     }
 
-    /// One factor and one summand for all `channels`.
+    /// Returns the transform with one factor and one summand for all `channels`.
     pub fn uniform(channels: u32, factor: f32, offset: f32) -> Self {
         Self {
             factor: vec![factor; channels as usize],
@@ -72,45 +77,46 @@ impl Transform {
     }
 }
 
-/// What is done to the model's output: `factor * x + offset`, then perhaps a clamp to -1..1.
+/// The last operation on the model's output: `factor * x + offset`, then an optional clamp to
+/// -1..1.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Ending {
     /// Factor of every channel.
     pub factor: f32,
     /// Summand of every channel.
     pub offset: f32,
-    /// Whether what lies beyond -1..1 is cut off.
+    /// True if values are clamped to -1..1.
     pub clamp: bool,
 }
 
 impl Ending {
-    /// Leaves the output as it is.
+    /// The ending that leaves the output unchanged.
     pub const NONE: Self = Self { factor: 1.0, offset: 0.0, clamp: false };
 }
 
-/// How a filter moves over its input.
+/// Movement of a filter over the pixels of its input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Window {
-    /// Side of the filter: 1 or 3, pixels.
+    /// Side of the filter in pixels: 1 or 3.
     pub side: u32,
-    /// Pixels from one output to the next: 1 or 2.
+    /// Distance between two outputs in input pixels: 1 or 2.
     pub stride: u32,
-    /// Where there are zeros beyond the input.
+    /// Placement of the zeros beyond the input.
     pub border: Border,
 }
 
 impl Window {
-    /// A filter of `side` that leaves the size as it is.
+    /// Returns the window of a filter with this `side` that keeps the size.
     pub const fn same(side: u32) -> Self {
         Self { side, stride: 1, border: Border::Around }
     }
 
-    /// A 3x3 filter that halves the size, with `border`.
+    /// Returns the window of a 3x3 filter that halves the size, with this `border`.
     pub const fn halving(border: Border) -> Self {
         Self { side: 3, stride: 2, border }
     }
 
-    /// Rows or columns of zeros before the first.
+    /// Returns the number of rows or columns of zeros before the first.
     pub fn before(self) -> u32 {
         match self.border {
             Border::Around => self.side / 2,
@@ -118,7 +124,7 @@ impl Window {
         }
     }
 
-    /// Extent of the output for an input of `extent`.
+    /// Returns the extent of the output for an input of `extent`.
     pub fn output(self, extent: u32) -> u32 {
         let zeros = match self.border {
             Border::Around => self.side / 2 * 2,
@@ -128,37 +134,38 @@ impl Window {
     }
 }
 
-/// Where a filter's input has zeros beyond it.
+/// Placement of zeros around the input of a filter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Border {
     /// Half a filter on all four sides.
     Around,
-    /// One row below and one column to the right, and none above and to the left.
+    /// One row below and one column to the right, none above and to the left.
     After,
 }
 
-/// How a filter moves over frames. Its output has the frames that it can be put on, those of the past in front.
+/// Movement of a filter over frames. There is one output for each position at which the filter fits
+/// on the frames, with past frames before them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Time {
-    /// Frames that it sees.
+    /// Number of frames that the filter covers.
     pub taps: u32,
-    /// Frames from one output to the next.
+    /// Distance between two outputs in frames.
     pub stride: u32,
-    /// What comes before the first frame.
+    /// Frames before the first frame.
     pub past: Past,
 }
 
-/// What comes before the first frame of a block.
+/// Frames before the first frame of a part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Past {
-    /// The last [`Time::kept`] frames of what it read in the block before: zeros before the first block.
+    /// The last [`Time::kept`] frames of its input in the part before. Zeros before the first part.
     Kept,
-    /// The first frame again, as often as the filter needs to be put on it.
+    /// Copies of the first frame, as many as the filter needs.
     Copies,
 }
 
 impl Time {
-    /// Frames of the past that it sees.
+    /// Returns the number of past frames that the filter covers.
     pub fn before(self) -> u32 {
         match self.past {
             Past::Kept => self.kept(),
@@ -166,112 +173,116 @@ impl Time {
         }
     }
 
-    /// Frames of its input that it wants to see again with the next block.
+    /// Returns the number of its last input frames that it needs again for the next part.
     pub fn kept(self) -> u32 {
         self.taps - self.stride
     }
 
-    /// Frames of the output for so many of the input.
+    /// Returns the number of output frames for `frames` input frames.
     pub fn output(self, frames: u32) -> u32 {
         (self.before() + frames - self.taps) / self.stride + 1
     }
 }
 
-/// Weights as a network wants them: a tensor of the file, and what is taken of it.
+/// Weights of a network: a tensor of the file, and the slice of it that is used.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Weight {
-    /// The tensor's name in diffusers' spelling. Empty where there is none ([`Take::Zeros`]).
+    /// Name of the tensor in diffusers' spelling. Empty for [`Take::Zeros`].
     pub name: String,
-    /// What is taken.
+    /// The slice.
     pub take: Take,
 }
 
 impl Weight {
-    /// All of the tensor `name`.
+    /// Returns the weight that uses all of the tensor `name`.
     pub fn all(name: impl Into<String>) -> Self {
         Self { name: name.into(), take: Take::All }
     }
 }
 
-/// What is taken of a tensor of a file. In files the output channels come first.
+/// The slice of a file's tensor that becomes a weight. In files the output channels come first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Take {
-    /// All of it.
+    /// The whole tensor.
     All,
     /// One tap in time of a filter `[c_out, c_in, taps, h, w]`.
     Tap {
-        /// Taps in time that the filter has.
+        /// Number of taps in time of the filter.
         taps: u32,
-        /// The one that is taken.
+        /// Index of the tap that is used.
         index: u32,
     },
     /// The sum of the taps in time of a filter `[c_out, c_in, taps, h, w]`, in f32.
     SumOfTaps {
-        /// Taps in time that the filter has.
+        /// Number of taps in time of the filter.
         taps: u32,
     },
-    /// Some output channels: `block` of them from `start` on, then `block` from `start + step` on, and so on.
+    /// Some output channels: `block` of them from `start` on, then `block` from `start + step` on,
+    /// and so on.
     Rows {
-        /// The first.
+        /// First channel.
         start: u32,
-        /// So many that follow one another.
+        /// Number of neighbouring channels in a block.
         block: u32,
-        /// From the first of one block to the first of the next.
+        /// Distance between the starts of two blocks.
         step: u32,
-        /// All that the file has.
+        /// Number of output channels in the file.
         of: u32,
     },
-    /// All output channels, brought from the order part, frame, channel to the order frame, part, channel.
+    /// All output channels, reordered from (part, frame, channel) to (frame, part, channel).
     Frames {
-        /// Frames.
+        /// Number of frames.
         frames: u32,
-        /// Parts of each frame.
+        /// Number of parts of each frame.
         parts: u32,
-        /// Channels of each part.
+        /// Number of channels of each part.
         block: u32,
     },
-    /// Nothing of any file: zeros, for a bias that the network does not have.
+    /// Zeros, without a tensor, for a bias that the network does not have.
     Zeros,
-    /// Nothing of any file: factors and summands of the input, which the configuration gives ([`Transform`]).
+    /// Factors and summands of the input, without a tensor. They come from the config
+    /// ([`Transform`]).
     Transform,
 }
 
-/// The weights of a convolution, and how it moves.
+/// The weights of a convolution, and its movement over pixels and frames.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Conv2d {
-    /// The filter.
+    /// Side, stride and border of the filter.
     pub window: Window,
-    /// `[c_out, c_in, side, side]`.
+    /// Filter, `[c_out, c_in, side, side]`.
     pub weight: Weight,
-    /// `[c_out]`.
+    /// Bias, `[c_out]`.
     pub bias: Weight,
-    /// How it moves over frames; each frame by itself where it is none. With it the weights are `[c_out, c_in, taps, side, side]`.
+    /// Movement over frames. `None` if each frame is computed by itself. With it, the filter is
+    /// `[c_out, c_in, taps, side, side]`.
     pub time: Option<Time>,
-    /// Frames that come of one: the output channels are first those of the first, and so on.
+    /// Number of output frames for each input frame. Output channels of the first frame come first,
+    /// and so on.
     pub phases: u32,
 }
 
 impl Conv2d {
-    /// Of a module `name`: all of `NAME.weight` and `NAME.bias`.
+    /// Returns the convolution of the module `name`: all of `NAME.weight` and `NAME.bias`.
     pub fn of(name: &str, window: Window) -> Self {
         let part = |part: &str| Weight::all(format!("{name}.{part}"));
         Self { window, weight: part("weight"), bias: part("bias"), time: None, phases: 1 }
     }
 
-    /// The same, moving over frames.
+    /// Returns this convolution with a movement over frames.
     #[must_use]
     pub fn over(self, time: Time) -> Self {
         Self { time: Some(time), ..self }
     }
 
-    /// The same without a bias.
+    /// Returns this convolution without a bias.
     #[must_use]
     pub fn without_bias(self) -> Self {
         Self { bias: Weight { name: String::new(), take: Take::Zeros }, ..self }
     }
 
-    /// The same, with `take` of the weight.
+    /// Returns this convolution with `take` of the weight.
     #[must_use]
     pub fn taking(mut self, take: Take) -> Self {
         self.weight.take = take;
@@ -288,16 +299,17 @@ pub enum Activation {
     Relu,
 }
 
-/// How the size is doubled.
+/// Method that doubles height and width.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Doubling {
-    /// Each pixel four times.
+    /// Copies each pixel four times.
     Nearest,
-    /// A quarter of the channels each: channel `(2 * py + px) * c_out + c` of pixel `[i, j]` becomes channel `c` of pixel `[2 * i + py, 2 * j + px]`.
+    /// Spreads the channels over four pixels: channel `(2 * py + px) * c_out + c` of pixel `[i, j]`
+    /// becomes channel `c` of pixel `[2 * i + py, 2 * j + px]`.
     Shuffle,
 }
 
-/// What a node computes from its inputs.
+/// The operation of a node.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Op {
     /// The model's input.
@@ -308,25 +320,28 @@ pub enum Op {
     GroupNorm {
         /// Number of groups.
         groups: u32,
-        /// Added to the variance.
+        /// Number added to the variance.
         eps: f32,
     },
-    /// Each pixel by itself: `x / max(|x|, 1e-12) * sqrt(c) * gamma[c]`, `|x|` over channels. Weights: `NAME.gamma` `[c]`.
+    /// Norm of each pixel by itself: `x / max(|x|, 1e-12) * sqrt(c) * gamma[c]`, where `|x|` runs
+    /// over channels. Weights: `NAME.gamma` `[c]`.
     PixelNorm,
     /// A function of each number.
     Activate(Activation),
-    /// The same; its last frames are kept for a convolution of the block after this one, as if that had read them here.
+    /// Returns the input unchanged. Its last frames are kept for a convolution of the next part, as
+    /// if that convolution had read them here.
     Keep {
-        /// The convolution.
+        /// Name of the convolution.
         by: String,
-        /// How many frames.
+        /// Number of frames to keep.
         frames: u32,
     },
-    /// Twice the size.
+    /// Doubles height and width.
     Double(Doubling),
-    /// Inputs: residual, branch. Their sum.
+    /// The sum of the two inputs: residual, branch.
     Add,
-    /// Inputs: query, key, value. `softmax(q k^T / sqrt(c)) v` over all pixels of a frame, one head.
+    /// Attention with one head: `softmax(q k^T / sqrt(c)) v` over all pixels of a frame. Inputs:
+    /// query, key, value.
     Attention,
     /// The model's output.
     Output(Ending),
@@ -335,27 +350,27 @@ pub enum Op {
 /// One operation.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Node {
-    /// diffusers' name of the module: `decoder.up_blocks.1.resnets.0.conv1`.
+    /// Name of the module in diffusers: `decoder.up_blocks.1.resnets.0.conv1`.
     pub name: String,
-    /// What it computes.
+    /// The operation.
     pub op: Op,
-    /// What it reads.
+    /// Tensors that it reads.
     pub inputs: Vec<TensorId>,
-    /// What it produces.
+    /// Tensor that it produces.
     pub output: TensorId,
 }
 
-/// Operations in execution order. Every tensor is produced by exactly one node, before it is read.
+/// Operations in execution order. Exactly one node produces each tensor, before any node reads it.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Graph {
-    /// In execution order.
+    /// Nodes in execution order.
     pub nodes: Vec<Node>,
     /// Shape of each tensor, by [`TensorId`].
     pub shapes: Vec<Shape>,
 }
 
 impl Graph {
-    /// Shape of `tensor`.
+    /// Returns the shape of `tensor`.
     pub fn shape(&self, tensor: TensorId) -> Shape {
         self.shapes[tensor.0]
     }
@@ -367,21 +382,22 @@ impl Graph {
         output
     }
 
-    /// Adds the input. `shape` is that after `transform`.
+    /// Adds the input. `shape` is the shape after `transform`.
     ///
     /// # Panics
-    /// When `transform` is for another number of channels.
+    /// If `transform` has another number of channels.
     pub fn input(&mut self, shape: Shape, transform: Transform) -> TensorId {
         let channels = (shape.channels * transform.patch * transform.patch) as usize;
         assert_eq!(
             [transform.factor.len(), transform.offset.len()],
             [channels; 2],
-            "factors of another number of channels"
+            "expected one factor and one summand for each channel"
         );
         self.push("input".to_owned(), Op::Input(transform), &[], shape)
     }
 
-    /// Adds a convolution to `channels` output channels that leaves the size as it is, with all of `NAME.weight` and `NAME.bias`.
+    /// Adds a convolution to `channels` output channels that keeps the size. It uses all of
+    /// `NAME.weight` and `NAME.bias`.
     pub fn conv2d(&mut self, name: &str, input: TensorId, channels: u32, side: u32) -> TensorId {
         self.convolution(name, input, channels, Conv2d::of(name, Window::same(side)))
     }
@@ -414,7 +430,7 @@ impl Graph {
         self.push("relu".to_owned(), Op::Activate(Activation::Relu), &[input], self.shape(input))
     }
 
-    /// Keeps the last `frames` frames for the convolution `by` of the block after this one.
+    /// Keeps the last `frames` frames for the convolution `by` of the next part.
     pub fn keep(&mut self, input: TensorId, by: String, frames: u32) -> TensorId {
         self.push("keep".to_owned(), Op::Keep { by, frames }, &[input], self.shape(input))
     }
@@ -426,10 +442,10 @@ impl Graph {
         self.push("upsample".to_owned(), Op::Double(Doubling::Nearest), &[input], doubled)
     }
 
-    /// Adds a doubling of height and width that takes a quarter of the channels for each pixel.
+    /// Adds a doubling of height and width that spreads the channels over four pixels.
     ///
     /// # Panics
-    /// When the channels are no multiple of 16: groups of four would straddle pixels.
+    /// If the number of channels is no multiple of 16, because groups of four would cross pixels.
     pub fn shuffle(&mut self, input: TensorId) -> TensorId {
         let shape = self.shape(input);
         assert!(shape.channels.is_multiple_of(16), "a shuffle of {} channels", shape.channels);
@@ -437,10 +453,10 @@ impl Graph {
         self.push("shuffle".to_owned(), Op::Double(Doubling::Shuffle), &[input], doubled)
     }
 
-    /// Adds a sum of two tensors of one shape.
+    /// Adds a sum of two tensors of the same shape.
     ///
     /// # Panics
-    /// When the shapes differ.
+    /// If the shapes differ.
     pub fn add(&mut self, residual: TensorId, branch: TensorId) -> TensorId {
         assert_eq!(self.shape(residual), self.shape(branch), "a sum of two shapes");
         self.push("add".to_owned(), Op::Add, &[residual, branch], self.shape(residual))

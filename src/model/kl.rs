@@ -1,12 +1,14 @@
-//! diffusers' `AutoencoderKL` as graphs: SD, SDXL, SD3, FLUX.1, FLUX.2, Z-Image, CogView4 and their like.
+//! Graphs of diffusers' `AutoencoderKL`: SD, SDXL, SD3, FLUX.1, FLUX.2, Z-Image, CogView4 and
+//! similar models.
 //!
-//! Structure and names follow `diffusers.models.autoencoders`: `conv_in`, `down_blocks`, `mid_block`, `up_blocks`, `conv_norm_out`, `conv_out`.
+//! Structure and names follow `diffusers.models.autoencoders`: `conv_in`, `down_blocks`,
+//! `mid_block`, `up_blocks`, `conv_norm_out`, `conv_out`.
 
 use super::blocks::{Attention, Blocks, Kernel, Norm};
 use super::config::Kl;
 use super::graph::{Border, Conv2d, Ending, Graph, Shape, Take, Transform, Window};
 
-/// The decoder of latents of `shape`.
+/// Builds the decoder for latents of `shape`.
 pub(super) fn decoder(network: &Kl, shape: Shape, transform: Transform, out_channels: u32) -> Graph {
     let mut blocks = blocks(network);
     let mut x = blocks.graph.input(shape, transform);
@@ -30,7 +32,8 @@ pub(super) fn decoder(network: &Kl, shape: Shape, transform: Transform, out_chan
     blocks.graph
 }
 
-/// The encoder of images of `shape`, with `channels` of mean and variance.
+/// Builds the encoder for images of `shape`. Its output has `channels` channels: mean and log
+/// variance.
 pub(super) fn encoder(network: &Kl, shape: Shape, channels: u32) -> Graph {
     let levels = &network.block_out_channels;
     let mut blocks = blocks(network);

@@ -1,4 +1,5 @@
-//! WHAT to compute: the graph of a VAE, built from its configuration. Pure data; knows nothing of devices, shaders or files.
+//! The graph of a VAE, built from its config: WHAT to compute. Pure data, without knowledge of
+//! devices, shaders or files.
 
 pub mod config;
 pub mod graph;

@@ -1,4 +1,4 @@
-//! The graph of a configuration's decoder or encoder, whatever its network.
+//! Graphs of a config's decoder or encoder, for every network.
 
 use std::collections::BTreeMap;
 
@@ -9,19 +9,23 @@ use super::tensors::file_tensors;
 use super::{kl, seedvr, tiny, wan};
 use crate::tensor::Size;
 
-/// The decoder's graph for latents of `latent_size`, one frame of them, with an image `[h, w, out_channels]`, -1 to 1 and beyond, as its output.
+/// Builds the decoder's graph for one frame of latents of `latent_size`. Its output is an image
+/// `[h, w, out_channels]`, from -1 to 1 and beyond.
 ///
-/// With `unscaled`, latents are taken as the VAE's own, see [`AutoencoderConfig::own_latents`]. Otherwise as the diffusion model leaves them, and undone first:
-/// [`AutoencoderConfig::latent_scale`], then patches are laid out.
+/// With `unscaled`, the input is the VAE's own latents, see [`AutoencoderConfig::own_latents`].
+/// Otherwise it is the diffusion model's latents. Their scale is undone first
+/// ([`AutoencoderConfig::latent_scale`]), then patches are laid out.
 ///
-/// The configuration must be valid.
+/// The config must be valid.
 pub fn decoder(config: &AutoencoderConfig, latent_size: Size, unscaled: bool) -> Graph {
     part_of_decoder(config, Part::Image, latent_size, unscaled)
 }
 
-/// The same for a part of a clip: one frame of latents, and as many frames of an image as are made of it, [`frames`].
+/// Builds the decoder's graph for a part of a clip: one frame of latents to [`frames`] frames of
+/// pixels.
 ///
-/// The configuration must be valid and its network's frames see one another, see [`AutoencoderConfig::has_time`], but for a single image.
+/// The config must be valid. Parts other than a single image need a video network, see
+/// [`AutoencoderConfig::has_time`].
 pub fn part_of_decoder(config: &AutoencoderConfig, part: Part, latent_size: Size, unscaled: bool) -> Graph {
     let held = if unscaled { 1 } else { config.packing.held(config.patch) };
     let channels = config.latent_channels;
@@ -41,17 +45,18 @@ pub fn part_of_decoder(config: &AutoencoderConfig, part: Part, latent_size: Size
     }
 }
 
-/// The encoder's graph for an image `[h, w, in_channels]` of `image_size`, -1 to 1, with [`encoded_channels`] of the VAE's own latents as its
-/// output: neither scaled nor in patches.
+/// Builds the encoder's graph for an image `[h, w, in_channels]` of `image_size`, -1 to 1. Its
+/// output has [`encoded_channels`] of the VAE's own latents, neither scaled nor in patches.
 ///
-/// The configuration must be valid and the image large enough: [`AutoencoderConfig::latent_size`] of it is not empty.
+/// The config must be valid, and [`AutoencoderConfig::latent_size`] of the image must not be empty.
 pub fn encoder(config: &AutoencoderConfig, image_size: Size) -> Graph {
     part_of_encoder(config, Part::Image, image_size)
 }
 
-/// The same for a part of a clip: as many frames as one frame of latents is made of, [`frames`].
+/// Builds the encoder's graph for a part of a clip: [`frames`] frames of pixels to one frame of
+/// latents.
 ///
-/// See [`part_of_decoder`].
+/// See [`part_of_decoder`] for the conditions.
 pub fn part_of_encoder(config: &AutoencoderConfig, part: Part, image_size: Size) -> Graph {
     let frames = frames(config, part);
     let shape = Shape { frames, ..Shape::image(image_size.height, image_size.width, config.in_channels) };
@@ -64,7 +69,7 @@ pub fn part_of_encoder(config: &AutoencoderConfig, part: Part, image_size: Size)
     }
 }
 
-/// Frames of an image in a part of a clip that has one frame of latents.
+/// Returns the number of image frames in a part of a clip that has one frame of latents.
 pub fn frames(config: &AutoencoderConfig, part: Part) -> u32 {
     match part {
         Part::Image | Part::First => 1,
@@ -72,43 +77,45 @@ pub fn frames(config: &AutoencoderConfig, part: Part) -> u32 {
     }
 }
 
-/// What a file must have to decode, whatever the size: name in diffusers' spelling -> shape, see [`file_tensors`].
+/// Lists the tensors that a file needs to decode images of any size: name in diffusers' spelling ->
+/// shape, see [`file_tensors`].
 ///
-/// The configuration must be valid.
+/// The config must be valid.
 pub fn decoder_tensors(config: &AutoencoderConfig) -> BTreeMap<String, Vec<u64>> {
     tensors_of_decoder(config, Part::Image)
 }
 
-/// The same for a part of a clip.
+/// Lists the tensors that a file needs to decode a part of a clip.
 pub fn tensors_of_decoder(config: &AutoencoderConfig, part: Part) -> BTreeMap<String, Vec<u64>> {
     file_tensors(&part_of_decoder(config, part, Size { width: 1, height: 1 }, true))
 }
 
-/// What a file must have to encode, whatever the size: name in diffusers' spelling -> shape, see [`file_tensors`].
+/// Lists the tensors that a file needs to encode images of any size: name in diffusers' spelling ->
+/// shape, see [`file_tensors`].
 ///
-/// The configuration must be valid.
+/// The config must be valid.
 pub fn encoder_tensors(config: &AutoencoderConfig) -> BTreeMap<String, Vec<u64>> {
     tensors_of_encoder(config, Part::Image)
 }
 
-/// The same for a part of a clip.
+/// Lists the tensors that a file needs to encode a part of a clip.
 pub fn tensors_of_encoder(config: &AutoencoderConfig, part: Part) -> BTreeMap<String, Vec<u64>> {
     let side = config.spatial_factor();
     file_tensors(&part_of_encoder(config, part, Size { width: side, height: side }))
 }
 
 impl AutoencoderConfig {
-    /// Whether it is for video: frames after the first depend on those before.
+    /// True if the network is for video: frames depend on the frames before them.
     pub fn has_time(&self) -> bool {
         matches!(self.network, Network::Wan(_) | Network::SeedVr(_))
     }
 
-    /// Whether a decode ends with a clamp to -1..1: diffusers' Wan and Qwen-Image.
+    /// True if a decode ends with a clamp to -1..1, as in diffusers' Wan and Qwen-Image.
     pub(crate) fn clamps(&self) -> bool {
         matches!(self.network, Network::Wan(_))
     }
 
-    /// Frames of an image that one frame of latents after the first stands for.
+    /// Returns the number of image frames that each frame of latents after the first stands for.
     pub fn temporal_factor(&self) -> u32 {
         let changes = match &self.network {
             Network::Kl(_) | Network::Tiny(_) => 0,
@@ -120,7 +127,7 @@ impl AutoencoderConfig {
         1 << changes.min(8)
     }
 
-    /// Name and shape of the tensors of both halves. The configuration must be valid.
+    /// Lists name and shape of the tensors of both halves. The config must be valid.
     pub(crate) fn tensors(&self) -> BTreeMap<String, Vec<u64>> {
         let mut tensors = decoder_tensors(self);
         tensors.extend(encoder_tensors(self));
@@ -128,7 +135,8 @@ impl AutoencoderConfig {
     }
 }
 
-/// Channels of the encoder's output: the latents' for a tiny autoencoder; else twice as many, their mean and then the logarithm of their variance.
+/// Returns the number of channels of the encoder's output. A tiny autoencoder has those of the
+/// latents. Others have twice as many: mean, then log variance.
 pub fn encoded_channels(config: &AutoencoderConfig) -> u32 {
     match config.network {
         Network::Tiny(_) => config.latent_channels,

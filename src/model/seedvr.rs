@@ -1,13 +1,15 @@
-//! `SeedVR`'s VAE as graphs.
+//! Graphs of `SeedVR`'s VAE.
 //!
-//! SD 3's network with an axis of time. Its convolutions look back in time, where the first frame is repeated before the first: a single image meets
-//! all three taps of a kernel, which are therefore summed. Of what doubles time, the first half is the first frame's: 1 + 4 n frames are 1 + n latents.
+//! The network is SD 3's with a time axis. Its convolutions look back in time, and copies of the
+//! first frame come before it. In a single image all three taps in time see the same image, so
+//! their filters are summed. A layer that doubles time makes only one frame of the first: 1 + n
+//! latents are 1 + 4 n frames.
 
 use super::blocks::{Blocks, Kernel, Norm, Part};
 use super::config::SeedVr;
 use super::graph::{Border, Conv2d, Ending, Graph, Past, Shape, Take, TensorId, Transform, Window};
 
-/// The decoder of latents of `shape`.
+/// Builds the decoder for latents of `shape`.
 pub(super) fn decoder(network: &SeedVr, part: Part, shape: Shape, transform: Transform, out_channels: u32) -> Graph {
     let mut blocks = blocks(network, part);
     let mut x = blocks.graph.input(shape, transform);
@@ -28,7 +30,8 @@ pub(super) fn decoder(network: &SeedVr, part: Part, shape: Shape, transform: Tra
     blocks.graph
 }
 
-/// The encoder of images of `shape`, with `channels` of mean and variance.
+/// Builds the encoder for images of `shape`. Its output has `channels` channels: mean and log
+/// variance.
 pub(super) fn encoder(network: &SeedVr, part: Part, shape: Shape, channels: u32) -> Graph {
     let levels = &network.block_out_channels;
     let mut blocks = blocks(network, part);
@@ -39,7 +42,7 @@ pub(super) fn encoder(network: &SeedVr, part: Part, shape: Shape, channels: u32)
         x = blocks.resnets(&name, x, level_channels, network.layers_per_block);
         let to_come = levels.len() - 1 - level;
         if to_come > 0 {
-            // The last changes of size are those that change time, too.
+            // The last size changes also change time.
             let temporal = to_come <= network.temporal_scale_num as usize;
             let kernel = if temporal { blocks.kernel } else { Kernel::Image(Take::Tap { taps: 1, index: 0 }) };
             let conv = format!("{name}.downsamplers.0.conv");
@@ -56,7 +59,7 @@ pub(super) fn encoder(network: &SeedVr, part: Part, shape: Shape, channels: u32)
 
 fn blocks(network: &SeedVr, part: Part) -> Blocks {
     let kernel = match part {
-        // All taps meet the same image.
+        // All taps see the same image.
         Part::Image => Kernel::Image(Take::SumOfTaps { taps: 3 }),
         Part::First => Kernel::Frames(Past::Copies),
         Part::Next => Kernel::Frames(Past::Kept),
@@ -64,11 +67,12 @@ fn blocks(network: &SeedVr, part: Part) -> Blocks {
     Blocks::new(Norm::Group(network.norm_num_groups), kernel)
 }
 
-/// `upscale_conv` to the channels of four pixels, `times` as many frames of them, where the first frame of all stays one; then a convolution.
+/// Adds `upscale_conv`, which makes the channels of four pixels and `times` as many frames, then a
+/// convolution. The very first frame stays one frame.
 fn upsample(blocks: &mut Blocks, name: &str, x: TensorId, times: u32, part: Part) -> TensorId {
     let channels = blocks.graph.shape(x).channels;
     let upscale = format!("{name}.upscale_conv");
-    // Channel ((sy * 2 + sx) * times + frame) * channels + c of the file.
+    // Order of channels in the file: ((sy * 2 + sx) * times + frame) * channels + c.
     let (take, phases) = match (times, part) {
         (1, _) => (Take::All, 1),
         (_, Part::Next) => (Take::Frames { frames: times, parts: 4, block: channels }, times),

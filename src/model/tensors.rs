@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use super::graph::{Conv2d, Graph, Node, Op, Take, Weight};
 
-/// Name in diffusers' spelling -> shape in the file, but for trailing axes of extent 1, of every tensor that something in `graph` takes a part of.
+/// Lists every tensor that `graph` uses: name in diffusers' spelling -> shape in the file, without
+/// trailing axes of extent 1.
 pub fn file_tensors(graph: &Graph) -> BTreeMap<String, Vec<u64>> {
     let mut tensors = BTreeMap::new();
     for node in &graph.nodes {
@@ -37,7 +38,7 @@ fn conv_tensors(graph: &Graph, node: &Node, conv: &Conv2d) -> Vec<(String, Vec<u
     parts.into_iter().filter_map(|(weight, shape)| Some((weight.name.clone(), stored(weight, shape)?))).collect()
 }
 
-/// The shape of the tensor of which something of `shape` is taken.
+/// Returns the shape of the file's tensor whose slice has `shape`.
 fn stored(weight: &Weight, mut shape: Vec<u64>) -> Option<Vec<u64>> {
     match weight.take {
         Take::All | Take::Frames { .. } => {}

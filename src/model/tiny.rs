@@ -1,16 +1,19 @@
-//! diffusers' `AutoencoderTiny` as graphs: TAESD, TAESDXL, TAESD3, TAEF1, and TAEF2, which has norms in the middle.
+//! Graphs of diffusers' `AutoencoderTiny`: TAESD, TAESDXL, TAESD3, TAEF1, and TAEF2, which has
+//! norms in the middle.
 //!
-//! Layers are numbered through as in diffusers' `encoder.layers` and `decoder.layers`, those without weights included. Inside images are 0 to 1.
+//! Layers are numbered throughout, including layers without weights, as in diffusers'
+//! `encoder.layers` and `decoder.layers`. Inside the network, images are 0 to 1.
 
 use super::config::Tiny;
 use super::graph::{Border, Conv2d, Ending, Graph, Shape, TensorId, Transform, Window};
 
-/// Groups and eps of the norm in a branch of TAEF2, and how many times the channels it has.
+/// Groups and eps of the norm in a branch of TAEF2, and the factor by which the branch widens the
+/// channels.
 const POOL_GROUPS: u32 = 4;
 const POOL_EPS: f32 = 1e-5;
 const POOL_WIDTH: u32 = 4;
 
-/// The decoder of latents of `shape`.
+/// Builds the decoder for latents of `shape`.
 pub(super) fn decoder(network: &Tiny, shape: Shape, transform: Transform, out_channels: u32) -> Graph {
     let channels = network.decoder_block_out_channels[0];
     let mut layers = Layers::new("decoder.layers");
@@ -30,7 +33,7 @@ pub(super) fn decoder(network: &Tiny, shape: Shape, transform: Transform, out_ch
     layers.graph
 }
 
-/// The encoder of images of `shape`, with latents of `channels`.
+/// Builds the encoder for images of `shape`, with latents of `channels` channels.
 pub(super) fn encoder(network: &Tiny, shape: Shape, channels: u32) -> Graph {
     let width = network.encoder_block_out_channels[0];
     let mut layers = Layers::new("encoder.layers");
@@ -48,7 +51,7 @@ pub(super) fn encoder(network: &Tiny, shape: Shape, channels: u32) -> Graph {
     layers.graph
 }
 
-/// Adds layers one after another.
+/// A graph under construction, to which layers are added one after another.
 struct Layers {
     graph: Graph,
     name: &'static str,
@@ -60,7 +63,7 @@ impl Layers {
         Self { graph: Graph::default(), name, next: 0 }
     }
 
-    /// The name of the next layer.
+    /// Returns the name of the next layer.
     fn name(&mut self) -> String {
         let name = format!("{}.{}", self.name, self.next);
         self.next += 1;
@@ -87,7 +90,7 @@ impl Layers {
         self.graph.upsample(x)
     }
 
-    /// `count` blocks, with a branch in front of each if `pooled`.
+    /// Adds `count` blocks, each with a branch before it if `pooled`.
     fn blocks(&mut self, mut x: TensorId, count: u32, pooled: bool) -> TensorId {
         for _ in 0..count {
             let name = self.name();
@@ -99,7 +102,7 @@ impl Layers {
         x
     }
 
-    /// `AutoencoderTinyBlock`: `relu(conv(relu(conv(relu(conv(x))))) + x)`.
+    /// Adds an `AutoencoderTinyBlock`: `relu(conv(relu(conv(relu(conv(x))))) + x)`.
     fn block(&mut self, name: &str, x: TensorId) -> TensorId {
         let graph = &mut self.graph;
         let channels = graph.shape(x).channels;
@@ -112,7 +115,8 @@ impl Layers {
         graph.relu(sum)
     }
 
-    /// `x + conv(relu(group_norm(conv(x))))`, 1x1 convolutions to four times the channels and back.
+    /// Adds `x + conv(relu(group_norm(conv(x))))`, with 1x1 convolutions to four times the channels
+    /// and back.
     fn pool(&mut self, name: &str, x: TensorId) -> TensorId {
         let graph = &mut self.graph;
         let channels = graph.shape(x).channels;

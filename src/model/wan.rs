@@ -1,16 +1,18 @@
-//! The VAE of Wan 2.1 and Qwen-Image as graphs: diffusers' `AutoencoderKLWan` and `AutoencoderKLQwenImage`.
+//! Graphs of the VAE of Wan 2.1 and Qwen-Image: diffusers' `AutoencoderKLWan` and
+//! `AutoencoderKLQwenImage`.
 //!
-//! A video VAE whose convolutions look back in time, where zeros come before the first frame. So of a single image's kernels only the last of three
-//! taps in time meets anything, and what changes time (`time_conv`) leaves the first frame as it is: 1 + 4 n frames are 1 + n latents.
+//! A video VAE whose convolutions look back in time, with zeros before the first frame. In a single
+//! image only the last of three taps in time sees the image. Layers that change time (`time_conv`)
+//! leave the first frame unchanged: 1 + 4 n frames are 1 + n latents.
 
 use super::blocks::{Blocks, Kernel, Norm, Part};
 use super::config::Wan;
 use super::graph::{Border, Conv2d, Ending, Graph, Past, Shape, Take, TensorId, Time, Transform, Window};
 
-/// The tap that meets the image.
+/// The tap in time that sees a single image.
 const NOW: Take = Take::Tap { taps: 3, index: 2 };
 
-/// The decoder of latents of `shape`.
+/// Builds the decoder for latents of `shape`.
 pub(super) fn decoder(network: &Wan, part: Part, shape: Shape, transform: Transform, out_channels: u32) -> Graph {
     let mut blocks = blocks(part);
     let mut x = blocks.graph.input(shape, transform);
@@ -35,13 +37,14 @@ pub(super) fn decoder(network: &Wan, part: Part, shape: Shape, transform: Transf
     blocks.graph
 }
 
-/// The encoder of images of `shape`, with `channels` of mean and variance.
+/// Builds the encoder for images of `shape`. Its output has `channels` channels: mean and log
+/// variance.
 pub(super) fn encoder(network: &Wan, part: Part, shape: Shape, channels: u32) -> Graph {
     let mut blocks = blocks(part);
     let mut x = blocks.graph.input(shape, Transform::none(shape.channels));
     x = blocks.conv3("encoder.conv_in", x, network.base_dim);
     let levels = network.channels();
-    // Resnets and what comes between levels are numbered through.
+    // Resnets and the layers between levels share one numbering.
     let mut names = (0..).map(|index| format!("encoder.down_blocks.{index}"));
     let mut next = || names.next().unwrap_or_default();
     for (level, &level_channels) in levels.iter().enumerate() {
@@ -73,7 +76,8 @@ fn blocks(part: Part) -> Blocks {
     Blocks::new(Norm::Pixel, kernel)
 }
 
-/// Twice the frames: what `time_conv` makes of each. The frame before the first that it sees is not the first of all, which stays one.
+/// Doubles the frames with `time_conv`. The very first frame of a clip stays one frame and never
+/// serves as past here.
 fn double_time(blocks: &mut Blocks, name: &str, x: TensorId) -> TensorId {
     let time = Time { taps: 3, stride: 1, past: Past::Kept };
     let conv = Conv2d { phases: 2, ..Conv2d::of(name, Window::same(1)).over(time) };
@@ -81,7 +85,7 @@ fn double_time(blocks: &mut Blocks, name: &str, x: TensorId) -> TensorId {
     blocks.graph.convolution(name, x, channels, conv)
 }
 
-/// Half the frames. The first of all stays as it is, and the next ones see it.
+/// Halves the frames. The very first frame of a clip stays as it is, and later frames see it.
 fn halve_time(blocks: &mut Blocks, name: String, x: TensorId, part: Part) -> TensorId {
     let time = Time { taps: 3, stride: 2, past: Past::Kept };
     match part {
@@ -94,7 +98,8 @@ fn halve_time(blocks: &mut Blocks, name: String, x: TensorId, part: Part) -> Ten
     }
 }
 
-/// `WanAttentionBlock`: `x + proj(attention(q, k, v))`, where `q`, `k` and `v` are thirds of `to_qkv(norm(x))`.
+/// Adds a `WanAttentionBlock`: `x + proj(attention(q, k, v))`, where `q`, `k` and `v` are thirds of
+/// `to_qkv(norm(x))`.
 fn attention(blocks: &mut Blocks, name: &str, x: TensorId) -> TensorId {
     let channels = blocks.graph.shape(x).channels;
     let normed = blocks.norm(&format!("{name}.norm"), x);

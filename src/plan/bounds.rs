@@ -1,39 +1,44 @@
-//! How large a plan may grow. Beyond that, planning itself would take minutes and gigabytes, for a decode that no device is done with in a day.
+//! Bounds on the size of a plan. Beyond them, planning itself would take minutes and gigabytes, for
+//! a decode that takes more than a day on any device.
 //!
-//! Twice and more what the largest published decoders need for the largest images allowed, 16384x8192 pixels: 1.0 million steps, 5e15 multiply-adds.
+//! The bounds are at least twice what the largest published decoders need for the largest images
+//! allowed, 16384x8192 pixels: 1.0 million steps, 5e15 multiply-adds.
 
 use crate::error::{Error, Result};
 use crate::plan::Plan;
 use crate::plan::node::Node;
 
-/// Chunks of all tensors together.
+/// Most chunks of all tensors together.
 const MOST_CHUNKS: usize = 1 << 16;
-/// Multiply-adds of a plan that computes nothing twice.
+/// Most multiply-adds of a plan that computes nothing twice.
 const MOST_MACS: u64 = 1 << 57;
-/// Commands.
+/// Most commands of a plan.
 pub(super) const MOST_STEPS: usize = 1 << 21;
-/// Looks at chunks, to make a schedule: one that takes more has more steps than that.
+/// Most looks at chunks to make a schedule. A schedule that takes more has more than
+/// [`MOST_STEPS`].
 pub(super) const MOST_LOOKS: u64 = MOST_STEPS as u64 * 2;
-/// What a search for a plan within a budget may do in any case, and besides for each step of the whole plan, and at most. In looks at chunks.
+/// Allowance of a search for a plan within a budget, in looks at chunks: `WORK`, plus
+/// `WORK_PER_STEP` for each step of the whole plan, but no more than `MOST_WORK`.
 const WORK: u64 = 1 << 25;
 const WORK_PER_STEP: u64 = 1 << 9;
 const MOST_WORK: u64 = 1 << 27;
-/// A step that is lowered, spilled and placed takes as long as so many looks.
+/// Looks that take as long as lowering, spilling and placing one step.
 const STEP_LOOKS: u64 = 24;
-/// As long as one look takes it to see whether a buffer fits into so many slots.
+/// Slots that can be tested for room for a buffer in the time of one look.
 const SLOTS_PER_LOOK: u64 = 8;
 
-/// What a search may still do. Counted and not timed: the same search always ends at the same place.
+/// The number of looks at chunks that a search may still do. It is counted instead of timed, so the
+/// same search always ends at the same place.
 #[derive(Debug)]
 pub struct Allowance(pub(super) u64);
 
 impl Allowance {
-    /// For plans of what takes `whole` without a budget.
+    /// Returns the allowance for the search of a plan that is `whole` without a budget.
     pub(super) fn new(whole: &Plan) -> Self {
         Self((WORK + whole.steps.len() as u64 * WORK_PER_STEP).min(MOST_WORK))
     }
 
-    /// Looks that the next schedule may take.
+    /// Returns the most looks that the next schedule may take.
     pub(super) fn most_looks(&self) -> u64 {
         self.0.min(MOST_LOOKS)
     }
@@ -43,37 +48,37 @@ impl Allowance {
         self.0 = self.0.saturating_sub(looks);
     }
 
-    /// Counts the steps of a plan that was lowered.
+    /// Counts the steps of a lowered plan.
     pub(super) fn count_steps(&mut self, steps: usize) {
         self.count_looks(steps as u64 * STEP_LOOKS);
     }
 
-    /// Counts the placing of a plan's buffers.
+    /// Counts the placing of the buffers of a plan.
     pub(super) fn count_places(&mut self, plan: &Plan) {
         self.count_looks(plan.buffers.len() as u64 * plan.slots.len() as u64 / SLOTS_PER_LOOK);
     }
 }
 
-/// Checks what there is of the nodes so far.
+/// Checks the chunks and multiply-adds of `nodes`, which may be only the first of a network.
 ///
 /// # Errors
-/// [`Error::Input`] with what is too much.
+/// [`Error::Input`] that names the exceeded bound.
 pub(super) fn check(nodes: &[Node]) -> Result<()> {
     let chunks: usize = nodes.iter().map(|node| node.partition.count()).sum();
     if chunks > MOST_CHUNKS {
-        return Err(too_large(&format!("tensors in at most {MOST_CHUNKS} chunks"), "more, within these limits"));
+        return Err(too_large(&format!("at most {MOST_CHUNKS} chunks of tensors"), &format!("at least {chunks}")));
     }
     let macs = |node: &Node| node.row_macs.saturating_mul(u64::from(node.partition.height));
     let macs = nodes.iter().map(macs).fold(0, u64::saturating_add);
     if macs > MOST_MACS {
-        return Err(too_large(&format!("a decode of at most {MOST_MACS:e} multiply-adds"), &format!("{macs:e}")));
+        return Err(too_large(&format!("at most {MOST_MACS:e} multiply-adds"), &format!("at least {macs:e}")));
     }
     Ok(())
 }
 
-/// The error of a plan with more than [`MOST_STEPS`].
+/// Returns the error for a plan with more than [`MOST_STEPS`] steps.
 pub(super) fn too_many_steps() -> Error {
-    too_large(&format!("a decode of at most {MOST_STEPS} steps"), "more, within these limits")
+    too_large(&format!("at most {MOST_STEPS} steps"), "a plan with more steps, under this device's limits")
 }
 
 fn too_large(expected: &str, found: &str) -> Error {

@@ -1,23 +1,32 @@
-//! Finds the fastest plan that keeps a memory budget: how large chunks are, how much is computed again, how much waits on the host.
+//! Finds the fastest plan within a memory budget: how large chunks are, how much is recomputed, and
+//! how much waits on the host.
 //!
-//! For some sizes of chunks, [`crate::plan::residence`] is told to fill the budget. Where activations may be parked it is also told to fill more than
-//! there is: what does not fit then waits in host memory ([`crate::plan::spill`]). Schedules are compared by the time that they predict, which is cheap;
-//! only the best is lowered. What slots and parameters take beside chunks is known after that, and room is given back until the plan fits.
+//! For some sizes of chunks, the search asks [`crate::plan::residence`] to fill the budget. If
+//! activations may be parked, it also asks for residences that fill more than there is:
+//! [`crate::plan::spill`] then moves the rest to host memory. The search compares schedules by
+//! their predicted time, which is cheap, and lowers only the best one. Only lowering shows how much
+//! slots and parameters add, so the search then reduces the room until the plan fits.
 //!
 //! # Budgets are monotone
 //!
-//! That search follows the budget, so it may find a plan for 32 MiB and none for 33. A second search, [`Search::smallest`], never sees the budget. It tries a
-//! fixed list of rooms in large chunks, and then bisects budgets for small chunks, from the smallest peak so far downwards. The smallest peak that it finds is
-//! the smallest budget there is.
+//! The first search follows the budget, so it may find a plan for 32 MiB and none for 33. A second
+//! search, [`Search::smallest`], does not depend on the budget. It tries a fixed list of rooms with
+//! large chunks. Then it bisects budgets with small chunks, from the smallest peak so far
+//! downwards. The smallest peak that it finds is the smallest budget that planning accepts.
 //!
-//! 1. A budget is accepted if, and only if, it is at least the smallest peak: what fits a budget fits all larger ones.
-//! 2. No plan with a peak below the smallest is returned, so every peak that is reported is itself a budget that is accepted.
-//! 3. The smallest peak is the peak of a plan that was made, so it is accepted, and one byte less is not.
+//! 1. Planning accepts a budget if, and only if, it is at least the smallest peak. So what fits a
+//!    budget fits all larger ones.
+//! 2. Planning returns no plan with a peak below the smallest. So every peak that it reports is
+//!    itself an accepted budget.
+//! 3. The smallest peak is the peak of a plan that was made. So planning accepts it, and rejects
+//!    one byte less.
 //!
-//! Most acceptances do not need the smallest peak. One plan of the second search that takes no more than the plan to be returned shows that the smallest
-//! peak is no larger, either, and [`Search::smallest`] ends with that.
+//! Most budgets are accepted without the exact smallest peak. It is enough that the second search
+//! finds one plan that takes no more than the plan to be returned: then the smallest peak is no
+//! larger either. [`Search::smallest`] stops there.
 //!
-//! Every search has an [`Allowance`], counted in chunks looked at and steps lowered, so that a budget that cannot be kept, or an odd network, ends as soon as any.
+//! Every search has an [`Allowance`], counted in looks at chunks and steps lowered. So the search
+//! for an impossible budget, or for an unusual network, ends as early as any other.
 
 use crate::error::{Error, Result};
 use crate::kernels::choice::Choice;
@@ -34,20 +43,22 @@ use crate::plan::spill::{self, May};
 use crate::plan::{BufferUse, Memory, Plan, PlanOptions, Step, Weights, lower, pace};
 use crate::tensor::Bytes;
 
-/// Chunks larger than this part of a budget leave too little choice, and smaller than that too many steps.
+/// Largest chunk is the budget divided by `COARSEST`: larger chunks leave too little choice.
+/// Smallest chunk is the budget divided by `FINEST`: smaller chunks need too many steps.
 const COARSEST: u64 = 32;
 const FINEST: u64 = 1024;
-/// How many rooms are tried for the smallest peak, each a fifth smaller than the one before.
+/// Number of rooms tried for the smallest peak. Each is a fifth smaller than the one before.
 const ROOMS: usize = 24;
-/// Then budgets are bisected down to this part of the smallest peak so far,
+/// Lower end of the bisection of budgets: the smallest peak so far divided by this.
 const MOST_SMALLER: u64 = 16;
-/// until one with a plan and one without are apart by this part.
+/// The bisection ends when its two ends differ by at most the upper end divided by this.
 const NEAREST: u64 = 24;
 
-/// Finds the fastest plan that takes at most `budget`. See the text of the module.
+/// Finds the fastest plan that takes at most `budget`. See the module's text.
 ///
 /// # Errors
-/// [`Error::Budget`] with the smallest peak, where that is beyond `budget`. Those of [`Plan::new`] when there is no plan at all.
+/// [`Error::Budget`] with the smallest peak, if that is above `budget`; the errors of [`Plan::new`]
+/// if there is no plan at all.
 pub(super) fn within(
     fused: &Fused,
     limits: &DeviceLimits,
@@ -76,7 +87,8 @@ pub(super) fn within(
     }
 }
 
-/// A search for plans of one decode. Ends when it has done what it may: what it has found by then counts.
+/// A search for plans of one decode. It ends when its allowance is used up, with the best plan
+/// found until then.
 struct Search<'a> {
     fused: &'a Fused,
     limits: &'a DeviceLimits,
@@ -85,14 +97,15 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// The fastest plan found for `budget`.
+    /// Returns the fastest plan found for `budget`.
     fn fastest(&mut self, whole: &Plan, budget: Bytes) -> Option<Plan> {
-        // A plan this much slower than the whole one is as good as any.
+        // A plan that is at most this much slower than the whole plan ends the search.
         const NEAR: f64 = 1.15;
         let mut best: Option<Plan> = None;
         let mut tried_after = 0;
         for cut in cuts(self.fused, self.limits, self.options, budget) {
-            // Smaller chunks leave more choice and cost more steps: after the first cut that fits one more is tried.
+            // Smaller chunks leave more choice and cost more steps: after the first cut that fits,
+            // one more is tried.
             tried_after += usize::from(best.is_some());
             let near = |best: &Plan| best.predicted_seconds() <= NEAR * whole.predicted_seconds();
             if tried_after > 1 || best.as_ref().is_some_and(near) {
@@ -106,12 +119,14 @@ impl Search<'_> {
         best
     }
 
-    /// Finds the plan with the smallest peak; or, as soon as it is found, one that takes at most `enough`. What counts follows from `whole` alone.
+    /// Finds the plan with the smallest peak, but stops at the first plan that takes at most
+    /// `enough`. Apart from that, the search depends on `whole` alone.
     fn smallest(&mut self, whole: &Plan, enough: Bytes) -> Option<Plan> {
         let mut smallest = Smallest { plan: None, enough };
         let next = |room: &u64| Some(room - room / 5);
         let mut rooms: Vec<u64> = std::iter::successors(Some(whole.memory.slots.0), next).take(ROOMS).collect();
-        // Those likely to be small enough come first. The order decides nothing: each has its own allowance, and no plan takes less than its room.
+        // Rooms that are likely to be small enough come first. The order does not change the
+        // result: each room has its own allowance, and no plan takes less than its room.
         rooms.sort_by_key(|room| room.abs_diff(enough.0 / 8 * 5));
         for room in rooms {
             self.allowance = Allowance(Allowance::new(whole).0 / 16);
@@ -122,7 +137,7 @@ impl Search<'_> {
         self.allowance = Allowance::new(whole);
         let mut high = smallest.peak(whole);
         let mut low = high / MOST_SMALLER;
-        // The plan for a budget may take less than another budget for which none was found.
+        // The plan for one budget may take less than another budget for which no plan was found.
         while high > low + high / NEAREST {
             let budget = geometric_mean(low, high);
             match self.finest(Bytes(budget)) {
@@ -138,13 +153,15 @@ impl Search<'_> {
         smallest.plan
     }
 
-    /// The plan for `budget` with the smallest chunks that has one.
+    /// Returns a plan for `budget` in the smallest chunks or, if there is none, in the next larger
+    /// ones.
     fn finest(&mut self, budget: Bytes) -> Option<Plan> {
         let finest = cuts(self.fused, self.limits, self.options, budget).into_iter().rev().take(2);
         finest.into_iter().find_map(|cut| self.fit(&cut, budget, f64::INFINITY))
     }
 
-    /// The plan in large chunks that is scheduled and spilled for `room`, if there is one and it takes no less.
+    /// Returns a plan in large chunks that is scheduled and spilled for `room`. Returns `None` if
+    /// there is none, or if its peak is below `room`.
     fn squeezed(&mut self, room: u64) -> Option<Plan> {
         let cut = cut(self.fused, self.limits, self.options, Bytes(room * 2), COARSEST);
         let nodes = nodes(self.fused, self.limits, &cut).ok()?;
@@ -162,16 +179,19 @@ impl Search<'_> {
         counts.then_some(lowered.plan)
     }
 
-    /// The plan of one cut that keeps `budget` and should take less than `most` seconds, if there is one.
+    /// Returns the plan of one cut that keeps `budget`, if there is one. Returns `None` if the plan
+    /// would take at least `most` seconds.
     fn fit(&mut self, cut: &PlanOptions, budget: Bytes, most: f64) -> Option<Plan> {
         const TRIES: usize = 5;
         let nodes = &nodes(self.fused, self.limits, cut).ok()?;
-        // Parameters, staging, and what slots lose: the first plan says how much it is.
+        // Room for parameters, staging, and bytes lost in slots; the first plan shows how much they
+        // take.
         let mut room = budget.0 - budget.0 / 16;
         if cut.weights == Weights::Device {
             room = room.checked_sub(nodes.iter().map(|node| node.weights).sum())?;
         }
-        // What the schedule may take. Less than `room`, where something that must stay would exceed that.
+        // Bytes that the schedule may take. Less than `room` if memory that must stay would exceed
+        // `room`.
         let mut scheduled = room;
         let least = least_room(nodes, cut);
         let mut before = None;
@@ -185,7 +205,7 @@ impl Search<'_> {
                 whole = Start::whole(nodes, cut, &mut self.allowance);
             }
             let residence = self.cheapest(nodes, cut, whole.as_ref()?, scheduled)?;
-            // What one step uses was too much for all of the room, and would be again.
+            // One step used more than all of the room, and would do so again.
             if !spilled && before.as_ref().is_some_and(|before: &Lowered| before.schedule == residence.schedule) {
                 return None;
             }
@@ -196,7 +216,7 @@ impl Search<'_> {
                 before = Some(lowered);
                 continue;
             }
-            // Less room makes nothing faster.
+            // Less room makes no plan faster.
             if lowered.plan.predicted_seconds() >= most {
                 return None;
             }
@@ -213,8 +233,8 @@ impl Search<'_> {
         None
     }
 
-    /// The schedule that promises to be fastest with `room` bytes, of those that begin with `all`, which keeps everything; where parking is allowed, one that takes
-    /// more may be.
+    /// Returns the schedule with the shortest predicted time in `room` bytes, starting from `all`,
+    /// which keeps everything. If parking is allowed, the schedule may take more than `room`.
     fn cheapest(&mut self, nodes: &[Node], cut: &PlanOptions, all: &Start, room: u64) -> Option<Residence> {
         let mut within = |room| residence::within(nodes, all, cut, room, &mut self.allowance);
         let own = within(room);
@@ -223,7 +243,7 @@ impl Search<'_> {
         }
         let more = [room.saturating_add(room / 2), room.saturating_mul(3)].map(within);
         let seconds = |residence: &Residence| {
-            // What exceeds the room in a pass goes to the host and comes back.
+            // The part that exceeds the room in a pass goes to the host and comes back.
             let moved = residence.excess(room) * 2;
             let steps = residence.schedule.tasks.len() * STEPS_PER_TASK;
             pace::seconds(self.limits.kind, residence.schedule.macs, steps, Bytes(moved))
@@ -232,7 +252,8 @@ impl Search<'_> {
         ways.min_by(|left, right| seconds(left).total_cmp(&seconds(right)))
     }
 
-    /// The lowered plan of `schedule`: that of the try `before`, which had a little more room, where nothing else is kept.
+    /// Lowers `schedule`. Takes over the plan of the try `before`, which had a little more room, if
+    /// it has the same schedule.
     fn lower(
         &mut self,
         nodes: &[Node],
@@ -255,18 +276,18 @@ impl Search<'_> {
 /// The plan with the smallest peak so far.
 struct Smallest {
     plan: Option<Plan>,
-    /// A peak that is small enough.
+    /// Peak that is small enough to stop.
     enough: Bytes,
 }
 
 impl Smallest {
-    /// The smallest peak so far: that of `whole` before there is a smaller one.
+    /// Returns the smallest peak so far; the peak of `whole` if no plan is smaller.
     fn peak(&self, whole: &Plan) -> u64 {
         let peaks = self.plan.iter().chain([whole]).map(|plan| plan.memory.peak().0);
         peaks.min().unwrap_or_default()
     }
 
-    /// Keeps `plan` if its peak is smaller. True if it is small enough.
+    /// Keeps `plan` if its peak is smaller. Returns true if that peak is small enough.
     fn take(&mut self, plan: Plan) -> bool {
         let peak = plan.memory.peak();
         if self.plan.as_ref().is_none_or(|smallest| peak < smallest.memory.peak()) {
@@ -276,7 +297,7 @@ impl Smallest {
     }
 }
 
-/// What was lowered of a schedule, and the plan that it becomes.
+/// The lowered steps and buffers of a schedule, and the plan made from them.
 struct Lowered {
     schedule: Schedule,
     steps: Vec<Step>,
@@ -285,7 +306,8 @@ struct Lowered {
 }
 
 impl Lowered {
-    /// Makes the plan, with everything on the host that has to be there to keep `room` bytes. False if that is not enough.
+    /// Makes the plan, and moves to the host whatever must leave to keep within `room` bytes.
+    /// Returns false if that is not enough.
     fn spill(&mut self, cut: &PlanOptions, room: u64) -> bool {
         let may = May { park: cut.parking, weights: cut.weights };
         if may.park || may.weights == Weights::Host {
@@ -297,8 +319,9 @@ impl Lowered {
     }
 }
 
-/// What of `room` to try next, where plans of it take `memory` and may take `budget`: slots lose between a hundredth and half of their bytes to what lies in them at other
-/// times, and about as much of less.
+/// Returns the room to try next after a plan for `room` took `memory`, which exceeds `budget`.
+/// Slots lose between a hundredth and half of their bytes to fragmentation, and a smaller room
+/// loses about the same share.
 fn less_room(room: u64, memory: &Memory, budget: Bytes) -> Option<u64> {
     let slots = memory.slots.0;
     let wanted = slots.checked_sub(memory.peak().0.checked_sub(budget.0)?)?;
@@ -306,7 +329,7 @@ fn less_room(room: u64, memory: &Memory, budget: Bytes) -> Option<u64> {
     Some(room - room / 24)
 }
 
-/// Ways to cut for `budget`: ever smaller chunks, with as much scratch.
+/// Returns ways to cut for `budget`: ever smaller chunks, all with the same scratch memory.
 fn cuts(fused: &Fused, limits: &DeviceLimits, options: &PlanOptions, budget: Bytes) -> Vec<PlanOptions> {
     let parts = std::iter::successors(Some(COARSEST), |part| Some(part * 2)).take_while(|part| *part <= FINEST);
     let mut cuts: Vec<_> = parts.map(|part| cut(fused, limits, options, budget, part)).collect();
@@ -314,8 +337,8 @@ fn cuts(fused: &Fused, limits: &DeviceLimits, options: &PlanOptions, budget: Byt
     cuts
 }
 
-/// Chunks of so small a `part` of `budget`. Not smaller than the fewest rows of the widest tensor, so that all chunks are of about one size and can take
-/// each other's place.
+/// Returns options with chunks of `budget / part` bytes. A chunk has at least the fewest rows of
+/// the widest tensor, so that all chunks have about one size and can take each other's place.
 fn cut(fused: &Fused, limits: &DeviceLimits, options: &PlanOptions, budget: Bytes, part: u64) -> PlanOptions {
     let outputs = fused.stages.iter().filter_map(Stage::output).map(|output| fused.shape(output));
     let rows = outputs.map(|shape| u64::from(shape.width) * u64::from(shape.pixel4()) * u64::from(ROW_STEP));
@@ -331,8 +354,9 @@ fn geometric_mean(low: u64, high: u64) -> u64 {
     u64::try_from((u128::from(low) * u128::from(high)).isqrt()).unwrap_or(high)
 }
 
-/// Bytes that no plan of `nodes` does without, so that nobody searches for one with less. Where activations may be parked, what one launch binds; where they
-/// may not, what a stage takes while it computes its first chunk.
+/// Returns a lower bound on the bytes of any plan of `nodes`, so that no search tries less. If
+/// activations may be parked, it is what one launch binds. Otherwise it is what a stage takes while
+/// it computes its first chunk.
 fn least_room(nodes: &[Node], cut: &PlanOptions) -> u64 {
     let chunk =
         |stage: usize, index: usize| u64::from(nodes[stage].partition.chunk(index).count()) * nodes[stage].row_bytes;
@@ -350,7 +374,7 @@ fn least_room(nodes: &[Node], cut: &PlanOptions) -> u64 {
     nodes.iter().enumerate().map(least).max().unwrap_or_default()
 }
 
-/// About so many steps compute a chunk.
+/// Typical number of steps that compute one chunk.
 const STEPS_PER_TASK: usize = 6;
 
 #[cfg(test)]
@@ -378,7 +402,7 @@ mod tests {
         };
         let (is_found, needed) = found(u64::MAX);
         assert!(is_found && needed < Allowance::new(&whole).0 / 4, "{needed} looks");
-        // Fewer than one schedule takes.
+        // Fewer looks than one schedule takes.
         assert_eq!(found(64), (false, 64));
         assert_eq!(found(needed), (true, needed));
     }

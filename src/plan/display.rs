@@ -1,4 +1,4 @@
-//! The stable text form of a plan: for people, snapshots and bug reports.
+//! The stable text form of a plan, for people, snapshots and bug reports.
 
 use std::fmt;
 
@@ -42,7 +42,7 @@ impl fmt::Display for Plan {
 }
 
 impl Plan {
-    /// Bytes of the buffers that are live at each step.
+    /// Returns the bytes of the buffers that are live at each step.
     pub fn live_bytes(&self) -> Vec<Bytes> {
         let mut begin = vec![0_u64; self.steps.len() + 1];
         let mut end = vec![0_u64; self.steps.len() + 2];
@@ -69,7 +69,7 @@ impl Plan {
                 kernels.push(text);
             }
         }
-        // A stage of many bands repeats itself; its first few launches say how.
+        // A stage of many bands repeats its kernels. The first few texts are enough.
         const SHOWN: usize = 6;
         let more = if kernels.len() > SHOWN { format!(" +{}", kernels.len() - SHOWN) } else { String::new() };
         kernels.truncate(SHOWN);

@@ -1,4 +1,4 @@
-//! What a plan says about itself, as one flat record: for reports, for charts, and for callers in other languages.
+//! A summary of a plan as one flat record, for reports, charts and callers in other languages.
 
 use serde::Serialize;
 
@@ -7,24 +7,24 @@ use crate::limits::DeviceKind;
 use crate::plan::{Output, Plan, Planes};
 use crate::tensor::{Bytes, Storage};
 
-/// Multiply-adds of one submission in [`PlanFacts::submissions`]: about what a modest GPU does in 50 ms. A decode starts near this and
-/// then goes by the speed it measures.
+/// Multiply-adds of one submission in [`PlanFacts::submissions`]: about 50 ms of work for a modest
+/// GPU. A decode starts near this size and then adapts to the speed that it measures.
 const GPU_SUBMISSION_MACS: u64 = 10_000_000_000;
-/// The same for a CPU driver.
+/// Multiply-adds of one submission for a CPU driver.
 const CPU_SUBMISSION_MACS: u64 = 2_000_000_000;
 
-/// The facts about a plan. Field names are those of its JSON.
+/// Facts about a plan. The field names are also the keys of its JSON.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PlanFacts {
-    /// What goes in: latents to be decoded, or an image to be encoded.
+    /// Extents of the input: latents to decode, or an image to encode.
     pub input: Planes,
-    /// What comes out: an image, or moments.
+    /// Extents of the result: an image, or moments of latents.
     pub result: Planes,
-    /// How activations and weights are stored.
+    /// Storage type of activations and weights.
     pub storage: Storage,
-    /// What the host gets.
+    /// Form of the result that the host gets.
     pub output: Output,
-    /// GPU memory at the peak, all of it.
+    /// Predicted peak of GPU memory, everything included.
     pub predicted_peak_bytes: Bytes,
     /// Packed weights.
     pub weight_bytes: Bytes,
@@ -32,64 +32,64 @@ pub struct PlanFacts {
     pub slot_bytes: Bytes,
     /// Parameters of all launches.
     pub parameter_bytes: Bytes,
-    /// What data passes through between host and device.
+    /// Staging buffers for transfers between host and device.
     pub staging_bytes: Bytes,
-    /// Timestamps.
+    /// Timestamp buffers.
     pub timestamp_bytes: Bytes,
-    /// The picture, where it stays on the device.
+    /// The picture, if it stays on the device.
     pub picture_bytes: Bytes,
-    /// The largest range that one binding covers.
+    /// Largest range that one binding covers.
     pub largest_binding_bytes: Bytes,
     /// Size of each slot.
     pub slots: Vec<Bytes>,
-    /// What a budget moves between host and device.
+    /// Bytes that move between host and device because of a budget.
     pub transferred_bytes: Bytes,
-    /// What a budget leaves in host memory.
+    /// Bytes in host memory: parked buffers, states, and weights that the plan fetches.
     pub host_bytes: Bytes,
-    /// What a decode should take on a device of this kind.
+    /// Seconds that a decode should take on a device of this kind, by nominal pace.
     pub predicted_seconds: f64,
-    /// Submissions of `submission_macs` each.
+    /// Number of submissions of about `submission_macs` each.
     pub submissions: usize,
     /// Multiply-adds of one submission.
     pub submission_macs: u64,
     /// Multiply-adds, counted as direct convolutions and products.
     pub macs: u64,
-    /// Commands.
+    /// Number of commands.
     pub steps: usize,
-    /// Specialised kernels.
+    /// Number of kernel variants.
     pub kernels: usize,
-    /// Which kernels and tiles.
+    /// Kernels, tile sizes and band size.
     pub choice: Choice,
-    /// Each module of the network.
+    /// Facts about each stage of the network.
     pub stages: Vec<StageFacts>,
 }
 
-/// The facts about one stage of a plan.
+/// Facts about one stage of a plan.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct StageFacts {
-    /// Its module in diffusers' spelling.
+    /// Module of the network in diffusers' spelling.
     pub name: String,
-    /// Commands.
+    /// Number of commands.
     pub steps: usize,
     /// Multiply-adds.
     pub macs: u64,
 }
 
-/// Steps of one stage that follow one another.
+/// Facts about consecutive steps of one stage.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct RunFacts {
-    /// Their module in diffusers' spelling.
+    /// Name of the stage, a module in diffusers' spelling.
     pub stage: String,
-    /// How many.
+    /// Number of steps.
     pub steps: usize,
-    /// Their multiply-adds.
+    /// Multiply-adds of these steps.
     pub macs: u64,
-    /// Activations and scratch that are live at once, at most.
+    /// Most bytes of activations and scratch that are live at once.
     pub live_bytes: Bytes,
 }
 
 impl Plan {
-    /// The facts about it.
+    /// Returns the facts about this plan.
     pub fn facts(&self) -> PlanFacts {
         let submission_macs = match self.kind {
             DeviceKind::Gpu => GPU_SUBMISSION_MACS,
@@ -122,7 +122,7 @@ impl Plan {
         }
     }
 
-    /// What happens in the course of a decode, in order: for a chart of memory over the steps.
+    /// Returns the runs of the plan in execution order, for a chart of memory over the steps.
     pub fn timeline(&self) -> Vec<RunFacts> {
         let live = self.live_bytes();
         let run = |steps: std::ops::Range<usize>| RunFacts {

@@ -1,13 +1,15 @@
-//! Graph rewrite: norms, activations and doublings become what a convolution does as it reads, sums and `ReLU`s what it does as it writes.
+//! Rewrites the graph. Convolutions apply norms, activations and doublings as they read, and add
+//! sums and apply `ReLU`s as they write.
 //!
-//! What is left is a [`Fused`] graph. Which factor a tensor is stored at, in half precision, is `half`'s.
+//! The result is a [`Fused`] graph. `half` chooses the factor at which half precision stores each
+//! tensor.
 
 use crate::model::graph::{Activation, Conv2d, Graph, Node, Op, Past, Shape, TensorId, Window};
 use crate::plan::fused::{Conv, Fused, Keep, Norm, Normalize, PixelNorm, Prologue, Residual, Stage};
 use crate::plan::half;
 use crate::plan::readers::readers;
 
-/// A tensor of the graph that is not stored: a stored one with a prologue.
+/// A tensor of the graph that may not be stored: a stored tensor with a prologue.
 #[derive(Debug, Clone, Copy)]
 struct View {
     stored: TensorId,
@@ -17,7 +19,7 @@ struct View {
 /// Fuses `graph`. `stream_scale` is 1 for f32 storage, see [`half`].
 ///
 /// # Panics
-/// When the graph has an operation where none of our models has one: a bug in its builder.
+/// Panics if the graph has an operation where no supported model has one: a bug in its builder.
 pub fn fuse(graph: &Graph, stream_scale: f32) -> Fused {
     let view = |id| View { stored: TensorId(id), prologue: Prologue::default() };
     let mut fusing = Fusing {
@@ -44,11 +46,11 @@ pub fn fuse(graph: &Graph, stream_scale: f32) -> Fused {
 
 struct Fusing<'a> {
     graph: &'a Graph,
-    /// By tensor, the nodes that read it.
+    /// Nodes that read each tensor.
     readers: Vec<Vec<usize>>,
-    /// By tensor.
+    /// View of each tensor.
     views: Vec<View>,
-    /// By stored tensor, what the first convolution that reads it shall keep.
+    /// Frames that the first convolution that reads a stored tensor shall keep, by tensor.
     keeps: Vec<Vec<Keep>>,
     fused: Fused,
 }
@@ -62,14 +64,14 @@ impl Fusing<'_> {
             Op::Conv2d(conv) => self.conv(node, conv),
             Op::GroupNorm { groups, eps } => {
                 let tensor = self.stored(node.inputs[0], name);
-                assert!(self.fused.norm_of(tensor).is_none(), "two norms read the same tensor at {name}");
+                assert!(self.fused.norm_of(tensor).is_none(), "expected one norm of a tensor, found two at {name}");
                 self.fused.norms.push(Norm { name: name.clone(), tensor, groups: *groups, eps: *eps });
                 let norm = Some(Normalize::Group(self.fused.norms.len() - 1));
                 self.views[output.0] = View { stored: tensor, prologue: Prologue { norm, ..Prologue::default() } };
             }
             Op::PixelNorm => {
                 let tensor = self.stored(node.inputs[0], name);
-                // torch's `normalize` divides by no less than this.
+                // Lower bound of the divisor, as in torch's `normalize`.
                 self.fused.pixel_norms.push(PixelNorm { name: name.clone(), least: 1e-12 });
                 let norm = Some(Normalize::Pixel(self.fused.pixel_norms.len() - 1));
                 self.views[output.0] = View { stored: tensor, prologue: Prologue { norm, ..Prologue::default() } };
@@ -82,14 +84,14 @@ impl Fusing<'_> {
             }
             Op::Double(doubling) => {
                 let view = self.views[node.inputs[0].0];
-                assert!(view.prologue.doubling.is_none(), "a doubling of a doubling: no model has one");
+                assert!(view.prologue.doubling.is_none(), "expected one doubling before a convolution, found two");
                 let prologue = Prologue { doubling: Some(*doubling), ..view.prologue };
                 self.views[output.0] = View { prologue, ..view };
             }
             Op::Add => self.add(index),
             Op::Attention => {
                 let inputs = [0, 1, 2].map(|input| self.stored(node.inputs[input], name));
-                assert_eq!(self.fused.shape(output).frames, 1, "{name} is of one frame");
+                assert_eq!(self.fused.shape(output).frames, 1, "expected attention over one frame at {name}");
                 self.fused.stages.push(Stage::Attention { name: name.clone(), inputs, output });
             }
             Op::Output(ending) => {
@@ -104,7 +106,7 @@ impl Fusing<'_> {
         let channels = self.fused.shape(node.output).channels;
         assert!(
             conv.phases == 1 || channels.is_multiple_of(4),
-            "groups of channels would straddle frames at {}",
+            "expected a multiple of 4 output channels for each frame at {}",
             node.name
         );
         let mut keeps = std::mem::take(&mut self.keeps[input.0]);
@@ -112,7 +114,7 @@ impl Fusing<'_> {
         if let Some(time) = conv.time {
             keeps.push(Keep { by: node.name.clone(), frames: time.kept() });
             match time.past {
-                Past::Copies => assert_eq!(self.fused.shape(input).frames, 1, "copies of one frame at {}", node.name),
+                Past::Copies => assert_eq!(self.fused.shape(input).frames, 1, "expected one frame at {}", node.name),
                 Past::Kept => past = Some(self.past(&node.name, input, time.before())),
             }
         }
@@ -135,7 +137,7 @@ impl Fusing<'_> {
         })));
     }
 
-    /// `frames` frames before those of `like`, for the convolution `by`.
+    /// Adds the tensor with the `frames` frames before those of `like`, for the convolution `by`.
     fn past(&mut self, by: &str, like: TensorId, frames: u32) -> TensorId {
         let output = TensorId(self.fused.shapes.len());
         self.fused.shapes.push(Shape { frames, ..self.fused.shape(like) });
@@ -143,14 +145,22 @@ impl Fusing<'_> {
         output
     }
 
-    /// The stored tensor that `tensor` is.
+    /// Returns the stored tensor that `tensor` stands for.
+    ///
+    /// # Panics
+    /// Panics if `tensor` has a prologue, because `reader` cannot apply one.
     fn stored(&self, tensor: TensorId, reader: &str) -> TensorId {
         let View { stored, prologue } = self.views[tensor.0];
-        assert_eq!(prologue, Prologue::default(), "{reader} reads what only a convolution can");
+        assert_eq!(
+            prologue,
+            Prologue::default(),
+            "expected a stored tensor as input of {reader}, found one with a prologue"
+        );
         stored
     }
 
-    /// A `ReLU` that alone reads what a convolution makes is done as that is written; every other activation as its readers read.
+    /// Fuses an activation. A convolution applies a `ReLU` as it writes if the `ReLU` alone reads
+    /// its output. Readers apply every other activation as they read.
     fn activate(&mut self, input: TensorId, activation: Activation, output: TensorId) {
         let view = self.views[input.0];
         let alone = self.readers[input.0].len() == 1 && view.prologue == Prologue::default();
@@ -163,12 +173,12 @@ impl Fusing<'_> {
         }
         assert!(
             view.prologue.activation.is_none() && view.prologue.doubling.is_none(),
-            "an activation of an activation"
+            "expected no activation or doubling before an activation"
         );
         self.views[output.0] = View { prologue: Prologue { activation: Some(activation), ..view.prologue }, ..view };
     }
 
-    /// Makes the convolution that produces the branch of a sum add the residual, too.
+    /// Lets the convolution that produces the branch of a sum also add the residual.
     fn add(&mut self, index: usize) {
         let node = &self.graph.nodes[index];
         let [residual, branch] = [0, 1].map(|input| self.stored(node.inputs[input], &node.name));
@@ -183,18 +193,21 @@ impl Fusing<'_> {
             }
             _ => {
                 let last = self.readers[node.inputs[0].0].iter().max();
-                assert_eq!(last, Some(&index), "a residual of {:?} that is read after the sum", node.output);
+                assert_eq!(last, Some(&index), "expected no reader of a residual after its sum {:?}", node.output);
                 Residual::InPlace(residual)
             }
         };
         let output = node.output;
         let conv = self.producer(branch);
         let conv = conv.unwrap_or_else(|| panic!("no convolution produces the branch of sum {output:?}"));
-        assert!(conv.residual.is_none() && !conv.relu, "a branch of sum {output:?} that is a sum itself");
+        assert!(
+            conv.residual.is_none() && !conv.relu,
+            "expected a branch without a sum or a ReLU of its own at sum {output:?}"
+        );
         (conv.residual, conv.output) = (Some(residual), output);
     }
 
-    /// The convolution that produces `tensor`.
+    /// Returns the convolution that produces `tensor`.
     fn producer(&mut self, tensor: TensorId) -> Option<&mut Conv> {
         self.fused.stages.iter_mut().rev().find_map(|stage| match stage {
             Stage::Conv(conv) if conv.output == tensor => Some(&mut **conv),
@@ -203,7 +216,7 @@ impl Fusing<'_> {
     }
 }
 
-/// Whether `conv` is a product and nothing else.
+/// True if `conv` is a plain product: 1x1, without prologue, sum or `ReLU`.
 fn is_plain_product(conv: &Conv) -> bool {
     let plain = conv.window == Window::same(1) && conv.time.is_none() && conv.phases == 1;
     plain && conv.prologue == Prologue::default() && conv.residual.is_none() && !conv.relu

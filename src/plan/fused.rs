@@ -1,6 +1,7 @@
-//! What fusion leaves of a graph: stages, each producing one tensor that is really stored.
+//! The fused graph: stages that each produce one stored tensor.
 //!
-//! Group norms are a table beside them: their statistics belong to the stage that produces the tensor, their application to the stages that read it.
+//! Group norms are in a table of their own. The stage that produces a tensor measures it, and the
+//! stages that read the tensor apply the norm.
 
 use crate::model::graph::{Activation, Doubling, Ending, Shape, TensorId, Time, Transform, Weight, Window};
 use crate::tensor::Storage;
@@ -20,7 +21,7 @@ pub struct Norm {
     pub tensor: TensorId,
     /// Number of groups.
     pub groups: u32,
-    /// Added to the variance, scaled like it.
+    /// Added to the variance; scaled like the variance.
     pub eps: f32,
 }
 
@@ -29,85 +30,88 @@ pub struct Norm {
 pub struct PixelNorm {
     /// Prefix of its weights.
     pub name: String,
-    /// The least length that a pixel is divided by, scaled like the tensor it reads.
+    /// Least length that a pixel is divided by; scaled like the tensor that the norm reads.
     pub least: f32,
 }
 
-/// How a convolution normalises what it reads.
+/// The normalisation of a convolution's input.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Normalize {
-    /// By statistics of the whole image.
+    /// Group norm, by statistics of the whole image.
     Group(NormId),
-    /// Each pixel by itself.
+    /// Norm of each pixel by itself.
     Pixel(PixelNormId),
 }
 
-/// How a convolution reads its input.
+/// Operations that a convolution does as it reads its input.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Prologue {
-    /// Normalise first.
+    /// Norm, applied first.
     pub norm: Option<Normalize>,
-    /// Then this.
+    /// Activation, applied after the norm.
     pub activation: Option<Activation>,
-    /// Double the size.
+    /// Doubling of the size.
     pub doubling: Option<Doubling>,
 }
 
-/// What is added to a convolution's result.
+/// The summand of a convolution's result.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Residual {
-    /// A tensor of the same shape, which nobody reads afterwards: the result takes its place.
+    /// A tensor of the same shape that no later stage reads: the result overwrites it.
     InPlace(TensorId),
-    /// A 1x1 convolution of a tensor.
+    /// A 1x1 convolution of another tensor.
     Shortcut {
-        /// `[c_out, c_in, 1, 1]`.
+        /// Filter, `[c_out, c_in, 1, 1]`.
         weight: Weight,
-        /// `[c_out]`.
+        /// Bias, `[c_out]`.
         bias: Weight,
-        /// What it reads.
+        /// Tensor that it reads.
         input: TensorId,
         /// Factor of the product.
         scale: f32,
     },
 }
 
-/// The last frames of what a convolution reads, as it is stored, those of the past in front: kept for the next block.
+/// The last frames of a convolution's input as they are stored, after the frames of the past. They
+/// are kept for the next part of a clip.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Keep {
-    /// The convolution that they are for.
+    /// Name of the convolution that reads them in the next part.
     pub by: String,
-    /// How many.
+    /// Number of frames.
     pub frames: u32,
 }
 
-/// A convolution with everything around it.
+/// A convolution with its prologue, residual and activation.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Conv {
-    /// diffusers' name of the module.
+    /// Name of the module in diffusers' spelling.
     pub name: String,
-    /// The filter.
+    /// Size, stride and border of the filter.
     pub window: Window,
-    /// `[c_out, c_in, side, side]`.
+    /// Filter, `[c_out, c_in, side, side]`.
     pub weight: Weight,
-    /// `[c_out]`.
+    /// Bias, `[c_out]`.
     pub bias: Weight,
-    /// What it reads.
+    /// Tensor that it reads.
     pub input: TensorId,
-    /// How.
+    /// Operations that it does as it reads.
     pub prologue: Prologue,
-    /// How it moves over frames, where it does.
+    /// Movement over frames, for a convolution in time.
     pub time: Option<Time>,
-    /// Frames before the first of the input, read likewise: [`Stage::Past`]'s. None where they are copies of the first.
+    /// Frames before the first frame of the input, read with the same prologue: the output of a
+    /// [`Stage::Past`]. `None` if these frames are copies of the first.
     pub past: Option<TensorId>,
-    /// What is kept of the input for the next block.
+    /// Frames of the input that are kept for the next part of a clip.
     pub keeps: Vec<Keep>,
-    /// Frames that come of one: the filter's output channels are first those of the first, and so on.
+    /// Output frames for each input frame. The filter's output channels are those of the first of
+    /// these frames, then those of the second, and so on.
     pub phases: u32,
-    /// What is added.
+    /// Summand.
     pub residual: Option<Residual>,
-    /// Whether everything below zero is cut off in the end.
+    /// True if the result is cut off below zero.
     pub relu: bool,
-    /// What it produces.
+    /// Tensor that it produces.
     pub output: TensorId,
     /// Factor of the product.
     pub scale: f32,
@@ -116,22 +120,23 @@ pub struct Conv {
 }
 
 impl Conv {
-    /// Frames of the past that its filter sees.
+    /// Returns the number of past frames that the filter reads.
     pub(super) fn before(&self) -> u32 {
         self.time.map_or(0, Time::before)
     }
 
-    /// Frames that its filter sees at once.
+    /// Returns the number of frames that the filter reads at once.
     pub(super) fn taps(&self) -> u32 {
         self.time.map_or(1, |time| time.taps)
     }
 
-    /// Frames from one that it computes to the next.
+    /// Returns the stride in frames.
     pub(super) fn step(&self) -> u32 {
         self.time.map_or(1, |time| time.stride)
     }
 
-    /// What the filter sees of an input of `shape`: with a shuffle, a quarter of the channels.
+    /// Returns the shape that the filter reads of an input of `shape`. A shuffle leaves a quarter
+    /// of the channels.
     fn read_shape(&self, shape: Shape) -> Shape {
         match self.prologue.doubling {
             Some(Doubling::Shuffle) => Shape { channels: shape.channels / 4, ..shape },
@@ -145,18 +150,18 @@ impl Conv {
 pub enum Stage {
     /// The input.
     Input {
-        /// What is done to it.
+        /// Transform of the input.
         transform: Transform,
-        /// What it produces.
+        /// Tensor that it produces.
         output: TensorId,
     },
-    /// What was kept of the block before.
+    /// Frames that the part of the clip before kept.
     Past {
-        /// The convolution that reads it.
+        /// Name of the convolution that reads it.
         by: String,
-        /// The tensor that its frames are like.
+        /// Tensor whose frames these precede; same size, channels and factor.
         like: TensorId,
-        /// What it produces.
+        /// Tensor that it produces.
         output: TensorId,
     },
     /// A convolution or linear layer.
@@ -167,20 +172,20 @@ pub enum Stage {
         name: String,
         /// Query, key, value.
         inputs: [TensorId; 3],
-        /// What it produces.
+        /// Tensor that it produces.
         output: TensorId,
     },
     /// The output.
     Output {
-        /// What it reads.
+        /// Tensor that it reads.
         input: TensorId,
-        /// What is done to it.
+        /// Last operations before the result is handed out.
         ending: Ending,
     },
 }
 
 impl Stage {
-    /// The module of the network that it is, in diffusers' spelling.
+    /// Returns the name of the stage's module, in diffusers' spelling.
     pub fn name(&self) -> &str {
         match self {
             Self::Input { .. } => "input",
@@ -191,7 +196,7 @@ impl Stage {
         }
     }
 
-    /// Gives all its tensors other names.
+    /// Renames all tensors of the stage.
     fn rename_tensors(&mut self, rename: impl Fn(TensorId) -> TensorId) {
         match self {
             Self::Input { output, .. } => *output = rename(*output),
@@ -213,7 +218,7 @@ impl Stage {
         }
     }
 
-    /// The tensor that it stores.
+    /// Returns the tensor that the stage stores.
     pub fn output(&self) -> Option<TensorId> {
         match self {
             Self::Input { output, .. } | Self::Past { output, .. } | Self::Attention { output, .. } => Some(*output),
@@ -222,7 +227,7 @@ impl Stage {
         }
     }
 
-    /// The tensors that it reads; of a sum in place also the residual.
+    /// Returns the tensors that the stage reads, including the residual of a sum in place.
     pub fn inputs(&self) -> Vec<TensorId> {
         match self {
             Self::Input { .. } | Self::Past { .. } => Vec::new(),
@@ -241,30 +246,34 @@ impl Stage {
 /// A fused graph.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Fused {
-    /// In execution order.
+    /// Stages in execution order.
     pub stages: Vec<Stage>,
     /// All group norms.
     pub norms: Vec<Norm>,
     /// All norms of pixels.
     pub pixel_norms: Vec<PixelNorm>,
-    /// Shape of each tensor, by [`TensorId`]; those that are not stored keep theirs.
+    /// Shape of each tensor, by [`TensorId`]; tensors that are not stored keep their shapes.
     pub shapes: Vec<Shape>,
-    /// Factor that each tensor is stored at.
+    /// Factor at which each tensor is stored.
     pub factors: Vec<f32>,
-    /// Stages at the beginning that only measure: a smaller image's, whose group norms the others use. None in an exact run.
+    /// Number of stages at the beginning that only measure a smaller image, for the group norms of
+    /// the other stages. 0 in an exact run.
     pub measuring: usize,
 }
 
 impl Fused {
-    /// Shape of `tensor`.
+    /// Returns the shape of `tensor`.
     pub fn shape(&self, tensor: TensorId) -> Shape {
         self.shapes[tensor.0]
     }
 
-    /// The same network for another image, with the group norms that `small` measures on its own. Both are of one model.
+    /// Returns the same network for another image, with the group norms that `small` measures on
+    /// its own image. Both belong to one model.
     ///
-    /// `small` runs first and ends with the last tensor that a norm reads. What it measures is not what this image would give, so the result is an
-    /// estimate; but nothing has to wait for a whole tensor any more, except attention. Without group norms nothing is measured, and nothing estimated.
+    /// `small` runs first and ends with the last tensor that a norm reads. Its statistics differ
+    /// from those of this image, so the result is an estimate. In return, no stage but attention
+    /// waits for a whole tensor. Without group norms there are no measuring stages, and the result
+    /// is exact.
     pub fn with_norms_of(mut self, mut small: Self) -> Self {
         let is_measured = |stage: &Stage| stage.output().is_some_and(|output| small.norm_of(output).is_some());
         let measuring = small.stages.iter().rposition(is_measured).map_or(0, |last| last + 1);
@@ -279,12 +288,12 @@ impl Fused {
         Self { measuring, ..small }
     }
 
-    /// The norm that reads `tensor`, if any. A tensor has at most one.
+    /// Returns the norm that reads `tensor`, if any. A tensor has at most one.
     pub fn norm_of(&self, tensor: TensorId) -> Option<NormId> {
         self.norms.iter().position(|norm| norm.tensor == tensor)
     }
 
-    /// The convolution of this name.
+    /// Returns the convolution called `name`.
     pub(super) fn conv_named(&self, name: &str) -> Option<&Conv> {
         self.stages.iter().find_map(|stage| match stage {
             Stage::Conv(conv) if conv.name == name => Some(&**conv),
@@ -292,31 +301,33 @@ impl Fused {
         })
     }
 
-    /// The tensor that the network hands out.
+    /// Returns the tensor that the network hands out.
     pub fn result(&self) -> Option<TensorId> {
         self.stages.iter().rev().find_map(|stage| match stage {
             Stage::Output { input, .. } => Some(*input),
             Stage::Input { .. } | Stage::Past { .. } | Stage::Conv(_) | Stage::Attention { .. } => None,
         })
     }
-    /// Shapes of what the filter of `conv` sees, and of its output. The first is as high and wide as the stored input.
+    /// Returns the shape that the filter of `conv` reads, and the shape of its output. The first
+    /// shape is as high and wide as the stored input.
     pub(super) fn shapes_of(&self, conv: &Conv) -> (Shape, Shape) {
         (conv.read_shape(self.shape(conv.input)), self.shape(conv.output))
     }
 
-    /// How `tensor` is stored: the result in f32, everything else as `storage` says.
+    /// Returns the storage of `tensor`: f32 for the result, `storage` for every other tensor.
     pub fn storage_of(&self, tensor: TensorId, storage: Storage) -> Storage {
         if self.result() == Some(tensor) { Storage::F32 } else { storage }
     }
 
-    /// Bytes of one row of `tensor`, of all its frames, where others are stored as `storage`.
+    /// Returns the bytes of one row of `tensor`, of all its frames. All tensors but the result are
+    /// stored as `storage`.
     pub fn row_bytes(&self, tensor: TensorId, storage: Storage) -> u64 {
         let shape = self.shape(tensor);
         let storage = self.storage_of(tensor, storage);
         u64::from(shape.width) * u64::from(shape.pixel4()) * storage.vec4_bytes()
     }
 
-    /// What attention takes `tensor` for.
+    /// Returns the role of `tensor` in attention, if any.
     pub fn attention_role(&self, tensor: TensorId) -> Option<Role> {
         let position = self.stages.iter().find_map(|stage| match stage {
             Stage::Attention { inputs, .. } => inputs.iter().position(|input| *input == tensor),
@@ -325,20 +336,21 @@ impl Fused {
         Some([Role::Query, Role::Key, Role::Value][position])
     }
 
-    /// Whether `stage` is attention, or one of its inputs: their chunks are padded to a multiple of four pixels.
+    /// True if `stage` is attention or one of its inputs. Chunks of their outputs are padded to a
+    /// multiple of four pixels.
     pub fn feeds_or_is_attention(&self, stage: &Stage) -> bool {
         matches!(stage, Stage::Attention { .. })
             || stage.output().is_some_and(|output| self.attention_role(output).is_some())
     }
 }
 
-/// What attention takes a tensor for.
+/// The role of a tensor in attention.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
-    /// Rows of the scores.
+    /// Query: gives the rows of the scores.
     Query,
-    /// Columns of the scores.
+    /// Key: gives the columns of the scores.
     Key,
-    /// What the scores weigh.
+    /// Value: is weighted by the scores.
     Value,
 }

@@ -1,9 +1,13 @@
-//! At which factor each tensor is stored, so that half precision holds what would overflow it.
+//! Chooses the factor at which each tensor is stored, so that half precision holds what would
+//! overflow it.
 //!
-//! Half precision ends at 65504, and there are models whose residual stream grows beyond that, SDXL's above all. A tensor may be stored at any power of
-//! two times its value as long as every reader undoes it: convolutions by a factor of the product, exactly; group norms by their own division, with eps scaled
-//! too; `ReLU` and sums do not mind, where all of a sum has one factor. So everything is stored at the stream's factor, but for what cannot be undone
-//! for nothing: queries, keys, values and what attention makes of them; what goes through a SiLU without a norm; the input and the result.
+//! Half precision ends at 65504, and the residual stream of some models grows beyond that, SDXL's
+//! above all. A tensor may be stored at any power of two times its value as long as every reader
+//! undoes the factor. Convolutions undo it exactly, by a factor of the product. Group norms undo it
+//! by their own division, with eps scaled too. `ReLU` needs no change, and a sum needs none if all
+//! its terms have one factor. So everything is stored at the stream's factor, except tensors whose
+//! readers could not undo it for free: queries, keys, values and the output of attention; inputs of
+//! a SiLU without a norm; the input and the result.
 
 use crate::model::graph::{Activation, TensorId};
 use crate::plan::fused::{Fused, Normalize, Residual, Stage};
@@ -11,7 +15,7 @@ use crate::plan::fused::{Fused, Normalize, Residual, Stage};
 /// Stores tensors at `scale` times their value.
 ///
 /// # Panics
-/// When a sum would have two factors: a bug in a builder, or here.
+/// Panics if a sum would have two factors: a bug in a builder, or in this function.
 pub(super) fn scale(fused: &mut Fused, scale: f32) {
     fused.factors = factors(fused, scale);
     let factors = fused.factors.clone();
@@ -32,14 +36,19 @@ pub(super) fn scale(fused: &mut Fused, scale: f32) {
         match &mut conv.residual {
             None => {}
             Some(Residual::InPlace(residual)) => {
-                assert_eq!(factor(*residual).to_bits(), factor(conv.output).to_bits(), "two factors at {}", conv.name);
+                assert_eq!(
+                    factor(*residual).to_bits(),
+                    factor(conv.output).to_bits(),
+                    "expected one factor at {}",
+                    conv.name
+                );
             }
             Some(Residual::Shortcut { input, scale, .. }) => *scale = factor(conv.output) / factor(*input),
         }
     }
 }
 
-/// The factor of each tensor.
+/// Returns the factor of each tensor.
 fn factors(fused: &Fused, scale: f32) -> Vec<f32> {
     let mut streams = Streams::new(fused.shapes.len());
     for stage in &fused.stages {
@@ -58,7 +67,7 @@ fn factors(fused: &Fused, scale: f32) -> Vec<f32> {
     (0..fused.shapes.len()).map(factor).collect()
 }
 
-/// Tensors that `stage` reads or makes and that have to be stored as they are.
+/// Returns the tensors that `stage` reads or makes and that must be stored without the factor.
 fn must_stay(stage: &Stage) -> Vec<TensorId> {
     match stage {
         Stage::Input { output, .. } => vec![*output],
@@ -72,7 +81,8 @@ fn must_stay(stage: &Stage) -> Vec<TensorId> {
     }
 }
 
-/// Tensors that have to have one factor, because one takes the place of the other.
+/// Sets of tensors that must have one factor because one overwrites the other, as a union-find
+/// forest.
 struct Streams(Vec<usize>);
 
 impl Streams {
@@ -80,7 +90,7 @@ impl Streams {
         Self((0..tensors).collect())
     }
 
-    /// The tensor that stands for the stream of `tensor`.
+    /// Returns the tensor that represents the stream of `tensor`.
     fn of(&self, tensor: TensorId) -> usize {
         let mut at = tensor.0;
         while self.0[at] != at {

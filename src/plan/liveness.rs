@@ -4,7 +4,10 @@ use arrayvec::ArrayVec;
 
 use crate::plan::{Action, BufferId, Plan, Resource};
 
-/// Sets `live` of every buffer.
+/// Sets `live` of every buffer of `plan`.
+///
+/// # Panics
+/// Panics if a buffer is never used.
 pub fn liveness(plan: &mut Plan) {
     let mut live = vec![None; plan.buffers.len()];
     let mut touch = |buffer: BufferId, step: usize| {
@@ -22,7 +25,7 @@ pub fn liveness(plan: &mut Plan) {
     }
 }
 
-/// The buffers that an action reads or writes.
+/// Returns the buffers that an action reads or writes.
 pub fn used(action: &Action) -> ArrayVec<BufferId, 8> {
     match action {
         Action::Dispatch { bindings, .. } => bindings

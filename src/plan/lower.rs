@@ -1,4 +1,5 @@
-//! Turns the scheduled chunks of fused stages into kernel launches on buffers that are not yet placed.
+//! Turns the scheduled chunks of fused stages into kernel launches on buffers that are not yet
+//! placed.
 
 use std::collections::BTreeMap;
 
@@ -10,10 +11,10 @@ use crate::plan::ops::Lowering;
 use crate::plan::schedule::Schedule;
 use crate::plan::{Plan, PlanOptions, bounds};
 
-/// Lowers the tasks of `schedule`. Slots, lifetimes and memory are filled in by later passes.
+/// Lowers the tasks of `schedule`. Later passes fill in slots, lives and memory.
 ///
 /// # Errors
-/// [`crate::Error::Input`] when there would be too many steps.
+/// [`crate::Error::Input`] if there are more steps than `bounds` allows.
 pub(super) fn lower(
     fused: &Fused,
     nodes: &[Node],
@@ -40,7 +41,8 @@ pub(super) fn lower(
     Ok(lowering.into_plan())
 }
 
-/// By task: the convolutions that keep something of what they read, and the chunks of that which they read there for the last time.
+/// Returns, for each task, the pairs of convolution and input chunk for which this task is the last
+/// read. Only convolutions that keep frames of their input count.
 fn last_reads(fused: &Fused, nodes: &[Node], schedule: &Schedule) -> BTreeMap<usize, Vec<(usize, usize)>> {
     let keeps = |stage: usize| matches!(&fused.stages[stage], Stage::Conv(conv) if !conv.keeps.is_empty());
     let mut last = BTreeMap::new();

@@ -1,9 +1,13 @@
-//! Assigns buffers to places in slots. Never splits a buffer, never moves one; see `partition` for smaller ones.
+//! Assigns buffers to places in slots. It never splits or moves a buffer; `partition` makes smaller
+//! ones.
 //!
-//! Greedy by size, largest first: each buffer goes to the smallest *lane* that nobody lives in at the same time, or opens a slot of its own. A lane is a
-//! range of a slot; a small buffer that moves into a large lane cuts it in two, so that others can live beside it. (After Pisarchyk and Lee,
-//! "Efficient memory management for deep neural net inference", 2020: "greedy by size".) Many slots, not one arena: WebGPU refuses a dispatch that
-//! reads one part of a buffer and writes another, so buffers that meet in a dispatch that writes one of them are in different slots.
+//! The assignment is greedy by size, largest first. Each buffer goes to the smallest *lane* that is
+//! free during its life, or opens a slot of its own. A lane is a range of a slot. A small buffer
+//! that moves into a large lane cuts it in two, so that other buffers can use the rest. (After
+//! Pisarchyk and Lee, "Efficient memory management for deep neural net inference", 2020: "greedy by
+//! size".) There are many slots instead of one arena because WebGPU rejects a dispatch that reads
+//! one part of a buffer and writes another. So buffers that meet in a dispatch that writes one of
+//! them are in different slots.
 
 use std::ops::Range;
 
@@ -12,11 +16,11 @@ use crate::ordered::Ordered as _;
 use crate::plan::{Action, BufferId, CHECK_BYTES, Home, Memory, Plan, Resource, SlotId, StateUse, Step, UNUSED_BYTES};
 use crate::tensor::Bytes;
 
-/// Sizes of buffers are rounded up to this many bytes.
+/// Alignment of sizes of buffers, in bytes.
 pub(super) const ALIGNMENT: u64 = 256;
 
-/// Sets `slot` and `offset` of every buffer, the sizes of all slots, and the predicted memory; with room for `timestamps` if asked, and `other_weights` beside
-/// the plan's own.
+/// Sets `slot` and `offset` of every buffer, the sizes of all slots, and the predicted memory. The
+/// prediction has room for `timestamps` if true, and counts `other_weights` besides the plan's own.
 pub fn assign(plan: &mut Plan, timestamps: bool, other_weights: Bytes) {
     let mut order: Vec<usize> = (0..plan.buffers.len()).collect();
     order.sort_by_key(|&index| {
@@ -31,12 +35,12 @@ pub fn assign(plan: &mut Plan, timestamps: bool, other_weights: Bytes) {
     for index in order {
         let (bytes, live) = (plan.buffers[index].bytes.align_up(ALIGNMENT), plan.buffers[index].live.clone());
         if bytes != size_before {
-            // Buffers of one size come in the order of time; another size starts over.
+            // Buffers of one size come in order of time. Another size starts over.
             lanes.iter_mut().for_each(|lane| (lane.next, lane.busy) = (0, 0));
             size_before = bytes;
         }
         let meets = |slot: SlotId| apart[index].iter().any(|other| placed[*other] == Some(slot));
-        // The smallest that is free, and of those the one that was left last.
+        // The smallest free lane, and among equal lanes the one that was left last.
         let mut best: Option<(Bytes, usize, usize)> = None;
         for (at, lane) in lanes.iter_mut().enumerate().filter(|(_, lane)| lane.bytes >= bytes) {
             if let Some(idle) = lane.idle(&live)
@@ -64,28 +68,29 @@ pub fn assign(plan: &mut Plan, timestamps: bool, other_weights: Bytes) {
     plan.memory = predict(plan, timestamps, other_weights);
 }
 
-/// A range of a slot, in the making.
+/// A range of a slot, while buffers are assigned.
 #[derive(Debug, Clone)]
 struct Lane {
     slot: SlotId,
     offset: Bytes,
     bytes: Bytes,
-    /// Lives of its tenants, in the order of time. None overlap.
+    /// Lives of its buffers in order of time, without overlap.
     tenants: Vec<Range<usize>>,
-    /// The first tenant that ends after the life asked for last began.
+    /// First buffer whose life ends after the start of the life asked for last.
     next: usize,
-    /// Somebody lives here up to this step, as far as is known.
+    /// Step up to which the lane is known to be in use.
     busy: usize,
 }
 
 impl Lane {
-    /// A slot that nobody has lived in.
+    /// Returns the lane of a new slot.
     fn new(slot: SlotId, bytes: Bytes) -> Self {
         Self { slot, offset: Bytes(0), bytes, tenants: Vec::new(), next: 0, busy: 0 }
     }
 
-    /// If nobody lives here during `live`: for how many steps nobody has by then. Lives are asked for in the order of their starts, or `next` and
-    /// `busy` are set back first.
+    /// Returns the number of steps that the lane has been free before `live`, or `None` if the lane
+    /// is in use during `live`. Lives must be asked for in order of their starts, or `next` and
+    /// `busy` must be reset first.
     fn idle(&mut self, live: &Range<usize>) -> Option<usize> {
         if live.start < self.busy {
             return None;
@@ -103,7 +108,7 @@ impl Lane {
         Some(live.start - left)
     }
 
-    /// Keeps the first `bytes`, and returns the rest. Who lives here lives in both.
+    /// Keeps the first `bytes` and returns the rest. Both lanes keep the lives so far.
     fn cut(&mut self, bytes: Bytes) -> Self {
         let rest = Self { offset: self.offset + bytes, bytes: Bytes(self.bytes.0 - bytes.0), ..self.clone() };
         self.bytes = bytes;
@@ -111,9 +116,11 @@ impl Lane {
     }
 }
 
-/// For each buffer, those that must not be in its slot: one command writes the one and uses the other.
+/// Returns, for each buffer, the buffers that must not share its slot: one command uses both and
+/// writes at least one of them.
 fn apart(plan: &Plan) -> Vec<Vec<usize>> {
-    // Bands of one chunk repeat themselves: what was added lately, by its remainder.
+    // Bands of one chunk repeat the same pairs. This holds the pairs that were added lately, by
+    // hash.
     const RECENT: usize = 64;
     let mut recent = [(0, 0); RECENT];
     let mut apart = vec![Vec::new(); plan.buffers.len()];
@@ -152,23 +159,28 @@ fn apart(plan: &Plan) -> Vec<Vec<usize>> {
     apart
 }
 
-/// Buffers through which the host writes and reads while a plan runs: a ring of [`Staging::SLOTS`] for either direction.
+/// Staging buffers through which the host writes and reads while a plan runs: a ring of
+/// [`Staging::SLOTS`] buffers for either direction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Staging {
-    /// Size of each buffer that the host writes: latents, parameters, and what the plan fetches.
+    /// Size of each buffer that the host writes: latents, parameters, and data that the plan
+    /// fetches.
     pub upload: Bytes,
-    /// Size of each buffer that the host reads: the result, and what the plan parks.
+    /// Size of each buffer that the host reads: the result, and buffers that the plan parks.
     pub readback: Bytes,
 }
 
 impl Staging {
-    /// Buffers of a ring: some are filled for the submission that is being recorded, while others are read by the device or the host.
-    // Measured on a CPU driver, 1.6 GiB moved in a decode: 4 of 1 MiB took as long as 2 of 4 MiB, 2 of 1 MiB half as long again.
+    /// Buffers of a ring. Some are filled for the submission that is being recorded, while the
+    /// device or the host reads others.
+    // Measured on a CPU driver with 1.6 GiB moved in a decode: 4 buffers of 1 MiB took as long as 2
+    // of 4 MiB; 2 of 1 MiB took half as long again.
     pub const SLOTS: u64 = 4;
     /// Larger transfers are split into pieces of this size.
     pub const PIECE: Bytes = Bytes(1 << 20);
 
-    /// What `plan` needs: no larger than a piece, nor than its largest transfer, nor smaller than a row of the result.
+    /// Returns the sizes that `plan` needs: at most a piece and at most the largest transfer, but
+    /// at least one row of the result.
     pub fn of(plan: &Plan) -> Self {
         let bytes = |buffer: &BufferId| plan.buffers[buffer.0].bytes;
         let fetches = plan.steps.iter().filter_map(|step| match &step.action {
@@ -193,16 +205,16 @@ impl Staging {
         Self { upload: slot(written.max(), Bytes(0)), readback: slot(Some(read), least_read) }
     }
 
-    /// Where a transfer may start within a buffer: mapped ranges start at multiples of eight.
+    /// Alignment in bytes of a transfer within a buffer: mapped ranges start at multiples of eight.
     pub const ALIGNMENT: u64 = 8;
 
-    /// Both rings together.
+    /// Returns the bytes of both rings together.
     pub fn bytes(self) -> Bytes {
         Bytes((self.upload.0 + self.readback.0) * Self::SLOTS)
     }
 }
 
-/// The memory of a plan whose slots are assigned.
+/// Predicts the memory of a plan whose slots are assigned.
 fn predict(plan: &Plan, timestamps: bool, other_weights: Bytes) -> Memory {
     let own: Bytes = plan.bound_weights().map(|weight| plan.weights[weight].bytes).sum();
     Memory {
@@ -220,7 +232,7 @@ fn predict(plan: &Plan, timestamps: bool, other_weights: Bytes) -> Memory {
     }
 }
 
-/// What of a state is on the device.
+/// Returns the bytes of a state that are on the device.
 fn on_device(state: &StateUse) -> Bytes {
     match state.home {
         Home::Device => state.bytes() + state.table,
@@ -228,16 +240,18 @@ fn on_device(state: &StateUse) -> Bytes {
     }
 }
 
-/// Begin and end of each run of a stage, 8 bytes each. None where a device need not have so many.
+/// Returns the bytes for the begin and the end of each run of a stage, 8 bytes each. Returns 0 if
+/// there are more queries than a device must support.
 fn timestamp_bytes(plan: &Plan) -> Bytes {
-    // WebGPU: createQuerySet refuses more.
+    // WebGPU: createQuerySet rejects a larger count.
     const MOST_QUERIES: usize = 4096;
     let queries = plan.stage_runs().len() * 2;
     Bytes(if queries <= MOST_QUERIES { queries as u64 * 8 } else { 0 })
 }
 
 impl Plan {
-    /// The steps of each stage that follow one another. Where chunks are computed again, stages take turns and have many runs.
+    /// Returns the runs of consecutive steps of one stage. If chunks are recomputed, stages take
+    /// turns and have many runs.
     pub fn stage_runs(&self) -> Vec<Range<usize>> {
         let runs = self.steps.chunk_by(|step, next| step.stage == next.stage);
         let mut start = 0;
@@ -248,7 +262,8 @@ impl Plan {
         runs.map(range).collect()
     }
 
-    /// Weights that launches bind as such, by index into [`Plan::weights`]: those stay on the GPU.
+    /// Returns the weights that launches bind directly, by index into [`Plan::weights`]. These stay
+    /// on the GPU.
     pub fn bound_weights(&self) -> impl Iterator<Item = usize> {
         let bindings = self.steps.iter().flat_map(|step| match &step.action {
             Action::Dispatch { bindings, .. } => bindings.as_slice(),

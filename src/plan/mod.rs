@@ -1,20 +1,24 @@
-//! WHEN and WHERE: a graph, the limits of a device and a few options become a [`Plan`], which is a value.
+//! Turns a graph, the limits of a device and a few options into a [`Plan`]: all GPU work of one
+//! run, as a value.
 //!
 //! Passes, each a function from value to value:
 //!
-//! 1. [`fuse`]: norms, SiLU, upsampling and sums become part of the convolutions around them;
-//! 2. [`nodes`] and [`partition`]: every tensor is cut into chunks of rows, and what computing one takes is added up;
-//! 3. [`schedule`]: in which order chunks are computed; under a budget [`residence`] decides which are computed again;
-//! 4. `lower`: each scheduled chunk becomes kernel launches on buffers that are not yet placed. What an operation takes and what it launches stand
-//!    side by side in `ops`;
-//! 5. [`spill`], under a budget: what waits in host memory;
-//! 6. [`liveness`]: first and last use of each buffer;
-//! 7. [`memory`]: buffers that are never live together share memory.
+//! 1. [`fuse`]: makes norms, SiLU, upsampling and sums part of the convolutions around them;
+//! 2. [`nodes`] and [`partition`]: cut every tensor into chunks of rows, and add up the memory that
+//!    computing one chunk takes;
+//! 3. [`schedule`]: orders the chunks; under a budget [`residence`] decides which chunks are
+//!    computed again;
+//! 4. `lower`: turns each scheduled chunk into kernel launches on buffers that are not yet placed.
+//!    In `ops`, the memory that an operation takes and its launches stand side by side;
+//! 5. [`spill`], under a budget: moves weights and activations to host memory and back;
+//! 6. [`liveness`]: finds the first and last use of each buffer;
+//! 7. [`memory`]: lets buffers that are never live together share memory.
 //!
 //! `budget` tries sizes of chunks, and repeats 2 to 7 until the plan fits.
 //!
-//! A plan can be printed, compared, run on the CPU by the interpreter in `tests/`, and made for a device that nobody here owns.
-//! Same input, same plan: nothing here reads a clock, the environment or a hash map's order. Nothing here touches a GPU.
+//! A plan can be printed, compared, and run on the CPU by the interpreter in `tests/`. It can be
+//! made for a device that is not at hand. The same input gives the same plan: planning reads no
+//! clock, no environment variable and no order of a hash map. Planning never touches a GPU.
 
 mod bounds;
 mod budget;
@@ -60,66 +64,69 @@ use crate::plan::fused::Fused;
 use crate::plan::schedule::{Keep, Schedule};
 use crate::tensor::{Bytes, Storage};
 
-/// Everything an executor needs to know. See the module's text.
+/// Everything that an executor needs to run one decode or encode. See the module's text.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Plan {
-    /// What it is run on: latents to be decoded, or an image to be encoded. Two for an estimate: first the copy that is measured.
+    /// Inputs: latents to decode, or an image to encode. An estimate has two: first the small copy
+    /// that is measured.
     pub inputs: Vec<Planes>,
-    /// What comes of it: an image, or moments.
+    /// Result: an image, or moments of latents.
     pub result: Planes,
-    /// How activations and weights are stored.
+    /// Storage type of activations and weights.
     pub storage: Storage,
-    /// What the host gets.
+    /// Form of the result that the host gets.
     pub output: Output,
     /// Names of the stages: modules of the network in diffusers' spelling.
     pub stages: Vec<String>,
-    /// Specialised kernels.
+    /// Kernels with values for their constants.
     #[serde(skip)]
     pub variants: Vec<Variant>,
     /// Commands in execution order.
     pub steps: Vec<Step>,
     /// Activations and scratch.
     pub buffers: Vec<BufferUse>,
-    /// Sizes of the slots that buffers lie in.
+    /// Sizes of the slots that hold the buffers.
     pub slots: Vec<Bytes>,
-    /// Weights.
+    /// Weights that the plan needs on the GPU.
     pub weights: Vec<WeightUse>,
-    /// Parameters of all dispatches, each aligned as the device wants uniform offsets.
+    /// Parameters of all dispatches, aligned as the device requires for uniform offsets.
     #[serde(skip)]
     pub params: Vec<u8>,
-    /// What outlives a run.
+    /// Memory that outlives a run.
     pub states: Vec<StateUse>,
     /// Sizes of the copies that wait in host memory.
     pub parked: Vec<Bytes>,
-    /// Factors and summands of the input, `[2, c]`.
+    /// Factors and summands for the channels of the input, `[2, c]`.
     #[serde(skip)]
     pub transform: Vec<f32>,
     /// Predicted memory.
     pub memory: Memory,
-    /// The kernels it was made with.
+    /// Kernels, tile sizes and band size that the plan was made with.
     pub choice: Choice,
-    /// What runs it.
+    /// Kind of device that the plan is for.
     pub kind: DeviceKind,
 }
 
-/// What the host reads of each part of a picture that stays on the device: the words of `image_check`.
+/// Bytes that the host reads for each part of a picture that stays on the device: the words of
+/// `image_check`.
 pub const CHECK_BYTES: Bytes = Bytes(CHECK_WORDS as u64 * 4);
 
-/// Size of the buffer that is bound where a variant uses no buffer, bytes.
+/// Size in bytes of the buffer that is bound where a variant uses no buffer.
 pub const UNUSED_BYTES: u64 = 64;
 
 impl Plan {
     /// Plans `graph` for a device with `limits`.
     ///
-    /// # Errors
-    /// [`Error::TooLarge`] when a row of a tensor, a weight or a launch does not fit `limits`, with the step and the bytes; [`Error::Budget`] when no
-    /// plan was found that keeps the budget; [`Error::Input`] for a plan of more chunks, steps or work than is sane.
+    /// [`Error::TooLarge`] with the step and the bytes if a row of a tensor, a weight or a launch
+    /// does not fit `limits`; [`Error::Budget`] if the search finds no plan within the budget;
+    /// [`Error::Input`] if the plan has more chunks, steps or work than `bounds` allows.
     pub fn new(graph: &Graph, limits: &DeviceLimits, options: &PlanOptions) -> Result<Self> {
         Self::of(&fuse::fuse(graph, stream_scale(options.storage)), limits, options)
     }
 
-    /// Plans `graph` with the group norms that `small` measures, the same network for a smaller image: an estimate in one pass, see
-    /// [`Fused::with_norms_of`]. The inputs are those of `small` and of `graph`; of `graph` alone where there are no group norms.
+    /// Plans an estimate: `graph` with the group norms that `small` measures, in one pass. `small`
+    /// is the same network for a smaller image, see [`Fused::with_norms_of`]. The inputs are those
+    /// of `small`, then those of `graph`; without group norms, those of `graph` alone.
     ///
     /// # Errors
     /// See [`Self::new`].
@@ -128,6 +135,7 @@ impl Plan {
         Self::of(&fused.with_norms_of(small), limits, options)
     }
 
+    /// Plans a fused graph.
     fn of(fused: &Fused, limits: &DeviceLimits, options: &PlanOptions) -> Result<Self> {
         let streams = schedule::streams(&nodes::nodes(fused, limits, options)?);
         let whole =
@@ -142,7 +150,7 @@ impl Plan {
         Ok(plan)
     }
 
-    /// A plan that computes nothing twice.
+    /// Makes a plan that computes nothing twice.
     fn whole(fused: &Fused, limits: &DeviceLimits, options: &PlanOptions) -> Result<Self> {
         let nodes = nodes::nodes(fused, limits, options)?;
         let keep = Keep::whole(&nodes);
@@ -152,13 +160,14 @@ impl Plan {
         Ok(plan)
     }
 
-    /// The same where one pass makes nearly everything: of each tensor a few chunks exist at once, and the smaller they are, the less memory that takes and
-    /// the more launches. The smallest plan that is not much slower than the fastest.
+    /// Plans a network in which one pass makes nearly everything. A few chunks of each tensor exist
+    /// at once: smaller chunks take less memory and more launches. Chooses the plan with the
+    /// smallest peak that is not much slower than the plan with the largest chunks.
     fn streamed(fused: &Fused, limits: &DeviceLimits, options: &PlanOptions) -> Result<Self> {
         const COARSEST: Bytes = Bytes(4 << 20);
         const FINER: [Bytes; 2] = [Bytes(2 << 20), Bytes(1 << 20)];
         const SLOWER: f64 = 1.5;
-        // Beyond this a finer plan takes long to make, and too many steps to run.
+        // Beyond this a finer plan takes long to make, and has too many steps to run.
         const MOST_STEPS: usize = 1 << 17;
         let within = |chunk| PlanOptions { chunk_limit: options.chunk_limit.min(chunk), ..options.clone() };
         let mut best = Self::whole(fused, limits, &within(COARSEST))?;
@@ -178,7 +187,7 @@ impl Plan {
         Ok(best)
     }
 
-    /// A plan of no steps.
+    /// Returns a plan without steps.
     fn empty(stages: Vec<String>, limits: &DeviceLimits, options: &PlanOptions) -> Self {
         Self {
             inputs: Vec::new(),
@@ -201,18 +210,19 @@ impl Plan {
         }
     }
 
-    /// The last two passes.
+    /// Runs the last two passes, liveness and placing.
     pub(super) fn place(&mut self, limits: &DeviceLimits, options: &PlanOptions) {
         liveness::liveness(self);
         memory::assign(self, options.profile && limits.timestamp_query, options.other_weights);
     }
 
-    /// Tables of norms that outlive a run, which are on the device.
+    /// Returns the bytes of norm tables that outlive a run. They stay on the device.
     pub(crate) fn table_bytes(&self) -> Bytes {
         self.states.iter().map(|state| state.table).sum()
     }
 
-    /// Host memory that one decode takes for what waits there: copies of buffers, what outlives a run, and the packed weights it fetches.
+    /// Returns the bytes of host memory that one decode takes: copies of buffers, states that are
+    /// kept on the host, and all packed weights if the plan fetches any.
     pub fn host_bytes(&self) -> Bytes {
         let parked: Bytes = self.parked.iter().copied().sum();
         let fetches = |step: &Step| matches!(step.action, Action::Fetch { from: HostSource::Weight(_), .. });
@@ -225,7 +235,7 @@ impl Plan {
         parked + weights + states.sum()
     }
 
-    /// Bytes that one decode moves between host and device because the budget is short.
+    /// Returns the bytes that one decode moves between host and device because the budget is short.
     pub fn transferred(&self) -> Bytes {
         let moved = self.steps.iter().map(|step| match &step.action {
             Action::Fetch { from: HostSource::Input(_), .. } => Bytes(0),
@@ -241,12 +251,13 @@ impl Plan {
         moved.sum()
     }
 
-    /// Whether `part` of `state` is in host memory between two runs.
+    /// True if `part` of `state` is in host memory between two runs.
     pub fn is_on_host(&self, state: StateId, part: StatePart) -> bool {
         matches!(part, StatePart::Frames(_)) && self.states[state.0].home == Home::Host
     }
 
-    /// The parts of the result: where each is when it is handed out, first row and row after the last. In order of rows.
+    /// Returns the parts of the result in order of rows: the buffer that holds the part, its first
+    /// row and the row after its last.
     pub fn outputs(&self) -> impl Iterator<Item = (BufferId, (u32, u32))> {
         self.steps.iter().filter_map(|step| match &step.action {
             Action::Output { from, rows } => Some((*from, *rows)),
@@ -259,29 +270,31 @@ impl Plan {
         })
     }
 
-    /// Multiply-adds, counted as direct convolutions and products.
+    /// Returns the number of multiply-adds, counted as direct convolutions and products.
     pub fn macs(&self) -> u64 {
         self.steps.iter().map(|step| step.macs).sum()
     }
 
-    /// The largest range that one binding covers.
+    /// Returns the size of the largest range that one binding covers.
     pub fn largest_binding(&self) -> Bytes {
         let buffers = self.buffers.iter().map(|buffer| buffer.bytes);
         buffers.chain(self.weights.iter().map(|weight| weight.bytes)).max().unwrap_or_default()
     }
 
-    /// Bytes of one row of the result, of all frames, as [`Action::Output`] hands it over.
+    /// Returns the bytes of one row of the result, of all frames, in the form of
+    /// [`Action::Output`].
     pub fn row_bytes(&self) -> Bytes {
         let frame = self.output.row_bytes(self.result.size.width, self.result.channels);
         Bytes(frame * u64::from(self.result.frames))
     }
 
-    /// What it is run on. Of an estimate: what comes after the copy that is measured.
+    /// Returns the extents of the input; in an estimate, of the input after the small copy.
     pub fn input(&self) -> Planes {
         self.inputs.last().copied().unwrap_or(Planes::NONE)
     }
 
-    /// Ranges of steps to submit together so that each is about as much as `work`, or is a single step.
+    /// Splits the steps into ranges to submit together. Each range has a [work](Self::work) near
+    /// `work`, or is a single step.
     pub fn submissions(&self, work: u64) -> Vec<Range<usize>> {
         let mut result = Vec::new();
         let mut start = 0;
@@ -294,7 +307,9 @@ impl Plan {
         result
     }
 
-    /// The step after the last of those from `start` on that come nearest to `target`, by what each of them takes; at least one.
+    /// Returns the end of a submission that begins with step `start`: the step after its last.
+    /// `taken` gives the cost of a step. The sum of costs comes as near to `target` as it can with
+    /// at least one step.
     pub fn submission_end(&self, start: usize, target: f64, taken: impl Fn(&Step) -> f64) -> usize {
         let mut sum = 0.0;
         for (index, step) in self.steps.iter().enumerate().skip(start) {
@@ -307,9 +322,9 @@ impl Plan {
         self.steps.len()
     }
 
-    /// What `step` takes, in multiply-adds that would take as long.
+    /// Returns the cost of `step`, in multiply-adds that would take as long.
     pub fn work(&self, step: &Step) -> u64 {
-        // Launches and copies cost something even where they multiply nothing.
+        // A launch or copy costs something even if it multiplies nothing.
         const STEP_MACS: u64 = 500_000;
         let moved = match &step.action {
             Action::Fetch { to: buffer, .. }
@@ -322,7 +337,8 @@ impl Plan {
         step.macs + STEP_MACS + self.memory_work(step) + self.transfer_work(moved)
     }
 
-    /// What a launch takes for reading and writing all that it binds, in multiply-adds that would take as long. Right in its order of magnitude.
+    /// Returns the cost of reading and writing everything that `step` binds, in multiply-adds that
+    /// would take as long. Only the order of magnitude is right.
     fn memory_work(&self, step: &Step) -> u64 {
         const PER_BYTE: u64 = 16;
         let bound = |resource: &Resource| match resource {
@@ -341,7 +357,8 @@ impl Plan {
         }
     }
 
-    /// What moving `bytes` over the host's link takes, in multiply-adds that would take as long. Right in its order of magnitude.
+    /// Returns the cost of moving `bytes` between host and device, in multiply-adds that would take
+    /// as long. Only the order of magnitude is right.
     pub fn transfer_work(&self, bytes: u64) -> u64 {
         let per_byte = match self.kind {
             DeviceKind::Cpu => 2,
@@ -350,7 +367,8 @@ impl Plan {
         bytes * per_byte
     }
 
-    /// What the executor relies on. A plan that breaks a device's limit is never handed out.
+    /// Checks the limits that the executor relies on. [`Plan::new`] returns no plan that breaks
+    /// one.
     fn check(&self, limits: &DeviceLimits) -> Result<()> {
         let limit = limits.largest_bound_buffer();
         let buffers = self.buffers.iter().map(|buffer| (&buffer.name, buffer.bytes));
@@ -359,7 +377,7 @@ impl Plan {
                 return Err(Error::TooLarge { what: format!("buffer \"{name}\""), needed, limit });
             }
         }
-        // A staging buffer is no larger than the largest of these.
+        // A staging buffer is no larger than the largest of the sizes that follow.
         if self.memory.params > limits.max_buffer_size {
             let (needed, limit) = (self.memory.params, limits.max_buffer_size);
             return Err(Error::TooLarge { what: "the plan's parameters".to_owned(), needed, limit });
@@ -391,7 +409,8 @@ impl Plan {
     }
 }
 
-/// The factor of the residual stream. Half precision ends at 65504; 1/16 leaves room for streams up to a million.
+/// Returns the factor of the residual stream. Half precision ends at 65504; 1/16 leaves room for
+/// streams up to a million.
 fn stream_scale(storage: Storage) -> f32 {
     match storage {
         Storage::F32 => 1.0,

@@ -1,35 +1,38 @@
-//! What a schedule knows of a stage: how its output is cut, what it reads, and what it takes while it runs.
+//! The view of a stage that scheduling needs: how its output is cut, which chunks it reads, and how
+//! much memory it takes while it runs.
 
 use crate::plan::PlanOptions;
 use crate::plan::partition::Partition;
 
-/// Memory that a stage takes while it runs, bytes of each kind. Stages of one pass share the largest of each.
+/// Scratch memory that a stage takes while it runs, in bytes of each kind. Stages of one pass share
+/// the largest of each kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Scratch {
-    /// Part of the model's input, as the host gives it.
+    /// Rows of the model's input, as the host gives them.
     pub planes: u64,
-    /// Transformed input of a Winograd convolution; or what each output pixel of another sees.
+    /// Transformed input of a Winograd convolution; for an unfolded convolution, its unfolded
+    /// input.
     pub v: u64,
-    /// Its products with the filters.
+    /// The 36 Winograd products of input and filters.
     pub m: u64,
-    /// Input rows of several chunks in one buffer.
+    /// Input rows of several chunks, gathered in one buffer.
     pub gathered: u64,
-    /// The same of the frames before the input's.
+    /// Rows of earlier frames of several chunks, gathered in one buffer.
     pub gathered_past: u64,
-    /// Input rows after a norm, or the past's and those in one buffer.
+    /// Input rows after a norm, or past and input rows together in one buffer.
     pub normed: u64,
-    /// Frames of a chunk that are kept for the next block.
+    /// Frames of a chunk that are kept for the next part of a clip.
     pub kept: u64,
-    /// Transformed filters.
+    /// Transformed filters of all buffers.
     pub filters: u64,
-    /// The largest buffer of those.
+    /// Largest of these filter buffers.
     pub filter_part: u64,
-    /// Blocks of attention.
+    /// One block of attention.
     pub attention: u64,
 }
 
 impl Scratch {
-    /// The larger of each kind.
+    /// Returns the larger of each kind.
     pub fn max(self, other: Self) -> Self {
         Self {
             planes: self.planes.max(other.planes),
@@ -45,47 +48,48 @@ impl Scratch {
         }
     }
 
-    /// All of it but the filters.
+    /// Returns the sum of all kinds except the filters.
     pub fn without_filters(self) -> u64 {
         let gathered = self.gathered + self.gathered_past;
         self.planes + self.v + self.m + gathered + self.normed + self.kept + self.attention
     }
 }
 
-/// What a stage reads of another.
+/// The chunks that a stage reads of another stage.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Read {
-    /// The other stage.
+    /// Stage that is read.
     pub stage: usize,
-    /// For each chunk of the reader, the chunks that it reads.
+    /// Chunks that are read, for each chunk of the reader.
     pub spans: Vec<std::ops::Range<usize>>,
 }
 
-/// A stage, as far as its schedule depends on it.
+/// A stage with everything that its schedule depends on.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Node {
-    /// How its output is cut.
+    /// Chunks of its output.
     pub partition: Partition,
     /// Bytes of one row of its output.
     pub row_bytes: u64,
     /// Multiply-adds of one row of its output.
     pub row_macs: u64,
-    /// The outputs that it reads.
+    /// Outputs that it reads.
     pub reads: Vec<Read>,
-    /// The stage whose output it replaces, chunk by chunk.
+    /// Stage whose output it overwrites, chunk by chunk.
     pub replaces: Option<usize>,
-    /// Whether all chunks must have been computed before anyone reads one.
+    /// True if all chunks must be computed before any stage reads one.
     pub barrier: bool,
-    /// Memory it takes while it runs.
+    /// Scratch memory that it takes while it runs.
     pub scratch: Scratch,
-    /// Bytes of the moments of its output, where a norm reads it.
+    /// Bytes of the moments of its output; 0 if no norm reads the output.
     pub moments: u64,
-    /// Weights it needs while it runs, bytes.
+    /// Bytes of weights that it needs while it runs.
     pub weights: u64,
 }
 
-/// The scratch memory of a pass over `stages`, and whether each has transformed filters of its own. Where those would take too much, stages use
-/// the same memory in turn and transform their filters for every chunk, which costs little.
+/// Returns the scratch memory of a pass over `stages`, and true if each stage has transformed
+/// filters of its own. If these would take too much, the stages use one memory in turn and
+/// transform their filters again for every chunk, which costs little.
 pub(super) fn pass_scratch(nodes: &[Node], stages: &[usize], options: &PlanOptions) -> (Scratch, bool) {
     let sizes = stages.iter().fold(Scratch::default(), |sizes, stage| sizes.max(nodes[*stage].scratch));
     let filters: u64 = stages.iter().map(|stage| nodes[*stage].scratch.filters).sum();

@@ -7,16 +7,18 @@ use crate::plan::node::Node;
 use crate::plan::ops::{self, Sizing};
 use crate::plan::{PlanOptions, bounds};
 
-/// The nodes of `fused`, one for each stage, in their order.
+/// Returns the nodes of `fused`, one for each stage, in order.
 ///
 /// # Errors
-/// [`crate::Error::TooLarge`] when four rows of a tensor exceed a binding; [`crate::Error::Input`] when there would be too much of anything.
+/// [`crate::Error::TooLarge`] if four rows of a tensor exceed a binding; [`crate::Error::Input`] if
+/// there are more chunks or multiply-adds than `bounds` allows.
 pub fn nodes(fused: &Fused, limits: &DeviceLimits, options: &PlanOptions) -> Result<Vec<Node>> {
     let mut sizing = Sizing::new(fused, limits, options);
     for stage in &fused.stages {
         let node = ops::node(&sizing, stage)?;
         sizing.push(stage, node);
-        // Early: what a stage reads of a tensor in a million chunks would take more memory than the plan.
+        // Checked early: the list of reads of a tensor in a million chunks would take more memory
+        // than the plan.
         bounds::check(sizing.nodes())?;
     }
     Ok(sizing.into_nodes())

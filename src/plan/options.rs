@@ -1,4 +1,4 @@
-//! What a plan is made for, besides the graph and the device.
+//! Options of a plan, besides the graph and the device.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -10,22 +10,24 @@ use crate::limits::DeviceLimits;
 use crate::plan::parts::Home;
 use crate::tensor::{Bytes, Storage};
 
-/// What the host wants back.
+/// Form of the result that the host wants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Output {
     /// RGBA8, clamped: a picture.
     #[default]
     Rgba8,
-    /// f32 `[c, h, w]`, as the network gives it: some clamp it, most do not.
+    /// f32 `[c, h, w]`, as the network gives it: some networks clamp it, most do not.
     Raw,
-    /// f32 `[c, h, w]`, before the clamp that some networks end with: a tile, which is blended with others first.
+    /// f32 `[c, h, w]`, before the clamp that some networks end with. Used for tiles, which are
+    /// blended first.
     Tile,
-    /// 8 bits a channel, clamped, in one buffer that stays on the device: for a canvas. Rows are padded as textures want it, see [`Self::row_bytes`].
+    /// 8 bits for each channel, clamped, in one buffer that stays on the device for a canvas. Rows
+    /// are padded as textures require, see [`Self::row_bytes`].
     Picture(ChannelOrder),
 }
 
-/// In which order the channels of a picture lie in memory.
+/// Order in memory of the channels of a picture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 pub enum ChannelOrder {
     /// WebGPU's `rgba8unorm`.
@@ -38,14 +40,15 @@ pub enum ChannelOrder {
 }
 
 impl Output {
-    /// Whether the result stays on the device.
+    /// True if the result stays on the device.
     pub fn stays(self) -> bool {
         matches!(self, Self::Picture(_))
     }
 
-    /// Bytes of a row of a result of `width` pixels and `channels`, as [`super::Action::Output`] hands it over.
+    /// Returns the bytes of one row of a result with `width` pixels and `channels` channels, in the
+    /// form of [`super::Action::Output`].
     pub fn row_bytes(self, width: u32, channels: u32) -> u64 {
-        // WebGPU: bytesPerRow of a copy to a texture.
+        // WebGPU: alignment of bytesPerRow in a copy to a texture.
         const TEXTURE_ROW_ALIGNMENT: u64 = 256;
         let width = u64::from(width);
         match self {
@@ -56,48 +59,51 @@ impl Output {
     }
 }
 
-/// What a plan is made for, besides the graph and the device.
+/// Options of a plan, besides the graph and the device.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct PlanOptions {
-    /// How activations and weights are stored.
+    /// Storage type of activations and weights.
     pub storage: Storage,
-    /// What the host wants back.
+    /// Form of the result that the host wants.
     pub output: Output,
     /// Largest chunk of a tensor. Smaller chunks are freed sooner and cost more halo copies.
     pub chunk_limit: Bytes,
-    /// Largest chunk of the keys and values of attention. Of its own, because it decides in which order attention adds: with the same, the result is
-    /// the same to the bit.
+    /// Largest chunk of the keys and values of attention. It is separate from `chunk_limit` because
+    /// it decides the order in which attention adds: an equal value gives the same bits.
     pub keys_limit: Bytes,
-    /// Measure the GPU time of each stage. Ignored where the device has no timestamps, or stages take turns too often.
+    /// True to measure the GPU time of each stage. Ignored if the device has no timestamps, or if
+    /// stages take turns too often.
     pub profile: bool,
-    /// Which kernels and tiles to use; `None` for what measured best on devices of this kind.
+    /// Kernels and tiles to use; `None` for the choice of [`Choice::for_device`].
     pub choice: Option<Choice>,
-    /// The most GPU memory the plan may take, all of it. What does not fit is computed again, or waits in host memory as far as the next two allow.
+    /// Limit of all GPU memory that the plan takes. The plan recomputes what does not fit, or moves
+    /// it to host memory as far as `parking` and `weights` allow.
     pub memory_budget: Option<Bytes>,
-    /// Whether activations may wait in host memory.
+    /// True if activations may wait in host memory.
     pub parking: bool,
-    /// Where the weights are before the plan runs.
+    /// Place of the weights before the plan runs.
     pub weights: Weights,
-    /// What of that which outlives a run is kept in host memory.
+    /// States that are kept in host memory between runs.
     pub host_states: HostStates,
-    /// Weights that are on the device beside the plan's own: those of the other direction, where a model is loaded for both.
+    /// Bytes of weights on the device besides the plan's own. These are the weights of the other
+    /// direction, if a model is loaded for both.
     pub other_weights: Bytes,
 }
 
-/// Which states wait in host memory from one run to the next. The others stay on the device.
+/// States that wait in host memory from one run to the next. The others stay on the device.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub enum HostStates {
-    /// None of them.
+    /// No state.
     #[default]
     None,
-    /// All of them.
+    /// All states.
     All,
-    /// Those of these names: see [`StateUse`](super::StateUse).
+    /// The states with these names, see [`StateUse`](super::StateUse).
     Of(Arc<BTreeSet<String>>),
 }
 
 impl HostStates {
-    /// Where the state `name` is kept.
+    /// Returns the place of the state `name` between two runs.
     pub(super) fn home(&self, name: &str) -> Home {
         let on_host = match self {
             Self::None => false,
@@ -108,19 +114,19 @@ impl HostStates {
     }
 }
 
-/// Where weights are before a plan runs.
+/// Place of the weights before a plan runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Weights {
-    /// On the device, all of them, for good.
+    /// GPU memory: all weights stay there.
     #[default]
     Device,
-    /// In host memory: a plan with a budget may fetch them when it needs them.
+    /// Host memory: a plan with a budget may fetch weights when it needs them.
     Host,
 }
 
 impl PlanOptions {
-    /// The defaults for `storage` and `output`.
+    /// Returns the defaults for `storage` and `output`.
     pub fn new(storage: Storage, output: Output) -> Self {
         Self {
             storage,
@@ -137,7 +143,7 @@ impl PlanOptions {
         }
     }
 
-    /// The kernels and tiles to use on a device with `limits`.
+    /// Returns the kernels and tiles to use on a device with `limits`.
     pub(super) fn choice(&self, limits: &DeviceLimits) -> Choice {
         self.choice.unwrap_or_else(|| Choice::for_device(limits))
     }

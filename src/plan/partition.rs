@@ -1,14 +1,15 @@
 //! Cuts tensors into chunks of full-width rows, each a buffer of its own.
 //!
-//! A tensor that does not fit one binding, or that should be freed or derived again piece by piece, is stored as several buffers of
-//! about the same size. Chunks hold their own rows and nothing else: what a 3x3 filter needs of a neighbour is gathered when it runs.
+//! A tensor that does not fit one binding, or that should be freed or recomputed piece by piece, is
+//! stored as several buffers of about the same size. A chunk holds its own rows and no halo: the
+//! rows that a 3x3 filter needs of a neighbour are gathered when it runs.
 
 use crate::error::{Error, Result};
 use crate::kernels::winograd;
 use crate::model::graph::Window;
 use crate::tensor::Bytes;
 
-/// Chunks and bands have a multiple of so many rows, but for the last: those of a Winograd tile.
+/// Rows of a Winograd tile. Chunks and bands have a multiple of this many rows, except the last.
 pub const ROW_STEP: u32 = winograd::TILE;
 
 /// Rows `start..end` of a tensor.
@@ -21,17 +22,18 @@ pub struct Rows {
 }
 
 impl Rows {
-    /// How many.
+    /// Returns the number of rows.
     pub fn count(self) -> u32 {
         self.end - self.start
     }
 
-    /// The rows that are in both; none where `start >= end`.
+    /// Returns the rows that are in both. There are none if `start >= end` in the result.
     pub fn intersect(self, other: Self) -> Self {
         Self { start: self.start.max(other.start), end: self.end.min(other.end) }
     }
 
-    /// Cut into pieces of at most `most` rows, each but the last a multiple of [`ROW_STEP`].
+    /// Cuts the rows into pieces of at most `most` rows, each but the last a multiple of
+    /// [`ROW_STEP`]. A piece has [`ROW_STEP`] rows even if `most` is smaller.
     pub fn bands(self, most: u32) -> impl Iterator<Item = Self> {
         let step = (most / ROW_STEP * ROW_STEP).max(ROW_STEP);
         (self.start..self.end)
@@ -40,7 +42,8 @@ impl Rows {
     }
 }
 
-/// How a tensor is cut. All chunks have the same number of rows, a multiple of [`ROW_STEP`], but for the last.
+/// The division of a tensor into chunks. All chunks but the last have the same number of rows, a
+/// multiple of [`ROW_STEP`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Partition {
     /// Rows of the tensor.
@@ -53,7 +56,7 @@ impl Partition {
     /// Cuts `height` rows so that a chunk takes about `wanted` bytes, and at most `limit`.
     ///
     /// # Errors
-    /// [`Error::TooLarge`] when even the fewest rows exceed `limit`.
+    /// [`Error::TooLarge`] if even the fewest rows exceed `limit`.
     pub fn new(height: u32, row_bytes: Bytes, wanted: Bytes, limit: Bytes) -> Result<Self> {
         let least = Bytes(row_bytes.0 * u64::from(ROW_STEP.min(height)));
         if least > limit {
@@ -68,24 +71,25 @@ impl Partition {
         Ok(Self { height, rows: height.div_ceil(count).next_multiple_of(ROW_STEP).min(height) })
     }
 
-    /// Number of chunks.
+    /// Returns the number of chunks.
     pub fn count(&self) -> usize {
         self.height.div_ceil(self.rows) as usize
     }
 
-    /// The rows of chunk `index`.
+    /// Returns the rows of chunk `index`.
     pub fn chunk(&self, index: usize) -> Rows {
         let start = self.rows.saturating_mul(u32::try_from(index).unwrap_or(u32::MAX));
         Rows { start, end: self.height.min(start.saturating_add(self.rows)) }
     }
 
-    /// The chunks that hold `rows`.
+    /// Returns the chunks that hold `rows`.
     pub fn holding(&self, rows: Rows) -> std::ops::Range<usize> {
         (rows.start / self.rows) as usize..rows.end.div_ceil(self.rows) as usize
     }
 }
 
-/// The rows of the input, `height` rows high, that `window` reads for `rows` of its output; with `doubled`, of an input that is doubled first.
+/// Returns the rows of the input, `height` rows high, that `window` reads for `rows` of its output.
+/// If `doubled`, the input is doubled before the window reads it.
 pub fn reach(rows: Rows, height: u32, window: Window, doubled: bool) -> Rows {
     let factor = if doubled { 2 } else { 1 };
     let first = |row: u32| row.saturating_mul(window.stride).saturating_sub(window.before());

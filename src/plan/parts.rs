@@ -1,4 +1,4 @@
-//! What a plan is made of.
+//! The types that a plan consists of.
 
 use std::ops::Range;
 
@@ -20,54 +20,56 @@ pub struct BufferId(pub usize);
 #[serde(transparent)]
 pub struct WeightId(pub usize);
 
-/// A slot of a plan, by index into [`super::Plan::slots`]: one GPU buffer that several of the plan's buffers use in turn.
+/// A slot of a plan, by index into [`super::Plan::slots`]: one GPU buffer that several of the
+/// plan's buffers use in turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(transparent)]
 pub struct SlotId(pub usize);
 
-/// What a binding of a launch refers to.
+/// A resource that a binding of a launch refers to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Resource {
-    /// A buffer, from its start, as long as it is.
+    /// A whole buffer.
     Buffer(BufferId),
-    /// A weight, whole.
+    /// A whole weight.
     Weight(WeightId),
-    /// The variant does not use this binding.
+    /// A binding that the variant does not use.
     Unused,
 }
 
 /// A piece of memory that lives for some steps of the plan.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct BufferUse {
-    /// What it holds, for people.
+    /// Name of the content, for people.
     pub name: String,
-    /// How large it is.
+    /// Size of the buffer.
     pub bytes: Bytes,
-    /// First step that writes and last step that uses it, by index into [`super::Plan::steps`]. Filled by [`super::liveness`].
+    /// First step that writes and last step that uses it, by index into [`super::Plan::steps`].
+    /// Filled by [`super::liveness`].
     pub live: Range<usize>,
-    /// Where it lies. Filled by [`super::memory`].
+    /// Slot that holds the buffer. Filled by [`super::memory`].
     pub slot: SlotId,
     /// First byte in its slot. Filled by [`super::memory`].
     pub offset: Bytes,
 }
 
-/// Extents of what goes into a plan or comes out of it, planar `[frames, c, h, w]`.
+/// Extents of an input or result of a plan, planar `[frames, c, h, w]`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Planes {
-    /// Pixels; of latents, elements.
+    /// Width and height in pixels; of latents, in elements.
     pub size: Size,
-    /// Of each frame, not padded.
+    /// Channels of each frame, not padded.
     pub channels: u32,
-    /// One of an image.
+    /// Number of frames; 1 for an image.
     pub frames: u32,
 }
 
 impl Planes {
-    /// Nothing yet.
+    /// Extents of a plan that has no input or result yet.
     pub const NONE: Self = Self { size: Size { width: 0, height: 0 }, channels: 0, frames: 1 };
 
-    /// Channels of all frames.
+    /// Returns the channels of all frames together.
     pub fn planes(self) -> u32 {
         self.channels * self.frames
     }
@@ -82,7 +84,7 @@ pub struct InputRows {
     pub rows: (u32, u32),
 }
 
-/// What two uses of a weight have to agree in to be one: everything that decides its bytes.
+/// Everything that decides the bytes of a packed weight. Uses with equal keys share one weight.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct WeightKey {
     weight: Weight,
@@ -94,22 +96,22 @@ pub struct WeightKey {
 /// A weight that the plan needs on the GPU.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct WeightUse {
-    /// Name in diffusers' spelling; of what no file has, what it is.
+    /// Name of the tensor in diffusers' spelling; a description where no file has the tensor.
     pub name: String,
-    /// What is taken of the file's tensor.
+    /// Slice of the file's tensor that is used.
     pub take: Take,
-    /// How it lies on the GPU.
+    /// Layout on the GPU.
     pub layout: Layout,
-    /// Its elements' type; vectors are always f32.
+    /// Element type on the GPU; vectors are always f32.
     pub storage: Storage,
-    /// Factor applied when it is packed.
+    /// Factor that packing applies.
     pub factor: f32,
-    /// Its size on the GPU.
+    /// Size on the GPU.
     pub bytes: Bytes,
 }
 
 impl WeightUse {
-    /// See [`WeightKey`].
+    /// Returns the key by which equal uses of a weight are found.
     pub fn key(&self) -> WeightKey {
         let weight = Weight { name: self.name.clone(), take: self.take };
         WeightKey { weight, layout: self.layout, storage: self.storage, factor_bits: self.factor.to_bits() }
@@ -121,81 +123,85 @@ impl WeightUse {
 #[serde(transparent)]
 pub struct ParkedId(pub usize);
 
-/// What a part of a clip keeps for the next one, by index into [`super::Plan::states`].
+/// A state that one part of a clip leaves for the next, by index into [`super::Plan::states`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(transparent)]
 pub struct StateId(pub usize);
 
-/// Memory that outlives a run of a plan: the last frames of what a convolution reads, as they are stored, and where a group norm is applied to them, its
-/// factors and summands. Plans of one clip share it.
+/// Memory that outlives a run of a plan: the last frames of the input of a convolution, as they are
+/// stored. If a group norm is applied to these frames, the state also has the norm's table of
+/// factors and summands. Plans of one clip share states.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct StateUse {
-    /// The convolution, in diffusers' spelling.
+    /// Name of the convolution, in diffusers' spelling.
     pub name: String,
-    /// Rows of its input.
+    /// Rows of the convolution's input.
     pub rows: u32,
     /// Bytes of one row of the frames that are kept.
     pub row_bytes: Bytes,
-    /// Bytes of the factors and summands of the norm of those frames; none without one.
+    /// Bytes of the norm's factors and summands; 0 without a group norm.
     pub table: Bytes,
-    /// Factor that the frames are stored at.
+    /// Factor at which the frames are stored.
     pub factor: f32,
-    /// Where it is kept.
+    /// Place of the frames between two runs.
     pub home: Home,
 }
 
 impl StateUse {
-    /// Bytes of each buffer that holds some of the frames on a device with `limits`: whole rows.
+    /// Returns the bytes of one buffer of frames on a device with `limits`. A buffer holds whole
+    /// rows.
     pub fn piece_bytes(&self, limits: &DeviceLimits) -> Bytes {
         let rows = (limits.max_buffer_size.0 / self.row_bytes.0.max(1)).max(1);
         Bytes((self.row_bytes.0 * rows).min(self.bytes().0).max(1))
     }
 
-    /// Bytes of the frames.
+    /// Returns the bytes of the frames, without the table.
     pub fn bytes(&self) -> Bytes {
         Bytes(self.row_bytes.0 * u64::from(self.rows))
     }
 }
 
-/// Where a state is between two runs. Norms' factors and summands, a few kilobytes each, always stay on the device.
+/// The place of a state between two runs. Tables of norms, a few kilobytes each, always stay on the
+/// device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Home {
-    /// On the device.
+    /// GPU memory.
     Device,
-    /// In host memory.
+    /// Host memory.
     Host,
 }
 
 /// A part of a state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub enum StatePart {
-    /// Bytes of the frames, from this one on.
+    /// The frames, from this byte on.
     Frames(u64),
-    /// What a norm makes of them.
+    /// The table of factors and summands of a group norm.
     Table,
 }
 
-/// What comes from host memory.
+/// The source of a transfer from host memory to the device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HostSource {
     /// A packed weight, by index into [`super::Plan::weights`].
     Weight(usize),
-    /// What was parked.
+    /// A buffer's content that was parked before.
     Parked(ParkedId),
-    /// Rows of what the plan is run on, one channel after the other.
+    /// Rows of an input of the plan, one channel after the other.
     Input(InputRows),
 }
 
-/// What a launch binds, in the step itself: a plan has up to a million of them. WebGPU lets a kernel have eight storage buffers by default.
+/// The resources that a launch binds. They lie in the step itself, without an allocation, because a
+/// plan has up to a million launches. WebGPU lets a kernel have eight storage buffers by default.
 pub type Bindings = ArrayVec<Resource, 8>;
 
 fn as_list<S: Serializer>(bindings: &Bindings, serializer: S) -> std::result::Result<S::Ok, S::Error> {
     bindings.as_slice().serialize(serializer)
 }
 
-/// What a step does.
+/// The command that a step executes.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Action {
@@ -205,9 +211,9 @@ pub enum Action {
         variant: usize,
         /// Workgroups along x, y, z.
         workgroups: [u32; 3],
-        /// Where its `Params` lie in [`super::Plan::params`].
+        /// Bytes of its `Params` in [`super::Plan::params`].
         params: Range<usize>,
-        /// Bindings 1, 2, and so on.
+        /// Resources for bindings 1, 2, and so on.
         #[serde(serialize_with = "as_list")]
         bindings: Bindings,
     },
@@ -217,46 +223,46 @@ pub enum Action {
         from: (BufferId, u64),
         /// Target and first byte.
         to: (BufferId, u64),
-        /// How many bytes.
+        /// Number of bytes.
         bytes: u64,
     },
-    /// Fills a buffer from host memory.
+    /// Fills a whole buffer from host memory.
     Fetch {
-        /// Where its content is.
+        /// Source in host memory.
         from: HostSource,
-        /// The buffer, as long as it is.
+        /// Target.
         to: BufferId,
     },
-    /// Keeps a buffer's content in host memory.
+    /// Moves a buffer's content to host memory.
     Park {
-        /// The buffer.
+        /// Source.
         from: BufferId,
-        /// Where it goes.
+        /// Target in host memory.
         to: ParkedId,
     },
-    /// Fills a buffer with what was kept by the part of the clip before.
+    /// Fills a whole buffer with a state that the part of the clip before left.
     Recall {
         /// The state.
         state: StateId,
-        /// What of it.
+        /// Part of the state to read.
         part: StatePart,
-        /// The buffer, as long as it is.
+        /// Target.
         to: BufferId,
     },
-    /// Keeps what a buffer holds for the next part of the clip.
+    /// Copies a buffer's content to a state, for the next part of the clip.
     Keep {
-        /// The buffer, from its start.
+        /// Source, from its first byte on.
         from: BufferId,
         /// The state.
         state: StateId,
-        /// Which part of it.
+        /// Part of the state to write.
         part: StatePart,
-        /// How many bytes.
+        /// Number of bytes.
         bytes: u64,
     },
-    /// Hands rows of the result to whoever asked for it. Plans do so in order of rows.
+    /// Hands rows of the result to the caller. A plan outputs rows in order.
     Output {
-        /// The buffer, as long as the rows are.
+        /// Buffer that holds exactly these rows.
         from: BufferId,
         /// First image row and row after the last.
         rows: (u32, u32),
@@ -268,13 +274,13 @@ pub enum Action {
 pub struct Step {
     /// Index into [`super::Plan::stages`].
     pub stage: usize,
-    /// What it does.
+    /// The command.
     pub action: Action,
-    /// Multiply-adds, as a direct convolution or product would count them.
+    /// Multiply-adds, counted as a direct convolution or product.
     pub macs: u64,
 }
 
-/// GPU memory that a plan takes, all of it created by us.
+/// GPU memory that a plan takes. It counts every buffer that this crate creates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct Memory {
     /// Packed weights.
@@ -283,18 +289,18 @@ pub struct Memory {
     pub slots: Bytes,
     /// Parameters of all steps, and the buffer bound where a variant uses none.
     pub params: Bytes,
-    /// What outlives a run, as far as it is on the device.
+    /// States, as far as they are on the device.
     pub states: Bytes,
-    /// What the host writes to and reads from while the plan runs, see [`super::memory::Staging`].
+    /// Staging buffers for host writes and reads during the plan, see [`super::memory::Staging`].
     pub staging: Bytes,
-    /// Timestamps of each stage, where asked for.
+    /// Timestamps of each stage, if profiling is requested.
     pub timestamps: Bytes,
-    /// The whole picture, where it stays on the device.
+    /// The whole picture, if it stays on the device.
     pub picture: Bytes,
 }
 
 impl Memory {
-    /// Everything together: the predicted peak.
+    /// Returns the sum of all fields: the predicted peak.
     pub fn peak(self) -> Bytes {
         self.weights + self.slots + self.params + self.states + self.staging + self.timestamps + self.picture
     }

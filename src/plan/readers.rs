@@ -1,8 +1,9 @@
-//! Who reads what in a graph.
+//! Lists the readers of each tensor of a graph.
 
 use crate::model::graph::Graph;
 
-/// For each tensor, the nodes that read it, in order; a node that reads it twice stands there twice.
+/// Returns the nodes that read each tensor, in order. A node that reads a tensor twice is listed
+/// twice.
 pub(super) fn readers(graph: &Graph) -> Vec<Vec<usize>> {
     let mut readers = vec![Vec::new(); graph.shapes.len()];
     for (index, node) in graph.nodes.iter().enumerate() {

@@ -1,8 +1,12 @@
-//! Decides how many chunks of each stage stay in GPU memory for later passes, so that no pass takes more than it may. The rest is computed again.
+//! Decides how many chunks of each stage stay in GPU memory for later passes, so that no pass
+//! exceeds the room. The other chunks are computed again.
 //!
-//! Starts with a schedule that computes nothing twice. As long as a pass takes too much, one stage that is live at its fullest moment keeps
-//! fewer chunks: the stage that costs the fewest multiply-adds for each byte by which all passes together come closer to what they may take. A schedule is
-//! cheap to make (microseconds for each hundred chunks, and the passes before the stage's own are made already), so every choice is tried out, not estimated.
+//! The search starts with a schedule that computes nothing twice. While a pass takes too much, one
+//! stage that is live at the fullest moment of that pass keeps fewer chunks. The search takes the
+//! stage that costs the fewest multiply-adds for each byte by which all passes together come closer
+//! to the room. A schedule is cheap to make: microseconds for each hundred chunks, and the passes
+//! before the stage's own are taken over. So the search tries every choice instead of estimating
+//! it.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -14,19 +18,21 @@ use crate::plan::node::{Node, pass_scratch};
 use crate::plan::schedule::{Keep, Schedule, Traced};
 use crate::plan::{PlanOptions, Weights};
 
-/// A schedule and what it takes.
+/// A schedule with the memory that it takes.
 #[derive(Debug, Clone)]
 pub struct Residence {
-    /// What is computed, in order.
+    /// Tasks in order.
     pub schedule: Schedule,
-    /// Bytes that each pass takes at most: chunks, scratch, and the weights where they come and go.
+    /// Most bytes that each pass takes: chunks, scratch, and the weights if they come from the
+    /// host.
     pub taken: Vec<u64>,
-    /// Of those, what is not chunks.
+    /// Bytes of each pass that are not chunks.
     beside: Vec<u64>,
 }
 
 impl Residence {
-    /// What `schedule` takes. Its first passes are those of another, which take `beside`.
+    /// Returns the residence of `schedule`. `beside` holds the bytes besides chunks of its first
+    /// passes, which it shares with another schedule.
     fn new(nodes: &[Node], schedule: Schedule, mut beside: Vec<u64>, options: &PlanOptions) -> Self {
         let rest = &schedule.passes[beside.len()..];
         beside.extend(
@@ -36,23 +42,23 @@ impl Residence {
         Self { schedule, taken, beside }
     }
 
-    /// By how much all passes together exceed `room`.
+    /// Returns the sum over all passes of the bytes that exceed `room`.
     pub fn excess(&self, room: u64) -> u64 {
         self.taken.iter().map(|taken| taken.saturating_sub(room)).sum()
     }
 }
 
-/// A residence, and how far others that keep less are the same.
+/// A residence from which residences that keep less can be derived.
 #[derive(Debug, Clone)]
 pub struct Start {
     keep: Keep,
     traced: Traced,
-    /// What it takes.
+    /// Schedule and memory.
     pub residence: Residence,
 }
 
 impl Start {
-    /// With all that saves computing anything twice. `None` if nothing may be scheduled any more.
+    /// Returns the start that computes nothing twice. Returns `None` if `allowance` is used up.
     pub fn whole(nodes: &[Node], options: &PlanOptions, allowance: &mut Allowance) -> Option<Self> {
         let (keep, most) = (Keep::whole(nodes), allowance.most_looks());
         let traced = Traced::new(nodes, &keep, most);
@@ -62,7 +68,7 @@ impl Start {
         Some(Self { keep, traced, residence })
     }
 
-    /// That of `keep`, which is less from stage `first` on.
+    /// Returns the residence of `keep`, which keeps less from stage `first` on.
     fn keeping(
         &self,
         nodes: &[Node],
@@ -78,7 +84,7 @@ impl Start {
         Some(Residence::new(nodes, schedule, self.residence.beside[..same].to_vec(), options))
     }
 
-    /// Goes on from `residence`, which is that of `keep`.
+    /// Returns the start that continues from `residence`, the residence of `keep`.
     fn moved(&self, nodes: &[Node], keep: Keep, residence: Residence) -> Option<Self> {
         let first = (0..nodes.len()).find(|stage| keep.0[*stage] != self.keep.0[*stage])?;
         let traced = self.traced.traced(nodes, &keep, first, residence.schedule.looks)?;
@@ -86,7 +92,7 @@ impl Start {
     }
 }
 
-/// What a pass over `stages` takes beside chunks.
+/// Returns the bytes that a pass over `stages` takes besides chunks.
 fn beside_chunks(nodes: &[Node], stages: &[usize], goal: usize, options: &PlanOptions) -> u64 {
     let (sizes, own_filters) = pass_scratch(nodes, stages, options);
     let sum = |of: fn(&Node) -> u64| stages.iter().map(|stage| of(&nodes[*stage])).sum::<u64>();
@@ -95,13 +101,13 @@ fn beside_chunks(nodes: &[Node], stages: &[usize], goal: usize, options: &PlanOp
         Weights::Device => 0,
         Weights::Host => sum(|node| node.weights),
     };
-    // Tables of norms are few and small; every stage of a pass may read one.
+    // Tables of norms are few and small. Every stage of a pass may read one.
     let norms = stages.len() as u64 * 1024 * NORM_VEC4_BYTES;
     sizes.without_filters() + filters + weights + norms + nodes[goal].moments
 }
 
-/// The cheapest residence that was found whose passes take at most `room` bytes each, starting with `whole`. `None` when there seems to be none, or the search
-/// has done what it may.
+/// Returns the cheapest residence found whose passes take at most `room` bytes each, starting from
+/// `whole`. Returns `None` if the search finds none, or if `allowance` is used up.
 pub fn within(
     nodes: &[Node],
     whole: &Start,
@@ -131,8 +137,9 @@ pub fn within(
     })
 }
 
-/// Lets `stage` keep as many chunks fewer as it takes to come closer to `room`: first as many as fill `excess`, then ever more, because what is computed
-/// on the way takes memory as well. `None` if none helps.
+/// Lets `stage` keep fewer chunks until all passes together come closer to `room`: first as many
+/// fewer as fill `excess`, then twice as many each time, because recomputing takes memory as well.
+/// Returns the score in multiply-adds for each byte, or `None` if no number helps.
 fn drop_chunks(
     nodes: &[Node],
     options: &PlanOptions,
@@ -145,7 +152,7 @@ fn drop_chunks(
     let chunk = nodes[stage].row_bytes * u64::from(nodes[stage].partition.rows);
     let mut fewer = usize::try_from(excess.div_ceil(chunk)).unwrap_or(usize::MAX);
     let before = best.excess(room);
-    // A step that hardly helps leads nowhere, however cheap.
+    // A candidate that hardly helps leads nowhere, however cheap it is.
     let helps = |residence: &Residence| residence.excess(room) + excess / 8 < before;
     let own = root(nodes, stage);
     loop {
@@ -174,7 +181,7 @@ fn drop_chunks(
     }
 }
 
-/// The stage whose places `stage` takes over, through all sums between.
+/// Returns the first stage whose places `stage` takes over, through all sums between.
 fn root(nodes: &[Node], mut stage: usize) -> usize {
     while let Some(replaced) = nodes[stage].replaces {
         stage = replaced;
@@ -182,13 +189,13 @@ fn root(nodes: &[Node], mut stage: usize) -> usize {
     stage
 }
 
-/// Stages that keep chunks which exist when pass `pass` takes most.
+/// Returns the stages that keep chunks which exist when pass `pass` takes most.
 fn candidates(nodes: &[Node], keep: &Keep, schedule: &Schedule, pass: usize) -> BTreeSet<usize> {
     let at = schedule.fullest(pass);
     let goal = schedule.passes[pass].goal;
     let live = schedule.places.iter().filter(|place| place.born <= at && at <= place.last);
     let stage_then = |last: usize| {
-        // A later sum may have taken the place since; what it replaced was there before.
+        // A later sum may have taken the place since; the stage that it replaced was there before.
         let mut stage = last;
         while stage > goal {
             stage = nodes[stage].replaces?;
@@ -198,9 +205,10 @@ fn candidates(nodes: &[Node], keep: &Keep, schedule: &Schedule, pass: usize) -> 
     let mut stages = live.filter_map(|place| stage_then(place.stage)).into_set();
     // The residual that a goal replaces is in the same places.
     stages.extend(nodes[goal].replaces);
-    // Latents are small, and the input they are made of would have to stay instead.
+    // Latents are small, and the input that they are made of would have to stay instead.
     stages.retain(|stage| nodes[*stage].row_macs > 0);
-    // Without the last sum of a level, the sums before it would be overwritten by whoever wants it.
+    // If the last sum of a level were dropped, recomputing it would overwrite the kept sums before
+    // it.
     stages.retain(|stage| keep.0[*stage] > 0 && (nodes[*stage].barrier || nodes[*stage].replaces.is_none()));
     stages
 }

@@ -1,34 +1,43 @@
-//! Decides in which order the chunks of all tensors are computed, and which are computed more than once.
+//! Orders the computation of all chunks, and decides which chunks are computed more than once.
 //!
-//! A *barrier* is a tensor that a group norm measures: all of it must have been computed once before anyone can read it. (Attention reads all of its
-//! keys and values, too, but they may come and go like anything else.) Everything between two barriers is local, a row or two wider at every filter. So a decode is a sequence of passes, each with
-//! a *goal*: a stage whose chunks it computes from first to last. What a chunk reads is computed right before it, if it is not there:
+//! A *barrier* is a tensor that a group norm measures: all of it must be computed once before any
+//! stage reads it. (Attention reads all of its keys and values, too, but these may be freed and
+//! recomputed like other chunks.) Everything between two barriers is local, a row or two wider at
+//! every filter. So a decode is a sequence of passes. Each pass has a *goal*: a stage whose chunks
+//! it computes from first to last. Right before each chunk, the pass computes what that chunk reads
+//! and is not there:
 //!
 //! ```text
-//! goal conv2, nothing kept        conv1[0] conv1[1] conv2[0]  conv1[2] conv2[1]  conv1[3] conv2[2] ...
-//! goal conv2, conv1 kept                            conv2[0]           conv2[1]           conv2[2] ...
+//! goal conv2, nothing kept    conv1[0] conv1[1] conv2[0]  conv1[2] conv2[1]  conv1[3] conv2[2] ...
+//! goal conv2, conv1 kept                        conv2[0]           conv2[1]           conv2[2] ...
 //! ```
 //!
-//! [`Keep`] says how many of a stage's first chunks stay for later passes: all of them for a plan that computes nothing twice, if a later pass reads them. The others are forgotten at the end of the pass that computed them, and computed again by the next that reads them.
-//! Nobody frees anything here: a chunk lives from its production to its last reader.
+//! [`Keep`] says how many of a stage's first chunks stay for later passes. A plan that computes
+//! nothing twice keeps all chunks that a later pass reads. The schedule forgets the other chunks at
+//! the end of the pass that computed them, and computes them again in the next pass that reads
+//! them. It never frees a chunk explicitly: a chunk lives from its production to its last reader.
 //!
-//! A residual sum takes the place of its residual, chunk by chunk. Whoever reads the residual comes first within a pass, because the sum's
-//! branch does; a later pass finds the sum there, and not the residual.
+//! A residual sum overwrites its residual, chunk by chunk. Within a pass the readers of the
+//! residual come before the sum, because they belong to the sum's branch. A later pass finds the
+//! sum in that place, and not the residual.
 //!
-//! Not done here: sizes of chunks ([`crate::plan::partition`]), how many to keep (`residence`, `budget`), launches (`lower`).
+//! Decided elsewhere: sizes of chunks ([`crate::plan::partition`]), how many to keep (`residence`,
+//! `budget`), launches (`lower`).
 
 use std::ops::Range;
 use std::rc::Rc;
 
 use crate::plan::node::Node;
 
-/// How many of each stage's first chunks are kept for later passes.
+/// Number of each stage's first chunks that are kept for later passes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Keep(pub Vec<usize>);
 
 impl Keep {
-    /// As many as it takes to compute nothing twice. Where one pass makes most of what is stored: all chunks of what a later pass reads; what only its own pass reads
-    /// comes and goes within that. Else all chunks up to the last barrier, which gives each stage a pass, and its scratch memory, of its own.
+    /// Returns the number of chunks to keep of each stage so that nothing is computed twice. If
+    /// [`streams`] is true of `nodes`, these are all chunks that a later pass reads; a chunk that
+    /// only its own pass reads comes and goes within that pass. Otherwise these are all chunks up
+    /// to the last barrier: each stage gets a pass, and so its scratch memory, of its own.
     pub fn whole(nodes: &[Node]) -> Self {
         if streams(nodes) {
             return Self::read_later(nodes);
@@ -52,7 +61,8 @@ impl Keep {
     }
 }
 
-/// For each stage, the goal of the pass that computes it first, where nothing is computed twice: the next barrier.
+/// Returns the goal of the pass that first computes each stage if nothing is computed twice: the
+/// next barrier.
 fn goals(nodes: &[Node]) -> Vec<usize> {
     let mut goal = nodes.len().saturating_sub(1);
     let mut goals: Vec<usize> = (0..nodes.len())
@@ -68,7 +78,8 @@ fn goals(nodes: &[Node]) -> Vec<usize> {
     goals
 }
 
-/// Whether one pass makes most of what a plan that computes nothing twice stores. Not most of the work: attention over a large image is that in any network.
+/// True if one pass makes most of the bytes that a plan stores when it computes nothing twice. Work
+/// would be the wrong measure: attention over a large image is most of it in any network.
 pub fn streams(nodes: &[Node]) -> bool {
     let mut bytes = vec![0_u64; nodes.len()];
     for (node, goal) in nodes.iter().zip(goals(nodes)) {
@@ -78,7 +89,7 @@ pub fn streams(nodes: &[Node]) -> bool {
     bytes.into_iter().any(|bytes| bytes > all / 2)
 }
 
-/// One chunk of one stage, computed.
+/// The computation of one chunk of one stage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Task {
     /// The stage.
@@ -87,51 +98,53 @@ pub struct Task {
     pub chunk: usize,
 }
 
-/// A run over all chunks of one stage, and of what is computed on the way.
+/// A sequence of tasks that computes all chunks of one stage, and what they need on the way.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pass {
-    /// The stage it is for.
+    /// Stage whose chunks the pass computes.
     pub goal: usize,
-    /// By index into [`Schedule::tasks`].
+    /// Tasks of the pass, by index into [`Schedule::tasks`].
     pub tasks: Range<usize>,
 }
 
-/// A piece of memory that holds one chunk, or one after the other several that replace each other.
+/// Memory that holds one chunk, or several chunks that overwrite each other in turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Place {
-    /// Bytes.
+    /// Size in bytes.
     pub bytes: u64,
-    /// The task that fills it first.
+    /// Task that fills it first.
     pub born: usize,
-    /// The last task that reads it.
+    /// Last task that uses it.
     pub last: usize,
-    /// The stage that was in it last.
+    /// Stage that used it last.
     pub stage: usize,
 }
 
-/// What is computed, in order.
+/// All tasks of a plan, in order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Schedule {
-    /// In execution order.
+    /// Tasks in execution order.
     pub tasks: Vec<Task>,
-    /// In execution order; together they are all tasks.
+    /// Passes in execution order; together they cover all tasks.
     pub passes: Vec<Pass>,
-    /// The memory of all chunks.
+    /// Memory of all chunks.
     pub places: Vec<Place>,
     /// Multiply-adds.
     pub macs: u64,
-    /// What it took to make: chunks computed, and chunks that those read.
+    /// Cost of making the schedule: chunks computed, and chunks that these read.
     pub looks: u64,
 }
 
 impl Schedule {
-    /// Schedules `nodes`, which are in an order in which they could run one after the other. The last one is the goal of all. `None` if that takes
-    /// more than `most` looks.
+    /// Schedules `nodes`, which are in an order in which they could run one after the other. The
+    /// last node is the goal of the whole schedule. Returns `None` if that takes more than `most`
+    /// looks.
     pub fn new(nodes: &[Node], keep: &Keep, most: u64) -> Option<Self> {
         Building::new(nodes, most).run(keep, 0)
     }
 
-    /// The stages that `pass` computes chunks of, of `count` altogether, in their order.
+    /// Returns the stages that `pass` computes chunks of, in order; `count` is the number of all
+    /// stages.
     pub fn stages(&self, pass: &Pass, count: usize) -> Vec<usize> {
         let mut takes_part = vec![false; count];
         for task in &self.tasks[pass.tasks.clone()] {
@@ -140,7 +153,7 @@ impl Schedule {
         (0..count).filter(|stage| takes_part[*stage]).collect()
     }
 
-    /// The most bytes of chunks that exist at once, in each pass.
+    /// Returns the most bytes of chunks that exist at once, for each pass.
     pub fn peaks(&self) -> Vec<u64> {
         let mut ends = vec![0_u64; self.tasks.len() + 1];
         let mut begins = vec![0_u64; self.tasks.len() + 1];
@@ -160,7 +173,7 @@ impl Schedule {
         self.passes.iter().map(peak).collect()
     }
 
-    /// The task of pass `index` at which most bytes exist.
+    /// Returns the task of pass `index` at which most bytes of chunks exist.
     pub fn fullest(&self, index: usize) -> usize {
         let tasks = self.passes[index].tasks.clone();
         let mut live: Vec<i128> = vec![0; tasks.len() + 1];
@@ -182,7 +195,8 @@ impl Schedule {
     }
 }
 
-/// A schedule, and where it stood at the end of each pass: others that keep less of what a late pass computes begin in the same way.
+/// A schedule with a snapshot of its state at the end of each pass. Schedules that keep less of
+/// what a late pass computes begin in the same way and can resume there.
 #[derive(Debug, Clone)]
 pub struct Traced {
     /// The schedule.
@@ -190,41 +204,44 @@ pub struct Traced {
     ends: Vec<Rc<PassEnd>>,
 }
 
-/// Where a schedule stands when all tasks of a pass are done, and nothing of it is forgotten yet.
+/// State of a schedule when all tasks of a pass are done, before the schedule forgets any chunk.
 #[derive(Debug, Clone)]
 struct PassEnd {
     places: usize,
     macs: u64,
     looks: u64,
-    /// What can be read: where it stands in the table, the place's number, and what is known of it.
+    /// Chunks that can be read: index in the table, number of the place, and the place.
     present: Vec<(usize, u32, Place)>,
 }
 
 impl Traced {
-    /// As [`Schedule::new`].
+    /// Schedules `nodes` like [`Schedule::new`].
     pub fn new(nodes: &[Node], keep: &Keep, most: u64) -> Option<Self> {
         Building::new(nodes, most).traced(keep, 0, Vec::new())
     }
 
-    /// The schedule of `keep`, which differs from what this one keeps from stage `first` on, and how many passes begin both.
+    /// Returns the schedule of `keep`, and the number of passes that it shares with this one.
+    /// `keep` is the same as here for stages before `first`.
     pub fn keeping(&self, nodes: &[Node], keep: &Keep, first: usize, most: u64) -> Option<(Schedule, usize)> {
         let same = self.same_passes(nodes, first);
         Some((self.resumed(nodes, keep, same, most).run(keep, same)?, same))
     }
 
-    /// The same, traced.
+    /// Returns the same schedule as [`Self::keeping`], traced.
     pub fn traced(&self, nodes: &[Node], keep: &Keep, first: usize, most: u64) -> Option<Self> {
         let same = self.same_passes(nodes, first);
         self.resumed(nodes, keep, same, most).traced(keep, same, self.ends[..same].to_vec())
     }
 
-    /// How many passes do not depend on how much is kept of stages from `first` on: those of the stages before, and its own if that computes all of it in any case.
+    /// Returns the number of first passes that do not depend on how much is kept of stages from
+    /// `first` on. These are the passes of earlier goals, and the pass of `first` if it computes
+    /// all of it in any case.
     fn same_passes(&self, nodes: &[Node], first: usize) -> usize {
         let is_same = |pass: &Pass| pass.goal < first || pass.goal == first && is_whole(nodes, first);
         self.schedule.passes.partition_point(is_same)
     }
 
-    /// Where a schedule of `keep` stands that begins with the first `same` passes of this one.
+    /// Resumes after the first `same` passes of this schedule, for a schedule of `keep`.
     fn resumed<'a>(&self, nodes: &'a [Node], keep: &Keep, same: usize, most: u64) -> Building<'a> {
         let mut building = Building::new(nodes, most);
         if let Some(index) = same.checked_sub(1) {
@@ -243,27 +260,28 @@ impl Traced {
     }
 }
 
-/// Whether all of `stage` is computed in a pass of its own, whatever is kept.
+/// True if one pass computes all of `stage`, whatever is kept.
 fn is_whole(nodes: &[Node], stage: usize) -> bool {
     nodes[stage].barrier || stage + 1 == nodes.len()
 }
 
-/// In the table of places: a chunk that is not there.
+/// Entry of a chunk that is not there, in the table of places.
 const ABSENT: u32 = u32::MAX;
 
 struct Building<'a> {
     nodes: &'a [Node],
-    /// Looks after which nothing more is scheduled.
+    /// Number of looks after which the schedule is given up.
     most: u64,
-    /// Where the chunks of each stage begin in `present`.
+    /// Index of each stage's first chunk in `present`.
     firsts: Vec<usize>,
-    /// The place of each chunk of each stage, while it can be read. One table: most of planning is to look things up here.
+    /// Place of each chunk of each stage, while it can be read. It is one table because planning
+    /// spends most of its time on look-ups here.
     present: Vec<u32>,
     schedule: Schedule,
 }
 
 impl<'a> Building<'a> {
-    /// Nothing done yet.
+    /// Returns a schedule without tasks.
     fn new(nodes: &'a [Node], most: u64) -> Self {
         let mut chunks = 0;
         let first = |node: &Node| {
@@ -280,13 +298,14 @@ impl<'a> Building<'a> {
         self.schedule.looks > self.most
     }
 
-    /// All passes but the first `done`. `None` if that takes too many looks.
+    /// Schedules all passes but the first `done`. Returns `None` if that takes too many looks.
     fn run(mut self, keep: &Keep, done: usize) -> Option<Schedule> {
         self.passes(keep, done, |_| ());
         (!self.is_full()).then_some(self.schedule)
     }
 
-    /// The same, noting where it stands at the end of each; `ends` are those of the first.
+    /// Schedules like [`Self::run`], with a snapshot at the end of each pass. `ends` are the
+    /// snapshots of the first passes.
     fn traced(mut self, keep: &Keep, done: usize, mut ends: Vec<Rc<PassEnd>>) -> Option<Traced> {
         self.passes(keep, done, |building| ends.push(Rc::new(building.end())));
         (!self.is_full()).then_some(Traced { schedule: self.schedule, ends })
@@ -317,7 +336,7 @@ impl<'a> Building<'a> {
         tasks
     }
 
-    /// Forgets what `tasks` computed and is not kept.
+    /// Forgets the chunks that `tasks` computed and that `keep` does not keep.
     fn forget(&mut self, tasks: Range<usize>, keep: &Keep) {
         for task in &self.schedule.tasks[tasks] {
             if task.chunk >= keep.0[task.stage] {
@@ -326,7 +345,7 @@ impl<'a> Building<'a> {
         }
     }
 
-    /// Where it stands.
+    /// Returns a snapshot of the state.
     fn end(&self) -> PassEnd {
         let Schedule { places, macs, looks, .. } = &self.schedule;
         let there = |(at, number): (usize, &u32)| Some((at, *number, *places.get(*number as usize)?));
@@ -335,7 +354,7 @@ impl<'a> Building<'a> {
         PassEnd { places: places.len(), macs: *macs, looks: *looks, present }
     }
 
-    /// Computes chunk `chunk` of `stage`, and first what it reads and is not there.
+    /// Computes chunk `chunk` of `stage`, after the chunks that it reads and that are not there.
     fn demand(&mut self, stage: usize, chunk: usize) {
         if self.is_full() {
             return;
@@ -363,7 +382,7 @@ impl<'a> Building<'a> {
         for read in &node.reads {
             let (first, span) = (self.firsts[read.stage], &read.spans[chunk]);
             for place in &self.present[first + span.start..first + span.end] {
-                // Absent only where nothing more is scheduled.
+                // Absent only if the schedule is given up.
                 if let Some(place) = places.get_mut(*place as usize) {
                     place.last = task;
                 }

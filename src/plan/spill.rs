@@ -1,11 +1,15 @@
-//! Makes a plan fit less memory, exactly: what is not needed for a while waits in host memory, weights included.
+//! Makes a plan fit less memory: moves weights and activations that are not needed for a while to
+//! host memory and back.
 //!
-//! The plan's launches stay as they are, in their order; only where their buffers live changes, so the result is the same to the bit.
-//! It is what a compiler does with registers: walk the steps; before a step make room for what it uses by evicting what is
-//! needed again last (Belady's rule); what comes back gets a new buffer. Weights start in host memory and are never written, so evicting
-//! one costs nothing but its return; activations are parked only where that is allowed. Chunks are the unit: smaller chunks need less room at once.
+//! The plan's launches and their order stay as they are. Only the places of their buffers change,
+//! so the result is the same to the bit. The pass works like a register allocator: it walks the
+//! steps, and before each step it makes room by evicting what is needed again last (Belady's rule).
+//! A buffer that comes back is a new buffer. Weights start in host memory and are never written, so
+//! evicting one costs nothing but its return. Activations are parked only where that is allowed.
+//! Chunks are the unit: smaller chunks need less room at once.
 //!
-//! Never computes anything again, never changes a chunk; see [`crate::plan::residence`] and [`crate::plan::partition`].
+//! Recomputing and sizes of chunks are decided elsewhere: see [`crate::plan::residence`] and
+//! [`crate::plan::partition`].
 
 use std::collections::{BTreeMap, BinaryHeap};
 
@@ -13,20 +17,22 @@ use crate::kernels::{Access, interface};
 use crate::plan::{Action, BufferId, BufferUse, HostSource, ParkedId, Plan, Resource, SlotId, Step, Weights};
 use crate::tensor::Bytes;
 
-/// A buffer or a weight of the plan before.
+/// A buffer or a weight of the plan before spilling, by index: buffers first, then weights.
 type Item = usize;
 
-/// What may leave the device.
+/// The kinds of memory that may leave the device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct May {
-    /// Activations may wait in host memory.
+    /// True if activations may wait in host memory.
     pub park: bool,
-    /// Where the weights are.
+    /// Place of the weights before the plan runs.
     pub weights: Weights,
 }
 
-/// Gives `plan` the lowered `steps` on `buffers`, rewritten so that at no step more than `room` bytes of its buffers, and of its weights where those come from the
-/// host, exist. `None` when something that must stay needs more: `plan` has some of them then, and may be given others.
+/// Rewrites the lowered `steps` on `buffers` into `plan`, so that at no step more than `room` bytes
+/// of its buffers exist. Weights count if they come from the host. Returns `None` if memory that
+/// must stay needs more. `plan` then holds only some of the steps; another call may still replace
+/// them.
 pub fn spill(plan: &mut Plan, steps: &[Step], buffers: &[BufferUse], room: Bytes, may: May) -> Option<()> {
     let mut spilling = Spilling::new(plan, steps, buffers, room, may);
     for (index, step) in steps.iter().enumerate() {
@@ -39,42 +45,45 @@ pub fn spill(plan: &mut Plan, steps: &[Step], buffers: &[BufferUse], room: Bytes
 
 #[derive(Debug, Clone, Default)]
 struct Place {
-    /// What it takes.
+    /// Aligned size.
     bytes: Bytes,
-    /// Where it is now.
+    /// Buffer that holds the item now.
     current: Option<BufferId>,
-    /// Written since it was last in host memory.
+    /// True if the buffer was written since the item was last in host memory.
     dirty: bool,
-    /// Its copy in host memory.
+    /// Copy in host memory.
     host: Option<HostSource>,
-    /// The next step that uses it.
+    /// Next step that uses the item.
     next: Option<usize>,
 }
 
-/// Keys of each item, on average, of which all but one are no longer its own: with more they are thrown away.
+/// Most keys for each item, on average. At most one key of an item is current; when there are more
+/// keys than this, the outdated ones are removed.
 const MOST_KEYS: usize = 8;
 
-/// Where an item stands among what can be evicted: next use, whether evicting it costs nothing, bytes, which.
+/// Rank of an item among those that can be evicted: its next use, true if evicting it costs
+/// nothing, its bytes, and the item.
 type Key = (usize, bool, Bytes, Item);
 
 struct Spilling<'a> {
-    /// The buffers of the plan before: the first items. Weights follow.
+    /// Buffers of the plan before spilling: the first items. Weights follow.
     buffers: &'a [BufferUse],
     room: u64,
     may: May,
     resident: u64,
     items: Vec<Place>,
     uses: Uses,
-    /// What can be evicted, the best first. Items that have been used or evicted since they were put here stand here still, by keys that are no longer theirs: few
-    /// uses are followed by an eviction, and taking each out would be most of the work.
+    /// Keys of items that can be evicted, the best first. An item that was used or evicted since
+    /// leaves an outdated key here: few uses are followed by an eviction, and removing each key at
+    /// once would be most of the work.
     evictable: BinaryHeap<Key>,
-    /// Host memory whose content nobody wants any more, by size.
+    /// Copies in host memory that are free again, by size.
     unused: BTreeMap<Bytes, Vec<ParkedId>>,
     spilled: &'a mut Plan,
 }
 
 impl<'a> Spilling<'a> {
-    /// Begins to rewrite `steps` for `plan`.
+    /// Begins to rewrite `steps` into `plan`.
     fn new(plan: &'a mut Plan, steps: &[Step], buffers: &'a [BufferUse], room: Bytes, may: May) -> Self {
         let uses = Uses::new(plan, steps, buffers.len(), may.weights);
         let aligned = |bytes: Bytes| Place { bytes: bytes.align_up(super::memory::ALIGNMENT), ..Place::default() };
@@ -106,7 +115,8 @@ impl<'a> Spilling<'a> {
         }
     }
 
-    /// Gives everything that step `index`, which is of `stage`, uses a buffer, and its content where it has one.
+    /// Gives every item that step `index` uses a buffer, and its content if it has any. The new
+    /// steps count for `stage`. Returns `None` if there is not enough room.
     fn make_resident(&mut self, index: usize, stage: usize) -> Option<()> {
         for at in self.uses.range(index) {
             let (item, writes) = self.uses.items[at];
@@ -122,7 +132,8 @@ impl<'a> Spilling<'a> {
         Some(())
     }
 
-    /// Where `item` stands among what can be evicted. `None` if it cannot.
+    /// Returns the rank of `item` among those that can be evicted. Returns `None` if it cannot be
+    /// evicted.
     fn key(&self, item: Item) -> Option<Key> {
         let place = &self.items[item];
         let next = place.next?;
@@ -148,8 +159,9 @@ impl<'a> Spilling<'a> {
         }
     }
 
-    /// Frees the buffer that is needed again last; of those needed again at the same step, one that costs nothing to evict, then the largest.
-    /// `None` when everything that could leave is needed now, at step `index`.
+    /// Evicts the item that is needed again last. Among items needed again at the same step, an
+    /// item that costs nothing to evict comes first, then the largest. Returns `None` if everything
+    /// that may leave is needed now, at step `index`.
     fn evict(&mut self, index: usize, stage: usize) -> Option<()> {
         let victim = loop {
             let key = self.evictable.pop()?;
@@ -178,7 +190,7 @@ impl<'a> Spilling<'a> {
         Some(())
     }
 
-    /// The same step, with its buffers where they are now.
+    /// Appends `step`, with its buffers replaced by their current ones.
     fn move_step(&mut self, mut step: Step) {
         let place = |buffer: &mut BufferId| *buffer = self.items[buffer.0].current.unwrap_or(*buffer);
         match &mut step.action {
@@ -199,7 +211,7 @@ impl<'a> Spilling<'a> {
         self.spilled.steps.push(step);
     }
 
-    /// Frees what step `index` was the last to use; the rest of what it used may be evicted again.
+    /// Frees the items that step `index` was the last to use. Its other items may be evicted again.
     fn release(&mut self, index: usize) {
         for at in self.uses.range(index) {
             let item = self.uses.items[at].0;
@@ -221,17 +233,17 @@ impl<'a> Spilling<'a> {
     }
 }
 
-/// What each step uses, and whether it writes it.
+/// The items that each step uses, and true for each item that the step writes.
 struct Uses {
     items: Vec<(Item, bool)>,
-    /// For each of those, the next step that uses the same.
+    /// Next step that uses the same item, for each use.
     next: Vec<Option<usize>>,
-    /// Where those of each step end.
+    /// End of each step's uses.
     ends: Vec<usize>,
 }
 
 impl Uses {
-    /// Those of `steps` of `plan`, on so many buffers. Weights count where they come from the host.
+    /// Returns the uses of `steps` on `buffers` buffers. Weights count if they come from the host.
     fn new(plan: &Plan, steps: &[Step], buffers: usize, weights: Weights) -> Self {
         let (items, ends) = (Vec::with_capacity(steps.len() * 4), Vec::with_capacity(steps.len()));
         let mut uses = Self { items, next: Vec::new(), ends };
@@ -246,7 +258,7 @@ impl Uses {
         uses
     }
 
-    /// Fills in `next`, for so many items.
+    /// Fills in `next`, for `items` items.
     fn link(&mut self, items: usize) {
         self.next = vec![None; self.items.len()];
         let mut next = vec![None; items];
@@ -257,7 +269,8 @@ impl Uses {
         }
     }
 
-    /// What `action` of a plan with so many buffers uses, as often as it is bound. `declared` are the bindings of each variant.
+    /// Adds the items that `action` uses, once for each binding. `buffers` is the number of the
+    /// plan's buffers, and `declared` has the bindings of each variant.
     fn add(&mut self, buffers: usize, declared: &[&[(&str, Access)]], action: &Action, weights: Weights) {
         match action {
             Action::Copy { from, to, .. } => self.items.extend([(from.0.0, false), (to.0.0, true)]),
@@ -280,7 +293,7 @@ impl Uses {
         }
     }
 
-    /// From `start` on: what is bound twice counts once, as written if either binding writes it.
+    /// Merges uses of one item from `start` on into one, which writes if any of them writes.
     fn tidy(&mut self, start: usize) {
         self.items[start..].sort_unstable();
         let mut kept = start;

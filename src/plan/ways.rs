@@ -1,17 +1,17 @@
-//! Which way each convolution of a fused graph goes, and that it can do what is asked of it there.
+//! Chooses the way of each convolution of a fused graph, and checks that the way supports it.
 
 use crate::kernels::choice::{Choice, Way};
 use crate::model::graph::{Doubling, Shape};
 use crate::plan::fused::{Conv, Normalize, Residual};
 
 impl Choice {
-    /// The way of `conv`, whose filter sees `input`.
+    /// Returns the way of `conv`, whose filter reads `input` and gives `output`.
     ///
     /// # Panics
-    /// When no way does all of it: a network that is new here needs a kernel.
+    /// Panics if the way does not support all of `conv`: a new network that needs a new kernel.
     pub(super) fn way_of(&self, conv: &Conv, input: Shape, output: Shape) -> Way {
         let way = match self.way(conv.window, input.channels, output.channels) {
-            // Only these two add.
+            // Direct cannot add a residual; Winograd can.
             Way::Direct if conv.residual.is_some() => Way::Winograd,
             way => way,
         };
@@ -22,7 +22,7 @@ impl Choice {
     }
 }
 
-/// What `way` cannot do of `conv`, if anything.
+/// Returns an error with the first feature of `conv` that `way` does not support.
 fn check(way: Way, conv: &Conv) -> Result<(), &'static str> {
     let prologue = conv.prologue;
     let bent = prologue.activation.is_some() && prologue.norm.is_none();
@@ -48,7 +48,7 @@ fn check(way: Way, conv: &Conv) -> Result<(), &'static str> {
     missing.into_iter().find(|(missing, _)| *missing).map_or(Ok(()), |(_, what)| Err(what))
 }
 
-/// Whether a norm has to be applied to the input rows of `conv` before they are read.
+/// True if a norm must be applied to the input rows of `conv` before the kernel reads them.
 pub(super) fn normalises_before(way: Way, conv: &Conv) -> bool {
     match conv.prologue.norm {
         None => false,

@@ -1,28 +1,30 @@
-//! The estimates of a VAE's memory that people use today, computed from their published formulas. None of them looks at the network.
+//! Published formulas that people use today to estimate a VAE's memory. None of them looks at the
+//! network.
 
 use super::Operation;
 use crate::model::config::Family;
 use crate::tensor::{Bytes, Size};
 
-/// A published way to tell how much memory a VAE will take.
+/// A published way to estimate the memory of a VAE.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Estimator {
     /// `InvokeAI`'s formula with the constants in use: 2200 for decoding, 1100 for encoding.
     InvokeAi,
-    /// The same formula with the constants that `InvokeAI`'s investigation on an RTX 4090 found: 2136 (95th percentile) and 950.
+    /// The formula of [`Self::InvokeAi`] with the constants that `InvokeAI`'s investigation
+    /// measured on an RTX 4090: 2136 (95th percentile) and 950.
     InvokeAiMeasured,
     /// The VAE part of the "SD1.5 VRAM calculator".
     VramCalculator,
-    /// The im2col workspace of the largest 3x3 convolution, alone.
+    /// Only the im2col workspace of the largest 3x3 convolution.
     Im2col,
 }
 
-/// What is to be estimated.
+/// The run to estimate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Work<'a> {
     /// Name of the family.
     pub family: &'a str,
-    /// Which way.
+    /// Direction.
     pub operation: Operation,
     /// Size of the picture.
     pub size: Size,
@@ -31,10 +33,10 @@ pub struct Work<'a> {
 }
 
 impl Estimator {
-    /// All of them.
+    /// All estimators.
     pub const ALL: [Self; 4] = [Self::InvokeAi, Self::InvokeAiMeasured, Self::VramCalculator, Self::Im2col];
 
-    /// A short name.
+    /// Returns a short name.
     pub fn name(self) -> &'static str {
         match self {
             Self::InvokeAi => "InvokeAI, in use",
@@ -44,7 +46,8 @@ impl Estimator {
         }
     }
 
-    /// The formula, for people. `H` and `W` are the picture's sides in pixels, `E` the bytes of an element.
+    /// Returns the formula, for people. `H` and `W` are the picture's sides in pixels, `E` the
+    /// bytes of an element.
     pub fn formula(self) -> &'static str {
         match self {
             Self::InvokeAi => {
@@ -60,7 +63,7 @@ impl Estimator {
         }
     }
 
-    /// Where it comes from, and the address where that is one page.
+    /// Returns the source, and its address if it is one page.
     pub fn source(self) -> (&'static str, Option<&'static str>) {
         match self {
             Self::InvokeAi => (
@@ -75,7 +78,7 @@ impl Estimator {
         }
     }
 
-    /// The estimate for `work`; `None` for models that it was not made for.
+    /// Computes the estimate for `work`. Returns `None` for models that the formula does not cover.
     pub fn bytes(self, work: &Work<'_>) -> Option<Bytes> {
         let family = Family::find(work.family).ok()?;
         let config = family.config();
@@ -97,7 +100,8 @@ impl Estimator {
     }
 }
 
-/// What `InvokeAI`'s formula multiplies pixels and bytes of an element with, as it is in use.
+/// Returns the constant in current use by which `InvokeAI`'s formula multiplies pixels and bytes of
+/// an element.
 pub fn invokeai_constant(operation: Operation) -> u32 {
     by_operation(operation, 2200, 1100)
 }
@@ -117,10 +121,10 @@ fn linear(work: &Work<'_>, constant: u32) -> Option<u64> {
     pixels(work.size).checked_mul(work.element_bytes)?.checked_mul(constant.into())
 }
 
-/// Parameters of Stable Diffusion 1.x's VAE, encoder included.
+/// Number of parameters of Stable Diffusion 1.x's VAE, including the encoder.
 const SD15_PARAMETERS: u64 = 83_653_863;
 
-/// The calculator's terms for decoding; those for encoding are the same in another order.
+/// Computes the calculator's terms for decoding. Encoding has the same terms in another order.
 fn vram_calculator(size: Size) -> Bytes {
     const HALF: u64 = 2;
     let latent = u64::from(size.width / 8) * u64::from(size.height / 8) * 4 * HALF;
@@ -129,7 +133,8 @@ fn vram_calculator(size: Size) -> Bytes {
     Bytes(sum.saturating_add(sum / 5))
 }
 
-/// Bytes of the matrix that im2col makes for a 3x3 convolution of `channels` channels at full resolution.
+/// Returns the bytes of the im2col matrix of a 3x3 convolution with `channels` channels at full
+/// resolution.
 pub fn im2col(size: Size, channels: u32, element_bytes: u64) -> Option<Bytes> {
     pixels(size).checked_mul(9 * u64::from(channels))?.checked_mul(element_bytes).map(Bytes)
 }

@@ -1,5 +1,6 @@
-//! The memory report: what decodes and encodes were predicted to take and what they took, as one file per machine that programs can read; and
-//! the estimates that people use today, to hold beside it. Measures nothing and draws nothing: the faces do.
+//! The memory report: predicted and measured memory of decodes and encodes. One file per machine,
+//! for programs to read, with today's common estimates for comparison. This module measures and
+//! draws nothing; the command line and the page do.
 
 pub mod estimates;
 pub mod published;
@@ -10,13 +11,14 @@ use serde::{Deserialize, Deserializer, Serialize};
 use crate::limits::DeviceLimits;
 use crate::tensor::{Bytes, Size, Storage};
 
-/// What [`MemoryReport::schema`] says in every report.
+/// Value of [`MemoryReport::schema`] in every report.
 pub const SCHEMA: &str = "wgvae-memory-report";
 
-/// The version of the format that this crate writes, and the newest that it reads. It reads all before it, too.
+/// Version of the format that this crate writes, and the newest that it reads. It also reads all
+/// earlier versions.
 pub const VERSION: u32 = 2;
 
-/// The first version that knows clips.
+/// First version that knows clips.
 const CLIPS_SINCE: u32 = 2;
 
 /// The measurements of one machine. `results/schema/memory-report.schema.json` describes its JSON.
@@ -29,15 +31,15 @@ pub struct MemoryReport {
     pub version: u32,
     /// Version of the crate that measured.
     pub wgvae: String,
-    /// Where it ran.
+    /// The machine that measured.
     pub machine: Machine,
-    /// The adapters measured.
+    /// Adapters that were measured.
     pub adapters: Vec<Adapter>,
     /// One row for each adapter, model, operation, size, number of frames, precision and budget.
     pub measurements: Vec<Measurement>,
 }
 
-/// A machine, without anything that would tell whose it is.
+/// A machine, without anything that could identify its owner.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Machine {
@@ -45,7 +47,7 @@ pub struct Machine {
     pub os: String,
     /// Architecture, as Rust names it: `x86_64`, `aarch64`.
     pub arch: String,
-    /// Processors that a program may use at once.
+    /// Number of processors that a program may use at once.
     pub cpus: usize,
 }
 
@@ -53,22 +55,22 @@ pub struct Machine {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Adapter {
-    /// Name, as the driver gives it.
+    /// Name given by the driver.
     pub name: String,
     /// `Vulkan`, `Metal`, `Dx12` or `BrowserWebGpu`.
     pub backend: String,
     /// `DiscreteGpu`, `IntegratedGpu`, `VirtualGpu`, `Cpu` or `Other`.
     pub device_type: String,
-    /// Driver and its version.
+    /// Name and version of the driver.
     pub driver: String,
-    /// PCI vendor and device.
+    /// PCI ids of vendor and device.
     pub pci_id: String,
-    /// What plans may use.
+    /// Limits for plans.
     pub limits: DeviceLimits,
 }
 
 impl Adapter {
-    /// Who made it, by its PCI vendor.
+    /// Returns the name of the manufacturer, by its PCI vendor id.
     pub fn vendor(&self) -> &str {
         match self.pci_id.split(':').next().unwrap_or_default() {
             "10de" => "NVIDIA",
@@ -85,7 +87,7 @@ impl Adapter {
     }
 }
 
-/// Which way through the VAE.
+/// Direction through the VAE.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Operation {
@@ -96,10 +98,10 @@ pub enum Operation {
 }
 
 impl Operation {
-    /// Both.
+    /// Both directions.
     pub const ALL: [Self; 2] = [Self::Decode, Self::Encode];
 
-    /// What one run of it is called.
+    /// Returns the name of one run in this direction.
     pub fn name(self) -> &'static str {
         match self {
             Self::Decode => "decode",
@@ -108,132 +110,135 @@ impl Operation {
     }
 }
 
-/// Where the weights of a measurement came from. Memory does not depend on it.
+/// Source of the weights of a measurement. Memory does not depend on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum WeightSource {
-    /// Made up, in the shapes of a published model.
+    /// Random weights in the shapes of a published model.
     Random,
-    /// The command line's embedded model.
+    /// The embedded model of the command line.
     Embedded,
     /// A file.
     File,
 }
 
-/// One run in a process of its own.
+/// One run in its own process.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Measurement {
     /// Index into [`MemoryReport::adapters`].
     pub adapter: usize,
-    /// A family's name, `demo`, or the name of a file or folder.
+    /// Name of a family, `demo`, or name of a file or folder.
     pub model: String,
-    /// Where its weights came from.
+    /// Source of its weights.
     pub weights: WeightSource,
-    /// Which way.
+    /// Direction.
     pub operation: Operation,
-    /// Columns of the picture.
+    /// Number of columns of the picture.
     pub width: u32,
-    /// Rows of the picture.
+    /// Number of rows of the picture.
     pub height: u32,
-    /// Pictures of the clip. Absent or 1: an image.
+    /// Number of pictures of the clip. Absent or 1 for an image.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub frames: Option<u64>,
-    /// How weights and activations are stored.
+    /// Storage of weights and activations.
     pub storage: Storage,
-    /// The memory budget, if there was one.
+    /// Memory budget, if there was one.
     pub budget: Option<Bytes>,
-    /// What the plan says. Absent if there is no plan.
+    /// Prediction of the plan. Absent if there is no plan.
     pub predicted: Option<Predicted>,
-    /// What it took. Absent if it failed.
+    /// Measured values. Absent if the run failed.
     pub measured: Option<Measured>,
-    /// Why it failed. Absent if it did not.
+    /// Reason of the failure. Absent if the run succeeded.
     pub error: Option<String>,
 }
 
-/// The memory of a plan; of a clip, that of the part that takes most.
+/// Predicted memory of a plan. For a clip, of the part that needs most.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Predicted {
-    /// Everything on the GPU together.
+    /// Peak of all GPU memory.
     pub peak: Bytes,
     /// Packed weights that stay on the GPU.
     pub weights: Bytes,
-    /// Activations, scratch, and what a budget fetches.
+    /// Activations, scratch memory, and data that a budget fetches from host memory.
     pub slots: Bytes,
     /// Parameters of all launches.
     pub parameters: Bytes,
-    /// What data passes through between host and device.
+    /// Staging buffers between host and device.
     pub staging: Bytes,
-    /// What a budget leaves in host memory.
+    /// Bytes that a budget keeps in host memory.
     pub host: Bytes,
-    /// What a budget moves between host and device, of a clip in all its parts.
+    /// Bytes that a budget moves between host and device. For a clip, over all parts.
     pub transferred: Bytes,
-    /// Of a clip, what parts keep for the next one.
+    /// For a clip, state that its parts keep for the next part.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub states: Option<States>,
 }
 
-/// What the parts of a clip keep for the next one.
+/// Bytes of state that the parts of a clip keep for the next part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct States {
-    /// All of it, wherever it is.
+    /// All bytes, on the device and in host memory.
     pub total: Bytes,
-    /// What of it is on the GPU while the part runs that takes most; the first part keeps less than the others.
+    /// Bytes on the GPU while the part with the highest peak runs. The first part keeps less than
+    /// the others.
     pub gpu: Bytes,
 }
 
-/// What one run took.
+/// Measured values of one run.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Measured {
-    /// The most bytes in GPU buffers at once, counted at each creation.
+    /// Most bytes in GPU buffers at once, counted at each creation.
     pub ledger_peak: Bytes,
-    /// What the allocator had handed out when the run was over, where the backend can tell.
+    /// Bytes that the allocator had handed out at the end of the run, if the backend reports it.
     pub allocator_allocated: Option<Bytes>,
-    /// What the allocator had reserved from the driver for that.
+    /// Bytes that the allocator had reserved from the driver at that time.
     pub allocator_reserved: Option<Bytes>,
-    /// The most memory that the process had resident. On a CPU driver GPU memory is part of it. Linux only.
+    /// Most resident memory of the process. On a CPU driver it includes GPU memory. Linux only.
     pub peak_rss: Option<Bytes>,
-    /// Reading or making the weights, packing and uploading them.
+    /// Seconds for reading or making the weights, packing and uploading them.
     pub load_seconds: f64,
-    /// Planning, allocating, compiling.
+    /// Seconds for planning, allocating and compiling.
     pub prepare_seconds: f64,
-    /// The run itself.
+    /// Seconds of the run itself.
     pub seconds: f64,
 }
 
 impl Measurement {
-    /// Whether it is of a clip, and not of an image.
+    /// True if it is a clip, not an image.
     pub fn is_clip(&self) -> bool {
         self.frames.is_some_and(|frames| frames > 1)
     }
 
-    /// Size of the picture.
+    /// Returns the size of the picture.
     pub fn size(&self) -> Size {
         Size { width: self.width, height: self.height }
     }
 
-    /// Pixels of the picture.
+    /// Returns the number of pixels of the picture.
     pub fn pixels(&self) -> u64 {
         u64::from(self.width) * u64::from(self.height)
     }
 
-    /// Bytes of one stored element.
+    /// Returns the bytes of one stored element.
     pub fn element_bytes(&self) -> u64 {
         self.storage.vec4_bytes() / 4
     }
 
-    /// What the allocator reserved over what it handed out.
+    /// Returns the bytes that the allocator reserved, divided by the bytes that it handed out.
     pub fn reserve_ratio(&self) -> Option<f64> {
         let measured = self.measured?;
         let (allocated, reserved) = (measured.allocator_allocated?, measured.allocator_reserved?);
         (allocated > Bytes(0)).then(|| float(reserved) / float(allocated))
     }
 
-    /// Bytes besides the weights for each pixel and each byte of an element: what `InvokeAI` calls the scaling constant. Once by
-    /// the ledger, and once by what the allocator reserved. A clip has none: how long it is does not show in its memory.
+    /// Returns the bytes besides the weights for each pixel and each byte of an element, which
+    /// `InvokeAI` calls the scaling constant. The first value is by the ledger, the second by the
+    /// allocator's reserved bytes. `None` for a clip, because its length does not show in its
+    /// memory.
     pub fn implied_constants(&self) -> (Option<f64>, Option<f64>) {
         let implied = |total: Bytes| {
             if self.is_clip() {
@@ -247,7 +252,7 @@ impl Measurement {
     }
 }
 
-/// A field that may be absent, but is no null.
+/// Deserializes a field that may be absent but not null.
 fn present<'de, T: Deserialize<'de>, D: Deserializer<'de>>(value: D) -> Result<Option<T>, D::Error> {
     T::deserialize(value).map(Some)
 }

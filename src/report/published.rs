@@ -1,15 +1,17 @@
-//! What `InvokeAI`'s investigation measured: `PyTorch`, f16, RTX 4090, memory as `PyTorch` reserved it.
+//! Measurements of `InvokeAI`'s investigation: `PyTorch`, f16, RTX 4090, with the memory that
+//! `PyTorch` reserved.
 //!
-//! Source: the report in `InvokeAI`'s pull request 8414 (2025). Its "MB" are MiB: 1068 for 512x512 in f16 is its constant 2136.
+//! Source: the report in `InvokeAI`'s pull request 8414 (2025). Its "MB" are MiB: 1068 for 512x512
+//! in f16 is its constant 2136.
 
 use super::Operation;
 use super::Operation::{Decode, Encode};
 use crate::tensor::Bytes;
 
-/// The GPU that was measured.
+/// Name of the measured GPU.
 pub const DEVICE: &str = "NVIDIA GeForce RTX 4090, PyTorch, f16";
 
-/// Where the numbers stand.
+/// Address of the numbers.
 pub const SOURCE: &str = "https://github.com/invoke-ai/InvokeAI/pull/8414";
 
 /// One measurement of a square picture.
@@ -17,23 +19,23 @@ pub const SOURCE: &str = "https://github.com/invoke-ai/InvokeAI/pull/8414";
 pub struct Published {
     /// Name of the family.
     pub model: &'static str,
-    /// Which way.
+    /// Direction.
     pub operation: Operation,
-    /// Pixels along a side.
+    /// Side in pixels.
     pub side: u32,
     /// Reserved memory in MiB.
     pub reserved_mib: u32,
-    /// Seconds, where they were published.
+    /// Seconds, if published.
     pub seconds: Option<f64>,
 }
 
 impl Published {
-    /// Reserved memory.
+    /// Returns the reserved memory.
     pub fn reserved(&self) -> Bytes {
         Bytes(u64::from(self.reserved_mib) << 20)
     }
 
-    /// Reserved bytes for each pixel and each byte of an element.
+    /// Returns the reserved bytes for each pixel and each byte of an element.
     pub fn implied_constant(&self) -> f64 {
         let side = f64::from(self.side);
         f64::from(self.reserved_mib) * 1_048_576.0 / (side * side * 2.0)
@@ -50,7 +52,7 @@ const fn row(
     Published { model, operation, side, reserved_mib, seconds }
 }
 
-/// All that was published of it.
+/// All published measurements.
 pub const RTX_4090: &[Published] = &[
     row("flux1", Decode, 512, 1068, None),
     row("flux1", Decode, 1024, 4260, Some(0.15)),
@@ -64,7 +66,7 @@ pub const RTX_4090: &[Published] = &[
     row("flux1", Encode, 2048, 7198, Some(0.41)),
 ];
 
-/// What `PyTorch` reserved over what it had allocated, on average over all sizes.
+/// Bytes that `PyTorch` reserved divided by the bytes that it allocated, on average over all sizes.
 pub const RESERVE_RATIOS: &[(&str, Operation, f64)] = &[
     ("flux1", Decode, 1.80),
     ("sd15", Decode, 1.55),

@@ -1,4 +1,5 @@
-//! Reads a report that someone else may have written: says what is wrong with it, and believes no number before it is checked.
+//! Reader of reports that anybody may have written. Its errors name the problem, and it checks
+//! every number before use.
 
 use std::fmt;
 
@@ -8,14 +9,15 @@ use super::{CLIPS_SINCE, Measurement, MemoryReport, Predicted, SCHEMA, VERSION};
 use crate::error::{Error, Result};
 use crate::tensor::Bytes;
 
-/// Sides beyond this are taken for corrupt.
+/// Largest side in pixels. Larger sides count as corrupt.
 const MAX_SIDE: u32 = 1 << 20;
 
 impl MemoryReport {
     /// Parses the JSON of a report. `name` is for errors.
     ///
     /// # Errors
-    /// [`Error::Format`] for what is not JSON, not a report, a report of a newer format, or one that contradicts itself.
+    /// [`Error::Format`] for text that is not JSON or not a report, for a newer format, and for
+    /// contradictory values.
     pub fn from_json(name: &str, json: &str) -> Result<Self> {
         let wrong = |problem: String| Error::Format { file: name.to_owned(), problem };
         let none = || wrong(format!("not a memory report: expected schema \"{SCHEMA}\", found none"));
@@ -42,7 +44,7 @@ impl MemoryReport {
         Ok(report)
     }
 
-    /// What the types do not say.
+    /// Checks rules that the types do not express.
     fn check(&self) -> std::result::Result<(), String> {
         for (index, row) in self.measurements.iter().enumerate() {
             let wrong = |problem: String| Err(format!("measurement {index}: {problem}"));
@@ -58,7 +60,7 @@ impl MemoryReport {
                 return wrong(problem);
             }
             if row.measured.is_some() == row.error.is_some() {
-                return wrong("expected either what it took or why it failed".to_owned());
+                return wrong("expected either measured values or an error".to_owned());
             }
             if let Some(measured) = row.measured {
                 let times = [measured.load_seconds, measured.prepare_seconds, measured.seconds];
@@ -81,7 +83,7 @@ impl MemoryReport {
         Ok(())
     }
 
-    /// What only rows of clips have, they have all of it, and nobody else any.
+    /// Checks the fields that only rows of clips have: these need all of them, other rows none.
     fn check_clip(&self, row: &Measurement) -> std::result::Result<(), String> {
         let states = row.predicted.map(|predicted| predicted.states);
         if self.version < CLIPS_SINCE && (row.frames.is_some() || states.flatten().is_some()) {
@@ -91,18 +93,19 @@ impl MemoryReport {
             return Err("expected at least 1 frame, found 0".to_owned());
         }
         match states {
-            Some(None) if row.is_clip() => Err("expected what the parts of the clip keep, found nothing".to_owned()),
-            Some(Some(_)) if !row.is_clip() => Err("expected no states of an image, found some".to_owned()),
+            Some(None) if row.is_clip() => Err("expected states of the clip, found none".to_owned()),
+            Some(Some(_)) if !row.is_clip() => Err("expected no states, as this is an image, found some".to_owned()),
             Some(Some(states)) if states.gpu > states.total => {
                 let (gpu, total) = (states.gpu.0, states.total.0);
-                Err(format!("{gpu} bytes of states are on the GPU, of {total} bytes in all"))
+                Err(format!("expected at most {total} bytes of states on the GPU, found {gpu}"))
             }
             _ => Ok(()),
         }
     }
 }
 
-/// What says which format a report has. The rest is passed over: a tree of what may be anything takes a hundred times the memory of its text.
+/// The fields that tell a report's format. All else is skipped, because a tree of arbitrary JSON
+/// takes a hundred times the memory of its text.
 #[derive(Default)]
 struct Head {
     schema: Option<Peek>,
@@ -137,11 +140,11 @@ impl<'de> Deserialize<'de> for Head {
     }
 }
 
-/// A value, as far as it is of use here.
+/// A value of unknown type, as far as errors need it.
 enum Peek {
     Text(String),
     Whole(u64),
-    /// Another, as an error message calls it.
+    /// Any other value, as errors describe it.
     Other(String),
 }
 

@@ -1,4 +1,5 @@
-//! Takes the decoded tiles of an image one by one and gives its rows as soon as no later tile can change them.
+//! Takes the decoded tiles of an image one by one, and returns its rows as soon as no later tile
+//! can change them.
 
 use std::ops::Range;
 
@@ -8,23 +9,23 @@ use super::linear::Linear;
 use super::{BlendRule, Grid, Planes};
 use crate::tensor::Size;
 
-/// Rows of the image that are finished.
+/// Finished rows of an image.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Band {
-    /// Rows of pixels.
+    /// The rows of pixels.
     pub rows: Range<u32>,
-    /// Their content, as wide as the image.
+    /// The pixels of these rows, as wide as the image.
     pub pixels: Planes,
 }
 
-/// Makes an image of its tiles. Keeps, of the tiles so far, only what later ones blend with.
+/// Blends tiles into an image. Keeps only the pixels that later tiles blend with.
 #[derive(Debug)]
 pub struct Blender {
     grid: Grid,
-    /// Pixels along one side of a latent.
+    /// The pixels along one side of a latent.
     factor: u32,
     rule: Rule,
-    /// Tiles so far.
+    /// The number of tiles added so far.
     taken: usize,
 }
 
@@ -35,7 +36,7 @@ enum Rule {
 }
 
 impl Blender {
-    /// For the tiles of `grid`, whose latents become `factor` pixels a side each.
+    /// Makes a blender for the tiles of `grid`. Each latent becomes `factor` by `factor` pixels.
     pub fn new(grid: &Grid, factor: u32) -> Self {
         let overlap = grid.blend().overlap() * factor;
         let rule = match grid.blend().rule() {
@@ -45,7 +46,8 @@ impl Blender {
         Self { grid: grid.clone(), factor, rule, taken: 0 }
     }
 
-    /// Takes the next tile, row by row. After the last of a row of tiles, the rows of pixels down to the next row of tiles are finished.
+    /// Adds the next tile; tiles come row by row. After the last tile of a row, returns the rows of
+    /// pixels that are finished: those down to the next row of tiles.
     pub fn add(&mut self, tile: Planes) -> Option<Band> {
         let columns = self.grid.columns().len();
         let (row, column) = (self.taken / columns, self.taken % columns);
@@ -67,19 +69,20 @@ impl Blender {
         Some(Band { rows, pixels })
     }
 
-    /// The tile's place in pixels.
+    /// Returns the tile's position in pixels.
     fn place(&self, row: usize, column: usize) -> Place {
         let pixels = |span: &Range<u32>| span.start * self.factor..span.end * self.factor;
         Place { columns: pixels(&self.grid.columns()[column]), rows: pixels(&self.grid.rows()[row]) }
     }
 
-    /// The image's size in pixels.
+    /// Returns the image's size in pixels.
     fn whole(&self) -> Size {
         let latents = self.grid.latents();
         Size { width: latents.width * self.factor, height: latents.height * self.factor }
     }
 
-    /// The rows of pixels that are finished with row `row` of the tiles: down to the start of the next.
+    /// Returns the rows of pixels that are finished after row `row` of the tiles: down to the start
+    /// of the next.
     fn finished_by(&self, row: usize) -> Range<u32> {
         let start = |row: usize| self.grid.rows().get(row).map_or(self.grid.latents().height, |span| span.start);
         start(row) * self.factor..start(row + 1) * self.factor

@@ -1,5 +1,6 @@
-//! SeedVR2's rule (`tiled_decode` of numz/ComfyUI-SeedVR2_VideoUpscaler): every tile is weighted, the weights falling along half a
-//! cosine where it has neighbours, and the sum is divided by the sum of the weights.
+//! The blending rule of SeedVR2 (`tiled_decode` of numz/ComfyUI-SeedVR2_VideoUpscaler). Each tile
+//! is weighted; its weights fall along half a cosine towards its neighbours. The weighted sum is
+//! divided by the sum of the weights.
 
 use std::ops::Range;
 
@@ -7,20 +8,22 @@ use super::Planes;
 use super::grid::Place;
 use crate::tensor::Size;
 
-/// The least that the sum of weights counts for.
+/// The least divisor: a smaller sum of weights counts as this.
 const LEAST_COUNT: f32 = 1e-6;
 
-/// The sums for the rows of pixels that the present row of tiles covers.
+/// The sums for the rows of pixels that the current row of tiles covers.
 #[derive(Debug)]
 pub(super) struct Cosine {
-    /// 0 to 1 over the pixels that neighbours share.
+    /// The rising weights, 0 to 1, over the pixels that neighbours share.
     ramp: Vec<f32>,
-    /// Weighted tiles, in the rows of pixels from the start to the end of the present row of tiles.
+    /// The sum of weighted tiles, in the rows of pixels from the start to the end of the current
+    /// row of tiles.
     sum: Planes,
-    /// The weights of the rows of tiles so far, for each row of `sum`. A pixel's weight is that of its row by that of its column, so
-    /// their sum over all tiles is the product of the two sums.
+    /// The sum of the row weights so far, for each row of `sum`. A pixel's weight is the product of
+    /// its row weight and its column weight. So the sum over all tiles is the product of the two
+    /// sums.
     row_weights: Vec<f32>,
-    /// The weights of the tiles of this row, for each column.
+    /// The sum of the column weights of the tiles in this row, for each column.
     column_weights: Vec<f32>,
 }
 
@@ -49,7 +52,8 @@ impl Cosine {
         }
     }
 
-    /// Ends a row of tiles: the pixels of `rows` are finished, those below wait for the next row of tiles.
+    /// Ends a row of tiles. Returns the pixels of `rows`, which are finished; those below wait for
+    /// the next row of tiles.
     pub(super) fn finish(&mut self, rows: &Range<u32>) -> Planes {
         let (width, height) = (self.sum.size().width, rows.end - rows.start);
         let rest = Size { width, height: self.sum.size().height - height };
@@ -65,7 +69,7 @@ impl Cosine {
         band
     }
 
-    /// Begins a row of tiles: makes room for its rows of pixels below those that wait.
+    /// Begins a row of tiles: adds room for its rows of pixels below those that wait.
     fn extend(&mut self, place: &Place, whole: Size) {
         let height = place.rows.end - place.rows.start;
         let mut sum = Planes::zero(Size { width: whole.width, height });
@@ -76,7 +80,7 @@ impl Cosine {
     }
 }
 
-/// Half a cosine from 0 to 1, both included, over `length` pixels.
+/// Returns half a cosine from 0 to 1, both included, over `length` pixels.
 fn ramp(length: u32) -> Vec<f32> {
     let steps = f64::from(length.saturating_sub(1).max(1));
     #[expect(clippy::cast_possible_truncation, reason = "0 to 1; rounded to f32")]
@@ -84,8 +88,9 @@ fn ramp(length: u32) -> Vec<f32> {
     (0..length).map(value).collect()
 }
 
-/// The weights along one axis of a tile that covers the pixels `span` of `extent`. They fall off towards neighbours only; in a tile
-/// shorter than two overlaps the end wins.
+/// Returns the weights along one axis of a tile that covers the pixels `span` of `extent`. They
+/// fall only towards neighbours. In a tile shorter than two overlaps, the falling weights replace
+/// the rising ones.
 fn weights(ramp: &[f32], span: &Range<u32>, extent: u32) -> Vec<f32> {
     let length = (span.end - span.start) as usize;
     let faded = ramp.len().min(length.saturating_sub(1));

@@ -1,27 +1,28 @@
-//! Where the tiles of an image lie: every tile starts on a grid, and those at the right and at the bottom are cut off by the border.
+//! The positions of an image's tiles. Every tile starts on a grid; the border cuts off those at the
+//! right and at the bottom.
 
 use std::ops::Range;
 
 use super::{Blend, BlendRule};
 use crate::tensor::Size;
 
-/// One tile, in latents.
+/// A tile, in latents.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Tile {
-    /// Columns of latents it covers.
+    /// The columns of latents that it covers.
     pub columns: Range<u32>,
-    /// Rows of latents it covers.
+    /// The rows of latents that it covers.
     pub rows: Range<u32>,
 }
 
 impl Tile {
-    /// Its extent.
+    /// Returns the tile's size in latents.
     pub fn size(&self) -> Size {
         Size { width: self.columns.end - self.columns.start, height: self.rows.end - self.rows.start }
     }
 }
 
-/// Where a tile lies, in pixels.
+/// The position of a tile, in pixels.
 #[derive(Debug)]
 pub(super) struct Place {
     pub(super) columns: Range<u32>,
@@ -34,7 +35,7 @@ impl Place {
     }
 }
 
-/// All tiles of an image: every combination of `columns` and `rows`.
+/// The tiles of an image: every combination of `columns` and `rows`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Grid {
     blend: Blend,
@@ -49,32 +50,32 @@ impl Grid {
         Self { blend, latents, columns, rows }
     }
 
-    /// How the tiles are blended.
+    /// Returns the tiles' size, overlap and blending rule.
     pub fn blend(&self) -> Blend {
         self.blend
     }
 
-    /// Size of the whole, in latents.
+    /// Returns the size of the whole image, in latents.
     pub fn latents(&self) -> Size {
         self.latents
     }
 
-    /// The columns of latents that each tile of a row covers, from left to right.
+    /// Returns the columns of latents that each tile of a row covers, from left to right.
     pub fn columns(&self) -> &[Range<u32>] {
         &self.columns
     }
 
-    /// The rows of latents that each row of tiles covers, from top to bottom.
+    /// Returns the rows of latents that each row of tiles covers, from top to bottom.
     pub fn rows(&self) -> &[Range<u32>] {
         &self.rows
     }
 
-    /// Number of tiles.
+    /// Returns the number of tiles.
     pub fn count(&self) -> usize {
         self.columns.len() * self.rows.len()
     }
 
-    /// The tiles, row by row.
+    /// Returns the tiles, row by row.
     pub fn tiles(&self) -> impl Iterator<Item = Tile> {
         let row = |rows: &Range<u32>| {
             let rows = rows.clone();
@@ -83,8 +84,9 @@ impl Grid {
         self.rows.iter().flat_map(row)
     }
 
-    /// Each size that tiles have, and how many have it. At most four where no more than half a tile overlaps: then only the last of a row or column may be
-    /// smaller.
+    /// Returns each size of tile, in latents, with its number of tiles. There are at most four
+    /// sizes if no more than half a tile overlaps: then only the last tile of a row or column may
+    /// be smaller.
     pub fn sizes(&self) -> Vec<(Size, usize)> {
         let (widths, heights) = (lengths(&self.columns), lengths(&self.rows));
         let row = |(height, rows): (u32, usize)| {
@@ -94,18 +96,20 @@ impl Grid {
     }
 }
 
-/// Each length of `spans`, and how many have it. Spans only become shorter towards the border, so that equal ones are neighbours.
+/// Returns each length of `spans`, with the number of spans of that length. Spans only become
+/// shorter towards the border, so equal ones are neighbours.
 fn lengths(spans: &[Range<u32>]) -> Vec<(u32, usize)> {
     let length = |span: &Range<u32>| span.end - span.start;
     spans.chunk_by(|span, next| length(span) == length(next)).map(|equal| (length(&equal[0]), equal.len())).collect()
 }
 
-/// The tiles along an axis of `extent` latents. With overlaps beyond half a tile several may end at the border.
+/// Returns the tiles along an axis of `extent` latents. If more than half a tile overlaps, several
+/// may end at the border.
 fn spans(blend: Blend, extent: u32) -> Vec<Range<u32>> {
     let starts = (0..extent).step_by(blend.stride() as usize);
     let spans = starts.map(|start| start..extent.min(start.saturating_add(blend.tile())));
     match blend.rule() {
-        // Also those that lie wholly within the tile before.
+        // This keeps spans that lie wholly within the previous one.
         BlendRule::Linear => spans.collect(),
         BlendRule::Cosine => spans.filter(|span| span.start == 0 || span.end - span.start > blend.overlap()).collect(),
     }

@@ -1,5 +1,6 @@
-//! diffusers' rule (`AutoencoderKL.tiled_decode`, `blend_v`, `blend_h`). In place: a tile's neighbour is the neighbour after its own
-//! blending, and the one above comes before the one to the left.
+//! The blending rule of diffusers (`AutoencoderKL.tiled_decode`, `blend_v`, `blend_h`). It works in
+//! place: a tile is blended with neighbours that are already blended themselves, first with the
+//! tile above and then with the tile to the left.
 
 use std::ops::Range;
 
@@ -7,16 +8,17 @@ use super::Planes;
 use super::grid::Place;
 use crate::tensor::Size;
 
-/// What a row of tiles leaves behind for the next tile and the next row.
+/// The edges of blended tiles that the next tile and the next row of tiles need.
 #[derive(Debug)]
 pub(super) struct Linear {
-    /// Pixels over which tiles are blended.
+    /// The pixels over which tiles are blended.
     extent: u32,
-    /// The last `extent` rows of each tile of the row above, blended. Those of this row replace them one by one.
+    /// The last `extent` rows of each tile of the row above, blended. Those of this row replace
+    /// them one by one.
     above: Vec<Option<Planes>>,
     /// The last `extent` columns of the tile to the left, blended.
     left: Option<Planes>,
-    /// Tiles of this row so far.
+    /// The number of tiles added in this row.
     column: usize,
     band: Option<Planes>,
 }
@@ -26,7 +28,8 @@ impl Linear {
         Self { extent, above: vec![None; columns], left: None, column: 0, band: None }
     }
 
-    /// Blends a tile with its neighbours and puts the part that is kept, up to where the next tiles start, into the band of `rows`.
+    /// Blends a tile with its neighbours. Writes the part that is kept, up to where the next tiles
+    /// start, into the band of `rows`.
     pub(super) fn add(&mut self, mut tile: Planes, place: &Place, whole: Size, rows: &Range<u32>) {
         let size = tile.size();
         if let Some(above) = &self.above[self.column] {
@@ -43,11 +46,12 @@ impl Linear {
 
         let height = rows.end - rows.start;
         let band = self.band.get_or_insert_with(|| Planes::zero(Size { width: whole.width, height }));
-        // What the next tile covers is overwritten by it: it starts where this one's kept part ends.
+        // The next tile starts where the kept part of this one ends, and overwrites all pixels from
+        // there on.
         band.put((place.columns.start, 0), &tile.part((0, 0), Size { width: size.width, height }));
     }
 
-    /// Ends a row of tiles.
+    /// Ends a row of tiles, and returns its finished pixels.
     pub(super) fn finish(&mut self) -> Planes {
         self.column = 0;
         self.left = None;
@@ -55,7 +59,8 @@ impl Linear {
     }
 }
 
-/// The weights of the new tile over `extent` pixels: 0, 1/extent, ... as Python computes them, in f64.
+/// Returns the weights of the old and the new tile over `extent` pixels. Those of the new tile are
+/// 0, 1/extent, and so on. They are computed in f64, as Python does.
 fn weights(extent: usize) -> impl Iterator<Item = (f32, f32)> {
     #[expect(clippy::cast_precision_loss, clippy::cast_possible_truncation, reason = "small numbers; rounded to f32")]
     (0..extent).map(move |at| {
@@ -64,7 +69,7 @@ fn weights(extent: usize) -> impl Iterator<Item = (f32, f32)> {
     })
 }
 
-/// Blends the first rows of `tile` with the last of `above`, which is as wide.
+/// Blends the first rows of `tile` with the last rows of `above`, which is as wide.
 fn blend_down(above: &Planes, tile: &mut Planes) {
     let extent = above.size().height.min(tile.size().height) as usize;
     let first = above.size().height as usize - extent;
@@ -76,7 +81,7 @@ fn blend_down(above: &Planes, tile: &mut Planes) {
     }
 }
 
-/// Blends the first columns of `tile` with the last of `left`, which is as high.
+/// Blends the first columns of `tile` with the last columns of `left`, which is as high.
 fn blend_right(left: &Planes, tile: &mut Planes) {
     let extent = left.size().width.min(tile.size().width) as usize;
     let first = left.size().width as usize - extent;

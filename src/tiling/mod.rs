@@ -1,8 +1,10 @@
-//! Decodes in tiles, as other tools do them: where the tiles lie, and how their pixels become one image.
+//! Tiled decodes as other tools do them: the positions of tiles, and the blending of their pixels
+//! into one image.
 //!
-//! Only for people who must reproduce those tools. A tile's group norms and attention see that tile alone, so tiles differ in tone, and
-//! blending hides the seams but not the difference. A decode that has to fit little memory is better given a memory budget, which
-//! leaves the result as it is. Decodes nothing itself.
+//! Use this only to reproduce those tools. A tile's group norms and attention see that tile alone,
+//! so tiles differ in tone, and blending hides the seams but not the difference. For a decode in
+//! little memory, use a memory budget, which does not change the result. This module decodes
+//! nothing itself.
 
 mod blender;
 mod cosine;
@@ -18,29 +20,34 @@ use crate::error::{Error, Result};
 use crate::model::config::AutoencoderConfig;
 use crate::tensor::Size;
 
-/// Tiles beyond this many latents a side are taken for a mistake.
+/// The most latents along a side of a tile. A larger tile is taken for a mistake.
 const MAX_TILE: u32 = 1 << 16;
-/// Side in pixels of SeedVR2's tiles, by the default of its node for ComfyUI (numz/ComfyUI-SeedVR2_VideoUpscaler).
+/// The side of SeedVR2's tiles in pixels, the default of its node for ComfyUI
+/// (numz/ComfyUI-SeedVR2_VideoUpscaler).
 const SEEDVR2_TILE_PIXELS: u32 = 1024;
 
-/// Whether an image is decoded whole or in tiles.
+/// The way that an image is divided: decoded whole, in tiles, or by an estimate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Tiling {
-    /// Whole: the model's own result.
+    /// The whole image at once: the model's own result.
     #[default]
     Exact,
-    /// In overlapping tiles, each decoded by itself and blended with its neighbours. Not the model's own result.
+    /// Overlapping tiles, each decoded by itself and blended with its neighbours. Not the model's
+    /// own result.
     Blend(Blend),
-    /// Whole, but with the group norms that a smaller copy of the latents measures: in one pass and without seams, in tones that differ a little
-    /// from the model's own. The idea is that of A1111's "fast" tiled VAE.
+    /// The whole image at once, with group norms that are measured on a smaller copy of the
+    /// latents. Takes one pass and has no seams, but its tones differ a little from the model's
+    /// own. The idea comes from A1111's "fast" tiled VAE.
     Estimate,
 }
 
-/// Larger side of the copy that an estimate measures, latents: 512 pixels of most models, and as much as norms need.
+/// The larger side of the copy that an estimate measures, in latents. For most models this is 512
+/// pixels, which is enough for norms.
 const MEASURED_SIDE: u32 = 64;
 
 impl Tiling {
-    /// The tiles of an image of `latents`, or `None` where it is decoded whole: it fits one tile, or the tiling is exact.
+    /// Returns the tiles of an image of `latents`, or `None` if it is decoded whole: it fits one
+    /// tile, or the tiling has no tiles.
     pub fn grid(self, latents: Size) -> Option<Grid> {
         match self {
             Self::Exact | Self::Estimate => None,
@@ -49,8 +56,8 @@ impl Tiling {
         }
     }
 
-    /// The size of the copy of `latents` that an estimate measures; `None` where norms are the image's own: it is not larger, or the tiling is
-    /// another.
+    /// Returns the size, in latents, of the copy that an estimate measures. `None` if the norms are
+    /// those of the image itself: it is no larger than the copy, or the tiling is another.
     pub fn measured_size(self, latents: Size) -> Option<Size> {
         let larger = latents.width.max(latents.height);
         if self != Self::Estimate || larger <= MEASURED_SIDE {
@@ -64,17 +71,18 @@ impl Tiling {
     }
 }
 
-/// How the pixels of overlapping tiles become one.
+/// The rule by which overlapping pixels of tiles are blended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum BlendRule {
-    /// diffusers' `AutoencoderKL.tiled_decode`: along a straight line, in place, with the neighbour above and then the one to the left.
+    /// The rule of diffusers' `AutoencoderKL.tiled_decode`: linear weights, in place, first with
+    /// the tile above and then with the tile to the left.
     Linear,
-    /// SeedVR2's `tiled_decode`, as numz/ComfyUI-SeedVR2_VideoUpscaler has it: tiles weighted along half a cosine, summed, and divided by
-    /// the sum of the weights.
+    /// The rule of SeedVR2's `tiled_decode` in numz/ComfyUI-SeedVR2_VideoUpscaler: tiles are
+    /// weighted along half a cosine, summed, and divided by the sum of the weights.
     Cosine,
 }
 
-/// Square tiles of one size, and how they are blended. Lengths are in latents.
+/// Square tiles of one size, and the rule that blends them. Lengths are in latents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Blend {
     rule: BlendRule,
@@ -83,10 +91,11 @@ pub struct Blend {
 }
 
 impl Blend {
-    /// Tiles of `tile` latents a side, of which neighbours share `overlap`.
+    /// Makes tiles of `tile` latents a side. Neighbouring tiles share `overlap` latents.
     ///
     /// # Errors
-    /// [`Error::Input`] for tiles of no or of absurd size, and for an overlap that is not smaller than a tile.
+    /// [`Error::Input`] if `tile` is 0 or more than 65536, or if `overlap` is not smaller than
+    /// `tile`.
     pub fn new(rule: BlendRule, tile: u32, overlap: u32) -> Result<Self> {
         if tile == 0 || tile > MAX_TILE {
             return Err(wrong(TILE_SIZE, format!("1 to {MAX_TILE} latents"), format!("{tile} latents")));
@@ -98,14 +107,16 @@ impl Blend {
         Ok(Self { rule, tile, overlap })
     }
 
-    /// The tiles that the tool behind `rule` would take for a model, unless other lengths in pixels are given.
+    /// Returns the tiles that the tool behind `rule` would use for a model. `tile_pixels` and
+    /// `overlap_pixels` replace its lengths.
     ///
-    /// diffusers: `sample_size` pixels of the model's configuration, of which a quarter overlaps. SeedVR2: 1024 pixels, of which an eighth
-    /// overlaps.
+    /// diffusers: `sample_size` pixels of the model's configuration, with a quarter as overlap.
+    /// SeedVR2: 1024 pixels, with an eighth as overlap.
     ///
     /// # Errors
-    /// [`Error::Input`] as for [`Self::new`], for lengths that are no multiples of a latent's pixels, and for a tile whose quarter is
-    /// none: there diffusers gives an image of another size. [`Error::Config`] when the model has no usable `sample_size`.
+    /// [`Error::Input`] as for [`Self::new`]; for lengths that are not a multiple of a latent's
+    /// pixels; and for a tile whose latents cannot be divided by four, for which diffusers returns
+    /// an image of another size. [`Error::Config`] if the model has no usable `sample_size`.
     pub fn for_model(
         rule: BlendRule,
         config: &AutoencoderConfig,
@@ -126,53 +137,53 @@ impl Blend {
                 let expected =
                     format!("a multiple of {} pixels, as a quarter of a tile overlaps", 4 * u64::from(factor));
                 let pixels = u64::from(tile) * u64::from(factor);
-                return Err(wrong(TILE_SIZE, expected, format!("{pixels} pixels and no overlap of their own")));
+                return Err(wrong(TILE_SIZE, expected, format!("{pixels} pixels without an overlap")));
             }
             (None, BlendRule::Cosine) => tile / 8,
         };
         Self::new(rule, tile, overlap)
     }
 
-    /// How overlapping pixels become one.
+    /// Returns the rule that blends overlapping pixels.
     pub fn rule(self) -> BlendRule {
         self.rule
     }
 
-    /// Side of a tile in latents. Those at the right and at the bottom may be smaller.
+    /// Returns the side of a tile in latents. Tiles at the right and at the bottom may be smaller.
     pub fn tile(self) -> u32 {
         self.tile
     }
 
-    /// Latents that neighbouring tiles share.
+    /// Returns the latents that neighbouring tiles share.
     pub fn overlap(self) -> u32 {
         self.overlap
     }
 
-    /// Latents from the start of a tile to that of the next.
+    /// Returns the latents from the start of a tile to that of the next.
     fn stride(self) -> u32 {
         self.tile - self.overlap
     }
 }
 
-/// What errors call a tile's side.
+/// The name of a tile's side in errors.
 const TILE_SIZE: &str = "tile size";
-/// What errors call the overlap.
+/// The name of the overlap in errors.
 const TILE_OVERLAP: &str = "tile overlap";
 
-/// diffusers' `tile_latent_min_size`, in latents.
+/// Returns diffusers' `tile_latent_min_size`, in latents.
 fn tile_of_diffusers(config: &AutoencoderConfig) -> Result<u32> {
     let factor = config.spatial_factor();
     match config.sample_size {
         Some(pixels) if pixels > 0 && pixels.is_multiple_of(factor) => Ok(pixels / factor),
         found => Err(Error::Config {
             field: "sample_size".to_owned(),
-            expected: format!("a multiple of {factor} pixels to make tiles of, or a tile size instead"),
-            found: found.map_or("nothing that says it".to_owned(), |pixels| pixels.to_string()),
+            expected: format!("a multiple of {factor} pixels for the side of a tile; pass a tile size instead"),
+            found: found.map_or("no value".to_owned(), |pixels| pixels.to_string()),
         }),
     }
 }
 
-/// Pixels as latents of `factor` pixels a side each.
+/// Converts pixels to latents of `factor` pixels a side each.
 fn in_latents(what: &str, pixels: u32, factor: u32) -> Result<u32> {
     if pixels > 0 && pixels.is_multiple_of(factor) {
         return Ok(pixels / factor);

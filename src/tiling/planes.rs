@@ -1,8 +1,8 @@
-//! Pixels of an image or a part of it: three planes of f32.
+//! Pixels of an image, or of a part of it: three planes of f32.
 
 use crate::tensor::Size;
 
-/// Red, green and blue, planar: `[3, h, w]`, about -1 to 1.
+/// Red, green and blue planes, `[3, h, w]`, about -1 to 1.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Planes {
     size: Size,
@@ -10,42 +10,45 @@ pub struct Planes {
 }
 
 impl Planes {
-    /// Takes `data` of `[3, h, w]`.
+    /// Takes `data` of shape `[3, h, w]`.
+    ///
+    /// # Panics
+    /// If `data` has another length.
     pub fn new(size: Size, data: Vec<f32>) -> Self {
         let pixels = size.width as usize * size.height as usize;
         assert_eq!(data.len(), 3 * pixels, "three planes of {size}");
         Self { size, data }
     }
 
-    /// All zero.
+    /// Makes planes of zeros.
     pub fn zero(size: Size) -> Self {
         Self { size, data: vec![0.0; 3 * size.width as usize * size.height as usize] }
     }
 
-    /// Its extent in pixels.
+    /// Returns the size in pixels.
     pub fn size(&self) -> Size {
         self.size
     }
 
-    /// The values, `[3, h, w]`.
+    /// Returns the values, `[3, h, w]`.
     pub fn data(&self) -> &[f32] {
         &self.data
     }
 
-    /// With all values within -1..1. What is no number stays none.
+    /// Clamps all values to -1..1. NaN stays NaN.
     #[must_use]
     pub fn clamped(mut self) -> Self {
         self.data.iter_mut().for_each(|value| *value = value.clamp(-1.0, 1.0));
         self
     }
 
-    /// The values, `[3, h, w]`.
+    /// Returns the values, `[3, h, w]`.
     pub fn into_data(self) -> Vec<f32> {
         self.data
     }
 
-    /// RGBA8 `[h, w, 4]`: `round(clamp(x / 2 + 1/2) * 255)`, half to even, as the kernel `image_out` has it. Alpha is 255, and 0 where
-    /// a colour is not finite.
+    /// Converts to RGBA8 `[h, w, 4]`: `round(clamp(x / 2 + 1/2) * 255)`, half to even, as the
+    /// kernel `image_out` does. Alpha is 255, or 0 if a colour is not finite.
     pub fn to_rgba8(&self) -> Vec<u8> {
         let plane = self.data.len() / 3;
         let pixel = |index: usize| {
@@ -56,18 +59,18 @@ impl Planes {
         (0..plane).flat_map(pixel).collect()
     }
 
-    /// Row `y` of plane `channel`.
+    /// Returns row `y` of plane `channel`.
     pub(super) fn row(&self, channel: usize, y: usize) -> &[f32] {
         &self.data[self.at(channel, y)..][..self.size.width as usize]
     }
 
-    /// Row `y` of plane `channel`.
+    /// Returns row `y` of plane `channel`, to be changed.
     pub(super) fn row_mut(&mut self, channel: usize, y: usize) -> &mut [f32] {
         let at = self.at(channel, y);
         &mut self.data[at..][..self.size.width as usize]
     }
 
-    /// The part of `size` whose upper left corner is at `(x, y)`.
+    /// Copies the part of `size` whose upper left corner is at `(x, y)`.
     pub(super) fn part(&self, (x, y): (u32, u32), size: Size) -> Self {
         let mut part = Self { size, data: Vec::with_capacity(3 * size.width as usize * size.height as usize) };
         for channel in 0..3 {
@@ -78,7 +81,7 @@ impl Planes {
         part
     }
 
-    /// Puts `part` where its upper left corner is at `(x, y)`.
+    /// Overwrites the area of `part`'s size whose upper left corner is at `(x, y)`.
     pub(super) fn put(&mut self, (x, y): (u32, u32), part: &Self) {
         for channel in 0..3 {
             for row in 0..part.size.height as usize {

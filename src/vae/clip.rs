@@ -1,4 +1,5 @@
-//! Clips: video, decoded or encoded part by part. Each frame sees those before it and no other, so that a clip of any length takes the memory of one part.
+//! Clips: video that is decoded or encoded part by part. Each frame depends only on itself and
+//! earlier frames, so a clip of any length takes the memory of one part.
 
 use super::clip_parts::ClipState;
 use super::clip_plans::ClipPlans;
@@ -10,14 +11,15 @@ use crate::error::{Error, Result};
 use crate::gpu::{Control, RunReport};
 use crate::tensor::{HostTensor, Size};
 
-/// A clip that is being decoded or encoded. An error in the middle ends it: begin another.
+/// A clip that is being decoded or encoded. An error in the middle ends it: begin another clip
+/// then.
 #[derive(Debug)]
 pub struct Clip<'a> {
     vae: &'a mut Vae,
     work: Work,
 }
 
-/// What is under way.
+/// The state of the clip: whole, or in tiles.
 #[derive(Debug)]
 enum Work {
     Whole(ClipState),
@@ -25,11 +27,12 @@ enum Work {
 }
 
 impl Vae {
-    /// Begins to decode a clip of latents of `latent_size`. Allocates what its first part keeps for the next.
+    /// Begins to decode a clip of latents of `latent_size`. Allocates the states that its first
+    /// part leaves for the next. With `unscaled`, the latents are the VAE's own.
     ///
     /// # Errors
-    /// See [`super::plan_clip_decode`]; [`Error::Input`] when the VAE was not loaded for clips ([`super::LoadOptions::clips`]) to decode;
-    /// [`Error::Device`], [`Error::HostMemory`].
+    /// See [`super::plan_clip_decode`]; [`Error::Input`] if the VAE was not loaded to decode clips
+    /// ([`super::LoadOptions::clips`]); [`Error::Device`], [`Error::HostMemory`].
     pub async fn decode_clip(
         &mut self,
         latent_size: Size,
@@ -44,11 +47,12 @@ impl Vae {
         Ok(Clip { vae: self, work })
     }
 
-    /// Begins to encode a clip of frames of `image_size` pixels. Allocates what its first part keeps for the next.
+    /// Begins to encode a clip of frames of `image_size` pixels. Allocates the states that its
+    /// first part leaves for the next.
     ///
     /// # Errors
-    /// See [`super::plan_clip_encode`]; [`Error::Input`] when the VAE was not loaded for clips ([`super::LoadOptions::clips`]) to encode;
-    /// [`Error::Device`], [`Error::HostMemory`].
+    /// See [`super::plan_clip_encode`]; [`Error::Input`] if the VAE was not loaded to encode clips
+    /// ([`super::LoadOptions::clips`]); [`Error::Device`], [`Error::HostMemory`].
     pub async fn encode_clip(&mut self, image_size: Size, options: &EncodeOptions) -> Result<Clip<'_>> {
         let work = Work::Whole(self.begin_encode(image_size, options).await?);
         Ok(Clip { vae: self, work })
@@ -56,7 +60,7 @@ impl Vae {
 }
 
 impl Clip<'_> {
-    /// Its plans: peaks are known before anything is allocated.
+    /// Returns the clip's plans.
     pub fn plans(&self) -> &ClipPlans {
         match &self.work {
             Work::Whole(clip) => clip.plans(),
@@ -64,17 +68,20 @@ impl Clip<'_> {
         }
     }
 
-    /// The VAE that it is decoded or encoded with.
+    /// Returns the VAE that decodes or encodes the clip.
     pub fn vae(&self) -> &Vae {
         self.vae
     }
 
-    /// The smaller plan that the last part used, where the device had too little memory for its own.
+    /// Returns the smaller plan that the last part used, if the device had too little memory for
+    /// the first.
     pub fn fallback(&self) -> Option<&Fallback> {
         self.vae.ready.as_ref()?.fallback.as_ref()
     }
 
-    /// Frames of the input that the next part takes: of latents always one; of images one at first, and then as many as one latent stands for.
+    /// Returns the number of input frames that the next part takes. For a decode it is always one
+    /// frame of latents. For an encode it is one image at first, and then as many as one frame of
+    /// latents stands for.
     pub fn wants(&self) -> u32 {
         match &self.work {
             Work::Whole(clip) => clip.wants(),
@@ -82,11 +89,13 @@ impl Clip<'_> {
         }
     }
 
-    /// Decodes frame `index` of `latents`, which is the clip's next, and hands the frames that come of it to `sink`, in order.
+    /// Decodes frame `index` of `latents`, `[n, c, h, w]`, as the clip's next frame of latents.
+    /// Hands the resulting frames to `sink`, in order.
     ///
     /// # Errors
-    /// [`Error::Input`] when the latents do not fit the clip, or an error has ended it; [`Error::Cancelled`], [`Error::NotFinite`], [`Error::Device`],
-    /// [`Error::HostMemory`], or what `sink` returned.
+    /// [`Error::Input`] if the latents do not fit the clip, or an error has ended it;
+    /// [`Error::Cancelled`], [`Error::NotFinite`], [`Error::Device`], [`Error::HostMemory`], or an
+    /// error of `sink`.
     pub async fn decode(
         &mut self,
         latents: &Latents,
@@ -100,19 +109,19 @@ impl Clip<'_> {
         }
     }
 
-    /// Encodes the clip's next [`Self::wants`] frames, `[frames, 3, h, w]` in -1..1. What comes of them is a frame of the VAE's own latents:
-    /// see [`super::Encoded::moments`].
+    /// Encodes the clip's next [`Self::wants`] frames, `[frames, 3, h, w]` in -1..1. Returns the
+    /// moments of one frame of the VAE's own latents, `[c, h, w]`: see [`super::Encoded::moments`].
     ///
     /// # Errors
-    /// [`Error::Input`] when the frames do not fit the clip, or an error has ended it; [`Error::Cancelled`], [`Error::NotFinite`], [`Error::Device`],
-    /// [`Error::HostMemory`].
+    /// [`Error::Input`] if the frames do not fit the clip, or an error has ended it;
+    /// [`Error::Cancelled`], [`Error::NotFinite`], [`Error::Device`], [`Error::HostMemory`].
     pub async fn encode(&mut self, frames: &Images, control: &mut Control<'_>) -> Result<(HostTensor, RunReport)> {
         match &mut self.work {
             Work::Whole(clip) => self.vae.encode_part(clip, frames, control).await,
             Work::Tiles(_) => Err(Error::Input {
                 what: "frames".to_owned(),
-                expected: "a clip that was begun to be encoded".to_owned(),
-                found: "one that is decoded in tiles".to_owned(),
+                expected: "a clip that is being encoded".to_owned(),
+                found: "a clip that is being decoded in tiles".to_owned(),
             }),
         }
     }

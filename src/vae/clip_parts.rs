@@ -1,4 +1,4 @@
-//! The parts of a clip: each is a run of a plan, and leaves for the next what that wants.
+//! The parts of a clip. Each part is a run of a plan, and leaves states for the next part.
 
 use std::borrow::Cow;
 
@@ -11,56 +11,57 @@ use crate::gpu::{Control, Input, RunReport, States};
 use crate::plan::Plan;
 use crate::tensor::{HostTensor, Size};
 
-/// How far a clip is, and what its parts have kept: for callers who cannot hold on to the VAE until it ends. Others have [`super::Clip`].
+/// The position in a clip, and the states that its parts have left. It is for callers who cannot
+/// borrow the VAE until the clip ends. Others use [`super::Clip`].
 #[derive(Debug)]
 pub(crate) struct ClipState {
     plans: ClipPlans,
-    /// The job of the first part, and of those after it.
+    /// The job of the first part, and the job of the others.
     jobs: [Job; 2],
-    /// None while a part runs, and after one that failed.
+    /// The states; `None` while a part runs, and after a part that failed.
     states: Option<States>,
     parts: u64,
 }
 
 impl ClipState {
-    /// Its plans.
+    /// Returns the clip's plans.
     pub(crate) fn plans(&self) -> &ClipPlans {
         &self.plans
     }
 
-    /// Whether its latents are the VAE's own.
+    /// True if the clip's latents are the VAE's own.
     fn is_unscaled(&self) -> bool {
         matches!(self.jobs[0], Job::DecodePart { unscaled: true, .. })
     }
 
-    /// See [`super::Clip::wants`].
+    /// Returns the frames of the next part; see [`super::Clip::wants`].
     pub(crate) fn wants(&self) -> u32 {
         self.next().input().frames
     }
 
-    /// How many are done.
+    /// Returns the number of parts that are done.
     pub(super) fn parts(&self) -> u64 {
         self.parts
     }
 
-    /// Lets go of what its parts have kept: no further part can be run.
+    /// Drops the states. No further part can be run.
     pub(super) fn end(&mut self) {
         self.states = None;
     }
 
-    /// Multiply-adds of its next part.
+    /// Returns the multiply-adds of the next part.
     pub(super) fn macs(&self) -> u64 {
         self.next().macs()
     }
 
-    /// The plan of its next part.
+    /// Returns the plan of the next part.
     fn next(&self) -> &Plan {
         self.plans.of(self.parts > 0)
     }
 }
 
 impl Vae {
-    /// Begins a clip whose parts are decoded by [`Self::decode_part`]. See [`Self::decode_clip`].
+    /// Begins a clip whose parts [`Self::decode_part`] decodes. See [`Self::decode_clip`].
     ///
     /// # Errors
     /// See [`Self::decode_clip`].
@@ -76,7 +77,7 @@ impl Vae {
         self.begin_clip(plans, jobs).await
     }
 
-    /// Begins a clip whose parts are encoded by [`Self::encode_part`]. See [`Self::encode_clip`].
+    /// Begins a clip whose parts [`Self::encode_part`] encodes. See [`Self::encode_clip`].
     ///
     /// # Errors
     /// See [`Self::encode_clip`].
@@ -88,7 +89,7 @@ impl Vae {
 
     pub(super) async fn begin_clip(&mut self, plans: ClipPlans, jobs: [Job; 2]) -> Result<ClipState> {
         self.check_loaded(&jobs[1])?;
-        // What is ready now is of no use to a clip, and would add to its peak.
+        // The plan that is ready now is of no use to a clip, and would add to its peak.
         self.ready = None;
         let states = States::new(&self.gpu, &plans.first.states).await?;
         Ok(ClipState { plans, jobs, states: Some(states), parts: 0 })
@@ -118,8 +119,8 @@ impl Vae {
         if latents.are_unscaled() && !clip.is_unscaled() {
             return Err(Error::Input {
                 what: "latents of the clip".to_owned(),
-                expected: "those of the diffusion model's scale, as the clip was begun for".to_owned(),
-                found: "the VAE's own".to_owned(),
+                expected: "latents in the diffusion model's scale, as the clip began".to_owned(),
+                found: "the VAE's own latents".to_owned(),
             });
         }
         latents.check(self.config(), clip.is_unscaled(), index)?;
@@ -159,7 +160,7 @@ impl Vae {
         Ok((HostTensor { shape, data: data.collect() }, report))
     }
 
-    /// Runs the next part of `clip`, and gives the frames that come of it.
+    /// Runs the next part of `clip`, and returns its frames.
     async fn run_part(
         &mut self,
         clip: &mut ClipState,
@@ -169,13 +170,14 @@ impl Vae {
         let Some(mut states) = clip.states.take() else {
             return Err(Error::Input {
                 what: "clip".to_owned(),
-                expected: "one that no error has ended: begin another".to_owned(),
+                expected: "a clip that no error has ended: begin another one".to_owned(),
                 found: format!("one that ended after {} parts", clip.parts),
             });
         };
         let wanted = &clip.next().states;
         if !states.hold(wanted) {
-            // Later parts keep more than the first, whose plan does not count it: that goes before it comes.
+            // Later parts keep more states than the first part, whose plan does not count them. So
+            // that plan is freed before they are allocated.
             self.ready = None;
             states.add(&self.gpu, wanted).await?;
         }
@@ -201,7 +203,7 @@ impl Vae {
                 Ok((frames, report))
             }
             Err(error) => {
-                // Whatever state its buffers are in, and what they keep: nothing of it is used again.
+                // Its buffers and states may hold anything, so none of them is used again.
                 self.ready = None;
                 Err(error)
             }

@@ -1,4 +1,4 @@
-//! What a clip takes, known before anything is allocated.
+//! Plans of clips, made before anything is allocated.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -17,45 +17,49 @@ use crate::plan::{HostStates, Plan, PlanOptions, StateUse, WeightUse, Weights};
 use crate::tensor::{Bytes, Size, Storage};
 use crate::tiling::Grid;
 
-/// The plans of a clip: of its first part, one frame of latents that is one frame of an image, and of every other, one frame of latents that is several.
+/// The plans of a clip: one for its first part and one for every other part. Each part has one
+/// frame of latents. In the first part that is one frame of an image, in the others several.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ClipPlans {
-    /// The first part's.
+    /// The plan of the first part.
     pub first: Plan,
-    /// That of all others.
+    /// The plan of every other part.
     pub next: Plan,
-    /// What of that which parts leave for each other is in host memory.
+    /// The states that are kept in host memory between parts.
     host_states: HostStates,
-    /// In tiles: each size of them. `first` and `next` are then those of the tiles that take the most memory.
+    /// The plans of each size of tile, if the clip is decoded in tiles. `first` and `next` are then
+    /// those of the tiles that take the most memory.
     tiles: Vec<TilesOfSize>,
 }
 
-/// The tiles of one size, of which each is a clip.
+/// The tiles of one size. Each tile is a clip.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct TilesOfSize {
     pub(super) plans: ClipPlans,
-    /// Of the clip's budget, what the others leave.
+    /// The part of the clip's budget that the other tiles leave for one of these, bytes.
     pub(super) budget: Option<Bytes>,
     count: u64,
 }
 
 impl ClipPlans {
-    /// The plan of a part that comes after others or not.
+    /// Returns the plan of the first part, or of a part `after` it.
     pub fn of(&self, after: bool) -> &Plan {
         if after { &self.next } else { &self.first }
     }
 
-    /// Both, the first part's first.
+    /// Returns both plans, the first part's first.
     pub(super) fn into_parts(self) -> [Plan; 2] {
         [self.first, self.next]
     }
 
-    /// Predicted peak of all GPU memory, however long the clip is.
+    /// Returns the predicted peak of all GPU memory, bytes. It does not depend on the clip's
+    /// length.
     pub fn peak(&self) -> Bytes {
         self.peak_of(false).max(self.peak_of(true))
     }
 
-    /// That of the parts that come after others or not. What norms keep is on the device, of every tile.
+    /// Returns the predicted peak of the first part, or of the parts `after` it. In tiles, it
+    /// includes the norms' tables of all tiles, which stay on the device.
     fn peak_of(&self, after: bool) -> Bytes {
         let alone = |TilesOfSize { plans, .. }: &TilesOfSize| {
             plans.of(after).memory.peak().saturating_sub(plans.of(after).table_bytes())
@@ -66,11 +70,12 @@ impl ClipPlans {
         }
     }
 
-    /// Host memory that it takes for what waits there, however long the clip is.
+    /// Returns the host memory that the clip takes for states and parked data, bytes. It does not
+    /// depend on the clip's length.
     pub fn host_bytes(&self) -> Bytes {
         let own = |plans: &Self| plans.first.host_bytes().max(plans.next.host_bytes()).0;
         let kept = |plans: &Self| plans.next.states.iter().map(|state| state.bytes().0).sum::<u64>();
-        // What all tiles keep, and what waits while one of them is decoded.
+        // The states of all tiles, and the data that waits while one of them is decoded.
         let all = self.tiles.iter().map(|tiles| kept(&tiles.plans) * tiles.count).sum::<u64>();
         match self.tiles.iter().map(|TilesOfSize { plans, .. }| own(plans).saturating_sub(kept(plans))).max() {
             Some(waits) => Bytes(all + waits),
@@ -78,13 +83,14 @@ impl ClipPlans {
         }
     }
 
-    /// In tiles: those of `latent_size`.
+    /// Returns the tiles of `latent_size`.
     pub(super) fn tiles_of(&self, latent_size: Size) -> &TilesOfSize {
         let found = self.tiles.iter().find(|tiles| tiles.plans.next.input().size == latent_size);
         found.expect("every tile has one of the planned sizes")
     }
 
-    /// With the weights of both on the device whichever of them runs: without a budget they stay there.
+    /// Adds the weights of both plans to the peak of each: without a budget, all weights stay on
+    /// the device.
     fn with_all_weights(mut self) -> Self {
         let of_tiles = |tiles: TilesOfSize| TilesOfSize { plans: tiles.plans.with_all_weights(), ..tiles };
         self.tiles = self.tiles.into_iter().map(of_tiles).collect();
@@ -95,7 +101,7 @@ impl ClipPlans {
         self
     }
 
-    /// What parts keep for the next one, wherever that is.
+    /// Returns the bytes of all states, on the device and in host memory.
     pub fn state_bytes(&self) -> Bytes {
         if self.tiles.is_empty() {
             return self.next.states.iter().map(|state| state.bytes() + state.table).sum();
@@ -118,27 +124,30 @@ impl ClipPlans {
         [Part::First, Part::Next].map(|part| Job::EncodePart { image_size, part, host_states: host_states(), options })
     }
 
-    /// Plans both parts by `plan`. What they keep is on the device as far as `budget` leaves room for it, and else in host memory.
+    /// Plans both parts by `plan`. Keeps states on the device as far as `budget` leaves room for
+    /// them, and the others in host memory.
     fn new(budget: Option<Bytes>, plan: impl Fn(Part, HostStates) -> Result<Plan>) -> Result<Self> {
         let both = |host_states| Self::both(host_states, &plan);
         let Some(budget) = budget else { return both(HostStates::None) };
         match both(HostStates::All) {
             Ok(plans) => {
-                // With less room for the rest the search may end elsewhere: where that costs more than it gains, all stay there. With fewer there
-                // the peak may also be one that is no budget: a budget is held against what all or none take.
+                // With less room for the rest, the search may end with a slower plan. If that costs
+                // more than it gains, all states stay in host memory. With fewer states there, the
+                // peak may also be a size that fails when it is given as a budget, because a budget
+                // is checked with all states there, or with none.
                 let is_a_budget =
                     |filled: &Self| filled.host_states == HostStates::None || filled.peak() >= plans.peak();
                 let better = |filled: &Self| filled.pace() <= plans.pace() && is_a_budget(filled);
                 let mut filled = plans.fillings(budget).into_iter().filter_map(|fewer| both(fewer).ok().filter(better));
                 Ok(filled.next().unwrap_or(plans))
             }
-            // What goes through host memory takes room as well, for a small clip more than it would itself.
+            // Staging for host memory takes room as well, for a small clip more than its states.
             Err(error @ Error::Budget { .. }) => both(HostStates::None).map_err(|none| easier(error, none)),
             Err(error) => Err(error),
         }
     }
 
-    /// Plans both parts by `plan`.
+    /// Plans both parts by `plan`, with the same `host_states`.
     fn both(host_states: HostStates, plan: &dyn Fn(Part, HostStates) -> Result<Plan>) -> Result<Self> {
         match [Part::First, Part::Next].map(|part| plan(part, host_states.clone())) {
             [Ok(first), Ok(next)] => {
@@ -150,8 +159,9 @@ impl ClipPlans {
         }
     }
 
-    /// Plans a clip in the tiles of `grid`, those of each size by `plan`. One tile is decoded at a time: what all keep is in host memory, but for
-    /// the tables of norms, which leave that much less of `budget` to each.
+    /// Plans a clip in the tiles of `grid`, each size of tile by `plan`. One tile is decoded at a
+    /// time. The states of all tiles are in host memory, except the tables of norms, which reduce
+    /// the `budget` of each tile.
     fn in_tiles(
         grid: &Grid,
         budget: Option<Bytes>,
@@ -182,16 +192,17 @@ impl ClipPlans {
         Ok(Self { tiles, ..largest })
     }
 
-    /// Seconds of a part at the nominal pace: for comparing plans.
+    /// Returns the seconds of a part at the nominal pace, to compare plans.
     fn pace(&self) -> f64 {
         self.next.predicted_seconds()
     }
 
-    /// What may stay in host memory of plans that keep all there, once the rest of `budget` is filled, the least first.
+    /// Returns which states may stay in host memory, in plans that keep all there, once the rest of
+    /// `budget` is filled. Those that leave the least there come first.
     fn fillings(&self, budget: Bytes) -> Vec<HostStates> {
         let (all, peak, staging) = (self.state_bytes().0, self.peak().0, self.next.memory.staging.0);
         let mut fillings = Vec::new();
-        // Nothing has to go through host memory then.
+        // No state goes through host memory then, so staging is not counted.
         if all + peak - staging <= budget.0 {
             fillings.push(HostStates::None);
         }
@@ -199,7 +210,8 @@ impl ClipPlans {
         fillings
     }
 
-    /// The names of what stays in host memory when the largest that fit into `room` move to the device; none if nothing does.
+    /// Returns the names of the states that stay in host memory when the largest that fit into
+    /// `room` bytes move to the device. `None` if no state moves.
     fn filling(&self, mut room: u64) -> Option<BTreeSet<String>> {
         let mut states: Vec<&StateUse> = self.next.states.iter().collect();
         states.sort_by_key(|state| std::cmp::Reverse(state.bytes()));
@@ -213,7 +225,8 @@ impl ClipPlans {
     }
 }
 
-/// Chooses between why there is no plan with all states in host memory and with none: either way will do.
+/// Chooses between the error with all states in host memory and the error with none: the one with
+/// the smaller budget, because either plan will do.
 fn easier(all: Error, none: Error) -> Error {
     match (&all, &none) {
         (Error::Budget { smallest, .. }, Error::Budget { smallest: other, .. }) if other < smallest => none,
@@ -221,12 +234,14 @@ fn easier(all: Error, none: Error) -> Error {
     }
 }
 
-/// Tables of norms that all `tiles` keep after a first part, or after others.
+/// Returns the bytes of the norms' tables that all `tiles` keep, after the first part or `after`
+/// others.
 fn table_bytes(tiles: &[TilesOfSize], after: bool) -> Bytes {
     Bytes(tiles.iter().map(|tiles| tiles.plans.of(after).table_bytes().0 * tiles.count).sum())
 }
 
-/// The budget that is too small for a tile, as the clip's, of which others take `others`.
+/// Converts the error about a tile's budget into one about the clip's budget, of which other tiles
+/// take `others` bytes.
 fn beside(others: Bytes, error: Error) -> Error {
     match error {
         Error::Budget { budget, image, smallest, seconds } => {
@@ -236,24 +251,26 @@ fn beside(others: Bytes, error: Error) -> Error {
     }
 }
 
-/// What the first part keeps is what the others read.
+/// Checks that the next part reads every state that the first part keeps.
 fn check_states(first: &Plan, next: &Plan) {
     for state in &first.states {
         assert!(next.states.contains(state), "the first part keeps {state:?} for nobody");
     }
 }
 
-/// Bytes of the weights of `other` that `plan` has no use for.
+/// Returns the bytes of the weights of `other` that `plan` does not use.
 fn rest(plan: &Plan, other: &Plan) -> Bytes {
     let own = plan.weights.iter().map(WeightUse::key).into_set();
     let others = other.weights.iter().filter(|weight| weight.take != Take::Transform && !own.contains(&weight.key()));
     others.map(|weight| weight.bytes).sum()
 }
 
-/// Plans the decode of a clip of latents of `latent_size`, without a device. See [`super::plan_decode`].
+/// Plans the decode of a clip of latents of `latent_size`, without a device. See
+/// [`super::plan_decode`].
 ///
 /// # Errors
-/// See [`super::plan_decode`]; [`Error::Input`] for a network that knows no time, and for an estimate.
+/// See [`super::plan_decode`]; [`Error::Input`] for a network without a time axis, for a picture
+/// that stays on the device, and for an estimate.
 pub fn plan_clip_decode(
     config: &AutoencoderConfig,
     latent_size: Size,
@@ -266,10 +283,11 @@ pub fn plan_clip_decode(
     Ok(if options.memory_budget.is_none() { plans.with_all_weights() } else { plans })
 }
 
-/// Plans the encode of a clip of frames of `image_size` pixels, without a device. See [`super::plan_encode`].
+/// Plans the encode of a clip of frames of `image_size` pixels, without a device. See
+/// [`super::plan_encode`].
 ///
 /// # Errors
-/// See [`super::plan_encode`]; [`Error::Input`] for a network that knows no time.
+/// See [`super::plan_encode`]; [`Error::Input`] for a network without a time axis.
 pub fn plan_clip_encode(
     config: &AutoencoderConfig,
     image_size: Size,

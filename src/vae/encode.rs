@@ -1,4 +1,4 @@
-//! Encodes: an image to what its latents are made of.
+//! Encodes an image to the moments of its latents.
 
 use super::job::Job;
 use super::options::EncodeOptions;
@@ -8,20 +8,21 @@ use crate::gpu::{Control, RunReport};
 use crate::plan::Plan;
 use crate::tensor::{HostTensor, Size};
 
-/// One encoded image and what it took.
+/// An encoded image and the times of its encode.
 #[derive(Debug, Clone)]
 pub struct Encoded {
-    /// `[c, h, w]` of the VAE's own latents: of most networks their mean and then the logarithm of their variance, twice the latents' channels; of
-    /// the tiny ones the latents. Neither scaled nor in patches.
+    /// The encoder's output `[c, h, w]`, in the VAE's own scale and not in patches. Most networks
+    /// give the mean of the latents and then the logarithm of their variance, with twice the
+    /// latents' channels. The tiny networks give the latents.
     pub moments: HostTensor,
-    /// Times.
+    /// The times of the run.
     pub run: RunReport,
-    /// The smaller plan that was used, where the device had too little memory for the first.
+    /// The smaller plan that was used, if the device had too little memory for the first.
     pub fallback: Option<Fallback>,
 }
 
 impl Vae {
-    /// Plans an encode of an image of `image_size` pixels on this device. Costs no GPU memory.
+    /// Plans an encode of an image of `image_size` pixels on this device. Takes no GPU memory.
     ///
     /// # Errors
     /// See [`super::plan_encode`].
@@ -29,7 +30,8 @@ impl Vae {
         self.planner.plan_encode(image_size, options)
     }
 
-    /// Allocates and compiles for images of `image_size` pixels, unless that is what is ready. Encoding does this itself.
+    /// Allocates buffers and compiles kernels for images of `image_size` pixels, unless that plan
+    /// is ready. Encoding does this itself.
     ///
     /// # Errors
     /// See [`Vae::prepare`].
@@ -37,16 +39,19 @@ impl Vae {
         self.prepare_job(Job::Encode { image_size, options: *options }).await
     }
 
-    /// Frees what was prepared, unless it was for images of `image_size` pixels and these options. Preparing does this itself.
+    /// Frees the prepared plan, unless it was for images of `image_size` pixels and these options.
+    /// Preparing does this itself.
     pub fn free_unless_encoding(&mut self, image_size: Size, options: &EncodeOptions) {
         let kept = Job::Encode { image_size, options: *options };
         self.ready.take_if(|ready| ready.job != kept);
     }
 
-    /// Encodes image `index` of `images`. Rows and columns that fill no latent are left out, or filled up with zeros, as the network does.
+    /// Encodes image `index` of `images`, `[n, c, h, w]` in -1..1. Rows and columns that do not
+    /// fill a latent are dropped, or padded with zeros, as the network does.
     ///
     /// # Errors
-    /// [`crate::Error::Input`] when there is no such image, it is too small, or the encoder was not loaded; [`crate::Error::Cancelled`], [`crate::Error::TooLarge`],
+    /// [`crate::Error::Input`] if there is no image `index`, the image is too small, or the encoder
+    /// was not loaded; [`crate::Error::Cancelled`], [`crate::Error::TooLarge`],
     /// [`crate::Error::NotFinite`], [`crate::Error::Device`], [`crate::Error::HostMemory`].
     pub async fn encode(
         &mut self,

@@ -1,4 +1,5 @@
-//! Every kernel that any plan asks for, to be compiled by every compiler: naga's in the tests, each browser's in theirs.
+//! Every kernel that any plan can use, for tests that compile them all with naga and in each
+//! browser.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +15,7 @@ use crate::model::networks::{decoder, encoder, part_of_decoder, part_of_encoder}
 use crate::plan::{ChannelOrder, Output, Plan, PlanOptions};
 use crate::tensor::{Bytes, Size, Storage};
 
-/// What plans are made for, to meet every variant: output, size of chunks, latents a side.
+/// The plans that together use every variant: output, size of chunks in bytes, latents a side.
 const CPU_CASES: &[(Output, u64, u32)] = &[(Output::Rgba8, 64 << 20, 8), (Output::Raw, 1 << 20, 33)];
 const GPU_CASES: &[(Output, u64, u32)] = &[
     (Output::Rgba8, 64 << 20, 64),
@@ -22,17 +23,18 @@ const GPU_CASES: &[(Output, u64, u32)] = &[
     (Output::Picture(ChannelOrder::Rgba), 64 << 20, 8),
     (Output::Picture(ChannelOrder::Bgra), 64 << 20, 8),
 ];
-/// A vendor of each kind of tile.
+/// One vendor for each kind of tile.
 const TILES: [Vendor; 3] = [Vendor::Other, Vendor::Nvidia, Vendor::Arm];
 
-/// Matrix units of each kind that is known of: lavapipe's, and those of NVIDIA's and AMD's GPUs.
+/// The known kinds of matrix units: those of lavapipe, NVIDIA and AMD.
 const UNITS: [MatrixUnits; 3] =
     [MatrixUnits { side: 8, lanes: 8 }, MatrixUnits { side: 16, lanes: 32 }, MatrixUnits { side: 16, lanes: 64 }];
 
-/// All variants of all plans in `storage`: published families and odd networks, kinds of devices, outputs, limits, sizes.
+/// Returns all variants of all plans in `storage`: for published families and odd networks, and for
+/// all kinds of devices, outputs, limits and sizes.
 ///
 /// # Errors
-/// None that a plan for a whole device can have.
+/// The errors of a plan without a budget, which these plans do not meet.
 #[doc(hidden)]
 pub fn every_variant(storage: Storage) -> Result<BTreeSet<Variant>> {
     let mut variants = variants_for(DeviceKind::Cpu, Vendor::Other, None, storage)?;
@@ -50,10 +52,11 @@ pub fn every_variant(storage: Storage) -> Result<BTreeSet<Variant>> {
     Ok(variants)
 }
 
-/// The variants of [`every_variant`] that plans for devices of this kind and vendor, with these matrix units, ask for.
+/// Returns the variants of [`every_variant`] that plans use on devices of this kind and vendor with
+/// these matrix units.
 ///
 /// # Errors
-/// None that a plan for a whole device can have.
+/// The errors of a plan without a budget, which these plans do not meet.
 #[doc(hidden)]
 pub fn variants_for(
     kind: DeviceKind,
@@ -64,7 +67,8 @@ pub fn variants_for(
     variants_with((kind, vendor, units), storage, None)
 }
 
-/// The same with another tile than the rules', as measuring may take it.
+/// Returns the variants of [`variants_for`] with `tile` in place of the rules' tile, as tuning may
+/// choose.
 fn variants_with(
     (kind, vendor, matrix_units): (DeviceKind, Vendor, Option<MatrixUnits>),
     storage: Storage,
@@ -98,7 +102,7 @@ fn variants_with(
     Ok(variants)
 }
 
-/// What there is to be planned for `output`: images, and parts of clips.
+/// Returns the graphs to plan for `output`: images, and parts of clips.
 fn graphs(config: &AutoencoderConfig, latents: Size, output: Output) -> Vec<Graph> {
     let image = config.image_size(latents, true);
     let parts: &[Part] = if config.has_time() && !output.stays() { &[Part::First, Part::Next] } else { &[] };
@@ -111,10 +115,11 @@ fn graphs(config: &AutoencoderConfig, latents: Size, output: Output) -> Vec<Grap
     graphs
 }
 
-/// Compiles [`every_variant`] on `gpu`, without those that want quads or matrix units where it has none such. Returns the name of the file of each.
+/// Compiles [`every_variant`] on `gpu`, except variants that need quads or matrix units that it
+/// lacks. Returns the file name of each.
 ///
 /// # Errors
-/// [`crate::Error::Device`] for the first that the device refuses.
+/// [`crate::Error::Device`] for the first variant that the device rejects.
 #[doc(hidden)]
 pub async fn compile_all(gpu: &Gpu, storage: Storage) -> Result<Vec<&'static str>> {
     let mut variants = Vec::from_iter(every_variant(storage)?);
@@ -130,7 +135,8 @@ pub async fn compile_all(gpu: &Gpu, storage: Storage) -> Result<Vec<&'static str
     Ok(variants.iter().map(|variant| variant.file).collect())
 }
 
-/// A small network with what the published ones lack: uneven groups, few channels, one level.
+/// Returns a small network with features that the published ones lack: uneven groups, few channels,
+/// one level.
 #[doc(hidden)]
 pub fn odd_network(channels: &[u32], groups: u32, attention: bool) -> AutoencoderConfig {
     let network = Kl {
@@ -145,7 +151,7 @@ pub fn odd_network(channels: &[u32], groups: u32, attention: bool) -> Autoencode
     AutoencoderConfig { force_upcast: true, ..AutoencoderConfig::new(Network::Kl(network), 4) }
 }
 
-/// A device with much more than WebGPU's defaults.
+/// Returns the limits of a device with much more than WebGPU's defaults.
 fn roomy() -> DeviceLimits {
     DeviceLimits {
         max_storage_buffer_binding_size: Bytes(4 << 30),

@@ -1,4 +1,4 @@
-//! What happens when the device has less memory than a plan needs: one smaller plan, said aloud.
+//! The fallback for a device with less memory than a plan needs: one smaller plan, with a warning.
 
 use std::sync::Arc;
 
@@ -11,14 +11,15 @@ use crate::gpu::Prepared;
 use crate::plan::Plan;
 use crate::tensor::Bytes;
 
-/// A smaller plan that was used because the first one failed.
+/// A smaller plan that was used because the first one failed. Its `Display` is a message for the
+/// user.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Fallback {
-    /// What the device had no memory for, and why.
+    /// The allocation that failed, and the reason.
     pub failed: String,
-    /// Predicted peak of the plan that failed.
+    /// The predicted peak of the plan that failed, bytes.
     pub first_peak_bytes: Bytes,
-    /// Predicted peak of the plan that was used instead.
+    /// The predicted peak of the plan that was used instead, bytes.
     pub peak_bytes: Bytes,
 }
 
@@ -29,13 +30,14 @@ impl std::fmt::Display for Fallback {
     }
 }
 
-/// Whether a smaller plan may help against `error`.
+/// True if a smaller plan may help against `error`.
 pub(super) fn is_out_of_memory(error: &Error) -> bool {
     matches!(error, Error::Device(DeviceError::OutOfMemory { .. }))
 }
 
 impl Vae {
-    /// Allocates all that `plan` needs; or, where the device has too little memory for it, all that a smaller one needs.
+    /// Allocates everything that `plan` needs. If the device has too little memory for it,
+    /// allocates a smaller plan.
     pub(super) async fn allocate(&mut self, job: Job, plan: Plan) -> Result<Ready> {
         let first_peak = plan.memory.peak();
         match self.try_plan(plan).await {
@@ -48,7 +50,7 @@ impl Vae {
         }
     }
 
-    /// A smaller plan in place of one that failed with `error` while it ran.
+    /// Allocates a smaller plan in place of one that failed with `error` while it ran.
     pub(super) async fn fall_back_from(&mut self, failed: Ready, error: Error) -> Result<Ready> {
         let Ready { job, prepared, .. } = failed;
         let (first_peak, held) = (prepared.plan().memory.peak(), self.gpu.ledger().current());
@@ -56,7 +58,8 @@ impl Vae {
         self.fall_back(job, first_peak, held, error).await
     }
 
-    /// Frees everything of a plan of `first_peak`, which failed with `error` when the device held `held`, and allocates a smaller one.
+    /// Frees everything of a plan of `first_peak`, which failed with `error` when the device held
+    /// `held` bytes. Then allocates a smaller plan.
     async fn fall_back(&mut self, job: Job, first_peak: Bytes, held: Bytes, error: Error) -> Result<Ready> {
         self.weights.free();
         self.gpu.idle().await?;
@@ -70,7 +73,7 @@ impl Vae {
         match self.try_plan(plan).await {
             Ok(prepared) => Ok(Ready { job, prepared, fallback: Some(fallback), complete: false }),
             Err(second) if is_out_of_memory(&second) => {
-                Err(explain(error, first_peak, &format!("one of {} failed, too: {second}", fallback.peak_bytes)))
+                Err(explain(error, first_peak, &format!("a plan of {} failed, too: {second}", fallback.peak_bytes)))
             }
             Err(other) => Err(other),
         }
@@ -89,13 +92,14 @@ impl Vae {
         allocated
     }
 
-    /// A plan that takes less than `first_peak`; or why there is none.
+    /// Returns a plan that takes less than `first_peak`, or the reason why there is none.
     fn smaller_plan(&self, job: &Job, first_peak: Bytes, held: Bytes) -> std::result::Result<Plan, String> {
-        // The device certainly has what was held. Without a clear distance to what failed, the next plan may fail as well.
+        // The device certainly has the bytes that it held. If the next plan is close to the one
+        // that failed, it may fail as well.
         let budget = held.min(Bytes(first_peak.0 / 10 * 6)).min(job.memory_budget().unwrap_or(first_peak));
         let within = |budget| self.planner.plan_job(&job.clone().within(budget));
         let plan = match within(budget) {
-            // The smallest there is may still fit: the device can have more than was held.
+            // The smallest plan may still fit: the device may have more than it held.
             Err(Error::Budget { smallest, .. }) if smallest < first_peak => within(smallest),
             planned => planned,
         };
@@ -107,12 +111,12 @@ impl Vae {
     }
 }
 
-/// `error` with the peak of the plan that failed, and why there is no other.
+/// Adds the peak of the plan that failed, and the reason why no smaller plan helps, to `error`.
 fn explain(error: Error, peak: Bytes, why: &str) -> Error {
     match error {
         Error::Device(DeviceError::OutOfMemory { doing, reason }) => Error::Device(DeviceError::OutOfMemory {
             doing,
-            reason: format!("{reason} (the plan takes {peak}, and a smaller one is no way out: {why})"),
+            reason: format!("{reason} (the plan takes {peak}, and no smaller plan helps: {why})"),
         }),
         other => other,
     }

@@ -1,4 +1,4 @@
-//! The images of an encode.
+//! Images, the input of an encode.
 
 use std::borrow::Cow;
 
@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::gpu::Input;
 use crate::tensor::{HostTensor, Size};
 
-/// One image or several of one size, f32 `[n, c, h, w]`, -1 to 1.
+/// One or several images of one size, planar f32 `[n, c, h, w]`, -1 to 1.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Images {
     count: u32,
@@ -17,10 +17,11 @@ pub struct Images {
 }
 
 impl Images {
-    /// Takes a tensor `[n, c, h, w]` or `[c, h, w]`.
+    /// Takes a tensor `[n, c, h, w]` or `[c, h, w]`, -1 to 1.
     ///
     /// # Errors
-    /// [`Error::Input`] for another rank, an empty or absurd extent, or a value that is not finite, with its place.
+    /// [`Error::Input`] for another rank, an axis that is empty or too long, or a value that is not
+    /// finite, with its index.
     pub fn new(tensor: HostTensor) -> Result<Self> {
         let wrong = |expected: &str, found: String| Error::Input {
             what: "image".to_owned(),
@@ -49,23 +50,23 @@ impl Images {
         Ok(Self { count, channels, size, data: tensor.data })
     }
 
-    /// Number of images.
+    /// Returns the number of images.
     pub fn count(&self) -> u32 {
         self.count
     }
 
-    /// Width and height in pixels.
+    /// Returns the width and height in pixels.
     pub fn size(&self) -> Size {
         self.size
     }
 
-    /// Image `index`, `[c, h, w]`; none where there are fewer.
+    /// Returns image `index`, `[c, h, w]`; `None` if there are fewer images.
     pub fn image(&self, index: u32) -> Option<&[f32]> {
         let length = self.data.len() / self.count as usize;
         self.data.chunks_exact(length).nth(index as usize)
     }
 
-    /// All of them, which have to be of `channels`.
+    /// Returns all images, `[n, c, h, w]`, after a check that they have `channels` channels.
     pub(super) fn all(&self, channels: u32) -> Result<&[f32]> {
         if self.channels != channels {
             return Err(Error::Input {
@@ -77,7 +78,7 @@ impl Images {
         Ok(&self.data)
     }
 
-    /// What a plan for images of `channels` reads for image `index`.
+    /// Returns the data that a plan for images of `channels` channels reads for image `index`.
     pub(super) fn input(&self, index: u32, channels: u32) -> Result<Input<'_>> {
         let all = self.all(channels)?;
         if index >= self.count {

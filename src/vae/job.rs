@@ -1,56 +1,56 @@
-//! What a plan is made for, and what is prepared on a device.
+//! Jobs: the key of the plan that is prepared on a device.
 
 use super::options::{DecodeOptions, EncodeOptions};
 use crate::model::blocks::Part;
 use crate::plan::HostStates;
 use crate::tensor::{Bytes, Size};
 
-/// What a plan is for.
+/// The job that a plan is made for.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Job {
     /// Latents to an image.
     Decode {
-        /// Of the latents that are given.
+        /// The size of the given latents.
         latent_size: Size,
-        /// Whether they are the VAE's own.
+        /// True if the latents are the VAE's own.
         unscaled: bool,
         options: DecodeOptions,
     },
-    /// An image to what its latents are made of.
+    /// An image to the moments of its latents.
     Encode {
-        /// Pixels.
+        /// The size in pixels.
         image_size: Size,
         options: EncodeOptions,
     },
-    /// A part of a clip of latents to frames of an image.
+    /// A part of a clip of latents to frames.
     DecodePart {
-        /// Of the latents that are given.
+        /// The size of the given latents.
         latent_size: Size,
-        /// Whether they are the VAE's own.
+        /// True if the latents are the VAE's own.
         unscaled: bool,
         part: Part,
-        /// What of that which the parts keep is in host memory.
+        /// The states that the clip keeps in host memory.
         host_states: HostStates,
         options: DecodeOptions,
     },
-    /// A part of a clip of frames of an image to what latents are made of.
+    /// A part of a clip of frames to the moments of its latents.
     EncodePart {
-        /// Pixels.
+        /// The size in pixels.
         image_size: Size,
         part: Part,
-        /// What of that which the parts keep is in host memory.
+        /// The states that the clip keeps in host memory.
         host_states: HostStates,
         options: EncodeOptions,
     },
 }
 
 impl Job {
-    /// Whether it is of a clip.
+    /// True if the job is a part of a clip.
     pub(super) fn is_of_clip(&self) -> bool {
         self.part() != Part::Image
     }
 
-    /// Which part of a clip it is for.
+    /// Returns the part of a clip that the job computes.
     pub(super) fn part(&self) -> Part {
         match self {
             Self::Decode { .. } | Self::Encode { .. } => Part::Image,
@@ -58,12 +58,12 @@ impl Job {
         }
     }
 
-    /// Whether latents become images.
+    /// True if the job decodes.
     pub(super) fn decodes(&self) -> bool {
         matches!(self, Self::Decode { .. } | Self::DecodePart { .. })
     }
 
-    /// The most GPU memory that it may take.
+    /// Returns the most GPU memory that the job may take, bytes.
     pub(super) fn memory_budget(&self) -> Option<Bytes> {
         match self {
             Self::Decode { options, .. } | Self::DecodePart { options, .. } => options.memory_budget,
@@ -71,7 +71,7 @@ impl Job {
         }
     }
 
-    /// The same within `budget`.
+    /// Returns the same job with another `budget`.
     pub(super) fn within(mut self, budget: Bytes) -> Self {
         match &mut self {
             Self::Decode { options, .. } | Self::DecodePart { options, .. } => options.memory_budget = Some(budget),

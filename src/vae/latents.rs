@@ -1,4 +1,4 @@
-//! What is decoded.
+//! Latents, the input of a decode.
 
 use std::borrow::Cow;
 
@@ -28,7 +28,7 @@ enum Content {
     Foreign(ForeignBuffer),
 }
 
-/// Axes of latents, all checked.
+/// The extents of latents, all checked.
 struct Axes {
     count: u32,
     channels: u32,
@@ -36,7 +36,7 @@ struct Axes {
 }
 
 impl Axes {
-    /// Of a shape `[n, c, h, w]` or `[c, h, w]`.
+    /// Reads a shape `[n, c, h, w]` or `[c, h, w]`.
     fn new(shape: &[usize]) -> Result<Self> {
         let axes: Vec<u32> = shape.iter().map(|&extent| u32::try_from(extent).unwrap_or(u32::MAX)).collect();
         let (count, channels, height, width) = match *axes.as_slice() {
@@ -58,10 +58,11 @@ fn wrong(expected: &str, shape: &[usize]) -> Error {
 }
 
 impl Latents {
-    /// Takes a tensor `[n, c, h, w]` or `[c, h, w]`.
+    /// Takes a tensor `[n, c, h, w]` or `[c, h, w]`, in the diffusion model's scale.
     ///
     /// # Errors
-    /// [`Error::Input`] for another rank, an empty or absurd extent, or a value that is not finite, with its place.
+    /// [`Error::Input`] for another rank, an axis that is empty or too long, or a value that is not
+    /// finite, with its index.
     pub fn new(tensor: HostTensor) -> Result<Self> {
         let Axes { count, channels, size } = Axes::new(&tensor.shape)?;
         let elements = tensor.shape.iter().try_fold(1_usize, |product, &extent| product.checked_mul(extent));
@@ -78,7 +79,7 @@ impl Latents {
         Ok(Self { count, channels, size, content: Content::Host(tensor.data), unscaled: false })
     }
 
-    /// Takes what a file has.
+    /// Takes latents that were read from a file.
     ///
     /// # Errors
     /// See [`Self::new`].
@@ -87,23 +88,26 @@ impl Latents {
         Ok(if unscaled { latents.unscaled() } else { latents })
     }
 
-    /// The same latents, said to be the VAE's own: already divided by the model's scaling factor, as `ComfyUI` keeps them. A model that was loaded with
-    /// [`super::LoadOptions::unscaled`] takes all of them so.
+    /// Marks the latents as the VAE's own: already divided by the model's scaling factor, as
+    /// `ComfyUI` keeps them. A model that was loaded with [`super::LoadOptions::unscaled`] takes
+    /// all latents so.
     #[must_use]
     pub fn unscaled(self) -> Self {
         Self { unscaled: true, ..self }
     }
 
-    /// Whether they are the VAE's own.
+    /// True if the latents are the VAE's own.
     pub fn are_unscaled(&self) -> bool {
         self.unscaled
     }
 
-    /// Takes what lies in a `GPUBuffer` of the caller's, f32 `[n, c, h, w]` or `[c, h, w]` from byte `offset` on. Whether the values are finite is
-    /// not looked at; a picture of values that are not is refused all the same.
+    /// Takes the content of a `GPUBuffer` of the caller, f32 `[n, c, h, w]` or `[c, h, w]` from
+    /// byte `offset` on. Does not check that the values are finite. A decode still returns an error
+    /// if its result is not finite.
     ///
     /// # Errors
-    /// [`Error::Input`] for another rank, an empty or absurd extent, or a buffer that is too short or cannot be copied from.
+    /// [`Error::Input`] for another rank, an axis that is empty or too long, or a buffer that is
+    /// too short or cannot be copied from.
     #[cfg(target_arch = "wasm32")]
     pub fn foreign(buffer: wasm_bindgen::JsValue, offset: u64, shape: &[usize]) -> Result<Self> {
         let Axes { count, channels, size } = Axes::new(shape)?;
@@ -115,10 +119,12 @@ impl Latents {
         Ok(Self { count, channels, size, content: Content::Foreign(buffer), unscaled: false })
     }
 
-    /// Fails unless they are latents of a model of this `config`: the VAE's own (`unscaled`), or the diffusion model's.
+    /// Checks that the number of channels fits a model of this `config`, for the VAE's own latents
+    /// (`unscaled`) or the diffusion model's.
     ///
     /// # Errors
-    /// [`Error::Input`] for another number of channels, with the families that have it.
+    /// [`Error::Input`] for another number of channels. Its message lists the families that have
+    /// that number.
     pub fn check_channels(&self, config: &AutoencoderConfig, unscaled: bool) -> Result<()> {
         let channels = config.channels(unscaled);
         if self.channels != channels {
@@ -126,7 +132,7 @@ impl Latents {
             let other = config.channels(!unscaled);
             let (kind, names): (_, Vec<&str>) = match (self.channels == other, unscaled) {
                 (true, true) => {
-                    (" for the VAE's own latents; these are the diffusion model's: leave unscaled out", Vec::new())
+                    (" for the VAE's own latents; these are the diffusion model's: omit unscaled", Vec::new())
                 }
                 (true, false) => (
                     " for the diffusion model's latents; these are the VAE's own: pass --unscaled (unscaled: true), or --family fibo2 for FIBO 2's",
@@ -139,14 +145,15 @@ impl Latents {
                 expected: format!("{channels} channels{kind}"),
                 found: match names.as_slice() {
                     [] => format!("{} channels", self.channels),
-                    names => format!("{} channels, which those of {} have", self.channels, names.join(", ")),
+                    names => format!("{} channels, as {} have", self.channels, names.join(", ")),
                 },
             });
         }
         Ok(())
     }
 
-    /// An error unless they are latents of a model of this `config`, the VAE's own or not, and there is an image `index`.
+    /// Checks that the channels fit a model of this `config`, for the VAE's own latents or not, and
+    /// that there is an image `index`.
     pub(super) fn check(&self, config: &AutoencoderConfig, unscaled: bool, index: u32) -> Result<()> {
         self.check_channels(config, unscaled)?;
         if index >= self.count {
@@ -159,23 +166,25 @@ impl Latents {
         Ok(())
     }
 
-    /// Number of images.
+    /// Returns the number of images.
     pub fn count(&self) -> u32 {
         self.count
     }
 
-    /// Latent channels.
+    /// Returns the number of latent channels.
     pub fn channels(&self) -> u32 {
         self.channels
     }
 
-    /// Width and height in latents.
+    /// Returns the width and height in latents.
     pub fn size(&self) -> Size {
         self.size
     }
 
-    /// What a plan of `inputs` inputs reads for image `index`: its latents `[c, h, w]`; of two, first a smaller copy, of every so many latents one.
-    /// Averages would not do: they vary less, and a norm would measure that.
+    /// Returns the data that a plan with these `inputs` reads for image `index`: the image's
+    /// latents `[c, h, w]`. A plan with two inputs first reads a smaller copy, made of single
+    /// latents at regular distances. Averages would not do: they vary less, which a norm would
+    /// measure.
     pub(super) fn input(&self, index: u32, inputs: &[Planes]) -> Result<Input<'_>> {
         let measured = match inputs {
             [small, _] => Some(small.size),
@@ -188,7 +197,7 @@ impl Latents {
         }
         let image = self.image(index)?;
         let Some(small) = measured else { return Ok(Input::Host(vec![Cow::Borrowed(image)])) };
-        // The middle of what the copy's latent stands for.
+        // The middle of the area that a latent of the copy stands for.
         let from = |at: u32, count: u32, of: u32| (2 * at + 1) as usize * of as usize / (2 * count as usize);
         let mut copy = Vec::new();
         for plane in image.chunks_exact(self.size.width as usize * self.size.height as usize) {
@@ -200,10 +209,10 @@ impl Latents {
         Ok(Input::Host(vec![Cow::Owned(copy), Cow::Borrowed(image)]))
     }
 
-    /// The latents of image `index`, `[c, h, w]`.
+    /// Returns the latents of image `index`, `[c, h, w]`.
     ///
     /// # Errors
-    /// [`Error::Input`] when they are on a GPU.
+    /// [`Error::Input`] if the latents are on a GPU.
     pub(super) fn image(&self, index: u32) -> Result<&[f32]> {
         match &self.content {
             Content::Host(data) => {
@@ -220,12 +229,13 @@ impl Latents {
     }
 }
 
-/// Latents beyond this many rows or columns are taken for a mistake: 16384 latents are 131072 pixels.
+/// The most rows or columns of latents: 16384 latents are 131072 pixels. A larger size is taken for
+/// a mistake.
 const MAX_LATENT_SIDE: u32 = 16_384;
-/// And so are more than these altogether, twice those of an image of 8192x8192 pixels.
+/// The most latents altogether, twice those of an image of 8192x8192 pixels.
 const MAX_LATENTS: u64 = 1 << 21;
 
-/// Refuses sizes that nobody means.
+/// Returns an error for a size in latents that is empty or too large to be meant.
 pub(super) fn check_size(what: &str, size: Size) -> Result<()> {
     let area = u64::from(size.width) * u64::from(size.height);
     if area == 0 || size.width.max(size.height) > MAX_LATENT_SIDE || area > MAX_LATENTS {
@@ -238,7 +248,8 @@ pub(super) fn check_size(what: &str, size: Size) -> Result<()> {
     Ok(())
 }
 
-/// Refuses images that nobody means. Models differ in how many pixels a latent becomes.
+/// Returns an error for an image that is too large to be meant. This is a check of its own because
+/// models differ in the pixels of a latent.
 pub(super) fn check_image(size: Size) -> Result<()> {
     if size.pixels() > MAX_PIXELS {
         return Err(Error::Input {

@@ -1,13 +1,17 @@
-//! Standard normal noise that is the same on every machine: whole numbers by a generator that counts, and functions computed in software.
+//! Standard normal noise that is the same on every machine. It uses a counter-based generator of
+//! integers, and functions that are computed in software.
 //!
-//! Numbers `2 k` and `2 k + 1` of image `i` are made of the four words that Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3") gives for the
-//! counter `[k mod 2^32, k div 2^32, i, 0]` and the key `[seed mod 2^32, seed div 2^32]`. The upper 53 bits of the first two words, the first being the upper
-//! half, are a number `u` in (0, 1] (1 is added before the division by 2^53); those of the other two are a number `v` in [0, 1). Then, by Box and Muller and in
-//! f64, `r = sqrt(-2 ln u)`, and the two numbers are `r cos(2 pi v)` and `r sin(2 pi v)`.
+//! Numbers `2 k` and `2 k + 1` of image `i` come from four words of Philox4x32-10 (Salmon et al.,
+//! "Parallel random numbers: as easy as 1, 2, 3"). Its counter is `[k mod 2^32, k div 2^32, i, 0]`,
+//! and its key is `[seed mod 2^32, seed div 2^32]`. The first two words, the first being the upper
+//! half, form a 64-bit number. Its upper 53 bits, plus 1, divided by 2^53, are a number `u` in (0,
+//! 1]. The upper 53 bits of the other two words, divided by 2^53, are a number `v` in [0, 1). Then,
+//! by Box and Muller and in f64, `r = sqrt(-2 ln u)`, and the two numbers are `r cos(2 pi v)` and
+//! `r sin(2 pi v)`.
 
 use std::f64::consts::TAU;
 
-/// The first `count` numbers of `image` for a `seed`.
+/// Returns the first `count` numbers of `image` for a `seed`.
 pub(super) fn normals(seed: u64, image: u32, count: usize) -> Vec<f32> {
     let pairs = (0..count.div_ceil(2) as u64).flat_map(|pair| {
         let [pair, pair_high, seed, seed_high] = [low(pair), high(pair), low(seed), high(seed)];
@@ -27,7 +31,8 @@ fn high(word: u64) -> u32 {
 
 const ROUNDS: usize = 10;
 const MULTIPLIERS: [u32; 2] = [0xD251_1F53, 0xCD9E_8D57];
-/// What is added to the key after each round: the golden ratio and the square root of 3, less 1.
+/// The increments of the key after each round: the fractions of the golden ratio and of the square
+/// root of 3.
 const STEPS: [u32; 2] = [0x9E37_79B9, 0xBB67_AE85];
 
 fn philox(mut counter: [u32; 4], mut key: [u32; 2]) -> [u32; 4] {
@@ -47,7 +52,7 @@ fn box_muller([a, b, c, d]: [u32; 4]) -> [f32; 2] {
     [rounded(radius * libm::cos(angle)), rounded(radius * libm::sin(angle))]
 }
 
-/// The upper 53 bits of two words, plus `added`, of 2^53.
+/// Returns the upper 53 bits of two words, plus `added`, divided by 2^53.
 #[expect(clippy::cast_precision_loss, reason = "53 bits are exact")]
 fn fraction(high: u32, low: u32, added: u64) -> f64 {
     let bits = ((u64::from(high) << 32 | u64::from(low)) >> 11) + added;
@@ -58,7 +63,7 @@ fn fraction(high: u32, low: u32, added: u64) -> f64 {
 mod tests {
     use super::*;
 
-    /// From the authors' own file of known answers.
+    /// The values are from the authors' own file of known answers.
     #[test]
     fn philox_has_its_known_answers() {
         assert_eq!(philox([0; 4], [0; 2]), [0x6627_e8d5, 0xe169_c58d, 0xbc57_ac4c, 0x9b00_dbd8]);
@@ -67,7 +72,7 @@ mod tests {
         assert_eq!(philox(pi, [0xa409_3822, 0x299f_31d0]), [0xd16c_fe09, 0x94fd_cceb, 0x5001_e420, 0x2412_6ea1]);
     }
 
-    /// Computed apart from this, in Python.
+    /// The values were computed independently, in Python.
     #[test]
     fn numbers_of_a_seed_never_change() {
         let bits = |seed, image, count| normals(seed, image, count).into_iter().map(f32::to_bits).collect::<Vec<u32>>();
@@ -76,7 +81,8 @@ mod tests {
         assert_eq!(bits(0, 0, 3), bits(0, 0, 100)[..3]);
     }
 
-    /// Over 100 000 numbers the mean is within 5 standard errors of 0, and so on for the next moments.
+    /// The mean of 100 000 numbers is within 5 standard errors of 0; the next three moments are
+    /// within 5 of theirs.
     #[test]
     fn numbers_are_normal() {
         let numbers = normals(1, 0, 100_000);

@@ -1,4 +1,4 @@
-//! How a VAE is loaded, and how latents are decoded.
+//! Options of loading a VAE, of decodes and of encodes.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,24 +7,26 @@ use crate::plan::Output;
 use crate::tensor::{Bytes, Storage};
 use crate::tiling::Tiling;
 
-/// Precision of stored activations and weights. Sums are f32 in every case.
+/// The precision of stored activations and weights. Sums are f32 in every case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Precision {
-    /// f16 on a GPU, f32 on a CPU driver, where halves only cost time.
+    /// f16 on a GPU; f32 on a CPU driver, where halves only cost time.
     #[default]
     Auto,
     /// Half precision: half the memory. Packed halves where the device has no `shader-f16`.
     F16,
     /// Single precision.
     F32,
-    /// As `F16`, and what 3x3 convolutions make on their way is f16, too: half of most of the traffic, and a few times the error of `F16`. Only where it is
-    /// asked for, and only on devices with `shader-f16`.
+    /// As `F16`, with the intermediate results of 3x3 convolutions in f16, too. Halves most of the
+    /// traffic, with a few times the error of `F16`. Only on devices with `shader-f16`;
+    /// [`Self::Auto`] never chooses it.
     Fast,
 }
 
 impl Precision {
-    /// How a device with `limits` stores this precision. One without `shader-f16` cannot plan with what [`Self::Fast`] gives.
+    /// Returns the storage of this precision on a device with `limits`. Planning returns an error
+    /// for the storage of [`Self::Fast`] on a device without `shader-f16`.
     pub fn storage(self, limits: &DeviceLimits) -> Storage {
         let half = match self {
             Self::Auto => limits.kind == DeviceKind::Gpu,
@@ -40,7 +42,7 @@ impl Precision {
     }
 }
 
-/// Which way a VAE is used.
+/// The directions in which a VAE is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Directions {
@@ -54,75 +56,80 @@ pub enum Directions {
 }
 
 impl Directions {
-    /// Whether latents become images.
+    /// True if latents are decoded to images.
     pub fn decodes(self) -> bool {
         self != Self::Encode
     }
 
-    /// Whether images become latents.
+    /// True if images are encoded to latents.
     pub fn encodes(self) -> bool {
         self != Self::Decode
     }
 }
 
-/// How a VAE is loaded.
+/// Options of loading a VAE.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct LoadOptions {
-    /// Which weights are loaded.
+    /// The directions whose weights are loaded.
     pub directions: Directions,
-    /// Precision of weights and activations.
+    /// The precision of weights and activations.
     pub precision: Precision,
-    /// Latents are the VAE's own, already divided by the model's scaling factor, instead of as the diffusion model leaves them.
+    /// True if latents are the VAE's own, already divided by the model's scaling factor. Otherwise
+    /// they are in the diffusion model's scale.
     pub unscaled: bool,
-    /// Keep the packed weights in host memory, so that a plan with a budget can fetch them when they are needed.
+    /// True to keep the packed weights in host memory, so that a plan with a budget can fetch them
+    /// when they are needed.
     pub weights_on_host: bool,
-    /// For clips: images are another matter, and want weights of their own.
+    /// True to load the weights for clips. Images need other weights.
     pub clips: bool,
 }
 
-/// How latents are decoded.
+/// Options of a decode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct DecodeOptions {
-    /// Picture or raw floats.
+    /// The form of the result: a picture or raw floats.
     pub output: Output,
-    /// Measure the GPU time of each stage, where the device can.
+    /// True to measure the GPU time of each stage, if the device can.
     pub profile: bool,
-    /// The most GPU memory that the decode may take, weights included. What does not fit is computed again, or waits in host memory: weights
-    /// with [`LoadOptions::weights_on_host`], activations as `parking` says. The result is that of the whole plan to the bit.
+    /// The most GPU memory that the decode may take, weights included. Data that does not fit is
+    /// computed again, or waits in host memory: weights with [`LoadOptions::weights_on_host`],
+    /// activations as `parking` says. The result equals that of the whole plan to the bit.
     pub memory_budget: Option<Bytes>,
-    /// Whether a plan with a budget may leave activations in host memory.
+    /// The rule for activations that may wait in host memory under a budget.
     pub parking: Parking,
-    /// Whole, or in tiles to reproduce what another tool makes of the latents. In tiles, the submissions reported are those of all tiles,
-    /// and count each tile's steps from 0.
+    /// Whole, or in tiles to reproduce the result of another tool. In tiles, the report has the
+    /// submissions of all tiles, and counts each tile's steps from 0.
     pub tiling: Tiling,
 }
 
-/// How images are encoded.
+/// Options of an encode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct EncodeOptions {
-    /// Measure the GPU time of each stage, where the device can.
+    /// True to measure the GPU time of each stage, if the device can.
     pub profile: bool,
-    /// The most GPU memory that the encode may take, weights included: see [`DecodeOptions::memory_budget`].
+    /// The most GPU memory that the encode may take, weights included; see
+    /// [`DecodeOptions::memory_budget`].
     pub memory_budget: Option<Bytes>,
-    /// Whether a plan with a budget may leave activations in host memory.
+    /// The rule for activations that may wait in host memory under a budget.
     pub parking: Parking,
 }
 
-/// Whether activations may wait in host memory while a budget leaves no room for them.
+/// The rule for activations that may wait in host memory while a budget leaves no room for them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Parking {
-    /// Where it gains something: not on devices whose memory is the host's.
+    /// Activations may wait there if that saves device memory: not on devices that share the host's
+    /// memory.
     #[default]
     Auto,
-    /// Yes.
+    /// Activations may wait in host memory.
     On,
-    /// No: what does not fit is computed again.
+    /// Activations never wait in host memory. Those that do not fit are computed again.
     Off,
 }
 
 impl Parking {
-    /// Whether plans for a device with `limits` may park.
+    /// True if plans for a device with `limits` may park.
     pub fn allowed(self, limits: &DeviceLimits) -> bool {
         match self {
             Self::Auto => !limits.unified_memory,

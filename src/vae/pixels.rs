@@ -1,4 +1,4 @@
-//! What comes of a decode: whole images, and rows of one while it is being decoded.
+//! The results of a decode: whole images, and rows of an image that is being decoded.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -10,14 +10,14 @@ use crate::tensor::Size;
 /// A decoded image.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Pixels {
-    /// `[h, w, 4]`, clamped; alpha is 255.
+    /// RGBA bytes `[h, w, 4]`, clamped; alpha is 255.
     Rgba8(Vec<u8>),
-    /// `[c, h, w]`; of an image about -1 to 1, not clamped.
+    /// Floats `[c, h, w]`, not clamped; for an image about -1 to 1.
     Raw(Vec<f32>),
 }
 
 impl Pixels {
-    /// Black, or zeros, of `channels` where they are floats.
+    /// Makes a transparent black picture, or zeros of `channels` planes if the output is floats.
     pub(super) fn empty(size: Size, output: Output, channels: u32) -> Self {
         let pixels = size.width as usize * size.height as usize;
         match output {
@@ -26,7 +26,7 @@ impl Pixels {
         }
     }
 
-    /// All rows of it.
+    /// Returns all rows.
     pub(super) fn rows(&self) -> RowPixels<'_> {
         match self {
             Self::Rgba8(bytes) => RowPixels::Rgba8(bytes),
@@ -34,7 +34,7 @@ impl Pixels {
         }
     }
 
-    /// Puts `rows` into their place.
+    /// Copies `rows` into their place.
     pub(super) fn place(&mut self, rows: &Rows<'_>) {
         let (start, end) = (rows.rows.start as usize, rows.rows.end as usize);
         let width = rows.image.width as usize;
@@ -48,7 +48,7 @@ impl Pixels {
                     values[channel * plane + start * width..][..part.len()].copy_from_slice(part);
                 }
             }
-            // One plan makes both.
+            // One plan makes both, so their kinds agree.
             (Self::Rgba8(_), RowPixels::Raw(_)) | (Self::Raw(_), RowPixels::Rgba8(_)) => {}
         }
     }
@@ -57,29 +57,29 @@ impl Pixels {
 /// Some rows of an image that is being decoded.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rows<'a> {
-    /// Size of the whole image in pixels.
+    /// The size of the whole image in pixels.
     pub image: Size,
-    /// Which rows. They come in order, each once.
+    /// The range of the rows. Rows come in order, each once.
     pub rows: Range<u32>,
-    /// Their content.
+    /// The content of the rows.
     pub pixels: RowPixels<'a>,
 }
 
-/// Content of some rows of an image.
+/// The content of some rows of an image.
 #[derive(Debug, Clone, PartialEq)]
 pub enum RowPixels<'a> {
-    /// `[rows, w, 4]`, clamped; alpha is 255.
+    /// RGBA bytes `[rows, w, 4]`, clamped; alpha is 255.
     Rgba8(&'a [u8]),
-    /// `[3, rows, w]`, about -1 to 1, not clamped.
+    /// Floats `[c, rows, w]`, not clamped. An image has 3 channels, about -1 to 1.
     Raw(Cow<'a, [f32]>),
 }
 
 impl<'a> Rows<'a> {
-    /// Rows as a plan hands them out.
+    /// Wraps rows as a plan hands them out.
     pub(super) fn new(image: Size, output: Output, (start, end): (u32, u32), data: &'a [u8]) -> Self {
         let pixels = match output {
             Output::Rgba8 | Output::Picture(_) => RowPixels::Rgba8(data),
-            // What a browser maps need not be aligned.
+            // Memory that a browser maps need not be aligned.
             Output::Raw | Output::Tile => RowPixels::Raw(match bytemuck::try_cast_slice(data) {
                 Ok(values) => Cow::Borrowed(values),
                 Err(_) => Cow::Owned(bytemuck::pod_collect_to_vec(data)),
@@ -88,7 +88,8 @@ impl<'a> Rows<'a> {
         Self { image, rows: start..end, pixels }
     }
 
-    /// An overflow must not pass for a black picture. `image_out` leaves alpha 0 where a colour is not finite.
+    /// Checks that all pixels are finite, because an overflow must not pass as a black picture.
+    /// `image_out` writes alpha 0 if a colour is not finite.
     pub(super) fn check_finite(&self) -> Result<()> {
         let width = self.image.width as usize;
         let area = self.rows.len() * width;
@@ -104,7 +105,7 @@ impl<'a> Rows<'a> {
         }
     }
 
-    /// Without the rows before `first`; `None` when that is all of them.
+    /// Drops the rows before `first`. `None` if no row is left.
     pub(super) fn after(self, first: u32) -> Option<Self> {
         if first <= self.rows.start {
             return Some(self);
@@ -125,8 +126,9 @@ impl<'a> Rows<'a> {
     }
 }
 
-/// What `image_check` found in rows of a picture that stays on the device: one word for each of its workgroups, 1 + the first pixel that is not
-/// finite, or 0.
+/// Checks the words that `image_check` wrote for rows of a picture that stays on the device. There
+/// is one word for each of its workgroups: 1 + the index of the first pixel that is not finite, or
+/// 0.
 pub(super) fn check_words(image: Size, rows: (u32, u32), words: &[u8]) -> Result<()> {
     let words = words.as_chunks::<4>().0.iter().map(|word| u32::from_le_bytes(*word));
     match words.filter(|word| *word > 0).min() {

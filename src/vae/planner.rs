@@ -17,7 +17,8 @@ use crate::model::config::AutoencoderConfig;
 use crate::plan::{Plan, PlanOptions, Weights};
 use crate::tensor::{Bytes, Size, Storage};
 
-/// Plans decodes and encodes of one model on one device. Needs neither: it may be asked while the model is loaded, and while something runs.
+/// A planner of decodes and encodes of one model on one device. It uses neither, so it can plan
+/// while the model is loaded, and while a job runs.
 #[derive(Debug, Clone)]
 pub struct Planner {
     config: AutoencoderConfig,
@@ -27,22 +28,24 @@ pub struct Planner {
     unscaled: bool,
     weights: Weights,
     clips: bool,
-    /// Weights on the device that a plan does not use: of a decode, or of an encode; of a clip's first part, and of the others.
+    /// The bytes of weights on the device that a plan does not use. The first index is decode or
+    /// encode; the second is a clip's first part or its other parts.
     others: [[Bytes; 2]; 2],
 }
 
 impl Planner {
-    /// Plans for a model as it will be after [`super::Vae::load`] with the same options.
+    /// Makes a planner for a model as it will be after [`super::Vae::load`] with the same options.
     ///
     /// # Errors
-    /// [`crate::Error::Config`] when the scaling factor cannot be told from the files and is needed.
+    /// [`crate::Error::Config`] if the scaling factor is needed and the files do not tell it;
+    /// [`crate::Error::Input`] for [`super::Precision::Fast`] on a device without `shader-f16`.
     pub fn new(gpu: &Gpu, checkpoint: &Checkpoint, options: LoadOptions) -> Result<Self> {
         let config = if options.unscaled { checkpoint.config() } else { checkpoint.scaled_config()? }.clone();
         let planner = Self::without_device(config, gpu.limits().clone(), options)?;
         Ok(Self { kernels: *gpu.kernels(), ..planner })
     }
 
-    /// Plans for a model of `config` on a device with `limits`, neither of which need exist.
+    /// Makes a planner for a model of `config` on a device with `limits`. Neither has to exist.
     ///
     /// # Errors
     /// See [`super::plan_decode`].
@@ -57,27 +60,27 @@ impl Planner {
         Ok(Self { config, limits, kernels, storage, unscaled, weights, clips, others })
     }
 
-    /// The model's configuration.
+    /// Returns the model's configuration.
     pub fn config(&self) -> &AutoencoderConfig {
         &self.config
     }
 
-    /// How weights and activations are stored.
+    /// Returns the storage of weights and activations.
     pub fn storage(&self) -> Storage {
         self.storage
     }
 
-    /// Whether all latents are the VAE's own.
+    /// True if all latents are the VAE's own.
     pub fn unscaled(&self) -> bool {
         self.unscaled
     }
 
-    /// What plans see of the device.
+    /// Returns the limits of the device that plans depend on.
     pub(super) fn limits(&self) -> &DeviceLimits {
         &self.limits
     }
 
-    /// See [`super::Vae::plan`].
+    /// Plans a decode of an image. See [`super::Vae::plan`].
     ///
     /// # Errors
     /// See [`super::plan_decode`].
@@ -102,7 +105,7 @@ impl Planner {
         }
     }
 
-    /// See [`super::Vae::plan_encode`].
+    /// Plans an encode of an image. See [`super::Vae::plan_encode`].
     ///
     /// # Errors
     /// See [`super::plan_encode`].
@@ -131,13 +134,13 @@ impl Planner {
         plan(&self.config, job, &self.limits, &self.base(job.decodes(), job.part()))
     }
 
-    /// What plans of decodes, or of encodes, of `part` have in common.
+    /// Returns the plan options that all decodes, or all encodes, of `part` share.
     fn base(&self, decodes: bool, part: Part) -> PlanOptions {
         let other_weights = self.others[usize::from(!decodes)][usize::from(part == Part::Next)];
         PlanOptions { other_weights, choice: Some(self.kernels), ..base(self.storage, self.weights) }
     }
 
-    /// Whether it is for clips.
+    /// True if the planner is for clips.
     pub(super) fn clips(&self) -> bool {
         self.clips
     }

@@ -1,4 +1,4 @@
-//! Plans of decodes and encodes. Needs neither weights nor a device.
+//! Plans decodes and encodes. Needs neither weights nor a device.
 
 use super::job::Job;
 use super::latents::{check_image, check_size};
@@ -12,14 +12,18 @@ use crate::plan::{Output, Plan, PlanOptions, Weights};
 use crate::tensor::{Size, Storage};
 use crate::tiling::Tiling;
 
-/// Plans a decode of latents of `latent_size`, without a device. In tiles: the plan of those that take the most memory. With `unscaled`, latents are the VAE's
-/// own; else as the diffusion model leaves them.
+/// Plans a decode of latents of `latent_size`, without a device. In tiles, returns the plan of the
+/// tiles that take the most memory. With `unscaled`, latents are the VAE's own; without it, they
+/// are in the diffusion model's scale.
 ///
-/// A plan with a budget takes its weights from the host: see [`super::LoadOptions::weights_on_host`].
+/// A plan with a budget takes its weights from host memory; see
+/// [`super::LoadOptions::weights_on_host`].
 ///
 /// # Errors
-/// [`Error::Config`] naming a field of `config` that makes no sense; [`Error::TooLarge`] when something does not fit `limits`; [`Error::Budget`] when no plan
-/// keeps the budget; [`Error::Input`] for an empty size or one that nobody means, for limits that no device has, and for f16 on a device without `shader-f16`.
+/// [`Error::Config`] for a field of `config` that makes no sense; [`Error::TooLarge`] if something
+/// does not fit `limits`; [`Error::Budget`] if no plan stays within the budget; [`Error::Input`]
+/// for a size that is empty or too large to be meant, for limits that no device has, and for f16 on
+/// a device without `shader-f16`.
 pub fn plan_decode(
     config: &AutoencoderConfig,
     latent_size: Size,
@@ -32,7 +36,8 @@ pub fn plan_decode(
     plan(config, &job, limits, &base(storage, Weights::Host))
 }
 
-/// Plans an encode of an image of `image_size` pixels, without a device. What comes of it are moments of the VAE's own latents, see [`super::Encoded`].
+/// Plans an encode of an image of `image_size` pixels, without a device. The result is moments of
+/// the VAE's own latents, see [`super::Encoded`].
 ///
 /// # Errors
 /// See [`plan_decode`]; [`Error::Input`] for an image that is smaller than one latent.
@@ -46,7 +51,7 @@ pub fn plan_encode(
     plan(config, &Job::Encode { image_size, options: *options }, limits, &base(storage, Weights::Host))
 }
 
-/// Plans `job`. `base`: storage, and where the weights are.
+/// Plans `job`. `base` says how elements are stored and where the weights are.
 pub(super) fn plan(config: &AutoencoderConfig, job: &Job, limits: &DeviceLimits, base: &PlanOptions) -> Result<Plan> {
     config.validate()?;
     limits.validate()?;
@@ -120,12 +125,12 @@ fn of_encode(options: &EncodeOptions, limits: &DeviceLimits, base: &PlanOptions)
     }
 }
 
-/// What all plans of one model have in common.
+/// Returns the plan options that all plans of one model share.
 pub(super) fn base(storage: Storage, weights: Weights) -> PlanOptions {
     PlanOptions { weights, ..PlanOptions::new(storage, Output::Raw) }
 }
 
-/// Refuses what no clip of latents can be decoded by, before it is cut into tiles.
+/// Checks the configuration, size and options of a clip's decode, before it is cut into tiles.
 pub(super) fn check_clip_decode(
     config: &AutoencoderConfig,
     latent_size: Size,
@@ -138,19 +143,20 @@ pub(super) fn check_clip_decode(
     check_whole(options)
 }
 
-/// Refuses networks whose frames do not see one another: their clips are images, one by one.
+/// Returns an error for a network whose frames do not see one another: its clips are images, one by
+/// one.
 fn check_clip(config: &AutoencoderConfig) -> Result<()> {
     if config.has_time() {
         return Ok(());
     }
     Err(Error::Input {
         what: "model".to_owned(),
-        expected: "one for video, for a clip".to_owned(),
+        expected: "a video model, for a clip".to_owned(),
         found: config.network.name().to_owned(),
     })
 }
 
-/// Refuses what is not made of clips.
+/// Returns an error for outputs and tilings that clips do not have.
 fn check_whole(options: &DecodeOptions) -> Result<()> {
     let wrong = |what: &str, expected: &str, found: String| {
         Err(Error::Input { what: what.to_owned(), expected: expected.to_owned(), found })
@@ -158,14 +164,15 @@ fn check_whole(options: &DecodeOptions) -> Result<()> {
     if options.output.stays() {
         return wrong("output", "rgba8 or raw, for a clip", "picture".to_owned());
     }
-    // What fits a tile is whole.
+    // Tiles are accepted: a frame that fits one tile is decoded whole.
     if options.tiling == Tiling::Estimate {
         return wrong("tiling", "exact or tiles, for a clip", format!("{:?}", options.tiling));
     }
     Ok(())
 }
 
-/// Refuses latents of sizes that nobody means or the model does not have, and those whose meaning is not known.
+/// Checks the size of latents: not too large to be meant, and one that the model can have. With
+/// `unscaled`, also checks that the model's own latents are known.
 fn check_latents(config: &AutoencoderConfig, latent_size: Size, unscaled: bool) -> Result<()> {
     check_size("size", latent_size)?;
     if unscaled {
@@ -182,7 +189,7 @@ fn check_latents(config: &AutoencoderConfig, latent_size: Size, unscaled: bool) 
     check_image(config.image_size(latent_size, unscaled))
 }
 
-/// Refuses images that no latent comes of, and those of more latents than anyone means.
+/// Returns an error for images that are smaller than a latent or too large to be meant.
 fn check_frames(config: &AutoencoderConfig, image_size: Size) -> Result<()> {
     check_image(image_size)?;
     let latents = config.latent_size(image_size, true);
@@ -197,10 +204,10 @@ fn check_frames(config: &AutoencoderConfig, image_size: Size) -> Result<()> {
     check_size("image", latents)
 }
 
-/// Halves of the hardware's own type need a device that has them.
+/// Checks that a device has the hardware's half type, if `storage` needs it.
 ///
 /// # Errors
-/// [`Error::Input`] where it has not.
+/// [`Error::Input`] if it does not.
 pub(super) fn check_storage(storage: Storage, limits: &DeviceLimits) -> Result<()> {
     if !storage.needs_shader_f16() || limits.shader_f16 {
         return Ok(());

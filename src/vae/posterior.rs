@@ -1,23 +1,26 @@
-//! What an encoder says about latents: a normal distribution for each. Mode, deviation, samples.
+//! The output of an encoder as a distribution of latents: mode, deviation, samples.
 
 use super::noise::normals;
 use crate::error::{Error, Result};
 use crate::tensor::HostTensor;
 
-/// Bounds of the logarithm of a variance, as in diffusers' `DiagonalGaussianDistribution`.
+/// The bounds of a variance's logarithm, as in diffusers' `DiagonalGaussianDistribution`.
 const LOG_VARIANCE: (f32, f32) = (-30.0, 20.0);
 
-/// The distribution of one image's latents: each is normal and knows nothing of the others. They are the VAE's own, without the diffusion model's scale.
+/// The distribution of one image's latents. Each latent is normal and independent of the others.
+/// The latents are in the VAE's own scale, not the diffusion model's.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Posterior {
     mean: HostTensor,
-    /// Of each latent; none where the encoder gives latents themselves.
+    /// The logarithm of each latent's variance; `None` if the encoder returns latents instead of a
+    /// distribution.
     log_variance: Option<Vec<f32>>,
 }
 
 impl Posterior {
-    /// Of an encoder's output for one image: `[2 c, h, w]`, means and then the variances' logarithms, where latents have `channels` `c`. `[c, h, w]`, which the tiny
-    /// autoencoders give, are latents that are certain.
+    /// Reads an encoder's output for one image, for latents of `channels` `c`. The shape is `[2 c,
+    /// h, w]`, means and then the variances' logarithms. Tiny autoencoders return `[c, h, w]`:
+    /// latents without a distribution.
     ///
     /// # Errors
     /// [`Error::Input`] for another shape.
@@ -38,40 +41,44 @@ impl Posterior {
         }
     }
 
-    /// The likeliest latents, which are the means: `[c, h, w]`.
+    /// Returns the most likely latents, which are the means: `[c, h, w]`.
     pub fn mode(&self) -> &HostTensor {
         &self.mean
     }
 
-    /// As [`Self::mode`].
+    /// Returns [`Self::mode`] by value.
     pub fn into_mode(self) -> HostTensor {
         self.mean
     }
 
-    /// The standard deviation of each latent, `[c, h, w]`; none where the encoder gives latents themselves.
+    /// Returns the standard deviation of each latent, `[c, h, w]`; `None` if the encoder returns
+    /// latents instead of a distribution.
     pub fn deviation(&self) -> Option<HostTensor> {
         let data = self.log_variance.as_ref()?.iter().map(|&value| rounded(deviation(value))).collect();
         Some(HostTensor { shape: self.mean.shape.clone(), data })
     }
 
-    /// Latents drawn at random, `[c, h, w]`: the same for the same `seed` on every machine. `image` is the index within a batch, each of which has noise of its own.
+    /// Draws latents at random, `[c, h, w]`. One `seed` gives the same latents on every machine.
+    /// `image` is the index within a batch; each image has noise of its own.
     ///
     /// # Errors
-    /// [`Error::Input`] where the encoder gives latents themselves.
+    /// [`Error::Input`] if the encoder returns latents instead of a distribution.
     pub fn sample(&self, seed: u64, image: u32) -> Result<HostTensor> {
         self.sample_with(&normals(seed, image, self.mean.data.len()))
     }
 
-    /// As [`Self::sample`], of noise that the caller has: a standard normal number for each latent, `[c, h, w]`.
+    /// Draws latents like [`Self::sample`], from the caller's noise: a standard normal number for
+    /// each latent, `[c, h, w]`.
     ///
     /// # Errors
-    /// [`Error::Input`] for another number of them, and where the encoder gives latents themselves.
+    /// [`Error::Input`] for another number of values, and if the encoder returns latents instead of
+    /// a distribution.
     pub fn sample_with(&self, noise: &[f32]) -> Result<HostTensor> {
         let Some(log_variance) = &self.log_variance else {
             return Err(Error::Input {
                 what: "sample".to_owned(),
-                expected: "an encoder that gives a distribution".to_owned(),
-                found: "one that gives latents themselves: there is only the mode".to_owned(),
+                expected: "an encoder that returns a distribution".to_owned(),
+                found: "one that returns latents: there is only the mode".to_owned(),
             });
         };
         if noise.len() != self.mean.data.len() {
@@ -91,7 +98,7 @@ impl Posterior {
     }
 }
 
-/// By software, so that every machine has the same.
+/// Returns the standard deviation. Computed in software, so that it is the same on every machine.
 fn deviation(log_variance: f32) -> f64 {
     let (least, most) = LOG_VARIANCE;
     libm::exp(0.5 * f64::from(log_variance.clamp(least, most)))

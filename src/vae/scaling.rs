@@ -1,4 +1,5 @@
-//! Latents as the diffusion model takes them, of the VAE's own: the inverse of what a decode does to its input.
+//! Converts the VAE's own latents to those that the diffusion model takes: the inverse of the
+//! transform at the start of a decode.
 
 use super::Vae;
 use crate::error::{Error, Result};
@@ -6,8 +7,10 @@ use crate::model::config::Packing;
 use crate::tensor::HostTensor;
 
 impl Vae {
-    /// Of the VAE's own latents `[c, h, w]` those that the diffusion model takes: what a decode undoes. Where these are in patches, `[c * p^2, h / p, w / p]`, and without
-    /// the rows and columns that fill none.
+    /// Converts the VAE's own latents `[c, h, w]` to those that the diffusion model takes, the
+    /// inverse of a decode's first step. If that model packs patches of p by p latents into
+    /// channels, returns `[c * p^2, h / p, w / p]`. Rows and columns that do not fill a patch are
+    /// dropped.
     ///
     /// # Errors
     /// [`Error::Input`] for latents of another model.
@@ -17,10 +20,12 @@ impl Vae {
         scale_latents(own, &factor, &offset, config.patch, config.packing)
     }
 
-    /// Returns the latents that an encode made, `[c, h, w]` without a distribution: the VAE's own (`unscaled`), or those that the diffusion model takes.
+    /// Converts the latents that an encode made, `[c, h, w]` without a distribution, to the VAE's
+    /// own (`unscaled`) or to those that the diffusion model takes.
     ///
     /// # Errors
-    /// [`Error::Input`] where it is not known what a tiny autoencoder stands in for and the VAE's own latents are asked for.
+    /// [`Error::Input`] if the VAE's own latents are asked for and the VAE that a tiny autoencoder
+    /// replaces is unknown.
     pub fn encoded_latents(&self, encoded: HostTensor, unscaled: bool) -> Result<HostTensor> {
         if !unscaled {
             return self.scale_latents(&encoded);
@@ -36,15 +41,17 @@ impl Vae {
     }
 }
 
-/// Of the VAE's own latents `[c, h, w]`, those of the diffusion model, without the rows and columns that fill no square of `patch` by `patch` pixels: `(x - offset) / factor` with
-/// the numbers of each channel and place, those by which a decode begins with `factor * x + offset`. `packing` says where they then lie: `[c * patch^2, h / patch, w / patch]`, or
-/// `[c, h, w]`.
+/// Converts the VAE's own latents `[c, h, w]` to those of the diffusion model: `(x - offset) /
+/// factor`. A decode begins with the inverse, `factor * x + offset`. There is a factor and an
+/// offset for each channel and each place in a patch. Rows and columns that do not fill a square of
+/// `patch` by `patch` latents are dropped. `packing` gives the shape of the result: `[c * patch^2,
+/// h / patch, w / patch]`, or `[c, h, w]`.
 ///
 /// # Errors
-/// [`Error::Input`] for latents of other channels than there are numbers for.
+/// [`Error::Input`] if the number of channels does not fit the number of factors.
 ///
 /// # Panics
-/// When there are not as many summands as factors, or `patch` is 0.
+/// If there are not as many offsets as factors, or `patch` is 0.
 pub fn scale_latents(
     latents: &HostTensor,
     factor: &[f32],
@@ -83,7 +90,7 @@ pub fn scale_latents(
     Ok(HostTensor { shape: shape.to_vec(), data })
 }
 
-/// `x` of `factor * x + offset = value`, rounded once.
+/// Solves `factor * x + offset = value` for `x`, rounded once.
 #[expect(clippy::cast_possible_truncation, reason = "rounded")]
 fn unscaled(value: f32, factor: f32, offset: f32) -> f32 {
     ((f64::from(value) - f64::from(offset)) / f64::from(factor)) as f32

@@ -1,4 +1,4 @@
-//! What decodes in tiles take.
+//! Plans of decodes in tiles.
 
 use super::options::DecodeOptions;
 use crate::error::{Error, Result};
@@ -7,10 +7,11 @@ use crate::plan::{Output, Plan};
 use crate::tensor::{Bytes, Size};
 use crate::tiling::{Grid, Tiling};
 
-/// What a decode in tiles takes: a plan for each size of tile. One is prepared at a time.
+/// The plans of a decode in tiles, one for each size of tile. Only one of them is prepared at a
+/// time.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TilePlans {
-    /// Never empty. With the number of tiles of that size.
+    /// Each plan with its number of tiles. Never empty.
     plans: Vec<(Plan, usize)>,
 }
 
@@ -32,50 +33,51 @@ impl TilePlans {
         }
     }
 
-    /// Of a decode that is not in tiles.
+    /// Makes the plans of a decode that is not in tiles.
     pub(super) fn whole(plan: Plan) -> Self {
         Self { plans: vec![(plan, 1)] }
     }
 
-    /// Each plan and the number of tiles that are decoded with it.
+    /// Returns each plan and the number of tiles that are decoded with it.
     pub fn plans(&self) -> &[(Plan, usize)] {
         &self.plans
     }
 
-    /// Number of tiles.
+    /// Returns the number of tiles.
     pub fn count(&self) -> usize {
         self.plans.iter().map(|(_, count)| count).sum()
     }
 
-    /// GPU memory at the peak of the whole decode, weights included.
+    /// Returns the peak of GPU memory of the whole decode, weights included.
     pub fn peak(&self) -> Bytes {
         self.plans.iter().map(|(plan, _)| plan.memory.peak()).max().unwrap_or_default()
     }
 
-    /// Multiply-adds of all tiles.
+    /// Returns the multiply-adds of all tiles.
     pub fn macs(&self) -> u64 {
         self.plans.iter().map(|(plan, count)| plan.macs() * *count as u64).sum()
     }
 
-    /// What budgets of all tiles move between host and device.
+    /// Returns the bytes that all tiles move between host and device because of the budget.
     pub fn transferred(&self) -> Bytes {
         Bytes(self.plans.iter().map(|(plan, count)| plan.transferred().0 * *count as u64).sum())
     }
 
-    /// What the decode of all tiles should take on a device of this kind.
+    /// Returns the predicted time of the whole decode on a device of this kind, seconds.
     #[expect(clippy::cast_precision_loss, reason = "as many tiles as an image has")]
     pub fn predicted_seconds(&self) -> f64 {
         self.plans.iter().map(|(plan, count)| plan.predicted_seconds() * *count as f64).sum()
     }
 
-    /// The plan that takes the most memory.
+    /// Returns the plan that takes the most memory.
     pub(crate) fn into_largest(self) -> Plan {
         let largest = self.plans.into_iter().map(|(plan, _)| plan).max_by_key(|plan| plan.memory.peak());
         largest.expect("an image has at least one tile")
     }
 }
 
-/// Chooses what a caller needs to hear, where several plans have to keep one budget and some do not: the error of the one that needs the most.
+/// Chooses between the errors of several plans that have to stay within one budget: the error of
+/// the plan that needs the most memory.
 pub(super) fn hardest(before: Option<Error>, error: Error) -> Error {
     match (before, &error) {
         (Some(before @ Error::Budget { smallest, .. }), Error::Budget { smallest: other, .. })
@@ -88,9 +90,10 @@ pub(super) fn hardest(before: Option<Error>, error: Error) -> Error {
     }
 }
 
-/// Refuses tiles of more sizes than are worth a plan each.
+/// Returns an error if tiles have more sizes than are worth a plan each.
 pub(super) fn check_sizes(grid: &Grid) -> Result<()> {
-    // Up to half a tile of overlap leaves four, seven eighths at most 81, and all but a latent as many as there are tiles.
+    // An overlap of up to half a tile leaves four sizes, seven eighths at most 81, and all but one
+    // latent as many as there are tiles.
     const MOST_SIZES: usize = 100;
     let sizes = grid.sizes().len();
     if sizes <= MOST_SIZES {
@@ -98,12 +101,12 @@ pub(super) fn check_sizes(grid: &Grid) -> Result<()> {
     }
     Err(Error::Input {
         what: "tile overlap".to_owned(),
-        expected: format!("one that leaves tiles of at most {MOST_SIZES} sizes, as seven eighths of a tile do"),
+        expected: format!("an overlap that gives tiles of at most {MOST_SIZES} sizes, such as seven eighths of a tile"),
         found: format!("{} latents of {}, {sizes} sizes", grid.blend().overlap(), grid.blend().tile()),
     })
 }
 
-/// Refuses tiles of latents that are patches of the VAE's own: other tools cut the latter.
+/// Returns an error for tiles of latents in patches: other tools cut the VAE's own latents instead.
 pub(super) fn check_patch(config: &AutoencoderConfig, unscaled: bool) -> Result<()> {
     if config.patch == 1 || unscaled {
         return Ok(());
@@ -111,7 +114,7 @@ pub(super) fn check_patch(config: &AutoencoderConfig, unscaled: bool) -> Result<
     Err(needs_own(config))
 }
 
-/// The error for latents with patches, where only the VAE's own will do.
+/// Makes the error for latents in patches, where the VAE's own latents are needed.
 pub(super) fn needs_own(config: &AutoencoderConfig) -> Error {
     Error::Input {
         what: "tiling".to_owned(),
@@ -120,7 +123,7 @@ pub(super) fn needs_own(config: &AutoencoderConfig) -> Error {
     }
 }
 
-/// The options that a tile is decoded with: tiles are blended as floats, before any clamp.
+/// Returns the options of one tile's decode. Tiles are blended as floats, before any clamp.
 pub(super) fn tile_options(options: &DecodeOptions) -> DecodeOptions {
     DecodeOptions { output: Output::Tile, tiling: Tiling::Exact, ..*options }
 }

@@ -1,4 +1,5 @@
-//! Decodes in tiles: each tile is a decode of its own, one plan is prepared at a time, and the pixels are blended on the host.
+//! Decodes in tiles. Each tile is a decode of its own, only one plan is prepared at a time, and the
+//! pixels are blended on the host.
 
 use web_time::Instant;
 
@@ -13,7 +14,8 @@ use crate::tensor::{HostTensor, Size};
 use crate::tiling::{Band, Blender, Grid, Planes, Tile};
 
 impl Vae {
-    /// Plans each size of tile of a decode on this device. A decode that is not in tiles has one plan. Costs no GPU memory.
+    /// Plans each size of tile of a decode on this device. A decode that is not in tiles has one
+    /// plan. Takes no GPU memory.
     ///
     /// # Errors
     /// See [`plan_decode`](super::plan_decode).
@@ -21,7 +23,8 @@ impl Vae {
         self.planner.plan_tiles(latent_size, self.planner.unscaled(), options)
     }
 
-    /// The size and the options of what is decoded at once: everything, or the tile that takes the most memory.
+    /// Returns the size and the options of the largest decode that runs at once: the whole image,
+    /// or the tile that takes the most memory.
     pub(super) fn decoded_at_once(
         &self,
         latent_size: Size,
@@ -38,8 +41,8 @@ impl Vae {
         }
     }
 
-    /// Decodes image `index` of `latents` in the tiles of `grid` and hands finished rows to `sink`. Reports the time from the first upload until
-    /// all is blended.
+    /// Decodes image `index` of `latents` in the tiles of `grid`, and hands finished rows to
+    /// `sink`. The reported time runs from the first upload until all tiles are blended.
     pub(super) async fn decode_tiles(
         &mut self,
         latents: &Latents,
@@ -72,7 +75,7 @@ impl Vae {
             let mut show = shown(control, &mut reached, total);
             let mut tile_control = Control { progress: Some(&mut show), cancel: cancel.clone(), submission_target };
             let part = latents_of(&tile, latents, index)?;
-            // Boxed, as a decode calls itself here: once, since a tile is not cut again.
+            // Boxed, because a decode calls itself here. It does so once: a tile is not cut again.
             let decoded = Box::pin(self.decode(&part, 0, &tile_options, &mut tile_control)).await;
             let decoded = decoded.map_err(|error| in_image(error, &tile, factor))?;
             drop(show);
@@ -88,7 +91,8 @@ impl Vae {
     }
 }
 
-/// Tells the progress of a tile as that of all of them, who have `total` multiply-adds: `reached` were done before it.
+/// Reports the progress of a tile as progress of all tiles, which have `total` multiply-adds.
+/// `reached` of them were done before this tile.
 pub(super) fn shown(control: &mut Control<'_>, reached: &mut u64, total: u64) -> impl FnMut(Progress<'_>) {
     let done = *reached;
     move |progress: Progress<'_>| {
@@ -99,7 +103,7 @@ pub(super) fn shown(control: &mut Control<'_>, reached: &mut u64, total: u64) ->
     }
 }
 
-/// What is handed out of `pixels`, which are blended, of a network that `clamps` or not.
+/// Converts blended `pixels` to `output`. Clamps raw values if the network `clamps`.
 pub(super) fn blended(pixels: Planes, output: Output, clamps: bool) -> Pixels {
     match output {
         Output::Rgba8 | Output::Picture(_) => Pixels::Rgba8(pixels.to_rgba8()),
@@ -108,7 +112,7 @@ pub(super) fn blended(pixels: Planes, output: Output, clamps: bool) -> Pixels {
     }
 }
 
-/// The latents of one tile of image `index`.
+/// Returns the latents of one tile of image `index`.
 pub(super) fn latents_of(tile: &Tile, latents: &Latents, index: u32) -> Result<Latents> {
     let whole = latents.size();
     let mut data = Vec::new();
@@ -123,7 +127,7 @@ pub(super) fn latents_of(tile: &Tile, latents: &Latents, index: u32) -> Result<L
     Ok(if latents.are_unscaled() { part.unscaled() } else { part })
 }
 
-/// An error about a pixel of a tile, as one about a pixel of the image.
+/// Turns an error about a pixel of a tile into one about a pixel of the image.
 pub(super) fn in_image(error: Error, tile: &Tile, factor: u32) -> Error {
     let pixels = |latents: u32| latents as usize * factor as usize;
     match error {
@@ -134,7 +138,7 @@ pub(super) fn in_image(error: Error, tile: &Tile, factor: u32) -> Error {
     }
 }
 
-/// What all tiles took, in `seconds` altogether.
+/// Combines the reports of all tiles, which took `seconds` altogether.
 pub(super) fn together(runs: Vec<RunReport>, seconds: f64) -> RunReport {
     let mut whole = RunReport { seconds, sink_seconds: 0.0, submissions: Vec::new(), stage_seconds: None };
     for (index, run) in runs.into_iter().enumerate() {

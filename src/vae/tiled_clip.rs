@@ -1,4 +1,5 @@
-//! Decodes of clips in tiles: each tile is a clip of its own, and its parts are decoded beside those of the others, so that frames are blended as they come.
+//! Decodes of clips in tiles. Each tile is a clip of its own. All tiles decode one part before any
+//! of them decodes the next, so that frames are blended as they come.
 
 use super::clip_parts::ClipState;
 use super::clip_plans::{ClipPlans, TilesOfSize};
@@ -11,30 +12,30 @@ use crate::plan::Output;
 use crate::tensor::Size;
 use crate::tiling::{Band, Blender, Grid, Planes, Tile};
 
-/// The tiles of a clip under way.
+/// The tiles of a clip that is being decoded.
 #[derive(Debug)]
 pub(super) struct TiledClip {
     plans: ClipPlans,
-    /// In the grid's order.
+    /// The state of each tile, in the grid's order.
     tiles: Vec<ClipState>,
     frame: FrameOfTiles,
 }
 
-/// What frames of a clip in tiles are.
+/// The facts that all frames of a clip in tiles share.
 #[derive(Debug)]
 struct FrameOfTiles {
     grid: Grid,
-    /// Pixels.
+    /// The size of a frame in pixels.
     size: Size,
     output: Output,
-    /// Pixels along one side of a latent.
+    /// The pixels along one side of a latent.
     factor: u32,
-    /// Whether the network ends with a clamp.
+    /// True if the network ends with a clamp.
     clamps: bool,
 }
 
 impl TiledClip {
-    /// Its plans.
+    /// Returns the clip's plans.
     pub(super) fn plans(&self) -> &ClipPlans {
         &self.plans
     }
@@ -63,7 +64,8 @@ impl Vae {
         Ok(TiledClip { plans, tiles, frame })
     }
 
-    /// Decodes the next part of `clip`, frame `index` of `latents`, and hands its frames to `sink`, in order.
+    /// Decodes the next part of `clip` from frame `index` of `latents`, and hands its frames to
+    /// `sink`, in order.
     pub(super) async fn decode_part_of_tiles(
         &mut self,
         clip: &mut TiledClip,
@@ -76,7 +78,7 @@ impl Vae {
         let parts: Vec<u64> = clip.tiles.iter().map(ClipState::parts).collect();
         let decoded = self.decode_tiles_of_part(&mut clip.tiles, &clip.frame, latents, index, control).await;
         let (frames, runs) = decoded.inspect_err(|_| {
-            // Some tiles are a part ahead of the others: nothing can come of them any more.
+            // Some tiles are a part ahead of the others, so the clip cannot be continued.
             if clip.tiles.iter().zip(parts).any(|(tile, parts)| tile.parts() != parts) {
                 clip.tiles.iter_mut().for_each(ClipState::end);
             }
@@ -85,7 +87,8 @@ impl Vae {
         Ok(together(runs, start.elapsed().as_secs_f64()))
     }
 
-    /// Decodes the next part of each of `tiles`. The frames that they make, and what each took.
+    /// Decodes the next part of each of `tiles`. Returns the blended frames, and the times of each
+    /// tile.
     async fn decode_tiles_of_part(
         &mut self,
         tiles: &mut [ClipState],
@@ -97,8 +100,8 @@ impl Vae {
         if latents.size() != frame.grid.latents() {
             return Err(Error::Input {
                 what: "latents of the clip".to_owned(),
-                expected: format!("those of {}", frame.grid.latents()),
-                found: format!("those of {}", latents.size()),
+                expected: format!("a size of {}", frame.grid.latents()),
+                found: format!("a size of {}", latents.size()),
             });
         }
         let total = tiles.iter().map(ClipState::macs).sum();
@@ -130,14 +133,14 @@ impl Vae {
 }
 
 impl FrameOfTiles {
-    /// Extent of `tile` in pixels.
+    /// Returns the size of `tile` in pixels.
     fn pixels_of(&self, tile: &Tile) -> Size {
         let Size { width, height } = tile.size();
         Size { width: width * self.factor, height: height * self.factor }
     }
 }
 
-/// A frame that is made of tiles.
+/// A frame that is being blended from tiles.
 struct Frame<'a> {
     whole: &'a FrameOfTiles,
     blender: Blender,

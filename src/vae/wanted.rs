@@ -1,4 +1,5 @@
-//! Which weights decodes and encodes want of a model's files. Needs neither their values nor a device.
+//! The weights that decodes and encodes need from a model's files. Needs neither their values nor a
+//! device.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,31 +16,34 @@ use crate::model::networks;
 use crate::plan::{Plan, WeightUse};
 use crate::tensor::{Bytes, Size, Storage};
 
-/// Checks, from the headers of its files alone, that a model has all that a decode needs.
+/// Checks, from the headers of its files alone, that a model has all tensors that a decode needs.
 ///
 /// # Errors
-/// [`Error::Input`] for a file of an encoder alone; [`Error::MissingTensors`] with all of them; [`Error::Tensor`] for the first of a wrong shape or type.
+/// [`Error::Input`] for a file that has only an encoder; [`Error::MissingTensors`], which lists all
+/// missing tensors; [`Error::Tensor`] for the first tensor of a wrong shape or type.
 pub fn check_decoder(checkpoint: &Checkpoint) -> Result<()> {
     check(checkpoint, Directions::Decode, false)
 }
 
-/// Checks, from the headers of its files alone, that a model has all that an encode needs.
+/// Checks, from the headers of its files alone, that a model has all tensors that an encode needs.
 ///
 /// # Errors
-/// [`Error::Input`] for a file of a decoder alone; [`Error::MissingTensors`] with all of them; [`Error::Tensor`] for the first of a wrong shape or type.
+/// [`Error::Input`] for a file that has only a decoder; [`Error::MissingTensors`], which lists all
+/// missing tensors; [`Error::Tensor`] for the first tensor of a wrong shape or type.
 pub fn check_encoder(checkpoint: &Checkpoint) -> Result<()> {
     check(checkpoint, Directions::Encode, false)
 }
 
-/// Checks, from the headers of its files alone, that a model has all that clips need in `directions`.
+/// Checks, from the headers of its files alone, that a model has all tensors that clips need in
+/// `directions`.
 ///
 /// # Errors
-/// See [`check_decoder`] and [`check_encoder`]; [`Error::Input`] for a network that knows no time.
+/// See [`check_decoder`] and [`check_encoder`]; [`Error::Input`] for a network without a time axis.
 pub fn check_clips(checkpoint: &Checkpoint, directions: Directions) -> Result<()> {
     check(checkpoint, directions, true)
 }
 
-/// Checks that a model has all that `directions` need, of images or of `clips`.
+/// Checks that a model has all tensors that `directions` need, for images or for `clips`.
 pub(super) fn check(checkpoint: &Checkpoint, directions: Directions, clips: bool) -> Result<()> {
     for (wanted, has, half, other) in [
         (directions.decodes(), checkpoint.has_decoder(), "decoder", "encoder"),
@@ -48,20 +52,22 @@ pub(super) fn check(checkpoint: &Checkpoint, directions: Directions, clips: bool
         if wanted && !has {
             return Err(Error::Input {
                 what: checkpoint.name().to_owned(),
-                expected: format!("a model with the weights of its {half}"),
-                found: format!("those of the {other} alone"),
+                expected: format!("a model with {half} weights"),
+                found: format!("only {other} weights"),
             });
         }
     }
     let shapes = file_tensors(checkpoint.config(), directions, clips);
     let limits = DeviceLimits::webgpu_default();
-    // In the order of the network, so that an error names the first of it.
+    // In the order of the network, so that an error names the first tensor of the network.
     let wanted = weights_of(checkpoint.config(), &limits, Storage::F32, directions, clips)?;
     let tensors = wanted.chunk_by(|one, next| one.name == next.name).map(|same| &same[0].name);
     checkpoint.check(tensors.filter_map(|name| Some((name.as_str(), shapes.get(name)?.as_slice()))))
 }
 
-/// The parts of a model's files that [`super::Vae::load`] reads for `directions` of images or of `clips`, in its order: index of the file, first byte, bytes.
+/// Returns the parts of a model's files that [`super::Vae::load`] reads for `directions`, for
+/// images or for `clips`, in its order. Each part is the index of the file, the first byte, and the
+/// length in bytes.
 ///
 /// # Errors
 /// See [`check_decoder`] and [`check_encoder`].
@@ -73,7 +79,7 @@ pub fn weight_reads(checkpoint: &Checkpoint, directions: Directions, clips: bool
     Ok(tensors.filter_map(|name| checkpoint.tensor(name)).map(StoredTensor::place).collect())
 }
 
-/// Name and shape of the tensors that the files must have.
+/// Returns the name and shape of the tensors that the files must have.
 pub(super) fn file_tensors(
     config: &AutoencoderConfig,
     directions: Directions,
@@ -92,7 +98,8 @@ pub(super) fn file_tensors(
     tensors
 }
 
-/// Bytes of what is loaded for `directions` and a plan does not use: of a decode, or of an encode; of a clip's first part, and of the others.
+/// Returns the bytes of weights that are loaded for `directions` but that a plan does not use. The
+/// first index is decode or encode; the second is a clip's first part or its other parts.
 pub(super) fn others(
     config: &AutoencoderConfig,
     limits: &DeviceLimits,
@@ -110,12 +117,12 @@ pub(super) fn others(
     Ok([rest(Directions::Decode)?, rest(Directions::Encode)?])
 }
 
-/// The weights that `plan` wants of files.
+/// Returns the weights of `plan` that come from files.
 fn wanted(plan: &Plan) -> impl Iterator<Item = &WeightUse> {
     plan.weights.iter().filter(|weight| weight.take != Take::Transform)
 }
 
-/// The plans of small jobs of `directions`.
+/// Returns the plans of small jobs of `directions`.
 fn plans(
     config: &AutoencoderConfig,
     limits: &DeviceLimits,
@@ -124,7 +131,8 @@ fn plans(
     clips: bool,
 ) -> Result<Vec<Plan>> {
     let latents = Size { width: 8, height: 8 };
-    // Latents in either space have the same weights. The VAE's own may mean nothing here.
+    // Latents in either scale need the same weights. The VAE's own scale may be unknown for this
+    // model.
     let unscaled = config.takes_own_latents();
     let image = config.image_size(latents, unscaled);
     let (decode, encode) = (DecodeOptions::default(), EncodeOptions::default());
@@ -144,7 +152,8 @@ fn plans(
     Ok(plans)
 }
 
-/// What does not depend on sizes and inputs: all weights but what is done to the input. Uses of one tensor follow one another.
+/// Returns all weights except the transform of the input, so the result does not depend on sizes
+/// and inputs. Uses of one tensor are neighbours.
 pub(super) fn weights_of(
     config: &AutoencoderConfig,
     limits: &DeviceLimits,

@@ -1,4 +1,4 @@
-//! A model's weights: read from its files, packed, and put where a plan wants them.
+//! A model's weights: read from its files, packed, and placed where a plan needs them.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -15,13 +15,14 @@ use crate::model::graph::Take;
 use crate::plan::{Plan, WeightKey, WeightUse};
 use crate::tensor::{Bytes, Storage};
 
-/// Packed weights.
+/// The packed weights of a model.
 #[derive(Debug)]
 pub(super) struct VaeWeights {
-    /// On the GPU. With `host`, only those that the last plan binds.
+    /// Weights on the GPU. With `host`, only those that the last plan binds.
     gpu: BTreeMap<WeightKey, GpuBuffer>,
     host: Option<BTreeMap<WeightKey, Arc<HostBytes>>>,
-    /// What the last plan does to its input before all else, and where that is kept.
+    /// The transform that the last plan applies to its input first, and the key under which it is
+    /// kept.
     transform: Option<(Vec<f32>, WeightKey)>,
     directions: Directions,
 }
@@ -50,7 +51,7 @@ impl VaeWeights {
             gpu.tell(Preparing::Weights { done, total: needed, tensor: &same[0].name });
             let values = match shapes.get(&same[0].name) {
                 Some(shape) => checkpoint.read_f32(&same[0].name, shape).await?,
-                // Zeros.
+                // No tensor of a file: these weights are zeros.
                 None => Vec::new(),
             };
             for weight in same {
@@ -64,16 +65,17 @@ impl VaeWeights {
         Ok(loaded)
     }
 
-    /// Which jobs it has the weights of.
+    /// Returns the directions whose weights are loaded.
     pub(super) fn directions(&self) -> Directions {
         self.directions
     }
 
-    /// Puts a packed weight where weights are kept. `needed`: bytes of all of them, for an error.
+    /// Stores a packed weight, on the host or on the GPU. `needed` is the bytes of all weights, for
+    /// an error.
     async fn keep(&mut self, gpu: &Gpu, weight: &WeightUse, packed: &[u8], needed: Bytes) -> Result<()> {
         let key = weight.key();
         if let Some(host) = &mut self.host {
-            let what = || "the weights, which a memory budget keeps there".to_owned();
+            let what = || "the weights, which a memory budget keeps in host memory".to_owned();
             let kept = HostBytes::copy_of(packed).ok_or_else(|| Error::HostMemory { what: what(), needed })?;
             host.insert(key.clone(), Arc::new(kept));
             self.gpu.remove(&key);
@@ -83,7 +85,8 @@ impl VaeWeights {
         Ok(())
     }
 
-    /// Makes what `plan` does to its input one of the weights, in place of that of the plan before, of which nothing may be left.
+    /// Makes the transform of `plan`'s input one of the weights. Replaces that of the previous
+    /// plan, which must not be in use any more.
     async fn place_transform(&mut self, gpu: &Gpu, plan: &Plan) -> Result<()> {
         let Some(weight) = plan.weights.iter().find(|weight| weight.take == Take::Transform) else { return Ok(()) };
         if self.transform.as_ref().is_some_and(|(values, key)| *values == plan.transform && *key == weight.key()) {
@@ -99,7 +102,8 @@ impl VaeWeights {
         Ok(())
     }
 
-    /// Puts in place what `plan` does to its input. With weights on the host: uploads those that `plan` binds, frees all others.
+    /// Stores the transform of `plan`'s input. With weights on the host, also uploads the weights
+    /// that `plan` binds, and frees all others.
     pub(super) async fn place(&mut self, gpu: &Gpu, plan: &Plan) -> Result<()> {
         self.place_transform(gpu, plan).await?;
         let Some(host) = &self.host else { return Ok(()) };
@@ -115,14 +119,14 @@ impl VaeWeights {
         Ok(())
     }
 
-    /// Frees what can be uploaded again.
+    /// Frees the weights that can be uploaded again.
     pub(super) fn free(&mut self) {
         if self.host.is_some() {
             self.gpu.clear();
         }
     }
 
-    /// Each weight of `plan`, from where it is.
+    /// Returns the place of each weight of `plan`.
     pub(super) fn of(&self, plan: &Plan) -> Vec<Weight<'_>> {
         let place = |weight: &WeightUse| {
             let key = weight.key();
@@ -135,11 +139,12 @@ impl VaeWeights {
     }
 }
 
-/// A filter beyond half precision's range would become infinite in silence.
+/// Checks that a filter fits the range of half precision, where larger values would become infinite
+/// without an error.
 fn check_half_range(weight: &WeightUse, values: &[f32]) -> Result<()> {
     const HALF_MAX: f32 = 65_504.0;
     let is_half = weight.storage != Storage::F32 && matches!(weight.layout, Layout::Filter { .. });
-    // Of a sum of three taps none may exceed a third.
+    // If three taps are summed, none of them may exceed a third of the range.
     let most = if matches!(weight.take, Take::SumOfTaps { .. }) { HALF_MAX / 3.0 } else { HALF_MAX };
     match values.iter().position(|value| is_half && value.abs() > most) {
         None => Ok(()),

@@ -1,4 +1,4 @@
-//! Models for JavaScript.
+//! Model files for JavaScript.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -11,7 +11,7 @@ use crate::error::Error;
 use crate::io::{ByteSource, Checkpoint};
 use crate::vae::{Directions, weight_reads};
 
-/// A part of one of a model's files.
+/// A part of one of a model's files, in bytes.
 #[derive(Serialize)]
 struct Read {
     source: usize,
@@ -19,7 +19,7 @@ struct Read {
     length: u64,
 }
 
-/// What the files tell.
+/// The facts that the files give.
 #[derive(Serialize)]
 struct Info {
     #[serde(flatten)]
@@ -28,22 +28,23 @@ struct Info {
     latents: Value,
 }
 
-/// A model whose headers were read.
+/// A model whose file headers were read.
 #[wasm_bindgen(js_name = Checkpoint)]
 #[derive(Debug)]
 pub struct WebCheckpoint {
     pub(super) checkpoint: Checkpoint,
     pub(super) rejection: Rejection,
-    /// What it was opened for.
+    /// The directions that it was opened for.
     pub(super) directions: Directions,
-    /// Whether for clips.
+    /// True if it was opened for clips.
     pub(super) clips: bool,
 }
 
 #[wasm_bindgen(js_class = Checkpoint)]
 impl WebCheckpoint {
-    /// Reads the headers of one file, or of all its shards. `config` is the text of config.json, `directions` is what weights are wanted for:
-    /// `decode`, `encode` or `both`; with `clips` of clips, else of images.
+    /// Reads the headers of one file, or of all its shards. `config` is the text of config.json.
+    /// `directions` says which weights are needed: `decode`, `encode` or `both`; for clips with
+    /// `clips`, else for images.
     pub async fn open(
         sources: Vec<Source>,
         config: Option<String>,
@@ -62,19 +63,19 @@ impl WebCheckpoint {
         if let Some(family) = family {
             checkpoint = checkpoint.with_family(&family)?;
         }
-        // Says what is missing before anything is loaded.
+        // Reports missing tensors before anything is loaded.
         weight_reads(&checkpoint, directions, clips)?;
         Ok(Self { checkpoint, rejection, directions, clips })
     }
 
-    /// The parts of the files that loading reads, in its order.
+    /// Returns the parts of the files that loading reads, in its order.
     pub fn reads(&self) -> Result<JsValue> {
         let reads = weight_reads(&self.checkpoint, self.directions, self.clips)?;
         let reads = reads.into_iter().map(|(source, offset, length)| Read { source, offset, length });
         Ok(to_js(&reads.collect::<Vec<_>>()))
     }
 
-    /// What it is: files, layout, network, scale of the latents.
+    /// Returns facts about the model: files, layout, network, scale of the latents.
     pub fn info(&self) -> JsValue {
         to_js(&Info { facts: self.checkpoint.facts(), latents: latent_facts(self.checkpoint.config(), false) })
     }

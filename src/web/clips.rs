@@ -27,7 +27,8 @@ pub struct WebClipLatents {
 
 #[wasm_bindgen(js_class = ClipLatents)]
 impl WebClipLatents {
-    /// Of a .safetensors or .npy file, `[1, c, t, h, w]` or `[c, t, h, w]`, for a model of so many channels.
+    /// Opens a .safetensors or .npy file with latents `[1, c, t, h, w]` or `[c, t, h, w]`, for a
+    /// model with `channels` channels.
     pub async fn open(source: Source, channels: u32) -> Result<Self> {
         let rejection = Rejection::default();
         let source = JsSource::new(source, &rejection);
@@ -35,20 +36,20 @@ impl WebClipLatents {
         Ok(Self { clip, rejection })
     }
 
-    /// `[c, t, h, w]`.
+    /// Returns the shape, `[c, t, h, w]`.
     #[expect(clippy::cast_precision_loss, reason = "JavaScript's numbers")]
     pub fn shape(&self) -> Vec<f64> {
         let ClipAxes { channels, frames, size } = self.clip.axes();
         vec![channels.into(), frames as f64, size.height.into(), size.width.into()]
     }
 
-    /// Whether they are the VAE's own.
+    /// True if the latents are the VAE's own.
     #[wasm_bindgen(js_name = areUnscaled)]
     pub fn are_unscaled(&self) -> bool {
         self.clip.are_unscaled()
     }
 
-    /// Frame `index` of them.
+    /// Reads frame `index` of the latents, `[1, c, h, w]`.
     pub async fn frame(&self, index: u32) -> Result<WebLatents> {
         let read = self.clip.read(index.into()..u64::from(index) + 1).await;
         let HostTensor { shape, data } = self.rejection.pass_on(read)?;
@@ -57,7 +58,7 @@ impl WebClipLatents {
     }
 }
 
-/// How far a clip is, and what its parts have kept.
+/// The position in a clip, and the states that its parts have left.
 #[wasm_bindgen(js_name = Clip)]
 #[derive(Debug)]
 pub struct WebClip {
@@ -66,13 +67,15 @@ pub struct WebClip {
 
 #[wasm_bindgen(js_class = Clip)]
 impl WebClip {
-    /// Frames of the input that the next part takes: of latents one, of pictures one at first, and then as many as one latent stands for.
+    /// Returns the number of input frames that the next part takes. For a decode it is one frame of
+    /// latents. For an encode it is one picture at first, and then as many as one frame of latents
+    /// stands for.
     pub fn wants(&self) -> u32 {
         self.state.wants()
     }
 }
 
-/// What a clip takes.
+/// The facts about the plans of a clip.
 #[derive(Serialize)]
 struct ClipFacts {
     predicted_peak_bytes: Bytes,
@@ -80,15 +83,17 @@ struct ClipFacts {
     state_bytes: Bytes,
     width: u32,
     height: u32,
-    /// Of every part but the first, which has one.
+    /// The number of frames of every part but the first, which has one.
     frames: u32,
-    /// The first part's. In tiles, here and in the next: that of the tile that takes the most memory.
+    /// The plan of the first part. In tiles, `first` and `next` are the plans of the tile that
+    /// takes the most memory.
     first: PlanWithTimeline,
-    /// That of every other part.
+    /// The plan of every other part.
     next: PlanWithTimeline,
 }
 
-/// What `plans` are for, as those say who look at them: the frames are what comes out of a decode, and what goes into an encode.
+/// Converts the facts of `plans` to an object. `frames` is the result of a decode, or the input of
+/// an encode.
 fn plan_js(plans: &ClipPlans, frames: Planes) -> JsValue {
     to_js(&ClipFacts {
         predicted_peak_bytes: plans.peak(),
@@ -104,7 +109,7 @@ fn plan_js(plans: &ClipPlans, frames: Planes) -> JsValue {
 
 #[wasm_bindgen(js_class = Planner)]
 impl WebPlanner {
-    /// Plans the decode of a clip of so many latents across and down.
+    /// Plans the decode of a clip of `width` by `height` latents.
     #[wasm_bindgen(js_name = planClip)]
     pub fn plan_clip(&self, width: u32, height: u32, options: &JsValue) -> Result<JsValue> {
         let options: WebDecodeOptions = from_js("plan options", options)?;
@@ -113,7 +118,7 @@ impl WebPlanner {
         Ok(plan_js(&plans, plans.next.result))
     }
 
-    /// Plans the encode of a clip of frames of so many pixels across and down.
+    /// Plans the encode of a clip with frames of `width` by `height` pixels.
     #[wasm_bindgen(js_name = planClipEncode)]
     pub fn plan_clip_encode(&self, width: u32, height: u32, options: &JsValue) -> Result<JsValue> {
         let options: WebEncodeOptions = from_js("plan options", options)?;
@@ -124,7 +129,7 @@ impl WebPlanner {
 
 #[wasm_bindgen(js_class = Vae)]
 impl WebVae {
-    /// Begins to decode a clip of so many latents across and down.
+    /// Begins to decode a clip of `width` by `height` latents.
     #[wasm_bindgen(js_name = beginClip)]
     pub async fn begin_clip(&mut self, width: u32, height: u32, unscaled: bool, options: JsValue) -> Result<WebClip> {
         let options: WebDecodeOptions = from_js("decode options", &options)?;
@@ -133,7 +138,7 @@ impl WebVae {
         Ok(WebClip { state })
     }
 
-    /// Decodes the next part of `clip`.
+    /// Decodes the next part of `clip`. Returns its frames and a report.
     #[wasm_bindgen(js_name = decodePart)]
     pub async fn decode_part(
         &mut self,
@@ -166,7 +171,7 @@ impl WebVae {
         ]))
     }
 
-    /// Begins to encode a clip of frames of so many pixels across and down.
+    /// Begins to encode a clip with frames of `width` by `height` pixels.
     #[wasm_bindgen(js_name = beginClipEncode)]
     pub async fn begin_clip_encode(&mut self, width: u32, height: u32, options: JsValue) -> Result<WebClip> {
         let options: WebEncodeOptions = from_js("encode options", &options)?;
@@ -175,7 +180,8 @@ impl WebVae {
         Ok(WebClip { state })
     }
 
-    /// Encodes the next part of `clip`: a frame of latents, which is the clip's `index` of the options.
+    /// Encodes the next part of `clip` to one frame of latents. `index` in the options is the index
+    /// of that frame in the clip.
     #[wasm_bindgen(js_name = encodePart)]
     pub async fn encode_part(
         &mut self,

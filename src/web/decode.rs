@@ -1,4 +1,4 @@
-//! Decoding for JavaScript.
+//! Decodes for JavaScript.
 
 use js_sys::{Float32Array, Function, Uint8ClampedArray};
 use serde::Deserialize;
@@ -19,16 +19,16 @@ use crate::vae::{DecodeOptions, DecodedRows, Parking, RowPixels, Rows};
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct WebDecodeOptions {
     output: WebOutput,
-    /// Of a canvas.
+    /// The channel order of a canvas.
     format: ChannelOrder,
     memory_budget: Option<Bytes>,
     parking: Parking,
     tiling: WebTiling,
-    /// Pixels.
+    /// The side of a tile, pixels.
     tile_size: Option<u32>,
-    /// Pixels.
+    /// The overlap of tiles, pixels.
     tile_overlap: Option<u32>,
-    /// Milliseconds.
+    /// The target time of a submission, milliseconds.
     submission_target: Option<f64>,
     index: u32,
 }
@@ -39,19 +39,19 @@ enum WebOutput {
     /// A picture on the device.
     #[default]
     Canvas,
-    /// `[h, w, 4]` bytes.
+    /// RGBA bytes, `[h, w, 4]`.
     Rgba8,
-    /// `[3, h, w]` f32.
+    /// Floats, `[3, h, w]`.
     Raw,
 }
 
 impl WebDecodeOptions {
-    /// Milliseconds.
+    /// Returns the target time of a submission, milliseconds.
     pub(super) fn submission_target(&self) -> Option<f64> {
         self.submission_target
     }
 
-    /// For a model of `config`.
+    /// Converts to the crate's options for a model of `config`.
     pub(super) fn options(&self, config: &AutoencoderConfig) -> Result<DecodeOptions> {
         let tiling = self.tiling.of_model(config, self.tile_size, self.tile_overlap)?;
         let output = match self.output {
@@ -66,14 +66,14 @@ impl WebDecodeOptions {
 
 #[wasm_bindgen(js_class = Vae)]
 impl WebVae {
-    /// Width and height of the pictures that these latents become.
+    /// Returns the width and height, in pixels, of the pictures that these latents decode to.
     #[wasm_bindgen(js_name = imageSize)]
     pub fn image_size(&self, WebLatents { latents }: &WebLatents) -> Vec<u32> {
         let Size { width, height } = self.vae.image_size(latents);
         vec![width, height]
     }
 
-    /// Decodes one image.
+    /// Decodes one image. Returns its pixels or the picture on the device, with a report.
     pub async fn decode(
         &mut self,
         latents: &WebLatents,
@@ -83,7 +83,8 @@ impl WebVae {
     ) -> Result<JsValue> {
         let options: WebDecodeOptions = from_js("decode options", &options)?;
         let (decode, index) = (options.options(self.vae.config())?, options.index);
-        // What another size, precision or direction left is freed before: the peak shall be this decode's.
+        // Plans of another size, precision or direction are freed first, so that the peak is that
+        // of this decode.
         self.vae.free_unless(latents.latents.size(), &decode);
         let before = self.begin(cancel);
         let mut listener = Listener::new(progress);
@@ -112,7 +113,7 @@ impl WebVae {
 }
 
 impl WebVae {
-    /// Decodes into an array of JavaScript's.
+    /// Decodes into an array in JavaScript's memory.
     async fn decode_to_js(
         &mut self,
         WebLatents { latents }: &WebLatents,
@@ -130,7 +131,7 @@ impl WebVae {
     }
 }
 
-/// An image in JavaScript's memory, filled by rows.
+/// An image in JavaScript's memory that is filled row by row.
 enum RowsForJs {
     Rgba8(Uint8ClampedArray),
     Raw(Float32Array),
@@ -165,7 +166,7 @@ impl RowsForJs {
                     array.subarray(first, first + rows).copy_from(values);
                 }
             }
-            // One plan makes both.
+            // One plan makes both, so their kinds agree.
             (Self::Rgba8(_), RowPixels::Raw(_)) | (Self::Raw(_), RowPixels::Rgba8(_)) => {}
         }
     }

@@ -1,4 +1,4 @@
-//! GPU devices for JavaScript, and which kernels models have there.
+//! GPU devices for JavaScript, and the kernels that models use there.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::gpu::{Gpu, GpuOptions, Listener, Preparing};
 use crate::tensor::{Bytes, Storage};
 use crate::tuning::TuneOptions;
 
-/// Which device to open.
+/// Options of the device to open.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct Options {
@@ -23,7 +23,7 @@ pub(super) struct Options {
 }
 
 impl Options {
-    /// For a device of `gpu`, a `GPU`.
+    /// Converts to the crate's options, for a device of `gpu`, a `GPU` object.
     pub(super) fn of(self, gpu: JsValue) -> GpuOptions {
         GpuOptions {
             webgpu_default_limits: self.default_limits,
@@ -42,7 +42,7 @@ enum Power {
     LowPower,
 }
 
-/// Bytes and numbers of the buffers on a device.
+/// The bytes and the number of the buffers on a device.
 #[derive(Serialize)]
 struct LedgerFacts {
     current: Bytes,
@@ -50,7 +50,7 @@ struct LedgerFacts {
     created: u64,
 }
 
-/// A device: our own, or the caller's.
+/// A device that this module opened, or that the caller made.
 #[wasm_bindgen(js_name = Gpu)]
 #[derive(Debug)]
 pub struct WebGpu {
@@ -59,40 +59,42 @@ pub struct WebGpu {
 
 #[wasm_bindgen(js_class = Gpu)]
 impl WebGpu {
-    /// Opens a device of `gpu`, a `GPU`.
+    /// Opens a device of `gpu`, a `GPU` object.
     pub async fn request(gpu: JsValue, options: JsValue) -> Result<Self> {
         let options: Options = from_js("device options", &options)?;
         Ok(Self { gpu: Gpu::request(&options.of(gpu)).await? })
     }
 
-    /// Takes over the caller's device, which came of `gpu`, or of another one.
+    /// Uses the caller's `device`. It comes from `gpu`, or from another `GPU` object.
     pub async fn adopt(gpu: JsValue, device: JsValue) -> Result<Self> {
         Ok(Self { gpu: Gpu::adopt(&device, Some(gpu)).await? })
     }
 
-    /// What it runs on.
+    /// Returns facts about the adapter.
     pub fn adapter(&self) -> JsValue {
         to_js(self.gpu.adapter())
     }
 
-    /// Bytes of all buffers: now, and the most there ever were at once; and how many were created.
+    /// Returns the bytes of all buffers now, the most bytes ever at once, and the number of buffers
+    /// created.
     pub fn ledger(&self) -> JsValue {
         let ledger = self.gpu.ledger();
         to_js(&LedgerFacts { current: ledger.current(), peak: ledger.highest(), created: ledger.created() })
     }
 
-    /// The `GPUDevice`.
+    /// Returns the `GPUDevice`.
     pub fn device(&self) -> JsValue {
         self.gpu.handle()
     }
 
-    /// From now on `listener` hears how many kernels are compiled; nobody does without.
+    /// Sets the listener that hears how many kernels are compiled, from now on. Without one,
+    /// removes it.
     pub fn watch(&self, listener: Option<Function>) {
         let told = listener.map(|listener| -> Arc<Listener> {
             Arc::new(move |now: Preparing<'_>| {
                 if let Preparing::Kernels { done, total, kernel } = now {
                     let facts = to_js(&json!({ "done": done, "total": total, "kernel": kernel }));
-                    // What a listener throws is the listener's own affair.
+                    // Exceptions of a listener are ignored.
                     let _ = listener.call1(&JsValue::NULL, &facts);
                 }
             })
@@ -100,28 +102,28 @@ impl WebGpu {
         self.gpu.watch(told);
     }
 
-    /// Times the kernels that the rules leave open.
+    /// Times the kernels that the rules allow on this device.
     pub async fn tune(&self) -> Result<JsValue> {
         Ok(to_js(&self.gpu.tune(&TuneOptions::default()).await?))
     }
 
-    /// By what the result of that may be remembered.
+    /// Returns the key under which the result of `tune` may be stored.
     #[wasm_bindgen(js_name = tuningKey)]
     pub fn tuning_key(&self) -> String {
         self.gpu.tuning_key()
     }
 
-    /// Models that are loaded from now on have these kernels, in the rules' place.
+    /// Sets the kernels of models that are loaded from now on, in place of the rules' kernels.
     #[wasm_bindgen(js_name = takeKernels)]
     pub fn take_kernels(&mut self, kernels: &JsValue) -> Result<()> {
         let text = js_sys::JSON::stringify(kernels).map(String::from).unwrap_or_default();
-        // By their text: to read them is more code than a page needs to download.
+        // Compares their JSON. Code to deserialise kernels would add to the download of a page.
         let wanted: Option<Value> = serde_json::from_str(&text).ok();
         let is_wanted = |kernels: &_| wanted.is_some() && as_value(kernels) == wanted;
         let Some(kernels) = self.gpu.possible_kernels().into_iter().find(is_wanted) else {
             return Err(Error::Input {
                 what: "kernels".to_owned(),
-                expected: "some that measuring can find on this device".to_owned(),
+                expected: "kernels that tuning can find on this device".to_owned(),
                 found: text,
             }
             .into());
@@ -130,23 +132,24 @@ impl WebGpu {
         Ok(())
     }
 
-    /// Resolves when the device has done all that was submitted.
+    /// Resolves when the device has finished all submitted work.
     pub async fn idle(&self) -> Result<()> {
         Ok(self.gpu.idle().await?)
     }
 
-    /// Destroys the device, unless it is the caller's.
+    /// Destroys the device, unless the caller made it.
     pub fn lose(&self) {
         self.gpu.destroy();
     }
 }
 
-/// As JSON is compared.
+/// Converts to a JSON value, to be compared.
 fn as_value(value: &impl Serialize) -> Option<Value> {
     serde_json::from_str(&serde_json::to_string(value).ok()?).ok()
 }
 
-/// Compiles every kernel in every variant that a plan can ask for, on `gpu`. Returns their files' names. For tests.
+/// Compiles every kernel on `gpu`, in every variant that a plan can use. Returns their file names.
+/// For tests.
 #[wasm_bindgen(js_name = compileAll)]
 pub async fn compile_all(gpu: &WebGpu, storage: &str) -> Result<JsValue> {
     let storage: Storage = serde_json::from_value(storage.into()).map_err(|problem| Error::Input {

@@ -1,4 +1,4 @@
-//! Encoding for JavaScript.
+//! Encodes for JavaScript.
 
 use js_sys::{Float32Array, Function};
 use serde::Deserialize;
@@ -15,13 +15,13 @@ use crate::vae::{EncodeOptions, Encoded, Parking, Posterior};
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct WebEncodeOptions {
     output: WebOutput,
-    /// Of a sample.
+    /// The seed of a random sample.
     seed: u64,
-    /// Whether the latents are to be the VAE's own. Without it: as the model was loaded.
+    /// True to get the VAE's own latents. `None`: as the model was loaded.
     unscaled: Option<bool>,
     memory_budget: Option<Bytes>,
     parking: Parking,
-    /// Milliseconds.
+    /// The target time of a submission, milliseconds.
     submission_target: Option<f64>,
     index: u32,
 }
@@ -29,7 +29,7 @@ pub(super) struct WebEncodeOptions {
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum WebOutput {
-    /// The likeliest latents.
+    /// The most likely latents.
     #[default]
     Mode,
     /// Latents drawn at random.
@@ -39,7 +39,7 @@ enum WebOutput {
 }
 
 impl WebEncodeOptions {
-    /// Milliseconds.
+    /// Returns the target time of a submission, milliseconds.
     pub(super) fn submission_target(&self) -> Option<f64> {
         self.submission_target
     }
@@ -51,7 +51,7 @@ impl WebEncodeOptions {
 
 #[wasm_bindgen(js_class = Vae)]
 impl WebVae {
-    /// Encodes one image.
+    /// Encodes one image. Returns the latents or moments, with a report.
     pub async fn encode(
         &mut self,
         images: &WebImages,
@@ -62,7 +62,8 @@ impl WebVae {
         let options: WebEncodeOptions = from_js("encode options", &options)?;
         self.gives_unscaled(&options)?;
         let encode = options.options();
-        // What another size, precision or direction left is freed before: the peak shall be this encode's.
+        // Plans of another size, precision or direction are freed first, so that the peak is that
+        // of this encode.
         self.vae.free_unless_encoding(images.images.size(), &encode);
         let before = self.begin(cancel);
         let mut listener = Listener::new(progress);
@@ -74,7 +75,8 @@ impl WebVae {
     }
 }
 
-/// Latents, or moments, of one picture or of a part of a clip: `[1, c, h, w]`, with `time` as their third axis.
+/// Makes the result object for latents or moments of one picture, `[1, c, h, w]`, or of a part of a
+/// clip, which has `time` as its third axis.
 pub(super) fn encoded_js(tensor: HostTensor, time: &[usize], unscaled: bool, report: JsValue) -> JsValue {
     let (channels, sides) = tensor.shape.split_at(1);
     let shape: js_sys::Array = [&[1], channels, time, sides].concat().into_iter().map(JsValue::from).collect();
@@ -87,7 +89,8 @@ pub(super) fn encoded_js(tensor: HostTensor, time: &[usize], unscaled: bool, rep
 }
 
 impl WebVae {
-    /// Whether the caller gets the VAE's own latents. A model that was loaded for these alone may not know the diffusion model's scale.
+    /// Returns true if the caller gets the VAE's own latents. A model that was loaded only for
+    /// these may lack the diffusion model's scale.
     pub(super) fn gives_unscaled(&self, options: &WebEncodeOptions) -> Result<bool> {
         match (options.unscaled, self.vae.planner().unscaled()) {
             (Some(false), true) => {
@@ -109,7 +112,8 @@ impl WebVae {
         }
     }
 
-    /// What the caller asked for, of an encoder's output, and whether it is the VAE's own.
+    /// Converts an encoder's output to the form that the caller asked for. Returns true with it if
+    /// it is in the VAE's own scale.
     pub(super) fn wanted(&self, moments: HostTensor, options: &WebEncodeOptions) -> Result<(HostTensor, bool)> {
         let unscaled = self.gives_unscaled(options)?;
         if options.output == WebOutput::Moments {

@@ -1,16 +1,17 @@
-//! Errors as JavaScript's: an `Error` with a `code`, and with the numbers that its message has.
+//! Errors for JavaScript: an `Error` with a `code`, and with the numbers of its message as
+//! properties.
 
 use js_sys::Reflect;
 use wasm_bindgen::prelude::*;
 
 use crate::error::{DeviceError, Error};
 
-/// Why a call failed, as it is thrown.
+/// The value that a failed call throws.
 #[derive(Debug)]
 pub struct Failure(JsValue);
 
 impl Failure {
-    /// What the caller's own function threw goes back to the caller unchanged.
+    /// Passes a value that the caller's own function threw back to the caller, unchanged.
     pub(super) fn passed_on(value: JsValue) -> Self {
         Self(value)
     }
@@ -35,7 +36,7 @@ impl From<Error> for Failure {
     }
 }
 
-/// The code, and facts by name.
+/// Returns the code of an error, and its facts by name.
 fn describe(error: &Error) -> (&'static str, Vec<(&'static str, JsValue)>) {
     match error {
         Error::Format { file, problem } => ("format", vec![("file", file.into()), ("reason", problem.into())]),

@@ -11,7 +11,7 @@ use crate::io::read_images;
 use crate::tensor::{Bytes, HostTensor, Size};
 use crate::vae::Images;
 
-/// One image or several.
+/// One or several images, `[n, 3, h, w]`, -1 to 1.
 #[wasm_bindgen(js_name = Images)]
 #[derive(Debug)]
 pub struct WebImages {
@@ -20,7 +20,7 @@ pub struct WebImages {
 
 #[wasm_bindgen(js_class = Images)]
 impl WebImages {
-    /// Of `[n, 3, h, w]` or `[3, h, w]`, -1 to 1.
+    /// Copies images `[n, 3, h, w]` or `[3, h, w]`, -1 to 1, from an array.
     #[wasm_bindgen(js_name = fromArray)]
     pub fn from_array(data: &Float32Array, shape: &[u32]) -> Result<Self> {
         let bytes = u64::from(data.length()) * 4;
@@ -30,7 +30,7 @@ impl WebImages {
         Ok(Self { images: Images::new(HostTensor { shape: extents(shape), data: data.to_vec() })? })
     }
 
-    /// Of a .safetensors or .npy file of such floats.
+    /// Reads images from a .safetensors or .npy file with such floats.
     #[wasm_bindgen(js_name = fromFile)]
     pub async fn from_file(source: Source) -> Result<Self> {
         let rejection = Rejection::default();
@@ -39,13 +39,13 @@ impl WebImages {
         Ok(Self { images: Images::new(tensor)? })
     }
 
-    /// The largest magnitude of all values.
+    /// Returns the largest magnitude of all values.
     pub fn largest(&self) -> f32 {
         let all = (0..self.images.count()).filter_map(|index| self.images.image(index));
         all.flatten().fold(0.0, |largest, value| largest.max(value.abs()))
     }
 
-    /// Width and height.
+    /// Returns the width and height in pixels.
     pub fn size(&self) -> Vec<u32> {
         let size = self.images.size();
         vec![size.width, size.height]
@@ -62,13 +62,13 @@ pub struct WebFrames {
 
 #[wasm_bindgen(js_class = Frames)]
 impl WebFrames {
-    /// None yet.
+    /// Makes an empty list.
     #[wasm_bindgen(constructor)]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// One more, a copy.
+    /// Appends a copy of one image.
     pub fn add(&mut self, WebImages { images }: &WebImages) -> Result<()> {
         let Some(frame) = images.image(0).filter(|_| images.count() == 1) else {
             return Err(Error::Input {
@@ -87,7 +87,7 @@ impl WebFrames {
         Ok(())
     }
 
-    /// All of them.
+    /// Returns all images as one tensor.
     pub fn finish(self) -> Result<WebImages> {
         let count = self.data.len().checked_div(self.shape.iter().product()).unwrap_or(0);
         let shape = [&[count], self.shape.as_slice()].concat();
@@ -95,22 +95,22 @@ impl WebFrames {
     }
 }
 
-/// A picture that comes by rows of RGBA8.
+/// A picture that is filled with rows of RGBA8.
 #[wasm_bindgen(js_name = Picture)]
 #[derive(Debug)]
 pub struct WebPicture {
     width: usize,
     height: usize,
-    /// Planes `[3, h, w]`.
+    /// Red, green and blue planes, `[3, h, w]`.
     data: Vec<f32>,
-    /// Pixels that have come.
+    /// The number of pixels received so far.
     done: usize,
     transparent: bool,
 }
 
 #[wasm_bindgen(js_class = Picture)]
 impl WebPicture {
-    /// One that nothing has come of yet.
+    /// Makes a picture of `width` by `height` pixels without any rows yet.
     #[wasm_bindgen(constructor)]
     pub fn new(width: u32, height: u32) -> Result<Self> {
         let values = 3 * u64::from(width) * u64::from(height);
@@ -121,7 +121,7 @@ impl WebPicture {
         Ok(Self { width: width as usize, height: height as usize, data, done: 0, transparent: false })
     }
 
-    /// The next rows. Alpha is left out.
+    /// Adds the next rows, `[rows, w, 4]`. Drops alpha.
     pub fn add(&mut self, rows: &Uint8ClampedArray) -> Result<()> {
         let area = self.width * self.height;
         let pixels = rows.to_vec();
@@ -140,13 +140,13 @@ impl WebPicture {
         Ok(())
     }
 
-    /// Whether any pixel lets through what is behind it.
+    /// True if any pixel is transparent.
     #[wasm_bindgen(js_name = isTransparent)]
     pub fn is_transparent(&self) -> bool {
         self.transparent
     }
 
-    /// The image, of which all rows have come.
+    /// Returns the image, after all rows were added.
     pub fn finish(self) -> Result<WebImages> {
         if self.done != self.width * self.height {
             return Err(self.wrong(self.done).into());

@@ -1,4 +1,4 @@
-//! Latents from JavaScript: arrays, files, buffers on the device; and what a model's are like.
+//! Latents from JavaScript's arrays, files and GPU buffers, and facts about a model's latents.
 
 use js_sys::Float32Array;
 use serde_json::{Value, json};
@@ -12,7 +12,7 @@ use crate::model::config::AutoencoderConfig;
 use crate::tensor::{Bytes, HostTensor};
 use crate::vae::Latents;
 
-/// Latents of one or more images.
+/// Latents of one or more images, `[n, c, h, w]`.
 #[wasm_bindgen(js_name = Latents)]
 #[derive(Debug)]
 pub struct WebLatents {
@@ -21,7 +21,7 @@ pub struct WebLatents {
 
 #[wasm_bindgen(js_class = Latents)]
 impl WebLatents {
-    /// Of `[n, c, h, w]` or `[c, h, w]`.
+    /// Copies latents `[n, c, h, w]` or `[c, h, w]` from an array.
     #[wasm_bindgen(js_name = fromArray)]
     pub fn from_array(data: &Float32Array, shape: &[u32]) -> Result<Self> {
         let bytes = u64::from(data.length()) * 4;
@@ -32,7 +32,7 @@ impl WebLatents {
         Ok(Self { latents: Latents::new(tensor)? })
     }
 
-    /// Of a .safetensors, .latent or .npy file.
+    /// Reads latents from a .safetensors, .latent or .npy file.
     #[wasm_bindgen(js_name = fromFile)]
     pub async fn from_file(source: Source) -> Result<Self> {
         let rejection = Rejection::default();
@@ -41,7 +41,8 @@ impl WebLatents {
         Ok(Self { latents: Latents::stored(stored)? })
     }
 
-    /// Of a `GPUBuffer` on the device that will decode them, f32.
+    /// Takes f32 latents from a `GPUBuffer`, from byte `offset` on. The buffer must be on the
+    /// device that will decode them.
     #[wasm_bindgen(js_name = onGpu)]
     pub fn on_gpu(buffer: JsValue, offset: f64, shape: &[u32]) -> Result<Self> {
         #[expect(
@@ -53,13 +54,13 @@ impl WebLatents {
         Ok(Self { latents: Latents::foreign(buffer, offset, &extents(shape))? })
     }
 
-    /// The same, as the VAE's own: without the diffusion model's scale.
+    /// Marks the latents as the VAE's own: without the diffusion model's scale.
     #[wasm_bindgen(js_name = asUnscaled)]
     pub fn into_unscaled(self) -> Self {
         Self { latents: self.latents.unscaled() }
     }
 
-    /// `[n, c, h, w]`.
+    /// Returns the shape, `[n, c, h, w]`.
     pub fn shape(&self) -> Vec<u32> {
         let size = self.latents.size();
         vec![self.latents.count(), self.latents.channels(), size.height, size.width]
@@ -70,7 +71,8 @@ pub(super) fn extents(shape: &[u32]) -> Vec<usize> {
     shape.iter().map(|&extent| extent as usize).collect()
 }
 
-/// What callers need to know of a model's latents: the diffusion model's, or the VAE's own (`unscaled`).
+/// Returns the facts that callers need about a model's latents: the diffusion model's, or the VAE's
+/// own (`unscaled`).
 pub(super) fn latent_facts(config: &AutoencoderConfig, unscaled: bool) -> Value {
     json!({
         "latent_channels": config.channels(unscaled),

@@ -1,4 +1,4 @@
-//! Planning for JavaScript: for a model on a device, or for neither.
+//! Plans for JavaScript: for a model on a device, or for a model and a device that need not exist.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -17,7 +17,7 @@ use crate::plan::{Plan, PlanFacts, RunFacts};
 use crate::tensor::Size;
 use crate::vae::{Directions, LoadOptions, Planner, Precision};
 
-/// Plans decodes and encodes, also while one runs.
+/// A planner of decodes and encodes, which also works while a job runs.
 #[wasm_bindgen(js_name = Planner)]
 #[derive(Debug)]
 pub struct WebPlanner {
@@ -31,15 +31,15 @@ struct Supposed {
     family: Option<String>,
     /// The text of config.json.
     config: Option<String>,
-    /// What its weights are loaded for.
+    /// The directions whose weights are loaded.
     direction: Directions,
-    /// Whether for clips, which a network without time has none of.
+    /// True to plan clips. Ignored for a network without a time axis.
     clips: bool,
     precision: Precision,
     unscaled: bool,
-    /// Whether a budget may leave weights on the host.
+    /// True if weights may stay in host memory under a budget.
     weights_on_host: bool,
-    /// Instead of WebGPU's defaults. Names as in the facts about an adapter.
+    /// Limits that replace WebGPU's defaults. Names are as in the facts about an adapter.
     limits: Map<String, Value>,
 }
 
@@ -55,7 +55,8 @@ impl Supposed {
         Err(Error::Input { what: "model".to_owned(), expected, found: found.to_owned() })
     }
 
-    /// As `wgvae plan` has them without an adapter, but for what is given. Of a GPU that is named, memory counts as shared or not as in browsers.
+    /// Returns the limits that `wgvae plan` uses without an adapter, with the given ones replaced.
+    /// For a GPU with a vendor, memory counts as shared or not as in browsers.
     fn limits(&self) -> crate::error::Result<DeviceLimits> {
         let vendor = self.limits.get("vendor").and_then(Value::as_str).map(Vendor::from_name);
         let defaults = DeviceLimits {
@@ -73,13 +74,13 @@ impl Supposed {
                 None => return Err(wrong("a limit of a device, see AdapterInfo".to_owned())),
             }
             limits =
-                serde_json::from_value(all.clone()).map_err(|problem| wrong(format!("another value: {problem}")))?;
+                serde_json::from_value(all.clone()).map_err(|problem| wrong(format!("a valid value ({problem})")))?;
         }
         Ok(limits)
     }
 }
 
-/// A plan, or that of the tiles that take the most memory.
+/// A plan, or the plan of the tiles that take the most memory.
 #[derive(Serialize)]
 pub(super) struct PlanWithTimeline {
     #[serde(flatten)]
@@ -93,7 +94,7 @@ impl PlanWithTimeline {
     }
 }
 
-/// What the decode of a picture takes.
+/// The facts about the plan of a picture's decode.
 #[derive(Serialize)]
 struct PictureFacts {
     #[serde(flatten)]
@@ -103,7 +104,7 @@ struct PictureFacts {
 
 #[wasm_bindgen(js_class = Planner)]
 impl WebPlanner {
-    /// Plans for a model that nobody has loaded on a device that nobody has opened.
+    /// Makes a planner for a model and a device that need not exist.
     pub fn suppose(options: &JsValue) -> Result<Self> {
         let supposed: Supposed = from_js("plan options", options)?;
         let (config, limits) = (supposed.config()?, supposed.limits()?);
@@ -113,12 +114,13 @@ impl WebPlanner {
         Ok(Self { planner: Planner::without_device(config, limits, options)? })
     }
 
-    /// What is known of the latents: channels, pixels for each, whether there is time.
+    /// Returns facts about the latents: channels, pixels for each, and whether there is a time
+    /// axis.
     pub fn latents(&self) -> JsValue {
         to_js(&latent_facts(self.planner.config(), self.planner.unscaled()))
     }
 
-    /// Plans a decode of so many latents across and down. Work and transfers are those of all tiles.
+    /// Plans a decode of `width` by `height` latents. Work and transfers are those of all tiles.
     pub fn plan(&self, width: u32, height: u32, options: &JsValue) -> Result<JsValue> {
         let options: WebDecodeOptions = from_js("plan options", options)?;
         let options = options.options(self.planner.config())?;
@@ -130,7 +132,7 @@ impl WebPlanner {
         Ok(to_js(&PictureFacts { plan: PlanWithTimeline { facts, timeline }, tiles }))
     }
 
-    /// Plans an encode of an image of so many pixels across and down.
+    /// Plans an encode of an image of `width` by `height` pixels.
     #[wasm_bindgen(js_name = planEncode)]
     pub fn plan_encode(&self, width: u32, height: u32, options: &JsValue) -> Result<JsValue> {
         let options: WebEncodeOptions = from_js("plan options", options)?;
@@ -141,7 +143,7 @@ impl WebPlanner {
 
 #[wasm_bindgen(js_class = Vae)]
 impl WebVae {
-    /// What plans its decodes and encodes.
+    /// Returns the planner of this model's decodes and encodes.
     pub fn planner(&self) -> WebPlanner {
         WebPlanner { planner: self.vae.planner().clone() }
     }

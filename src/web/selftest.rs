@@ -12,7 +12,8 @@ use super::vae::{Cancel, count};
 use super::{Result, from_js, to_js};
 use crate::selftest::SelftestControl;
 
-/// Decodes the latents in `reference` with every set of kernels, each on a device of `gpu`, a `GPU`, and compares with the image beside them.
+/// Decodes the latents in `reference` with every set of kernels, and compares the results with the
+/// image in it. Each set gets a device of its own from `gpu`, a `GPU` object.
 #[wasm_bindgen]
 pub async fn selftest(
     gpu: JsValue,
@@ -26,7 +27,7 @@ pub async fn selftest(
     let WebCheckpoint { checkpoint, rejection, .. } = checkpoint;
     let reference = JsSource::new(reference, rejection);
     let mut tell = |done: usize, total: usize| {
-        // What a listener throws is the listener's own affair.
+        // Exceptions of a listener are ignored.
         let _ = progress.call2(&JsValue::NULL, &count(done as u64), &count(total as u64));
     };
     let mut control = SelftestControl { progress: Some(&mut tell), cancel: Some(Arc::clone(&cancel.flag)) };

@@ -1,4 +1,4 @@
-//! Files that JavaScript reads for us: a `Blob`, a URL, a cache.
+//! Files that JavaScript reads for the crate: a `Blob`, a URL, a cache.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -13,12 +13,13 @@ use crate::error::Error;
 use crate::io::{ByteSource, ReadFuture};
 use crate::tensor::Bytes;
 
-/// The most that is read at once. Wasm addresses 4 GiB, and an allocation that fails ends the module; the largest tensor of a published VAE has 9 MB.
+/// The most bytes of one read. Wasm addresses 4 GiB, and an allocation that fails ends the module.
+/// The largest tensor of a published VAE has 9 MB.
 pub(super) const MOST_BYTES: u64 = 512 << 20;
 
 #[wasm_bindgen]
 extern "C" {
-    /// What the package passes for a file.
+    /// A file, as the package passes it.
     pub type Source;
 
     #[wasm_bindgen(method, getter)]
@@ -27,17 +28,17 @@ extern "C" {
     #[wasm_bindgen(method, getter)]
     fn length(this: &Source) -> f64;
 
-    /// Exactly so many bytes from an offset on, or a rejection.
+    /// Reads exactly `length` bytes from `offset` on, or rejects.
     #[wasm_bindgen(method, catch)]
     fn read(this: &Source, offset: f64, length: f64) -> std::result::Result<Promise, JsValue>;
 }
 
-/// What a read was rejected with, until it goes back to the caller as it came.
+/// The value that a read was rejected with, until it is thrown to the caller unchanged.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Rejection(Rc<RefCell<Option<JsValue>>>);
 
 impl Rejection {
-    /// `result`, with the caller's own rejection in place of the error that it led to.
+    /// Returns `result`, with the caller's own rejection in place of the error that it led to.
     pub(super) fn pass_on<T>(&self, result: crate::error::Result<T>) -> Result<T> {
         result.map_err(|error| match self.0.take() {
             Some(value) => Failure::passed_on(value),
@@ -46,7 +47,7 @@ impl Rejection {
     }
 }
 
-/// A [`Source`] as the crate reads it.
+/// A [`Source`] as a [`ByteSource`] of the crate.
 pub(super) struct JsSource {
     name: String,
     len: u64,
@@ -73,8 +74,8 @@ impl JsSource {
         let bytes = JsFuture::from(promise).await.map_err(rejected)?;
         match bytes.dyn_into::<Uint8Array>() {
             Ok(bytes) if u64::from(bytes.length()) == len => self.copied(&bytes),
-            Ok(bytes) => Err(self.wrong(format!("{} bytes were read of {len} at byte {offset}", bytes.length()))),
-            Err(_) => Err(self.wrong("a read gave no Uint8Array".to_owned())),
+            Ok(bytes) => Err(self.wrong(format!("expected {len} bytes at offset {offset}, found {}", bytes.length()))),
+            Err(_) => Err(self.wrong("expected a Uint8Array from a read, found another type".to_owned())),
         }
     }
 

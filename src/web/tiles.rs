@@ -1,4 +1,4 @@
-//! Tiles for JavaScript: by name, with lengths in pixels.
+//! Tilings for JavaScript: by name, with lengths in pixels.
 
 use serde::Deserialize;
 
@@ -6,26 +6,27 @@ use crate::error::{Error, Result};
 use crate::model::config::AutoencoderConfig;
 use crate::tiling::{Blend, BlendRule, Tiling};
 
-/// Whether, and how, a picture is decoded in tiles.
+/// The way that a picture is divided for a decode.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum WebTiling {
     /// The whole picture at once.
     #[default]
     Exact,
-    /// Tiles blended as by diffusers' `AutoencoderKL`.
+    /// Tiles that are blended as in diffusers' `AutoencoderKL`.
     Blend,
-    /// Tiles blended as by `SeedVR2`'s node for `ComfyUI`.
+    /// Tiles that are blended as in `SeedVR2`'s node for `ComfyUI`.
     Cosine,
-    /// The whole picture with the norms of a smaller one.
+    /// The whole picture with the norms of a smaller copy.
     Estimate,
 }
 
 impl WebTiling {
-    /// As the crate has it, for a model of `config`, with these lengths instead of those that the other tool takes.
+    /// Converts to the crate's tiling for a model of `config`. `tile_size` and `tile_overlap`, in
+    /// pixels, replace the lengths of the other tool.
     ///
     /// # Errors
-    /// See [`Blend::for_model`]; [`Error::Input`] for lengths of tiles where there are none.
+    /// See [`Blend::for_model`]; [`Error::Input`] for lengths of tiles with a tiling that has none.
     pub(super) fn of_model(
         self,
         config: &AutoencoderConfig,
@@ -37,7 +38,7 @@ impl WebTiling {
             Some((what, pixels)) => Err(Error::Input {
                 what: what.to_owned(),
                 expected: "tiling blend or cosine with it".to_owned(),
-                found: format!("{pixels} with none of them"),
+                found: format!("{pixels} with another tiling"),
             }),
         };
         let blend = |rule| Blend::for_model(rule, config, tile_size, tile_overlap).map(Tiling::Blend);

@@ -1,4 +1,4 @@
-//! Models on a device for JavaScript: loading, and what decodes and encodes share.
+//! Loaded models for JavaScript: loading, and code that decodes and encodes share.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -25,7 +25,7 @@ struct WebLoadOptions {
     weights_on_host: bool,
 }
 
-/// Stops a decode or an encode between two submissions.
+/// A flag that stops a decode or an encode between two submissions.
 #[wasm_bindgen]
 #[derive(Debug, Default)]
 pub struct Cancel {
@@ -34,23 +34,23 @@ pub struct Cancel {
 
 #[wasm_bindgen]
 impl Cancel {
-    /// One that was not used yet.
+    /// Makes a flag that is not set.
     #[wasm_bindgen(constructor)]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Stops what it was given to.
+    /// Stops the work that the flag was passed to.
     pub fn cancel(&self) {
         self.flag.store(true, Ordering::Relaxed);
     }
 }
 
-/// What a decode or an encode took.
+/// The memory and times of a decode or an encode.
 #[derive(Serialize)]
 struct Report {
     predicted_peak_bytes: Option<Bytes>,
-    /// Of all buffers that were on the device at once, other models' included.
+    /// The peak of all buffers on the device, including those of other models, bytes.
     measured_peak_bytes: Bytes,
     compiled: usize,
     compile_seconds: f64,
@@ -70,7 +70,8 @@ pub struct WebVae {
 
 #[wasm_bindgen(js_class = Vae)]
 impl WebVae {
-    /// Reads the weights of what the checkpoint was opened for, one tensor at a time, each straight to the device.
+    /// Reads the weights that the checkpoint was opened for, one tensor at a time, and uploads or
+    /// keeps each at once.
     pub async fn load(gpu: &WebGpu, checkpoint: &WebCheckpoint, options: JsValue) -> Result<Self> {
         let WebLoadOptions { precision, unscaled, weights_on_host } = from_js("load options", &options)?;
         let WebCheckpoint { directions, clips, .. } = *checkpoint;
@@ -79,7 +80,7 @@ impl WebVae {
         Ok(Self { gpu: gpu.gpu.clone(), vae: checkpoint.rejection.pass_on(vae)? })
     }
 
-    /// How it is stored, and how long it took to load.
+    /// Returns the storage, the loading time and facts about the latents.
     pub fn info(&self) -> JsValue {
         let (config, unscaled) = (self.vae.config(), self.vae.planner().unscaled());
         let mut info = latent_facts(config, unscaled);
@@ -90,18 +91,18 @@ impl WebVae {
     }
 }
 
-/// The pipelines that there were before something, and the time they had taken.
+/// The number of pipelines before a job, and the time that compiling them took.
 pub(super) type Compiled = (usize, Duration);
 
 impl WebVae {
-    /// Starts to count what is taken from now on, by what `cancel` stops.
+    /// Starts to measure a job that `cancel` stops. Returns the pipelines so far.
     pub(super) fn begin(&self, cancel: &Cancel) -> Compiled {
         self.gpu.heed(Some(Arc::clone(&cancel.flag)));
         self.gpu.ledger().restart_peak();
         self.gpu.compiled()
     }
 
-    /// What was taken since [`Self::begin`] gave `before`.
+    /// Returns the report of a job since [`Self::begin`] returned `before`.
     pub(super) fn report(&self, before: Compiled, run: RunReport, fallback: Option<Fallback>) -> JsValue {
         let (compiled, time) = self.gpu.compiled();
         to_js(&Report {
@@ -116,20 +117,20 @@ impl WebVae {
     }
 }
 
-/// Tells a function of JavaScript's how far something is.
+/// A listener that passes progress to a JavaScript function.
 pub(super) struct Listener<'a>(Box<dyn FnMut(Progress<'_>) + 'a>);
 
 impl<'a> Listener<'a> {
     pub(super) fn new(listener: Option<Function>) -> Self {
         Self(Box::new(move |now| {
             if let Some(listener) = &listener {
-                // What a listener throws is the listener's own affair.
+                // Exceptions of a listener are ignored.
                 let _ = listener.call1(&JsValue::NULL, &progress_js(now));
             }
         }))
     }
 
-    /// With `target` milliseconds for a submission.
+    /// Makes the control of a job, with `target` milliseconds for a submission.
     pub(super) fn control<'b>(&'b mut self, cancel: &Cancel, target: Option<f64>) -> Control<'b>
     where
         'a: 'b,

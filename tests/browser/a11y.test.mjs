@@ -1,5 +1,6 @@
 // @ts-check
-// What axe-core finds wrong with the pages for people who do not see, hear or point as others do: nothing. In one browser: what it looks at is the same in all.
+// axe-core finds no accessibility problems on the pages. One browser suffices: axe-core sees the
+// same in all.
 
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
@@ -15,9 +16,9 @@ import { choose, MODEL, openAddress, openSmall, reach, text } from './visitor.mj
 const AXE = await readFile(fileURLToPath(import.meta.resolve('axe-core')), 'utf8');
 
 /**
- * Looks at the page as a desktop and a phone have it, in light and in dark.
+ * Checks the page on a desktop and a phone, in light and in dark.
  * @param {Page} page
- * @param {string} state what to call it
+ * @param {string} state name in messages
  */
 async function check(page, state) {
   await page.evaluate(AXE);

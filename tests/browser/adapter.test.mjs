@@ -1,12 +1,13 @@
 // @ts-check
-// WebGPU is there, in the page and in a worker. Where it is not, everything else would fail for that reason alone.
+// WebGPU is available, in the page and in a worker. Without it, all other tests would fail for that
+// reason alone.
 
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 
 import { inBrowsers } from './session.mjs';
 
-/** What has to be installed. */
+/** Advice on what to install. */
 const HINT = {
   chromium: 'Chromium needs its own SwiftShader (vk_swiftshader), which comes with it',
   firefox: 'Firefox needs a Vulkan driver, for example Mesa\'s (mesa-vulkan-drivers), and version 141 or newer',
@@ -33,7 +34,7 @@ inBrowsers({ models: [MODEL] }, (session) => {
       }
     });
     t.diagnostic(`${session.kind}: ${JSON.stringify(adapter)}, ${await session.browser.version()}`);
-    // The numbers of f16 are tested where the browser has it.
+    // f16 is tested only in browsers that have it.
     if (session.kind === 'firefox') assert.equal(adapter.f16, true, `Firefox has no shader-f16 here. ${HINT.firefox}`);
   });
 
@@ -70,7 +71,7 @@ inBrowsers({ models: [MODEL] }, (session) => {
       const parks = async (/** @type {string} */ vendor, /** @type {'on' | 'off'} */ parking) => {
         const stand = (/** @type {string} */ name, /** @type {unknown} */ value) => Object.defineProperty(GPUAdapterInfo.prototype, name, { get: () => value, configurable: true });
         stand('vendor', vendor);
-        // What decodes here is a CPU's, whose memory is the host's in any case.
+        // The adapter here is a CPU, which always shares the host's memory.
         stand('isFallbackAdapter', false);
         const decoder = await lab.open(folder, parking && { parking });
         Object.defineProperties(GPUAdapterInfo.prototype, original);

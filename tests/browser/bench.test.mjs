@@ -1,5 +1,5 @@
 // @ts-check
-// The judgement of benches/browser: it must call a wrong picture wrong. No browser here.
+// The verdicts of benches/browser: a wrong picture must be called wrong. No browser is needed.
 
 import assert from 'node:assert/strict';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';

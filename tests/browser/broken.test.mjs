@@ -1,19 +1,19 @@
 // @ts-check
-// The wasm module breaks: by a panic, or because an allocation failed, which no panic hook hears of. Everything that waits for it ends, the device is free, and
-// the next decoder works.
+// The wasm module breaks by a panic, or by a failed allocation, which no panic hook sees. All
+// waiting calls end, the device is freed, and the next decoder works.
 
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 
 import { inBrowsers } from './session.mjs';
 
-/** Of several submissions. */
+/** A model that takes several submissions. */
 const MODEL = 'toy_wide';
 
-/** What errors say of each. */
+/** Words of the error in each case. */
 const WORDS = { panic: 'a panic for tests', memory: 'unreachable' };
 
-/** What the page says by itself. */
+/** Messages of the page itself. */
 const COMPLAINT = /panicked at|unreachable|wasm module/;
 
 inBrowsers({ models: [MODEL] }, (session) => {
@@ -35,7 +35,7 @@ inBrowsers({ models: [MODEL] }, (session) => {
           watch('decode', () => decoder.decode(latents, { onProgress: ({ done }) => done > 0 && resolve(undefined) }));
           watch('queued', () => decoder.decode(latents));
         });
-        // Asks for its device.
+        // The load is requesting its device.
         await new Promise((resolve) => watch('load', () => lab.open(folder, { onProgress: () => resolve(undefined) })));
         watch('shape', () => decoder.shapeOf(latents));
         watch('module', () => wasm.breakDown(how));

@@ -1,7 +1,8 @@
 // @ts-check
-// Chromium and Firefox behind one interface, each with a profile of its own that is thrown away.
+// Chromium and Firefox behind one interface, each with a temporary profile.
 //
-// Chromium decodes on its own SwiftShader, everywhere alike: Dawn and Tint, f32, no f16. Firefox decodes on the machine's Vulkan driver: wgpu and naga.
+// Chromium decodes on its own SwiftShader, the same on every machine: Dawn and Tint, f32, no f16.
+// Firefox decodes on the machine's Vulkan driver: wgpu and naga.
 
 import { mkdtemp, mkdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -11,7 +12,10 @@ import puppeteer from 'puppeteer-core';
 
 /** @typedef {'chromium' | 'firefox'} Kind */
 
-/** @type {Record<Kind, { variable: string, fallback: string, options: import('puppeteer-core').LaunchOptions }>} */
+/**
+ * @type {Record<Kind, { variable: string, fallback: string, options:
+ * import('puppeteer-core').LaunchOptions }>}
+ */
 const BROWSERS = {
   chromium: {
     variable: 'WGVAE_CHROMIUM',
@@ -21,13 +25,13 @@ const BROWSERS = {
       args: [
         '--enable-unsafe-webgpu',
         '--use-webgpu-adapter=swiftshader',
-        // Without these three a canvas with WebGPU kills the GPU process.
+        // Without these three, a canvas with WebGPU crashes the GPU process.
         '--use-vulkan=swiftshader',
         '--use-angle=swiftshader',
         '--enable-features=Vulkan',
         '--no-sandbox',
         '--no-first-run',
-        // None of the browser's own requests: tests talk to this machine only.
+        // No requests of the browser's own: tests use this machine only.
         '--disable-background-networking',
         '--disable-component-update',
         '--disable-sync',
@@ -49,27 +53,32 @@ const BROWSERS = {
   },
 };
 
-/** Those that tests run in: both, unless WGVAE_BROWSER names one. */
+/** Browsers to test: both, unless WGVAE_BROWSER names one. */
 export const KINDS = /** @type {Kind[]} */ (['chromium', 'firefox']).filter((kind) => (process.env.WGVAE_BROWSER ?? kind) === kind);
 
-/** What a browser that does not end in time is told. */
+/** Signals that we send to a browser that does not end in time. */
 const TOLD = ['SIGTERM', 'SIGKILL'];
 
 /**
- * Whether shaders have f16. SwiftShader's have not; tools/chromium_lavapipe has a Chromium on another driver, which has.
+ * True if shaders have f16. SwiftShader has none; tools/chromium_lavapipe makes a Chromium on
+ * another driver, which has.
  * @param {Kind} kind
  */
 export function hasF16(kind) {
   return kind === 'firefox' || process.env.WGVAE_CHROMIUM_F16 === '1';
 }
 
-/** @typedef {{ kind: Kind, browser: import('puppeteer-core').Browser, close: () => Promise<void> }} Running */
+/**
+ * @typedef {{ kind: Kind, browser: import('puppeteer-core').Browser, close: () => Promise<void> }}
+ * Running
+ */
 
 /** @type {Map<Kind, Promise<Running>>} */
 const running = new Map();
 
 /**
- * The browser that all tests of this process share: started when it is asked for first, and again where it has ended by itself.
+ * Returns the browser that all tests of this process share. Starts it on first use, and again if it
+ * has crashed.
  * @param {Kind} kind
  * @returns {Promise<Running>}
  */
@@ -82,7 +91,7 @@ export async function shared(kind) {
   return started;
 }
 
-/** Ends the browsers that were shared. */
+/** Closes the shared browsers. */
 export async function closeShared() {
   for (const [kind, started] of running) {
     running.delete(kind);
@@ -100,7 +109,7 @@ export async function launch(kind) {
   const home = await mkdtemp(join(tmpdir(), `wgvae-${kind}-`));
   const [profile, runtime] = [join(home, 'profile'), join(home, 'runtime')];
   await Promise.all([profile, runtime].map((folder) => mkdir(folder, { mode: 0o700 })));
-  // Firefox does not start without these two folders, and neither browser may find the user's own files.
+  // Firefox needs these two folders to start, and neither browser may find the user's own files.
   const env = { ...process.env, HOME: home, XDG_RUNTIME_DIR: runtime };
   const executablePath = process.env[variable] ?? fallback;
   const browser = await puppeteer
@@ -109,12 +118,12 @@ export async function launch(kind) {
       await rm(home, { recursive: true, force: true });
       throw new Error(`${kind} could not be started from ${executablePath} (${variable} names another)`, { cause });
     });
-  // Tests fail in many ways when it crashes, and none of them says why.
+  // After a crash, tests fail in many ways that do not tell the cause.
   browser.process()?.once('exit', (code, signal) => {
     if (signal !== null ? !TOLD.includes(signal) : code !== 0) console.log(`${kind} ended by itself (${signal ?? `exit code ${code}`})`);
   });
   const close = async () => {
-    // It may have ended by itself; its files are there all the same.
+    // It may have crashed; its files must be removed anyway.
     await browser.close().catch(() => {});
     await rm(home, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 });
   };

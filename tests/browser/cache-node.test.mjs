@@ -1,5 +1,5 @@
 // @ts-check
-// What is kept of files, on a disk in memory: its list, its limit, and what of it goes first.
+// The cache on a disk in memory: its list, its limit, and which files are evicted first.
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
@@ -10,10 +10,13 @@ import { MemoryFolder } from './fuzz/folders.mjs';
 
 const PART = 1000;
 
-/** What is kept of a file beside its parts. */
+/** Bytes of a cached file beside its parts. */
 const SLACK = 200;
 
-/** A disk that never fails, and time that goes on when it is told to. @param {import('node:test').TestContext} t */
+/**
+ * Sets up a disk that never fails, and a clock that the test moves.
+ * @param {import('node:test').TestContext} t
+ */
 function world(t) {
   const disk = /** @type {any} */ ({ random: { chance: () => false }, faults: 0, hasStreams: true });
   const root = new MemoryFolder('', disk);
@@ -33,10 +36,11 @@ function world(t) {
 const url = (name) => `https://host/${name}`;
 
 /**
- * A load of `parts` parts of a file: how many of them had been kept, and what was said.
+ * Loads `parts` parts of a file. Returns how many came from the cache, and the notices.
  * @param {import('node:test').TestContext} t
  * @param {string} name
- * @param {{ parts?: number, limit?: number, validator?: string, isHeld?: boolean }} [options] `isHeld`: it is still in use afterwards
+ * @param {{ parts?: number, limit?: number, validator?: string, isHeld?: boolean }} [options]
+ * `isHeld`: true if it stays in use afterwards
  */
 async function load(t, name, { parts = 4, limit, validator = '"one"', isHeld = false } = {}) {
   t.mock.timers.tick(1000);

@@ -1,5 +1,5 @@
 // @ts-check
-// Canvases, written by the GPU itself.
+// Canvases that the GPU itself draws on.
 
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
@@ -24,7 +24,7 @@ inBrowsers({ models: [MODEL] }, (session) => {
       const pixels = await decoder.decode(latents, { output: 'buffer' });
       const presented = await lab.outcome(decoder.present(new OffscreenCanvas(1, 1)));
       const refused = await lab.outcome(decoder.decode(latents, { output: 'buffer', tiling: 'blend', tileSize: 32, tileOverlap: 8 }));
-      // Another decode does not touch it.
+      // Another decode must not change it.
       await decoder.decode(latents, { output: 'raw' });
       const { device } = decoder;
       const bytesPerRow = Math.ceil((4 * width) / 256) * 256;
@@ -72,7 +72,8 @@ inBrowsers({ models: [MODEL] }, (session) => {
           const canvas = kind === 'OffscreenCanvas' ? new OffscreenCanvas(7, 3) : document.createElement('canvas');
           if (canvas instanceof HTMLCanvasElement) document.body.append(canvas);
           const result = await decoder.decode(latents, { canvas });
-          // Canvases lose their picture at the end of a task: it is presented again, and read at once.
+          // Canvases lose their picture at the end of a task: present it again, and read it at
+          // once.
           const presented = decoder.present(canvas);
           const levels = lab.levelsApart(wanted, lab.pixels(canvas));
           await presented;
@@ -125,7 +126,7 @@ inBrowsers({ models: [MODEL] }, (session) => {
       /** @type {string[]} */
       const notices = [];
       const decoder = await lab.open(folder, { onNotice: ({ code }) => notices.push(code) });
-      // Loses the device when a picture is about to be copied: everything before was a success.
+      // Loses the device just before a picture is copied, after everything else succeeded.
       const { copyBufferToTexture } = GPUCommandEncoder.prototype;
       let armed = false;
       GPUCommandEncoder.prototype.copyBufferToTexture = function (...parameters) {
@@ -153,11 +154,11 @@ inBrowsers({ models: [MODEL] }, (session) => {
       const decoder = await lab.open(folder, { device });
       const canvas = document.createElement('canvas');
       const calls = [];
-      // A call that throws instead of rejecting fails here.
+      // A call that throws instead of rejecting would fail here.
       calls.push(decoder.present(canvas).catch(lab.describe));
       await decoder.decode(`${folder}latents.safetensors`);
       calls.push(decoder.present(/** @type {any} */ ({})).catch(lab.describe));
-      // As Edge answers when the process that drives the GPU is gone.
+      // The answer of Edge when the GPU process is gone.
       const { popErrorScope } = GPUDevice.prototype;
       GPUDevice.prototype.popErrorScope = function () {
         return Promise.reject(new DOMException('Instance dropped in popErrorScope', 'OperationError'));
@@ -220,7 +221,7 @@ inBrowsers({ models: [MODEL] }, (session) => {
       async (folder, model, file) => {
         const { device } = await lab.shared(folder);
         const decoder = await lab.wgvae.createDecoder({ model, config: file, device });
-        // As many as are too many for the diffusion model's.
+        // Too many for latents of the diffusion model.
         const columns = device.limits.maxTextureDimension2D / 16 + 1;
         const canvas = new OffscreenCanvas(7, 3);
         await decoder.decode({ data: new Float32Array(8 * 2 * columns), shape: [1, 8, 2, columns], unscaled: true }, { canvas });

@@ -1,5 +1,6 @@
 // @ts-check
-// What a caller changes after a call changes nothing: latents and pictures are those of the call, queued or not, on the page and in a worker.
+// Changes after a call have no effect: the call uses latents and pictures as they were, queued or
+// not, on the page and in a worker.
 
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
@@ -8,7 +9,7 @@ import { inBrowsers } from './session.mjs';
 
 const [MODEL, CLIPS] = ['toy_odd', 'clip_wan'];
 
-/** The package's two clients. */
+/** The two clients of the package. */
 const CLIENTS = { 'on the page': '/web/src/index.js', 'in a worker': '/web/src/worker.js' };
 
 inBrowsers({ models: [MODEL], clips: [CLIPS] }, (session) => {
@@ -22,7 +23,7 @@ inBrowsers({ models: [MODEL], clips: [CLIPS] }, (session) => {
         const [data, shape] = [new Float32Array(file.slice(8 + length).buffer), [1, 4, 5, 11]];
         const raw = /** @type {const} */ ('raw');
         const wanted = await decoder.decode({ data, shape }, { output: raw });
-        // Each kind, and what a caller may do to it next.
+        // Each kind of input, and a change that a caller might make next.
         const kinds = () => {
           const [values, sides, bytes, buffer] = [data.slice(), [...shape], file.slice(), file.slice().buffer];
           const tensor = { dims: [...shape], type: 'float32', location: 'cpu', data: data.slice() };

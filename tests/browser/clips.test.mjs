@@ -1,5 +1,6 @@
 // @ts-check
-// Clips in a browser, part by part, in both directions: what the whole clip is by its own class in f64, in the memory that was predicted, whatever the length.
+// Clips in a browser, part by part, in both directions. The result must equal the whole clip by
+// diffusers in f64, in the predicted memory, for any length.
 
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
@@ -11,10 +12,10 @@ import { floats, inBrowsers } from './session.mjs';
 
 const MODEL = 'clip_wan';
 
-/** Times torch's own error in f32, where values are cut off; times that in f16. */
+/** Allowed error where values are clamped, as a multiple of torch's own error in f32 and in f16. */
 const ERRORS = { f32: 4, f16: 2 };
 
-/** Where they are not, as tests/gpu: relative to the largest value. */
+/** Allowed error where values are not clamped, relative to the largest value, as in tests/gpu. */
 const F32_ERROR = 1e-5;
 
 inBrowsers({ clips: [MODEL] }, (session) => {
@@ -116,12 +117,12 @@ inBrowsers({ clips: [MODEL] }, (session) => {
       }
       const streamed = await lab.clip(vae, vae.encodeClip(watched()));
       const isSame = (/** @type {{ frames: Float32Array[] }} */ other) => wanted.frames.every((frame, index) => lab.isSame(frame, other.frames[index]));
-      // Once nothing but weights and what the last plan takes is there.
+      // Once only the weights and the memory of the last plan are left.
       const held = vae.ledger().current;
       for await (const frame of vae.clip(vae.encodeClip(watched()), { output: 'raw' })) if (frame.data.length > 0) break;
       const left = vae.ledger().current - held;
       const aborts = [];
-      // From within the module's own call, and while the device is at it.
+      // Aborts from within the module's own call, and while the device works.
       for (const [phase, when] of /** @type {const} */ ([['encode', 'now'], ['decode', 'now'], ['encode', 'soon'], ['decode', 'soon']])) {
         const controller = new AbortController();
         const abort = () => controller.abort(new Error(`enough of ${phase}`));
@@ -151,7 +152,7 @@ inBrowsers({ clips: [MODEL] }, (session) => {
       const encoder = await lab.wgvae.createEncoder({
         model: `${folder}both.safetensors`, config: `${folder}config.json`, precision: 'f32', clips: true, onNotice: ({ code }) => notices.push(code),
       });
-      // 18x17 of which the middle 16x16 are whole latents.
+      // 18x17, of which the middle 16x16 are whole latents.
       const images = Array.from({ length: 9 }, (_, index) => lab.noise(18, 17, 255, index + 1));
       const values = images.map((image) => lab.valuesOf(image, 1, 0, 16, 16));
       const wanted = await lab.encodeClip(encoder, values);
@@ -159,7 +160,7 @@ inBrowsers({ clips: [MODEL] }, (session) => {
       async function* kinds() {
         const bitmap = await createImageBitmap(images[0]);
         yield bitmap;
-        // Theirs again, once the next is asked for.
+        // The caller may close it once the next is requested.
         bitmap.close();
         yield canvas;
         yield blob;
@@ -212,7 +213,7 @@ inBrowsers({ clips: [MODEL] }, (session) => {
     };
     for (const [name, pattern] of Object.entries(expected)) assert.match(found.wrong[name] ?? '', pattern, name);
     assert.match(found.late, /such as 9 .*found 7/);
-    // Of either only the first part.
+    // Frames of the parts before each error: 1 and 4, then 1.
     assert.equal(found.parts, 1 + 4 + 1);
     assert.deepEqual([found.own?.name, found.own?.message], ['RangeError', 'of the caller\'s']);
   });
@@ -328,7 +329,7 @@ inBrowsers({ clips: [MODEL] }, (session) => {
       factor: 2, parts: [1, 2], frames: 3, padded: [[1, 0], [2, 0], [1, 1]],
       message: "frames of the clip: expected as many as latents have, such as 5 (pad: 'repeat' or 'mirror' adds 1), found 4",
     });
-    // On the page, too.
+    // The page counts the same.
     const channels = config.z_dim;
     const latents = session.server.route('/four.safetensors', { bytes: latentsFile({ shape: [1, channels, 4, 2, 2], data: new Float32Array(16 * channels) }) });
     const json = session.server.route('/twofold.json', { bytes: JSON.stringify(config) });
@@ -344,7 +345,7 @@ inBrowsers({ clips: [MODEL] }, (session) => {
 });
 
 /**
- * max |a - b| / max |b|
+ * Returns max |a - b| / max |b|.
  * @param {Float32Array[]} frames each [c, h, w]
  * @param {import('./safetensors.mjs').Tensor} wanted [1, c, t, h, w]
  */

@@ -1,10 +1,10 @@
 // @ts-check
-// How far values are from those that were wanted.
+// Distance of values from the expected ones.
 
 import assert from 'node:assert/strict';
 
 /**
- * max |found - wanted| / max |wanted|; infinite for anything that is not a number.
+ * Returns max |found - wanted| / max |wanted|; infinite if any value is not a number.
  * @param {Float32Array} found
  * @param {Float32Array} wanted
  */

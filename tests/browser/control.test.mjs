@@ -1,5 +1,6 @@
 // @ts-check
-// Progress, cancel, queue, hidden tabs, destroy. GPU memory returns to the same figure after each.
+// Progress, cancelling, the queue, hidden tabs, and destroying. GPU memory returns to the same
+// figure after each.
 
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
@@ -10,7 +11,7 @@ import { inBrowsers, ROOT } from './session.mjs';
 
 /** @typedef {import('../../web/src/index.js').Progress} Progress */
 
-/** Of several submissions. */
+/** A model that takes several submissions. */
 const MODEL = 'toy_wide';
 
 inBrowsers({ models: [MODEL] }, (session) => {
@@ -35,9 +36,9 @@ inBrowsers({ models: [MODEL] }, (session) => {
     assert.deepEqual(compiling.map(({ done }) => done), Array.from({ length: (compiled ?? NaN) + 1 }, (_, done) => done), 'each kernel is told');
     assert.equal(compiling.at(-1)?.step, '', 'no kernel comes after the last');
     for (const phase of ['load', 'compile', 'decode']) {
-      // Before `total` is known it is 0.
+      // `total` is 0 until it is known.
       const all = told.filter((progress) => progress.phase === phase && progress.total > 0);
-      // Of the first decode.
+      // Steps of the first decode.
       const steps = all.slice(0, all.findIndex(({ done, total }) => done === total) + 1);
       const last = steps.at(-1);
       assert.ok(last && steps.length >= 3, `${phase}: ${steps.length} messages`);
@@ -119,7 +120,7 @@ inBrowsers({ models: [MODEL] }, (session) => {
       };
       const isReason = await decoder.decode(latents, { signal: controller.signal, onProgress }).catch((/** @type {unknown} */ error) => error === reason);
       const waited = performance.now() - aborted;
-      // The task behind the aborted one runs when that has let go of its memory.
+      // The task behind the aborted one runs after that one has freed its memory.
       const again = await decoder.decode(latents, { output: 'image-data' });
       return { isReason, waited, left: decoder.ledger().current - before, right: await lab.isRight(folder, again) };
     }, folder());
@@ -223,7 +224,7 @@ inBrowsers({ models: [MODEL] }, (session) => {
   });
 
   it('goes on when the tab is hidden', async () => {
-    // Begins to decode when it is hidden, and says so when that has ended.
+    // Begins a decode when the tab is hidden, and reports when it has ended.
     await session.run(async (folder) => {
       const decoder = await lab.shared(folder);
       const before = decoder.ledger().current;
@@ -280,7 +281,10 @@ inBrowsers({ models: [MODEL] }, (session) => {
     }, folder());
     assert.deepEqual(peaks, { large: true, isLess: true, after: true });
     const types = await readFile(join(ROOT, 'web', 'src', 'index.d.ts'), 'utf8');
-    /** Names of an interface's fields. @param {string[]} names of it, and of those that it extends */
+    /**
+     * Returns the names of an interface's fields.
+     * @param {string[]} names names of the interface and of its bases
+     */
     const fields = (...names) => names.flatMap((name) => {
       const [, body = ''] = new RegExp(`^export interface ${name}\\b[^{]*\\{\\n([^]*?)^\\}`, 'm').exec(types) ?? [];
       return [...body.matchAll(/^  (\w+)\??:/gm)].map(([, field]) => field);
@@ -310,7 +314,7 @@ inBrowsers({ models: [MODEL] }, (session) => {
       };
       const latents = `${folder}latents.safetensors`;
       const { error } = await lab.outcome(decoder.decode(latents, { signal: controller.signal, onProgress }));
-      // What was asked for by then is compiled; its turn ends before the next one's.
+      // Kernels requested so far finish compiling; that turn ends before the next one begins.
       const image = await decoder.decode(latents, { output: 'image-data', onProgress: ({ phase, total: rest }) => { if (phase === 'compile') left ||= rest; } });
       const right = await lab.isRight(folder, image);
       const all = asked;
@@ -321,7 +325,7 @@ inBrowsers({ models: [MODEL] }, (session) => {
     }, folder());
     const { total, left, all, threads, ...others } = found;
     assert.deepEqual(others, { message: 'enough', right: true });
-    // Both that were under way when it was stopped are asked for again, at most.
+    // At most the kernels in flight at the stop are requested again, one for each thread.
     assert.ok(left < total && left >= total - threads - 1, `${left} of ${total} were left`);
     assert.ok(all <= total + threads, `${all} were asked for, of ${total}`);
   });

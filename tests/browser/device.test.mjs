@@ -1,5 +1,5 @@
 // @ts-check
-// Devices: lost, lost again, somebody else's, small, and memory that is what was predicted.
+// Devices: lost, lost again, a caller's, small ones; and memory as predicted.
 
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
@@ -8,7 +8,7 @@ import { inBrowsers } from './session.mjs';
 
 /** @typedef {import('../../web/src/index.js').Report} Report */
 
-/** Of several submissions, and 320 rows of 192 pixels. */
+/** A model that takes several submissions: 320 rows of 192 pixels. */
 const MODEL = 'toy_wide';
 
 inBrowsers({ models: [MODEL] }, (session) => {
@@ -20,7 +20,7 @@ inBrowsers({ models: [MODEL] }, (session) => {
       /** @type {string[]} */
       const notices = [];
       const decoder = await lab.open(folder, { onNotice: ({ code }) => notices.push(code) });
-      // Destroys the device of the decode in progress, so many times.
+      // Decodes, and destroys the device `losses` times meanwhile.
       const decode = async (/** @type {number} */ losses) => {
         notices.length = 0;
         /** @type {GPUDevice | undefined} */
@@ -44,7 +44,7 @@ inBrowsers({ models: [MODEL] }, (session) => {
     assert.deepEqual(found, {
       once: { right: true, isNew: true, notices },
       twice: { code: 'device-lost', isNew: false, notices },
-      // Lost before it began, which counts as well.
+      // A loss before the decode began counts as well.
       afterwards: { right: true, isNew: false, notices },
       left: 0,
       devices: 0,
@@ -92,7 +92,7 @@ inBrowsers({ models: [MODEL] }, (session) => {
     const found = await session.run(async (folder) => {
       const { createComputePipeline, createComputePipelineAsync, popErrorScope } = GPUDevice.prototype;
       let [isArmed, isCompiling] = [false, false];
-      // Once in either way in which a browser says so.
+      // Once in each way in which a browser reports it.
       Object.assign(GPUDevice.prototype, {
         createComputePipelineAsync: /** @this {GPUDevice} */ function (/** @type {GPUComputePipelineDescriptor} */ descriptor) {
           if (!isArmed) return createComputePipelineAsync.call(this, descriptor);
@@ -123,7 +123,7 @@ inBrowsers({ models: [MODEL] }, (session) => {
       const image = await decoder.decode(latents, { output: 'image-data' });
       await decoder.destroy();
       Object.assign(GPUDevice.prototype, { createComputePipeline, createComputePipelineAsync, popErrorScope });
-      // Whichever of the two compiles.
+      // Either of the two may compile.
       const errors = [loaded.error, decoded.error].filter((error) => error !== undefined);
       const failures = errors.map(({ code, isTyped, message }) => ({ code, isTyped, says: message.includes('the compiler gave up') }));
       return { failures, notices, right: await lab.isRight(folder, image), left: lab.gpu.liveBytes(), devices: lab.gpu.liveDevices() };
@@ -149,7 +149,7 @@ inBrowsers({ models: [MODEL] }, (session) => {
   });
 
   it('refuses the device of a caller whose page has frozen what taking it over needs', async () => {
-    // A page of its own: nothing thaws it.
+    // A separate page, because nothing unfreezes it.
     const page = await session.open('/tests/blank.html');
     await page.waitForFunction(() => 'lab' in globalThis);
     const found = await session.run(async (folder) => {
@@ -187,7 +187,7 @@ inBrowsers({ models: [MODEL] }, (session) => {
       const file = new Uint8Array(await (await fetch(`${folder}latents.safetensors`)).arrayBuffer());
       const count = shape.reduce((product, side) => product * side, 1);
       const data = new Float32Array(file.slice(file.length - 4 * count).buffer);
-      // With something before them.
+      // The latents begin at an offset.
       const offset = 256;
       const buffer = device.createBuffer({ size: offset + data.byteLength, usage: GPUBufferUsage.STORAGE | GPUBufferUsage.COPY_SRC | GPUBufferUsage.COPY_DST });
       device.queue.writeBuffer(buffer, offset, data);

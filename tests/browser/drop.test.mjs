@@ -1,5 +1,5 @@
 // @ts-check
-// What of a dropped folder the page takes, without a browser: entries are made up.
+// Files that the page takes from a dropped folder, without a browser, with made-up entries.
 
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
@@ -11,7 +11,7 @@ const file = (name) => ({ isFile: true, isDirectory: false, name, file: (/** @ty
 
 /** @param {string} name @param {any[]} inside */
 function folder(name, inside) {
-  // All at once, and then none.
+  // All entries in the first call, and none in the second.
   const createReader = () => {
     const parts = [inside, []];
     return { readEntries: (/** @type {(entries: any[]) => void} */ give) => give(parts.shift() ?? []) };

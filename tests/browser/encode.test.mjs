@@ -1,5 +1,6 @@
 // @ts-check
-// Pictures to latents: diffusers' numbers, every kind of picture that a page has, and what is no picture for a model.
+// Encoding of pictures to latents: diffusers' numbers, every kind of picture on a page, and
+// pictures that a model rejects.
 
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
@@ -10,7 +11,10 @@ import { floats, inBrowsers } from './session.mjs';
 
 const MODEL = 'toy_odd';
 
-/** As tests/gpu: relative to the largest value, and times the error of torch in f16. */
+/**
+ * Allowed errors as in tests/gpu: relative to the largest value, and as a multiple of torch's error
+ * in f16.
+ */
 const F32_ERROR = 1e-4;
 const F16_ERRORS = 2;
 
@@ -85,7 +89,7 @@ inBrowsers({ models: [MODEL] }, (session) => {
       const visible = Object.assign(document.createElement('canvas'), { width: 61, height: 42 });
       visible.getContext('2d')?.putImageData(image, 0, 0);
       const bytes = new Uint8Array(await png.arrayBuffer());
-      // The middle, of sides that are multiples of 8.
+      // The middle, with sides that are multiples of 8.
       const wanted = await vae.encode(lab.valuesOf(image, 2, 1, 56, 40));
       /** @type {Record<string, any>} */
       const inputs = {
@@ -97,11 +101,11 @@ inBrowsers({ models: [MODEL] }, (session) => {
       for (const [name, input] of Object.entries(inputs)) {
         const { data, width, height } = await vae.encode(input);
         const apart = data.reduce((most, value, index) => Math.max(most, Math.abs(value - wanted.data[index])), 0);
-        // Video has colours of its own.
+        // Video converts the colours.
         if (apart > (name === 'VideoFrame' ? 0.2 : 0) || width !== 56 || height !== 40) wrong.push(`${name}: ${apart}, ${width}x${height}`);
       }
       inputs.VideoFrame.close();
-      // It is the caller's.
+      // It still belongs to the caller.
       return { wrong, isThere: inputs.ImageBitmap.width === 61 };
     }, folder());
     assert.deepEqual(found, { wrong: [], isThere: true });
@@ -130,7 +134,7 @@ inBrowsers({ models: [MODEL] }, (session) => {
   it('takes pictures the right way up', async () => {
     const found = await session.run(async (folder) => {
       const vae = await lab.sharedVae(folder);
-      // Flat halves, which JPEG leaves nearly as they are.
+      // Two flat halves, which JPEG hardly changes.
       const canvas = new OffscreenCanvas(64, 32);
       const context = /** @type {OffscreenCanvasRenderingContext2D} */ (canvas.getContext('2d'));
       context.fillStyle = '#d04020';
@@ -138,7 +142,7 @@ inBrowsers({ models: [MODEL] }, (session) => {
       context.fillStyle = '#2040d0';
       context.fillRect(0, 0, 32, 32);
       const plain = new Uint8Array(await (await canvas.convertToBlob({ type: 'image/jpeg', quality: 1 })).arrayBuffer());
-      // EXIF of one entry: orientation 6, to be turned by a quarter.
+      // EXIF with one entry: orientation 6, a quarter turn.
       const exif = [0xff, 0xe1, 0, 34, ...[...'Exif\0\0MM'].map((letter) => letter.charCodeAt(0)), 0, 42, 0, 0, 0, 8, 0, 1, 1, 18, 0, 3, 0, 0, 0, 1, 0, 6, 0, 0, 0, 0, 0, 0];
       const turned = new Blob([plain.slice(0, 2), Uint8Array.from(exif), plain.slice(2)]);
       const upright = new OffscreenCanvas(32, 64);
@@ -258,7 +262,7 @@ inBrowsers({ models: [MODEL] }, (session) => {
         const { error } = await lab.outcome(vae.encode(input, options));
         codes[name] = `${error?.code} ${error?.isTyped}`;
       }
-      // What cameras put behind a picture.
+      // Data that cameras append to a picture.
       const { value } = await lab.outcome(vae.encode(new Blob([whole, Uint8Array.of(0xff, 0xda, 0, 8, 1, 2)])));
       return { codes, size: [value?.width, value?.height], left: vae.ledger().current - before };
     }, folder());
@@ -301,7 +305,7 @@ inBrowsers({ models: [MODEL] }, (session) => {
       const encoder = await lab.openVae(folder, { device, precision: 'f32', onNotice: ({ code }) => notices.push(code) });
       const { data, shape } = lab.valuesOf(lab.noise(16, 16));
       await encoder.encode({ data, shape });
-      // As a resize leaves them.
+      // Values slightly outside the range, as after a resize.
       await encoder.encode({ data: data.map((value) => 1.2 * value), shape });
       const soFar = notices.length;
       await encoder.encode({ data: data.map((value) => 127.5 * (value + 1)), shape });
@@ -326,7 +330,7 @@ inBrowsers({ models: [MODEL] }, (session) => {
 });
 
 /**
- * A picture at another origin, without CORS.
+ * Returns a picture at another origin, without CORS.
  * @param {import('./session.mjs').Session} session
  */
 function foreignPicture(session) {

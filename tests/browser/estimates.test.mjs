@@ -1,5 +1,5 @@
 // @ts-check
-// The page's estimates are those of the command line. No browser here.
+// The page's estimates equal the command line's. No browser is needed.
 
 import assert from 'node:assert/strict';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
@@ -16,7 +16,7 @@ it('estimates what the command line writes into its report', async () => {
     const file = join(folder, 'report.html');
     await writeReport(file);
     const rows = estimatesOfSd15(await readFile(file, 'utf8'));
-    // Both sizes of an element, and more than one size of the picture.
+    // Both element sizes, and more than one picture size.
     assert.equal(new Set(rows.map(({ stored }) => stored === 'f32')).size, 2);
     assert.ok(new Set(rows.map(({ side }) => side)).size > 1);
     for (const { side, stored, estimates } of rows) {
@@ -31,7 +31,7 @@ it('estimates what the command line writes into its report', async () => {
 });
 
 /**
- * The rows of SD 1.5 in the table of estimates: MiB by the estimate's name.
+ * Returns the rows of SD 1.5 in the table of estimates: MiB by the estimate's name.
  * @param {string} html
  */
 function estimatesOfSd15(html) {
@@ -39,11 +39,11 @@ function estimatesOfSd15(html) {
   assert.equal(tables.length, 1, 'one table of estimates for the pictures that were measured');
   const [head, ...rows] = tables[0].split('<tr>').slice(1).map((row) => [...row.matchAll(/<t[hd][^>]*>(.*?)<\/t[hd]>/g)].map((match) => match[1]));
   const named = rows.map((row) => new Map(row.map((cell, index) => [head[index], cell])));
-  // The page estimates decodes alone.
+  // The page estimates only decodes.
   return named.filter((row) => row.get('model') === 'sd15' && row.get('direction') === 'decode').map((row) => ({
     side: Number(row.get('size')?.split('x')[0]),
     stored: row.get('stored as'),
-    // What is in brackets is a ratio.
+    // The number in brackets is a ratio.
     estimates: new Map([...row].map(([name, cell]) => [name, cell.split(' ')[0]])),
   }));
 }

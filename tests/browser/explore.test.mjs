@@ -1,5 +1,6 @@
 // @ts-check
-// The plan that moves with its sliders: the command line's numbers, budgets that are kept, and none before the page's own work is done.
+// The explorer of plans: the command line's numbers, budgets that are kept, and no plan before the
+// page's own work is done.
 
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
@@ -12,7 +13,7 @@ import { before, MODEL, openSmall, patchWorker, reach, text } from './visitor.mj
 /** @typedef {import('puppeteer-core').Page} Page */
 
 /**
- * Goes there, and waits for a plan.
+ * Scrolls to the explorer, and waits for a plan.
  * @param {Page} page
  */
 async function look(page) {
@@ -27,10 +28,10 @@ async function settle(page) {
 }
 
 /**
- * A slider as it is moved, over some places to the last of them.
+ * Moves a slider over some places to the last of them.
  * @param {Page} page
  * @param {string} id
- * @param {...number} places values, or, up to 1, parts of the way
+ * @param {...number} places values, or fractions of the range up to 1
  */
 async function slide(page, id, ...places) {
   await page.$eval(`#${id}`, async (input, places) => {
@@ -61,7 +62,7 @@ function expected(plan, whole = plan) {
 /** @param {Page} page */
 const asked = async (page) => new URLSearchParams(await page.evaluate(() => location.search)).get('plan');
 
-/** What runs in the worker of the plans. The one of models has it within its own program. */
+/** Script of the planner's worker. The worker of models has it bundled in its own script. */
 const HOST = '/web/src/worker-host.js';
 
 inBrowsers({ models: [MODEL] }, (session) => {
@@ -90,7 +91,7 @@ inBrowsers({ models: [MODEL] }, (session) => {
 
   it('plans nothing before the first picture is there', async (t) => {
     session.server.forget(HOST);
-    // The picture waits until it is told to come.
+    // The picture waits for a message.
     await patchWorker(t, session, before(`{
       const { postMessage } = self;
       let held = [];
@@ -104,13 +105,13 @@ inBrowsers({ models: [MODEL] }, (session) => {
       };
     }`));
     const page = await session.open('/tests/blank.html');
-    // High enough that nothing has to be scrolled.
+    // So high that nothing needs scrolling.
     await page.setViewport({ width: 1280, height: 3000 });
     await page.goto(session.server.url('/'));
     assert.equal(await reach(page, 'decoding', 'failed'), 'decoding', await text(page, 'problem'));
     assert.equal(workers(), 0);
     await page.waitForFunction(() => {
-      // Until it hears.
+      // Repeats until the worker listens.
       new BroadcastChannel('come').postMessage('');
       return document.body.dataset.state === 'done' && document.querySelector('#explore-chart svg') !== null;
     });
@@ -125,14 +126,14 @@ inBrowsers({ models: [MODEL] }, (session) => {
     assert.equal(await text(page, 'explore-budget-value'), '200 MiB');
     assert.equal(await page.$$eval('#explore-chart .other', (paths) => paths.length), 1, 'the plan without a budget stands behind');
     assert.equal(await text(page, 'explore-said'), '');
-    // All the way down.
+    // Down to the smallest budget.
     await slide(page, 'explore-budget', 0.95, 0.5, 0);
     const said = await text(page, 'explore-said');
-    const [, least] = /^No plan was found that keeps .*B\. This is the one with the least: (.*)\.$/.exec(said) ?? [];
+    const [, least] = /^No plan found for .*B\. This one takes the least: (.*)\.$/.exec(said) ?? [];
     assert.ok(least, said);
     const found = (await figures(page)).peak;
     assert.ok(parseFloat(found) <= parseFloat(least) && found.endsWith('MiB') && least.endsWith('MiB'), `${found} of ${least}`);
-    // All the way up: none.
+    // Up to the largest: no budget.
     await slide(page, 'explore-budget', 1);
     assert.deepEqual(await figures(page), expected(whole));
     assert.equal(await text(page, 'explore-budget-value'), 'none');

@@ -1,12 +1,13 @@
 // @ts-check
-// Faults at several points of loading and decoding: an allocation that fails, an abort, a lost device. What follows works, and all memory comes back.
+// Faults at several points of loading and decoding: a failing allocation, an abort, a lost device.
+// Later calls work, and all memory is freed.
 
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 
 import { inBrowsers } from './session.mjs';
 
-/** Of several submissions. */
+/** A model that takes several submissions. */
 const MODEL = 'toy_wide';
 
 inBrowsers({ models: [MODEL] }, (session) => {
@@ -23,7 +24,7 @@ inBrowsers({ models: [MODEL] }, (session) => {
           const buffer = createBuffer.call(this, descriptor);
           const fails = allocations === failing;
           allocations += 1;
-          // One that fails takes no memory.
+          // A failed allocation takes no memory.
           if (fails) buffer.destroy();
           isFailing ||= fails;
           return buffer;
@@ -35,7 +36,7 @@ inBrowsers({ models: [MODEL] }, (session) => {
           return fails ? new GPUOutOfMemoryError('no room is left') : error;
         },
       });
-      /** @param {number} number of the allocation that fails */
+      /** @param {number} number number of the allocation that fails */
       const attempt = async (number) => {
         [allocations, failing] = [0, number];
         /** @type {string[]} */
@@ -76,7 +77,7 @@ inBrowsers({ models: [MODEL] }, (session) => {
         const controller = new AbortController();
         let told = 0;
         const onProgress = (/** @type {{ done: number, total: number }} */ { done, total }) => {
-          // After the last there is nothing to stop.
+          // After the last step there is nothing to stop.
           if (told === step && done < total) controller.abort();
           told += 1;
         };

@@ -1,6 +1,7 @@
 // @ts-check
-// The golden decodes and encodes of tests/fixtures: diffusers' pictures and moments in f64, and the models that they were made with, whose weights come from a formula.
-// make_fixtures.py states it; here it is a third time, beside numpy and Rust, so that a browser can be given the same model.
+// The golden decodes and encodes of tests/fixtures: diffusers' pictures and moments in f64, and the
+// models for them, whose weights come from a formula. make_fixtures.py states the formula. Beside
+// numpy and Rust, this is its third implementation, so that a browser gets the same model.
 
 import { readFile } from 'node:fs/promises';
 
@@ -10,7 +11,7 @@ import { wanDecoderShapes, wanEncoderShapes } from './wan.mjs';
 /** @typedef {import('./safetensors.mjs').Tensor} Tensor */
 
 /**
- * The fields of a config.json that shapes depend on.
+ * Fields of a config.json that determine the shapes.
  * @typedef {object} Config
  * @property {number[]} block_out_channels
  * @property {number} latent_channels
@@ -23,7 +24,8 @@ import { wanDecoderShapes, wanEncoderShapes } from './wan.mjs';
  */
 
 /**
- * A golden decode: the model, its latents, and diffusers' picture [1, 3, h, w] of them. Some have a golden encode: a picture, and diffusers' moments of it.
+ * Reads a golden decode: the model, its latents, and diffusers' picture [1, 3, h, w]. Some have a
+ * golden encode as well: a picture, and diffusers' moments of it.
  * @param {string} name
  */
 export async function fixture(name) {
@@ -43,8 +45,9 @@ export async function fixture(name) {
 /** @typedef {Awaited<ReturnType<typeof fixture>>} Fixture */
 
 /**
- * A golden decode and encode of a clip: the model, its latents [1, c, t, h, w], and the frames [1, 3, 1 + 4 (t - 1), h, w] that the whole clip is in f64; pixels of as
- * many frames, and their moments in f64.
+ * Reads a golden decode and encode of a clip: the model, its latents [1, c, t, h, w], and the
+ * frames [1, 3, 1 + 4 (t - 1), h, w] of the whole clip in f64; pixels of as many frames, and their
+ * moments in f64.
  * @param {string} name
  */
 export async function clipFixture(name) {
@@ -65,9 +68,9 @@ export async function clipFixture(name) {
 }
 
 /**
- * The weights of a decoder of Wan's kind as a .safetensors file.
+ * Returns the weights of a decoder of Wan's kind as a .safetensors file.
  * @param {string} config config.json
- * @param {{ encoder?: boolean }} [options] `encoder`: the encoder's, too
+ * @param {{ encoder?: boolean }} [options] `encoder`: true to add the encoder's weights
  */
 export function wanModelFile(config, { encoder = false } = {}) {
   const parsed = JSON.parse(config);
@@ -76,7 +79,7 @@ export function wanModelFile(config, { encoder = false } = {}) {
 }
 
 /**
- * Frame `index` of a clip [1, 3, t, h, w], as a picture.
+ * Returns frame `index` of a clip [1, 3, t, h, w] as a picture.
  * @param {Tensor} clip
  * @param {number} index
  * @returns {Tensor}
@@ -90,20 +93,20 @@ export function frameOf({ shape: [, channels, frames, height, width], data }, in
 /**
  * @param {number[]} shape
  * @param {Tensor} moments
- * @param {number} f16Error as above
+ * @param {number} f16Error as in `fixture`
  */
 function encode(shape, moments, f16Error) {
   return { image: { shape, data: fill('image', count(shape), 0, 1) }, moments, f16Error };
 }
 
 /**
- * The decoder's weights as a .safetensors file.
+ * Returns the decoder's weights as a .safetensors file.
  * @param {string} config config.json
  * @param {object} [options]
- * @param {boolean} [options.encoder] the encoder's, too
- * @param {string} [options.prefix] before every name: `first_stage_model.` and the like
- * @param {number} [options.hole] bytes of something else before them
- * @param {(name: string) => boolean} [options.keep] which tensors are in the file
+ * @param {boolean} [options.encoder] true to add the encoder's weights
+ * @param {string} [options.prefix] prefix of every name: `first_stage_model.` and the like
+ * @param {number} [options.hole] bytes of another tensor before them
+ * @param {(name: string) => boolean} [options.keep] true for the names of tensors to write
  */
 export function modelFile(config, { encoder = false, prefix = '', hole = 0, keep = () => true } = {}) {
   const parsed = JSON.parse(config);
@@ -117,7 +120,7 @@ export function latentsFile(latents) {
 }
 
 /**
- * Names and shapes of the tensors that diffusers' AutoencoderKL decodes with.
+ * Returns names and shapes of the tensors that diffusers' AutoencoderKL decodes with.
  * @param {Config} config
  * @returns {[string, number[]][]}
  */
@@ -145,7 +148,7 @@ export function decoderShapes(config) {
 }
 
 /**
- * Names and shapes of the tensors that it encodes with.
+ * Returns names and shapes of the tensors that it encodes with.
  * @param {Config} config
  * @returns {[string, number[]][]}
  */
@@ -196,16 +199,16 @@ const attention = (name, width) => [
 ];
 
 /**
- * The weight that diffusers calls `name`.
+ * Returns the weight that diffusers calls `name`.
  * @param {string} name
  * @param {number[]} shape
  * @returns {Tensor}
  */
 export function weight(name, shape) {
   if (name.endsWith('.bias')) return { shape, data: fill(name, count(shape), 0, 0.17) };
-  // Of a norm.
+  // Weight of a norm.
   if (shape.length === 1 || name.endsWith('.gamma')) return { shape, data: fill(name, count(shape), 1, 0.35) };
-  // Clips shall not all be cut off at -1 and 1.
+  // Keeps clips from being clamped everywhere at -1 and 1.
   const times = name === 'decoder.conv_out.weight' && shape.length === 5 ? 2 : 1;
   return { shape, data: fill(name, count(shape), 0, times * Math.sqrt(3 / count(shape.slice(1)))) };
 }
@@ -242,7 +245,7 @@ export function fnv1a64(text) {
   return hash;
 }
 
-// Numbers of 64 bits as two of 32, high and low: BigInt takes minutes for a model.
+// Splits a number of 64 bits into two of 32, high and low: BigInt takes minutes for a model.
 
 /** @param {bigint} value @returns {[number, number]} */
 function split(value) {
@@ -266,12 +269,15 @@ function multiply(aHigh, aLow, bHigh, bLow) {
   return [high, (((other & 0xffff) << 16) | (lowest & 0xffff)) >>> 0];
 }
 
-/** `z ^ (z >>> shift)` for 0 < shift < 32. @type {(high: number, low: number, shift: number) => [number, number]} */
+/**
+ * Returns `z ^ (z >>> shift)` for 0 < shift < 32.
+ * @type {(high: number, low: number, shift: number) => [number, number]}
+ */
 function fold(high, low, shift) {
   return [(high ^ (high >>> shift)) >>> 0, (low ^ ((low >>> shift) | (high << (32 - shift)))) >>> 0];
 }
 
-/** The upper 32 bits of splitmix64. @type {(high: number, low: number) => number} */
+/** Returns the upper 32 bits of splitmix64. @type {(high: number, low: number) => number} */
 function splitmixHigh(high, low) {
   [high, low] = multiply(...fold(high, low, 30), 0xbf58476d, 0x1ce4e5b9);
   [high, low] = multiply(...fold(high, low, 27), 0x94d049bb, 0x133111eb);

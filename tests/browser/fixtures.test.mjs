@@ -1,5 +1,6 @@
 // @ts-check
-// What the other tests stand on: the formula's weights, and the server's bad manners. Needs no browser.
+// Foundations of the other tests: the formula's weights, and the faults of the test server. No
+// browser is needed.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

@@ -1,5 +1,6 @@
 // @ts-check
-// Random cases against the package's modules, without a browser: fuzz/run.mjs runs more of them. And what they found.
+// Random cases for the package's modules, without a browser, and regressions that they found.
+// fuzz/run.mjs runs more cases.
 
 import assert from 'node:assert/strict';
 import { it } from 'node:test';

@@ -1,5 +1,5 @@
 // @ts-check
-// "Test my GPU" on the page: what it measured and checked, and the file of both.
+// "Test my GPU" on the page: its measurements and checks, and the file with both.
 
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
@@ -7,7 +7,7 @@ import { it } from 'node:test';
 import { inBrowsers } from './session.mjs';
 import { keepDownloads, MODEL, openSmall, text } from './visitor.mjs';
 
-// Chromium compiles for seconds, and tuning.test.mjs has it measure there.
+// Chromium compiles for seconds, and tuning.test.mjs measures there.
 inBrowsers({ kinds: ['firefox'], models: [MODEL] }, (session) => {
   it('measures and checks, shows what it found, and gives it as a file', async () => {
     const page = await openSmall(session);
@@ -32,7 +32,7 @@ inBrowsers({ kinds: ['firefox'], models: [MODEL] }, (session) => {
     assert.ok(rows.slice(2).every(([, , , name]) => /: /.test(name ?? '')), `${rows}`);
     const checked = await page.$$eval('#gpu-check-table tr', (all) => all.map((row) => [...row.cells].map((cell) => cell.textContent)));
     assert.deepEqual(checked.slice(1).map(([verdict, , , bits]) => [verdict, bits]), Array(16).fill(['right', 'yes']));
-    assert.equal(await text(page, 'gpu-check-said'), 'All 16 give what diffusers gave.');
+    assert.equal(await text(page, 'gpu-check-said'), 'All 16 agree with diffusers.');
     assert.deepEqual([selftest.right, selftest.rows.length], [true, 16]);
     assert.ok(wgvae && browser.includes('Firefox') && adapter.backend, JSON.stringify({ wgvae, browser, adapter }));
   });

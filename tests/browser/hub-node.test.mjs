@@ -1,5 +1,5 @@
 // @ts-check
-// Models of the hub, and what is known of a model before it is loaded, where no browser is needed.
+// Models of the hub, and inspection of a model before it is loaded, without a browser.
 
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
@@ -18,15 +18,15 @@ import { DIST, ROOT } from './session.mjs';
 
 const STANDARD = 'diffusion_pytorch_model.safetensors';
 
-/** Content of which every part differs. @param {number} length */
+/** Returns content in which all parts differ. @param {number} length */
 const bytes = (length) => Uint8Array.from({ length }, (_, index) => (index * 31 + (index >> 8)) & 255);
 
-/** Longer than what is asked with a first request. */
+/** Longer than the first request of a file. */
 const LARGE = bytes(300_000);
 
 /** @type {Server} */
 let server;
-/** Another origin. @type {Server} */
+/** A server of another origin. @type {Server} */
 let store;
 before(async () => {
   server = await startServer({ root: ROOT });
@@ -46,10 +46,13 @@ const model = (options) => hub('owner/name', { endpoint: server.origin, ...optio
 /** @param {import('../../web/src/index.js').HubOptions} [options] */
 const find = (options) => model(options).find(access());
 
-/** The code and the message of a rejection. @param {Promise<unknown>} promise */
+/** Returns the error of a rejection. @param {Promise<unknown>} promise */
 const failure = (promise) => promise.then(() => assert.fail('it was done'), (error) => error);
 
-/** Waits between two tries take no time here. What they were, milliseconds. @param {import('node:test').TestContext} t */
+/**
+ * Lets waits between two tries take no time. Returns their milliseconds.
+ * @param {import('node:test').TestContext} t
+ */
 function waits(t) {
   /** @type {number[]} */
   const asked = [];
@@ -64,7 +67,9 @@ function waits(t) {
 }
 
 describe('which files a model consists of', () => {
-  /** @type {[string, string[], import('../../web/src/index.js').HubOptions, string[] | RegExp][]} */
+  /**
+   * @type {[string, string[], import('../../web/src/index.js').HubOptions, string[] | RegExp][]}
+   */
   const choices = [
     ['a VAE of its own', ['README.md', 'config.json', STANDARD, 'diffusion_pytorch_model.fp16.safetensors'], {}, ['config.json', STANDARD]],
     ['in halves', ['config.json', STANDARD, 'diffusion_pytorch_model.fp16.safetensors'], { variant: 'fp16' }, ['config.json', 'diffusion_pytorch_model.fp16.safetensors']],
@@ -97,7 +102,7 @@ describe('which files a model consists of', () => {
       const { config, weights, commit } = await find(options);
       assert.deepEqual([config, ...weights].flatMap((file) => file?.path ?? []), expected);
       assert.equal(commit, COMMIT);
-      // Nothing but the listing.
+      // Nothing but the listing was requested.
       assert.deepEqual([server.seen().length, store.seen().length], [1, 0]);
     });
   }
@@ -136,7 +141,7 @@ describe('which files a model consists of', () => {
       server.route('/api/models/owner/name/revision/main', { bytes: listing, type: listing.startsWith('<') ? 'text/html' : 'application/json' });
       assert.equal((await failure(find())).code, 'http', listing);
     }
-    // What leads elsewhere is not there, nor what is no file.
+    // Paths that lead elsewhere, and entries that are no files, are not listed.
     const paths = ['../config.json', 'a/../../config.json', 'a\\..\\config.json', 'C:config.json', 'a/\u001b[2J/config.json'];
     const siblings = [null, 7, {}, ...paths.map((rfilename) => ({ rfilename })), { rfilename: STANDARD, size: 'large' }];
     server.route('/api/models/owner/name/revision/main', { bytes: JSON.stringify({ sha: COMMIT, siblings }) });
@@ -146,7 +151,7 @@ describe('which files a model consists of', () => {
 
   it('no listing without a commit', async () => {
     const siblings = [{ rfilename: STANDARD }];
-    // What is undefined is left out.
+    // JSON drops undefined values.
     for (const sha of [undefined, null, 7, {}, [COMMIT], '', 'main', 'undefined', '../../x', COMMIT.slice(1), `${COMMIT}0`, `${COMMIT}\n`]) {
       server.route('/api/models/owner/name/revision/main', { bytes: JSON.stringify({ sha, siblings }) });
       const { code, message } = await failure(find());
@@ -280,7 +285,7 @@ describe('a model of the hub', () => {
 });
 
 describe('where an address has led', () => {
-  /** @param {import('./server.mjs').Behaviour} behaviour of the other origin */
+  /** @param {import('./server.mjs').Behaviour} behaviour behaviour of the other origin */
   const open = async (behaviour) => {
     const target = store.route('/target', { bytes: LARGE, ...behaviour });
     return openUrl(new URL(server.route('/redirects', { location: target })), access());
@@ -290,7 +295,7 @@ describe('where an address has led', () => {
   it('is asked until it fails', async () => {
     const source = await open({ fails: (number) => (number === 2 ? 403 : undefined) });
     for (const offset of [70_000, 140_000, 210_000, 280_000]) assert.deepEqual(await source.read(offset, 9), LARGE.subarray(offset, offset + 9));
-    // The third answer is a refusal: then the address is asked again, and leads there again.
+    // The third answer is an error: then the address is requested again, and redirects there again.
     assert.deepEqual(times(), [2, 6]);
   });
 

@@ -1,10 +1,11 @@
 // @ts-check
-// Repositories of a hub on servers of ours, as the hub's HTTP interface has them: a listing by revision, small files at once, and large ones by a redirect to another
-// origin, which has them by their content.
+// Repositories of a hub on our own servers, with the hub's HTTP interface: a listing by revision,
+// small files at once, and large ones by a redirect to another origin, which stores them by
+// content.
 
 import { createHash } from 'node:crypto';
 
-/** The commit that `main` is. */
+/** The commit of `main`. */
 export const COMMIT = '0123456789abcdef0123456789abcdef01234567';
 
 /**
@@ -13,13 +14,15 @@ export const COMMIT = '0123456789abcdef0123456789abcdef01234567';
  */
 
 /**
- * Puts a repository on `server`. Its .safetensors files are on `store`.
+ * Puts a repository on `server`, and its .safetensors files on `store`.
  * @param {{ server: Server, store: Server }} places
  * @param {string} id
  * @param {Record<string, Uint8Array | string>} files by path
- * @param {{ token?: string, lengths?: Record<string, number>, revision?: string, stored?: Behaviour, hub?: Behaviour }} [options] `lengths` are listed in place of the
- *   true ones; `stored`, `hub`: how large files are answered for
- * @returns {{ stored: Record<string, string>, resolved: (path: string) => string }} paths of the large files on `store`, and of files on `server`
+ * @param {{ token?: string, lengths?: Record<string, number>, revision?: string, stored?:
+ * Behaviour, hub?: Behaviour }} [options] `lengths`: false lengths for the listing; `stored`,
+ * `hub`: behaviour of both servers for large files
+ * @returns {{ stored: Record<string, string>, resolved: (path: string) => string }} paths of the
+ * large files on `store`, and a function for paths on `server`
  */
 export function publish({ server, store }, id, files, { token, lengths = {}, revision = 'main', stored = {}, hub = {} } = {}) {
   /** @type {Record<string, string>} */

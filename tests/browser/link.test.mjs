@@ -1,5 +1,6 @@
 // @ts-check
-// The page's address: what a link opens, what the address bar has, and what is asked before a large download.
+// The page's address: links that open things, the address bar, and the question before a large
+// download.
 
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
@@ -18,7 +19,8 @@ async function parameters(page) {
 }
 
 /**
- * What the page writes into the clipboard, kept as `globalThis.copied` instead: texts, and the types of others.
+ * Collects the page's writes to the clipboard in `globalThis.copied`: texts, and the types of other
+ * data.
  * @param {Page} page
  */
 async function keepCopies(page) {
@@ -38,7 +40,7 @@ inBrowsers({ models: [MODEL] }, (session) => {
   const folder = () => join(session.folder, MODEL);
 
   /**
-   * A setting as a visitor changes it.
+   * Changes a setting as a visitor does.
    * @param {Page} page
    * @param {string} id
    * @param {string} value
@@ -61,7 +63,7 @@ inBrowsers({ models: [MODEL] }, (session) => {
     assert.match(await text(page, 'settings-facts'), /^f32, budget 512 MiB$/);
     assert.equal(await page.$eval('#unscaled', (input) => /** @type {HTMLInputElement} */ (input).checked), true);
     assert.match(await text(page, 'model-facts'), /, f32$/);
-    // Files are in no address, and what is left goes on to be.
+    // Files are in no address; the other parameters stay.
     await choose(page, 'model-file', join(folder(), FILE), join(folder(), 'config.json'));
     await page.waitForFunction(() => !new URLSearchParams(location.search).has('model'));
     assert.deepEqual(await parameters(page), { latents: opened.latents, precision: 'f32', budget: '512', unscaled: '1' });
@@ -126,7 +128,7 @@ inBrowsers({ models: [MODEL] }, (session) => {
   it('opens models by their names on the hub, and asks before a large download', async (t) => {
     const [model, config] = await Promise.all([FILE, 'config.json'].map((name) => readFile(join(folder(), name))));
     const { stored } = publish({ server: session.server, store: session.server }, 'someone/small', { [`vae/${FILE}`]: model, 'vae/config.json': config });
-    // The hub is elsewhere, and a model of some kilobytes is large.
+    // Another server plays the hub, and a model of some kilobytes counts as large.
     const elsewhere = before(`const { fetch } = self; self.fetch = (url, init) => fetch(String(url).replace('https://huggingface.co', '${session.server.origin}'), init);`);
     const unasked = /\bUNASKED = [\w.]+;/;
     await patchWorker(t, session, elsewhere);
@@ -149,7 +151,7 @@ inBrowsers({ models: [MODEL] }, (session) => {
     assert.equal(await reach(page, 'ready', 'failed'), 'ready', await text(page, 'problem'));
     assert.equal(await text(page, 'model-name'), name);
     assert.equal((await parameters(page)).model, name);
-    // It is here now, and nobody asks again.
+    // It is cached now, and the page does not ask again.
     await page.reload();
     assert.equal(await reach(page, 'ready', 'failed', 'asking'), 'ready', await text(page, 'problem'));
   });

@@ -1,5 +1,5 @@
 // @ts-check
-// The native command line, to compare with.
+// The native command line, for comparison.
 
 import { execFile } from 'node:child_process';
 import { readdir, readFile, writeFile } from 'node:fs/promises';
@@ -9,15 +9,18 @@ import { promisify } from 'node:util';
 import { readSafetensors, writeSafetensors } from './safetensors.mjs';
 import { ROOT } from './session.mjs';
 
-/** Built by `cargo xtask test` and `test-browser`. */
+/** The program that `cargo xtask test` and `test-browser` build. */
 export const WGVAE = process.env.WGVAE_CLI ?? join(ROOT, 'target', 'release', 'wgvae');
 
-/** What comes before a program, and which driver it gets, where `cargo xtask` has a newer one than the system's. */
+/**
+ * Command before a program, and the driver for it, if `cargo xtask` has a newer one than the
+ * system.
+ */
 const RUNNER = (process.env.WGVAE_RUNNER ?? '').split(' ').filter(Boolean);
 const DRIVER = process.env.WGVAE_DRIVER;
 
 /**
- * Runs a program on the newest CPU driver that there is, or on a GPU. What it printed.
+ * Runs a program on the newest CPU driver available, or on a GPU. Returns its output.
  * @param {string} program
  * @param {string[]} parameters
  */
@@ -27,10 +30,10 @@ export async function runOnDriver(program, parameters) {
 }
 
 /**
- * Runs a program on the system's driver. What it printed.
+ * Runs a program on the system's driver. Returns its output.
  * @param {string} program
  * @param {string[]} parameters
- * @param {Record<string, string>} [env] besides ours
+ * @param {Record<string, string>} [env] additional variables
  */
 export async function runPlainly(program, parameters, env = {}) {
   return (await promisify(execFile)(program, parameters, { env: { ...process.env, ...env }, maxBuffer: 1 << 26 })).stdout;
@@ -39,7 +42,7 @@ export async function runPlainly(program, parameters, env = {}) {
 /**
  * Decodes the model in `folder` into the file `output` beside it.
  * @param {string} folder
- * @param {string} output its ending says what: .png, .npy
+ * @param {string} output file name, ending in .png or .npy
  * @param {'f32' | 'f16'} precision
  * @param {string[]} more parameters
  */
@@ -51,7 +54,7 @@ export async function decodeNatively(folder, output, precision, ...more) {
 }
 
 /**
- * Latents that are drawn of a clip by the model in `folder`, in f32.
+ * Samples latents of a clip with the model in `folder`, in f32.
  * @param {string} folder
  * @param {import('./safetensors.mjs').Tensor} pixels [1, 3, t, h, w]
  * @param {number} seed
@@ -64,7 +67,7 @@ export async function sampleNatively(folder, pixels, seed) {
   return readSafetensors(await readFile(file)).tensor('latents');
 }
 
-/** The memory reports that come with the repository. */
+/** Lists the memory reports in the repository. */
 export async function reportFiles() {
   const folder = join(ROOT, 'results');
   const names = (await readdir(folder)).filter((name) => name.endsWith('.json'));
@@ -72,7 +75,7 @@ export async function reportFiles() {
 }
 
 /**
- * Writes those reports as one page.
+ * Writes these reports as one page.
  * @param {string} file .html
  */
 export async function writeReport(file) {
@@ -80,7 +83,7 @@ export async function writeReport(file) {
 }
 
 /**
- * What `wgvae plan` says.
+ * Returns the result of `wgvae plan`.
  * @param {string[]} parameters
  * @returns {Promise<any>}
  */

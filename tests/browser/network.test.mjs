@@ -37,7 +37,10 @@ inBrowsers({ models: [MODEL] }, (session) => {
   /** @param {string | string[]} model */
   const attempt = (model) => session.run((folder, model) => lab.attempt(folder, model), folder(), model);
 
-  /** How often each range of `path` has been asked for, the first request left out. @param {string} path */
+  /**
+   * Returns how often each range of `path` was requested, without the first request.
+   * @param {string} path
+   */
   const asked = (path) => {
     /** @type {Record<string, number>} */
     const times = {};
@@ -104,12 +107,12 @@ inBrowsers({ models: [MODEL] }, (session) => {
     } finally {
       await Promise.all(servers.map((server) => server.close()));
     }
-    // Chromium says so itself.
+    // Chromium reports that itself.
     if (session.kind === 'chromium') session.expectComplaint(/blocked by CORS policy/);
   });
 
   it('leaves nothing when one of several shards fails', async () => {
-    // One that is put aside whole, because nothing tells its length.
+    // A stream that is put aside whole, because its length is unknown.
     const stream = { file: path(), ranges: false, chunked: true };
     const good = session.server.route('/good-shard.safetensors', stream);
     const late = session.server.route('/late-shard.safetensors', { ...stream, delay: 500 });
@@ -118,7 +121,7 @@ inBrowsers({ models: [MODEL] }, (session) => {
     for (const shards of [[good, lateMissing], [late, missing]]) {
       const found = await attempt(shards);
       assert.deepEqual([found.code, found.status, found.isTyped, found.freed], ['http', 404, true, true]);
-      // The failure waits for nobody: the stream may still come.
+      // The error does not wait: the stream may still arrive.
       await waitFor(() => session.server.bytes('/late-shard.safetensors') > 0 || shards.includes(good));
       assert.equal(await session.run(() => lab.until(async () => (await lab.streamFolders()).length === 0)), true, 'no folder is left');
     }

@@ -1,5 +1,6 @@
 // @ts-check
-// The same numbers as diffusers in f64 (tests/fixtures) and as the native command line, in each browser.
+// The same numbers as diffusers in f64 (tests/fixtures) and as the native command line, in each
+// browser.
 
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
@@ -13,25 +14,30 @@ import { decodeNatively } from './native.mjs';
 import { readNpy } from './safetensors.mjs';
 import { floats, inBrowsers } from './session.mjs';
 
-/** SwiftShader takes a minute for a published network, so that one is Firefox's. */
+/** SwiftShader takes a minute for a published network, so only Firefox decodes that one. */
 const MODELS = { chromium: ['toy_odd', 'toy_wide'], firefox: ['toy_odd', 'toy_wide', 'sd3_odd'] };
 
-/** How latents are decoded as other tools do. */
+/** Tilings of other tools. */
 const TILINGS = /** @type {const} */ ({ chromium: ['blend'], firefox: ['blend', 'cosine', 'estimate'] });
 
-/** As tests/gpu/decode.rs: relative to the largest value. */
+/** Allowed error as in tests/gpu/decode.rs, relative to the largest value. */
 const F32_ERROR = 1e-4;
 
-/** Of the module's memory, with any published network loaded: the weights are on the GPU. */
+/**
+ * Most bytes of the module's memory, with any published network loaded: the weights are on the GPU.
+ */
 const MOST_HEAP = 64 << 20;
 
-/** Times the error of torch in f16. */
+/** Allowed error as a multiple of torch's error in f16. */
 const F16_ERRORS = 2;
 
-/** The same of `fast`, as tests/gpu/fast.rs. */
+/** Allowed error of `fast`, as a multiple of the same, as in tests/gpu/fast.rs. */
 const FAST_ERRORS = 5;
 
-/** Latents that outgrow each precision, but not the numbers that they are handed over as; and which models are tried with them. */
+/**
+ * Latents that overflow each precision, but not the floats that carry them; and the models tested
+ * with them.
+ */
 const HUGE = { f32: 3e38, f16: 1e6, fast: 1e6 };
 const OVERFLOWING = ['toy_odd'];
 
@@ -100,7 +106,7 @@ inBrowsers({ models: MODELS.firefox }, (session) => {
       assert.deepEqual(found.overflows, OVERFLOWING.includes(name) ? ['not-finite', 'not-finite', 'not-finite'] : []);
     });
 
-    // SwiftShader takes long to compile, and f16 is packed there whatever the model.
+    // SwiftShader compiles slowly, and its f16 is packed for any model.
     if (!hasF16(session.kind) && name !== 'toy_odd') continue;
     it(`decodes ${name} in f16 as well as torch`, async (t) => {
       const { image, f16Error } = await fixture(name);
@@ -115,11 +121,12 @@ inBrowsers({ models: MODELS.firefox }, (session) => {
 });
 
 /**
- * Decodes a model's latents, and with some models latents that overflow, to each output: `overflows` has the codes of the errors.
+ * Decodes a model's latents, and with some models latents that overflow, to each output:
+ * `overflows` has the codes of the errors.
  * @param {import('./session.mjs').Session} session
  * @param {string} name
  * @param {'f32' | 'f16' | 'fast'} precision
- * @param {boolean} picture whether to compare with native.png, too
+ * @param {boolean} picture true to compare with native.png, too
  */
 function decode(session, name, precision, picture) {
   return session.run(
@@ -129,7 +136,7 @@ function decode(session, name, precision, picture) {
         const latents = `${folder}latents.safetensors`;
         const raw = await decoder.decode(latents, { output: 'raw' });
         const seconds = decoder.report?.seconds ?? NaN;
-        // The module is there already: this only returns its exports.
+        // The module is already running: this only returns its exports.
         const heap = (await lab.startWasm().then((wasm) => wasm.init({}))).memory.buffer.byteLength;
         const shape = await decoder.shapeOf(latents);
         const data = new Float32Array(shape.reduce((product, extent) => product * extent, 1)).fill(huge);
@@ -156,10 +163,12 @@ function decode(session, name, precision, picture) {
 }
 
 /**
- * Decodes a model's latents as other tools do: floats, a bitmap beside the command line's picture, and what becomes of a canvas.
+ * Decodes a model's latents like other tools. Returns floats, the difference of a bitmap from the
+ * command line's picture, and the error for a canvas.
  * @param {import('./session.mjs').Session} session
  * @param {string} name
- * @param {{ tiling: import('../../web/src/index.js').Tiling, tileSize?: number, tileOverlap?: number }} tiling
+ * @param {{ tiling: import('../../web/src/index.js').Tiling, tileSize?: number, tileOverlap?:
+ * number }} tiling
  * @param {string} png
  */
 function decodeTiled(session, name, tiling, png) {
@@ -187,7 +196,7 @@ function decodeTiled(session, name, tiling, png) {
 }
 
 /**
- * Decodes in halves with the smallest budget that there is a plan for: weights and activations wait on the host.
+ * Decodes in halves with the smallest possible budget: weights and activations wait on the host.
  * @param {import('./session.mjs').Session} session
  * @param {string} name
  */

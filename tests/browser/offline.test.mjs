@@ -1,5 +1,6 @@
 // @ts-check
-// The page kept in the browser: it opens without a network, and is all of one version, also while another is put in place. In one browser.
+// The page cached by its service worker: it opens without a network, and all of it is one version,
+// even during an update. In one browser.
 
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
@@ -12,20 +13,20 @@ import { MODEL, openSmall, reach, text } from './visitor.mjs';
 
 /** @typedef {import('puppeteer-core').Page} Page */
 
-/** A model, its latents and the page's own requests are told apart by this. */
+/** Requests for models, their latents and the service worker, which are not files of the page. */
 const OWN = /^\/(models\/|sw\.js$)/;
 
-/** A file as servers without ETag give it. */
+/** A file as servers without ETag send it. */
 const [DATED, DATE] = ['/assets/demo/latents.safetensors', 'Mon, 23 Nov 2026 12:00:00 GMT'];
 
 inBrowsers({ kinds: ['chromium'], models: [MODEL] }, (session) => {
-  /** What of the page the server has been asked for. */
+  /** Returns the files of the page that the server was asked for. */
   const asked = () => session.server.seen().filter(({ path }) => !OWN.test(path));
 
-  /** Until all is kept. @param {Page} page */
+  /** Waits until everything is cached. @param {Page} page */
   const kept = (page) => page.evaluate(async () => { await navigator.serviceWorker.ready; });
 
-  /** Loads again, until it is ready. @param {Page} page */
+  /** Reloads the page, and waits until it is ready. @param {Page} page */
   async function again(page) {
     await page.reload();
     assert.equal(await reach(page, 'ready', 'failed'), 'ready', await text(page, 'problem'));
@@ -62,7 +63,7 @@ inBrowsers({ kinds: ['chromium'], models: [MODEL] }, (session) => {
     const small = page.url();
     await page.setOfflineMode(true);
     const earlier = asked().length;
-    // With the demo, whose model is asked for in parts.
+    // With the demo, whose model is requested in ranges.
     await page.goto(session.server.url('/'));
     assert.notEqual(await reach(page, 'decoding', 'done', 'failed'), 'failed', await text(page, 'problem'));
     await page.click('#cancel');
@@ -82,7 +83,7 @@ inBrowsers({ kinds: ['chromium'], models: [MODEL] }, (session) => {
     await page.setOfflineMode(false);
     await page.goto(small);
     assert.equal(await reach(page, 'ready', 'failed'), 'ready', await text(page, 'problem'));
-    // A new version of which the list is there and not the file.
+    // A new version whose list is there, but not yet its file.
     const title = '<title>wgvae, another version</title>';
     const newer = index.replace(/<title>.*<\/title>/, title);
     const hash = (/** @type {string} */ text) => createHash('sha256').update(text).digest('hex');
@@ -98,7 +99,7 @@ inBrowsers({ kinds: ['chromium'], models: [MODEL] }, (session) => {
     assert.deepEqual(failed, [null, null], 'a version of which files are missing is not taken');
     await again(page);
     assert.doesNotMatch(await page.title(), /another version/);
-    // All of it is there now: it waits for the tab to be done with the old one.
+    // All of it is there now: it waits for the tab to leave the old version.
     for (const path of ['/', '/index.html']) session.server.route(path, { bytes: newer, type: 'text/html; charset=utf-8' });
     t.after(() => ['/', '/index.html'].forEach((path) => session.server.unroute(path)));
     await page.evaluate(async () => {
@@ -111,7 +112,7 @@ inBrowsers({ kinds: ['chromium'], models: [MODEL] }, (session) => {
     await again(page);
     assert.doesNotMatch(await page.title(), /another version/, 'nor is it changed behind anybody\'s back');
     await page.waitForSelector('#newer:not([hidden])');
-    // Not while another tab has the old one.
+    // Not while another tab has the old version.
     const other = await session.browser.newPage();
     await other.goto(session.server.url('/reports.html'));
     await page.bringToFront();

@@ -1,5 +1,6 @@
 // @ts-check
-// examples/onnx: latents of onnxruntime-web are decoded on its device, from the buffer that it computed them in.
+// examples/onnx: latents of onnxruntime-web are decoded on its device, from the buffer that holds
+// them.
 
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
@@ -8,7 +9,7 @@ import { inBrowsers } from './session.mjs';
 
 const EXAMPLE = '/examples/onnx/index.html?steps=1';
 
-/** The demo's latents, f32: they are read once. */
+/** Bytes of the demo's latents in f32, which are read once. */
 const LATENT_BYTES = 4 * 16 * 64 * 64;
 
 const ENDED = () => /^(Done|Error)/.test(document.querySelector('#status')?.textContent ?? '');
@@ -53,7 +54,7 @@ inBrowsers({ kinds: ['chromium'] }, (session) => {
 /** @param {import('puppeteer-core').Page} page */
 const statusOf = (page) => page.$eval('#status', ({ textContent }) => textContent ?? '');
 
-/** Runs before the page's own scripts: adds up how many bytes of buffers are mapped to be read. */
+/** Runs before the page's own scripts: adds up the bytes of buffers that are mapped for reading. */
 function countReadbacks() {
   const counted = /** @type {any} */ (globalThis);
   counted.readback = 0;
@@ -65,22 +66,26 @@ function countReadbacks() {
 }
 
 /**
- * What the screen shows of a canvas, as the address of a picture. Its content cannot be asked for once a frame has passed.
+ * Returns the canvas on the screen as the data URL of a picture. Its content cannot be read once a
+ * frame has passed.
  * @param {import('puppeteer-core').Page} page
  * @param {string} selector
  */
 async function photograph(page, selector) {
   const canvas = await page.$(selector);
-  // A pixel of the picture for a pixel of the screen, wherever the layout would have it.
+  // Shows one pixel of the picture per pixel of the screen, whatever the layout.
   await canvas?.evaluate((element) => element.setAttribute('style', 'position: fixed; inset: 0 auto auto 0; max-width: none; width: auto'));
   return `data:image/png;base64,${await canvas?.screenshot({ encoding: 'base64' })}`;
 }
 
-/** In the example's page, after its one step: its strength is 1, so its latents are the demo's. @param {string} shown */
+/**
+ * Runs in the example's page, after its one step: its strength is 1, so its latents are the demo's.
+ * @param {string} shown
+ */
 async function compareWithArray(shown) {
   await import('/tests/lab.js');
   const { readLatents } = await import('/examples/onnx/latents.js');
-  // On the page's device, whose compiled shaders need not be compiled again.
+  // On the page's device, whose shaders are already compiled.
   const { env } = await import('onnxruntime-web/webgpu');
   const decoder = await lab.open('/assets/demo/model/', { device: await env.webgpu.device });
   const latents = await readLatents(new URL('/assets/demo/latents.safetensors', location.href));
@@ -89,7 +94,10 @@ async function compareWithArray(shown) {
   return lab.levelsApart(await lab.filePixels(shown), wanted);
 }
 
-/** Three steps between small noises: each decoded from the GPU, then read back and decoded as an array. */
+/**
+ * Runs three steps between small noises: each is decoded from the GPU, then read back and decoded
+ * as an array.
+ */
 async function sampleAndCompare() {
   const { openSampler } = await import('/examples/onnx/sampler.js');
   const { gaussianNoise } = await import('/examples/onnx/latents.js');

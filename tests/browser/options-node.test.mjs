@@ -1,5 +1,6 @@
 // @ts-check
-// Arguments that are missing or of another kind, without a GPU: every function says so with the package's own error.
+// Arguments that are missing or of another kind, without a GPU: every function rejects them with
+// the package's own error.
 
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
@@ -20,7 +21,7 @@ describe('options', () => {
     [wgvae, worker] = await Promise.all(['index', 'worker'].map((name) => import(`${new URL(`web/src/${name}.js`, `file://${DIST}/`)}`)));
   });
 
-  /** What a call fails with. @param {() => unknown} call */
+  /** Returns the error of a call. @param {() => unknown} call */
   const failure = async (call) => {
     try {
       await call();
@@ -74,7 +75,7 @@ describe('options', () => {
     const server = await startServer({ root: DIST });
     t.after(() => server.close());
     publish({ server, store: server }, 'someone/small', { 'vae/config.json': Buffer.from(config), 'vae/diffusion_pytorch_model.safetensors': Buffer.from(modelFile(config)) });
-    /** The hub is elsewhere. @type {typeof fetch} */
+    /** Another server plays the hub. @type {typeof fetch} */
     const elsewhere = (url, init) => fetch(String(url).replace('https://huggingface.co', server.origin), init);
     const found = await wgvae.inspect({ model: 'hf:someone/small/vae@main', fetch: elsewhere, wasm });
     assert.deepEqual([found.decode.possible, found.latent_channels, found.frames_per_latent], [true, 4, 1]);

@@ -1,5 +1,5 @@
 // @ts-check
-// The npm package: what is in it, its types, and that bundlers take the wasm along.
+// The npm package: its files, its types, and bundlers that take the wasm along.
 
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
@@ -16,14 +16,18 @@ const HERE = fileURLToPath(new URL('.', import.meta.url));
 const PACKAGE = join(DIST, 'package');
 const MODEL = 'toy_two_levels';
 
-/** Files below a folder, relative to it, sorted. @param {string} folder @returns {Promise<string[]>} */
+/**
+ * Lists the files below a folder, relative to it, sorted.
+ * @param {string} folder
+ * @returns {Promise<string[]>}
+ */
 async function filesIn(folder) {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true });
   return entries.filter((entry) => entry.isFile()).map((entry) => relative(folder, join(entry.parentPath, entry.name))).sort();
 }
 
 /**
- * Runs a program of node_modules/.bin, or npm. What it printed is the error.
+ * Runs a program of node_modules/.bin, or npm. Its output is the error.
  * @param {string} program
  * @param {string[]} parameters
  * @param {string} cwd
@@ -42,7 +46,7 @@ describe('the package', () => {
   it('holds the sources, the module and the licences, and nothing else', async () => {
     const [{ files }] = JSON.parse(await run('npm', ['pack', '--dry-run', '--json', '--offline'], PACKAGE));
     const packed = files.map((/** @type {{ path: string }} */ { path }) => path).sort();
-    // The glue's declarations are for whoever checks the sources: users have index.d.ts.
+    // The glue's declarations are for type-checking the sources: users have index.d.ts.
     const wanted = (await filesIn(PACKAGE)).filter((path) => !/^pkg\/.*\.d\.ts$/.test(path));
     assert.deepEqual(packed, wanted, 'all of dist/package that is used and no more');
     for (const needed of ['package.json', 'README.md', 'LICENSE-MIT', 'LICENSE-APACHE', 'src/index.js', 'src/index.d.ts', 'pkg/wgvae.js', 'pkg/wgvae_bg.wasm']) {
@@ -58,7 +62,7 @@ describe('the package', () => {
   });
 
   it('is typed without errors, the page and these tests, too', async () => {
-    // But for those of the comparison and of the example: they import packages that are installed elsewhere.
+    // Except the comparison and the example: they import packages that are installed elsewhere.
     await run('tsc', ['--project', 'tsconfig.json'], HERE);
   });
 
@@ -97,7 +101,7 @@ inBrowsers({ kinds: ['chromium'], models: [MODEL] }, (session) => {
       root: app,
       logLevel: 'warn',
       configFile: false,
-      // As docs/guide/browser-bundlers.md says.
+      // As in docs/guide/browser-bundlers.md.
       optimizeDeps: { exclude: ['wgvae'] },
       server: { host: '127.0.0.1', port: 0, strictPort: false, fs: { allow: [ROOT] }, proxy: { '/models': session.server.origin } },
     });
@@ -120,7 +124,7 @@ inBrowsers({ kinds: ['chromium'], models: [MODEL] }, (session) => {
 
   it('is bundled by rollup, with its module beside', async () => {
     const { rollup } = await import('rollup');
-    /** What the plugin node-resolve does. @type {import('rollup').Plugin} */
+    /** Stands in for the plugin node-resolve. @type {import('rollup').Plugin} */
     const resolve = { name: 'resolve', resolveId: (name) => ({ wgvae: join(PACKAGE, 'src/index.js'), 'wgvae/worker': join(PACKAGE, 'src/worker.js') })[name] };
     const input = { main: join(app, 'beside.js'), 'worker-host': join(PACKAGE, 'src/worker-host.js') };
     const bundle = await rollup({ input, plugins: [resolve], onwarn: (warning) => assert.fail(warning.message) });
@@ -191,7 +195,7 @@ async function decodes(session, folder) {
 }
 
 /**
- * The same of one beside which the page and the module have to be put.
+ * Does the same for a bundle that needs the page and the module beside it.
  * @param {import('./session.mjs').Session} session
  * @param {string} folder
  */

@@ -1,5 +1,5 @@
 // @ts-check
-// The page as a visitor has it: what it shows, what its buttons do, what it says when something is wrong.
+// The page as a visitor sees it: its content, its buttons, and its errors.
 
 import assert from 'node:assert/strict';
 import { copyFile, rm, writeFile } from 'node:fs/promises';
@@ -14,7 +14,7 @@ import { apart, before, choose, drop, FILE, keepDownloads, MODEL, openAddress, o
 /** @typedef {import('puppeteer-core').Page} Page */
 
 /**
- * Diffusers' picture as a data URL.
+ * Returns diffusers' picture as a data URL.
  * @param {Page} page
  * @param {string} url of a golden.json
  */
@@ -48,7 +48,7 @@ inBrowsers({ models: [MODEL] }, (session) => {
     assert.deepEqual(foreign, []);
     await page.setViewport({ width: 390, height: 844 });
     await page.waitForFunction(() => innerWidth === 390 && document.documentElement.scrollWidth <= document.documentElement.clientWidth);
-    // A model of the visitor's own, for which the demo's latents are not.
+    // A model of the visitor's own, to which the demo's latents do not belong.
     await choose(page, 'model-file', join(folder(), FILE), join(folder(), 'config.json'));
     await page.waitForFunction((name) => document.querySelector('#model-name')?.textContent === name && ['idle', 'failed'].includes(document.body.dataset.state ?? ''), {}, FILE);
     assert.deepEqual([await text(page, 'status'), await text(page, 'input-name'), await text(page, 'problem')], ['Choose latents, a picture or a video', 'None', '']);
@@ -79,7 +79,7 @@ inBrowsers({ models: [MODEL] }, (session) => {
     };
     await checkSaved();
     assert.match(await page.$eval('#picture', (canvas) => canvas.getAttribute('aria-label') ?? ''), /latents\.safetensors, 88 by 40 pixels/);
-    // Another model and a problem with the latents later it is still there.
+    // The picture is still there after another model and a problem with the latents.
     await choose(page, 'model-file', join(folder(), FILE), join(folder(), 'config.json'));
     const unread = join(session.folder, 'unread.npy');
     await writeFile(unread, 'no latents');
@@ -91,7 +91,7 @@ inBrowsers({ models: [MODEL] }, (session) => {
 
   it('decodes each of several pictures', async () => {
     const { latents } = await fixture(MODEL);
-    // The first, turned inside out.
+    // The first latents, negated.
     const second = latents.data.map((value) => -value);
     const write = async (/** @type {string} */ name, /** @type {Float32Array[]} */ ...pictures) => {
       const data = Float32Array.from(pictures.flatMap((picture) => [...picture]));
@@ -108,7 +108,7 @@ inBrowsers({ models: [MODEL] }, (session) => {
     const singles = [];
     for (const [name, data] of Object.entries({ first: latents.data, second })) {
       await choose(page, 'input-file', await write(`${name}.safetensors`, data));
-      // The shape is told when the file has been read: it is not ready before.
+      // The shape appears when the file has been read: it is not ready before.
       const isRead = (/** @type {string} */ name) => {
         const [found, shape] = ['#input-name', '#input-facts'].map((id) => document.querySelector(id)?.textContent);
         return found === name && shape !== '';
@@ -135,7 +135,7 @@ inBrowsers({ models: [MODEL] }, (session) => {
   });
 
   it('stops at once when told to, and decodes again', async (t) => {
-    // Enough to do for a while.
+    // Large enough to take a while.
     const large = join(session.folder, 'large.safetensors');
     await writeFile(large, latentsFile({ shape: [1, 4, 96, 96], data: new Float32Array(4 * 96 * 96) }));
     const page = await openSmall(session, { latents: session.model('large.safetensors') });
@@ -207,7 +207,7 @@ inBrowsers({ models: [MODEL] }, (session) => {
 
   it('says what is wrong with what was dropped, and goes on', async () => {
     const page = await openSmall(session);
-    // A file that is removed after it was taken up.
+    // A file that is removed after it was chosen.
     const gone = join(session.folder, 'gone.safetensors');
     await writeFile(gone, 'here for a moment');
     await page.evaluate(() => document.body.append(Object.assign(document.createElement('input'), { type: 'file', id: 'taken-up', hidden: true })));
@@ -241,7 +241,7 @@ inBrowsers({ models: [MODEL] }, (session) => {
   it('encodes a picture that is dropped, decodes it, and wipes between both', async () => {
     const page = await openSmall(session, { model: session.model(`${MODEL}/both.safetensors`) });
     await keepDownloads(page);
-    // 61x42 of which 56x40 are whole latents.
+    // 61x42, of which 56x40 are whole latents.
     const original = await stripes(page, 2, 56, 40);
     await drop(page, async ([url]) => {
       const bytes = Uint8Array.from(atob(url.split(',')[1]), (letter) => letter.charCodeAt(0));
@@ -249,7 +249,7 @@ inBrowsers({ models: [MODEL] }, (session) => {
     }, [await stripes(page, 0, 61, 42)]);
     await page.waitForFunction(() => document.querySelector('#status')?.textContent === 'Ready to encode and decode 56 × 40 pixels');
     assert.match(await text(page, 'input-facts'), /61 × 42 pixels/);
-    assert.match(await text(page, 'plan-of'), /^\d.*iB to encode, \d.*iB to decode; the chart shows how to encode$/);
+    assert.match(await text(page, 'plan-of'), /^\d.*iB to encode, \d.*iB to decode; the chart shows the encode$/);
     assert.equal(await text(page, 'wipe-row'), '', 'nothing to compare yet');
     assert.match(await page.$eval('#original', (canvas) => canvas.getAttribute('aria-label') ?? ''), /stripes\.png, 56 by 40 pixels/);
     await page.click('#decode');
@@ -259,18 +259,18 @@ inBrowsers({ models: [MODEL] }, (session) => {
     assert.match(await text(page, 'report'), /Measured peak\s+\d.*iB, then \d.*iB, equal to the byte/);
     const { name, data } = await save(page);
     assert.equal(name, 'stripes-decoded.png');
-    // By keyboard: all of the one, all of the other.
+    // By keyboard: all of one picture, then all of the other.
     await page.focus('#wipe');
     await page.keyboard.press('End');
     assert.equal(await page.$eval('#wipe', (range) => range.getAttribute('aria-valuetext')), '100 % original');
     const shown = async () => `data:image/png;base64,${await screenshot(page)}`;
-    // But for the line between both, at the border.
+    // The dividing line at the border differs.
     const [line, other] = [5, await apart(page, original, data)];
     assert.ok(other > 2 * line, `${other} levels: two pictures that can be told apart`);
     assert.ok((await apart(page, await shown(), original)) < line, 'the original');
     await page.keyboard.press('Home');
     assert.ok((await apart(page, await shown(), data)) < line, 'what was decoded');
-    // Alpha is the same, and not counted.
+    // Alpha is equal, and not counted.
     const psnr = 10 * Math.log10((255 ** 2 * 0.75) / (await apart(page, original, data, 2)));
     const said = await text(page, 'psnr');
     assert.ok(Math.abs(Number(/^PSNR (-?[\d.]+) dB$/.exec(said)?.[1]) - psnr) < 0.06, `${said}, not ${psnr}`);
@@ -282,7 +282,8 @@ inBrowsers({ models: [MODEL] }, (session) => {
     await page.mouse.move(box.x + 0.75 * box.width, box.y + 5);
     await page.mouse.up();
     assert.ok(Math.abs(Number(await page.$eval('#wipe', (range) => /** @type {HTMLInputElement} */ (range).value)) - 75) <= 2);
-    // As it is encoded, without its transparency: what was decoded must not show through.
+    // The original without its transparency, as it is encoded: the decoded picture must not show
+    // through.
     await drop(page, async () => {
       const canvas = new OffscreenCanvas(56, 40);
       const context = canvas.getContext('2d');
@@ -297,7 +298,7 @@ inBrowsers({ models: [MODEL] }, (session) => {
       return [...(context?.getImageData(20, 20, 1, 1).data ?? [])];
     });
     assert.ok([200, 90, 60, 255].every((level, index) => Math.abs(level - glass[index]) <= 2), `${glass}`);
-    // Latents take the original away.
+    // Latents remove the original.
     await choose(page, 'input-file', join(folder(), 'latents.safetensors'));
     await page.waitForFunction(() => document.querySelector('#status')?.textContent?.includes('decode 88 × 40'));
     await page.click('#decode');
@@ -319,7 +320,7 @@ inBrowsers({ models: [MODEL] }, (session) => {
 
   it('tells of a server without ranges, unless the file is small', async () => {
     const whole = { file: join(folder(), FILE), ranges: false };
-    // It may be of any length.
+    // A file without a length may be of any size.
     const page = await openSmall(session, { model: session.server.route('/chunked.safetensors', { ...whole, chunked: true }) });
     assert.match(await text(page, 'notices'), /whole files only/);
     const small = await openSmall(session, { model: session.server.route('/whole.safetensors', whole) });
@@ -336,7 +337,7 @@ inBrowsers({ models: [MODEL] }, (session) => {
   it('takes precision and budget from the link, and says which budget would do', async () => {
     const page = await openSmall(session, { precision: 'f32', budget: '0.001' });
     await page.waitForFunction(() => document.body.dataset.problem === 'budget');
-    assert.match(await text(page, 'problem'), /smallest found that will do is \d/);
+    assert.match(await text(page, 'problem'), /smallest budget found is \d/);
     assert.match(await text(page, 'settings-facts'), /f32, budget/);
   });
 
@@ -374,7 +375,7 @@ inBrowsers({ models: [MODEL] }, (session) => {
     await choose(page, 'input-file', latents);
     await page.select('#family', '');
     const begun = await page.waitForFunction(() => {
-      // Until it hears.
+      // Repeats until the worker listens.
       new BroadcastChannel('begin').postMessage('');
       return ['ready', 'idle', 'failed'].includes(document.body.dataset.state ?? '') && document.body.dataset.state;
     });
@@ -427,7 +428,7 @@ inBrowsers({ models: [MODEL] }, (session) => {
     await page.goto(session.server.url('/reports.html'));
     const reports = await reportFiles();
     await choose(page, 'reports-file', file, ...reports);
-    // Each file is shown when it is read.
+    // Each file is shown when it has been read.
     await page.waitForSelector('#reports[aria-busy="false"] #reports-plots svg');
     const shown = await page.$eval('#reports-plots', (host) => ({ plots: host.querySelectorAll('figure').length, rows: host.querySelectorAll('tr').length }));
     assert.ok(shown.plots >= 2 && shown.rows > reports.length, JSON.stringify(shown));
@@ -435,7 +436,7 @@ inBrowsers({ models: [MODEL] }, (session) => {
     const guides = await page.$$eval('#reports-plots svg[aria-labelledby^="peaks"]', (plots) => plots.map((plot) => plot.querySelectorAll('.guide').length));
     assert.deepEqual(guides, [3, 3], 'lines of estimates, for f16 and for f32');
     assert.equal(await page.$('#reports-plots svg[aria-labelledby^="clips"]'), null, 'no clips yet');
-    // Clips of two lengths, beside the others, whose reports are of the first version.
+    // Clips of two lengths, beside reports of the first version of the format.
     const clips = join(session.folder, 'clips.json');
     await writeFile(clips, reportOfClips(own, [5, 17]));
     await choose(page, 'reports-file', clips);
@@ -465,7 +466,7 @@ inBrowsers({ models: [MODEL] }, (session) => {
 });
 
 /**
- * The report of a page as if its picture had been clips.
+ * Returns the report of a page as if its picture had been clips.
  * @param {string} own
  * @param {number[]} lengths
  */
@@ -478,9 +479,9 @@ function reportOfClips(own, lengths) {
 }
 
 /**
- * A picture of stripes as a data URL.
+ * Returns a picture of stripes as a data URL.
  * @param {Page} page
- * @param {number} first which stripe is the first
+ * @param {number} first index of the first stripe
  * @param {number} width
  * @param {number} height
  */

@@ -1,5 +1,6 @@
 // @ts-check
-// Plans without a model and without a device, where no browser is needed: the same as the native command line's.
+// Plans without a model and without a device, without a browser: equal to the native command
+// line's.
 
 import assert from 'node:assert/strict';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
@@ -27,7 +28,7 @@ after(() => rm(folder, { recursive: true, force: true }));
 /** @param {Options} options */
 const plan = (options) => wgvae.planFor({ ...options, wasm });
 
-/** What a plan of the package and one of the command line both have. @param {any} plan */
+/** Returns the fields that plans of the package and of the command line share. @param {any} plan */
 const shared = ({ timeline, tiles, limits, ...facts }) => facts;
 
 describe('planFor', () => {
@@ -88,7 +89,8 @@ describe('planFor', () => {
     const [whole, tiled] = [await plan({ ...size }), await plan({ ...size, tiling: 'blend', tileSize: 512, tileOverlap: 128 })];
     assert.deepEqual([whole.tiles, tiled.tiles], [1, 9]);
     assert.ok(tiled.predicted_peak_bytes < whole.predicted_peak_bytes);
-    // Of 4 whole tiles, 4 of 512x256 and one of 256x256, each a bit less than its share of the attention's work.
+    // Area of 4 whole tiles, 4 of 512x256 and one of 256x256. Each has a bit less than its share of
+    // the attention's work.
     const parts = (4 * 512 * 512 + 4 * 512 * 256 + 256 * 256) / (1024 * 1024);
     assert.ok(tiled.macs > 0.8 * parts * whole.macs && tiled.macs < parts * whole.macs, `${tiled.macs} of ${whole.macs}`);
   });

@@ -1,5 +1,6 @@
 // @ts-check
-// Clips on the page: frames as they come, the player, what it saves, and videos and pictures that are encoded, decoded and compared.
+// Clips on the page: frames as they arrive, the player, its saved files, and videos and pictures
+// that are encoded, decoded and compared.
 
 import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
@@ -11,7 +12,7 @@ import { inBrowsers } from './session.mjs';
 import { apart, choose, drop, keepDownloads, reach, save, screenshot, text } from './visitor.mjs';
 
 const MODEL = 'clip_wan';
-/** One that knows no time. */
+/** A model without a time axis. */
 const TOY = 'toy_odd';
 
 /** @typedef {import('puppeteer-core').Page} Page */
@@ -23,12 +24,12 @@ inBrowsers({ clips: [MODEL], models: [TOY] }, (session) => {
     const [, , count, height, width] = frames.shape;
     const page = await openModel(session, { latents: session.model(`${MODEL}/latents.safetensors`) });
     assert.equal(await text(page, 'status'), `Ready to decode ${count} frames of ${width} × ${height} pixels`);
-    assert.match(await text(page, 'plan'), /However long the clip is\.\s+Peak memory\s+\d.*iB\s+Kept for later frames\s+\d.*iB\s+In the computer's memory\s+0 bytes$/);
+    assert.match(await text(page, 'plan'), /For clips of any length\.\s+Peak memory\s+\d.*iB\s+Kept for later frames\s+\d.*iB\s+In the computer's memory\s+0 bytes$/);
     assert.deepEqual([await text(page, 'plan-chart'), await text(page, 'player')], ['', '']);
     await keepDownloads(page);
     await page.click('#decode');
-    // Before all are there.
-    await page.waitForFunction(() => /of 17 that will come/.test(document.querySelector('#player-kept')?.textContent ?? ''));
+    // Before all frames are there.
+    await page.waitForFunction(() => /of 17 expected/.test(document.querySelector('#player-kept')?.textContent ?? ''));
     assert.equal(await reach(page, 'done', 'failed'), 'done', await text(page, 'problem'));
     assert.match(await text(page, 'status'), new RegExp(`^Decoded ${count} frames of ${width} × ${height} pixels in `));
     assert.match(await text(page, 'report'), /equal to the byte/);
@@ -50,7 +51,7 @@ inBrowsers({ clips: [MODEL], models: [TOY] }, (session) => {
       assert.ok((await apart(page, data, await goldenFrame(page, frames, index))) < 1, `frame ${index + 1} is the whole clip's`);
       assert.ok(await shows(page, data), `frame ${index + 1} is on the screen`);
     }
-    // To the end, once: quicker than frames can be shown.
+    // Once to the end, faster than frames can be shown.
     await page.$eval('#player-rate', (rate) => {
       /** @type {HTMLInputElement} */ (rate).value = '200';
       rate.dispatchEvent(new Event('change'));
@@ -59,7 +60,7 @@ inBrowsers({ clips: [MODEL], models: [TOY] }, (session) => {
     await page.focus('#player-at');
     await page.keyboard.press(' ');
     await page.waitForFunction(() => /^frame 17 of 17/.test(document.querySelector('#player-time')?.textContent ?? '') && document.querySelector('#player-play')?.textContent === 'Play');
-    // Round and round, from the beginning, until somebody stops it.
+    // In a loop from the beginning, until a click stops it.
     await page.click('#player-loop');
     await page.click('#player-play');
     await page.waitForFunction(() => /^frame ([2-9]|1[0-6]) of/.test(document.querySelector('#player-time')?.textContent ?? ''));
@@ -79,12 +80,12 @@ inBrowsers({ clips: [MODEL], models: [TOY] }, (session) => {
   it('encodes and decodes a video that is dropped, and compares both, frame by frame', async () => {
     const page = await openModel(session);
     await keepDownloads(page);
-    // 46x26 of which 40x24 are whole latents, and 6 frames, of which 5 or 9 would be.
+    // 46x26, of which 40x24 are whole latents, and 6 frames where a clip has 5 or 9.
     await makeVideo(page, 46, 26, 6);
     await drop(page, () => ({ files: [/** @type {any} */ (globalThis).made] }));
     await page.waitForFunction(() => document.querySelector('#status')?.textContent === 'Ready to encode and decode 6 frames of 40 × 24 pixels');
     assert.match(await text(page, 'input-facts'), /^6 frames of 46 × 26 pixels$/);
-    assert.match(await text(page, 'plan-of'), /^However long the clip is: \d.*iB to encode, \d.*iB to decode$/);
+    assert.match(await text(page, 'plan-of'), /^For clips of any length: \d.*iB to encode, \d.*iB to decode$/);
     await page.click('#decode');
     assert.equal(await reach(page, 'done', 'failed'), 'done', await text(page, 'problem'));
     assert.match(await text(page, 'status'), /^Encoded and decoded 6 frames of 40 × 24 pixels in /);
@@ -93,7 +94,7 @@ inBrowsers({ clips: [MODEL], models: [TOY] }, (session) => {
     assert.match(await text(page, 'psnr'), /^all frames together: PSNR -?[\d.]+ dB$/);
     assert.match(await text(page, 'player-time'), /^frame \d of 6, /);
     assert.equal(await page.$eval('#player-rate', (rate) => /** @type {HTMLInputElement} */ (rate).value), '8', 'as fast as the video');
-    // Both sides in step.
+    // Both sides show the same frame.
     await page.focus('#wipe');
     await page.keyboard.press('k');
     await page.keyboard.press('End');
@@ -111,7 +112,7 @@ inBrowsers({ clips: [MODEL], models: [TOY] }, (session) => {
 
   it('takes several pictures for a clip, in the order of their numbers, with nothing that moves and no encoder where there is none', async () => {
     const page = await openModel(session);
-    // Puppeteer cannot ask Firefox for it.
+    // Puppeteer cannot set this in Firefox.
     const isStill = session.kind === 'chromium';
     if (isStill) await page.emulateMediaFeatures([{ name: 'prefers-reduced-motion', value: 'reduce' }]);
     await page.evaluate(() => delete (/** @type {any} */ (globalThis).VideoEncoder));
@@ -149,7 +150,7 @@ inBrowsers({ clips: [MODEL], models: [TOY] }, (session) => {
   });
 
   it('keeps the frames that came when it is told to stop, and decodes again', async () => {
-    // [c, t, h, w], and enough to do for a while.
+    // [c, t, h, w], long enough to take a while.
     const long = join(session.folder, 'long.safetensors');
     await writeFile(long, latentsFile({ shape: [16, 60, 3, 3], data: new Float32Array(16 * 60 * 9).fill(0.5) }));
     const page = await openModel(session, { latents: session.model('long.safetensors') });
@@ -196,7 +197,7 @@ inBrowsers({ clips: [MODEL], models: [TOY] }, (session) => {
       });
       else assert.equal(await page.waitForFunction(() => /^Ready to decode 17 frames/.test(document.querySelector('#status')?.textContent ?? '')).then(() => text(page, 'problem')), '');
     }
-    // A picture's latents for that model.
+    // Latents of a picture, for that model.
     await choose(page, 'input-file', join(session.folder, TOY, 'latents.safetensors'));
     await page.waitForFunction(() => document.querySelector('#status')?.textContent === 'Ready to decode 88 × 40 pixels');
     await choose(page, 'input-file', good);
@@ -206,7 +207,7 @@ inBrowsers({ clips: [MODEL], models: [TOY] }, (session) => {
 });
 
 /**
- * The page with the model for clips, in f32.
+ * Opens the page with the model for clips, in f32.
  * @param {Session} session
  * @param {Record<string, string>} [more] parameters
  */
@@ -220,7 +221,7 @@ async function openModel(session, more = {}) {
 }
 
 /**
- * A frame of a clip [1, 3, t, h, w] as a data URL.
+ * Returns a frame of a clip [1, 3, t, h, w] as a data URL.
  * @param {Page} page
  * @param {import('./safetensors.mjs').Tensor} frames
  * @param {number} index
@@ -239,10 +240,10 @@ function goldenFrame(page, { shape: [, , count, height, width], data }, index) {
 }
 
 /**
- * Whether the picture on the screen becomes this one: frames are made of their files before they are shown.
+ * True if the screen soon shows this picture: frames are decoded from their files first.
  * @param {Page} page
  * @param {string} wanted a data URL
- * @param {number} [levels] that it may be away from that, in the mean
+ * @param {number} [levels] largest mean difference, levels
  */
 async function shows(page, wanted, levels = 1) {
   for (let tries = 0; tries < 50; tries += 1) {
@@ -251,7 +252,11 @@ async function shows(page, wanted, levels = 1) {
   return false;
 }
 
-/** Saves as WebM, and takes the file apart again: as many frames, like those that were decoded. @param {Page} page */
+/**
+ * Saves as WebM, and decodes the file again: it must have as many frames, similar to the decoded
+ * ones.
+ * @param {Page} page
+ */
 async function checkWebm(page) {
   await page.waitForFunction(() => !(/** @type {HTMLButtonElement} */ (document.querySelector('#player-webm')).disabled));
   assert.match(await text(page, 'player-webm-why'), /VP[89]/);
@@ -273,14 +278,14 @@ async function checkWebm(page) {
     return { name: file.name, type: file.type, times: frames.map(({ time }) => time), first: frames[0].data };
   });
   assert.deepEqual([found.name, found.type, found.times.length], ['latents.webm', 'video/webm', 17]);
-  // At 200 a second; WebM counts milliseconds.
+  // At 200 frames per second; WebM counts milliseconds.
   assert.ok(found.times.every((time, index) => Math.abs(time - index / 200) < 0.002), `${found.times}`);
   const levels = await apart(page, found.first, first);
   assert.ok(levels < 25, `the first frame of the video is ${levels} levels from the one that was decoded`);
 }
 
 /**
- * Moves the player's range.
+ * Moves the player's slider.
  * @param {Page} page
  * @param {number} index
  */
@@ -291,14 +296,14 @@ async function scrub(page, index) {
   }, index);
 }
 
-/** The first frame as a data URL. @param {Page} page */
+/** Returns the first frame as a data URL. @param {Page} page */
 async function firstFrame(page) {
   await scrub(page, 0);
   return (await save(page)).data;
 }
 
 /**
- * Saves all frames into a folder, where the browser has folders; a made-up one takes the place of the user's.
+ * Saves all frames to a folder, if the browser supports folders; a made-up one replaces the user's.
  * @param {Page} page
  * @param {Session} session
  */
@@ -326,11 +331,12 @@ async function checkFolder(page, session) {
 }
 
 /**
- * A video of a bar that moves, made by the browser, as `globalThis.made`, and what of each of its frames is whole latents, as `globalThis.drawn`.
+ * Makes a video of a moving bar in the browser, as `globalThis.made`, and the part of each frame
+ * that is whole latents, as `globalThis.drawn`.
  * @param {Page} page
  * @param {number} width
  * @param {number} height
- * @param {number} count frames, 8 a second
+ * @param {number} count frames, 8 per second
  */
 async function makeVideo(page, width, height, count) {
   await page.evaluate(async (width, height, count) => {

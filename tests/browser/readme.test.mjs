@@ -1,6 +1,6 @@
 // @ts-check
-// Runs the JavaScript of README.md, web/README.md and the guide as it stands there: each block in a page that has
-// what the block takes for granted.
+// Runs the JavaScript blocks of README.md, web/README.md and the guide unchanged, each in a page
+// with the variables that the block expects.
 
 import assert from 'node:assert/strict';
 import { readdir, readFile } from 'node:fs/promises';
@@ -11,16 +11,16 @@ import { latentsFile } from './fixtures.mjs';
 import { publish } from './hub-server.mjs';
 import { inBrowsers, ROOT } from './session.mjs';
 
-/** A published network's shapes, which `family: 'sdxl'` asks for, and a small one. */
+/** The shapes of a published network, which `family: 'sdxl'` needs, and a small model. */
 const [PUBLISHED, TOY] = ['sd15_128', 'toy_odd'];
 
-/** A small one that knows time. */
+/** A small model with a time axis. */
 const CLIPS = 'clip_wan';
 
-/** The model of the hub that a block names: here it is the small one. */
+/** The hub model that a block names; here the small model replaces it. */
 const ON_THE_HUB = 'stabilityai/sd-vae-ft-mse';
 
-/** What the blocks import. */
+/** Addresses of the blocks' imports. */
 const IMPORTS = {
   './wgvae/src/index.js': '/web/src/index.js',
   wgvae: '/web/src/index.js',
@@ -29,8 +29,8 @@ const IMPORTS = {
 };
 
 /**
- * What a block takes for granted, as code before it; and what it must have done, as code after it that throws otherwise.
- * `kind`: the browser for it, if not Chromium.
+ * Code around a block: `before` defines what it expects, `after` throws unless it worked. `kind`:
+ * its browser, if not Chromium.
  * @typedef {{ before?: string, after: string, kind?: import('./browsers.mjs').Kind }} Around
  */
 
@@ -75,7 +75,7 @@ const BLOCKS = {
     { before: `await lab.wgvae.clearCache(); await lab.attempt('/models/${TOY}/', '/models/${TOY}/diffusion_pytorch_model.safetensors', { cache: true });`, after: `if (!oldest || (await cachedFiles()).length !== 0) throw new Error('it is still kept');` },
   ],
   'docs/guide/browser-bundlers.md': [
-    // A file of Vite's, not of a page's: package.test.mjs has it.
+    // A configuration file of Vite, tested in package.test.mjs.
     { after: '' },
   ],
   'docs/guide/browser-gpu.md': [
@@ -100,12 +100,12 @@ const BLOCKS = {
       before: `const [model, config, reference] = ['diffusion_pytorch_model.safetensors', 'config.json', 'reference.safetensors'].map((name) => '/models/${TOY}/' + name);
         const said = []; console.log = (elements, error) => said.push(elements, error > 0);`,
       after: `if (said.length < 16 || said.includes(false) || !rows.every(({ right }) => right)) throw new Error('it said: ' + said);`,
-      // Chromium takes a minute and a half to compile it all.
+      // Chromium takes a minute and a half to compile everything.
       kind: 'firefox',
     },
   ],
   'docs/guide/browser-node.md': [
-    // Programs for Node and for Deno: runtimes-node.test.mjs has them.
+    // Programs for Node and for Deno, tested in runtimes-node.test.mjs.
     { after: '' },
     { after: '' },
   ],
@@ -118,13 +118,13 @@ const BLOCKS = {
   ],
 };
 
-/** Blocks of JavaScript and HTML in a document. @param {string} text */
+/** Returns the blocks of JavaScript and HTML in a document. @param {string} text */
 function blocksOf(text) {
   return [...text.matchAll(/^```(js|html)\n([\s\S]*?)^```$/gm)].map(([, language, code]) => ({ language, code }));
 }
 
 /**
- * A page with the block, and what goes around it, in one module: `outcome` is the end of it.
+ * Returns a page with the block and the code around it, in one module. `outcome` holds its result.
  * @param {{ language: string, code: string }} block
  * @param {Around} around
  */
@@ -138,7 +138,10 @@ function pageOf({ language, code }, { before = '', after }) {
     <script type="module">${before}\n${script}\n{${after}}\noutcome ||= 'done';</script>`;
 }
 
-/** Addresses of the documents that lead elsewhere, as what is meant by them. @param {string} code */
+/**
+ * Replaces the documents' remote addresses by local ones.
+ * @param {string} code
+ */
 function atHome(code) {
   const local = code.replaceAll('https://example.org/vae/', `/models/${TOY}/`).replaceAll('https://example.org/video-vae/', `/models/${CLIPS}/`);
   return local.replace(`hub('${ON_THE_HUB}')`, `hub('${ON_THE_HUB}', { endpoint: location.origin })`);
@@ -181,7 +184,7 @@ inBrowsers({ models: [PUBLISHED, TOY], clips: [CLIPS] }, (session) => {
   }
 });
 
-/** [1, 4, 4, 4]: 32 pixels a side. */
+/** Returns latents [1, 4, 4, 4] of 32 pixels per side. */
 function smallLatents() {
   return latentsFile({ shape: [1, 4, 4, 4], data: Float32Array.from({ length: 64 }, (_, index) => Math.sin(index)) });
 }

@@ -1,6 +1,7 @@
 // @ts-check
-// Runs the tests of one file, or of all, in one browser or in both again and again, and counts: `node tests/browser/repeat.mjs firefox page 40`,
-// `node tests/browser/repeat.mjs both all 10`. What `cargo xtask web` made is tested.
+// Repeats the tests of one file, or of all, in one browser or in both, and counts failures: `node
+// tests/browser/repeat.mjs firefox page 40`, `node tests/browser/repeat.mjs both all 10`. It tests
+// the build of `cargo xtask web`.
 
 import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';

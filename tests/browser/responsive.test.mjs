@@ -1,5 +1,6 @@
 // @ts-check
-// The page stays usable while its worker decodes, and fits every screen. Leaves screenshots in target/browser/ for somebody to look at.
+// The page stays usable while its worker decodes, and fits every screen. Leaves screenshots in
+// target/browser/ to look at.
 
 import assert from 'node:assert/strict';
 import { mkdir } from 'node:fs/promises';
@@ -14,7 +15,10 @@ const SHOTS = join(ROOT, 'target', 'browser');
 
 const WIDTHS = { phone: 390, desktop: 1280 };
 
-/** The most of a decode's time that the page's thread may work, or be away in one piece: much less than a decode on it would take, on any machine. */
+/**
+ * Largest part of a decode's time that the page's thread may work, or block in one piece: much less
+ * than a decode on that thread would take, on any machine.
+ */
 const MOST_OF_DECODE = 0.5;
 
 inBrowsers({ models: [MODEL] }, (session) => {
@@ -43,7 +47,8 @@ inBrowsers({ models: [MODEL] }, (session) => {
     it('keeps the page free while it decodes', async (t) => {
       const page = await session.open(address());
       await reached(page, 'ready');
-      // Without traces: a timer tells how long the thread was not free, other programs on the machine included.
+      // Without traces, a timer measures how long the thread was busy, including other programs on
+      // the machine.
       await page.evaluate(() => {
         const ticks = { longest: 0, count: 0, last: performance.now(), begin: performance.now() };
         Object.assign(globalThis, { ticks });
@@ -72,7 +77,7 @@ inBrowsers({ models: [MODEL] }, (session) => {
       await reached(page, 'ready');
       await page.click('#decode');
       await reached(page, 'done');
-      // Before the chart is drawn again for its new width.
+      // Before the chart is redrawn for its new width.
       const sticksOut = await page.$eval('#plan-chart', (host) => {
         const place = /** @type {HTMLElement} */ (host);
         place.style.width = '200px';
@@ -86,7 +91,7 @@ inBrowsers({ models: [MODEL] }, (session) => {
       const turns = [...Object.entries(WIDTHS), ['phone-again', WIDTHS.phone]];
       for (const [name, width] of turns) {
         await page.setViewport({ width, height: 844 });
-        // The chart is drawn again when it has its new width.
+        // The chart is redrawn once it has its new width.
         const fits = () => document.documentElement.scrollWidth <= document.documentElement.clientWidth;
         const isFit = await page.waitForFunction(fits, { timeout: 60_000 }).then(() => true, () => false);
         await page.screenshot({ path: /** @type {`${string}.png`} */ (join(SHOTS, `${session.kind}-${name}-${scheme}.png`)), fullPage: true });
@@ -109,11 +114,14 @@ async function reached(page, state) {
 }
 
 /**
- * The tasks of the page's main thread: how many, and milliseconds of the processor's time in all of them and in the longest.
+ * Returns the tasks of the page's main thread: their number, and the milliseconds of processor time
+ * of all and of the longest.
  * @param {string} text of a trace of Chromium
  */
 function tasksOf(text) {
-  /** @type {{ name: string, pid: number, tid: number, tdur?: number, args?: { name?: string } }[]} */
+  /**
+   * @type {{ name: string, pid: number, tid: number, tdur?: number, args?: { name?: string } }[]}
+   */
   const events = JSON.parse(text).traceEvents;
   const mains = events.filter(({ name, args }) => name === 'thread_name' && args?.name === 'CrRendererMain');
   const isMain = (/** @type {{ pid: number, tid: number }} */ { pid, tid }) => mains.some((main) => main.pid === pid && main.tid === tid);

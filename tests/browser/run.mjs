@@ -1,6 +1,7 @@
 // @ts-check
-// Runs the files of tests named on the command line, or all. Those that use browsers share this process, in which each browser is started once; others, which
-// may put stand-ins in the place of anything, have a process each. `node tests/browser/run.mjs numbers page`
+// Runs the test files named on the command line, or all. Files that use browsers share this
+// process, which starts each browser once. Other files may replace globals, so each has a process
+// of its own. `node tests/browser/run.mjs numbers page`
 
 import { execFile } from 'node:child_process';
 import { readdir, readFile } from 'node:fs/promises';
@@ -20,19 +21,19 @@ describe('wgvae', () => {
   for (const [index, file] of files.entries()) {
     const [url, name] = [new URL(file, import.meta.url), file.slice(0, -ENDING.length)];
     if (texts[index].includes('inBrowsers(')) {
-      // What a file defines becomes part of a group of its name.
+      // The tests of a file become part of a group with its name.
       describe(name, async () => {
         await import(url.href);
       });
     } else if (KINDS.includes('chromium')) {
-      // Once, where both browsers have a run of their own.
+      // Only once, if both browsers have a run of their own.
       it(name, () => runAlone(fileURLToPath(url)));
     }
   }
 });
 
 /**
- * The tests of a file in a process of their own. What they print is the error.
+ * Runs the tests of a file in a process of their own. Their output is the error.
  * @param {string} file
  * @returns {Promise<void>}
  */

@@ -1,5 +1,6 @@
 // @ts-check
-// The package in Node, on Dawn (npm's webgpu), and in Deno: in the main thread and in a worker thread, as the command line on the same driver and as diffusers in f64.
+// The package in Node, on Dawn (npm's webgpu), and in Deno, in the main thread and in a worker
+// thread: equal to the command line on the same driver and to diffusers in f64.
 
 import assert from 'node:assert/strict';
 import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
@@ -17,15 +18,18 @@ import { DIST, floats, ROOT, writeModel } from './session.mjs';
 
 const MODEL = 'toy_odd';
 
-/** As tests/gpu/decode.rs: relative to the largest value. */
+/** Allowed error as in tests/gpu/decode.rs, relative to the largest value. */
 const F32_ERROR = 1e-4;
 
 const PROGRAM = fileURLToPath(new URL('without-browser.mjs', import.meta.url));
 const ENTRY = join(DIST, 'package', 'src', 'index.js');
 
 /**
- * A program, what it takes first, how it is run, what it says of a bitmap, and by what the manual's program for it is known. Deno brings a WebGPU that does with any driver; Dawn wants a newer one than some systems have.
- * @type {Record<string, { program: string, parameters: string[], run: typeof runOnDriver, bitmap: RegExp, mark: string }>}
+ * Runtimes: the program, its first arguments, its runner, its error for a bitmap, and the text that
+ * marks its program in the manual. Deno's WebGPU works on any driver; Dawn needs a newer one than
+ * some systems have.
+ * @type {Record<string, { program: string, parameters: string[], run: typeof runOnDriver, bitmap:
+ * RegExp, mark: string }>}
  */
 const RUNTIMES = {
   Node: { program: process.execPath, parameters: [], run: runOnDriver, bitmap: /^input: output: expected blob, image-data or raw where there are no ImageBitmaps, found bitmap$/, mark: "from 'webgpu'" },
@@ -34,15 +38,18 @@ const RUNTIMES = {
 
 const folder = join(await mkdtemp(join(tmpdir(), 'wgvae-runtimes-')), MODEL);
 await writeModel(folder, await fixture(MODEL));
-// What `npm i wgvae webgpu` leaves, and the model under the manual's name.
+// The state after `npm i wgvae webgpu`, and the model under the manual's name.
 await mkdir(join(folder, 'node_modules'));
 await symlink(join(DIST, 'package'), join(folder, 'node_modules', 'wgvae'), 'dir');
 await symlink(fileURLToPath(new URL('node_modules/webgpu', import.meta.url)), join(folder, 'node_modules', 'webgpu'), 'dir');
 await writeFile(join(folder, 'package.json'), '{ "dependencies": { "wgvae": "*" } }');
 await symlink(join(folder, 'both.safetensors'), join(folder, 'vae.safetensors'));
-// Deno's own files, too.
+// Deno's own files go there, too.
 process.env.DENO_DIR = join(dirname(folder), 'deno');
-/** Of the main thread, and of a worker; none without an adapter. @type {Record<string, any[]>} */
+/**
+ * Results of the main thread and of a worker; empty without an adapter.
+ * @type {Record<string, any[]>}
+ */
 const found = {};
 /** Prints the errors where WebGPU gives no adapter, and where there is no WebGPU. */
 const WITHOUT_GPU = `
@@ -58,7 +65,8 @@ describe('the package without a browser', () => {
   for (const [name, runtime] of Object.entries(RUNTIMES)) {
     const { run, bitmap: ofBitmap } = runtime;
     const results = found[name];
-    // A machine without a GPU may have a driver that is too old for Dawn; the one that cargo xtask unpacks is not.
+    // A machine without a GPU may have a driver that is too old for Dawn; the driver of cargo xtask
+    // is new enough.
     const isMissing = results.length === 0 && name === 'Node' && !process.env.WGVAE_RUNNER;
     describe(name, { skip: isMissing && 'Dawn finds no adapter: it wants a GPU, or a newer CPU driver' }, () => {
       define(results, run, ofBitmap);
@@ -88,7 +96,7 @@ describe('without a browser and without a GPU', () => {
 after(() => rm(dirname(folder), { recursive: true, force: true }));
 
 /**
- * The program in docs/guide/browser-node.md, where it would have the model and what it imports.
+ * Runs the program in docs/guide/browser-node.md, with the model and the imports in place.
  * @param {(typeof RUNTIMES)[string]} runtime
  * @param {{ rgba: string, shape: number[] }} result
  */
@@ -96,7 +104,7 @@ async function runManual({ program, parameters, run, mark }, { rgba, shape: [, ,
   const blocks = [...(await readFile(join(ROOT, 'docs', 'guide', 'browser-node.md'), 'utf8')).matchAll(/^```js\n([^`]*)^```$/gm)].map(([, code]) => code);
   const code = blocks.find((block) => block.includes(mark));
   assert.ok(code, `a program with ${mark} in docs/guide/browser-node.md`);
-  // Precisions differ, so that the pixels are compared in f32.
+  // Compares pixels in f32, because other precisions differ.
   await writeFile(join(folder, 'program.mjs'), code.replace('createDecoder({', "createDecoder({ precision: 'f32',"));
   await rm(join(folder, 'picture.png'), { force: true });
   const before = process.cwd();
@@ -108,7 +116,7 @@ async function runManual({ program, parameters, run, mark }, { rgba, shape: [, ,
 
 /**
  * @param {any[]} results
- * @param {typeof runOnDriver} run the command line, to compare with
+ * @param {typeof runOnDriver} run runs the command line, to compare with
  * @param {RegExp} ofBitmap
  */
 function define(results, run, ofBitmap) {
@@ -163,13 +171,13 @@ function define(results, run, ofBitmap) {
   });
 }
 
-/** Bytes of red, green and blue. @param {Buffer} rgba */
+/** Returns the bytes of red, green and blue. @param {Buffer} rgba */
 function opaque(rgba) {
   return Buffer.from(rgba.filter((_, at) => at % 4 !== 3));
 }
 
 /**
- * The rows of a PNG file of RGB, whose filters are None, Sub or Up.
+ * Returns the rows of a PNG file of RGB with filters None, Sub or Up.
  * @param {Buffer} png
  * @param {number} width
  */

@@ -1,12 +1,13 @@
 // @ts-check
-// Reads and writes .safetensors and reads .npy, apart from the crate's own code.
+// Reads and writes .safetensors and reads .npy, independently of the crate's code.
 
 /** @typedef {{ shape: number[], data: Float32Array }} Tensor */
 
 /**
- * Tensors of f32 in a file, in the order given.
+ * Writes f32 tensors to a file, in the given order.
  * @param {[string, Tensor][]} tensors
- * @param {{ hole?: number }} [options] `hole`: bytes of another tensor, `other.weight` of f32 zeros, before the first: what a larger checkpoint has
+ * @param {{ hole?: number }} [options] `hole`: bytes of another tensor, `other.weight` of f32
+ * zeros, before the first, as in a larger checkpoint
  * @returns {Uint8Array<ArrayBuffer>}
  */
 export function writeSafetensors(tensors, { hole = 0 } = {}) {
@@ -61,7 +62,8 @@ export function readNpy(file) {
 }
 
 /**
- * Node's Buffer has a `slice` that copies nothing, and floats must begin at a multiple of 4 bytes.
+ * Copies bytes. `slice` of Node's Buffer copies nothing, and floats must begin at a multiple of 4
+ * bytes.
  * @param {Uint8Array} file
  * @param {number} first
  * @param {number} end

@@ -1,5 +1,6 @@
 // @ts-check
-// The package's self-test: every set of kernels beside what diffusers made; that it sees what is wrong, and says what it cannot do.
+// The package's self-test: compares every set of kernels with diffusers, notices errors, and
+// explains what it cannot do.
 
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
@@ -8,10 +9,10 @@ import { inBrowsers } from './session.mjs';
 
 const MODEL = 'toy_odd';
 
-/** In a worker, as the page asks. */
+/** The client in a worker, as the page uses it. */
 const CLIENT = '/web/src/worker.js';
 
-// Chromium takes a minute and a half to compile it all.
+// Chromium takes a minute and a half to compile everything.
 inBrowsers({ kinds: ['firefox'], models: [MODEL] }, (session) => {
   it('finds every set of kernels right, in every precision there is', async (t) => {
     const { found, heard } = await session.run(async (client, folder) => {
@@ -34,7 +35,7 @@ inBrowsers({ kinds: ['firefox'], models: [MODEL] }, (session) => {
     const { wrong, errors, stopped } = await session.run(async (folder) => {
       const { selftest } = lab.wgvae;
       const options = { model: `${folder}diffusion_pytorch_model.safetensors`, config: `${folder}config.json`, reference: `${folder}reference.safetensors` };
-      // The last float is of the image.
+      // The last float belongs to the image.
       const bytes = new Uint8Array(await (await fetch(options.reference)).arrayBuffer());
       new DataView(bytes.buffer).setFloat32(bytes.length - 4, 9, true);
       const wrong = await selftest({ ...options, reference: new Blob([bytes]) });

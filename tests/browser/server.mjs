@@ -1,6 +1,6 @@
 // @ts-check
-// A web server on this machine only. It serves folders as good servers do, and single addresses as badly as a test asks, and writes down
-// every request and the bytes that went out.
+// A web server on this machine only. It serves folders like a good server, and single addresses as
+// badly as a test asks. It records every request and the bytes sent.
 
 import { once } from 'node:events';
 import { createReadStream } from 'node:fs';
@@ -27,52 +27,66 @@ const TYPES = {
 };
 
 /**
- * How a request fails: with a status, with something that is no answer, or with the connection broken off in the middle of the content.
+ * Failure of a request: a status, an invalid answer, or a connection that breaks in the middle of
+ * the content.
  * @typedef {number | 'nonsense' | 'cut'} Failure
  */
 
-/** No browser believes it, nor asks again by itself, as browsers do when a connection ends without a word. */
+/**
+ * An answer that browsers reject and do not request again, as they do when a connection ends
+ * without an answer.
+ */
 const NONSENSE = 'HTTP/1.1 206 Partial Content\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n';
 
 /**
- * How an address answers. Without any of these it is a file of a good server.
+ * Behaviour of an address. By default it is a file of a good server.
  * @typedef {object} Behaviour
  * @property {string} [file] the content: a file's path
  * @property {Uint8Array | string} [bytes] or the content itself
- * @property {number} [status] an answer without content but its status
- * @property {string} [token] refused to who does not bring it: 401 to those without any, 403 to those with another
- * @property {string} [location] a redirect to another address
+ * @property {number} [status] answer with this status and no content
+ * @property {string} [token] required token: 401 without any, 403 with another
+ * @property {string} [location] target of a redirect
  * @property {string} [type] Content-Type
- * @property {boolean} [ranges] false: no HTTP Range, and not even a word about it
- * @property {boolean} [chunked] without ranges: no Content-Length either
- * @property {boolean} [gzip] without ranges: compressed, whatever the browser asked for, with the compressed length
- * @property {Record<string, string>} [headers] more headers, of refusals, too
- * @property {string | null | ((request: number) => string | null)} [etag] null: none; a function is given the number of the request, from 0
- * @property {number} [claim] the Content-Length to claim, whatever is sent
- * @property {number} [stopAfter] break the connection off after so many bytes of an answer
- * @property {number} [stopFrom] the first request that is broken off, from 0
- * @property {(request: number) => Failure | undefined} [fails] whether a request fails; numbered from 0
- * @property {number} [shortBy] leave out the last bytes of a range, and claim so
- * @property {number} [claimFrom] the first byte that Content-Range claims, whatever is sent
+ * @property {boolean} [ranges] false: no HTTP Range, and no header about it
+ * @property {boolean} [chunked] true: no ranges, and no Content-Length either
+ * @property {boolean} [gzip] true: no ranges, compressed whatever the browser asked for, with the
+ * compressed length
+ * @property {Record<string, string>} [headers] additional headers, also of errors
+ * @property {string | null | ((request: number) => string | null)} [etag] null: none; a function
+ * takes the number of the request, from 0
+ * @property {number} [claim] Content-Length to claim, whatever is sent
+ * @property {number} [stopAfter] bytes of an answer after which the connection breaks
+ * @property {number} [stopFrom] first request that breaks, from 0
+ * @property {(request: number) => Failure | undefined} [fails] returns the failure of a request,
+ * numbered from 0
+ * @property {number} [shortBy] bytes missing at the end of a range, as its headers say
+ * @property {number} [claimFrom] first byte that Content-Range claims, whatever is sent
  * @property {number} [delay] milliseconds before each answer
  * @property {number} [pace] milliseconds before each 64 KiB
- * @property {number} [holdAfter] wait after so many bytes until the client hangs up; one that never does gets the rest after all
+ * @property {number} [holdAfter] bytes after which the server waits until the client hangs up; a
+ * client that stays gets the rest in the end
  */
 
 /**
- * `path` is decoded, `target` as it came; `isOver` when nothing more is sent, because all is or because the client is gone.
- * @typedef {{ path: string, target: string, method: string, range: string | undefined, authorization: string | undefined, status: number, bytes: number, isOver: boolean }} Seen
+ * A recorded request. `path` is decoded, `target` as received; `isOver`: true when nothing more
+ * will be sent, because all was sent or the client is gone.
+ * @typedef {{ path: string, target: string, method: string, range: string | undefined,
+ * authorization: string | undefined, status: number, bytes: number, isOver: boolean }} Seen
  */
 
-/** Milliseconds after which a client is taken for one that never hangs up. No measure of speed: it ends what would wait for ever. */
+/**
+ * Time after which a client counts as one that stays, milliseconds. It measures no speed: it only
+ * ends endless waits.
+ */
 const HELD = 120_000;
 
 /**
  * @param {object} options
- * @param {string} options.root the folder of `/`
- * @param {Record<string, string>} [options.mounts] other folders, by the path that they are served below: `{ '/models/': 'some/folder' }`
+ * @param {string} options.root folder that `/` serves
+ * @param {Record<string, string>} [options.mounts] other folders, by their path prefix: `{
+ * '/models/': 'some/folder' }`
  * @param {boolean} [options.isolate] cross-origin isolation (COOP, COEP), for wasm with threads
- * @param {boolean} [options.cors] let pages of other origins read
+ * @param {boolean} [options.cors] true to let pages of other origins read
  */
 export async function startServer({ root, mounts = {}, isolate = false, cors = false }) {
   /** @type {Map<string, Behaviour>} */
@@ -88,7 +102,7 @@ export async function startServer({ root, mounts = {}, isolate = false, cors = f
     seen.push(entry);
     const behaviour = routes.get(path) ?? { file: locate(path, root, mounts) };
     await answer(behaviour, number, request, response, headers, entry).catch((error) => {
-      // A client that leaves is no failure of the server's.
+      // A client that leaves is no error of the server.
       if (!response.headersSent && !response.destroyed) response.writeHead(500).end(String(error));
       response.destroy();
     });
@@ -101,21 +115,25 @@ export async function startServer({ root, mounts = {}, isolate = false, cors = f
     origin,
     /** @param {string} path */
     url: (path) => origin + path,
-    /** What has been asked of `path` (of all, without one). @param {string} [path] */
+    /** Returns the requests for `path`, or all requests. @param {string} [path] */
     seen: (path) => seen.filter((entry) => path === undefined || entry.path === path),
-    /** Bytes of content that went out for `path`. @param {string} path */
+    /** Returns the bytes of content sent for `path`. @param {string} path */
     bytes: (path) => seen.filter((entry) => entry.path === path).reduce((sum, { bytes }) => sum + bytes, 0),
-    /** Forgets what was asked of `path`. @param {string} path */
+    /** Forgets the requests for `path`. @param {string} path */
     forget: (path) => {
       const kept = seen.filter((entry) => entry.path !== path);
       seen.splice(0, seen.length, ...kept);
     },
-    /** Makes `path` answer like this. @param {string} path @param {Behaviour} behaviour */
+    /**
+     * Sets the behaviour of `path`.
+     * @param {string} path
+     * @param {Behaviour} behaviour
+     */
     route: (path, behaviour) => {
       routes.set(path, behaviour);
       return origin + path;
     },
-    /** Makes `path` a file like others again. @param {string} path */
+    /** Makes `path` a normal file again. @param {string} path */
     unroute: (path) => routes.delete(path),
     close: async () => {
       server.closeAllConnections();
@@ -139,7 +157,7 @@ const CORS = {
 };
 
 /**
- * The file of an address: never one outside the folders served.
+ * Returns the file of an address, never one outside the served folders.
  * @param {string} path
  * @param {string} root
  * @param {Record<string, string>} mounts
@@ -169,7 +187,7 @@ async function answer(behaviour, number, request, response, common, entry) {
   if (failure === 'cut') behaviour = { ...behaviour, stopAfter: 1000 };
   else if (failure) behaviour = { ...behaviour, status: failure, location: undefined };
   const { token } = behaviour;
-  // Whether a page may ask at all is asked without it.
+  // A CORS preflight carries no token.
   if (token && request.method !== 'OPTIONS' && entry.authorization !== `Bearer ${token}`) behaviour = { ...behaviour, status: entry.authorization ? 403 : 401, location: undefined };
   for (const [name, value] of Object.entries(common)) response.setHeader(name, value);
   response.setHeader('Cache-Control', 'no-cache');
@@ -204,8 +222,8 @@ async function answer(behaviour, number, request, response, common, entry) {
   entry.status = range ? 206 : 200;
   if (range) response.setHeader('Content-Range', `bytes ${behaviour.claimFrom ?? part.first}-${part.last}/${content.length}`);
   if (!behaviour.chunked) response.setHeader('Content-Length', behaviour.claim ?? Math.max(0, end - part.first));
-  // A connection that is about to break must not be taken for the next request: a browser asks again by itself when it does, and the first
-  // request of a test would be counted twice.
+  // A connection that will break must not be reused for the next request: the browser would repeat
+  // that request by itself, and the first request of a test would count twice.
   if (isBroken(behaviour, number)) response.setHeader('Connection', 'close');
   response.writeHead(entry.status);
   if (request.method === 'HEAD') response.end();
@@ -213,7 +231,8 @@ async function answer(behaviour, number, request, response, common, entry) {
 }
 
 /**
- * Whether the connection breaks after this answer: it stops half way, or has not the length that it claims.
+ * True if the connection breaks after this answer: it stops half way, or has another length than it
+ * claims.
  * @param {Behaviour} behaviour
  * @param {number} number
  */
@@ -242,12 +261,15 @@ async function send(chunks, { number, pace, holdAfter = Infinity, ...behaviour }
   }
   if (!broken) return pipeline(Readable.from(paced()), response);
   for await (const chunk of paced()) await new Promise((resolve) => response.write(chunk, resolve));
-  // Let what was written go out before the connection breaks.
+  // Lets the written bytes go out before the connection breaks.
   await sleep(50);
   response.destroy();
 }
 
-/** Waits until the client is gone, or taken for one that stays: false. @param {import('node:http').ServerResponse} response */
+/**
+ * Waits until the client is gone, and returns true. Returns false if it stays.
+ * @param {import('node:http').ServerResponse} response
+ */
 async function hungUp(response) {
   if (!response.destroyed) await once(response, 'close', { signal: AbortSignal.timeout(HELD) }).catch(() => {});
   return response.destroyed;
@@ -255,7 +277,8 @@ async function hungUp(response) {
 
 /**
  * @param {Behaviour} behaviour
- * @returns {Promise<{ length: number, tag: string, read(first: number, end: number): AsyncIterable<Uint8Array> } | undefined>}
+ * @returns {Promise<{ length: number, tag: string, read(first: number, end: number):
+ * AsyncIterable<Uint8Array> } | undefined>}
  */
 async function open({ file, bytes, gzip }) {
   if (gzip) return open({ bytes: gzipSync(bytes ?? (await readFile(/** @type {string} */ (file)))) });
@@ -285,7 +308,7 @@ function etagOf({ etag }, content, number) {
 }
 
 /**
- * One range of bytes; several at once are no one's here.
+ * Parses a single range of bytes; several ranges are not supported.
  * @param {string | undefined} header
  * @param {number} length
  */

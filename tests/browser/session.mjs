@@ -1,5 +1,6 @@
 // @ts-check
-// A browser, a server and models for the tests of one file, and a page that runs functions of the tests.
+// A browser, a server and models for the tests of one file, and a page that runs functions of the
+// tests.
 
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -15,7 +16,7 @@ import { startServer } from './server.mjs';
 
 export const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 
-/** What `cargo xtask web` made. */
+/** The build of `cargo xtask web`. */
 export const DIST = join(ROOT, 'dist');
 
 /** The page's service worker. */
@@ -26,16 +27,17 @@ const EXAMPLES = join(ROOT, 'examples');
 const IN_PAGE = fileURLToPath(new URL('in-page/', import.meta.url));
 
 /**
- * Milliseconds after which something that should have happened never will. Machines differ by more than ten times, so this is no measure of speed: it ends what hangs.
+ * Time after which a wait counts as hanging, milliseconds. Machines differ by more than ten times,
+ * so it measures no speed.
  */
 const PATIENCE = 300_000;
 
-/** What a browser says by itself that is no failure of ours. */
+/** Messages of browsers that are no failures. */
 const HARMLESS = new RegExp(
   [
     'Failed to load resource',
     'powerPreference option is currently ignored',
-    // Firefox: requests that fail, and work that is handed to a lost device. What comes of both is tested by itself.
+    // Firefox: failed requests, and work for a lost device. Other tests check both.
     'Cross-Origin Request Blocked',
     'Parent device is lost',
     'Encountered one or more errors while creating',
@@ -46,7 +48,8 @@ const HARMLESS = new RegExp(
 
 /**
  * Defines the same tests for each browser. One browser runs at a time.
- * @param {{ kinds?: Kind[], models?: string[], clips?: string[] }} options `models`, `clips`: names of fixtures that the tests decode
+ * @param {{ kinds?: Kind[], models?: string[], clips?: string[] }} options `models`, `clips`: names
+ * of fixtures that the tests decode
  * @param {(session: Session) => void} define
  */
 export function inBrowsers({ kinds = KINDS, models = [], clips = [] }, define) {
@@ -69,7 +72,7 @@ export class Session {
   /** @type {import('./server.mjs').Server | undefined} */
   #server;
   #folder = '';
-  /** What the page said. @type {string[]} */
+  /** Console messages and errors of the page. @type {string[]} */
   #said = [];
 
   /** @param {Kind} kind */
@@ -86,7 +89,8 @@ export class Session {
     for (const name of models) await writeModel(join(this.#folder, name), await fixture(name));
     for (const name of clips) await writeClip(join(this.#folder, name), await clipFixture(name));
     this.#server = await startServer({ root: DIST, mounts: { '/tests/': IN_PAGE, '/models/': this.#folder, '/examples/': EXAMPLES } });
-    // It keeps nothing: pages are as tests have them served. What concerns that takes this away.
+    // An empty service worker caches nothing: pages are always as the tests serve them. Tests of
+    // the cache remove this route.
     this.#server.route(KEEPER, { bytes: '', type: 'text/javascript' });
     this.#browser = await shared(this.kind);
   }
@@ -111,19 +115,19 @@ export class Session {
     return this.#browser.browser;
   }
 
-  /** Where the models of the tests lie. */
+  /** Folder of the tests' models. */
   get folder() {
     return this.#folder;
   }
 
-  /** The page that is open. */
+  /** The open page. */
   get page() {
     if (!this.#page) throw new Error('no page is open');
     return this.#page;
   }
 
   /**
-   * The file or folder of a model as the page asks for it.
+   * Returns the address of a model's file or folder.
    * @param {string} path
    */
   model(path) {
@@ -131,7 +135,7 @@ export class Session {
   }
 
   /**
-   * A page on our server, watched for errors that nobody caught.
+   * Opens a page on our server, and watches it for uncaught errors.
    * @param {string} path
    */
   async open(path) {
@@ -145,19 +149,22 @@ export class Session {
     return page;
   }
 
-  /** What the page has said and nobody expected. */
+  /** Returns the unexpected messages of the page. */
   complaints() {
     return this.#said.filter((line) => /^(error|uncaught)/.test(line) && !HARMLESS.test(line));
   }
 
-  /** Takes back a complaint that a test expects, and fails if there was none. @param {RegExp} pattern */
+  /**
+   * Removes a complaint that a test expects, and fails if there was none.
+   * @param {RegExp} pattern
+   */
   expectComplaint(pattern) {
     const others = this.#said.filter((line) => !pattern.test(line));
     if (others.length === this.#said.length) throw new Error(`expected a complaint like ${pattern}, the page said:\n${this.#said.join('\n')}`);
     this.#said = others;
   }
 
-  /** Fails if the page has said something that nobody expected: an error that nobody caught, above all. */
+  /** Fails if the page has logged anything unexpected, above all uncaught errors. */
   checkComplaints() {
     const complaints = this.complaints();
     this.#said = [];
@@ -171,7 +178,8 @@ export class Session {
   }
 
   /**
-   * Runs a function in a page that has the package, as `lab` (in-page/lab.js). Arguments and result pass as JSON: what is undefined is not there.
+   * Runs a function in a page that has the package, as `lab` (in-page/lab.js). Arguments and result
+   * pass as JSON, which drops undefined values.
    * @template {unknown[]} A
    * @template R
    * @param {(...args: A) => R} task
@@ -196,7 +204,8 @@ export class Session {
 }
 
 /**
- * A model folder as diffusers writes it, with the decoder alone, its latents, and these beside what it makes of them. With a golden encode: the model with its encoder, and the image.
+ * Writes a model folder in diffusers' layout: the decoder alone, its latents, and the expected
+ * picture. With a golden encode, also the model with its encoder, and the image.
  * @param {string} folder
  * @param {import('./fixtures.mjs').Fixture} fixture
  */
@@ -225,12 +234,12 @@ async function writeClip(folder, { config, latents, encode: { pixels } }) {
     await writeFile(join(folder, `frame_${index}.safetensors`), writeSafetensors([['image', frameOf(pixels, index)]]));
   }
   await writeFile(join(folder, 'latents.safetensors'), latentsFile(latents));
-  // As ComfyUI saves them: the VAE's own.
+  // The VAE's own latents, as ComfyUI saves them.
   await writeFile(join(folder, 'own.latent'), writeSafetensors([['latent_tensor', latents], ['latent_format_version_0', { shape: [0], data: new Float32Array() }]]));
 }
 
 /**
- * What a picture file of an image [1, 3, h, w] would hold.
+ * Returns the pixels that a picture file of an image [1, 3, h, w] would have.
  * @param {import('./safetensors.mjs').Tensor} image
  */
 function picture({ shape: [, , height, width], data }) {
@@ -242,14 +251,14 @@ function picture({ shape: [, , height, width], data }) {
   return { width, height, rgba };
 }
 
-/** Waits for what happens outside of the page. @param {() => boolean} condition */
+/** Waits for a condition outside of the page. @param {() => boolean} condition */
 export async function waitFor(condition) {
   for (const begin = performance.now(); !condition(); await sleep(20)) {
     if (performance.now() - begin > PATIENCE) throw new Error(`expected what never happened: ${condition}`);
   }
 }
 
-/** Floats that left a page as base64. @param {string} text */
+/** Returns floats that left a page as base64. @param {string} text */
 export function floats(text) {
   const bytes = Uint8Array.from(Buffer.from(text, 'base64'));
   return new Float32Array(bytes.buffer);

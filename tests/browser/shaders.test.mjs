@@ -1,5 +1,5 @@
 // @ts-check
-// Every shader that a plan can ask for is compiled once by each browser: by Tint in Chromium, by naga in Firefox.
+// Each browser compiles every shader that a plan can use: Tint in Chromium, naga in Firefox.
 
 import assert from 'node:assert/strict';
 import { readdir } from 'node:fs/promises';
@@ -9,7 +9,7 @@ import { it } from 'node:test';
 import { hasF16 } from './browsers.mjs';
 import { inBrowsers, ROOT } from './session.mjs';
 
-/** What only matrix units run, which browsers have none of: their module leaves these files out. */
+/** Shaders for matrix units, which browsers lack: the browser's module does not contain them. */
 const NATIVE = ['matmul_matrix', 'winograd_weights_columns'];
 
 inBrowsers({}, (session) => {
@@ -37,7 +37,7 @@ inBrowsers({}, (session) => {
   }
 });
 
-/** The names of the files in shaders/. */
+/** Lists the names of the files in shaders/. */
 async function shaders() {
   const files = await readdir(join(ROOT, 'shaders'));
   return files.filter((name) => name.endsWith('.wgsl')).map((name) => name.slice(0, -'.wgsl'.length));

@@ -1,5 +1,5 @@
 // @ts-check
-// Sources and the module's start where no browser is needed: what Node has of the web is enough.
+// Sources and the start of the module where no browser is needed: Node's web APIs suffice.
 
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
@@ -116,7 +116,10 @@ describe('the module', () => {
   before(async () => { server = await startServer({ root: DIST }); });
   after(() => server.close());
 
-  /** A module of the package that has not started anything yet. @returns {Promise<typeof import('../../web/src/wasm.js')>} */
+  /**
+   * Returns a module of the package that has not started anything yet.
+   * @returns {Promise<typeof import('../../web/src/wasm.js')>}
+   */
   const fresh = () => import(`${new URL('web/src/wasm.js', `file://${DIST}/`)}?${Math.random()}`);
 
   it('says why it does not start, and starts when it can', async () => {

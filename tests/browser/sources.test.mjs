@@ -1,5 +1,6 @@
 // @ts-check
-// Where models come from: files by slices, addresses by ranges, the cache, and every way in which a server can be wrong.
+// Sources of models: files in slices, addresses in ranges, the cache, and every way in which a
+// server can be wrong.
 
 import assert from 'node:assert/strict';
 import { readFile, stat, writeFile } from 'node:fs/promises';
@@ -16,7 +17,7 @@ import { inBrowsers, waitFor } from './session.mjs';
 const MODEL = 'toy_odd';
 const FILE = 'diffusion_pytorch_model.safetensors';
 
-/** What may be fetched besides tensors: the first request, gaps between neighbours. */
+/** Most bytes fetched besides tensors: the first request, and gaps between neighbours. */
 const SLACK = 256 << 10;
 
 it('calls a file by the last part of its address', () => {
@@ -35,7 +36,8 @@ inBrowsers({ models: [MODEL] }, (session) => {
   const attempt = (model, options = {}) => session.run((folder, model, options) => lab.attempt(folder, model, options), folder(), model, options);
 
   /**
-   * The decoder that `page` has as a global reads its model again, which has changed, and says so.
+   * Makes the decoder in the global `decoder` of `page` read its changed model again, and checks
+   * its error.
    * @param {import('puppeteer-core').Page} page
    */
   const noticesTheChange = async (page) => {
@@ -74,7 +76,7 @@ inBrowsers({ models: [MODEL] }, (session) => {
     const config = JSON.parse((await fixture(MODEL)).config);
     const half = decoderShapes(config).length >> 1;
     const names = decoderShapes(config).map(([name]) => name);
-    // Two files that hold half of the tensors each.
+    // Two files with half of the tensors each.
     const shards = [names.slice(0, half), names.slice(half)].map((kept, index) => {
       const bytes = modelFile(JSON.stringify(config), { keep: (name) => kept.includes(name) });
       return session.server.route(`/shard-${index}.safetensors`, { bytes });
@@ -138,7 +140,7 @@ inBrowsers({ models: [MODEL] }, (session) => {
       const found = await attempt(session.server.route(name, { file: path(), ranges: false, chunked }));
       assert.deepEqual(found, { right: true, notices: ['no-ranges'], freed: true });
       const { size } = await stat(path());
-      // Never more often than once more from the start.
+      // At most one restart from the beginning.
       assert.ok(session.server.bytes(name) <= 2 * size, `${session.server.bytes(name)} of ${size}`);
     });
   }
@@ -244,7 +246,7 @@ inBrowsers({ models: [MODEL] }, (session) => {
     const kept = await session.run(() => lab.wgvae.cacheUsage());
     assert.ok(kept.bytes >= wanted && kept.bytes <= wanted + SLACK, `${JSON.stringify(kept)}, the decoder has ${wanted} bytes`);
 
-    // Nothing is wanted of the answer: whoever stays on the line gets all of it.
+    // Nothing of the answer is needed: a client that stays would get all of it.
     const second = await load({ holdAfter: 1 << 20 });
     assert.ok(second.sent < 2 << 20, `${second.sent} of ${bytes.length} bytes were sent again`);
 
@@ -289,12 +291,12 @@ inBrowsers({ models: [MODEL] }, (session) => {
       };
       const one = await open('"one"');
       await one.read(0, 1);
-      // Waits for what is being written.
+      // Waits for writes in progress.
       await lab.wgvae.cacheUsage();
       const two = await open('"two"');
       await two.read(4, 2);
       await lab.wgvae.cacheUsage();
-      // Who still reads the old version, in another tab.
+      // A reader of the old version in another tab.
       const old = [await one.read(0, 1), await one.read(4, 1)];
       await lab.wgvae.cacheUsage();
       const fresh = [await two.read(0, 2), await two.read(4, 2)];
@@ -360,7 +362,7 @@ inBrowsers({ models: [MODEL] }, (session) => {
       const client = await page.createCDPSession();
       await client.send('Storage.overrideQuotaForOrigin', { origin: session.server.origin, quotaSize: 1 << 20 });
     } else {
-      // Firefox has no way to set the quota of a site while it runs.
+      // Firefox cannot set the quota of a site while it runs.
       await page.evaluate(() => {
         FileSystemWritableFileStream.prototype.write = () => Promise.reject(new DOMException('no room', 'QuotaExceededError'));
       });
@@ -411,7 +413,7 @@ inBrowsers({ models: [MODEL] }, (session) => {
     const other = await startServer({ root: session.folder, cors: true });
     try {
       const { right, code, freed } = await attempt(other.route('/model.safetensors', { file: path(), ranges: false, gzip: true }));
-      // Chromium itself refuses what it has asked for uncompressed.
+      // Chromium itself rejects the compressed answer to a request for an uncompressed one.
       assert.deepEqual([right, code, freed], session.kind === 'firefox' ? [true, undefined, true] : [undefined, 'network', true]);
     } finally {
       await other.close();
@@ -422,7 +424,7 @@ inBrowsers({ models: [MODEL] }, (session) => {
     const html = '<!doctype html><link rel="icon" href="data:,"><script type="module" src="/tests/lab.js"></script>';
     session.server.route('/strict.html', { bytes: html, type: 'text/html', headers: { 'Content-Security-Policy': "script-src 'self'" } });
     const page = await session.open('/strict.html');
-    // Evaluating a text is not allowed there either: what is called has to be a function of the page's.
+    // Evaluating text is forbidden there: the called code has to be a function of the page.
     await page.waitForFunction(() => 'lab' in globalThis, { polling: 50 }).catch(() => {});
     const found = await session.run(async () => (await lab.outcome(lab.wgvae.families())).error);
     await session.closePage();

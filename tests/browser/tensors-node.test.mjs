@@ -1,5 +1,6 @@
 // @ts-check
-// Tensors of onnxruntime-web, by its own class (onnxruntime-common), and of transformers.js, by a stand-in: what of them is read, wherever it lies. No browser.
+// Tensors of onnxruntime-web, by its own class (onnxruntime-common), and of transformers.js, by a
+// stand-in: their values are read from every location. No browser is needed.
 
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
@@ -10,10 +11,10 @@ import { DIST, ROOT } from './session.mjs';
 
 const SHAPE = [1, 4, 2, 3];
 const FLOATS = Float32Array.from({ length: 24 }, (_, index) => index / 4 - 3);
-/** The same: multiples of a quarter below 4, of which halves have exponents from 13 to 16. */
+/** These values as halves: multiples of a quarter below 4, with exponents from 13 to 16. */
 const HALVES = Uint16Array.from(FLOATS, half);
 
-/** The bits of a half float of one of these. @param {number} value */
+/** Returns the bits of one of these values as a half float. @param {number} value */
 function half(value) {
   if (value === 0) return 0;
   const exponent = Math.floor(Math.log2(Math.abs(value)));
@@ -28,11 +29,16 @@ let latents;
 let onnx;
 /** @type {import('../../web/src/wasm.js').Wasm} */
 let wasm;
-/** What the module was given last. @type {{ data?: Float32Array, buffer?: unknown, shape: number[] }} */
+/**
+ * The module's last input.
+ * @type {{ data?: Float32Array, buffer?: unknown, shape: number[]
+ * }}
+ */
 let given;
 
 /**
- * As transformers.js has it: getters for what is in `ort_tensor`, through a Proxy, and an iterator (huggingface.co/docs/transformers.js/api/utils/tensor).
+ * Wraps a tensor as transformers.js does: getters for the properties of `ort_tensor`, through a
+ * Proxy, and an iterator (huggingface.co/docs/transformers.js/api/utils/tensor).
  * @param {any} inside
  */
 function wrapped(inside) {
@@ -71,7 +77,10 @@ before(async () => {
 });
 
 describe('tensors of onnxruntime-web and transformers.js', () => {
-  /** One of each place, in f32 or f16, whose values have to be fetched where they are not in memory. @type {Record<string, (type: 'float32' | 'float16', data: any) => any>} */
+  /**
+   * Makes a tensor for each location, in f32 or f16. Values outside memory have to be fetched.
+   * @type {Record<string, (type: 'float32' | 'float16', data: any) => any>}
+   */
   const PLACES = {
     cpu: (type, data) => new Tensor(type, data, SHAPE),
     'gpu-buffer': (dataType, data) => Tensor.fromGpuBuffer({ size: data.byteLength }, { dataType, dims: SHAPE, download: async () => data }),
@@ -102,7 +111,7 @@ describe('tensors of onnxruntime-web and transformers.js', () => {
 
   it('are read as a Float16Array, where there is one', async () => {
     const before = Object.getOwnPropertyDescriptor(globalThis, 'Float16Array');
-    // What is used of the class.
+    // The used part of the class.
     class Halves extends Float32Array {}
     Object.defineProperty(globalThis, 'Float16Array', { value: Halves, configurable: true, writable: true });
     try {

@@ -1,5 +1,6 @@
 // @ts-check
-// Tiles of other tools on the page: the command line's picture in tiles beside the exact one, and the difference between them.
+// Tiles of other tools on the page: the command line's tiled picture beside the exact one, and
+// their difference.
 
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
@@ -46,7 +47,7 @@ inBrowsers({ models: [MODEL] }, (session) => {
       const { name, data } = await save(page);
       assert.equal(name, `latents-${tiling}.png`);
       assert.ok((await apart(page, data, tiled)) < 1, `${tiling}: the command line's`);
-      // Alpha is the same, and not counted.
+      // Alpha is equal, and not counted.
       const psnr = 10 * Math.log10((255 ** 2 * 0.75) / apartness);
       const said = Number(/^PSNR ([\d.]+) dB$/.exec(await text(page, 'psnr'))?.[1]);
       assert.ok(Math.abs(said - psnr) < 0.3, `${said}, not ${psnr}`);
@@ -55,7 +56,7 @@ inBrowsers({ models: [MODEL] }, (session) => {
     await page.focus('#wipe');
     await page.keyboard.press('End');
     assert.ok((await apart(page, `data:image/png;base64,${await screenshot(page)}`, exact)) < 5, 'the exact one, but for the line at the border');
-    // The difference of the last.
+    // The difference of the last pair.
     await page.click('#tiles-difference');
     await page.waitForFunction(() => document.querySelector('#wipe-right')?.textContent === 'Difference, 8 times');
     const { name, data } = await save(page);
@@ -74,7 +75,7 @@ inBrowsers({ models: [MODEL] }, (session) => {
       context.putImageData(amplified, 0, 0);
       return context.canvas.toDataURL();
     }, [exact, await dataUrl(join(folder, 'cosine.png'))]);
-    // A level of either picture is eight here.
+    // A level of either picture counts eight times here.
     assert.ok((await apart(page, data, expected)) < 6, 'eight times the difference of the command line\'s pictures');
     await page.click('#decode');
     await page.waitForFunction(() => /** @type {HTMLElement} */ (document.querySelector('#tiles-shown')).hidden);
@@ -89,7 +90,7 @@ inBrowsers({ models: [MODEL] }, (session) => {
     await page.click('#decode');
     await reach(page, 'decoding', 'done');
     assert.equal(await reach(page, 'done', 'failed'), 'done', await text(page, 'problem'));
-    // A link has what was asked for.
+    // The link keeps the requested tiling.
     await page.select('#tiles-kind', 'cosine');
     assert.match(await page.evaluate(() => location.search), /&tiling=blend,512$/);
     await page.reload();

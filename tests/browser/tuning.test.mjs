@@ -1,5 +1,6 @@
 // @ts-check
-// Which kernels are fastest on a device: measured, kept, and taken by models that are opened later, whose results are the same to the bit.
+// The fastest kernels of a device: measured, stored, and used by models opened later, with the same
+// results bit by bit.
 
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
@@ -8,15 +9,15 @@ import { inBrowsers } from './session.mjs';
 
 const MODEL = 'toy_odd';
 
-/** In a worker, as the page asks. */
+/** The client in a worker, as the page uses it. */
 const CLIENT = '/web/src/worker.js';
 
-/** What the package keeps it with. */
+/** The package's module that stores them. */
 const KEPT = '/web/src/tuned.js';
 
 inBrowsers({ models: [MODEL] }, (session) => {
   const folder = () => session.model(`${MODEL}/`);
-  /** Of the first test. @type {import('../../web/src/index.js').Trial[]} */
+  /** Trials of the first test. @type {import('../../web/src/index.js').Trial[]} */
   let measured = [];
 
   it('measures the kernels of a device, and keeps what is fastest', async (t) => {
@@ -62,7 +63,7 @@ inBrowsers({ models: [MODEL] }, (session) => {
       const { device, info } = await lab.shared(folder);
       const rules = JSON.stringify(info.adapter.kernels);
       const { key } = JSON.parse((await lab.kept('tuned'))[0]);
-      // Whichever it was: now another.
+      // Another choice than the measured one.
       const other = trials[1].kernels;
       const use = async (/** @type {import('../../web/src/index.js').ModelOptions['kernels']} */ kernels) => {
         const decoder = await lab.open(folder, { device, precision: 'f32', kernels });
@@ -75,7 +76,7 @@ inBrowsers({ models: [MODEL] }, (session) => {
       };
       await rememberKernels(key, other);
       const [byTuning, byRules, byCaller] = [await use(undefined), await use('rules'), await use(other)];
-      // Of a device that is another by now, and something else altogether.
+      // Kernels of a device that has changed, and an invalid value.
       await rememberKernels(key, { ...other, winograd_scratch_bytes: 1 });
       const ofOther = await use('tuned');
       await rememberKernels(key, /** @type {any} */ ('kernels'));

@@ -1,5 +1,5 @@
 // @ts-check
-// What a visitor of the page sees and does, for tests of it.
+// Actions and observations of a visitor of the page, for tests.
 
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -9,17 +9,17 @@ import { ROOT } from './session.mjs';
 /** @typedef {import('puppeteer-core').Page} Page */
 /** @typedef {import('./session.mjs').Session} Session */
 
-/** A small model, and what its file is called. */
+/** A small model, and the name of its file. */
 export const MODEL = 'toy_odd';
 export const FILE = 'diffusion_pytorch_model.safetensors';
 
 const WORKER = '/web/page/worker.js';
 
 /**
- * The page with the small model, opened by a link.
+ * Opens the page with the small model, by a link.
  * @param {Session} session
  * @param {Record<string, string>} [more] parameters
- * @param {boolean} [wait] until it is open
+ * @param {boolean} [wait] true to wait until it is open
  */
 export async function openSmall(session, more = {}, wait = true) {
   const folder = session.model(`${MODEL}/`);
@@ -29,13 +29,13 @@ export async function openSmall(session, more = {}, wait = true) {
   return page;
 }
 
-/** Puts something before a program. @param {string} prefix */
+/** Returns a function that puts `prefix` before a program. @param {string} prefix */
 export function before(prefix) {
   return (/** @type {string} */ source) => `${prefix}\n${source}`;
 }
 
 /**
- * Serves another worker, or another of the page's programs, for one test.
+ * Serves a changed worker, or another changed program of the page, for one test.
  * @param {import('node:test').TestContext} t
  * @param {Session} session
  * @param {(source: string) => string} change of the program
@@ -58,7 +58,7 @@ export async function openAddress(page, kind, address) {
 }
 
 /**
- * Waits until the page is in one of these states, and says which.
+ * Waits until the page is in one of these states, and returns it.
  * @param {Page} page
  * @param {string[]} states
  */
@@ -68,7 +68,7 @@ export async function reach(page, ...states) {
 }
 
 /**
- * What can be read under an id.
+ * Returns the visible text of an element.
  * @param {Page} page
  * @param {string} id
  */
@@ -87,7 +87,7 @@ export async function choose(page, id, ...paths) {
 }
 
 /**
- * Files that the page gives to save, kept as `globalThis.saved` instead.
+ * Collects the files that the page saves in `globalThis.saved`.
  * @param {Page} page
  */
 export async function keepDownloads(page) {
@@ -105,7 +105,7 @@ export async function keepDownloads(page) {
 }
 
 /**
- * What `Download` gives, if `keepDownloads` keeps it.
+ * Returns the file that `Download` saves, after `keepDownloads`.
  * @param {Page} page
  */
 export async function save(page) {
@@ -119,16 +119,21 @@ export async function save(page) {
   });
 }
 
-/** Pixels of the page's canvas on the screen, as base64 of a PNG. @param {Page} page */
+/** Returns the pixels of the page's canvas on the screen, as base64 of a PNG. @param {Page} page */
 export async function screenshot(page) {
-  // Fades in where motion is not reduced.
+  // The picture fades in unless motion is reduced.
   await page.waitForFunction(() => getComputedStyle(/** @type {Element} */ (document.querySelector('#compare'))).opacity === '1');
-  const canvas = await page.$('#picture');
-  return String(await canvas?.screenshot({ encoding: 'base64' }));
+  // Firefox cuts between pixels if the page is scrolled by a part of a pixel.
+  const clip = await page.$eval('#picture', (canvas) => {
+    scrollTo({ top: 0, behavior: 'instant' });
+    const { left, top, width, height } = canvas.getBoundingClientRect();
+    return { x: Math.round(left), y: Math.round(top), width: Math.round(width), height: Math.round(height) };
+  });
+  return String(await page.screenshot({ encoding: 'base64', clip }));
 }
 
 /**
- * How far apart two pictures are, in the mean, in levels; Infinity if their sizes differ.
+ * Returns the mean difference of two pictures, in levels; Infinity if their sizes differ.
  * @param {Page} page
  * @param {string} a a data URL or one of the same site
  * @param {string} b
@@ -152,11 +157,12 @@ export function apart(page, a, b, power = 1) {
 }
 
 /**
- * Drops something on the page. Scripts cannot make folders nor files that cannot be read, so what is dropped is made up in the page: files, or a folder by
- * what reading it calls.
+ * Drops something on the page. Scripts cannot create folders nor unreadable files, so the page
+ * makes them up: files, or a folder by the function that reads it.
  * @param {Page} page
- * @param {(names: string[]) => { files?: Iterable<File>, folder?: Function } | Promise<{ files?: Iterable<File>, folder?: Function }>} made runs in the page
- * @param {string[]} [names] for it
+ * @param {(names: string[]) => { files?: Iterable<File>, folder?: Function } | Promise<{ files?:
+ * Iterable<File>, folder?: Function }>} made runs in the page
+ * @param {string[]} [names] arguments of `made`
  */
 export async function drop(page, made, names = []) {
   const dropped = await page.evaluateHandle(/** @type {any} */ (made), names);

@@ -1,5 +1,6 @@
 // @ts-check
-// What a visitor sees first: problems without scrolling, an answer at once, and no address of another site unasked.
+// First impressions of a visitor: problems visible without scrolling, an answer at once, and no
+// requests to other sites without asking.
 
 import assert from 'node:assert/strict';
 import { copyFile, mkdir, writeFile } from 'node:fs/promises';
@@ -20,7 +21,7 @@ const SCREENS = { phone: { width: 360, height: 740 }, laptop: { width: 1366, hei
 const SHOTS = join(ROOT, 'target', 'browser');
 
 /**
- * Whether all of an element's first lines can be seen without scrolling.
+ * True if an element is visible without scrolling, or its first 100 pixels of height.
  * @param {Page} page
  * @param {string} selector
  */
@@ -46,7 +47,7 @@ inBrowsers({ models: [MODEL] }, (session) => {
       await choose(page, 'model-file', letter);
       await page.waitForFunction(() => document.body.dataset.problem === 'format');
       await page.waitForFunction(() => document.querySelector('#status')?.textContent === document.querySelector('#problem-title')?.textContent);
-      assert.equal(await text(page, 'status'), 'The file is not what it should be');
+      assert.equal(await text(page, 'status'), 'This file cannot be used');
       await mkdir(SHOTS, { recursive: true });
       await page.screenshot({ path: /** @type {`${string}.png`} */ (join(SHOTS, `${session.kind}-problem-${name}.png`)) });
       assert.ok(await isInSight(page, '#problem'), 'the problem is out of sight');
@@ -68,7 +69,7 @@ inBrowsers({ models: [MODEL] }, (session) => {
       const shown = await page.$$eval('#still-picture, #frame, .zoom, #tiles, #gpu-test, #decode', (all) => all.filter((one) => one.checkVisibility()).map(({ id }) => id));
       assert.deepEqual(shown, ['still-picture'], 'what is useless here is gone');
       assert.equal(await page.$eval('#still-picture', (image) => /** @type {HTMLImageElement} */ (image).naturalWidth), 512);
-      // Plans need none.
+      // Plans need no GPU.
       await page.$eval('#explore', (section) => section.scrollIntoView());
       await page.waitForSelector('#explore-chart svg');
     });
@@ -78,7 +79,7 @@ inBrowsers({ models: [MODEL] }, (session) => {
     const page = await session.open('/tests/blank.html');
     await page.goto(session.server.url('/'));
     await page.waitForFunction(() => /^Compiling shaders, [1-9]/.test(document.querySelector('#step')?.textContent ?? ''));
-    // What the page says, and when.
+    // Collects the page's messages with their times.
     await page.evaluate(() => {
       /** @type {{ at: number, status: string, step: string }[]} */
       const said = [];
@@ -123,7 +124,7 @@ inBrowsers({ models: [MODEL] }, (session) => {
   });
 
   it('finds the config.json beside a model, and says what is missing where there is none', async () => {
-    // Its weights alone do not tell how its norms are grouped.
+    // Its weights alone do not tell the groups of its norms.
     const demo = `/assets/demo/model/${FILE}`;
     const alone = session.server.route('/alone/model.safetensors', { file: join(ROOT, demo) });
     const page = await session.open('/tests/blank.html');
@@ -164,7 +165,7 @@ inBrowsers({ models: [MODEL] }, (session) => {
     await choose(page, 'input-file', letter);
     await page.waitForFunction(() => /^letter\.txt: /.test(document.querySelector('#problem-message')?.textContent ?? ''));
     assert.match(await text(page, 'problem-also'), /^And: broken\.safetensors: /);
-    // Latents that are right are said to be here.
+    // Valid latents are shown as open.
     const right = join(session.folder, 'right.safetensors');
     await copyFile(join(folder(), 'latents.safetensors'), right);
     await choose(page, 'input-file', right);
@@ -199,7 +200,7 @@ inBrowsers({ models: [MODEL] }, (session) => {
     const { shape, data } = tensor('latents');
     assert.deepEqual([saved.name, shape, data.length], ['picture-latents.safetensors', [1, 4, 24, 24], 4 * 24 * 24]);
     assert.ok(data.every(Number.isFinite));
-    // As they are taken again.
+    // The saved latents can be opened again.
     const file = join(session.folder, saved.name);
     await writeFile(file, Buffer.from(saved.bytes));
     await choose(page, 'input-file', file);

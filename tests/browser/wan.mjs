@@ -1,9 +1,11 @@
 // @ts-check
-// Names and shapes of the tensors that diffusers' AutoencoderKLWan decodes and encodes with. What its weights are is fixtures.mjs's.
+// Names and shapes of the tensors that diffusers' AutoencoderKLWan decodes and encodes with.
+// fixtures.mjs computes the weights.
 
 /**
- * The fields of its config.json that shapes depend on.
- * @typedef {{ base_dim: number, dim_mult: number[], num_res_blocks: number, temperal_downsample: boolean[], z_dim: number }} WanConfig
+ * Fields of its config.json that determine the shapes.
+ * @typedef {{ base_dim: number, dim_mult: number[], num_res_blocks: number, temperal_downsample:
+ * boolean[], z_dim: number }} WanConfig
  */
 
 /** @typedef {[string, number[]][]} Shapes */
@@ -17,7 +19,7 @@ export function wanDecoderShapes({ base_dim: base, dim_mult: multiples, num_res_
   const top = widths[0];
   const blocks = widths.flatMap((width, level) => {
     const path = `decoder.up_blocks.${level}`;
-    // The change of size before this level has halved the channels.
+    // The resize before this level has halved the channels.
     const from = level === 0 ? top : widths[level - 1] / 2;
     const resnets = Array.from({ length: layers + 1 }, (_, index) => resnet(`${path}.resnets.${index}`, index === 0 ? from : width, width)).flat();
     if (level === widths.length - 1) return resnets;
@@ -42,7 +44,7 @@ export function wanDecoderShapes({ base_dim: base, dim_mult: multiples, num_res_
 export function wanEncoderShapes({ base_dim: base, dim_mult: multiples, num_res_blocks: layers, temperal_downsample: temporal, z_dim: z }) {
   const widths = multiples.map((multiple) => multiple * base);
   const top = widths[widths.length - 1];
-  // Resnets and what comes between levels are numbered through.
+  // Resnets and resizes between levels share one numbering.
   let count = 0;
   const next = () => `encoder.down_blocks.${count++}`;
   const blocks = widths.flatMap((width, level) => {

@@ -1,6 +1,8 @@
 // @ts-check
-// The package in Node, on Dawn, or in Deno, on its own WebGPU: decodes and encodes in the main thread, then the same in a worker thread, and prints what came of both; nothing
-// where there is no adapter. A program of its own: what it gets of the GPU depends on the driver that it is started with. `node without-browser.mjs PACKAGE FOLDER`, where FOLDER is a model's.
+// The package in Node, on Dawn, or in Deno, on its own WebGPU: decodes and encodes in the main
+// thread, then in a worker thread, and prints both results; nothing without an adapter. It is a
+// separate program because the GPU depends on the driver that it is started with. `node
+// without-browser.mjs PACKAGE FOLDER`, where FOLDER is a model's.
 
 import { openAsBlob } from 'node:fs';
 import { join } from 'node:path';
@@ -11,7 +13,7 @@ const [entry, folder] = process.argv.slice(2);
 
 if (isMainThread) {
   const main = await decode();
-  // No driver that is new enough.
+  // No driver is new enough.
   if (!main) process.exit();
   const worker = new Worker(fileURLToPath(import.meta.url), { argv: [entry, folder] });
   const other = await new Promise((resolve, reject) => worker.once('message', resolve).once('error', reject));
@@ -20,7 +22,7 @@ if (isMainThread) {
   parentPort?.postMessage(await decode());
 }
 
-/** What a program that has installed the package would do. */
+/** Does what a program with the package installed would do. */
 async function decode() {
   const gpu = globalThis.navigator?.gpu ?? (await ofDawn());
   const before = ownGlobals();
@@ -57,14 +59,14 @@ async function decode() {
   };
 }
 
-/** What a program in Node asks for adapters. */
+/** Returns Dawn's `GPU`, which gives adapters to programs in Node. */
 async function ofDawn() {
   const { create, globals } = await import('webgpu');
   Object.assign(globalThis, globals);
   return create([]);
 }
 
-/** How what wgpu looks at is defined here. */
+/** Returns the definitions of the globals that wgpu looks at. */
 function ownGlobals() {
   const describe = (/** @type {string} */ name) => Object.entries(Object.getOwnPropertyDescriptor(globalThis, name) ?? {}).map(([key, value]) => `${name}.${key}: ${value}`);
   return ['Window', 'navigator'].flatMap(describe).join();

@@ -75,12 +75,12 @@ inBrowsers({ models: [MODEL], clips: [CLIPS] }, (session) => {
       await there.clearCache(undefined, { worker });
       /** @type {string[][]} */
       const heard = [[], []];
-      // Both at once: what is said to one must not reach the other.
+      // Both at once: messages for one must not reach the other.
       const [one, other] = await Promise.all(heard.map((all, index) => there.createDecoder({ ...files, unscaled: index === 1, onProgress: ({ phase }) => all.push(phase) })));
       const loads = heard.map((all) => all.splice(0).length > 0);
       const [first, second] = await Promise.all([one, other].map((decoder) => decoder.decode(latents, { output: 'raw' })));
       await one.destroy();
-      // The other goes on.
+      // The other continues.
       const peak = (await other.plan({ width: 88, height: 40 })).predicted_peak_bytes;
       const { model, config } = files;
       const plan = { family: 'sd15', width: 512, height: 512, memoryBudget: 1 };
@@ -169,7 +169,7 @@ inBrowsers({ models: [MODEL], clips: [CLIPS] }, (session) => {
       await decoder.destroy();
       return codes;
     }, folder(), CLIENT);
-    // Firefox says so, too, whoever has heard of it.
+    // Firefox logs that as well, even if the error was handled.
     if (session.kind === 'firefox') session.expectComplaint(/Loading Worker .*nowhere/);
     assert.deepEqual(found, [
       [true, 'http', 404], [true, 'input', null], [true, 'internal', null], [true, 'input', null], [true, 'input', null], [true, 'input', null], [true, 'canvas', null],
@@ -188,7 +188,7 @@ inBrowsers({ models: [MODEL], clips: [CLIPS] }, (session) => {
         return all;
       };
       const [wanted, got] = [await frames(here), await frames(there)];
-      // That of its last part, as it came.
+      // The report of its last part.
       const reports = [here, there].map(({ report }) => report?.predicted_peak_bytes);
       let ended = 0;
       async function* endless() {

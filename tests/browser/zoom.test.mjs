@@ -1,5 +1,5 @@
 // @ts-check
-// The picture larger than its place, and what is pasted onto the page.
+// Zooming of the picture, and pasting onto the page.
 
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
@@ -9,7 +9,7 @@ import { FILE, MODEL, openSmall, reach, text } from './visitor.mjs';
 
 /** @typedef {import('puppeteer-core').Page} Page */
 
-/** Of the small model's picture, pixels. */
+/** Width of the small model's picture, pixels. */
 const WIDTH = 88;
 
 /** @param {Page} page */
@@ -61,7 +61,7 @@ inBrowsers({ models: [MODEL] }, (session) => {
       return (frame.left + frame.width / 2 - canvas.left) / canvas.width;
     });
     assert.ok(Math.abs(middle - 0.5) < 0.01, `${middle}`);
-    // It is dragged.
+    // Drags the picture.
     const box = await (await page.$('#frame'))?.boundingBox();
     assert.ok(box);
     await page.mouse.move(box.x + box.width / 2, box.y + box.height / 2);
@@ -76,14 +76,14 @@ inBrowsers({ models: [MODEL] }, (session) => {
     await page.keyboard.press('0');
     assert.deepEqual(await look(page), { width: WIDTH, scrollLeft: 0, isLarger: false });
     assert.equal(await text(page, 'zoom-value'), '100 %');
-    // Where there is less room for it.
+    // In a narrower frame.
     await page.$eval('#frame', (frame, width) => { /** @type {HTMLElement} */ (frame).style.width = `${width}px`; }, WIDTH / 2);
     await page.waitForFunction(() => document.querySelector('#zoom-value')?.textContent === '50 %');
   });
 
   it('zooms at the pointer with Ctrl and the wheel, and by double clicks', async () => {
     const page = await openDecoded();
-    // Wheels of pages under test are turned in different ways.
+    // Synthetic events, because the browsers' drivers turn wheels in different ways.
     const at = (/** @type {string} */ type, /** @type {object} */ more) => page.$eval('#frame', (frame, type, more) => {
       const canvas = /** @type {Element} */ (document.querySelector('#picture'));
       const [{ left, width }, { top }] = [frame.getBoundingClientRect(), canvas.getBoundingClientRect()];

@@ -1,4 +1,5 @@
-//! Every kind of bad input: the error names the thing and the numbers, the exit code is not 0, and nothing is written.
+//! Bad input of every kind: the error names the item and the numbers, the exit code is not 0, and
+//! no file is written.
 
 use wgvae::HostTensor;
 use wgvae::internals::npy::write_npy;
@@ -9,7 +10,7 @@ use crate::tool::{Entry, Folder, LATENTS, Outcome, safetensors, weights, with_he
 const WEIGHTS: &str = "model/diffusion_pytorch_model.safetensors";
 const CONV_IN: &str = "decoder.conv_in.weight";
 
-/// Runs a decode to out.png that must fail with `words`, and must not leave anything behind.
+/// Runs a decode to out.png that must fail with `words` and leave no file behind.
 #[track_caller]
 fn refuse(what: &str, folder: &Folder, words: &[&str]) {
     let before = folder.names();
@@ -17,7 +18,7 @@ fn refuse(what: &str, folder: &Folder, words: &[&str]) {
     assert_eq!(folder.names(), before, "{what}: files changed");
 }
 
-/// The same for changed weights.
+/// Does this with changed weights.
 #[track_caller]
 fn refuse_weights(what: &str, change: impl FnOnce(&mut crate::tool::Entries), words: &[&str]) {
     let folder = Folder::new();
@@ -27,7 +28,7 @@ fn refuse_weights(what: &str, change: impl FnOnce(&mut crate::tool::Entries), wo
     refuse(what, &folder, words);
 }
 
-/// The same for other bytes instead of the weights.
+/// Does this with other bytes instead of the weights.
 #[track_caller]
 fn refuse_file(what: &str, bytes: &[u8], words: &[&str]) {
     let folder = Folder::new();
@@ -35,7 +36,7 @@ fn refuse_file(what: &str, bytes: &[u8], words: &[&str]) {
     refuse(what, &folder, words);
 }
 
-/// The same for other latents.
+/// Does this with other latents.
 #[track_caller]
 fn refuse_latents(what: &str, latents: &Entry, words: &[&str]) {
     let folder = Folder::new();
@@ -103,7 +104,7 @@ fn tensors_that_do_not_fit() {
     refuse_weights(
         "another model",
         |weights| weights.retain(|name, _| name == CONV_IN),
-        &["model", "of no kind that is known"],
+        &["model", "of an unknown kind"],
     );
     let folder = Folder::new();
     folder.write("model/config.json", br#"{"_class_name": "AutoencoderKL", "latent_channels": 0}"#);
@@ -172,7 +173,7 @@ fn latents_files_of_wrong_kinds() {
     assert!(!folder.path("out.png").exists());
 }
 
-/// Runs a decode of the good model with these arguments, which must fail before anything is written.
+/// Runs a decode of the good model with these arguments. It must fail before a file is written.
 fn refused_arguments(more: &[&str]) -> Outcome {
     let folder = Folder::new();
     let before = folder.names();
@@ -267,7 +268,7 @@ fn arguments_that_make_no_sense() {
         (&["plan", "--family", "sd15"], "--size"),
         (&["inspect", "--modle", "model"], "--modle"),
         (&["plan", "--family", "sd15", "--size", "8x8", "--precision", "f64"], "'f64'"),
-        (&["plan", "--family", "sd15", "--size", "64x64", "--memory-budget", "0"], "more than nothing"),
+        (&["plan", "--family", "sd15", "--size", "64x64", "--memory-budget", "0"], "at least 1 byte"),
         (&["plan", "--family", "sd15", "--size", "64x64", "--memory-budget", "-5"], "-5"),
         (&["plan", "--family", "sd15", "--size", "64x64", "--memory-budget", "lots"], "512MiB"),
         (&["paint"], "paint"),
@@ -309,10 +310,10 @@ fn a_plan_that_does_not_fit() {
 fn a_budget_that_no_plan_keeps_names_the_smallest() {
     let folder = Folder::new();
     let args = ["plan", "--family", "sd15", "--size", "256x256", "--memory-budget", "1MiB"];
-    folder.run(&args).failed("one MiB", 1, &["the smallest found that will do is", "1.0 MiB"]);
-    // It is the picture that has a size, whichever way.
+    folder.run(&args).failed("one MiB", 1, &["the smallest budget found is", "1.0 MiB"]);
+    // `--size` is the size of the picture in both directions.
     folder.run(&[&args[..], &["--encode"]].concat()).failed("an encode", 1, &["too small for 256x256:"]);
-    // More than any device has changes nothing.
+    // A budget above the memory of any device changes nothing.
     let peak = |more: &[&str]| {
         let plan = ["plan", "--family", "sd15", "--size", "256x256", "--json"];
         folder.run_without_adapter(&[&plan[..], more].concat()).json()["predicted_peak_bytes"].clone()

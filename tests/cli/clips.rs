@@ -1,4 +1,5 @@
-//! Clips through the command line: decodes and encodes part by part, every kind of file, and what is refused.
+//! Clips through the command line: decodes and encodes part by part, every kind of file, and
+//! arguments that give errors.
 
 #[path = "clips/decode.rs"]
 mod decode;
@@ -24,12 +25,12 @@ use wgvae::{AutoencoderConfig, FileSource, HostTensor};
 use crate::formula;
 use crate::tool::{Entries, Entry, Folder, Outcome, fixture_path};
 
-/// Shape of the latents of the golden clip. They become 17 frames of 40 x 24 pixels.
+/// Shape of the latents of the golden clip, which decode to 17 frames of 40 x 24 pixels.
 const LATENTS: [usize; 5] = [1, 16, 5, 3, 5];
-/// Shape of the frames that were encoded.
+/// Shape of the frames of the golden encode.
 const PIXELS: [usize; 5] = [1, 3, 17, 31, 47];
 
-/// The config.json and the weights of a small model for video.
+/// Returns config.json and weights of a small model for video.
 pub(crate) fn video_model() -> (String, Entries) {
     let source = FileSource::open(fixture_path("clip_wan.safetensors")).unwrap();
     let json = block_on(read_header(&source)).unwrap().metadata["config"].clone();
@@ -44,7 +45,8 @@ pub(crate) fn video_model() -> (String, Entries) {
 }
 
 impl Folder {
-    /// With a small model for video, latents of the golden clip in `clip.npy` and the frames of the golden encode in `pixels.npy`.
+    /// Makes a folder with a small model for video, latents of the golden clip in `clip.npy` and
+    /// frames of the golden encode in `pixels.npy`.
     pub(crate) fn for_video() -> Self {
         let (json, weights) = video_model();
         let folder = Self::new();
@@ -56,7 +58,7 @@ impl Folder {
         folder
     }
 
-    /// Takes a tensor away from the decoder that only clips need. Its name.
+    /// Removes a tensor from the decoder that only clips need. Returns its name.
     pub(crate) fn without_time(&self) -> String {
         const FILE: &str = "model/diffusion_pytorch_model.safetensors";
         let mut file = self.read(FILE);
@@ -74,22 +76,22 @@ impl Folder {
         self.write("clip.npy", &write_npy(latents));
     }
 
-    /// `wgvae decode` of the clip here, in f32.
+    /// Runs `wgvae decode` of the clip in this folder, in f32.
     fn decode_clip(&self, more: &[&str]) -> Outcome {
         self.run(&Self::decoding(more))
     }
 
-    /// Its arguments.
+    /// Returns the arguments of this decode.
     fn decoding<'a>(more: &[&'a str]) -> Vec<&'a str> {
         [&["decode", "--model", "model", "--latents", "clip.npy", "--precision", "f32"], more].concat()
     }
 
-    /// Arguments of an encode, in f32.
+    /// Returns the arguments of an encode, in f32.
     fn encoding<'a>(image: &'a str, more: &[&'a str]) -> Vec<&'a str> {
         [&["encode", "--model", "model", "--precision", "f32", "--image", image], more].concat()
     }
 
-    /// Names in the folder of frames, sorted.
+    /// Returns the names in the folder of frames, sorted.
     fn frames(&self) -> Vec<String> {
         let entries = std::fs::read_dir(self.path("frames")).unwrap();
         let mut names: Vec<String> =
@@ -99,7 +101,7 @@ impl Folder {
     }
 }
 
-/// Latents of so many frames of 8 by 8 pixels each: little work, many parts.
+/// Returns `frames` frames of latents for 8 x 8 pixels each: little work, many parts.
 fn long(frames: usize) -> HostTensor {
     formula::latents(&[1, LATENTS[1], frames, 1, 1])
 }

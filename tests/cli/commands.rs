@@ -1,4 +1,4 @@
-//! The other commands: demo, plan, inspect, adapters, and every command's help.
+//! Other commands: demo, plan, inspect, adapters, and every command's help.
 
 use std::io::{Seek as _, SeekFrom, Write as _};
 use std::path::Path;
@@ -62,7 +62,8 @@ fn a_plan_predicts_what_a_decode_takes() {
     assert_eq!(folder.run(&args).json()["macs"], plan["macs"]);
 }
 
-/// A file with the tensors of a published checkpoint, all holes: only its header takes room on the disk.
+/// Writes a sparse file with the tensors of a published checkpoint: only its header takes space on
+/// the disk.
 pub(crate) fn write_hollow(folder: &Folder, keys: &str, prefix: &str, name: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/keys").join(keys);
     let shapes: Map<String, Value> = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
@@ -78,7 +79,7 @@ pub(crate) fn write_hollow(folder: &Folder, keys: &str, prefix: &str, name: &str
     folder.write(name, &file);
     let mut opened = std::fs::OpenOptions::new().write(true).open(folder.path(name)).unwrap();
     opened.set_len(file.len() as u64 + end).unwrap();
-    // All zeros are refused there.
+    // wgvae refuses all-zero values in these tensors.
     for (tensor, entry) in header.iter().filter(|(tensor, _)| tensor.ends_with("quant_conv.weight")) {
         let begin = entry["data_offsets"][0].as_u64().unwrap_or_else(|| panic!("{tensor} has no place"));
         opened.seek(SeekFrom::Start(file.len() as u64 + begin)).unwrap();

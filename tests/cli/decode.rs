@@ -1,4 +1,4 @@
-//! Decodes that work: every kind of file in and out, the report, several images.
+//! Decodes that work: every kind of input and output file, the report, and several images.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ fn npy(folder: &Folder, name: &str) -> HostTensor {
     block_on(read_npy(&MemorySource::new(name.to_owned(), folder.read(name)))).unwrap()
 }
 
-/// Width and height of a PNG file, from its header.
+/// Returns width and height of a PNG file, from its header.
 fn png_size(file: &[u8]) -> (u32, u32) {
     assert_eq!(&file[..8], b"\x89PNG\r\n\x1a\n");
     let number = |at: usize| u32::from_be_bytes(file[at..at + 4].try_into().unwrap());
@@ -30,7 +30,7 @@ fn assert_close(found: &[f32], wanted: &[f32]) {
     }
 }
 
-/// Two images: the golden one, and another.
+/// Returns latents of two images: the golden one, and another.
 fn two_latents() -> HostTensor {
     let first = formula::latents(&LATENTS);
     let second = first.data.iter().map(|value| -value);
@@ -53,7 +53,8 @@ fn pictures_of_every_format() {
     assert!(folder.names().iter().all(|name| !name.ends_with(".part")), "{:?}", folder.names());
 }
 
-/// PNG is written row by row, WebP at the end; both are lossless.
+/// Tests that PNG, written row by row, has the same pixels as WebP, written at the end; both are
+/// lossless.
 #[test]
 fn a_png_has_the_same_pixels_as_a_whole_picture() {
     let folder = Folder::new();
@@ -100,7 +101,8 @@ fn latents_of_every_format() {
     assert!(furthest < 0.02, "{furthest}");
 }
 
-/// As `SaveLatent` writes them: the VAE's own values, which nothing else says.
+/// Tests latents as ComfyUI's `SaveLatent` writes them: the VAE's own values, without a mark that
+/// says so.
 #[test]
 fn latents_of_comfyui() {
     let folder = Folder::new();
@@ -195,14 +197,14 @@ fn unscaled_latents_and_halves_change_what_they_should() {
     }
 }
 
-/// Whoever asks for matrix units gets them or an error.
+/// Tests that `--matrix-units` either uses them or gives an error.
 #[test]
 fn matrix_units_are_used_or_refused() {
     let folder = Folder::new();
     let decode =
         ["decode", "--model", "model", "--latents", "latents.safetensors", "-o", "units.npy", "--matrix-units"];
     for precision in ["auto", "f16", "f32"] {
-        let words = ["--matrix-units: expected --precision fast with it", &format!("found --precision {precision}")];
+        let words = ["--matrix-units: expected use with --precision fast", &format!("found --precision {precision}")];
         folder.run(&[&decode[..], &["--precision", precision]].concat()).failed(precision, 1, &words);
     }
     let fast = [&decode[..], &["--precision", "fast", "--json"]].concat();

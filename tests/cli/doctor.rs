@@ -1,16 +1,17 @@
-//! `wgvae doctor`: what there is, what is missing, and the exit code. What it makes of other machines is tested where it is written, on plain facts.
+//! `wgvae doctor`: what it finds, what is missing, and the exit code. Unit tests beside the code
+//! check other machines, on plain facts.
 
 use serde_json::Value;
 
 use crate::tool::{Folder, Outcome, finish};
 
-/// With a cache of the hub in the folder, and these settings.
+/// Runs `wgvae doctor` with the hub's cache in the folder and these environment variables.
 fn doctor(folder: &Folder, args: &[&str], settings: &[(&str, &str)]) -> Outcome {
     let mut command = folder.command(&[&["doctor"], args].concat());
     finish(command.env("HF_HOME", folder.path("huggingface")).envs(settings.iter().copied()))
 }
 
-/// State and text of the line called `name`.
+/// Returns state and text of the line called `name`.
 #[track_caller]
 fn line(found: &Value, name: &str) -> (String, String) {
     let checks = found["checks"].as_array().unwrap();
@@ -60,7 +61,7 @@ fn what_is_missing_is_said_with_what_to_do_and_the_exit_code_1() {
 fn the_hub_is_looked_at_without_asking_it() {
     const TOKEN: &str = "hf_nobodys";
     let folder = Folder::new();
-    // Nobody listens there.
+    // No server listens at this address.
     let endpoint = ("HF_ENDPOINT", "http://127.0.0.1:9");
     let found = doctor(&folder, &["--json"], &[endpoint]).json();
     let (state, text) = line(&found, "hub cache");
@@ -75,7 +76,7 @@ fn the_hub_is_looked_at_without_asking_it() {
     assert_eq!(line(&found, "hub token").0, "ok");
     assert!(line(&found, "hub").1.contains("HF_HUB_OFFLINE"), "{found}");
 
-    // A file where the folder should be.
+    // A file stands in place of the folder.
     folder.write("huggingface", b"");
     let found = doctor(&folder, &["--json"], &[]).json();
     let (state, text) = line(&found, "hub cache");

@@ -1,4 +1,4 @@
-//! Encodes that work: every kind of file in and out, the report, several images.
+//! Encodes that work: every kind of input and output file, the report, and several images.
 
 use std::collections::BTreeMap;
 
@@ -12,11 +12,12 @@ use wgvae::{HostTensor, MemorySource, Posterior};
 use crate::formula;
 use crate::tool::{Entry, Folder, Outcome, fixture, safetensors, weights_of_both};
 
-/// Shape of the images that the small model's golden encode was made of: a row more than what its latents are of.
+/// Shape of the images of the small model's golden encode: one row more than its latents cover.
 pub(crate) const IMAGE: [usize; 4] = [1, 3, 19, 20];
 
 impl Folder {
-    /// With both halves of the model, and the images of the golden encode in `image.npy`.
+    /// Makes a folder with encoder and decoder of the model, and the images of the golden encode in
+    /// `image.npy`.
     pub(crate) fn of_both() -> Self {
         let folder = Self::new();
         folder.write_weights(&weights_of_both());
@@ -24,7 +25,7 @@ impl Folder {
         folder
     }
 
-    /// Runs `wgvae encode` of the model here, in f32, with more arguments.
+    /// Runs `wgvae encode` with the model in this folder, in f32, with more arguments.
     pub(crate) fn encode(&self, more: &[&str]) -> Outcome {
         self.run(&[&["encode", "--model", "model", "--precision", "f32"], more].concat())
     }
@@ -45,7 +46,7 @@ pub(crate) fn image() -> HostTensor {
     formula::input("image", &IMAGE, 1.0)
 }
 
-/// A picture of 20 x 18 with every level different from its neighbours'.
+/// Returns a picture of 20 x 18 pixels in which every level differs from its neighbours.
 pub(crate) fn levels() -> Vec<u8> {
     (0..20 * 18 * 3_u32).map(|index| (index * 37 % 251) as u8).collect()
 }
@@ -56,7 +57,7 @@ pub(crate) fn png(levels: &[u8], width: u32, height: u32, color: ExtendedColorTy
     file
 }
 
-/// `[3, h, w]` of a picture, as diffusers has it.
+/// Converts a picture to floats `[3, h, w]`, as diffusers does.
 fn floats(levels: &[u8]) -> Vec<f32> {
     (0..3)
         .flat_map(|channel| levels.chunks(3).map(move |pixel| 2.0 * (f32::from(pixel[channel]) / 255.0) - 1.0))
@@ -94,7 +95,7 @@ fn moments_equal_those_of_diffusers() {
     assert!(header.metadata["producer"].starts_with("wgvae "));
 }
 
-/// The model's scaling factor is 0.5.
+/// Tests the default output, with a model whose scaling factor is 0.5.
 #[test]
 fn latents_are_the_mode_at_the_diffusion_models_scale() {
     let folder = Folder::of_both();
@@ -111,7 +112,7 @@ fn latents_are_the_mode_at_the_diffusion_models_scale() {
     assert_close(&own, mean);
     assert_eq!(header.metadata["unscaled"], "true");
 
-    // A decode knows which it has.
+    // A decode knows the scale of its latents from the file.
     let decode = |latents: &str, output: &str| {
         folder.run(&["decode", "--model", "model", "--precision", "f32", "--latents", latents, "-o", output]).ok();
         folder.npy(output)
@@ -133,7 +134,7 @@ fn samples_are_those_of_the_seed() {
     let HostTensor { shape, data } = folder.npy("moments.npy");
     let posterior = Posterior::new(HostTensor { shape: shape[1..].to_vec(), data }, 8).unwrap();
     assert_eq!(first.data, posterior.sample(7, 0).unwrap().data);
-    // Without a seed it is 0, not chance.
+    // The default seed is 0, not random.
     folder.encode(&["--image", "image.npy", "-o", "out.npy", "--unscaled", "--sample"]).ok();
     assert_eq!(folder.npy("out.npy"), sample("0"));
 }
@@ -173,12 +174,12 @@ fn several_files_become_one_batch_or_one_file_each() {
     assert_eq!(folder.npy("each-2.npy").shape, [2, 8, 9, 10]);
     assert!(!folder.path("each.npy").exists());
 
-    // Each may have its own size.
+    // With --each, every image may have its own size.
     folder.write("c.png", &png(&levels()[..10 * 18 * 3], 10, 18, ExtendedColorType::Rgb8));
     let report = folder.encode(&["--image", "a.png", "c.png", "-o", "sizes.npy", "--each", "--json"]).json();
     assert_eq!(report["measured_peak_bytes"], report["predicted_peak_bytes"], "those of the larger");
     assert_eq!([folder.npy("sizes-1.npy").shape, folder.npy("sizes-2.npy").shape], [[1, 8, 9, 10], [1, 8, 9, 5]]);
-    // Or get the same.
+    // Or --resize gives all images one size.
     folder.encode(&["--image", "c.png", "a.png", "-o", "resized.npy", "--resize", "16x16"]).ok();
     assert_eq!(folder.npy("resized.npy").shape, [2, 8, 8, 8]);
 }

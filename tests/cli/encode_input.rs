@@ -1,4 +1,4 @@
-//! What `wgvae encode` says about pictures that are not taken as they are, and refuses.
+//! Notes and errors of `wgvae encode` about pictures that it changes or rejects.
 
 use image::ExtendedColorType;
 use wgvae::HostTensor;
@@ -9,7 +9,7 @@ use crate::formula;
 use crate::png_header::png_header;
 use crate::tool::{Entry, Folder, safetensors, weights_of_both};
 
-/// Encodes a file of these bytes, which must work, and returns what was said on stderr.
+/// Encodes a file of these bytes, which must work. Returns stderr.
 fn said(name: &str, bytes: &[u8], more: &[&str]) -> String {
     let folder = Folder::of_both();
     folder.write(name, bytes);
@@ -32,13 +32,13 @@ fn what_is_not_encoded_as_it_is_is_said() {
     let mut wild = image();
     wild.data[5] = 1.5;
     let stderr = said("wild.npy", &write_npy(&wild), &[]);
-    assert!(stderr.contains("note: wild.npy: values of -") && stderr.contains("to 1.5, where"), "{stderr}");
+    assert!(stderr.contains("note: wild.npy: values range from -") && stderr.contains("to 1.5, but"), "{stderr}");
     let stderr =
         said("a.png", &png(&levels(), 20, 18, ExtendedColorType::Rgb8), &["--resize", "9x9", "--fit", "stretch"]);
     assert!(stderr.contains("scaled to 8x8, as 9x9 is no multiple of 2 pixels"), "{stderr}");
 }
 
-/// Encodes `name` in a folder with it, which must fail with `words` before anything is written.
+/// Encodes a file `name` of these bytes, which must fail with `words` before a file is written.
 #[track_caller]
 fn refused_with(name: &str, bytes: &[u8], more: &[&str], words: &[&str]) {
     let folder = Folder::of_both();
@@ -88,7 +88,7 @@ fn pictures_of_sizes_that_the_model_cannot_have() {
     refused_with("odd.png", &odd, &["--resize", "60000x60000"], &["60000x60000"]);
     refused_with("image2.npy", &write_npy(&image()), &["--exact-size"], &["size of image2.npy", "found 20x19"]);
     refused_with("image2.npy", &write_npy(&image()), &["--resize", "8x8"], &["--resize", "floats in image2.npy"]);
-    // Before anything of them is read.
+    // Fails before the pixels are read.
     refused_with("vast.png", &png_header(65_536, 65_536), &[], &["vast.png", "1 to 1073741824 pixels", "65536x65536"]);
     refused_with("none.png", &png_header(0, 5), &[], &["none.png"]);
     let long = png(&[0; 40_000 * 2], 40_000, 2, ExtendedColorType::L8);

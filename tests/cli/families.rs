@@ -1,4 +1,5 @@
-//! Other networks through the command line: what the diffusion model takes, what the VAE has itself, and what an encoder cannot say.
+//! Other networks through the command line: latents for the diffusion model, the VAE's own latents,
+//! and options that an encoder cannot serve.
 
 use pollster::block_on;
 use wgvae::internals::npy::write_npy;
@@ -8,7 +9,7 @@ use wgvae::{AutoencoderConfig, FileSource, HostTensor};
 use crate::formula;
 use crate::tool::{Entry, Folder, encoder_weights, fixture, fixture_path, safetensors};
 
-/// A folder with the model of a fixture and the images of its golden encode.
+/// Makes a folder with the model of a fixture and the images of its golden encode.
 fn folder_of(name: &str) -> Folder {
     let source = FileSource::open(fixture_path(&format!("{name}.safetensors"))).unwrap();
     let metadata = block_on(read_header(&source)).unwrap().metadata;
@@ -42,7 +43,8 @@ fn encoded(folder: &Folder, more: &[&str]) -> HostTensor {
     folder.npy("out.npy")
 }
 
-/// The diffusion model's latents are packed 2 by 2 and normalised by the batch norm; the VAE's own are neither.
+/// Tests that the diffusion model's latents are packed 2 by 2 and normalised by the batch norm, and
+/// that the VAE's own are neither.
 #[test]
 fn flux2_latents_are_packed_and_normalised() {
     let folder = folder_of("toy_flux2");
@@ -73,7 +75,7 @@ fn tiny_autoencoders_have_latents_and_no_distribution() {
     assert!(!folder.path("none.npy").exists());
 }
 
-/// Latents as `ComfyUI` saves them: the VAE's own.
+/// Writes latents as `ComfyUI` saves them: the VAE's own.
 fn write_comfy_latents(folder: &Folder, own: &HostTensor) {
     let nothing = Entry { dtype: "F32", shape: vec![0], bytes: Vec::new() };
     let tensors = [("latent_tensor", Entry::f32(own)), ("latent_format_version_0", nothing)];
@@ -86,7 +88,8 @@ fn decoded(folder: &Folder, model: &str, latents: &str, more: &[&str]) -> HostTe
     folder.npy("decoded.npy")
 }
 
-/// A tiny autoencoder takes the diffusion model's latents. The VAE's own, which `ComfyUI` has, are scaled as that VAE's pipeline does.
+/// Tests that a tiny autoencoder takes the diffusion model's latents. It scales the latents of the
+/// VAE that it replaces, which `ComfyUI` saves, as that VAE's pipeline does.
 #[test]
 fn tiny_autoencoders_scale_the_latents_of_the_vae_that_they_stand_in_for() {
     for (name, family, other, shape) in
@@ -98,7 +101,7 @@ fn tiny_autoencoders_scale_the_latents_of_the_vae_that_they_stand_in_for() {
         let arguments = ["decode", "--model", "model", "--latents", "own.latent", "-o", "out.npy"];
         folder.run(&arguments).failed(name, 1, &["family", family, other, "--family", "found none"]);
         assert_golden(&decoded(&folder, "model", "own.latent", &["--family", family]), &golden);
-        // A name is enough, and another family is another picture.
+        // The file name is enough to tell the family, and another family gives another picture.
         std::fs::copy(
             folder.path("model/diffusion_pytorch_model.safetensors"),
             folder.path(&format!("{family}.safetensors")),
@@ -107,7 +110,7 @@ fn tiny_autoencoders_scale_the_latents_of_the_vae_that_they_stand_in_for() {
         assert_golden(&decoded(&folder, &format!("{family}.safetensors"), "own.latent", &[]), &golden);
         assert_ne!(decoded(&folder, "model", "own.latent", &["--family", other]), golden);
 
-        // The diffusion model's latents need no family.
+        // Latents in the diffusion model's scale need no family.
         assert_golden(&encoded(&folder, &[]), &fixture(name, "encoded"));
         let words = ["family", family, other];
         folder.encode(&["--image", "image.npy", "-o", "none.npy", "--unscaled"]).failed(name, 1, &words);
@@ -119,7 +122,8 @@ fn tiny_autoencoders_scale_the_latents_of_the_vae_that_they_stand_in_for() {
     }
 }
 
-/// Ideogram 4 and FIBO 2 have FLUX.2's VAE, and pack or leave unpacked what that normalises. Their pipeline's folder says so.
+/// Tests Ideogram 4 and FIBO 2, which use FLUX.2's VAE and pack, or do not pack, its normalised
+/// latents. Their pipeline's folder tells which.
 #[test]
 fn relatives_of_flux2_are_told_by_their_pipeline_or_by_name() {
     for (name, family, class, shape) in [
@@ -150,7 +154,7 @@ fn latents_of_fibo_2_have_even_sides_and_no_tiles() {
     };
     refused("odd", &[1, 8, 5, 10], &[], &["multiples of 2", "10x5"]);
     refused("tiles", &[1, 8, 6, 10], &["--tiling", "blend", "--tile-size", "32"], &["tiling", "unscaled"]);
-    // FLUX.2 itself says what these are.
+    // FLUX.2's own model tells the meaning of its latents.
     folder.write_latents(&Entry::f32(&formula::latents(&[1, 8, 6, 10])));
     folder.decode(&["-o", "out.png"]).failed("own", 1, &["32 channels", "--unscaled", "found 8 channels"]);
 }

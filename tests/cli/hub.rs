@@ -1,4 +1,5 @@
-//! Models by name, from a server in this process that speaks the hub's HTTP interface. The hub itself is never asked.
+//! Models by name, from a server in this process that speaks the hub's HTTP interface. The real hub
+//! is never contacted.
 
 #[path = "hub/hostile.rs"]
 mod hostile;
@@ -16,7 +17,7 @@ use crate::tool::{Folder, Outcome, finish};
 
 const WEIGHTS: &str = "vae/diffusion_pytorch_model.safetensors";
 
-/// A pipeline's repository with the small model of `folder` in it, and what nobody needs.
+/// Returns a pipeline's repository with the small model of `folder` and unused files.
 fn repository(folder: &Folder) -> Files {
     vec![
         ("model_index.json", b"{}".to_vec()),
@@ -28,12 +29,12 @@ fn repository(folder: &Folder) -> Files {
     ]
 }
 
-/// Where the cache has what belongs to the repository.
+/// Returns the repository's folder in the cache.
 fn cache(folder: &Folder) -> std::path::PathBuf {
     folder.path(&format!("huggingface/hub/models--{}", ID.replace('/', "--")))
 }
 
-/// The command with a cache in the folder.
+/// Returns the command with a cache in the folder.
 fn command(folder: &Folder, endpoint: &str, args: &[&str]) -> Command {
     let mut command = folder.command(args);
     command.env("HF_HOME", folder.path("huggingface")).env("HF_ENDPOINT", endpoint);
@@ -48,7 +49,7 @@ fn decode(model: &str) -> Vec<&str> {
     vec!["decode", "--model", model, "--latents", "latents.safetensors", "--precision", "f32", "-o", "hub.png"]
 }
 
-/// A command that needs the files, and no GPU.
+/// Returns a command that needs the files but no GPU.
 fn plan(model: &str) -> Vec<&str> {
     vec!["plan", "--model", model, "--size", "64x64"]
 }
@@ -83,7 +84,7 @@ fn a_model_is_downloaded_once_and_decodes_as_its_files_do() {
     assert_eq!(fetched, [format!("storage /{WEIGHTS}")]);
     assert!(!hub.seen().iter().any(|url| url.contains("unet") || url.contains("fp16")), "{:?}", hub.seen());
 
-    // All is there now: facts instead of a list, and no file is fetched.
+    // All files are in the cache now: inspect prints facts instead of a list, and fetches no file.
     let before = hub.seen().len();
     let facts = run(&folder, &hub.address, &["inspect", "--model", &name, "--json"]).json();
     assert_eq!(facts["can_decode"], true, "{facts}");
@@ -107,10 +108,10 @@ fn a_warm_cache_needs_no_hub() {
     }
     assert_eq!(hub.seen().len(), before);
 
-    // Nobody listens there: the cache stands in, and that is said.
+    // No server listens at this address: wgvae uses the cache and prints a note.
     let dead = "http://127.0.0.1:9";
     let said = run(&folder, dead, &decode(&name)).ok().stderr;
-    assert!(said.contains("the cache is used"), "{said}");
+    assert!(said.contains("using the cache"), "{said}");
     let cold = Folder::new();
     run(&cold, dead, &decode(&name)).failed("nobody there", 1, &[ID]);
     let mut offline = command(&cold, dead, &decode(&name));
@@ -135,7 +136,8 @@ fn a_file_of_another_size_than_listed_is_not_kept() {
     for _ in 0..2 {
         run(&folder, &liar.address, &decode(&name)).failed("another size", 1, &["config.json", "expected", "found"]);
     }
-    // Nor is one that was cut off after it was downloaded, nor a link that was left without its file.
+    // A blob that was cut off after its download is downloaded again, and so is a link without its
+    // file.
     let hub = Hub::start(&repository(&folder), Manners::default());
     run(&folder, &hub.address, &decode(&name)).ok();
     let kept = format!("huggingface/hub/models--{}/snapshots/{COMMIT}/{WEIGHTS}", ID.replace('/', "--"));
@@ -181,12 +183,12 @@ fn tokens_open_private_repositories() {
     let elsewhere: Vec<String> = hub.seen().into_iter().filter(|asked| asked.starts_with("storage")).collect();
     assert_eq!(elsewhere, [format!("storage /{WEIGHTS}")], "without the token");
 
-    // As `hf auth login` leaves it.
+    // `hf auth login` stores the token here.
     let other = Folder::new();
     std::fs::create_dir(other.path("huggingface")).unwrap();
     other.write("huggingface/token", TOKEN.as_bytes());
     run(&other, &hub.address, &decode(&name)).ok();
-    // Where the variable says that it is; the cache has nothing to do with it.
+    // The variable names the token's file; the cache does not matter.
     let third = Folder::new();
     third.write("my-token", format!("{TOKEN}\n").as_bytes());
     let mut elsewhere = command(&third, &hub.address, &plan(&name));

@@ -1,4 +1,4 @@
-//! Signals that end wgvae, and readers that go away.
+//! Signals that end wgvae, and readers that disconnect.
 #![cfg(unix)]
 
 use std::process::{Command, Stdio};
@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use crate::formula;
 use crate::tool::{Entry, Folder};
 
-/// Signals and the exit code after each.
+/// Signals with the exit code after each.
 const SIGNALS: [(&str, i32); 3] = [("INT", 130), ("TERM", 143), ("HUP", 129)];
 
 #[test]
@@ -76,8 +76,8 @@ fn second_signal() -> Duration {
     took
 }
 
-/// Sends the signal once the output is begun, or after a while, and checks that the folder is as it
-/// was. Returns the exit code.
+/// Sends the signal once the output is begun, or after a while, and checks that the folder is
+/// unchanged. Returns the exit code.
 fn interrupt(signal: &str, latents: &[usize], more: &[&str], when_begun: bool) -> Option<i32> {
     let folder = Folder::new();
     folder.write_latents(&Entry::f32(&formula::latents(latents)));
@@ -97,7 +97,7 @@ fn interrupt(signal: &str, latents: &[usize], more: &[&str], when_begun: bool) -
     let sent = Instant::now();
     assert!(Command::new("kill").args([&format!("-{signal}"), &child.id().to_string()]).status().unwrap().success());
     let output = child.wait_with_output().unwrap();
-    // One second is promised; the machine may be doing other things. How long a kill takes is the system's.
+    // wgvae promises one second; the machine may be busy. The time of a kill depends on the system.
     assert!(signal == "KILL" || sent.elapsed() < Duration::from_secs(2), "{:?}", sent.elapsed());
     assert_eq!(folder.names(), before, "{output:?}");
     output.status.code()

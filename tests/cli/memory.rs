@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::tool::Folder;
 
-/// Measures the model in the folder at a small size, in f32, on the first adapter.
+/// Arguments that measure the model in the folder at a small size, in f32, on the first adapter.
 const QUICK: [&str; 9] =
     ["memory", "--models", "model,demo", "--sizes", "32x16", "--precisions", "f32", "--adapter", "0"];
 
@@ -29,7 +29,8 @@ fn a_report_holds_prediction_ledger_allocator_process_and_time() {
         let measured = &row["measured"];
         assert_eq!(measured["ledger_peak"], row["predicted"]["peak"], "{row}");
         assert!(measured["seconds"].as_f64() > Some(0.0), "{row}");
-        // Where the backend tells, it hands out at least what was asked for, and reserves at least that.
+        // If the backend reports it, the allocator hands out at least the requested bytes, and
+        // reserves at least as many.
         let (allocated, reserved) = (&measured["allocator_allocated"], &measured["allocator_reserved"]);
         if let (Some(allocated), Some(reserved)) = (allocated.as_u64(), reserved.as_u64()) {
             assert!(Some(allocated) >= measured["ledger_peak"].as_u64() && reserved >= allocated, "{row}");
@@ -54,12 +55,13 @@ fn made_up_weights_are_decoded_with_and_without_a_budget() {
         assert_eq!(row["measured"]["ledger_peak"], row["predicted"]["peak"], "{row}");
     }
     assert!(rows[1]["predicted"]["peak"].as_u64() <= Some(256 << 20), "{}", rows[1]);
-    // A budget that cannot be kept is a row with its reason.
+    // A budget that is too small gives a row with its reason.
     assert_eq!((&rows[2]["measured"], &rows[2]["predicted"]), (&Value::Null, &Value::Null));
     assert!(rows[2]["error"].as_str().unwrap().contains("1.0 KiB"), "{}", rows[2]);
 }
 
-/// A tiny network, one with statistics of its latents among its weights, and one of sides that are no multiple of its 8 pixels.
+/// Tests a tiny network, one with statistics of its latents among its weights, and sides that are
+/// no multiple of its 8 pixels.
 #[test]
 fn encodes_are_measured_with_made_up_weights() {
     let folder = Folder::new();
@@ -90,7 +92,7 @@ fn encodes_stand_apart_from_decodes() {
     for words in named.iter().chain(&plotted) {
         assert!(page.contains(words), "{words} is not in the page");
     }
-    // What others estimate is drawn for each.
+    // The estimates of others are drawn for each.
     for estimate in ["InvokeAI, in use: 2200", "InvokeAI, in use: 1100"] {
         assert!(page.contains(estimate), "{estimate} is not in the page");
     }
@@ -129,7 +131,7 @@ fn bad_reports_and_arguments_are_refused_and_nothing_is_written() {
     folder.write("newer.json", report.replace("\"version\":2", "\"version\":9").as_bytes());
     folder.write("foreign.json", br#"{"schema": "someone-elses-report", "version": 1}"#);
     folder.write("plan.json", br#"{"predicted_peak_bytes": 5}"#);
-    // Anywhere else it might end within a number, which is another complaint.
+    // A cut elsewhere might end within a number, which gives another error.
     folder.write("cut.json", &report.as_bytes()[..report.len() - 1]);
     folder.write("binary.json", &[0xff, 0xfe, 0x00]);
     let before = folder.names();
@@ -152,10 +154,10 @@ fn bad_reports_and_arguments_are_refused_and_nothing_is_written() {
     );
     quick(&["-o", "no/such/folder/x.json"]).failed("folder", 1, &["no/such/folder/x.json"]);
     quick(&["--html", "model"]).failed("a folder", 1, &["model"]);
-    quick(&["-o", "x", "--html", "x"]).failed("one file twice", 1, &["--html", "another file than that of --output"]);
+    quick(&["-o", "x", "--html", "x"]).failed("one file twice", 1, &["--html", "a different file than --output names"]);
     quick(&["--through", "no-such-program"]).failed("no program", 1, &["no-such-program"]);
     let merge = ["memory", "--merge", "report.json", "--html", "report.json"];
-    folder.run_without_adapter(&merge).failed("onto itself", 1, &["--html", "another file than that of --merge"]);
+    folder.run_without_adapter(&merge).failed("onto itself", 1, &["--html", "a different file than --merge names"]);
     folder.run(&["memory", "--models", "sd99"]).failed("model", 1, &["--models", "demo, sd15", "found sd99"]);
     folder.run(&["memory", "--sizes", "100x100"]).failed("size", 1, &["--sizes", "multiples of 8", "100x100"]);
     quick(&["--encode"]).failed("no encoder", 1, &["model", "weights of its encoder"]);
@@ -175,7 +177,7 @@ fn a_process_that_dies_is_a_row_that_says_so() {
     use std::os::unix::fs::PermissionsExt as _;
 
     let folder = Folder::new();
-    // Lists adapters as ever, and dies when it is to measure.
+    // This program lists adapters as usual, and crashes when it measures.
     folder.write(
         "dies",
         b"#!/bin/sh\ncase \"$*\" in *decode*) echo 'driver: boom' >&2; kill -SEGV $$;; *) exec \"$@\";; esac\n",
@@ -223,11 +225,11 @@ fn budgets_are_compared_with_the_whole_plan() {
     assert_eq!((&whole["transferred_bytes"], &whole["work_ratio"]), (&json!(0), &json!(1.0)));
     assert_eq!(rows[1]["predicted_peak_bytes"], whole["predicted_peak_bytes"]);
     assert!(rows[2]["predicted_peak_bytes"].as_u64() <= Some(180 << 20), "{}", rows[2]);
-    // What does not fit is moved away for a while or computed again.
+    // Data that does not fit is moved away for a while or computed again.
     let costs = rows[2]["transferred_bytes"].as_u64() > Some(0) || rows[2]["work_ratio"].as_f64() > Some(1.0);
     assert!(costs, "{}", rows[2]);
     assert_eq!(rows[3]["fits"], false);
-    assert!(rows[3]["error"].as_str().unwrap().contains("smallest found that will do"), "{}", rows[3]);
+    assert!(rows[3]["error"].as_str().unwrap().contains("smallest budget found"), "{}", rows[3]);
     let svg = String::from_utf8(folder.read("budgets.svg")).unwrap();
     assert!(
         svg.starts_with("<svg")
@@ -239,7 +241,7 @@ fn budgets_are_compared_with_the_whole_plan() {
 
     let text = plan(&["180MiB,1KiB"]).ok().stdout;
     assert!(text.contains("180.0 MiB") && text.contains("smallest plan"), "{text}");
-    plan(&["1KiB,2KiB"]).failed("nothing fits", 1, &["smallest found that will do", "2.0 KiB"]);
+    plan(&["1KiB,2KiB"]).failed("nothing fits", 1, &["smallest budget found", "2.0 KiB"]);
     plan(&["1GiB", "--svg", "x.png"]).failed("no svg", 1, &["--svg", ".svg", "x.png"]);
     assert_eq!(plan(&["1GiB", "--memory-budget", "1GiB"]).code, Some(2));
 }

@@ -1,4 +1,4 @@
-//! `wgvae plan`: encodes, and what cannot be planned.
+//! `wgvae plan`: encodes, and requests that cannot be planned.
 
 use serde_json::json;
 
@@ -27,7 +27,7 @@ fn encodes_are_planned_with_and_without_a_budget() {
     assert_eq!(rows["plans"][0]["predicted_peak_bytes"], whole["predicted_peak_bytes"]);
     assert_eq!(rows["plans"][1]["predicted_peak_bytes"], within["predicted_peak_bytes"]);
     assert!(folder.read("budgets.svg").starts_with(b"<svg"));
-    plan(&["--memory-budget", "1KiB"]).failed("1 KiB", 1, &["smallest found that will do", "1.0 KiB"]);
+    plan(&["--memory-budget", "1KiB"]).failed("1 KiB", 1, &["smallest budget found", "1.0 KiB"]);
 }
 
 #[test]
@@ -43,7 +43,8 @@ fn a_plan_predicts_what_an_encode_takes() {
     assert_eq!(plan["predicted_peak_bytes"], encode["measured_peak_bytes"]);
 }
 
-/// FLUX.2's diffusion model has latents of 16 pixels a side each, packed of the VAE's own of 8.
+/// Tests packed latents: each latent of FLUX.2's diffusion model covers 16 x 16 pixels, packed from
+/// the VAE's own of 8 x 8.
 #[test]
 fn the_size_is_that_of_the_picture_where_latents_are_packed() {
     let folder = Folder::new();

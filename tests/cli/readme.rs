@@ -1,10 +1,10 @@
-//! Runs every `wgvae` command that README.md, results/README.md, the guide and the reference show,
-//! as written, in a folder with the files that it names.
+//! Test that runs every `wgvae` command in README.md, results/README.md, the guide and the
+//! reference, as written, in a folder with the files that it names.
 //!
-//! The documents are read, so a new page or line cannot be forgotten. Models stand in for those that
-//! are named: files of a published network's tensors, all zero; on the hub, the embedded one.
-//! Measurements of published models, which take minutes, are planned as written and run with the
-//! embedded model, or for clips a small one, and small pictures.
+//! The test reads the documents, so it cannot miss a new page or line. Other models replace the
+//! named ones: sparse files with a published network's tensors, all zero; on the hub, the embedded
+//! model. Measurements of published models take minutes, so they are planned as written, but run
+//! with the embedded model (a small one for clips) and small pictures.
 
 use std::path::Path;
 use std::process::Command;
@@ -26,7 +26,7 @@ use crate::tool::{Entry, Folder, Outcome, finish, safetensors};
 /// Documents with commands, beside the pages of [`FOLDERS`].
 const DOCUMENTS: [&str; 2] = ["README.md", "results/README.md"];
 
-/// Folders whose pages may have commands.
+/// Folders whose pages may contain commands.
 const FOLDERS: [&str; 2] = ["docs/guide", "docs/reference"];
 
 /// Pages of the guide that must have commands: all of them are about the command line.
@@ -46,7 +46,7 @@ fn repository() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// README.md, results/README.md and every page of the folders.
+/// Returns README.md, results/README.md and every page of the folders.
 fn documents() -> Vec<String> {
     let mut documents = DOCUMENTS.map(str::to_owned).to_vec();
     for folder in FOLDERS {
@@ -57,8 +57,8 @@ fn documents() -> Vec<String> {
     documents
 }
 
-/// The commands of a document: lines of its code blocks, with or without a prompt, and code within its text. A mere name of a command, within the text, is one
-/// that asks for its help.
+/// Returns the commands of a document: lines of its code blocks, with or without a prompt, and
+/// inline code. An inline command without options becomes a request for its help.
 fn commands(document: &str) -> Vec<String> {
     let text = std::fs::read_to_string(repository().join(document)).unwrap();
     let (mut blocks, mut prose) = (Vec::new(), String::new());
@@ -77,7 +77,8 @@ fn commands(document: &str) -> Vec<String> {
     blocks.into_iter().filter(|line| line.starts_with("wgvae ")).chain(spans).collect()
 }
 
-/// The repository's folders, and stand-ins for what the commands name and people bring.
+/// Makes a folder with parts of the repository and replacements for the files that commands name
+/// and users provide.
 fn folder() -> Folder {
     let folder = Folder::new();
     for shipped in ["results", "assets/demo/model"] {
@@ -89,7 +90,7 @@ fn folder() -> Folder {
             }
         }
     }
-    // A little larger than a tile of 256 pixels; those that are shipped take four times as long.
+    // A little larger than a tile of 256 pixels. The shipped latents take four times as long.
     folder.write("assets/demo/latents.safetensors", &latents_file(&formula::latents(&[1, 16, 36, 33])));
     std::fs::create_dir(folder.path("sd-vae-ft-mse")).unwrap();
     write_hollow(&folder, "sd15.diffusers.json", "", "sd-vae-ft-mse/diffusion_pytorch_model.safetensors");
@@ -97,7 +98,7 @@ fn folder() -> Folder {
     std::fs::copy(config, folder.path("sd-vae-ft-mse/config.json")).unwrap();
     write_hollow(&folder, "sd15.diffusers.json", "", "sdxl_vae.safetensors");
     write_hollow(&folder, "flux1.ae_safetensors.json", "", "ae.safetensors");
-    // A small model for video, and a clip of five frames of 16 x 8 pixels.
+    // A small model for video, with a clip of five frames of 16 x 8 pixels.
     std::fs::create_dir(folder.path("wan_vae")).unwrap();
     let (config, weights) = video_model();
     folder.write("wan_vae/config.json", config.as_bytes());
@@ -118,7 +119,7 @@ fn latents_file(latents: &HostTensor) -> Vec<u8> {
 fn npy(tensor: &HostTensor) -> Vec<u8> {
     let shape: Vec<String> = tensor.shape.iter().map(ToString::to_string).collect();
     let header = format!("{{'descr': '<f4', 'fortran_order': False, 'shape': ({}), }}", shape.join(", "));
-    // The header ends with a new line at a multiple of 64 bytes.
+    // The header ends with a newline at a multiple of 64 bytes.
     let length = (10 + header.len() + 1).next_multiple_of(64) - 10;
     let mut file = b"\x93NUMPY\x01\x00".to_vec();
     file.extend_from_slice(&u16::try_from(length).unwrap().to_le_bytes());
@@ -127,7 +128,7 @@ fn npy(tensor: &HostTensor) -> Vec<u8> {
     file
 }
 
-/// The words of a command as a shell would split them, with the files that `*` stands for.
+/// Splits a command into words as a shell does, and expands `*` to files.
 fn words(folder: &Folder, command: &str) -> Vec<String> {
     assert!(!command.contains(['"', '\'', '\\', '$', '|', '>', '?']), "a shell does more with {command}");
     command.split_whitespace().skip(1).flat_map(|word| expanded(folder, word)).collect()
@@ -147,14 +148,15 @@ fn expanded(folder: &Folder, word: &str) -> Vec<String> {
     found
 }
 
-/// The value of a flag.
+/// Returns the value of a flag.
 fn value<'a>(words: &'a mut [String], flag: &str) -> Option<&'a mut String> {
     let at = words.iter().position(|word| word == flag)?;
     words.get_mut(at + 1)
 }
 
-/// A measurement, planned for the models and sizes that it names, and with the embedded model and a small picture in their place; for clips with a small model
-/// for video and a short clip.
+/// Makes a measurement smaller. It is planned for the models and sizes that it names, but runs with
+/// the embedded model and a small picture, or for clips with a small model for video and a short
+/// clip.
 fn smaller(words: &mut [String]) {
     let (Some(models), Some(sizes)) = (value(words, "--models").cloned(), value(words, "--sizes").cloned()) else {
         return;
@@ -189,14 +191,15 @@ fn smaller(words: &mut [String]) {
     if let Some(frames) = value(words, "--frames") {
         "1,5".clone_into(frames);
     }
-    // Anything that runs its arguments.
+    // Any program that runs its arguments will do.
     if let Some(program) = value(words, "--through") {
         assert_eq!(program, "PROGRAM");
         "env".clone_into(program);
     }
 }
 
-/// The files that a command is told to write. The pictures of a comparison are named after its tilings.
+/// Returns the files that a command must write. The pictures of a comparison are named after its
+/// tilings.
 fn written(words: &[String]) -> Vec<String> {
     let files = words.windows(2).filter(|pair| WRITTEN.contains(&pair[0].as_str())).map(|pair| pair[1].clone());
     if words[0] != "compare-tiling" {
@@ -205,14 +208,15 @@ fn written(words: &[String]) -> Vec<String> {
     files.flat_map(|file| ["blend", "cosine"].map(|tiling| file.replace(".png", &format!("-{tiling}.png")))).collect()
 }
 
-/// A hub with the embedded model.
+/// Starts a hub with the embedded model.
 fn hub() -> Hub {
     let file = |name: &str| std::fs::read(repository().join("assets/demo/model").join(name)).unwrap();
     let files = ["config.json", "diffusion_pytorch_model.safetensors"].map(|name| (name, file(name)));
     Hub::start(&files, Manners::default())
 }
 
-/// Runs a command with `hub` in place of the Hugging Face Hub. Its model takes the demo's latents.
+/// Runs a command with `hub` in place of the Hugging Face Hub. The hub's model takes the demo's
+/// latents.
 fn run(folder: &Folder, hub: &Hub, words: &[String]) -> Outcome {
     let on_hub = words.iter().any(|word| word.starts_with("hf:"));
     let place = |word: &String| match word.as_str() {
@@ -228,7 +232,8 @@ fn run(folder: &Folder, hub: &Hub, words: &[String]) -> Outcome {
     finish(command.env("HF_HOME", folder.path("huggingface")).env("HF_ENDPOINT", &hub.address))
 }
 
-/// The fewest commands that a document must have, so that a change of its form does not hide them.
+/// Returns the minimum number of commands of a document, so that a change of its form cannot hide
+/// them.
 fn fewest(document: &str) -> usize {
     if DOCUMENTS.contains(&document) {
         5
@@ -267,7 +272,7 @@ fn every_command_of_the_documents_does_what_it_says() {
     }
 }
 
-/// The guide's example of the library.
+/// Example program of the guide for the library.
 #[allow(dead_code, reason = "its main has paths of its own")]
 mod picture {
     include!("readme_example.rs");

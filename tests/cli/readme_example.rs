@@ -1,4 +1,4 @@
-// The program of docs/guide/rust.md, which readme.rs runs and compares with that page.
+// Program of docs/guide/rust.md. readme.rs runs it and compares it with that page.
 
 use wgvae::{
     Checkpoint, Control, DecodeOptions, FileSource, Gpu, GpuOptions, Latents, LoadOptions, Pixels, Vae, Variant,

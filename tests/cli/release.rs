@@ -1,4 +1,5 @@
-//! What the workflow of a release runs, as far as it goes without GitHub: `.ci/archive` and `.ci/release-notes`.
+//! Scripts of the release workflow, as far as they run without GitHub: `.ci/archive` and
+//! `.ci/release-notes`.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -35,14 +36,14 @@ fn an_archive_has_all_that_people_need() {
     ] {
         assert!(listed.contains(&format!("{name}/{wanted}").as_str()), "{wanted} is not in {listed:?}");
     }
-    // A program that is none makes no archive.
+    // A program that does not run gives no archive.
     let broken = Folder::new();
     let out = broken.path("release");
     assert_ne!(run(&archive, &["/bin/false", target, out.to_str().unwrap()]).code, Some(0));
     assert!(!out.exists() || std::fs::read_dir(out).unwrap().next().is_none());
 }
 
-/// The files that have a version, and the script.
+/// Makes a folder with the files that contain a version, and the script.
 fn versioned(changelog: &str) -> Folder {
     let folder = Folder::new();
     for name in [".ci", "python", "web"] {
@@ -78,6 +79,6 @@ fn notes_are_the_changelogs_entry_of_the_version_that_all_have() {
     );
     refused(&folder, VERSION, &["web/package.json", "0.0.9"]);
     refused(&versioned("# Changelog\n\n## [Unreleased]\n\n- This.\n"), VERSION, &["CHANGELOG.md", VERSION]);
-    // An entry with nothing in it.
+    // An entry without content.
     refused(&versioned(&entry.replace("### Added\n\n- This.\n", "")), VERSION, &["CHANGELOG.md", VERSION]);
 }

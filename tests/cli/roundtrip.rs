@@ -1,4 +1,4 @@
-//! `wgvae roundtrip`: what is written and what is said of it.
+//! `wgvae roundtrip`: the picture and the text that it writes.
 
 use image::ExtendedColorType;
 use wgvae::Size;
@@ -27,7 +27,7 @@ fn the_reconstruction_is_written_and_compared() {
     assert_eq!(json["image"]["width"], 20);
     assert!(json["measured_peak_bytes"].as_u64() <= json["predicted_peak_bytes"].as_u64());
 
-    // An encode and a decode by hand give the same.
+    // A separate encode and decode give the same picture.
     folder.encode(&["--image", "a.png", "-o", "latents.safetensors"]).ok();
     folder.decode(&["-o", "by-hand.png"]).ok();
     let by_hand = image::load_from_memory(&folder.read("by-hand.png")).unwrap().into_rgb8();

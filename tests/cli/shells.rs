@@ -1,10 +1,10 @@
-//! Completions, by a shell itself, and manual pages, by what reads them where it is there.
+//! Completions, tested with a real shell, and manual pages, tested with groff if it is installed.
 
 use std::process::{Command, Stdio};
 
 use crate::tool::{Folder, finish};
 
-/// Commands as `wgvae --help` lists them.
+/// Returns the commands that `wgvae --help` lists.
 fn commands(folder: &Folder) -> Vec<String> {
     let help = folder.run(&["--help"]).ok().stdout;
     let (_, listed) = help.split_once("Commands:\n").unwrap();
@@ -13,7 +13,7 @@ fn commands(folder: &Folder) -> Vec<String> {
     names.map(|line| line.split_whitespace().next().unwrap().to_owned()).filter(|name| name != "help").collect()
 }
 
-/// What bash would offer for the last of `words`.
+/// Returns the completions that bash offers for the last of `words`.
 #[cfg(unix)]
 fn offered(folder: &Folder, words: &[&str]) -> Vec<String> {
     let (last, before) = (words.last().unwrap(), words[words.len() - 2]);
@@ -71,12 +71,12 @@ fn every_command_has_a_manual_page_with_all_its_flags() {
     assert_eq!(found, pages);
     for command in &commands {
         let page = String::from_utf8(folder.read(&format!("share/man1/wgvae-{command}.1"))).unwrap();
-        // In roff a dash that is none of a word's is written \-.
+        // roff writes a dash that does not belong to a word as \-.
         let page = page.replace("\\-", "-");
         assert!(page.contains(&format!(".TH wgvae-{command}")) && page.contains(".SH NAME"), "{page}");
         let help = folder.run(&[command, "--help"]).ok().stdout;
         let flags = help.split(|letter: char| letter.is_whitespace() || ",[]<>=".contains(letter));
-        // Words of the text may be flags of others.
+        // Words of the text may be flags of other commands.
         let own = |word: &&str| {
             help.lines().any(|line| line.trim_start().starts_with(word) || line.contains(&format!(", {word}")))
         };
@@ -91,7 +91,7 @@ fn every_command_has_a_manual_page_with_all_its_flags() {
     well_formed(&folder, &pages);
 }
 
-/// What groff says against `pages`.
+/// Checks that groff has no complaints about `pages`.
 fn well_formed(folder: &Folder, pages: &[String]) {
     for page in pages {
         let mut groff = Command::new("groff");

@@ -1,4 +1,4 @@
-//! `-`: latents and pictures in pipes. Nothing but them goes to stdout.
+//! `-`: latents and pictures in pipes. Nothing else goes to stdout.
 
 use std::fs::File;
 use std::process::{Command, Stdio};
@@ -10,7 +10,7 @@ use crate::encode::png;
 use crate::formula;
 use crate::tool::{Entry, Folder, Outcome, finish, weights_of_both};
 
-/// What a run wrote, to the byte.
+/// Output of a run, as bytes.
 #[derive(Debug)]
 struct Piped {
     code: Option<i32>,
@@ -25,13 +25,13 @@ impl Piped {
         self
     }
 
-    /// As an [`Outcome`], of a run that wrote nothing.
+    /// Converts this to an [`Outcome`], for a run without output.
     fn nothing(self) -> Outcome {
         Outcome { code: self.code, stdout: String::from_utf8(self.stdout).unwrap(), stderr: self.stderr }
     }
 }
 
-/// Runs with file `input` of the folder as stdin.
+/// Runs the command with file `input` of the folder as stdin.
 fn piped(folder: &Folder, input: &str, args: &[&str]) -> Piped {
     let mut command = folder.command(args);
     let output = command.stdin(File::open(folder.path(input)).unwrap()).output().unwrap();
@@ -67,7 +67,7 @@ fn a_decode_in_a_pipe_is_that_of_files_to_the_byte() {
         assert!(out.stdout == folder.read(&file), "{ending}: {} bytes", out.stdout.len());
         assert!(out.stderr.contains("wrote - ("), "{}", out.stderr);
     }
-    // A file from a pipe, and facts that are JSON by themselves.
+    // A pipe written to a file, and facts that are JSON on their own.
     piped(&folder, LATENTS, &decoding(&["-o", "again.png"])).ok();
     assert!(folder.read("again.png") == folder.read("out.png"));
     let out = piped(&folder, LATENTS, &decoding(&["-o", "-", "--json"])).ok();
@@ -104,7 +104,7 @@ fn an_encode_in_a_pipe_is_that_of_files_to_the_byte() {
             assert!(out.stdout == folder.read(&file), "{input} {ending}: {} bytes", out.stdout.len());
         }
     }
-    // There and back again.
+    // Encode, then decode again.
     folder.write("encoded", &piped(&folder, "photo.png", &encoding(&["-o", "-"])).ok().stdout);
     let picture = piped(&folder, "encoded", &decoding(&["-o", "-"])).ok().stdout;
     assert_eq!(picture[..8], *b"\x89PNG\r\n\x1a\n");
@@ -123,9 +123,9 @@ fn what_makes_no_sense_in_a_pipe_is_refused() {
     let cases: [(Vec<&str>, &[&str]); 6] = [
         (decoding(&["-o", "out.png", "--format", "png"]), &["--format", "--output -", "out.png"]),
         (encoding(&["-o", "out.npy", "--format", "npy"]), &["--format", "--output -", "out.npy"]),
-        (decoding(&["-o", "-", "--format", "y4m"]), &["--format", "none for video", "y4m"]),
+        (decoding(&["-o", "-", "--format", "y4m"]), &["--format", "not for video", "y4m"]),
         (decoding(&["-o", "-", "--report", "-"]), &["--report", "a file"]),
-        (encoding(&["-o", "-", "--each", "--image", "-"]), &["--image", "stdin is read once"]),
+        (encoding(&["-o", "-", "--each", "--image", "-"]), &["--image", "stdin can be read only once"]),
         (encoding(&["-o", "-", "--each", "--image", "model/config.json"]), &["--output -", "--each"]),
     ];
     for (args, words) in cases {
@@ -142,7 +142,7 @@ fn clips_go_to_stdout_as_y4m_only() {
     let whole = piped(&folder, "clip.npy", &decoding(&["-o", "-"])).ok().stdout;
     assert!(whole.starts_with(b"YUV4MPEG2 "));
     assert!(clip("y4m").ok().stdout == whole);
-    // Back into latents, of which the place of each value is known at the end only.
+    // Encode to latents, where the position of each value is known only at the end.
     folder.write("clip.y4m", &whole);
     piped(&folder, "clip.y4m", &encoding(&["-o", "-"])).nothing().failed(
         "latents of a clip",
@@ -181,7 +181,7 @@ fn finish_into(command: &mut Command, stdout: File) -> Outcome {
     Outcome { code: output.status.code(), stdout: String::new(), stderr }
 }
 
-/// `script`, which gives a program a terminal, has these arguments in util-linux.
+/// Tests with `script` of util-linux, which gives a program a terminal.
 #[cfg(target_os = "linux")]
 #[test]
 fn pictures_are_not_written_to_a_terminal() {

@@ -1,4 +1,4 @@
-//! `--tiling` and `compare-tiling`: what they write and say, and what they refuse.
+//! `--tiling` and `compare-tiling`: their files, their texts, and their errors.
 
 use image::ImageReader;
 use serde_json::{Value, json};
@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 use crate::formula;
 use crate::tool::{Entry, Folder, LATENTS};
 
-/// Tiles of 4 latents, of which neighbours share one: the small model's latents have two pixels a side, and there are 10 x 9.
+/// Tiles of 4 latents that overlap by one. A latent of the small model covers 2 pixels a side, and
+/// there are 10 x 9 latents.
 const SMALL: [&str; 4] = ["--tile-size", "8", "--tile-overlap", "2"];
 
 fn compare(folder: &Folder, more: &[&str]) -> crate::tool::Outcome {
@@ -14,7 +15,7 @@ fn compare(folder: &Folder, more: &[&str]) -> crate::tool::Outcome {
     folder.run(&[&args[..], more].concat())
 }
 
-/// The pixels of a picture, RGB.
+/// Returns the pixels of a picture, RGB.
 fn picture(folder: &Folder, name: &str) -> Vec<u8> {
     let picture = ImageReader::open(folder.path(name)).unwrap().decode().unwrap();
     assert_eq!((picture.width(), picture.height()), (20, 18));
@@ -37,7 +38,7 @@ fn decodes_in_tiles_say_so() {
         let said = folder.decode(&[&["-o", "tiles.png", "--tiling", tiling], &SMALL[..]].concat()).ok().stdout;
         assert!(said.contains(&format!("tiles.png (20x18) in {tiles} tiles ({tiling})")), "{said}");
     }
-    // The model's sample_size is 64 pixels: by default one tile holds it all.
+    // The model's sample_size is 64 pixels, so by default one tile holds the whole image.
     for tiling in ["exact", "blend", "cosine"] {
         let report = folder.decode(&["-o", "whole.npy", "--tiling", tiling, "--json"]).json();
         assert_eq!((&report["tiling"]["name"], &report["tiling"]["tiles"]), (&json!(tiling), &json!(1)));
@@ -58,7 +59,7 @@ fn a_comparison_has_a_row_and_a_picture_for_each_tiling() {
         assert_eq!(row["measured_peak_bytes"], row["predicted_peak_bytes"], "{row}");
     }
     assert!(rows[0]["psnr_db"].is_null() && rows[0]["difference"].is_null(), "{}", rows[0]);
-    // A picture this small is its own estimate.
+    // For a picture this small, the estimate equals the exact decode.
     assert_eq!(rows[3]["max_error_levels"], 0.0);
     for (row, name) in rows[1..].iter().zip(["difference-blend.png", "difference-cosine.png"]) {
         assert_eq!(row["difference"], name);
@@ -122,7 +123,7 @@ fn tiles_that_make_no_sense() {
     for (args, code, words) in cases {
         folder.decode(&[&["-o", "out.png"], args].concat()).failed(&args.join(" "), code, words);
     }
-    // No tile size in the configuration that diffusers could use.
+    // The configuration has no tile size that diffusers could use.
     let config = crate::tool::golden().0.replace("\"sample_size\": 64", "\"sample_size\": 63");
     folder.write("model/config.json", config.as_bytes());
     let words = ["\"sample_size\"", "multiple of 2 pixels", "found 63"];

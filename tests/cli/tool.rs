@@ -1,4 +1,4 @@
-//! A folder with a small model and its latents in it, and the command run there.
+//! Test folder with a small model and its latents, in which the command runs.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -13,10 +13,10 @@ use wgvae::{AutoencoderConfig, FileSource, HostTensor};
 
 use crate::formula;
 
-/// Shape of the latents that the small model's golden decode was made of. Its images have 18 x 20 pixels (h x w).
+/// Shape of the latents of the small model's golden decode. Its images have 18 x 20 pixels (h x w).
 pub(crate) const LATENTS: [usize; 4] = [1, 8, 9, 10];
 
-/// A tensor to be written, in any type, right or wrong.
+/// Tensor to write, of any type, valid or not.
 #[derive(Debug, Clone)]
 pub(crate) struct Entry {
     pub(crate) dtype: &'static str,
@@ -39,7 +39,7 @@ impl Entry {
 /// Tensors by name.
 pub(crate) type Entries = BTreeMap<String, Entry>;
 
-/// A .safetensors file of `entries`.
+/// Returns a .safetensors file of `entries`.
 pub(crate) fn safetensors(entries: &Entries) -> Vec<u8> {
     let mut header = serde_json::Map::new();
     let mut data = Vec::new();
@@ -52,7 +52,7 @@ pub(crate) fn safetensors(entries: &Entries) -> Vec<u8> {
     with_header(&Value::Object(header).to_string(), &data)
 }
 
-/// A .safetensors file with this header and data, whatever they are.
+/// Returns a .safetensors file with this header and data, valid or not.
 pub(crate) fn with_header(header: &str, data: &[u8]) -> Vec<u8> {
     let mut file = (header.len() as u64).to_le_bytes().to_vec();
     file.extend_from_slice(header.as_bytes());
@@ -60,55 +60,55 @@ pub(crate) fn with_header(header: &str, data: &[u8]) -> Vec<u8> {
     file
 }
 
-/// A file of `tests/fixtures`.
+/// Returns the path of a file in `tests/fixtures`.
 pub(crate) fn fixture_path(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(name)
 }
 
-/// The content of a file of `tests/fixtures`.
+/// Reads a file in `tests/fixtures`.
 pub(crate) fn fixture_bytes(name: &str) -> Vec<u8> {
     std::fs::read(fixture_path(name)).unwrap()
 }
 
-/// A tensor of a fixture.
+/// Reads a tensor of a fixture.
 pub(crate) fn fixture(name: &str, tensor: &str) -> HostTensor {
     let source = FileSource::open(fixture_path(&format!("{name}.safetensors"))).unwrap();
     let header = block_on(read_header(&source)).unwrap();
     block_on(read_tensor(&source, tensor, &header.tensors[tensor])).unwrap()
 }
 
-/// Config of the small model, and its golden image `[1, 3, 18, 20]`.
+/// Returns the config of the small model, and its golden image `[1, 3, 18, 20]`.
 pub(crate) fn golden() -> (String, HostTensor) {
     let source = FileSource::open(fixture_path("toy_two_levels.safetensors")).unwrap();
     let header = block_on(read_header(&source)).unwrap();
     (header.metadata["config"].clone(), fixture("toy_two_levels", "image"))
 }
 
-/// The small model's weights.
+/// Returns the small model's decoder weights.
 pub(crate) fn weights() -> Entries {
     let config = AutoencoderConfig::from_json(&golden().0).unwrap();
     formula::decoder(&config).iter().map(|(name, tensor)| (name.clone(), Entry::f32(tensor))).collect()
 }
 
-/// The small model's weights, those of its encoder among them.
+/// Returns the small model's weights, encoder included.
 pub(crate) fn weights_of_both() -> Entries {
     let mut weights = weights();
     weights.extend(encoder_weights(&AutoencoderConfig::from_json(&golden().0).unwrap()));
     weights
 }
 
-/// All weights of the encoder that `config` describes.
+/// Returns all weights of the encoder that `config` describes.
 pub(crate) fn encoder_weights(config: &AutoencoderConfig) -> Entries {
     let weights = formula::weights(&encoder_tensors(config));
     weights.iter().map(|(name, tensor)| (name.clone(), Entry::f32(tensor))).collect()
 }
 
-/// A folder of its own for each test.
+/// Temporary folder of one test.
 pub(crate) struct Folder {
     folder: TempDir,
 }
 
-/// Variables by which the user's settings of the hub would reach the command.
+/// Environment variables with the user's hub settings, which must not reach the command.
 const HUB_SETTINGS: [&str; 8] = [
     "HF_HOME",
     "HF_HUB_CACHE",
@@ -120,7 +120,7 @@ const HUB_SETTINGS: [&str; 8] = [
     "HF_HUB_OFFLINE",
 ];
 
-/// How a run of the command ended.
+/// Outcome of a run of the command.
 #[derive(Debug)]
 pub(crate) struct Outcome {
     pub(crate) code: Option<i32>,
@@ -129,7 +129,7 @@ pub(crate) struct Outcome {
 }
 
 impl Folder {
-    /// With the model in `model/` and latents in `latents.safetensors`.
+    /// Makes a folder with the model in `model/` and latents in `latents.safetensors`.
     pub(crate) fn new() -> Self {
         let folder = Self { folder: tempfile::tempdir().unwrap() };
         std::fs::create_dir(folder.path("model")).unwrap();
@@ -159,7 +159,7 @@ impl Folder {
         self.write("latents.safetensors", &safetensors(&BTreeMap::from([("latents".to_owned(), latents.clone())])));
     }
 
-    /// Names of everything in the folder, sorted.
+    /// Returns the names of all entries of the folder, sorted.
     pub(crate) fn names(&self) -> Vec<String> {
         let entries = std::fs::read_dir(self.folder.path()).unwrap();
         let mut names: Vec<String> =
@@ -168,7 +168,8 @@ impl Folder {
         names
     }
 
-    /// True once `process` has begun a file in this folder: under a name of its own, or open and without one.
+    /// Returns true once `process` has begun a file in this folder, either under a name of its own
+    /// or open without a name.
     #[cfg(unix)]
     pub(crate) fn is_written_by(&self, process: u32) -> bool {
         let folder = std::fs::canonicalize(self.folder.path()).unwrap();
@@ -178,10 +179,11 @@ impl Folder {
         open.any(is_unnamed) || self.names().iter().any(|name| name.ends_with(".part"))
     }
 
-    /// The command, in this folder.
+    /// Returns the command, with this folder as its working directory.
     pub(crate) fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_wgvae"));
-        // Of all tests, and not the user's: what was measured on a driver is kept there.
+        // All tests share this cache, which is not the user's: measurements of drivers are kept
+        // there.
         let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache");
         command.args(args).current_dir(self.folder.path()).stdin(Stdio::null()).env("XDG_CACHE_HOME", cache);
         for name in HUB_SETTINGS {
@@ -194,7 +196,7 @@ impl Folder {
         finish(&mut self.command(args))
     }
 
-    /// Runs where no driver can be found.
+    /// Runs the command so that it finds no driver.
     pub(crate) fn run_without_adapter(&self, args: &[&str]) -> Outcome {
         let mut command = self.command(args);
         for variable in ["VK_DRIVER_FILES", "VK_ICD_FILENAMES"] {
@@ -203,7 +205,7 @@ impl Folder {
         finish(&mut command)
     }
 
-    /// Runs `wgvae decode` of the model and latents here, in f32, with more arguments.
+    /// Runs `wgvae decode` of the model and latents in this folder, in f32, with more arguments.
     pub(crate) fn decode(&self, more: &[&str]) -> Outcome {
         let mut args = vec!["decode", "--model", "model", "--latents", "latents.safetensors", "--precision", "f32"];
         args.extend_from_slice(more);
@@ -229,18 +231,19 @@ impl Outcome {
         self
     }
 
-    /// What was printed, as JSON.
+    /// Parses stdout as JSON.
     #[track_caller]
     pub(crate) fn json(self) -> Value {
         serde_json::from_str(&self.ok().stdout).unwrap()
     }
 
-    /// Fails the test unless the command failed with `code` and one line of complaint that has all of `words` in it.
+    /// Fails the test unless the command failed with `code` and printed one error line that
+    /// contains all of `words`.
     #[track_caller]
     pub(crate) fn failed(&self, what: &str, code: i32, words: &[&str]) {
         assert_eq!(self.code, Some(code), "{what}: {self:?}");
         assert!(self.stdout.is_empty(), "{what}: {self:?}");
-        // Drivers add lines of their own.
+        // Drivers print lines of their own.
         let said = |line: &str| line.starts_with("error: ") && words.iter().all(|word| line.contains(word));
         let whole = self.stderr.replace("\n  ", " ");
         assert!(whole.lines().any(said), "{what}: no line \"error: ...\" with {words:?} in\n{}", self.stderr);

@@ -1,4 +1,4 @@
-//! `wgvae tune`, what decodes make of it, and `wgvae selftest`.
+//! `wgvae tune`, its effect on decodes, and `wgvae selftest`.
 
 use std::path::PathBuf;
 
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::tool::{Folder, Outcome, finish};
 
-/// With a cache in the folder.
+/// Runs the command with a cache in the folder.
 fn run(folder: &Folder, args: &[&str]) -> Outcome {
     finish(folder.command(args).env("XDG_CACHE_HOME", folder.path("cache")))
 }
@@ -19,7 +19,7 @@ fn remembered(folder: &Folder) -> PathBuf {
     folder.path("cache/wgvae/kernels.json")
 }
 
-/// The plan's kernels in the report of a decode.
+/// Returns the plan's kernels from the report of a decode.
 fn kernels(outcome: Outcome) -> Value {
     outcome.json()["plan"]["choice"].clone()
 }
@@ -46,7 +46,7 @@ fn what_was_measured_is_kept_and_taken_and_changes_no_bit() {
     assert_eq!(std::fs::read_to_string(remembered(&folder)).unwrap(), known.to_string(), "decodes only read it");
 
     let said = run(&folder, &["tune"]).ok().stdout;
-    assert!(said.contains("taken") && said.contains(&remembered(&folder).display().to_string()), "{said}");
+    assert!(said.contains("used") && said.contains(&remembered(&folder).display().to_string()), "{said}");
     let kept: Value = serde_json::from_slice(&std::fs::read(remembered(&folder)).unwrap()).unwrap();
     assert!(!kept[device]["trials"].as_array().unwrap().is_empty(), "{kept}");
 }
@@ -81,7 +81,7 @@ fn a_choice_that_is_impossible_is_said_and_kept() {
     std::fs::create_dir_all(remembered(&folder).parent().unwrap()).unwrap();
     std::fs::write(remembered(&folder), &impossible).unwrap();
     let outcome = decode(&folder, &[]).ok();
-    assert!(outcome.stderr.contains("the kernels of the rules are used"), "{outcome:?}");
+    assert!(outcome.stderr.contains("using the kernels that rules choose"), "{outcome:?}");
     assert!(outcome.stderr.contains("the choice of kernels"), "{outcome:?}");
     assert_eq!(std::fs::read_to_string(remembered(&folder)).unwrap(), impossible);
 }
@@ -93,7 +93,7 @@ fn a_damaged_file_of_kernels_is_replaced_with_a_note() {
     for text in ["{", "[]", r#"{ "device": { "of": "another version" } }"#] {
         std::fs::write(remembered(&folder), text).unwrap();
         let outcome = run(&folder, &["tune"]).ok();
-        assert!(outcome.stderr.contains("kernels.json: not what `wgvae tune` wrote"), "{outcome:?}");
+        assert!(outcome.stderr.contains("kernels.json: `wgvae tune` did not write this file"), "{outcome:?}");
         let kept: Value = serde_json::from_slice(&std::fs::read(remembered(&folder)).unwrap()).unwrap();
         assert_eq!(kept.as_object().unwrap().len(), 1, "{kept}");
         let again = decode(&folder, &[]).ok();

@@ -1,11 +1,11 @@
-//! How much is said beside the result, and the exit codes.
+//! Amount of output on stderr, and the exit codes.
 
 use image::ExtendedColorType;
 
 use crate::encode::png;
 use crate::tool::{Folder, Outcome, fixture_path, weights_of_both};
 
-/// With a model that encodes, and a picture of which an encode says something.
+/// Makes a folder with a model that encodes, and a picture whose encode prints a note.
 fn folder() -> Folder {
     let folder = Folder::new();
     folder.write_weights(&weights_of_both());
@@ -19,7 +19,7 @@ fn encode(folder: &Folder, more: &[&str]) -> Outcome {
     folder.run(&[&args, more].concat()).ok()
 }
 
-/// What is on stderr beside what drivers write there.
+/// Returns the lines on stderr, without lines that drivers print.
 fn said(folder: &Folder, outcome: &Outcome) -> Vec<String> {
     let drivers = folder.run(&["--quiet", "adapters"]).ok().stderr;
     let lines = outcome.stderr.lines().filter(|line| !drivers.lines().any(|of_drivers| of_drivers == *line));
@@ -36,7 +36,7 @@ fn quiet_says_nothing_but_errors() {
         assert!(said(&folder, &quiet).is_empty(), "{quiet:?}");
         assert!(quiet.stdout.starts_with("wrote out.npy"), "{quiet:?}");
     }
-    // Facts that would go to stderr, as stdout has the result.
+    // Facts would go to stderr here, because stdout has the result.
     let piped =
         folder.command(&["-q", "encode", "--model", "model", "--image", "grey.png", "-o", "-"]).output().unwrap();
     assert!(piped.status.success() && !String::from_utf8_lossy(&piped.stderr).contains("wrote"), "{piped:?}");
@@ -72,7 +72,7 @@ fn no_bar_is_drawn_where_nobody_sees_it() {
     }
 }
 
-/// `script`, which gives a program a terminal, has these arguments in util-linux.
+/// Tests with `script` of util-linux, which gives a program a terminal.
 #[cfg(target_os = "linux")]
 #[test]
 fn each_phase_has_a_bar_on_a_terminal() {
@@ -108,7 +108,7 @@ fn exit_codes_are_those_that_are_documented() {
     {
         assert_eq!(code(wrong), Some(2), "{wrong:?}");
     }
-    // 130 is tested where Ctrl-C is, doctor's where that is.
+    // Exit code 130 is tested with Ctrl-C, and doctor's codes with doctor.
     let help = folder.run(&["--help"]).ok().stdout;
     let guide = std::fs::read_to_string(fixture_path("../../docs/guide/cli.md")).unwrap();
     for document in [help, guide] {

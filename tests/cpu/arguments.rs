@@ -1,4 +1,5 @@
-//! Whatever a caller puts into what is public: an answer or an error that says what is wrong, never a panic, and never more than a plan may grow to.
+//! Arbitrary values in public types: the result is an answer or an error that names the problem,
+//! never a panic and never a plan above the limits.
 
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -14,7 +15,8 @@ use wgvae::{
     plan_encode,
 };
 
-/// Steps that no plan exceeds, and bytes of its parameters: 2^21 steps, each with parameters of its own of at most 256 bytes.
+/// Most steps of a plan, and most bytes of its parameters: 2^21 steps, each with at most 256 bytes
+/// of parameters.
 const MOST_STEPS: usize = 1 << 21;
 const MOST_PARAMETERS: usize = 256 * MOST_STEPS;
 
@@ -43,7 +45,7 @@ fn any_float() -> impl Strategy<Value = f32> {
     prop_oneof![select(special), any::<f32>()]
 }
 
-/// A network that could be: a published one, or a small one.
+/// Generates valid networks: published ones and small ones.
 fn sane_configs() -> impl Strategy<Value = AutoencoderConfig> {
     let small = (prop::collection::vec(1_u32..=4, 1..=4), 1_u32..=6, any::<bool>()).prop_map(
         |(multiples, groups, attention)| {
@@ -55,7 +57,7 @@ fn sane_configs() -> impl Strategy<Value = AutoencoderConfig> {
     prop_oneof![select(families), small]
 }
 
-/// A change of one field of a configuration, to one of these values.
+/// Change of one field of a configuration to one of these values.
 type ConfigChange = fn(&mut AutoencoderConfig, u32, f32, &[u32]);
 
 fn config_changes() -> impl Strategy<Value = ConfigChange> {
@@ -116,7 +118,7 @@ fn config_changes() -> impl Strategy<Value = ConfigChange> {
     select(changes)
 }
 
-/// The largest network that a configuration may describe.
+/// Returns the largest network that a configuration may describe.
 fn largest_network() -> AutoencoderConfig {
     let config = AutoencoderConfig { latent_channels: 1024, ..odd_network(&[16_384; 8], 32, true) };
     with_kl(config, |kl| kl.layers_per_block = 16)
@@ -126,7 +128,7 @@ fn any_config() -> impl Strategy<Value = AutoencoderConfig> {
     changed(sane_configs())
 }
 
-/// Networks that know time, and what changes make of them.
+/// Generates networks for video, with changes.
 fn any_clip_config() -> impl Strategy<Value = AutoencoderConfig> {
     let families: Vec<_> = FAMILIES.iter().map(Family::config).filter(AutoencoderConfig::has_time).collect();
     changed(select(families))
@@ -179,7 +181,7 @@ fn any_limits() -> impl Strategy<Value = DeviceLimits> {
 }
 
 fn any_vendor() -> impl Strategy<Value = Vendor> {
-    // Each kind of tile, and each size of bands.
+    // These vendors cover each kind of tile and each size of bands.
     select(vec![Vendor::Other, Vendor::Nvidia, Vendor::Intel, Vendor::Arm])
 }
 
@@ -208,7 +210,7 @@ fn any_size() -> impl Strategy<Value = Size> {
     (any_number(), any_number()).prop_map(|(width, height)| Size { width, height })
 }
 
-/// What a plan of anything may be.
+/// Checks a planner's answer: a plan within the limits, or an expected error.
 fn check_answer(answer: Result<wgvae::Plan, Error>) -> Result<(), TestCaseError> {
     match answer {
         Ok(plan) => {
@@ -230,7 +232,7 @@ proptest! {
         config in any_config(), size in any_size(), limits in any_limits(), options in any_options(),
         storage in select(vec![Storage::F32, Storage::F16, Storage::PackedF16, Storage::FastF16]), unscaled in any::<bool>(),
     ) {
-        // Many plans are tried for a budget, which takes seconds where there are many chunks.
+        // A budget tries many plans, which takes seconds if there are many chunks.
         let side = |side: u32| if options.memory_budget.is_some() { side % 16 } else { side };
         let size = Size { width: side(size.width), height: side(size.height) };
         check_answer(plan_decode(&config, size, &limits, storage, unscaled, &options))?;
@@ -309,10 +311,10 @@ fn kl(config: &mut AutoencoderConfig) -> &mut Kl {
     config.network.kl_mut().unwrap()
 }
 
-/// One field of a configuration, made wrong.
+/// Name of a field, and a change that makes it invalid.
 type Wrong = (&'static str, fn(&mut AutoencoderConfig));
 
-/// Each field of a configuration by itself, as wrong as it can be.
+/// Tests invalid values in each field of a configuration.
 #[test]
 fn plans_of_impossible_networks_are_refused_by_name() {
     let plan = |change: fn(&mut AutoencoderConfig)| {
@@ -377,7 +379,7 @@ fn devices_that_cannot_be_are_refused_by_name() {
         let error = plan(&DeviceLimits::webgpu_default(), storage).unwrap_err().to_string();
         assert!(error.contains("shader-f16") && error.contains(words), "{error}");
     }
-    // A model is refused before its weights are read.
+    // A model gives the error before its weights are read.
     let options = LoadOptions { precision: Precision::Fast, ..LoadOptions::default() };
     let planner = |shader_f16| {
         let limits = DeviceLimits { shader_f16, ..DeviceLimits::webgpu_default() };
@@ -392,8 +394,8 @@ fn devices_that_cannot_be_are_refused_by_name() {
     }
 }
 
-/// The largest network that a configuration may describe, at the largest size: refused before anything of it is planned, and so is a small one whose tensors
-/// would be in millions of chunks.
+/// Tests the largest network at the largest size, and a small one with tensors in millions of
+/// chunks: both give an error before anything is planned.
 #[test]
 fn work_without_end_is_refused() {
     let largest = largest_network();
@@ -415,7 +417,8 @@ fn work_without_end_is_refused() {
     assert!(matches!(&error, Error::Input { what, .. } if what == "size"), "{error}");
 }
 
-/// All but one latent of every tile overlaps: each tile at the border has a size of its own, and would have a plan of its own.
+/// Tests tiles that overlap in all but one latent: each tile at the border has its own size, and
+/// would need its own plan.
 #[test]
 fn tiles_of_thousands_of_sizes_are_refused() {
     let config = odd_network(&[4], 2, false);

@@ -1,4 +1,5 @@
-//! Budgets are monotone: what fits a smaller one fits a larger one, and the smallest that a refusal names is the smallest that is accepted.
+//! Monotone budgets: a plan that fits a smaller budget fits a larger one, and the smallest budget
+//! that an error names is the smallest that works.
 
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
@@ -13,7 +14,8 @@ use wgvae::{
 use crate::sweep::is_full;
 
 const MIB: u64 = 1 << 20;
-/// Model, width and height of the picture. The first two are those where a larger budget was refused once.
+/// Model, and width and height of the picture. The first two are cases in which a larger budget
+/// once failed.
 const SIZES: [(&str, u32, u32); 40] = [
     ("sd15", 464, 256),
     ("sd3", 320, 224),
@@ -56,20 +58,20 @@ const SIZES: [(&str, u32, u32); 40] = [
     ("flux1", 352, 240),
     ("flux1", 512, 384),
 ];
-/// Of those, how many the normal run takes.
+/// Number of these sizes in the normal run.
 const FEW: usize = 6;
-/// A budget in the normal run, in MiB above or below the smallest.
+/// Largest distance of a budget in the normal run from the smallest, in MiB.
 const NEAR: i64 = 8;
 const PARKINGS: [Parking; 2] = [Parking::On, Parking::Off];
 
-/// Plans with a budget, or without. Its peak.
+/// Function that plans with or without a budget and returns the peak.
 type Planned<'a> = &'a dyn Fn(Option<Bytes>) -> wgvae::Result<Bytes>;
 
 fn limits() -> DeviceLimits {
     DeviceLimits { shader_f16: true, ..DeviceLimits::webgpu_default() }
 }
 
-/// The smallest that a refusal of one byte names.
+/// Returns the smallest budget, which the error for a budget of one byte names.
 fn smallest(what: &str, plan: Planned<'_>) -> Bytes {
     match plan(Some(Bytes(1))) {
         Err(Error::Budget { smallest, .. }) => smallest,
@@ -77,7 +79,8 @@ fn smallest(what: &str, plan: Planned<'_>) -> Bytes {
     }
 }
 
-/// Asks for `budget`: refused below `smallest`, which is named, and else accepted, as is the peak of what is planned.
+/// Plans with `budget`. Below `smallest` the planner must return an error that names it; otherwise
+/// it must return a plan, and must accept that plan's peak as a budget.
 fn check_budget(what: &str, plan: Planned<'_>, smallest: Bytes, budget: Bytes) {
     match plan(Some(budget)) {
         Ok(peak) => {
@@ -94,7 +97,8 @@ fn check_budget(what: &str, plan: Planned<'_>, smallest: Bytes, budget: Bytes) {
     }
 }
 
-/// Checks what holds for the budgets that have a meaning, and for one in each MiB: of all up to the whole plan's peak in a full run.
+/// Checks special budgets, and one budget in each MiB; in a full run these reach up to the whole
+/// plan's peak.
 fn check(what: &str, plan: Planned<'_>) {
     let smallest = smallest(what, plan);
     let whole = plan(None).unwrap_or_else(|error| panic!("{what}: {error}"));
@@ -112,7 +116,7 @@ fn check(what: &str, plan: Planned<'_>) {
     }
 }
 
-/// Both directions of a picture.
+/// Checks decode and encode of a picture.
 fn check_picture(family: &str, width: u32, height: u32, parking: Parking, output: Output) {
     let config = Family::find(family).unwrap().config();
     let factor = config.latent_factor(false);
@@ -136,7 +140,7 @@ fn whatever_fits_fits_more() {
     }
 }
 
-/// 31 MiB to 36 MiB, of which 33 were refused and 32 not.
+/// Tests budgets between 31 and 36 MiB, where 33 once failed although 32 worked.
 #[test]
 fn budgets_that_were_refused_between_two_that_were_not() {
     for (family, width, height, budgets) in [("sd15", 464, 256, 28..=37), ("sd3", 320, 224, 22..=30)] {
@@ -153,7 +157,7 @@ fn budgets_that_were_refused_between_two_that_were_not() {
     }
 }
 
-/// Pictures that stay on the device, as the package plans them, near the smallest budget.
+/// Tests pictures that stay on the device, as the npm package plans them, near the smallest budget.
 #[test]
 fn large_pictures_near_the_smallest_budget() {
     for (family, budgets) in [("sdxl", [60, 61, 63, 67]), ("qwen_image", [47, 48, 50, 52]), ("flux1", [60, 62, 65, 66])]
@@ -173,7 +177,7 @@ fn large_pictures_near_the_smallest_budget() {
     }
 }
 
-/// Both directions of clips, whole and in tiles.
+/// Tests decodes and encodes of clips, whole and in tiles.
 #[test]
 fn clips() {
     let sizes: &[(u32, u32)] = if is_full() { &[(8, 8), (12, 20), (24, 16), (40, 24)] } else { &[(12, 8)] };
@@ -196,8 +200,9 @@ fn clips() {
     }
 }
 
-/// Channels of a small model, its latents' size, how activations are stored, whether they may be parked, whether weights wait on the host, and two
-/// budgets in parts of 4096 of the whole plan's peak.
+/// Generates jobs: channels of a small model, its latents' size, the storage of activations, true
+/// if they may be parked, true if weights are on the host, and two budgets in 4096ths of the whole
+/// plan's peak.
 fn jobs() -> impl Strategy<Value = (Vec<u32>, [u32; 2], Storage, bool, bool, [u64; 2])> {
     let channels = prop::collection::vec(1_u32..=3, 1..=3);
     let storage = prop_oneof![Just(Storage::F32), Just(Storage::F16), Just(Storage::PackedF16)];

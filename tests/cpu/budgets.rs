@@ -1,4 +1,5 @@
-//! Plans that keep a memory budget: whatever they compute again or leave on the host, the picture is the whole plan's to the bit.
+//! Plans within a memory budget: whatever they recompute or keep on the host, the picture equals
+//! the whole plan's to the bit.
 
 use proptest::prelude::*;
 use wgvae::internals::odd_network;
@@ -17,7 +18,7 @@ use crate::plan_checks::check;
 use crate::plan_properties::tight_limits;
 use crate::sweep::parts_of_twenty;
 
-/// What may leave the device, and what a plan within a budget does about it.
+/// Modes: a name, true if activations may be parked, and the place of the weights.
 const MODES: [(&str, bool, Weights); 4] = [
     ("recomputed", false, Weights::Device),
     ("recomputed, weights from the host", false, Weights::Host),
@@ -30,7 +31,7 @@ fn options(parking: bool, weights: Weights) -> PlanOptions {
     PlanOptions { chunk_limit, parking, weights, ..PlanOptions::new(Storage::F32, Output::Raw) }
 }
 
-/// A decode of a small model, for several budgets.
+/// Decode of a small model with several budgets.
 struct Decode {
     config: AutoencoderConfig,
     latents: HostTensor,
@@ -45,7 +46,7 @@ impl Decode {
         Plan::new(&graph, &self.limits, &PlanOptions { memory_budget, ..self.options.clone() })
     }
 
-    /// The smallest budget that there is a plan for.
+    /// Returns the smallest budget that has a plan.
     fn smallest(&self) -> Bytes {
         match self.plan(Some(Bytes(1))) {
             Err(Error::Budget { smallest, .. }) => smallest,
@@ -54,7 +55,8 @@ impl Decode {
     }
 }
 
-/// From the smallest possible budget to the whole: each plan keeps its budget and gives the whole plan's picture.
+/// Tests budgets from the smallest to the whole plan's peak: each plan keeps its budget and gives
+/// the whole plan's picture.
 #[test]
 fn every_budget_gives_the_same_picture() {
     for (name, channels, attention) in
@@ -87,7 +89,7 @@ fn every_budget_gives_the_same_picture() {
                 );
             }
             println!("{name} {mode}: {least} to {}, {recomputed} recompute, {moved} park", whole.memory.peak());
-            // Weights that come and go leave more room for the rest.
+            // Weights that come and go leave more room for other data.
             let enough = if parking { 5 * moved >= 2 * points } else { moved == 0 && recomputed >= 1 };
             assert!(enough, "{name} {mode}: {recomputed} recompute, {moved} park");
             most_recomputed = most_recomputed.max(recomputed);
@@ -99,8 +101,9 @@ fn every_budget_gives_the_same_picture() {
     }
 }
 
-/// A small model, its latents' size, a part of the way from the smallest budget to the whole, what may leave the device, how activations are stored, and
-/// how many times what the model needs at least a binding may have.
+/// Generates cases: a small model, its latents' size, a position between the smallest budget and
+/// the whole plan's peak, the mode, and the storage of activations. The last number is the size of
+/// bindings, as a multiple of the smallest that the model needs.
 fn cases() -> impl Strategy<Value = (AutoencoderConfig, [usize; 2], u64, usize, Storage, u64)> {
     let channels = prop::collection::vec(1_u32..=3, 1..=3);
     let config = (channels, any::<bool>(), 1_u32..=2).prop_map(|(multiples, attention, layers_per_block)| {
@@ -137,8 +140,8 @@ proptest! {
     }
 }
 
-/// What the budgets of published models must cost at most: model, pixels a side, budget in MiB, whether activations may be parked, work by that of the
-/// whole plan.
+/// Most work of published models under a budget: model, pixels a side, budget in MiB, parking, and
+/// work as a multiple of the whole plan's.
 const PROMISES: [(&str, u32, u64, Parking, f64); 11] = [
     ("sd15", 1024, 320, Parking::Off, 2.5),
     ("flux1", 1024, 320, Parking::Off, 2.5),

@@ -1,4 +1,5 @@
-//! Opening checkpoints: single files, folders, shards, all-in-one files, and what must be refused.
+//! Opening of checkpoints: single files, folders, shards, all-in-one files, and files that must
+//! give errors.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -21,7 +22,7 @@ fn open_hollow(tensors: &BTreeMap<String, Vec<u64>>) -> Checkpoint {
     key_lists::open(tensors).expect("a VAE")
 }
 
-/// A decoder of one level, with 32 channels and 4 latent channels, and its config.json.
+/// Returns a decoder of one level, with 32 channels and 4 latent channels, and its config.json.
 fn tiny() -> (BTreeMap<String, HostTensor>, String) {
     let mut tensors = BTreeMap::new();
     let mut add = |name: &str, shape: &[usize]| {
@@ -149,7 +150,8 @@ fn families_whose_latents_mean_the_same_need_no_choice() {
     assert_eq!(open_hollow(&key_list("seedvr2.original")).config().scaling_factor, 0.9152);
 }
 
-/// The decoder of a tiny autoencoder with few channels, in a file of this name, and what else is in it.
+/// Opens the decoder of a tiny autoencoder with few channels, in a file of this name with more
+/// tensors.
 fn tiny_decoder(name: &str, latents: usize, more: &[(&str, f32)]) -> wgvae::Result<Checkpoint> {
     let tensor =
         |shape: &[usize], value: f32| HostTensor { shape: shape.to_vec(), data: vec![value; shape.iter().product()] };
@@ -166,7 +168,8 @@ fn stand_in(family: &str) -> OwnLatents {
     OwnLatents::stand_in_for(&Family::find(family).expect(family).config())
 }
 
-/// Shapes do not tell TAESD from TAESDXL, nor TAESD3 from TAEF1: names do, as in `ComfyUI`.
+/// Tests that file names distinguish TAESD from TAESDXL, and TAESD3 from TAEF1, as in `ComfyUI`;
+/// their shapes are equal.
 #[test]
 fn names_tell_which_vae_a_tiny_autoencoder_stands_in_for() {
     for (name, latents, vae) in [
@@ -225,7 +228,7 @@ fn both_of_taesds_own_files_are_one_model() {
     {
         let checkpoint = block_on(Checkpoint::from_sources(vec![half(encoder), half(decoder)], None)).expect("a VAE");
         assert!(checkpoint.has_encoder() && checkpoint.has_decoder());
-        // What a file calls it, and what diffusers does.
+        // The tensor's name in the file, and in diffusers.
         assert_eq!(checkpoint.tensor("decoder.layers.0.weight").expect("there").file_name, "1.weight");
         assert_eq!(checkpoint.tensor("encoder.layers.0.weight").expect("there").file_name, "0.weight");
     }
@@ -234,7 +237,8 @@ fn both_of_taesds_own_files_are_one_model() {
     assert!(text.contains("tensor \"1.bias\" is in hollow.safetensors too"), "{text}");
 }
 
-/// A decoder whose latents are normalised by a batch norm among the weights, and its config.json.
+/// Returns a decoder whose latents are normalised by a batch norm among the weights, and its
+/// config.json.
 fn batch_normed() -> (BTreeMap<String, HostTensor>, String) {
     let config = r#"{"_class_name": "AutoencoderKLFlux2", "block_out_channels": [32], "layers_per_block": 1, "latent_channels": 2,
         "down_block_types": ["DownEncoderBlock2D"], "up_block_types": ["UpDecoderBlock2D"]}"#;
@@ -310,7 +314,7 @@ fn all_in_one_files_tell_the_scale() {
         assert_eq!(config.latents_mean.is_some(), other == "edm_mean");
         assert_eq!(checkpoint.names().count(), keys.len() - 1, "{other}");
     }
-    // A hint that contradicts the shapes is none.
+    // A hint that contradicts the shapes does not count.
     let mut keys = key_list("sd15.ldm");
     keys.insert("model.diffusion_model.joint_blocks.0.x".to_owned(), vec![3]);
     assert!(open_hollow(&keys).scaled_config().is_err());
@@ -407,7 +411,7 @@ fn refuses_a_config_of_another_network() {
         assert!(text.starts_with(&format!("config field \"{field}\"")), "{text}");
     }
     assert!(open_memory(&tensors, Some("{}")).is_err());
-    // No published model is like this one, so that only a config.json can tell the scale.
+    // No published model has these shapes, so only a config.json can tell the scale.
     let text = open_memory(&tensors, None).expect("a VAE").scaled_config().expect_err("unknown").to_string();
     assert!(text.contains("no published model has these shapes"), "{text}");
 }
@@ -488,7 +492,7 @@ fn a_config_of_another_model_beside_a_file_is_passed_over() {
     let config = config.replace("[32]", "[64]");
     let folder = folder(&[("my.safetensors", &file_of(&tensors)), ("config.json", config.as_bytes())]);
     assert!(open(&folder.path().join("my.safetensors")).expect("a VAE").scaled_config().is_err());
-    // In a folder it belongs to the weights.
+    // In a folder, config.json belongs to the weights.
     assert!(open(folder.path()).is_err());
 }
 
@@ -508,7 +512,7 @@ fn chooses_the_variant() {
     }
 }
 
-/// The tiny model in two shards, and their index.
+/// Returns the tiny model in two shards, and their index.
 fn shards() -> ([(String, Vec<u8>); 2], String) {
     let (first, _) = tiny();
     let mut second = BTreeMap::new();

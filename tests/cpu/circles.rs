@@ -1,19 +1,23 @@
-//! No two files may use each other, nor more of them in a circle: each can then be read, moved and changed with only those below it in mind.
-//! Holds `src/`, `xtask/src/` and the JavaScript of the page and its package to that.
+//! Test that no files use each other in a circle, in `src/`, `xtask/src/` and the JavaScript of the
+//! page and its package. Each file can then be read, moved and changed with only the files below it
+//! in mind.
 //!
-//! Who uses whom is read off words (`support/rust_uses.rs`):
+//! Uses are found from words (`support/rust_uses.rs`):
 //!
-//! - In Rust a file uses those that have what its paths name, through whatever re-exports. The roots of the modules that it lies in (`mod.rs`, or
-//!   `x.rs` beside `x/`) do not count: a child is a part of its parent, whose private things it sees. Nor does a root use what it only declares or
-//!   re-exports. Methods of a value are not seen, which is how an `impl` may go over several files.
-//! - In JavaScript a file uses those that it imports. Types in comments do not count: nothing is loaded for them.
+//! - In Rust, a file uses the files that contain the items named by its paths, through any
+//!   re-exports. Roots of the modules that contain the file (`mod.rs`, or `x.rs` beside `x/`) do
+//!   not count, because a child is a part of its parent and sees its private items. A root does not
+//!   use items that it only declares or re-exports. Methods of a value are not found, so an `impl`
+//!   may span several files.
+//! - In JavaScript, a file uses the files that it imports. Types in comments do not count, because
+//!   they load nothing.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::{Path, PathBuf};
 
 use crate::rust_uses::Module;
 
-/// For each file those that it uses, and the first name by which.
+/// Files that each file uses, with the first name that refers to each.
 type Uses = BTreeMap<String, BTreeMap<String, String>>;
 
 fn files(folder: &Path, ending: &str, found: &mut Vec<PathBuf>) {
@@ -27,7 +31,7 @@ fn files(folder: &Path, ending: &str, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// The files below the folders `names` with their texts, by their names within the repository.
+/// Reads the files below the folders `names`. Returns their texts by their paths in the repository.
 fn texts(names: &[&str], ending: &str) -> BTreeMap<String, String> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut found = Vec::new();
@@ -36,11 +40,11 @@ fn texts(names: &[&str], ending: &str) -> BTreeMap<String, String> {
     found.iter().map(|path| (name(path), std::fs::read_to_string(path).unwrap())).collect()
 }
 
-/// A crate's modules by their place in it, each with the name of its file.
+/// Modules of a crate by their paths, each with the name of its file.
 struct Crate(BTreeMap<Vec<String>, (String, Module)>);
 
 impl Crate {
-    /// The crate whose files are `texts`, all below the folder `root`.
+    /// Reads the crate whose files are `texts`, all below the folder `root`.
     fn new(root: &str, texts: &BTreeMap<String, String>) -> Self {
         let mut modules = BTreeMap::new();
         for (file, text) in texts {
@@ -50,7 +54,8 @@ impl Crate {
                 path.pop();
             }
             let module = Module::read(&path, text);
-            // Of a library and a program in one folder the library's root stands for both: what else is in a root uses nobody who could use it.
+            // If a folder has a library and a program, the library's root stands for both: nothing
+            // could use other items of a root.
             modules.entry(path).or_insert((file.clone(), module));
         }
         Self(modules)
@@ -70,7 +75,8 @@ impl Crate {
         uses
     }
 
-    /// The paths that count of `module`, and the modules that have what each names.
+    /// Returns the paths of `module` that count as uses, with the modules that contain what each
+    /// names.
     fn named_by(&self, module: &Module) -> Vec<(Vec<String>, Vec<Vec<String>>)> {
         let counts = |name: &String| name == "*" || name == "_" || module.words.contains(name);
         let bound = module.bound.iter().filter(|bound| !bound.public || counts(&bound.name));
@@ -78,7 +84,8 @@ impl Crate {
         paths.filter_map(|path| Some((path.clone(), self.holders(&self.absolute(module, path)?, 0)))).collect()
     }
 
-    /// `path`, as it stands in `module`, from the crate's root on. `None` of another crate's, and where no module is named.
+    /// Resolves `path`, as written in `module`, to a path from the crate's root. Returns `None` for
+    /// another crate's path, and if it names no module.
     fn absolute(&self, module: &Module, path: &[String]) -> Option<Vec<String>> {
         let mut place = module.path.clone();
         let rest = match path[0].as_str() {
@@ -107,7 +114,8 @@ impl Crate {
         Some([place.as_slice(), rest].concat())
     }
 
-    /// The modules that have what `path` names. None for a module as such: that is used by what is named of it.
+    /// Returns the modules that contain what `path` names. A module itself has none: its uses are
+    /// found by the names of its items.
     fn holders(&self, path: &[String], depth: usize) -> Vec<Vec<String>> {
         let place = (0..=path.len()).rev().find(|end| self.0.contains_key(&path[..*end])).unwrap_or(0);
         let (place, rest) = path.split_at(place);
@@ -122,7 +130,7 @@ impl Crate {
     }
 }
 
-/// What JavaScript files import of each other.
+/// Returns the imports between JavaScript files.
 fn imports(texts: &BTreeMap<String, String>) -> Uses {
     let mut uses = Uses::new();
     for (file, text) in texts {
@@ -141,7 +149,7 @@ fn imports(texts: &BTreeMap<String, String>) -> Uses {
     uses
 }
 
-/// The file that `name` is, seen from `file`.
+/// Resolves the import `name` of `file` to a file.
 fn beside(file: &str, name: &str) -> String {
     let mut parts: Vec<&str> = file.split('/').collect();
     parts.pop();
@@ -155,7 +163,7 @@ fn beside(file: &str, name: &str) -> String {
     parts.join("/")
 }
 
-/// A shortest circle through each file that is in one, but for files of circles before.
+/// Returns a shortest circle through each file that is in one, except for files of earlier circles.
 fn circles(uses: &Uses) -> Vec<String> {
     let (mut told, mut seen) = (Vec::new(), BTreeSet::new());
     for start in uses.keys() {
@@ -228,7 +236,7 @@ fn circles_are_found_through_re_exports_and_named() {
     let found = circles(&Crate::new("src", &of(&files)).uses());
     let wanted = "src/high.rs uses crate::low::Low of src/low/inner.rs, src/low/inner.rs uses super::super::high::f of src/high.rs";
     assert_eq!(found, [wanted]);
-    // A path to a module that was bound is as good as one to what is in it.
+    // A path through a bound module counts like a path to its item.
     let files = [("src/a.rs", "use crate::b; fn f() { b::g() }"), ("src/b.rs", "fn g() { crate::a::f() }")];
     let found = circles(&Crate::new("src", &of(&files)).uses());
     assert_eq!(found, ["src/a.rs uses b::g of src/b.rs, src/b.rs uses crate::a::f of src/a.rs"]);

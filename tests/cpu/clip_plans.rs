@@ -1,4 +1,5 @@
-//! Clips, part by part: plans interpreted in every storage, whole, in chunks and under budgets, against what the whole clip's class makes of it in f64.
+//! Clips, part by part: plans interpreted in every storage, whole, in chunks and under budgets,
+//! against the f64 result of the network's own class for the whole clip.
 
 use wgvae::model::blocks::Part;
 use wgvae::model::graph::Graph;
@@ -24,16 +25,16 @@ struct Case<'a> {
     input: &'a HostTensor,
     /// Frames of the input in a part after the first.
     step: usize,
-    /// Frames of latents that it has, or that it becomes.
+    /// Frames of latents in the input or the output.
     latents: usize,
     wanted: &'a HostTensor,
     f16_error: f32,
-    /// What the first convolution's weights are multiplied by.
+    /// Name of the first convolution, and the factor for its weights.
     growth: (String, f32),
 }
 
 impl Case<'_> {
-    /// All frames of the result `[frames, c, h, w]`, by plans with these options.
+    /// Interprets plans with these options. Returns all frames of the result `[frames, c, h, w]`.
     fn run(&self, options: &PlanOptions, kind: DeviceKind, matrix_units: Option<MatrixUnits>) -> Vec<f32> {
         let limits = DeviceLimits { kind, matrix_units, shader_f16: true, ..DeviceLimits::webgpu_default() };
         let mut states = States::new();
@@ -56,7 +57,8 @@ impl Case<'_> {
         result
     }
 
-    /// With values beyond halves between layers: in halves it gives what it gives in f64.
+    /// Checks values between layers that exceed half precision: in halves, the result still agrees
+    /// with f64.
     fn check_beyond_halves(&self) {
         let wanted = frames_of(self.wanted, 0..self.wanted.shape[2]);
         for storage in [Storage::F16, Storage::PackedF16, Storage::FastF16] {
@@ -92,7 +94,8 @@ impl Case<'_> {
     }
 }
 
-/// Both directions of fixture `name`, of which outputs end so; with first convolutions grown as that says.
+/// Runs `check` on both directions of fixture `name`, for outputs with this ending. The first
+/// convolutions grow as the fixture says.
 fn check(name: &str, ending: &str, check: impl Fn(&Case<'_>)) {
     let golden = Golden::open(name);
     let (config, latents, pixels) = (&golden.config, golden.latents(), golden.pixels().unwrap());
@@ -132,14 +135,15 @@ fn seedvr() {
     check("clip_seedvr", "", |case| case.check());
 }
 
-/// What parts keep for each other is beyond halves, too.
+/// Tests values beyond half precision, in states too.
 #[test]
 fn values_beyond_half_precision() {
     check("clip_wan", "_beyond_halves", |case| case.check_beyond_halves());
     check("clip_seedvr", "_beyond_halves", |case| case.check_beyond_halves());
 }
 
-/// Parts take weights of their own, and without a budget those of the others stay on the device meanwhile.
+/// Tests that the weights of both parts count: each part needs its own, and without a budget the
+/// other part's stay on the device.
 #[test]
 fn the_weights_of_both_parts_count() {
     let limits = DeviceLimits::webgpu_default();
@@ -157,7 +161,8 @@ fn the_weights_of_both_parts_count() {
     }
 }
 
-/// What a budget leaves room for stays on the device, and the less there is, the more waits in host memory.
+/// Tests that states fill the room that a budget leaves: the smaller the budget, the more states
+/// wait in host memory.
 #[test]
 fn states_fill_what_a_budget_leaves() {
     let limits = DeviceLimits { shader_f16: true, ..DeviceLimits::webgpu_default() };
@@ -186,7 +191,8 @@ fn states_fill_what_a_budget_leaves() {
     }
 }
 
-/// The budget that a refusal names is one that both parts keep; and it speaks of the frames, not of their latents.
+/// Tests that the budget named by an error works for both parts, and that the error tells the size
+/// of frames, not of latents.
 #[test]
 fn a_refused_budget_names_one_that_will_do() {
     let limits = DeviceLimits { shader_f16: true, ..DeviceLimits::webgpu_default() };

@@ -1,4 +1,4 @@
-//! config.json, the table of families, and configs derived from shapes.
+//! Parsing of config.json, the table of families, and configs derived from shapes.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -15,7 +15,7 @@ fn fixture(path: &str) -> String {
     std::fs::read_to_string(Path::new(FIXTURES).join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
-/// SD 1.5's config.json with one field replaced, or removed if `value` is null.
+/// Returns SD 1.5's config.json with one field replaced, or removed if `value` is null.
 fn with_field(field: &str, value: Value) -> String {
     let mut config: serde_json::Map<String, Value> =
         serde_json::from_str(&fixture("configs/sd15.json")).expect("valid JSON");
@@ -27,7 +27,8 @@ fn with_field(field: &str, value: Value) -> String {
     Value::Object(config).to_string()
 }
 
-/// A family's config as far as config.json tells it: not which VAE a tiny autoencoder stands in for.
+/// Returns a family's config without the facts that config.json lacks: the VAE that a tiny
+/// autoencoder replaces.
 fn as_parsed(name: &str) -> AutoencoderConfig {
     let family = family_of(name);
     let tiny = matches!(family.network, Network::Tiny(_));
@@ -60,7 +61,7 @@ fn families_are_what_their_config_json_says() {
         let parsed = AutoencoderConfig::from_json(&fixture(&format!("configs/{file}.json"))).expect(name);
         assert_eq!(parsed, as_parsed(name), "{name}");
     }
-    // These have no class in diffusers, or FLUX.2's, and are no other family.
+    // These families have no class in diffusers, or FLUX.2's, and equal no other family.
     let others = FAMILIES.iter().filter(|family| files.iter().all(|(name, _)| *name != family.name));
     assert_eq!(others.map(|family| family.name).collect::<Vec<_>>(), ["ideogram4", "fibo2", "taef2", "seedvr2"]);
 }
@@ -181,7 +182,7 @@ fn numbers_are_those_of_the_file() {
         let config = AutoencoderConfig::from_json(&with_field(field, value.clone())).expect("valid");
         serde_json::to_value(config).expect("JSON")[field].clone()
     };
-    // The first two are no numbers of f32; the third has more digits than f32 holds.
+    // The first two are not exact in f32; the third has more digits than f32 holds.
     for value in [json!(0.18215), json!(0.3611), json!(1.152_584_261_234), json!(1.0)] {
         assert_eq!(read("scaling_factor", &value), value);
         assert_eq!(read("shift_factor", &value), value);
@@ -255,7 +256,7 @@ fn refuses_bad_fields() {
         let text = AutoencoderConfig::from_json(&with_field(field, value.clone())).expect_err(field).to_string();
         assert!(text.starts_with(&format!("config field \"{field}\": expected ")), "{field} = {value}: {text}");
     }
-    // The number of levels is complained about under the field that has it.
+    // The error about the number of levels names the field that has it.
     for levels in [json!([]), json!([64, 64, 64, 64, 64, 64, 64, 64, 64])] {
         let config = json!({"_class_name": "AutoencoderKL", "block_out_channels": levels});
         let text = AutoencoderConfig::from_json(&config.to_string()).expect_err("levels").to_string();
@@ -287,7 +288,7 @@ fn refuses_what_is_no_config() {
     }
 }
 
-/// Each field, made wrong, of a published config.json.
+/// Tests a published config.json with each field made invalid.
 #[test]
 fn refuses_other_networks_of_known_classes() {
     let cases = [
@@ -324,11 +325,11 @@ fn refuses_other_networks_of_known_classes() {
     }
 }
 
-/// The shapes of a key list, by name in diffusers' spelling.
+/// Returns the shapes of a key list, by name in diffusers' spelling.
 fn shapes(list: &str) -> BTreeMap<String, Vec<u64>> {
     let written: BTreeMap<String, Vec<u64>> =
         serde_json::from_str(&fixture(&format!("keys/{list}.json"))).expect("a key list");
-    // As a checkpoint does it: TAESD's own files begin with numbers.
+    // As a checkpoint does: TAESD's own files have names that begin with numbers.
     let prefix = half_prefix(written.keys().map(String::as_str));
     let written = written.into_iter().map(|(name, shape)| (format!("{prefix}{name}"), shape)).collect();
     let names = translate(list, &written).expect(list).written;
@@ -339,7 +340,7 @@ fn names(families: &[&Family]) -> Vec<&'static str> {
     families.iter().map(|family| family.name).collect()
 }
 
-/// Key list, the families that have these shapes, and whether their latents all mean the same.
+/// Key list, the families with these shapes, and true if their latents have one scale.
 const LISTS: [(&str, &[&str], bool); 20] = [
     ("sd15.diffusers", &["sd15", "sd21", "sdxl", "playground"], false),
     ("sd15.diffusers_old_attn", &["sd15", "sd21", "sdxl", "playground"], false),
@@ -408,7 +409,7 @@ fn relatives_of_flux2_have_its_network_and_other_latents() {
     assert_eq!(sizes("fibo2"), (32, 10, 6, 8, 16));
 }
 
-/// A file with one half of a model tells what the half tells.
+/// Tests that a file with one half of a model is enough to tell the network.
 #[test]
 fn half_a_model_is_enough_to_tell_the_network() {
     for (list, candidates, _) in LISTS.into_iter().chain([("seedvr2.original", ["seedvr2"].as_slice(), true)]) {
@@ -442,7 +443,7 @@ fn widths_of_one_half_that_the_other_lacks_are_told() {
 fn norms_in_the_middle_tell_taef2() {
     let derived = Derived::from_shapes("x", &shapes("taef2.upstream_encoder")).expect("a VAE");
     assert!(matches!(derived.unscaled().network, Network::Tiny(Tiny { use_midblock_gn: true, .. })));
-    // Latents are in patches, though the weights do not say so.
+    // Latents are in patches, although the weights do not tell.
     assert_eq!(derived.decided()[0].config().patch, 2);
 }
 

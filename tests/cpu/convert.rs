@@ -1,11 +1,11 @@
-//! Bytes of weights to f32, and the search for bad values.
+//! Conversion of weights from bytes to f32, and the search for bad values.
 
 use wgvae::DType::{BF16, F16, F32};
 use wgvae::internals::convert::{first_non_finite, to_bytes, to_f32};
 
 #[test]
 fn conversions_are_exact() {
-    // Every half, compared bit by bit with the half crate's conversion of single values.
+    // Every half is compared bit by bit with the half crate's conversion of single values.
     let all: Vec<u8> = (0..=u16::MAX).flat_map(u16::to_le_bytes).collect();
     let halves = to_f32(&all, F16);
     let brains = to_f32(&all, BF16);
@@ -21,7 +21,7 @@ fn conversions_are_exact() {
     assert!(to_f32(&[], F16).is_empty());
 }
 
-/// Bits, so that zeros of both signs differ.
+/// Conversion to bits, so that zeros of both signs differ.
 trait Bits {
     fn bits(&self) -> Vec<u32>;
 }

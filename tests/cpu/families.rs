@@ -1,4 +1,5 @@
-//! Every network, both directions: plans interpreted in every storage, whole and in chunks, against what its own class makes of it in f64.
+//! Every network, in both directions: plans interpreted in every storage, whole and in chunks,
+//! against the f64 result of its own class.
 
 use wgvae::model::graph::Graph;
 use wgvae::model::networks::{decoder, encoder};
@@ -13,7 +14,8 @@ use crate::interpret::{assert_same_bits, most_error, relative_error};
 use crate::interpreter::interpret_and_measure;
 use crate::plan_properties::check_scratch;
 
-/// Runs `graph` on `input` in every storage, whole and in chunks, and compares with the fixture's `output`.
+/// Runs `graph` on `input` in every storage, whole and in chunks, and compares with the fixture's
+/// `output`.
 fn check(golden: &Golden, name: &str, output: &str, graph: &Graph, input: &HostTensor) {
     let (wanted, f16_error) = (golden.output(output).unwrap(), golden.f16_error(output));
     let weights = formula::weights(&file_tensors(graph));
@@ -38,13 +40,13 @@ fn check(golden: &Golden, name: &str, output: &str, graph: &Graph, input: &HostT
     }
 }
 
-/// Width and height of `[1, c, h, w]`.
+/// Returns width and height of `[1, c, h, w]`.
 fn size_of(tensor: &HostTensor) -> Size {
     let [height, width] = [2, 3].map(|axis| u32::try_from(tensor.shape[axis]).unwrap());
     Size { width, height }
 }
 
-/// Everything that fixture `name` has.
+/// Checks all outputs of fixture `name`.
 fn family(name: &str) {
     let golden = Golden::open(name);
     let latents = golden.latents();
@@ -57,7 +59,8 @@ fn family(name: &str) {
     check(&golden, name, golden.encoded(), &graph, &image);
 }
 
-/// Runs `graph` on `input` with a first convolution whose result is far beyond half precision: in halves it gives what it gives in f64.
+/// Runs `graph` on `input` with a first convolution whose result is far beyond half precision. In
+/// halves, the result still agrees with f64.
 fn check_beyond_halves(name: &str, first: &str, graph: &Graph, input: &HostTensor, f16_error: f32) {
     let mut weights = formula::weights(&file_tensors(graph));
     let (_, before) = evaluate_and_measure(graph, &weights, &input.data);

@@ -1,5 +1,6 @@
-//! What fuzzing found worth keeping, given to the same targets once more: nothing panics, no promise is broken, and no input takes more memory
-//! than a small multiple of itself. `fuzz/README.md` says how the corpora came about.
+//! Replay of the fuzzing corpora with the same targets: nothing panics, no promise is broken, and
+//! no input needs more memory than a small multiple of its size. `fuzz/README.md` explains how the
+//! corpora were made.
 
 use std::path::{Path, PathBuf};
 
@@ -19,7 +20,7 @@ fn corpus(target: &str) -> PathBuf {
     Path::new(ROOT).join("fuzz/corpus").join(target)
 }
 
-/// The files of a folder, in order.
+/// Returns the files of a folder, sorted.
 fn files(folder: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
     let mut files: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
@@ -40,7 +41,7 @@ fn every_corpus_replays() {
     }
 }
 
-/// Names the input with which a target panics.
+/// Guard that prints the name of the input with which a target panics.
 struct Named(String);
 
 impl Drop for Named {
@@ -51,7 +52,8 @@ impl Drop for Named {
     }
 }
 
-/// Text that makes a tree of many small parts, which takes much more memory than itself, wherever a parser keeps what it does not need.
+/// Tests JSON trees of many small parts, which need much more memory than their text if a parser
+/// keeps parts that it does not need.
 #[test]
 fn trees_of_json_take_little_memory() {
     let trees =
@@ -88,7 +90,7 @@ fn trees_of_json_take_little_memory() {
     }
 }
 
-/// Begins the corpora anew: small files of every kind. libFuzzer goes on from there.
+/// Writes initial corpora: small files of every kind, from which libFuzzer continues.
 #[test]
 #[ignore = "writes fuzz/corpus: see fuzz/README.md"]
 fn write_seeds() {
@@ -118,18 +120,18 @@ fn write_seeds() {
     }
 }
 
-/// A file with this header and data.
+/// Returns a file with this header and data.
 fn safetensors(header: &str, data: &[u8]) -> Vec<u8> {
     [&(header.len() as u64).to_le_bytes(), header.as_bytes(), data].concat()
 }
 
-/// The header of a whole file.
+/// Returns the header of a whole file.
 fn header_of(file: &[u8]) -> &[u8] {
     let (length, rest) = file.split_first_chunk().unwrap();
     &rest[..usize::try_from(u64::from_le_bytes(*length)).unwrap()]
 }
 
-/// Headers, each after the three bytes that say how much data there is.
+/// Returns headers, each after the three bytes that give the size of the data.
 fn headers() -> Vec<Vec<u8>> {
     let with_data = |file: &[u8]| {
         let header = header_of(file);
@@ -139,7 +141,7 @@ fn headers() -> Vec<Vec<u8>> {
     [toy_checkpoint(), several_types(), named_only()].iter().map(|file| with_data(file)).collect()
 }
 
-/// A whole decoder, as small as there is one, with its config.
+/// Returns the smallest whole decoder, with its config.
 fn toy_checkpoint() -> Vec<u8> {
     let config = AutoencoderConfig { latent_channels: 1, ..odd_network(&[2], 1, true) };
     let weights = formula::decoder(&config);
@@ -153,13 +155,14 @@ fn toy_checkpoint() -> Vec<u8> {
     safetensors(&text, &file[8 + header.len()..])
 }
 
-/// Tensors of the types that are read and of some that are not.
+/// Returns tensors of supported and unsupported types.
 fn several_types() -> Vec<u8> {
     let header = r#"{"half":{"dtype":"BF16","shape":[2,3],"data_offsets":[0,12]},"ids":{"dtype":"I64","shape":[2],"data_offsets":[12,28]},"eighth":{"dtype":"F4","shape":[2,1,1],"data_offsets":[28,29]},"f16":{"dtype":"F16","shape":[],"data_offsets":[29,31]},"empty":{"dtype":"F32","shape":[0,7],"data_offsets":[31,31]}}"#;
     safetensors(header, &[0x3c; 31])
 }
 
-/// The network of SD 1.5 in the original names, without its weights: types that nobody knows may have any length.
+/// Returns the network of SD 1.5 in the original names, without its weights: tensors of unknown
+/// types may have any length.
 fn named_only() -> Vec<u8> {
     let keys = std::fs::read_to_string(Path::new(ROOT).join("tests/fixtures/keys/sd15.ldm.json")).unwrap();
     let shapes: std::collections::BTreeMap<String, Vec<u64>> = serde_json::from_str(&keys).unwrap();
@@ -178,7 +181,7 @@ fn arrays() -> Vec<Vec<u8>> {
     arrays
 }
 
-/// Latents in both formats, after the byte that says whether the tensor is named.
+/// Returns latents in both formats, after the byte that tells if the tensor is named.
 fn latents() -> Vec<Vec<u8>> {
     let tensor = formula::latents(&[4, 3, 2]);
     let files = [
@@ -190,7 +193,7 @@ fn latents() -> Vec<Vec<u8>> {
     files.into_iter().map(|(named, file)| [&[named], file.as_slice()].concat()).collect()
 }
 
-/// The JSON files of a folder whose names begin like this.
+/// Returns the JSON files of a folder whose names begin like this.
 fn texts(folder: &str, start: &str) -> Vec<Vec<u8>> {
     let is_wanted = |path: &PathBuf| path.file_name().unwrap().to_string_lossy().starts_with(start);
     files(&Path::new(ROOT).join(folder))
@@ -200,7 +203,7 @@ fn texts(folder: &str, start: &str) -> Vec<Vec<u8>> {
         .collect()
 }
 
-/// Bytes without meaning, for what is made of numbers.
+/// Returns pseudo-random bytes, for targets that read numbers.
 fn noise() -> Vec<Vec<u8>> {
     let byte = |seed: u32, index: u32| (seed * 89 + index * 167 + seed * index * index).to_be_bytes()[2];
     (0..12).map(|seed| (0..24 << (seed % 4)).map(|index| byte(seed + 1, index + 20)).collect()).collect()

@@ -1,4 +1,5 @@
-//! The graphs of all networks, run in f64 by their definition, against what diffusers gives: builders and what is taken of weights, apart from plans.
+//! Graphs of all networks, computed in f64 by their definition and compared with diffusers. This
+//! tests builders and takes of weights without plans.
 
 use wgvae::model::blocks::Part;
 use wgvae::model::graph::Graph;
@@ -12,7 +13,7 @@ use crate::golden::Golden;
 use crate::graph::{States, evaluate, evaluate_part};
 use crate::sweep::is_full;
 
-/// What f32 leaves of the fixtures and of the factors of latents.
+/// Largest error: fixtures and the factors of latents are in f32.
 const MOST: f64 = 1e-6;
 
 fn size_of(tensor: &HostTensor) -> Size {
@@ -34,7 +35,7 @@ fn check(what: &str, found: &[f64], wanted: &HostTensor) {
     assert!(error <= MOST, "{what}: {error:.1e} from diffusers");
 }
 
-/// Decodes and encodes all that fixture `name` has.
+/// Decodes and encodes everything in fixture `name`.
 fn check_fixture(name: &str) {
     let golden = Golden::open(name);
     let config = &golden.config;
@@ -64,7 +65,7 @@ fn check_fixture(name: &str) {
     }
 }
 
-/// The mode of what an encoder gives, in patches and scaled: what is undone where a decoder begins.
+/// Returns the mode of an encoder's output, in patches and scaled; a decoder undoes both first.
 fn as_the_model_takes_it(config: &AutoencoderConfig, encoded: &[f64], own: Size) -> Vec<f64> {
     let (factor, offset) = config.latent_scale();
     let patch = config.patch as usize;
@@ -151,7 +152,7 @@ fn clips() {
     check_clip("clip_seedvr");
 }
 
-/// Larger images and networks: minutes.
+/// Tests larger images and networks, which takes minutes.
 #[test]
 fn published_networks() {
     if is_full() {

@@ -8,7 +8,7 @@ use wgvae::internals::part_file::{PartFile, check_writable, write_atomically};
 
 const SIZE: Size = Size { width: 5, height: 3 };
 
-/// A picture with every byte different.
+/// Returns a picture in which every byte is different.
 fn picture(channels: usize) -> Vec<u8> {
     (0..15 * channels).map(|index| u8::try_from(index * 4).expect("small")).collect()
 }
@@ -118,7 +118,7 @@ fn links_and_devices_stay_what_they_are() {
     write_atomically(&link, b"new").expect("written");
     assert_eq!(std::fs::read(&target).expect("a file"), b"new");
     assert!(link.is_symlink());
-    // A link to nothing: what it points to is created.
+    // A dangling link: its target is created.
     std::fs::remove_file(&target).expect("a file");
     check_writable(&link).expect("writable");
     write_atomically(&link, b"anew").expect("written");
@@ -142,7 +142,7 @@ fn files_are_as_readable_as_others() {
     std::fs::write(&other, b"x").expect("written");
     let mode = |path: &Path| std::fs::metadata(path).expect("a file").permissions().mode();
     assert_eq!(mode(&ours), mode(&other));
-    // A file that is replaced passes on its permissions.
+    // A replaced file passes on its permissions.
     std::fs::set_permissions(&ours, std::fs::Permissions::from_mode(0o600)).expect("permissions");
     write_atomically(&ours, b"secret").expect("written");
     assert_eq!((mode(&ours) & 0o777, std::fs::read(&ours).expect("a file")), (0o600, b"secret".to_vec()));

@@ -1,4 +1,5 @@
-//! The Rust half of each kernel says what the WGSL half says: bindings, access, parameters, workgroup size.
+//! Agreement of the Rust half of each kernel with its WGSL half: bindings, access, parameters,
+//! workgroup size.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +10,7 @@ use wgvae::kernels::{Access, INTERFACES, Interface, Variant, WORKGROUP};
 
 use crate::shaders::{all_variants, module};
 
-/// Storage bindings of a module, in order of their number: number, name, access.
+/// Returns the storage bindings of a module, sorted by number: number, name, access.
 fn storage_bindings(module: &Module) -> Vec<(u32, String, Access)> {
     let mut bindings: Vec<(u32, String, Access)> = module
         .global_variables
@@ -26,7 +27,7 @@ fn storage_bindings(module: &Module) -> Vec<(u32, String, Access)> {
     bindings
 }
 
-/// Members of the uniform at binding 0: name, WGSL type, offset.
+/// Returns the members of the uniform at binding 0: name, WGSL type, offset.
 fn params(module: &Module) -> Vec<(String, String, u32)> {
     let uniform = module.global_variables.iter().find(|(_, variable)| variable.space == AddressSpace::Uniform);
     let (_, uniform) = uniform.expect("a uniform");

@@ -1,4 +1,4 @@
-//! Whole plans, interpreted: equal to diffusers, and to the bit the same however small the chunks are that a plan cuts its tensors into.
+//! Whole plans, interpreted: they agree with diffusers, and chunks of any size give the same bits.
 
 use std::path::Path;
 
@@ -13,7 +13,7 @@ use crate::formula;
 use crate::interpreter::{interpret, interpret_and_measure};
 use crate::networks::with_kl;
 
-/// Into which chunks a plan cuts its tensors at most, and the keys and values of attention.
+/// Most bytes of chunks: of all tensors, and of the keys and values of attention.
 #[derive(Debug, Clone, Copy)]
 struct Chunks {
     all: u64,
@@ -22,7 +22,7 @@ struct Chunks {
 
 const WHOLE: Chunks = Chunks { all: u64::MAX, keys: u64::MAX };
 
-/// A plan of `config` on a device of `kind`, cut into `chunks`.
+/// Plans `config` on a device of `kind`, cut into `chunks`.
 fn plan(config: &AutoencoderConfig, latents: &HostTensor, storage: Storage, chunks: Chunks, kind: DeviceKind) -> Plan {
     let [height, width] = [1, 2].map(|axis| u32::try_from(latents.shape[latents.shape.len() - 3 + axis]).unwrap());
     let graph = decoder(config, Size { width, height }, false);
@@ -35,7 +35,7 @@ fn plan(config: &AutoencoderConfig, latents: &HostTensor, storage: Storage, chun
     Plan::new(&graph, &limits, &options).unwrap()
 }
 
-/// max |a - b| / max |b|; NaN if any is.
+/// Returns max |a - b| / max |b|; NaN if any value is NaN.
 pub(crate) fn relative_error(found: &[f32], wanted: &[f32]) -> f32 {
     assert_eq!(found.len(), wanted.len());
     let largest = wanted.iter().fold(0.0_f32, |most, value| most.max(value.abs()));
@@ -43,8 +43,9 @@ pub(crate) fn relative_error(found: &[f32], wanted: &[f32]) -> f32 {
     differences.fold(0.0_f32, |most, value| if value <= most { most } else { value }) / largest
 }
 
-/// The largest [`relative_error`] of `storage`: in f32 `most`, else times what torch's f16 is off by. Transforms in halves round once more before and after
-/// each product.
+/// Returns the largest allowed [`relative_error`] of `storage`: `most` in f32, otherwise a multiple
+/// of torch's error in f16. Transformed tiles in halves are rounded once more before and after each
+/// product.
 pub(crate) fn most_error(storage: Storage, most: f32, f16_error: f32) -> f32 {
     match storage {
         Storage::F32 => most,
@@ -60,7 +61,8 @@ pub(crate) fn assert_same_bits(found: &[f32], wanted: &[f32], what: &str) {
     assert_eq!(different, 0, "{what}: values of {} that differ from the whole plan's", wanted.len());
 }
 
-/// Bytes of `rows` rows of the widest tensor of full size: a chunk limit that cuts the larger resolutions.
+/// Returns the bytes of `rows` rows of the widest tensor of full size: a chunk limit that cuts the
+/// larger resolutions.
 fn rows_of_image(config: &AutoencoderConfig, latents: &HostTensor, rows: u64, storage: Storage) -> u64 {
     let width = latents.shape[latents.shape.len() - 1] as u64 * u64::from(config.spatial_factor());
     let channels = config.network.kl().unwrap().decoder_channels().iter().take(2).max().unwrap();
@@ -115,7 +117,7 @@ fn toy_no_attention() {
 fn attention_over_many_chunks_of_an_odd_number_of_keys() {
     let config = with_kl(odd_network(&[24], 6, true), |kl| kl.use_post_quant_conv = false);
     let config = AutoencoderConfig { scaling_factor: 0.5, shift_factor: Some(0.25), ..config };
-    // 23 x 101 = 2323 queries and keys: more than one block of each, none a multiple of four.
+    // 23 x 101 = 2323 queries and keys: more than one block of each, and no multiple of four.
     let latents = formula::latents(&[4, 101, 23]);
     let weights = formula::decoder(&config);
     let decode = |chunks| {
@@ -128,7 +130,8 @@ fn attention_over_many_chunks_of_an_odd_number_of_keys() {
         let (cut, count) = decode(Chunks { all: chunk, ..WHOLE });
         assert!(count > 2, "chunks of {rows} rows leave the image in {count}");
         assert_same_bits(&cut, &whole, &format!("{count} chunks"));
-        // Where keys are cut decides in which order attention adds: equal to rounding, not to the bit.
+        // Cuts of the keys change the order of sums in attention: equal up to rounding, not to the
+        // bit.
         let (keys_cut, _) = decode(Chunks { all: chunk, keys: chunk });
         let error = relative_error(&keys_cut, &whole);
         println!("keys in chunks of {rows} rows: {error:.1e}");
@@ -136,7 +139,8 @@ fn attention_over_many_chunks_of_an_odd_number_of_keys() {
     }
 }
 
-/// Norms measured on the image itself are the image's: then an estimate is exact, though everything behind attention streams.
+/// Tests an estimate with norms measured on the image itself: it is exact, although all stages
+/// after attention stream.
 #[test]
 fn an_estimate_with_the_images_own_norms_is_exact() {
     for (channels, attention) in [(vec![16, 16, 24], true), (vec![16, 32], false)] {

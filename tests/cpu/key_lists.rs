@@ -1,4 +1,5 @@
-//! Whole published checkpoints: each is recognised and maps completely, and whatever is missing, misshapen or unknown in it is reported by its name.
+//! Whole published checkpoints: each is recognised and maps completely, and an error names any
+//! tensor that is missing, misshapen or unknown.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +10,7 @@ use wgvae::{Checkpoint, Error, Result};
 use crate::hollow::{Hollow, Shapes, key_list};
 use crate::sweep::is_full;
 
-/// Key list, the network, and whether it has an encoder and a decoder.
+/// Key list, the network, and true if it has an encoder, and a decoder.
 const LISTS: [(&str, &str, [bool; 2]); 21] = [
     ("sd15.diffusers", "AutoencoderKL", [true, true]),
     ("sd15.diffusers_old_attn", "AutoencoderKL", [true, true]),
@@ -34,7 +35,7 @@ const LISTS: [(&str, &str, [bool; 2]); 21] = [
     ("seedvr2.original", "SeedVR", [true, true]),
 ];
 
-/// These say something about video, or nothing.
+/// Parts of names of tensors that are only for video, or unused.
 const UNUSED: [&str; 2] = [".time_conv.", "bn.num_batches_tracked"];
 
 /// Opens a checkpoint of these tensors, without config.json.
@@ -43,7 +44,8 @@ pub(crate) fn open(tensors: &Shapes) -> Result<Checkpoint> {
     block_on(Checkpoint::from_source(Box::new(file), None))
 }
 
-/// What a model must have for all that its files can do: name in diffusers' spelling -> shape.
+/// Returns the tensors that a model needs for all that its files can do: name in diffusers'
+/// spelling -> shape.
 fn needed(checkpoint: &Checkpoint) -> BTreeMap<String, Vec<u64>> {
     let mut tensors = BTreeMap::new();
     if checkpoint.has_encoder() {
@@ -55,7 +57,7 @@ fn needed(checkpoint: &Checkpoint) -> BTreeMap<String, Vec<u64>> {
     tensors
 }
 
-/// Opens a model and checks that it has all that it needs.
+/// Opens a model and checks that it has all tensors that it needs.
 fn check(shapes: &Shapes) -> Result<Checkpoint> {
     let checkpoint = open(shapes)?;
     checkpoint.check_encoder_names()?;
@@ -63,7 +65,7 @@ fn check(shapes: &Shapes) -> Result<Checkpoint> {
     Ok(checkpoint)
 }
 
-/// The name in the file of each tensor that something needs, by its name in diffusers' spelling.
+/// Returns the name in the file of each needed tensor, by its name in diffusers' spelling.
 fn used(checkpoint: &Checkpoint) -> BTreeMap<String, String> {
     let statistics = ["bn.running_mean", "bn.running_var"].into_iter().filter(|name| checkpoint.tensor(name).is_some());
     let names = needed(checkpoint).into_keys().chain(statistics.map(str::to_owned));
@@ -101,7 +103,7 @@ fn a_missing_tensor_is_reported_by_its_name() {
     }
 }
 
-/// Shapes that are not `shape`.
+/// Returns shapes that differ from `shape`.
 fn wrong_shapes(shape: &[u64]) -> [Vec<u64>; 4] {
     let (mut first, mut last) = (shape.to_vec(), shape.to_vec());
     first[0] += 1;
@@ -114,7 +116,7 @@ fn a_tensor_of_a_wrong_shape_is_reported_by_its_name() {
     for (list, ..) in LISTS {
         let whole = key_list(list);
         for (index, (_, file_name)) in used(&open(&whole).unwrap()).into_iter().enumerate() {
-            // Each tensor in one way, or in all ways.
+            // Each tensor is tested with one wrong shape, or in a full run with all.
             for (way, shape) in wrong_shapes(&whole[&file_name]).into_iter().enumerate() {
                 if !is_full() && index % 4 != way {
                     continue;
@@ -141,7 +143,7 @@ fn an_unknown_tensor_is_reported_by_its_name() {
             shapes.insert(name.clone(), vec![7]);
             let text = check(&shapes).expect_err(list).to_string();
             assert!(text.contains(&name) && text.contains("not part of"), "{list}: {text}");
-            // Nobody needs an encoder to decode.
+            // A decode needs no encoder.
             assert_eq!(open(&shapes).is_ok(), half == "encoder", "{list}, {half}");
         }
     }

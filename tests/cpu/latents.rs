@@ -1,4 +1,4 @@
-//! Latents in files: which tensor, and whether the values are the VAE's own.
+//! Latents in files: the choice of the tensor, and detection of the VAE's own scale.
 
 use pollster::block_on;
 use wgvae::internals::npy::write_npy;
@@ -13,7 +13,7 @@ fn scaled(factor: f32) -> Vec<f32> {
     values().data.iter().map(|value| value * factor).collect()
 }
 
-/// What `ComfyUI`'s `SaveLatent` writes beside the values.
+/// Returns the empty tensor that `ComfyUI`'s `SaveLatent` writes beside the values.
 fn nothing() -> HostTensor {
     HostTensor { shape: vec![0], data: Vec::new() }
 }
@@ -30,7 +30,8 @@ fn a_file_of_comfyui_holds_the_vaes_own_values() {
     assert!(Latents::stored(stored).unwrap().are_unscaled());
 }
 
-/// Its VAE for FLUX.2 undoes patches and batch norm, so that what it saves has both.
+/// Tests `ComfyUI`'s files for FLUX.2: its VAE undoes patches and batch norm, so saved latents have
+/// both.
 #[test]
 fn a_file_of_comfyui_for_flux2_is_as_the_diffusion_model_leaves_it() {
     let tensor = HostTensor { shape: vec![1, 128, 1, 2], data: vec![0.5; 256] };
@@ -40,7 +41,8 @@ fn a_file_of_comfyui_for_flux2_is_as_the_diffusion_model_leaves_it() {
     assert!(read(&[("latent_tensor", &own), ("latent_format_version_0", &nothing())], None).unwrap().unscaled);
 }
 
-/// Its `LoadLatent` multiplies those by the inverse of SD 1's factor, whatever the model.
+/// Tests old files of `ComfyUI`: its `LoadLatent` multiplies them by the inverse of SD 1's factor,
+/// for every model.
 #[test]
 fn an_old_file_of_comfyui_has_them_times_the_factor_of_sd_1() {
     let stored = read(&[("latent_tensor", &values())], None).unwrap();

@@ -1,9 +1,9 @@
-//! Holds every `crate::` path in `src/` to the table of layers in ARCHITECTURE.md.
+//! Test of every `crate::` path in `src/` against the table of layers in ARCHITECTURE.md.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-/// A layer (first component below `src/`), and the modules it may use besides itself.
+/// Layers (first component below `src/`), each with the modules that it may use besides itself.
 const LAYERS: &[(&str, &[&str])] = &[
     ("ordered", &[]),
     ("tensor", &["error", "limits"]),
@@ -43,7 +43,7 @@ const LAYERS: &[(&str, &[&str])] = &[
         "web",
         &["vae", "tuning", "selftest", "gpu", "plan", "io", "tiling", "model::config", "limits", "tensor", "error"],
     ),
-    // These faces use the crate from outside, as `wgvae::...`.
+    // These modules use the crate from outside, as `wgvae::...`.
     ("main", &["cli", "demo"]),
     ("cli", &["demo"]),
     ("demo", &["cli"]),
@@ -60,7 +60,8 @@ fn sources(folder: &Path, files: &mut Vec<PathBuf>) {
     }
 }
 
-/// The first two components of every path after `crate::` in a line of code, groups `{a, b}` taken apart.
+/// Returns the first two components of every path after `crate::` in a line of code. Groups `{a,
+/// b}` are split.
 fn crate_paths(code: &str) -> Vec<String> {
     code.match_indices("crate::")
         .filter(|(at, _)| {

@@ -1,4 +1,5 @@
-//! Plans for devices with matrix units: which products they get, how much room those take, and that the picture is right however it is cut.
+//! Plans for devices with matrix units: the choice of products, their scratch memory, and a right
+//! picture for all ways to cut it.
 
 use std::collections::BTreeSet;
 
@@ -29,7 +30,7 @@ fn fast(chunk_limit: u64) -> PlanOptions {
     PlanOptions { chunk_limit: Bytes(chunk_limit), ..PlanOptions::new(Storage::FastF16, Output::Raw) }
 }
 
-/// The stages of which a launch is of `file`.
+/// Returns the stages that have a launch of `file`.
 fn stages_of(plan: &Plan, file: &str) -> BTreeSet<String> {
     let is_of = |step: &&Step| match step.action {
         Action::Dispatch { variant, .. } => plan.variants[variant].file == file,
@@ -50,7 +51,7 @@ fn whole_matrices_of_halves_are_multiplied_on_units() {
     ] {
         for channels in fitting {
             assert_eq!(products(Some(units), Storage::F16, channels), Products::Matrix(units), "{channels:?}");
-            // Neither without units nor of f32.
+            // Units are not used if there are none, and not in f32.
             assert_eq!(products(None, Storage::F16, channels), Products::Tile(tile));
             assert_eq!(products(Some(units), Storage::F32, channels), Products::Tile(tile));
         }
@@ -66,7 +67,8 @@ fn whole_matrices_of_halves_are_multiplied_on_units() {
     assert_eq!(ordinary.transforms(Transforms::Runs), Transforms::Runs);
 }
 
-/// Channels of 32, 64, 96: all fill matrices of 8; 96 columns are one and a half of 64, and 32 half of one.
+/// Tests channels of 32, 64 and 96, which all fill matrices of 8. But 96 columns are one and a half
+/// squares of 64, and 32 are half of one.
 #[test]
 fn convolutions_that_fill_no_matrices_take_the_ordinary_product() {
     let config = odd_network(&[32, 64, 96], 8, false);
@@ -82,7 +84,7 @@ fn convolutions_that_fill_no_matrices_take_the_ordinary_product() {
     let on_units = stages_of(&sixteen, "matmul_matrix");
     assert_eq!(on_units, stages_of(&sixteen, "winograd_weights_columns"));
     assert!(on_units.is_subset(&winograd) && !on_units.is_empty() && on_units.len() < winograd.len(), "{on_units:?}");
-    // The ordinary products of the others.
+    // The other stages use ordinary products.
     let others: BTreeSet<String> = winograd.difference(&on_units).cloned().collect();
     assert_eq!(stages_of(&sixteen, "winograd_weights"), others);
 }
@@ -98,7 +100,8 @@ fn other_precisions_do_not_see_units() {
     }
 }
 
-/// A published model: its 3x3 convolutions, but for the first and the last, which have few channels on one side.
+/// Tests that published models use units for all 3x3 convolutions except the first and the last,
+/// which have few channels on one side.
 #[test]
 fn published_models_are_multiplied_on_units() {
     for family in ["sd15", "flux1", "cogview4"] {
@@ -113,7 +116,8 @@ fn published_models_are_multiplied_on_units() {
     }
 }
 
-/// What every launch before, on and after units says of the room for its tiles, in the order of the plan.
+/// Checks that every launch before, on and after units states the same room for its tiles. Returns
+/// the number of launches on units, and of those that pad their tiles.
 fn rooms(plan: &Plan, units: MatrixUnits) -> (u32, u32) {
     let (mut launches, mut padded) = (0, 0);
     let mut input = None;
@@ -163,7 +167,7 @@ fn tiles_are_padded_to_whole_matrices_and_no_further() {
     }
 }
 
-/// In bindings that hold no square of matrices, there are none.
+/// Tests that bindings too small for a square of matrices use no units.
 #[test]
 fn bindings_that_are_too_small_for_matrices_get_none() {
     let graph = decoder(&odd_network(&[32, 64], 8, false), Size { width: 8, height: 8 }, false);
@@ -219,7 +223,7 @@ fn decodes_on_units_are_as_near_to_diffusers_as_fast_is() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 16, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// What units load and store is within what was predicted, and that to the byte.
+    /// Tests that units load and store exactly the predicted scratch memory, to the byte.
     #[test]
     fn predicted_scratch_is_what_units_use(
         multiples in prop::collection::vec(1_u32..=4, 1..=2), size in (1_u32..=9, 1_u32..=9), power in 10_u32..20, cpu in any::<bool>(),

@@ -1,4 +1,4 @@
-//! The estimates in use today against their authors' numbers, and the format of the memory report.
+//! Estimates of other tools against their authors' numbers, and the format of the memory report.
 
 use serde_json::{Value, json};
 use wgvae::report::Operation::{Decode, Encode};
@@ -17,7 +17,8 @@ fn estimate(estimator: Estimator, family: &str, operation: Operation, side: u32,
     estimator.bytes(&Work { family, operation, size: square(side), element_bytes }).map(|bytes| bytes.0)
 }
 
-/// What `InvokeAI`'s pull request 7674 prints as "Estimated", in MB, which are MiB.
+/// Tests the numbers that `InvokeAI`'s pull request 7674 prints as "Estimated", in MB, which are
+/// MiB.
 #[test]
 fn invokeai_estimates_what_its_authors_say_it_does() {
     for (family, side, element_bytes, mib) in [("sd15", 512, 4, 2450), ("sdxl", 1024, 2, 4400), ("sdxl", 1024, 4, 9050)]
@@ -28,13 +29,14 @@ fn invokeai_estimates_what_its_authors_say_it_does() {
             "{family} {side}"
         );
     }
-    // "Encoding uses ~45% the working memory as decoding", set to a half.
+    // "Encoding uses ~45% the working memory as decoding"; the code uses a half.
     assert_eq!(estimate(Estimator::InvokeAi, "flux1", Encode, 1024, 2), Some(2200 * MIB));
     assert_eq!(estimate(Estimator::InvokeAiMeasured, "flux1", Encode, 1024, 2), Some(1900 * MIB));
     assert_eq!(estimate(Estimator::InvokeAi, "no such model", Decode, 512, 2), None);
 }
 
-/// 2136 is the 95th percentile of what was measured for FLUX and SDXL, and 2200 is meant to be above everything.
+/// Tests against published measurements: 2136 is their 95th percentile for FLUX and SDXL, and 2200
+/// is meant to be above everything.
 #[test]
 #[expect(clippy::cast_precision_loss, reason = "ratios")]
 fn the_estimates_agree_with_the_published_measurements_within_their_spread() {
@@ -43,7 +45,7 @@ fn the_estimates_agree_with_the_published_measurements_within_their_spread() {
         let ratio = |estimator| estimate(estimator, row.model, row.operation, row.side, 2).unwrap() as f64 / took;
         let in_use = ratio(Estimator::InvokeAi);
         let measured = ratio(Estimator::InvokeAiMeasured);
-        // Encoding: 1100 is a half, the measured 899 are 0.42 of decoding; 950 was rounded up.
+        // Encoding: 1100 is a half. The measured 899 are 0.42 of decoding; 950 was rounded up.
         let (least, most) = if row.operation == Decode { (1.0, 1.09) } else { (1.2, 1.25) };
         assert!((least..=most).contains(&in_use), "{row:?}: {in_use}");
         let (least, most) = if row.operation == Decode { (0.98, 1.05) } else { (1.03, 1.07) };
@@ -56,7 +58,8 @@ fn the_estimates_agree_with_the_published_measurements_within_their_spread() {
     assert!(RESERVE_RATIOS.iter().all(|(_, _, ratio)| (1.0..2.0).contains(ratio)));
 }
 
-/// By hand: 1.2 times (2 * 83,653,863 parameters + 64 * 64 * 4 * 2 + 4 * 512 * 512 * 3 * 2).
+/// Tests a value computed by hand: 1.2 times (2 * 83,653,863 parameters + 64 * 64 * 4 * 2 + 4 * 512
+/// * 512 * 3 * 2).
 #[test]
 fn the_vram_calculator_adds_latent_and_four_outputs() {
     let by_hand = (2 * 83_653_863 + 64 * 64 * 4 * 2 + 4 * 512 * 512 * 3 * 2) * 6 / 5;
@@ -65,7 +68,7 @@ fn the_vram_calculator_adds_latent_and_four_outputs() {
     assert_eq!(estimate(Estimator::VramCalculator, "flux1", Decode, 512, 2), None);
 }
 
-/// The MLX analysis gives 7.6 GiB in bf16 and 15.2 GiB in f32 for 128 channels at 1536x2304.
+/// Tests the MLX analysis: 7.6 GiB in bf16 and 15.2 GiB in f32 for 128 channels at 1536x2304.
 #[test]
 fn im2col_takes_what_its_analysis_says() {
     let size = Size { width: 1536, height: 2304 };
@@ -73,13 +76,14 @@ fn im2col_takes_what_its_analysis_says() {
     assert_eq!(im2col(size, 128, 4).unwrap().to_string(), "15.2 GiB");
     // 256 channels at 1024x1024, f16: 2,415,919,104 elements.
     assert_eq!(estimate(Estimator::Im2col, "sdxl", Decode, 1024, 2), Some(2 * 2_415_919_104));
-    // Of an encoder's 128 half as many.
+    // An encoder has 128 channels, so half as many.
     assert_eq!(estimate(Estimator::Im2col, "sdxl", Encode, 1024, 2), Some(2_415_919_104));
     let huge = Size { width: u32::MAX, height: u32::MAX };
     assert_eq!(im2col(huge, 128, 2), None);
 }
 
-/// A report with rows of an image and of a clip that succeeded, and of one of each that failed.
+/// Returns a report with rows of an image and of a clip that succeeded, and of an image and of a
+/// clip that failed.
 fn example() -> Value {
     let limits = serde_json::to_value(wgvae::DeviceLimits::webgpu_default()).unwrap();
     let row = json!({
@@ -111,7 +115,7 @@ fn example() -> Value {
     })
 }
 
-/// The example as the first format has it, which knows no clips.
+/// Returns the example in format 1, which has no clips.
 fn example_of_format_1() -> Value {
     let mut report = example();
     report["version"] = json!(1);
@@ -141,7 +145,7 @@ fn clips_are_told_from_images() {
     assert_eq!(told, [false, false, true, true]);
     let clip = &report.measurements[2];
     assert_eq!(clip.predicted.unwrap().states, Some(States { total: Bytes(250), gpu: Bytes(200) }));
-    // A number for each pixel would say less the longer the clip is.
+    // A number per pixel would mean less, the longer the clip is.
     assert_eq!((clip.implied_constants(), clip.reserve_ratio()), ((None, None), Some(1.5)));
     assert_eq!(report.measurements[0].implied_constants().0, Some(1000.0 / 262_144.0));
 }
@@ -162,7 +166,7 @@ fn the_schema_describes_what_is_written_and_no_more() {
     let errors = |report: &Value| validator.iter_errors(report).map(|error| error.to_string()).collect::<Vec<String>>();
     assert_eq!(errors(&example()), [""; 0]);
     assert_eq!(errors(&example_of_format_1()), [""; 0]);
-    // Every change that the reader refuses, the schema refuses too, as far as schemas can tell.
+    // The schema rejects every change that the reader rejects, as far as a schema can.
     for (what, change) in broken() {
         if !NOT_OF_THE_SCHEMA.contains(&what) {
             assert!(!validator.is_valid(&change), "{what}");
@@ -180,11 +184,11 @@ fn the_schema_describes_what_is_written_and_no_more() {
     }
 }
 
-/// What no schema tells: it does not compare numbers.
+/// Faults that a schema cannot find, because it does not compare numbers.
 const NOT_OF_THE_SCHEMA: [&str; 3] =
     ["an adapter that is not listed", "parts that are not the peak", "more states on the GPU than there are"];
 
-/// The example, each time with one thing wrong.
+/// Returns the example several times, each with one fault.
 fn broken() -> Vec<(&'static str, Value)> {
     let changed = |pointer: &str, value: Value| {
         let mut report = example();

@@ -1,4 +1,4 @@
-//! What published models are promised to take, predicted: f16, WebGPU's default limits.
+//! Promised memory of published models, predicted in f16 with WebGPU's default limits.
 
 use wgvae::{
     Bytes, DecodeOptions, DeviceLimits, EncodeOptions, Family, Parking, Plan, Size, Storage, plan_clip_decode,
@@ -24,7 +24,7 @@ fn encode(family: &str, budget: Option<Bytes>) -> Plan {
     plan_encode(&config, Size { width: 1024, height: 1024 }, &limits(), Storage::F16, &options).unwrap()
 }
 
-/// 1024x1024: no more than this, and a plan for half of it.
+/// Tests that 1024x1024 takes at most this, and that half of it has a plan.
 #[test]
 fn images_of_1024_pixels() {
     type Planned = fn(&str, Option<Bytes>) -> Plan;
@@ -45,7 +45,7 @@ fn images_of_1024_pixels() {
     }
 }
 
-/// What the changelog promises of small budgets, where what does not fit may wait on the host.
+/// Tests the changelog's promise of small budgets, with parking in host memory.
 #[test]
 fn a_sixteenth_will_do() {
     let budget = Bytes(60 * MIB);
@@ -55,7 +55,7 @@ fn a_sixteenth_will_do() {
     }
 }
 
-/// 1280x720: a clip within 2 GiB at no more than 1.5 times the work, and within 1 GiB.
+/// Tests a clip at 1280x720: within 2 GiB at no more than 1.5 times the work, and within 1 GiB.
 #[test]
 fn clips_of_seedvr2() {
     let config = Family::find("seedvr2").unwrap().config();

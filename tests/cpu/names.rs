@@ -1,4 +1,5 @@
-//! Translation of tensor names: whole key lists of published models, every refusal, and edge cases of the tables.
+//! Translation of tensor names: whole key lists of published models, every error, and edge cases of
+//! the tables.
 
 use proptest::prelude::*;
 use wgvae::Layout;
@@ -6,7 +7,7 @@ use wgvae::internals::names::{family_hint, half_prefix, translate};
 
 use crate::hollow::{Shapes, key_list};
 
-/// Tensors with these names and a convolution's shape.
+/// Returns tensors with these names and a convolution's shape.
 fn named(names: &[&str]) -> Shapes {
     names.iter().map(|name| ((*name).to_owned(), vec![8, 8, 3, 3])).collect()
 }
@@ -15,9 +16,10 @@ fn refusal(shapes: &Shapes) -> String {
     translate("x.safetensors", shapes).expect_err("must be refused").to_string()
 }
 
-/// Name in diffusers' spelling -> shape without trailing ones.
+/// Translates names. Returns the layout, and name in diffusers' spelling -> shape without trailing
+/// ones.
 fn translated(shapes: &Shapes) -> (Layout, Shapes) {
-    // As a checkpoint does it: TAESD's own files begin with numbers.
+    // As a checkpoint does: TAESD's own files have names that begin with numbers.
     let prefix = half_prefix(shapes.keys().map(String::as_str));
     let shapes: Shapes = shapes.iter().map(|(name, shape)| (format!("{prefix}{name}"), shape.clone())).collect();
     let names = translate("x.safetensors", &shapes).expect("a VAE");
@@ -26,7 +28,7 @@ fn translated(shapes: &Shapes) -> (Layout, Shapes) {
     (names.layout, names.written.iter().map(|(name, written)| (name.clone(), trim(&shapes[written]))).collect())
 }
 
-/// Only what is of these halves.
+/// Keeps only the tensors of these halves.
 fn halves(mut shapes: Shapes, halves: &[&str]) -> Shapes {
     shapes.retain(|name, _| halves.iter().any(|half| name.starts_with(half)));
     shapes
@@ -57,10 +59,10 @@ fn every_layout_of_a_model_gives_the_same_names() {
         let mut shapes = key_list(list);
         let (found_layout, found) = translated(&shapes);
         assert_eq!(found_layout, layout, "{list}");
-        // A counter, which nothing reads.
+        // A counter that is never read.
         shapes.remove("bn.num_batches_tracked");
         assert_eq!(found.len(), shapes.len(), "{list}: every tensor is kept");
-        // Shapes differ between models only where the reversed levels would show.
+        // Shapes differ between models only where reversed levels would show.
         assert_eq!(found, translated(&key_list(wanted)).1, "{list}");
         if layout == Layout::Diffusers && list == wanted {
             assert!(found.keys().eq(shapes.keys()), "{list}");
@@ -209,8 +211,8 @@ fn what_is_no_vae_is_refused() {
     let cases: [(&[&str], &str); 5] = [
         (&[], "it holds no VAE: none of its 0 tensors"),
         (&["model.diffusion_model.double_blocks.0.img_attn.proj.weight"], "it holds no VAE"),
-        (&["encoder.conv_in.weight"], "its encoder is of no kind that is known"),
-        (&["decoder.something.weight"], "its decoder is of no kind that is known"),
+        (&["encoder.conv_in.weight"], "its encoder is of an unknown kind"),
+        (&["decoder.something.weight"], "its decoder is of an unknown kind"),
         (&["text_model.encoder.layers.0.weight"], "it holds no VAE"),
     ];
     for (names, wanted) in cases {
@@ -264,7 +266,7 @@ fn other_parts_of_a_pipeline_tell_the_family() {
     }
 }
 
-/// Names almost like those of a VAE, with numbers of any size.
+/// Names similar to a VAE's, with numbers of any size.
 const ALMOST: &str = "(first_stage_model\\.|vae\\.|taesd_)?(encoder|decoder|bn)\\.(up|down|up_blocks|mid|upsamples|middle|layers)\\.\
     ([0-9]{1,22}|block_1)\\.(block|resnets|conv1|residual|conv|resample)\\.[0-9]{1,3}\\.?(conv1|nin_shortcut)?\\.(weight|bias|gamma)";
 

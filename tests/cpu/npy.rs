@@ -1,11 +1,11 @@
-//! The .npy reader and writer: what `NumPy` writes, every kind of bad file by itself, then random ones.
+//! The .npy reader and writer: files of `NumPy`, every kind of bad file, then random ones.
 
 use pollster::block_on;
 use proptest::prelude::*;
 use wgvae::internals::npy::{read_npy, write_npy};
 use wgvae::{HostTensor, MemorySource};
 
-/// A version 1 file with this header and data.
+/// Returns a file of version 1 with this header and data.
 fn file(header: &str, data: &[u8]) -> Vec<u8> {
     let length = u16::try_from(header.len()).expect("a short header").to_le_bytes();
     [b"\x93NUMPY\x01\x00".as_slice(), &length, header.as_bytes(), data].concat()
@@ -76,14 +76,14 @@ fn refuses_bad_files() {
             [b"\x93NUMPY\x01\x00\x02\x00".as_slice(), &[0xff, 0xfe]].concat(),
             "its header is not text",
         ),
-        ("not a dict", file("[1, 2]", &[]), "not that of an array"),
-        ("a key is missing", file("{'descr': '<f4', 'shape': (2,)}", &[0; 8]), "not that of an array"),
+        ("not a dict", file("[1, 2]", &[]), "does not describe an array"),
+        ("a key is missing", file("{'descr': '<f4', 'shape': (2,)}", &[0; 8]), "does not describe an array"),
         (
             "an unknown key",
             file("{'descr': '<f4', 'fortran_order': False, 'shape': (2,), 'x': 1}", &[0; 8]),
-            "not that of an array",
+            "does not describe an array",
         ),
-        ("nested brackets", file(&format!("{{'descr': {}", "[".repeat(9000)), &[]), "not that of an array"),
+        ("nested brackets", file(&format!("{{'descr': {}", "[".repeat(9000)), &[]), "does not describe an array"),
         ("a structured type", file(&header("[('a', '<f4')]", "False", "(2,)"), &[0; 8]), "a structured array"),
         (
             "doubles",
@@ -94,11 +94,11 @@ fn refuses_bad_files() {
         ("objects", file(&header("'|O'", "False", "(2,)"), &[0; 8]), "elements of type '|O'"),
         ("big-endian", file(&header("'>f4'", "False", "(2,)"), &[0; 8]), "elements of type '>f4'"),
         ("Fortran order", file(&header("'<f4'", "True", "(2, 3)"), &[0; 24]), "Fortran order"),
-        ("negative extent", file(&header("'<f4'", "False", "(-2,)"), &[0; 8]), "not that of an array"),
+        ("negative extent", file(&header("'<f4'", "False", "(-2,)"), &[0; 8]), "does not describe an array"),
         (
             "extent beyond 64 bits",
             file(&header("'<f4'", "False", "(99999999999999999999,)"), &[0; 8]),
-            "not that of an array",
+            "does not describe an array",
         ),
         (
             "product beyond 64 bits",

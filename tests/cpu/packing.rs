@@ -1,4 +1,4 @@
-//! How weights are packed, by examples written out.
+//! Packing of weights, by written-out examples.
 
 use half::f16;
 use wgvae::kernels::weights::{Layout, pack};
@@ -11,7 +11,7 @@ use crate::formula;
 use crate::graph::evaluate;
 use crate::interpreter::interpret;
 
-/// `values` packed, times 1, as f32.
+/// Packs `values`, times 1. Returns f32.
 #[track_caller]
 fn packed(values: &[f32], layout: Layout, take: Take) -> Vec<f32> {
     let bytes = pack(values, layout, take, Storage::F32, 1.0);
@@ -32,7 +32,7 @@ fn a_linear_layer_is_transposed_and_padded() {
     ]);
 }
 
-/// As Wan's `time_conv`: `[2, 2, 3, 1, 1]`.
+/// Tests a filter like Wan's `time_conv`: `[2, 2, 3, 1, 1]`.
 #[test]
 fn taps_in_time_are_the_outermost_axis() {
     #[rustfmt::skip]
@@ -64,11 +64,11 @@ fn taps_in_time_are_the_outermost_axis() {
     ]);
 }
 
-/// `[1, 1, 3, 3, 3]`: all taps, one in time, their sum.
+/// Tests takes of `[1, 1, 3, 3, 3]`: all taps, one in time, their sum.
 #[test]
 fn a_filter_of_three_frames_is_taken_whole_or_in_part() {
     let values: Vec<f32> = (1_u8..=27).map(f32::from).collect();
-    // One input and one output channel: every sixteenth number is no padding.
+    // One input and one output channel: every sixteenth number is not padding.
     let found = |times, take| -> Vec<f32> {
         let layout = Layout::Filter { times, filter: 3, c_in: 1, c_out: 1 };
         let packed = packed(&values, layout, take);
@@ -80,7 +80,8 @@ fn a_filter_of_three_frames_is_taken_whole_or_in_part() {
     assert_eq!(found(1, Take::SumOfTaps { taps: 3 }), [30.0, 33.0, 36.0, 39.0, 42.0, 45.0, 48.0, 51.0, 54.0]);
 }
 
-/// As `SeedVR`'s `upscale_conv`, two frames of four pixels of two channels: in the file by pixel, frame and channel.
+/// Take like `SeedVR`'s `upscale_conv`: two frames of four pixels of two channels, which the file
+/// stores by pixel, frame and channel.
 const FRAMES: Take = Take::Frames { frames: 2, parts: 4, block: 2 };
 const IN_ORDER: [f32; 16] = [
     0.0, 1.0, 4.0, 5.0, 8.0, 9.0, 12.0, 13.0, // The first frame.
@@ -98,7 +99,7 @@ fn frames_come_before_parts() {
 
 #[test]
 fn frames_of_a_filter_with_taps_in_time() {
-    // Output channel 1 of two frames of two parts is the file's row 2. Two taps in time.
+    // Output channel 1 of two frames of two parts is row 2 of the file, with two taps in time.
     let values = [1.0, 10.0, 2.0, 20.0, 3.0, 30.0, 4.0, 40.0];
     let layout = Layout::Filter { times: 2, filter: 1, c_in: 1, c_out: 4 };
     let found = packed(&values, layout, Take::Frames { frames: 2, parts: 2, block: 1 });
@@ -117,7 +118,8 @@ fn halves_and_factors() {
     }
 }
 
-/// A graph that takes frames of a filter and of a bias: the file's tensors have all of them, and the plan does what the definition says.
+/// Tests a graph that takes frames of a filter and of a bias. The file's tensors have all frames,
+/// and the plan agrees with the definition.
 #[test]
 fn a_plan_takes_frames() {
     let mut graph = Graph::default();

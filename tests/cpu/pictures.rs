@@ -1,4 +1,5 @@
-//! Pictures to be encoded: resizing against Pillow, preprocessing against diffusers, and files of every kind.
+//! Pictures to encode: resizing against Pillow, preprocessing against diffusers, and files of every
+//! kind.
 
 use std::path::{Path, PathBuf};
 
@@ -26,7 +27,8 @@ fn picture((size, levels): (Size, Vec<u8>)) -> Picture {
     Picture { size, levels: Levels::Eight(levels) }
 }
 
-/// Those that end in `.down` are of Pillow 13, where it takes the passes in the other order.
+/// Tests Lanczos against Pillow. Fixtures that end in `.down` are of Pillow 13, where it runs the
+/// passes in the other order.
 #[test]
 fn lanczos_is_pillows_to_the_bit() {
     let fixture = Fixture::open("lanczos");
@@ -50,7 +52,8 @@ fn sixteen_bits_are_resized_as_eight_are() {
     for name in ["32x16", "8x40", "34x21"] {
         let Levels::Sixteen(found) = sixteen.clone().resized(parsed(name)).levels else { panic!("16 bits stay") };
         let (_, eight) = fixture.picture(&format!("noise_33x20.{name}"));
-        // 8 bits are rounded and clipped between the passes, by half a level of 255 and by what the filter overshoots.
+        // 8 bits are rounded and clipped between the passes: an error of half a level of 255, plus
+        // the filter's overshoot.
         let furthest = found.iter().zip(&eight).map(|(&a, &b)| (f64::from(a) / 257.0 - f64::from(b)).abs());
         assert!(furthest.fold(0.0, f64::max) < 1.5, "{name}");
     }
@@ -86,12 +89,13 @@ fn pictures_are_fitted_into_a_size() {
         let fitted = Resize { to: Some(parsed(to)), fit, exact: false }.fit("a.png", parsed(from), factor).unwrap();
         [fitted.scaled, fitted.size, fitted.wanted].map(|size| size.to_string())
     };
-    // Cover: the middle of what covers it. The last two of each: what is encoded, and what was wanted.
+    // Cover: the middle of the resized picture. The last two sizes are the encoded and the wanted
+    // one.
     assert_eq!(fit("100x50", "64x64", Fit::Cover, 8), ["128x64", "64x64", "64x64"]);
     assert_eq!(fit("50x100", "64x64", Fit::Cover, 8), ["64x128", "64x64", "64x64"]);
     assert_eq!(fit("333x200", "100x100", Fit::Cover, 8), ["159x96", "96x96", "100x100"]);
     assert_eq!(fit("64x64", "64x64", Fit::Cover, 8), ["64x64"; 3]);
-    // Contain: one side may end below, at the next multiple.
+    // Contain: one side may be smaller, at the next multiple.
     assert_eq!(fit("100x50", "64x64", Fit::Contain, 8), ["64x32", "64x32", "64x32"]);
     assert_eq!(fit("50x99", "64x64", Fit::Contain, 8), ["32x64", "32x64", "32x64"]);
     assert_eq!(fit("100x70", "64x64", Fit::Contain, 8), ["64x40", "64x40", "64x45"]);
@@ -121,7 +125,7 @@ fn sizes_that_the_model_cannot_have() {
     fails(thin, size(1000, 10), &["--resize of a.png", "found 64x1"]);
 }
 
-/// The middle is where `VaeImageProcessor` with `resize_mode="crop"` takes it.
+/// Tests that the middle is where `VaeImageProcessor` with `resize_mode="crop"` takes it.
 #[test]
 fn the_middle_of_a_picture() {
     let levels: Vec<u8> = (0..7 * 5).flat_map(|pixel| [pixel, 100 + pixel, 200]).collect();
@@ -132,7 +136,7 @@ fn the_middle_of_a_picture() {
     assert_eq!(whole.clone().middle(size(7, 5)), whole);
 }
 
-/// Files in a folder of their own.
+/// Temporary folder with files.
 struct Files(TempDir);
 
 impl Files {
@@ -159,7 +163,7 @@ fn rgb() -> Vec<u8> {
     (0..45).map(|index| index * 5).collect()
 }
 
-/// A TIFF header with one entry: the orientation.
+/// Returns a TIFF header with one entry: the orientation.
 fn exif(orientation: u8) -> Vec<u8> {
     let start: &[u8] = b"MM\0\x2a\0\0\0\x08\0\x01\x01\x12\0\x03\0\0\0\x01\0";
     [start, &[orientation], &[0; 6]].concat()
@@ -206,7 +210,7 @@ fn every_kind_of_png() {
     assert_eq!(remarks, [Remark::Grey, Remark::SixteenBits]);
 }
 
-/// A WebP file of two frames of 2 x 2 pixels, a red and a blue one, as Pillow 13 writes it.
+/// WebP file of two frames of 2 x 2 pixels, a red and a blue one, as Pillow 13 writes it.
 const ANIMATED_WEBP: &str = "524946468400000057454250565038580a00000002000000010000010000414e494d06000000000000000000\
      414e4d4628000000000000000000010000010000640000025650384c0f0000002f014000000710fd8ffe0722a2ff0100\
      414e4d4628000000000000000000010000010000640000005650384c0f0000002f014000000710d1fffe0722a2ff0100";
@@ -251,7 +255,7 @@ fn webp_and_jpeg_whatever_they_are_called() {
     assert_eq!(read(&files.write("a", &grey)).1, [Remark::Grey]);
 }
 
-/// The levels are those that Pillow makes of it: two squares of one colour each.
+/// Tests a CMYK file against Pillow's levels: two squares of one colour each.
 #[test]
 fn cmyk_becomes_rgb_as_by_pillow() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/cmyk.jpg");
@@ -267,7 +271,8 @@ fn cmyk_becomes_rgb_as_by_pillow() {
     }
 }
 
-/// Of a picture `ABCDE` over two more rows: where its first row goes, by EXIF's number.
+/// Tests a picture `ABCDE` over two more rows: the position of its first row for each of EXIF's
+/// numbers.
 #[test]
 fn orientations_of_exif_are_undone() {
     let files = Files::new();
@@ -283,7 +288,7 @@ fn orientations_of_exif_are_undone() {
         let Levels::Eight(levels) = &picture.levels else { panic!("8 bits") };
         for row in 0..picture.size.height {
             for column in 0..picture.size.width {
-                // By the standard: which row and column of the stored picture each side shows.
+                // By the standard: the row and column of the stored picture for each side.
                 let from = match number {
                     2 => (4 - column, row),
                     3 => (4 - column, 2 - row),
@@ -298,7 +303,7 @@ fn orientations_of_exif_are_undone() {
             }
         }
     }
-    // Nobody knows 9.
+    // Orientation 9 is undefined.
     assert_eq!(read(&files.write("a.jpg", &jpeg_with_exif(9))).1, []);
 }
 
@@ -332,9 +337,9 @@ fn pictures_cut_anywhere_are_errors() {
 fn what_is_no_picture_is_an_error() {
     let files = Files::new();
     refused(&files.0.path().join("missing.png"), &["No such file"]);
-    refused(&files.write("empty.png", b""), &["PNG, JPEG and WebP"]);
-    refused(&files.write("a.gif", b"GIF89a\x01\0\x01\0\0\0\0;"), &["PNG, JPEG and WebP"]);
-    refused(&files.write("text.png", b"not a picture at all"), &["PNG, JPEG and WebP"]);
+    refused(&files.write("empty.png", b""), &["PNG, JPEG or WebP"]);
+    refused(&files.write("a.gif", b"GIF89a\x01\0\x01\0\0\0\0;"), &["PNG, JPEG or WebP"]);
+    refused(&files.write("text.png", b"not a picture at all"), &["PNG, JPEG or WebP"]);
     assert!(!PictureFile::is_picture(&files.write("a.npy", b"\x93NUMPY")).unwrap());
     assert!(PictureFile::is_picture(&files.write("a.npy", &png(&rgb(), ExtendedColorType::Rgb8))).unwrap());
     refused(files.0.path(), &[]);
@@ -345,20 +350,21 @@ fn absurd_sizes_are_refused_before_memory_is_taken() {
     let files = Files::new();
     crate::allowance::within(1 << 20, "a header", || {
         refused(&files.write("a.png", &png_header(65_536, 65_536)), &["1 to 1073741824 pixels", "65536x65536"]);
-        refused(&files.write("a.png", &png_header(i32::MAX as u32, 1)), &["larger than is read"]);
+        refused(&files.write("a.png", &png_header(i32::MAX as u32, 1)), &["exceed the decoder's limits"]);
         refused(&files.write("a.png", &png_header(0, 5)), &[]);
     });
-    // Two bytes each of height and width, after the marker, the length and the precision.
+    // Height and width, two bytes each, after the marker, the length and the precision.
     let mut jpeg = jpeg_with_exif(1);
     let frame = jpeg.windows(2).position(|pair| pair == [0xFF, 0xC0]).unwrap();
     jpeg[frame + 5..frame + 9].copy_from_slice(&[0x75, 0x30, 0x75, 0x30]);
     let path = files.write("a.jpg", &jpeg);
     crate::allowance::within(1 << 20, "a JPEG file", || refused(&path, &["cut short"]));
-    // No more than the pixels that there could be, and those only where there are any.
+    // Memory is allocated for at most the pixels that the file could have, and only if there are
+    // any.
     refused(&files.write("a.png", &png_header(16_384, 16_384)), &["cut short"]);
 }
 
-/// Whatever is wrong with it, a file is a picture or an error.
+/// Tests that a damaged file gives a picture or an error.
 #[test]
 fn damaged_pictures_are_pictures_or_errors() {
     let files = Files::new();

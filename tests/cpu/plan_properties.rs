@@ -1,4 +1,5 @@
-//! What holds for every plan, whatever the network, size and device; and how large the plans of a published model may be.
+//! Properties of every plan, for any network, size and device; and the largest plans of published
+//! models.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +20,7 @@ use crate::interpreter::interpret_and_measure;
 use crate::networks::with_kl;
 use crate::plan_checks::check;
 
-/// A graph's config, the latents' size, a device and options.
+/// Config of a graph, the latents' size, a device and options.
 type Case = (AutoencoderConfig, Size, DeviceLimits, PlanOptions);
 
 fn configs() -> impl Strategy<Value = AutoencoderConfig> {
@@ -37,7 +38,7 @@ fn configs() -> impl Strategy<Value = AutoencoderConfig> {
 }
 
 fn limits() -> impl Strategy<Value = DeviceLimits> {
-    // From a few KiB, where hardly a row fits, to hundreds of MiB.
+    // From a few KiB, which hardly hold a row, to hundreds of MiB.
     let bytes = (15_u32..28, 4_u64..8).prop_map(|(power, eighths)| Bytes((1 << power) / 4 * eighths));
     (bytes.clone(), bytes, prop_oneof![Just(64_u32), Just(256)], any::<[bool; 4]>()).prop_map(
         |(binding, buffer, alignment, [shader_f16, timestamp_query, is_cpu, is_arm])| DeviceLimits {
@@ -88,8 +89,9 @@ proptest! {
     }
 }
 
-/// Scratch memory is as large as what is written there, not a byte smaller or larger; or, where matrix units multiply transformed input, as what they load. `written`
-/// is what the interpreter saw of each buffer.
+/// Checks that scratch memory is exactly as large as the bytes written there; or, if matrix units
+/// multiply transformed input, as the bytes that they load. `written` are the bytes that the
+/// interpreter saw for each buffer.
 pub(crate) fn check_scratch(plan: &Plan, written: &[usize]) {
     let loaded = loaded_by_units(plan);
     for (index, buffer) in plan.buffers.iter().enumerate() {
@@ -100,7 +102,7 @@ pub(crate) fn check_scratch(plan: &Plan, written: &[usize]) {
     }
 }
 
-/// Bytes of each buffer that matrix units load as a, from its first.
+/// Returns the bytes of each buffer that matrix units load as a, from its first.
 pub(crate) fn loaded_by_units(plan: &Plan) -> BTreeMap<usize, usize> {
     let mut loaded = BTreeMap::new();
     for step in &plan.steps {
@@ -116,7 +118,8 @@ pub(crate) fn loaded_by_units(plan: &Plan) -> BTreeMap<usize, usize> {
     loaded
 }
 
-/// A network and latents that the interpreter is done with soon; how many times the smallest bindings there are; the sizes of chunks.
+/// Generates networks and latents that the interpreter finishes quickly; the bindings' size as a
+/// multiple of the smallest possible; and sizes of chunks.
 fn small_cases() -> impl Strategy<Value = (AutoencoderConfig, Size, u64, (DeviceKind, PlanOptions))> {
     let size = (1_u32..=14, 1_u32..=14).prop_map(|(width, height)| Size { width, height });
     let storage = prop_oneof![Just(Storage::F32), Just(Storage::F16), Just(Storage::PackedF16), Just(Storage::FastF16)];
@@ -132,7 +135,8 @@ fn small_cases() -> impl Strategy<Value = (AutoencoderConfig, Size, u64, (Device
     (config, size, 1_u64..=64, options)
 }
 
-/// Limits of `times` the smallest bindings, a power of two, that `graph` can be planned within.
+/// Returns limits with `times` the smallest bindings, a power of two, within which `graph` can be
+/// planned.
 pub(crate) fn tight_limits(graph: &Graph, options: &PlanOptions, times: u64) -> DeviceLimits {
     let with = |bytes| DeviceLimits {
         max_storage_buffer_binding_size: Bytes(bytes),
@@ -189,7 +193,8 @@ fn sd15_at_1024_takes_at_most_1200_mib() {
     }
 }
 
-/// Attention over a large image is most of the work, in one pass: that is no reason to cut an `AutoencoderKL` into the small chunks of what streams.
+/// Tests large images whose attention is most of the work, in one pass: an `AutoencoderKL` must not
+/// be cut into the small chunks of streaming networks.
 #[test]
 fn large_images_of_networks_with_norms_are_in_large_chunks() {
     let config = Family::find("sd15").unwrap().config();
@@ -201,7 +206,8 @@ fn large_images_of_networks_with_norms_are_in_large_chunks() {
     assert!(smallest < 500, "{smallest} slots");
 }
 
-/// Few channels make small rows: chunks must be cut by what one launch can reach as well as by bytes.
+/// Tests networks with few channels, whose rows are small: chunks must be limited by the reach of
+/// one launch as well as by bytes.
 #[test]
 fn narrow_networks_plan_at_large_sizes() {
     let limits = DeviceLimits { shader_f16: true, ..DeviceLimits::webgpu_default() };
@@ -217,7 +223,8 @@ fn narrow_networks_plan_at_large_sizes() {
     }
 }
 
-/// The largest sizes that are meant to work, within every browser's limits; what is beyond is refused, at once.
+/// Tests the largest supported sizes, within every browser's limits. Larger ones give an error at
+/// once.
 #[test]
 fn large_sizes_plan_or_are_refused() {
     let config = Family::find("sd15").unwrap().config();

@@ -1,4 +1,5 @@
-//! Plans as text, compared with the files in `tests/snapshots`. `UPDATE_SNAPSHOTS=1` writes them anew.
+//! Plans as text, compared with the files in `tests/snapshots`. `UPDATE_SNAPSHOTS=1` writes them
+//! anew.
 
 use wgvae::internals::odd_network;
 use wgvae::model::networks::decoder;

@@ -1,11 +1,12 @@
-//! From an encoder's output to latents: the distribution, samples, and the diffusion model's scale.
+//! Conversion of an encoder's output to latents: the distribution, samples, and the diffusion
+//! model's scale.
 
 use wgvae::internals::scale_latents;
 use wgvae::{HostTensor, Packing, Posterior};
 
 use crate::fixture::Fixture;
 
-/// A tensor of the fixture, without its batch of one.
+/// Reads a tensor of the fixture, without its batch of one.
 fn first(fixture: &Fixture, name: &str) -> HostTensor {
     let HostTensor { shape, data } = fixture.floats(name);
     assert_eq!(shape[0], 1);
@@ -40,7 +41,8 @@ fn samples_depend_on_seed_and_image_alone() {
     assert_eq!(sample(5, 0).shape, [3, 4, 5]);
 }
 
-/// A known answer, so that a seed means the same in every version: of a mean of 0 and a variance of 1 the sample is the noise.
+/// Tests a known answer, so that a seed gives the same noise in every version. With mean 0 and
+/// variance 1, the sample is the noise.
 #[test]
 fn noise_of_a_seed_never_changes() {
     let standard = HostTensor { shape: vec![2, 1, 5], data: vec![0.0; 10] };
@@ -82,7 +84,8 @@ fn each_channel_is_scaled_by_its_numbers() {
     assert_eq!(scaled, HostTensor { shape: vec![2, 1, 2], data: vec![1.0, 2.0, 3.0, 0.0] });
 }
 
-/// Channel `c * 4 + py * 2 + px` of the diffusion model's pixel `[i, j]` is channel `c` of pixel `[2 i + py, 2 j + px]`, as diffusers' `Flux2Pipeline` has it.
+/// Tests patches: channel `c * 4 + py * 2 + px` of the diffusion model's pixel `[i, j]` is channel
+/// `c` of pixel `[2 i + py, 2 j + px]`, as in diffusers' `Flux2Pipeline`.
 #[test]
 fn patches_become_channels() {
     let data: Vec<f32> = (0..2 * 2 * 6_u8).map(f32::from).collect();
@@ -92,7 +95,7 @@ fn patches_become_channels() {
     let wanted = [[0, 2, 4], [1, 3, 5], [6, 8, 10], [7, 9, 11], [12, 14, 16], [13, 15, 17], [18, 20, 22], [19, 21, 23]];
     assert_eq!(scaled.data, wanted.concat().into_iter().map(|value: u8| f32::from(value)).collect::<Vec<_>>());
 
-    // What fills no patch is left out.
+    // Pixels that fill no patch are left out.
     let odd = HostTensor { shape: vec![1, 3, 3], data: (0..9_u8).map(f32::from).collect() };
     let scaled = scale_latents(&odd, &[1.0; 4], &[0.0; 4], 2, Packing::ByChannel).unwrap();
     assert_eq!(scaled, HostTensor { shape: vec![4, 1, 1], data: vec![0.0, 1.0, 3.0, 4.0] });

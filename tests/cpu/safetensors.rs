@@ -1,12 +1,11 @@
-//! The safetensors parser: every kind of bad file by itself, then random ones; and that it reads what the writer
-//! writes.
+//! The safetensors parser: every kind of bad file, then random ones, and files of our own writer.
 
 use pollster::block_on;
 use proptest::prelude::*;
 use wgvae::internals::safetensors::{ElementType, MAX_HEADER_BYTES, read_header, read_tensor, write_safetensors};
 use wgvae::{ByteSource, DType, HostTensor, MemorySource, ReadFuture};
 
-/// A file with this header and `data_bytes` zeros after it.
+/// Returns a file with this header and `data_bytes` zeros after it.
 fn file(header: &str, data_bytes: usize) -> Vec<u8> {
     let mut file = (header.len() as u64).to_le_bytes().to_vec();
     file.extend_from_slice(header.as_bytes());
@@ -197,7 +196,7 @@ fn writer_refuses_what_it_cannot_write() {
     assert!(write_safetensors(&[("a", &wrong)]).is_err());
 }
 
-/// Answers reads with fewer bytes than it claims to have.
+/// Source that returns fewer bytes than it claims to have.
 struct Liar;
 
 impl ByteSource for Liar {

@@ -1,4 +1,5 @@
-//! Every shader text that a plan can ask for is valid WGSL, and so is every file as it stands.
+//! Validity of shaders: every text that a plan can ask for is valid WGSL, and so is every file as
+//! it stands.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +9,7 @@ use wgvae::internals::every_variant;
 use wgvae::kernels::source::{kernel_files, specialize};
 use wgvae::kernels::{INTERFACES, Variant};
 
-/// `text` as a valid module, or what is wrong with it.
+/// Parses and validates `text`. Returns the module, or the error as text.
 pub(crate) fn module(text: &str) -> Result<naga::Module, String> {
     let module = naga::front::wgsl::parse_str(text).map_err(|error| error.emit_to_string(text))?;
     let capabilities = Capabilities::SHADER_FLOAT16
@@ -20,7 +21,7 @@ pub(crate) fn module(text: &str) -> Result<naga::Module, String> {
     Ok(module)
 }
 
-/// The file `stem` with its parts behind it, nothing specialised and no loop written out.
+/// Returns the file `stem` followed by its parts, without specialisation and with loops as written.
 pub(crate) fn file_with_parts(stem: &str) -> String {
     let read = |stem: &str| {
         let path = format!("{}/shaders/{stem}.wgsl", env!("CARGO_MANIFEST_DIR"));
@@ -35,7 +36,7 @@ pub(crate) fn file_with_parts(stem: &str) -> String {
     text
 }
 
-/// All variants of all plans.
+/// Returns all variants of all plans.
 pub(crate) fn all_variants() -> BTreeSet<Variant> {
     [Storage::F32, Storage::F16, Storage::PackedF16, Storage::FastF16]
         .into_iter()

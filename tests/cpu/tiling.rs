@@ -1,4 +1,5 @@
-//! Tiles and their blending as values: where tiles lie, that weights sum to 1, and what diffusers' arithmetic gives.
+//! Tiles and their blending as values: positions of tiles, weights that sum to 1, and diffusers'
+//! arithmetic.
 
 use proptest::prelude::*;
 use wgvae::tiling::{Blender, Grid, Planes};
@@ -11,7 +12,8 @@ fn grid(rule: BlendRule, tile: u32, overlap: u32, width: u32, height: u32) -> Gr
     Tiling::Blend(blend).grid(Size { width, height }).expect("more than one tile")
 }
 
-/// Pixels `[3, h, w]` of a tile at `(left, top)`, by a function of channel, column and row in the image.
+/// Returns pixels `[3, h, w]` of a tile at `(left, top)`, by a function of channel, column and row
+/// in the image.
 fn planes(left: u32, top: u32, size: Size, value: impl Fn(usize, u32, u32) -> f32) -> Planes {
     let mut data = Vec::new();
     for channel in 0..3 {
@@ -22,7 +24,8 @@ fn planes(left: u32, top: u32, size: Size, value: impl Fn(usize, u32, u32) -> f3
     Planes::new(size, data)
 }
 
-/// Blends tiles, each by a function of its number, and of channel, column and row in the image.
+/// Blends tiles, whose pixels are a function of the tile's number and of channel, column and row in
+/// the image.
 fn blend(grid: &Grid, factor: u32, value: impl Fn(usize, usize, u32, u32) -> f32) -> Planes {
     let size = Size { width: grid.latents().width * factor, height: grid.latents().height * factor };
     let mut image = vec![f32::NAN; 3 * size.width as usize * size.height as usize];
@@ -48,9 +51,9 @@ fn blend(grid: &Grid, factor: u32, value: impl Fn(usize, usize, u32, u32) -> f32
 fn tiles_of_diffusers_lie_on_its_grid() {
     let spans = |extent| grid(BlendRule::Linear, 64, 16, extent, 65).columns().to_vec();
     assert_eq!(spans(128), [0..64, 48..112, 96..128]);
-    // The last lies wholly within the one before, and diffusers decodes it all the same.
+    // The last tile lies wholly within the one before; diffusers decodes it all the same.
     assert_eq!(spans(97), [0..64, 48..97, 96..97]);
-    // One side beyond a tile is enough for tiles along the other, too.
+    // If one side exceeds a tile, there are tiles along the other side, too.
     assert_eq!(spans(50), [0..50, 48..50]);
     assert_eq!(spans(48), vec![0..48; 1]);
 }
@@ -81,23 +84,26 @@ fn what_fits_one_tile_is_not_divided() {
     assert_eq!(Tiling::Exact.grid(Size { width: 4096, height: 1 }), None);
 }
 
-/// Two tiles of 4 x 2 pixels that share two columns, by diffusers' formula, worked out by hand.
+/// Tests tiles of 4 x 2 pixels that share two columns, worked out by hand from diffusers' formula.
 #[test]
 fn linear_weights_are_those_of_diffusers() {
     let grid = grid(BlendRule::Linear, 4, 2, 6, 2);
     assert_eq!(grid.columns(), [0..4, 2..6, 4..6]);
     let image = blend(&grid, 1, |tile, _, _, _| [1.0, 3.0, 7.0][tile]);
-    // Shared columns 2 and 3: weights 1 and 0, then 1/2 and 1/2; 4 and 5: of the second tile and of the third.
+    // Shared columns 2 and 3 have weights 1 and 0, then 1/2 and 1/2. Columns 4 and 5 blend the
+    // second with the third tile in the same way.
     assert_eq!(image.data()[..6], [1.0, 1.0, 1.0, 2.0, 3.0, 5.0]);
 }
 
-/// Columns first come from above, then from the left, each neighbour as it is after its own blending.
+/// Tests the order of blending: first with the tile above, then with the tile at the left. Each
+/// neighbour counts after its own blending.
 #[test]
 fn neighbours_count_as_they_are_after_blending() {
     let grid = grid(BlendRule::Linear, 2, 1, 3, 3);
-    // Tiles 0 1 2 / 3 4 5 / 6 7 8, which share two pixels each way, with weights 0 and 1/2.
+    // Tiles 0 1 2 / 3 4 5 / 6 7 8 share two pixels in each direction, with weights 0 and 1/2.
     let image = blend(&grid, 2, |tile, _, _, _| [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0][tile]);
-    // Pixel (3, 3). Tile 1 there is half tile 0: 1.5. Tile 4 with that above: 8.75. Tile 3 with tile 0 above: 4.5. Then across.
+    // Pixel (3, 3): tile 1 blended with tile 0 is 1.5, tile 4 with the result above is 8.75, and
+    // tile 3 with tile 0 above is 4.5. The last step blends across.
     assert_eq!(image.data()[3 * 6 + 3], 0.5 * 4.5 + 0.5 * 8.75);
 }
 
@@ -106,7 +112,7 @@ fn cosine_weights_are_those_of_seedvr2() {
     let grid = grid(BlendRule::Cosine, 4, 3, 5, 4);
     assert_eq!(grid.columns(), [0..4, 1..5]);
     let image = blend(&grid, 1, |tile, _, _, _| [0.0, 1.0][tile]);
-    // The ramp over three pixels: 0, 1/2, 1.
+    // The ramp over three pixels is 0, 1/2, 1.
     assert_eq!(image.data()[..5], [0.0, 0.0, 0.5, 1.0, 1.0]);
 }
 
@@ -163,7 +169,8 @@ fn pictures_round_half_to_even_and_mark_what_is_not_finite() {
     assert_eq!(planes.to_rgba8()[4..], [7, 0, 9, 0]);
 }
 
-/// A rule, a tile and its overlap, an image larger than a tile, pixels of a latent.
+/// Generates a rule, a tile and its overlap, an image larger than a tile, and the pixels of a
+/// latent.
 fn cases() -> impl Strategy<Value = (Grid, u32)> {
     let rule = prop_oneof![Just(BlendRule::Linear), Just(BlendRule::Cosine)];
     (rule, 1_u32..10, 0_u32..10, (1_u32..40, 1_u32..40), 1_u32..5).prop_filter_map(
@@ -176,7 +183,8 @@ fn cases() -> impl Strategy<Value = (Grid, u32)> {
 }
 
 proptest! {
-    /// Tiles that agree blend to what they agree on: the weights sum to 1 everywhere, and every pixel is written.
+    /// Tests that equal tiles blend to their common value: the weights sum to 1 everywhere, and
+    /// every pixel is written.
     #[test]
     fn weights_sum_to_one((grid, factor) in cases()) {
         let value = |channel: usize, column: u32, row: u32| [-20.0, 0.5, 7.0][channel] + (column * 3 + row) as f32;
@@ -187,7 +195,7 @@ proptest! {
         }
     }
 
-    /// No pixel is outside what the tiles that cover it say.
+    /// Tests that no pixel is outside the range of the tiles that cover it.
     #[test]
     fn blends_stay_between_tiles((grid, factor) in cases()) {
         let image = blend(&grid, factor, |tile, _, _, _| if tile % 2 == 0 { -1.0 } else { 1.0 });

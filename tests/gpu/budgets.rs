@@ -1,4 +1,5 @@
-//! Decodes within memory budgets, on the device: the whole plan's picture to the bit, and not a byte more than predicted.
+//! Decodes within memory budgets, on the device: they equal the whole plan's picture to the bit and
+//! take exactly the predicted memory.
 
 use pollster::block_on;
 use wgvae::{
@@ -11,23 +12,25 @@ use crate::formula;
 use crate::matrix_units::with_units;
 use crate::sweep::parts_of_twenty;
 
-/// Where activations and weights may be.
+/// Parking of activations, and true if weights are loaded to the host.
 const MODES: [(Parking, bool); 4] =
     [(Parking::Off, false), (Parking::Off, true), (Parking::On, false), (Parking::On, true)];
 
-/// Where they may be at part `part` of a sweep.
+/// Returns the mode of part `part` of a sweep.
 fn mode(part: u64) -> (Parking, bool) {
     let mode = usize::try_from(part).unwrap() % MODES.len();
     MODES[mode]
 }
 
-/// How many plans of a sweep over `parts` find their weights on the host. The whole plan keeps them on the device all the same.
+/// Returns the number of plans of a sweep over `parts` that load their weights to the host. The
+/// whole plan keeps them on the device in any case.
 fn on_host(parts: &[u64]) -> u32 {
     let count = parts.iter().filter(|part| **part < 20 && mode(**part).1).count();
     u32::try_from(count).unwrap()
 }
 
-/// A model, latents of its own, and both ways to load it: weights on the device, weights on the host. Each on a device of its own.
+/// Model with its latents, loaded twice: with weights on the device, and with weights on the host.
+/// Each has its own device.
 struct Sweep {
     vaes: [(Gpu, Vae); 2],
     latents: Latents,
@@ -39,7 +42,7 @@ impl Sweep {
         Self::on(&GpuOptions::default(), case, size, precision, output)
     }
 
-    /// On devices of their own that are opened so.
+    /// Loads the model on two devices that are opened with these options.
     fn on(gpu: &GpuOptions, case: &str, [height, width]: [usize; 2], precision: Precision, output: Output) -> Self {
         let checkpoint = checkpoint(&fixture(case).config);
         let load = |weights_on_host| {
@@ -58,8 +61,9 @@ impl Sweep {
         block_on(vae.decode(&self.latents, 0, options, &mut Control::default())).unwrap().pixels
     }
 
-    /// Decodes with budgets from the smallest possible to the whole, `parts` of twenty in between, each with the next mode: every picture is the
-    /// whole plan's to the bit. Returns how many plans compute something again, park, and fetch their weights.
+    /// Decodes with budgets from the smallest to the whole plan's peak: the `parts` (twentieths of
+    /// the range), each with the next mode. Every picture must equal the whole plan's to the bit.
+    /// Returns how many plans recompute, park, and fetch weights.
     fn run(&mut self, parts: &[u64]) -> [u32; 3] {
         let wanted = self.decode(false, &self.options.clone());
         let (mut recomputed, mut moved, mut fetched) = (0, 0, 0);
@@ -89,7 +93,7 @@ impl Sweep {
     }
 }
 
-/// Floats and levels: the same to the bit.
+/// Asserts that floats or levels are equal to the bit.
 pub(crate) fn assert_same_bits(found: &Pixels, wanted: &Pixels) {
     let different = match (found, wanted) {
         (Pixels::Raw(found), Pixels::Raw(wanted)) => {
@@ -105,7 +109,7 @@ pub(crate) fn assert_same_bits(found: &Pixels, wanted: &Pixels) {
     assert_eq!(different, 0, "values that differ from the whole plan's");
 }
 
-// At these sizes the weights of real models are most of what there is to save.
+// At these sizes, the weights of real models are most of the memory that can be saved.
 
 #[test]
 fn sd15() {
@@ -170,7 +174,7 @@ fn a_large_picture_of_a_toy_on_matrix_units() {
     assert!(recomputed >= 1, "{recomputed} compute again");
 }
 
-/// At 320x320 it is the activations of SD1.5 that do not fit.
+/// Tests SD1.5 at 320x320, where activations do not fit.
 #[test]
 #[ignore = "minutes on a CPU driver: cargo xtask test --full"]
 fn sd15_computes_again_what_does_not_fit() {
@@ -187,7 +191,7 @@ fn sd15_computes_again_what_does_not_fit() {
     println!("{} instead of {}", plan.memory.peak(), whole.memory.peak());
 }
 
-/// The device refuses what was not predicted: a limit that is the budget is enough, one byte less is not.
+/// Tests that a device limited to the predicted bytes is enough, and that one byte less is not.
 #[test]
 fn not_a_byte_more_than_predicted() {
     let fixture = fixture("toy_odd");

@@ -1,4 +1,5 @@
-//! Clips on a device, part by part, against what the whole clip's class makes of it in f64.
+//! Clips on a device, part by part, against the f64 result of diffusers' or the original class for
+//! the whole clip.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,7 +17,8 @@ use crate::families::{PRECISIONS, checkpoint, relative_error};
 use crate::formula;
 use crate::golden::Golden;
 
-/// A model for clips in both directions, in a precision, on a device that may be without `shader-f16`.
+/// Loads a model for clips in both directions, in a precision, on a device that may lack
+/// `shader-f16`.
 fn load(golden: &Golden, (precision, packed): (Precision, bool), weights_on_host: bool) -> (Gpu, Vae) {
     let options = GpuOptions { without_shader_f16: packed, ..GpuOptions::default() };
     let gpu = block_on(Gpu::request(&options)).unwrap();
@@ -26,7 +28,7 @@ fn load(golden: &Golden, (precision, packed): (Precision, bool), weights_on_host
     (gpu, vae)
 }
 
-/// All frames of a clip.
+/// Decodes all frames of a clip.
 fn decode(vae: &mut Vae, latents: &Latents, budget: Option<Bytes>) -> (Vec<f32>, ClipPlans) {
     let options = DecodeOptions { output: Output::Raw, memory_budget: budget, ..DecodeOptions::default() };
     let mut clip = block_on(vae.decode_clip(latents.size(), false, &options)).unwrap();
@@ -42,7 +44,7 @@ fn decode(vae: &mut Vae, latents: &Latents, budget: Option<Bytes>) -> (Vec<f32>,
     (frames, clip.plans().clone())
 }
 
-/// All moments of a clip.
+/// Encodes a clip to all its moments.
 fn encode(vae: &mut Vae, pixels: &HostTensor, budget: Option<Bytes>) -> (Vec<f32>, ClipPlans) {
     let options = EncodeOptions { memory_budget: budget, ..EncodeOptions::default() };
     let size = size_of_frame(pixels);
@@ -57,7 +59,7 @@ fn encode(vae: &mut Vae, pixels: &HostTensor, budget: Option<Bytes>) -> (Vec<f32
     (moments, clip.plans().clone())
 }
 
-/// The smallest budget for which `plan` finds plans, starting with none.
+/// Returns the smallest budget for which `plan` finds plans, starting from a budget of one byte.
 fn smallest_budget(plan: impl Fn(Option<Bytes>) -> Result<ClipPlans>) -> Bytes {
     let mut budget = Bytes(1);
     for _ in 0..4 {
@@ -80,7 +82,8 @@ fn check(golden: &Golden, what: &str, output: &str, found: &[f32], precision: Pr
     assert!(error <= most, "{what}: {error:.1e}, at most {most:.1e}");
 }
 
-/// Decodes and encodes the clip of fixture `name`: whole, with predicted memory, and within a small budget to the bit.
+/// Decodes and encodes the clip of fixture `name`: without a budget, with the predicted memory, and
+/// within a small budget with the same bits.
 fn clip(name: &str) {
     let golden = Golden::open(name);
     let (latents, pixels) = (latents_of(&golden.latents()), golden.pixels().unwrap());
@@ -126,11 +129,11 @@ fn seedvr() {
     clip("clip_seedvr");
 }
 
-/// A budget that leaves room for some of what parts keep for each other: some of it is on the device, some in host memory.
+/// Tests a budget with room for some states only: some are on the device, some in host memory.
 #[test]
 fn what_parts_keep_fills_what_a_budget_leaves() {
     let golden = Golden::open("clip_seedvr");
-    // Large enough that what is kept is more than what transfers go through.
+    // Large enough that states take more memory than the staging of their transfers.
     let latents = formula::latents(&[2, golden.config.latent_channels as usize, 24, 32]);
     let latents = Latents::new(latents).unwrap();
     let precision = (Precision::F16, false);
@@ -147,7 +150,7 @@ fn what_parts_keep_fills_what_a_budget_leaves() {
     assert_same_bits(&found, &frames, &format!("within {budget}"));
 }
 
-/// Length costs nothing: 200 parts take what two take, and leave nothing behind.
+/// Tests that the length costs no memory: 200 parts take as much as two, and leave nothing behind.
 #[test]
 fn two_hundred_parts_take_what_two_take() {
     let golden = Golden::open("clip_wan");
@@ -173,14 +176,14 @@ fn two_hundred_parts_take_what_two_take() {
     }
     assert_eq!(frames, 1 + 4 * 199);
     assert_eq!(gpu.ledger().peak(), clip.plans().peak());
-    // Nothing is allocated or compiled after the second.
+    // After the second part, nothing is allocated or compiled.
     assert!(held[1..].iter().all(|each| *each == held[1]), "{held:?}");
     drop(clip);
     let plan = vae.predicted_peak().unwrap();
     assert!(gpu.ledger().current() < plan && gpu.ledger().current() >= before, "states are left behind");
 }
 
-/// A fault in the second part: which, and when.
+/// Decodes a clip with `control` in its second part, where a test injects a fault.
 fn decode_with(vae: &mut Vae, latents: &Latents, control: &mut Control<'_>) -> Result<()> {
     let options = DecodeOptions { output: Output::Raw, ..DecodeOptions::default() };
     let mut clip = block_on(vae.decode_clip(latents.size(), false, &options))?;
@@ -188,19 +191,20 @@ fn decode_with(vae: &mut Vae, latents: &Latents, control: &mut Control<'_>) -> R
     block_on(clip.decode(latents, 1, control, &mut |_| Ok(()))).map(|_| ())
 }
 
-/// Every allocation of a clip's may fail: an error or a smaller plan, nothing left behind, and the next clip is right.
+/// Tests that each allocation of a clip may fail: the result is an error or a smaller plan, nothing
+/// is left behind, and the next clip is right.
 #[test]
 fn every_allocation_may_fail_once() {
     let golden = Golden::open("clip_seedvr");
     let latents = latents_of(&golden.latents());
     let (gpu, mut vae) = load(&golden, (Precision::F32, false), false);
     let (wanted, _) = decode(&mut vae, &latents, None);
-    // Frees what is ready.
+    // Frees the prepared plans.
     let free = |vae: &mut Vae| drop(block_on(vae.encode_clip(Size { width: 8, height: 8 }, &EncodeOptions::default())));
     free(&mut vae);
     let loaded = gpu.ledger().current();
     let mut failures = 0;
-    // Every fifth, so that it stays quick. Where a smaller plan is found, the clip goes on.
+    // Every fifth allocation, to be quick. If a smaller plan is found, the clip goes on.
     for skipped in (0..).step_by(5) {
         free(&mut vae);
         gpu.ledger().fail_after(Some(skipped));
@@ -222,7 +226,7 @@ fn every_allocation_may_fail_once() {
     assert!(failures >= 10, "{failures} failures");
 }
 
-/// Cancelled, or the device lost, at some steps of the second part.
+/// Tests cancelling, and losing the device, at some steps of the second part.
 #[test]
 fn a_clip_may_be_cancelled_or_lose_its_device_at_any_step() {
     let golden = Golden::open("clip_wan");
@@ -260,7 +264,7 @@ fn a_clip_may_be_cancelled_or_lose_its_device_at_any_step() {
     }
 }
 
-/// What does not fit is refused, and an error ends a clip, not the VAE.
+/// Tests that input of a wrong shape is an error, and that an error ends the clip but not the VAE.
 #[test]
 fn an_error_ends_a_clip_and_the_next_is_right() {
     let golden = Golden::open("clip_seedvr");

@@ -1,4 +1,4 @@
-//! Whole decodes against diffusers: `tests/fixtures/*.safetensors`, made by `make_fixtures.py` in f64.
+//! Whole decodes against diffusers: `make_fixtures.py` made `tests/fixtures/*.safetensors` in f64.
 
 use std::path::Path;
 
@@ -11,12 +11,12 @@ use wgvae::{
 
 use crate::formula;
 
-/// A golden decode.
+/// Golden decode.
 pub(crate) struct Fixture {
     pub(crate) config: String,
     pub(crate) latents: HostTensor,
     pub(crate) image: HostTensor,
-    /// max |torch f16 - f64| / max |f64|
+    /// Error of torch in f16: max |torch f16 - f64| / max |f64|.
     pub(crate) f16_error: f32,
 }
 
@@ -37,7 +37,7 @@ pub(crate) fn checkpoint(config: &str) -> Checkpoint {
     checkpoint_with(config, |_, _| {})
 }
 
-/// The formula's weights, each changed by `change`.
+/// Makes a checkpoint of the formula's weights, each changed by `change`.
 pub(crate) fn checkpoint_with(config: &str, change: impl Fn(&str, &mut HostTensor)) -> Checkpoint {
     let mut weights = formula::decoder(&wgvae::AutoencoderConfig::from_json(config).unwrap());
     weights.iter_mut().for_each(|(name, tensor)| change(name, tensor));
@@ -59,7 +59,7 @@ pub(crate) fn relative_error(found: &Decoded, wanted: &HostTensor) -> f32 {
     assert_eq!(found.len(), wanted.data.len());
     let largest = wanted.data.iter().fold(0.0_f32, |most, value| most.max(value.abs()));
     let difference = found.iter().zip(&wanted.data).map(|(a, b)| (a - b).abs());
-    // NaN must not vanish in a maximum.
+    // A NaN must not vanish in a maximum.
     difference.fold(0.0_f32, |most, value| if value <= most { most } else { value }) / largest
 }
 
@@ -111,7 +111,7 @@ fn pictures_are_within_one_level() {
             assert_eq!(found[pixel * 4 + 3], 255);
             for channel in 0..3 {
                 let value = fixture.image.data[channel * plane + pixel];
-                // VaeImageProcessor.postprocess, rounding half to even.
+                // As in VaeImageProcessor.postprocess, rounding half to even.
                 let wanted = ((value * 0.5 + 0.5).clamp(0.0, 1.0) * 255.0).round_ties_even();
                 let found = f32::from(found[pixel * 4 + channel]);
                 assert!(
@@ -139,7 +139,7 @@ fn gpu_with_kernels_of(kind: DeviceKind, vendor: Vendor) -> Gpu {
     block_on(Gpu::request(&GpuOptions { kernels_of: Some((kind, vendor)), ..GpuOptions::default() })).unwrap()
 }
 
-/// Which kernels, tiles and bands a device gets changes no bit of what it decodes to.
+/// Tests that the device's kernels, tiles and bands change no bit of a decode.
 #[test]
 fn all_kernels_give_the_same_bits() {
     let bits = |gpu: &Gpu, fixture: &Fixture, precision: Precision| -> Vec<u32> {
@@ -150,7 +150,7 @@ fn all_kernels_give_the_same_bits() {
     let cpu = gpu_with_kernels_of(DeviceKind::Cpu, Vendor::Other);
     let others =
         [Vendor::Other, Vendor::Nvidia, Vendor::Arm].map(|vendor| gpu_with_kernels_of(DeviceKind::Gpu, vendor));
-    // More latents than a block of attention has queries on CPU drivers.
+    // More latents than the queries in a block of attention on CPU drivers.
     let many = Fixture { latents: formula::latents(&[1, 8, 36, 36]), ..fixture("toy_two_levels") };
     let cases = [("toy_odd", fixture("toy_odd")), ("flux1_64x96", fixture("flux1_64x96")), ("36x36", many)];
     for (case, fixture) in &cases {
@@ -183,7 +183,8 @@ fn default_limits_change_nothing() {
     }
 }
 
-/// The embedded model's picture, by diffusers in f32, stored as halves: `tools/demo_model/export.py`.
+/// Tests the embedded model's picture against diffusers in f32, stored as halves by
+/// `tools/demo_model/export.py`.
 #[test]
 fn the_demo_matches_diffusers() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -196,7 +197,8 @@ fn the_demo_matches_diffusers() {
     let latents = Latents::new(tensor("assets/demo/latents.safetensors", "latents")).unwrap();
     let gpu = block_on(Gpu::request(&GpuOptions::default())).unwrap();
     let checkpoint = block_on(Checkpoint::open(folder.join("assets/demo/model"), wgvae::Variant::Default)).unwrap();
-    // Half precision rounds what is compared with: 2^-11 of the largest value. torch with every output rounded to f16 is off by 4e-3.
+    // The reference is rounded to half precision: 2^-11 of the largest value. torch with every
+    // output rounded to f16 is off by 4e-3.
     for (precision, most) in [(Precision::F32, 6e-4), (Precision::F16, 8e-3), (Precision::Fast, 1.6e-2)] {
         if precision == Precision::Fast && !gpu.limits().shader_f16 {
             continue;
@@ -211,19 +213,20 @@ fn the_demo_matches_diffusers() {
     }
 }
 
-/// SDXL's original weights: the residual stream outgrows 65504, the picture does not.
+/// Tests a case like SDXL's original weights: the residual stream exceeds 65504, but the picture
+/// does not overflow.
 #[test]
 fn a_stream_beyond_half_precision_decodes_in_f16() {
     decodes_a_stream_beyond_half_precision(Precision::F16, 3.0);
 }
 
-/// Transforms are up to 20.25 times what they are made of.
+/// Tests `fast`, whose transformed tiles are up to 20.25 times as large as their input.
 #[test]
 fn a_stream_beyond_half_precision_decodes_in_fast() {
     decodes_a_stream_beyond_half_precision(Precision::Fast, 6.0);
 }
 
-/// With an error of at most so many times torch's in f16.
+/// Decodes such a stream with an error of at most `times` torch's error in f16.
 fn decodes_a_stream_beyond_half_precision(precision: Precision, times: f32) {
     const GROWTH: f32 = 4e4;
     let grown = ["decoder.conv_in.", ".conv2.", ".to_out.0.", ".conv_shortcut.bias", ".upsamplers.0.conv.bias"];
@@ -248,8 +251,9 @@ fn decodes_a_stream_beyond_half_precision(precision: Precision, times: f32) {
     assert!(error <= times * fixture.f16_error, "{error:.2e}, torch with small weights {:.2e}", fixture.f16_error);
 }
 
-/// Latents that say that they are the VAE's own, as those of `ComfyUI` do: to the bit what a model makes of them that was loaded for such. The next ones are scaled
-/// again. With weights on the host and in tiles, too.
+/// Tests latents whose file says that they are the VAE's own, as `ComfyUI`'s does. They decode to
+/// the same bits as with a model that was loaded for such latents, also with weights on the host
+/// and in tiles. The next latents are scaled again.
 #[test]
 fn latents_say_whether_they_are_the_vaes_own() {
     let fixture = fixture("toy_odd");

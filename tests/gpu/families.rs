@@ -1,4 +1,5 @@
-//! Every network on a device, both directions, against what its own class makes of it in f64. Files are in the network's own layout.
+//! Every network on a device, in both directions, against the f64 result of its own class. Files
+//! are in the network's own layout.
 
 use pollster::block_on;
 use wgvae::internals::safetensors::write_safetensors;
@@ -12,7 +13,7 @@ use wgvae::{
 use crate::formula;
 use crate::golden::Golden;
 
-/// max |a - b| / max |b|; NaN if any is.
+/// Returns max |a - b| / max |b|; NaN if any value is NaN.
 pub(crate) fn relative_error(found: &[f32], wanted: &[f32]) -> f32 {
     assert_eq!(found.len(), wanted.len());
     let largest = wanted.iter().fold(0.0_f32, |most, value| most.max(value.abs()));
@@ -23,7 +24,7 @@ pub(crate) fn relative_error(found: &[f32], wanted: &[f32]) -> f32 {
 pub(crate) const PRECISIONS: [(Precision, bool); 3] =
     [(Precision::F32, false), (Precision::F16, false), (Precision::F16, true)];
 
-/// The formula's weights in a file, with the fixture's config or of the family it is of.
+/// Makes a checkpoint of the formula's weights, with the fixture's config or with its family.
 pub(crate) fn checkpoint(golden: &Golden) -> Checkpoint {
     let config = &golden.config;
     let mut tensors = networks::decoder_tensors(config);
@@ -39,7 +40,7 @@ pub(crate) fn checkpoint(golden: &Golden) -> Checkpoint {
     let weights = formula::weights(&tensors);
     let tensors: Vec<(&str, &HostTensor)> = weights.iter().map(|(name, tensor)| (name.as_str(), tensor)).collect();
     let source = MemorySource::new("formula", write_safetensors(&tensors).unwrap());
-    // Where diffusers has no class there is no config.json.
+    // Networks without a class in diffusers have no config.json.
     let (json, family) = match &config.network {
         Network::SeedVr(_) => (None, Some("seedvr2")),
         Network::Tiny(tiny) if tiny.use_midblock_gn => (None, None),
@@ -52,7 +53,7 @@ pub(crate) fn checkpoint(golden: &Golden) -> Checkpoint {
     }
 }
 
-/// A model for both directions, in a precision, on a device that may be without `shader-f16`.
+/// Loads a model for both directions, in a precision, on a device that may lack `shader-f16`.
 fn load(golden: &Golden, (precision, packed): (Precision, bool)) -> (Gpu, Vae) {
     let options = GpuOptions { without_shader_f16: packed, ..GpuOptions::default() };
     let gpu = block_on(Gpu::request(&options)).unwrap();
@@ -82,7 +83,8 @@ fn encode(vae: &mut Vae, image: &Images, budget: Option<Bytes>) -> HostTensor {
     block_on(vae.encode(image, 0, &options, &mut Control::default())).unwrap().moments
 }
 
-/// Decodes and encodes what fixture `name` holds: the model's latents, its own, the image. Whole, and within a smaller budget to the bit.
+/// Decodes and encodes all that fixture `name` contains: the model's latents, the VAE's own, the
+/// image. Does so without a budget, and within a smaller one with the same bits.
 fn family(name: &str) {
     let golden = Golden::open(name);
     for precision in PRECISIONS {
@@ -113,7 +115,7 @@ fn family(name: &str) {
     }
 }
 
-/// The smallest budget that is found gives the same bits.
+/// Checks that the smallest budget found gives the same bits.
 fn within_a_budget(name: &str, vae: &mut Vae, image: &Images, whole: &HostTensor) {
     let tiny = EncodeOptions { memory_budget: Some(Bytes(1)), ..EncodeOptions::default() };
     let Err(Error::Budget { smallest, .. }) = vae.plan_encode(image.size(), &tiny) else {

@@ -1,4 +1,5 @@
-//! `Precision::Fast`: as near to diffusers as torch's f16 within a factor, whatever the kernels, within every budget, and refused where there are no halves.
+//! `Precision::Fast`: its error is within a factor of torch's in f16, with all kernels and budgets.
+//! Devices without halves give an error.
 
 use pollster::block_on;
 use wgvae::{
@@ -8,10 +9,11 @@ use wgvae::{
 
 use crate::decode::{CASES, checkpoint, decode, fixture, relative_error};
 
-/// Times the error of torch in f16.
+/// Largest error, as a multiple of torch's in f16.
 pub(crate) const MOST: f32 = 5.0;
 
-/// A device with halves. Every driver that the tests are run on has them; one that has not can say nothing about this precision.
+/// Opens a device with halves. All drivers that run the tests have them; a driver without them
+/// cannot test this precision.
 fn with_halves(options: &GpuOptions) -> Option<Gpu> {
     let gpu = block_on(Gpu::request(options)).unwrap();
     let has = gpu.limits().shader_f16;
@@ -71,7 +73,8 @@ fn a_device_without_halves_is_told_so_before_anything_is_read() {
     assert_eq!(gpu.ledger().created(), 0, "buffers");
 }
 
-/// A small picture fits the least band, whose halves are half as large; larger ones take more tiles at once instead.
+/// Tests a small picture, which fits the smallest band; its transformed tiles take half the memory.
+/// Larger pictures use larger bands instead.
 #[test]
 fn a_small_picture_takes_less_memory_than_in_f16_and_what_was_predicted() {
     let Some(gpu) = with_halves(&GpuOptions::default()) else { return };

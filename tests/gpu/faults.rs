@@ -1,4 +1,5 @@
-//! Faults at every point of a decode. In a full run at every step, otherwise at some from the first to the last.
+//! Faults at every point of a decode: at every step in a full run, otherwise at some steps from the
+//! first to the last.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,7 +21,8 @@ const OPTIONS: DecodeOptions = DecodeOptions {
     tiling: wgvae::Tiling::Exact,
 };
 
-/// Decodes with a submission for each step, and calls `at` with the number of each that has ended.
+/// Decodes with one submission per step, and calls `at` with the number of each step that has
+/// ended.
 fn decode(vae: &mut Vae, latents: &Latents, cancel: &Arc<AtomicBool>, mut at: impl FnMut(usize)) -> Result<Decoded> {
     let mut step = 0;
     let mut progress = |_: Progress<'_>| {
@@ -35,7 +37,8 @@ fn decode(vae: &mut Vae, latents: &Latents, cancel: &Arc<AtomicBool>, mut at: im
     block_on(vae.decode(latents, 0, &OPTIONS, &mut control))
 }
 
-/// The model, what it decodes to, and the steps at which something goes wrong: never the last two, after which nothing is left to be submitted.
+/// Returns the model, its decoded result, and the steps at which faults are injected. The last two
+/// steps are excluded, because nothing is submitted after them.
 fn prepare() -> (Gpu, Vae, Latents, Decoded, Vec<usize>) {
     let (gpu, mut vae, latents) = load(MODEL);
     let mut steps = 0_usize;

@@ -1,5 +1,5 @@
-//! Every kernel by itself against its plain twin on the CPU, over the catalogue of problems.
-//! `WGVAE_PROBLEMS=REGEX` runs some of them.
+//! Every kernel alone against its plain twin on the CPU, over the catalogue of problems.
+//! `WGVAE_PROBLEMS=REGEX` selects some of them.
 
 use std::sync::Arc;
 
@@ -57,13 +57,13 @@ fn kernels_match_their_twins() {
     assert!(failures.is_empty(), "{} failures of {count} problems:\n{}", failures.len(), failures.join("\n"));
 }
 
-/// Whether `variant` is made for the units that the device was opened with.
+/// Returns true if `variant` is made for the matrix units that the device was opened with.
 fn has_units_of(gpu: &Gpu, variant: &Variant) -> bool {
     let wanted = (variant.number("SIDE"), variant.number("WORKGROUP"));
     gpu.limits().matrix_units.is_some_and(|units| (units.side, units.lanes) == wanted)
 }
 
-/// What the CPU twin leaves in each binding that the kernel writes.
+/// Returns the content that the CPU twin leaves in each binding that the kernel writes.
 fn twin(problem: &Problem) -> Vec<(usize, Vec<u8>)> {
     let mut bytes: Vec<Vec<u8>> =
         problem.bindings.iter().map(|data| data.as_ref().map_or(Vec::new(), |data| data.bytes.clone())).collect();
@@ -79,7 +79,8 @@ fn twin(problem: &Problem) -> Vec<(usize, Vec<u8>)> {
     written.collect()
 }
 
-/// Launches the kernel once, as a plan of one step, and reads binding `read`. All others are bound as weights are.
+/// Launches the kernel once, as a plan of one step, and reads binding `read`. All other bindings
+/// are bound as weights.
 async fn launch(gpu: &Gpu, problem: &Problem, read: usize) -> Vec<u8> {
     let mut buffers = Vec::new();
     let mut bindings = Vec::new();
@@ -109,7 +110,7 @@ async fn launch(gpu: &Gpu, problem: &Problem, read: usize) -> Vec<u8> {
 
 fn plan_of_one(gpu: &Gpu, problem: &Problem, bindings: Vec<Resource>, weights: usize, bytes: u64) -> Plan {
     let params = problem.launch.params.clone();
-    // The result is handed out as one row of a picture.
+    // The result is read as one row of a picture.
     assert_eq!(bytes % 4, 0);
     let size = Size { width: u32::try_from(bytes / 4).unwrap(), height: 1 };
     let weight = WeightUse {
@@ -120,7 +121,7 @@ fn plan_of_one(gpu: &Gpu, problem: &Problem, bindings: Vec<Resource>, weights: u
         factor: 1.0,
         bytes: Bytes(0),
     };
-    // What the result holds before.
+    // Content of the result before the launch.
     let before = InputRows { input: 0, rows: (0, 1) };
     let action = Action::Dispatch {
         variant: 0,
@@ -186,7 +187,7 @@ fn floats(bytes: &[u8], storage: Storage) -> Vec<f64> {
 }
 
 fn compare_numbers(found: &[f64], wanted: &[f64], tolerance: Tolerance) -> Result<(), String> {
-    // What nobody writes is NaN on both sides.
+    // Memory that is never written is NaN on both sides.
     if let Some(at) = (0..found.len()).find(|&at| found[at].is_nan() != wanted[at].is_nan()) {
         return Err(format!("element {at} is {}, expected {}", found[at], wanted[at]));
     }

@@ -1,4 +1,5 @@
-//! Matrix units: `fast` on them is as near to diffusers as without, whatever the other kernels, and takes what was predicted; and who has none is told so.
+//! Matrix units: `fast` has the same error with them as without, with all other kernels, and takes
+//! the predicted memory. Devices without units give an error.
 
 use pollster::block_on;
 use wgvae::{
@@ -9,7 +10,8 @@ use wgvae::{
 use crate::decode::{CASES, checkpoint, decode, fixture, relative_error};
 use crate::fast::MOST;
 
-/// A device that was opened with its matrix units. Mesa's CPU driver has them from 26.1 on; a driver without can say nothing of them.
+/// Opens a device with its matrix units. Mesa's CPU driver has them from 26.1 on; a driver without
+/// them cannot test them.
 pub(crate) fn with_units(options: &GpuOptions) -> Option<Gpu> {
     let gpu = block_on(Gpu::request(options)).unwrap();
     if gpu.adapter().matrix_units.is_none() {
@@ -19,7 +21,8 @@ pub(crate) fn with_units(options: &GpuOptions) -> Option<Gpu> {
     Some(block_on(Gpu::request(&GpuOptions { matrix_units: true, ..options.clone() })).unwrap())
 }
 
-/// Launches of the plan on units, and other products of Winograd convolutions, for latents of `[.., h, w]`.
+/// Returns the plan's launches on units, and the other products of its Winograd convolutions, for
+/// latents of `[.., h, w]`.
 fn launches(vae: &Vae, latents: &Latents) -> (usize, usize) {
     let facts = vae.plan(latents.size(), &DecodeOptions::default()).unwrap();
     let files = facts.variants.iter().map(|variant| variant.file);
@@ -42,12 +45,12 @@ fn decodes_on_units_are_as_near_to_diffusers_as_fast_is() {
             launches(&load(&gpu, &fixture.config, Precision::Fast), &Latents::new(fixture.latents).unwrap());
         println!("{case}: {error:.2e}, torch {:.2e}; kernels on units {on_units}, others {others}", fixture.f16_error);
         assert!(error <= MOST * fixture.f16_error, "{case}: {error:.2e}, torch {:.2e}", fixture.f16_error);
-        // Channels of the smallest toy fill no matrices.
+        // The channels of the smallest toy model fill no matrices.
         assert!(on_units > 0 || case == "toy_two_levels", "{case}: nothing was multiplied on units");
     }
 }
 
-/// The other kernels around them, the CPU's and GPUs'.
+/// Tests the units with the other kernels of a CPU and of GPUs.
 #[test]
 fn all_kernels_give_the_same_bits() {
     let fixture = fixture("toy_odd");
@@ -83,7 +86,7 @@ fn a_decode_on_units_takes_what_was_predicted() {
     }
 }
 
-/// Precisions other than `fast` have the bits that they have on a device without.
+/// Tests that precisions other than `fast` give the same bits as on a device without units.
 #[test]
 fn other_precisions_do_not_see_units() {
     let Some(gpu) = with_units(&GpuOptions::default()) else { return };
@@ -98,7 +101,8 @@ fn other_precisions_do_not_see_units() {
     }
 }
 
-/// On every driver: where there are units, they are refused to a device without halves; where there are none, to all.
+/// Tests every driver: an adapter with units refuses them to a device without halves, and an
+/// adapter without units refuses them to all.
 #[test]
 fn an_adapter_without_units_is_refused() {
     let gpu = block_on(Gpu::request(&GpuOptions::default())).unwrap();

@@ -1,4 +1,4 @@
-//! Too little memory, at every point; and what is left of it afterwards.
+//! Too little memory, at every point, and the memory that is left in use afterwards.
 
 use std::sync::Arc;
 
@@ -54,7 +54,8 @@ fn every_allocation_may_fail_once() {
         let loaded = gpu.ledger().current();
         let wanted = decode(&mut vae, &latents).unwrap().pixels;
         let other = Latents::new(wgvae::HostTensor { shape: vec![4, 2, 2], data: vec![0.1; 16] }).unwrap();
-        // With the weights on the host, a decode with the least budget leaves none of them on the GPU.
+        // With the weights on the host, a decode with the smallest budget leaves no weights on the
+        // GPU.
         let tiny = DecodeOptions { memory_budget: Some(Bytes(1)), ..RAW };
         let between = match vae.plan(other.size(), &tiny) {
             Err(Error::Budget { smallest, .. }) => DecodeOptions { memory_budget: Some(smallest), ..RAW },
@@ -62,7 +63,7 @@ fn every_allocation_may_fail_once() {
         };
         let (mut failures, mut fallbacks) = (0, 0);
         for skipped in 0.. {
-            // Something else in between frees what the last decode had.
+            // Another plan in between frees the buffers of the last decode.
             block_on(vae.prepare(other.size(), &between)).unwrap();
             gpu.ledger().fail_after(Some(skipped));
             let result = decode(&mut vae, &latents);
@@ -83,7 +84,7 @@ fn every_allocation_may_fail_once() {
                     failures += 1;
                 }
             }
-            // The next decode is as if nothing had happened, but for the plan.
+            // The next decode gives the same picture; only its plan may differ.
             assert_same(&decode(&mut vae, &latents).unwrap().pixels, &wanted);
         }
         println!("weights on host: {weights_on_host}; {failures} failures, {fallbacks} smaller plans");
@@ -138,7 +139,7 @@ fn the_predicted_peak_is_enough_and_one_byte_less_is_not() {
     }
 }
 
-/// A budget that is too small for what waits in host memory is an error, not an abort.
+/// Tests that a lack of host memory for parked data is an error, not an abort.
 #[test]
 fn a_host_without_memory_is_an_error() {
     let gpu = gpu(None);

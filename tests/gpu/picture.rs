@@ -13,7 +13,7 @@ use crate::streaming::load;
 
 const ORDER: ChannelOrder = ChannelOrder::Bgra;
 
-/// Whole, within half of that, and within the least there is.
+/// Returns options without a budget, with half of that peak, and with the smallest budget.
 fn budgets(vae: &Vae, latents: &Latents) -> [DecodeOptions; 3] {
     let whole = DecodeOptions { output: Output::Picture(ORDER), parking: Parking::On, ..DecodeOptions::default() };
     let peak = vae.plan(latents.size(), &whole).unwrap().memory.peak();
@@ -24,7 +24,7 @@ fn budgets(vae: &Vae, latents: &Latents) -> [DecodeOptions; 3] {
 
 #[test]
 fn a_picture_on_the_device_is_the_one_that_is_read() {
-    // 40, 88 and 192 pixels wide: rows that are padded, and rows that are not.
+    // 40, 88 and 192 pixels wide: rows with and without padding.
     for case in ["toy_small_decoder", "toy_odd", "toy_wide"] {
         let (gpu, mut vae, latents) = load(case);
         let read = block_on(vae.decode(&latents, 0, &DecodeOptions::default(), &mut Control::default())).unwrap();

@@ -1,4 +1,4 @@
-//! What a device tells while it gets ready: weights and kernels, each from nothing to all.
+//! Progress that a device reports while it prepares: weights and kernels, each from nothing to all.
 
 use std::sync::{Arc, Mutex};
 
@@ -7,10 +7,10 @@ use wgvae::{Control, DecodeOptions, Gpu, GpuOptions, Latents, LoadOptions, Prepa
 
 use crate::decode::{checkpoint, fixture};
 
-/// Done, of how much, and whether something is named that comes next.
+/// Reports: done, total, and true if the next item is named.
 type Heard = Arc<Mutex<Vec<(u64, u64, bool)>>>;
 
-/// Fails unless `heard` begins with nothing, ends with all, and never goes back.
+/// Fails unless `heard` begins with nothing, ends with all, and never decreases. Returns the total.
 #[track_caller]
 fn from_nothing_to_all(heard: &Heard) -> u64 {
     let heard = std::mem::take(&mut *heard.lock().unwrap());
@@ -43,7 +43,7 @@ fn loading_and_compiling_are_told_from_nothing_to_all() {
     let mut decode = || block_on(vae.decode(&latents, 0, &DecodeOptions::default(), &mut Control::default())).unwrap();
     decode();
     assert_eq!(from_nothing_to_all(&kernels), gpu.compiled().0 as u64);
-    // Nothing is left to do, so nothing is told.
+    // All work is done, so nothing is reported.
     decode();
     assert!(weights.lock().unwrap().is_empty() && kernels.lock().unwrap().is_empty());
 

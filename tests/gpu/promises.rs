@@ -1,4 +1,4 @@
-//! What is promised of memory, reuse, cancelling and lost devices.
+//! Promises about memory, reuse, cancelling and lost devices.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -153,15 +153,16 @@ fn all_pixels_are_written() {
     assert!(bytes.chunks_exact(4).all(|pixel| pixel[3] == 255));
 }
 
-/// What makes a decode overflow: the precision and whether halves are packed, latents beyond it, a factor for weights that makes activations outgrow it, and one
-/// that does not.
+/// Values that make a decode overflow: the precision; true if halves are packed; latents above its
+/// range; a factor for weights that makes activations exceed the range, and one that does not.
 const OVERFLOWS: [(Precision, bool, f32, [f32; 2]); 3] = [
     (Precision::F32, false, 3e38, [3e38, 1e10]),
     (Precision::F16, false, 1e6, [1.5e5, 1e3]),
     (Precision::F16, true, 1e6, [1.5e5, 1e3]),
 ];
 
-/// Decodes a toy in one of the precisions of [`OVERFLOWS`], and gives back what became of it for each output.
+/// Decodes a toy model in one of the precisions of [`OVERFLOWS`]. Returns the outcome for each
+/// output.
 fn outcomes(
     (precision, packed): (Precision, bool),
     latents: &Latents,
@@ -183,7 +184,7 @@ fn outcomes(
     outcomes
 }
 
-/// Latents of the toy, all of them `value`.
+/// Returns latents of the toy model, all of them `value`.
 fn all_alike(value: f32) -> Latents {
     let shape = fixture("toy_odd").latents.shape;
     Latents::new(HostTensor { data: vec![value; shape.iter().product()], shape }).unwrap()
@@ -203,8 +204,9 @@ fn latents_that_overflow_are_an_error_and_no_black_picture() {
     }
 }
 
-/// Weights that fit the precision, of activations that do not: the values of attention, which nothing scales. The norms behind would make a picture of whatever
-/// was cut off at the largest half.
+/// Tests weights that fit the precision but whose activations overflow: the values of attention,
+/// which nothing scales. The norms after it would make a picture even from values clamped at the
+/// largest half.
 #[test]
 fn weights_that_overflow_are_an_error_and_no_black_picture() {
     let latents = Latents::new(fixture("toy_odd").latents).unwrap();

@@ -1,4 +1,5 @@
-//! Published models with all their channels, in the layouts they are published in, at a small size: every one loads, decodes and encodes on a device.
+//! Published models with all their channels, in their published layouts, at a small size: each one
+//! loads, decodes and encodes on a device.
 
 use pollster::block_on;
 use wgvae::{
@@ -10,10 +11,11 @@ use crate::families::relative_error;
 use crate::formula;
 use crate::hollow::{Hollow, key_list};
 
-/// Pixels each way. Attention sees 64 tokens.
+/// Width and height in pixels. Attention sees 64 tokens.
 const SIDE: u32 = 64;
 
-/// The formula's weights in files of these key lists. diffusers' layouts have a config.json, the others need to be told the family.
+/// Makes a checkpoint of the formula's weights in files of these key lists. Layouts of diffusers
+/// have a config.json; the others need the family.
 fn checkpoint(family: &str, lists: &[&str]) -> Checkpoint {
     let file = |list: &&str| -> Box<dyn ByteSource> {
         Box::new(Hollow::new(&key_list(list), serde_json::json!({}), Some(formula::part_of_weight)))
@@ -31,7 +33,8 @@ fn finite(values: &[f32]) -> bool {
     values.iter().all(|value| value.is_finite())
 }
 
-/// What a model makes of latents and of an image, in f32 and in halves: of the right size, finite, alike, and in the memory that was predicted.
+/// Decodes latents and encodes an image, in f32 and in halves. Checks that results have the right
+/// size, are finite, agree, and take the predicted memory.
 fn runs(family: &str, lists: &[&str]) {
     let checkpoint = checkpoint(family, lists);
     let config = checkpoint.scaled_config().unwrap();

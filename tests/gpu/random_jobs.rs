@@ -1,4 +1,5 @@
-//! Random decodes within budgets, on the device: what is measured is what was predicted, the picture is the whole plan's to the bit, and answers are monotone.
+//! Random decodes within budgets, on the device: the measured peak equals the prediction, the
+//! picture equals the whole plan's to the bit, and results are monotone in the budget.
 
 use std::collections::BTreeMap;
 
@@ -17,10 +18,11 @@ use crate::sweep::is_full;
 
 const MODELS: [&str; 4] = ["toy_odd", "toy_no_attention", "toy_two_levels", "toy_tiny"];
 const PRECISIONS: [Precision; 2] = [Precision::F32, Precision::F16];
-/// Budgets go from the smallest to the whole plan's peak in so many steps.
+/// Number of steps between the smallest budget and the whole plan's peak.
 const STEPS: u64 = 16;
 
-/// Which model and precision, whether its weights wait on the host, whether activations may; the latents' size; and the step of the budget.
+/// Index of the model and of the precision; true if weights are on the host; true if activations
+/// may be parked; the latents' size; the step of the budget.
 type Job = (usize, usize, bool, bool, [usize; 2], u64);
 
 fn jobs() -> impl Strategy<Value = Job> {
@@ -28,7 +30,7 @@ fn jobs() -> impl Strategy<Value = Job> {
     (0..MODELS.len(), 0..PRECISIONS.len(), any::<bool>(), any::<bool>(), size, 0..=STEPS)
 }
 
-/// A model on a device of its own, whose ledger counts nothing else.
+/// Model on a device of its own, whose ledger counts nothing else.
 struct Loaded {
     gpu: Gpu,
     vae: Vae,
@@ -69,7 +71,7 @@ impl Loaded {
     }
 }
 
-/// 2,000 in a full run, and the first of them otherwise.
+/// Tests 2,000 jobs in a full run, otherwise the first of them.
 #[test]
 fn measured_is_predicted_and_the_bits_are_the_same() {
     let mut runner = TestRunner::deterministic();

@@ -1,4 +1,4 @@
-//! Rows that are handed out while the decode goes on; decodes that are dropped; transfers in between.
+//! Rows delivered during a decode, decodes that are dropped, and transfers in between.
 
 use std::future::Future as _;
 use std::task::{Context, Poll, Waker};
@@ -12,7 +12,7 @@ use wgvae::{
 
 use crate::decode::{checkpoint, fixture};
 
-/// A fixture's model, with its weights on the host too, and its latents.
+/// Loads a fixture's model, with its weights on the host too. Returns it with its latents.
 pub(crate) fn load(case: &str) -> (Gpu, Vae, Latents) {
     let gpu = block_on(Gpu::request(&GpuOptions::default())).unwrap();
     let fixture = fixture(case);
@@ -21,7 +21,7 @@ pub(crate) fn load(case: &str) -> (Gpu, Vae, Latents) {
     (gpu, vae, Latents::new(fixture.latents).unwrap())
 }
 
-/// The least budget that can be kept, and half way from there to the whole plan.
+/// Returns options with the smallest budget, and with one halfway to the whole plan's peak.
 fn budgets(vae: &Vae, latents: &Latents, options: DecodeOptions) -> [DecodeOptions; 2] {
     let peak = vae.plan(latents.size(), &options).unwrap().memory.peak();
     let within = |budget| DecodeOptions { memory_budget: Some(budget), parking: Parking::On, ..options };
@@ -85,9 +85,9 @@ fn an_error_of_the_sink_stops_the_decode_and_the_next_one_works() {
     assert_eq!(whole.pixels, again.pixels);
 }
 
-/// Polls a decode `polls` times and drops it. Whether it was done by then.
+/// Polls a decode `polls` times and drops it. Returns true if it was done by then.
 fn drop_after(polls: usize, vae: &mut Vae, latents: &Latents, options: &DecodeOptions) -> bool {
-    // Every step by itself: there is something under way at every poll.
+    // One submission per step, so that work is in flight at every poll.
     let mut control = Control { submission_target: Some(Duration::ZERO), ..Control::default() };
     let mut decode = std::pin::pin!(vae.decode(latents, 0, options, &mut control));
     let mut context = Context::from_waker(Waker::noop());
@@ -119,7 +119,7 @@ fn a_decode_may_be_dropped_at_any_point() {
             assert_eq!(again.pixels, wanted, "after {polls} polls");
         }
         println!("dropped {dropped} times");
-        // How far a poll gets depends on what else the machine is doing.
+        // The progress of a poll depends on the load of the machine.
         assert!(dropped >= 1);
         assert_eq!(gpu.ledger().created(), created, "nothing was allocated anew");
     }

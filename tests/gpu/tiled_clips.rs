@@ -13,7 +13,7 @@ use crate::clip::{frames_of, latents_of};
 use crate::families::{checkpoint, relative_error};
 use crate::golden::Golden;
 
-/// The rule that a fixture is made by.
+/// Returns the tiling that a fixture was made with.
 fn tiling(golden: &Golden) -> Tiling {
     let number = |name: &str| golden.metadata[name].parse().unwrap();
     let rule = match golden.metadata["rule"].as_str() {
@@ -31,7 +31,7 @@ fn load(golden: &Golden) -> (Gpu, Vae) {
     (gpu, vae)
 }
 
-/// All frames.
+/// Decodes all frames.
 fn decode(clip: &mut Clip<'_>, latents: &Latents) -> Vec<Pixels> {
     let mut frames = Vec::new();
     for index in 0..latents.count() {
@@ -52,7 +52,8 @@ fn floats(frames: Vec<Pixels>) -> Vec<f32> {
     values.collect()
 }
 
-/// Decodes the clip of fixture `name`: right, in the memory that was predicted, and within a budget to the bit.
+/// Decodes the clip of fixture `name`. Checks the result, the predicted memory, and that a budget
+/// changes no bit.
 fn tiled(name: &str) {
     let golden = Golden::open(name);
     let (latents, wanted) = (latents_of(&golden.latents()), golden.output("frames").unwrap());
@@ -82,7 +83,7 @@ fn tiled(name: &str) {
     else {
         panic!("one byte")
     };
-    // One that does for tiles of every size.
+    // A budget that is enough for tiles of every size.
     let budget = Bytes(smallest.0 * 2);
     drop(vae);
     let (gpu, mut vae) = load(&golden);
@@ -92,7 +93,8 @@ fn tiled(name: &str) {
     assert!(clip.plans().peak() <= budget, "{name}: {} within {budget}", clip.plans().peak());
 }
 
-/// What a cancel leaves: tiles before it are a part ahead, so that nothing more may come of them. The next clip is right.
+/// Tests a cancelled part: some tiles are then one part ahead, so the clip must not go on. The next
+/// clip is right.
 #[test]
 fn a_cancelled_part_ends_the_clip() {
     let golden = Golden::open("tiled_clip_seedvr");
@@ -128,7 +130,8 @@ fn seedvr() {
     tiled("tiled_clip_seedvr");
 }
 
-/// The first frame of a clip in tiles is what an image in tiles is: blended before it is clamped.
+/// Tests that the first frame of a clip in tiles equals an image in tiles: both are blended before
+/// clamping.
 #[test]
 fn images_of_video_networks() {
     for name in ["tiled_clip_wan", "tiled_clip_seedvr"] {
@@ -145,7 +148,8 @@ fn images_of_video_networks() {
     }
 }
 
-/// Pictures are those of the floats, a clip that fits a tile is whole, and what makes no sense is refused.
+/// Tests that pictures agree with floats, that a clip that fits a tile equals the exact one, and
+/// that invalid tilings are errors.
 #[test]
 fn pictures_and_refusals() {
     let golden = Golden::open("tiled_clip_wan");

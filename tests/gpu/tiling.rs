@@ -1,4 +1,4 @@
-//! Decodes in tiles against diffusers' own, and what is promised of them.
+//! Decodes in tiles against diffusers' own, and their promises.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -14,13 +14,13 @@ use wgvae::{
 use crate::decode::{checkpoint, relative_error};
 use crate::formula;
 
-/// A golden decode in tiles.
+/// Golden decode in tiles.
 struct Fixture {
     config: String,
     latents: Latents,
     tiling: Tiling,
     image: HostTensor,
-    /// max |tiles - whole| / max |whole|
+    /// Difference between tiles and the whole image: max |tiles - whole| / max |whole|.
     seam: f32,
 }
 
@@ -200,18 +200,19 @@ fn an_overflow_names_the_pixel_of_the_image() {
     let (_, mut vae) = load(&fixture, Precision::F32);
     let (width, height) = (fixture.latents.size().width as usize, fixture.latents.size().height as usize);
     let mut latents = HostTensor { shape: vec![4, height, width], data: vec![0.25; 4 * width * height] };
-    // The last latent: in the tile at the right of the last row but one, and in the sliver below.
+    // The last latent lies in the last tile of the last row but one, and in the sliver below it.
     latents.data[4 * width * height - 1] = 3e38;
     let latents = Latents::new(latents).unwrap();
     let control = &mut Control::default();
     let error = block_on(vae.decode(&latents, 0, &raw(fixture.tiling), control)).unwrap_err();
     let Error::NotFinite { column, row } = error else { panic!("{error}") };
-    // That tile starts at column 24 and row 12; a latent has four pixels a side; the norms spread it over the whole tile.
+    // That tile starts at column 24 and row 12. A latent covers four pixels a side, and the norms
+    // spread the error over the whole tile.
     assert_eq!((column, row), (4 * 24, 4 * 12));
 }
 
-/// Norms of a smaller copy: near the exact picture, in less memory and one pass.
-/// Each tile is small, but the whole has more pixels than anybody means: a model of eight levels makes 128 by 128 of every latent.
+/// Tests the limit on pixels: each tile is small, but a model of eight levels makes 128 by 128
+/// pixels of every latent, so the whole image is too large.
 #[test]
 fn pixels_are_limited_in_tiles_too() {
     let mut config: serde_json::Value = serde_json::from_str(&fixture("tiled_diffusers").config).unwrap();
@@ -229,6 +230,8 @@ fn pixels_are_limited_in_tiles_too() {
     assert!(error.contains("pixels"), "{error}");
 }
 
+/// Tests the estimate with norms of a smaller copy: near the exact picture, with less memory and in
+/// one pass.
 #[test]
 fn an_estimate_is_near_and_takes_less() {
     let fixture = crate::decode::fixture("toy_wide");

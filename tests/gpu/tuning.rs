@@ -1,4 +1,4 @@
-//! Measuring which kernels are fastest.
+//! Measuring of the fastest kernels.
 
 use std::path::Path;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use wgvae::{
 
 use crate::decode::{decode, fixture};
 
-/// A device with the kernels of a kind of device and a vendor.
+/// Opens a device with the kernels of a kind of device and a vendor.
 fn gpu(kind: DeviceKind, vendor: Vendor) -> Gpu {
     block_on(Gpu::request(&GpuOptions { kernels_of: Some((kind, vendor)), ..GpuOptions::default() })).unwrap()
 }
@@ -27,7 +27,7 @@ fn bits(gpu: &Gpu) -> Vec<u32> {
 fn every_candidate_gives_the_bits_of_the_rules() {
     for (kind, vendor) in [(DeviceKind::Cpu, Vendor::Other), (DeviceKind::Gpu, Vendor::Nvidia)] {
         let gpu = gpu(kind, vendor);
-        // One turn: this is about bits, not about times.
+        // One run each: this tests bits, not times.
         let tuning = block_on(gpu.tune(&TuneOptions { bands: true, time: Duration::ZERO })).unwrap();
         assert_eq!(tuning.trials[0].kernels, gpu.adapter().kernels, "those of the rules run first");
         assert!(tuning.trials.len() > 2, "{tuning:?}");

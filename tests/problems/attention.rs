@@ -1,4 +1,4 @@
-//! The streaming softmax, first block and later ones, and the division at its end.
+//! Problems of the streaming softmax, first block and later ones, and of the division at its end.
 
 use wgvae::Storage;
 use wgvae::kernels::attention::{FinishParams, SoftmaxParams, finish, softmax};
@@ -19,11 +19,13 @@ pub(super) fn problems() -> Vec<Problem> {
     problems
 }
 
-/// Rows are longer than the keys: the last block of keys is shorter than the others.
+/// Makes a problem whose rows are longer than its keys, because the last block of keys is shorter
+/// than the others.
 fn softmax_problem(storage: Storage, queries: u32, keys: u32, first: bool) -> Problem {
     let row = keys.div_ceil(4) + 2;
     let params = SoftmaxParams { keys, row, scale: 0.125, first: u32::from(first) };
-    // Maximum and sum so far; an even number of floats is a whole number of vec4 only with padding.
+    // Maximum and sum so far. These are two floats per query, so an odd number of queries needs
+    // padding to whole vec4.
     let state: Vec<f32> = noise(2, queries * 2, 1.0).iter().map(|value| value.abs() * 5.0 + 1.0).collect();
     Problem {
         name: format!("attention_softmax {queries} queries {keys} keys first {first} {storage:?}"),

@@ -1,4 +1,4 @@
-//! Direct convolutions: the decoder's first and last, and what toy models have.
+//! Problems of direct convolutions: the decoder's first and last, and those of toy models.
 
 use wgvae::Storage;
 use wgvae::kernels::choice::DirectTile;
@@ -6,7 +6,8 @@ use wgvae::kernels::conv2d_direct::{Conv2dDirect, Conv2dDirectParams};
 
 use super::{Problem, STORAGES, random, room, tolerance};
 
-/// Width, height of the image, input and output channels / 4: first and last convolution, odd sizes, a single pixel.
+/// Width and height of the image, input and output channels / 4: first and last convolution, odd
+/// sizes, a single pixel.
 const SHAPES: [(u32, u32, u32, u32); 5] =
     [(16, 8, 1, 128), (32, 16, 32, 1), (13, 7, 2, 3), (2, 2, 1, 1), (18, 10, 4, 5)];
 
@@ -22,7 +23,7 @@ pub(super) fn problems() -> Vec<Problem> {
                 }
             }
         }
-        // Three taps and two past frames, a frame to spare, frames without taps in time.
+        // Three taps with two past frames, one spare frame, and frames without taps in time.
         for (times, frames, spare) in [(3, 1, 0), (3, 4, 0), (3, 3, 1), (1, 3, 0), (1, 4, 2)] {
             for shape in [(13, 7, 2, 3), (18, 10, 4, 1)] {
                 let upsample = shape.0 % 2 == 0;
@@ -34,8 +35,8 @@ pub(super) fn problems() -> Vec<Problem> {
     problems
 }
 
-/// The lower half of the image, of an x that begins one row above it. `frames` frames by `times` taps in time, of an x of `spare` frames more than that
-/// takes.
+/// Makes a problem of the lower half of the image, where x begins one row above it. It computes
+/// `frames` frames with `times` taps in time; x has `spare` frames more than needed.
 fn problem(
     input: Storage,
     output: Storage,

@@ -1,4 +1,4 @@
-//! Planes in, planes and images out.
+//! Problems of the edges: planes in, planes and images out.
 
 use wgvae::kernels::edges::{
     CHECK_WORDS, ImageCheckParams, ImageOutParams, PlanesInParams, PlanesOutParams, image_check, image_out, planes_in,
@@ -68,7 +68,7 @@ fn planes_in_problem(
     }
 }
 
-/// Values beyond -1..1, and some that are not finite.
+/// Makes a problem with values beyond -1..1, and some that are not finite.
 fn planes_out_problem(pixels: u32, frames: u32, channels: u32, clamp: bool) -> Problem {
     let channels4 = channels.div_ceil(4);
     let params = PlanesOutParams { pixels, channels, channels4, frames, factor: 2.0, offset: -1.0 };
@@ -87,17 +87,19 @@ fn planes_out_problem(pixels: u32, frames: u32, channels: u32, clamp: bool) -> P
     }
 }
 
-/// Numbers at the ends of a storage's range: what is beyond becomes infinite, and what is none stays none.
+/// Makes a problem with numbers at the ends of a storage's range: larger ones become infinite, and
+/// NaN stays NaN.
 fn limits_problem(storage: Storage) -> Problem {
-    // From 65520 on, IEEE rounds to infinity; below, to the largest half. A driver that truncates makes 65504 of what lies between that and 65536, so only
-    // packed halves, which are rounded here, are tried there.
+    // IEEE rounds values from 65520 on to infinity, and smaller ones to the largest half. A
+    // truncating driver makes 65504 of values between that and 65536. So only packed halves, which
+    // the kernel rounds itself, are tested there.
     let between: &[f32] = if storage == Storage::PackedF16 { &[65_519.996, 65_520.0, 65_535.996] } else { &[] };
     let beyond = [65_536.0, 1e6, 1e20, f32::MAX, f32::INFINITY];
     let magnitudes = [&[0.0, 1.0, 2.0_f32.powi(-14), 65_472.0, 65_504.0][..], between, &beyond].concat();
     let mut values: Vec<f32> = magnitudes.iter().flat_map(|value| [*value, -value]).collect();
     values.push(f32::NAN);
     values.resize(values.len().next_multiple_of(4), 0.5);
-    // One pixel, each of its channels a number.
+    // One pixel, with one number in each of its channels.
     let channels = u32::try_from(values.len()).unwrap();
     let params = PlanesInParams {
         pixels: 1,
@@ -136,7 +138,8 @@ fn image_problem(bgra: bool, (width, height, frames): (u32, u32, u32), stride: u
     }
 }
 
-/// A picture that is grey, but for the pixel `bad` in column and row, and one below it.
+/// Makes a problem with a grey picture, except for the pixel `bad` (column and row) and one below
+/// it.
 fn check_problem(width: u32, height: u32, bad: Option<(u32, u32)>) -> Problem {
     let stride = width.next_multiple_of(64);
     let mut bytes = vec![0x80; (stride * height + CHECK_WORDS) as usize * 4];

@@ -1,4 +1,4 @@
-//! Copies of frames.
+//! Problems of copied frames.
 
 use wgvae::Storage;
 use wgvae::kernels::frames::{CopyFramesParams, copy};
@@ -8,7 +8,7 @@ use super::{Data, Elements, Problem, STORAGES, room, tolerance};
 pub(super) fn problems() -> Vec<Problem> {
     let mut problems = Vec::new();
     for storage in STORAGES {
-        // Frames that are copied, from which of how many, to which of how many.
+        // Copied frames, first frame and count of the source, first frame and count of the target.
         for (frames, from, to) in [(2, (2, 4), (0, 6)), (2, (0, 2), (0, 2)), (1, (0, 1), (2, 3)), (4, (0, 4), (2, 6))] {
             for (pixels, channels4) in [(91, 3), (1, 1), (64, 32)] {
                 problems.push(problem(storage, (pixels, channels4), frames, from, to));
@@ -33,7 +33,7 @@ fn problem(
         y_offset: y_first * channels4,
         y_pixel4: y_frames * channels4,
     };
-    // Any bits, but for those of subnormals and NaN, which drivers may change.
+    // Any bits except subnormals and NaN, which drivers may change.
     let mut state = 1_u32;
     let mut bytes = room(storage, pixels * x_frames * channels4).unwrap().bytes;
     for half in bytes.chunks_exact_mut(2) {

@@ -1,4 +1,5 @@
-//! Group norms: statistics (a mean far from zero included), their merge, the application. Norms of pixels.
+//! Problems of group norms: statistics (also with a mean far from zero), their merge, and the
+//! application; and of norms of pixels.
 
 use wgvae::Storage;
 use wgvae::kernels::group_norm::{ApplyParams, FinishParams, StatsParams, apply, finish, stats};
@@ -8,7 +9,7 @@ use wgvae::model::graph::Activation;
 
 use super::{Problem, STORAGES, noise, numbers, random, room, tolerance};
 
-/// Pixels, channels / 4.
+/// Pixels and channels / 4.
 const SHAPES: [(u32, u32); 4] = [(256, 32), (91, 3), (1, 1), (64, 128)];
 
 pub(super) fn problems() -> Vec<Problem> {
@@ -40,7 +41,7 @@ pub(super) fn problems() -> Vec<Problem> {
 fn stats_problem(storage: Storage, (pixels, channels4): (u32, u32)) -> Problem {
     let runs = pixels.div_ceil(64);
     let params = StatsParams { pixels, run: 64, runs, x_offset: 2, channels4, moments_offset: 1 };
-    // |mean| >> deviation.
+    // A case with |mean| >> deviation.
     let x: Vec<f32> = noise(1, (2 + pixels * channels4) * 4, 1.0).iter().map(|value| value + 30.0).collect();
     Problem {
         name: format!("group_norm_stats {pixels} pixels c{} {storage:?}", channels4 * 4),
@@ -50,7 +51,7 @@ fn stats_problem(storage: Storage, (pixels, channels4): (u32, u32)) -> Problem {
     }
 }
 
-/// `frames` frames, which come after `past` others in y.
+/// Makes a problem of `frames` frames that follow `past` others in y.
 fn apply_problem(
     storage: Storage,
     (pixels, frame4): (u32, u32),

@@ -1,4 +1,5 @@
-//! Products: 1x1 convolutions, linear layers, the batches of Winograd convolutions, and both products of attention.
+//! Problems of products: 1x1 convolutions, linear layers, the batches of Winograd convolutions, and
+//! both products of attention.
 
 use wgvae::Storage;
 use wgvae::kernels::choice::{Choice, MatmulTile};
@@ -7,7 +8,7 @@ use wgvae::{DeviceKind, DeviceLimits};
 
 use super::{Problem, STORAGES, noise, numbers, random, room, tolerance};
 
-/// m, n / 4, k / 4, batch: rows and columns that do and do not fill tiles.
+/// m, n / 4, k / 4 and batch: rows and columns that do and do not fill tiles.
 const SHAPES: [(u32, u32, u32, u32); 6] =
     [(64, 32, 32, 1), (130, 33, 5, 1), (1, 1, 1, 1), (257, 7, 64, 1), (37, 16, 16, 36), (301, 5, 3, 4)];
 
@@ -47,7 +48,8 @@ pub(super) fn problems() -> Vec<Problem> {
     problems
 }
 
-/// `blocked`: as in a Winograd convolution, a lies with its rows together and b in blocks of the tile's columns.
+/// Makes a problem. With `blocked`, as in a Winograd convolution, a's rows lie together and b lies
+/// in blocks of the tile's columns.
 fn problem(
     storage: Storage,
     tile: MatmulTile,

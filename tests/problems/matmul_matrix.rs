@@ -1,11 +1,11 @@
-//! Products on matrix units, as Winograd convolutions launch them.
+//! Problems of products on matrix units, as Winograd convolutions launch them.
 
 use wgvae::kernels::matmul_matrix::{MatrixMatmul, MatrixParams};
 use wgvae::{MatrixUnits, Storage};
 
 use super::{Problem, random, room, tolerance};
 
-/// Squares of rows and of columns, matrices along k, batch.
+/// Squares of rows and of columns, matrices along k, and batch.
 const SHAPES: [(u32, u32, u32, u32); 4] = [(1, 1, 1, 1), (2, 1, 3, 4), (1, 3, 8, 36), (3, 2, 2, 1)];
 
 pub(super) fn problems() -> Vec<Problem> {
@@ -22,7 +22,7 @@ pub(super) fn problems() -> Vec<Problem> {
     problems
 }
 
-/// The last of `frames` frames, which lie within each row of a and of c.
+/// Makes a problem of the last of `frames` frames, which lie within each row of a and of c.
 fn problem(units: MatrixUnits, (rows, columns, depth, batch): (u32, u32, u32, u32), frames: u32) -> Problem {
     let square = units.side * 4;
     let (m, n, k) = (rows * square, columns * square, depth * units.side);
@@ -48,7 +48,7 @@ fn problem(units: MatrixUnits, (rows, columns, depth, batch): (u32, u32, u32, u3
             random(2, Storage::F16, batch * n * k / 4, 1.0),
             room(Storage::F32, batch * m * c_row / 4),
         ],
-        // Halves multiply exactly in f32, in which they are summed.
+        // Products of halves are exact in f32, and the sums are in f32.
         tolerance: tolerance(Storage::F32),
     }
 }

@@ -1,6 +1,7 @@
-//! The catalogue of problems: launches of single kernels with data, for the tests on a GPU.
+//! Catalogue of problems: launches of single kernels with data, for the tests on a GPU.
 //!
-//! Shapes are those of published decoders at reduced size, and awkward ones. `WGVAE_PROBLEMS=REGEX` picks some; each is one line.
+//! Shapes are those of published decoders at reduced size, and awkward ones. `WGVAE_PROBLEMS=REGEX`
+//! selects some; each problem's name is one line.
 
 mod attention;
 mod conv2d_direct;
@@ -17,47 +18,47 @@ use wgvae::Storage;
 use wgvae::kernels::Launch;
 use wgvae::kernels::weights::store;
 
-/// How the elements of a binding are compared.
+/// Comparison of a binding's elements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Elements {
-    /// Numbers, in this storage.
+    /// Numbers in this storage, within the tolerance.
     Numbers(Storage),
-    /// The same numbers, NaN for NaN: where nothing is rounded.
+    /// Equal numbers, or NaN on both sides, for kernels that do not round.
     Exact(Storage),
-    /// Bytes of pictures: 1 level apart at most.
+    /// Bytes of pictures, at most 1 level apart.
     Levels,
 }
 
-/// A binding's content before the launch.
+/// Content of a binding before the launch.
 #[derive(Debug, Clone)]
 pub(crate) struct Data {
     pub(crate) elements: Elements,
     pub(crate) bytes: Vec<u8>,
 }
 
-/// How far a kernel may be from its twin.
+/// Largest error of a kernel compared with its twin.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Tolerance {
     /// Normalised mean square error.
     pub(crate) nmse: f64,
-    /// max |a - b| / max |b|.
+    /// Maximum error: max |a - b| / max |b|.
     pub(crate) max_abs: f64,
 }
 
-/// One launch with its data.
+/// Launch with its data.
 #[derive(Debug, Clone)]
 pub(crate) struct Problem {
-    /// The problem in one line.
+    /// Name of the problem, one line.
     pub(crate) name: String,
     pub(crate) launch: Launch,
-    /// Bindings 1, 2, and so on; `None` where the variant uses none.
+    /// Bindings 1, 2, and so on; `None` if the variant does not use one.
     pub(crate) bindings: Vec<Option<Data>>,
     pub(crate) tolerance: Tolerance,
 }
 
 pub(crate) const STORAGES: [Storage; 3] = [Storage::F32, Storage::F16, Storage::PackedF16];
 
-/// All problems that `WGVAE_PROBLEMS` lets pass.
+/// Returns all problems that `WGVAE_PROBLEMS` selects.
 pub(crate) fn all() -> Vec<Problem> {
     let mut problems = Vec::new();
     problems.extend(attention::problems());
@@ -77,16 +78,17 @@ pub(crate) fn all() -> Vec<Problem> {
     problems
 }
 
-/// Products of a few hundred terms, summed in f32 in another order than the twin's f64; f16 rounds once, where it stores.
+/// Returns the tolerance for products of a few hundred terms. They are summed in f32, in another
+/// order than the twin's f64; f16 rounds once, when it stores.
 pub(crate) fn tolerance(storage: Storage) -> Tolerance {
     match storage {
         Storage::F32 => Tolerance { nmse: 1e-11, max_abs: 2e-5 },
-        // Half an ulp of f16 is 2^-11; drivers may truncate where they pack, which doubles it.
+        // Half an ulp of f16 is 2^-11. Drivers may truncate when they pack, which doubles it.
         Storage::F16 | Storage::PackedF16 | Storage::FastF16 => Tolerance { nmse: 1e-6, max_abs: 1e-3 },
     }
 }
 
-/// `count` numbers in [-1, 1) times `scale`, the same every time.
+/// Returns `count` numbers in [-1, 1) times `scale`, the same every time.
 pub(crate) fn noise(seed: u64, count: u32, scale: f32) -> Vec<f32> {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     let mut next = || {
@@ -98,17 +100,17 @@ pub(crate) fn noise(seed: u64, count: u32, scale: f32) -> Vec<f32> {
     (0..count).map(|_| next() * scale).collect()
 }
 
-/// Random content: `vec4s` elements.
+/// Returns random content of `vec4s` elements.
 pub(crate) fn random(seed: u64, storage: Storage, vec4s: u32, scale: f32) -> Option<Data> {
     numbers(storage, &noise(seed, vec4s * 4, scale))
 }
 
-/// These numbers.
+/// Returns content with these numbers.
 pub(crate) fn numbers(storage: Storage, values: &[f32]) -> Option<Data> {
     Some(Data { elements: Elements::Numbers(storage), bytes: store(values, storage) })
 }
 
-/// Room for `vec4s` elements, NaN before the launch.
+/// Returns room for `vec4s` elements, NaN before the launch.
 pub(crate) fn room(storage: Storage, vec4s: u32) -> Option<Data> {
     let bytes = usize::try_from(u64::from(vec4s) * storage.vec4_bytes()).unwrap();
     Some(Data { elements: Elements::Numbers(storage), bytes: vec![0xff; bytes] })

@@ -1,4 +1,4 @@
-//! What 3x3 filters with a stride see.
+//! Problems of the pixels that 3x3 filters with a stride read.
 
 use wgvae::Storage;
 use wgvae::kernels::unfold::{UnfoldParams, unfold};
@@ -21,8 +21,8 @@ pub(super) fn problems() -> Vec<Problem> {
     problems
 }
 
-/// The lower half of the output, from its second pixel on, of an x of which the rows above are not there; `frames` frames, which come after `frame0`
-/// others in y.
+/// Makes a problem of the lower half of the output, from its second pixel on, where x lacks the
+/// rows above. It has `frames` frames, which follow `frame0` others in y.
 fn problem(
     storage: Storage,
     window: Window,

@@ -1,4 +1,4 @@
-//! The three transforms of Winograd convolutions.
+//! Problems of the three transforms of Winograd convolutions.
 
 use wgvae::Storage;
 use wgvae::kernels::choice::Transforms;
@@ -9,11 +9,11 @@ use wgvae::model::graph::{Activation, Doubling};
 
 use super::{Problem, STORAGES, random, room, tolerance};
 
-/// Width, height of the image, channels / 4: whole tiles, odd sizes, less than a tile.
+/// Width and height of the image, channels / 4: whole tiles, odd sizes, less than a tile.
 const SHAPES: [(u32, u32, u32); 4] = [(32, 16, 32), (18, 10, 5), (13, 7, 2), (2, 2, 1)];
-/// Tiles that nobody writes or reads, which fill matrices up.
+/// Padding tiles that fill up matrices; they are never written or read.
 const PADDING: u32 = 3;
-/// Frames, frames before them where v has room for those, and a shape.
+/// Frames, past frames that v has room for, and a shape.
 const FRAMES: [(u32, u32, (u32, u32, u32)); 4] =
     [(3, 0, (18, 10, 3)), (4, 2, (18, 10, 5)), (1, 2, (32, 16, 8)), (3, 1, (13, 7, 2))];
 
@@ -56,7 +56,8 @@ pub(super) fn problems() -> Vec<Problem> {
     problems
 }
 
-/// Those of plans, and what is left of `fast` where the output is the result: f32, of products in halves.
+/// Returns the storages of plans, and the one of `fast` in a stage that writes the result: f32,
+/// from products in halves.
 fn storages() -> Vec<Storages> {
     let mut storages = Vec::from(STORAGES.map(Storages::of));
     storages.push(Storages::of(Storage::FastF16));
@@ -88,7 +89,7 @@ fn problems_of_frames(kernel: (Transforms, Storages)) -> Vec<Problem> {
     problems
 }
 
-/// `frames` frames, which come after `past` others in v.
+/// Makes a problem of `frames` frames that follow `past` others in v.
 fn input_problem(
     (transforms, storages): (Transforms, Storages),
     (width, height, frame4): (u32, u32, u32),
@@ -175,7 +176,7 @@ fn output_problem(
     }
 }
 
-/// Tap `tap` in time of `times`.
+/// Makes a problem of tap `tap` in time of `times`.
 fn weights_problem(
     storages: Storages,
     (c_in, c_out4, column0, tile_n): (u32, u32, u32, u32),
@@ -200,7 +201,7 @@ fn weights_problem(
     }
 }
 
-/// Tap `tap` in time of `times`, laid out for matrix units.
+/// Makes a problem of tap `tap` in time of `times`, laid out for matrix units.
 fn columns_problem(
     (c_in, c_out4, column0, tile_n, blocks): (u32, u32, u32, u32, u32),
     (times, tap): (u32, u32),

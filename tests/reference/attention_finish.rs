@@ -1,4 +1,4 @@
-//! y = accumulated / sum.
+//! Twin: y = accumulated / sum.
 
 use wgvae::Storage;
 use wgvae::kernels::attention::FinishParams;

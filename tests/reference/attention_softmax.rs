@@ -1,11 +1,11 @@
-//! One block of keys of a streaming softmax.
+//! Twin: one block of keys of a streaming softmax.
 
 use wgvae::Storage;
 use wgvae::kernels::attention::SoftmaxParams;
 
 use super::{Call, at, round};
 
-/// "Nothing yet" for a maximum, as the kernel has it.
+/// Initial value of a maximum, as in the kernel.
 const LOWEST: f32 = -3.0e38;
 
 pub(super) fn run(call: &mut Call<'_>) {

@@ -1,4 +1,5 @@
-//! 3x3 convolution, zero padding 1, of an image that may be twice the size of x; with taps in time, of frames.
+//! Twin: 3x3 convolution with zero padding 1, of an image that may be twice the size of x. With
+//! taps in time, it is a convolution of frames.
 
 use wgvae::Storage;
 use wgvae::kernels::conv2d_direct::Conv2dDirectParams;

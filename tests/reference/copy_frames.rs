@@ -1,4 +1,4 @@
-//! y[p][i] = x[p][i], byte by byte.
+//! Twin: y[p][i] = x[p][i], byte by byte.
 
 use wgvae::kernels::frames::CopyFramesParams;
 

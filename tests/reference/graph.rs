@@ -1,6 +1,7 @@
-//! What a graph means: every operation in f64, by loops over its definition.
+//! Definition of a graph's result: every operation in f64, by loops over its definition.
 //!
-//! Knows nothing of plans. Tensors are `[h, w, frames, c]`; what goes in and what comes out is planar, `[frames, c, h, w]`.
+//! This code knows nothing about plans. Tensors are `[h, w, frames, c]`; the input and the output
+//! are planar, `[frames, c, h, w]`.
 
 use std::collections::BTreeMap;
 
@@ -9,13 +10,13 @@ use wgvae::model::graph::{
 };
 use wgvae::{HostTensor, Packing};
 
-/// Tensors of a file, in diffusers' names.
+/// Tensors of a file, by their names in diffusers' spelling.
 pub(crate) type Weights = BTreeMap<String, HostTensor>;
 
-/// What was kept of the parts of a clip before: frames of what each convolution reads, by its name.
+/// States of earlier parts of a clip: the past frames that each convolution reads, by its name.
 pub(crate) type States = BTreeMap<String, Tensor>;
 
-/// One tensor.
+/// Tensor `[h, w, frames, c]`.
 #[derive(Debug, Clone)]
 pub(crate) struct Tensor {
     height: usize,
@@ -25,17 +26,17 @@ pub(crate) struct Tensor {
     data: Vec<f64>,
 }
 
-/// The output of `graph` for `input`, with the weights of a file.
+/// Returns the output of `graph` for `input`, with the weights of a file.
 pub(crate) fn evaluate(graph: &Graph, weights: &Weights, input: &[f32]) -> Vec<f64> {
     evaluate_and_measure(graph, weights, input).0
 }
 
-/// The output of a part of a clip, with what was kept of those before.
+/// Returns the output of a part of a clip, with the states of earlier parts.
 pub(crate) fn evaluate_part(graph: &Graph, weights: &Weights, input: &[f32], states: &mut States) -> Vec<f64> {
     planar(tensors(graph, weights, input, states).last().expect("an output"))
 }
 
-/// The output, and the largest magnitude of anything on the way there.
+/// Returns the output, and the largest magnitude of any tensor on the way.
 pub(crate) fn evaluate_and_measure(graph: &Graph, weights: &Weights, input: &[f32]) -> (Vec<f64>, f64) {
     let tensors = tensors(graph, weights, input, &mut States::new());
     let values = tensors.iter().flat_map(|tensor| &tensor.data);
@@ -107,14 +108,14 @@ impl Tensor {
         &mut self.data[at..][..self.channels]
     }
 
-    /// One frame of it.
+    /// Returns one frame.
     fn frame(&self, frame: usize) -> Self {
         let pixels = self.data.chunks(self.frames * self.channels);
         let data = pixels.flat_map(|pixel| pixel[frame * self.channels..][..self.channels].to_vec()).collect();
         Self { data, frames: 1, ..*self }
     }
 
-    /// Frames, one after the other.
+    /// Joins frames in order.
     fn of_frames(frames: &[Self]) -> Self {
         let mut all = Self::zeros(frames[0].size(), frames.len(), frames[0].channels);
         for (index, frame) in frames.iter().enumerate() {
@@ -126,7 +127,7 @@ impl Tensor {
         all
     }
 
-    /// What `of` makes of each frame.
+    /// Applies `of` to each frame.
     fn each_frame(&self, of: impl Fn(&Self) -> Self) -> Self {
         Self::of_frames(&(0..self.frames).map(|frame| of(&self.frame(frame))).collect::<Vec<_>>())
     }
@@ -156,7 +157,8 @@ fn read(transform: &Transform, shape: Shape, input: &[f32]) -> Tensor {
     tensor
 }
 
-/// Reads an input whose pixels lie where the tensor has them, and whose factors are those of squares in the channels.
+/// Reads an input without packing: its pixels are at the tensor's positions. Its factors, however,
+/// are given for patches in the channels.
 fn read_unpacked(transform: &Transform, mut tensor: Tensor, input: &[f32]) -> Tensor {
     let patch = size(transform.patch);
     for (index, &value) in input.iter().enumerate() {
@@ -169,7 +171,7 @@ fn read_unpacked(transform: &Transform, mut tensor: Tensor, input: &[f32]) -> Te
     tensor
 }
 
-/// A convolution of what `x` and the frames before it are, and what it keeps of them.
+/// Computes a convolution over `x` and its past frames, and keeps the frames for the next part.
 fn over_frames(
     conv: &Conv2d,
     name: &str,
@@ -206,7 +208,7 @@ fn over_frames(
                 convolution(conv, &in_tap(&filters, conv, taps, tap), &vec![0.0; bias.len()], &seen[first + tap]);
             sum = add(&sum, &part);
         }
-        // The channels of one phase after those of another are frames.
+        // The channels consist of phases one after the other; each phase becomes a frame.
         frames.extend((0..phases).map(|phase| {
             let pixels = sum.data.chunks(sum.channels);
             let data = pixels.flat_map(|pixel| pixel[phase * channels..][..channels].to_vec()).collect();
@@ -216,14 +218,14 @@ fn over_frames(
     Tensor::of_frames(&frames)
 }
 
-/// One tap in time of a filter `[c_out, c_in, taps, side, side]`.
+/// Returns one tap in time of a filter `[c_out, c_in, taps, side, side]`.
 fn in_tap(filter: &[f64], conv: &Conv2d, taps: usize, tap: usize) -> Vec<f64> {
     let area = size(conv.window.side).pow(2);
     let filters = filter.chunks(taps * area);
     filters.flat_map(|filter| filter[tap * area..][..area].to_vec()).collect()
 }
 
-/// Of one frame.
+/// Computes a convolution of one frame.
 fn convolution(conv: &Conv2d, filter: &[f64], bias: &[f64], x: &Tensor) -> Tensor {
     let c_out = bias.len();
     let (side, stride) = (size(conv.window.side), size(conv.window.stride));
@@ -259,13 +261,13 @@ fn convolution(conv: &Conv2d, filter: &[f64], bias: &[f64], x: &Tensor) -> Tenso
     y
 }
 
-/// `[c_out, rest]` as `[rest, c_out]`.
+/// Transposes `[c_out, rest]` to `[rest, c_out]`.
 fn by_output(filter: &[f64], c_out: usize) -> Vec<f64> {
     let rest = filter.len() / c_out;
     (0..filter.len()).map(|index| filter[index % c_out * rest + index / c_out]).collect()
 }
 
-/// What is taken of a tensor: `count` values.
+/// Returns the `count` values of a weight's take from its tensor.
 fn taken(weight: &Weight, weights: &Weights, count: usize) -> Vec<f64> {
     let stored = || &weights.get(&weight.name).unwrap_or_else(|| panic!("no tensor {}", weight.name)).data;
     let stored = || stored().iter().map(|value| f64::from(*value)).collect::<Vec<f64>>();
@@ -296,7 +298,8 @@ fn taken(weight: &Weight, weights: &Weights, count: usize) -> Vec<f64> {
     taken
 }
 
-/// One value for all `taps` in time of each place of a filter `[c_out, c_in, taps, h, w]`.
+/// Reduces all `taps` in time of each position of a filter `[c_out, c_in, taps, h, w]` to one
+/// value, by `of`.
 fn in_time(weight: &Weight, weights: &Weights, taps: u32, of: impl Fn(&[f64]) -> f64) -> Vec<f64> {
     let tensor = &weights[&weight.name];
     let [c_out, c_in, stored_taps, height, width] = tensor.shape[..] else { panic!("shape of {}", weight.name) };

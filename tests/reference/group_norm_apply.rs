@@ -1,4 +1,4 @@
-//! y = x * scale + shift, then the activation.
+//! Twin: y = x * scale + shift, then the activation.
 
 use wgvae::Storage;
 use wgvae::kernels::group_norm::ApplyParams;

@@ -1,4 +1,4 @@
-//! Moments of all runs to scale and shift of each channel, frame by frame.
+//! Twin: merges the moments of all runs into scale and shift of each channel, frame by frame.
 
 use wgvae::kernels::group_norm::FinishParams;
 
@@ -12,7 +12,7 @@ pub(super) fn run(call: &mut Call<'_>) {
     assert_eq!(call.workgroups[1], p.frames, "{p:?}");
     let groups = at(call.workgroups[0]);
     for (frame, group) in (0..at(p.frames)).flat_map(|frame| (0..groups).map(move |group| (frame, group))) {
-        // Runs of each channel: count, mean, M2.
+        // Moments of the runs of a channel: count, mean, M2.
         let runs = |channel: usize| {
             let moments = &moments;
             (0..at(p.runs)).map(move |run| {

@@ -1,4 +1,4 @@
-//! Count, mean and sum of squared deviations of runs of pixels, in two passes.
+//! Twin: count, mean and sum of squared deviations of runs of pixels, in two passes.
 
 use wgvae::Storage;
 use wgvae::kernels::group_norm::StatsParams;

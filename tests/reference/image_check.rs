@@ -1,4 +1,5 @@
-//! For each of the launch's workgroups: 1 + the first pixel of its share whose alpha is 0, or 0.
+//! Twin: for each workgroup of the launch, writes 1 + the first pixel of its share with an alpha of
+//! 0, or 0 if there is none.
 
 use wgvae::kernels::WORKGROUP;
 use wgvae::kernels::edges::ImageCheckParams;

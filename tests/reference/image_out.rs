@@ -1,4 +1,5 @@
-//! RGBA8 = round(clamp(x / 2 + 1/2) * 255), half to even, rows `stride` apart, one frame below the other, of x * factor + offset.
+//! Twin: RGBA8 = round(clamp(z / 2 + 1/2) * 255), half to even, where z = x * factor + offset. Rows
+//! are `stride` apart, and frames lie one below the other.
 
 use wgvae::Storage;
 use wgvae::kernels::edges::ImageOutParams;
@@ -23,6 +24,6 @@ pub(super) fn run(call: &mut Call<'_>) {
 
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "0 to 255")]
 fn level(value: f32) -> u8 {
-    // In f32, as the kernel: which level a value near a half goes to is part of the definition.
+    // In f32, as in the kernel: the level of a value near a half is part of the definition.
     ((value.mul_add(0.5, 0.5).clamp(0.0, 1.0) * 255.0).round_ties_even()) as u8
 }

@@ -1,7 +1,8 @@
-//! Runs a plan on the CPU, step by step, over one byte vector for each slot.
+//! Interpreter: runs a plan on the CPU, step by step, with one byte vector for each slot.
 //!
-//! Every launch sees copies of what it binds, of which those it may write go back. A slot starts as NaN, and a buffer's part of it turns into NaN again when the buffer's life begins: what a plan reads before it
-//! has written it, or after another tenant has, shows in the result.
+//! Every launch gets copies of its bindings; those that it may write are copied back. A slot starts
+//! as NaN, and a buffer's range becomes NaN again when the buffer's life begins. So a plan that
+//! reads before it writes, or after another buffer has used the range, gives NaN in the result.
 
 use std::collections::BTreeMap;
 
@@ -13,13 +14,13 @@ use wgvae::{Bytes, HostTensor, Output};
 
 use crate::reference::{Call, run};
 
-/// Every byte of memory that nobody has written: NaN as f32 and as f16.
+/// Every byte of memory that was never written: NaN as f32 and as f16.
 const POISON: u8 = 0xff;
 
 struct Memory<'a> {
     plan: &'a Plan,
     slots: Vec<Vec<u8>>,
-    /// For each buffer whose life is over, the byte after the last that was written.
+    /// Bytes written of each buffer whose life is over, up to the last one.
     written: Vec<usize>,
     weights: Vec<Vec<u8>>,
     inputs: &'a [&'a [f32]],
@@ -29,15 +30,17 @@ struct Memory<'a> {
     rows_out: usize,
 }
 
-/// What a clip keeps from part to part, by the convolution that reads it: frames, and what a norm makes of them. Zeros at first.
+/// States of a clip between parts, by the convolution that reads them: frames, and the tables of
+/// their norms. Zeros at first.
 pub(crate) type States = BTreeMap<String, (Vec<u8>, Vec<u8>)>;
 
-/// The result, planar f32 `[frames, c, h, w]`, that `plan` makes of its one input `[frames, c, h, w]`.
+/// Returns the result of `plan`, planar f32 `[frames, c, h, w]`, for its one input `[frames, c, h,
+/// w]`.
 pub(crate) fn interpret(plan: &Plan, weights: &BTreeMap<String, HostTensor>, input: &[f32]) -> Vec<f32> {
     interpret_and_measure(plan, weights, &[input]).0
 }
 
-/// The result, and how many bytes of each buffer were written: up to the last that was.
+/// Returns the result, and the bytes written of each buffer, up to the last one.
 pub(crate) fn interpret_and_measure(
     plan: &Plan,
     weights: &BTreeMap<String, HostTensor>,
@@ -46,7 +49,7 @@ pub(crate) fn interpret_and_measure(
     interpret_part(plan, weights, inputs, &mut States::new())
 }
 
-/// The same of a part of a clip, with what the parts before have kept.
+/// Interprets a part of a clip, with the states of earlier parts.
 pub(crate) fn interpret_part(
     plan: &Plan,
     weights: &BTreeMap<String, HostTensor>,
@@ -100,7 +103,7 @@ pub(crate) fn interpret_part(
     (memory.image, memory.written)
 }
 
-/// Names the step in which a twin panics.
+/// Guard that prints the name of the step in which a twin panics.
 struct Named(String);
 
 impl Drop for Named {
@@ -121,7 +124,8 @@ impl Memory<'_> {
         }
     }
 
-    /// Looks at the buffers that nobody needs after `step` for the last byte that is not as [`Self::poison`] left it.
+    /// Finds the last written byte of each buffer whose life ends with `step`: the last byte that
+    /// differs from [`Self::poison`]'s.
     fn measure(&mut self, step: usize) {
         for (index, buffer) in self.plan.buffers.iter().enumerate() {
             if buffer.live.end == step + 1 {
@@ -205,7 +209,7 @@ impl Memory<'_> {
         self.slots[target][to].copy_from_slice(&copied);
     }
 
-    /// Rows of an input, one channel after the other.
+    /// Returns rows of an input, one channel after the other.
     fn input(&self, InputRows { input, rows }: InputRows) -> Vec<u8> {
         let planes = self.plan.inputs[input];
         let (width, height) = (planes.size.width as usize, planes.size.height as usize);
@@ -215,14 +219,14 @@ impl Memory<'_> {
         part.flat_map(|value| value.to_le_bytes()).collect()
     }
 
-    /// The slot of a buffer, and the bytes of it that are the buffer's.
+    /// Returns the slot of a buffer, and its range of bytes there.
     fn range(&self, buffer: BufferId) -> (usize, std::ops::Range<usize>) {
         let buffer = &self.plan.buffers[buffer.0];
         let start = usize::try_from(buffer.offset.0).unwrap();
         (buffer.slot.0, start..start + usize::try_from(buffer.bytes.0).unwrap())
     }
 
-    /// A copy of what a binding shows.
+    /// Returns a copy of a binding's bytes.
     fn bytes(&self, binding: &Resource) -> Vec<u8> {
         match binding {
             Resource::Buffer(buffer) => {
@@ -234,7 +238,7 @@ impl Memory<'_> {
         }
     }
 
-    /// Puts rows of the result into the image.
+    /// Copies rows of the result into the image.
     fn output(&mut self, buffer: BufferId, (start, end): (u32, u32)) {
         let size = self.plan.result.size;
         let (width, height, channels) = (size.width as usize, size.height as usize, self.plan.result.planes() as usize);

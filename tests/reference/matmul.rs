@@ -1,4 +1,5 @@
-//! c = epilogue(a b), entry by entry of the batch. Twin of `matmul`, `matmul_quad` and `matmul_shared`, which differ in tiles alone.
+//! Twin: c = epilogue(a b), for each entry of the batch. It serves `matmul`, `matmul_quad` and
+//! `matmul_shared`, which differ only in their tiles.
 
 use wgvae::kernels::WORKGROUP;
 use wgvae::kernels::choice::SHARED_TILE;
@@ -45,7 +46,7 @@ pub(super) fn run(call: &mut Call<'_>) {
     }
 }
 
-/// Four sums over k.
+/// Returns four sums over k.
 fn product(
     p: &MatmulParams,
     a: &[[f32; 4]],
@@ -82,7 +83,7 @@ fn epilogue(call: &Call<'_>, p: &MatmulParams, row: usize, column: usize, sum: [
     }
     if call.variant.flag("ROW_FACTORS") {
         let factor = f64::from(f32::from_le_bytes(std::array::from_fn(|byte| call.bindings[3][row * 4 + byte])));
-        // With factor 0 nothing has been written there yet.
+        // With factor 0, nothing has been written there yet.
         if factor != 0.0 {
             add(&mut value, factor, old);
         }

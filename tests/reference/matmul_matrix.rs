@@ -1,4 +1,5 @@
-//! c = a b^T, entry by entry of the batch. Rows beyond what anybody wrote are multiplied too: what comes of them nobody reads.
+//! Twin: c = a b^T, for each entry of the batch. Rows that were never written are multiplied too;
+//! their results are never read.
 
 use wgvae::Storage;
 use wgvae::kernels::choice::MATRICES;
@@ -9,7 +10,7 @@ use super::{Call, at, round};
 pub(super) fn run(call: &mut Call<'_>) {
     let p: MatrixParams = call.params();
     let side = call.variant.number("SIDE");
-    // Loads of matrices want rows that begin at multiples of 16 bytes.
+    // Loads of matrices need rows that begin at multiples of 16 bytes.
     let of_a = [p.a_offset, p.a_row, p.a_batch, p.k, p.b_batch];
     assert!(of_a.iter().all(|number| number.is_multiple_of(side)), "{p:?}");
     assert!([p.c_offset, p.c_row, p.c_batch].iter().all(|number| number.is_multiple_of(4)), "{p:?}");
@@ -23,7 +24,7 @@ pub(super) fn run(call: &mut Call<'_>) {
                     let b_start = entry * at(p.b_batch) + (column4 * 4 + lane) * at(p.k);
                     let pairs = a[a_start..][..at(p.k)].iter().zip(&b[b_start..][..at(p.k)]);
                     let sum: f64 = pairs.map(|(a, b)| f64::from(*a) * f64::from(*b)).sum();
-                    // One NaN for all, whose last byte is not that of memory that nobody has written.
+                    // One NaN for all, whose last byte differs from memory that was never written.
                     if sum.is_nan() { f32::NAN } else { round(sum) }
                 });
                 let c_start = at(p.c_offset) + entry * at(p.c_batch) + row * at(p.c_row);

@@ -1,7 +1,8 @@
-//! A plain CPU twin of every kernel, under the stem of its shader: loops over the definition, nothing factored or tiled.
+//! Plain CPU twin of every kernel, under the stem of its shader: loops over the definition, without
+//! factoring or tiling.
 //!
-//! Sums are f64, rounded once where the kernel stores. Every access is checked: an index outside its binding panics, and so does
-//! a launch with too few workgroups.
+//! Sums are f64, rounded once when the kernel stores them. Every access is checked: an index
+//! outside its binding panics, and so does a launch with too few workgroups.
 
 mod attention_finish;
 mod attention_softmax;
@@ -26,7 +27,8 @@ use half::f16;
 use wgvae::Storage;
 use wgvae::kernels::{Value, Variant, WORKGROUP};
 
-/// One launch: its code, its numbers, and binding 1, 2, and so on as bytes. A binding that the variant does not use is empty.
+/// One launch: its variant, its parameters, and bindings 1, 2, and so on as bytes. A binding that
+/// the variant does not use is empty.
 pub(crate) struct Call<'a> {
     pub(crate) variant: &'a Variant,
     pub(crate) params: &'a [u8],
@@ -61,12 +63,12 @@ pub(crate) fn run(call: &mut Call<'_>) {
 }
 
 impl Call<'_> {
-    /// The launch's `Params`.
+    /// Returns the launch's `Params`.
     fn params<P: bytemuck::AnyBitPattern>(&self) -> P {
         bytemuck::pod_read_unaligned(self.params)
     }
 
-    /// The type behind `alias name`.
+    /// Returns the type of `alias name`.
     fn storage(&self, alias: &str) -> Storage {
         match self.variant.value(alias) {
             Some(Value::Type(text)) => storage_named(text),
@@ -74,24 +76,25 @@ impl Call<'_> {
         }
     }
 
-    /// Panics if the launch has fewer than `wanted` invocations along x (rows of x along y counted in).
+    /// Panics if the launch has fewer than `wanted` invocations along x (rows of x along y counted
+    /// in).
     fn assert_covers(&self, wanted: u32) {
         let invocations = u64::from(self.workgroups[0]) * u64::from(self.workgroups[1]) * u64::from(WORKGROUP);
         assert!(invocations >= u64::from(wanted), "{}: {invocations} invocations of {wanted}", self.variant.file);
     }
 
-    /// All vec4 of binding `index` (1 is the first after `params`).
+    /// Returns all vec4 of binding `index` (1 is the first after `params`).
     fn vec4s(&self, index: usize, storage: Storage) -> Vec<[f32; 4]> {
         let bytes: &[u8] = self.bindings[index - 1];
         bytes.chunks_exact(vec4_bytes(storage)).map(|bytes| load(bytes, storage)).collect()
     }
 
-    /// All numbers of binding `index`, an array of f32.
+    /// Returns all numbers of binding `index`, an array of f32.
     fn floats(&self, index: usize) -> Vec<f32> {
         bytemuck::pod_collect_to_vec(&*self.bindings[index - 1])
     }
 
-    /// Element `at` of binding `index`.
+    /// Returns element `at` of binding `index`.
     fn get(&self, index: usize, storage: Storage, at: usize) -> [f32; 4] {
         let bytes = vec4_bytes(storage);
         load(&self.bindings[index - 1][at * bytes..][..bytes], storage)
@@ -137,7 +140,7 @@ fn store(bytes: &mut [u8], storage: Storage, value: [f32; 4]) {
     }
 }
 
-/// Four channels from a function of the channel.
+/// Computes four channels with a function of the channel.
 fn each(value: impl Fn(usize) -> f64) -> [f32; 4] {
     [0, 1, 2, 3].map(|channel| round(value(channel)))
 }
@@ -147,37 +150,37 @@ fn round(value: f64) -> f32 {
     value as f32
 }
 
-/// What kernels call `ReLU`.
+/// Value of `ACTIVATION` for `ReLU` in kernels.
 const RELU: u32 = 2;
 
-/// The function that a kernel's `ACTIVATION` names.
+/// Applies the function that a kernel's `ACTIVATION` names.
 fn activate(value: f64, activation: u32) -> f64 {
     match activation {
         0 => value,
         1 => value / (1.0 + (-value).exp()),
-        // What is not finite stays.
+        // Values that are not finite stay.
         RELU if value.is_finite() => value.max(0.0),
         RELU => value,
         other => panic!("activation {other}"),
     }
 }
 
-/// An index from what parameters hold. Negative or absurd numbers panic.
+/// Converts a parameter to an index. Negative or absurd numbers panic.
 fn at<N: TryInto<usize> + Copy + std::fmt::Display>(number: N) -> usize {
     number.try_into().unwrap_or_else(|_| panic!("{number} is no index"))
 }
 
-/// `matrix x`, for plain Winograd matrices.
+/// Returns `matrix x`, for plain Winograd matrices.
 fn times<const R: usize, const C: usize>(matrix: &[[f64; C]; R], x: &[f64; C]) -> [f64; R] {
     std::array::from_fn(|row| (0..C).map(|column| matrix[row][column] * x[column]).sum())
 }
 
-/// `matrix x matrix^T`, column by column, then row by row.
+/// Returns `matrix x matrix^T`, computed column by column, then row by row.
 fn times_both<const R: usize, const C: usize>(matrix: &[[f64; C]; R], x: &[[f64; C]; C]) -> [[f64; R]; R] {
     let columns: [[f64; R]; C] = std::array::from_fn(|column| times(matrix, &x.map(|row| row[column])));
     std::array::from_fn(|row| times(matrix, &columns.map(|column| column[row])))
 }
 
-/// 1 / sqrt(2) and sqrt(2): the points of Winograd F(4x4, 3x3), with 0 and infinity.
+/// Points of Winograd F(4x4, 3x3): 1 / sqrt(2) and sqrt(2), with 0 and infinity.
 const A: f64 = std::f64::consts::FRAC_1_SQRT_2;
 const B: f64 = std::f64::consts::SQRT_2;

@@ -1,4 +1,5 @@
-//! y = x / max(|x|, least) * root * gamma, |x| over the channels of a pixel; then the activation.
+//! Twin: y = x / max(|x|, least) * root * gamma, with |x| over the channels of a pixel; then the
+//! activation.
 
 use wgvae::Storage;
 use wgvae::kernels::pixel_norm::PixelNormParams;

@@ -1,4 +1,5 @@
-//! y[h][w][t][c] = x[t][k][h / P][w / P] * factor[k] + offset[k], k the channel that holds pixel (h mod P, w mod P) of c; then 3 tanh(. / 3).
+//! Twin: y[h][w][t][c] = x[t][k][h / P][w / P] * factor[k] + offset[k], where k is the channel that
+//! holds pixel (h mod P, w mod P) of c; then 3 tanh(. / 3).
 
 use wgvae::kernels::edges::PlanesInParams;
 

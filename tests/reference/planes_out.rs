@@ -1,4 +1,5 @@
-//! y[t][c][h][w] = x[h][w][t][c] * factor + offset, cut off at -1 and 1 where asked, unless it is not finite.
+//! Twin: y[t][c][h][w] = x[h][w][t][c] * factor + offset. On request, finite values are clamped to
+//! -1..1.
 
 use wgvae::Storage;
 use wgvae::kernels::edges::PlanesOutParams;

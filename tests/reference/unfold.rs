@@ -1,4 +1,4 @@
-//! y[p][t][ky][kx][c] = x[S oy + ky - before][S ox + kx - before][t][c], zero outside of x.
+//! Twin: y[p][t][ky][kx][c] = x[S oy + ky - before][S ox + kx - before][t][c], zero outside of x.
 
 use wgvae::kernels::unfold::UnfoldParams;
 

@@ -1,4 +1,4 @@
-//! v = B^T d B, of the normalised, activated, doubled, zero-padded input.
+//! Twin: v = B^T d B, of the normalised, activated, doubled, zero-padded input.
 
 use wgvae::Storage;
 use wgvae::kernels::WORKGROUP;
@@ -6,7 +6,7 @@ use wgvae::kernels::winograd::{InParams, PAIRS_IN};
 
 use super::{A, B, Call, activate, at, round, times_both};
 
-/// As in the shader.
+/// Tiles of a workgroup, as in the shader.
 const WORKGROUP_TILES: u32 = 16;
 
 const B_T: [[f64; 6]; 6] = [
@@ -39,7 +39,7 @@ pub(super) fn run(call: &mut Call<'_>) {
         }
         let row = at((py >> shift) - i64::from(p.x_row0));
         let source = row * at(p.x_width) + at(px >> shift);
-        // Which of the four pixels that a frame of a pixel holds in its channels.
+        // The part selects one of the four pixels in the channels of a pixel's frame.
         let (parts, part) = if shuffle { (4, at(py % 2) * 2 + at(px % 2)) } else { (1, 0) };
         let (frames, frame) = (at(p.channels4 / p.frame4), channel / at(p.frame4));
         let place = ((source * frames + frame) * parts + part) * at(p.frame4) + channel % at(p.frame4);
@@ -50,7 +50,8 @@ pub(super) fn run(call: &mut Call<'_>) {
         activate(value, activation)
     };
     for tile in 0..at(p.tiles) {
-        // A band's last tiles may reach beyond the rows that x stores; what they compute there is not used.
+        // A band's last tiles may reach beyond the rows that x stores; their results there are
+        // never used.
         let image_y = i64::from(p.y0) + (tile / at(p.tiles_x) * 4) as i64 - 1;
         let image_x = (at(p.tile_x0) + tile % at(p.tiles_x)) as i64 * 4 - 1;
         for channel in 0..at(p.channels4) {

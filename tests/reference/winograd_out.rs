@@ -1,4 +1,4 @@
-//! `y = relu?(y_old? + scale * (A^T m A) + bias)`, and the moments of each run of tiles.
+//! Twin: `y = relu?(y_old? + scale * (A^T m A) + bias)`, and the moments of each run of tiles.
 
 use wgvae::Storage;
 use wgvae::kernels::winograd::{OutParams, PAIRS_OUT};
@@ -43,7 +43,8 @@ pub(super) fn run(call: &mut Call<'_>) {
 
 type Vec4s = [[f32; 4]];
 
-/// Writes the pixels of one tile that are inside, and appends them to `values` before they are rounded to storage.
+/// Writes the pixels of one tile that are inside, and appends them to `values` before they are
+/// rounded to storage.
 fn write_tile(
     call: &mut Call<'_>,
     p: &OutParams,

@@ -1,4 +1,4 @@
-//! u = G w G^T.
+//! Twin: u = G w G^T.
 
 use wgvae::Storage;
 use wgvae::kernels::winograd::WeightsParams;
@@ -28,7 +28,7 @@ pub(super) fn run(call: &mut Call<'_>) {
     });
 }
 
-/// The same, with the input channels of an output channel together.
+/// Computes u with the input channels of an output channel together.
 pub(super) fn run_columns(call: &mut Call<'_>) {
     let p: WeightsParams = call.params();
     assert!([p.c_in, p.k, p.k0].iter().all(|number| number.is_multiple_of(4)), "{p:?}");
@@ -48,7 +48,8 @@ pub(super) fn run_columns(call: &mut Call<'_>) {
     });
 }
 
-/// Gives the 36 points of each input channel and each four output channels, from `column0` on: zeros beyond the last.
+/// Passes to `give` the 36 points of each input channel and each four output channels from
+/// `column0` on; zeros beyond the last.
 fn each_filter(p: &WeightsParams, w: &[[f32; 4]], mut give: impl FnMut(usize, usize, [[f32; 4]; 36])) {
     assert!(p.k0 + p.c_in <= p.k, "{p:?}");
     for input in 0..at(p.c_in) {

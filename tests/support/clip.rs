@@ -1,15 +1,15 @@
-//! Clips `[1, c, t, h, w]`, and the parts that they are run in.
+//! Clips `[1, c, t, h, w]`, and the parts in which they run.
 
 use wgvae::model::blocks::Part;
 use wgvae::{HostTensor, Latents, Size};
 
-/// Width and height.
+/// Returns width and height of a frame.
 pub(crate) fn size_of_frame(clip: &HostTensor) -> Size {
     let [width, height] = [4, 3].map(|axis| u32::try_from(clip.shape[axis]).unwrap());
     Size { width, height }
 }
 
-/// Frames `from..to` of a clip `[1, c, t, h, w]`, as the parts of a clip take them: `[t, c, h, w]`.
+/// Returns frames `range` of a clip `[1, c, t, h, w]`, as parts take them: `[t, c, h, w]`.
 pub(crate) fn frames_of(clip: &HostTensor, range: std::ops::Range<usize>) -> Vec<f32> {
     let [_, channels, count, height, width] = clip.shape[..] else { panic!("{:?} is no clip", clip.shape) };
     let plane = height * width;
@@ -17,14 +17,15 @@ pub(crate) fn frames_of(clip: &HostTensor, range: std::ops::Range<usize>) -> Vec
     planes.flat_map(|index| clip.data[index * plane..][..plane].to_vec()).collect()
 }
 
-/// The same as latents, a frame each.
+/// Returns a clip as latents, with one image for each frame.
 #[allow(dead_code, reason = "not every program of tests decodes")]
 pub(crate) fn latents_of(clip: &HostTensor) -> Latents {
     let [_, channels, count, height, width] = clip.shape[..] else { panic!("{:?} is no clip", clip.shape) };
     Latents::new(HostTensor { shape: vec![count, channels, height, width], data: frames_of(clip, 0..count) }).unwrap()
 }
 
-/// A clip's parts: the first frame of latents, or of an image, and then `step` at a time.
+/// Returns a clip's parts: the first frame of latents, or of an image, and then `step` frames at a
+/// time.
 pub(crate) fn parts(count: usize, step: usize) -> impl Iterator<Item = (Part, std::ops::Range<usize>)> {
     let next = (1..count).step_by(step).map(move |start| (Part::Next, start..start + step));
     std::iter::once((Part::First, 0..1)).chain(next)

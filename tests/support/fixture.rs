@@ -7,7 +7,7 @@ use pollster::block_on;
 use wgvae::internals::safetensors::{Header, read_header, read_tensor};
 use wgvae::{ByteSource as _, FileSource, HostTensor, Size};
 
-/// A file of `tests/fixtures`.
+/// File in `tests/fixtures`.
 pub(crate) struct Fixture {
     source: FileSource,
     header: Header,
@@ -33,7 +33,7 @@ impl Fixture {
         block_on(read_tensor(&self.source, name, &self.header.tensors[name])).unwrap()
     }
 
-    /// A picture `[h, w, 3]` of U8.
+    /// Returns a picture `[h, w, 3]` of U8.
     pub(crate) fn picture(&self, name: &str) -> (Size, Vec<u8>) {
         let info = &self.header.tensors[name];
         let [height, width, 3] = info.shape[..] else { panic!("{name} is {:?}", info.shape) };

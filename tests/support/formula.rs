@@ -1,11 +1,11 @@
-//! The deterministic weights of the fixtures: see `tests/fixtures/make_fixtures.py`, which states the formula.
+//! Deterministic weights of the fixtures. `tests/fixtures/make_fixtures.py` states the formula.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 
 use wgvae::HostTensor;
 
-/// Value `index` of the tensor `name`, in [-1, 1).
+/// Returns value `index` of the tensor with this seed, in [-1, 1).
 fn unit(seed: u64, index: u64) -> f32 {
     let mut z = seed.wrapping_add((index + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15));
     z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -20,19 +20,19 @@ fn fnv1a64(name: &str) -> u64 {
     name.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
-/// Values `range` of the tensor `name`, around `offset`.
+/// Returns values `range` of the tensor `name`, around `offset`.
 fn fill(name: &str, range: Range<u64>, offset: f32, scale: f32) -> Vec<f32> {
     let seed = fnv1a64(name);
     range.map(|index| offset + scale * unit(seed, index)).collect()
 }
 
-/// The weight `name` of `shape`, that in the file.
+/// Returns the weight `name` of `shape`, as in the file.
 pub(crate) fn weight(name: &str, shape: &[usize]) -> HostTensor {
     let count: usize = shape.iter().product();
     HostTensor { shape: shape.to_vec(), data: part_of_weight(name, shape, 0..count as u64) }
 }
 
-/// Values `range` of it.
+/// Returns values `range` of that weight.
 pub(crate) fn part_of_weight(name: &str, shape: &[usize], range: Range<u64>) -> Vec<f32> {
     let (offset, scale) = match name.rsplit('.').next() {
         Some("bias") => (0.0, 0.17),
@@ -51,23 +51,23 @@ pub(crate) fn part_of_weight(name: &str, shape: &[usize], range: Range<u64>) -> 
     fill(name, range, offset, scale)
 }
 
-/// The latents of `shape`.
+/// Returns the latents of `shape`.
 pub(crate) fn latents(shape: &[usize]) -> HostTensor {
     input("latents", shape, 1.7)
 }
 
-/// The input `name` of `shape`, within -`scale` and `scale`.
+/// Returns the input `name` of `shape`, within -`scale` and `scale`.
 pub(crate) fn input(name: &str, shape: &[usize], scale: f32) -> HostTensor {
     let count: usize = shape.iter().product();
     HostTensor { shape: shape.to_vec(), data: fill(name, 0..count as u64, 0.0, scale) }
 }
 
-/// All weights of the decoder that `config` describes.
+/// Returns all weights of the decoder that `config` describes.
 pub(crate) fn decoder(config: &wgvae::AutoencoderConfig) -> BTreeMap<String, HostTensor> {
     weights(&wgvae::model::networks::decoder_tensors(config))
 }
 
-/// The weights of these names and shapes.
+/// Returns the weights of these names and shapes.
 pub(crate) fn weights(tensors: &BTreeMap<String, Vec<u64>>) -> BTreeMap<String, HostTensor> {
     let shape = |shape: &Vec<u64>| -> Vec<usize> {
         shape.iter().map(|&extent| usize::try_from(extent).expect("a small shape")).collect()

@@ -1,4 +1,4 @@
-//! Golden decodes and encodes: see `tests/fixtures/make_fixtures.py` and `make_families.py`.
+//! Golden decodes and encodes, made by `tests/fixtures/make_fixtures.py` and `make_families.py`.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -10,9 +10,9 @@ use wgvae::{AutoencoderConfig, Family, FileSource, HostTensor, Network, SeedVr};
 
 use crate::formula;
 
-/// A fixture.
+/// Fixture of a network.
 pub(crate) struct Golden {
-    /// What was run, with the statistics of its latents.
+    /// Config of the network, with the statistics of its latents.
     pub(crate) config: AutoencoderConfig,
     pub(crate) metadata: BTreeMap<String, String>,
     tensors: BTreeMap<String, HostTensor>,
@@ -32,40 +32,40 @@ impl Golden {
         Self { config: config(&header.metadata), metadata: header.metadata, tensors }
     }
 
-    /// What came out: `image`, `image_own`, `moments`, `encoded`, `encoded_own`.
+    /// Returns an output: `image`, `image_own`, `moments`, `encoded`, `encoded_own`.
     pub(crate) fn output(&self, name: &str) -> Option<&HostTensor> {
         self.tensors.get(name)
     }
 
-    /// The output that an encoder gives as it is: moments, or what a tiny one makes in their place.
+    /// Returns the name of the encoder's direct output: moments, or latents for a tiny autoencoder.
     pub(crate) fn encoded(&self) -> &'static str {
         let own = if self.config.takes_own_latents() { "encoded_own" } else { "encoded" };
         let outputs = ["moments", own, "encoded"];
         outputs.into_iter().find(|output| self.tensors.contains_key(*output)).expect("every family encodes")
     }
 
-    /// max |torch in f16 - f64| / max |f64| of output `name`.
+    /// Returns torch's error in f16 for output `name`: max |torch in f16 - f64| / max |f64|.
     pub(crate) fn f16_error(&self, name: &str) -> f32 {
         let key = if name == "image" { "f16_error".to_owned() } else { format!("{name}_f16_error") };
         self.metadata[&key].parse().expect("a number")
     }
 
-    /// Latents as the diffusion model leaves them.
+    /// Returns latents in the diffusion model's scale.
     pub(crate) fn latents(&self) -> HostTensor {
         formula::latents(&self.shape("latent_shape").expect("every fixture decodes"))
     }
 
-    /// Latents as the autoencoder itself has them.
+    /// Returns latents in the VAE's own scale.
     pub(crate) fn own_latents(&self) -> Option<HostTensor> {
         self.given("own_latents", "own_latent_shape", 1.7)
     }
 
-    /// The image that is encoded.
+    /// Returns the image to encode.
     pub(crate) fn image(&self) -> Option<HostTensor> {
         self.given("image", "image_shape", 1.0)
     }
 
-    /// The frames that are encoded.
+    /// Returns the frames to encode.
     pub(crate) fn pixels(&self) -> Option<HostTensor> {
         self.given("pixels", "pixels_shape", 1.0)
     }
@@ -79,7 +79,7 @@ impl Golden {
     }
 }
 
-/// The config of a fixture. Some are of networks that diffusers has no class for.
+/// Returns the config of a fixture. For some networks diffusers has no class.
 fn config(metadata: &BTreeMap<String, String>) -> AutoencoderConfig {
     let json = &metadata["config"];
     let fields: Value = serde_json::from_str(json).expect("JSON");

@@ -5,29 +5,30 @@ use std::ops::Range;
 
 use wgvae::{ByteSource, ReadFuture};
 
-/// Name -> shape of the tensors of a checkpoint, as written.
+/// Tensors of a checkpoint as written: name -> shape.
 pub(crate) type Shapes = BTreeMap<String, Vec<u64>>;
 
-/// The tensors of `tests/fixtures/keys/LIST.json`.
+/// Reads the tensors of `tests/fixtures/keys/LIST.json`.
 pub(crate) fn key_list(list: &str) -> Shapes {
     let path = format!("{}/tests/fixtures/keys/{list}.json", env!("CARGO_MANIFEST_DIR"));
     let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"));
     serde_json::from_str(&text).expect("a key list")
 }
 
-/// A file of f16 whose header is there and whose data is made when it is read, so that the largest models cost nothing.
+/// File of f16 with a stored header and data that is computed as it is read, so that the largest
+/// models cost nothing.
 pub(crate) struct Hollow {
     header: Vec<u8>,
     len: u64,
     tensors: Vec<Stored>,
-    /// All zeros without.
+    /// Function of the values; `None` for all zeros.
     values: Option<Values>,
 }
 
-/// Values of a tensor, by its name in the file and its shape.
+/// Function that returns values of a tensor, by its name in the file and its shape.
 pub(crate) type Values = fn(&str, &[usize], Range<u64>) -> Vec<f32>;
 
-/// A tensor, and where its values begin in the file.
+/// Tensor with the position of its values in the file.
 struct Stored {
     name: String,
     shape: Vec<usize>,
@@ -58,7 +59,7 @@ impl Hollow {
 }
 
 impl Stored {
-    /// Writes what of it is among the bytes from `offset` on.
+    /// Writes the part of the tensor that lies in `bytes`, which begin at `offset`.
     fn write(&self, values: Values, offset: u64, bytes: &mut [u8]) {
         let count: usize = self.shape.iter().product();
         let within = |at: u64| at.saturating_sub(self.begin).min(count as u64 * 2);

@@ -1,4 +1,4 @@
-//! What holds for every plan. For the tests of plans and for those that fuzz them.
+//! Checks that hold for every plan, for the tests of plans and for fuzzing.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use wgvae::plan::memory::Staging;
 use wgvae::plan::{Action, BufferUse, Home, HostSource, InputRows, Plan, Resource, UNUSED_BYTES};
 use wgvae::{Bytes, DeviceLimits};
 
-/// The buffers that a step reads, and those that it writes (and may read).
+/// Returns the buffers that a step reads, and those that it writes (and may read).
 fn reads_and_writes(plan: &Plan, action: &Action) -> (Vec<usize>, Vec<usize>) {
     match action {
         Action::Copy { from, to, .. } => (vec![from.0.0], vec![to.0.0]),
@@ -30,7 +30,7 @@ fn reads_and_writes(plan: &Plan, action: &Action) -> (Vec<usize>, Vec<usize>) {
     }
 }
 
-/// Live buffers never overlap in a slot, and lie within theirs.
+/// Checks that live buffers never overlap in a slot, and lie within it.
 fn check_slots(plan: &Plan) {
     for (index, buffer) in plan.buffers.iter().enumerate() {
         let end = |buffer: &BufferUse| buffer.offset.0 + buffer.bytes.0;
@@ -44,7 +44,8 @@ fn check_slots(plan: &Plan) {
     }
 }
 
-/// Reads follow writes, within the life of a buffer; and no launch binds one slot in two ways, which WebGPU refuses.
+/// Checks that reads follow writes within the life of a buffer, and that no launch binds one slot
+/// in two ways, which WebGPU forbids.
 fn check_steps(plan: &Plan) {
     let mut written = BTreeSet::new();
     for (index, step) in plan.steps.iter().enumerate() {
@@ -68,7 +69,8 @@ fn check_steps(plan: &Plan) {
     }
 }
 
-/// Parameters overlap only where they are the same, and start where the device wants them; the result covers the image once, in order.
+/// Checks that parameters overlap only if they are equal, and start where the device requires; and
+/// that the result covers the image once, in order.
 fn check_layout(plan: &Plan, limits: &DeviceLimits) {
     let mut ends = std::collections::BTreeMap::new();
     for step in &plan.steps {
@@ -98,7 +100,7 @@ fn bound_weights(action: &Action) -> Vec<usize> {
     bindings.iter().filter_map(weight).collect()
 }
 
-/// Every row of every input is fetched, into buffers that hold it.
+/// Checks that every row of every input is fetched, into buffers that hold it.
 fn check_inputs(plan: &Plan) {
     let mut fetched: Vec<BTreeSet<u32>> = vec![BTreeSet::new(); plan.inputs.len()];
     for step in &plan.steps {
@@ -113,7 +115,7 @@ fn check_inputs(plan: &Plan) {
     }
 }
 
-/// Everything that holds for every plan.
+/// Runs all checks that hold for every plan.
 pub(crate) fn check(plan: &Plan, limits: &DeviceLimits) {
     check_inputs(plan);
     check_slots(plan);
@@ -122,7 +124,8 @@ pub(crate) fn check(plan: &Plan, limits: &DeviceLimits) {
     check_memory(plan, limits);
 }
 
-/// No buffer is beyond the device's limits, and the predicted peak is the sum of what the executor creates.
+/// Checks that no buffer exceeds the device's limits, and that the predicted peak is the sum of
+/// what the executor creates.
 fn check_memory(plan: &Plan, limits: &DeviceLimits) {
     assert!(plan.largest_binding() <= limits.largest_bound_buffer());
     for bytes in &plan.slots {

@@ -1,32 +1,33 @@
-//! Reads off a Rust file what it takes of other files of its crate: by its words alone, without a compiler.
+//! Reader of a Rust file's uses of other files of its crate, from its words alone, without a
+//! compiler.
 
 use std::collections::BTreeSet;
 
-/// A file, as far as it names others.
+/// Names in a file that refer to other files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Module {
-    /// Its place in the crate: `["plan", "fuse"]`. Of a crate's root nothing.
+    /// Path of the module in the crate, such as `["plan", "fuse"]`; empty for the crate's root.
     pub(crate) path: Vec<String>,
-    /// What its `use` lines bind.
+    /// Names that its `use` lines bind.
     pub(crate) bound: Vec<Bound>,
-    /// Paths in the rest of it, as they stand there.
+    /// Paths in the rest of the file, as written.
     pub(crate) paths: BTreeSet<Vec<String>>,
-    /// All words in the rest of it.
+    /// All words in the rest of the file.
     pub(crate) words: BTreeSet<String>,
 }
 
-/// A name that a `use` line binds; `*` and `_` stand for themselves.
+/// Name that a `use` line binds; `*` and `_` stand for themselves.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Bound {
     pub(crate) name: String,
-    /// As it stands there.
+    /// Path as written.
     pub(crate) path: Vec<String>,
-    /// Whether the line hands it on to others.
+    /// True if the line re-exports the name.
     pub(crate) public: bool,
 }
 
 impl Module {
-    /// Reads `text`, the file of the module `path`. What stands under `#[cfg(test)] mod` is left out.
+    /// Reads `text`, the file of the module `path`. Skips code under `#[cfg(test)] mod`.
     pub(crate) fn read(path: &[String], text: &str) -> Self {
         let tokens = without_tests(&tokens(text));
         let mut module =
@@ -53,7 +54,7 @@ impl Module {
     }
 }
 
-/// The path that begins at token `at`, which is a word.
+/// Returns the path that begins at token `at`, which is a word.
 fn path_at(tokens: &[String], mut at: usize) -> Vec<String> {
     let mut path = vec![tokens[at].clone()];
     while let [colons, word, ..] = &tokens[at + 1..]
@@ -66,7 +67,7 @@ fn path_at(tokens: &[String], mut at: usize) -> Vec<String> {
     path
 }
 
-/// What a `use` tree binds, behind the path `before`.
+/// Collects the names that a `use` tree binds, after the path `before`.
 fn bind(tree: &[String], before: &mut Vec<String>, public: bool, bound: &mut Vec<Bound>) {
     let depth = before.len();
     let mut at = 0;
@@ -98,14 +99,14 @@ fn bind(tree: &[String], before: &mut Vec<String>, public: bool, bound: &mut Vec
     before.truncate(depth);
 }
 
-/// `a::{self}` binds `a`.
+/// Removes a final `self`, because `a::{self}` binds `a`.
 fn without_self(path: &[String]) -> Vec<String> {
     let end =
         if path.len() > 1 && path.last().is_some_and(|last| last == "self") { path.len() - 1 } else { path.len() };
     path[..end].to_vec()
 }
 
-/// The parts of a group, at the commas between its own braces.
+/// Splits a group at the commas between its own braces.
 fn split(inner: &[String]) -> Vec<&[String]> {
     let (mut parts, mut start, mut depth) = (Vec::new(), 0, 0);
     for (at, token) in inner.iter().enumerate() {
@@ -123,7 +124,7 @@ fn split(inner: &[String]) -> Vec<&[String]> {
     parts.into_iter().filter(|part| !part.is_empty()).collect()
 }
 
-/// Where the brace that is the first of `tokens` closes.
+/// Returns the index at which the brace that begins `tokens` closes.
 fn closing(tokens: &[String]) -> usize {
     let mut depth = 0;
     let end = tokens.iter().position(|token| {
@@ -153,7 +154,8 @@ fn is_word(token: &str) -> bool {
     token.starts_with(|first: char| first.is_alphabetic() || first == '_')
 }
 
-/// Words, `::`, and all other signs one by one. Comments, strings, characters and lifetimes are left out.
+/// Splits text into words, `::`, and all other signs one by one. Skips comments, strings,
+/// characters and lifetimes.
 fn tokens(text: &str) -> Vec<String> {
     let mut tokens = Vec::new();
     let mut rest = text;
@@ -179,7 +181,7 @@ fn tokens(text: &str) -> Vec<String> {
     tokens
 }
 
-/// How long the comment, the string, the character or the lifetime is that `text` begins with.
+/// Returns the length of the comment, string, character or lifetime that `text` begins with.
 fn skipped(text: &str) -> Option<usize> {
     let until = |end: &str, from: usize| text[from..].find(end).map_or(text.len(), |at| from + at + end.len());
     if text.starts_with("//") {

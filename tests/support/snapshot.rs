@@ -1,8 +1,9 @@
-//! Text that is committed, and compared with what comes out now. `UPDATE_SNAPSHOTS=1` writes it anew.
+//! Committed text that is compared with the current result. `UPDATE_SNAPSHOTS=1` writes it anew.
 
 use std::path::Path;
 
-/// Checks that `file`, a path in the repository, holds `found`. `filter` names the tests that write it.
+/// Checks that `file`, a path in the repository, contains `found`. `filter` selects the tests that
+/// write it.
 pub(crate) fn check(file: &str, found: &str, filter: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(file);
     if std::env::var_os("UPDATE_SNAPSHOTS").is_some() {

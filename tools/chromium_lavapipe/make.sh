@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Makes a Chromium whose WebGPU runs on Mesa's lavapipe, which has shader-f16: see README.md.
+# Makes a Chromium whose WebGPU runs on Mesa's lavapipe, a driver with shader-f16: see README.md.
 #   make.sh TARGET [CHROMIUM]      CHROMIUM: the folder of the program, /usr/lib/chromium on Debian
 set -euo pipefail
 target=${1:?where to put it}

@@ -1,4 +1,7 @@
-"""The picture of the demo: a lake at dusk, drawn by numpy at four times its size. `demo_picture()` is all there is."""
+"""Draws the picture of the demo, a lake at dusk.
+
+Numpy draws it at four times its size. The interface is `demo_picture()`.
+"""
 
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
@@ -7,7 +10,8 @@ SIZE, OVERSAMPLE, SEED = 512, 4, 20
 HORIZON = 0.665
 SKY = [(0.00, 0x1B1B4B), (0.22, 0x3B2A73), (0.40, 0x8A3F86), (0.54, 0xE0687A), (0.63, 0xFBA86B), (0.70, 0xFFDFA0)]
 SUN, SUN_RADIUS = (0.62, 0.475), 0.088
-# Ridges from the far one to the near one: height of the base line, of the peaks, roughness, colour, mist at the foot.
+# Ridges from far to near: height of the base line, height of the peaks, roughness, colour, and
+# colour of the mist at the foot.
 RIDGES = [
     (0.565, 0.085, 0.95, 0xC9708F, 0xF3A487),
     (0.605, 0.080, 0.90, 0x94568C, 0xD98088),
@@ -17,7 +21,7 @@ RIDGES = [
 
 
 def demo_picture():
-    """`[512, 512, 3]` u8."""
+    """Returns the picture, `[512, 512, 3]` u8."""
     rng = np.random.default_rng(SEED)
     n = SIZE * OVERSAMPLE
     y, x = (np.mgrid[:n, :n].astype(np.float32) + 0.5) / n
@@ -35,7 +39,7 @@ def demo_picture():
 
 
 def sky(rng, x, y):
-    """A ramp of dusk, a sun with its glow, long clouds and the first stars."""
+    """Draws the sky: a ramp of dusk, a sun with its glow, long clouds and the first stars."""
     stops, colours = zip(*SKY)
     ramp = np.stack([np.interp(y[:, 0], stops, [colour(c)[i] for c in colours]) for i in range(3)], axis=-1)
     image = np.repeat(ramp[:, None], x.shape[1], axis=1).astype(np.float32)
@@ -66,7 +70,7 @@ def sky(rng, x, y):
 
 
 def ridge(rng, n, roughness):
-    """A mountain line, `[n]`, from 0 to 1: ridged midpoints, so peaks are sharp and valleys round."""
+    """Returns a mountain line, `[n]`, from 0 to 1: a sum of ragged lines at several scales."""
     line, cells, gain = np.zeros(n), 4, 1.0
     while cells <= 128:
         knots = rng.uniform(0, 1, cells + 2)
@@ -77,7 +81,10 @@ def ridge(rng, n, roughness):
 
 
 def water(above, x, y):
-    """The mirrored scene, pulled sideways by waves that widen towards the viewer, darker with depth, with a sun path."""
+    """Draws the water: the mirrored scene, darker with depth, with the path of the sun.
+
+    Waves that widen towards the viewer shift it sideways.
+    """
     n = x.shape[0]
     depth = np.clip(y - HORIZON, 0, None)
     phase = 90 * np.sqrt(depth + 1e-4)
@@ -93,7 +100,7 @@ def water(above, x, y):
 
 
 def shore(rng, picture, x, y):
-    """A dark bank with pines in the left corner, and a smaller one on the right."""
+    """Draws a dark bank with pines in the left corner, and a smaller one on the right."""
     n = x.shape[0]
     bank = np.maximum(0.17 * np.clip(1 - x / 0.62, 0, 1) ** 1.3, 0.11 * np.clip((x - 0.74) / 0.26, 0, 1) ** 1.4)
     bank = 1.0 - bank - 0.012 * ridge(rng, n, 0.9)[None, :] * (bank > 0)
@@ -116,7 +123,7 @@ def shore(rng, picture, x, y):
 
 
 def wordmark(picture):
-    """"wgvae" in the quiet part of the sky."""
+    """Writes "wgvae" in the quiet part of the sky."""
     n = picture.shape[0]
     font = ImageFont.load_default(int(0.150 * n))
     mask = Image.new("L", (n, n))
@@ -137,7 +144,10 @@ def over(picture, layer, mask):
 
 
 def edge(inside, n):
-    """Coverage, 0..1, from a signed distance in units of the picture: a ramp of two drawn pixels."""
+    """Returns coverage, 0..1, from a signed distance in units of the picture's side.
+
+    The edge is a ramp of two drawn pixels.
+    """
     return np.clip(inside * n / 2 + 0.5, 0, 1)
 
 

@@ -1,13 +1,19 @@
-"""Turns a checkpoint of train.py into the files of the demo, and measures it on pictures it has not seen.
+"""Turns a checkpoint of train.py into the files of the demo, and measures it on unseen pictures.
 
     python export.py run/checkpoint.pt
 
 Writes, from the root of the repository:
-    assets/demo/model/config.json, diffusion_pytorch_model.safetensors   the model as diffusers saves it, f16
-    assets/demo/latents.safetensors    `latents` [1, 16, 64, 64] f16: (z - shift_factor) * scaling_factor of the demo picture
-    assets/demo/selftest.safetensors   `latents` [1, 16, 16, 16] f16, the middle of those, and `image` [1, 3, 128, 128] f16, as in the next
-    tests/fixtures/demo.safetensors    `image` [1, 3, 512, 512] f16: diffusers' f32 decode of those latents, not clamped
-    tools/demo_model/heldout.txt       the evaluation
+    assets/demo/model/config.json, diffusion_pytorch_model.safetensors
+        the model as diffusers saves it, f16
+    assets/demo/latents.safetensors
+        `latents` [1, 16, 64, 64] f16: (z - shift_factor) * scaling_factor of the demo picture
+    assets/demo/selftest.safetensors
+        `latents` [1, 16, 16, 16] f16, the middle of the above, and `image` [1, 3, 128, 128] f16,
+        made like the next
+    tests/fixtures/demo.safetensors
+        `image` [1, 3, 512, 512] f16: diffusers' f32 decode of the latents, not clamped
+    tools/demo_model/heldout.txt
+        the evaluation
 """
 
 import argparse
@@ -86,12 +92,15 @@ def main():
 
 
 def rescale(model, x):
-    """Multiplies the residual stream by powers of two, level by level, so that it fits f16; returns its former peak.
+    """Multiplies the residual stream by powers of two, level by level, so that it fits f16.
 
-    Every reader of the stream is a GroupNorm, which undoes it; the norms' eps is negligible before and after. Between
-    two levels lies an up- or downsampling convolution, which carries the ratio. `conv1` of a block, read by `norm2`
-    alone, gets a factor of its own. About 1024 at most is 64 times below the end of f16, and leaves conv2's weights well
-    above its subnormals.
+    Returns the former peak of the stream.
+
+    Every reader of the stream is a GroupNorm, which cancels a factor. The norms' eps is negligible
+    before and after. The up- or downsampling convolution between two levels applies the ratio of
+    their factors. `conv1` of a block has a factor of its own, as only `norm2` reads it. A peak of
+    about 1024 is 64 times below the largest f16, and keeps conv2's weights well above its
+    subnormals.
     """
     encoder, decoder = model.encoder, model.decoder
     levels = []
@@ -133,12 +142,15 @@ def rescale(model, x):
 
 
 def power_of_two(factor):
-    """The one nearest to `factor`, at most 1: what is small stays as it was trained."""
+    """Returns the power of two nearest to `factor`, at most 1: small streams are not grown."""
     return min(1.0, 2.0 ** round(math.log2(factor)))
 
 
 def latent_statistics(model):
-    """One mean and one reciprocal of the standard deviation for all channels, over pictures nothing else uses."""
+    """Returns the mean and the reciprocal of the standard deviation of latents, over all channels.
+
+    The pictures are used for nothing else.
+    """
     rng = np.random.default_rng(STATISTICS_SEED)
     z = torch.cat([model.encode(tensor(images.picture(rng, 256))).latent_dist.mode() for _ in range(64)])
     return round(z.mean().item(), 4), round(1 / z.std().item(), 4)
@@ -153,7 +165,10 @@ def write_model(model, config):
 
 
 def heldout(model, args):
-    """PSNR of clamped reconstructions from the posterior's mean, as lines of text; every number is a mean over pictures."""
+    """Returns the PSNR of clamped reconstructions from the posterior's mean, as lines of text.
+
+    Every number is a mean over pictures.
+    """
     crops = Crops(HELDOUT_SEED, 0)
     crops.pool = [crops.draw() for _ in range(96)]
     lines = []
@@ -183,12 +198,16 @@ def summary(what, squares):
 
 
 def mean_square(decoded, x):
-    """Of a decode, clamped as it is shown, floored at a hundredth of a level so that a flat picture is no infinity."""
+    """Returns the mean squared error of a decode that is clamped to -1..1, as on a screen.
+
+    The least value is the square of a hundredth of a level, so that the PSNR of a flat picture is
+    finite.
+    """
     return max(((decoded.clamp(-1, 1) - x) ** 2).mean().item(), (0.01 / 127.5) ** 2)
 
 
 def write_selftest(model, latents, config):
-    """The middle of `latents` and diffusers' f32 decode of it alone."""
+    """Writes the middle of `latents` and diffusers' f32 decode of this middle."""
     middle = latents[..., 24:40, 24:40]
     decoded = model.decode(middle.float() / config["scaling_factor"] + config["shift_factor"]).sample
     tensors = {"latents": middle.contiguous(), "image": decoded.half().contiguous()}
@@ -196,7 +215,7 @@ def write_selftest(model, latents, config):
 
 
 def watch(module):
-    """A dict that forward passes fill with the largest magnitude that each submodule put out."""
+    """Returns a dict that forward passes fill with the largest output of each submodule."""
     largest = {}
 
     def hook(name):
@@ -213,12 +232,12 @@ def watch(module):
 
 
 def tensor(image):
-    """`[h, w, 3]` u8 to `[1, 3, h, w]` f32 in -1..1."""
+    """Converts `[h, w, 3]` u8 to `[1, 3, h, w]` f32 in -1..1."""
     return torch.from_numpy(np.array(image)).permute(2, 0, 1)[None].float() / 127.5 - 1
 
 
 def picture(x):
-    """The reverse of `tensor`, clamped."""
+    """Converts `[1, 3, h, w]` to `[h, w, 3]` u8, clamped: the reverse of `tensor`."""
     return ((x[0].clamp(-1, 1) + 1) * 127.5).round().byte().permute(1, 2, 0).numpy()
 
 

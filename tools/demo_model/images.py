@@ -1,7 +1,7 @@
-"""Procedural pictures to train and judge the demo model on. Nothing here is downloaded: numpy, and PIL's own font.
+"""Draws the procedural pictures that train and test the demo model.
 
-`picture(rng, size)` is the whole interface: it draws one `size` x `size` RGB picture as `[size, size, 3]` u8 and uses
-nothing but `rng`, so a seed names a picture.
+Nothing is downloaded: numpy and PIL's own font are enough. The interface is `picture(rng, size)`.
+It draws one RGB picture, `[size, size, 3]` u8, from `rng` only, so that a seed determines it.
 """
 
 import colorsys
@@ -13,14 +13,17 @@ from PIL import Image, ImageDraw, ImageFilter, ImageFont
 
 
 def picture(rng, size):
-    """One picture of a random kind, `[size, size, 3]` u8."""
+    """Returns one picture of a random kind, `[size, size, 3]` u8."""
     kind = rng.choice(len(KINDS), p=WEIGHTS)
     image = KINDS[kind](rng, size)
     return _tone(rng, np.asarray(image, np.float32) / 255)
 
 
 def dead_leaves(rng, size):
-    """Opaque leaves that hide each other, with sizes that follow a power law: the statistics of natural edges."""
+    """Draws opaque leaves that hide each other.
+
+    Their sizes follow a power law, which gives the statistics of natural edges.
+    """
     s = 2 * size
     canvas = _fill(rng, s)
     colours = _palette(rng)
@@ -40,7 +43,7 @@ def dead_leaves(rng, size):
 
 
 def shapes(rng, size):
-    """Strokes, rings and outlines over a quiet ground."""
+    """Draws strokes, rings and outlines over a quiet ground."""
     s = 2 * size
     canvas = _gradient(rng, s) if rng.random() < 0.7 else _fill(rng, s)
     draw = ImageDraw.Draw(canvas)
@@ -63,7 +66,7 @@ def shapes(rng, size):
 
 
 def text(rng, size):
-    """Words at several sizes and angles."""
+    """Draws words at several sizes and angles."""
     canvas = (_gradient(rng, size) if rng.random() < 0.6 else _fill(rng, size)).convert("RGB")
     letters = np.array(list(string.ascii_letters + string.digits + ".,:;!?&%()-+"))
     colours = _palette(rng)
@@ -84,17 +87,17 @@ def text(rng, size):
 
 
 def texture(rng, size):
-    """One texture over the whole picture."""
+    """Draws one texture over the whole picture."""
     return _fill(rng, size)
 
 
 def gradient(rng, size):
-    """Smooth ramps and glows."""
+    """Draws smooth ramps and glows."""
     return _gradient(rng, size)
 
 
 def landscape(rng, size):
-    """Sky, a sun or moon, ridges behind ridges, sometimes water."""
+    """Draws sky, a sun or moon, ridges behind ridges, and sometimes water."""
     s = 2 * size
     sky = _mix_colours(_hsv(rng), _hsv(rng), (np.linspace(0, 1, s) ** rng.uniform(0.5, 2))[:, None])
     image = np.repeat(sky[:, None], s, axis=1)
@@ -127,7 +130,7 @@ def landscape(rng, size):
 
 
 def mixture(rng, size):
-    """Two pictures of other kinds, joined by a hard or a soft mask."""
+    """Draws two pictures of other kinds, joined by a hard or a soft mask."""
     kinds = [dead_leaves, shapes, text, texture, gradient, landscape]
     a, b = (kinds[rng.integers(len(kinds))](rng, size).convert("RGB") for _ in range(2))
     field = _noise(rng, size, rng.uniform(0.8, 1.5))
@@ -140,7 +143,10 @@ WEIGHTS = [0.28, 0.12, 0.14, 0.10, 0.06, 0.16, 0.14]
 
 
 def _tone(rng, image):
-    """Exposure, contrast, tint, saturation and now and then a blur; `[h, w, 3]` f32 in 0..1 to u8."""
+    """Changes exposure, contrast, tint and saturation, and sometimes blurs.
+
+    Takes `[h, w, 3]` f32 in 0..1 and returns u8.
+    """
     image = image ** np.exp(rng.normal(0, 0.25))
     image = (image - 0.5) * rng.uniform(0.6, 1.05) + 0.5 + rng.normal(0, 0.04)
     image = image * (1 + rng.normal(0, 0.04, 3))
@@ -153,7 +159,7 @@ def _tone(rng, image):
 
 
 def _fill(rng, size, colours=None):
-    """A texture from one of a few recipes."""
+    """Draws a texture by one of a few recipes."""
     a, b = (_pick(rng, colours) if colours else _hsv(rng) for _ in range(2))
     y, x = np.mgrid[:size, :size].astype(np.float32)
     angle = rng.uniform(0, math.pi)
@@ -193,7 +199,10 @@ def _gradient(rng, size):
 
 
 def _noise(rng, size, roughness):
-    """Octaves of smooth noise, `[size, size]` f32 spread over 0..1; a higher `roughness` is a smoother field."""
+    """Returns octaves of smooth noise, `[size, size]` f32 spread over 0..1.
+
+    A higher `roughness` gives a smoother field.
+    """
     field = np.zeros((size, size), np.float32)
     cells, gain = int(rng.integers(2, 6)), 1.0
     while cells < size / 2:
@@ -205,7 +214,7 @@ def _noise(rng, size, roughness):
 
 
 def _ridge(rng, size, roughness):
-    """A mountain line, `[size]`, about -1..1."""
+    """Returns a mountain line, `[size]`, about -1..1."""
     line, n, gain = np.zeros(size), int(rng.integers(2, 5)), 1.0
     while n < size / 8:
         line += gain * np.interp(np.linspace(0, n, size), np.arange(n + 1), rng.uniform(-1, 1, n + 1))
@@ -214,7 +223,7 @@ def _ridge(rng, size, roughness):
 
 
 def _outline(rng, centre, radius):
-    """A disc, a regular or a ragged polygon, or a turned rectangle, as a list of points."""
+    """Returns a disc, a polygon, a ragged polygon or a turned rectangle, as a list of points."""
     x, y = centre
     turn = rng.uniform(0, 2 * math.pi)
     match rng.integers(4):
@@ -235,7 +244,7 @@ def _outline(rng, centre, radius):
 
 
 def _curve(rng, size):
-    """A cubic Bezier curve as a list of points."""
+    """Returns a cubic Bezier curve as a list of points."""
     p = rng.uniform(-0.1, 1.1, (4, 2)) * size
     t = np.linspace(0, 1, 40)[:, None]
     points = (1 - t) ** 3 * p[0] + 3 * t * (1 - t) ** 2 * p[1] + 3 * t ** 2 * (1 - t) * p[2] + t ** 3 * p[3]
@@ -243,7 +252,7 @@ def _curve(rng, size):
 
 
 def _palette(rng):
-    """A few colours that go together: one hue range, one saturation range, or none of that."""
+    """Returns a few colours of one hue range, of one saturation range, or of neither."""
     if rng.random() < 0.3:
         return [_hsv(rng) for _ in range(6)]
     hue, spread, saturation = rng.random(), rng.uniform(0.02, 0.3), rng.uniform(0.1, 0.9)
@@ -270,5 +279,5 @@ def _rgb(colour):
 
 
 def _image(array):
-    """`[h, w, 3]` in 0..1 to a PIL image."""
+    """Converts `[h, w, 3]` in 0..1 to a PIL image."""
     return Image.fromarray((np.clip(array, 0, 1) * 255 + 0.5).astype(np.uint8))

@@ -1,9 +1,10 @@
-"""Trains the demo model, a small diffusers `AutoencoderKL`, from scratch on the procedural pictures of images.py.
+"""Trains the demo model, a small `AutoencoderKL` of diffusers, on the pictures of images.py.
 
     python train.py --minutes 60 --out run
 
-The learning rate follows the clock: a warm-up, then a cosine to zero when the minutes are over. `run/checkpoint.pt` is
-rewritten as training goes and holds the averaged weights, which export.py turns into the files under assets/demo.
+The learning rate follows the clock: a warm-up, then a cosine to zero when the minutes are over.
+Training rewrites `run/checkpoint.pt` from time to time. It holds the averaged weights, which
+export.py turns into the files under assets/demo.
 """
 
 import argparse
@@ -41,18 +42,20 @@ CONFIG = dict(
 KL_WEIGHT = 1e-5
 EDGE_WEIGHT = 0.5
 SQUARE_WEIGHT = 2.0
-# Without it the model spends its latents on lightness, and two of three colour axes stay grey for thousands of steps.
+# Without this term the model spends its latents on lightness, and two of three colour axes stay
+# grey for thousands of steps.
 COLOUR_WEIGHT = 2.0
-# Two latents are held to the mean colour of their block: neither half of the model finds the last colour axis alone.
+# Two channels of latents are held to the mean colour of their block: neither encoder nor decoder
+# finds the last colour axis alone.
 COLOUR_LATENTS = [1, 11]
 ANCHOR_WEIGHT = 0.2
 COLOUR_AXES = [[0.7071, 0.0, -0.7071], [0.4082, -0.8165, 0.4082]]
 CROPS = (64, 96, 128, 192, 256)
-# How often each crop size is drawn, at the start and at the end: GroupNorm and attention see the whole picture, so a
-# model that only ever saw small crops is a little wrong on large ones.
+# Shares of the crop sizes at the start and at the end. GroupNorm and attention see the whole
+# picture, so a model that has seen only small crops is a little wrong on large ones.
 CROPS_FIRST = (0.80, 0.15, 0.05, 0.00, 0.00)
 CROPS_LAST = (0.20, 0.25, 0.35, 0.15, 0.05)
-PIXELS = 12288  # of a process in a step, with the smaller crops; of the larger ones there is one
+PIXELS = 12288  # of one process in one step; larger crops come one at a time
 
 
 def main():
@@ -62,10 +65,10 @@ def main():
 
 
 def train(rank, args, rendezvous):
-    """One process with one thread and its own pictures; the processes share their gradients once a step.
+    """Trains in one process, with one thread and its own pictures.
 
-    Threads inside a step meet at a barrier hundreds of times, which on a machine with other work to do costs most of
-    the time. These meet once.
+    The processes share their gradients once a step. Threads within a step would meet at a barrier
+    hundreds of times, which takes most of the time on a busy machine.
     """
     torch.set_num_threads(1)
     torch.distributed.init_process_group("gloo", rendezvous, rank=rank, world_size=args.processes)
@@ -118,7 +121,10 @@ def train(rank, args, rendezvous):
 
 
 def share(model, clock, square):
-    """Averages the gradients of all processes, in place; returns the clock of process 0 and the mean of `square`."""
+    """Averages the gradients of all processes in place.
+
+    Returns the clock of process 0 and the mean of `square`.
+    """
     gradients = [p.grad for p in model.parameters()]
     n = torch.distributed.get_world_size()
     flat = torch.cat([g.reshape(-1) for g in gradients] + [torch.tensor([clock * n, square])])
@@ -132,7 +138,11 @@ def share(model, clock, square):
 
 
 def objective(x, y, posterior):
-    """Reconstruction, its edges, its colours over latent pixels, and a hint of KL; `x` and `y` are `[n, 3, h, w]` in -1..1."""
+    """Returns the loss of the reconstruction `y` of `x`, both `[n, 3, h, w]` in -1..1.
+
+    It is a sum of errors of pixels, of edges and of the mean colours of latents' blocks, and a
+    small KL term.
+    """
     error = y - x
     edges = (error[..., 1:] - error[..., :-1]).abs().mean() + (error[..., 1:, :] - error[..., :-1, :]).abs().mean()
     axes = torch.tensor(COLOUR_AXES)
@@ -150,7 +160,8 @@ class Crops:
 
     def __init__(self, seed, n):
         self.rng = np.random.default_rng(seed)
-        # Apart, and the same in every process, so that no process waits for another's larger crop.
+        # A generator with the same seed in every process: all draw crops of one size, so that none
+        # waits for another's larger crop.
         self.sizes = np.random.default_rng(0)
         self.pool = [self.draw() for _ in range(n)]
         self.served = 0
@@ -159,7 +170,7 @@ class Crops:
         return images.picture(self.rng, int(self.rng.choice((256, 384, 512), p=(0.6, 0.25, 0.15))))
 
     def batch(self, progress):
-        """`[n, 3, crop, crop]` f32 in -1..1, channels last."""
+        """Returns a batch `[n, 3, crop, crop]` f32 in -1..1, channels last in memory."""
         self.served += 1
         if self.served % 8 == 0:
             self.pool[self.rng.integers(len(self.pool))] = self.draw()
@@ -178,7 +189,10 @@ class Crops:
 
 
 def schedule(progress, step):
-    """Warm-up over 100 steps, flat, then a cosine over the last 70 % of the time."""
+    """Returns the factor of the learning rate.
+
+    It warms up over 100 steps, stays flat, and falls as a cosine over the last 70 % of the time.
+    """
     return min(1, (step + 1) / 100) * 0.5 * (1 + math.cos(math.pi * max(0, progress - 0.3) / 0.7))
 
 
@@ -187,7 +201,10 @@ def adam(model):
 
 
 def muon_and_adam(model):
-    """Muon for the matrices inside the network, Adam for what touches pixels or latents and for vectors."""
+    """Returns the optimizers: Muon for matrices inside the network, Adam for the rest.
+
+    The rest are vectors, and the layers that read or write pixels or latents.
+    """
     inner = [p for n, p in model.named_parameters() if p.ndim >= 2 and "conv_in" not in n and "conv_out" not in n]
     chosen = {id(p) for p in inner}
     outer = [p for p in model.parameters() if id(p) not in chosen]
@@ -198,7 +215,10 @@ def muon_and_adam(model):
 
 
 class Muon(torch.optim.Optimizer):
-    """Momentum, made orthogonal by five Newton-Schulz steps (Jordan et al., 2024); filters count as matrices."""
+    """The Muon optimizer (Jordan et al., 2024), with filters as matrices.
+
+    Five Newton-Schulz steps make its momentum orthogonal.
+    """
 
     @torch.no_grad()
     def step(self):
@@ -217,7 +237,7 @@ class Muon(torch.optim.Optimizer):
 
 
 def orthogonal(m):
-    """The nearest matrices with all singular values about 1; `[n, rows, columns]`, rows <= columns or transposed."""
+    """Returns the nearest matrices with all singular values about 1, `[n, rows, columns]`."""
     if m.shape[1] > m.shape[2]:
         return orthogonal(m.transpose(1, 2)).transpose(1, 2)
     m = m / (m.norm(dim=(1, 2), keepdim=True) + 1e-7)
@@ -228,12 +248,12 @@ def orthogonal(m):
 
 
 def psnr(mean_square):
-    """Of values in -1..1."""
+    """Returns the PSNR in dB for a mean squared error of values in -1..1."""
     return 10 * math.log10(4 / mean_square)
 
 
 def save(args, average, step, progress):
-    """Written beside, then moved over, so that a stop at any time leaves a whole file."""
+    """Writes the checkpoint to a new file and renames it: an interrupt leaves a whole file."""
     path = args.out / "checkpoint.pt"
     state = dict(model=average.state_dict(), step=step, progress=progress, seed=args.seed)
     torch.save(state, path.with_suffix(".new"))

@@ -1,6 +1,7 @@
 // @ts-check
-// Makes the pictures that others show of the page: assets/social.jpg, which links to it show, of the demo's picture and the chart of its plan, and the icons
-// of assets/icon.svg as bitmaps, for those who take no SVG. Needs dist/ and what the browser tests need: node tools/social/make.mjs
+// Makes the pictures that others show of the page: assets/social.jpg, which links to it show, of
+// the demo's picture and the chart of its plan, and the icons of assets/icon.svg as bitmaps, for
+// those who take no SVG. Needs dist/ and what the browser tests need: node tools/social/make.mjs
 
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';

@@ -1,5 +1,5 @@
 // @ts-check
-// What went wrong, in plain words, and what to do about it.
+// Explanations of errors in plain words, with advice.
 
 import { formatBytes, formatSeconds } from './format.js';
 
@@ -8,8 +8,8 @@ import { formatBytes, formatSeconds } from './format.js';
 const NO_WEBGPU = [
   'Chrome and Edge: version 127 or later on Windows, macOS, ChromeOS and Android. On Linux turn on "Unsafe WebGPU Support" and "Vulkan" at chrome://flags (edge://flags) and start the browser again. Graphics acceleration must be on in the settings, under System.',
   'Firefox: version 141 or later on Windows, 145 on macOS with Apple silicon. Elsewhere set dom.webgpu.enabled and dom.webgpu.workers.enabled to true at about:config.',
-  'Safari: version 26 or later on macOS, iOS, iPadOS and visionOS has it.',
-  'In every browser the page must come over https or from localhost.',
+  'Safari: version 26 or later on macOS, iOS, iPadOS and visionOS.',
+  'In every browser, the page must come over https or from localhost.',
 ];
 
 const NO_ADAPTER = [
@@ -28,44 +28,47 @@ const KNOWN = {
   'device-refused': { title: 'The GPU refused to start', advice: NO_ADAPTER },
   'device-lost': { title: 'The GPU device was lost', advice: ['Decode again: a new device will be opened.', ...RETRY_SMALLER] },
   'device-failed': { title: 'The GPU failed', advice: NO_ADAPTER.slice(0, 1) },
-  'out-of-memory': { title: 'The GPU has no memory left', advice: RETRY_SMALLER },
+  'out-of-memory': { title: 'The GPU is out of memory', advice: RETRY_SMALLER },
   'host-memory': { title: 'There is not enough memory', advice: ['Set a larger memory budget, or none.'] },
   'too-large': { title: 'This is too large for the GPU', advice: RETRY_SMALLER.slice(0, 1) },
   budget: { title: 'The memory budget is too small' },
-  format: { title: 'The file is not what it should be', advice: ['Models are .safetensors files of an AutoencoderKL; latents are .safetensors, .latent or .npy; pictures are whatever this browser shows, videos what it plays.'] },
+  format: { title: 'This file cannot be used', advice: ['Models are .safetensors files of an AutoencoderKL; latents are .safetensors, .latent or .npy; pictures and videos are any that this browser shows.'] },
   tensor: { title: 'A tensor has the wrong shape' },
   'missing-tensors': { title: 'The model lacks tensors', advice: ['Choose all shards at once, and the VAE rather than the text encoder or the UNet.'] },
-  config: { title: 'The config.json asks for something unsupported' },
-  input: { title: 'These files don\'t match', advice: ['The latents\' channels must be those of the model; a picture needs a model with its encoder, and clips one for video. If the model has no config.json, say which family it is, under Settings.'] },
+  config: { title: 'The config.json is not supported' },
+  input: { title: 'These files don\'t match', advice: ['Latents need as many channels as the model expects; a picture needs a model with an encoder, and a clip one for video. Without a config.json, choose the family under Settings.'] },
   'not-finite': { title: 'The picture overflowed', advice: ['Choose f32 under Settings.', 'Check that the latents are those of this model.'] },
-  http: { title: 'The server did not give the file', advice: ['Check the address: it must lead to the file itself, not to a page about it.'] },
+  http: { title: 'The server did not send the file', advice: ['Check the address: it must lead to the file itself, not to a page about it.'] },
   network: { title: 'The server could not be reached', advice: ['Check the address and the connection. Servers must allow other sites to read their files (CORS).'] },
   truncated: { title: 'The download broke off', advice: ['Open it again.'] },
   changed: { title: 'The file changed while it was read', advice: ['Open it again.'] },
   io: { title: 'The file could not be read', advice: ['Open it again.'] },
   canvas: { title: 'The picture cannot be shown' },
-  internal: { title: 'The decoder crashed', advice: ['Choose the model again: a new decoder is started.', 'Please report it with these words, unless there was too little memory.'] },
+  internal: { title: 'The decoder crashed', advice: ['Choose the model again to start a new decoder.', 'Please report this message, unless there was too little memory.'] },
   wasm: { title: 'The browser refuses WebAssembly', advice: ['Allow WebAssembly for this page, or try another browser.'] },
 };
 
-/** Of a model whose weights alone do not tell what it is. */
+/** Explanation for a model whose weights alone do not tell what it is. */
 const NEEDS_CONFIG = {
   title: 'This model needs its config.json',
-  advice: ['Choose the config.json together with the .safetensors file. At an address, it is looked for beside the model.', 'Or say which family it is, under Settings.'],
+  advice: ['Choose the config.json together with the .safetensors file. At an address, it is looked for beside the model.', 'Or choose its family under Settings.'],
 };
 
-/** Of latents before the diffusion model's scale and patches. */
+/** Advice for latents before the diffusion model's scale and patches. */
 const OWN_LATENTS = ['They can be decoded as they are: the button below ticks "Latents are already unscaled" under Settings.'];
 
-/** Where there is no GPU for the page. */
+/** Codes of errors after which the page has no GPU. */
 const NO_GPU = ['no-webgpu', 'no-adapter', 'adapter-too-small', 'device-refused'];
 
-/** True if nothing can be decoded here, whatever is chosen. @param {string} code */
+/** True if the page cannot decode anything in this browser. @param {string} code */
 export function isWithoutGpu(code) {
   return NO_GPU.includes(code);
 }
 
-/** True if a model cannot be opened for want of its config.json. @param {{ code?: string, expected?: string }} problem */
+/**
+ * True if a model cannot be opened without its config.json.
+ * @param {{ code?: string, expected?: string }} problem
+ */
 export function needsConfig({ code, expected }) {
   return code === 'config' && /^a config\.json\b/.test(expected ?? '');
 }
@@ -78,11 +81,11 @@ export function explain(problem) {
   const { code, message, smallest, seconds, offer } = problem;
   const known = needsConfig(problem) ? NEEDS_CONFIG : (KNOWN[code] ?? { title: 'That did not work' });
   const { title, advice = [] } = offer === 'unscaled' ? { ...known, advice: OWN_LATENTS } : known;
-  // Names of files stay as they are.
+  // Names of files keep their case.
   const sentence = /^[a-z]+( |,)/.test(message) ? message.charAt(0).toUpperCase() + message.slice(1) : message;
   if (code === 'budget' && smallest !== undefined) {
     const time = seconds === undefined ? '' : `, which takes about ${formatSeconds(seconds)}`;
-    return { title, message: sentence, advice: [`The smallest found that will do is ${formatBytes(smallest)}${time}.`] };
+    return { title, message: sentence, advice: [`The smallest budget found is ${formatBytes(smallest)}${time}.`] };
   }
   return { title, message: sentence, advice };
 }

@@ -1,5 +1,5 @@
 // @ts-check
-// What the page's worker does beside the package's work: files and pixels in, files and pixels out.
+// Calls to the tasks that the page's worker does beside the package's work, on files and pixels.
 
 import { Link } from '../src/link.js';
 import { worker } from './start-worker.js';
@@ -12,7 +12,7 @@ const link = new Link(port1, { gives: false });
 port1.start();
 
 /**
- * Has the worker do one of its tasks.
+ * Runs a task in the worker.
  * @template {keyof Tasks} N
  * @param {N} name
  * @param {Parameters<Tasks[N]>} parameters

@@ -1,15 +1,19 @@
 // @ts-check
-// GPU memory over the steps of a plan: weights below, live activations on top of them, and the peak as a line. Behind it perhaps what another plan takes.
+// Chart of GPU memory over the steps of a plan: weights at the bottom, live activations on top of
+// them, and the peak as a line. A second plan may be drawn behind it for comparison.
 
 import { formatBytes } from './format.js';
 import { drawing, svg, ticks } from './svg.js';
 
 /** @typedef {import('../src/index.js').Plan} Plan */
-/** @typedef {{ width: number, height: number, left: number, right: number, top: number, bottom: number }} Frame pixels; sides are margins */
+/**
+ * @typedef {{ width: number, height: number, left: number, right: number, top: number, bottom:
+ * number }} Frame lengths in pixels; the four sides are margins
+ */
 
 const HEIGHT = 220;
 
-/** A chart that can be drawn anew for another plan or width, and that shows how far a decode is. */
+/** A chart that is redrawn for another plan or width, and marks the progress of a decode. */
 export class MemoryChart {
   #host;
   #id;
@@ -24,7 +28,7 @@ export class MemoryChart {
 
   /**
    * @param {HTMLElement} host
-   * @param {string} [id] of the drawing's own elements
+   * @param {string} [id] prefix of the ids of the drawing's elements
    */
   constructor(host, id = 'memory-chart') {
     this.#host = host;
@@ -34,7 +38,7 @@ export class MemoryChart {
 
   /**
    * @param {Plan} plan
-   * @param {Plan} [other] which it is drawn before, and which takes at least as much
+   * @param {Plan} [other] plan to draw behind it, which takes at least as much memory
    */
   show(plan, other) {
     this.#plan = plan;
@@ -44,7 +48,7 @@ export class MemoryChart {
     this.#draw();
   }
 
-  /** @param {number} done steps that are over; 0 hides the mark */
+  /** @param {number} done finished steps; 0 hides the mark */
   mark(done) {
     this.#done = done;
     this.#moveCursor();
@@ -63,7 +67,7 @@ export class MemoryChart {
   #moveCursor() {
     if (!this.#cursor || !this.#plan) return;
     const frame = this.#frame();
-    // A decode that fell back has another plan, with more steps than the chart.
+    // A decode that fell back runs another plan, with more steps than the chart.
     const part = Math.min(this.#done / this.#plan.steps, 1);
     const x = frame.left + part * (frame.width - frame.left - frame.right);
     this.#cursor.setAttribute('transform', `translate(${x.toFixed(1)} 0)`);
@@ -87,7 +91,7 @@ function draw(plan, other, id, frame) {
   const [plotWidth, plotHeight] = [frame.width - frame.left - frame.right, frame.height - frame.top - frame.bottom];
   /** @param {number} step */
   const x = (step) => frame.left + (step / plan.steps) * plotWidth;
-  /** The other plan has other steps. @param {number} step */
+  /** Scales a step of the other plan, which has another number of steps. @param {number} step */
   const otherX = (step) => x((step * plan.steps) / (other?.steps ?? 1));
   /** @param {number} bytes */
   const y = (bytes) => frame.top + plotHeight * (1 - bytes / most);
@@ -118,7 +122,7 @@ function draw(plan, other, id, frame) {
 }
 
 /**
- * The area of live activations above the weights, one stair for each run of steps.
+ * Returns the outline of live activations above the weights, one stair for each run of steps.
  * @param {Plan} plan
  * @param {(step: number) => number} x
  * @param {(bytes: number) => number} y

@@ -1,5 +1,6 @@
 // @ts-check
-// A clip: latents to frames, or pictures to latents and back. Frames are shown as they come, from PNG files: what is kept of a clip is no GPU memory.
+// Decoding of a clip's latents to frames, or encoding of pictures and decoding of the result.
+// Frames are shown as they come, and kept as PNG files, so that a clip takes no GPU memory.
 
 import { transfer } from '../src/worker.js';
 import { ask } from './ask.js';
@@ -15,7 +16,8 @@ import { progressTeller, tell } from './tell.js';
 /**
  * Decodes a clip.
  * @param {Decoder} decoder
- * @param {{ latents: import('../src/index.js').ClipInput, name: string, size: import('./news.js').Size, frames: number }} clip
+ * @param {{ latents: import('../src/index.js').ClipInput, name: string, size:
+ * import('./news.js').Size, frames: number }} clip
  * @param {Options} options
  */
 export async function decodeClip(decoder, { latents, name, size, frames }, options) {
@@ -29,10 +31,12 @@ export async function decodeClip(decoder, { latents, name, size, frames }, optio
 }
 
 /**
- * Encodes pictures and decodes what comes of them.
+ * Encodes pictures and decodes the resulting latents.
  * @param {Vae} vae
- * @param {{ footage: import('./news.js').Footage, name: string, size: import('./news.js').Size }} clip
- * @param {Options & { onDecode: () => void }} options `onDecode` hears when all is encoded
+ * @param {{ footage: import('./news.js').Footage, name: string, size: import('./news.js').Size }}
+ * clip
+ * @param {Options & { onDecode: () => void }} options `onDecode` is called when all pictures are
+ * encoded
  */
 export async function encodeAndDecodeClip(vae, { footage, name, size }, { onDecode, ...options }) {
   const factor = vae.info.pixels_per_latent;
@@ -57,7 +61,7 @@ export async function encodeAndDecodeClip(vae, { footage, name, size }, { onDeco
   const decoding = new Tally('decode', vae);
   const likeness = new Psnr();
   for await (const image of vae.clip(parts, { ...options, output: 'image-data', onProgress: decoding.progress(originals.length) })) {
-    // Behind the last one is what was added, so that all of it could be encoded.
+    // Frames after the last original are padding of the encode.
     const original = originals[decoding.frames];
     decoding.add(original ? 1 : 0);
     if (!original) continue;
@@ -68,7 +72,7 @@ export async function encodeAndDecodeClip(vae, { footage, name, size }, { onDeco
 }
 
 /**
- * The latents of a clip, [1, c, t, h, w], of those of its parts.
+ * Joins the latents of a clip's parts to [1, c, t, h, w].
  * @param {import('../src/index.js').EncodedPart[]} parts
  */
 function joined(parts) {
@@ -84,7 +88,7 @@ function joined(parts) {
 }
 
 /**
- * What is not taken of a footage, in words.
+ * Returns notices about the parts of a footage that are not encoded.
  * @param {import('./news.js').Footage} footage
  * @param {number} factor pixels
  */
@@ -99,11 +103,11 @@ function remarks({ found, count, size }, factor) {
   return notices;
 }
 
-/** What the parts of a clip took. */
+/** Sum of the reports of a clip's parts. */
 class Tally {
   #operation;
   #model;
-  /** Of its parts, as far as they are done. @type {Set<import('./news.js').Report>} */
+  /** Reports of the finished parts. @type {Set<import('./news.js').Report>} */
   #reports = new Set();
   #tell = progressTeller();
   frames = 0;
@@ -118,8 +122,8 @@ class Tally {
   }
 
   /**
-   * Tells how far a clip is.
-   * @param {number} frames that it has, as far as that is known
+   * Returns a listener that tells the progress of the clip.
+   * @param {number} frames of the clip, if their number is known
    * @returns {(progress: import('../src/index.js').Progress) => void}
    */
   progress(frames) {
@@ -127,7 +131,7 @@ class Tally {
     return (progress) => this.#tell({ ...progress, parts: { done: this.#reports.size, total: Math.max(total, this.#reports.size + 1) } });
   }
 
-  /** @param {number} frames that came of the last part, or that it was made of */
+  /** @param {number} frames that the last part gave, or was made of */
   add(frames) {
     if (this.#model.report) this.#reports.add(this.#model.report);
     this.frames += frames;

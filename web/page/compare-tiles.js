@@ -1,5 +1,6 @@
 // @ts-check
-// The picture whole and in tiles, one wiped over the other, or the difference between them.
+// Comparison of the picture decoded whole and in tiles: one wiped over the other, or their
+// difference.
 
 import { element, fillParts } from './elements.js';
 import { formatBytes, formatCount, formatSeconds } from './format.js';
@@ -13,8 +14,9 @@ export class CompareTiles {
 
   /**
    * @param {import('./picture.js').Picture} picture
-   * @param {string | undefined} text what a link asks for, such as blend or blend,256
-   * @param {(tiles: import('./news.js').Tiles, text: string) => void} onCompare hears what is wanted, and that as a link would ask for it
+   * @param {string | undefined} text tiling from a link, such as blend or blend,256
+   * @param {(tiles: import('./news.js').Tiles, text: string) => void} onCompare listener for the
+   * wanted tiles, and their text in a link
    */
   constructor(picture, text, onCompare) {
     this.#picture = picture;
@@ -35,7 +37,7 @@ export class CompareTiles {
 
   /**
    * @param {string} name of the latents
-   * @param {Comparison} comparison whose bitmaps are taken
+   * @param {Comparison} comparison a comparison whose bitmaps move here
    */
   show(name, comparison) {
     this.close();
@@ -51,7 +53,7 @@ export class CompareTiles {
     this.#draw();
   }
 
-  /** Something else is shown from now on. */
+  /** Ends the comparison, because the page shows something else. */
   close() {
     if (!this.#shown) return;
     const { exact, tiled, difference } = this.#shown.comparison;
@@ -66,7 +68,7 @@ export class CompareTiles {
     const shown = this.#shown;
     const { exact, tiled, difference, amplified, psnr, tiling } = shown.comparison;
     const isDifference = element('tiles-difference', HTMLInputElement).checked;
-    // Canvases take what they show.
+    // Canvases consume the bitmaps that they show.
     const [left, right] = await Promise.all([exact, isDifference ? difference : tiled].map((bitmap) => createImageBitmap(bitmap)));
     if (shown !== this.#shown) return;
     this.#picture.showPair(left, right, { name: shown.name, left: 'Exact', right: isDifference ? `Difference, ${amplified} times` : tiling, psnr });

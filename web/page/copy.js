@@ -1,23 +1,23 @@
 // @ts-check
-// Text into the clipboard, and a button that says for a moment that it is there.
+// Copying of text to the clipboard, confirmed on the button.
 
-/** Milliseconds for which a button says so. */
+/** Time for which a button confirms, milliseconds. */
 const SAID_FOR = 2000;
 
 /**
- * @param {HTMLElement} button which was pressed
- * @param {() => Promise<void>} write into the clipboard
+ * @param {HTMLElement} button the pressed button
+ * @param {() => Promise<void>} write writes to the clipboard
  */
 export async function copyBy(button, write) {
   await write();
-  // What it says else, also if it is pressed twice.
+  // The button's usual text, also after two presses in a row.
   const text = (button.dataset.text ??= button.textContent ?? '');
   button.textContent = 'Copied';
   setTimeout(() => { button.textContent = text; }, SAID_FOR);
 }
 
 /**
- * Buttons with `data-copies` copy the text of the element with that id.
+ * Makes buttons with `data-copies` copy the text of the element with that id.
  * @param {(error: unknown) => void} onFailure
  */
 export function listenToCopies(onFailure) {

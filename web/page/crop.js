@@ -1,10 +1,10 @@
 // @ts-check
-// What of a picture is encoded, as the package crops it.
+// The part of a picture that is encoded, cropped as in the package.
 
 import { WgvaeError } from '../src/errors.js';
 
 /**
- * The middle, with sides that are multiples of `factor`.
+ * Returns the middle of the picture, with sides that are multiples of `factor`.
  * @param {import('./news.js').Size} size
  * @param {number} factor pixels
  */

@@ -1,10 +1,10 @@
 // @ts-check
-// Drag and drop onto the whole page, folders included.
+// Drag and drop onto the whole page, with folders.
 
 /**
- * @param {HTMLElement} veil shown while something is dragged over the page
+ * @param {HTMLElement} veil element to show while something is dragged over the page
  * @param {(files: File[]) => void} onFiles
- * @param {(error: unknown) => void} onFailure hears of folders and files that cannot be read
+ * @param {(error: unknown) => void} onFailure listener for folders and files that cannot be read
  */
 export function acceptDrops(veil, onFiles, onFailure) {
   let depth = 0;
@@ -31,7 +31,7 @@ export function acceptDrops(veil, onFiles, onFailure) {
  * @returns {Promise<File[]>}
  */
 async function droppedFiles(transfer) {
-  // Entries are only there until the event is over: all are taken before anything is awaited.
+  // Entries exist only until the event ends: take all of them before the first await.
   const entries = [...transfer.items].map((item) => item.webkitGetAsEntry?.());
   const files = [...transfer.files];
   if (!entries.some((entry) => entry?.isDirectory)) return files;
@@ -40,7 +40,7 @@ async function droppedFiles(transfer) {
 }
 
 /**
- * The files of a folder; of a pipeline's folder those of its VAE.
+ * Lists the files of a folder; in the folder of a pipeline, the files of its VAE.
  * @param {FileSystemEntry} entry
  * @returns {Promise<File[]>}
  */
@@ -62,7 +62,7 @@ async function filesOf(entry) {
 async function entriesOf(folder) {
   const reader = folder.createReader();
   const all = [];
-  // A call gives some of them, the last one none.
+  // Each call returns some entries, the last one none.
   for (;;) {
     const some = await new Promise((resolve, reject) => reader.readEntries(resolve, reject));
     if (some.length === 0) return all;

@@ -1,8 +1,8 @@
 // @ts-check
-// The page's elements, and small ones that are made.
+// The page's elements, and functions that create small ones.
 
 /**
- * The page's element with this id.
+ * Returns the page's element with this id.
  * @template {HTMLElement} T
  * @param {string} id
  * @param {new () => T} [type]
@@ -15,7 +15,7 @@ export function element(id, type) {
 }
 
 /**
- * Sets a text only if it is another: whatever is read aloud is read once.
+ * Sets a text only if it differs, so that screen readers read it once.
  * @param {string} id
  * @param {string} text
  */
@@ -25,7 +25,7 @@ export function setText(id, text) {
 }
 
 /**
- * Names and values.
+ * Fills a list with names and values.
  * @param {string} id
  * @param {[string, string][]} parts
  */

@@ -1,5 +1,6 @@
 // @ts-check
-// A plan that moves with its sliders, of any published model, none of which is loaded: sizes, precision and budget in, memory over time, peak, work and transfers out.
+// A plan that follows sliders, for any published model, without loading one. The inputs are sizes,
+// precision and budget; it shows memory over time, peak, work and transfers.
 
 import { MemoryChart } from './chart.js';
 import { element, fillParts, setText } from './elements.js';
@@ -8,10 +9,10 @@ import { Planner } from './planner.js';
 
 /** @typedef {import('./planner.js').Wish} Wish */
 
-/** Positions of the budget's range for a doubling. */
+/** Positions of the budget's slider for each doubling. */
 const FINENESS = 16;
 
-/** The smallest budget that can be asked for is the whole plan's peak by so much. */
+/** Peak of the whole plan divided by the smallest budget of the slider. */
 const SMALLEST = 64;
 
 const IDS = ['explore-family', 'explore-direction', 'explore-width', 'explore-height', 'explore-precision'];
@@ -20,17 +21,17 @@ export class Explore {
   #chart = new MemoryChart(element('explore-chart'), 'explore-drawing');
   /** @type {Planner | undefined} */
   #planner;
-  /** Whether something is being planned. */
+  /** True while a plan is being made. */
   #isBusy = false;
-  /** Whether something has changed since. */
+  /** True if an input has changed since. */
   #isStale = false;
-  /** What is asked for, also where the plan needs less. Bytes. @type {number | undefined} */
+  /** Budget on the slider, bytes, even if the plan needs less. @type {number | undefined} */
   #budget;
   #onChange;
 
   /**
-   * @param {string | undefined} text what a link asks for
-   * @param {(text: string) => void} onChange hears what a link would ask for
+   * @param {string | undefined} text plan from a link
+   * @param {(text: string) => void} onChange listener for the text of the plan in a link
    */
   constructor(text, onChange) {
     this.#onChange = onChange;
@@ -44,16 +45,19 @@ export class Explore {
     this.#say();
   }
 
-  /** Names of the published models. @param {string[]} families */
+  /** Lists the published models. @param {string[]} families */
   offer(families) {
     const select = element('explore-family', HTMLSelectElement);
     const others = families.filter((name) => name !== select.value);
     select.append(...others.map((name) => new Option(name)));
-    // As they are listed elsewhere.
+    // In the order of the other list.
     for (const name of families) select.append(...[...select.options].filter((option) => option.value === name));
   }
 
-  /** Plans when somebody comes to look, and not before: a module of its own is compiled for it. */
+  /**
+   * Plans once this part of the page is visible, because the planner compiles a wasm module of its
+   * own.
+   */
   begin() {
     const observer = new IntersectionObserver((entries) => {
       if (!entries.some((entry) => entry.isIntersecting)) return;
@@ -77,7 +81,10 @@ export class Explore {
     };
   }
 
-  /** @param {string | undefined} text such as flux1,1024x768,f16,512,encode: of these the budget, in MiB, and `encode` may be missing */
+  /**
+   * @param {string | undefined} text such as flux1,1024x768,f16,512,encode, where the budget in MiB
+   * and `encode` are optional
+   */
   #read(text = '') {
     const [, family, width, height, precision, budget, direction = 'decode'] = /^(\w+),(\d+)x(\d+),(f16|f32|fast)(?:,([\d.]+))?(?:,(encode))?$/.exec(text) ?? [];
     if (!family) return;
@@ -95,7 +102,7 @@ export class Explore {
     this.#ask();
   }
 
-  /** What the sliders stand at. */
+  /** Shows the values of the sliders. */
   #say() {
     const { width, height, budget } = this.#wish;
     setText('explore-width-value', `${width} pixels`);
@@ -105,7 +112,7 @@ export class Explore {
     element('explore-budget').setAttribute('aria-valuetext', words);
   }
 
-  /** Asks for one plan at a time, and always for the newest: whoever drags passes over many. */
+  /** Requests one plan at a time, always for the newest values: dragging passes over many. */
   async #ask() {
     if (!this.#planner) return;
     this.#isStale = this.#isBusy;
@@ -133,11 +140,14 @@ export class Explore {
       ['Transfers', formatBytes(plan.transferred_bytes)],
     ]);
     const [asked, found] = [wish.budget, smallest].map((bytes) => bytes && formatBytes(bytes));
-    setText('explore-said', smallest === undefined ? '' : `No plan was found that keeps ${asked}. This is the one with the least: ${found}.`);
+    setText('explore-said', smallest === undefined ? '' : `No plan found for ${asked}. This one takes the least: ${found}.`);
     this.#fitBudget(whole.predicted_peak_bytes);
   }
 
-  /** The range goes up to the whole plan's peak, where none is needed. @param {number} peak */
+  /**
+   * Sets the slider's range up to the whole plan's peak, where no budget is needed.
+   * @param {number} peak
+   */
   #fitBudget(peak) {
     const range = element('explore-budget', HTMLInputElement);
     const position = (/** @type {number} */ bytes) => FINENESS * Math.log2(bytes);

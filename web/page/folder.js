@@ -1,16 +1,16 @@
 // @ts-check
-// Frames as files in a folder that the user chooses, where the browser has that.
+// Saving of frames as files in a folder that the user chooses, if the browser supports that.
 
-/** Whether it has. */
+/** True if the browser supports it. */
 export function hasFolders() {
   return 'showDirectoryPicker' in globalThis;
 }
 
 /**
- * Asks for a folder and writes all of them. A file is there whole, or not at all.
+ * Asks for a folder and writes all frames. A failed write leaves no partial file.
  * @param {readonly Blob[]} frames
  * @param {{ nameOf: (index: number) => string, onFrame: (done: number) => void }} options
- * @returns {Promise<boolean>} whether a folder was chosen
+ * @returns {Promise<boolean>} true if the user chose a folder
  */
 export async function saveIntoFolder(frames, { nameOf, onFrame }) {
   /** @type {FileSystemDirectoryHandle} */
@@ -18,7 +18,7 @@ export async function saveIntoFolder(frames, { nameOf, onFrame }) {
   try {
     folder = await /** @type {any} */ (globalThis).showDirectoryPicker({ id: 'wgvae-frames', mode: 'readwrite' });
   } catch (error) {
-    // Nobody wants it.
+    // The user closed the dialog.
     if (error instanceof DOMException && error.name === 'AbortError') return false;
     throw error;
   }
@@ -43,7 +43,7 @@ async function write(folder, name, content) {
       await stream.abort().catch(() => {});
       throw error;
     });
-    // Until here it is what it was before.
+    // Until here, the old file is unchanged.
     await stream.close();
   } catch (cause) {
     if (isNew) await folder.removeEntry(name).catch(() => {});

@@ -1,5 +1,6 @@
 // @ts-check
-// Pictures that are encoded as a clip: of a video, as far as the browser plays it, or of several files.
+// Pictures that are encoded as a clip: the frames of a video, as far as the browser plays it, or
+// several files.
 
 import { WgvaeError } from '../src/index.js';
 import { middle } from './crop.js';
@@ -8,10 +9,12 @@ import { opaque, openOriginal, openPicture } from './original.js';
 import { toPng } from './png.js';
 
 /**
- * How large its pictures are, how many there are, as far as the file says, frames a second, where it is a video, and what of the first will be encoded.
+ * Reads the size of the pictures, their number as far as the file says, the frame rate of a video,
+ * and the part of the first picture that will be encoded.
  * @param {File[]} files a video, or pictures in their order
  * @param {number} factor pixels, see crop.js
- * @returns {Promise<{ size: import('./news.js').Size, found: number, rate?: number, bitmap: ImageBitmap }>}
+ * @returns {Promise<{ size: import('./news.js').Size, found: number, rate?: number, bitmap:
+ * ImageBitmap }>}
  */
 export async function openFootage(files, factor) {
   if (files.length > 1) return { ...(await openPicture(files[0], factor)), found: files.length };
@@ -25,9 +28,10 @@ export async function openFootage(files, factor) {
 }
 
 /**
- * What is encoded of each picture, and the same as a PNG file.
+ * Yields the part of each picture that is encoded, as pixels and as a PNG file.
  * @param {File[]} files a video, or pictures in their order
- * @param {{ size: import('./news.js').Size, factor: number, most: number }} options `size`: of the first; `most`: so many are taken
+ * @param {{ size: import('./news.js').Size, factor: number, most: number }} options `size`: of the
+ * first picture; `most`: largest number of pictures to take
  * @returns {AsyncGenerator<{ picture: ImageData, png: Blob }, void, undefined>}
  */
 export async function* framesOf(files, { size, factor, most }) {
@@ -42,7 +46,7 @@ export async function* framesOf(files, { size, factor, most }) {
 /**
  * @param {File[]} files
  * @param {number} factor
- * @param {import('./news.js').Size} size that all have
+ * @param {import('./news.js').Size} size of every picture
  */
 async function* ofFiles(files, factor, size) {
   for (const file of files) yield await openOriginal(file, factor, size);
@@ -73,7 +77,8 @@ async function openVideo(file) {
     const [width, height] = [await track.getDisplayWidth(), await track.getDisplayHeight()];
     const { packetCount: found } = await track.computePacketStats();
     const [first, last] = [await track.getFirstTimestamp(), await new EncodedPacketSink(track).getPacket(Infinity, { metadataOnly: true })];
-    // By when frames begin: how long the last one is, files often do not say.
+    // Counts by the frames' start times, because files often do not tell the length of the last
+    // one.
     const rate = last && found > 1 && last.timestamp > first ? (found - 1) / (last.timestamp - first) : undefined;
     const sink = new VideoSampleSink(track);
     const pictures = async function* (/** @type {number} */ factor) {

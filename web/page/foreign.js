@@ -1,14 +1,15 @@
 // @ts-check
-// Addresses of other sites in a link. Whoever wrote the link chose them: they may lead into the visitor's own network.
+// Addresses of other sites in a link. The author of the link chose them, so they may point into the
+// visitor's own network.
 
 import { isHubName } from '../src/hub-name.js';
 import { element, setText } from './elements.js';
 
-/** Where models are known by their names, and may be asked for. */
+/** Origin of the hub, where models are requested by their names without asking. */
 const HUB = 'https://huggingface.co';
 
 /**
- * Addresses that are neither this site's nor the hub's.
+ * Returns addresses that belong neither to this site nor to the hub.
  * @param {import('./query.js').Query} query
  */
 export function foreignAddresses({ model = [], config, latents }) {
@@ -17,7 +18,7 @@ export function foreignAddresses({ model = [], config, latents }) {
 }
 
 /**
- * Asks the visitor.
+ * Asks the visitor for permission.
  * @param {string[]} addresses
  * @returns {Promise<boolean>}
  */

@@ -1,5 +1,5 @@
 // @ts-check
-// Numbers for people.
+// Formatting of numbers for people.
 
 const UNITS = ['bytes', 'KiB', 'MiB', 'GiB', 'TiB'];
 

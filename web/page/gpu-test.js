@@ -1,6 +1,6 @@
 // @ts-check
-// What the visitor's GPU makes of the kernels: which are fastest, measured and kept for models that are opened later; whether each computes what diffusers did; and the
-// result of both, to be handed on.
+// Tests of the kernels on the visitor's GPU: measures the fastest and stores them for models opened
+// later, checks that each computes the same as diffusers, and writes both results for a bug report.
 
 import { selftest, tune } from '../src/worker.js';
 import { copyBy } from './copy.js';
@@ -12,22 +12,25 @@ import { withHostWorker } from './host-worker.js';
 /** @typedef {import('../src/index.js').Tuning} Tuning */
 /** @typedef {import('../src/index.js').Selftest} Selftest */
 /** @typedef {import('../src/index.js').SelftestRow} SelftestRow */
-/** What the check decodes. @typedef {{ model: string, config: string, reference: string }} Files */
+/**
+ * Files that the check decodes.
+ * @typedef {{ model: string, config: string, reference: string }} Files
+ */
 
-/** As people say it. @type {Record<SelftestRow['elements'], string>} */
+/** Names of the element types for people. @type {Record<SelftestRow['elements'], string>} */
 const ELEMENTS = { f32: 'f32', f16: 'f16', packed_f16: 'f16, packed in pairs', fast: 'fast' };
 
 export class GpuTest {
   #facts;
   #onFailure;
-  /** Whether it may begin: something else on the GPU would be measured with it. */
+  /** True if a test may begin: other work on the GPU would distort it. */
   #isFree = false;
   #isRunning = false;
-  /** What there is to hand on. @type {{ tuning?: Tuning, selftest?: Selftest }} */
+  /** Results to copy or save. @type {{ tuning?: Tuning, selftest?: Selftest }} */
   #results = {};
 
   /**
-   * @param {() => object} facts of this page and of the GPU, as far as they are known
+   * @param {() => object} facts returns known facts about this page and the GPU
    * @param {Files} files
    * @param {(file: File) => void} save
    * @param {(error: unknown) => void} onFailure
@@ -42,7 +45,7 @@ export class GpuTest {
     element('gpu-save').addEventListener('click', () => save(new File([this.#text()], 'wgvae-kernels.json', { type: 'application/json' })));
   }
 
-  /** @param {boolean} isFree whether nothing is loaded, decoded or encoded */
+  /** @param {boolean} isFree true if nothing is being loaded, decoded or encoded */
   allow(isFree) {
     this.#isFree = isFree;
     this.#enable();
@@ -53,7 +56,7 @@ export class GpuTest {
   }
 
   /**
-   * @param {string} said where it says how far it is
+   * @param {string} said id of the element that shows the progress
    * @param {() => Promise<void>} test
    */
   async #run(said, test) {
@@ -83,7 +86,7 @@ export class GpuTest {
     });
     show('gpu-shown', 'gpu-table', ['time', 'same bits', 'taken', 'kernels'], rows);
     const wrong = trials.filter((trial) => !trial.same_bits).length;
-    const kept = remembered ? 'kept for models that are opened from now on' : 'not kept: this browser keeps no files here';
+    const kept = remembered ? 'kept for models opened from now on' : 'not kept: this browser stores no files';
     setText('gpu-said', `${wrong === 0 ? `All ${trials.length} give the same bits` : `${wrong} of ${trials.length} give other bits`}; the fastest are ${kept}.`);
   }
 
@@ -99,7 +102,7 @@ export class GpuTest {
     ]);
     show('gpu-checked', 'gpu-check-table', ['', 'elements', 'error', 'same bits', 'time', 'kernels'], rows);
     const wrong = rows.filter(([verdict]) => verdict !== 'right').length;
-    setText('gpu-check-said', wrong === 0 ? `All ${rows.length} give what diffusers gave.` : `${wrong} of ${rows.length} are WRONG: please report the result.`);
+    setText('gpu-check-said', wrong === 0 ? `All ${rows.length} agree with diffusers.` : `${wrong} of ${rows.length} are WRONG: please report the result.`);
   }
 
   #text() {
@@ -124,7 +127,7 @@ function yesOrNo(is) {
 }
 
 /**
- * In what kernels are others than some.
+ * Returns the differences of `kernels` from `some`, in words.
  * @param {import('../src/index.js').Kernels} some
  * @param {import('../src/index.js').Kernels} kernels
  */

@@ -1,14 +1,16 @@
 // @ts-check
-// What the first bytes of a file of tensors say, before the package reads it: how many there are, and of what shape.
+// The header of a file of tensors, read before the package reads the file: number and shapes of the
+// tensors.
 
-/** Headers of models are shorter; what is longer is no header. */
+/** Longest header, bytes. Headers of models are shorter. */
 const LONGEST_HEADER = 8 << 20;
 
-/** Of a .npy file's beginning, which has its shape. */
+/** Bytes at the beginning of a .npy file that contain its shape. */
 const NPY_BYTES = 1024;
 
 /**
- * Shapes of the tensors in a .safetensors or .npy file by their names; undefined for any other.
+ * Returns the shapes of the tensors in a .safetensors or .npy file by name; undefined for any other
+ * file.
  * @param {Blob} file
  * @returns {Promise<Record<string, number[]> | undefined>}
  */
@@ -25,13 +27,13 @@ export async function shapesIn(file) {
     const { __metadata__: _, ...tensors } = JSON.parse(await file.slice(8, 8 + length).text());
     return Object.fromEntries(Object.entries(tensors).map(([name, tensor]) => [name, tensor?.shape]));
   } catch {
-    // Not a file that anything can be made of; opening it says why.
+    // Not a valid file; opening it reports why.
     return undefined;
   }
 }
 
 /**
- * The shape of the latents in a file, as far as it tells.
+ * Returns the shape of the latents in a file, if it can be told.
  * @param {File} file
  */
 export async function axesOf(file) {

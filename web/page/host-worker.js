@@ -1,5 +1,5 @@
 // @ts-check
-// A worker of the package's, for what shall neither wait for the page's decodes nor keep them waiting.
+// Workers of the package for work that must not wait for the page's decodes, nor delay them.
 
 /** @param {string} name */
 export function hostWorker(name) {
@@ -7,7 +7,7 @@ export function hostWorker(name) {
 }
 
 /**
- * Does `task` with one that ends with it.
+ * Runs `task` with a new worker, and ends the worker after it.
  * @template T
  * @param {string} name
  * @param {(worker: Worker) => Promise<T>} task

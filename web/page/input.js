@@ -1,5 +1,5 @@
 // @ts-check
-// What was chosen to be decoded, or to be encoded and decoded again: what it is, and how large.
+// The chosen input, to be decoded, or to be encoded and decoded again: its kind and size.
 
 import { nameOf } from '../src/answers.js';
 import { WgvaeError } from '../src/worker.js';
@@ -10,22 +10,31 @@ import { tell } from './tell.js';
 /** @typedef {import('./news.js').Decoder} Decoder */
 /** @typedef {import('./news.js').Vae} Vae */
 
-/** So many of a video's frames, or of files, are taken: what is made of them is kept until something else is shown. */
+/**
+ * Most frames of a video, or files, to take, because the results are kept until the page shows
+ * something else.
+ */
 const MOST_FRAMES = 241;
 
 export class Input {
   #choice;
-  /** Where it is read from, once it is there. @type {File[] | undefined} */
+  /** Files of the input, once they are fetched. @type {File[] | undefined} */
   #files;
-  /** Latents of pictures or of a clip, a picture, or pictures of a clip. @type {'latents' | 'clip' | 'picture' | 'footage' | undefined} */
+  /**
+   * Kind of the input: latents of pictures or of a clip, a picture, or pictures of a clip.
+   * @type {'latents' | 'clip' | 'picture' | 'footage' | undefined}
+   */
   kind;
-  /** Of latents. @type {number[] | undefined} */
+  /** Shape of the latents. @type {number[] | undefined} */
   #shape;
-  /** How large a picture is. @type {import('./news.js').Size | undefined} */
+  /** Size of a picture. @type {import('./news.js').Size | undefined} */
   #size;
   /** @type {import('./news.js').Footage | undefined} */
   footage;
-  /** The one identification that is under way or done. @type {{ signal: AbortSignal, done: Promise<void> } | undefined} */
+  /**
+   * The identification that is in progress or done.
+   * @type {{ signal: AbortSignal, done: Promise<void> } | undefined}
+   */
   #identified;
 
   /** @param {import('./news.js').InputChoice} choice */
@@ -40,34 +49,34 @@ export class Input {
     return files.length > 1 ? `${files[0].name} and ${files.length - 1} more` : files[0].name;
   }
 
-  /** Where it is read from. */
+  /** Files of the input. */
   get files() {
     if (!this.#files) throw new Error('not fetched yet');
     return this.#files;
   }
 
-  /** The same, of one file. */
+  /** The only file of the input. */
   get file() {
     return this.files[0];
   }
 
-  /** Whether it comes with the page. */
+  /** True if it comes with the page. */
   get isDemo() {
     return this.#choice.isDemo;
   }
 
-  /** Whether it has to be fetched first. */
+  /** True if it has to be fetched first. */
   get isAway() {
     return this.#files === undefined;
   }
 
-  /** What a model has to be opened for. */
+  /** Abilities that the model needs for this input. */
   get wants() {
     return { encodes: this.kind === 'picture' || this.kind === 'footage', clips: this.kind === 'clip' || this.kind === 'footage' };
   }
 
   /**
-   * Gets the file, and finds out what it is.
+   * Fetches the file, and finds out its kind.
    * @param {AbortSignal} signal
    */
   async identify(signal) {
@@ -77,14 +86,14 @@ export class Input {
 
   /** @param {AbortSignal} signal */
   async #identify(signal) {
-    // Once: a link may work no second time.
+    // Fetched once, because a link may not work a second time.
     this.#files ??= [await ask('fetchFile', this.#choice.url ?? '', signal)];
     this.kind ??= await ask('kindOf', this.#files);
     signal.throwIfAborted();
   }
 
   /**
-   * Finds out whether it can be read, where there is no model to open it with, and says how large it is.
+   * Checks that the input can be read, without a model, and tells its size.
    * @param {AbortSignal} signal
    */
   async check(signal) {
@@ -100,7 +109,8 @@ export class Input {
   }
 
   /**
-   * Takes latents of four axes for a clip where they can be nothing else: of a model that has as many channels as the first of them, and knows time.
+   * Treats latents with four axes as a clip if they can be nothing else: the first axis has as many
+   * channels as the model, and the model has a time axis.
    * @param {Decoder} decoder
    */
   async settle({ info }) {
@@ -110,7 +120,7 @@ export class Input {
   }
 
   /**
-   * Finds out how large it is, and shows pictures.
+   * Finds out the size of the input, and shows pictures.
    * @param {Decoder} decoder
    * @param {AbortSignal} signal
    */
@@ -135,7 +145,7 @@ export class Input {
   }
 
   /**
-   * What there is to show, unless nobody wants it any more.
+   * Returns the opened pictures, unless the user has chosen something else meanwhile.
    * @template {{ bitmap: ImageBitmap }} T
    * @param {Promise<T>} opening
    * @param {AbortSignal} signal
@@ -148,7 +158,7 @@ export class Input {
   }
 
   /**
-   * What will be done with it.
+   * Plans the work on this input.
    * @param {Decoder} decoder
    * @param {Vae | undefined} vae
    * @param {number | undefined} memoryBudget
@@ -182,7 +192,7 @@ export class Input {
     }
     return [
       { operation: 'encode', plan: await vae.planEncode(size) },
-      // Its pixels are compared, in memory.
+      // Its pixels are compared in memory.
       { operation: 'decode', plan: await vae.plan({ ...size, output: 'image-data' }) },
     ];
   }
@@ -195,7 +205,7 @@ export class Input {
 function checkChannels(channels, { info }) {
   const expected = info.latent_channels;
   if (channels === expected) return;
-  // Four of them are one of the model's, in patches.
+  // True for the VAE's own latents; the diffusion model's latents are patches of them.
   const isOwn = channels !== undefined && channels === info.config.latent_channels;
   const facts = { expected: `${expected}`, found: `${channels}`, ...(isOwn && { offer: 'unscaled' }) };
   if (isOwn) throw new WgvaeError('input', `these latents have ${channels} channels, which are the VAE's own; the model expects the diffusion model's, ${expected} (= ${expected / channels} x ${channels})`, facts);

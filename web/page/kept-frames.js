@@ -1,8 +1,8 @@
 // @ts-check
-// The frames of a clip that are there: as PNG files, which browsers keep in memory or on disk as they see fit. Bitmaps, which take GPU memory, are made of a few only: those
-// that will be shown next.
+// The frames of a clip, kept as PNG files, which browsers store in memory or on disk. Only the few
+// frames that are shown next exist as bitmaps, which take GPU memory.
 
-/** So many bitmaps are made before they are shown, and so many of originals. */
+/** Number of frames, and of originals, decoded ahead to bitmaps. */
 const AHEAD = 4;
 
 /** @typedef {{ blob: Blob, original?: Blob }} Frame */
@@ -11,7 +11,7 @@ const AHEAD = 4;
 export class KeptFrames {
   /** @type {Frame[]} */
   #frames = [];
-  /** Made before they are asked for. @type {Map<number, Promise<Bitmaps>>} */
+  /** Bitmaps decoded ahead. @type {Map<number, Promise<Bitmaps>>} */
   #made = new Map();
   bytes = 0;
 
@@ -19,7 +19,7 @@ export class KeptFrames {
     return this.#frames.length;
   }
 
-  /** As PNG files. @returns {readonly Frame[]} */
+  /** The frames as PNG files. @returns {readonly Frame[]} */
   get files() {
     return this.#frames;
   }
@@ -31,7 +31,7 @@ export class KeptFrames {
   }
 
   /**
-   * The bitmaps of a frame, which become the caller's.
+   * Returns the bitmaps of a frame, which then belong to the caller.
    * @param {number} index
    * @returns {Promise<Bitmaps>}
    */
@@ -48,7 +48,7 @@ export class KeptFrames {
     this.#lookAhead(0);
   }
 
-  /** Makes those that come after `index`, and lets go of others. @param {number} index */
+  /** Decodes the frames after `index`, and frees other bitmaps. @param {number} index */
   #lookAhead(index) {
     const wanted = Array.from({ length: Math.min(AHEAD, this.length - 1) }, (_, step) => (index + step + 1) % this.length);
     for (const [other, made] of this.#made) {
@@ -59,7 +59,7 @@ export class KeptFrames {
     for (const next of wanted) {
       if (this.#made.has(next)) continue;
       const made = bitmapsOf(this.#frames[next]);
-      // Whoever takes it hears.
+      // The caller of `take` gets the error.
       made.catch(() => {});
       this.#made.set(next, made);
     }

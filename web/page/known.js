@@ -1,7 +1,10 @@
 // @ts-check
-// Published VAEs that can be opened by their names, without a token.
+// Published VAEs that can be opened by name, without a token.
 
-/** `bytes`: of the file on the hub, encoder included. @type {{ label: string, address: string, bytes: number }[]} */
+/**
+ * `bytes`: size of the file on the hub, encoder included.
+ * @type {{ label: string, address: string, bytes: number }[]}
+ */
 export const KNOWN = [
   { label: 'TAESD, a tiny one for SD 1.x', address: 'hf:madebyollin/taesd', bytes: 9.8e6 },
   { label: 'TAEF1, a tiny one for FLUX.1', address: 'hf:madebyollin/taef1', bytes: 9.8e6 },
@@ -22,7 +25,7 @@ export function listKnown(list, onChoice) {
     const item = document.createElement('li');
     const button = Object.assign(document.createElement('button'), { type: 'button', textContent: label, title: address });
     button.addEventListener('click', () => onChoice(address));
-    // As files are counted where they are offered.
+    // In MB, as the hub counts them.
     const size = Object.assign(document.createElement('span'), { className: 'quiet', textContent: `${Math.round(bytes / 1e6)} MB` });
     item.append(button, size);
     return item;

@@ -2,7 +2,7 @@
 // Latents as a .safetensors file.
 
 /**
- * @param {string} name of what they were made of
+ * @param {string} name of the encoded file
  * @param {{ data: Float32Array, shape: readonly number[] }} latents
  */
 export function latentsFile(name, { data, shape }) {

@@ -1,5 +1,5 @@
 // @ts-check
-// The shape of latents, and what is wrong with their file, without a model to decode them.
+// Reading of the shape of latents, and of errors in their file, without a model.
 
 import { wgvaeError } from '../src/errors.js';
 import { openLatents } from '../src/latents.js';

@@ -1,5 +1,5 @@
 // @ts-check
-// What the page has open and how, as a link to it: the address bar has it all the time, and it can be copied and shared.
+// The page's state as a link: the address bar always shows it, and it can be copied and shared.
 
 import { copyBy } from './copy.js';
 import { element, setText } from './elements.js';
@@ -10,12 +10,15 @@ import { writeQuery } from './query.js';
 export class Link {
   /** @type {Query} */
   #query;
-  /** What is open from files of the user's, which no link can have. @type {Set<'model' | 'input'>} */
+  /**
+   * Open files of the user, which a link cannot contain.
+   * @type {Set<'model' | 'input'>}
+   */
   #files = new Set();
   #onFailure;
 
   /**
-   * @param {Query} query what the page was opened with
+   * @param {Query} query parameters that the page was opened with
    * @param {(error: unknown) => void} onFailure
    */
   constructor(query, onFailure) {
@@ -28,7 +31,7 @@ export class Link {
   }
 
   /**
-   * What is open now, or how, as far as it is another.
+   * Applies changes to the link.
    * @param {Partial<Query>} changes
    */
   set(changes) {
@@ -38,7 +41,10 @@ export class Link {
     this.#write();
   }
 
-  /** A model, or what is made of it, comes from files now. @param {'model' | 'input'} kind */
+  /**
+   * Removes the addresses of the model or of the input, because files of the user replaced them.
+   * @param {'model' | 'input'} kind
+   */
   takeFiles(kind) {
     this.#files.add(kind);
     this.set(kind === 'model' ? { model: undefined, config: undefined } : { latents: undefined, index: undefined });
@@ -48,11 +54,11 @@ export class Link {
     history.replaceState(history.state, '', `${location.pathname}${writeQuery(this.#query)}${location.hash}`);
   }
 
-  /** What of it is not in the link, in words. */
+  /** Names the open files that the link lacks. */
   get #without() {
     const names = { model: 'the model', input: 'the latents or the picture' };
     const missing = [...this.#files].map((kind) => names[kind]).join(' and ');
-    return missing && `Without ${missing}: files of yours are in no link.`;
+    return missing && `Without ${missing}: links contain no local files.`;
   }
 
   async #copy() {
@@ -71,7 +77,7 @@ export class Link {
 }
 
 /**
- * Hands something to what the user shares by.
+ * Shares something by the system's dialog.
  * @param {ShareData} data
  * @param {(error: unknown) => void} onFailure
  */
@@ -79,7 +85,7 @@ export async function shareOrFail(data, onFailure) {
   try {
     await navigator.share(data);
   } catch (error) {
-    // The user may leave it at that.
+    // The user closed the dialog.
     if (!(error instanceof DOMException && error.name === 'AbortError')) onFailure(error);
   }
 }

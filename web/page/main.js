@@ -1,5 +1,6 @@
 // @ts-check
-// The page: shows what is going on, and says what the user wants. No GPU and no wasm here, and nothing that takes long.
+// The page: shows the state of the session, and passes the user's wishes to it. It runs no GPU or
+// wasm code, and nothing that takes long.
 
 import { WgvaeError } from '../src/worker.js';
 import { CompareTiles } from './compare-tiles.js';
@@ -30,7 +31,7 @@ import { Zoom } from './zoom.js';
 
 const MIB = 1 << 20;
 
-/** States in which nothing is going on. @type {import('./news.js').State[]} */
+/** States in which no work is in progress. @type {import('./news.js').State[]} */
 const RESTING = ['idle', 'asking', 'ready', 'done', 'failed'];
 
 const DEMO = {
@@ -62,18 +63,21 @@ const gpuTest = new GpuTest(
   save,
   (error) => fail(error instanceof WgvaeError ? error.code : 'unknown', wordsOf(error)),
 );
-/** What the models are on, once there is one. @type {import('../src/index.js').AdapterInfo | undefined} */
+/**
+ * Adapter of the models, once there is one.
+ * @type {import('../src/index.js').AdapterInfo | undefined}
+ */
 let adapter;
 
-/** Of the clip whose frames are coming. @type {import('./news.js').Size | undefined} */
+/** Size of the clip whose frames are arriving. @type {import('./news.js').Size | undefined} */
 let clipSize;
 
-/** Of what was encoded last. @type {File | undefined} */
+/** Latents of the last encode. @type {File | undefined} */
 let latents;
 
-/** Whether something is decoded by itself, which has not begun. */
+/** True until a decode that starts without a click has begun. */
 let isToDecode = false;
-/** Whether what was opened first is shown, or cannot be: what can wait has waited for that. */
+/** True once the first picture is shown, or cannot be shown: other work may begin. */
 let isAtRest = false;
 
 /** @param {News} message */
@@ -139,14 +143,14 @@ function receive(message) {
   }
 }
 
-/** @param {File | undefined} file of latents that were encoded, to be saved */
+/** @param {File | undefined} file encoded latents to offer for saving */
 function keepLatents(file) {
   latents = file;
   element('download-latents').hidden = !file;
 }
 
 /**
- * Begins what can wait, behind the first picture: nothing may make that later.
+ * Begins work that can wait, after the first picture, so that it does not delay it.
  * @param {import('./news.js').State} state
  */
 function rest(state) {
@@ -159,7 +163,7 @@ function rest(state) {
 }
 
 /**
- * No more frames come, all or some: an error and a cancel leave those that are there.
+ * Ends a clip. After an error or a cancel, its frames so far stay.
  * @param {import('./news.js').Size} size
  * @param {boolean} isWhole
  */
@@ -188,7 +192,7 @@ function save(file) {
   anchor.href = URL.createObjectURL(file);
   anchor.download = file.name;
   anchor.click();
-  // The download has its own reference by then.
+  // The download holds its own reference by then.
   setTimeout(() => URL.revokeObjectURL(anchor.href), 10_000);
 }
 
@@ -209,7 +213,7 @@ function listenToButtons() {
     session.decode();
   });
   const copy = element('copy-picture');
-  // The promise is handed over within the event: browsers want that.
+  // Browsers want the promise within the event.
   copy.addEventListener('click', () => copyBy(copy, () => navigator.clipboard.write([new ClipboardItem({ 'image/png': shownFile() })])).catch((error) => fail('canvas', wordsOf(error))));
   element('ask').addEventListener('close', () => {
     if (document.body.dataset.state !== 'asking') return;
@@ -238,7 +242,7 @@ function listenToInputs() {
   acceptPastes({ onFiles: openDropped, onAddress: (kind, url) => (kind === 'model' ? openModel(url) : openInput(url)) });
   listKnown(element('known'), openModel);
   listenToCopies((error) => fail('canvas', wordsOf(error)));
-  acceptDrops(element('drop'), openDropped, (error) => fail('io', `what was dropped cannot be read: ${wordsOf(error)}`));
+  acceptDrops(element('drop'), openDropped, (error) => fail('io', `dropped files cannot be read: ${wordsOf(error)}`));
 }
 
 /** @param {string} url an address, or a name on the hub */
@@ -249,7 +253,7 @@ function openModel(url) {
   link.set({ model: [url], config: undefined });
 }
 
-/** @param {string} url of latents, a picture or a video */
+/** @param {string} url address of latents, a picture or a video */
 function openInput(url) {
   view.clearProblem();
   view.clearNotices('model');
@@ -257,7 +261,7 @@ function openInput(url) {
   link.set({ latents: url, index: undefined });
 }
 
-/** What is shown, as a PNG. */
+/** Returns the shown picture as a PNG file. */
 async function shownFile() {
   return player.isOpen ? player.file() : picture.file();
 }
@@ -268,7 +272,7 @@ function wordsOf(error) {
 }
 
 /**
- * What is wrong on this side.
+ * Shows an error of the page itself.
  * @param {string} code
  * @param {string} message
  */
@@ -281,7 +285,7 @@ function openDropped(files) {
   const isReport = (/** @type {File} */ file) => file.name.endsWith('.json') && !/(config|index)\.json$/.test(file.name);
   const others = files.filter((file) => !isReport(file));
   if (others.length < files.length) setText('said', 'Memory reports have a page of their own: drop them there.');
-  // A folder without any file for us: opening nothing says so.
+  // A folder without usable files: opening nothing shows the error.
   if (others.length > 0 || files.length === 0) openFiles(others);
 }
 
@@ -309,12 +313,15 @@ function listenToAddress(kind, onUrl) {
   });
 }
 
-/** The address of a file of the page's own. @param {string} path */
+/** Returns the address of one of the page's own files. @param {string} path */
 function ownUrl(path) {
   return new URL(path, document.baseURI).href;
 }
 
-/** Opens what the link asks for, or the demo, which is decoded at once. Of other sites only what the visitor agrees to: a link is somebody else's wish. */
+/**
+ * Opens the files of the link, or the demo, which it decodes at once. Asks the visitor before it
+ * opens other sites, because somebody else wrote the link.
+ */
 async function openFirst() {
   const foreign = foreignAddresses(query);
   if (foreign.length > 0 && !(await mayFetch(foreign))) {

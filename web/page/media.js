@@ -1,5 +1,6 @@
 // @ts-check
-// What reads and writes video files, in the page and in its worker: loaded when the first is wanted, as it is large.
+// The library that reads and writes video files, for the page and its worker. It is large, so it is
+// loaded on first use.
 
 /** @typedef {typeof import('../vendor/node_modules/mediabunny/dist/modules/src/index.js')} Media */
 

@@ -1,16 +1,17 @@
 // @ts-check
-// The service worker: keeps the page and the module, so that they open without a network. What stands before this in dist/sw.js, by `cargo xtask web`, is `FILES`:
-// the SHA-256 of each file by its path. All of one version come from one cache, each checked when it was kept: an old file is never served beside a new one, not
-// even to a tab that is open while a new version is put in place.
+// The service worker: caches the page and the module, so that they open without a network. `cargo
+// xtask web` puts `FILES` before this in dist/sw.js: the SHA-256 of each file by its path. All
+// files of one version come from one cache, and each was checked when it was cached. So an old file
+// is never served beside a new one, not even to a tab that is open during an update.
 
 /** @type {Record<string, string>} */
 const files = /** @type {any} */ (globalThis).FILES;
-/** What is used of a ServiceWorkerGlobalScope. */
+/** The used members of ServiceWorkerGlobalScope. */
 const scope = /** @type {any} */ (globalThis);
 const root = new URL('./', scope.location.href);
 const CACHE = 'wgvae-page-';
 
-/** Of this version: another file is another name. */
+/** Name of this version's cache: any changed file gives another name. */
 const name = (async () => CACHE + (await sha256(new TextEncoder().encode(JSON.stringify(files)))))();
 
 scope.addEventListener('install', (/** @type {any} */ event) => event.waitUntil(keepAll()));
@@ -19,10 +20,14 @@ scope.addEventListener('fetch', (/** @type {any} */ event) => {
   const path = pathOf(event.request);
   if (path !== undefined) event.respondWith(answer(event.request, path));
 });
-// By a page whose visitor wants the new version: only if no other has the old one.
+// Sent by a page whose visitor wants the new version. It takes over only if no other page runs the
+// old one.
 scope.addEventListener('message', (/** @type {any} */ event) => event.waitUntil(takeOver(event.source)));
 
-/** All files, or none: what is not what it should be is of another version, half of which is there. */
+/**
+ * Caches all files, or none: a file with a wrong hash belongs to another version that is being
+ * uploaded.
+ */
 async function keepAll() {
   const cache = await caches.open(await name);
   for (const [path, hash] of Object.entries(files)) {
@@ -36,7 +41,7 @@ async function keepAll() {
   }
 }
 
-/** @param {any} page that asks */
+/** @param {any} page sender of the request */
 async function takeOver(page) {
   const pages = await scope.clients.matchAll({ type: 'window', includeUncontrolled: true });
   if (pages.length === 1) await scope.skipWaiting();
@@ -50,7 +55,7 @@ async function dropOthers() {
 }
 
 /**
- * The path of a file that is kept; undefined for anything else.
+ * Returns the path of a cached file; undefined for anything else.
  * @param {Request} request
  */
 function pathOf({ method, url, mode }) {
@@ -67,20 +72,20 @@ function pathOf({ method, url, mode }) {
 async function answer(request, path) {
   const cache = await caches.open(await name);
   const kept = await cache.match(new URL(path, root));
-  // The browser may have made room.
+  // The browser may have evicted it.
   if (!kept) return fetch(request);
   return part(request, kept);
 }
 
 /**
- * A file, or a range of it: the demo is asked for as any model is.
+ * Returns a file, or a range of it: the demo is requested in ranges like any model.
  * @param {Request} request
  * @param {Response} kept
  */
 async function part(request, kept) {
   const [, first, last] = /^bytes=(\d+)-(\d*)$/.exec(request.headers.get('Range') ?? '') ?? [];
   const condition = request.headers.get('If-Range');
-  // Servers that give no ETag are asked by date.
+  // Files of servers without ETag are requested with their date.
   const isKept = !condition || ['ETag', 'Last-Modified'].some((name) => kept.headers.get(name) === condition);
   if (first === undefined || !isKept) return kept;
   const whole = await kept.blob();

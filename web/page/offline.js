@@ -1,9 +1,10 @@
 // @ts-check
-// The page without a network, and as an app: by the service worker in dist/, which the repository itself has not.
+// The page without a network, and as an app, by the service worker. Only dist/ has it, not the
+// repository.
 
 import { element, setText } from './elements.js';
 
-/** Keeps the page in this browser, as far as that lets it, and says when a newer version has been kept. */
+/** Caches the page if the browser allows it, and tells when a newer version is cached. */
 export async function keepPage() {
   const registration = await navigator.serviceWorker?.register(new URL('sw.js', document.baseURI)).catch(() => undefined);
   if (!registration) return;

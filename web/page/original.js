@@ -1,14 +1,14 @@
 // @ts-check
-// A picture that will be encoded: as the package takes it, so that what comes back can be compared with it.
+// A picture to encode, read as the package reads it, so that the result can be compared with it.
 
 import { WgvaeError } from '../src/index.js';
 import { middle } from './crop.js';
 
-/** Not changed by a colour profile, nor by transparency. @type {ImageBitmapOptions} */
+/** Options without colour profile and without premultiplied alpha. @type {ImageBitmapOptions} */
 const AS_IT_IS = { colorSpaceConversion: 'none', premultiplyAlpha: 'none' };
 
 /**
- * How large it is, and what of it will be encoded.
+ * Returns the size of the picture, and the part that will be encoded.
  * @param {File} file
  * @param {number} factor pixels, see crop.js
  */
@@ -23,10 +23,10 @@ export async function openPicture(file, factor) {
 }
 
 /**
- * What of it will be encoded, as pixels.
+ * Returns the part that will be encoded, as pixels.
  * @param {File} file
  * @param {number} factor pixels
- * @param {import('./news.js').Size} [expected] of the whole picture
+ * @param {import('./news.js').Size} [expected] size of the whole picture
  */
 export async function openOriginal(file, factor, expected) {
   const whole = await read(file);
@@ -41,7 +41,8 @@ export async function openOriginal(file, factor, expected) {
 }
 
 /**
- * Without its transparency, as it is encoded: what is shown would let through what is behind it.
+ * Returns the picture without transparency, as it is encoded: a transparent one would show the page
+ * behind it.
  * @param {ImageData} image
  */
 export function opaque({ data, width, height }) {

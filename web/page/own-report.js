@@ -1,16 +1,19 @@
 // @ts-check
-// What this page measured, as a file in the format of results/schema/memory-report.schema.json.
+// Measurements of this page, as a file in the format of results/schema/memory-report.schema.json.
 
 /** @typedef {import('./news.js').Outcome} Outcome */
 
-/** Of the format: what this page writes, and the newest that it reads. */
+/** Version of the format that this page writes, and the newest that it reads. */
 export const VERSION = 2;
 
 export class Own {
   version = '';
-  /** Facts of each adapter as JSON. @type {string[]} */
+  /** Facts about each adapter as JSON. @type {string[]} */
   #adapters = [];
-  /** Without the plans, which may be long. @type {ReturnType<typeof measurement>[]} */
+  /**
+   * Measurements without their plans, which may be long.
+   * @type {ReturnType<typeof measurement>[]}
+   */
   #measurements = [];
 
   /** @param {Outcome} outcome */
@@ -29,7 +32,7 @@ export class Own {
       schema: 'wgvae-memory-report',
       version: VERSION,
       wgvae: this.version,
-      // The module does not see the machine's own architecture, and browsers do not tell it.
+      // The module does not know the architecture of the machine, and browsers do not tell it.
       machine: { os: os(), arch: 'wasm32', cpus: navigator.hardwareConcurrency || 1 },
       adapters: this.#adapters.map((text) => JSON.parse(text)),
       measurements: this.#measurements,
@@ -56,7 +59,8 @@ function measurement({ operation, width, height, report, plan, info, budget, isD
     height,
     storage: info.storage,
     budget: budget ?? null,
-    // The plan of a fallback is not known here; that of the first try says nothing about what was measured.
+    // The plan of a fallback is not known here; the plan of the first try does not belong to this
+    // measurement.
     predicted: report.fallback_text ? null : predicted(plan),
     measured: {
       ledger_peak: report.measured_peak_bytes,
@@ -84,7 +88,7 @@ function predicted(plan) {
   };
 }
 
-/** The system's name as Rust spells it. */
+/** Returns the name of the operating system as Rust spells it. */
 function os() {
   const agent = navigator.userAgent;
   const known = [['Android', 'android'], ['Windows', 'windows'], ['iPhone', 'ios'], ['iPad', 'ios'], ['Mac OS', 'macos'], ['CrOS', 'chromeos'], ['Linux', 'linux']];

@@ -1,17 +1,18 @@
 // @ts-check
-// What is pasted onto the page: files, and addresses.
+// Files and addresses that are pasted onto the page.
 
 import { absolute } from './query.js';
 
-/** Addresses of models and of what is made of them look alike but for the name. */
+/** Addresses of inputs. Only the file name tells them from addresses of models. */
 const INPUT = /\.(npy|latent|png|jpe?g|webp|avif|gif|bmp|mp4|webm|mov|mkv)$|latent[^/]*\.safetensors$/i;
 
 /**
- * @param {{ onFiles: (files: File[]) => void, onAddress: (kind: 'model' | 'input', url: string) => void }} listeners
+ * @param {{ onFiles: (files: File[]) => void, onAddress: (kind: 'model' | 'input', url: string) =>
+ * void }} listeners
  */
 export function acceptPastes({ onFiles, onAddress }) {
   addEventListener('paste', (event) => {
-    // Where text is written, it is text.
+    // In text fields, the text is pasted as usual.
     if (event.target instanceof Element && event.target.closest('input, textarea, [contenteditable]')) return;
     const files = [...(event.clipboardData?.files ?? [])];
     const url = addressIn(event.clipboardData?.getData('text/plain') ?? '');

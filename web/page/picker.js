@@ -1,10 +1,10 @@
 // @ts-check
-// Files that are chosen by a button.
+// Files that are chosen with a button.
 
 import { element } from './elements.js';
 
 /**
- * @param {string} id of an input for files
+ * @param {string} id id of an `<input type="file">`
  * @param {(files: File[]) => void} onFiles
  */
 export function takeFiles(id, onFiles) {

@@ -1,5 +1,5 @@
 // @ts-check
-// One picture: latents to a picture, or a picture to latents and back.
+// Decoding of latents to one picture, or encoding of a picture and decoding of the result.
 
 import { transfer, WgvaeError } from '../src/worker.js';
 import { ask } from './ask.js';
@@ -13,7 +13,8 @@ import { tell } from './tell.js';
 /**
  * Decodes a picture.
  * @param {Decoder} decoder
- * @param {{ file: File, name: string, size: import('./news.js').Size }} latents `size`: of the picture
+ * @param {{ file: File, name: string, size: import('./news.js').Size }} latents `size`: of the
+ * picture
  * @param {import('../src/index.js').DecodeOptions} options
  * @returns {Promise<(Report | undefined)[]>}
  */
@@ -25,10 +26,11 @@ export async function decodePicture(decoder, { file, name, size }, options) {
 }
 
 /**
- * Encodes a picture and decodes what comes of it.
+ * Encodes a picture and decodes the resulting latents.
  * @param {Vae} vae
  * @param {{ file: File, name: string }} picture
- * @param {{ memoryBudget: number | undefined, signal: AbortSignal, onDecode: () => void }} options `onDecode` hears when it is encoded
+ * @param {{ memoryBudget: number | undefined, signal: AbortSignal, onDecode: () => void }} options
+ * `onDecode` is called after the encode
  * @returns {Promise<(Report | undefined)[]>}
  */
 export async function encodeAndDecodePicture(vae, { file, name }, { onDecode, ...options }) {
@@ -45,7 +47,7 @@ export async function encodeAndDecodePicture(vae, { file, name }, { onDecode, ..
 }
 
 /**
- * Canvases that are wider or higher than a texture stay blank in Chromium.
+ * Throws if a side exceeds the largest texture: Chromium leaves such canvases blank.
  * @param {import('./news.js').Size} size of the picture
  * @param {Decoder} decoder
  */

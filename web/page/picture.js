@@ -1,6 +1,7 @@
 // @ts-check
-// The picture on the page, and the original of one that was encoded. They come as ImageBitmaps, so that no canvas here belongs to a GPU device: they stay whatever
-// becomes of that, and repaints of the page ask nothing of it. Firefox 153 ends on repaints of such a canvas: tests/browser/upstream.
+// The picture on the page, and the original of an encoded one. They are shown from ImageBitmaps, so
+// that no canvas of the page belongs to a GPU device: they outlive the device, and repaints do not
+// use it. Firefox 153 crashes on repaints of canvases of a device (tests/browser/upstream).
 
 import { element } from './elements.js';
 import { Wipe } from './wipe.js';
@@ -9,16 +10,16 @@ export class Picture {
   #shown = new Shown('picture');
   #original = new Shown('original');
   #wipe = new Wipe();
-  /** Of the file that it was made of. */
+  /** Name of the input file. */
   #name = '';
-  /** Whether that was a picture, too. */
+  /** True if the input was a picture, too. */
   #isRoundTrip = false;
-  /** What of a pair is shown on the right. @type {string | undefined} */
+  /** Label of the right side of a pair. @type {string | undefined} */
   #right;
 
   /**
-   * What will be encoded, in place of what was there.
-   * @param {ImageBitmap} bitmap is taken
+   * Replaces the picture by the part that will be encoded.
+   * @param {ImageBitmap} bitmap moved into the canvas
    * @param {string} name
    */
   showOriginal(bitmap, name) {
@@ -29,10 +30,10 @@ export class Picture {
   }
 
   /**
-   * What was decoded.
-   * @param {ImageBitmap} bitmap is taken
-   * @param {string} name of what it was made of
-   * @param {number} [psnr] dB, if that is the original that is shown
+   * Shows a decoded picture.
+   * @param {ImageBitmap} bitmap moved into the canvas
+   * @param {string} name of the input
+   * @param {number} [psnr] dB, if the shown original belongs to it
    */
   show(bitmap, name, psnr) {
     this.#begin(name, psnr !== undefined);
@@ -43,10 +44,11 @@ export class Picture {
   }
 
   /**
-   * Two pictures of the same latents, one wiped over the other.
-   * @param {ImageBitmap} left is taken
-   * @param {ImageBitmap} right is taken
-   * @param {{ name: string, left: string, right: string, psnr: number }} words `name`: of the latents; `psnr` in dB
+   * Shows two pictures of the same latents, one wiped over the other.
+   * @param {ImageBitmap} left moved into the canvas
+   * @param {ImageBitmap} right moved into the canvas
+   * @param {{ name: string, left: string, right: string, psnr: number }} words `name`: of the
+   * latents; `psnr` in dB
    */
   showPair(left, right, words) {
     this.#begin(words.name, false);
@@ -58,32 +60,35 @@ export class Picture {
   }
 
   /**
-   * A clip comes, frame by frame.
-   * @param {string} name of what it was made of
-   * @param {boolean} isRoundTrip whether there is an original of each
+   * Prepares for the frames of a clip.
+   * @param {string} name of the input
+   * @param {boolean} isRoundTrip true if every frame has an original
    */
   showClip(name, isRoundTrip) {
     this.#begin(name, isRoundTrip);
     if (isRoundTrip) this.#wipe.show();
     else this.#wipe.hide();
-    // There is none yet.
+    // There is no frame yet.
     canTake(false);
   }
 
-  /** A frame of it. @param {import('./kept-frames.js').Bitmaps} bitmaps are taken */
+  /**
+   * Shows a frame of the clip.
+   * @param {import('./kept-frames.js').Bitmaps} bitmaps moved into the canvases
+   */
   showFrame({ bitmap, original }) {
     this.#shown.show(bitmap, this.#label);
     if (original) this.#original.show(original, `The original of ${this.#name}`);
     canTake(true);
   }
 
-  /** How alike the frames so far are to their originals. @param {number} psnr dB */
+  /** Shows the PSNR of the frames so far. @param {number} psnr dB */
   sayLikeness(psnr) {
     this.#wipe.say(psnr, 'all frames together: ');
   }
 
   get #label() {
-    return this.#isRoundTrip ? `What the model made of ${this.#name}` : `The picture of ${this.#name}`;
+    return this.#isRoundTrip ? `The decoded ${this.#name}` : `The picture of ${this.#name}`;
   }
 
   /**
@@ -96,16 +101,16 @@ export class Picture {
     this.#right = undefined;
   }
 
-  /** @returns {Promise<File>} a PNG of it */
+  /** @returns {Promise<File>} the picture as a PNG file */
   async file() {
     const name = this.#name.replace(/\.[^.]*$/, '') || 'picture';
-    // Not what the original may be called.
+    // A name that differs from the original's.
     const what = this.#isRoundTrip ? 'decoded' : this.#right?.split(',')[0].toLowerCase();
     return new File([await this.#shown.png()], what ? `${name}-${what}.png` : `${name}.png`, { type: 'image/png' });
   }
 }
 
-/** Whether there is a picture to save or to copy. @param {boolean} isThere */
+/** Enables the buttons that save and copy the picture. @param {boolean} isThere */
 function canTake(isThere) {
   for (const id of ['download', 'copy-picture']) element(id, HTMLButtonElement).disabled = !isThere;
 }
@@ -122,19 +127,19 @@ class Shown {
   }
 
   /**
-   * @param {ImageBitmap} bitmap is taken
-   * @param {string} label what it is
+   * @param {ImageBitmap} bitmap moved into the canvas
+   * @param {string} label description for screen readers
    */
   show(bitmap, label) {
     const { width, height } = bitmap;
     document.body.dataset.picture = 'there';
-    // That alone makes a canvas blank: a clip would flicker.
+    // Setting the size blanks the canvas even if it stays the same: a clip would flicker.
     if (this.#canvas.width !== width || this.#canvas.height !== height) Object.assign(this.#canvas, { width, height });
     this.#context?.transferFromImageBitmap(bitmap);
     this.#canvas.setAttribute('aria-label', `${label}, ${width} by ${height} pixels`);
   }
 
-  /** Leaves nothing, of this size. @param {{ width: number, height: number }} size */
+  /** Blanks the canvas, and sets its size. @param {{ width: number, height: number }} size */
   clear({ width, height }) {
     this.#context?.transferFromImageBitmap(null);
     Object.assign(this.#canvas, { width, height });

@@ -1,17 +1,17 @@
 // @ts-check
-// Pictures beside others: how far apart they are, and what of them is shown or kept.
+// Comparison of pictures, and preparation of pictures that are shown or kept.
 
 import { openOriginal } from './original.js';
 import { fromPng, toPng } from './png.js';
 
-/** How many times a difference is shown. */
+/** Factor of a shown difference. */
 const AMPLIFIED = 8;
 
 /**
- * A picture that was encoded and decoded, beside the file that it was encoded from.
+ * Compares a picture that was encoded and decoded with its original file.
  * @param {File} file
  * @param {number} factor pixels, see crop.js
- * @param {ImageData} image of as many pixels as are encoded of it
+ * @param {ImageData} image pixels, as many as were encoded
  */
 export async function compareWithOriginal(file, factor, image) {
   const original = await openOriginal(file, factor);
@@ -19,7 +19,7 @@ export async function compareWithOriginal(file, factor, image) {
 }
 
 /**
- * A frame of a clip, as a PNG file, beside the one that was encoded.
+ * Compares a frame of a clip with its original, and returns it as a PNG file.
  * @param {Blob} original as a PNG file
  * @param {ImageData} image
  */
@@ -28,7 +28,7 @@ export async function compareFrames(original, image) {
 }
 
 /**
- * A picture and what another tool makes of it.
+ * Compares a picture with the result of another tool.
  * @param {ImageData} exact
  * @param {ImageData} tiled of the same size
  */
@@ -38,7 +38,7 @@ export async function comparePictures(exact, tiled) {
 }
 
 /**
- * The sum of squared differences of red, green and blue.
+ * Returns the sum of squared differences of red, green and blue.
  * @param {Uint8ClampedArray} left RGBA
  * @param {Uint8ClampedArray} right of as many pixels
  */
@@ -56,7 +56,7 @@ function squares(left, right) {
  */
 function difference(one, other) {
   const image = new ImageData(one.width, one.height);
-  // Bytes of a clamped array do not overflow.
+  // Values of a clamped array do not overflow.
   for (let at = 0; at < image.data.length; at += 1) image.data[at] = at % 4 === 3 ? 255 : AMPLIFIED * Math.abs(one.data[at] - other.data[at]);
   return image;
 }

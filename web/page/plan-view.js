@@ -1,5 +1,6 @@
 // @ts-check
-// What it will take, as the page shows it before and while it is done: of a picture every step, of a clip what any number of its parts take.
+// The plan on the page, before and during the work: every step of a picture, or the memory of a
+// clip, which does not depend on its number of parts.
 
 import { MemoryChart } from './chart.js';
 import { element, fillParts, setText, tableRow } from './elements.js';
@@ -11,11 +12,11 @@ export class PlanView {
   #chart = new MemoryChart(element('plan-chart'));
   /** @type {import('./news.js').Plans} */
   #plans = [];
-  /** Which of them is shown. */
+  /** Index of the shown plan. */
   #current = 0;
 
   constructor() {
-    // Made when it is looked at: a plan may have thousands of steps.
+    // Built when it is opened, because a plan may have thousands of steps.
     element('plan-more').addEventListener('toggle', () => this.#fillTable());
   }
 
@@ -35,7 +36,7 @@ export class PlanView {
     const peaks = this.#plans.map(({ operation, plan }) => `${formatBytes(plan.predicted_peak_bytes)} to ${operation}`);
     const peak = formatBytes(Math.max(...this.#plans.map(({ plan }) => plan.predicted_peak_bytes)));
     if (planned.frames !== undefined) {
-      const length = 'However long the clip is';
+      const length = 'For clips of any length';
       setText('plan-of', peaks.length > 1 ? `${length}: ${peaks.join(', ')}` : `${length}.`);
       const most = (/** @type {'state_bytes' | 'host_bytes'} */ part) => formatBytes(Math.max(...this.#plans.map((each) => (each.frames === undefined ? 0 : each.plan[part]))));
       const [states, host] = [most('state_bytes'), most('host_bytes')];
@@ -43,13 +44,13 @@ export class PlanView {
       return;
     }
     const { plan } = planned;
-    setText('plan-of', peaks.length > 1 ? `${peaks.join(', ')}; the chart shows how to ${operation}` : '');
+    setText('plan-of', peaks.length > 1 ? `${peaks.join(', ')}; the chart shows the ${operation}` : '');
     fillParts('plan-figures', [['Peak memory', peak], ['Largest binding', formatBytes(plan.largest_binding_bytes)], ['Submissions', `about ${plan.submissions}`]]);
     this.#chart.show(plan);
     this.#fillTable();
   }
 
-  /** Shows how many steps are done. @param {number} done */
+  /** Shows the number of finished steps. @param {number} done */
   mark(done) {
     this.#chart.mark(done);
   }
@@ -64,7 +65,7 @@ export class PlanView {
       ['Parameters', formatBytes(plan.parameter_bytes)],
       ['Staging', formatBytes(plan.staging_bytes)],
       ['Left in the computer\'s memory', formatBytes(plan.host_bytes)],
-      ['Moved for that', formatBytes(plan.transferred_bytes)],
+      ['Transferred', formatBytes(plan.transferred_bytes)],
       ['Steps', plan.steps.toLocaleString('en')],
       ['Work', `${(plan.macs / 1e9).toPrecision(3)} G multiply-adds`],
     ]);
@@ -73,7 +74,7 @@ export class PlanView {
 }
 
 /**
- * A row for each stage of the plan, in order.
+ * Returns a row for each stage of the plan, in order.
  * @param {Plan} plan
  */
 function stageRows({ timeline }) {

@@ -1,5 +1,6 @@
 // @ts-check
-// Plans for the sliders, without a model: with the budget that is asked for, and without any. In a worker of their own: they wait for no decode, and no decode for them.
+// Plans for the sliders, without a model, with the chosen budget and without one. They run in a
+// worker of their own, so that plans and decodes do not wait for each other.
 
 import { planFor } from '../src/worker.js';
 import { hostWorker } from './host-worker.js';
@@ -7,15 +8,23 @@ import { hostWorker } from './host-worker.js';
 /** @typedef {import('../src/index.js').Plan} Plan */
 
 /**
- * `budget` is in bytes.
- * @typedef {{ family: string, direction: 'decode' | 'encode', width: number, height: number, precision: 'f16' | 'f32' | 'fast', budget: number | undefined }} Wish
+ * Inputs of a plan. `budget` is in bytes.
+ * @typedef {{ family: string, direction: 'decode' | 'encode', width: number, height: number,
+ * precision: 'f16' | 'f32' | 'fast', budget: number | undefined }} Wish
  */
 
-/** `plan` keeps the budget, or, where none was found that does, `smallest`, bytes; `whole` has no budget. @typedef {{ wish: Wish, plan: Plan, whole: Plan, smallest?: number }} Answer */
+/**
+ * A plan. `plan` keeps the budget, or is the plan for `smallest` bytes if none keeps it; `whole`
+ * has no budget.
+ * @typedef {{ wish: Wish, plan: Plan, whole: Plan, smallest?: number }} Answer
+ */
 
 export class Planner {
   #worker = hostWorker('plans');
-  /** The last plan without a budget: a budget that is dragged leaves it as it is. @type {{ of: string, plan: Plan } | undefined} */
+  /**
+   * The last plan without a budget: dragging the budget does not change it.
+   * @type {{ of: string, plan: Plan } | undefined}
+   */
   #last;
 
   /**
@@ -24,7 +33,7 @@ export class Planner {
    */
   async answer(wish) {
     const { budget, ...others } = wish;
-    // In memory, as the command line's.
+    // Output in memory, as on the command line.
     const made = others.direction === 'encode' ? others : { ...others, output: /** @type {const} */ ('image-data') };
     const of = JSON.stringify(made);
     const options = { ...made, worker: this.#worker };

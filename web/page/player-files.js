@@ -13,7 +13,7 @@ export class PlayerFiles {
   #folder = element('player-folder', HTMLButtonElement);
   /** @type {Awaited<ReturnType<typeof webmCodec>>} */
   #codec;
-  /** Which clip it is about. */
+  /** Counter of clips. */
   #clip = 0;
 
   /**
@@ -30,14 +30,14 @@ export class PlayerFiles {
     this.#folder.addEventListener('click', () => this.#busy(this.#folder, (tell) => this.#saveFolder(tell)));
   }
 
-  /** Another clip: nothing can be saved of it before it is there. */
+  /** Begins another clip, which cannot be saved before it is complete. */
   open() {
     this.#clip += 1;
     this.#webm.disabled = this.#folder.disabled = true;
     setText('player-webm-why', '');
   }
 
-  /** Frames that are there can be saved. @param {import('./news.js').Size} size */
+  /** Enables saving the frames. @param {import('./news.js').Size} size */
   async finish(size) {
     const clip = this.#clip;
     this.#folder.disabled = this.#player.files.length === 0;
@@ -64,7 +64,7 @@ export class PlayerFiles {
   }
 
   /**
-   * Shows on the button itself how far it is.
+   * Shows the progress on the button itself.
    * @param {HTMLButtonElement} button
    * @param {(onFrame: (done: number) => void) => Promise<void>} work
    */

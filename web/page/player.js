@@ -1,14 +1,15 @@
 // @ts-check
-// The player: frames of a clip as they come, and all of them once they are there. Its controls, keys and clock; what frames are kept as is kept-frames.js's.
+// The player: shows frames of a clip as they arrive, and plays them once all are there. It has the
+// controls, keys and clock; kept-frames.js stores the frames.
 
 import { element, setText } from './elements.js';
 import { formatBytes, formatCount } from './format.js';
 import { close, KeptFrames } from './kept-frames.js';
 
-/** Frames a second where nobody says: what Wan is trained on. */
+/** Default frames per second: the rate that Wan is trained on. */
 const USUAL_RATE = 16;
 
-/** Where keys mean something else. */
+/** Selector of elements in which keys have another meaning. */
 const TYPED = 'input:not([type="range"]):not([type="checkbox"]), select, textarea';
 
 export class Player {
@@ -18,25 +19,28 @@ export class Player {
   #at = element('player-at', HTMLInputElement);
   #rate = element('player-rate', HTMLInputElement);
   #loop = element('player-loop', HTMLInputElement);
-  /** Which frame is shown, from 0. */
+  /** Index of the shown frame, from 0. */
   #index = 0;
-  /** How many there will be. */
+  /** Number of frames that the clip will have. */
   #count = 0;
-  /** Whether more are to come. */
+  /** True if more frames will arrive. */
   #isComing = false;
-  /** Whether somebody has used the controls, so that nothing moves by itself any more. */
+  /** True once the user has used the controls: nothing moves by itself any more. */
   #isTouched = false;
-  /** When playing: the frame that was shown at a time, milliseconds. @type {{ index: number, time: number } | undefined} */
+  /**
+   * While playing, the frame that was shown at a time, milliseconds.
+   * @type {{ index: number, time: number } | undefined}
+   */
   #clock;
-  /** Counts what is to be shown: what takes longer than something newer is not. */
+  /** Counts requests to show a frame: a frame that is ready after a newer request is dropped. */
   #turn = 0;
   #isShowing = false;
   name = '';
   isRoundTrip = false;
 
   /**
-   * @param {import('./picture.js').Picture} picture where frames are shown
-   * @param {(code: string, message: string) => void} fail hears of frames that cannot be
+   * @param {import('./picture.js').Picture} picture shows the frames
+   * @param {(code: string, message: string) => void} fail listener for frames that cannot be shown
    */
   constructor(picture, fail) {
     this.#picture = picture;
@@ -53,18 +57,21 @@ export class Player {
     return !element('player').hidden;
   }
 
-  /** As PNG files. */
+  /** The frames as PNG files. */
   get files() {
     return this.#frames.files;
   }
 
-  /** Frames a second. */
+  /** Frames per second. */
   get rate() {
     const rate = Number(this.#rate.value);
     return rate > 0 && Number.isFinite(rate) ? rate : USUAL_RATE;
   }
 
-  /** Begins another clip, without any frame yet. @param {Extract<import('./news.js').News, { type: 'clip' }>} clip */
+  /**
+   * Begins another clip, without frames yet.
+   * @param {Extract<import('./news.js').News, { type: 'clip' }>} clip
+   */
   open({ name, count, rate, isRoundTrip }) {
     this.close();
     Object.assign(this, { name, isRoundTrip });
@@ -74,16 +81,21 @@ export class Player {
     this.#tell();
   }
 
-  /** The next frame. @param {import('./kept-frames.js').Frame} frame */
+  /** Adds the next frame. @param {import('./kept-frames.js').Frame} frame */
   add(frame) {
     this.#frames.add(frame);
     const newest = this.#frames.length - 1;
-    // The newest is shown until somebody takes over; the first one where motion is not wanted.
+    // Shows the newest frame until the user takes over; the first one if the user prefers reduced
+    // motion.
     if (newest === 0 || (!this.#isTouched && !isStill())) this.#show(newest);
     else this.#tell();
   }
 
-  /** No more frames come. Plays them, if all are there and nothing speaks against it. @param {boolean} isWhole */
+  /**
+   * Ends the arrival of frames. Plays them if all are there, unless the user has touched the
+   * controls or prefers reduced motion.
+   * @param {boolean} isWhole
+   */
   finish(isWhole) {
     if (!this.#isComing) return;
     this.#isComing = false;
@@ -102,12 +114,15 @@ export class Player {
     element('player').hidden = true;
   }
 
-  /** The frame that is shown, as a PNG. */
+  /** Returns the shown frame as a PNG file. */
   file() {
     return new File([this.#frames.files[this.#index].blob], `${this.fileName(this.#index)}.png`, { type: 'image/png' });
   }
 
-  /** What a frame, or all of them, are called as a file, without its ending. @param {number} [index] from 0 */
+  /**
+   * Returns the file name of a frame, or of all frames, without its ending.
+   * @param {number} [index] from 0
+   */
   fileName(index) {
     const name = this.name.replace(/\.[^.]*$/, '') || 'clip';
     return `${name}${this.isRoundTrip ? '-decoded' : ''}${index === undefined ? '' : `-${String(index + 1).padStart(5, '0')}`}`;
@@ -117,7 +132,7 @@ export class Player {
   #key(event) {
     const target = event.target instanceof Element ? event.target : document.body;
     if (!this.isOpen || event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || target.matches(TYPED)) return;
-    // A range has its own arrows and ends, and what is pressed its own space.
+    // A slider uses the arrow, Home and End keys itself, a button the space bar.
     const [isRange, isPressed] = [target.matches('input[type="range"]'), target.matches('button, a, summary, input[type="checkbox"], label')];
     const last = this.#frames.length - 1;
     /** @type {Record<string, () => void>} */
@@ -155,7 +170,7 @@ export class Player {
     this.#tell();
   }
 
-  /** From where it is, at another rate. */
+  /** Restarts the clock at the current frame, for another rate. */
   #restart() {
     if (this.#clock) this.#clock = { index: this.#index, time: performance.now() };
     this.#tell();
@@ -164,7 +179,7 @@ export class Player {
   #tick() {
     if (!this.#clock) return;
     requestAnimationFrame(() => this.#tick());
-    // What takes long to show is not asked for more often than that.
+    // Does not request a frame while the last one is still being shown.
     if (this.#isShowing) return;
     const { index, time } = this.#clock;
     const last = this.#frames.length - 1;
@@ -187,9 +202,9 @@ export class Player {
   }
 
   /**
-   * To a frame, by somebody's hand.
+   * Goes to a frame at the user's request.
    * @param {number} index
-   * @param {boolean} [isSaid] aloud: what a range is at, it says itself
+   * @param {boolean} [isSaid] true to announce it to screen readers; a slider announces itself
    */
   #go(index, isSaid = false) {
     this.#isTouched = true;
@@ -218,7 +233,7 @@ export class Player {
     }
   }
 
-  /** What can be read of it. */
+  /** Updates the texts. */
   #tell() {
     const { length, bytes } = this.#frames;
     this.#at.max = String(Math.max(0, length - 1));
@@ -226,7 +241,7 @@ export class Player {
     // A screen reader would read every frame aloud.
     if (!this.#clock) this.#at.setAttribute('aria-valuetext', this.#where());
     setText('player-time', length > 0 ? `${this.#where()}, ${seconds(this.#index, this.rate)} of ${seconds(this.#total, this.rate)}` : 'no frames yet');
-    const rest = this.#isComing && length < this.#count ? `, of ${this.#count} that will come` : '';
+    const rest = this.#isComing && length < this.#count ? `, of ${this.#count} expected` : '';
     setText('player-kept', `${formatCount(length, 'frame')} kept as PNG${rest}: ${formatBytes(bytes)}.`);
   }
 
@@ -234,12 +249,12 @@ export class Player {
     return `frame ${this.#index + 1} of ${this.#total}`;
   }
 
-  /** Frames that there are, or will be. */
+  /** Number of frames that there are, or will be. */
   get #total() {
     return this.#isComing ? this.#count : this.#frames.length;
   }
 
-  /** Aloud, for who does not see it. */
+  /** Announces the frame to screen readers. */
   #say() {
     setText('player-said', this.#where());
   }
@@ -253,7 +268,7 @@ function seconds(frames, rate) {
   return `${(frames / rate).toFixed(2)} s`;
 }
 
-/** Whether nothing is to move by itself. */
+/** True if the user prefers reduced motion. */
 function isStill() {
   return matchMedia('(prefers-reduced-motion: reduce)').matches;
 }

@@ -1,13 +1,22 @@
 // @ts-check
-// Marks and lines over two axes that count in powers of two.
+// A plot of marks and lines over two logarithmic axes of base 2.
 
 import { drawing, svg } from './svg.js';
 
-/** How a mark looks. @typedef {'circle' | 'triangle' | 'square' | 'cross'} Shape */
-/** @typedef {{ x: number, y: number, text: string }} Point `text` is what it stands for */
-/** @typedef {{ name: string, color: number, shape: Shape, points: Point[], joined?: boolean }} Series colours are numbered: see style.css */
-/** A dashed line that something is compared with. @typedef {{ name: string, source: string, points: { x: number, y: number }[] }} Guide */
-/** `every`: it is labelled at powers of 2 to this power, and ends at such. @typedef {{ name: string, label: (value: number) => string, every?: number }} Axis */
+/** Shape of a mark. @typedef {'circle' | 'triangle' | 'square' | 'cross'} Shape */
+/** @typedef {{ x: number, y: number, text: string }} Point `text`: its meaning */
+/**
+ * @typedef {{ name: string, color: number, shape: Shape, points: Point[], joined?: boolean }}
+ * Series `color`: its number in style.css
+ */
+/**
+ * A dashed line to compare with.
+ * @typedef {{ name: string, source: string, points: { x: number, y: number }[] }} Guide
+ */
+/**
+ * An axis. Its labels and ends are powers of 2 to the power `every`.
+ * @typedef {{ name: string, label: (value: number) => string, every?: number }} Axis
+ */
 
 const SIZE = { width: 640, height: 360, left: 84, right: 26, top: 28, bottom: 46 };
 
@@ -15,7 +24,8 @@ const SIZE = { width: 640, height: 360, left: 84, right: 26, top: 28, bottom: 46
 export const SHAPES = ['circle', 'triangle', 'square', 'cross'];
 
 /**
- * @param {{ id: string, title: string, description: string, x: Axis, y: Axis, series: Series[], guides?: Guide[], diagonal?: boolean }} plot
+ * @param {{ id: string, title: string, description: string, x: Axis, y: Axis, series: Series[],
+ * guides?: Guide[], diagonal?: boolean }} plot
  * @returns {HTMLElement} a figure
  */
 export function plot({ id, title, description, x, y, series, guides = [], diagonal }) {
@@ -31,14 +41,17 @@ export function plot({ id, title, description, x, y, series, guides = [], diagon
   }
   const figure = document.createElement('figure');
   figure.className = 'plot';
-  // Wider than a phone, and scrolled by keys, too.
+  // Plots are wider than a phone: the focus allows scrolling with keys.
   figure.tabIndex = 0;
   const caption = Object.assign(document.createElement('figcaption'), { textContent: title });
   figure.append(caption, drawing({ ...SIZE, id, title, description }, children), legend(series, guides));
   return figure;
 }
 
-/** @typedef {{ low: number, high: number, every: number, place: (value: number) => number }} Scale ends are powers of two */
+/**
+ * @typedef {{ low: number, high: number, every: number, place: (value: number) => number }} Scale
+ * ends are powers of two
+ */
 
 /**
  * @param {number[]} values
@@ -56,7 +69,8 @@ function scale(values, from, to, every = 1) {
 }
 
 /**
- * The smallest and the largest. Of any number of values: a call takes only so many.
+ * Returns the smallest and the largest value. It works for any number of values, while a call takes
+ * only so many arguments.
  * @param {number[]} values
  */
 export function range(values) {
@@ -96,7 +110,7 @@ function powers({ low, high, every: least }, most) {
 }
 
 /**
- * Where both are the same.
+ * Draws the line on which both values are equal.
  * @param {Scale} across
  * @param {Scale} up
  */
@@ -125,8 +139,9 @@ function placed(points, across, up) {
 }
 
 /**
- * Names lie in the legend: lines of two estimates may lie as close as those of a pen.
- * @param {number} dash numbered: see style.css
+ * Draws a guide. Its name stands in the legend only, because the lines of two estimates may almost
+ * coincide.
+ * @param {number} dash its number in style.css
  * @param {string} points
  * @param {string} text
  */
@@ -166,7 +181,7 @@ function legend(series, guides) {
 /**
  * @param {string} name
  * @param {number} width
- * @param {SVGElement} sign around 0, 0
+ * @param {SVGElement} sign drawing around 0, 0
  */
 function entry(name, width, sign) {
   const item = document.createElement('li');

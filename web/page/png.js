@@ -1,5 +1,5 @@
 // @ts-check
-// Frames as PNG files: what they are, in a part of the room.
+// Frames as PNG files: the same pixels in less memory.
 
 import { WgvaeError } from '../src/index.js';
 

@@ -1,10 +1,10 @@
 // @ts-check
-// How alike pictures are.
+// Likeness of pictures.
 
-/** The highest level of a channel. */
+/** Highest level of a channel. */
 const MOST = 255;
 
-/** Likeness of as many pictures as are added. */
+/** PSNR of all added pictures together. */
 export class Psnr {
   #squares = 0;
   #pixels = 0;
@@ -19,7 +19,10 @@ export class Psnr {
     return this;
   }
 
-  /** Peak signal-to-noise ratio in dB, of red, green and blue, by the mean of all squares; Infinity for the same pictures. */
+  /**
+   * Peak signal-to-noise ratio in dB of red, green and blue, by the mean of all squares; Infinity
+   * for equal pictures.
+   */
   get value() {
     return 10 * Math.log10((MOST ** 2 * 3 * this.#pixels) / this.#squares);
   }

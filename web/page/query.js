@@ -1,15 +1,15 @@
 // @ts-check
-// What a link to the page can ask for: ?model=URL&config=URL&latents=URL&family=NAME&precision=f32&budget=MiB&index=2&unscaled=1. A model may also be hf:owner/name,
-// as on the command line. &plan=... is that of the sliders, &tiling=blend,256 the tiles to
-// compare with: see explore.js and compare-tiles.js.
+// Parameters of a link to the page:
+// ?model=URL&config=URL&latents=URL&family=NAME&precision=f32&budget=MiB&index=2&unscaled=1. A
+// model may also be hf:owner/name, as on the command line. &plan=... sets the sliders,
+// &tiling=blend,256 the tiles to compare with: see explore.js and compare-tiles.js.
 
 /** @typedef {'auto' | 'f16' | 'f32' | 'fast'} Precision */
 
 /**
- * @typedef {{
- *   model?: string[], config?: string, latents?: string, family?: string, precision?: Precision, budget?: number, index?: number, unscaled?: boolean,
- *   plan?: string, tiling?: string,
- * }} Query `budget` is in MiB, `index` counts from 1; several `model`s are shards
+ * @typedef {{ model?: string[], config?: string, latents?: string, family?: string, precision?:
+ * Precision, budget?: number, index?: number, unscaled?: boolean, plan?: string, tiling?: string,
+ * }} Query `budget` is in MiB, `index` counts from 1; several `model` parameters are shards
  */
 
 /**
@@ -43,22 +43,23 @@ export function readQuery(search) {
 }
 
 /**
- * The same as it stands in an address: '' for nothing but what goes without saying.
+ * Returns the parameters as they stand in an address: '' if all have default values.
  * @param {Query} query
  */
 export function writeQuery({ model = [], config, latents, family, precision, budget, index, unscaled, plan, tiling }) {
   const parameters = new URLSearchParams(model.map((url) => ['model', url]));
   const others = { config, latents, family, precision: precision === 'auto' ? undefined : precision, budget, index: index === 1 ? undefined : index, unscaled: unscaled ? 1 : undefined, plan, tiling };
   for (const [name, value] of Object.entries(others)) if (value) parameters.set(name, String(value));
-  // These may stand as they are, and addresses can be read so.
+  // These characters need no escapes, and addresses stay readable.
   const text = String(parameters).replace(/%3A/g, ':').replace(/%2F/g, '/').replace(/%2C/g, ',');
   return text && `?${text}`;
 }
 
 /**
- * An address as the page means it; the worker would take it from its own place.
+ * Makes an address absolute, relative to the page; the worker would resolve it relative to its own
+ * file.
  * @param {string | null} address
- * @returns {string | undefined} undefined for what is none
+ * @returns {string | undefined} undefined unless it is an address
  */
 export function absolute(address) {
   const text = address?.trim();

@@ -1,6 +1,7 @@
 // @ts-check
-// The plots of memory reports, the same as those of `wgvae memory --html`: measured over predicted, the peak over the picture's size with what others
-// estimate for it, and over a clip's length.
+// The plots of memory reports, the same as in `wgvae memory --html`: the measured peak over the
+// predicted one, the peak over the picture's size with estimates of other tools, and the peak over
+// a clip's length.
 
 import { ESTIMATES } from './estimates.js';
 import { formatBytes } from './format.js';
@@ -17,7 +18,7 @@ export function isClip({ frames = 1 }) {
 }
 
 /**
- * What a row is of, for people.
+ * Returns the size of a picture or clip, for people.
  * @param {Row} row
  */
 export function extent(row) {
@@ -34,7 +35,10 @@ function size({ width, height }) {
  * @returns {HTMLElement[]}
  */
 export function predictedByMeasured(rows) {
-  /** @type {[string, number, import('./plot.js').Shape, (measured: NonNullable<Row['measured']>) => number | null][]} */
+  /**
+   * @type {[string, number, import('./plot.js').Shape, (measured: NonNullable<Row['measured']>) =>
+   * number | null][]}
+   */
   const kinds = [
     ['reserved by the allocator', 1, 'triangle', (measured) => measured.allocator_reserved],
     ['handed out by the allocator', 5, 'square', (measured) => measured.allocator_allocated],
@@ -63,7 +67,7 @@ export function predictedByMeasured(rows) {
 }
 
 /**
- * One plot for each size of an element that was measured without a budget.
+ * Draws one plot for each element size that was measured without a budget.
  * @param {Row[]} rows
  * @returns {HTMLElement[]}
  */
@@ -72,7 +76,7 @@ export function peaksByPixels(rows) {
 }
 
 /**
- * One plot for each direction and size of an element in which clips were measured without a budget.
+ * Draws one plot for each direction and element size in which clips were measured without a budget.
  * @param {Row[]} rows
  * @returns {HTMLElement[]}
  */
@@ -83,7 +87,8 @@ export function peaksByFrames(rows) {
 }
 
 /**
- * What succeeded without a budget, by the size of its elements: that size's name, its bytes, and its rows.
+ * Groups successful measurements without a budget by element size: its name, its bytes, and its
+ * rows.
  * @param {Row[]} rows
  * @returns {[string, number, Row[]][]}
  */
@@ -95,7 +100,8 @@ function wholeByElement(rows) {
 }
 
 /**
- * Peaks over something of each row, by what a row is of in a colour and by adapter in a shape.
+ * Returns the peaks over a value of each row, with a colour for each subject and a shape for each
+ * adapter.
  * @param {Row[]} rows
  * @param {(row: Row) => string} subject
  * @param {(row: Row) => number} across
@@ -153,7 +159,7 @@ function pixelsPlot(name, elementBytes, rows) {
 }
 
 /**
- * What others estimate for SD 1.5 between the smallest and the largest picture.
+ * Returns the estimates of other tools for SD 1.5 between the smallest and the largest picture.
  * @param {number[]} pixels
  * @param {number} elementBytes
  * @returns {import('./plot.js').Guide[]}

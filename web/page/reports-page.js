@@ -1,5 +1,5 @@
 // @ts-check
-// The page of memory reports: takes files, and shows what they say.
+// The page of memory reports: reads files and shows them.
 
 import { acceptDrops } from './drop.js';
 import { element } from './elements.js';
@@ -9,4 +9,4 @@ import { Reports } from './reports.js';
 const reports = new Reports();
 
 takeFiles('reports-file', (files) => reports.add(files));
-acceptDrops(element('drop'), (files) => reports.add(files), (error) => reports.fail(`what was dropped cannot be read: ${error instanceof Error ? error.message : error}`));
+acceptDrops(element('drop'), (files) => reports.add(files), (error) => reports.fail(`dropped files cannot be read: ${error instanceof Error ? error.message : error}`));

@@ -1,22 +1,30 @@
 // @ts-check
-// Memory reports side by side: what was predicted, what was measured. The format is results/schema/memory-report.schema.json.
+// Memory reports side by side: predictions and measurements. The format is
+// results/schema/memory-report.schema.json.
 
 import { element, tableRow } from './elements.js';
 import { formatBytes, formatSeconds } from './format.js';
 import { VERSION } from './own-report.js';
 import { extent, isClip, peaksByFrames, peaksByPixels, predictedByMeasured } from './report-plots.js';
 
-/** Bytes. `states`: what parts of a clip keep for the next one. @typedef {{ peak: number, host: number, states?: { total: number } }} Predicted */
-/** @typedef {{ ledger_peak: number, allocator_allocated: number | null, allocator_reserved: number | null, seconds: number }} Measured bytes, seconds */
 /**
- * A measurement, and where it was made. Images have no `frames`, or 1.
+ * Predicted bytes. `states`: memory that the parts of a clip keep for the next one.
+ * @typedef {{ peak: number, host: number, states?: { total: number } }} Predicted
+ */
+/**
+ * @typedef {{ ledger_peak: number, allocator_allocated: number | null, allocator_reserved: number |
+ * null, seconds: number }} Measured bytes, seconds
+ */
+/**
+ * A measurement and its adapter. Images have no `frames`, or 1.
  * @typedef {{
- *   adapter: string, model: string, operation: string, width: number, height: number, frames?: number, storage: string, budget: number | null,
- *   predicted: Predicted | null, measured: Measured | null, error: string | null,
+ *   adapter: string, model: string, operation: string, width: number, height: number, frames?:
+ *   number, storage: string, budget: number | null, predicted: Predicted | null, measured: Measured
+ *   | null, error: string | null,
  * }} Row
  */
 
-/** A report is a few kilobytes. */
+/** Largest file to read, bytes; reports have a few kilobytes. */
 const LARGEST_FILE = 8 << 20;
 
 export class Reports {
@@ -40,7 +48,7 @@ export class Reports {
     element('reports').setAttribute('aria-busy', 'false');
   }
 
-  /** @param {string} problem '' for none any more */
+  /** @param {string} problem '' clears it */
   fail(problem) {
     element('reports-problem').textContent = problem;
     element('reports-problem').hidden = problem === '';
@@ -75,7 +83,7 @@ async function readReport(file) {
 }
 
 /**
- * Name and driver. Drivers put details into brackets.
+ * Returns the name and driver of an adapter, without the details that drivers put in brackets.
  * @param {{ name: string, driver: string, backend: string }} adapter
  */
 function shortName({ name, driver, backend }) {
@@ -101,7 +109,7 @@ function table(rows) {
   scroll.setAttribute('role', 'region');
   scroll.setAttribute('aria-label', 'All measurements');
   const all = document.createElement('table');
-  // What only clips have is shown where there are some.
+  // Columns that only clips have are shown if there are clips.
   const withClips = rows.some(isClip);
   const header = ['adapter', 'model', 'direction', withClips ? 'picture or clip' : 'picture', 'stored as', 'budget', 'predicted'];
   all.append(tableRow('th', [...header, ...(withClips ? ['kept for the next part', 'in host memory'] : []), 'counted', 'reserved', 'time']));

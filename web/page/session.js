@@ -1,6 +1,6 @@
 // @ts-check
-// What the user wants is noted as soon as it is said; then what is there is made to fit it, one step after the other. A newer wish stops the steps for an older one.
-// Models, and with them the GPU, are in the worker.
+// The session: stores the user's wishes at once, and then fulfils them step by step. A newer wish
+// stops the steps for an older one. Models, and with them the GPU, live in the worker.
 
 import { nameOf } from '../src/answers.js';
 import { isHubName } from '../src/hub-name.js';
@@ -19,56 +19,66 @@ import { compareTiles } from './tile-job.js';
 /** @typedef {import('./news.js').Vae} Vae */
 /** @typedef {import('./news.js').ModelChoice} ModelChoice */
 /** @typedef {import('./news.js').InputChoice} InputChoice */
-/** What was chosen: a model, what is made of it, or both; or files of which nobody knows yet. @typedef {{ model?: ModelChoice, input?: InputChoice, files?: File[], kind?: 'model' | 'input' }} Choice */
+/**
+ * A choice of the user: a model, an input, or both; or files that are not yet sorted.
+ * @typedef {{ model?: ModelChoice, input?: InputChoice, files?: File[], kind?: 'model' | 'input' }}
+ * Choice
+ */
 
-/** Bytes of a model that are downloaded without asking. */
+/** Largest download of a model without asking, bytes. */
 const UNASKED = 100e6;
 
-/** Bytes of a file about which nobody is told that it comes whole. */
+/** Largest file that is downloaded whole without a notice, bytes. */
 const SMALL = 32 << 20;
 
-/** States in which something is stopped by a choice. @type {State[]} */
+/** States whose work a new choice stops. @type {State[]} */
 const BUSY = ['loading', 'planning', 'encoding', 'decoding'];
 
-// What is wanted.
+// The wishes.
 
 /** @type {import('./news.js').Settings} */
 let settings;
-/** Choices that nobody has looked at yet, oldest first. @type {Choice[]} */
+/** Choices that are not yet taken up, oldest first. @type {Choice[]} */
 const choices = [];
-/** Whether to decode as soon as that is possible. */
+/** True to decode as soon as possible. */
 let wantsDecode = false;
-/** With what to compare, as soon as that is possible. @type {import('./news.js').Tiles | undefined} */
+/**
+ * Tiles to compare with as soon as possible.
+ * @type {import('./news.js').Tiles | undefined}
+ */
 let wantedTiles;
-/** Models that may be downloaded, however large. @type {WeakSet<ModelChoice>} */
+/** Models that may be downloaded, whatever their size. @type {WeakSet<ModelChoice>} */
 const agreed = new WeakSet();
 
-// What is there.
+// The current state.
 
 /** @type {State} */
 let state = 'starting';
-/** The telling of the page about the module. @type {Promise<void> | undefined} */
+/**
+ * Settles when the page knows the module's version and families.
+ * @type {Promise<void> | undefined}
+ */
 let introducing;
 /** @type {ModelChoice | undefined} */
 let model;
 /** @type {Input | undefined} */
 let input;
-/** What of them was chosen last. @type {'model' | 'input'} */
+/** The kind that was chosen last. @type {'model' | 'input'} */
 let latest = 'model';
 /** @type {Decoder | undefined} */
 let decoder;
-/** The same, if it can encode, too. @type {Vae | undefined} */
+/** The decoder, if it can encode as well. @type {Vae | undefined} */
 let vae;
-/** What `decoder` was opened with. */
+/** Settings that `decoder` was opened with. */
 let openedWith = '';
-/** For what is wanted; none until that is known. @type {import('./news.js').Plans} */
+/** Plans for the wishes; empty until they are made. @type {import('./news.js').Plans} */
 let plans = [];
-/** Stops what is going on. */
+/** Stops the work in progress. */
 let running = new AbortController();
-/** What is going on. @type {Promise<void>} */
+/** The work in progress. @type {Promise<void>} */
 let work = Promise.resolve();
 
-/** Comes first. @param {import('./news.js').Settings} first */
+/** Begins the session. @param {import('./news.js').Settings} first */
 export function start(first) {
   settings = first;
   begin();
@@ -77,7 +87,7 @@ export function start(first) {
 /**
  * Opens a model, latents or a picture, or both.
  * @param {{ model?: ModelChoice, input?: InputChoice }} choice
- * @param {boolean} [decodes] as soon as both are there
+ * @param {boolean} [decodes] true to decode as soon as both are open
  */
 export function open(choice, decodes = false) {
   choose(choice);
@@ -85,7 +95,7 @@ export function open(choice, decodes = false) {
 }
 
 /**
- * Opens files that were dropped or chosen, of which nobody knows what they are unless `kind` says so.
+ * Opens files that were dropped or chosen, and sorts them first unless `kind` tells what they are.
  * @param {File[]} files
  * @param {'model' | 'input'} [kind]
  */
@@ -93,14 +103,14 @@ export function openFiles(files, kind) {
   choose({ files, kind });
 }
 
-/** @param {import('./news.js').Settings} changed all of them */
+/** @param {import('./news.js').Settings} changed all settings */
 export function change(changed) {
   settings = changed;
   plans = [];
   begin();
 }
 
-/** Whether the model may be downloaded that was asked about. @param {boolean} may */
+/** Takes the answer to the question whether to download the model. @param {boolean} may */
 export function answer(may) {
   if (may) {
     if (model) agreed.add(model);
@@ -112,13 +122,16 @@ export function answer(may) {
   running.abort();
 }
 
-/** Decodes, as soon as that is possible. */
+/** Decodes as soon as possible. */
 export function decode() {
   wantsDecode = true;
   begin();
 }
 
-/** Decodes as it is and as another tool does. @param {import('./news.js').Tiles} tiles */
+/**
+ * Decodes the picture whole and in another tool's tiles.
+ * @param {import('./news.js').Tiles} tiles
+ */
 export function compare(tiles) {
   wantedTiles = tiles;
   begin();
@@ -130,7 +143,7 @@ export function cancel() {
   running.abort();
 }
 
-/** Beside what is going on. */
+/** Runs beside the work in progress. */
 export function forgetKept() {
   tellCache(() => clearCache(undefined, { worker }));
 }
@@ -139,7 +152,7 @@ export function forgetKept() {
 function choose(choice) {
   const { files, model: ofModel = files && { files }, input: ofInput } = choice;
   const name = ofModel ? nameOfModel(ofModel) : new Input(ofInput ?? {}).name;
-  // At once, whatever the worker is doing.
+  // Told at once, whatever the worker is doing.
   if (!ofModel?.isDemo) tell({ type: 'chosen', name, stops: BUSY.includes(state) ? (model?.isDemo ? 'the demo' : 'what is under way') : undefined });
   choices.push(choice);
   wantsDecode = false;
@@ -148,7 +161,7 @@ function choose(choice) {
   begin();
 }
 
-/** Stops what is going on, and does what is wanted by now when it has stopped. */
+/** Stops the work in progress, and then fulfils the current wishes. */
 function begin() {
   running.abort();
   hush(true);
@@ -159,12 +172,12 @@ function begin() {
       mine.signal.throwIfAborted();
       await fulfil(mine.signal);
     } catch (error) {
-      // A newer turn does it all.
+      // A newer turn does everything.
       if (mine !== running) return;
-      // Asked for by the user, who sees the buttons change.
+      // The user asked for it, and sees the buttons change.
       if (mine.signal.aborted) setState(restState());
       else fail(error);
-      // What was chosen behind something that is wrong.
+      // Go on with choices behind the failed one.
       if (!mine.signal.aborted && choices.length > 0) begin();
     }
   });
@@ -173,7 +186,7 @@ function begin() {
 /** @param {AbortSignal} signal */
 async function fulfil(signal) {
   introducing ??= introduce();
-  // What keeps the module from starting, opening a model says as well.
+  // Opening a model reports the same error if the module does not start.
   introducing.catch(() => { introducing = undefined; });
   while (choices.length > 0) await takeUp(choices[0], signal);
   if (plans.length === 0) await prepare(signal);
@@ -185,12 +198,12 @@ async function fulfil(signal) {
 async function introduce() {
   const [found, names] = await Promise.all([version({ worker }), families({ worker })]);
   tell({ type: 'module', version: found, families: names });
-  // It may wait.
+  // Not awaited: it may take its time.
   tellCache();
 }
 
 /**
- * Takes up the first of the choices.
+ * Takes up the first choice.
  * @param {Choice} choice
  * @param {AbortSignal} signal
  */
@@ -205,7 +218,7 @@ async function takeUp(choice, signal) {
   if (sorted.model) {
     model = sorted.model;
     tell({ type: 'model', name: nameOfModel(model), info: undefined, isFile: model.files !== undefined });
-    // The demo's latents are of no other model: nobody has asked for them.
+    // The demo's latents belong to the demo's model only, and the user did not choose them.
     if (!model.isDemo && input?.isDemo) {
       input = undefined;
       tell({ type: 'input', name: 'None' });
@@ -221,12 +234,12 @@ async function takeUp(choice, signal) {
 }
 
 /**
- * Opens what is chosen and not open yet, and plans.
+ * Opens chosen files that are not open yet, and plans.
  * @param {AbortSignal} signal
  */
 async function prepare(signal) {
   if (input && !input.isAway) await input.identify(signal);
-  // What is away is fetched while the model is; whether that worked is asked below.
+  // A remote input is fetched in parallel with the model; errors are handled below.
   input?.identify(signal).catch(() => {});
   if (model) await openModel(model, signal).catch((error) => sayBoth(error, signal));
   else await input?.check(signal);
@@ -234,7 +247,7 @@ async function prepare(signal) {
     setState('loading');
     await input.identify(signal);
     await input.settle(decoder);
-    // An address that led to something else than latents of pictures.
+    // The address turned out to be no latents of pictures: the model must be opened for that.
     if (model) await openModel(model, signal);
     await input.open(decoder, signal);
   }
@@ -250,8 +263,9 @@ async function prepare(signal) {
 }
 
 /**
- * Fails with what is wrong with the model, and with what is wrong with the input, which nothing else looks at now.
- * @param {unknown} error of the model
+ * Rejects with the error of the model, and adds the error of the input, which nothing else checks
+ * in this case.
+ * @param {unknown} error error of the model
  * @param {AbortSignal} signal
  */
 async function sayBoth(error, signal) {
@@ -272,7 +286,7 @@ async function sayBoth(error, signal) {
 async function openModel(choice, signal) {
   const { precision, family, unscaled, budget } = settings;
   const { encodes, clips } = input?.wants ?? { encodes: false, clips: false };
-  // A budget needs the weights on the host, so that they can make way.
+  // A budget needs the weights on the host, so that they can be evicted.
   const wanted = JSON.stringify([precision, family, unscaled, budget !== undefined, clips]);
   if (decoder && openedWith === wanted && (vae || !encodes)) return;
   if (encodes && decoder?.info.parameters.encoder === 0) {
@@ -298,7 +312,7 @@ async function openModel(choice, signal) {
     memoryBudget: budget,
     onProgress: progressTeller(),
     onNotice: (notice) => {
-      // Nobody has to do anything about a small file.
+      // A notice about a small file helps nobody.
       if (notice.code === 'no-ranges' && (notice.bytes ?? Infinity) < SMALL) console.info(notice.message);
       else tell({ type: 'notice', notice });
     },
@@ -311,8 +325,9 @@ async function openModel(choice, signal) {
 }
 
 /**
- * Looks for the config.json beside a model at an address that cannot do without. Fails with `error` where there is none.
- * @param {ModelChoice} choice gets it
+ * Looks for the config.json beside a model at an address that needs one. Rejects with `error` if
+ * there is none.
+ * @param {ModelChoice} choice receives the address of the config.json
  * @param {import('../src/worker.js').InspectOptions} source
  * @param {Partial<WgvaeError>} error
  */
@@ -328,7 +343,7 @@ async function inspectWithConfig(choice, source, error) {
 }
 
 /**
- * Asks before a large download, and ends when the answer has made something else of it.
+ * Asks before a large download. Resolves when the answer has changed the state.
  * @param {ModelChoice} choice
  * @param {import('../src/index.js').Inspection} inspection
  * @param {boolean} encodes
@@ -386,7 +401,7 @@ async function makeTiles(tiles, signal) {
 }
 
 /**
- * What was planned as one of `plans`, and what it took.
+ * Returns the result of the operation planned as `plans[index]`.
  * @param {number} index
  * @param {import('./news.js').Report | undefined} report
  * @returns {import('./news.js').Outcome[]}
@@ -398,7 +413,7 @@ function outcomeOf(index, report) {
   return [{ operation, ...size, plan, report, info: decoder.info, budget: settings.budget, isDemo: Boolean(model?.isDemo) }];
 }
 
-/** What the page can do next. @returns {State} */
+/** Returns the state for the next wish. @returns {State} */
 function restState() {
   return plans.length > 0 ? 'ready' : 'idle';
 }
@@ -416,7 +431,8 @@ function fail(error) {
   const problem = { code, message, expected, smallest, seconds, offer, during: state, also: other?.message };
   wantsDecode = false;
   wantedTiles = undefined;
-  // The module is gone, and the decoder with it: whoever chooses the model again, or another setting, gets a new one.
+  // The module is gone, and the decoder with it. Choosing the model again, or another setting,
+  // creates a new one.
   if (code === 'internal') {
     plans = [];
     closeModel();
@@ -428,7 +444,8 @@ function fail(error) {
 }
 
 /**
- * What the cache takes, after `change`. A failure is a notice: models and pictures are well without a cache.
+ * Tells the size of the cache after `change`. A failure is only a notice, because models and
+ * pictures do not need the cache.
  * @param {() => Promise<void>} [change]
  */
 async function tellCache(change = async () => {}) {
@@ -437,7 +454,7 @@ async function tellCache(change = async () => {}) {
     tell({ type: 'cache', ...(await cacheUsage({ worker })) });
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
-    tell({ type: 'notice', notice: { code: 'cache-failed', message: `the browser does not let its kept models be counted or removed: ${why}` } });
+    tell({ type: 'notice', notice: { code: 'cache-failed', message: `the cache cannot be read or cleared: ${why}` } });
   }
 }
 

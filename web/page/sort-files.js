@@ -1,19 +1,24 @@
 // @ts-check
-// Which of several files is what: by what the user said, by its name, and by how it begins.
+// Sorting of several files: by the user's choice, by name, and by first bytes.
 
 import { WgvaeError } from '../src/index.js';
 import { axesOf, shapesIn } from './header.js';
 
-/** First bytes of the pictures that all browsers decode, or most; a dot is any byte. Others are known by what the browser says of their type. */
+/**
+ * First bytes of pictures that all or most browsers decode; a dot is any byte. The browser's type
+ * tells others.
+ */
 const PICTURES = [/^\x89PNG/s, /^\xff\xd8\xff/s, /^RIFF....WEBP/s, /^GIF8/s, /^BM/s, /^....ftyp(avif|avis|heic|heix|mif1)/s];
 
-/** Of those that hold videos: MP4 and its kin, WebM and Matroska. */
+/** First bytes of videos: MP4 and its relatives, WebM and Matroska. */
 const VIDEOS = [/^....ftyp/s, /^\x1a\x45\xdf\xa3/s];
 
 /**
  * @param {File[]} files
- * @param {'model' | 'input'} [kind] what they are, if it is known: an input is latents, a picture, a video, or several pictures
- * @returns {Promise<{ model?: import('./news.js').ModelChoice, input?: import('./news.js').InputChoice }>}
+ * @param {'model' | 'input'} [kind] their kind, if it is known: an input is latents, a picture, a
+ * video, or several pictures
+ * @returns {Promise<{ model?: import('./news.js').ModelChoice, input?:
+ * import('./news.js').InputChoice }>}
  */
 export async function sortFiles(files, kind) {
   const config = files.find((file) => file.name.endsWith('config.json'));
@@ -35,7 +40,7 @@ export async function sortFiles(files, kind) {
 }
 
 /**
- * Folders often hold a model twice, whole and as .fp16.: one of them is enough.
+ * Prefers whole files: folders often hold a model twice, whole and as .fp16.
  * @param {File[]} weights
  */
 function preferWhole(weights) {
@@ -44,7 +49,7 @@ function preferWhole(weights) {
 }
 
 /**
- * Latents of pictures or of a clip, a picture, or pictures of a clip: what an input is.
+ * Returns the kind of an input: latents of pictures or of a clip, a picture, or pictures of a clip.
  * @param {File[]} files
  */
 export async function kindOf(files) {
@@ -69,12 +74,12 @@ async function isVideo(file) {
   return VIDEOS.some((pattern) => pattern.test(start)) && !PICTURES.some((pattern) => pattern.test(start));
 }
 
-/** As letters. @param {File} file */
+/** Returns the first bytes as letters. @param {File} file */
 async function firstBytes(file) {
   try {
     return String.fromCharCode(...new Uint8Array(await file.slice(0, 12).arrayBuffer()));
   } catch {
-    // Opening it says why.
+    // Opening it reports why.
     return '';
   }
 }

@@ -1,9 +1,9 @@
 // @ts-check
-// The link to the source: where the package's package.json says it is.
+// The link to the source: the address in the package's package.json.
 
 import { element } from './elements.js';
 
-/** Shows it, if package.json says. */
+/** Shows the link if package.json has an address. */
 export async function showSource() {
   const answer = await fetch(new URL('../package.json', import.meta.url)).catch(() => undefined);
   const { repository } = answer?.ok ? await answer.json() : {};

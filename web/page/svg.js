@@ -15,7 +15,7 @@ export function svg(name, attributes = {}, children = []) {
 }
 
 /**
- * A drawing that says in words what it shows.
+ * Returns a drawing with a title and a description for screen readers.
  * @param {{ width: number, height: number, id: string, title: string, description: string }} about
  * @param {SVGElement[]} children
  */
@@ -26,7 +26,7 @@ export function drawing({ width, height, id, title, description }, children) {
 }
 
 /**
- * Round numbers from 0 to `most`, at most about `count` of them.
+ * Returns round numbers from 0 to `most`, at most about `count` of them.
  * @param {number} most
  * @param {number} count
  */

@@ -1,32 +1,35 @@
 // @ts-check
-// How what is going on reaches whoever shows it.
+// Messages from the session to the page.
 
-/** Progress is told this often, milliseconds. */
+/** Shortest time between two messages of progress, milliseconds. */
 const PROGRESS_EVERY = 50;
 
 /** @type {(news: import('./news.js').News) => void} */
 let listener = () => {};
 
-/** Whether what is going on is being stopped: how far it is interests nobody any more. */
+/** True while work is being stopped: its progress is not told. */
 let isHushed = false;
 
-/** @param {boolean} isStopping whether progress comes of something that is being stopped */
+/** @param {boolean} isStopping true while work is being stopped */
 export function hush(isStopping) {
   isHushed = isStopping;
 }
 
-/** @param {(news: import('./news.js').News) => void} onNews hears of everything from now on */
+/**
+ * @param {(news: import('./news.js').News) => void} onNews listener for all messages from now on
+ */
 export function listen(onNews) {
   listener = onNews;
 }
 
-/** @param {import('./news.js').News} news whose bitmaps become the listener's */
+/** @param {import('./news.js').News} news message whose bitmaps then belong to the listener */
 export function tell(news) {
   listener(news);
 }
 
 /**
- * Tells progress, not more often than people can read, and always the last of each step's.
+ * Returns a function that tells progress, not more often than people can read, and always the last
+ * of each step.
  * @returns {(progress: import('./news.js').Progress) => void}
  */
 export function progressTeller() {

@@ -1,5 +1,6 @@
 // @ts-check
-// What tiles of other tools do to a picture: decoded whole and in tiles, and how the two differ.
+// Comparison with the tiles of other tools: decodes a picture whole and in tiles, and compares
+// both.
 
 import { transfer, WgvaeError } from '../src/worker.js';
 import { ask } from './ask.js';
@@ -9,12 +10,15 @@ import { tell } from './tell.js';
 /** @typedef {import('./news.js').Decoder} Decoder */
 /** @typedef {import('./news.js').Tiles} Tiles */
 
-/** Sides of tiles are multiples of this, which those of latents are in every model. */
+/**
+ * Sides of tiles are multiples of this, pixels. In every model, that is a whole number of latents.
+ */
 const MULTIPLE = 64;
 
 /**
  * @param {Decoder} decoder
- * @param {{ file: File, name: string, size: import('./news.js').Size }} latents `size`: of the picture
+ * @param {{ file: File, name: string, size: import('./news.js').Size }} latents `size`: of the
+ * picture
  * @param {Tiles} tiles
  * @param {{ memoryBudget: number | undefined, index: number, signal: AbortSignal }} options
  */
@@ -32,7 +36,8 @@ export async function compareTiles(decoder, { file, name, size }, tiles, options
 }
 
 /**
- * How large tiles are and how many: the tool's own, or, of a picture that would be a single one, half the picture.
+ * Returns size and number of the tiles: the tool's own size, or half the picture if that would give
+ * a single tile.
  * @param {Decoder} decoder
  * @param {import('./news.js').Size} size
  * @param {Tiles} tiles

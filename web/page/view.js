@@ -1,5 +1,5 @@
 // @ts-check
-// What the page shows beside the picture: every text, and what buttons can be pressed.
+// Everything that the page shows beside the picture: texts, and the state of the buttons.
 
 import { explain, isWithoutGpu } from './advice.js';
 import { element, fillParts, listItem, setText } from './elements.js';
@@ -20,24 +20,27 @@ const STATUS = {
   encoding: 'Encoding',
   decoding: 'Decoding',
   done: 'Done',
-  failed: 'Stopped',
+  failed: 'Failed',
 };
 
 const BUSY = ['starting', 'loading', 'planning', 'encoding', 'decoding'];
 
-/** Those that can be stopped. */
+/** States that can be stopped. */
 const STOPPABLE = ['loading', 'encoding', 'decoding'];
 
 export class View {
   #plan = new PlanView();
-  /** What is open. */
+  /** Kinds of files that are open. */
   #has = { model: false, input: false };
   /** @type {import('./news.js').Plans} */
   #plans = [];
-  /** Seconds of what was done last, for the status. @type {number | undefined} */
+  /** Time of the last operation for the status, seconds. @type {number | undefined} */
   #seconds;
 
-  /** @param {Exclude<News, { type: 'module' | 'latents' | 'outcomes' | 'original' | 'picture' | 'clip' | 'frame' | 'comparison' }>} message */
+  /**
+   * @param {Exclude<News, { type: 'module' | 'latents' | 'outcomes' | 'original' | 'picture' |
+   * 'clip' | 'frame' | 'comparison' }>} message
+   */
   receive(message) {
     switch (message.type) {
       case 'state': return this.#state(message);
@@ -56,7 +59,7 @@ export class View {
 
   /**
    * @param {Extract<News, { type: 'module' }>} module
-   * @param {string | undefined} family the one that is asked for
+   * @param {string | undefined} family the chosen one
    */
   module({ version, families }, family) {
     element('about').textContent = `wgvae ${version}`;
@@ -92,7 +95,7 @@ export class View {
   }
 
   /**
-   * Takes notices away that are about something else than what comes now.
+   * Removes notices that do not concern the next operation.
    * @param {'model' | 'decode'} next
    */
   clearNotices(next) {
@@ -102,7 +105,7 @@ export class View {
     }
   }
 
-  /** @param {import('./news.js').Outcome[]} outcomes of what was done, in order */
+  /** @param {import('./news.js').Outcome[]} outcomes results in order */
   outcomes(outcomes) {
     this.#seconds = outcomes.reduce((sum, { report }) => sum + report.seconds, 0);
     const [last] = outcomes.slice(-1);
@@ -110,7 +113,7 @@ export class View {
     element('export-row').hidden = false;
   }
 
-  /** A comparison was made, which says itself what it took. */
+  /** Notes that a comparison was made, which shows its own figures. */
   compared() {
     this.#seconds = undefined;
   }
@@ -122,7 +125,7 @@ export class View {
   }
 
   /**
-   * What was done one after the other.
+   * Shows the results of operations in order.
    * @param {Figures[]} figures
    * @param {import('./news.js').ModelInfo} info
    */
@@ -144,7 +147,7 @@ export class View {
     decode.disabled = isBusy || !canDecode;
     element('tiles-compare', HTMLButtonElement).disabled = decode.disabled || this.#plans.length !== 1 || this.#plans[0].frames !== undefined;
     cancel.disabled = !STOPPABLE.includes(state);
-    // A button that is disabled loses the focus; whoever uses the keyboard goes on with the other.
+    // A disabled button loses the focus: keyboard users continue with the other button.
     if (focused === 'decode' && decode.disabled && !cancel.disabled) cancel.focus();
     if (focused === 'cancel' && cancel.disabled && !decode.disabled) decode.focus();
     if (state !== 'asking') element('ask', HTMLDialogElement).close();
@@ -158,7 +161,7 @@ export class View {
   }
 
   /**
-   * What was chosen is taken up when what is going on has stopped.
+   * Announces a choice, which is taken up when the work in progress has stopped.
    * @param {Extract<News, { type: 'chosen' }>} message
    */
   #chosen({ name, stops }) {
@@ -223,7 +226,7 @@ export class View {
   /** @param {Extract<News, { type: 'ask' }>} message */
   #ask({ name, bytes }) {
     const dialog = element('ask', HTMLDialogElement);
-    setText('ask-text', `${name}: ${formatBytes(bytes)} will be downloaded (once; kept in this browser).`);
+    setText('ask-text', `${name}: ${formatBytes(bytes)} will be downloaded once, and then cached.`);
     dialog.returnValue = '';
     dialog.showModal();
   }
@@ -264,14 +267,14 @@ export class View {
   }
 }
 
-/** What the page is for without a GPU: the demo's picture, and plans. */
+/** Shows what the page offers without a GPU: the demo's picture, and plans. */
 function showWithoutGpu() {
   document.body.dataset.gpu = 'none';
   const still = element('still-picture', HTMLImageElement);
   if (!still.src) still.src = still.dataset.src ?? '';
 }
 
-/** A sentence with its end. @param {string} message */
+/** Ends a sentence with a full stop unless it has an end. @param {string} message */
 function ended(message) {
   return `${message}.`.replace(/[.?!]\.$/, (end) => end[0]);
 }
@@ -287,7 +290,7 @@ function figuresOf({ predicted_peak_bytes: predicted, measured_peak_bytes: measu
 }
 
 /**
- * What was done one after the other, each value in that order.
+ * Returns the values of operations in order, joined for each name.
  * @param {Figures[]} figures
  * @returns {[string, string][]}
  */

@@ -1,15 +1,18 @@
 // @ts-check
-// A clip as a WebM file, by the browser's own encoder.
+// A clip as a WebM file, encoded by the browser.
 
 import { loadMedia } from './media.js';
 
-/** In order of preference, as mediabunny and as browsers call them. @type {{ codec: 'vp9' | 'vp8', name: string, said: string }[]} */
+/**
+ * Codecs in order of preference, with their names in mediabunny and in browsers.
+ * @type {{ codec: 'vp9' | 'vp8', name: string, said: string }[]}
+ */
 const CODECS = [{ codec: 'vp9', name: 'vp09.00.41.08', said: 'VP9' }, { codec: 'vp8', name: 'vp8', said: 'VP8' }];
 
 /**
- * The codec that this browser encodes frames of this size with.
+ * Returns the codec with which this browser encodes frames of this size.
  * @param {import('./news.js').Size} size
- * @returns {Promise<{ codec: 'vp9' | 'vp8', said: string } | undefined>} undefined where it has none
+ * @returns {Promise<{ codec: 'vp9' | 'vp8', said: string } | undefined>} undefined if it has none
  */
 export async function webmCodec({ width, height }) {
   if (!('VideoEncoder' in globalThis)) return undefined;
@@ -22,7 +25,8 @@ export async function webmCodec({ width, height }) {
 
 /**
  * @param {readonly Blob[]} frames PNG files
- * @param {{ codec: 'vp9' | 'vp8', rate: number, onFrame: (done: number) => void }} options `rate`: frames a second
+ * @param {{ codec: 'vp9' | 'vp8', rate: number, onFrame: (done: number) => void }} options `rate`:
+ * frames per second
  */
 export async function toWebm(frames, { codec, rate, onFrame }) {
   const { BufferTarget, Output, QUALITY_VERY_HIGH, VideoSample, VideoSampleSource, WebMOutputFormat } = await loadMedia();

@@ -1,5 +1,6 @@
 // @ts-check
-// The wipe between an original, on the left, and what a model made of it: by the range below, and by dragging on the picture itself.
+// The wipe between an original, on the left, and the model's result: with the range below, and by
+// dragging on the picture itself.
 
 import { element } from './elements.js';
 
@@ -13,15 +14,15 @@ export class Wipe {
     this.#compare.addEventListener('pointermove', (event) => this.#drag(event, event.buttons > 0));
   }
 
-  /** The original alone. */
+  /** Shows the original alone. */
   showOriginal() {
     this.#set({ original: true, wiped: false });
     this.#at(100);
   }
 
   /**
-   * Both, half of each, or as they were wiped already.
-   * @param {number} [psnr] dB, where it is known yet
+   * Shows both, half of each, or as they were wiped before.
+   * @param {number} [psnr] dB, if it is known yet
    * @param {{ left: string, right: string }} [names]
    */
   show(psnr, { left, right } = { left: 'Original', right: 'Decoded' }) {
@@ -36,15 +37,15 @@ export class Wipe {
   }
 
   /**
-   * How alike they are.
+   * Shows the PSNR.
    * @param {number} psnr dB
-   * @param {string} [of] what it is of
+   * @param {string} [of] words before it
    */
   say(psnr, of = '') {
     element('psnr').textContent = psnr === Infinity ? `${of}the same picture` : `${of}PSNR ${psnr.toFixed(1)} dB`;
   }
 
-  /** No original. */
+  /** Hides the original. */
   hide() {
     this.#set({ original: false, wiped: false });
   }

@@ -1,5 +1,6 @@
 // @ts-check
-// The page's worker: the package's, with its models, and beside it what takes long with files and pixels, or asks addresses that the page itself may not.
+// The page's worker: the package's worker with its models, and tasks that take long with files and
+// pixels, or that fetch addresses which the page itself may not.
 
 import '../src/worker-host.js';
 import { Link } from '../src/link.js';
@@ -11,14 +12,14 @@ import { openPicture } from './original.js';
 import { compareFrames, comparePictures, compareWithOriginal } from './pixels.js';
 import { kindOf, sortFiles } from './sort-files.js';
 
-/** What the page may ask, see `ask.js`. */
+/** Tasks that the page may request, see `ask.js`. */
 const TASKS = { sortFiles, fetchFile, kindOf, axesOf, shapeOfLatents, openPicture, openFootage, framesOf, compareWithOriginal, compareFrames, comparePictures };
 
 /** @typedef {typeof TASKS} Tasks */
 
 self.addEventListener('message', ({ data }) => {
   const port = data.tasks;
-  // Others are the package's.
+  // Other messages belong to the package.
   if (!(port instanceof MessagePort)) return;
   const link = new Link(port, { gives: true });
   for (const [name, task] of Object.entries(TASKS)) link.offer(name, task);

@@ -1,27 +1,34 @@
 // @ts-check
-// The picture larger than its place: by buttons, keys, wheel, double click and two fingers. What is larger scrolls, as anything on a page does, and is dragged.
+// Zoom of the picture by buttons, keys, wheel, double click and two fingers. A larger picture
+// scrolls like anything on a page, and can be dragged.
 
 import { element, setText } from './elements.js';
 
-/** The most, and a step of the buttons and keys: pixels of the screen for one of the picture. */
+/** Largest zoom, and the step of buttons and keys: pixels of the screen for one of the picture. */
 const MOST = 16;
 const STEP = 2;
 
-/** Of a turned wheel: for so many pixels that it would scroll, the picture doubles. */
+/** Wheel movement that doubles the picture, in pixels of scrolling. */
 const WHEEL = 240;
 
-/** Pixels of the picture are shown as squares from here on. */
+/** Zoom from which pixels of the picture are shown as squares. */
 const CLOSE = 3;
 
-/** Of the screen, where what is seen stays. @typedef {{ x: number, y: number }} Point */
+/**
+ * A point of the screen that stays in place while zooming.
+ * @typedef {{ x: number, y: number }} Point
+ */
 
 export class Zoom {
   #frame = element('frame');
   #compare = element('compare');
   #canvas = element('picture', HTMLCanvasElement);
-  /** Pixels of the screen for one of the picture; as it fits, if there is none. @type {number | undefined} */
+  /**
+   * Pixels of the screen for one of the picture; undefined to fit.
+   * @type {number | undefined}
+   */
   #scale;
-  /** Of two fingers: how far apart they were last. @type {number | undefined} */
+  /** Last distance of two fingers. @type {number | undefined} */
   #apart;
 
   constructor() {
@@ -34,12 +41,12 @@ export class Zoom {
     for (const type of /** @type {const} */ (['touchstart', 'touchmove', 'touchend'])) {
       this.#frame.addEventListener(type, (event) => this.#pinch(event), { passive: false });
     }
-    // Another picture, or another window.
+    // After another picture, or a resized window.
     new MutationObserver(() => this.#apply()).observe(this.#canvas, { attributeFilter: ['width', 'height'] });
     new ResizeObserver(() => this.#apply()).observe(this.#canvas);
   }
 
-  /** What it is at now. */
+  /** The current zoom. */
   get #shown() {
     return (this.#canvas.getBoundingClientRect().width * devicePixelRatio) / this.#canvas.width || 1;
   }
@@ -53,8 +60,8 @@ export class Zoom {
   }
 
   /**
-   * @param {number | undefined} scale undefined: as it fits, as is anything smaller
-   * @param {Point} [point] the middle, if there is none
+   * @param {number | undefined} scale undefined or a smaller scale than that: as it fits
+   * @param {Point} [point] default: the middle
    */
   #to(scale, point = middleOf(this.#frame)) {
     const before = this.#compare.getBoundingClientRect();
@@ -87,7 +94,10 @@ export class Zoom {
     keys[event.key]();
   }
 
-  /** With Ctrl, which trackpads hold down for two fingers. @param {WheelEvent} event */
+  /**
+   * Zooms on a wheel with Ctrl, which browsers report for two fingers on a trackpad.
+   * @param {WheelEvent} event
+   */
   #wheel(event) {
     if (!event.ctrlKey) return;
     event.preventDefault();
@@ -95,7 +105,11 @@ export class Zoom {
     this.#by(2 ** ((-event.deltaY * lines) / WHEEL), pointOf(event));
   }
 
-  /** Fingers scroll by themselves, and where there is an original, it is the wipe that is dragged. @param {PointerEvent} event */
+  /**
+   * Drags the picture, except by touch, which scrolls by itself, and except with an original, where
+   * dragging moves the wipe.
+   * @param {PointerEvent} event
+   */
   #drag(event) {
     if (event.pointerType === 'touch' || event.buttons !== 1 || this.#compare.classList.contains('is-wiped')) return;
     this.#frame.scrollBy({ left: -event.movementX, top: -event.movementY, behavior: 'instant' });

@@ -1,5 +1,5 @@
 // @ts-check
-// What the module knows without a model or a device.
+// Facts that the module knows without a model or a device.
 
 import { startWasm } from './wasm.js';
 

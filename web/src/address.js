@@ -1,11 +1,11 @@
 // @ts-check
-// Addresses as callers write them.
+// Parsing of addresses as callers write them.
 
 import { mismatch } from './errors.js';
 
 /** @param {string | URL} input */
 export function parseUrl(input) {
-  // In a page addresses are the page's, in a worker the script's: the same as for fetch.
+  // Relative addresses start from the page, in a worker from its script, as in fetch.
   const base = globalThis.document?.baseURI ?? globalThis.location?.href;
   try {
     return new URL(input, base);

@@ -1,5 +1,5 @@
 // @ts-check
-// What servers answer: how long a file is, which version of it and which part, and what is not to be believed.
+// Checks of servers' answers: the length of a file, its version, and the range that was sent.
 
 import { messageOf, mismatch, WgvaeError } from './errors.js';
 import { secondsToWait } from './retry.js';
@@ -13,7 +13,7 @@ export async function refused(url, response, expected) {
   await response.body?.cancel().catch(() => {});
   const { status, statusText, headers } = response;
   const found = `${status} ${statusText}`.trim();
-  // Other origins have to expose it.
+  // A server of another origin has to expose this header.
   const retryAfter = secondsToWait(headers.get('Retry-After'), Date.now());
   const limit = status === 429 ? ', a limit on how often it may be asked' : '';
   const wait = retryAfter === undefined ? '' : `, to be asked again in ${Math.ceil(retryAfter)} s`;
@@ -22,7 +22,7 @@ export async function refused(url, response, expected) {
 }
 
 /**
- * No answer, for which browsers give one reason whatever it was.
+ * Returns the error for a missing answer. Browsers give one reason for all causes.
  * @param {URL} url
  * @param {unknown} cause
  */
@@ -33,7 +33,8 @@ export function unanswered(url, cause) {
 }
 
 /**
- * A page instead of a file: a login, or a server that answers every address with its start page.
+ * Throws if the answer is a web page instead of a file: a login, or a server that answers every
+ * address with its start page.
  * @param {URL} url
  * @param {Response} response
  */
@@ -45,26 +46,28 @@ export function checkType(url, response) {
 }
 
 /**
- * How long the file is that an answer holds whole; undefined where it does not say so.
+ * Returns the length of the file whose answer is whole; undefined if the answer does not tell it.
  * @type {(response: Response) => number | undefined}
  */
 export function lengthOf({ headers, type }) {
   const text = headers.get('Content-Length');
-  // Another origin shows the length by itself, but how the answer is compressed only where it exposes that.
+  // Answers of another origin always show the length, but the encoding only if the server exposes
+  // it.
   const encoding = headers.get('Content-Encoding') ?? (type === 'cors' ? 'unknown' : 'identity');
-  // Of a compressed answer this is the compressed length.
+  // For a compressed answer, this is the compressed length.
   return text === null || encoding !== 'identity' ? undefined : Number(text);
 }
 
 /**
  * @param {URL} url
  * @param {Response} response
- * @returns {{ first: number, last: number, total: number | undefined } | undefined} undefined where the header may not be read
+ * @returns {{ first: number, last: number, total: number | undefined } | undefined} undefined if
+ * the header may not be read
  */
 export function contentRange(url, response) {
   checkType(url, response);
   const text = response.headers.get('Content-Range');
-  // Other origins have to expose it.
+  // A server of another origin has to expose this header.
   if (text === null) return undefined;
   const match = /^bytes (\d+)-(\d+)\/(\d+|\*)$/.exec(text.trim());
   if (!match) throw mismatch('http', `Content-Range of ${url}`, '"bytes FIRST-LAST/LENGTH"', `"${text}"`);
@@ -74,7 +77,8 @@ export function contentRange(url, response) {
 /**
  * @param {URL} url
  * @param {Response} response
- * @param {{ first: number, last: number }} range what it says that it is
+ * @param {{ first: number, last: number }} range the range that the answer claims to be, first and
+ * last byte
  * @param {number} offset
  * @param {number} length
  */
@@ -90,7 +94,8 @@ export function validators(response) {
 }
 
 /**
- * The answer's bytes; as many as expected, if that is known.
+ * Returns the bytes of the answer. Throws `truncated` unless they are as many as expected, if that
+ * is known.
  * @param {URL} url
  * @param {Response} response
  * @param {number} [expected]
@@ -115,7 +120,7 @@ export function nameOf(url) {
   try {
     return decodeURIComponent(part) || url.host;
   } catch {
-    // A % that stands for itself.
+    // A % that is no escape.
     return part;
   }
 }

@@ -1,17 +1,21 @@
 // @ts-check
-// What of a stream is wanted later, put aside while it passes: in OPFS where the browser has one and in Blobs where not.
+// Storage for the parts of a stream that are needed later, while the stream passes: in OPFS where
+// the browser has it, otherwise in Blobs.
 
 import { readFile, writeFile } from './files.js';
 import { openTemporary } from './temporary.js';
 
-/** What is put aside at once. */
+/** Bytes of one piece, which is written at once. */
 const PIECE_BYTES = 4 << 20;
 
-/** Bytes put aside, by their place in the file. */
+/** Bytes put aside, addressed by their offset in the file. */
 export class Aside {
-  /** Finished pieces, in order. @type {{ offset: number, length: number, load: () => Promise<Blob> }[]} */
+  /**
+   * Finished pieces, in order.
+   * @type {{ offset: number, length: number, load: () => Promise<Blob> }[]}
+   */
   #pieces = [];
-  /** What comes next to each other, until it is a piece. @type {Uint8Array<ArrayBuffer>[]} */
+  /** Consecutive chunks that are not yet a piece. @type {Uint8Array<ArrayBuffer>[]} */
   #chunks = [];
   #chunksOffset = 0;
   #chunksBytes = 0;
@@ -33,7 +37,7 @@ export class Aside {
     this.#chunksBytes += bytes.length;
   }
 
-  /** Makes a piece of what came since the last. */
+  /** Turns the chunks since the last piece into a piece. */
   async flush() {
     if (this.#chunksBytes === 0) return;
     const [offset, length, blob] = [this.#chunksOffset, this.#chunksBytes, new Blob(this.#chunks)];
@@ -53,7 +57,7 @@ export class Aside {
     try {
       await writeFile(folder, `${offset}`, new Uint8Array(await blob.arrayBuffer()));
     } catch {
-      // No room on disk: memory it is.
+      // No room on disk: keep the piece in memory.
       return async () => blob;
     }
     return async () => /** @type {Blob} */ (await readFile(folder, `${offset}`)) ?? new Blob();
@@ -62,7 +66,8 @@ export class Aside {
   /**
    * @param {number} offset
    * @param {number} length
-   * @returns {Promise<Uint8Array<ArrayBuffer> | undefined>} undefined if not all of it was put aside
+   * @returns {Promise<Uint8Array<ArrayBuffer> | undefined>} undefined unless the whole range was
+   * put aside
    */
   async read(offset, length) {
     const bytes = new Uint8Array(length);
@@ -81,7 +86,7 @@ export class Aside {
   clear() {
     this.#pieces = [];
     this.#chunks = [];
-    // What cannot be removed now is an abandoned folder, which goes with the cache.
+    // A folder that cannot be removed now counts as abandoned, and goes when the cache is cleared.
     this.#temporary?.then((temporary) => temporary?.remove()).catch(() => {});
   }
 }

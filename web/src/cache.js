@@ -1,6 +1,6 @@
 // @ts-check
-// Ranges of files that came over HTTP, kept in OPFS by address and validator. A file without a validator is never kept: nothing could tell
-// that it changed.
+// Cache in OPFS of ranges of files that came over HTTP, by address and validator. A file without a
+// validator is never cached: a change of it could not be noticed.
 
 import { parseUrl } from './address.js';
 import { entryNames, foldersIn, folderUsage, isMissing, isQuota, nameFor, openFolder, readFile, removeFolder, usageOf, writeFile } from './files.js';
@@ -10,44 +10,54 @@ import { forEachAbandoned } from './temporary.js';
 /** The cache's folder inside the package's. */
 const FOLDER = 'cache';
 
-/** What a file's folder says about it. */
+/** Name of the file in each cached file's folder that identifies it. */
 const IDENTITY = 'identity.json';
 
-/** And when it was opened last: milliseconds since 1970. */
+/** Name of the file with the time of the last opening, milliseconds since 1970. */
 const USED = 'used';
 
-/** A version of a file. @typedef {{ url: string, validator: string, length: number }} Identity */
+/** One version of a file. @typedef {{ url: string, validator: string, length: number }} Identity */
 /** @typedef {(notice: import('./index.js').Notice) => void} Notify */
 
-/** Writes under way, of all files. @type {Set<Promise<void>>} */
+/** Writes in progress, of all files. @type {Set<Promise<void>>} */
 const writes = new Set();
 
-/** Addresses whose files are in use on this page: they do not make room for others. @type {Set<string>} */
+/**
+ * Addresses whose files are in use on this page. They are never evicted.
+ * @type {Set<string>}
+ */
 const inUse = new Set();
 
-/** Bytes kept in all, once a limit has had them counted. What other tabs write is not seen. @type {number | undefined} */
+/**
+ * Cached bytes in all, once a limit has had them counted. It misses writes of other tabs.
+ * @type {number | undefined}
+ */
 let counted;
 
-/** The last that makes room: one at a time. @type {Promise<unknown>} */
+/** The last eviction. Evictions run one at a time. @type {Promise<unknown>} */
 let makingRoom = Promise.resolve();
 
-/** What is kept of one version of one file. */
+/** The cached ranges of one version of a file. */
 export class CachedFile {
   #identity;
-  /** Undefined while nothing is kept. */
+  /** Undefined while nothing is cached. */
   #folder;
   #notify;
   #limit;
-  /** Whether a write has failed: then there will be no more. */
+  /** True after a failed write: then there are no more writes. */
   #closed = false;
-  /** One write at a time, so that what waits to be written stays small. @type {Promise<void>} */
+  /**
+   * The current write. One write at a time keeps the bytes waiting to be written few.
+   * @type {Promise<void>}
+   */
   #writing = Promise.resolve();
 
   /**
    * @param {Identity} identity
-   * @param {FileSystemDirectoryHandle | undefined} folder this version's, if there is one
+   * @param {FileSystemDirectoryHandle | undefined} folder the folder of this version, if there is
+   * one
    * @param {Notify} notify
-   * @param {number} limit of all that is kept, bytes
+   * @param {number} limit of the whole cache, bytes
    */
   constructor(identity, folder, notify, limit) {
     this.#identity = identity;
@@ -57,13 +67,13 @@ export class CachedFile {
     inUse.add(identity.url);
   }
 
-  /** Whether something was kept before. */
+  /** True if ranges were cached before. */
   get isKept() {
     return this.#folder !== undefined;
   }
 
   /**
-   * A range from here, or from elsewhere: then it is kept.
+   * Returns a range from the cache. Otherwise gets it from `elsewhere`, and caches it.
    * @param {number} offset
    * @param {number} length
    * @param {() => Promise<Uint8Array<ArrayBuffer>>} elsewhere
@@ -78,7 +88,7 @@ export class CachedFile {
   }
 
   /**
-   * Whether a range that was kept as a whole still is.
+   * True if this exact range is cached.
    * @param {number} offset
    * @param {number} length
    */
@@ -86,7 +96,7 @@ export class CachedFile {
     return (await this.#find(offset, length)) !== undefined;
   }
 
-  /** Says that it is not used for now. */
+  /** Marks the file as not in use. */
   release() {
     inUse.delete(this.#identity.url);
   }
@@ -111,13 +121,14 @@ export class CachedFile {
     try {
       return new Uint8Array(await file.arrayBuffer());
     } catch {
-      // Cleared by another tab in between.
+      // Another tab has cleared the cache in between.
       return undefined;
     }
   }
 
   /**
-   * Keeps a range. Resolves when there is room for the next; a failure is a notice, never an error: the bytes are there all the same.
+   * Caches a range. Resolves when the next may be written. A failure is a notice and never an
+   * error, because the caller has the bytes anyway.
    * @param {number} offset
    * @param {Uint8Array<ArrayBuffer>} bytes
    */
@@ -141,7 +152,8 @@ export class CachedFile {
       const wasThere = this.#folder !== undefined;
       await this.#writeEntry(offset, bytes).catch((error) => {
         if (!wasThere || isQuota(error)) throw error;
-        // Cleared since the last write, which browsers say in different words: what comes from now on is kept again.
+        // The cache was cleared since the last write; browsers report that with different errors.
+        // Later ranges are cached again.
         this.#folder = undefined;
         return this.#writeEntry(offset, bytes);
       });
@@ -163,11 +175,11 @@ export class CachedFile {
 }
 
 /**
- * What is kept of a file. Another version of it, kept under the same address, is removed.
+ * Opens the cached ranges of a file. Removes another version cached under the same address.
  * @param {Identity} identity
  * @param {Notify} notify
- * @param {number} [limit] of all that is kept, bytes
- * @returns {Promise<CachedFile | undefined>} undefined where the browser keeps no files
+ * @param {number} [limit] of the whole cache, bytes
+ * @returns {Promise<CachedFile | undefined>} undefined if the browser stores no files
  */
 export async function openCachedFile(identity, notify, limit = Infinity) {
   const cache = await openFolder(FOLDER, true);
@@ -179,9 +191,9 @@ export async function openCachedFile(identity, notify, limit = Infinity) {
     const known = kept && (await readIdentity(kept));
     const isKept = known !== undefined && isSame(known, identity);
     const others = file ? (await entryNames(file)).filter((name) => name !== version || !isKept) : [];
-    // One that is written at this moment goes the next time.
+    // A version that is being written right now is removed the next time.
     await Promise.allSettled(others.map((name) => file?.removeEntry(name, { recursive: true })));
-    // How long ago it was used is no reason to fail.
+    // A failure to store the time of use must not fail the opening.
     if (kept && isKept) await writeFile(kept, USED, `${Date.now()}`).catch(() => {});
     return new CachedFile(identity, isKept ? kept : undefined, notify, limit);
   } catch (error) {
@@ -190,7 +202,7 @@ export async function openCachedFile(identity, notify, limit = Infinity) {
   }
 }
 
-/** What the cache and abandoned folders take: bytes, and files that they are made of. */
+/** Returns the size of the cache and of abandoned folders: bytes, and number of files. */
 export async function cacheUsage() {
   await Promise.all(writes);
   const usage = await folderUsage(FOLDER);
@@ -202,7 +214,7 @@ export async function cacheUsage() {
   return usage;
 }
 
-/** What is kept of each file, those used last at the end. */
+/** Lists the cached files, the most recently used last. */
 export async function cachedFiles() {
   await Promise.all(writes);
   return listFiles();
@@ -223,7 +235,8 @@ async function listFiles() {
 }
 
 /**
- * Removes what is kept of an address; without one everything, and what pages left that were closed in the middle of a stream.
+ * Removes the entry of an address. Without an address, removes everything, with the folders of
+ * pages that were closed during a stream.
  * @param {string | URL} [address]
  */
 export async function clearCache(address) {
@@ -234,14 +247,16 @@ export async function clearCache(address) {
   await forEachAbandoned(removeFolder);
 }
 
-/** Asks the browser not to remove what is kept when it runs out of room. Whether it will not. */
+/**
+ * Asks the browser not to remove the cache when it runs out of room. Returns the browser's answer.
+ */
 export async function persistCache() {
   // Pages may ask, workers may not.
   return (await globalThis.navigator?.storage?.persist?.()) ?? false;
 }
 
 /**
- * Removes the files that were used longest ago, until `bytes` more are below `limit`.
+ * Evicts the least recently used files until `bytes` more fit below `limit`.
  * @param {number} bytes
  * @param {number} limit
  */
@@ -270,7 +285,8 @@ async function removeFile(url) {
 }
 
 /**
- * A version's folder inside the file's: who still writes another version in another tab does not write into this one.
+ * Creates a version's folder inside the folder of its file, so that another tab that still writes
+ * another version does not write into this one.
  * @param {Identity} identity
  */
 async function makeFolder(identity) {
@@ -285,7 +301,7 @@ async function makeFolder(identity) {
 
 /**
  * @param {FileSystemDirectoryHandle} folder
- * @returns {Promise<Identity | undefined>} undefined if the folder was cut off while it was made
+ * @returns {Promise<Identity | undefined>} undefined if its creation was interrupted
  */
 async function readIdentity(folder) {
   try {

@@ -1,43 +1,52 @@
 // @ts-check
-// The way from a picture in GPU memory to what a page shows, or goes on with: a copy into a canvas, a texture or a buffer, no readback.
+// The way of a picture from GPU memory to the page: a copy into a canvas, a texture or a buffer,
+// without a readback.
 
 import { messageOf, mismatch, WgvaeError } from './errors.js';
 import { isLost } from './loss.js';
 
 /**
- * A decoded picture on the device, rows `bytesPerRow` apart, in the order of channels that `format` says.
- * @typedef {{ buffer: GPUBuffer, bytesPerRow: number, offset: number, format: GPUTextureFormat }} Picture
+ * A decoded picture on the device. Rows are `bytesPerRow` apart, channels in the order of `format`.
+ * @typedef {{ buffer: GPUBuffer, bytesPerRow: number, offset: number, format: GPUTextureFormat }}
+ * Picture
  */
 /** @typedef {{ width: number, height: number }} Size pixels */
 
-/** What a caller may do with a texture: COPY_SRC, COPY_DST, TEXTURE_BINDING and RENDER_ATTACHMENT of GPUTextureUsage. */
+/**
+ * Usage of a texture for a caller: COPY_SRC, COPY_DST, TEXTURE_BINDING and RENDER_ATTACHMENT of
+ * GPUTextureUsage.
+ */
 const OF_TEXTURES = 1 | 2 | 4 | 16;
 
-/** And with a buffer: COPY_SRC, COPY_DST and STORAGE of GPUBufferUsage. */
+/** Usage of a buffer for a caller: COPY_SRC, COPY_DST and STORAGE of GPUBufferUsage. */
 const OF_BUFFERS = 4 | 8 | 128;
 
 /**
- * Contexts of canvases that were used before: in workers Firefox 153 gives a canvas's context only once.
+ * Contexts of canvases that were used before: in workers, Firefox 153 returns a canvas's context
+ * only once.
  * @type {WeakMap<HTMLCanvasElement | OffscreenCanvas, GPUCanvasContext>}
  */
 const contexts = new WeakMap();
 
 /**
- * The format that canvases and pictures have here. Others are converted each time they are shown, and Firefox 153 crashes on them where it draws pages
- * without a GPU.
+ * Returns the format of canvases and pictures on this device. Other formats would be converted for
+ * every display, and crash Firefox 153 where it draws pages without a GPU.
  * @returns {GPUTextureFormat}
  */
 export function canvasFormat() {
-  // Elsewhere there are no canvases.
+  // Without it, there are no canvases.
   return globalThis.navigator?.gpu?.getPreferredCanvasFormat() ?? 'rgba8unorm';
 }
 
 /** The canvases that show pictures of one device. */
 export class Canvases {
   #device;
-  /** Canvases of callers that were drawn on, for as long as somebody has them. @type {Set<WeakRef<GPUCanvasContext>>} */
+  /**
+   * Callers' canvases that were drawn on and still exist.
+   * @type {Set<WeakRef<GPUCanvasContext>>}
+   */
   #drawn = new Set();
-  /** What bitmaps are made with. @type {OffscreenCanvas | undefined} */
+  /** Canvas for making bitmaps. @type {OffscreenCanvas | undefined} */
   #own;
 
   /** @param {GPUDevice} device */
@@ -46,7 +55,8 @@ export class Canvases {
   }
 
   /**
-   * Makes `canvas` as large as the picture and copies it there. The canvas has it when this returns; the promise tells whether the device took it.
+   * Gives `canvas` the size of the picture and copies the picture there. The canvas has it when
+   * this returns; the promise rejects if the device refused the copy.
    * @param {HTMLCanvasElement | OffscreenCanvas} canvas
    * @param {Picture} picture
    * @param {Size} size
@@ -59,7 +69,7 @@ export class Canvases {
   }
 
   /**
-   * The picture as an ImageBitmap, through a canvas of our own.
+   * Returns the picture as an ImageBitmap, by way of a canvas of our own.
    * @param {Picture} picture
    * @param {Size} size
    * @returns {Promise<ImageBitmap>}
@@ -74,7 +84,7 @@ export class Canvases {
   }
 
   /**
-   * The picture as a texture, which is the caller's.
+   * Returns the picture as a texture that belongs to the caller.
    * @param {Picture} picture
    * @param {Size} size
    * @returns {Promise<GPUTexture>}
@@ -85,7 +95,7 @@ export class Canvases {
   }
 
   /**
-   * The picture as a buffer of [h, w, 4] bytes, which is the caller's.
+   * Returns the picture as a buffer of [h, w, 4] bytes that belongs to the caller.
    * @param {Picture} picture
    * @param {Size} size
    * @returns {Promise<GPUBuffer>}
@@ -94,17 +104,20 @@ export class Canvases {
     const make = () => this.#device.createBuffer({ label: 'wgvae picture', size: 4 * width * height, usage: OF_BUFFERS });
     return created(this.#device, 'buffer', make, (buffer) => {
       const encoder = this.#device.createCommandEncoder({ label: 'wgvae picture to buffer' });
-      // Rows lie apart there.
+      // Source rows are padded.
       for (let row = 0; row < height; row += 1) encoder.copyBufferToBuffer(source, offset + row * bytesPerRow, buffer, 4 * width * row, 4 * width);
       this.#device.queue.submit([encoder.finish()]);
     });
   }
 
-  /** Lets go of callers' canvases, before the device is destroyed: such a canvas shows nothing any more, and reading it makes later Firefoxes lose track of ids. */
+  /**
+   * Releases callers' canvases before the device is destroyed. Otherwise such a canvas shows
+   * nothing any more, and reading it makes later Firefoxes lose track of ids.
+   */
   release() {
     for (const reference of this.#drawn) {
       const context = reference.deref();
-      // Its owner may use it for something else by now.
+      // Its owner may have given it another device by now.
       if (context && (configurationOf(context)?.device ?? this.#device) === this.#device) context.unconfigure();
     }
     this.#drawn.clear();
@@ -123,15 +136,16 @@ export class Canvases {
 }
 
 /**
- * What the canvas shows, taken from it before this returns.
+ * Takes the picture of the canvas before this returns.
  * @param {GPUDevice} device
  * @param {OffscreenCanvas} canvas
  * @param {GPUCanvasContext} context
  */
 async function takeBitmap(device, canvas, context) {
   try {
-    // Directly before: reading a canvas takes ids from Firefox 153's pool without sending what is queued, and if that is the drop of a collected object with
-    // such an id, the browser ends (tests/browser/upstream). A submission sends it.
+    // Submits directly before the read. Reading a canvas takes ids from Firefox 153's pool without
+    // sending what is queued. If the queue holds the drop of a collected object with such an id,
+    // the browser crashes (tests/browser/upstream). A submission sends the queue.
     device.queue.submit([]);
     return canvas.transferToImageBitmap();
   } catch (cause) {
@@ -143,7 +157,7 @@ async function takeBitmap(device, canvas, context) {
 }
 
 /**
- * A picture in memory as an ImageBitmap.
+ * Returns a picture in memory as an ImageBitmap.
  * @param {ImageData} image
  */
 export async function bitmapOf(image) {
@@ -155,7 +169,8 @@ export async function bitmapOf(image) {
 }
 
 /**
- * Copies the picture into the context's texture. That is done when this returns; the promise tells whether the device took it.
+ * Copies the picture into the context's texture before this returns. The promise rejects if the
+ * device refused the copy.
  * @param {GPUDevice} device
  * @param {GPUCanvasContext} context
  * @param {Picture} picture
@@ -178,10 +193,11 @@ function copy(device, texture, { buffer, bytesPerRow, offset }, size) {
 }
 
 /**
- * What `make` makes, once the device has taken it and what `write` does with it; else it is destroyed.
+ * Returns the result of `make` once the device has accepted it and the work of `write` on it.
+ * Destroys the result after a failure.
  * @template {GPUTexture | GPUBuffer} T
  * @param {GPUDevice} device
- * @param {string} what it is
+ * @param {string} what its name in errors
  * @param {() => T} make
  * @param {(made: T) => void} write
  * @returns {Promise<T>}
@@ -199,10 +215,10 @@ async function created(device, what, make, write) {
 }
 
 /**
- * Does `write`, before it returns. The promise tells whether the device took it.
+ * Calls `write` before this returns. The promise rejects if the device refused the work.
  * @param {GPUDevice} device
  * @param {() => void} write
- * @param {string} [what] is written
+ * @param {string} [what] its target, for errors
  */
 async function inErrorScopes(device, write, what = 'canvas') {
   const code = what === 'canvas' ? 'canvas' : 'device-failed';
@@ -226,7 +242,8 @@ async function inErrorScopes(device, write, what = 'canvas') {
 }
 
 /**
- * An error that a device reports if it is not lost: a lost one takes everything and reports nothing, and Firefox says later that it is lost.
+ * Provokes an error that a device reports only if it is not lost. A lost one accepts everything and
+ * reports nothing, and Firefox says only later that it is lost.
  * @param {GPUDevice} device
  */
 function provoke(device) {
@@ -236,7 +253,7 @@ function provoke(device) {
 }
 
 /**
- * The canvas's context, if it can show a picture of this size.
+ * Returns the canvas's context, if it can show a picture of this size.
  * @param {GPUDevice} device
  * @param {HTMLCanvasElement | OffscreenCanvas} canvas
  * @param {Size} size
@@ -260,7 +277,7 @@ export function checkCanvas(device, canvas, size) {
 }
 
 /**
- * Whether a canvas can show a picture of this size.
+ * True if a canvas can show a picture of this size.
  * @param {GPUDevice} device
  * @param {Size} size
  */
@@ -269,7 +286,7 @@ export function fitsCanvas(device, { width, height }) {
 }
 
 /**
- * Makes the canvas one of this size on this device, if it is not.
+ * Configures the canvas for this size and this device, unless it already is.
  * @param {GPUDevice} device
  * @param {HTMLCanvasElement | OffscreenCanvas} canvas
  * @param {GPUTextureFormat} format
@@ -283,7 +300,7 @@ function configure(device, canvas, format, { width, height }) {
     const now = configurationOf(context);
     const isSame = now?.device === device && now.format === format && now.usage === usage && now.alphaMode === 'opaque';
     if (isSame && canvas.width === width && canvas.height === height) return context;
-    // Firefox makes textures for each change of a canvas that has a configuration, of one side as well.
+    // Firefox allocates textures for each change of a configured canvas, even of one side.
     context.unconfigure();
     if (canvas.width !== width) canvas.width = width;
     if (canvas.height !== height) canvas.height = height;
@@ -295,7 +312,8 @@ function configure(device, canvas, format, { width, height }) {
 }
 
 /**
- * What a context is configured with. Null if it is not, undefined where the browser does not say.
+ * Returns the configuration of a context: null if it has none, undefined if the browser does not
+ * tell.
  * @param {GPUCanvasContext} context
  */
 function configurationOf(context) {

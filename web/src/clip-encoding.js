@@ -1,5 +1,6 @@
 // @ts-check
-// Pictures of a clip to latents, part by part: whatever their number, they take the memory of one part.
+// Encoding of a clip's pictures to latents, part by part. Any number of pictures takes the memory
+// of one part.
 
 import { ClipPictures } from './clip-pictures.js';
 import { ClipRun, freeAll } from './clip-run.js';
@@ -9,10 +10,10 @@ import { mismatch, wgvaeError } from './errors.js';
 import { checkObject } from './options.js';
 import { checkSides } from './sides.js';
 
-/** What can be added at the end. */
+/** Ways to fill up the end of a clip. */
 const PADS = ['repeat', 'mirror'];
 
-/** What a model that can encode clips does. */
+/** Encoding of clips by a loaded model. */
 export class ClipEncoding {
   #loaded;
 
@@ -60,7 +61,7 @@ export class ClipEncoding {
     access.notify = once(access.notify);
     const { pixels_per_latent: factor, frames_per_latent: step } = loaded.info;
     const pictures = new ClipPictures(loaded.wasm, kept.frames, access, { factor, step, pad });
-    // The noise of a sample goes on from part to part.
+    // The noise of a sample continues from part to part.
     const moduleOptions = (index = 0) => ({ ...loaded.moduleOptions({ memoryBudget, index }), output, seed, unscaled });
     /** @type {ClipRun | undefined} */
     let run;
@@ -68,7 +69,8 @@ export class ClipEncoding {
       const [width, height] = await pictures.size();
       run = await ClipRun.begin(loaded, options, (vae) => vae.beginClipEncode(width, height, moduleOptions()));
       for (let index = 0; ; index += 1) {
-        // Before its turn: what pictures come from may be a decode, which waits for its own.
+        // Read before the encode's turn: pictures may come from a decode, which waits for its own
+        // turn.
         const part = await pictures.next(run.wants);
         if (!part) break;
         const { images, frames, added } = part;
@@ -84,7 +86,7 @@ export class ClipEncoding {
 }
 
 /**
- * What is the same of every frame is told once.
+ * Returns a listener that passes each message on once, as notices of all frames are the same.
  * @param {(notice: import('./index.js').Notice) => void} notify
  * @returns {(notice: import('./index.js').Notice) => void}
  */

@@ -1,6 +1,6 @@
 // @ts-check
-// The latents of a clip, frame by frame: from a file that is read as far as it is needed, from a caller's array, or from parts that come one after the other.
-// Shapes are [1, c, t, h, w] or [c, t, h, w].
+// Latents of a clip, frame by frame: from a file that is read as far as needed, from a caller's
+// array, or from parts that come one after the other. Shapes are [1, c, t, h, w] or [c, t, h, w].
 
 import { mismatch } from './errors.js';
 import { isIterable, Values } from './iterate.js';
@@ -16,7 +16,8 @@ import { toFloats } from './tensors.js';
  * @property {number} width of a frame, latents
  * @property {number} height
  * @property {boolean} unscaled
- * @property {() => Promise<Latents | undefined>} next the next frame; undefined after the last
+ * @property {() => Promise<Latents | undefined>} next returns the next frame; undefined after the
+ * last
  * @property {() => Promise<void> | void} free
  */
 
@@ -55,7 +56,7 @@ export async function openClipLatents(wasm, input, access, channels) {
 }
 
 /**
- * What is in memory, or comes there as a whole.
+ * Returns latents that are in memory, or are brought there whole.
  * @param {any} input
  * @returns {Promise<import('./index.js').ClipLatents | undefined>}
  */
@@ -98,7 +99,7 @@ function ofArray(wasm, { data, shape, unscaled = false }, channels) {
 }
 
 /**
- * Each part is a clip in an array, of one size and scale with all others.
+ * Reads parts, each a clip in an array. All must have one size and one scale.
  * @param {Wasm} wasm
  * @param {Values} parts
  * @param {number} channels

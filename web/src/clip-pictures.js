@@ -1,5 +1,6 @@
 // @ts-check
-// The pictures of a clip, as many at a time as one latent stands for, and what is added at the end where they are not as many as latents have.
+// Pictures of a clip, in groups of as many as one frame of latents stands for, and the padding at
+// the end of a clip whose last group is not full.
 
 import { mismatch } from './errors.js';
 import { openImages } from './images.js';
@@ -7,7 +8,10 @@ import { Values } from './iterate.js';
 
 /** @typedef {import('../pkg/wgvae.js').Images} Images */
 
-/** Frames to be encoded together. @typedef {{ images: Images, frames: number, added: number }} Part */
+/**
+ * Frames to encode together, and how many of them are padding.
+ * @typedef {{ images: Images, frames: number, added: number }} Part
+ */
 
 export class ClipPictures {
   #wasm;
@@ -16,9 +20,9 @@ export class ClipPictures {
   #step;
   #pad;
   #values;
-  /** The last ones, as many as may be added, and one. @type {Images[]} */
+  /** The last pictures: as many as padding may need, and one more. @type {Images[]} */
   #last = [];
-  /** The next one, read ahead. @type {Images | undefined} */
+  /** The next picture, read ahead. @type {Images | undefined} */
   #ahead;
   #read = 0;
 
@@ -26,8 +30,9 @@ export class ClipPictures {
    * @param {import('./wasm.js').Wasm} wasm
    * @param {unknown} frames
    * @param {import('./sources.js').Access} access
-   * @param {{ factor: number, step: number, pad: import('./index.js').Pad | undefined }} options `factor`: pixels, as of `openImages`; `step`: clips have 1 + n times so
-   *   many frames
+   * @param {{ factor: number, step: number, pad: import('./index.js').Pad | undefined }} options
+   * `factor`: pixels, as in `openImages`; `step`: frames of each part but the first: clips have 1 +
+   * n * step frames
    */
   constructor(wasm, frames, access, { factor, step, pad }) {
     this.#wasm = wasm;
@@ -39,7 +44,7 @@ export class ClipPictures {
     this.#values = new Values(frames, access.signal, 'frames of the clip');
   }
 
-  /** Columns and rows of what is encoded of the first one. @returns {Promise<number[]>} */
+  /** Returns the cropped columns and rows of the first picture. @returns {Promise<number[]>} */
   async size() {
     this.#ahead ??= await this.#open();
     if (!this.#ahead) throw mismatch('input', 'frames of the clip', 'at least one', 'none');
@@ -47,7 +52,7 @@ export class ClipPictures {
   }
 
   /**
-   * The next `count`; undefined after the last.
+   * Returns the next `count` frames; undefined after the last.
    * @param {number} count
    * @returns {Promise<Part | undefined>}
    */
@@ -76,7 +81,7 @@ export class ClipPictures {
     return undefined;
   }
 
-  /** The next of the caller's. */
+  /** Returns the caller's next picture. */
   async #open() {
     const { done, value } = await this.#values.next();
     if (done) return undefined;
@@ -86,11 +91,11 @@ export class ClipPictures {
 
   /**
    * @param {import('../pkg/wgvae.js').Frames} part
-   * @param {Images} images are taken
+   * @param {Images} images moved into the part
    */
   #add(part, images) {
     this.#last.push(images);
-    // Before anything of it is copied: the module's own words know no number.
+    // Before any of it is copied: the module's error does not tell the frame's number.
     const [[width, height], [columns, rows]] = [this.#last[0].size(), images.size()];
     if (width !== columns || height !== rows) {
       throw mismatch('input', `frame ${this.#read} of the clip`, `${width}x${height} pixels, as those before`, `${columns}x${rows}`);
@@ -100,7 +105,7 @@ export class ClipPictures {
   }
 
   /**
-   * What is added at the end, as `wgvae encode --pad` does.
+   * Returns the padding, as `wgvae encode --pad` makes it.
    * @param {number} added
    */
   #ending(added) {
@@ -117,7 +122,7 @@ export class ClipPictures {
 }
 
 /**
- * That they are as many as latents have.
+ * Throws unless a clip can have so many frames.
  * @param {number} frames
  * @param {number} step
  */

@@ -1,17 +1,21 @@
 // @ts-check
-// A clip under way on a device, in either direction: its parts one after the other, until it is left, aborted, or the device is lost.
+// A clip in progress on a device, in either direction. Its parts run one after the other, until the
+// caller leaves or aborts, or the device is lost.
 
 import { WgvaeError } from './errors.js';
 
 /** @typedef {import('../pkg/wgvae.js').Clip} Clip */
 /** @typedef {import('../pkg/wgvae.js').Vae} Vae */
 /** @typedef {import('../pkg/wgvae.js').Cancel} Cancel */
-/** @typedef {{ onProgress?: (progress: import('./index.js').Progress) => void, signal?: AbortSignal }} RunOptions */
+/**
+ * @typedef {{ onProgress?: (progress: import('./index.js').Progress) => void, signal?: AbortSignal
+ * }} RunOptions
+ */
 
 export class ClipRun {
   #loaded;
   #options;
-  /** What was begun, and with what. Nothing of it can be on another device. */
+  /** The clip, and the engine that it began on. It cannot move to another device. */
   #begun;
   /** Settles when nothing uses the clip. @type {Promise<unknown>} */
   #idle = Promise.resolve();
@@ -33,11 +37,11 @@ export class ClipRun {
    * @param {(vae: Vae) => Promise<Clip>} begin
    */
   static async begin(loaded, options, begin) {
-    // Nothing of it is on a device yet: after a loss it begins on the new one.
+    // No state is on a device yet: after a loss it begins on the new one.
     const begun = await loaded.run(options, true, async (signal) => {
       const { engine } = loaded;
       const clip = await begin(engine.vae);
-      // Nobody waits for it any more.
+      // The caller has aborted and does not wait for it.
       if (signal.aborted) clip.free();
       signal.throwIfAborted();
       return { clip, engine };
@@ -52,11 +56,12 @@ export class ClipRun {
   }
 
   /**
-   * Does the next part, by `call`.
+   * Runs the next part, by `call`.
    * @template {{ report: import('./index.js').Report }} R
    * @param {'decode' | 'encode'} phase
-   * @param {{ free(): void }} input of the part; is freed when nobody uses it any more
-   * @param {(vae: Vae, clip: Clip, cancel: Cancel, listener: ReturnType<import('./loaded.js').Loaded['listener']>) => Promise<R>} call
+   * @param {{ free(): void }} input of the part, freed after its last use
+   * @param {(vae: Vae, clip: Clip, cancel: Cancel, listener:
+   * ReturnType<import('./loaded.js').Loaded['listener']>) => Promise<R>} call
    */
   async part(phase, input, call) {
     const loaded = this.#loaded;
@@ -75,7 +80,7 @@ export class ClipRun {
     }
   }
 
-  /** Frees what it has kept. */
+  /** Frees the state of the clip. */
   async free() {
     await this.#idle;
     // A broken module frees nothing.
@@ -84,7 +89,7 @@ export class ClipRun {
 }
 
 /**
- * Frees what a clip was made with. Whoever aborts does not wait for it.
+ * Frees the inputs and the state of a clip. After an abort, does not wait for it.
  * @param {AbortSignal} signal
  * @param {({ free(): Promise<void> | void } | undefined)[]} things
  */

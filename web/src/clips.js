@@ -1,5 +1,6 @@
 // @ts-check
-// Clips of latents to frames, part by part: whatever their length, they take the memory of one part.
+// Decoding of a clip's latents to frames, part by part. A clip of any length takes the memory of
+// one part.
 
 import { openClipLatents } from './clip-latents.js';
 import { ClipRun, freeAll } from './clip-run.js';
@@ -12,7 +13,7 @@ import { latentsOf } from './sides.js';
 
 /** @typedef {import('./index.js').ClipOptions} ClipOptions */
 
-/** What a model that can decode clips does. */
+/** Decoding of clips by a loaded model. */
 export class Clips {
   #loaded;
 
@@ -66,7 +67,8 @@ export class Clips {
     let run;
     try {
       run = await ClipRun.begin(loaded, options, (vae) => vae.beginClip(latents.width, latents.height, latents.unscaled, moduleOptions()));
-      // Read before its turn: what it comes from may be an encode, which waits for its own.
+      // Read before the decode's turn: latents may come from an encode, which waits for its own
+      // turn.
       for (let frame = await latents.next(); frame; frame = await latents.next()) {
         const part = frame;
         const decoded = await run.part('decode', part, (vae, clip, cancel, listener) => vae.decodePart(clip, part, moduleOptions(), cancel, listener));

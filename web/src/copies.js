@@ -1,30 +1,34 @@
 // @ts-check
-// What a caller gives, as it is at the call: a caller that changes an array or a canvas afterwards changes nothing, however long the call waits for its turn. What is on a
-// GPU cannot be copied at once, and bitmaps and video frames cannot change: these stay the caller's own.
+// Copies of a caller's arguments at the time of the call. A caller that changes an array or a
+// canvas afterwards changes no result, however long the call waits in the queue. Data on a GPU
+// cannot be copied at once, and bitmaps and video frames cannot change: these are used in place.
 
 import { drawableOf } from './images.js';
 import { isTensor, valuesInMemory } from './onnx.js';
 import { bytesOf } from './sources.js';
 import { movingWith } from './transfer.js';
 
-/** A picture as it was at the call, and what frees it when nobody needs it any more. @typedef {{ picture: any, free(): void }} Kept */
+/**
+ * A picture as it was at the call, and a function that frees it after use.
+ * @typedef {{ picture: any, free(): void }} Kept
+ */
 
 /**
- * Latents of pictures, or of a clip.
+ * Copies latents of pictures, or of a clip.
  * @param {any} input
  * @returns {any}
  */
 export function latentsNow(input) {
   if (input instanceof URL) return input.href;
-  // What moves to another thread is the caller's no more.
+  // Values marked for transfer move to the other thread and no longer belong to the caller.
   if (!isObject(input) || movingWith(input)) return input;
   const bytes = bytesOf(input);
-  // Not by slice(), with which a Buffer of Node's gives no copy.
+  // Not slice(), which does not copy a Buffer of Node.
   return bytes?.length ? new Uint8Array(bytes) : tensorNow(input);
 }
 
 /**
- * Latents of a clip, of which there may be a list of parts.
+ * Copies latents of a clip, which may be a list of parts.
  * @param {any} input
  */
 export function clipNow(input) {
@@ -32,20 +36,20 @@ export function clipNow(input) {
 }
 
 /**
- * A picture. One that is drawn comes as a promise.
+ * Copies a picture. A drawn one comes as a promise.
  * @param {any} input
  * @returns {Kept}
  */
 export function pictureNow(input) {
   const drawn = /** @type {Promise<ImageBitmap>} */ (drawableOf(input));
   if (drawn === input) return { picture: isPixels(input) ? pixelsNow(input) : latentsNow(input), free: () => {} };
-  // Heard of when its turn comes.
+  // Its error is handled when its turn comes.
   drawn.catch(() => {});
   return { picture: drawn, free: () => drawn.then((bitmap) => bitmap.close(), () => {}) };
 }
 
 /**
- * Pictures of a clip, of which there may be a list.
+ * Copies the pictures of a clip, which may be a list.
  * @param {any} frames
  * @returns {{ frames: any, free(): void }}
  */
@@ -55,7 +59,9 @@ export function picturesNow(frames) {
   return { frames: kept.map(({ picture }) => picture), free: () => kept.forEach(({ free }) => free()) };
 }
 
-/** @param {any} input a tensor, an array with its shape, a buffer with its shape, or something that cannot be used */
+/**
+ * @param {any} input a tensor, an array or a buffer with its shape, or any unusable value
+ */
 function tensorNow(input) {
   const tensor = isTensor(input) ? valuesInMemory(input) : input;
   if (!tensor || !Array.isArray(tensor.shape)) return input;
@@ -70,7 +76,7 @@ function pixelsNow(image) {
   return { data: arrayNow(data), width, height };
 }
 
-/** @param {any} value of bytes, as an ImageData has them */
+/** @param {any} value an ImageData or an object like it */
 function isPixels(value) {
   return isObject(value) && 'width' in value && value.data instanceof Uint8ClampedArray && !movingWith(value);
 }

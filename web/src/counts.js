@@ -1,5 +1,6 @@
 // @ts-check
-// Numbers among the options of callers. The module gets them as JSON, where NaN and Infinity are null: nothing, and so no budget.
+// Checks of numbers among callers' options. The module gets them as JSON, where NaN and Infinity
+// become null: a budget would become no budget.
 
 import { mismatch } from './errors.js';
 import { kindOf } from './sources.js';
@@ -10,7 +11,7 @@ export function isCount(value) {
 }
 
 /**
- * Fails for what is neither left out nor a whole number.
+ * Throws unless every option is undefined or a whole number.
  * @param {Record<string, unknown>} options
  */
 export function checkCounts(options) {

@@ -1,5 +1,5 @@
 // @ts-check
-// Latents to pictures: on a canvas, as a bitmap, or in memory.
+// Decoding of latents to pictures: on a canvas, as a bitmap, or in memory.
 
 import { canvasFormat, checkCanvas, fitsCanvas } from './canvas.js';
 import { latentsNow } from './copies.js';
@@ -16,16 +16,19 @@ import { kindOf } from './sources.js';
 /** @typedef {import('./index.js').DecodeOptions} DecodeOptions */
 /** @typedef {import('./index.js').LatentsInput} LatentsInput */
 
-/** Tiles, which are blended on the host. */
+/** Tilings whose tiles are blended on the host. */
 const BLENDED = ['blend', 'cosine'];
 
-/** How a picture can be decoded. */
+/** All tilings. */
 export const TILINGS = ['exact', ...BLENDED, 'estimate'];
 
-/** What a model that can decode does. */
+/** Decoding by a loaded model. */
 export class Decoding {
   #loaded;
-  /** What `shapeOf` has read, for the next decode of the same file. @type {{ input: LatentsInput, latents: import('../pkg/wgvae.js').Latents } | undefined} */
+  /**
+   * Latents that `shapeOf` has read, for the next decode of the same file.
+   * @type {{ input: LatentsInput, latents: import('../pkg/wgvae.js').Latents } | undefined}
+   */
   #opened;
 
   /** @param {import('./loaded.js').Loaded} loaded */
@@ -122,7 +125,9 @@ export class Decoding {
     return shape;
   }
 
-  /** @param {{ input: LatentsInput, latents: import('../pkg/wgvae.js').Latents } | undefined} opened */
+  /**
+   * @param {{ input: LatentsInput, latents: import('../pkg/wgvae.js').Latents } | undefined} opened
+   */
   #keep(opened) {
     this.#opened?.latents.free();
     this.#opened = opened;
@@ -142,7 +147,8 @@ export class Decoding {
   }
 
   /**
-   * What the module is asked for, after a look at whether the canvas can take it: before the work, not after.
+   * Chooses the output to request of the module. Checks first that the canvas can show it: before
+   * the work, not after it.
    * @param {DecodeOptions} options
    * @param {Uint32Array} size of the picture
    */
@@ -166,14 +172,14 @@ export class Decoding {
   }
 
   /**
-   * @param {import('./canvas.js').Canvases} canvases of the device that it was decoded on
+   * @param {import('./canvas.js').Canvases} canvases of the device that decoded it
    * @param {DecodeOptions} options
    * @param {any} result of the module
    */
   async #deliver(canvases, { canvas, output = 'bitmap' }, { width, height, data, picture }) {
     if (picture) {
       const shown = { picture: { ...picture, format: formatOf({ canvas, output }) }, size: { width, height } };
-      // In an order of channels that no canvas need have.
+      // Its order of channels differs from that of a canvas, so `present` cannot show it.
       if (!canvas && output === 'buffer') return { buffer: await canvases.toBuffer(shown.picture, shown.size), shape: [height, width, 4] };
       this.#loaded.shown = shown;
       if (!canvas && output === 'texture') return canvases.toTexture(shown.picture, shown.size);
@@ -185,7 +191,8 @@ export class Decoding {
   }
 
   /**
-   * @param {Pick<DecodeOptions, 'canvas' | 'memoryBudget' | 'index' | 'output' | 'tiling' | 'tileSize' | 'tileOverlap'>} options
+   * @param {Pick<DecodeOptions, 'canvas' | 'memoryBudget' | 'index' | 'output' | 'tiling' |
+   * 'tileSize' | 'tileOverlap'>} options
    * @param {'canvas' | 'rgba8' | 'raw'} [output]
    */
   #moduleOptions({ canvas, output: asked = 'bitmap', tiling, tileSize, tileOverlap, ...options }, output = OUTPUTS[asked]) {
@@ -195,7 +202,7 @@ export class Decoding {
 }
 
 /**
- * The order of channels that a picture on the device has: a buffer's is always the same.
+ * Returns the order of channels of a picture on the device. A buffer always has the same.
  * @param {Pick<DecodeOptions, 'canvas' | 'output'>} options
  */
 function formatOf({ canvas, output }) {

@@ -1,5 +1,5 @@
 // @ts-check
-// A GPU device, and what the module makes of it: one of our own, or the caller's.
+// A GPU device and the module's object for it: one of our own, or the caller's.
 
 import { mismatch, WgvaeError } from './errors.js';
 import { rememberedKernels } from './tuned.js';
@@ -7,24 +7,28 @@ import { rememberedKernels } from './tuned.js';
 /** @typedef {import('./wasm.js').Wasm} Wasm */
 /** @typedef {import('./index.js').DeviceOptions} DeviceOptions */
 
-/** `isOurs`: nobody else uses it. @typedef {{ gpu: import('../pkg/wgvae.js').Gpu, device: GPUDevice, isOurs: boolean }} Opened */
+/**
+ * An opened device. `isOurs`: true if we requested it, and may destroy it.
+ * @typedef {{ gpu: import('../pkg/wgvae.js').Gpu, device: GPUDevice, isOurs: boolean }} Opened
+ */
 
-/** Whose kernels a device gets, by name. */
+/** Choices of kernels by name. */
 const KERNELS = ['tuned', 'rules'];
 
-/** Why there is none, and what to do about it. */
+/** Returns the reason why WebGPU is missing, and what to do about it. */
 function withoutWebGpu() {
   if ('Deno' in globalThis) return 'this Deno shows no WebGPU (navigator.gpu): update it, or start an older one with --unstable-webgpu';
   if (globalThis.process?.versions) return 'there is no WebGPU (navigator.gpu): Node has none of its own; give that of the package webgpu as `gpu`';
   return 'this browser has no WebGPU (navigator.gpu), or the page is not served over https or from localhost';
 }
 
-/** Fails where there is no WebGPU, or one that is too old. @param {DeviceOptions} options */
+/** Throws if there is no WebGPU, or one that is too old. @param {DeviceOptions} options */
 export function checkBrowser({ gpu = globalThis.navigator?.gpu }) {
   if (!gpu) {
     throw new WgvaeError('no-webgpu', withoutWebGpu());
   }
-  // The module asks every adapter for it. Chrome and Edge have it since 127. What Node has of Dawn keeps no attributes there.
+  // The module reads `info` of every adapter. Chrome and Edge have it since 127. In Node, Dawn's
+  // class has no attributes on its prototype.
   if (globalThis.GPUAdapter && 'features' in GPUAdapter.prototype && !('info' in GPUAdapter.prototype)) {
     throw mismatch('no-webgpu', 'WebGPU of this browser', 'one with GPUAdapter.info', 'an older one');
   }
@@ -42,7 +46,7 @@ export async function openGpu(wasm, { device, powerPreference, defaultLimits, gp
 }
 
 /**
- * Gives a device up. Not through the module, which may be broken.
+ * Frees a device. It does not call the module, which may be broken, to destroy it.
  * @param {Opened} opened
  */
 export function closeGpu({ gpu, device, isOurs }) {
@@ -50,14 +54,17 @@ export function closeGpu({ gpu, device, isOurs }) {
   gpu.free();
 }
 
-/** Fails for what names no kernels. @param {import('./index.js').ModelOptions['kernels']} kernels */
+/**
+ * Throws if `kernels` names no kernels.
+ * @param {import('./index.js').ModelOptions['kernels']} kernels
+ */
 export function checkKernels(kernels = 'tuned') {
   const isThere = typeof kernels === 'object' ? kernels !== null : KERNELS.includes(kernels);
   if (!isThere) throw mismatch('input', 'kernels', `${KERNELS.join(', ')} or what \`tune\` has found`, `${kernels}`);
 }
 
 /**
- * The kernels for models on `gpu`: the caller's, those that were measured there, or the rules'.
+ * Sets the kernels for models on `gpu`: the caller's, the measured ones, or the rules'.
  * @param {Opened['gpu']} gpu
  * @param {import('./index.js').ModelOptions['kernels']} kernels
  */
@@ -68,6 +75,6 @@ export async function takeKernels(gpu, kernels = 'tuned') {
   try {
     gpu.takeKernels(remembered);
   } catch {
-    // Somebody has changed the file: the rules' will do, and the next measurement replaces it.
+    // The file was changed by hand: use the rules' kernels. The next measurement replaces it.
   }
 }

@@ -1,5 +1,5 @@
 // @ts-check
-// Pictures to latents.
+// Encoding of pictures to latents.
 
 import { pictureNow } from './copies.js';
 import { mismatch, wgvaeError } from './errors.js';
@@ -10,10 +10,10 @@ import { checkSides } from './sides.js';
 /** @typedef {import('./index.js').EncodeOptions} EncodeOptions */
 /** @typedef {import('./index.js').ImageInput} ImageInput */
 
-/** What of the distribution that an encoder gives can be had. */
+/** Results to choose from the distribution that an encoder gives. */
 const OUTPUTS = ['mode', 'sample', 'moments'];
 
-/** What a model that can encode does. */
+/** Encoding by a loaded model. */
 export class Encoding {
   #loaded;
 
@@ -73,7 +73,7 @@ export class Encoding {
 }
 
 /**
- * Whether what is asked for of the distribution can be had.
+ * Throws unless `output` and `seed` are valid.
  * @param {{ output?: string, seed?: number }} options
  */
 export function checkWanted({ output = 'mode', seed = 0 }) {

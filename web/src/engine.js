@@ -1,5 +1,6 @@
 // @ts-check
-// What lives on one device: the device, the weights on it, and the planner. Replaced as a whole when the device is lost.
+// Everything that lives on one device: the device, the weights on it, and the planner. A lost
+// device replaces all of it.
 
 import { Canvases } from './canvas.js';
 import { closeGpu, openGpu, takeKernels } from './device.js';
@@ -30,12 +31,12 @@ export class Engine {
   }
 
   /**
-   * Frees all that is on the device, and the device if it is ours. Returns the ledger after that.
+   * Frees everything on the device, and the device if it is ours. Returns the ledger after that.
    * @returns {import('./index.js').Ledger}
    */
   free() {
     try {
-      // What a canvas shows of a caller's device stays there.
+      // On a caller's device, canvases keep their pictures.
       if (this.#opened.isOurs) this.canvases.release();
       this.planner.free();
       this.vae.free();
@@ -62,7 +63,8 @@ export async function startEngine(wasm, options, model, onProgress) {
     const vae = await wasm.Vae.load(opened.gpu, model.checkpoint, {
       precision: options.precision ?? 'auto',
       unscaled: options.unscaled ?? false,
-      // Only a plan with a budget can fetch weights from the host; without one they would be there twice.
+      // Only a plan with a budget can fetch weights from the host. Without one they would be in
+      // memory twice.
       weightsOnHost: options.memoryBudget !== undefined,
     });
     return new Engine(opened, vae);

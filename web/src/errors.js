@@ -1,12 +1,15 @@
 // @ts-check
-// What the package throws: one class with a code, whether the failure came from a file, the network, or the module in wasm.
+// Errors of the package: one class with a code, for failures of files, the network, and the wasm
+// module.
 
-/** A failure with a `code` that programs can tell apart and a message that people can read. */
+/** An error with a `code` for programs and a message for people. */
 export class WgvaeError extends Error {
   /**
    * @param {string} code
-   * @param {string} message lower case, without a final dot: what it is about, what was expected, what was found
-   * @param {Record<string, unknown>} [facts] what the message says, as values; `cause` is passed on as in any Error
+   * @param {string} message lower case, without a final dot: the subject, the expectation, the
+   * finding
+   * @param {Record<string, unknown>} [facts] facts of the message as values; `cause` is passed on
+   * as in any Error
    */
   constructor(code, message, { cause, ...facts } = {}) {
     super(message, cause === undefined ? undefined : { cause });
@@ -17,7 +20,7 @@ export class WgvaeError extends Error {
 }
 
 /**
- * The failure of one thing that should have been another.
+ * Returns the error for a value that differs from the expected one.
  * @param {string} code
  * @param {string} what
  * @param {string} expected
@@ -30,7 +33,8 @@ export function mismatch(code, what, expected, found, cause) {
 }
 
 /**
- * Errors of the wasm module become ours; anything else, a caller's abort reason above all, stays the very value that it was.
+ * Turns errors of the wasm module into ours. Returns anything else unchanged, above all a caller's
+ * abort reason.
  * @param {unknown} error
  */
 export function wgvaeError(error) {
@@ -40,7 +44,7 @@ export function wgvaeError(error) {
 }
 
 /**
- * What an unknown thrown value says.
+ * Returns the message of any thrown value.
  * @param {unknown} error
  */
 export function messageOf(error) {

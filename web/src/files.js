@@ -1,11 +1,13 @@
 // @ts-check
-// Small files in the origin private file system (OPFS), in folders of ours. Knows nothing about what is in them.
+// Small files in the origin private file system (OPFS), in the package's folders. It does not
+// depend on their contents.
 
-/** The folder that holds all of ours. */
+/** Name of the folder that holds all of the package's folders. */
 const ROOT = 'wgvae';
 
 /**
- * The folder `name` inside ours, or undefined where the browser keeps no files (private windows of some) or there is no such folder.
+ * Opens the folder `name` inside the package's folder. Returns undefined if the browser stores no
+ * files (some private windows), or if there is no such folder.
  * @param {string} name
  * @param {boolean} create
  * @returns {Promise<FileSystemDirectoryHandle | undefined>}
@@ -24,26 +26,26 @@ async function openRoot(create) {
   return root.getDirectoryHandle(ROOT, { create });
 }
 
-/** A name for the file or folder of what is called by any text. @param {string} text */
+/** Returns a name for a file or folder, made of any text. @param {string} text */
 export async function nameFor(text) {
   const digest = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(text));
   return Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, '0')).join('');
 }
 
-/** The folders inside `folder`. @param {FileSystemDirectoryHandle} folder */
+/** Lists the folders inside `folder`. @param {FileSystemDirectoryHandle} folder */
 export async function foldersIn(folder) {
   const folders = [];
   for await (const entry of entriesOf(folder)) if (entry.kind === 'directory') folders.push(entry);
   return folders;
 }
 
-/** Names of the folders inside ours. */
+/** Lists the names of the folders inside the package's folder. */
 export async function folderNames() {
   const ours = await openRoot(false).catch(() => undefined);
   return ours ? (await foldersIn(ours)).map(({ name }) => name) : [];
 }
 
-/** Names of what is in `folder`. @param {FileSystemDirectoryHandle} folder */
+/** Lists the names of the entries in `folder`. @param {FileSystemDirectoryHandle} folder */
 export async function entryNames(folder) {
   const names = [];
   for await (const { name } of entriesOf(folder)) names.push(name);
@@ -86,7 +88,7 @@ export async function writeFile(folder, name, bytes) {
 }
 
 /**
- * Safari before 26 writes only like this, and only in workers.
+ * Writes a file in Safari before 26, which can write only like this, and only in workers.
  * @param {any} handle
  * @param {Uint8Array<ArrayBuffer> | string} bytes
  */
@@ -101,7 +103,8 @@ async function writeAtOnce(handle, bytes) {
 }
 
 /**
- * Removes the folder `name` inside ours with all that is in it. No folder is fine, too.
+ * Removes the folder `name` inside the package's folder, with its contents. A missing folder is no
+ * error.
  * @param {string} name
  */
 export async function removeFolder(name) {
@@ -114,7 +117,8 @@ export async function removeFolder(name) {
 }
 
 /**
- * Bytes and number of the files in the folder `name` inside ours and in the folders below it.
+ * Returns bytes and number of the files in the folder `name` inside the package's folder, with all
+ * subfolders.
  * @param {string} name
  */
 export async function folderUsage(name) {
@@ -122,7 +126,7 @@ export async function folderUsage(name) {
 }
 
 /**
- * The same of a folder that is open.
+ * Returns the same for an open folder.
  * @param {FileSystemDirectoryHandle | undefined} folder
  */
 export async function usageOf(folder) {
@@ -161,7 +165,7 @@ async function addFile(handle, usage) {
 }
 
 /**
- * The type library of TypeScript does not know the iterator everywhere.
+ * Returns the iterator of a folder, which TypeScript's type library does not know everywhere.
  * @param {FileSystemDirectoryHandle} folder
  * @returns {AsyncIterable<FileSystemDirectoryHandle | FileSystemFileHandle>}
  */

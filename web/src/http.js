@@ -1,6 +1,7 @@
 // @ts-check
-// Files at a URL, read by ranges. Every answer is checked before its bytes are believed: status, type, range, length, and that the file is
-// still the one that was opened. Servers without ranges are stream.js's.
+// Files at a URL, read by ranges. Every answer is checked before its bytes are used: status, type,
+// range, length, and that the file is still the one that was opened. stream.js reads from servers
+// without ranges.
 
 import { body, checkRange, checkType, contentRange, lengthOf, nameOf, refused, unanswered, validators } from './answers.js';
 import { openCachedFile } from './cache.js';
@@ -9,23 +10,29 @@ import { groupReads, ReadAhead } from './read-ahead.js';
 import { mayPass, withRetries } from './retry.js';
 import { openStream } from './stream.js';
 
-/** Asked with the first request: the header of most files. Those of large checkpoints take one more. */
+/**
+ * Bytes of the first request: enough for the header of most files. The headers of large checkpoints
+ * take one more request.
+ */
 const HEAD_BYTES = 64 << 10;
 
 /** @typedef {import('./sources.js').Access} Access */
 /** @typedef {import('./sources.js').Source} Source */
 
 /**
- * What is known of a file from the first answer. `ours`: it came from this page's origin, and so did all that redirected to it.
- * @typedef {{ length: number, etag: string | null, modified: string | null, ours: boolean }} Version
+ * Facts about a file from the first answer. `ours`: true if it came from this page's origin, with
+ * all redirects.
+ * @typedef {{ length: number, etag: string | null, modified: string | null, ours: boolean }}
+ * Version
  */
 
 /**
  * Opens the file at `url` with one request.
  * @param {URL} url
  * @param {Access} access
- * @param {{ headBytes?: number, known?: { length?: number, url: string, validator?: string } }} [options] `headBytes` are asked with it; `known` is what others than the
- *   server tell of the file: its length, and what it is kept by
+ * @param {{ headBytes?: number, known?: { length?: number, url: string, validator?: string } }}
+ * [options] `headBytes`: length of that request; `known`: facts from another source than the
+ * server: the length, and the cache key
  * @returns {Promise<Source>}
  */
 export async function openUrl(url, access, { headBytes = HEAD_BYTES, known } = {}) {
@@ -40,12 +47,14 @@ export async function openUrl(url, access, { headBytes = HEAD_BYTES, known } = {
 }
 
 /**
- * The first bytes of the file, and what the answer tells of it; the answer alone where the server has no ranges.
+ * Requests the first bytes of the file. Returns them with the facts of the answer, or the answer
+ * alone if the server has no ranges.
  * @param {URL} url
  * @param {Access} access
  * @param {number} headBytes
- * @param {number} [known] length, should the answer not tell it
- * @returns {Promise<{ response: Response, file?: { version: Version, head: Uint8Array<ArrayBuffer> } }>}
+ * @param {number} [known] length, used if the answer does not tell it
+ * @returns {Promise<{ response: Response, file?: { version: Version, head: Uint8Array<ArrayBuffer>
+ * } }>}
  */
 async function requestHead(url, access, headBytes, known) {
   const response = await request(url, access, { Range: `bytes=0-${headBytes - 1}` });
@@ -60,36 +69,37 @@ async function requestHead(url, access, headBytes, known) {
 }
 
 /**
- * The whole file at `url`, for small ones.
+ * Returns the text of the small file at `url`.
  * @param {URL} url
  * @param {Access} access
  */
 export async function fetchText(url, access) {
   const fetchBytes = async () => {
     const response = await requestWhole(url, access);
-    // Not every browser minds an answer that ends early.
+    // Some browsers accept an answer that ends early.
     return body(url, response, lengthOf(response));
   };
   return new TextDecoder().decode(await withRetries(fetchBytes, access.signal, access.notify));
 }
 
-/** A file whose server has ranges. */
+/** A file whose server supports ranges. */
 class HttpSource {
   #url;
   #access;
   #version;
   #head;
   #cached;
-  /** Where the address has led, which is asked until it fails: it may hold for a while only. */
+  /** Address after redirects. It is used until it fails: it may be valid only for a while. */
   #target;
-  /** Ends what is under way when nobody waits for it any more. */
+  /** Ends requests in progress when the source is released. */
   #reading = new AbortController();
   #ahead = new ReadAhead((offset, length) => this.#fetch(offset, length));
 
   /**
    * @param {URL} url
    * @param {Access} access
-   * @param {{ version: Version, head: Uint8Array<ArrayBuffer>, cached?: import('./cache.js').CachedFile, target?: string }} opened `head`: the file's first bytes
+   * @param {{ version: Version, head: Uint8Array<ArrayBuffer>, cached?:
+   * import('./cache.js').CachedFile, target?: string }} opened `head`: the file's first bytes
    */
   constructor(url, access, { version, head, cached, target }) {
     this.#url = url;
@@ -138,7 +148,7 @@ class HttpSource {
   }
 
   /**
-   * From the cache or from the server.
+   * Reads from the cache or from the server.
    * @param {number} offset
    * @param {number} length
    */
@@ -160,7 +170,7 @@ class HttpSource {
     } catch (error) {
       if (!target) throw error;
       if (this.#target === target) this.#target = undefined;
-      // What may pass is asked again in a while.
+      // Failures that may pass are retried later.
       if (!(error instanceof WgvaeError) || mayPass(error)) throw error;
       return this.#ask(offset, length, signal);
     }
@@ -174,7 +184,7 @@ class HttpSource {
   async #ask(offset, length, signal) {
     const headers = { Range: `bytes=${offset}-${offset + length - 1}`, ...this.#condition() };
     const response = await request(this.#url, this.#access, headers, { signal, target: this.#target });
-    // 200: the file is not what If-Range names; 416: it is shorter than it was.
+    // 200: the file is not the one that If-Range names; 416: it is shorter than it was.
     if ([200, 412, 416].includes(response.status)) throw await this.#changed(response, `an answer ${response.status} to a range`);
     if (response.status !== 206) throw await refused(this.#url, response, '206 to a range');
     const found = validators(response);
@@ -191,11 +201,12 @@ class HttpSource {
   }
 
   /**
-   * The header that makes a server answer only for the version that was opened.
+   * Returns the header that makes a server answer only for the opened version.
    * @returns {Record<string, string>}
    */
   #condition() {
-    // Another origin would have to allow the header, and few do; there the answer's validators are compared instead.
+    // A server of another origin would have to allow the header, and few do. There the answer's
+    // validators are compared instead.
     const { etag, modified, ours } = this.#version;
     if (!ours) return {};
     if (etag && !etag.startsWith('W/')) return { 'If-Range': etag };
@@ -214,7 +225,7 @@ class HttpSource {
   }
 }
 
-/** Where an answer came from, if not from the address itself. @param {Response} response */
+/** Returns the address that an answer was redirected to, if it was. @param {Response} response */
 function targetOf({ redirected, url }) {
   return redirected && url ? url : undefined;
 }
@@ -223,14 +234,15 @@ function targetOf({ redirected, url }) {
  * @param {URL} url
  * @param {Access} access
  * @param {Record<string, string>} headers
- * @param {{ signal?: AbortSignal, method?: string, target?: string }} [options] `target`: asked instead, under the address's name
+ * @param {{ signal?: AbortSignal, method?: string, target?: string }} [options] `target`: address
+ * to request instead, while errors name `url`
  */
 async function request(url, access, headers, { signal = access.signal, method = 'GET', target } = {}) {
   signal.throwIfAborted();
-  // A browser's own does not work as another object's method.
+  // Called as a function: a browser's own fetch fails as a method of another object.
   const { fetch } = access;
   try {
-    // The browser's own cache keeps whole files; ours keeps what is wanted of them.
+    // The browser's own cache keeps whole files; ours keeps only the needed parts.
     return await fetch(target ?? url, { method, headers, signal, cache: 'no-store' });
   } catch (cause) {
     signal.throwIfAborted();

@@ -1,5 +1,6 @@
 // @ts-check
-// A model by its name on the hub, as the command line takes it: hf:owner/name[/folder or .safetensors file][@revision].
+// Names of models on the hub, as the command line takes them: hf:owner/name[/folder or .safetensors
+// file][@revision].
 
 import { hub } from './hub.js';
 
@@ -10,7 +11,7 @@ export function isHubName(address) {
   return address.startsWith(PREFIX);
 }
 
-/** @param {string} address which is such a name */
+/** @param {string} address a name that begins with hf: */
 export function hubModel(address) {
   const [path, revision] = address.slice(PREFIX.length).split(/@(.*)/s);
   const [owner, name = '', ...others] = path.replace(/\/+$/, '').split('/');

@@ -1,13 +1,18 @@
 // @ts-check
-// Models of the Hugging Face Hub: which of a repository's files a model consists of, as the command line chooses them (src/hub/listing.rs), and these, all of the commit
-// that was listed. The token goes to the hub's origin alone: where that redirects, fetch leaves it away.
+// Models of the Hugging Face Hub. Chooses a model's files among those of a repository, as the
+// command line does (src/hub/listing.rs), all from the commit that was listed. The token goes to
+// the hub's origin alone: fetch drops it on a redirect to another origin.
 
 import { mismatch, WgvaeError } from './errors.js';
 import { fetchText, openUrl } from './http.js';
 import { shardNames, weightFiles } from './weight-files.js';
 
 /** @typedef {import('./sources.js').Access} Access */
-/** What the hub says of a commit: its files by their paths. @typedef {{ commit: string, files: Map<string, { length?: number, validator?: string }> }} Listing */
+/**
+ * The hub's listing of a commit: its files by their paths.
+ * @typedef {{ commit: string, files:
+ * Map<string, { length?: number, validator?: string }> }} Listing
+ */
 
 /**
  * @param {string} id
@@ -17,7 +22,7 @@ export function hub(id, options) {
   return new HubModel(id, options);
 }
 
-/** A model by its name. */
+/** A model by its name on the hub. */
 export class HubModel {
   #options;
   #endpoint;
@@ -33,7 +38,7 @@ export class HubModel {
     for (const path of [revision, subfolder, file]) {
       if (path && !isPlain(path)) throw mismatch('input', 'revision, folder or file on the hub', 'a plain name or path', `"${path}"`);
     }
-    // What fetch says of others has them in it.
+    // The error of fetch for other characters would show the token.
     if (!/^[\x21-\x7e]+$/.test(token)) throw mismatch('input', 'token', 'letters, digits and signs', 'others');
     this.id = id;
     this.revision = revision;
@@ -41,13 +46,13 @@ export class HubModel {
     this.#options = options;
   }
 
-  /** What it was made with, for another thread. */
+  /** Options of the constructor, for another thread. */
   get options() {
     return this.#options;
   }
 
   /**
-   * The files of the model.
+   * Finds the files of the model.
    * @param {Access} callers
    */
   async find(callers) {
@@ -62,7 +67,7 @@ export class HubModel {
   }
 
   /**
-   * Asks for what is the hub's own with the token.
+   * Returns a fetch that adds the token to requests to the hub's own origin.
    * @param {Access} access
    * @returns {import('./sources.js').Fetch}
    */
@@ -86,20 +91,21 @@ export class HubModel {
     try {
       answer = JSON.parse(text);
     } catch {
-      // What follows says so.
+      // The check below reports it.
     }
     if (!Array.isArray(answer?.siblings)) throw mismatch('http', `${url}`, 'a list of files', 'none');
     const files = new Map();
     for (const { rfilename: path, size, lfs, blobId } of answer.siblings.map(Object)) {
       if (isInside(path)) files.set(path, { length: Number.isSafeInteger(size) ? size : undefined, validator: lfs?.sha256 ?? blobId });
     }
-    // Part of a path, too.
+    // The commit also becomes part of a path.
     if (!isCommit(answer.sha)) throw mismatch('http', `${url}`, 'a commit as "sha": 40 or 64 hexadecimal digits', `${JSON.stringify(answer.sha)}`);
     return { commit: answer.sha, files };
   }
 
   /**
-   * The paths of config.json, should there be one, and of the weights: of shards, their index.
+   * Returns the path of config.json, whether or not it exists, and the paths of the weights, or of
+   * the index of their shards.
    * @param {Listing} listing
    */
   #wanted({ files }) {
@@ -127,7 +133,7 @@ export class HubModel {
     };
     const { length, validator } = files.get(path) ?? {};
     const open = async () => {
-      // Kept by what it holds: another commit that leaves it as it is needs no other download.
+      // The cache key is the content: another commit with the same file needs no new download.
       const known = { length, url: at(this.revision).href, validator };
       const source = await this.#inWords(path, openUrl(at(commit), access, { known }));
       if (length === undefined || source.length === length) return source;
@@ -137,13 +143,13 @@ export class HubModel {
     return { path, open, text: () => this.#inWords(path, fetchText(at(commit), access)) };
   }
 
-  /** What errors call a file. @param {string} path */
+  /** Returns the name of a file in errors. @param {string} path */
   #named(path) {
     return `hf:${this.id}/${path}`.replace(/\/$/, '');
   }
 
   /**
-   * What is asked of the hub, or what it refuses with in words that help.
+   * Awaits an answer of the hub, and explains its refusals in words that help.
    * @template T
    * @param {string} path
    * @param {Promise<T>} asked
@@ -165,23 +171,33 @@ export class HubModel {
   }
 }
 
-/** A path's folder, with its slash, and its name. @param {string} path */
+/** Splits a path into its folder, with the final slash, and its name. @param {string} path */
 function split(path) {
   const end = path.lastIndexOf('/') + 1;
   return [path.slice(0, end), path.slice(end)];
 }
 
-/** Whether a caller's path is one. @param {unknown} path @returns {path is string} */
+/**
+ * True if the path comes from a caller and is a plain relative one.
+ * @param {unknown} path
+ * @returns {path is string}
+ */
 function isPlain(path) {
   return typeof path === 'string' && path.split('/').every((part) => /^(?!\.)[\p{L}\p{N}._\- +()]+$/u.test(part));
 }
 
-/** True if a path of the hub's leads nowhere else, on any system, and can be shown. @param {unknown} path */
+/**
+ * True if a path from the hub stays inside its folder on every system, and can be printed.
+ * @param {unknown} path
+ */
 function isInside(path) {
   return typeof path === 'string' && !/[\\:\p{Cc}]/u.test(path) && path.split('/').every((part) => !['', '.', '..'].includes(part));
 }
 
-/** True if the hub names a commit. A pattern alone would take `undefined` for one. @param {unknown} sha */
+/**
+ * True if the hub names a commit. A pattern alone would take `undefined` for one.
+ * @param {unknown} sha
+ */
 function isCommit(sha) {
   return typeof sha === 'string' && /^(?:[0-9a-f]{40}|[0-9a-f]{64})$/i.test(sha);
 }

@@ -1,5 +1,5 @@
 // @ts-check
-// Every kind of image that a caller may have, as the wasm module's.
+// Conversion of every kind of image that a caller may have to the wasm module's.
 
 import { messageOf, mismatch, WgvaeError } from './errors.js';
 import { isTensor, valuesOf } from './onnx.js';
@@ -12,23 +12,30 @@ import { checkedFloats } from './tensors.js';
 /** @typedef {import('./sources.js').Access} Access */
 /** @typedef {import('../pkg/wgvae.js').Images} Images */
 
-/** Most pictures of usual size come with the first request. */
+/** Bytes of the first request, enough for most pictures. */
 const HEAD_BYTES = 1 << 20;
 
-/** Values of pictures are -1 to 1, and a bit beyond where they were resized. These are of another range. */
+/**
+ * Largest absolute value of a picture in the range -1 to 1, with some room for resized ones. Larger
+ * values mean another range.
+ */
 const BEYOND = 1.5;
 
-/** First bytes that tell pictures and arrays apart. */
+/** Number of first bytes that tell pictures and arrays apart. */
 const MARK_BYTES = 16;
 
-/** Colours as the file has them: no profile is applied, and nothing multiplied by alpha. Turned as its EXIF says, which is the default. @type {ImageBitmapOptions} */
+/**
+ * Options that keep the colours of the file: no colour profile, no multiplication by alpha.
+ * Pictures are turned as their EXIF says, by default.
+ * @type {ImageBitmapOptions}
+ */
 const AS_IT_IS = { colorSpaceConversion: 'none', premultiplyAlpha: 'none' };
 
 /**
  * @param {Wasm} wasm
  * @param {import('./index.js').ImageInput} input
  * @param {Access} access
- * @param {number} factor pixels: pictures are cropped to sides that are multiples of it
+ * @param {number} factor pixels; pictures are cropped to multiples of it
  * @returns {Promise<Images>}
  */
 export async function openImages(wasm, input, access, factor) {
@@ -38,7 +45,7 @@ export async function openImages(wasm, input, access, factor) {
   if (isOneOf(input, ['ImageData']) || ('width' in input && 'data' in input && input.data instanceof Uint8ClampedArray)) return open.imageData(/** @type {any} */ (input));
   if ('shape' in input) return open.array(input.data, input.shape);
   if (isTensor(input)) return open.tensor(input);
-  // What is being decoded already, or never was a file.
+  // Values that are already decoded, or never were a file.
   if (isOneOf(input, ['ImageBitmap', 'HTMLCanvasElement', 'OffscreenCanvas'])) return open.drawable(/** @type {any} */ (input));
   if (!isOneOf(input, ['HTMLImageElement', 'SVGImageElement', 'HTMLVideoElement', 'VideoFrame'])) {
     throw mismatch('input', 'picture', 'something to draw, a file or { data, shape }', kindOf(input));
@@ -48,14 +55,15 @@ export async function openImages(wasm, input, access, factor) {
 
 /**
  * @param {object} value
- * @param {string[]} classes some of which browsers do not have everywhere
+ * @param {string[]} classes names of classes; some do not exist in every browser or thread
  */
 function isOneOf(value, classes) {
   return classes.some((name) => name in globalThis && value instanceof /** @type {any} */ (globalThis)[name]);
 }
 
 /**
- * Elements and canvases as they are now, which another thread can be sent as well: a bitmap, drawn at once. Anything else is given back.
+ * Draws an element or a canvas at once into a bitmap, which another thread can receive as well.
+ * Returns anything else unchanged.
  * @param {unknown} input
  * @returns {unknown | Promise<ImageBitmap>}
  */
@@ -67,7 +75,7 @@ export function drawableOf(input) {
   });
 }
 
-/** One way for each kind. */
+/** Opens a picture, by one method for each kind. */
 class Opening {
   #wasm;
   #access;
@@ -111,7 +119,7 @@ class Opening {
     return this.#inRange(this.#wasm.Images.fromArray(floats, Uint32Array.from(shape)));
   }
 
-  /** The images, after a word about values that are hardly meant. @param {Images} images */
+  /** Returns the images, after a notice if their values are hardly meant. @param {Images} images */
   #inRange(images) {
     const message = 'the picture has values well beyond -1 to 1, and is encoded as it is: of values from 0 to 255 take value / 127.5 - 1';
     if (images.largest() > BEYOND) this.#access.notify({ code: 'range', message });
@@ -125,9 +133,9 @@ class Opening {
   }
 
   /**
-   * What has to be decoded before it can be drawn.
+   * Draws a picture that has to be decoded first.
    * @param {ImageBitmapSource} source
-   * @param {(cause: unknown) => Error} unreadable the error if it cannot be
+   * @param {(cause: unknown) => Error} unreadable makes the error if decoding fails
    */
   async drawn(source, unreadable) {
     if (!globalThis.createImageBitmap) throw mismatch('input', 'picture', '{ data, width, height } or { data, shape } where no browser decodes pictures', kindOf(source));
@@ -173,7 +181,7 @@ class Opening {
   }
 
   /**
-   * The middle, with sides that are multiples of the factor.
+   * Returns the middle of the picture, with sides that are multiples of the factor.
    * @param {{ width: number, height: number }} whole
    */
   #cropped({ width, height }) {

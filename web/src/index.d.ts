@@ -1,106 +1,139 @@
 /// <reference lib="esnext.disposable" />
-// Types of the package. Axes: n pictures, c channels, h rows, w columns. Memory is in bytes, time in seconds, lengths are in pixels unless it says
-// otherwise. Plans and reports are what the command line writes as JSON, so their fields are spelt as there.
+// Types of the package. Axes: n pictures, c channels, h rows, w columns. Memory is in bytes, time
+// in seconds and lengths in pixels, unless a comment says otherwise. Plans and reports have the
+// field names of the command line's JSON output.
 
-/** Bytes: a file the user chose or any other Blob, an address (http, https, blob), or memory. Files are read by slices, addresses by HTTP Range. */
+/**
+ * Bytes of a file: a file that the user chose or any other Blob, an address (http, https, blob), or
+ * memory. Files are read in slices, addresses with HTTP Range requests.
+ */
 export type FileInput = Blob | URL | string | ArrayBuffer | Uint8Array;
 
-/** Where the .wasm is: an address, an answer to a request for it, its bytes, or the compiled module. */
+/**
+ * Source of the .wasm module: an address, a request, a response, its bytes, or the compiled module.
+ */
 export type WasmSource = URL | string | Request | Response | BufferSource | WebAssembly.Module;
 
 /**
- * Opens a model to decode with, gets a GPU device and loads the decoder's weights onto it.
+ * Opens a model for decoding, gets a GPU device and loads the decoder's weights onto it.
  *
- * Rejects with a {@link WgvaeError}, or with `signal.reason`: `input` for a model without a decoder.
+ * Rejects with a {@link WgvaeError}, with `signal.reason` after an abort. The code is `input` if
+ * the model has no decoder.
  */
 export function createDecoder(options: ModelOptions): Promise<Decoder>;
 
-/** The same to encode with: loads the encoder's weights. Rejects with `input` for a model without an encoder. */
+/**
+ * Opens a model for encoding, gets a GPU device and loads the encoder's weights onto it. Rejects
+ * like {@link createDecoder}, with code `input` if the model has no encoder.
+ */
 export function createEncoder(options: ModelOptions): Promise<Encoder>;
 
-/** The same for both, on one device. Decodes and encodes wait for one another. */
+/**
+ * Opens a model for decoding and encoding on one device. Decodes and encodes run one after the
+ * other.
+ */
 export function createVae(options: ModelOptions): Promise<Vae>;
 
 export interface HubOptions {
-  /** A branch, tag or commit. Default: `main`. */
+  /** Branch, tag or commit. Default: `main`. */
   revision?: string;
-  /** A folder in the repository. Default: its root, and `vae` of a repository that is a pipeline. */
+  /** Folder in the repository. Default: `vae` if the repository is a pipeline, else the root. */
   subfolder?: string;
-  /** A .safetensors file in that folder. Default: diffusers' weights, else the only one. */
+  /**
+   * Name of a .safetensors file in that folder. Default: diffusers' weights, else the only
+   * .safetensors file.
+   */
   file?: string;
-  /** Weights marked fp16, instead of the plain ones where there are both. */
+  /**
+   * Variant of the weights: the files marked fp16, where the repository has both. Default: the
+   * plain ones.
+   */
   variant?: 'fp16';
-  /** For repositories that want one. It is sent to the hub, never to where that redirects. Whoever can read your page can read it. */
+  /**
+   * Access token, for repositories that need one. It is sent to the hub, never to an address that
+   * the hub redirects to. Everybody who reads your page can read it.
+   */
   token?: string;
-  /** Another hub. Default: `https://huggingface.co`. */
+  /** Address of another hub. Default: `https://huggingface.co`. */
   endpoint?: string;
-  /** Instead of that of {@link ModelOptions}. It gets the token with the hub's addresses. */
+  /**
+   * Function that makes the requests, instead of `fetch` of {@link ModelOptions}. Its requests to
+   * the hub's own addresses carry the token.
+   */
   fetch?: typeof fetch;
 }
 
-/** A model by its name. Nobody is asked for it before it is opened. */
+/** Name of a model on a hub. Nothing is requested before the model is opened. */
 export interface HubModel {
   readonly id: string;
   readonly revision: string;
 }
 
 /**
- * A model of the Hugging Face Hub, `owner/name`: the files that `wgvae --model hf:owner/name` takes. Opening it rejects with `http` and a `status` where the hub refuses, with
- * `format` where no file is a model's. Throws `input` for what cannot be a name.
+ * Names a model of the Hugging Face Hub, `owner/name`. The model's files are the ones that `wgvae
+ * --model hf:owner/name` chooses. Throws `input` if `id` cannot be a name. Opening the model
+ * rejects with `http` and a `status` if the hub refuses the request, and with `format` if the
+ * repository has no file of a model.
  */
 export function hub(id: string, options?: HubOptions): HubModel;
 
 export type InspectOptions = Pick<ModelOptions, 'model' | 'config' | 'family' | 'clips' | 'cache' | 'fetch' | 'wasm' | 'onNotice' | 'signal'>;
 
 /**
- * What a model is, by its config.json and the headers of its files: no weights, no device. Takes the options that it would be opened with. Rejects as {@link createDecoder}
- * does for what can neither decode nor encode.
+ * Reads what a model is from its config.json and the headers of its files, without weights and
+ * without a device. Takes the options that the model would be opened with. Rejects like
+ * {@link createDecoder} if the model can neither decode nor encode.
  */
 export function inspect(options: InspectOptions): Promise<Inspection>;
 
-/** As `wgvae inspect --json` has it, and what loading takes. */
+/** Facts about a model, as `wgvae inspect --json` prints them, and the size of its download. */
 export interface Inspection extends ModelFacts {
-  /** The commit that the hub's revision is. */
+  /** Commit that the hub's revision stands for. */
   commit?: string;
-  /** Of images, or of clips where `clips` is set. */
+  /** Decoding of images, or of clips if `clips` is set. */
   decode: Direction;
   encode: Direction;
 }
 
 export interface Direction {
   possible: boolean;
-  /** Names of tensors that it lacks. */
+  /** Names of the tensors that are missing. */
   missing: string[];
-  /** What else stands in the way. */
+  /** Any other reason why this direction is not possible. */
   unusable: string | null;
-  /** Weights in the files. */
+  /** Bytes of weights in the files. */
   weight_bytes: number;
-  /** What loading would download, but for the headers: with `cache`, what is not kept yet. */
+  /** Bytes that loading would download, without headers; with `cache`, without the cached bytes. */
   download_bytes: number;
 }
 
 /**
- * What a decode or an encode would take: a model that need not be loaded, on a device that need not be opened. The same as {@link Decoder.plan} or {@link Encoder.planEncode}
- * of such a model on such a device, and as `wgvae plan --json`. Takes milliseconds without a budget, up to a second with one, on the thread that asks: behind a slider use
- * that of `wgvae/worker`.
+ * Plans a decode or an encode without loading the model and without opening a device. Returns the
+ * same as {@link Decoder.plan} or {@link Encoder.planEncode} of the loaded model, and as `wgvae
+ * plan --json`.
  *
- * Rejects with a {@link WgvaeError}: `input`, which names the option; `budget`, whose `smallest` is the smallest budget that was found to do; `too-large`; `config`.
+ * Without a budget it takes milliseconds. With one it usually takes less than a second, and up to
+ * seconds for large pictures with small budgets. It runs on the calling thread: behind a slider,
+ * use `planFor` of `wgvae/worker`.
+ *
+ * Rejects with a {@link WgvaeError}: `input`, which names the option; `budget`, whose `smallest` is
+ * the smallest budget found; `too-large`; `config`.
  */
 export function planFor(options: PlanForOptions & { frames: number }): Promise<WholeClipPlan>;
 export function planFor(options: PlanForOptions): Promise<Plan>;
 
 export interface PlanForOptions {
-  /** A published model, of {@link families}; or `config`. */
+  /** Name of a published model, from {@link families}. Give this or `config`. */
   family?: string;
-  /** A model's config.json: its text, the object, or a file. */
+  /** The model's config.json: its text, the object, or a file. */
   config?: FileInput | object;
   /** Columns of the picture, pixels. */
   width: number;
   /** Rows of the picture, pixels. */
   height: number;
-  /** Of a clip: its pictures. Default: an image. */
+  /** Frames of the clip. Default: an image. */
   frames?: number;
-  /** Default: `decode`. */
+  /** Direction to plan. Default: `decode`. */
   direction?: 'decode' | 'encode';
   /** As in {@link ModelOptions}. */
   precision?: 'auto' | 'f16' | 'f32' | 'fast';
@@ -110,17 +143,18 @@ export interface PlanForOptions {
   memoryBudget?: number;
   /** As in {@link ModelOptions}. */
   parking?: 'auto' | 'on' | 'off';
-  /** What a decode will make. Default: `bitmap`. */
+  /** Form of the decoded picture. Default: `bitmap`. */
   output?: Output;
-  /** Of a decode. Default: `exact`. */
+  /** Tiling of a decode. Default: `exact`. */
   tiling?: Tiling;
   /** As in {@link DecodeOptions}. */
   tileSize?: number;
   /** As in {@link DecodeOptions}. */
   tileOverlap?: number;
   /**
-   * Of the device: an adapter, or what differs from WebGPU's default limits, under the names that {@link AdapterInfo} has. Default: WebGPU's default limits, with `shader-f16`,
-   * on a GPU with memory of its own.
+   * Limits of the device: an adapter, or the limits that differ from WebGPU's default limits, named
+   * as in {@link AdapterInfo}. Default: WebGPU's default limits, with `shader-f16`, on a GPU with
+   * memory of its own.
    */
   limits?: GPUAdapter | Partial<Omit<DeviceLimits, 'vendor'> & { vendor: string }>;
   /** As in {@link ModelOptions}, for `config`. */
@@ -129,259 +163,357 @@ export interface PlanForOptions {
   wasm?: WasmSource;
 }
 
-/** Which device is asked for. */
+/** Choice of the GPU device. */
 export interface DeviceOptions {
-  /** A device of yours. It is used, and never destroyed or changed. Without it a device of its own is requested. */
+  /**
+   * Your device. It is used, and never destroyed or changed. Default: the model requests a device
+   * of its own.
+   */
   device?: GPUDevice;
-  /** Whose adapters are asked for. Default: `navigator.gpu`. Node has none of its own: there it is what `create([])` of the npm package webgpu gives. */
+  /**
+   * Source of adapters. Default: `navigator.gpu`. Node has none: there, give what `create([])` of
+   * the npm package webgpu returns.
+   */
   gpu?: GPU;
-  /** Which adapter to ask for. Default: high-performance. */
+  /** Kind of adapter to request. Default: `high-performance`. */
   powerPreference?: 'high-performance' | 'low-power';
-  /** Ask for WebGPU's default limits instead of all that the adapter has. */
+  /** True to request WebGPU's default limits instead of all limits of the adapter. */
   defaultLimits?: boolean;
 }
 
 export interface ModelOptions extends DeviceOptions {
   /**
-   * A .safetensors file of a VAE or of a whole model, in diffusers' or in the original layout, or its shards; or a model of the Hugging Face Hub: `hf:owner/name`, with
-   * `/folder` or `/file.safetensors` and `@revision` as the command line takes it, or what {@link hub} gives. Only what is needed of it is read.
+   * Files of the model, one of
+   *
+   * - a .safetensors file of a VAE or of a whole model, in diffusers' or in the original layout;
+   * - its shards;
+   * - `hf:owner/name`, a model of the Hugging Face Hub, with `/folder` or `/file.safetensors` and
+   *   `@revision` as on the command line;
+   * - a model from {@link hub}.
+   *
+   * Only the needed parts of the files are read.
    */
   model: FileInput | readonly FileInput[] | HubModel;
-  /** The model's config.json: its text, the object, or a file. A text that begins with `{` is not taken for an address. Default: the hub's. */
+  /**
+   * The model's config.json: its text, the object, or a file. A text that begins with `{` is never
+   * read as an address. Default: the config.json on the hub.
+   */
   config?: FileInput | object;
-  /** Which published model it is, if its files do not tell. {@link families} lists the names. */
+  /**
+   * Name of the published model, from {@link families}, where the files do not tell which model
+   * they are.
+   */
   family?: string;
   /**
-   * Of weights and activations. `auto` (default) is f16 where that saves memory and keeps the picture, `f32` is exact. `fast` is f16 with less traffic and a few times its
-   * error, and is refused on devices without `shader-f16`.
+   * Precision of weights and activations. `auto` (default) is f16 where that saves memory and keeps
+   * the picture; `f32` is exact. `fast` is f16 with less memory traffic and a few times its error;
+   * devices without `shader-f16` reject it.
    */
   precision?: 'auto' | 'f16' | 'f32' | 'fast';
   /**
-   * The latents are already divided by the model's scaling factor. Default: no, they are as the diffusion model leaves them, but for those in ComfyUI's .latent files
-   * (a tensor `latent_tensor`), which always are.
+   * True if the latents are already divided by the model's scaling factor. Default: false, latents
+   * are scaled as the diffusion model leaves them. The latents in ComfyUI's .latent files (a tensor
+   * `latent_tensor`) are always unscaled.
    */
   unscaled?: boolean;
   /**
-   * The model is for clips ({@link Decoder.clip}, {@link Encoder.encodeClip}), not for single images: both want weights of their own. Wan, Qwen-Image and SeedVR2 know time. Default: no.
+   * True to open the model for clips ({@link Decoder.clip}, {@link Encoder.encodeClip}) instead of
+   * single images; the two need different weights. Wan, Qwen-Image and SeedVR2 support clips.
+   * Default: false.
    */
   clips?: boolean;
-  /** The most GPU memory that a decode or an encode may take, bytes, weights included. With it, packed weights stay in host memory. Default: no budget. */
+  /**
+   * Limit of the GPU memory that a decode or an encode may use, bytes, weights included. A model
+   * with a budget keeps its packed weights in host memory. Default: no budget.
+   */
   memoryBudget?: number;
   /**
-   * Whether a budget may leave activations in host memory for a while. `auto` (default): where the device has memory of its own, for which only GPUs that the browser
-   * calls NVIDIA's are taken: it does not tell, and other vendors make more that share the host's.
+   * Parking: a budget may let activations wait in host memory. `auto` (default) parks where the
+   * device has memory of its own. Browsers do not tell, so only GPUs that the browser calls
+   * NVIDIA's count as such: other vendors make more GPUs that share the host's memory.
    */
   parking?: 'auto' | 'on' | 'off';
   /**
-   * Which kernels it decodes and encodes with. `tuned` (default): those that {@link tune} has found on this adapter, where it has; else, and with `rules`, those for its
-   * kind and vendor. Or what {@link tune} gave as `kernels`: others are an error, `input`. In f32 all give the same bits; a plan says which it has (`choice`).
+   * Kernels to decode and encode with. `tuned` (default) takes the kernels that {@link tune} has
+   * stored for this adapter, and the rules' kernels where it has stored none. `rules` takes the
+   * kernels for the adapter's kind and vendor. The `kernels` of a {@link Tuning} are taken as they
+   * are; any other value is an `input` error. In f32 all kernels give the same bits. A plan names
+   * its kernels in `choice`.
    */
   kernels?: 'tuned' | 'rules' | Kernels;
   /**
-   * Keep what is needed of addresses in the origin private file system, by address and ETag, also from servers without HTTP Range. Without an ETag or
-   * Last-Modified nothing is kept. `limit`: the most that all models may take together, bytes; those used longest ago make room.
+   * True to cache the needed parts of addresses in the origin private file system, by address and
+   * ETag, also from servers without HTTP Range. Without an ETag or Last-Modified, nothing is
+   * cached. `limit` is the most that all models may take together, bytes; the least recently used
+   * entries are evicted first.
    */
   cache?: boolean | { limit: number };
-  /** Asks for addresses instead of the browser's, those of latents and pictures, too: for headers of yours, or a proxy. */
+  /**
+   * Function that requests addresses, also of latents and pictures, instead of the browser's
+   * `fetch`: to add headers, or to use a proxy.
+   */
   fetch?: typeof fetch;
   /**
-   * Where the .wasm is. Default: `../pkg/wgvae_bg.wasm` from this module, which bundlers find. It is compiled once: the first call of any function that takes this
-   * decides, later ones are not asked.
+   * Source of the .wasm module. Default: `../pkg/wgvae_bg.wasm` relative to this module, which
+   * bundlers find. The module is compiled once: only the first call of any function with this
+   * option uses it.
    */
   wasm?: WasmSource;
-  /** Hears of loading, and of decodes and encodes that have no listener of their own. What a listener throws is reported as an uncaught error, and stops nothing. */
+  /**
+   * Listener for the progress of loading, and of decodes and encodes that have no listener of their
+   * own. An exception in a listener is reported as an uncaught error, and stops nothing.
+   */
   onProgress?: (progress: Progress) => void;
-  /** Hears of what is worth knowing and no error. */
+  /** Listener for facts worth knowing that are no errors. */
   onNotice?: (notice: Notice) => void;
-  /** Aborts the loading. */
+  /** Signal that aborts the loading. */
   signal?: AbortSignal;
 }
 
-/** Which kernels there are, as {@link tune} finds them: plain data, to be kept and given back as it is. */
+/**
+ * Names of the kernels for an adapter, as {@link tune} returns them: plain data, to be stored and
+ * passed back unchanged.
+ */
 export interface Kernels {
   [name: string]: unknown;
 }
 
 /**
- * Runs the few kernels that the rules for a device leave open, and says which is fastest there: the rules' own unless another takes 5 % less. It is kept in the
- * origin private file system, by adapter and version of the kernels, and taken by every model that is opened there from then on (`kernels` of {@link ModelOptions}). It
- * changes no bit of a result in f32, but perhaps the memory that a decode takes, which {@link Decoder.plan} knows and {@link planFor} does not.
+ * Measures the few kernels that the rules for a device leave open, and returns the fastest. The
+ * rules' own kernels win unless others take 5 % less time.
  *
- * Takes about a second on a GPU, once kernels are compiled: let nothing else run there meanwhile. Rejects as {@link createDecoder} does.
+ * The result is stored in the origin private file system, by adapter and version of the kernels.
+ * Every model opened on this adapter from then on uses it (`kernels` of {@link ModelOptions}). It
+ * changes no bit of a result in f32. It may change the memory that a decode takes:
+ * {@link Decoder.plan} takes that into account, {@link planFor} does not.
+ *
+ * Takes about a second on a GPU once the kernels are compiled. Run nothing else on the GPU
+ * meanwhile. Rejects like {@link createDecoder}.
  */
 export function tune(options?: TuneOptions): Promise<Tuning>;
 
 export interface TuneOptions extends DeviceOptions {
-  /** Whether what is found is kept. Default: yes. */
+  /** True to store the result. Default: true. */
   remember?: boolean;
   /** As in {@link ModelOptions}. */
   wasm?: WasmSource;
-  /** Hears of the kernels that are compiled. */
+  /** Listener for the progress of compiling kernels. */
   onProgress?: (progress: Progress) => void;
-  /** Ends the wait; what runs on the GPU by then ends by itself. */
+  /** Signal that ends the wait. Work that is already on the GPU runs to its end. */
   signal?: AbortSignal;
 }
 
-/** As `wgvae tune --json` has it. */
+/** Result of {@link tune}, as `wgvae tune --json` prints it. */
 export interface Tuning {
-  /** Those to take. */
+  /** The fastest kernels. */
   kernels: Kernels;
-  /** All that were tried, those of the rules first. */
+  /** All measured kernels, the rules' kernels first. */
   trials: Trial[];
-  /** Whether they are kept: not in Node, in some private windows, and where there is no room. */
+  /**
+   * True if the result is stored. It is false in Node, in some private windows, and if there is no
+   * room.
+   */
   remembered: boolean;
 }
 
 export interface Trial {
   kernels: Kernels;
-  /** What a 3x3 convolution of 256 channels takes at best. */
+  /** Shortest time of a 3x3 convolution of 256 channels, seconds. */
   seconds: number;
-  /** Whether the result is that of the rules' kernels, to the bit. Where not, they are not taken. */
+  /**
+   * True if the result equals the result of the rules' kernels, bit by bit. Other kernels are never
+   * chosen.
+   */
   same_bits: boolean;
 }
 
 /**
- * Decodes the latents in `reference` with every set of kernels that the rules can give, each on a device of its own, in every precision that the adapter has, and compares
- * with the image beside them, as `wgvae selftest` does with what it has embedded. Takes as many loads and decodes as there are rows, and keeps the weights in host memory
- * meanwhile. Rejects as {@link createDecoder} does; what is computed wrongly is no error, but said in the rows.
+ * Decodes the latents in `reference` and compares the result with the image beside them, as `wgvae
+ * selftest` does with its embedded data. It does so with every set of kernels that the rules can
+ * give, each on a device of its own, and in every precision of the adapter.
+ *
+ * Loads and decodes once for each row, and keeps the weights in host memory meanwhile. Rejects like
+ * {@link createDecoder}. A wrong result is no error: its row says so.
  */
 export function selftest(options: SelftestOptions): Promise<Selftest>;
 
 export interface SelftestOptions extends Omit<DeviceOptions, 'device'>, Pick<ModelOptions, 'model' | 'config' | 'family' | 'wasm' | 'cache' | 'fetch' | 'onNotice'> {
-  /** A .safetensors file with `latents` `[1, c, h, w]` and `image` `[1, 3, height, width]`: what diffusers, say, makes of them in f32, not clamped. */
+  /**
+   * A .safetensors file with `latents` `[1, c, h, w]` and the expected `image` `[1, 3, height,
+   * width]` in f32, not clamped, for example from diffusers.
+   */
   reference: FileInput;
-  /** Hears how many rows are done. */
+  /** Listener for the number of finished rows. */
   onProgress?: (progress: Progress) => void;
-  /** Ends the wait, and what runs before its next submission. */
+  /** Signal that ends the wait, and the running decode before its next submission. */
   signal?: AbortSignal;
 }
 
-/** As `wgvae selftest --json` has it. */
+/** Result of {@link selftest}, as `wgvae selftest --json` prints it. */
 export interface Selftest {
-  /** The name of the adapter. */
+  /** Name of the adapter. */
   adapter: string;
-  /** Whether all rows are right. */
+  /** True if all rows are right. */
   right: boolean;
   rows: SelftestRow[];
 }
 
 export interface SelftestRow {
   kernels: Kernels;
-  /** How elements are stored. `packed_f16`: two halves in 32 bits, as on devices without `shader-f16`. */
+  /**
+   * Storage of elements. `packed_f16`: two halves in 32 bits, as on devices without `shader-f16`.
+   */
   elements: 'f32' | 'f16' | 'packed_f16' | 'fast';
-  /** What the second decode took, when all was compiled. */
+  /** Time of the second decode, after all kernels are compiled, seconds. */
   seconds: number;
-  /** The largest difference to the reference, as a part of its largest value; null where something is no number. */
+  /**
+   * Largest difference to the reference, relative to the reference's largest value; null if any
+   * value is not finite.
+   */
   error: number | null;
-  /** The most that is right. */
+  /** Largest `error` that counts as right. */
   most: number;
-  /** Whether the result is that of the first set of kernels with these elements, to the bit. */
+  /**
+   * True if the result equals the result of the first set of kernels with these elements, bit by
+   * bit.
+   */
   same_bits: boolean;
   right: boolean;
 }
 
-/** The options under the name that they had while there was no encoder. */
+/** Former name of {@link ModelOptions}, from the time when there was no encoder. */
 export type DecoderOptions = ModelOptions;
 
-/** One model on one device. */
+/** A model on a device. */
 export interface LoadedModel {
-  /** The model, and the adapter that it is on. */
+  /** Facts about the model and its adapter. */
   readonly info: ModelInfo;
-  /** The device in use: yours, or its own. Another one after a loss. */
+  /** Device in use: yours, or the model's own. A lost device is replaced by another. */
   readonly device: GPUDevice;
-  /** What the last decode or encode took; undefined before. */
+  /** Time and memory of the last decode or encode; undefined before the first. */
   readonly report: Report | undefined;
-  /** GPU memory that this model's buffers take. Adopted devices: its own buffers only. Throws `internal` when a bug has ended the module. */
+  /**
+   * Returns the GPU memory of this model's buffers. On your own device, it counts only the model's
+   * buffers. Throws `internal` if a bug has ended the wasm module.
+   */
   ledger(): Ledger;
   /**
-   * Cancels what runs, rejects what waits with `destroyed`, and frees all GPU memory. Resolves when it is free. May be called again. Canvases that it drew on
-   * go blank with its own device; on a device of yours they stay as they are. After a bug has ended the module its own device is destroyed all the same; what
-   * was on a device of yours goes when the browser collects garbage.
+   * Cancels the running call, rejects queued calls with `destroyed`, and frees all GPU memory.
+   * Resolves when the memory is free. May be called more than once.
+   *
+   * Canvases that the model drew on go blank with the model's own device; on your device they stay
+   * as they are. After a bug has ended the wasm module, the model's own device is still destroyed,
+   * but buffers on your device stay until the browser collects garbage.
    */
   destroy(): Promise<void>;
-  /** The same, for `await using`. */
+  /** Calls `destroy`, for `await using`. */
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-/** Latents of a clip, or of a part of it, in an array: `[1, c, t, h, w]` or `[c, t, h, w]`. */
+/**
+ * Latents of a clip, or of a part of it, in an array of shape `[1, c, t, h, w]` or `[c, t, h, w]`.
+ */
 export interface ClipLatents {
   data: Float32Array | Uint16Array | HalfArray;
   shape: readonly number[];
-  /** They are the VAE's own, without the diffusion model's scale. */
+  /** True if they are the VAE's own, without the diffusion model's scale. */
   unscaled?: boolean;
 }
 
 /**
- * Latents of a clip: a .safetensors or .npy file, of which a frame is read at a time; an array; or its parts one after the other, in an array, a generator or another
- * iterable, as {@link Encoder.encodeClip} gives them; all of them also as tensors of onnxruntime-web or transformers.js. Parts are asked for when they are needed.
- * `[1, c, t, h, w]` or `[c, t, h, w]`. Arrays, and arrays of parts, are copied when `clip` is called; what a generator gives is not used any more when it is asked for the next.
+ * Latents of a clip, `[1, c, t, h, w]` or `[c, t, h, w]`, one of
+ *
+ * - a .safetensors or .npy file, which is read frame by frame;
+ * - an array;
+ * - the clip's parts one after the other, in an array, a generator or another iterable, as
+ *   {@link Encoder.encodeClip} gives them. Parts are requested when they are needed.
+ *
+ * All of them may also be tensors of onnxruntime-web or transformers.js. Arrays, and arrays of
+ * parts, are copied when `clip` is called. A part from a generator is not used any more once the
+ * next is requested.
  */
 export type ClipInput = FileInput | ClipLatents | OnnxTensor | Iterable<ClipLatents | OnnxTensor> | AsyncIterable<ClipLatents | OnnxTensor>;
 
-/** How a clip is decoded. */
+/** Options for decoding a clip. */
 export interface ClipOptions {
-  /** What a frame is. Default: `bitmap`. */
+  /** Form of a frame. Default: `bitmap`. */
   output?: FrameOutput;
-  /** As in {@link ModelOptions}, for this clip. What its parts keep for each other is on the device where the budget leaves room, and else in host memory. */
+  /**
+   * Budget of this clip, as in {@link ModelOptions}. The states that parts leave for each other
+   * stay on the device where the budget leaves room, and otherwise in host memory.
+   */
   memoryBudget?: number;
-  /** Hears how far each part is, instead of the model's listener. */
+  /** Listener for the progress of each part, instead of the model's listener. */
   onProgress?: (progress: Progress) => void;
-  /** Ends the clip. */
+  /** Signal that ends the clip. */
   signal?: AbortSignal;
 }
 
 /**
- * Pictures of a clip, one after the other and all of one size: an array, a generator or another iterable of what `encode` takes as one picture. An array's are copied when
- * `encodeClip` is called; a generator's come when they are needed, and take less memory.
+ * Pictures of a clip in order, all of one size: an array, a generator or another iterable of
+ * pictures as `encode` takes them. The pictures of an array are copied when `encodeClip` is called.
+ * The pictures of a generator are requested when they are needed, and take less memory.
  */
 export type ClipPictures = Iterable<ImageInput> | AsyncIterable<ImageInput>;
 
-/** What is added to a clip of other than 1 + n `frames_per_latent` frames, such as 1, 5 and 9: its last frame again, or the ones before it, backwards. */
+/**
+ * Frames to add to a clip whose length is not 1 + n `frames_per_latent` (such as 1, 5 and 9): its
+ * last frame again, or the frames before it, backwards.
+ */
 export type Pad = 'repeat' | 'mirror';
 
-/** How a clip is encoded: `signal` ends it, and the noise of a sample goes on from part to part, as that of `wgvae encode --sample` does. */
+/**
+ * Options for encoding a clip. `signal` ends the clip. The noise of a sample continues from part to
+ * part, as in `wgvae encode --sample`.
+ */
 export interface EncodeClipOptions extends Omit<EncodeOptions, 'index'> {
-  /** Default: nothing is added, and another number of frames is an error: at once of an array, else at the end. */
+  /**
+   * Padding of the clip. Default: none, and any other number of frames is an error. An array fails
+   * at once, an iterable at its end.
+   */
   pad?: Pad;
 }
 
-/** Latents of a part of a clip, which {@link Decoder.clip} takes as they are; or their moments. */
+/** Latents of a part of a clip, as {@link Decoder.clip} takes them, or their moments. */
 export interface EncodedPart {
   data: Float32Array;
   shape: [1, number, 1, number, number];
-  /** Whether they are the VAE's own, without the diffusion model's scale. */
+  /** True if they are the VAE's own, without the diffusion model's scale. */
   unscaled: boolean;
-  /** Columns and rows of what was encoded, pixels. */
+  /** Size of the encoded frames, pixels. */
   width: number;
   height: number;
-  /** Pictures of it. */
+  /** Frames of this part. */
   frames: number;
-  /** And how many `pad` has added: as many are to be left out at the end of a decode. */
+  /** Frames that `pad` has added. Drop as many at the end of a decode. */
   added: number;
 }
 
-/** What a clip takes, however long it is. */
+/** Memory and work of a clip of any length. */
 export interface ClipPlan {
   predicted_peak_bytes: number;
-  /** Host memory for what waits there. */
+  /** Host memory for parked data. */
   host_bytes: number;
-  /** What its parts keep for each other, wherever that is. */
+  /** Bytes of the states that parts leave for each other, on the device or in host memory. */
   state_bytes: number;
   width: number;
   height: number;
   /** Frames of every part but the first, which has one. */
   frames: number;
-  /** Of the first part; in tiles, here and in `next`, of the tile that takes the most memory. */
+  /**
+   * Plan of the first part. With tiles, `first` and `next` are plans of the tile that takes the
+   * most memory.
+   */
   first: Plan;
-  /** Of every other part. */
+  /** Plan of every other part. */
   next: Plan;
 }
 
-/** What a clip of so many frames takes. */
+/** Memory and work of a clip of the given length. */
 export interface WholeClipPlan extends ClipPlan {
-  /** One for each frame of latents. */
+  /** Number of parts: one for each frame of latents. */
   parts: number;
-  /** Of all parts. */
+  /** Multiply-adds of all parts. */
   macs: number;
   transferred_bytes: number;
   predicted_seconds: number;
@@ -390,16 +522,23 @@ export interface WholeClipPlan extends ClipPlan {
 /** A model that turns latents into pictures. */
 export interface Decoder extends LoadedModel {
   /**
-   * What decoding a picture of this size will take, before anything is allocated. Takes milliseconds without a budget, up to a second with one.
-   * Throws `input` if the sides are no multiples of `info.pixels_per_latent`, `budget` if no plan keeps the budget, `too-large`.
+   * Plans the decode of a picture of this size, before anything is allocated.
+   *
+   * Without a budget it takes milliseconds. With one it usually takes less than a second, and up to
+   * seconds for large pictures with small budgets. Throws `input` if a side is not a multiple of
+   * `info.pixels_per_latent`, `budget` if no plan keeps the budget, `too-large`.
    */
   plan(options: PlanOptions): Plan;
   /**
-   * The shape of latents, [n, c, h, w]. `plan` takes h and w times `info.pixels_per_latent`. A file is read whole for it, and kept for the next decode of the same
-   * Blob or address.
+   * Returns the shape of latents, [n, c, h, w]. For `plan`, multiply h and w by
+   * `info.pixels_per_latent`. A file is read whole, and kept for the next decode of the same Blob
+   * or address.
    */
   shapeOf(latents: LatentsInput, options?: { signal?: AbortSignal }): Promise<[number, number, number, number]>;
-  /** Decodes onto `canvas`, which gets the picture's size. The picture is copied there on the GPU. */
+  /**
+   * Decodes onto `canvas`, and gives it the size of the picture. The picture is copied there on the
+   * GPU.
+   */
   decode(latents: LatentsInput, options: DecodeOptions & { canvas: HTMLCanvasElement | OffscreenCanvas }): Promise<undefined>;
   /** Decodes to an ImageData. */
   decode(latents: LatentsInput, options: DecodeOptions & { output: 'image-data' }): Promise<ImageData>;
@@ -409,60 +548,95 @@ export interface Decoder extends LoadedModel {
   decode(latents: LatentsInput, options: DecodeOptions & { output: 'texture' }): Promise<GPUTexture>;
   /** Decodes to a buffer on the model's device. */
   decode(latents: LatentsInput, options: DecodeOptions & { output: 'buffer' }): Promise<BufferImage>;
-  /** Decodes to floats. */
+  /** Decodes to floats, before clamping. */
   decode(latents: LatentsInput, options: DecodeOptions & { output: 'raw' }): Promise<RawImage>;
-  /** Decodes to an ImageBitmap: close() it when it has been shown, it is GPU memory. Decodes asked while one runs are queued. Rejects with a {@link WgvaeError}, or at once with `signal.reason`. */
+  /**
+   * Decodes to an ImageBitmap, which holds GPU memory: close() it after use. Calls wait in a queue
+   * while another runs. Rejects with a {@link WgvaeError}, or at once with `signal.reason`.
+   */
   decode(latents: LatentsInput, options?: DecodeOptions): Promise<ImageBitmap>;
   /**
-   * Shows the picture of the last decode again, on any canvas. The canvas has it when the call returns and loses it at the end of the task if it is not
-   * on a page, so read it at once; the promise tells whether the device took it. Rejects with `input` if the last decode made no bitmap and wrote no canvas, with
-   * `device-lost` if the device is lost: decode again. In Firefox up to 153, submit something (`device.queue.submit([])`) directly before you read an OffscreenCanvas.
+   * Shows the picture of the last decode again, on any canvas.
+   *
+   * The canvas has the picture when the call returns. A canvas that is not on a page loses it at
+   * the end of the task, so read it at once. The promise resolves if the device could draw it.
+   * Rejects with `input` if the last decode made no bitmap and drew on no canvas, with
+   * `device-lost` if the device is lost: decode again. In Firefox up to 153, submit something
+   * (`device.queue.submit([])`) directly before you read an OffscreenCanvas.
    */
   present(canvas: HTMLCanvasElement | OffscreenCanvas): Promise<void>;
-  /** What the decode of a clip with frames of this size will take, however long it is. Throws as `plan` does. For models opened with `clips`. */
+  /**
+   * Plans the decode of a clip of any length with frames of this size. Throws like `plan`. For
+   * models opened with `clips`.
+   */
   planClip(options: ClipPlanOptions): ClipPlan;
   /**
-   * Decodes a clip, one frame of latents after the other, and gives its frames as they are ready: t frames of latents are 1 + `info.frames_per_latent` (t - 1) frames. Takes the same memory
-   * for a clip of any length: a part of it is in memory, and what frames need of those before them. Whoever stops iterating, aborts or meets an error ends the clip;
-   * the next is right. Rejects with a {@link WgvaeError}, or with `signal.reason`. For models opened with `clips`.
+   * Decodes a clip, one frame of latents after the other, and yields its frames as they are ready:
+   * t frames of latents are 1 + `info.frames_per_latent` (t - 1) frames.
+   *
+   * Takes the same memory for a clip of any length: in memory are one part, and the states that it
+   * needs of earlier frames. The clip ends when the caller stops iterating, aborts or meets an
+   * error; the next clip is not affected. Rejects with a {@link WgvaeError}, or with
+   * `signal.reason`. For models opened with `clips`.
    */
   clip(latents: ClipInput, options: ClipOptions & { output: 'image-data' }): AsyncGenerator<ImageData, void, undefined>;
   clip(latents: ClipInput, options: ClipOptions & { output: 'blob' }): AsyncGenerator<Blob, void, undefined>;
-  /** Decodes to floats. */
+  /** Decodes to floats, before clamping. */
   clip(latents: ClipInput, options: ClipOptions & { output: 'raw' }): AsyncGenerator<RawImage, void, undefined>;
-  /** Decodes to ImageBitmaps: close() each when it has been shown. */
+  /** Decodes to ImageBitmaps: close() each after use. */
   clip(latents: ClipInput, options?: ClipOptions): AsyncGenerator<ImageBitmap, void, undefined>;
 }
 
 /** A model that turns pictures into latents. */
 export interface Encoder extends LoadedModel {
   /**
-   * What encoding a picture of this size will take, before anything is allocated. `encode` crops pictures to sides that are multiples of `info.pixels_per_latent`; give
-   * these. Throws `input` for a picture that is smaller than a latent, `budget` if no plan keeps the budget, `too-large`.
+   * Plans the encode of a picture of this size, before anything is allocated. `encode` crops
+   * pictures to sides that are multiples of `info.pixels_per_latent`; give the cropped size. Throws
+   * `input` if the picture is smaller than one latent, `budget` if no plan keeps the budget,
+   * `too-large`.
    */
   planEncode(options: EncodePlanOptions): Plan;
-  /** Encodes one picture. What is asked while something runs is queued. Rejects with a {@link WgvaeError}, or at once with `signal.reason`. */
+  /**
+   * Encodes one picture. Calls wait in a queue while another runs. Rejects with a
+   * {@link WgvaeError}, or at once with `signal.reason`.
+   */
   encode(image: ImageInput, options?: EncodeOptions): Promise<Encoded>;
-  /** What the encode of a clip with frames of this size will take, however long it is. Throws as `planEncode` does. For models opened with `clips`. */
+  /**
+   * Plans the encode of a clip of any length with frames of this size. Throws like `planEncode`.
+   * For models opened with `clips`.
+   */
   planEncodeClip(options: EncodePlanOptions): ClipPlan;
   /**
-   * Encodes a clip, its first frame and then `info.frames_per_latent` at a time, and gives the latents of each such part as they are ready: 1 + `info.frames_per_latent` (t - 1) frames are t frames of latents.
-   * Frames are asked for when they are needed, and not used any more when the next is asked for. Takes the same memory for a clip of any length. Whoever stops iterating,
-   * aborts or meets an error ends the clip, and with it the iteration of `frames`; the next is right. Rejects with a {@link WgvaeError}, or with `signal.reason`. For models
-   * opened with `clips`.
+   * Encodes a clip, its first frame and then `info.frames_per_latent` frames at a time, and yields
+   * the latents of each such part as they are ready. 1 + `info.frames_per_latent` (t - 1) frames
+   * become t frames of latents.
+   *
+   * Frames are requested when they are needed, and are not used any more once the next is
+   * requested. Takes the same memory for a clip of any length. The clip, and the iteration of
+   * `frames`, end when the caller stops iterating, aborts or meets an error; the next clip is not
+   * affected. Rejects with a {@link WgvaeError}, or with `signal.reason`. For models opened with
+   * `clips`.
    */
   encodeClip(frames: ClipPictures, options?: EncodeClipOptions): AsyncGenerator<EncodedPart, void, undefined>;
 }
 
-/** A model that does both. */
+/** A model that decodes and encodes. */
 export interface Vae extends Decoder, Encoder {}
 
 /**
- * Latents of shape [n, c, h, w] or [c, h, w]: values in memory as floats, half floats or the bits of half floats; f32 values in a buffer of the decoder's device, from
- * `offset` bytes, which are read from there once, as latents are small; a tensor of onnxruntime-web or transformers.js; or a .safetensors, .latent or .npy file. `unscaled`: whatever the decoder was created with, these are already divided by the model's scaling factor, as `encode` says of what it gives.
+ * Latents of shape [n, c, h, w] or [c, h, w], one of
  *
- * What is in memory is copied when `decode` is called: it may be changed at once, also while the decode waits for its turn. A GPU buffer, and a tensor that is not in
- * memory, are read when their turn comes: leave them as they are until the promise settles.
+ * - values in memory: floats, half floats or the bits of half floats;
+ * - f32 values in a buffer of the decoder's device, from byte `offset`;
+ * - a tensor of onnxruntime-web or transformers.js;
+ * - a .safetensors, .latent or .npy file.
+ *
+ * `unscaled: true` says that these latents are already divided by the model's scaling factor,
+ * whatever the decoder was created with. Latents from `encode` carry it.
+ *
+ * Values in memory are copied when `decode` is called: they may be changed at once, also while the
+ * decode waits in the queue. A GPU buffer, and a tensor that is not in memory, are read when the
+ * decode starts: do not change them until the promise settles.
  */
 export type LatentsInput =
   | FileInput
@@ -470,16 +644,18 @@ export type LatentsInput =
   | { buffer: GPUBuffer; shape: readonly number[]; offset?: number }
   | OnnxTensor;
 
-/** A Float16Array, where the browser has it. */
+/** A Float16Array, in browsers that have it. */
 export interface HalfArray extends ArrayLike<number> {
   readonly BYTES_PER_ELEMENT: 2 | number;
   readonly buffer: ArrayBufferLike;
 }
 
 /**
- * What is used of a Tensor of onnxruntime-web, or of transformers.js, which has one inside: `float32` or `float16`. Latents in f32 in a `gpu-buffer` are read from there,
- * which must be of the model's device. Whatever else is not in memory (`ml-tensor` of WebNN, `texture`, half floats on the GPU, pictures) its own `getData()` brings
- * there, where it then is.
+ * The used properties of a Tensor of onnxruntime-web, or of transformers.js, which contains one.
+ * Its type is `float32` or `float16`. f32 latents in a `gpu-buffer` are read from there; the buffer
+ * must belong to the model's device. Other tensors outside memory (`ml-tensor` of WebNN, `texture`,
+ * half floats on the GPU, pictures) are brought into memory by their own `getData()`, and stay
+ * there.
  */
 export interface OnnxTensor {
   readonly dims: readonly number[];
@@ -488,20 +664,27 @@ export interface OnnxTensor {
   readonly data: unknown;
   readonly gpuBuffer?: unknown;
   getData?(): Promise<unknown>;
-  /** That of transformers.js. */
+  /** Tensor inside a tensor of transformers.js. */
   readonly ort_tensor?: OnnxTensor;
 }
 
 /**
- * A picture: whatever can be drawn; a file that the browser decodes, PNG, JPEG and WebP in all of them; or values -1 to 1 of shape [n, 3, h, w] or [3, h, w], in memory
- * as latents may be, in a tensor of onnxruntime-web or transformers.js, or in a .safetensors (a tensor `image`) or .npy file.
+ * A picture, one of
  *
- * Pictures are taken the right way up, with the colours that their file has: no colour profile is applied, and transparency is left out (where nothing of a pixel can be
- * seen, browsers give black). They are not resized: what sides have beyond a multiple of `info.pixels_per_latent` is cut off, in equal parts, and `onNotice` says so. Values
- * in memory are encoded as they are: what fills no latent at the right and below, the model leaves out, or fills up.
+ * - anything that can be drawn on a canvas;
+ * - a file that the browser decodes; all browsers decode PNG, JPEG and WebP;
+ * - values -1 to 1 of shape [n, 3, h, w] or [3, h, w]: in memory like latents, in a tensor of
+ *   onnxruntime-web or transformers.js, or in a .safetensors (a tensor `image`) or .npy file.
  *
- * Arrays and ImageData are copied, elements and canvases drawn, when `encode` is called: they may be changed at once. Close an ImageBitmap or a VideoFrame, and dispose of
- * a tensor that is not in memory, when the promise has settled.
+ * Pictures are turned the right way up, and keep the colours of their file: no colour profile is
+ * applied. Transparency is ignored; browsers give black for pixels that are fully transparent.
+ * Pictures are not resized. Sides are cropped, by equal parts, to multiples of
+ * `info.pixels_per_latent`, and `onNotice` says so. Values in memory are not cropped: the model
+ * ignores or pads the rows and columns at the bottom and right that fill no latent.
+ *
+ * Arrays and ImageData are copied, and elements and canvases are drawn, when `encode` is called:
+ * they may be changed at once. Close an ImageBitmap or a VideoFrame, and dispose of a tensor that
+ * is not in memory, only after the promise has settled.
  */
 export type ImageInput =
   | FileInput
@@ -511,37 +694,58 @@ export type ImageInput =
   | OnnxTensor;
 
 /**
- * `bitmap`: an ImageBitmap. `image-data`: RGBA8 in memory. `blob`: a PNG file. `raw`: floats before clamping. `texture`: a GPUTexture on the model's device, of its canvases' format,
- * to be drawn with, copied from and to, and destroyed by whoever asked; of the model's own device it goes with that. Its memory is in no plan. `buffer`: the same as a
- * GPUBuffer.
+ * Form of a decoded picture.
+ *
+ * - `bitmap`: an ImageBitmap.
+ * - `image-data`: RGBA8 in memory.
+ * - `blob`: a PNG file.
+ * - `raw`: floats before clamping.
+ * - `texture`: a GPUTexture on the model's device, in the format of canvases. Draw with it, copy
+ *   from it and to it, and destroy it yourself. A texture on the model's own device ends with that
+ *   device. Plans do not count its memory.
+ * - `buffer`: a GPUBuffer, with the same rules.
  */
 export type Output = FrameOutput | 'texture' | 'buffer';
 
-/** Of a clip. */
+/** Form of a frame of a clip. */
 export type FrameOutput = 'bitmap' | 'image-data' | 'blob' | 'raw';
 
 /**
- * To reproduce what other tools make of latents, not to save memory (see {@link ModelOptions.memoryBudget}). `exact`: the whole picture, the model's own result. `blend`: tiles
- * blended as by diffusers. `cosine`: as by SeedVR2's node for ComfyUI. `estimate`: the whole picture, with the norms of a smaller one.
+ * Tiling of a decode. It reproduces the results of other tools, and is not meant to save memory
+ * (see {@link ModelOptions.memoryBudget}).
+ *
+ * - `exact`: the whole picture, the model's own result.
+ * - `blend`: tiles blended as diffusers does.
+ * - `cosine`: tiles blended as SeedVR2's node for ComfyUI does.
+ * - `estimate`: the whole picture, with group norms measured on a smaller one.
  */
 export type Tiling = 'exact' | 'blend' | 'cosine' | 'estimate';
 
 export interface DecodeOptions {
-  /** Where to show the picture. One that has a context of another kind cannot be used: code `canvas`. */
+  /**
+   * Canvas to show the picture on. A canvas that has a context of another kind rejects with code
+   * `canvas`.
+   */
   canvas?: HTMLCanvasElement | OffscreenCanvas;
-  /** What to resolve with, if there is no canvas. Default: `bitmap`. */
+  /** Form of the result if there is no canvas. Default: `bitmap`. */
   output?: Output;
-  /** Default: `exact`. Tiles are blended in memory, so not onto a canvas. */
+  /** Tiling. Default: `exact`. Tiles are blended in memory, so a canvas cannot show them. */
   tiling?: Tiling;
-  /** Side of a tile, pixels. Default: of `blend` the model's `sample_size`, of `cosine` 1024. */
+  /** Side of a tile, pixels. Default: the model's `sample_size` for `blend`, 1024 for `cosine`. */
   tileSize?: number;
-  /** What neighbouring tiles share, pixels. Default: of `blend` a quarter of a tile, of `cosine` an eighth. */
+  /**
+   * Overlap of neighbouring tiles, pixels. Default: a quarter of a tile for `blend`, an eighth for
+   * `cosine`.
+   */
   tileOverlap?: number;
-  /** Which of the n pictures. Default: 0. */
+  /** Index of the picture among the n of the latents. Default: 0. */
   index?: number;
-  /** For this decode instead of the decoder's. Weights can only make way if the decoder was created with a budget. */
+  /**
+   * Budget of this decode, instead of the decoder's. Weights can only move to host memory if the
+   * decoder was created with a budget.
+   */
   memoryBudget?: number;
-  /** Instead of the decoder's. */
+  /** Listener for progress, instead of the decoder's. */
   onProgress?: (progress: Progress) => void;
   signal?: AbortSignal;
 }
@@ -551,9 +755,9 @@ export interface ClipPlanOptions {
   width: number;
   /** Rows of a frame, pixels. */
   height: number;
-  /** What a frame will be. Default: `bitmap`. */
+  /** Form of a frame. Default: `bitmap`. */
   output?: FrameOutput;
-  /** Instead of the decoder's. */
+  /** Budget, bytes, instead of the decoder's. */
   memoryBudget?: number;
 }
 
@@ -562,7 +766,10 @@ export interface PlanOptions {
   width: number;
   /** Rows of the picture, pixels. */
   height: number;
-  /** What the decode will make: pictures leave on different ways. Default: `bitmap`, which is also right for a canvas. */
+  /**
+   * Form of the decoded picture, which changes how it leaves the GPU. Default: `bitmap`, which is
+   * also right for a canvas.
+   */
   output?: Output;
   /** As in {@link DecodeOptions}. */
   tiling?: Tiling;
@@ -570,26 +777,37 @@ export interface PlanOptions {
   tileSize?: number;
   /** As in {@link DecodeOptions}. */
   tileOverlap?: number;
-  /** Instead of the decoder's. */
+  /** Budget, bytes, instead of the decoder's. */
   memoryBudget?: number;
 }
 
 export interface EncodeOptions {
   /**
-   * An encoder gives a distribution of latents. `mode` (default): its middle. `sample`: drawn from it; the same for the same `seed` in every browser and on every machine,
-   * and as `wgvae encode --sample` draws. `moments`: the distribution, [1, 2c, h, w]: means, then logarithms of variances. Tiny autoencoders give latents and no
-   * distribution: there `sample` is refused.
+   * Result to take from the distribution of latents that an encoder gives.
+   *
+   * - `mode` (default): its mean.
+   * - `sample`: drawn from it. The same `seed` gives the same sample in every browser, on every
+   *   machine, and in `wgvae encode --sample`.
+   * - `moments`: the distribution itself, [1, 2c, h, w]: means, then logarithms of variances.
+   *
+   * Tiny autoencoders give latents and no distribution: they reject `sample`.
    */
   output?: 'mode' | 'sample' | 'moments';
-  /** Of a sample: a whole number. Default: 0. */
+  /** Seed of a sample, a whole number. Default: 0. */
   seed?: number;
-  /** The VAE's own latents, without the diffusion model's scale. Default: as the model was created. Moments never have it. */
+  /**
+   * True to get the VAE's own latents, without the diffusion model's scale. Default: as the model
+   * was created. Moments are never scaled.
+   */
   unscaled?: boolean;
-  /** Which of the n images of a tensor. Default: 0. */
+  /** Index of the image among the n of a tensor. Default: 0. */
   index?: number;
-  /** For this encode instead of the model's. Weights can only make way if it was created with a budget. */
+  /**
+   * Budget of this encode, instead of the model's. Weights can only move to host memory if the
+   * model was created with a budget.
+   */
   memoryBudget?: number;
-  /** Instead of the model's. */
+  /** Listener for progress, instead of the model's. */
   onProgress?: (progress: Progress) => void;
   signal?: AbortSignal;
 }
@@ -599,31 +817,35 @@ export interface EncodePlanOptions {
   width: number;
   /** Rows of the picture, pixels. */
   height: number;
-  /** Instead of the model's. */
+  /** Budget, bytes, instead of the model's. */
   memoryBudget?: number;
 }
 
-/** Latents of one picture, which `decode` takes as they are; or their moments. */
+/** Latents of one picture, as `decode` takes them, or their moments. */
 export interface Encoded {
   data: Float32Array;
   shape: [1, number, number, number];
-  /** Whether they are the VAE's own, without the diffusion model's scale. */
+  /** True if they are the VAE's own, without the diffusion model's scale. */
   unscaled: boolean;
-  /** Columns and rows of what was encoded, pixels. */
+  /** Size of the encoded picture, pixels. */
   width: number;
   height: number;
 }
 
 /**
- * One picture in a buffer on the model's device, to be bound as storage, copied from and to, and destroyed by whoever asked: [h, w, 4] bytes, red, green, blue and alpha of
- * 255, row after row without gaps, so that pixel (x, y) is word `y * w + x`, as `unpack4x8unorm` has it. 4 * w * h bytes beyond the plan, which has what it is copied from.
+ * One picture in a buffer on the model's device. Bind it as storage, copy from it and to it, and
+ * destroy it yourself.
+ *
+ * Its bytes are [h, w, 4]: red, green, blue, and alpha of 255, row by row without gaps. Pixel (x,
+ * y) is word `y * w + x`, as `unpack4x8unorm` reads it. The buffer takes 4 * w * h bytes beyond the
+ * plan, which counts the source of the copy.
  */
 export interface BufferImage {
   buffer: GPUBuffer;
   shape: [number, number, 4];
 }
 
-/** Values of one picture, [3, h, w], about -1 to 1: red, green, blue. */
+/** Values of one picture, [3, h, w] as red, green, blue, about -1 to 1. */
 export interface RawImage {
   data: Float32Array;
   shape: [3, number, number];
@@ -631,83 +853,101 @@ export interface RawImage {
 
 export interface Progress {
   /**
-   * Bytes of weights are counted in `load`, kernels in `compile`, which comes before a decode or an encode that wants kernels for the first time, sets of kernels in `selftest`, and steps of the plan
-   * in the others.
+   * Phase of the work, and the unit of `done` and `total`: bytes of weights in `load`, kernels in
+   * `compile`, sets of kernels in `selftest`, steps of the plan in `decode` and `encode`. `compile`
+   * comes before the first decode or encode that needs new kernels.
    */
   phase: 'load' | 'compile' | 'decode' | 'encode' | 'selftest';
   done: number;
-  /** 0 where it is not known yet. */
+  /** Total in the same unit; 0 while it is not known. */
   total: number;
-  /** Of `load`, once weights come: bytes that the network and not the cache has brought, what is read ahead among them. */
+  /**
+   * Bytes that came over the network and not from the cache, read-ahead included. Only in `load`,
+   * once weights arrive.
+   */
   downloaded?: number;
-  /** What is being done: `device` or `weights`, the layer, or the kernel that comes next, of which there is none after the last. */
+  /**
+   * Current step: `device` or `weights`, the layer, or the next kernel, empty after the last one.
+   */
   step: string;
 }
 
 /**
  * - `no-ranges`: the server has no HTTP Range, so a whole file is downloaded.
- * - `waiting`: the server asks to be asked again later, and is.
- * - `cache-full`: there is no room, or no permission; what is fetched from now on is not kept.
- * - `device-recovered`: the device was lost; what ran goes on with a new one.
+ * - `waiting`: the server asks for a later request, and gets one.
+ * - `cache-full`: there is no room, or no permission; from now on, downloads are not cached.
+ * - `device-recovered`: the device was lost; the running call continues on a new one.
  * - `fallback`: an allocation failed, and a plan that needs less memory was used.
  * - `cropped`: borders of a picture are not encoded. Of a clip: told once.
  * - `transparent`: transparency of a picture is not encoded. Of a clip: told once.
- * - `range`: values of a picture are well beyond -1 to 1, such as 0 to 255, and are encoded as they are. Of a clip: told once.
+ * - `range`: values of a picture are far outside -1 to 1, such as 0 to 255, and are encoded as they
+ *   are. Of a clip: told once.
  */
 export interface Notice {
   code: 'no-ranges' | 'waiting' | 'cache-full' | 'device-recovered' | 'fallback' | 'cropped' | 'transparent' | 'range';
   message: string;
-  /** Of `no-ranges`: how long the file is, where the server tells. */
+  /** Length of the file, bytes, for `no-ranges`, if the server tells it. */
   bytes?: number;
 }
 
-/** Bytes of GPU buffers now, the most there have ever been at once, and how many were ever created. What one decode or encode took is in {@link Report}. */
+/**
+ * GPU memory of buffers: bytes now, the most bytes that ever existed at once, and the number of
+ * buffers ever created. {@link Report} has the memory of one decode or encode.
+ */
 export interface Ledger {
   current: number;
   peak: number;
   created: number;
 }
 
-/** What is known of a model, under the name that it had while there was no encoder. */
+/** Former name of {@link ModelInfo}, from the time when there was no encoder. */
 export type DecoderInfo = ModelInfo;
 
-/** What the files tell. */
+/** Facts that the files of a model tell. */
 export interface ModelFacts {
-  /** Of the diffusion model's latents, or of the VAE's own where the model was created with `unscaled`. */
+  /**
+   * Channels of the diffusion model's latents, or of the VAE's own if the model was created with
+   * `unscaled`.
+   */
   latent_channels: number;
   /** Pixels of the picture for one latent, in each direction. */
   pixels_per_latent: number;
-  /** Whether its network knows time: then it can be opened with `clips`. */
+  /** True if the network has a time axis: then the model can be opened with `clips`. */
   has_time: boolean;
-  /** Frames of a clip for each frame of its latents but the first, which has one. 1 of a network that knows no time. */
+  /**
+   * Frames of a clip for each frame of its latents but the first, which has one. 1 for a network
+   * without a time axis.
+   */
   frames_per_latent: number;
-  /** The file, or the first of its shards. */
+  /** Name of the file, or of the first shard. */
   model: string;
   files: { name: string; bytes: number }[];
-  /** Whose names the tensors have. */
+  /** Naming scheme of the tensors. */
   layout: string;
-  /** Where the scale of the latents is known from, or which published models have latents of such a shape. */
+  /**
+   * Origin of the scale of the latents, or the published models whose latents have such a shape.
+   */
   scale: { known: true; from: string } | { known: false; candidates: string[] };
-  /** How many tensors the files hold. */
+  /** Number of tensors in the files. */
   tensors: number;
-  /** How many of them have each type of elements. */
+  /** Number of tensors of each element type. */
   element_types: Record<string, number>;
-  /** Numbers of weights. */
+  /** Number of weights. */
   parameters: { encoder: number; decoder: number; total: number };
-  /** Whether the files have an encoder. */
+  /** True if the files have an encoder. */
   encoder: boolean;
-  /** Whether the files have a decoder. */
+  /** True if the files have a decoder. */
   decoder: boolean;
-  /** The network, in diffusers' names. */
+  /** Configuration of the network, with diffusers' names. */
   config: Record<string, unknown>;
 }
 
-/** How weights and activations are stored. */
+/** Storage of weights and activations. */
 export type Storage = 'f32' | 'f16' | 'packed_f16' | 'fast_f16';
 
 export interface ModelInfo extends ModelFacts {
   storage: Storage;
-  /** Milliseconds that one submission to the GPU is meant to take. */
+  /** Target time of one submission to the GPU, milliseconds. */
   submission_target: number;
   load_seconds: number;
   adapter: AdapterInfo;
@@ -718,20 +958,20 @@ export interface AdapterInfo {
   backend: string;
   device_type: string;
   driver: string;
-  /** Vendor and device, where the browser tells. */
+  /** Vendor and device, if the browser tells them. */
   pci_id: string;
-  /** Smallest and largest subgroup. */
+  /** Smallest and largest subgroup size. */
   subgroup_size: [number, number];
-  /** Whether kernels could use subgroup operations. */
+  /** True if kernels can use subgroup operations. */
   subgroups: boolean;
-  /** Configurations of cooperative matrices: none in browsers. */
+  /** Configurations of cooperative matrices; empty in browsers. */
   cooperative_matrices: string[];
   limits: DeviceLimits;
-  /** Those of the rules. */
+  /** Kernels that the rules choose for this adapter. */
   kernels: Kernels;
 }
 
-/** What plans may use of a device. */
+/** Limits of a device that plans use. */
 export interface DeviceLimits {
   max_storage_buffer_binding_size: number;
   max_buffer_size: number;
@@ -742,98 +982,103 @@ export interface DeviceLimits {
   min_uniform_buffer_offset_alignment: number;
   shader_f16: boolean;
   timestamp_query: boolean;
-  /** Whether invocations swap values within a quad. */
+  /** True if invocations swap values within a quad. */
   quads: boolean;
   kind: 'cpu' | 'gpu';
-  /** Whether the device shares the host's memory. */
+  /** True if the device shares the host's memory. */
   unified_memory: boolean;
   vendor: 'amd' | 'apple' | 'arm' | 'intel' | 'nvidia' | 'qualcomm' | 'other';
 }
 
-/** Numbers in planes, one for each channel. */
+/** A tensor of planes, one for each channel. */
 export interface Planes {
   size: { width: number; height: number };
   channels: number;
-  /** One of an image. */
+  /** Frames; 1 for an image. */
   frames: number;
 }
 
-/** In tiles, `macs`, `transferred_bytes` and `predicted_seconds` are those of all tiles, and the rest of the tile that takes the most memory. */
+/**
+ * Plan of one decode or encode. With tiles, `macs`, `transferred_bytes` and `predicted_seconds`
+ * count all tiles; the other fields belong to the tile that takes the most memory.
+ */
 export interface Plan {
-  /** Of a decode: 1 of a whole picture. */
+  /** Number of tiles of a decode; 1 for a whole picture. */
   tiles?: number;
-  /** What goes in: latents, or the picture. */
+  /** Input: the latents, or the picture. */
   input: Planes;
-  /** What comes out: the picture, or moments. */
+  /** Result: the picture, or the moments. */
   result: Planes;
-  /** The most GPU memory at once: weights, slots, parameters and staging. */
+  /** Most GPU memory at once: weights, slots, parameters and staging. */
   predicted_peak_bytes: number;
   weight_bytes: number;
-  /** Activations, scratch, and what a budget fetches. */
+  /** Bytes of activations, scratch, and data fetched under a budget. */
   slot_bytes: number;
   parameter_bytes: number;
-  /** What data passes through between host and device. */
+  /** Bytes of staging buffers between host and device. */
   staging_bytes: number;
-  /** The picture, where it stays on the GPU: for a canvas or a bitmap. */
+  /** Bytes of the picture if it stays on the GPU, for a canvas or a bitmap. */
   picture_bytes: number;
   largest_binding_bytes: number;
-  /** What a budget leaves in host memory. */
+  /** Bytes that a budget keeps in host memory. */
   host_bytes: number;
-  /** What a budget moves between host and device. */
+  /** Bytes that a budget moves between host and device. */
   transferred_bytes: number;
-  /** Expected. */
+  /** Expected number of submissions to the GPU. */
   submissions: number;
   /** Multiply-adds. */
   macs: number;
   steps: number;
-  /** How many are compiled for it. */
+  /** Number of kernels that the plan compiles. */
   kernels: number;
-  /** Which. */
+  /** Kernels that the plan uses. */
   choice: Kernels;
   predicted_seconds: number;
-  /** Runs of steps in order, with the most bytes of live buffers in each. */
+  /** Consecutive runs of steps, each with the most bytes of live buffers in it. */
   timeline: { stage: string; steps: number; macs: number; live_bytes: number }[];
 }
 
 export interface Report {
-  /** Of the plan that ran. */
+  /** Predicted peak of the plan that ran, bytes. */
   predicted_peak_bytes: number;
-  /** Bytes of all buffers that were on the device at once while it ran. */
+  /** Most bytes of buffers on the device at once during the run. */
   measured_peak_bytes: number;
   seconds: number;
-  /** The part of `seconds` that whoever received the result took. */
+  /** Part of `seconds` that the receiver of the result took. */
   sink_seconds: number;
-  /** GPU time of each stage, where the device measures that and the plan asked for it. */
+  /** GPU time of each stage, seconds, if the device measures it and the plan asked for it. */
   stage_seconds: number[] | null;
-  /** Each with its steps of the plan, from `start` to before `end`. */
+  /** Submissions, each with its steps of the plan, from `start` to before `end`. */
   submissions: { seconds: number; steps: { start: number; end: number } }[];
-  /** Pipelines compiled for it. */
+  /** Number of pipelines compiled for the run. */
   compiled: number;
   compile_seconds: number;
-  /** What a smaller plan was used for, if one was: what failed, and the peaks of both plans. */
+  /**
+   * Reason for a smaller plan, if one was used: the failed allocation, and the peaks of both plans.
+   */
   fallback: { failed: string; first_peak_bytes: number; peak_bytes: number } | null;
-  /** The same in words. */
+  /** Text of `fallback` for people. */
   fallback_text: string | null;
 }
 
 /**
- * What the package throws and rejects with. `code` is one of
+ * The error that the package throws and rejects with. `code` is one of
  *
- * | code | what |
+ * | code | meaning |
  * |---|---|
- * | `no-webgpu` | the browser has no WebGPU here, or one that is too old |
+ * | `no-webgpu` | WebGPU is not available, or too old |
  * | `no-adapter`, `adapter-too-small`, `device-refused` | no usable GPU, and why |
- * | `device-lost`, `device-failed`, `out-of-memory` | the device gave up, after a second try where that makes sense |
+ * | `device-lost`, `device-failed`, `out-of-memory` | the device failed, perhaps after a retry |
  * | `format`, `tensor`, `missing-tensors`, `config` | a file is not what it should be |
  * | `input`, `canvas` | an argument is not what it should be |
- * | `budget`, `too-large`, `host-memory` | it does not fit; `smallest` is the smallest budget found to do |
+ * | `budget`, `too-large`, `host-memory` | does not fit; `smallest` is the smallest budget found |
  * | `not-finite` | the picture, or the latents, overflowed the precision |
- * | `http`, `network`, `truncated` | the server's answer is wrong, missing, or broke off; asked for three times before |
+ * | `http`, `network`, `truncated` | a wrong, missing or truncated answer, after up to three tries |
  * | `changed` | a file is not the one that was opened |
  * | `io` | a file could not be read |
- * | `destroyed` | the model is |
- * | `wasm` | the browser refuses the module: a Content-Security-Policy without `wasm-unsafe-eval`, or another file |
- * | `internal` | a bug in wgvae, or no memory left for its module: all its models end so; `destroy` them and create another |
+ * | `destroyed` | the model has been destroyed |
+ * | `wasm` | no `wasm-unsafe-eval` in the Content-Security-Policy, or a wrong file |
+ * | `internal` | a bug, or the module is out of memory: destroy and create all models again |
  *
  * An abort rejects with `signal.reason` instead, as fetch does.
  */
@@ -842,16 +1087,16 @@ export class WgvaeError extends Error {
   readonly code: ErrorCode;
   readonly expected?: string;
   readonly found?: string;
-  /** Of a server's answer, where that was wrong. */
+  /** HTTP status of a wrong answer. */
   readonly status?: number;
-  /** Seconds until the server may be asked again, if it says so. */
+  /** Seconds until the next request is allowed, if the server says so. */
   readonly retryAfter?: number;
-  /** Bytes, or the value of a limit. */
+  /** Needed bytes, or the needed value of a limit. */
   readonly needed?: number;
   readonly limit?: number | string;
-  /** The smallest memory budget that was found to do, bytes. */
+  /** Smallest memory budget found, bytes. */
   readonly smallest?: number;
-  /** What it would take with that, seconds. */
+  /** Predicted time with that budget, seconds. */
   readonly seconds?: number;
   /** Names of missing tensors. */
   readonly tensors?: string[];
@@ -863,20 +1108,32 @@ export type ErrorCode =
   | 'no-adapter' | 'adapter-too-small' | 'device-refused' | 'out-of-memory' | 'device-lost' | 'device-failed'
   | 'no-webgpu' | 'http' | 'network' | 'truncated' | 'changed' | 'canvas' | 'destroyed' | 'wasm' | 'internal';
 
-/** What `cache: true` has kept, and what pages left that were closed in the middle of a download: bytes, and files that they are in. */
+/**
+ * Returns the size of the cache that `cache: true` fills, with the rests that pages left when they
+ * were closed during a download: bytes, and number of files.
+ */
 export function cacheUsage(): Promise<{ bytes: number; entries: number }>;
 
-/** What is kept of each address, used last at the end: of `length` bytes of the file, `bytes` on disk. Files of the hub have the address of their revision. */
+/**
+ * Lists the cached addresses, the most recently used last. `length` is the size of the file,
+ * `bytes` the size on disk. Files of the hub have the address of their revision.
+ */
 export function cachedFiles(): Promise<{ url: string; length: number; bytes: number; used: Date }[]>;
 
-/** Removes all of that, or what is kept of an address. What is fetched from then on is kept again. */
+/** Empties the cache, or removes the entry of one address. Later downloads are cached again. */
 export function clearCache(address?: string | URL): Promise<void>;
 
-/** Asks the browser to keep that also when it runs out of room. Whether it will; false in a worker, which may not ask. */
+/**
+ * Asks the browser to keep the cache even when it runs out of room. Resolves to the browser's
+ * answer; false in a worker, which may not ask.
+ */
 export function persistCache(): Promise<boolean>;
 
-/** Names of the published models, for `family`. Starts the wasm module if it is not yet; where the .wasm is, the first call decides. */
+/**
+ * Returns the names of the published models, for `family`. Starts the wasm module if it is not
+ * running; the first call decides which .wasm is used.
+ */
 export function families(wasm?: WasmSource): Promise<string[]>;
 
-/** The version of the module. Starts it if it is not yet. */
+/** Returns the version of the wasm module. Starts the module if it is not running. */
 export function version(wasm?: WasmSource): Promise<string>;

@@ -1,5 +1,6 @@
 // @ts-check
-// What a model is, by the headers of its files, and what loading it would download. No device, no weights.
+// Inspection of a model by the headers of its files, and the size of its download. It needs no
+// device and reads no weights.
 
 import { wgvaeError } from './errors.js';
 import { guarded } from './listener.js';
@@ -52,7 +53,7 @@ async function look(wasm, options, signal) {
   try {
     const [decode, encode] = [await open('decode'), await open('encode')];
     const info = decode.info ?? encode.info;
-    // What can do neither is no model.
+    // Files that can neither decode nor encode are no model.
     if (!info) throw decode.error;
     return { ...info, commit, decode: decode.facts, encode: encode.facts };
   } finally {

@@ -1,5 +1,5 @@
 // @ts-check
-// What a caller gives one after the other: arrays, generators, streams.
+// Values that a caller gives one after the other: arrays, generators, streams.
 
 import { mismatch } from './errors.js';
 import { orAborted } from './queue.js';
@@ -7,22 +7,22 @@ import { kindOf } from './sources.js';
 
 /** @param {unknown} value @returns {value is Iterable<unknown> | AsyncIterable<unknown>} */
 export function isIterable(value) {
-  // A text and an array of numbers are, too, but of nothing that is a picture or latents.
+  // Texts and arrays of numbers are iterable, too, but do not hold pictures or latents.
   if (typeof value !== 'object' || value === null || ArrayBuffer.isView(value)) return false;
   return Symbol.asyncIterator in value || Symbol.iterator in value;
 }
 
-/** Values of an iterable, until it ends or nobody goes on. */
+/** Values of an iterable, until it ends or the reader stops. */
 export class Values {
   #iterator;
   #signal;
-  /** Whether it has ended, or failed. */
+  /** True after the end, or a failure. */
   #isOver = false;
 
   /**
    * @param {unknown} iterable
    * @param {AbortSignal} signal
-   * @param {string} what they are
+   * @param {string} what the values are, for errors
    */
   constructor(iterable, signal, what) {
     if (!isIterable(iterable)) throw mismatch('input', what, 'an array, a generator or another iterable', kindOf(iterable));
@@ -32,7 +32,7 @@ export class Values {
     this.#signal = signal;
   }
 
-  /** The next one, or its end. @returns {Promise<{ done?: boolean, value?: any }>} */
+  /** Returns the next value, or the end. @returns {Promise<{ done?: boolean, value?: any }>} */
   next() {
     return orAborted(this.#next(), this.#signal);
   }
@@ -50,14 +50,14 @@ export class Values {
     }
   }
 
-  /** Tells whoever makes them that nobody goes on. */
+  /** Tells the iterable that the reader stops. */
   async free() {
     if (this.#isOver) return;
     this.#isOver = true;
     try {
       await this.#iterator.return?.();
     } catch (error) {
-      // Theirs, and no error of what was done with the values.
+      // The error belongs to the iterable, and not to the work on its values.
       reportError(error);
     }
   }

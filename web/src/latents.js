@@ -1,12 +1,13 @@
 // @ts-check
-// Every kind of latents that a caller may have, as the wasm module's. Shapes are [n, c, h, w] or [c, h, w].
+// Conversion of every kind of latents that a caller may have to the wasm module's. Shapes are [n,
+// c, h, w] or [c, h, w].
 
 import { mismatch } from './errors.js';
 import { bufferOf, isTensor, valuesOf } from './onnx.js';
 import { kindOf, openSource } from './sources.js';
 import { checkedFloats, elements } from './tensors.js';
 
-/** A latent file of usual size comes with the first request. */
+/** Bytes of the first request, enough for a latent file of usual size. */
 const HEAD_BYTES = 1 << 20;
 
 /** @typedef {import('./wasm.js').Wasm} Wasm */
@@ -37,7 +38,7 @@ export async function openLatents(wasm, input, access) {
 }
 
 /**
- * Whether the latents are in a file, which cannot change under the hands of its reader.
+ * True if the latents are in a file, which cannot change while it is read.
  * @param {import('./index.js').LatentsInput} input
  * @returns {input is string | URL | Blob}
  */
@@ -46,7 +47,7 @@ export function isFile(input) {
 }
 
 /**
- * Whether the latents are gone when their device is.
+ * True if the latents are lost with their device.
  * @param {import('./index.js').LatentsInput} input
  */
 export function areOnGpu(input) {
@@ -71,7 +72,7 @@ async function fromTensor(wasm, tensor) {
  */
 function fromBuffer(wasm, { buffer, shape, offset = 0 }) {
   const bytes = 4 * elements(shape, 'latents');
-  // Not by instanceof: it may be of another frame.
+  // No instanceof: the buffer may come from another frame.
   if (typeof buffer?.size !== 'number') throw mismatch('input', 'buffer of the latents', 'a GPUBuffer', kindOf(buffer));
   if (!Number.isSafeInteger(offset) || offset % 4 !== 0 || offset < 0) {
     throw mismatch('input', 'offset of the latents', 'a multiple of 4 bytes', typeof offset === 'number' ? `${offset}` : kindOf(offset));

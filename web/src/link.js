@@ -1,6 +1,7 @@
 // @ts-check
-// Calls from one thread to another, as Comlink has them, with what neither a structured clone nor Comlink takes along: abort signals, listeners, iterators, and this package's
-// errors and models of the hub. One at each end of a port.
+// Calls from one thread to another, in the manner of Comlink. It also carries values that neither a
+// structured clone nor Comlink can: abort signals, listeners, iterators, and this package's errors
+// and models of the hub. Each end of a port has one.
 
 import { WgvaeError, mismatch, messageOf } from './errors.js';
 import { HubModel } from './hub.js';
@@ -8,14 +9,19 @@ import { isIterable } from './iterate.js';
 import { guarded } from './listener.js';
 import { movingWith } from './transfer.js';
 
-/** The mark of what stands for something else. */
+/** Key that marks a stand-in for a value that cannot be sent. */
 const STANDS_FOR = '$wgvae';
 
 /**
- * Calls ask for an answer, and tellings do not.
- * @typedef {{ id: number, call: string, parameters: unknown[] } | { tell: string, parameters: unknown[] } | { id: number, value: unknown } | { id: number, error: unknown }} Message
+ * A message between the ends. A call gets an answer, a `tell` does not.
+ * @typedef {{ id: number, call: string, parameters: unknown[] } | { tell: string, parameters:
+ * unknown[] } | { id: number, value: unknown } | { id: number, error: unknown }} Message
  */
-/** What a message holds on this side until its call is over, and what moves to the other side. @typedef {{ frees: (() => void)[], moved: Transferable[] }} Held */
+/**
+ * Functions that release what a message holds on this side until its call ends, and the objects
+ * that move to the other side.
+ * @typedef {{ frees: (() => void)[], moved: Transferable[] }} Held
+ */
 /** @typedef {Pick<Worker, 'postMessage' | 'addEventListener'>} Port */
 
 /** @returns {Held} */
@@ -27,16 +33,20 @@ export class Link {
   #last = 0;
   /** @type {Map<number, { resolve(value: any): void, reject(error: unknown): void }>} */
   #waiting = new Map();
-  /** What the other side may call, by name. @type {Map<string, (...parameters: any[]) => unknown>} */
+  /**
+   * Functions that the other side may call, by name.
+   * @type {Map<string, (...parameters: any[]) => unknown>}
+   */
   #offered = new Map();
-  /** Why nobody answers. @type {WgvaeError | undefined} */
+  /** The error, after the other side has failed. @type {WgvaeError | undefined} */
   #failed;
-  /** Whether the other side has been heard of. */
+  /** True once a message of the other side has arrived. */
   isUp = false;
 
   /**
    * @param {Port} port
-   * @param {{ gives: boolean }} options whether what calls return here is moved to the other side; otherwise it is copied
+   * @param {{ gives: boolean }} options `gives`: true to move results to the other side, false to
+   * copy them
    */
   constructor(port, { gives }) {
     this.#port = port;
@@ -53,7 +63,8 @@ export class Link {
   }
 
   /**
-   * Calls what the other side has offered. What the parameters hold of this side is let go by `release`, when nobody there needs it any more.
+   * Calls a function that the other side has offered. `release` frees the parameters' stand-ins on
+   * this side, when the other side does not need them any more.
    * @param {string} name
    * @param {unknown[]} parameters
    * @returns {{ answer: Promise<any>, release(): void }}
@@ -75,7 +86,7 @@ export class Link {
     return { answer, release: () => held.frees.splice(0).forEach((free) => free()) };
   }
 
-  /** Ends everything that waits for the other side, now and later. @param {WgvaeError} error */
+  /** Rejects all calls to the other side, now and later. @param {WgvaeError} error */
   fail(error) {
     this.#failed = error;
     for (const { reject } of this.#waiting.values()) reject(error);
@@ -119,13 +130,13 @@ export class Link {
     try {
       this.#port.postMessage({ id, error: this.#pack(error, nothing()) });
     } catch {
-      // Somebody's own, with something in it that cannot be sent.
+      // The caller's own error, with something in it that cannot be sent.
       this.#port.postMessage({ id, error: this.#pack(new Error(messageOf(error)), nothing()) });
     }
   }
 
   /**
-   * A name for what the other side calls.
+   * Offers `task` to the other side, and returns its name.
    * @param {(...parameters: any[]) => unknown} task
    * @param {Held} held
    */
@@ -137,7 +148,7 @@ export class Link {
   }
 
   /**
-   * As it can be sent.
+   * Returns the value in a form that can be sent.
    * @param {any} value
    * @param {Held} held
    * @returns {any}
@@ -203,13 +214,13 @@ export class Link {
       end();
       await iterator.return?.();
     };
-    // Where a call is over before the other side has said so: an abort does not wait for it.
+    // For a call that ends before the other side has stopped: an abort does not wait for it.
     held.frees.push(() => void stop().catch(reportError));
     return { next: this.#name(next, own), stop: this.#name(stop, own) };
   }
 
   /**
-   * What was packed on the other side.
+   * Restores a value that the other side has packed.
    * @param {any} value
    * @returns {any}
    */
@@ -232,19 +243,26 @@ export class Link {
     }
   }
 
-  /** Its reason stays on the side where it was given: there the call ends with it. @param {{ name: string, aborted: boolean }} packed */
+  /**
+   * Returns a signal that follows the one on the other side. Its reason stays there, and ends the
+   * call there.
+   * @param {{ name: string, aborted: boolean }} packed
+   */
   #unpackSignal({ name, aborted }) {
     const controller = new AbortController();
     if (aborted) controller.abort();
     this.offer(name, (isAborted) => {
-      // Or the call is over.
+      // Otherwise the call is over.
       if (isAborted) controller.abort();
       else this.#offered.delete(name);
     });
     return controller.signal;
   }
 
-  /** @param {{ next: string, stop: string }} packed @returns {AsyncGenerator<any, void, undefined>} */
+  /**
+   * @param {{ next: string, stop: string }} packed
+   * @returns {AsyncGenerator<any, void, undefined>}
+   */
   async *#unpackIterator({ next, stop }) {
     let isOver = false;
     try {
@@ -258,15 +276,16 @@ export class Link {
         yield value;
       }
     } finally {
-      // There it may be over, and forgotten.
+      // On the other side it may be over and forgotten.
       if (!isOver) await this.call(stop, []).answer.catch(() => {});
     }
   }
 }
 
 /**
- * What moves to the other side instead of being copied: pictures, and what is in memory of their own.
- * @param {any} value of ours
+ * Lists the objects that move to the other side instead of being copied: pictures, and arrays with
+ * memory of their own.
+ * @param {any} value from this side
  * @returns {Transferable[]}
  */
 function transferables(value) {

@@ -1,8 +1,9 @@
 // @ts-check
-// Functions of callers that hear of something.
+// Callers' functions that listen to events.
 
 /**
- * `listener` as browsers call theirs: what it throws is reported as an error that nobody caught, and changes nothing here.
+ * Returns `listener` as a browser's event listener: an exception in it is reported as uncaught, and
+ * has no other effect.
  * @template {unknown[]} P
  * @param {((...parameters: P) => void) | undefined} listener
  * @returns {(...parameters: P) => void}
@@ -18,7 +19,7 @@ export function guarded(listener) {
 }
 
 /**
- * `onProgress` as the module calls what hears of the kernels that a device compiles.
+ * Returns `onProgress` in the form that the module calls for each kernel that a device compiles.
  * @param {import('./index.js').ModelOptions['onProgress']} onProgress
  */
 export function hearingOfKernels(onProgress) {

@@ -1,6 +1,6 @@
 // @ts-check
-// One model on one device: its tasks one after the other, and what happens when a caller aborts or the device is lost. What a task does is decoding.js's and
-// encoding.js's.
+// A model on a device: runs its tasks one after the other, and handles aborts and lost devices.
+// decoding.js and encoding.js have the tasks.
 
 import { checkCounts } from './counts.js';
 import { checkBrowser, checkKernels } from './device.js';
@@ -19,7 +19,7 @@ import { startWasm } from './wasm.js';
 /** @typedef {import('./wasm.js').Wasm} Wasm */
 /** @typedef {import('./model.js').Directions} Directions */
 
-/** A submission after a lost device takes this part of what it took before. */
+/** Factor on the target time of a submission after the device was lost. */
 const RECOVERY_PART = 1 / 4;
 
 /**
@@ -39,7 +39,7 @@ export async function loadModel(options, directions) {
   try {
     return await orAborted(loading, signal);
   } catch (error) {
-    // An abort does not wait for the load, which may end well after it.
+    // An abort does not wait for the load, which may still succeed later.
     loading.then((loaded) => loaded.destroy(), () => {});
     lifetime.abort(error);
     throw wgvaeError(error);
@@ -54,7 +54,7 @@ export async function loadModel(options, directions) {
  */
 async function load(options, directions, lifetime, signal) {
   const wasm = await startWasm(options.wasm);
-  // What breaks the module ends everything that this model has under way, and whatever is asked of it later.
+  // A broken module ends all running and later calls of this model.
   wasm.broken.addEventListener('abort', () => lifetime.abort(wasm.broken.reason), { signal: lifetime.signal });
   const access = new Access(signal, guarded(options.onNotice), options.cache ?? false, options.fetch);
   const model = await openModel(wasm, options, directions, access);
@@ -73,23 +73,30 @@ export class Loaded {
   #model;
   #lifetime;
   #queue = new Queue();
-  /** Milliseconds; undefined for the module's own choice. @type {number | undefined} */
+  /**
+   * Target time of a submission, milliseconds; undefined for the module's own choice.
+   * @type {number | undefined}
+   */
   #submissionTarget;
   /** @type {Promise<void> | undefined} */
   #destroyed;
-  /** What was left at the end. @type {import('./index.js').Ledger | undefined} */
+  /** Ledger at the end. @type {import('./index.js').Ledger | undefined} */
   #lastLedger;
-  /** Told when all is freed. @type {(() => void)[]} */
+  /** Functions to call when everything is freed. @type {(() => void)[]} */
   #freed = [];
-  /** Of the last task. @type {import('./index.js').Report | undefined} */
+  /** Report of the last task. @type {import('./index.js').Report | undefined} */
   report;
-  /** Of the last task, while it is still in GPU memory. @type {{ picture: import('./canvas.js').Picture, size: Size } | undefined} */
+  /**
+   * Picture of the last task, while it is still in GPU memory.
+   * @type {{ picture: import('./canvas.js').Picture, size: Size } | undefined}
+   */
   shown;
 
   /**
    * @param {Wasm} wasm
    * @param {ModelOptions} options
-   * @param {{ access: Access, model: import('./model.js').Model, engine: import('./engine.js').Engine, lifetime: AbortController }} parts
+   * @param {{ access: Access, model: import('./model.js').Model, engine:
+   * import('./engine.js').Engine, lifetime: AbortController }} parts
    */
   constructor(wasm, options, { access, model, engine, lifetime }) {
     this.wasm = wasm;
@@ -116,21 +123,28 @@ export class Loaded {
     this.#lifetime.signal.throwIfAborted();
   }
 
-  /** Aborted with `signal`, or with all that the model does. @param {AbortSignal | undefined} signal */
+  /**
+   * Returns a signal that aborts with `signal`, or when the model ends.
+   * @param {AbortSignal | undefined} signal
+   */
   signalOf(signal) {
     return either(signal, this.#lifetime.signal);
   }
 
-  /** Reads a caller's files: not from the cache, they are small, and others the next time. @param {AbortSignal} signal */
+  /**
+   * Returns access to a caller's files. They are not cached: they are small, and different each
+   * time.
+   * @param {AbortSignal} signal
+   */
   accessOf(signal) {
     return new Access(signal, this.notify, false, this.options.fetch);
   }
 
   /**
-   * Does `task` when those before it are over, and again if the device was lost meanwhile.
+   * Runs `task` after all tasks before it, and runs it again if the device was lost meanwhile.
    * @template T
    * @param {{ onProgress?: ModelOptions['onProgress'], signal?: AbortSignal }} options
-   * @param {boolean} isRepeatable whether what it takes survives the device
+   * @param {boolean} isRepeatable true if its inputs survive the loss of the device
    * @param {(signal: AbortSignal) => Promise<T>} task
    * @returns {Promise<T>}
    */
@@ -158,7 +172,7 @@ export class Loaded {
       return await watched();
     } catch (error) {
       if (signal.aborted || !(await isLoss(error, this.engine.device))) throw error;
-      // A caller's device, and what was on the lost one, are not ours to make again.
+      // We cannot replace a caller's device, nor inputs that were on the lost one.
       if (this.options.device || !isRepeatable) throw deviceLost(error);
     }
     await this.#recover(onProgress);
@@ -171,7 +185,7 @@ export class Loaded {
   }
 
   /**
-   * Does `task`, and tells of the kernels that are compiled for it.
+   * Runs `task`, and reports the kernels that are compiled for it.
    * @template T
    * @param {ModelOptions['onProgress']} onProgress
    * @param {() => Promise<T>} task
@@ -187,7 +201,8 @@ export class Loaded {
   }
 
   /**
-   * Calls the module with what stops it when `signal` is aborted, and keeps the report that it gives.
+   * Calls the module with a handle that stops it when `signal` is aborted, and keeps the report of
+   * the result.
    * @template {{ report: import('./index.js').Report }} R
    * @param {AbortSignal} signal
    * @param {(cancel: import('../pkg/wgvae.js').Cancel) => Promise<R>} call
@@ -221,7 +236,7 @@ export class Loaded {
   }
 
   /**
-   * What the module calls while it works.
+   * Returns the function that the module calls while it works.
    * @param {'decode' | 'encode'} phase
    * @param {ModelOptions['onProgress']} onProgress
    * @returns {(progress: { done: number, total: number, stage: string }) => void}
@@ -232,7 +247,8 @@ export class Loaded {
   }
 
   /**
-   * Options that the module has for both directions. What is no number it would take for none, which JSON has no other word for.
+   * Returns the module's options for both directions. Checks numbers first: NaN becomes null in
+   * JSON, and the module would take it for no budget.
    * @param {{ memoryBudget?: number, index?: number }} options
    */
   moduleOptions({ memoryBudget = this.options.memoryBudget, index }) {

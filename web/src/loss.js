@@ -1,23 +1,27 @@
 // @ts-check
-// Whether a failure is that of a lost device. Calls on one fail in many ways, and some before the browser says why.
+// Detection of lost devices. Calls on a lost device fail in many ways, some before the browser
+// reports the loss.
 
 import { WgvaeError } from './errors.js';
 
-/** Milliseconds that a browser may take to say that a device is lost. Firefox hears of it from another process. */
+/**
+ * Time that a browser may take to report a loss, milliseconds. Firefox hears of it from another
+ * process.
+ */
 const LOSS_DELAY = 500;
 
 /**
- * Whether a failure comes from the loss of `device`.
+ * True if a failure comes from the loss of `device`.
  * @param {unknown} error
  * @param {GPUDevice} device
  */
 export async function isLoss(error, device) {
-  // The module knows: a browser that is late to say so must not make it doubtful.
+  // The module knows for sure, even if the browser reports the loss late.
   return codeOf(error) === 'device-lost' || (isOfDevice(error) && (await isLost(device)));
 }
 
 /**
- * The error for a lost device, made of the one that came of it.
+ * Returns the error for a lost device, made from the error that it caused.
  * @param {unknown} cause
  */
 export function deviceLost(cause) {
@@ -26,7 +30,7 @@ export function deviceLost(cause) {
 }
 
 /**
- * Whether a device is lost, as far as the browser says so in time.
+ * True if a device is lost and the browser reports it in time.
  * @param {GPUDevice} device
  */
 export function isLost(device) {
@@ -36,11 +40,12 @@ export function isLost(device) {
 }
 
 /**
- * Whether a failure may come from a lost device. The module does not always find out before the call that failed.
+ * True if a failure may come from a lost device. The module does not always notice the loss before
+ * the failing call.
  * @param {unknown} error
  */
 function isOfDevice(error) {
-  // What the browser's own calls reject with when the process that drives the GPU is gone.
+  // The browser's own calls reject with this when the GPU process is gone.
   if (error instanceof DOMException) return error.name === 'OperationError';
   return ['device-lost', 'device-failed', 'out-of-memory', 'canvas'].includes(codeOf(error));
 }

@@ -1,5 +1,5 @@
 // @ts-check
-// The model's files, opened: what is read again when weights have to be loaded a second time.
+// The opened files of a model. They are read again when weights have to be loaded a second time.
 
 import { HubModel } from './hub.js';
 import { hubModel, isHubName } from './hub-name.js';
@@ -9,7 +9,10 @@ import { mismatch } from './errors.js';
 /** @typedef {import('./wasm.js').Wasm} Wasm */
 /** @typedef {import('./sources.js').Source} Source */
 /** @typedef {import('./read-ahead.js').Range & { source: number }} Read */
-/** What a model's weights are wanted for. @typedef {'decode' | 'encode' | 'both'} Directions */
+/**
+ * Directions for which a model's weights are needed.
+ * @typedef {'decode' | 'encode' | 'both'} Directions
+ */
 
 /** An opened checkpoint and the sources that it reads from. */
 export class Model {
@@ -20,12 +23,13 @@ export class Model {
   constructor(checkpoint, sources) {
     this.checkpoint = checkpoint;
     this.sources = sources;
-    /** What a load of the weights reads, in order. @type {Read[]} */
+    /** Reads of a load of the weights, in order. @type {Read[]} */
     this.reads = checkpoint.reads();
   }
 
   /**
-   * Gets the sources ready for a load of the weights. `onBytes` hears how many bytes have been read, of how many, and how many have come over the network.
+   * Prepares the sources for a load of the weights. `onBytes` receives the bytes read, their total,
+   * and the bytes that came over the network.
    * @param {(done: number, total: number, downloaded: number) => void} onBytes
    */
   beginLoad(onBytes) {
@@ -37,7 +41,7 @@ export class Model {
     });
   }
 
-  /** Lets go of what the sources hold. They open again by themselves. */
+  /** Releases the sources' buffers and requests. They open again by themselves. */
   endLoad() {
     for (const source of this.sources) {
       source.onRead = () => {};
@@ -52,7 +56,7 @@ export class Model {
 }
 
 /**
- * Those of one source.
+ * Returns the reads of one source.
  * @param {Read[]} reads
  * @param {number} source
  */
@@ -82,7 +86,8 @@ export async function openModel(wasm, options, directions, access) {
  * Opens the files.
  * @param {Pick<import('./index.js').ModelOptions, 'model' | 'config'>} options
  * @param {Access} access
- * @returns {Promise<{ text: string | undefined, sources: Source[], commit: string | undefined }>} `text` of config.json; `commit` of the hub's
+ * @returns {Promise<{ text: string | undefined, sources: Source[], commit: string | undefined }>}
+ * `text` of config.json; `commit` of the hub's
  */
 export async function openFiles({ model: given, config }, access) {
   const model = typeof given === 'string' && isHubName(given) ? hubModel(given) : given;
@@ -97,13 +102,13 @@ export async function openFiles({ model: given, config }, access) {
     const [text, ...sources] = await Promise.all([reading, ...opening]);
     return { text, sources, commit: found?.commit };
   } catch (error) {
-    // Those that open only now, too; the failure does not wait for them.
+    // Also releases sources that open only now; the error does not wait for them.
     for (const source of opening) source.then((opened) => opened.release?.(), () => {});
     throw error;
   }
 }
 
-/** A source that tells how much is read of it. */
+/** A source that reports how much of it is read. */
 class CountedSource {
   #source;
   /** @type {(bytes: number) => void} */

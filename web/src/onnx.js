@@ -1,12 +1,13 @@
 // @ts-check
-// Tensors of onnxruntime-web (onnxruntime.ai/docs/api/js/interfaces/Tensor.html) and those of transformers.js, which have one inside
-// (huggingface.co/docs/transformers.js/api/utils/tensor): what is in them, wherever it lies.
+// Values of tensors of onnxruntime-web (onnxruntime.ai/docs/api/js/interfaces/Tensor.html) and of
+// transformers.js, which contain one (huggingface.co/docs/transformers.js/api/utils/tensor), on the
+// CPU or elsewhere.
 
 import { messageOf, mismatch } from './errors.js';
 
 /** @typedef {import('./index.js').OnnxTensor} OnnxTensor */
 
-/** Where `data` is there at once. Not everything that looks like a tensor says. */
+/** Locations whose `data` is available at once. Some objects like tensors have no location. */
 const IN_MEMORY = ['cpu', 'cpu-pinned', undefined];
 
 /** @param {unknown} value @returns {value is OnnxTensor} */
@@ -15,7 +16,7 @@ export function isTensor(value) {
 }
 
 /**
- * The buffer of a tensor of f32 on the GPU; undefined for any other.
+ * Returns the buffer of an f32 tensor on the GPU; undefined for any other.
  * @param {OnnxTensor} tensor
  * @returns {unknown}
  */
@@ -25,9 +26,10 @@ export function bufferOf(tensor) {
 }
 
 /**
- * What is in a tensor of floats. From a GPU, from WebNN or a texture it is fetched by the tensor itself, which has it in memory from then on.
+ * Returns the values of a tensor of floats. A tensor on a GPU, of WebNN or in a texture fetches
+ * them itself, and has them in memory from then on.
  * @param {OnnxTensor} tensor
- * @param {string} what it is
+ * @param {string} what its name in errors
  * @returns {Promise<{ data: any, shape: readonly number[] }>}
  */
 export async function valuesOf(tensor, what) {
@@ -45,7 +47,7 @@ export async function valuesOf(tensor, what) {
 }
 
 /**
- * The same, at once; undefined where they are not in memory, or are no floats.
+ * Returns the values at once; undefined if they are not in memory, or are no floats.
  * @param {OnnxTensor} tensor
  * @returns {{ data: any, shape: readonly number[] } | undefined}
  */
@@ -55,7 +57,7 @@ export function valuesInMemory(tensor) {
   try {
     return { data: tensor.data, shape: dims };
   } catch {
-    // It was disposed of: asking it for its data says so.
+    // The tensor was disposed of: reading its data throws.
     return undefined;
   }
 }

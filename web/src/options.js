@@ -1,11 +1,15 @@
 // @ts-check
-// What options of callers can be: whoever writes `fp16` for `f16` shall read which words there are.
+// Checks of callers' options. A caller who writes `fp16` for `f16` gets an error that lists the
+// valid words.
 
 import { isCount } from './counts.js';
 import { mismatch } from './errors.js';
 import { kindOf } from './sources.js';
 
-/** Whether a value is right, and what it should be. @typedef {[(value: any) => boolean, string]} Check */
+/**
+ * A test of a value, and a description of valid values.
+ * @typedef {[(value: any) => boolean, string]} Check
+ */
 
 /** @type {(...choices: string[]) => Check} */
 export const oneOf = (...choices) => [(value) => choices.includes(value), `one of ${choices.join(', ')}`];
@@ -19,7 +23,7 @@ export const WHOLE = [isCount, 'a whole number'];
 /** @type {Check} */
 export const FLAG = [(value) => typeof value === 'boolean', 'true or false'];
 
-/** Those of every function that takes a model. @type {Record<string, Check>} */
+/** Checks for the options of every function that takes a model. @type {Record<string, Check>} */
 export const OF_MODELS = {
   family: TEXT,
   precision: oneOf('auto', 'f32', 'f16', 'fast'),
@@ -32,7 +36,7 @@ export const OF_MODELS = {
 };
 
 /**
- * Fails for what is no object.
+ * Throws unless `options` is an object.
  * @param {unknown} options
  */
 export function checkObject(options) {
@@ -40,7 +44,7 @@ export function checkObject(options) {
 }
 
 /**
- * Fails for options that are not what `checks` say, as far as they are there.
+ * Throws if a given option fails its check.
  * @param {object} options
  * @param {Record<string, Check | undefined>} checks
  */

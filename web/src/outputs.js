@@ -1,21 +1,21 @@
 // @ts-check
-// What a decode can give, and how it is made of what the module gives.
+// Outputs of a decode, and their conversion from the module's results.
 
 import { bitmapOf } from './canvas.js';
 import { mismatch } from './errors.js';
 import { pngOf } from './png.js';
 
-/** What the module calls each kind of picture. */
+/** The module's name for each kind of picture. */
 export const OUTPUTS = /** @type {const} */ ({ bitmap: 'canvas', texture: 'canvas', buffer: 'canvas', 'image-data': 'rgba8', blob: 'rgba8', raw: 'raw' });
 
-/** Those that are on the model's device, for whoever has that. */
+/** Outputs on the model's device. */
 export const ON_DEVICE = ['texture', 'buffer'];
 
-/** And of frame, which no canvas is drawn with. */
+/** The module's name for each kind of frame. Frames are never drawn with a canvas. */
 export const FRAMES = /** @type {const} */ ({ bitmap: 'rgba8', 'image-data': 'rgba8', blob: 'rgba8', raw: 'raw' });
 
 /**
- * Fails for what is none of `outputs`, and for what there is not here.
+ * Throws unless `output` is one of `outputs` and available here.
  * @param {string} output
  * @param {object} outputs
  */
@@ -25,7 +25,7 @@ export function checkOutput(output, outputs) {
 }
 
 /**
- * A picture in memory, as it is wanted.
+ * Converts a picture in memory to the requested output.
  * @param {import('./index.js').Output} output
  * @param {any} data bytes of `[height, width, 4]`, or floats of `[3, height, width]`
  * @param {number} width

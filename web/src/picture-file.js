@@ -1,18 +1,19 @@
 // @ts-check
-// What can be told of a file before a browser decodes it. Browsers show as much of a picture as there is: an encode of that would be of another picture.
+// Checks of a file before a browser decodes it. Browsers show as much of a truncated picture as
+// there is, and the encode would be of another picture.
 
 /**
- * Whether the file is of floats, .npy or .safetensors, by its first 16 bytes.
+ * True if the file holds floats, as .npy or .safetensors, by its first 16 bytes.
  * @param {Uint8Array} mark
  */
 export function isFloats(mark) {
-  // A header's length in 64 bits, and the header, which is JSON.
+  // The header's length in 64 bits, then the header, which is JSON.
   const isSafetensors = mark.length > 8 && mark[8] === 0x7b && mark[7] === 0 && mark[6] === 0 && mark[5] === 0;
   return isSafetensors || text(mark, 1, 6) === 'NUMPY';
 }
 
 /**
- * Whether the file is an SVG, by its beginning.
+ * True if the file is an SVG, by its beginning.
  * @param {Uint8Array} bytes
  */
 export function isSvg(bytes) {
@@ -20,7 +21,7 @@ export function isSvg(bytes) {
 }
 
 /**
- * Whether a PNG, JPEG or WebP file has its end. Others are left to the browser.
+ * True if a PNG, JPEG or WebP file has its end. Other files are left to the browser.
  * @param {Uint8Array} bytes
  */
 export function isWhole(bytes) {
@@ -31,7 +32,7 @@ export function isWhole(bytes) {
 }
 
 /**
- * A chunk is its length, its name, that many bytes and a checksum.
+ * Walks the chunks. Each is its length, its name, that many bytes and a checksum.
  * @param {Uint8Array} bytes
  */
 function hasEndOfPng(bytes) {
@@ -43,8 +44,9 @@ function hasEndOfPng(bytes) {
 }
 
 /**
- * A segment is its mark and its length, which spans pictures inside it; between segments are the pixels, in which a 0xff is followed by 0 or by a number that is no mark.
- * Cameras put more behind the end.
+ * Walks the segments. A segment is its mark and its length, which spans pictures inside it. Between
+ * segments lie the pixels, in which a 0xff is followed by 0 or by a number that is no mark. Cameras
+ * append data after the end.
  * @param {Uint8Array} bytes
  */
 function hasEndOfJpeg(bytes) {

@@ -1,15 +1,20 @@
 // @ts-check
-// Pixels of whatever can be drawn, some rows at a time, so that the whole picture is never there twice.
+// Pixels of anything that can be drawn, some rows at a time, so that memory never holds the whole
+// picture twice.
 
 import { messageOf, WgvaeError } from './errors.js';
 
-/** Pixels at once. */
+/** Pixels of one strip. */
 const STRIP = 1 << 20;
 
-/** What of a picture is wanted. @typedef {{ x: number, y: number, width: number, height: number }} Part */
+/**
+ * Rectangle of the picture to read.
+ * @typedef {{ x: number, y: number, width: number, height: number }} Part
+ */
 
 /**
- * By way of a canvas. Where a pixel lets through some of what is behind it, the canvas has its colours rounded; where all of it, none.
+ * Yields strips by way of a canvas. It rounds the colours of partly transparent pixels, and loses
+ * those of fully transparent ones.
  * @param {ImageBitmap | HTMLCanvasElement | OffscreenCanvas} source
  * @param {Part} part
  * @returns {Iterable<Uint8ClampedArray>}
@@ -27,7 +32,7 @@ export function* stripsOf(source, { x, y, width, height }) {
       yield context.getImageData(0, 0, width, rows).data;
     }
   } catch (cause) {
-    // Of another site, which does not let this one see it.
+    // The picture comes from another site, which does not let this one read it.
     const isForeign = cause instanceof DOMException && cause.name === 'SecurityError';
     throw new WgvaeError(isForeign ? 'input' : 'canvas', `the browser does not give the picture's pixels: ${messageOf(cause)}`, { cause });
   }

@@ -1,5 +1,5 @@
 // @ts-check
-// What a decode or an encode would take, of a model that nobody has loaded and a device that nobody has opened.
+// Planning of a decode or an encode without a loaded model and without an opened device.
 
 import { TILINGS } from './decoding.js';
 import { mismatch, wgvaeError } from './errors.js';
@@ -12,7 +12,10 @@ import { startWasm } from './wasm.js';
 /** @typedef {import('./index.js').PlanForOptions} Options */
 /** @typedef {import('../pkg/wgvae.js').Planner} Planner */
 
-/** What each option can be; the others are looked at where they are used. @type {Record<string, import('./options.js').Check | undefined>} */
+/**
+ * Valid values of each option. Options without a check are checked where they are used.
+ * @type {Record<string, import('./options.js').Check | undefined>}
+ */
 const OPTIONS = {
   family: TEXT,
   config: undefined,
@@ -33,10 +36,12 @@ const OPTIONS = {
   wasm: undefined,
 };
 
-/** What only a decode has. */
+/** Options that only a decode has. */
 const OF_DECODES = ['output', 'tiling', 'tileSize', 'tileOverlap'];
 
-/** What a device of the package's own has of its adapter, and not of WebGPU's defaults. */
+/**
+ * Limits that a device of the package's own takes from its adapter, instead of WebGPU's defaults.
+ */
 const OF_ADAPTERS = /** @type {const} */ ({
   max_storage_buffer_binding_size: 'maxStorageBufferBindingSize',
   max_buffer_size: 'maxBufferSize',
@@ -54,7 +59,7 @@ export async function planFor(options) {
     const wasm = await startWasm(options.wasm);
     const access = new Access(new AbortController().signal, () => {}, false, options.fetch);
     const text = config === undefined ? undefined : await readText(config, access, 'config');
-    // Weights are where a model would have them that is loaded for this alone.
+    // Weights are placed as for a model that is loaded for this call alone.
     const weights = { direction, clips: frames !== undefined, weightsOnHost: memoryBudget !== undefined };
     const planner = wasm.Planner.suppose({ family, config: text, precision, unscaled, ...weights, limits: limits && limitsOf(limits) });
     try {
@@ -67,7 +72,10 @@ export async function planFor(options) {
   }
 }
 
-/** Refuses what no option is or can be: a plan without what was meant would be another. @param {Options} options */
+/**
+ * Throws for unknown or invalid options: a plan that ignored one would be a wrong answer.
+ * @param {Options} options
+ */
 function check(options) {
   checkObject(options);
   for (const [name, value] of Object.entries(options)) {
@@ -119,7 +127,8 @@ function planOfClip(planner, { width, height, direction, output = 'bitmap', memo
 }
 
 /**
- * As the module has them: those that a device of the package's own would be opened with, where an adapter is given.
+ * Returns the limits in the module's form. For an adapter, returns the limits that a device of the
+ * package's own would have.
  * @param {NonNullable<Options['limits']>} limits
  */
 function limitsOf(limits) {
@@ -131,7 +140,7 @@ function limitsOf(limits) {
     ...Object.fromEntries(own),
     shader_f16: features.has('shader-f16'),
     timestamp_query: features.has('timestamp-query'),
-    // What a device is asked for on a processor alone.
+    // The package requests subgroups only on a CPU adapter.
     quads: Boolean(info.isFallbackAdapter) && features.has('subgroups') && info.subgroupMinSize >= 4,
     vendor: info.vendor,
     kind: info.isFallbackAdapter ? 'cpu' : 'gpu',

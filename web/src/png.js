@@ -1,19 +1,20 @@
 // @ts-check
-// Pictures as PNG files: without a canvas, so in Node as well, of any size, and unchanged where browsers change pixels that pages read.
+// Encoding of pictures as PNG files, without a canvas. So it works in Node, for any size, and in
+// browsers that change the pixels that pages read.
 
 const SIGNATURE = Uint8Array.of(0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a);
 
-/** 8 bits, red, green and blue; compression, filter and order as all PNG files have them. */
+/** 8 bits, red, green and blue; compression, filter and order as in all PNG files. */
 const FORMAT = [8, 2, 0, 0, 0];
 
-/** Of a row: each byte less the one above. */
+/** Filter of a row: each byte minus the byte above. */
 const UP = 2;
 
-/** Of each byte. @type {Uint32Array | undefined} */
+/** CRC-32 of each byte value. @type {Uint32Array | undefined} */
 let remainders;
 
 /**
- * @param {Uint8ClampedArray} rgba `[height, width, 4]`; alpha is left out
+ * @param {Uint8ClampedArray} rgba `[height, width, 4]`; alpha is dropped
  * @param {number} width
  * @param {number} height
  * @returns {Promise<Blob>}
@@ -59,7 +60,7 @@ function chunk(type, data) {
   return bytes;
 }
 
-/** As PNG, gzip and others have it. @param {Uint8Array} bytes */
+/** Returns the CRC-32 that PNG, gzip and others use. @param {Uint8Array} bytes */
 function crc32(bytes) {
   remainders ??= Uint32Array.from({ length: 256 }, (_, byte) => {
     for (let bit = 0; bit < 8; bit += 1) byte = byte & 1 ? (byte >>> 1) ^ 0xedb88320 : byte >>> 1;

@@ -1,13 +1,17 @@
 // @ts-check
-// One task at a time, in the order of asking.
+// A queue that runs one task at a time.
 
-/** Runs tasks one after the other. A task that fails does not stop those behind it. */
+/**
+ * Runs tasks one after the other, in the order of the calls. A task that fails does not stop the
+ * next ones.
+ */
 export class Queue {
   /** @type {Promise<unknown>} */
   #last = Promise.resolve();
 
   /**
-   * Runs `task` when those before it are over. An abort rejects at once; a task that is running by then still ends before the next begins.
+   * Runs `task` after all tasks before it. An abort rejects at once; a task that is already running
+   * still ends before the next begins.
    * @template T
    * @param {() => Promise<T>} task
    * @param {AbortSignal} signal
@@ -22,14 +26,14 @@ export class Queue {
     return orAborted(turn, signal);
   }
 
-  /** Resolves when everything asked so far is over. */
+  /** Resolves when all tasks so far are done. */
   async idle() {
     await this.#last;
   }
 }
 
 /**
- * `promise`, or the signal's reason as soon as it is aborted.
+ * Returns `promise`, which rejects with the signal's reason as soon as it is aborted.
  * @template T
  * @param {Promise<T>} promise
  * @param {AbortSignal} signal

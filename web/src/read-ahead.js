@@ -1,26 +1,29 @@
 // @ts-check
-// Reads ahead of a reader whose reads are known beforehand: neighbours are fetched together, and the next pieces are on their way while one is
-// worked on. What is held at once is bounded.
+// Read-ahead for a reader whose reads are known in advance. Neighbours are fetched together, and
+// the next pieces are fetched while one is processed. The bytes in memory are bounded.
 
 /** Most bytes of one fetch that joins several reads. A single longer read is fetched as it is. */
 const GROUP_BYTES = 4 << 20;
 
-/** Bytes between two reads that are cheaper to fetch than to ask twice. */
+/** Largest gap between two reads that is cheaper to fetch than a second request, bytes. */
 const GAP_BYTES = 4 << 10;
 
-/** Bytes that may be fetched and not yet read. */
+/** Most bytes that are fetched and not yet read. */
 const HELD_BYTES = 24 << 20;
 
-/** Fetches under way at once. */
+/** Most fetches in flight. */
 const FETCHES = 4;
 
 /** @typedef {{ offset: number, length: number }} Range */
-/** @typedef {{ offset: number, length: number, reads: number, bytes?: Promise<Uint8Array<ArrayBuffer>>, arrived: boolean }} Group */
+/**
+ * @typedef {{ offset: number, length: number, reads: number, bytes?:
+ * Promise<Uint8Array<ArrayBuffer>>, arrived: boolean }} Group
+ */
 
-/** Reads from `fetchRange`, ahead once `expect` was told what will be read. */
+/** Reads with `fetchRange`, and ahead of the reader after a call of `expect`. */
 export class ReadAhead {
   #fetchRange;
-  /** In the order of their first reads. @type {Group[]} */
+  /** Groups in the order of their first reads. @type {Group[]} */
   #groups = [];
 
   /** @param {(offset: number, length: number) => Promise<Uint8Array<ArrayBuffer>>} fetchRange */
@@ -29,7 +32,7 @@ export class ReadAhead {
   }
 
   /**
-   * What will be read, in order.
+   * Sets the coming reads, in order.
    * @param {Range[]} reads
    */
   expect(reads) {
@@ -53,7 +56,7 @@ export class ReadAhead {
     return bytes.subarray(offset - group.offset, offset - group.offset + length);
   }
 
-  /** Forgets what was to be read and what was fetched. */
+  /** Forgets the expected reads and the fetched bytes. */
   clear() {
     this.#groups = [];
   }
@@ -62,7 +65,7 @@ export class ReadAhead {
   #start(group) {
     if (group.bytes) return;
     group.bytes = this.#fetchRange(group.offset, group.length);
-    // Whoever reads it gets the error; a piece that nobody reads any more must not count as an error that nobody handled.
+    // The reader gets the error. A piece that is never read must not raise an unhandled rejection.
     group.bytes.then(() => { group.arrived = true; }, () => { group.arrived = true; });
   }
 
@@ -82,7 +85,7 @@ export class ReadAhead {
 
 /**
  * Joins reads that lie side by side in the file.
- * @param {Range[]} reads in the order of reading
+ * @param {Range[]} reads in order
  * @returns {Group[]} in the order of their first reads
  */
 export function groupReads(reads) {

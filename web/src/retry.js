@@ -1,25 +1,26 @@
 // @ts-check
-// A second and a third try for what fails by chance: a model is fetched in many requests, and one hiccup must not cost the load.
+// Retries of requests that fail by chance. A model is fetched in many requests, and one hiccup must
+// not fail the load.
 
 import { WgvaeError } from './errors.js';
 import { orAborted } from './queue.js';
 
-/** Seconds before the second try and before the third, where the server names none. */
+/** Seconds before the second and the third try, unless the server names a time. */
 const WAITS = [0.3, 1];
 
-/** Seconds that a server may ask for. Longer is the caller's to decide. */
+/** Longest wait that a server may ask for, seconds. The caller decides about longer ones. */
 const LONGEST_WAIT = 120;
 
-/** Answers of servers that are busy or being restarted. */
+/** Statuses of servers that are busy or restarting. */
 const PASSING = [429, 500, 502, 503, 504];
 
 /**
- * Does `task`, and again if it fails in a way that may pass. An abort ends the wait at once.
+ * Runs `task`, and runs it again after a failure that may pass. An abort ends the wait at once.
  * @template T
  * @param {() => Promise<T>} task
  * @param {AbortSignal} signal
- * @param {import('./cache.js').Notify} notify hears of waits that the server asks for
- * @returns {Promise<T>} or the error of the last try
+ * @param {import('./cache.js').Notify} notify listener for waits that the server asks for
+ * @returns {Promise<T>} rejects with the error of the last try
  */
 export async function withRetries(task, signal, notify) {
   for (const wait of WAITS) {
@@ -39,7 +40,8 @@ export async function withRetries(task, signal, notify) {
 }
 
 /**
- * Whether the next try may do better: nobody answered, the answer broke off, or the server says that it has trouble now.
+ * True if the next try may succeed: there was no answer, it was truncated, or the server reports
+ * trouble.
  * @param {unknown} error
  */
 export function mayPass(error) {
@@ -49,10 +51,10 @@ export function mayPass(error) {
 }
 
 /**
- * The seconds from `now` that a Retry-After says, as a number or as a date.
+ * Returns the seconds from `now` that a Retry-After header gives, as a number or as a date.
  * @param {string | null} header
  * @param {number} now milliseconds
- * @returns {number | undefined} undefined where it says nothing that can be understood
+ * @returns {number | undefined} undefined if the header cannot be parsed
  */
 export function secondsToWait(header, now) {
   if (header === null) return undefined;

@@ -1,5 +1,5 @@
 // @ts-check
-// Whether every set of kernels computes the same on this adapter as somebody else's implementation did.
+// Test that every set of kernels computes on this adapter what another implementation computed.
 
 import { checkBrowser } from './device.js';
 import { mismatch, wgvaeError } from './errors.js';

@@ -3,11 +3,14 @@
 
 import { mismatch } from './errors.js';
 
-/** The module counts in 32 bits. What is too large of that it refuses by itself. */
+/**
+ * Largest side that the module can count, in 32 bits. It rejects sides that are too large for a
+ * plan itself.
+ */
 const MOST = 2 ** 32 - 1;
 
 /**
- * Fails unless they are sides of a picture, or of the frames of a clip.
+ * Throws unless the values are sides of a picture, or of the frames of a clip.
  * @param {Record<string, number>} sides
  */
 export function checkSides(sides) {
@@ -17,9 +20,9 @@ export function checkSides(sides) {
 }
 
 /**
- * The latents that decode to a picture of these sides.
+ * Returns the size of the latents that decode to a picture of this size.
  * @param {import('./canvas.js').Size} size
- * @param {number} scale pixels for each latent
+ * @param {number} scale pixels per latent
  * @returns {import('./canvas.js').Size}
  */
 export function latentsOf({ width, height }, scale) {

@@ -1,15 +1,16 @@
 // @ts-check
-// Where bytes come from: what a caller may give as a file, as something that is read by ranges. Never holds a whole file that was not in
-// memory before.
+// Sources of bytes: turns the files of callers into objects that are read by ranges. Never loads a
+// whole file that was not in memory before.
 
 import { parseUrl } from './address.js';
 import { messageOf, mismatch, WgvaeError } from './errors.js';
 import { fetchText, openUrl } from './http.js';
 
 /**
- * A file as the wasm module reads it. `read` gives exactly `length` bytes or rejects.
- * `expect` tells what will be read next, in order; `release` lets go of what is held for that. A source can be read again afterwards.
- * Of an address: `downloaded` bytes have come over the network, and reading `reads` would download as many as `toDownload` says.
+ * A file as the wasm module reads it. `read` returns exactly `length` bytes or rejects. `expect`
+ * announces the next reads, in order; `release` frees the memory and requests held for them. A
+ * released source can be read again. For an address, `downloaded` counts bytes that came over the
+ * network, and `toDownload` returns the bytes that reading `reads` would download.
  * @typedef {{
  *   name: string, length: number, read(offset: number, length: number): Promise<Uint8Array>,
  *   expect?(reads: import('./read-ahead.js').Range[]): void, release?(): void,
@@ -17,17 +18,21 @@ import { fetchText, openUrl } from './http.js';
  * }} Source
  */
 
-/** How addresses are asked. @typedef {(url: string | URL, init?: RequestInit) => Promise<Response>} Fetch */
+/**
+ * Function that requests addresses.
+ * @typedef {(url: string | URL, init?: RequestInit) => Promise<Response>} Fetch
+ */
 
-/** On whose behalf files are read, and how addresses are asked. */
+/** Access to files for one call: its signal, its listener, and how addresses are requested. */
 export class Access {
-  /** The call in progress, shared by those that are made of each other. */
+  /** The call in progress, shared by all accesses made with `through`. */
   #call;
 
   /**
    * @param {AbortSignal} signal
    * @param {import('./cache.js').Notify} notify
-   * @param {import('./index.js').ModelOptions['cache']} cache whether to keep what is fetched
+   * @param {import('./index.js').ModelOptions['cache']} cache the cache option: true to cache
+   * downloads
    * @param {Fetch} [fetch]
    */
   constructor(signal, notify, cache, fetch = (url, init) => globalThis.fetch(url, init)) {
@@ -35,12 +40,12 @@ export class Access {
     this.notify = notify;
     this.cache = cache;
     this.fetch = fetch;
-    /** Bytes that all that is kept may take. */
+    /** Most bytes of the whole cache. */
     this.limit = (typeof cache === 'object' ? cache.limit : undefined) ?? Infinity;
     if (!(typeof this.limit === 'number' && this.limit >= 0)) throw mismatch('input', 'limit of the cache', 'a number of bytes', `${this.limit}`);
   }
 
-  /** That of the call in progress. */
+  /** Signal of the call in progress. */
   get signal() {
     return this.#call.signal;
   }
@@ -49,7 +54,7 @@ export class Access {
     this.#call.signal = signal;
   }
 
-  /** The same, but for how addresses are asked. @param {Fetch} fetch */
+  /** Returns an access that requests addresses with `fetch`. @param {Fetch} fetch */
   through(fetch) {
     const other = new Access(this.signal, this.notify, this.cache, fetch);
     other.#call = this.#call;
@@ -60,7 +65,8 @@ export class Access {
 /**
  * @param {import('./index.js').FileInput} input
  * @param {Access} access
- * @param {{ what: string, headBytes?: number }} options what errors call it, and how much to ask with a first request
+ * @param {{ what: string, headBytes?: number }} options `what`: name in errors; `headBytes`: length
+ * of the first request
  * @returns {Promise<Source>}
  */
 export async function openSource(input, access, { what, headBytes }) {
@@ -72,7 +78,7 @@ export async function openSource(input, access, { what, headBytes }) {
 }
 
 /**
- * The text of a small file, or of an object as JSON.
+ * Returns the text of a small file, or of an object as JSON.
  * @param {import('./index.js').FileInput | object} input
  * @param {Access} access
  * @param {string} what
@@ -88,7 +94,7 @@ export async function readText(input, access, what) {
 }
 
 /**
- * A source whose reads are done once each: what it gave is kept.
+ * Returns a source that reads each range once and keeps its bytes.
  * @param {Source} source
  */
 export function remembering(source) {
@@ -98,7 +104,7 @@ export function remembering(source) {
   return { name: source.name, length: source.length, read };
 }
 
-/** A Blob, or a file that the user chose, by slices. */
+/** A Blob, or a file that the user chose, read in slices. */
 class BlobSource {
   #blob;
   #access;
@@ -135,7 +141,7 @@ async function readBlob(blob, name) {
   try {
     return await blob.arrayBuffer();
   } catch (cause) {
-    // A File stands for the file as it was when it was chosen: browsers refuse to read another.
+    // A File stands for its content at the time of the choice: browsers do not read a changed one.
     const isGone = cause instanceof DOMException && ['NotReadableError', 'NotFoundError'].includes(cause.name);
     const why = isGone ? 'it was changed, moved or removed since it was opened' : messageOf(cause);
     throw new WgvaeError(isGone ? 'changed' : 'io', `${name} cannot be read: ${why}`, { cause });

@@ -1,6 +1,7 @@
 // @ts-check
-// A file whose server has no ranges: the whole of it comes in order, once. What is wanted is put aside while it passes, and kept in the cache
-// when it is read; the rest is let go. The stream waits until somebody wants more of it.
+// A file whose server has no ranges: all of it comes in order, once. Expected ranges are put aside
+// while the stream passes, and cached when they are read; the rest is dropped. The stream waits
+// until a read needs more of it.
 
 import { checkType, lengthOf, nameOf } from './answers.js';
 import { Aside } from './aside.js';
@@ -15,7 +16,7 @@ import { groupReads, ReadAhead } from './read-ahead.js';
 /**
  * @param {URL} url
  * @param {Response} response to a request for the file
- * @param {() => Promise<Response>} again asks for the whole file once more
+ * @param {() => Promise<Response>} again requests the whole file once more
  * @param {Access} access
  * @returns {Promise<Source>}
  */
@@ -23,7 +24,7 @@ export async function openStream(url, response, again, access) {
   checkType(url, response);
   const told = toldBy(response);
   const validator = told.ETag ?? told['Last-Modified'];
-  // Without a length nothing tells whether the file ended or the connection did: that must not be believed the next time, too.
+  // Without a length, a broken connection looks like the end of the file: never cache such a file.
   const identity = access.cache && validator && told.length !== undefined && { url: url.href, validator, length: told.length };
   const cached = identity ? await openCachedFile(identity, access.notify, access.limit) : undefined;
   const source = new StreamSource({ url, told, again, access, cached });
@@ -36,7 +37,10 @@ export async function openStream(url, response, again, access) {
   return /** @type {Source} */ (source);
 }
 
-/** @typedef {{ 'ETag': string | null, 'Last-Modified': string | null, length: number | undefined }} Told */
+/**
+ * @typedef {{ 'ETag': string | null, 'Last-Modified': string | null, length: number | undefined }}
+ * Told
+ */
 
 /** @type {(response: Response) => Told} */
 function toldBy(response) {
@@ -49,28 +53,34 @@ class StreamSource {
   #again;
   #access;
   #cached;
-  /** What the first answer said of the file. @type {Told} */
+  /** Facts from the first answer. @type {Told} */
   #told;
   /** @type {ReadableStreamDefaultReader<Uint8Array<ArrayBuffer>> | undefined} */
   #reader;
-  /** Bytes of the stream that have come. */
+  /** Bytes of the stream that have arrived. */
   #position = 0;
-  /** What of the stream is wanted; all of it until that is known. @type {Range[]} */
+  /** Ranges that will be read; the whole stream until they are known. @type {Range[]} */
   #wanted = [{ offset: 0, length: Infinity }];
   #aside = new Aside();
-  /** Neighbours are kept together: files in a cache are slow to make. Used where there is a cache. */
+  /**
+   * Caches neighbours together, since creating files in a cache is slow. Used only with a cache.
+   */
   #ahead = new ReadAhead((offset, length) => this.#readKept(offset, length));
-  /** Ends reads that nobody waits for any more. */
+  /** Ends reads when the source is released. */
   #reading = new AbortController();
-  /** Reads one after the other: they share the stream. @type {Promise<unknown>} */
+  /**
+   * The last read. Reads run one after the other, because they share the stream.
+   * @type {Promise<unknown>}
+   */
   #last = Promise.resolve();
-  /** Whether it has been said that the whole file is downloaded. */
+  /** True after the notice that the whole file is downloaded. */
   #isAnnounced = false;
   downloaded = 0;
 
   /**
    * @param {{
-   *   url: URL, told: Told, again: () => Promise<Response>, access: Access, cached: import('./cache.js').CachedFile | undefined,
+   *   url: URL, told: Told, again: () => Promise<Response>, access: Access, cached:
+   *   import('./cache.js').CachedFile | undefined,
    * }} parts
    */
   constructor({ url, told, again, access, cached }) {
@@ -84,7 +94,7 @@ class StreamSource {
   }
 
   /**
-   * Begins with the answer to the first request, or lets go of it where what is kept will probably do.
+   * Begins with the answer to the first request, or drops it if the cache will probably do.
    * @param {Response} response
    */
   async open(response) {
@@ -93,7 +103,7 @@ class StreamSource {
       return;
     }
     this.#begin(response);
-    // Without a length the end must come before the file can be said to be opened.
+    // Without a length, the file counts as opened only after its end.
     if (this.length === undefined) await this.#readToEnd();
   }
 
@@ -113,13 +123,13 @@ class StreamSource {
     this.#wanted = groupReads(reads).sort((a, b) => a.offset - b.offset);
   }
 
-  /** All of the file, unless everything is kept. @param {Range[]} reads */
+  /** Returns the length of the file, or 0 if all ranges are cached. @param {Range[]} reads */
   async toDownload(reads) {
     const kept = await Promise.all(groupReads(reads).map(({ offset, length }) => this.#cached?.keeps(offset, length)));
     return kept.every(Boolean) ? 0 : this.length;
   }
 
-  /** Lets go of the stream and of what was put aside. A later read begins again. */
+  /** Drops the stream and the ranges put aside. A later read begins again. */
   release() {
     this.#cached?.release();
     this.#ahead.clear();
@@ -135,7 +145,7 @@ class StreamSource {
     this.#aside = new Aside();
   }
 
-  /** @param {Response} response with the file from its first byte on */
+  /** @param {Response} response with the whole file */
   #begin(response) {
     this.#reader = response.body?.getReader();
     this.#position = 0;
@@ -146,7 +156,7 @@ class StreamSource {
     this.#access.notify({ code: 'no-ranges', message, bytes: this.#told.length });
   }
 
-  /** Puts everything aside, and knows the length then. */
+  /** Puts the whole stream aside, which tells its length. */
   async #readToEnd() {
     const { signal } = this.#reading;
     while (await this.#advance(signal)) { /* until the end */ }
@@ -155,7 +165,7 @@ class StreamSource {
   }
 
   /**
-   * From the cache or from the stream.
+   * Reads from the cache or from the stream.
    * @param {number} offset
    * @param {number} length
    */
@@ -178,7 +188,7 @@ class StreamSource {
   /**
    * @param {number} offset
    * @param {number} length
-   * @param {AbortSignal} signal aborted when the stream was let go
+   * @param {AbortSignal} signal aborted when the stream is released
    * @returns {Promise<Uint8Array<ArrayBuffer>>}
    */
   async #read(offset, length, signal) {
@@ -187,7 +197,7 @@ class StreamSource {
     if (!this.#reader && this.#aside.isEmpty()) await this.#restart(signal);
     const early = await this.#take(offset, length, signal);
     if (early) return early;
-    // It passed before anybody said that it was wanted.
+    // The range passed before it was expected: request the file again.
     const others = this.#wanted.filter((range) => range.offset + range.length <= offset || offset + length <= range.offset);
     this.#wanted = [...others, { offset, length }].sort((a, b) => a.offset - b.offset);
     await this.#restart(signal);
@@ -197,7 +207,7 @@ class StreamSource {
   }
 
   /**
-   * Lets the stream come so far, and gives what was put aside.
+   * Advances the stream to the end of the range, and returns the range from the bytes put aside.
    * @param {number} offset
    * @param {number} length
    * @param {AbortSignal} signal
@@ -214,7 +224,7 @@ class StreamSource {
     return bytes;
   }
 
-  /** Takes the next chunk of the stream. False at its end. @param {AbortSignal} signal */
+  /** Takes the next chunk of the stream. Returns false at its end. @param {AbortSignal} signal */
   async #advance(signal) {
     let next;
     try {
@@ -237,7 +247,7 @@ class StreamSource {
     return true;
   }
 
-  /** Asks for the file once more. @param {AbortSignal} signal */
+  /** Requests the file once more. @param {AbortSignal} signal */
   async #restart(signal) {
     this.#letGo();
     const response = await this.#again();
@@ -248,7 +258,7 @@ class StreamSource {
     const told = toldBy(response);
     for (const what of /** @type {const} */ (['ETag', 'Last-Modified', 'length'])) {
       const [before, now] = [this.#told[what], told[what]];
-      // Not every answer tells a length.
+      // Some answers tell no length.
       if (now === before || now === undefined || before === undefined) continue;
       await response.body?.cancel().catch(() => {});
       throw mismatch('changed', `${this.#url} changed while it was read`, `${what} ${before}`, `${what} ${now}`);

@@ -1,18 +1,19 @@
 // @ts-check
-// Folders that are wanted only while somebody reads from them. A page that was closed in between cannot remove its own, so a Web Lock of the
-// folder's name, which the browser lets go of with the page, tells which are still in use.
+// Temporary folders for a reader. A page that is closed cannot remove its own, so each folder has a
+// Web Lock of its name: the browser releases the lock with the page, and a folder without a lock is
+// abandoned.
 
 import { folderNames, openFolder, removeFolder } from './files.js';
 
 const PREFIX = 'stream-';
 
 /**
- * A new folder, in use until it is removed. Undefined where the browser keeps no files.
+ * Creates a folder, in use until it is removed. Returns undefined if the browser stores no files.
  * @returns {Promise<{ folder: FileSystemDirectoryHandle, remove(): Promise<void> } | undefined>}
  */
 export async function openTemporary() {
   const name = `${PREFIX}${crypto.randomUUID()}`;
-  // Before there is a folder: nobody shall see one that seems abandoned.
+  // Locks before there is a folder, so that it never seems abandoned.
   const unlock = await lock(name);
   const folder = await openFolder(name, true);
   if (folder) return { folder, remove: () => removeFolder(name).finally(unlock) };
@@ -21,7 +22,8 @@ export async function openTemporary() {
 }
 
 /**
- * Does `task` for each folder that nobody uses any more. Without locks nothing tells which those are.
+ * Runs `task` for each abandoned folder. Without locks, abandoned folders cannot be told from
+ * others.
  * @param {(name: string) => Promise<void>} task
  */
 export async function forEachAbandoned(task) {
@@ -33,14 +35,14 @@ export async function forEachAbandoned(task) {
 }
 
 /**
- * Takes the lock `name`, and resolves with what lets go of it.
+ * Takes the lock `name`, and resolves with a function that releases it.
  * @param {string} name
  * @returns {Promise<() => void>}
  */
 function lock(name) {
   return new Promise((resolve) => {
     const isHeld = () => new Promise((/** @type {(value: void) => void} */ unlock) => resolve(unlock));
-    // Pages that may not have locks do without.
+    // Pages without permission for locks do without.
     Promise.resolve(globalThis.navigator?.locks?.request(name, isHeld)).then(() => resolve(() => {}), () => resolve(() => {}));
   });
 }

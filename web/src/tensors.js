@@ -1,13 +1,13 @@
 // @ts-check
-// Arrays of numbers and their shapes, as callers have them.
+// Callers' arrays of numbers, and their shapes.
 
 import { mismatch } from './errors.js';
 import { kindOf } from './sources.js';
 
 /**
- * The number of values in `[n, c, h, w]` or `[c, h, w]`.
+ * Returns the number of values in `[n, c, h, w]` or `[c, h, w]`.
  * @param {readonly number[]} shape
- * @param {string} what it is the shape of
+ * @param {string} what name of the tensor in errors
  */
 export function elements(shape, what) {
   const isShape = Array.isArray(shape) && (shape.length === 3 || shape.length === 4) && shape.every((side) => Number.isInteger(side) && side > 0);
@@ -19,10 +19,11 @@ export function elements(shape, what) {
 }
 
 /**
- * The values of a caller's array, as many as its shape says.
+ * Returns the values of a caller's array as floats. Throws unless they are as many as the shape
+ * says.
  * @param {unknown} data
  * @param {readonly number[]} shape
- * @param {string} what it is
+ * @param {string} what its name in errors
  */
 export function checkedFloats(data, shape, what) {
   const floats = toFloats(data);
@@ -38,14 +39,14 @@ export function checkedFloats(data, shape, what) {
  */
 export function toFloats(data) {
   if (data instanceof Float32Array) return data;
-  // Not in every browser that has WebGPU.
+  // Some browsers with WebGPU lack it.
   const halves = /** @type {any} */ (globalThis).Float16Array;
   if (halves && data instanceof halves) return Float32Array.from(/** @type {any} */ (data));
   return data instanceof Uint16Array ? halvesToFloats(data) : undefined;
 }
 
 /**
- * IEEE 754 half floats, given by their bits, as single floats.
+ * Converts IEEE 754 half floats, given by their bits, to single floats.
  * @param {Uint16Array} halves
  */
 export function halvesToFloats(halves) {

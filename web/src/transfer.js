@@ -1,11 +1,11 @@
 // @ts-check
-// Values that move to another thread with what they are made of, instead of being copied.
+// Values that move to another thread with their transferable objects, instead of being copied.
 
-/** What shall be moved with a value. @type {WeakMap<object, Transferable[]>} */
+/** Transferable objects of each marked value. @type {WeakMap<object, Transferable[]>} */
 const moving = new WeakMap();
 
 /**
- * `value`, with which these move to the other side instead of being copied.
+ * Marks `transferables` to move to the other side with `value`, and returns `value`.
  * @template {object} T
  * @param {T} value
  * @param {Transferable[]} transferables
@@ -17,7 +17,7 @@ export function transfer(value, transferables) {
 }
 
 /**
- * What moves with `value`; undefined if all of it is copied.
+ * Returns the objects that move with `value`; undefined if all of it is copied.
  * @param {object} value
  */
 export function movingWith(value) {

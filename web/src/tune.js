@@ -1,5 +1,5 @@
 // @ts-check
-// Which of a device's possible kernels are fastest, by running them.
+// Measurement of which of a device's possible kernels are fastest.
 
 import { checkBrowser, closeGpu, openGpu } from './device.js';
 import { wgvaeError } from './errors.js';

@@ -1,12 +1,13 @@
 // @ts-check
-// The kernels that were measured to be fastest, by device: a small file for each in OPFS.
+// Stored results of `tune` by device: a small file for each in OPFS.
 
 import { nameFor, openFolder, readFile, writeFile } from './files.js';
 
 const FOLDER = 'tuned';
 
 /**
- * What was measured on the device that `key` tells from others. Undefined where nothing was, and where the browser keeps no files.
+ * Returns the kernels stored for the device with this key. Undefined if there are none, or if the
+ * browser stores no files.
  * @param {string} key
  * @returns {Promise<import('./index.js').Kernels | undefined>}
  */
@@ -17,13 +18,13 @@ export async function rememberedKernels(key) {
     const found = JSON.parse((await file?.text()) ?? 'null');
     return found?.key === key && typeof found.kernels === 'object' ? (found.kernels ?? undefined) : undefined;
   } catch {
-    // Cut off, or cleared meanwhile.
+    // The file was cut off, or removed meanwhile.
     return undefined;
   }
 }
 
 /**
- * Whether they are kept for the next time: where there is room, and the browser keeps files.
+ * Stores the kernels. Returns true if that succeeded: there was room, and the browser stores files.
  * @param {string} key
  * @param {import('./index.js').Kernels} kernels
  */

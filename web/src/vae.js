@@ -1,5 +1,5 @@
 // @ts-check
-// What callers hold: a model on a device that decodes, encodes, or does both.
+// Objects that callers hold: a model on a device that decodes, encodes, or does both.
 
 import { ClipEncoding } from './clip-encoding.js';
 import { Clips } from './clips.js';

@@ -1,12 +1,14 @@
 // @ts-check
-// The wasm module: compiled once and started once, however many decoders there are; and started again after it broke.
+// The wasm module: compiled once and started once for any number of models, and started again after
+// it broke.
 
 import { makeInstance } from '../pkg/wgvae.js';
 import { WgvaeError, messageOf } from './errors.js';
 import { watchCalls } from './watch.js';
 
 /**
- * The module, started. `broken` is aborted when that instance of it breaks, with the error that everything asked of it ends with.
+ * The running module. `broken` is aborted when this instance breaks, with the error for all its
+ * calls.
  * @typedef {import('../pkg/wgvae.js').Wasm & { broken: AbortSignal }} Wasm
  */
 
@@ -17,8 +19,9 @@ let compiled;
 let started;
 
 /**
- * The module, started. What failed, or broke since, is done again by the next call.
- * @param {import('./index.js').WasmSource} [source] where the .wasm is, if not beside the package
+ * Starts the module, or returns the running one. After a failure or a break, the next call starts
+ * it again.
+ * @param {import('./index.js').WasmSource} [source] the .wasm, if not the package's own
  * @returns {Promise<Wasm>}
  */
 export function startWasm(source) {
@@ -57,7 +60,7 @@ async function start(source) {
 }
 
 /**
- * The compiled module, so that another instance needs no other download.
+ * Returns the compiled module, so that another instance needs no second download.
  * @param {import('./index.js').WasmSource} [source]
  * @returns {Promise<WebAssembly.Module>}
  */
@@ -65,14 +68,14 @@ async function compile(source) {
   if (source instanceof WebAssembly.Module) return source;
   try {
     if (source instanceof ArrayBuffer || ArrayBuffer.isView(source)) return await WebAssembly.compile(source);
-    // Written like this so that bundlers see the file and take it along.
+    // Bundlers recognise this form, and include the file.
     const where = source ?? new URL('../pkg/wgvae_bg.wasm', import.meta.url);
     const bytes = await readFile(where);
     if (bytes) return await WebAssembly.compile(bytes);
     const response = where instanceof Response ? where : await fetch(where);
     if (!response.ok) throw refused(response);
     const isTyped = /^application\/wasm\b/.test(response.headers.get('Content-Type') ?? '');
-    // While it comes, where the server says what it is.
+    // Compiles while downloading, if the server sends the right type.
     return await (isTyped ? WebAssembly.compileStreaming(response) : WebAssembly.compile(await response.arrayBuffer()));
   } catch (cause) {
     if (cause instanceof WgvaeError) throw cause;
@@ -82,7 +85,8 @@ async function compile(source) {
 }
 
 /**
- * Where it lies in a file, which Node does not fetch. Bundlers shall not look for Node's module.
+ * Reads a local file, which Node's fetch does not. Node's module is loaded in a way that bundlers
+ * do not follow.
  * @param {URL | string | Request | Response} where
  * @returns {Promise<BufferSource> | undefined}
  */

@@ -1,25 +1,30 @@
 // @ts-check
-// An instance of the wasm module, watched. Rust's own errors are values; whatever else ends a call, a panic, a failed allocation or an exception that nobody expected,
-// has cut it off in the middle of its work. From then on the instance counts as broken: what waits for it ends, and nothing in it is called again.
+// Supervision of an instance of the wasm module. Rust's own errors are values. Anything else that
+// ends a call (a panic, a failed allocation, an unexpected exception) has interrupted it in the
+// middle of its work. From then on the instance counts as broken: waiting calls end, and nothing in
+// it is called again.
 
 import { orAborted } from './queue.js';
 
-/** What a call of a broken instance gives: nothing of a picture's, and nothing that the glue stumbles over. @type {readonly never[]} */
+/**
+ * Result of a call into a broken instance: no data, but a value that the glue can handle.
+ * @type {readonly never[]}
+ */
 const NOTHING = Object.freeze([]);
 
 /**
- * What an instance exports, with its functions watched.
+ * Returns the exports of an instance, with its functions supervised.
  * @template {object} T
  * @param {T} exports
- * @param {AbortController} breaking aborted with the error when a call breaks the instance
- * @param {(cause: unknown) => Error} describe makes that error of what ended the call
+ * @param {AbortController} breaking aborted with that error when a call breaks the instance
+ * @param {(cause: unknown) => Error} describe makes the error from the cause that ended the call
  * @returns {T}
  */
 export function watchCalls(exports, breaking, describe) {
   const { signal } = breaking;
   /** @param {(...parameters: unknown[]) => unknown} call */
   const watched = (call) => (/** @type {unknown[]} */ ...parameters) => {
-    // Listeners of the browser's may still call, and so may whoever tidies up.
+    // Listeners of the browser, and code that frees objects, may still call.
     if (signal.aborted) return NOTHING;
     try {
       const result = call(...parameters);

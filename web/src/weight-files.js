@@ -1,20 +1,21 @@
 // @ts-check
-// Which of the files in a folder are a model's weights: the choice of the command line (src/io/weight_files.rs).
+// Choice of a model's weights among the files in a folder, as on the command line
+// (src/io/weight_files.rs).
 
 import { WgvaeError } from './errors.js';
 
-/** Weight files in diffusers' folders, without the ending. */
+/** Name of weight files in diffusers' folders, without the ending. */
 const STEM = 'diffusion_pytorch_model';
 
-/** Endings of the weights, whole or as the index of shards. */
+/** Endings of weight files, and of the index of their shards. */
 const PLAIN = ['.safetensors', '.safetensors.index.json'];
 const FP16 = ['.fp16.safetensors', '.fp16.safetensors.index.json', '.safetensors.index.fp16.json'];
 
 /**
- * The weight files or the index to open, of a folder with files `names`.
+ * Returns the weight files or the index to open, of a folder with files `names`.
  * @param {string} folder for errors
  * @param {string[]} names
- * @param {'fp16'} [variant] without it the plain ones, or those if there are no others
+ * @param {'fp16'} [variant] default: the plain files, or fp16 if there are no others
  */
 export function weightFiles(folder, names, variant) {
   const fail = (/** @type {string} */ problem) => new WgvaeError('format', `${folder}: ${problem}`);
@@ -24,7 +25,7 @@ export function weightFiles(folder, names, variant) {
   const weights = names.filter((name) => /.\.safetensors$/i.test(name)).sort();
   const [first, second] = weights;
   if (weights.length === 1) return weights;
-  // The halves of one model, as TAESD's are.
+  // The two halves of one model, such as TAESD's.
   if (weights.length === 2 && second.includes('encoder') && second.replaceAll('encoder', 'decoder') === first) return [second, first];
   if (second) throw fail(`${weights.length} .safetensors files and none is ${STEM}.safetensors: name one of them (${first}, ${second}, ...)`);
   const pickle = names.find((name) => /.\.(bin|ckpt|pt|pth)$/i.test(name));
@@ -32,7 +33,7 @@ export function weightFiles(folder, names, variant) {
 }
 
 /**
- * The files that the index of a model in shards lists, each once. None leads out of the index's folder.
+ * Returns the shards that an index lists, each once. Throws if one lies outside the index's folder.
  * @param {string} file for errors
  * @param {string} text
  */
@@ -41,7 +42,7 @@ export function shardNames(file, text) {
   try {
     index = JSON.parse(text);
   } catch {
-    // What follows says so.
+    // The check below reports it.
   }
   const names = [...new Set(Object.values(index?.weight_map ?? {}))].sort();
   const isPlain = (/** @type {unknown} */ name) => typeof name === 'string' && !/[/\\]|^\.{0,2}$/.test(name);

@@ -1,5 +1,5 @@
 // @ts-check
-// The worker's side of worker.js: opens models there and does what is asked of them.
+// The worker's side of worker.js: opens models and runs their calls.
 
 import { families, version } from './about.js';
 import { cacheUsage, clearCache } from './cache.js';
@@ -13,13 +13,13 @@ import { createDecoder, createEncoder, createVae } from './vae.js';
 
 const CREATE = { decode: createDecoder, encode: createEncoder, both: createVae };
 
-/** What needs no model. */
+/** Functions that need no model. */
 const FUNCTIONS = { families, version, inspect, planFor, selftest, tune, cacheUsage, clearCache };
 
-/** What may be asked of a model. */
+/** Methods that the page may call on a model. */
 const METHODS = ['plan', 'planClip', 'planEncode', 'planEncodeClip', 'shapeOf', 'decode', 'clip', 'encode', 'encodeClip', 'ledger', 'destroy'];
 
-/** Those that give one thing after the other. */
+/** Methods that return several values, one after the other. */
 const CLIPS = ['clip', 'encodeClip'];
 
 const link = new Link(/** @type {any} */ (globalThis), { gives: true });
@@ -46,7 +46,7 @@ link.offer('ask', async (/** @type {number} */ id, /** @type {string} */ method,
 for (const [name, task] of Object.entries(FUNCTIONS)) link.offer(name, task);
 
 /**
- * What comes of a clip, each with the report of its part.
+ * Yields the results of a clip, each with the report of its part.
  * @param {import('./index.js').LoadedModel} model
  * @param {AsyncIterable<unknown>} values
  */
@@ -58,7 +58,7 @@ async function* reported(model, values) {
 function limitsOf({ limits }) {
   /** @type {Record<string, number>} */
   const all = {};
-  // They are the prototype's.
+  // Limits are properties of the prototype.
   for (const name in limits) {
     const limit = /** @type {any} */ (limits)[name];
     if (typeof limit === 'number') all[name] = limit;
@@ -66,11 +66,11 @@ function limitsOf({ limits }) {
   return all;
 }
 
-/** The picture of the last decode. @param {import('./index.js').Decoder} model */
+/** Returns the picture of the last decode. @param {import('./index.js').Decoder} model */
 async function bitmapOf(model) {
   const canvas = new OffscreenCanvas(1, 1);
   await model.present(canvas);
-  // See index.d.ts of `present`.
+  // See `present` in index.d.ts.
   model.device.queue.submit([]);
   return canvas.transferToImageBitmap();
 }

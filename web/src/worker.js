@@ -1,5 +1,6 @@
 // @ts-check
-// The package in a worker of its own, with the same methods: what takes time on a thread takes it there, and pictures come as they are, without a copy.
+// The package in a worker, with the same methods. Work that takes time runs there, and pictures
+// come back without a copy.
 
 import { clipNow, pictureNow } from './copies.js';
 import { messageOf, mismatch, WgvaeError } from './errors.js';
@@ -71,15 +72,18 @@ export const cacheUsage = ({ worker } = {}) => ask(worker, 'cacheUsage', []);
  */
 export const clearCache = (address, { worker } = {}) => ask(worker, 'clearCache', [address]);
 
-/** One to each worker: what is said over several would be taken for one another's. @type {WeakMap<Worker, Link>} */
+/**
+ * One link for each worker: two on one worker would receive each other's messages.
+ * @type {WeakMap<Worker, Link>}
+ */
 const links = new WeakMap();
 
 /**
- * The caller's worker or a new one, which ends with `end`.
+ * Returns a link to the caller's worker, or to a new one, which ends with `end`.
  * @param {Worker | undefined} callers
  */
 function reach(callers) {
-  // Written like this so that bundlers see the file and take it along.
+  // Bundlers recognise this form, and include the file.
   const worker = callers ?? new Worker(new URL('./worker-host.js', import.meta.url), { type: 'module', name: 'wgvae' });
   const end = () => {
     if (!callers) worker.terminate();
@@ -92,7 +96,7 @@ function linkTo(worker) {
   const link = new Link(worker, { gives: false });
   links.set(worker, link);
   worker.addEventListener('error', (event) => {
-    // What nobody catches there later, listeners' errors above all, ends nothing.
+    // Uncaught errors in the running worker, such as those of listeners, end nothing.
     if (link.isUp) return;
     event.preventDefault();
     link.fail(new WgvaeError('internal', `the worker did not start: ${event.message ?? 'it could not be loaded'}`));
@@ -119,7 +123,7 @@ async function ask(worker, name, parameters, signal = NEVER) {
 }
 
 /**
- * The options, unless there are some that belong to this thread.
+ * Returns the options. Throws if one of them belongs to this thread.
  * @template {object} T
  * @param {T} options
  * @param {string[]} names
@@ -141,7 +145,7 @@ async function create(directions, all) {
   const { worker, ...options } = withoutThreads(all, ['device', 'gpu', 'fetch']);
   options.signal?.throwIfAborted();
   const { link, end } = reach(worker);
-  // Its listeners hear of decodes, too: they are let go of with the model.
+  // Its listeners also receive the progress of decodes: they are released with the model.
   const { answer, release } = link.call('create', [directions, options]);
   try {
     const { id, ...facts } = await orAborted(answer, options.signal ?? NEVER);
@@ -164,7 +168,8 @@ class Remote {
 
   /**
    * @param {Link} link
-   * @param {{ id: number, info: import('./index.js').ModelInfo, limits: Record<string, number>, end(): void }} model
+   * @param {{ id: number, info: import('./index.js').ModelInfo, limits: Record<string, number>,
+   * end(): void }} model
    */
   constructor(link, { id, info, limits, end }) {
     this.#link = link;
@@ -262,7 +267,7 @@ class Remote {
   }
 
   /**
-   * Sends the parameters at once, but for those that are promises.
+   * Sends the parameters at once, or when those that are promises have settled.
    * @param {string} method
    * @param {unknown[]} parameters
    * @param {CallOptions} [options]
@@ -271,14 +276,18 @@ class Remote {
     const sent = parameters.some((each) => each instanceof Promise) ? await Promise.all(parameters) : parameters;
     const { answer, release } = this.#call(method, sent, options);
     try {
-      // What no other thread can give back is the reason of the caller's signal.
+      // The reason of the caller's signal must come from this thread.
       return this.#take(await orAborted(answer, options?.signal ?? NEVER));
     } finally {
       release();
     }
   }
 
-  /** What came, after what it tells of the model. @param {{ value: any, report?: import('./index.js').Report, info?: import('./index.js').ModelInfo }} told */
+  /**
+   * Takes over the facts about the model, and returns the value.
+   * @param {{ value: any, report?: import('./index.js').Report, info?:
+   * import('./index.js').ModelInfo }} told
+   */
   #take({ value, report, info }) {
     if (report) this.report = report;
     if (info) this.info = info;
@@ -286,10 +295,10 @@ class Remote {
   }
 
   /**
-   * Values of a generator in the worker, for which it is asked one by one.
+   * Yields the values of a generator in the worker, requesting them one by one.
    * @param {string} method
-   * @param {string} what it takes
-   * @param {unknown} input one, or several
+   * @param {string} what name of the input in errors
+   * @param {unknown} input one input, or an iterable
    * @param {CallOptions} [options]
    */
   async *#each(method, what, input, options) {
@@ -301,7 +310,7 @@ class Remote {
       try {
         for (let next = await orAborted(values.next(), signal); !next.done; next = await orAborted(values.next(), signal)) yield this.#take(next.value);
       } finally {
-        // An abort has ended it there by itself.
+        // After an abort, the generator there has already ended.
         if (!signal.aborted) await values.return();
       }
     } finally {
@@ -323,16 +332,17 @@ class Remote {
 
 /**
  * @param {Iterable<unknown> | AsyncIterable<unknown>} inputs
- * @param {string} what they are
+ * @param {string} what their name in errors
  */
 async function* eachSendable(inputs, what) {
   for await (const input of inputs) yield await sendable(input, what);
 }
 
 /**
- * Latents or a picture as they can be sent: what is drawn of an element is nobody else's, and of a tensor it is the values. A promise where that takes a while.
+ * Returns latents or a picture in a form that can be sent: a bitmap of an element, the values of a
+ * tensor. Returns a promise if that takes time.
  * @param {unknown} input
- * @param {string} what it is
+ * @param {string} what its name in errors
  * @returns {unknown}
  */
 function sendable(input, what) {
@@ -342,13 +352,13 @@ function sendable(input, what) {
 }
 
 /**
- * A picture that is sent later, as it is now.
+ * Copies a picture as it is now, to send it later.
  * @param {unknown} input
  */
 function sendableNow(input) {
   const drawn = sendable(input, 'image');
   if (!(drawn instanceof Promise) || drawn === input) return pictureNow(input).picture;
-  // Heard of when its turn comes.
+  // Its error is handled when its turn comes.
   drawn.catch(() => {});
   return drawn;
 }

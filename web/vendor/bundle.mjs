@@ -1,5 +1,7 @@
-// Puts each program of the page into one file, in place: over a hundred small modules take a browser many round trips, and preloading them one by one takes as many requests.
-// `node bundle.mjs FOLDER`: the folder is the site's, whose files lie as the repository's do. What another thread shares, or what is loaded only when it is needed, stays by itself.
+// Bundles each program of the page into one file, in place. Over a hundred small modules take a
+// browser many round trips, and preloading them one by one takes as many requests. Usage: `node
+// bundle.mjs FOLDER`, where the site's folder is laid out like the repository. Modules shared with
+// another thread, or loaded on demand, stay separate.
 
 import { join } from 'node:path';
 
@@ -7,10 +9,10 @@ import { build } from 'esbuild';
 
 const [folder] = process.argv.slice(2);
 
-/** Programs that a page or a worker begins with. */
+/** Entry points of pages and workers. */
 const PROGRAMS = ['web/page/main.js', 'web/page/reports-page.js', 'web/page/worker.js', 'web/src/worker-host.js'];
 
-/** Addresses in a program count from where it lies, so a bundle lies where its program did. */
+/** Addresses in a program are relative to its file, so a bundle replaces its program in place. */
 for (const path of PROGRAMS) {
   const file = join(folder, path);
   await build({

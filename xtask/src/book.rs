@@ -1,5 +1,5 @@
-//! The documents as pages of `dist/`: those that `docs/SUMMARY.md` lists and all others in `docs/`,
-//! each with the list beside it.
+//! Documents as pages of `dist/`: those listed in `docs/SUMMARY.md` and all others in `docs/`, each
+//! with the list beside it.
 
 use std::fs;
 use std::path::Path;
@@ -10,20 +10,20 @@ use pulldown_cmark::{CowStr, Event, Options, Parser, Tag, TagEnd, html};
 use crate::links::{document_of, relative};
 use crate::offline::files;
 
-/// The list of all documents.
+/// List of all documents.
 const SUMMARY: &str = "docs/SUMMARY.md";
 
-/// Pictures of the documents, which lie at the same place in `dist/`.
+/// Folder of the documents' pictures, which keep their paths in `dist/`.
 pub(crate) const DRAWINGS: &str = "docs/drawings";
 
-/// Documents whose pages have a place of their own; the page links to them.
+/// Documents whose pages have a fixed path; the page links to them.
 const PLACES: [(&str, &str); 3] =
     [("README.md", "docs/index.html"), ("docs/guide/browser.md", "manual.html"), ("web/README.md", "package.html")];
 
 /// HTML before the text of the package's manual.
 const PACKAGE_LEAD: &str = "<p>The package as npm packs it: <a href=\"wgvae.tgz\">wgvae.tgz</a>. <code>npm install</code> takes its address.</p>\n";
 
-/// All documents, and the list of them.
+/// All documents, with the list of them.
 pub(crate) struct Book {
     summary: String,
     /// Paths in the repository.
@@ -31,7 +31,7 @@ pub(crate) struct Book {
 }
 
 impl Book {
-    /// Reads the list of documents, and finds those in `docs/` that it does not have.
+    /// Reads the list of documents, and finds those in `docs/` that the list lacks.
     pub(crate) fn read() -> Result<Self> {
         let mut book = Self::new(read(SUMMARY)?);
         for file in files(Path::new("docs"))? {
@@ -51,7 +51,7 @@ impl Book {
         Self { documents: documents.collect(), summary }
     }
 
-    /// Writes the page of each document into `dist`, which has everything else by now.
+    /// Writes the page of each document into `dist`, which must contain everything else by then.
     pub(crate) fn write(&self, dist: &Path) -> Result<()> {
         for document in &self.documents {
             let page = dist.join(page_of(document));
@@ -64,7 +64,8 @@ impl Book {
         Ok(())
     }
 
-    /// The page of a document. A link to a file that is not in `dist/`, as `is_there` knows, becomes plain text.
+    /// Returns the page of a document. A link to a file that is not in `dist/`, according to
+    /// `is_there`, becomes plain text.
     fn to_html(&self, document: &str, markdown: &str, is_there: &dyn Fn(&str) -> bool) -> String {
         let page = page_of(document);
         let render = |source: &str, text: &str| {
@@ -73,12 +74,14 @@ impl Book {
             html
         };
         let root = relative(&page, "./");
-        // The reader's place in the list. Signs of the text are escaped, so this is a tag.
+        // Marks the current page in the list. `<` and `>` in the text are escaped, so this match is
+        // a tag.
         let here = format!("<a href=\"{}\"", relative(&page, &page));
         let list = render(SUMMARY, &self.summary)
             .replacen(&here, &format!("{here} aria-current=\"page\""), 1)
             .replace("h1>", "h2>");
-        // Blocks that are wider than a phone scroll, by keys, too. An empty corner of a table heads nothing.
+        // Blocks wider than a phone scroll, also by keyboard. An empty corner of a table is no
+        // heading.
         let text = render(document, markdown)
             .replace("<th></th>", "<td></td>")
             .replace("<pre>", "<pre tabindex=\"0\">")
@@ -99,7 +102,7 @@ impl Book {
         )
     }
 
-    /// The text's events, with links as the page needs them, and with an id for each heading.
+    /// Returns the text's events, with links as the page needs them and an id for each heading.
     fn events<'a>(&self, source: &str, text: &'a str, page: &str, is_there: &dyn Fn(&str) -> bool) -> Vec<Event<'a>> {
         let target = |link: &str| self.target(source, link, page, is_there);
         let mut events: Vec<Event<'a>> = Vec::new();
@@ -136,7 +139,8 @@ impl Book {
         events
     }
 
-    /// The address on `page` of a link in the document `source`; none if nothing is there.
+    /// Returns the address on `page` of a link in the document `source`; None if there is no such
+    /// file.
     fn target(&self, source: &str, link: &str, page: &str, is_there: &dyn Fn(&str) -> bool) -> Option<String> {
         if link.contains("://") || link.starts_with('#') {
             return Some(link.to_owned());
@@ -148,7 +152,7 @@ impl Book {
     }
 }
 
-/// Where a document's page is in `dist/`.
+/// Returns the path of a document's page in `dist/`.
 fn page_of(document: &str) -> String {
     if let Some((_, place)) = PLACES.iter().find(|(source, _)| *source == document) {
         return (*place).to_owned();
@@ -156,7 +160,7 @@ fn page_of(document: &str) -> String {
     format!("docs/{}.html", document.trim_start_matches("docs/").trim_end_matches(".md"))
 }
 
-/// The id of a heading, as code hosts make it.
+/// Returns the id of a heading, as code hosts make it.
 pub(crate) fn slug(heading: &[Event<'_>]) -> String {
     let text: String = heading
         .iter()
@@ -200,8 +204,8 @@ mod tests {
     fn every_document_becomes_a_page_whose_links_lead_to_pages() {
         std::env::set_current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/..")).unwrap();
         let dist = crate::paths::target().join("documents");
-        // No heading may take the style of a part of the page. Rules that begin with a state of the
-        // page's body concern that page alone.
+        // The id of a heading must not match a style of the page's parts. Rules that begin with a
+        // state of the page's body concern that page alone.
         let style = std::fs::read_to_string("web/page/style.css").unwrap();
         let style = style.lines().filter(|line| !line.starts_with("[data-")).collect::<Vec<_>>().join("\n");
         let named: Vec<_> = style.split(|sign: char| !sign.is_alphanumeric() && !"#-".contains(sign)).collect();

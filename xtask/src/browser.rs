@@ -1,4 +1,4 @@
-//! Runs what is driven by Node: the tests in real browsers and the comparison with onnxruntime-web.
+//! Runs programs of Node: the tests in real browsers and the comparison with onnxruntime-web.
 
 use std::ffi::OsString;
 use std::io::Write as _;
@@ -13,10 +13,12 @@ use crate::mesa::Mesa;
 use crate::paths::wgvae;
 use crate::web;
 
-/// Packages of npm's that the tests need, installed as their lock files say: the tests' own and those of the example they open.
+/// Folders whose lock files name the npm packages for the tests: the tests' own, and those of the
+/// example that they open.
 const TEST_FOLDERS: [&str; 2] = ["tests/browser", "examples/onnx"];
 
-/// The tests in `tests/browser`: all, or those named. `dist/` must be built. `driver`: for programs of Node's that use a GPU.
+/// Runs the tests in `tests/browser`: all, or the named ones. `dist/` must be built. `driver` is
+/// for programs of Node that use a GPU.
 pub(crate) fn test(names: &[String], driver: Option<&Mesa>) -> Result<()> {
     let folder = Path::new(TEST_FOLDERS[0]);
     for file in names.iter().map(|name| folder.join(format!("{name}.test.mjs"))) {
@@ -44,7 +46,8 @@ pub(crate) fn test(names: &[String], driver: Option<&Mesa>) -> Result<()> {
     }
 }
 
-/// The same tests in Chromium and in Firefox at once: the one compiles shaders on one core most of the time. What Firefox's print waits for Chromium's to end.
+/// Runs the tests in Chromium and in Firefox at once, because Chromium compiles shaders on one core
+/// most of the time. Firefox's output is printed after Chromium's.
 fn in_both(mut node: Command) -> Result<()> {
     eprintln!("xtask: {} in Firefox, besides", text(&node));
     let firefox = node.env("WGVAE_BROWSER", "firefox").stdout(Stdio::piped()).stderr(Stdio::inherit()).spawn()?;
@@ -56,7 +59,7 @@ fn in_both(mut node: Command) -> Result<()> {
     chromium
 }
 
-/// The comparison in `benches/browser`, which looks for a browser by itself: any that has WebGPU will do.
+/// Runs the comparison in `benches/browser`, which finds any browser with WebGPU itself.
 pub(crate) fn bench(arguments: &[OsString]) -> Result<()> {
     web::build()?;
     let folder = Path::new("benches/browser");

@@ -1,14 +1,15 @@
-//! Running other programs: each is announced, timed, and must succeed.
+//! Running of other programs: each is announced, timed, and must succeed.
 
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
 
-/// What every command of the tests selects: the same packages with the same features, so that each dependency is compiled once. Not this program, which is running.
+/// Packages and features that every test command selects. They are always the same, so that each
+/// dependency is compiled once. `xtask` is excluded because it is running.
 const SELECTION: [&str; 6] = ["--release", "--workspace", "--exclude", "xtask", "--features", "wgvae/cli"];
 
-/// A cargo command for all packages.
+/// Returns a cargo command for all packages.
 pub(crate) fn selected(task: &str) -> Command {
     let mut command = Command::new("cargo");
     command.arg(task).args(SELECTION);
@@ -38,7 +39,7 @@ pub(crate) fn succeeds(command: &mut Command) -> bool {
     command.stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok_and(|status| status.success())
 }
 
-/// What a program prints, trimmed.
+/// Returns the output of a program, trimmed.
 pub(crate) fn output(command: &mut Command) -> Result<String> {
     let output = command.output().with_context(|| format!("could not start {}", text(command)))?;
     ensure!(output.status.success(), "{} failed: {}", text(command), output.status);

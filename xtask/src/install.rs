@@ -1,4 +1,5 @@
-//! What the tasks need from outside the repository. Installs what is missing, and says so first.
+//! Dependencies of the tasks from outside the repository. Installs what is missing, and prints it
+//! first.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -7,10 +8,10 @@ use anyhow::{Result, bail, ensure};
 
 use crate::command::{output, run, succeeds};
 
-/// The oldest Node whose test runner and `fetch` the tests are written for.
+/// Oldest version of Node whose test runner and `fetch` the tests support.
 const NODE: u32 = 20;
 
-/// A component of the Rust toolchain, from rustup where it is missing.
+/// Ensures a component of the Rust toolchain; rustup installs it if missing.
 pub(crate) fn ensure_component(name: &str) -> Result<()> {
     let tool = if name == "rustfmt" { "fmt" } else { name };
     if succeeds(Command::new("cargo").args([tool, "--version"])) {
@@ -20,7 +21,8 @@ pub(crate) fn ensure_component(name: &str) -> Result<()> {
     run(Command::new("rustup").args(["component", "add", name]))
 }
 
-/// Some adapter must be there for the command line `wgvae`. On Debian and its children a CPU Vulkan driver can be installed.
+/// Ensures that the command line `wgvae` finds an adapter. On Debian and its derivatives a CPU
+/// Vulkan driver can be installed.
 pub(crate) fn ensure_adapter(wgvae: &Path) -> Result<()> {
     let has_adapter = || succeeds(Command::new(wgvae).arg("adapters"));
     if has_adapter() {
@@ -38,7 +40,7 @@ pub(crate) fn ensure_adapter(wgvae: &Path) -> Result<()> {
     Ok(())
 }
 
-/// A program of `package`, at `variable`'s path, on the search path, or from apt.
+/// Returns a program of `package`: from the path in `variable`, from the search path, or from apt.
 pub(crate) fn ensure_program(names: &[&str], package: &str, variable: Option<&str>) -> Result<PathBuf> {
     if let Some(path) = variable.and_then(std::env::var_os).map(PathBuf::from) {
         ensure!(path.is_file(), "{} names {}, which is not a file", variable.unwrap_or_default(), path.display());
@@ -54,12 +56,12 @@ pub(crate) fn ensure_program(names: &[&str], package: &str, variable: Option<&st
     find_program(names).ok_or_else(|| anyhow::anyhow!("{name} is still missing after installing {package}{hint}"))
 }
 
-/// Packages of npm's, as the lock file in `folder` says.
+/// Installs npm packages as the lock file in `folder` says.
 pub(crate) fn install_packages(folder: &Path) -> Result<()> {
     run(npm()?.args(["ci", "--prefer-offline", "--no-audit", "--no-fund", "--prefix"]).arg(folder))
 }
 
-/// Node, new enough.
+/// Returns Node, after checking its version.
 pub(crate) fn node() -> Result<Command> {
     let node = ensure_program(&["node", "nodejs"], "nodejs", None)?;
     let version = output(Command::new(&node).arg("--version"))?;
@@ -72,7 +74,7 @@ pub(crate) fn npm() -> Result<Command> {
     Ok(Command::new(ensure_program(&["npm", "npm.cmd"], "npm", None)?))
 }
 
-/// The first of `names` that is on the search path.
+/// Returns the first of `names` on the search path.
 pub(crate) fn find_program(names: &[&str]) -> Option<PathBuf> {
     let folders: Vec<PathBuf> = std::env::split_paths(&std::env::var_os("PATH")?).collect();
     let mut candidates = names.iter().flat_map(|name| folders.iter().map(move |folder| folder.join(name)));
@@ -83,7 +85,7 @@ pub(crate) fn has_apt() -> bool {
     succeeds(Command::new("apt-get").arg("--version"))
 }
 
-/// Installs Debian packages, after saying `why`.
+/// Installs Debian packages, after printing `why`.
 pub(crate) fn apt_install(why: &str, packages: &[&str]) -> Result<()> {
     eprintln!("xtask: {why}; installing with apt-get: {}", packages.join(", "));
     apt_get(&["update", "-qq"])?;
@@ -92,7 +94,7 @@ pub(crate) fn apt_install(why: &str, packages: &[&str]) -> Result<()> {
     apt_get(&arguments)
 }
 
-/// apt-get, through sudo where we are not root.
+/// Runs apt-get, through sudo unless the user is root.
 fn apt_get(arguments: &[&str]) -> Result<()> {
     let is_root = Command::new("id").arg("-u").output().is_ok_and(|id| id.stdout.trim_ascii() == b"0");
     let mut command = Command::new(if is_root { "apt-get" } else { "sudo" });

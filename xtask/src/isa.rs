@@ -1,4 +1,5 @@
-//! What the drivers of GPUs that are not here make of the kernels: `tools/isa` does the work, on drivers that are unpacked here.
+//! Compilation of the kernels for GPUs that are not present. `tools/isa` does the work, with
+//! drivers that are unpacked here.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -13,7 +14,7 @@ use crate::paths::target;
 
 /// Fetches the drivers, builds `tools/isa`, and runs it with `arguments`.
 pub(crate) fn run(arguments: &[OsString]) -> Result<()> {
-    // Testing's of November 2026 does not know NVIDIA's newest.
+    // The drivers of Debian testing in November 2026 do not know NVIDIA's newest GPUs.
     let mesa = Mesa::newest(Suite::Unstable).context("there are no drivers to compile with")?;
     build_shim(mesa.folder())?;
     run_command(selected("build").args(["--example", "isa"]))?;
@@ -21,7 +22,8 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<()> {
     run_command(Command::new(program).arg("--mesa").arg(mesa.folder()).args(arguments))
 }
 
-/// The tests of `tools/isa`, then all kernels against the committed table. Elsewhere than on Debian there are no drivers: it says so.
+/// Runs the tests of `tools/isa`, then compares all kernels with the committed table. Other systems
+/// than Debian have no drivers; then it prints that it skips this.
 pub(crate) fn test() -> Result<()> {
     if !Mesa::is_for_here() {
         eprintln!("xtask: SKIPPED: kernels' machine code, which wants Debian's drivers for x86-64");
@@ -31,7 +33,7 @@ pub(crate) fn test() -> Result<()> {
     run(&[])
 }
 
-/// Debian has no shim for Intel's kernel driver.
+/// Builds a shim for Intel's kernel driver, because Debian has none.
 fn build_shim(mesa: &Path) -> Result<()> {
     let headers = mesa.join("root/usr/include");
     run_command(

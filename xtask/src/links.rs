@@ -1,6 +1,7 @@
 //! Relative links between files of the repository and between pages of `dist/`.
 
-/// The file that a link in the document `source` leads to, as a path in the repository, and the link's fragment.
+/// Resolves a link in the document `source`. Returns the file's path in the repository, and the
+/// link's fragment.
 pub(crate) fn document_of<'a>(source: &str, link: &'a str) -> (String, &'a str) {
     let (path, fragment) = link.split_at(link.find('#').unwrap_or(link.len()));
     let mut parts: Vec<&str> = source.split('/').collect();
@@ -15,7 +16,7 @@ pub(crate) fn document_of<'a>(source: &str, link: &'a str) -> (String, &'a str) 
     (parts.join("/"), fragment)
 }
 
-/// A link from one page of `dist/` to a file there.
+/// Returns the relative link from a page of `dist/` to a file there.
 pub(crate) fn relative(page: &str, place: &str) -> String {
     "../".repeat(page.matches('/').count()) + place
 }

@@ -1,5 +1,5 @@
-//! The project's chores: `cargo xtask demo`, `cargo xtask test`, `cargo xtask web` and what serves, tests and measures it.
-//! Each installs what is missing, and says so first.
+//! Tasks of the project: `cargo xtask demo`, `cargo xtask test`, `cargo xtask web`, and tasks that
+//! serve, test and measure the page. Each installs what is missing, and prints it first.
 
 mod book;
 mod browser;
@@ -34,61 +34,68 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Task {
-    /// Decodes the embedded latents with the embedded model: writes a picture.
+    /// Decode the embedded latents with the embedded model to a picture.
     Demo {
-        /// Where the picture goes.
+        /// Picture to write.
         #[arg(short, long, default_value = "demo.png")]
         output: PathBuf,
     },
-    /// Runs every check: format, lints, documentation, tests, in the browser too.
+    /// Run every check: format, lints, documentation and tests, including those in browsers.
     Test {
-        /// Sweeps every budget and every size; without it, some of each.
+        /// Sweep every budget and every size instead of some of each.
         #[arg(long)]
         full: bool,
     },
-    /// Checks comments and documents: their width, sentences, links, words and spelling.
+    /// Check comments and documents: their width, sentences, links, words and spelling.
     Words,
-    /// Builds the page and the npm package into dist/.
+    /// Build the page and the npm package into dist/.
     Web {
-        /// Where the page will be, such as `https://example.org/wgvae/`: links to it show a picture, which must have a whole address.
+        /// Address where the page will be, such as `https://example.org/wgvae/`; the picture that
+        /// links to it show needs a full address.
         #[arg(long)]
         site: Option<String>,
     },
-    /// Builds dist/ and serves it to this machine.
+    /// Build dist/ and serve it to this machine.
     Serve {
-        /// Where to listen; 0 takes any free port.
+        /// Port to listen on; 0 takes any free port.
         #[arg(long, default_value_t = 8080)]
         port: u16,
-        /// Opens the page in the default browser.
+        /// Open the page in the default browser.
         #[arg(long)]
         open: bool,
     },
-    /// Builds dist/ and runs the tests in Chromium and Firefox: all, or the files of tests/browser named.
+    /// Build dist/ and run the tests in Chromium and Firefox: all, or the named files of
+    /// tests/browser.
     TestBrowser {
         /// Names without `.test.mjs`, for example `numbers`.
         names: Vec<String>,
     },
-    /// Builds the Python wheel from its sdist and runs all tests of Python in a fresh environment, with torch, diffusers and Ray.
+    /// Build the Python wheel from its sdist and run all tests of Python in a fresh environment,
+    /// with torch, diffusers and Ray.
     TestPython {
-        /// Only the tests that need numpy alone, with the module that cargo builds: what `test` runs.
+        /// Run only the tests that need numpy alone, with the module that cargo builds, as `test`
+        /// does.
         #[arg(long)]
         plain: bool,
     },
-    /// Compiles every kernel by the drivers of GPUs that are not here, and compares registers, spills and instructions with benches/results/isa.json.
+    /// Compile every kernel with the drivers of GPUs that are not present, and compare registers,
+    /// spills and instructions with benches/results/isa.json.
     Isa {
-        /// Passed on to tools/isa: `--accept` writes the table anew, `--help` says what else there is.
+        /// Arguments for tools/isa: `--accept` rewrites the table, `--help` lists the others.
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<OsString>,
     },
-    /// Measures everything about the GPU that is here, in under 25 minutes: benches/results/gpu-day-*.json and .md.
+    /// Measure everything about the GPU of this machine, in under 25 minutes, to
+    /// benches/results/gpu-day-*.json and .md.
     GpuDay {
-        /// Passed on: `--only decodes,bands`, `--limit SECONDS` for each part, `--quick`, `--out FOLDER`.
+        /// Arguments for the program: `--only decodes,bands`, `--limit SECONDS` for each part,
+        /// `--quick`, `--out FOLDER`.
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<OsString>,
     },
-    /// Builds dist/ and compares with onnxruntime-web in a browser.
+    /// Build dist/ and compare with onnxruntime-web in a browser.
     BenchBrowser {
-        /// Passed on to benches/browser/run.mjs.
+        /// Arguments for benches/browser/run.mjs.
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<OsString>,
     },
@@ -121,7 +128,7 @@ fn run(task: Task) -> Result<()> {
     }
 }
 
-/// The repository: the folder above this package's.
+/// Returns the repository's folder, which contains this package's.
 fn root() -> &'static Path {
     let package = Path::new(env!("CARGO_MANIFEST_DIR"));
     package.parent().unwrap_or(package)

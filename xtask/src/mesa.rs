@@ -1,6 +1,11 @@
-//! A newer Mesa than the system's. Its CPU driver is for tests: Debian 12's runs our kernels two to five times slower, by the CPU. Its drivers of GPUs, and the shims by which they see
-//! GPUs that are not there, are for `cargo xtask isa`. Nothing is installed: the packages are unpacked below `target/`, with their own C library, and their own loader starts the programs
-//! that use them.
+//! A newer Mesa than the system's, unpacked below `target/`.
+//!
+//! Its CPU driver is for tests: Debian 12's runs our kernels two to five times slower, depending on
+//! the CPU. Its GPU drivers, and the shims that show them GPUs that are not present, are for `cargo
+//! xtask isa`.
+//!
+//! Nothing is installed. The packages come with their own C library, and their own loader starts
+//! the programs that use them.
 
 use std::ffi::OsString;
 use std::fs;
@@ -13,12 +18,13 @@ use crate::command::{output, run, succeeds};
 use crate::install::has_apt;
 use crate::paths::target;
 
-/// Which of Debian's releases.
+/// Release of Debian.
 #[derive(Clone, Copy)]
 pub(crate) enum Suite {
-    /// The next: newer than any stable one, and its packages have been tried in unstable before.
+    /// Testing, the next release: newer than any stable one, with packages that were tried in
+    /// unstable before.
     Testing,
-    /// What is in no release yet: the newest GPUs.
+    /// Unstable: in no release yet, with drivers for the newest GPUs.
     Unstable,
 }
 
@@ -31,34 +37,36 @@ impl Suite {
     }
 }
 
-/// Where packages have their libraries.
+/// Folder of libraries in a package.
 const LIBRARIES: &str = "usr/lib/x86_64-linux-gnu";
 
 const KEYRING: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
 
-/// What has the drivers and the shims, and what loads them and the programs that are linked to an older C library.
+/// Packages with the drivers, the shims, their loader, and a library for programs that are linked
+/// to an older C library.
 const PACKAGES: [&str; 4] = ["mesa-vulkan-drivers", "mesa-drm-shim", "libvulkan1", "libstdc++6"];
 
-/// Headers that our own shim includes. Wanted without all that they depend on.
+/// Packages with headers that our own shim includes, without their dependencies.
 const HEADERS: [&str; 2] = ["libdrm-dev", "linux-libc-dev"];
 
-/// What is in these is for a whole system, not for a program.
+/// Packages that a whole system needs, but no program.
 const UNWANTED: [&str; 5] = ["debconf", "dpkg", "libc-bin", "perl", "tar"];
 
-/// The drivers whose manifests are written: as their files are called. The CPU's is the last that is written, so that its presence says that all is there.
+/// Drivers whose manifests are written, by their file names. The CPU driver comes last, so that its
+/// manifest shows that all files are complete.
 const DRIVERS: [&str; 6] = ["asahi", "freedreno", "intel", "nouveau", "radeon", CPU];
 const CPU: &str = "lvp";
 
-/// Where programs find drivers.
+/// Folder in which programs find drivers.
 pub(crate) struct Mesa {
     folder: PathBuf,
 }
 
 impl Mesa {
-    /// Unpacks the newest of `suite`, if that was not done before.
+    /// Unpacks the newest Mesa of `suite`, unless that was done before.
     ///
     /// # Errors
-    /// Where Debian has none for this machine, or cannot be reached.
+    /// If Debian has none for this machine, or cannot be reached.
     pub(crate) fn newest(suite: Suite) -> Result<Self> {
         let mesa = Self { folder: std::path::absolute(target().join(format!("mesa-{}", suite.name())))? };
         if !mesa.manifest(CPU).is_file() {
@@ -67,35 +75,37 @@ impl Mesa {
         Ok(mesa)
     }
 
-    /// Whether Debian has packages for this machine, and this is a Debian.
+    /// Returns true if this is a Debian, and it has packages for this machine.
     pub(crate) fn is_for_here() -> bool {
         cfg!(all(target_os = "linux", target_arch = "x86_64")) && has_apt() && Path::new(KEYRING).is_file()
     }
 
-    /// Has `root`, the packages' files, and a manifest for each driver, `radeon.json` and so on.
+    /// Returns the folder. It contains `root` with the packages' files, and a manifest for each
+    /// driver (`radeon.json` and so on).
     pub(crate) fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// Makes `cargo` run what it builds on the CPU driver.
+    /// Makes `cargo` run the programs that it builds on the CPU driver.
     pub(crate) fn run_by(&self, cargo: &mut Command) {
         cargo
             .env("CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER", self.runner())
             .env("VK_DRIVER_FILES", self.manifest(CPU));
     }
 
-    /// Tells the tests in JavaScript how to run a program on the CPU driver, and leaves them and their browsers the system's.
+    /// Tells the tests in JavaScript how to run a program on the CPU driver. The tests themselves
+    /// and their browsers keep the system's driver.
     pub(crate) fn offer(&self, node: &mut Command) {
         node.env("WGVAE_RUNNER", self.runner()).env("WGVAE_DRIVER", self.manifest(CPU));
     }
 
-    /// What comes before a program, in words.
+    /// Returns the words before a program, as one string.
     fn runner(&self) -> OsString {
         let words = [self.loader().into_os_string(), "--library-path".into(), self.libraries().into_os_string()];
         words.join(&OsString::from(" "))
     }
 
-    /// Whether a program starts with the CPU driver.
+    /// Returns true if a program starts with the CPU driver.
     pub(crate) fn starts(&self, program: &Path, argument: &str) -> bool {
         let mut command = Command::new(self.loader());
         command.arg("--library-path").arg(self.libraries()).arg(program).arg(argument);
@@ -115,7 +125,8 @@ impl Mesa {
     }
 }
 
-/// Fetches the drivers and what they need, and writes the manifests that the Vulkan loader reads.
+/// Fetches the drivers and their dependencies, and writes the manifests that the Vulkan loader
+/// reads.
 fn unpack(suite: &str, folder: &Path) -> Result<()> {
     ensure!(Mesa::is_for_here(), "this is no Debian on x86-64");
     let mirror = mirror()?;
@@ -153,7 +164,7 @@ fn unpack(suite: &str, folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Where this machine gets Debian's packages from.
+/// Returns the site from which this machine gets Debian's packages.
 fn mirror() -> Result<String> {
     let sites = output(Command::new("apt-get").args([
         "indextargets",
@@ -166,7 +177,7 @@ fn mirror() -> Result<String> {
     Ok(sites.lines().next().context("no source of Debian's packages is set up here")?.to_owned())
 }
 
-/// The packages that `PACKAGES` depend on, themselves included.
+/// Returns the packages that `PACKAGES` depend on, and `PACKAGES` themselves.
 fn needed(folder: &Path) -> Result<Vec<String>> {
     let without = ["recommends", "suggests", "conflicts", "breaks", "replaces", "enhances"];
     let lines = output(
@@ -175,7 +186,8 @@ fn needed(folder: &Path) -> Result<Vec<String>> {
             .args(without.map(|kind| format!("--no-{kind}")))
             .args(PACKAGES),
     )?;
-    // Names stand at the start of a line, what they depend on behind spaces, names that several packages provide in angle brackets.
+    // Package names stand at the start of a line, and their dependencies after spaces. Names that
+    // several packages provide are in angle brackets.
     let names = lines.lines().filter(|line| line.starts_with(|first: char| first.is_ascii_alphanumeric()));
     let mut names: Vec<String> = names.filter(|name| !is_unwanted(name)).map(str::to_owned).collect();
     names.sort();
@@ -187,7 +199,7 @@ fn is_unwanted(package: &str) -> bool {
     UNWANTED.iter().any(|name| package.starts_with(name))
 }
 
-/// An apt program that knows one release only, and leaves what the system knows alone.
+/// Returns an apt program that knows one release only, and does not touch the system's state.
 fn apt(program: &str, folder: &Path) -> Command {
     let mut command = Command::new(program);
     let at = |part: &str| folder.join(part).display().to_string();

@@ -1,4 +1,4 @@
-//! The service worker of `dist/`, which has to know every file of the page.
+//! Service worker of `dist/`, which must know every file of the page.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -7,17 +7,18 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use sha2::{Digest as _, Sha256};
 
-/// Its program: what it does with the files.
+/// Program of the worker, which handles the files.
 const PROGRAM: &str = "web/page/offline-worker.js";
 
-/// What a visitor without a network needs, as paths in `dist/` or beginnings of them: the page, its text and the demo.
+/// Files that a visitor without a network needs, as paths in `dist/` or beginnings of them: the
+/// page, its text and the demo.
 const KEPT: [&str; 16] = [
     "index.html",
     "reports.html",
     "manual.html",
     "package.html",
     "manifest.webmanifest",
-    // Programs are whole files: what they are made of lies beside them, for others to look at.
+    // Programs are bundled into whole files. Their sources lie beside them only for reading.
     "web/page/main.js",
     "web/page/reports-page.js",
     "web/page/start-worker.js",
@@ -31,10 +32,10 @@ const KEPT: [&str; 16] = [
     "assets/demo/",
 ];
 
-/// Of these, what nothing on the page reads.
+/// Endings of files among them that the page never reads.
 const ENDINGS_LEFT: [&str; 2] = [".d.ts", ".LICENSE"];
 
-/// Writes `sw.js` into `dist`, which has everything else by now.
+/// Writes `sw.js` into `dist`, which must contain everything else by then.
 pub(crate) fn write(dist: &Path) -> Result<()> {
     let program = fs::read_to_string(PROGRAM).with_context(|| format!("could not read {PROGRAM}"))?;
     let mut hashes = BTreeMap::new();
@@ -52,13 +53,14 @@ fn is_kept(path: &str) -> bool {
     KEPT.iter().any(|start| path.starts_with(start)) && !ENDINGS_LEFT.iter().any(|end| path.ends_with(end))
 }
 
-/// The program, after a table of the files. Paths are those of the repository: no sign in them has to be escaped.
+/// Returns the program after a table of the files. Paths are those of the repository, so no
+/// character in them needs escaping.
 fn with_files(program: &str, hashes: &BTreeMap<String, String>) -> String {
     let rows: String = hashes.iter().map(|(path, hash)| format!("  '{path}': '{hash}',\n")).collect();
     format!("globalThis.FILES = {{\n{rows}}};\n{program}")
 }
 
-/// All files of a folder and of the folders in it.
+/// Returns all files of a folder and its subfolders.
 pub(crate) fn files(folder: &Path) -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder).with_context(|| format!("could not read {}", folder.display()))? {

@@ -1,4 +1,5 @@
-//! The Python package: assembled of what cargo has built and tested with numpy alone, or built as a wheel from its sdist and tested with torch, diffusers and Ray.
+//! Tests of the Python package. It is either assembled from cargo's output and tested with numpy
+//! alone, or built as a wheel from its sdist and tested with torch, diffusers and Ray.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -11,14 +12,15 @@ use crate::command::{output, run, succeeds};
 use crate::install::{apt_install, ensure_program, has_apt};
 use crate::paths::{target, wgvae};
 
-/// What the tests need but what is optional, by version and hash; and that, too.
+/// Requirements of the tests, by version and hash: the basic ones, and with `EXTRAS` the optional
+/// ones.
 const REQUIREMENTS: &str = "python/tests/requirements.txt";
 const EXTRAS: &str = "python/tests/requirements-extras.txt";
 
-/// What builds wheels, as python/pyproject.toml says.
+/// Builder of wheels, in the version of python/pyproject.toml.
 const MATURIN: &str = "maturin==1.16.0";
 
-/// Lints, and the tests that need numpy alone, of the module that cargo has built.
+/// Runs lints and the tests that need numpy alone, with the module that cargo has built.
 pub(crate) fn test() -> Result<()> {
     let python = environment("plain", REQUIREMENTS)?;
     run(Command::new(&python)
@@ -29,13 +31,14 @@ pub(crate) fn test() -> Result<()> {
     run(tests(&python)?.args(["-m", "not extras"]).env("PYTHONPATH", &built))
 }
 
-/// A program that [`REQUIREMENTS`] brings.
+/// Returns a program that [`REQUIREMENTS`] brings.
 pub(crate) fn tool(name: &str) -> Result<Command> {
     let python = environment("plain", REQUIREMENTS)?;
     Ok(Command::new(python.with_file_name(format!("{name}{}", std::env::consts::EXE_SUFFIX))))
 }
 
-/// Builds the sdist, of that the wheel, installs it into a fresh environment and runs all tests there.
+/// Builds the sdist and from it the wheel, installs it into a fresh environment and runs all tests
+/// there.
 pub(crate) fn test_wheel() -> Result<()> {
     let (folder, tools) = (folder()?, environment("tools", "")?);
     run(Command::new(&tools).args(["-m", "pip", "install", "--quiet", MATURIN]))?;
@@ -58,7 +61,8 @@ pub(crate) fn test_wheel() -> Result<()> {
     run(&mut tests(&python)?)
 }
 
-/// The tests, run from here, where no folder can be taken for the package.
+/// Returns the command of the tests. It runs in a folder where no subfolder can be mistaken for the
+/// package.
 fn tests(python: &Path) -> Result<Command> {
     let mut command = Command::new(python);
     command
@@ -81,7 +85,8 @@ fn tests(python: &Path) -> Result<Command> {
     Ok(command)
 }
 
-/// A folder with the package: its Python files, and the module that `cargo build --workspace` has built.
+/// Makes a folder with the package: its Python files, and the module that `cargo build --workspace`
+/// has built.
 fn assembled() -> Result<PathBuf> {
     let built = folder()?.join("built");
     let package = built.join("wgvae");
@@ -110,7 +115,8 @@ fn copy(from: &Path, to: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The interpreter of a virtual environment below `target/` with what the file `requirements` lists, if it names one. Made anew when that has changed.
+/// Returns the interpreter of a virtual environment below `target/`, with the packages in the file
+/// `requirements` unless that is empty. Makes it anew if that file has changed.
 fn environment(name: &str, requirements: &str) -> Result<PathBuf> {
     let environment = folder()?.join(name);
     let python = environment.join(if cfg!(windows) { "Scripts/python.exe" } else { "bin/python" });
@@ -136,12 +142,12 @@ fn environment(name: &str, requirements: &str) -> Result<PathBuf> {
             requirements,
         ]))?;
     }
-    // Last: its presence says that all is there.
+    // Written last, so that its presence shows that all is complete.
     fs::write(stamp, wanted)?;
     Ok(python)
 }
 
-/// A Python that the package is for.
+/// Returns a Python that the package supports.
 fn interpreter() -> Result<PathBuf> {
     let names = ["python3", "python3.14", "python3.13", "python3.12", "python3.11", "python"];
     let python = ensure_program(&names, "python3", None)?;
@@ -150,7 +156,7 @@ fn interpreter() -> Result<PathBuf> {
     Ok(python)
 }
 
-/// Makes a virtual environment. Debian has what that takes in a package of its own.
+/// Makes a virtual environment. Debian has the needed module in a package of its own.
 fn make(python: &Path, environment: &Path) -> Result<()> {
     if !succeeds(Command::new(python).args(["-c", "import ensurepip"])) && has_apt() {
         apt_install("Python has no ensurepip", &["python3-venv"])?;

@@ -1,4 +1,4 @@
-//! What `demo` and `test` are made of. A step says what it runs, and fails when that fails.
+//! Steps of `demo` and `test`. A step prints what it runs, and fails if that fails.
 
 use std::path::Path;
 use std::process::Command;
@@ -12,7 +12,9 @@ use crate::paths::wgvae;
 use crate::times::Times;
 use crate::{browser, gpu_day, isa, python, wasm, web, words};
 
-/// Tests of devices that also run on the system's own CPU driver where most run on a newer one, as do all of the command line: each kernel alone, and small decodes in both precisions.
+/// Tests of devices that also run on the system's CPU driver, if most tests run on a newer one:
+/// each kernel alone, and small decodes in both precisions. All tests of the command line run
+/// there, too.
 const ON_ANY_DRIVER: [&str; 3] = ["kernels::", "pictures_are_within_one_level", "a_stream_beyond_half_precision"];
 
 pub(crate) fn demo(output: &Path) -> Result<()> {
@@ -21,7 +23,7 @@ pub(crate) fn demo(output: &Path) -> Result<()> {
     run(Command::new(wgvae()).arg("demo").arg("--output").arg(output))
 }
 
-/// Everything. `full` sweeps what is swept in few steps otherwise.
+/// Runs all checks. With `full`, sweeps take every step instead of a few.
 pub(crate) fn test(full: bool) -> Result<()> {
     let mut times = Times::default();
     times.step("format", || {
@@ -62,7 +64,7 @@ pub(crate) fn test(full: bool) -> Result<()> {
     times.step("browsers", || browser::test(&[], newer_driver().as_ref()))
 }
 
-/// The browser tests alone: all, or those named.
+/// Runs the browser tests alone: all, or the named ones.
 pub(crate) fn test_browser(names: &[String]) -> Result<()> {
     run(&mut build())?;
     ensure_adapter(&wgvae())?;
@@ -70,27 +72,30 @@ pub(crate) fn test_browser(names: &[String]) -> Result<()> {
     browser::test(names, newer_driver().as_ref())
 }
 
-/// The Python package as users get it, with all that it can be used with; or, `plain`, what cargo has built of it, with numpy alone.
+/// Tests the Python package as users get it, with all optional packages; with `plain`, the module
+/// that cargo has built, with numpy alone.
 pub(crate) fn test_python(plain: bool) -> Result<()> {
     run(&mut build())?;
     ensure_adapter(&wgvae())?;
     if plain { python::test() } else { python::test_wheel() }
 }
 
-/// Builds all that is tested: the module for Python is a library, which neither programs nor tests ask for.
+/// Builds everything to test. The module for Python is a library, which building programs and tests
+/// does not include.
 fn build() -> Command {
     let mut command = selected("build");
     command.args(["--lib", "--bins", "--tests"]);
     command
 }
 
-/// On a GPU: all of them there. On a CPU: all on the newest driver, and some on the system's.
+/// Runs the tests of devices. On a GPU, all run there; on a CPU, all run on the newest driver and
+/// some on the system's.
 fn test_devices(full: bool) -> Result<()> {
     let tests = || {
         let mut command = selected("test");
         command.args(["--test", "gpu", "--"]);
         if full {
-            // Networks and sizes that take minutes on a CPU driver.
+            // Include networks and sizes that take minutes on a CPU driver.
             command.arg("--include-ignored");
         }
         command
@@ -106,7 +111,8 @@ fn test_devices(full: bool) -> Result<()> {
     }
 }
 
-/// A CPU driver that is faster than what the tests would get. None where they would get a GPU, or what the user has chosen.
+/// Returns a CPU driver that is faster than the system's. None if the tests would get a GPU, or a
+/// driver that the user has chosen.
 fn newer_driver() -> Option<Mesa> {
     let adapters = output(Command::new(wgvae()).arg("adapters").env("RUST_LOG", "off")).ok()?;
     let best = adapters.split("\n1:").next()?;
@@ -124,7 +130,7 @@ fn newer_driver() -> Option<Mesa> {
     })
 }
 
-/// Tests read from this how far sweeps go.
+/// Tells the tests how far sweeps go.
 fn in_full(tests: &mut Command, full: bool) -> &mut Command {
     if full { tests.env("WGVAE_FULL", "1") } else { tests }
 }

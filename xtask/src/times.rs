@@ -1,17 +1,17 @@
-//! What each step of a task took, as a table at the end: whether the task went well or not.
+//! Times of the steps of a task, printed as a table at the end, whether the task succeeded or not.
 
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
 
-/// The steps so far. Prints them when dropped.
+/// Steps so far: name, time, and true if it succeeded. Prints them when dropped.
 #[derive(Default)]
 pub(crate) struct Times {
     steps: Vec<(&'static str, Duration, bool)>,
 }
 
 impl Times {
-    /// Does `task`, as the step `name`.
+    /// Runs `task` as the step `name`.
     pub(crate) fn step<T>(&mut self, name: &'static str, task: impl FnOnce() -> Result<T>) -> Result<T> {
         let start = Instant::now();
         let result = task();

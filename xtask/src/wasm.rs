@@ -1,4 +1,5 @@
-//! Compiles the crate to wasm, with rustup's target where there is one and with Debian's source of the standard library where not.
+//! Compilation of the crate to wasm, with rustup's target if available, otherwise with Debian's
+//! source of the standard library.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -11,14 +12,16 @@ use crate::paths::target;
 
 const TARGET: &str = "wasm32-unknown-unknown";
 
-/// How large a function may be that is inlined. Measured, with the profile's `opt-level` of `z`, as gzip and the time of a plan with a budget: 5 (of `z`) 429 KB and 280 ms, 25 439 KB and
-/// 205 ms, 60 463 KB and 190 ms; `s` 468 KB and 170 ms.
+/// Size limit of inlined functions. Measured with the profile's `opt-level` of `z`, as gzip and the
+/// time of a plan with a budget: 5 (the default of `z`) 429 KB and 280 ms, 25 439 KB and 205 ms, 60
+/// 463 KB and 190 ms; `s` 468 KB and 170 ms.
 const INLINING: &str = "llvm-args=-inline-threshold=25";
 
-/// Debian's compiler and the source of its standard library: they must be of the same version.
+/// Debian's packages of the compiler and of its standard library's source, which must have the same
+/// version.
 const DEBIAN: [&str; 2] = ["rustc-web", "rust-web-src"];
 
-/// Builds the module for the browser; where it lies.
+/// Builds the module for the browser. Returns its path.
 pub(crate) fn build() -> Result<PathBuf> {
     let mut cargo = Command::new("cargo");
     cargo.args(["rustc", "--lib", "--target", TARGET, "--profile", "web", "--crate-type", "cdylib"]);
@@ -29,7 +32,8 @@ pub(crate) fn build() -> Result<PathBuf> {
     Ok(target().join(TARGET).join("web").join("wgvae.wasm"))
 }
 
-/// Lints the crate as the browser compiles it. Debian has no clippy of its compiler's version: there the build with warnings denied must do.
+/// Lints the crate as it is compiled for the browser. Debian has no clippy of its compiler's
+/// version, so there a build with denied warnings replaces it.
 pub(crate) fn lint() -> Result<()> {
     if !has_target() {
         eprintln!(
@@ -40,7 +44,7 @@ pub(crate) fn lint() -> Result<()> {
     run(Command::new("cargo").args(["clippy", "--lib", "--target", TARGET, "--profile", "web", "--", "-D", "warnings"]))
 }
 
-/// Whether rustup has the target, or gets it now.
+/// Returns true if rustup has the target, or can install it now.
 fn has_target() -> bool {
     let installed = output(Command::new("rustup").args(["target", "list", "--installed"]));
     if installed.is_ok_and(|targets| targets.lines().any(|line| line == TARGET)) {
@@ -50,7 +54,8 @@ fn has_target() -> bool {
     succeeds(Command::new("rustup").args(["target", "add", TARGET]))
 }
 
-/// Makes `cargo` compile the standard library itself, from Debian's source by Debian's compiler, and link with rustup's linker.
+/// Makes `cargo` compile the standard library itself, from Debian's source with Debian's compiler,
+/// and link with rustup's linker.
 fn use_debian(cargo: &mut Command) -> Result<()> {
     eprintln!("xtask: rustup cannot install {TARGET}; using Debian's {} and {}", DEBIAN[0], DEBIAN[1]);
     ensure_debian()?;

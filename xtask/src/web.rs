@@ -1,4 +1,4 @@
-//! Builds `dist/`: the page as the repository lays it out, the documents, and the npm package.
+//! Building of `dist/`: the page with the repository's layout, the documents, and the npm package.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
@@ -14,7 +14,7 @@ use crate::offline;
 use crate::paths::target;
 use crate::wasm;
 
-/// What a visitor's browser fetches, at the same relative places as in the repository.
+/// Files that a visitor's browser fetches, at the same relative paths as in the repository.
 const PAGE: [&str; 8] = [
     "index.html",
     "reports.html",
@@ -26,18 +26,19 @@ const PAGE: [&str; 8] = [
     "assets",
 ];
 
-/// What `index.html` says of the picture that links to it show.
+/// Line of `index.html` that names the picture that links to it show.
 const SOCIAL: &str = "<meta property=\"og:image\" content=\"assets/social.jpg\">";
 
-/// What the page has of others, in a folder of packages of npm's: from where, and its place in `dist/`. Whole files as they were published, with their licence.
+/// Folder with the npm packages that the page contains, and their files: path there, and path in
+/// `dist/`. These are whole files as published, with their licence.
 const VENDOR: &str = "web/vendor";
 const VENDORED: [(&str, &str); 2] =
     [("dist/bundles/mediabunny.min.mjs", "mediabunny.mjs"), ("LICENSE", "mediabunny.LICENSE")];
 
-/// Puts each of the page's programs into one file of `dist/`.
+/// Program that bundles each of the page's programs into one file of `dist/`.
 const BUNDLER: &str = "web/vendor/bundle.mjs";
 
-/// What npm publishes: from where, and its place in the package.
+/// Files that npm publishes: path in the repository, and path in the package.
 const PACKAGE: [(&str, &str); 6] = [
     ("web/package.json", "package.json"),
     ("web/README.md", "README.md"),
@@ -58,7 +59,8 @@ pub(crate) fn build() -> Result<()> {
     lay_out(Path::new("dist"))
 }
 
-/// Writes into `dist/` where it will be, for those who show links to it: pictures of links want whole addresses.
+/// Writes the future address of `dist/` into its page, because pictures of links need full
+/// addresses.
 pub(crate) fn address(site: &str) -> Result<()> {
     ensure!(site.starts_with("https://") || site.starts_with("http://"), "{site} is no address of a site");
     let page = Path::new("dist/index.html");
@@ -67,7 +69,7 @@ pub(crate) fn address(site: &str) -> Result<()> {
     offline::write(Path::new("dist"))
 }
 
-/// The page's text with the address of its picture, and its own.
+/// Returns the page's text with the full addresses of its picture and of itself.
 fn with_address(text: &str, site: &str) -> Result<String> {
     let site = site.trim_end_matches('/');
     ensure!(text.contains(SOCIAL), "index.html has no {SOCIAL}");
@@ -79,7 +81,7 @@ fn with_address(text: &str, site: &str) -> Result<String> {
 /// Builds, then serves `dist/` until it is stopped.
 pub(crate) fn serve(port: u16, open: bool) -> Result<()> {
     build()?;
-    // Whoever builds anew wants to see what was built: nothing is to be kept.
+    // Developers who rebuild want to see the new build, so nothing is kept offline.
     fs::write("dist/sw.js", "").context("could not write dist/sw.js")?;
     cargo(&["build", "--release", "--package", "xtask-serve"])?;
     let mut command = Command::new(tool("xtask-serve"));
@@ -101,7 +103,7 @@ pub(crate) fn serve(port: u16, open: bool) -> Result<()> {
     Ok(())
 }
 
-/// What opens an address in the default browser.
+/// Returns the command that opens an address in the default browser.
 fn opener(address: &str) -> Command {
     let words: &[&str] = match std::env::consts::OS {
         "windows" => &["explorer"],
@@ -142,7 +144,7 @@ fn lay_out(dist: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The package as one file, under a name without its version, so that links to it last.
+/// Packs the package as one file, with a name without its version so that links to it last.
 fn pack(dist: &Path) -> Result<()> {
     let mut command = npm()?;
     let name = output(command.args(["pack", "--silent", "--pack-destination"]).arg(dist).arg(format!(
@@ -153,7 +155,7 @@ fn pack(dist: &Path) -> Result<()> {
     fs::rename(dist.join(name.trim()), dist.join("wgvae.tgz")).context("npm packed nothing")
 }
 
-/// Copies a file or a whole folder. Hidden files stay: they are the build's own.
+/// Copies a file or a whole folder. Leaves out hidden files, which belong to the build.
 fn copy(from: &Path, to: &Path) -> Result<()> {
     if !from.is_dir() {
         to.parent().map(fs::create_dir_all).transpose()?;
@@ -169,7 +171,8 @@ fn copy(from: &Path, to: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The glue must be made by exactly the wasm-bindgen that the crate is compiled with.
+/// Checks that the glue is made by exactly the version of wasm-bindgen that the crate is compiled
+/// with.
 fn check_versions() -> Result<()> {
     let lock = fs::read_to_string("Cargo.lock").context("could not read Cargo.lock")?;
     let versions = |name| locked_versions(&lock, name);
@@ -182,7 +185,7 @@ fn check_versions() -> Result<()> {
     Ok(())
 }
 
-/// The versions of the package `name` in the text of a Cargo.lock.
+/// Returns the versions of the package `name` in the text of a Cargo.lock.
 fn locked_versions<'a>(lock: &'a str, name: &str) -> Vec<&'a str> {
     let header = format!("name = \"{name}\"");
     let lines: Vec<&str> = lock.lines().collect();

@@ -8,7 +8,7 @@ import { SYSTEMS } from './systems.mjs';
  * @typedef {object} Options
  * @property {string[]} systems names in SYSTEMS
  * @property {import('./model.mjs').Case[]} cases in ascending order
- * @property {string} folder of the model
+ * @property {string} folder path of the model
  * @property {number} runs
  * @property {number} patience seconds
  * @property {number} [threads]
@@ -19,16 +19,17 @@ import { SYSTEMS } from './systems.mjs';
  * @property {string} system
  * @property {number} size
  * @property {'ok' | 'wrong' | 'failed' | 'skipped'} outcome
- * @property {string} [reason] of what is not ok, in a line
- * @property {string[]} [stack] of what failed
+ * @property {string} [reason] reason of any other outcome than ok, in one line
+ * @property {string[]} [stack] stack of a failure
  * @property {number} [openSeconds]
  * @property {number} [firstSeconds]
  * @property {number} [secondSeconds]
- * @property {number} [medianSeconds] of all but the first, or the first where it is alone
+ * @property {number} [medianSeconds] median of all runs but the first, or the only run
  * @property {number[]} [seconds]
- * @property {number} [gflops] by the median, convolutions counted as direct ones
- * @property {Record<string, import('./compare.mjs').Distance>} [distances] to torch, and to the first system
- * @property {{ adapter?: string }} [about] what the system says of itself
+ * @property {number} [gflops] at the median, with convolutions counted as direct ones
+ * @property {Record<string, import('./compare.mjs').Distance>} [distances] to torch, and to the
+ * first system
+ * @property {{ adapter?: string }} [about] facts that the system reports about itself
  */
 
 /**
@@ -56,7 +57,8 @@ export async function runAll(browser, origin, options, say) {
 }
 
 /**
- * A row for what would take too long, going by the system's speed at the size before.
+ * Returns a row for a run that would take too long at the system's speed for the size before;
+ * otherwise null.
  * @param {Row[]} rows
  * @param {string} system
  * @param {import('./model.mjs').Case} each
@@ -77,7 +79,8 @@ export function refuse(rows, system, each, options) {
  * @param {Options} options
  * @param {string} name
  * @param {import('./model.mjs').Case} each
- * @param {Map<string, Float32Array>} references what to compare with; the first system's picture is added
+ * @param {Map<string, Float32Array>} references pictures to compare with; the first system's
+ * picture is added
  * @returns {Promise<Row>}
  */
 async function runOne(browser, origin, options, name, each, references) {
@@ -105,17 +108,17 @@ async function runOne(browser, origin, options, name, each, references) {
     if (references.size === (each.golden ? 1 : 0)) references.set(name, picture);
     return row;
   } catch (error) {
-    // What is thrown in the page arrives with its stack in the message.
+    // An error from the page has its stack in the message.
     const [reason, ...stack] = String(error instanceof Error ? error.message : error).split('\n');
     return { system: name, size: each.size, outcome: 'failed', reason, stack };
   } finally {
-    // A browser that has crashed has no page to close; the rows so far are still worth printing.
+    // After a crash there is no page to close; the rows so far are still worth printing.
     await page?.close().catch(() => {});
   }
 }
 
 /**
- * The page, whose console and uncaught errors go to stderr.
+ * Opens the page. Its console and uncaught errors go to stderr.
  * @param {import('puppeteer-core').Browser} browser
  * @param {string} origin
  */

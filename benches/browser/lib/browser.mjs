@@ -1,10 +1,10 @@
 // @ts-check
-// Finds a Chromium-like browser and starts it so that WebGPU is there.
+// Finds a browser based on Chromium and starts it with WebGPU.
 import { existsSync } from 'node:fs';
 import process from 'node:process';
 import puppeteer from 'puppeteer-core';
 
-// Where distributions and installers put them; --browser names any other.
+// Paths of distributions and installers; --browser names any other.
 const PLACES = [
   '/usr/bin/chromium',
   '/usr/bin/google-chrome',
@@ -33,7 +33,8 @@ export async function launch({ browser, swiftshader, headed }) {
   });
 }
 
-// All of Chromium on its CPU implementation of Vulkan: with the adapter's flag alone, a WebGPU canvas ends its GPU process.
+// Flags that run all of Chromium on its CPU implementation of Vulkan: with the adapter's flag
+// alone, a WebGPU canvas crashes its GPU process.
 const SWIFTSHADER = ['--use-webgpu-adapter=swiftshader', '--use-vulkan=swiftshader', '--use-angle=swiftshader', '--enable-features=Vulkan'];
 
 /** @param {boolean} swiftshader */

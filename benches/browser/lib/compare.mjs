@@ -1,5 +1,5 @@
 // @ts-check
-// How far two pictures are apart.
+// Distance of two pictures.
 
 /**
  * @typedef {object} Distance
@@ -8,7 +8,8 @@
  */
 
 /**
- * Two pictures of about -1..1; a value that is not finite is infinitely far.
+ * Returns the distance of two pictures of about -1..1; a value that is not finite is infinitely
+ * far.
  * @param {Float32Array} found
  * @param {Float32Array} reference
  * @returns {Distance}
@@ -29,7 +30,7 @@ export function distance(found, reference) {
   return { levels, relative: difference / largest };
 }
 
-/** @param {number} value of -1..1, else cut off */
+/** @param {number} value clamped to -1..1 */
 const level = (value) => Math.round((Math.min(1, Math.max(-1, value)) + 1) * 127.5);
 
 /** @param {number[]} values at least one */

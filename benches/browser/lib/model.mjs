@@ -1,14 +1,14 @@
 // @ts-check
-// The folder that make_model.py writes.
+// Reads the folder that make_model.py writes.
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 
 /** @typedef {{ size: number, flop: number, latents: string, golden: string | null }} Case */
 
 /**
- * The cases of the sizes asked for, in ascending order.
+ * Returns the cases of the requested sizes, in ascending order.
  * @param {string} folder
- * @param {number[]} sizes pixels a side
+ * @param {number[]} sizes pixels per side
  * @returns {Promise<Case[]>}
  */
 export async function readCases(folder, sizes) {
@@ -26,7 +26,7 @@ export async function readCases(folder, sizes) {
 }
 
 /**
- * torch's picture, or null where make_model.py had none made.
+ * Returns torch's picture, or null if make_model.py made none.
  * @param {string} folder
  * @param {Case} each
  */
@@ -36,7 +36,7 @@ export async function readGolden(folder, each) {
 }
 
 /**
- * Bytes as little-endian floats.
+ * Converts bytes to little-endian floats.
  * @param {Buffer} bytes
  */
 export function floats(bytes) {

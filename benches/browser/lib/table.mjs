@@ -1,10 +1,10 @@
 // @ts-check
-// The results for people.
+// The results as a table for people.
 
 const HEAD = ['system', 'picture', 'load', 'first', 'second', 'median', 'GFLOP/s', 'to torch', 'to the first', ''];
 
 /**
- * A table in Markdown's form, columns aligned.
+ * Returns a Markdown table with aligned columns.
  * @param {import('./bench.mjs').Row[]} rows
  * @param {string} first the system that the others are compared with
  */
@@ -41,7 +41,7 @@ const seconds = (value) => (value === undefined ? '-' : `${value.toPrecision(3)}
 const apart = (found) => (found ? `${found.levels} levels, ${found.relative.toExponential(1)}` : '-');
 
 /**
- * The adapters that were decoded on: more than one is no comparison.
+ * Returns the adapters that decoded: with more than one the comparison is invalid.
  * @param {import('./bench.mjs').Row[]} rows
  * @returns {string[]}
  */
@@ -50,7 +50,8 @@ export function adapters(rows) {
 }
 
 /**
- * How many times faster the first system is than each other, at every size that both decoded.
+ * Returns how many times faster the first system is than each other, for every size that both
+ * decoded.
  * @param {import('./bench.mjs').Row[]} rows
  * @param {string} first
  */

@@ -1,5 +1,6 @@
 // @ts-check
-// Runs in the page: opens one system, decodes one size some times, and hands back times and the picture.
+// Runs in the page: opens one system, decodes one size several times, and returns the times and the
+// picture.
 
 /**
  * @typedef {object} Job
@@ -7,17 +8,17 @@
  * @property {string} model the folder that make_model.py wrote, as a URL that ends in a slash
  * @property {{ size: number, latents: string }} case
  * @property {number} runs decodes, the first included
- * @property {number} patience seconds: no further decode after one that took longer
+ * @property {number} patience seconds; no further decode after one that took longer
  * @property {'f32' | 'f16'} [precision]
  * @property {number} [threads]
  */
 
 /**
- * What a system's module exports: `open(job)` loads the model for pictures of the job's size.
+ * Exports of a system's module: `open(job)` loads the model for pictures of the job's size.
  * `decode` resolves once the picture is in the page's memory: [3, size, size] f32, about -1..1.
  * @typedef {object} System
  * @property {(latents: Float32Array, shape: number[]) => Promise<Float32Array>} decode
- * @property {() => Promise<object>} describe what is worth knowing of it after decoding
+ * @property {() => Promise<object>} describe returns facts about the system after decoding
  * @property {() => Promise<void>} close
  */
 
@@ -59,7 +60,7 @@ async function decodeSeveral(system, latents, shape, job) {
   return { seconds, picture };
 }
 
-/** The adapter and browser, for the head of the report. */
+/** Returns the adapter and the browser, for the head of the report. */
 export async function describeBrowser() {
   const adapter = await navigator.gpu?.requestAdapter({ powerPreference: 'high-performance' });
   const { vendor, architecture, device, description } = adapter?.info ?? {};
@@ -79,7 +80,7 @@ async function fetchFloats(url) {
 }
 
 /**
- * The bytes as a string, which is what travels to run.mjs.
+ * Returns the bytes as a string that can be sent to run.mjs.
  * @param {Float32Array} values
  * @returns {Promise<string>}
  */

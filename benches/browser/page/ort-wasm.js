@@ -1,5 +1,6 @@
 // @ts-check
-// onnxruntime-web's CPU back end: wasm with SIMD, and with threads, as the page is cross-origin isolated.
+// onnxruntime-web's CPU back end: wasm with SIMD, and with threads because the page is cross-origin
+// isolated.
 import * as ort from 'onnxruntime-web/wasm';
 import { openSession } from './ort.js';
 

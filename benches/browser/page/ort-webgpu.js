@@ -9,7 +9,8 @@ export async function open(job) {
   const system = await openSession(ort, 'webgpu', job);
   return {
     ...system,
-    // onnxruntime-web chooses its adapter by itself: `powerPreference` and `device` of `ort.env.webgpu` are not read by 1.30's build.
+    // onnxruntime-web chooses its adapter itself: the build of 1.30 does not read `powerPreference`
+    // and `device` of `ort.env.webgpu`.
     describe: async () => ({ ...(await system.describe()), adapter: nameOf(await ort.env.webgpu.device) }),
   };
 }

@@ -1,5 +1,5 @@
 // @ts-check
-// What onnxruntime-web's two back ends have in common. Their modules differ in the runtime that they import.
+// Common part of onnxruntime-web's two back ends, whose modules import different runtimes.
 
 /**
  * @param {typeof import('onnxruntime-web')} ort
@@ -10,7 +10,8 @@ export async function openSession(ort, provider, job) {
   const side = job.case.size / 8;
   const session = await ort.InferenceSession.create(new URL('decoder.onnx', job.model).href, {
     executionProviders: [provider],
-    // The graph leaves the size open; fixed here, so that shapes are known before the first decode.
+    // The graph leaves the size open. It is fixed here, so that shapes are known before the first
+    // decode.
     freeDimensionOverrides: { height: side, width: side },
   });
   return {

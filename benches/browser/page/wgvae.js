@@ -1,5 +1,5 @@
 // @ts-check
-// wgvae as the comparison sees it.
+// wgvae as a system of the comparison.
 import { createDecoder } from 'wgvae';
 import { nameOf } from './adapter.js';
 

@@ -1,4 +1,4 @@
-//! Binary files: what is read of them is what is in them.
+//! Targets for binary files. They check that the values read are those of the file.
 
 use pollster::block_on;
 use wgvae::internals::npy::{read_npy, write_npy};
@@ -12,7 +12,8 @@ fn source(bytes: &[u8]) -> MemorySource {
     MemorySource::new("fuzzed", bytes.to_vec())
 }
 
-/// A header alone, of a file of any length: three bytes say how much data follows it.
+/// Fuzzes a header alone, of a file of any length: the first three bytes are the number of data
+/// bytes.
 pub(super) fn safetensors_header(bytes: &[u8]) {
     let Some(([a, b, c], json)) = bytes.split_first_chunk() else { return };
     let data = u64::from(u32::from_le_bytes([*a, *b, *c, 0]));
@@ -22,7 +23,7 @@ pub(super) fn safetensors_header(bytes: &[u8]) {
     }
 }
 
-/// Tensors lie side by side from the end of the header to the end of the file.
+/// Checks that tensors fill the file without gaps, from the end of the header to its end.
 fn check_header(header: &Header, start: u64, end: u64) {
     let mut places: Vec<(u64, u64)> = header.tensors.values().map(|info| (info.offset, info.bytes)).collect();
     places.sort_unstable();
@@ -33,7 +34,7 @@ fn check_header(header: &Header, start: u64, end: u64) {
     assert_eq!(covered, end, "bytes that are no tensor's");
 }
 
-/// A whole file: every tensor, and what a checkpoint makes of it.
+/// Fuzzes a whole file: every tensor, and the checkpoint made of it.
 pub(super) fn safetensors_file(bytes: &[u8]) {
     let source = source(bytes);
     let Ok(header) = block_on(read_header(&source)) else { return };
@@ -48,7 +49,7 @@ pub(super) fn safetensors_file(bytes: &[u8]) {
     check_checkpoint(bytes, header.metadata.get("config").map(String::as_str));
 }
 
-/// What was read is written and read again, to the bit.
+/// Checks that tensors that are written and read again are equal to the bit.
 fn check_rewritten(read: &[(&str, HostTensor)]) {
     let borrowed: Vec<(&str, &HostTensor)> = read.iter().map(|(name, tensor)| (*name, tensor)).collect();
     let written = MemorySource::new("written", write_safetensors(&borrowed).expect("names and shapes of a file"));
@@ -64,7 +65,8 @@ fn check_same(found: &HostTensor, wanted: &HostTensor) {
     assert_eq!((&found.shape, bits(found)), (&wanted.shape, bits(wanted)));
 }
 
-/// A checkpoint of the file, with a config.json or without, says what it is; its decoder's weights are finite and of the shape asked for.
+/// Opens the file as a checkpoint, with a config.json or without. Checks that its config is valid,
+/// and that weights it reads are finite and have their shape.
 fn check_checkpoint(bytes: &[u8], config: Option<&str>) {
     let Ok(checkpoint) = block_on(Checkpoint::from_source(Box::new(source(bytes)), config)) else { return };
     checkpoint.config().validate().expect("a config that was derived is one that can be planned");
@@ -91,7 +93,7 @@ fn check_checkpoint(bytes: &[u8], config: Option<&str>) {
     }
 }
 
-/// An array: read, written, and read again.
+/// Fuzzes an array: read, written, and read again.
 pub(super) fn npy(bytes: &[u8]) {
     let Ok(tensor) = block_on(read_npy(&source(bytes))) else { return };
     assert_eq!(tensor.data.len(), tensor.shape.iter().product::<usize>());
@@ -99,7 +101,7 @@ pub(super) fn npy(bytes: &[u8]) {
     check_same(&again, &tensor);
 }
 
-/// Latents in either format. The first byte says whether a tensor is named.
+/// Fuzzes latents in either format. The first byte decides whether a tensor is named.
 pub(super) fn latents(bytes: &[u8]) {
     let Some((named, file)) = bytes.split_first() else { return };
     let name = (named % 2 == 1).then_some("samples");

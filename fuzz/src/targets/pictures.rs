@@ -1,15 +1,16 @@
-//! Pictures: what is written can be read again and is the same. Nothing here reads pictures of others.
+//! Target for encoded pictures: written pictures can be read again and are equal. Pictures from
+//! elsewhere are not read here.
 
 use arbitrary::{Result, Unstructured};
 use wgvae::Size;
 use wgvae::internals::image_file::{ImageFormat, Pixels, encode_image};
 
-/// A picture as a caller may hand it over: its size need not fit its pixels.
+/// A picture as a caller may pass it: its size need not match its pixels.
 struct Picture<'a> {
     format: u8,
     width: u32,
     height: u32,
-    /// Whether the size is made to fit.
+    /// True if the size is made to fit.
     fits: bool,
     alpha: bool,
     data: &'a [u8],
@@ -28,7 +29,7 @@ impl<'a> Picture<'a> {
     }
 }
 
-/// Any bytes as a picture in every format.
+/// Fuzzes the encoders of all formats with any bytes.
 pub(super) fn image_file(bytes: &[u8]) {
     let Ok(picture) = Picture::new(Unstructured::new(bytes)) else { return };
     let format = [ImageFormat::Png, ImageFormat::Jpeg, ImageFormat::WebP][usize::from(picture.format % 3)];
@@ -51,7 +52,7 @@ fn size(picture: &Picture<'_>) -> Size {
     Size { width: picture.width, height: picture.height }
 }
 
-/// A size that the pixels fill, and those of them that do.
+/// Returns a size that some of the pixels fill, and these pixels.
 fn fitted<'a>(picture: &Picture<'a>) -> (Size, &'a [u8]) {
     let channels = if picture.alpha { 4 } else { 3 };
     let pixels = u32::try_from(picture.data.len() / channels).unwrap_or(0);

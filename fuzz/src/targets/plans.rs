@@ -1,5 +1,5 @@
-//! Plans: of any configuration, size, limits and options an error or a plan that is sound, and that gives the whole plan's picture where
-//! running it on the CPU takes no time.
+//! Targets for plans. Any config, size, limits and options give an error or a sound plan. If a run
+//! on the CPU is quick, its picture must equal the whole plan's.
 
 use arbitrary::{Result, Unstructured};
 use wgvae::internals::odd_network;
@@ -14,16 +14,17 @@ use crate::formula;
 use crate::interpreter::interpret;
 use crate::plan_checks::check;
 
-/// Each kind of tile, and each size of bands.
+/// Vendors with each kind of tile, and each size of bands.
 const VENDORS: [Vendor; 4] = [Vendor::Other, Vendor::Nvidia, Vendor::Intel, Vendor::Arm];
 
-/// Multiplications of a plan that is run, too.
+/// Most multiply-adds of a plan that is also run.
 const MOST_MACS: u64 = 400_000;
 
-/// Latents beyond this are not planned here: the smallest limits cut them into more launches than there is time for.
+/// Most latents that are planned here. The smallest limits cut larger ones into more launches than
+/// there is time for.
 const MOST_LATENTS: u64 = 1 << 12;
 
-/// A small network that can be planned, on a device that may be too small for it.
+/// A small network that can be planned, with a device that may be too small for it.
 struct Sound {
     config: AutoencoderConfig,
     size: Size,
@@ -47,7 +48,8 @@ impl Sound {
         let size = Size { width: input.int_in_range(1..=14)?, height: input.int_in_range(1..=14)? };
         let limits = small_limits(input)?;
         let mut options = small_options(input)?;
-        // Of bits that the limits have, so that the corpus keeps its meaning.
+        // Chosen by bits of the limits instead of new input bytes, so that the corpus keeps its
+        // meaning.
         if options.storage == Storage::F16 && limits.shader_f16 && limits.timestamp_query {
             options.storage = Storage::FastF16;
         }
@@ -63,7 +65,7 @@ fn kl(config: &mut AutoencoderConfig) -> &mut Kl {
     config.network.kl_mut().expect("an AutoencoderKL")
 }
 
-/// From a few KiB, where hardly a row fits, to hundreds of MiB.
+/// Chooses limits from a few KiB, where a row hardly fits, to hundreds of MiB.
 fn small_limits(input: &mut Unstructured<'_>) -> Result<DeviceLimits> {
     let mut bytes =
         || -> Result<Bytes> { Ok(Bytes((1 << input.int_in_range(15..=27)?) / 4 * input.int_in_range(4..=7)?)) };
@@ -76,7 +78,7 @@ fn small_limits(input: &mut Unstructured<'_>) -> Result<DeviceLimits> {
         min_uniform_buffer_offset_alignment,
         shader_f16,
         timestamp_query,
-        // Of one bit with the other, so that the corpus keeps its meaning.
+        // Shares one bit with the field above, so that the corpus keeps its meaning.
         quads: timestamp_query,
         kind: if input.arbitrary()? { DeviceKind::Cpu } else { DeviceKind::Gpu },
         ..DeviceLimits::webgpu_default()
@@ -98,7 +100,8 @@ fn small_options(input: &mut Unstructured<'_>) -> Result<PlanOptions> {
     })
 }
 
-/// Plans of small networks: sound, within their budget, always the same, and with the picture of the whole plan.
+/// Fuzzes plans of small networks. They must be sound, within their budget, and deterministic, and
+/// their picture must equal the whole plan's.
 pub(super) fn sound(bytes: &[u8]) {
     let Ok(case) = Sound::new(&mut Unstructured::new(bytes)) else { return };
     match case.plan(&case.options) {
@@ -120,18 +123,18 @@ pub(super) fn sound(bytes: &[u8]) {
     }
 }
 
-/// What a plan may be refused for, with numbers that say why.
+/// Checks that an error is one that plans may return, with numbers that justify it.
 fn check_refusal(error: &Error) {
     match error {
         Error::TooLarge { needed, limit, .. } => assert!(needed > limit, "{error}"),
         Error::Budget { budget, smallest, .. } => assert!(smallest > budget, "{error}"),
-        // More chunks or steps than anybody waits for.
+        // Too many chunks or steps.
         Error::Input { what, .. } => assert_eq!(what, "size", "{error}"),
         other => panic!("{other}"),
     }
 }
 
-/// The picture of `plan` is that of a plan with room for everything.
+/// Checks that `plan` gives the same picture as a plan with room for everything.
 fn check_picture(case: &Sound, plan: &Plan) {
     let options = PlanOptions { memory_budget: None, ..PlanOptions::new(plan.storage, Output::Raw) };
     let limits = DeviceLimits { kind: case.limits.kind, shader_f16: true, ..DeviceLimits::webgpu_default() };
@@ -142,16 +145,17 @@ fn check_picture(case: &Sound, plan: &Plan) {
     let found = interpret(plan, &weights, &latents.data);
     let wanted = interpret(&whole.expect("a small plan on a large device"), &weights, &latents.data);
     let largest = wanted.iter().fold(0.0_f32, |most, value| most.max(value.abs()));
-    // Sums of another order, in halves of another rounding: what is wrong is wrong by far, or NaN.
+    // Tolerances for another order of sums and another rounding of halves. Real errors are far
+    // larger, or NaN.
     let bound = if plan.storage == Storage::F32 { 1e-3 } else { 0.1 };
     for (index, (found, wanted)) in found.iter().zip(&wanted).enumerate() {
         assert!((found - wanted).abs() <= bound * largest, "value {index}: {found}, in the whole plan {wanted}");
     }
 }
 
-/// Every public field of what `plan_decode` takes, with any value.
+/// Every public field in the arguments of `plan_decode`, with any value.
 struct Anything {
-    /// Whether the next four numbers are those of a network that exists.
+    /// True if a valid network replaces the next four fields.
     usual: bool,
     out_channels: u32,
     latent_channels: u32,
@@ -243,7 +247,7 @@ impl Anything {
             unified_memory: self.flags[6],
             quads: self.flags[6],
             vendor: VENDORS.get(usize::from(self.parking / 3)).copied().unwrap_or_default(),
-            // Of bits that others have, so that the corpus keeps its meaning.
+            // Shares bits with other fields, so that the corpus keeps its meaning.
             matrix_units: (self.flags[3] && self.flags[6]).then_some(MatrixUnits { side: 8, lanes: 32 }),
         }
     }
@@ -263,7 +267,7 @@ impl Anything {
     }
 }
 
-/// A number of any magnitude: most are small, as most that mean something are.
+/// Returns a number of any magnitude. Most are small, because most useful values are small.
 fn large_number(input: &mut Unstructured<'_>) -> Result<u64> {
     let bits = input.int_in_range(0..=63)?;
     Ok(input.arbitrary::<u64>()? >> bits)
@@ -274,16 +278,16 @@ fn number(input: &mut Unstructured<'_>) -> Result<u32> {
     Ok(input.arbitrary::<u32>()? >> bits)
 }
 
-/// `plan_decode` of anything: an error, or a plan that is sound.
+/// Fuzzes `plan_decode` with any arguments. It must return an error or a sound plan.
 pub(super) fn any(bytes: &[u8]) {
     let Ok(case) = Anything::new(&mut Unstructured::new(bytes)) else { return };
     let size = Size { width: case.width, height: case.height };
     let area = u64::from(size.width) * u64::from(size.height);
-    // Sizes that are refused are of interest, too.
+    // Sizes that are an error matter, too, so only the range in between is skipped.
     if (MOST_LATENTS + 1..=1 << 21).contains(&area) {
         return;
     }
-    // The upper half is new, so that the corpus keeps its meaning.
+    // Values from 128 on were added later, so that the corpus keeps its meaning.
     let storage = match (case.storage % 3, case.storage >= 128) {
         (0, _) => Storage::F32,
         (1, false) => Storage::F16,
@@ -297,7 +301,7 @@ pub(super) fn any(bytes: &[u8]) {
             check(&plan, &limits);
             assert!(case.budget.is_none_or(|budget| plan.memory.peak() <= Bytes(budget)));
         }
-        // Of tiles another size may need more.
+        // With tiles, another tile size may need more memory.
         Err(Error::Budget { smallest, .. }) if !matches!(case.options().tiling, Tiling::Blend(_)) => {
             let named = plan(&DecodeOptions { memory_budget: Some(smallest), ..case.options() });
             assert!(named.is_ok(), "{smallest}: {named:?}");

@@ -1,11 +1,11 @@
-//! JSON of others: configs, indices of shards, memory reports.
+//! Targets for JSON from elsewhere: configs, indices of shards, memory reports.
 
 use wgvae::internals::shard_index::shard_names;
 use wgvae::report::MemoryReport;
 use wgvae::report::estimates::{Estimator, Work, im2col};
 use wgvae::{AutoencoderConfig, Blend, BlendRule, Size};
 
-/// A config.json: what is taken can be planned for.
+/// Fuzzes config.json. An accepted config must be valid.
 pub(super) fn config(bytes: &[u8]) {
     let Ok(text) = str::from_utf8(bytes) else { return };
     let Ok(config) = AutoencoderConfig::from_json(text) else { return };
@@ -20,7 +20,7 @@ pub(super) fn config(bytes: &[u8]) {
     }
 }
 
-/// The index of a model in shards: names that stay in its folder.
+/// Fuzzes the index of a model in shards. Its names must stay in its folder.
 pub(super) fn shard_index(bytes: &[u8]) {
     let Ok(text) = str::from_utf8(bytes) else { return };
     let Ok(names) = shard_names("fuzzed", text) else { return };
@@ -32,7 +32,8 @@ pub(super) fn shard_index(bytes: &[u8]) {
     }
 }
 
-/// A memory report: what is taken can be written, read again, and compared with the estimates.
+/// Fuzzes memory reports. An accepted report can be written, read again, and compared with the
+/// estimates.
 pub(super) fn memory_report(bytes: &[u8]) {
     let Ok(text) = str::from_utf8(bytes) else { return };
     let Ok(report) = MemoryReport::from_json("fuzzed", text) else { return };

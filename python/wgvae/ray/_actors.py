@@ -1,4 +1,4 @@
-"""What runs on each GPU: an actor that holds a loaded model, and turns shards into files."""
+"""The actors, one for each GPU: each holds a loaded model and turns shards into files."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from wgvae.ray._sources import Shard, latents_of, pictures_of
 
 
 class Actor:
-    """Holds a model on a GPU."""
+    """Base class of actors: a model on a GPU, and the description of the job."""
 
     def __init__(self, job: dict[str, Any]) -> None:
         self.job = job
@@ -34,22 +34,32 @@ class Actor:
         self.vae = wgvae.Vae.from_pretrained(job["model"], adapter=self.adapter, precision=job["precision"], family=job["family"])
 
     def __call__(self, batch: dict[str, Array]) -> dict[str, Array]:
-        """Does each shard of the batch, and gives their names."""
+        """Processes each shard of ``batch`` and returns their names.
+
+        Ray calls it with shards as JSON in the column "shard".
+        """
         for text in batch["shard"]:
             shard = Shard.from_json(str(text))
             start = time.perf_counter()
             rows, errors, busy = self.work(shard)
             record = {"shard": shard.name, "rows": rows, "errors": errors, "actor": self.describe(len(rows), busy, time.perf_counter() - start)}
-            # Last: that it is there says that the shard is.
+            # Written last: a record in place means that its shard is complete.
             put_json(self.output / "records" / f"{shard.name}.json", record)
         return {"shard": np.array([Shard.from_json(str(text)).name for text in batch["shard"]])}
 
     def work(self, shard: Shard) -> tuple[list[dict[str, Any]], list[dict[str, Any]], float]:
-        """Makes the shard's file. Gives what is in it, what is not and why, and how long the GPU worked, seconds."""
+        """Writes the shard's file.
+
+        Returns
+        -------
+        tuple of (list, list, float)
+            Rows of the file, errors with the ids of what is left out, and seconds in calls of
+            :class:`wgvae.Vae`.
+        """
         raise NotImplementedError
 
     def describe(self, images: int, busy: float, seconds: float) -> dict[str, Any]:
-        """Where this is and what it took."""
+        """Returns the place of this actor and its use of time and memory, for a record."""
         context = ray.get_runtime_context()
         return {
             "actor": context.get_actor_id(),
@@ -66,7 +76,7 @@ class Actor:
 
 
 class Encoder(Actor):
-    """Pictures to latents."""
+    """An actor that encodes pictures to latents."""
 
     def work(self, shard: Shard) -> tuple[list[dict[str, Any]], list[dict[str, Any]], float]:
         job, factor = self.job, int(self.vae.facts["latent_factor"][0])
@@ -83,7 +93,7 @@ class Encoder(Actor):
             else:
                 pictures.append(({"id": name, "sha256": sha256(content), **done}, picture))
         rows, made, busy = [], {}, 0.0
-        # One size after the other: a plan is made and allocated once for each.
+        # Sorted by size, so that each size is planned and allocated only once.
         for row, picture in sorted(pictures, key=lambda pair: pair[1].shape[:2]):
             start = time.perf_counter()
             try:
@@ -99,14 +109,18 @@ class Encoder(Actor):
         return rows, errors, busy
 
     def encoded(self, picture: Array, content: str) -> Array:
-        """Latents ``[c, h, w]``: a sample's noise is told by the seed and the picture, wherever and whenever it is drawn."""
+        """Returns latents ``[c, h, w]`` of a picture whose file has the SHA-256 ``content``.
+
+        The noise of a sample depends on the job's seed and the picture only, so that a shard has
+        the same latents whichever actor encodes it.
+        """
         seed = self.job["seed"]
         drawn = None if seed is None else (seed + int(content[:16], 16)) % (1 << 64)
         return self.vae.encode(picture, sample=seed is not None, seed=drawn, memory_budget=self.job["memory_budget"])[0]  # type: ignore[no-any-return]
 
 
 class Decoder(Actor):
-    """Latents to pictures."""
+    """An actor that decodes latents to pictures."""
 
     def work(self, shard: Shard) -> tuple[list[dict[str, Any]], list[dict[str, Any]], float]:
         images: list[tuple[str, bytes]] = []
@@ -129,9 +143,16 @@ class Decoder(Actor):
 
 
 def _claim(adapter: str | int | None) -> tuple[str | int | None, FileLock | None]:
-    """An adapter for this process alone, as Vulkan heeds no CUDA_VISIBLE_DEVICES and Ray's custom resources carry no number.
+    """Chooses an adapter for this process alone.
 
-    Where the machine has discrete GPUs and none was named: the first that no other actor has, by a lock that ends with the process.
+    Vulkan ignores CUDA_VISIBLE_DEVICES, and Ray's custom resources carry no GPU number. So if
+    ``adapter`` is None and the machine has discrete GPUs, this takes the first one without a lock
+    of another actor. The lock ends with the process.
+
+    Raises
+    ------
+    InputError
+        If all discrete GPUs are taken.
     """
     cards = [one.index for one in wgvae.adapters() if one.device_type == "DiscreteGpu"]
     if adapter is not None or not cards:
@@ -147,5 +168,5 @@ def _claim(adapter: str | int | None) -> tuple[str | int | None, FileLock | None
 
 
 def ids(records: Iterable[dict[str, Any]]) -> list[str]:
-    """Of all rows, good and bad."""
+    """Returns the ids of all rows of ``records``, good and bad."""
     return [row["id"] for record in records for row in [*record["rows"], *record["errors"]]]

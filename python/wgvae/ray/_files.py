@@ -1,4 +1,4 @@
-"""Files that are there as a whole or not at all: shards, their records, the manifest."""
+"""Writes shards, records and the manifest as complete files or not at all."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ IMAGES = ("webdataset", "parquet", "folder")
 
 
 def put(path: Path, content: bytes) -> None:
-    """Writes the whole file, or nothing: whoever looks sees the old one or the new one."""
+    """Writes ``content`` to a temporary file and renames it: readers see no partial file."""
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.parent / f".{path.name}.{uuid.uuid4().hex}.part"
     try:
@@ -37,12 +37,12 @@ def put(path: Path, content: bytes) -> None:
 
 
 def put_json(path: Path, content: Any) -> None:
-    """Writes JSON, the same for the same content."""
+    """Writes JSON with sorted keys, so that equal content gives equal files."""
     put(path, (json.dumps(content, indent=1, sort_keys=True) + "\n").encode())
 
 
 def put_latents(folder: Path, name: str, kind: str, rows: list[tuple[str, Array]]) -> None:
-    """A shard of latents."""
+    """Writes a shard of latents: ``rows`` are ids and latents ``[c, h, w]``."""
     if kind == "safetensors":
         put(folder / f"{name}.safetensors", save({row: np.ascontiguousarray(latents) for row, latents in rows}))
         return
@@ -59,7 +59,7 @@ def put_latents(folder: Path, name: str, kind: str, rows: list[tuple[str, Array]
 
 
 def put_images(folder: Path, name: str, kind: str, rows: list[tuple[str, bytes]]) -> None:
-    """A shard of pictures, as PNG."""
+    """Writes a shard of pictures: ``rows`` are ids and PNG files."""
     if kind == "folder":
         for row, image in rows:
             put(folder / safe(row), image)
@@ -77,7 +77,13 @@ def put_images(folder: Path, name: str, kind: str, rows: list[tuple[str, bytes]]
 
 
 def safe(row: str) -> PurePosixPath:
-    """A path below the folder for an id, which may come from anywhere."""
+    """Returns the path of a PNG below the output folder for the id ``row``.
+
+    Raises
+    ------
+    InputError
+        If the path would leave the folder: ids come from untrusted files.
+    """
     path = PurePosixPath(row)
     if path.is_absolute() or ".." in path.parts or "\0" in row or not path.name:
         raise wrong("id", "a path below the folder", repr(row))

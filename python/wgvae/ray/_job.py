@@ -1,4 +1,7 @@
-"""A job, seen from the driver: lists shards, leaves out what is done, lets Ray spread the rest, and writes the manifest."""
+"""The driver of a job.
+
+It lists the shards, skips finished ones, lets Ray spread the rest, and writes the manifest.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,7 @@ from wgvae.ray._sources import Shard, list_shards
 
 @dataclass(frozen=True)
 class ActorReport:
-    """What one actor did in this job, runs before it included."""
+    """The work of one actor. Actors of earlier runs of the job are included."""
 
     actor: str
     node: str
@@ -31,13 +34,13 @@ class ActorReport:
     adapter: str
     images: int
     seconds: float
-    """Reading, the GPU and writing."""
+    """Seconds of reading, computing and writing."""
     gpu_seconds: float
-    """In :meth:`wgvae.Vae.encode` or ``decode``. The first includes reading weights."""
+    """Seconds in :meth:`wgvae.Vae.encode` or ``decode``. The first call also reads weights."""
     gpu_bytes: int
-    """GPU memory at the peak."""
+    """Peak of GPU memory, in bytes."""
     host_bytes: int
-    """The process's memory at the peak."""
+    """Peak of the process's memory, in bytes."""
 
     @property
     def images_per_second(self) -> float:
@@ -46,19 +49,19 @@ class ActorReport:
 
 @dataclass(frozen=True)
 class Report:
-    """What became of a data set."""
+    """The result of a job."""
 
     images: int
-    """That are in shards."""
+    """Number of images in shards."""
     errors: list[dict[str, str]]
-    """``id`` and ``error`` of each that is in none."""
+    """``id`` and ``error`` of each image that was left out."""
     shards: int
     resumed: int
-    """Shards that were there before."""
+    """Number of shards that an earlier run had finished."""
     seconds: float
     actors: list[ActorReport]
     manifest: str
-    """Path of the file that says all this, with hashes of the model and of each image, and each crop."""
+    """Path of the manifest: this report, hashes of the model and each image, and each crop."""
 
 
 def encode_dataset(
@@ -81,27 +84,56 @@ def encode_dataset(
     family: str | None = None,
     memory_budget: int | str | None = None,
 ) -> Report:
-    """Encodes all pictures of ``source`` to shards of latents in the folder ``output``, each once. Run again, it goes on where it ended.
+    """Encodes all pictures of ``source`` to shards of latents in the folder ``output``.
 
-    Args:
-        source: a folder of pictures, .parquet or .tar (WebDataset), or one such file; on storage that all nodes see, as ``output`` and ``model``.
-        output: gets shards, ``records/`` and, at the end, ``manifest.json``.
-        model: a file or folder. Not a name of the hub: nodes would each download it, and perhaps not the same.
-        size: height and width in pixels, which pictures are resized to cover and cropped to. None: the middle of each, as much as fills latents.
-        format: "parquet" with columns id, latents (little-endian bytes), shape, dtype; or "safetensors" with a tensor for each id.
-        dtype: of the latents; "float16" rounds them.
-        seed: draws samples, by this seed and each picture's hash, instead of taking the middle of the distribution.
-        image_column, id_column: of .parquet, bytes or Hugging Face's struct; without an id column a row's number is its id.
-        shard_rows: pictures of a shard, where ``source`` is a folder of them.
-        workers: actors, one for each GPU.
-        resources: that an actor takes, such as ``{"wgpu": 1}`` on nodes started with ``--resources='{"wgpu": 4}'``.
-        num_cpus: that an actor takes.
-        adapter: for all actors; None gives each discrete GPU of a node to one of them.
-        precision, family, memory_budget: see :class:`wgvae.Vae`.
+    Each picture is encoded exactly once. A job that runs again continues after its finished shards.
+    ``source``, ``output`` and ``model`` are on storage that all nodes see.
 
-    Raises:
-        InputError: a source without pictures, or an ``output`` of another job.
-        ray.exceptions.RayError: an actor failed beyond what is an error of one picture.
+    Parameters
+    ----------
+    source
+        A folder of pictures, of .parquet files or of .tar files (WebDataset), or one such file.
+    output
+        Folder for shards, ``records/`` and, at the end, ``manifest.json``.
+    model
+        A file or folder. A name of the Hub is an error: each node would download it, perhaps in
+        different versions.
+    size
+        Height and width in pixels. Pictures are resized to cover it, then cropped to it. None
+        crops each picture to the largest size that fits whole latents.
+    format
+        "parquet" with the columns id, latents (little-endian bytes), shape and dtype, or
+        "safetensors" with one tensor for each id.
+    dtype
+        Type of the latents. "float16" rounds them.
+    seed
+        Seed for samples, combined with each picture's hash. None takes the mode of the
+        distribution.
+    image_column, id_column
+        Columns of .parquet files. An image is bytes or Hugging Face's struct. Without
+        ``id_column``, an id is made of the file, the row group and the row's number.
+    shard_rows
+        Pictures in a shard, if ``source`` is a folder of pictures.
+    workers
+        Number of actors, one for each GPU.
+    resources
+        Ray resources of an actor, such as ``{"wgpu": 1}`` on nodes started with
+        ``--resources='{"wgpu": 4}'``.
+    num_cpus
+        CPU cores of an actor.
+    adapter
+        Adapter of all actors. None gives each actor a discrete GPU of its node for itself.
+    precision, family
+        See :meth:`wgvae.Vae.from_pretrained`.
+    memory_budget
+        See :meth:`wgvae.Vae.decode`.
+
+    Raises
+    ------
+    InputError
+        If an argument is wrong, ``source`` has no pictures, or ``output`` is of another job.
+    ray.exceptions.RayError
+        If an actor fails for another reason than a bad picture.
     """
     settings = {"size": list(size) if size else None, "dtype": dtype, "seed": seed, "image_column": image_column, "id_column": id_column}
     _check(format, LATENTS, workers, shard_rows, memory_budget)
@@ -126,9 +158,11 @@ def decode_dataset(
     family: str | None = None,
     memory_budget: int | str | None = None,
 ) -> Report:
-    """Decodes all latents of ``source``, shards as :func:`encode_dataset` writes them, to PNG in the folder ``output``: in .tar, in .parquet, or in files.
+    """Decodes all latents of ``source`` to PNG files in the folder ``output``.
 
-    Args and errors: see :func:`encode_dataset`.
+    ``source`` has shards as :func:`encode_dataset` writes them. ``format`` is "webdataset" for
+    .tar, "parquet", or "folder" for single files. Other arguments and errors are those of
+    :func:`encode_dataset`.
     """
     _check(format, IMAGES, workers, 1, memory_budget)
     shards = list_shards(os.fspath(source), 1, latents=True)
@@ -208,18 +242,24 @@ def _run(actor: type[Actor], job: dict[str, Any], shards: list[Shard], workers: 
 
 
 def _begun(actor: type[Actor], job: dict[str, Any], shards: list[Shard]) -> dict[str, Any]:
-    """What a job is: what its results depend on, by hashes."""
-    # Without a device: the driver may have none.
+    """Returns everything that the results of a job depend on, files as hashes."""
+    # Reads the files without a device, as the driver may have no GPU.
     known = json.loads(_native.inspect(job["model"], job["family"]))
     files = {Path(name).name: sha256_of_file(name) for name in known["files"]}
-    # Where it runs, and within which memory, changes nothing of the results on one kind of device.
+    # Place and memory do not change the results on one kind of device.
     kept = {name: value for name, value in job.items() if name not in ("output", "model", "adapter", "memory_budget")}
     listed = sha256("\n".join(shard.to_json() for shard in shards).encode())
     return {"wgvae": wgvae.__version__, "task": actor.__name__, "model": {"files": files, "config": known["config"]}, "settings": kept, "source": listed}
 
 
 def _settle(path: Path, begun: dict[str, Any]) -> None:
-    """Says what the job is, or that it is the one which was begun here."""
+    """Writes the job's description to ``path``, or checks that the one there is the same.
+
+    Raises
+    ------
+    InputError
+        If the folder belongs to another job.
+    """
     if not path.is_file():
         put_json(path, begun)
         return
@@ -230,7 +270,7 @@ def _settle(path: Path, begun: dict[str, Any]) -> None:
 
 
 def _actors(records: list[dict[str, Any]]) -> list[ActorReport]:
-    """What each did, of all its shards."""
+    """Returns the report of each actor over all its shards."""
     by_actor: dict[str, list[dict[str, Any]]] = {}
     for record in records:
         by_actor.setdefault(record["actor"]["actor"], []).append(record["actor"])

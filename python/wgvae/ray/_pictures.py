@@ -1,4 +1,4 @@
-"""A picture's bytes as what is encoded, and what was done to it on the way."""
+"""Reads pictures for an encode, and records how each was changed."""
 
 from __future__ import annotations
 
@@ -10,14 +10,25 @@ from PIL import Image, ImageOps
 
 from wgvae._arrays import Array
 
-# What PIL raises for bytes that are no picture, or a broken one, or a bomb.
+# Exceptions of PIL for bytes that are no picture, a broken one, or a decompression bomb.
 BAD = (OSError, SyntaxError, ValueError, EOFError, Image.DecompressionBombError)
 
 
 def opened(content: bytes, size: tuple[int, int] | None, factor: int) -> tuple[Array, dict[str, Any]]:
-    """A picture uint8 ``[h, w, 3]`` and what was done to it: turned as EXIF says, to RGB, the middle of it.
+    """Reads a picture, rotates it by its EXIF data, converts it to RGB, and crops its middle.
 
-    With a ``size`` (height, width) it is resized to cover that, by Lanczos, and cropped in the middle; else cropped to the next smaller multiple of ``factor``.
+    With a ``size`` (height, width), the picture is first resized by Lanczos to cover it. Without,
+    sides are cropped to the next smaller multiples of ``factor``.
+
+    Returns
+    -------
+    tuple of (numpy.ndarray, dict)
+        Pixels uint8 ``[h, w, 3]``, and the mode, sizes and crop for the record.
+
+    Raises
+    ------
+    Exception
+        One of ``BAD`` if the content is no usable picture.
     """
     with Image.open(io.BytesIO(content)) as file:
         file.load()
@@ -41,7 +52,7 @@ def opened(content: bytes, size: tuple[int, int] | None, factor: int) -> tuple[A
 
 
 def png(picture: Array) -> bytes:
-    """A picture uint8 ``[h, w, 3]`` as a file."""
+    """Returns the PNG file of a picture uint8 ``[h, w, 3]``."""
     file = io.BytesIO()
     Image.fromarray(picture).save(file, "PNG")
     return file.getvalue()

@@ -1,4 +1,7 @@
-"""Where pictures or latents come from: shards of work, listed on the driver, and the items of one, read by an actor."""
+"""The sources of pictures or latents.
+
+The driver lists the shards of a source, and an actor reads the items of a shard.
+"""
 
 from __future__ import annotations
 
@@ -25,11 +28,11 @@ class Shard:
     kind: str
     """``files``, ``tar``, ``parquet`` or ``safetensors``."""
     root: str
-    """Folder of the source."""
+    """Path of the source's folder."""
     members: tuple[str, ...]
-    """Files in it; of ``parquet`` one."""
+    """Paths of files below ``root``. For ``parquet`` one file."""
     group: int = 0
-    """Of ``parquet`` the row group."""
+    """Index of the row group, for ``parquet``."""
 
     def to_json(self) -> str:
         return json.dumps(asdict(self))
@@ -41,7 +44,16 @@ class Shard:
 
 
 def list_shards(source: str, shard_rows: int, latents: bool) -> list[Shard]:
-    """The shards of a folder or a file: of pictures ``shard_rows`` each, of .tar a file, of .parquet a row group, of .safetensors a file."""
+    """Lists the shards of a folder or a file.
+
+    A shard is ``shard_rows`` pictures, a .tar file, a row group of a .parquet file, or a
+    .safetensors file.
+
+    Raises
+    ------
+    InputError
+        If there is no such path, no usable file, or files of several kinds.
+    """
     path = Path(source)
     if not path.exists():
         raise wrong("source", "a folder or a file", f"{source}, where there is nothing")
@@ -69,7 +81,7 @@ def list_shards(source: str, shard_rows: int, latents: bool) -> list[Shard]:
 
 
 def pictures_of(shard: Shard, image_column: str, id_column: str | None) -> Iterator[tuple[str, bytes | Exception]]:
-    """Id and bytes of each picture, or why there are none."""
+    """Yields the id of each picture, and its bytes or the exception of reading it."""
     if shard.kind == "files":
         for member in shard.members:
             try:
@@ -97,12 +109,12 @@ def _of_tar(shard: Shard) -> Iterator[tuple[str, bytes | Exception]]:
                     file = archive.extractfile(entry)
                     yield f"{member}/{entry.name}", file.read() if file is not None else ValueError("no file")
     except (OSError, EOFError, tarfile.TarError) as error:
-        # What came before it is good; that there may be more behind it must not be lost.
+        # Earlier entries are good. The error tells users that later ones may be missing.
         yield f"{member}/...", error
 
 
 def latents_of(shard: Shard) -> Iterator[tuple[str, Array]]:
-    """Id and latents ``[c, h, w]`` of each row."""
+    """Yields the id and the latents ``[c, h, w]`` of each row."""
     path = Path(shard.root) / shard.members[0]
     if shard.kind == "safetensors":
         yield from sorted(load_file(path).items())

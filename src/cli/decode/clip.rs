@@ -1,4 +1,4 @@
-//! `wgvae decode` of a clip: latents are read, decoded and written part by part.
+//! `wgvae decode` of a clip: reads, decodes and writes it part by part.
 
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -20,7 +20,8 @@ use crate::cli::stderr::note;
 use crate::cli::tiling::{TilingArg, tiling_json};
 use crate::cli::{input, latents};
 
-/// Checks everything that can be checked without a GPU first, then loads and decodes, and writes frames as they come.
+/// Checks everything that needs no GPU first, then loads the model, decodes, and writes frames as
+/// they arrive.
 pub(super) async fn run(
     args: &DecodeArgs,
     name: &ClipName,
@@ -61,7 +62,7 @@ pub(super) async fn run(
     };
     let end = work.decode(&mut clip).await.inspect_err(|_| say_written(name, work.written))?;
     if end.is_break() {
-        // Whoever reads has all that they want, and no use for facts.
+        // The reader has closed the pipe, and has no use for facts.
         return Ok(String::new());
     }
     let subject = ClipSubject {
@@ -78,7 +79,7 @@ pub(super) async fn run(
     Ok(report.show(args.json, *name == ClipName::Standard))
 }
 
-/// A decode under way.
+/// State of a running decode.
 struct Work<'a> {
     latents: ClipLatents,
     unscaled: bool,
@@ -88,7 +89,7 @@ struct Work<'a> {
 }
 
 impl Work<'_> {
-    /// All parts. `Break`: nobody reads any more.
+    /// Decodes and writes all parts. Returns `Break` once the reader of the output has gone.
     async fn decode(&mut self, clip: &mut Clip<'_>) -> Result<ControlFlow<()>> {
         for part in 0..self.latents.axes().frames {
             let latents = self.read(part).await?;
@@ -110,7 +111,7 @@ impl Work<'_> {
         Ok(ControlFlow::Continue(()))
     }
 
-    /// Frame `index` of the latents.
+    /// Reads frame `index` of the latents, as one image.
     async fn read(&self, index: u64) -> Result<Latents> {
         let HostTensor { shape, data } = self.latents.read(index..index + 1).await?;
         let latents = Latents::new(HostTensor { shape: [&[1, shape[0]], &shape[2..]].concat(), data })?;
@@ -125,15 +126,15 @@ fn frame(pixels: &Pixels) -> Frame<'_> {
     }
 }
 
-/// Refuses what is not for clips.
+/// Fails for options that clips do not support.
 fn check_options(args: &DecodeArgs) -> Result<()> {
     if args.tiling == TilingArg::Estimate {
-        return Err(input("--tiling", "exact, blend or cosine, for a clip", args.tiling.name()));
+        return Err(input("--tiling", "exact, blend or cosine for a clip", args.tiling.name()));
     }
     check_once(args.repeat)
 }
 
-/// Fails if one file of the command line would replace another.
+/// Fails if an output file would replace an input or another output.
 fn check_paths(args: &DecodeArgs, checkpoint: &wgvae::Checkpoint, name: &ClipName, frames: u64) -> Result<()> {
     let first_and_last = match name {
         ClipName::Standard => Vec::new(),
@@ -143,35 +144,42 @@ fn check_paths(args: &DecodeArgs, checkpoint: &wgvae::Checkpoint, name: &ClipNam
     args.check_paths(checkpoint, &first_and_last)
 }
 
-/// The error for a model that knows no time.
+/// Returns the error for a model that is not for video.
 fn no_video(args: &DecodeArgs, name: &ClipName) -> Error {
     let ending = args.output.extension().unwrap_or_default().to_string_lossy();
     if let (ClipName::Standard, Some(format)) = (name, args.format) {
-        let expected = "one of png, jpg, webp, npy, safetensors, as the model is none for video";
+        let expected = "one of png, jpg, webp, npy, safetensors, because the model is not for video";
         return input("--format", expected, format.name());
     }
     if name.is_only_clip() {
-        let expected = "one of png, jpg, jpeg, webp, npy, safetensors, as the model is none for video";
+        let expected = "one of png, jpg, jpeg, webp, npy, safetensors, because the model is not for video";
         return input(format!("output {}", args.output.display()), expected, format!("\"{ending}\""));
     }
-    let expected = "images [n, c, h, w], as the model is none for video";
+    let expected = "images [n, c, h, w], because the model is not for video";
     input(format!("latents in {}", args.latents.display()), expected, "a clip [1, c, t, h, w]")
 }
 
 fn too_many(args: &DecodeArgs, axes: ClipAxes) -> Error {
-    input(format!("latents in {}", args.latents.display()), "frames that can be counted", axes.frames.to_string())
+    input(
+        format!("latents in {}", args.latents.display()),
+        "a number of frames that fits 64 bits",
+        axes.frames.to_string(),
+    )
 }
 
-/// Says that pictures of another clip lie behind those that are written.
+/// Prints a note if more pictures lie beside those that are written, left by a longer clip.
 fn say_others(name: &ClipName, frames: u64) -> Result<()> {
     let ClipName::Pictures(pattern) = name else { return Ok(()) };
     if let Some(found) = pattern.find()?.filter(|found| found.last > frames) {
-        note(pattern.path(), &format!("there are pictures up to {}, and this clip ends with {frames}", found.last));
+        note(
+            pattern.path(),
+            &format!("older pictures up to number {} remain, but this clip ends at {frames}", found.last),
+        );
     }
     Ok(())
 }
 
-/// Says which frames are there when a decode ends early: each is whole.
+/// Prints which frames are written when a decode ends early. Each one is complete.
 fn say_written(name: &ClipName, written: u64) {
     if let (ClipName::Pictures(pattern), true) = (name, written > 0) {
         let last = pattern.file(written);

@@ -1,29 +1,29 @@
-//! What the facts about a machine mean for whoever wants to decode there: a line each, with what to do.
+//! Checks of a machine: turns each fact into one line with advice.
 
 use serde::Serialize;
 
 use super::facts::{Adapter, Facts, Hub};
 
-/// How well something is.
+/// Result of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum State {
-    /// Nothing to do.
+    /// All is well; there is nothing to do.
     Ok,
-    /// It can be done without, or better with.
+    /// Optional, or an improvement.
     Hint,
-    /// Nothing can be decoded without it.
+    /// Required: nothing can be decoded without it.
     Missing,
 }
 
-/// One line.
+/// One line of the output.
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct Check {
-    /// What it is about.
+    /// Subject of the check.
     pub(super) name: String,
-    /// How well it is.
+    /// Result of the check.
     pub(super) state: State,
-    /// What was found, and what to do.
+    /// Finding and advice.
     pub(super) text: String,
 }
 
@@ -50,12 +50,13 @@ fn missing(name: impl Into<String>, text: impl Into<String>) -> Check {
     Check { name: name.into(), state: State::Missing, text: text.into() }
 }
 
-/// The Mesa that the CPU driver was measured with, and the one of Debian 12 that it was compared with.
+/// Major version of Mesa with which the CPU driver was measured. It was compared with the version
+/// of Debian 12.
 const MEASURED_MESA: u32 = 26;
-/// How to get a Mesa driver.
+/// Instructions for installing a Mesa driver.
 const MESA_PACKAGES: &str = "Debian and Ubuntu: apt install mesa-vulkan-drivers libvulkan1; Fedora: dnf install mesa-vulkan-drivers vulkan-loader";
 
-/// All lines, in the order in which one thing needs the other.
+/// Returns all checks, ordered so that prerequisites come first.
 pub(super) fn checks(facts: &Facts) -> Vec<Check> {
     let mut checks = drivers(facts);
     match facts.adapters.first() {
@@ -78,36 +79,37 @@ pub(super) fn checks(facts: &Facts) -> Vec<Check> {
     checks
 }
 
-/// What keeps a driver or a GPU from being seen.
+/// Checks for reasons that hide a driver or a GPU from Vulkan.
 fn drivers(facts: &Facts) -> Vec<Check> {
     let mut checks = Vec::new();
     if let Some(named) = &facts.named {
         let paths: Vec<String> = named.missing.iter().map(|path| path.display().to_string()).collect();
-        let text = format!("names what is not there ({}): correct or unset it", paths.join(", "));
+        let text = format!("names files that do not exist ({}): correct or unset it", paths.join(", "));
         checks.push(match (paths.is_empty(), facts.adapters.is_empty()) {
-            (true, _) => ok(named.variable, "chooses the drivers, all of which are there"),
+            (true, _) => ok(named.variable, "names drivers, and all of them exist"),
             (false, true) => missing(named.variable, text),
             (false, false) => hint(named.variable, text),
         });
     }
     for node in &facts.closed {
         let text =
-            "may not be opened by this user: join the group that owns it (often render or video), and log in again";
+            "cannot be opened by this user: join the group that owns it (often render or video), and log in again";
         checks.push(hint("permission", format!("{} {text}", node.display())));
     }
     for gpu in facts.gpus.iter().filter(|gpu| facts.adapters.iter().all(|adapter| adapter.pci_id != **gpu)) {
         if let Some((vendor, advice)) = vendor_advice(gpu) {
-            checks.push(hint("GPU", format!("{vendor}'s {gpu} is in this machine, and no driver shows it: {advice}")));
+            checks.push(hint("GPU", format!("{vendor}'s {gpu} is in this machine, but no driver offers it: {advice}")));
         }
     }
     checks
 }
 
-/// Who made the GPU with this PCI id, and where its driver is to be had. None for graphics without shaders, as servers have.
+/// Returns the vendor of the GPU with this PCI id and how to get its driver. None for graphics
+/// without shaders, as servers have.
 fn vendor_advice(pci_id: &str) -> Option<(&'static str, String)> {
     let mesa = || format!("install Mesa's ({MESA_PACKAGES})");
     match pci_id.split(':').next()? {
-        "10de" => Some(("NVIDIA", "install NVIDIA's driver, with its part for Vulkan".to_owned())),
+        "10de" => Some(("NVIDIA", "install NVIDIA's driver with its Vulkan part".to_owned())),
         "1002" => Some(("AMD", mesa())),
         "8086" => Some(("Intel", mesa())),
         _ => None,
@@ -119,7 +121,7 @@ fn no_adapter_advice(facts: &Facts) -> String {
         return "install the driver of the GPU, from its maker or by the system's updates".to_owned();
     }
     if facts.named.is_some() {
-        return "what is named in place of the drivers that are installed gives none".to_owned();
+        return "the drivers that an environment variable names offer none".to_owned();
     }
     match facts.manifests.as_slice() {
         [] => format!(
@@ -128,7 +130,7 @@ fn no_adapter_advice(facts: &Facts) -> String {
         found => {
             let files: Vec<String> = found.iter().map(|path| path.display().to_string()).collect();
             format!(
-                "none of the drivers that are installed ({}) starts, or Vulkan's loader, libvulkan.so.1, is missing ({MESA_PACKAGES})",
+                "none of the installed drivers ({}) starts, or Vulkan's loader, libvulkan.so.1, is missing ({MESA_PACKAGES})",
                 files.join(", ")
             )
         }
@@ -139,17 +141,14 @@ fn described(adapter: &Adapter) -> String {
     format!("{} ({}, {}, {})", adapter.name, adapter.backend, adapter.device_type, adapter.driver)
 }
 
-/// What is to be said of the adapter that decodes get.
+/// Checks the adapter that decodes use by default.
 fn of_best(best: &Adapter, facts: &Facts) -> Vec<Check> {
     let mut checks = vec![match &facts.refused {
-        None => ok("device", "opens, with all that decodes need"),
+        None => ok("device", "opens, and has all that decodes need"),
         Some(why) => missing("device", why.clone()),
     }];
     if best.device_type == "Cpu" {
-        checks.push(hint(
-            "CPU only",
-            "pictures are right, and come slowly. With a GPU in the machine, install its driver",
-        ));
+        checks.push(hint("CPU only", "pictures are right but slow. If the machine has a GPU, install its driver"));
     }
     if let Some(major) = mesa_version(&best.driver).filter(|major| best.device_type == "Cpu" && *major < MEASURED_MESA)
     {
@@ -161,15 +160,12 @@ fn of_best(best: &Adapter, facts: &Facts) -> Vec<Check> {
     checks.push(if best.shader_f16 {
         ok("shader-f16", "yes")
     } else {
-        hint(
-            "shader-f16",
-            "no: --precision f16 works all the same, with halves packed in pairs. A newer driver may have it",
-        )
+        hint("shader-f16", "no: --precision f16 still works, with halves packed in pairs. A newer driver may have it")
     });
     checks
 }
 
-/// The major version of Mesa in what a driver says of itself.
+/// Parses the major version of Mesa from a driver's description.
 fn mesa_version(driver: &str) -> Option<u32> {
     let (_, after) = driver.split_once("Mesa ")?;
     after.split('.').next()?.parse().ok()
@@ -189,11 +185,11 @@ fn hub(hub: &Hub) -> Vec<Check> {
     } else {
         hint(
             "hub token",
-            "none: private and gated models (hf:...) want one, by `hf auth login` or HF_TOKEN; others do not",
+            "none: private and gated models (hf:...) need one, from `hf auth login` or HF_TOKEN; others do not",
         )
     });
     if hub.offline {
-        checks.push(hint("hub", "HF_HUB_OFFLINE is set: only models that the cache has can be opened by name"));
+        checks.push(hint("hub", "HF_HUB_OFFLINE is set: only models in the cache can be opened by name"));
     }
     checks.extend(hub.endpoint.iter().map(|endpoint| ok("hub", format!("HF_ENDPOINT is {endpoint}"))));
     checks

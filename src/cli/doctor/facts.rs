@@ -1,4 +1,5 @@
-//! What `wgvae doctor` finds on a machine, as plain data. Nothing is changed, and the hub is not asked.
+//! Facts that `wgvae doctor` collects, as plain data. It changes nothing and does not contact the
+//! hub.
 
 use std::ffi::OsString;
 use std::fs::OpenOptions;
@@ -9,31 +10,33 @@ use wgvae::hub::HubOptions;
 use wgvae::internals::clip_files::Ffmpeg;
 use wgvae::{AdapterReport, Gpu, GpuOptions};
 
-/// Variables that name drivers for Vulkan's loader in place of those that are installed. The first that is set counts.
+/// Environment variables that make Vulkan's loader use the named drivers in place of installed
+/// ones. The first one that is set counts.
 const DRIVER_VARIABLES: [&str; 2] = ["VK_DRIVER_FILES", "VK_ICD_FILENAMES"];
 
-/// What there is.
+/// Facts about this machine.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Facts {
-    /// Best first.
+    /// Adapters, best first.
     pub(super) adapters: Vec<Adapter>,
-    /// Why the best one gave no device.
+    /// Error of opening a device on the best adapter.
     pub(super) refused: Option<String>,
-    /// PCI ids of the GPUs in the machine, `10de:2684`, where the system lists them (Linux).
+    /// PCI ids of the GPUs in the machine, such as `10de:2684`, where the system lists them
+    /// (Linux).
     pub(super) gpus: Vec<String>,
-    /// Device files of GPUs that this user may not open (Linux).
+    /// Device files of GPUs that this user has no permission to open (Linux).
     pub(super) closed: Vec<PathBuf>,
-    /// What a variable names in place of the drivers that are installed.
+    /// Drivers that an environment variable names in place of installed ones.
     pub(super) named: Option<NamedDrivers>,
-    /// Files by which Vulkan's loader finds drivers (Linux).
+    /// Manifest files by which Vulkan's loader finds drivers (Linux).
     pub(super) manifests: Vec<PathBuf>,
-    /// Models by name.
+    /// State of the Hugging Face Hub's cache and settings.
     pub(super) hub: Hub,
-    /// Whether there is an `ffmpeg` on the path.
+    /// True if an `ffmpeg` is on the path.
     pub(super) ffmpeg: bool,
 }
 
-/// An adapter, as far as it is judged.
+/// Properties of an adapter that the checks use.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Adapter {
     pub(super) name: String,
@@ -57,20 +60,20 @@ impl From<&AdapterReport> for Adapter {
     }
 }
 
-/// Drivers that a variable names.
+/// Drivers named by an environment variable.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct NamedDrivers {
     pub(super) variable: &'static str,
-    /// Those of its paths where nothing is.
+    /// Paths in the variable that do not exist.
     pub(super) missing: Vec<PathBuf>,
 }
 
-/// What is known of the hub without asking it.
+/// Facts about the hub that need no network.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Hub {
-    /// Folder of the cache, or why there is none.
+    /// Folder of the cache; `None` if it cannot be determined.
     pub(super) cache: Option<PathBuf>,
-    /// Why nothing can be written there.
+    /// Reason why the cache cannot be written, or why there is no cache folder.
     pub(super) closed: Option<String>,
     pub(super) has_token: bool,
     pub(super) offline: bool,
@@ -78,7 +81,7 @@ pub(super) struct Hub {
 }
 
 impl Facts {
-    /// Of this machine, for this user and environment.
+    /// Collects the facts of this machine, for this user and environment.
     pub(super) async fn collect() -> Self {
         let adapters = wgvae::adapters(None).await.unwrap_or_default();
         let refused = match adapters.is_empty() {
@@ -117,7 +120,7 @@ impl Hub {
     }
 }
 
-/// PCI ids of the display controllers below `devices`, sorted.
+/// Returns the PCI ids of the display controllers below `devices`, sorted.
 pub(super) fn gpus(devices: &Path) -> Vec<String> {
     const DISPLAY_CONTROLLER: &str = "0x03";
     let mut found: Vec<String> = entries(devices)
@@ -133,7 +136,7 @@ pub(super) fn gpus(devices: &Path) -> Vec<String> {
     found
 }
 
-/// The render nodes in `folder` that this user may not open.
+/// Returns the render nodes in `folder` that this user has no permission to open.
 fn closed_nodes(folder: &Path) -> Vec<PathBuf> {
     let is_node = |path: &PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("renderD"));
     let is_closed = |path: &PathBuf| {
@@ -143,7 +146,8 @@ fn closed_nodes(folder: &Path) -> Vec<PathBuf> {
     entries(folder).into_iter().filter(is_node).filter(is_closed).collect()
 }
 
-/// What the environment, by `read`, names in place of the drivers that are installed.
+/// Returns the drivers that an environment variable names in place of installed ones. `read` reads
+/// a variable.
 pub(super) fn named_drivers(read: impl Fn(&str) -> Option<OsString>) -> Option<NamedDrivers> {
     let set = |variable: &'static str| Some((variable, read(variable).filter(|value| !value.is_empty())?));
     let (variable, value) = DRIVER_VARIABLES.into_iter().find_map(set)?;
@@ -151,7 +155,7 @@ pub(super) fn named_drivers(read: impl Fn(&str) -> Option<OsString>) -> Option<N
     Some(NamedDrivers { variable, missing })
 }
 
-/// Where Vulkan's loader looks for drivers on Linux.
+/// Returns the folders in which Vulkan's loader looks for drivers on Linux.
 pub(super) fn manifest_folders(read: impl Fn(&str) -> Option<OsString>) -> Vec<PathBuf> {
     let set = |name: &str| read(name).filter(|value| !value.is_empty());
     let home = |below: &str| set("HOME").map(|home| Path::new(&home).join(below).into_os_string());
@@ -169,13 +173,14 @@ pub(super) fn manifest_folders(read: impl Fn(&str) -> Option<OsString>) -> Vec<P
         .collect()
 }
 
-/// The drivers' files in `folders`.
+/// Returns the drivers' manifest files in `folders`.
 fn manifests(folders: &[PathBuf]) -> Vec<PathBuf> {
     let all = folders.iter().flat_map(|folder| entries(folder));
     all.filter(|path| path.extension().is_some_and(|ending| ending == "json")).collect()
 }
 
-/// Why nothing can be written to `folder`, or where it is not there yet to the folder that it would be made in.
+/// Returns the reason why `folder` cannot be written. If it does not exist yet, tests its nearest
+/// existing parent.
 fn closed_folder(folder: &Path) -> Option<String> {
     let there = folder.ancestors().find(|folder| folder.exists())?;
     tempfile::tempfile_in(there).err().map(|error| error.to_string())
@@ -186,7 +191,7 @@ fn is_on_path(program: &Path, path: Option<OsString>) -> bool {
     path.is_some_and(|path| std::env::split_paths(&path).any(|folder| folder.join(&name).is_file()))
 }
 
-/// What is in `folder`, sorted; nothing where that is not there.
+/// Returns the entries of `folder`, sorted. A missing folder has none.
 fn entries(folder: &Path) -> Vec<PathBuf> {
     let read = std::fs::read_dir(folder).into_iter().flatten();
     let mut paths: Vec<PathBuf> = read.filter_map(|entry| Some(entry.ok()?.path())).collect();

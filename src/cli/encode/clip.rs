@@ -1,4 +1,5 @@
-//! `wgvae encode` of a clip: frames are read and encoded part by part, and latents written as they come.
+//! `wgvae encode` of a clip: reads and encodes frames part by part, and writes latents as they
+//! arrive.
 
 use std::time::Instant;
 
@@ -22,7 +23,8 @@ use crate::cli::session::Session;
 use crate::cli::stderr::note;
 use crate::cli::{input, stdio};
 
-/// Checks everything that can be checked without a GPU first, then loads and encodes, and writes latents as they come.
+/// Checks everything that needs no GPU first, then loads the model, encodes, and writes latents as
+/// they arrive.
 pub(super) async fn run(args: &EncodeArgs, name: &ClipName, interrupt: &Interrupt) -> Result<String> {
     check_once(args.repeat)?;
     check_output(args)?;
@@ -44,7 +46,7 @@ pub(super) async fn run(args: &EncodeArgs, name: &ClipName, interrupt: &Interrup
     work.encode(&mut clip).await?;
     let Work { source, writer, encoded, session, .. } = work;
     writer.finish()?;
-    // Of a pipe only the end tells.
+    // The length of a pipe is known only at its end.
     if let Some(remark) = source.remark().filter(|_| latents.is_none()) {
         note(&args.image[0], &remark);
     }
@@ -63,17 +65,17 @@ pub(super) async fn run(args: &EncodeArgs, name: &ClipName, interrupt: &Interrup
     Ok(report.show(args.json, false))
 }
 
-/// Refuses stdout: where a value goes depends on how many frames there are, so what is written goes back and forth.
+/// Fails for stdout: positions in the file depend on the number of frames, so the writer must seek.
 fn check_output(args: &EncodeArgs) -> Result<()> {
     let found = match args.format {
         None if !stdio::is_meant(&args.output) => return Ok(()),
         None => "-".to_owned(),
         Some(_) => format!("{} with --format", args.output.display()),
     };
-    Err(input("--output", "a file, .safetensors or .npy, for the latents of a clip", found))
+    Err(input("--output", "a .safetensors or .npy file for the latents of a clip", found))
 }
 
-/// An encode under way.
+/// State of a running encode.
 struct Work<'a> {
     args: &'a EncodeArgs,
     source: Padded,
@@ -83,7 +85,7 @@ struct Work<'a> {
 }
 
 impl Work<'_> {
-    /// All parts.
+    /// Encodes and writes all parts.
     async fn encode(&mut self, clip: &mut Clip<'_>) -> Result<()> {
         for latent in 0.. {
             let Some(frames) = next_frames(&mut self.source, clip.wants())? else { break };
@@ -95,7 +97,7 @@ impl Work<'_> {
     }
 }
 
-/// The next `count` frames; none after the last.
+/// Reads the next `count` frames. Returns None after the last.
 fn next_frames(source: &mut Padded, count: u32) -> Result<Option<Images>> {
     let (Size { width, height }, mut data) = (source.size(), Vec::new());
     for found in 0..count {
@@ -111,7 +113,7 @@ fn next_frames(source: &mut Padded, count: u32) -> Result<Option<Images>> {
     Images::new(HostTensor { shape, data }).map(Some)
 }
 
-/// The frames that are encoded: the middle of each, as many as latents have.
+/// Opens the frames to encode: the middle of each, and as many as the model takes.
 fn open(args: &EncodeArgs, name: &ClipName, factor: TimeFactor, side: u32) -> Result<Padded> {
     let path = &args.image[0];
     let source = open_source(name, args.size.tensor(), &Ffmpeg::default())?;
@@ -126,7 +128,8 @@ fn open(args: &EncodeArgs, name: &ClipName, factor: TimeFactor, side: u32) -> Re
     Ok(source)
 }
 
-/// For as many `latents` as come of frames of `size`, where that is known.
+/// Creates the writer for frames of `size` pixels. `latents` is the number of frames of latents, if
+/// known.
 fn writer<'a>(
     args: &EncodeArgs,
     checkpoint: &Checkpoint,
@@ -145,8 +148,8 @@ fn writer<'a>(
     LatentsWriter::create(&args.output, format, (channels, extent), latents, interrupt)
 }
 
-/// The error for a model that knows no time.
+/// Returns the error for a model that is not for video.
 fn no_video(args: &EncodeArgs) -> Error {
-    let expected = "a PNG, JPEG or WebP picture, or floats [n, 3, h, w], as the model is none for video";
+    let expected = "a PNG, JPEG or WebP picture, or floats [n, 3, h, w], because the model is not for video";
     input(format!("image {}", args.image[0].display()), expected, "a clip")
 }

@@ -1,4 +1,5 @@
-//! Starts this program again for one request and waits for the answer, or for Ctrl-C.
+//! Child processes: starts this program again for one request and waits for the answer, or for
+//! Ctrl-C.
 
 use std::io::Read;
 use std::process::{Child, Command, Stdio};
@@ -12,27 +13,28 @@ use super::job::{Answer, Request};
 use crate::cli::input;
 use crate::cli::interrupt::Interrupt;
 
-/// Name of the hidden command, see [`super::job`].
+/// Name of the hidden command; see [`super::job`].
 pub(in crate::cli) const COMMAND: &str = "memory-job";
 
-/// How often a child is looked after.
+/// Time between two checks of a child process.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// Has a child process, started through the program `through` if that is given, do what `request` says. A child that ends without an
-/// answer is an answer, too.
+/// Has a child process carry out `request`, started through the program `through` if given. A child
+/// that ends without an answer gives [`Answer::Failed`].
 ///
 /// # Errors
-/// [`Error::Cancelled`] after Ctrl-C; when the child cannot be started at all.
+/// [`Error::Cancelled`] after Ctrl-C; [`Error::Io`] if the child cannot be started.
 pub(super) fn ask(request: &Request, through: Option<&str>, interrupt: &Interrupt) -> Result<Answer> {
     let request = serde_json::to_string(request)
         .map_err(|error| Error::Format { file: "request".to_owned(), problem: error.to_string() })?;
     let this = std::env::current_exe().map_err(|source| Error::Io { path: "wgvae itself".to_owned(), source })?;
-    // Started as `ld-linux.so --library-path ... wgvae`, this program is the loader as far as the system can tell.
+    // If the user starts it as `ld-linux.so --library-path ... wgvae`, the system reports the
+    // loader as this program.
     if let Some(loader) = this.file_name().map(|name| name.to_string_lossy()).filter(|name| name.starts_with("ld-")) {
         return Err(input(
             "start of wgvae",
-            "a direct one, with --through for what sets up a driver",
-            format!("one by {loader}"),
+            "a direct start (--through names a program that sets up a driver)",
+            format!("a start through {loader}"),
         ));
     }
     let mut command = match through {
@@ -51,11 +53,11 @@ pub(super) fn ask(request: &Request, through: Option<&str>, interrupt: &Interrup
     let (stdout, stderr) = (reader(child.stdout.take()), reader(child.stderr.take()));
     let status = wait(&mut child, interrupt)?;
     let (stdout, stderr) = (stdout.join().unwrap_or_default(), stderr.join().unwrap_or_default());
-    // The answer is the last line: drivers may print, too.
+    // The answer is the last line that parses, because drivers may print, too.
     if let Some(answer) = stdout.lines().rev().find_map(|line| serde_json::from_str(line).ok()) {
         return Ok(answer);
     }
-    let said = stderr.lines().map(str::trim).rfind(|line| !line.is_empty()).unwrap_or("it said nothing");
+    let said = stderr.lines().map(str::trim).rfind(|line| !line.is_empty()).unwrap_or("it printed nothing on stderr");
     Ok(Answer::Failed(format!("the process ended without an answer ({status}): {said}")))
 }
 
@@ -73,7 +75,7 @@ fn wait(child: &mut Child, interrupt: &Interrupt) -> Result<std::process::ExitSt
     }
 }
 
-/// Reads all of a pipe as it fills.
+/// Reads all of a pipe in a thread, as it fills.
 fn reader(pipe: Option<impl Read + Send + 'static>) -> JoinHandle<String> {
     std::thread::spawn(move || {
         let mut bytes = Vec::new();
@@ -86,7 +88,7 @@ fn reader(pipe: Option<impl Read + Send + 'static>) -> JoinHandle<String> {
     })
 }
 
-/// The adapters that `wanted` means, or all, with their numbers.
+/// Returns the adapters that match `wanted`, or all, with their numbers.
 pub(super) fn adapters(
     wanted: Option<&str>,
     through: Option<&str>,
@@ -95,7 +97,7 @@ pub(super) fn adapters(
     match ask(&Request::Adapters(wanted.map(str::to_owned)), through, interrupt)? {
         Answer::Adapters(adapters) => Ok(adapters),
         Answer::NoAdapter(reason) => Err(wgvae::DeviceError::NoAdapter(reason).into()),
-        Answer::Failed(reason) => Err(input("adapters", "a list of them", reason)),
-        Answer::Measured(_) => Err(input("adapters", "a list of them", "a measurement")),
+        Answer::Failed(reason) => Err(input("adapters", "a list of adapters", reason)),
+        Answer::Measured(_) => Err(input("adapters", "a list of adapters", "a measurement")),
     }
 }

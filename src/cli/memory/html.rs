@@ -1,4 +1,5 @@
-//! The report as one HTML file: no script, nothing from elsewhere, readable on a phone, in the light and in the dark.
+//! Report as one HTML file: no scripts or external resources, readable on a phone, with light and
+//! dark colours.
 
 mod tables;
 
@@ -16,7 +17,7 @@ use super::runs::Runs;
 
 const STYLE: &str = include_str!("html/style.css");
 
-/// The page about `reports`.
+/// Returns the page about `reports`.
 pub(super) fn page(reports: &[MemoryReport]) -> Result<String> {
     let labels = labels(reports);
     let rows = rows(reports, &labels);
@@ -38,35 +39,35 @@ pub(super) fn page(reports: &[MemoryReport]) -> Result<String> {
                 (introduction(&rows))
                 (tables::adapters(reports, &labels))
                 h2 { "Memory against pixels" }
-                p { "The marks in colour are what wgvae took at its peak, weights included. The grey lines are what others estimate for "
-                    "the same pictures, and the grey rings what PyTorch reserved on an RTX 4090. Models with one network, such as SD 1.5, SD3 and "
-                    "FLUX.1 but for the latents' channels, take the same: their marks cover each other." }
+                p { "Coloured marks show the peak of wgvae, weights included. Grey lines are the estimates of other tools for the same "
+                    "pictures, and grey rings are the memory that PyTorch reserved on an RTX 4090. SD 1.5, SD3 and FLUX.1 have the same network "
+                    "except for the latents' channels, so their marks cover each other." }
                 @for figure in &pixels { (show(figure)) }
                 @if !clips.is_empty() {
                     h2 { "Memory against frames" }
-                    p { "Clips are decoded and encoded part by part, in the memory of one part and of what it keeps for the next: how long a clip is "
-                        "makes no difference." }
+                    p { "Clips are decoded and encoded part by part. Each part needs its own memory and the state that it keeps for the next, "
+                        "so the length of a clip makes no difference." }
                     @for figure in &clips { (show(figure)) }
                 }
                 h2 { "Predicted against measured" }
                 p { "The prediction is made before anything is allocated. wgvae counts each buffer as it is created: its count should lie on "
-                    "the line, to the byte. What the driver's allocator hands out adds alignment, and what it reserves adds blocks that are not full." }
+                    "the line, to the byte. The driver's allocator hands out more, because of alignment, and reserves more, because its blocks are not full." }
                 @for figure in &predicted { (show(figure)) }
                 h2 { "All measurements" }
                 (tables::measurements(&rows, &labels))
                 h2 { "Reserve ratio by vendor and family" }
-                p { "What the allocator reserved from the driver over what it handed out, on average over sizes, frames and budgets." }
+                p { "Memory that the allocator reserved from the driver, divided by the memory that it handed out: the mean over sizes, frames and budgets." }
                 (tables::reserve_ratios(&rows))
                 h2 { "Implied bytes per pixel and element" }
-                p { "All memory besides the weights, over pixels and bytes of an element: the number that InvokeAI's formula multiplies with. "
-                    "A formula with one constant fits where this is flat." }
+                p { "All memory except the weights, divided by pixels and by bytes of an element. InvokeAI's formula uses one such constant; "
+                    "such a formula fits if this is flat." }
                 @for figure in &implied { (show(figure)) }
                 h2 { "The estimates in use today" }
                 (estimates())
                 h3 { "For the pictures measured here" }
-                p { "Estimate, and in brackets as a multiple of what wgvae took." }
+                p { "Each estimate, with its ratio to the peak of wgvae in brackets." }
                 (tables::estimates(&rows))
-                h3 { "For what was measured with PyTorch" }
+                h3 { "For pictures measured with PyTorch" }
                 p { (DEVICE) ": reserved memory, by " a href=(SOURCE) { "InvokeAI's investigation" } "." }
                 (tables::published())
             }
@@ -94,7 +95,7 @@ fn introduction(rows: &[Row<'_>]) -> Markup {
     }
 }
 
-/// Parts of a sentence, with "and" before the last.
+/// Joins parts of a sentence, with "and" before the last.
 fn listed(parts: &[String]) -> String {
     match parts {
         [rest @ .., before, last] => [rest, &[format!("{before} and {last}")]].concat().join(", "),
@@ -102,7 +103,7 @@ fn listed(parts: &[String]) -> String {
     }
 }
 
-/// Whether the measured peak is the predicted one.
+/// Returns true if the measured peak equals the predicted one.
 fn is_exact(row: &Measurement) -> bool {
     matches!((row.predicted, row.measured), (Some(predicted), Some(measured)) if predicted.peak == measured.ledger_peak)
 }

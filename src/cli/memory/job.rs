@@ -1,5 +1,6 @@
-//! One measurement, in a process of its own: what it took is then that of this decode or encode alone, and a driver that crashes takes nothing else
-//! with it. The parent sends a [`Request`] as an argument and reads an [`Answer`] from stdout.
+//! One measurement, in a process of its own: its memory then belongs to this decode or encode
+//! alone, and a crash of the driver affects nothing else. The parent sends a [`Request`] as an
+//! argument and reads an [`Answer`] from stdout.
 
 use std::time::Instant;
 
@@ -17,61 +18,61 @@ use crate::cli::PrecisionArg;
 use crate::cli::clips::parts;
 use crate::cli::task::{Task, directions};
 
-/// How large made-up latents are: about as large as a VAE's own.
+/// Largest absolute value of made-up latents, about as large as a VAE's own.
 const LATENTS: f32 = 1.5;
 
-/// How large made-up pixels are: of -1 to 1.
+/// Largest absolute value of made-up pixels, which range from -1 to 1.
 const PIXELS: f32 = 1.0;
 
-/// What a child process is to do.
+/// Request to a child process.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Request {
-    /// List the adapters that this means, or all.
+    /// List the adapters that match this text, or all.
     Adapters(Option<String>),
-    /// Run this once and say what that took.
+    /// Run this once and report its time and memory.
     Measure(Job),
 }
 
-/// One decode or encode.
+/// One decode or encode to measure.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Job {
-    /// Number of the adapter, as listed.
+    /// Number of the adapter, as `wgvae adapters` lists it.
     pub(super) adapter: usize,
     /// Model, as given on the command line.
     pub(super) model: String,
-    /// What to do, of which size.
+    /// Direction and size.
     pub(super) task: Task,
-    /// Pictures of the clip; 1: an image.
+    /// Frames of the clip; 1 for an image.
     pub(super) frames: u64,
     /// Precision, as given on the command line.
     pub(super) precision: PrecisionArg,
-    /// Memory budget.
+    /// Memory budget, if any.
     pub(super) budget: Option<Bytes>,
 }
 
-/// What came of it.
+/// Answer of a child process.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Answer {
-    /// The adapters and their numbers.
+    /// Adapters with their numbers.
     Adapters(Vec<(usize, Adapter)>),
-    /// There is none, for this reason.
+    /// Reason why there is no adapter.
     NoAdapter(String),
-    /// What it took.
+    /// Time and memory of the run.
     Measured(Measured),
-    /// Why it failed.
+    /// Reason why the run failed.
     Failed(String),
 }
 
 /// Arguments of the hidden command that runs in the child process.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct JobArgs {
-    /// A request, as JSON
+    /// Request, as JSON
     request: String,
 }
 
-/// Does what was asked for.
+/// Carries out the request and returns the answer as JSON.
 pub(in crate::cli) async fn run(args: &JobArgs) -> Result<String> {
     let request: Request = serde_json::from_str(&args.request)
         .map_err(|error| Error::Format { file: "request".to_owned(), problem: error.to_string() })?;
@@ -98,7 +99,7 @@ async fn measure(job: &Job) -> Result<Measured> {
     let load = LoadOptions {
         directions: directions(job.task.operation()),
         precision: job.precision.into(),
-        // What latents mean changes nothing of what a decode takes.
+        // The scale of the latents does not change time or memory.
         unscaled: checkpoint.config().takes_own_latents(),
         weights_on_host: job.budget.is_some(),
         clips: is_clip,
@@ -112,7 +113,7 @@ async fn measure(job: &Job) -> Result<Measured> {
     }
 }
 
-/// Seconds to prepare, and to run.
+/// Seconds spent on preparing and on running.
 #[derive(Debug, Clone, Copy, Default)]
 struct Times {
     prepare: f64,
@@ -120,14 +121,15 @@ struct Times {
 }
 
 impl Times {
-    /// Adds what was done since `start`, of which a run was one part.
+    /// Adds the time since `start`, of which `run` was one part and the rest preparation.
     fn add(&mut self, start: Instant, run: &RunReport) {
         self.run += run.seconds;
         self.prepare += start.elapsed().as_secs_f64() - run.seconds;
     }
 }
 
-/// What a run has taken. To be asked while its buffers exist: the allocator is asked now.
+/// Returns time and memory of a run. Call it while the run's buffers exist, because it reads the
+/// allocator's counters.
 fn measured(gpu: &Gpu, vae: &Vae, times: Times) -> Measured {
     let allocator = gpu.allocator_bytes();
     Measured {
@@ -141,7 +143,7 @@ fn measured(gpu: &Gpu, vae: &Vae, times: Times) -> Measured {
     }
 }
 
-/// Decodes latents of this size.
+/// Decodes made-up latents of this size.
 async fn decode(gpu: &Gpu, vae: &mut Vae, size: Size, memory_budget: Option<Bytes>) -> Result<Measured> {
     let latents = Latents::new(made_up(1, vae.config().latent_channels, size, LATENTS))?;
     let options = DecodeOptions { memory_budget, ..DecodeOptions::default() };
@@ -152,7 +154,7 @@ async fn decode(gpu: &Gpu, vae: &mut Vae, size: Size, memory_budget: Option<Byte
     Ok(measured(gpu, vae, Times { prepare, run: decoded.run.seconds }))
 }
 
-/// Encodes an image of this size.
+/// Encodes a made-up image of this size.
 async fn encode(gpu: &Gpu, vae: &mut Vae, size: Size, memory_budget: Option<Bytes>) -> Result<Measured> {
     let images = Images::new(made_up(1, vae.config().in_channels, size, PIXELS))?;
     let options = EncodeOptions { memory_budget, ..EncodeOptions::default() };
@@ -163,7 +165,8 @@ async fn encode(gpu: &Gpu, vae: &mut Vae, size: Size, memory_budget: Option<Byte
     Ok(measured(gpu, vae, Times { prepare, run: encoded.run.seconds }))
 }
 
-/// Decodes a clip of latents of this size, the same in each frame. Its pictures are thrown away as they come.
+/// Decodes a clip of made-up latents of this size, the same in each frame. Drops its pictures as
+/// they arrive.
 async fn decode_clip(gpu: &Gpu, vae: &mut Vae, size: Size, job: &Job) -> Result<Measured> {
     let (parts, channels) = (parts(vae.config(), job.frames)?, vae.config().latent_channels);
     let latents = Latents::new(made_up(1, channels, size, LATENTS))?.unscaled();
@@ -178,7 +181,7 @@ async fn decode_clip(gpu: &Gpu, vae: &mut Vae, size: Size, job: &Job) -> Result<
     Ok(measured(gpu, clip.vae(), times))
 }
 
-/// Encodes a clip of pictures of this size.
+/// Encodes a clip of made-up pictures of this size.
 async fn encode_clip(gpu: &Gpu, vae: &mut Vae, size: Size, job: &Job) -> Result<Measured> {
     let (parts, channels) = (parts(vae.config(), job.frames)?, vae.config().in_channels);
     let options = EncodeOptions { memory_budget: job.budget, ..EncodeOptions::default() };
@@ -193,14 +196,14 @@ async fn encode_clip(gpu: &Gpu, vae: &mut Vae, size: Size, job: &Job) -> Result<
     Ok(measured(gpu, clip.vae(), times))
 }
 
-/// Made-up values of up to `scale` more or less than 0, for one run.
+/// Returns made-up values in [-`scale`, `scale`): `[count, channels, height, width]`.
 fn made_up(count: u32, channels: u32, size: Size, scale: f32) -> HostTensor {
     let shape = vec![count as usize, channels as usize, size.height as usize, size.width as usize];
     let elements: usize = shape.iter().product();
     HostTensor { shape, data: (0..elements as u64).map(|index| scale * unit(index)).collect() }
 }
 
-/// The most memory that this process ever had resident, where the system tells: Linux.
+/// Returns the peak resident memory of this process, if the system reports it (Linux).
 fn peak_rss() -> Option<Bytes> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;

@@ -5,13 +5,13 @@ use std::hash::Hash;
 
 use wgvae::report::{Adapter, Machine, MemoryReport};
 
-/// Chooses the short names of every report's adapters. The same adapter of the same machine has one
-/// name in all reports; where two others would have the same, the later gets a number.
+/// Chooses the short names of every report's adapters. An adapter of one machine has the same name
+/// in all reports. If two adapters would share a name, the later one gets a number.
 pub(super) fn labels(reports: &[MemoryReport]) -> Vec<Vec<String>> {
     let mut known: HashMap<String, String> = HashMap::new();
     let mut counts: HashMap<String, usize> = HashMap::new();
     let mut label = |machine: &Machine, adapter: &Adapter| {
-        // Neither has a hash. Their JSON has all of both.
+        // Neither type implements `Hash`. Their JSON contains all of both.
         let own = serde_json::json!([machine, adapter]).to_string();
         let name = known.entry(own).or_insert_with(|| {
             let name = short(adapter);
@@ -33,13 +33,14 @@ pub(super) fn distinct<T: Eq + Hash + Clone>(values: impl IntoIterator<Item = T>
     values.into_iter().filter(|value| seen.insert(value.clone())).collect()
 }
 
-/// Name and version. Drivers put details into brackets.
+/// Returns name and version of an adapter, without the details in brackets that drivers add.
 fn short(adapter: &Adapter) -> String {
     let name = adapter.name.split(" (").next().unwrap_or(&adapter.name);
     format!("{name}, {}", version(&adapter.driver).unwrap_or(&adapter.backend))
 }
 
-/// The first word of a driver's text that looks like a version, and the word before it.
+/// Returns the first word of a driver's description that looks like a version, and the word before
+/// it.
 fn version(driver: &str) -> Option<&str> {
     let text = driver.split(" (").next()?;
     let word = text.split(' ').find(|word| word.contains('.') && word.chars().any(|letter| letter.is_ascii_digit()))?;

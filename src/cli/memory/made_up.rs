@@ -1,5 +1,8 @@
-//! A published model, decoder and encoder, with made-up weights, as a .safetensors file that is computed where it is read: none of it is in memory
-//! as a whole, so it adds nothing to what a process is seen to take. Same family, same weights, on every machine.
+//! Model with made-up weights: decoder and encoder of a published family, as a .safetensors file
+//! that is computed as it is read.
+//!
+//! The file is never in memory as a whole, so it does not add to a process's measured memory. The
+//! same family has the same weights on every machine.
 
 use std::collections::BTreeMap;
 
@@ -8,24 +11,24 @@ use wgvae::model::blocks::Part;
 use wgvae::model::networks::{tensors_of_decoder, tensors_of_encoder};
 use wgvae::{AutoencoderConfig, ByteSource, Checkpoint, Error, Family, ReadFuture, Result};
 
-/// Bytes of an element in the file: f32.
+/// Bytes of an element in the file, f32.
 const ELEMENT: u64 = 4;
 
-/// The model.
+/// Opens the made-up model of `family`.
 pub(super) async fn checkpoint(family: &Family) -> Result<Checkpoint> {
     Checkpoint::from_source(Box::new(MadeUp::new(family)?), None).await?.with_family(family.name)
 }
 
 struct MadeUp {
     name: String,
-    /// Length and text of the header.
+    /// Header's length, then its JSON text.
     header: Vec<u8>,
-    /// In order of their elements.
+    /// Tensors in the order of their elements.
     tensors: Vec<Tensor>,
     elements: u64,
 }
 
-/// Elements from `begin` to the next tensor's: `offset` and up to `scale` more or less.
+/// Tensor whose elements start at `begin`. Its values are in [`offset - scale`, `offset + scale`).
 struct Tensor {
     begin: u64,
     offset: f32,
@@ -48,7 +51,7 @@ impl MadeUp {
         Ok(Self { name: format!("made-up weights of {}", family.name), header, tensors, elements })
     }
 
-    /// Bytes of the data section that elements `begin..end` take.
+    /// Computes the bytes of elements `begin..end` of the data section.
     fn data(&self, begin: u64, end: u64) -> Vec<u8> {
         let first = self.tensors.partition_point(|tensor| tensor.begin <= begin).saturating_sub(1);
         let mut bytes = Vec::with_capacity(usize::try_from((end - begin) * ELEMENT).unwrap_or(0));
@@ -76,7 +79,8 @@ impl MadeUp {
     }
 }
 
-/// Name and shape of all that a model's file has, of one for video with what clips alone want.
+/// Returns name and shape of every tensor in a model's file. For a model for video, this includes
+/// tensors that only clips need.
 fn all_tensors(config: &AutoencoderConfig) -> BTreeMap<String, Vec<u64>> {
     let mut tensors = BTreeMap::new();
     for part in if config.has_time() { &[Part::Image, Part::First, Part::Next][..] } else { &[Part::Image] } {
@@ -106,7 +110,8 @@ impl ByteSource for MadeUp {
     }
 }
 
-/// Middle and width of a tensor's values: norms near 1, filters so that activations stay as large as they are.
+/// Returns middle and half width of a tensor's values: norms near 1, and filters that keep
+/// activations about as large as they are.
 fn spread(name: &str, shape: &[u64]) -> (f32, f32) {
     if name.ends_with(".bias") {
         return (0.0, 0.1);
@@ -121,7 +126,7 @@ fn spread(name: &str, shape: &[u64]) -> (f32, f32) {
     }
 }
 
-/// A value in [-1, 1) for each index: the splitmix64 generator.
+/// Returns a value in [-1, 1) for each index, by the splitmix64 generator.
 pub(super) fn unit(index: u64) -> f32 {
     let mut z = (index + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);

@@ -1,4 +1,5 @@
-//! Goes through adapters, models, precisions, sizes, frames and budgets: predicts each decode or encode here, and has it measured in a child process.
+//! Measurement loop over adapters, models, precisions, sizes, frames and budgets. Predicts each
+//! decode or encode here, and has a child process measure it.
 
 use wgvae::report::{
     Adapter, Machine, Measured, Measurement, MemoryReport, Operation, Predicted, SCHEMA, States, VERSION,
@@ -18,7 +19,7 @@ use crate::cli::stderr::Phase;
 use crate::cli::task::{Task, check_weights, directions};
 use crate::cli::{PrecisionArg, input};
 
-/// A model of the command line, looked at.
+/// Model of the command line, after opening it once.
 struct Candidate {
     argument: String,
     model: Model,
@@ -30,13 +31,14 @@ struct Case<'a> {
     candidate: &'a Candidate,
     precision: PrecisionArg,
     size: Size,
-    /// 1: an image.
+    /// Frames of the clip; 1 for an image.
     frames: u64,
     task: Task,
     budget: Option<Bytes>,
 }
 
-/// Measures all that `args` ask for. What fails becomes a row that says so; only wrong arguments and Ctrl-C end it.
+/// Measures all combinations that `args` ask for. A failure becomes a row with its error. Only
+/// wrong arguments and Ctrl-C end the loop.
 pub(super) async fn measure(args: &MemoryArgs, interrupt: &Interrupt) -> Result<MemoryReport> {
     let operation = if args.encode { Operation::Encode } else { Operation::Decode };
     let mut candidates = Vec::new();
@@ -72,7 +74,8 @@ pub(super) async fn measure(args: &MemoryArgs, interrupt: &Interrupt) -> Result<
     })
 }
 
-/// Fails for a model without the weights that these numbers of frames need, and for numbers that its clips do not have.
+/// Fails for a model without the weights for these numbers of frames, and for numbers that its
+/// clips cannot have.
 fn check(checkpoint: &Checkpoint, operation: Operation, frames: &[u64]) -> Result<()> {
     if frames.contains(&1) {
         check_weights(checkpoint, operation)?;
@@ -84,7 +87,7 @@ fn check(checkpoint: &Checkpoint, operation: Operation, frames: &[u64]) -> Resul
     if clips.is_empty() { Ok(()) } else { check_clips(checkpoint, directions(operation)) }
 }
 
-/// Every combination, smallest pictures first.
+/// Returns every combination, in the order of the arguments.
 fn cases<'a>(args: &MemoryArgs, operation: Operation, candidates: &'a [Candidate]) -> Result<Vec<Case<'a>>> {
     let mut cases = Vec::new();
     for candidate in candidates {
@@ -110,7 +113,7 @@ impl Case<'_> {
         self.frames > 1
     }
 
-    /// For people.
+    /// Returns a name for the progress bar.
     fn name(&self) -> String {
         let name = format!("{} {}", self.candidate.argument, self.size);
         if self.is_clip() { format!("{name}, {} frames", self.frames) } else { name }
@@ -151,7 +154,7 @@ fn row(
     })
 }
 
-/// The memory of the plan that a child process will follow.
+/// Predicts the memory of the plan that a child process will follow.
 fn predict(case: &Case<'_>, limits: &DeviceLimits, storage: Storage) -> Result<Predicted> {
     if !case.is_clip() {
         return plan(case, limits, storage).map(|plan| predicted(&plan));
@@ -160,7 +163,7 @@ fn predict(case: &Case<'_>, limits: &DeviceLimits, storage: Storage) -> Result<P
     plan_clip(case, limits, storage).map(|plans| predicted_of_clip(&plans, parts))
 }
 
-/// The plan of an image.
+/// Plans an image.
 fn plan(case: &Case<'_>, limits: &DeviceLimits, storage: Storage) -> Result<Plan> {
     let (config, memory_budget) = (&case.candidate.config, case.budget);
     match case.task {
@@ -175,7 +178,7 @@ fn plan(case: &Case<'_>, limits: &DeviceLimits, storage: Storage) -> Result<Plan
     }
 }
 
-/// The plans of a clip.
+/// Plans the parts of a clip.
 fn plan_clip(case: &Case<'_>, limits: &DeviceLimits, storage: Storage) -> Result<ClipPlans> {
     let (config, memory_budget) = (&case.candidate.config, case.budget);
     match case.task {
@@ -190,7 +193,7 @@ fn plan_clip(case: &Case<'_>, limits: &DeviceLimits, storage: Storage) -> Result
     }
 }
 
-/// What a child process measures, or why it could not.
+/// Has a child process measure the case. Returns its measurement, or the reason why it failed.
 fn run(
     adapter: usize,
     case: &Case<'_>,
@@ -220,7 +223,7 @@ fn predicted(plan: &Plan) -> Predicted {
         weights: memory.weights,
         slots: memory.slots,
         parameters: memory.params,
-        // All the rest is there to move data between host and device.
+        // All other memory is staging: it moves data between host and device.
         staging: Bytes(peak.0 - memory.weights.0 - memory.slots.0 - memory.params.0 - memory.states.0),
         host: plan.host_bytes(),
         transferred: plan.transferred(),
@@ -228,7 +231,7 @@ fn predicted(plan: &Plan) -> Predicted {
     }
 }
 
-/// Of the part that takes most; what is moved, of all `parts`.
+/// Predicts a clip from the part with the largest peak. `transferred` is the sum over all `parts`.
 fn predicted_of_clip(plans: &ClipPlans, parts: u64) -> Predicted {
     let hardest = plans.of(plans.first.memory.peak() < plans.peak());
     let [first, next] = [&plans.first, &plans.next].map(|plan| plan.transferred().0);

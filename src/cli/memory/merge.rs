@@ -1,11 +1,12 @@
-//! Reads the reports that are to stand side by side.
+//! Reading of the reports to put side by side.
 
 use std::path::{Path, PathBuf};
 
 use wgvae::report::MemoryReport;
 use wgvae::{Error, Result};
 
-/// Longest report read, in bytes. One of a thousand measurements has about 700 thousand.
+/// Longest report that is read, in bytes. A report of a thousand measurements has about 700
+/// thousand.
 const MAX_BYTES: u64 = 16 << 20;
 
 /// Reads all of `paths`, in this order.
@@ -18,7 +19,10 @@ fn read_one(path: &Path) -> Result<MemoryReport> {
     let failed = |source| Error::Io { path: name.clone(), source };
     let bytes = std::fs::metadata(path).map_err(failed)?.len();
     if bytes > MAX_BYTES {
-        return Err(Error::Format { file: name, problem: format!("{bytes} bytes are too many for a memory report") });
+        return Err(Error::Format {
+            file: name,
+            problem: format!("{bytes} bytes, but a memory report has at most {MAX_BYTES}"),
+        });
     }
     let bytes = std::fs::read(path).map_err(failed)?;
     let text = String::from_utf8(bytes)

@@ -1,4 +1,5 @@
-//! The models that can be measured: the embedded one, published families with made-up weights, files.
+//! Models that can be measured: the embedded one, published families with made-up weights, and
+//! files.
 
 use std::path::PathBuf;
 
@@ -12,19 +13,19 @@ use crate::demo;
 /// Name of the embedded model.
 const DEMO: &str = "demo";
 
-/// A model by the name it was given on the command line.
+/// Model as the command line names it.
 #[derive(Debug, Clone)]
 pub(super) enum Model {
-    /// The embedded one.
+    /// The embedded model.
     Demo,
-    /// A family, with made-up weights.
+    /// Published family, with made-up weights.
     Family(&'static Family),
-    /// A file or folder.
+    /// File or folder.
     Path(PathBuf),
 }
 
 impl Model {
-    /// What `name` means. Names of families come before names of files.
+    /// Finds the model that `name` means. Names of families come before names of files.
     pub(super) fn find(name: &str) -> Result<Self> {
         if name == DEMO {
             return Ok(Self::Demo);
@@ -40,7 +41,7 @@ impl Model {
         Err(input("--models", format!("{DEMO}, {}, or an existing file or folder", families.join(", ")), name))
     }
 
-    /// Its files, opened; for a family, as if it had files.
+    /// Opens the model's files. A family is opened as if it had files.
     pub(super) async fn open(&self) -> Result<Checkpoint> {
         match self {
             Self::Demo => demo::checkpoint().await,
@@ -49,7 +50,8 @@ impl Model {
         }
     }
 
-    /// What a report calls it. Of a path only the last part: the rest is nobody's business.
+    /// Returns the model's name in a report. Of a path this is only the last part, because the rest
+    /// is private.
     pub(super) fn name(&self) -> String {
         match self {
             Self::Demo => DEMO.to_owned(),
@@ -62,7 +64,7 @@ impl Model {
         }
     }
 
-    /// Where its weights come from.
+    /// Returns the source of the weights.
     pub(super) fn weights(&self) -> WeightSource {
         match self {
             Self::Demo => WeightSource::Embedded,

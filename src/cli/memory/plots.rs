@@ -1,4 +1,4 @@
-//! The page's plots.
+//! Plots of the page.
 
 use plotters::style::RGBColor;
 use wgvae::report::estimates::{Estimator, Work, invokeai_constant};
@@ -11,13 +11,13 @@ use super::rows::Row;
 use super::runs::Runs;
 use crate::cli::chart::{Axis, COLORS, Chart, GREY, Line, Marks, Shape, log2_bytes, log2_count, log2_side, svg};
 
-/// Pixels of a plot.
+/// Width and height of a plot, pixels.
 const SIZE: (u32, u32) = (760, 460);
 
-/// Name of the axis of pixels.
+/// Name of the axis of picture sizes.
 const SIDES: &str = "pixels of the picture, as a square";
 
-/// Runs that are drawn together.
+/// Kind of runs that are drawn together.
 #[derive(Debug, Clone, Copy)]
 struct Kind {
     runs: Runs,
@@ -38,13 +38,13 @@ impl Kind {
         Self::all().filter(|kind| kind.runs.are_clips)
     }
 
-    /// What the runs are called.
+    /// Returns the name of these runs.
     fn name(self) -> String {
         format!("{} in {}", self.runs.name(), if self.element_bytes == 2 { "f16" } else { "f32" })
     }
 }
 
-/// A plot with what its marks mean.
+/// Plot with its legend.
 #[derive(Debug)]
 pub(super) struct Figure {
     pub(super) title: String,
@@ -52,7 +52,7 @@ pub(super) struct Figure {
     pub(super) legend: Vec<Entry>,
 }
 
-/// One line of a legend.
+/// Line of a legend.
 #[derive(Debug)]
 pub(super) struct Entry {
     pub(super) color: RGBColor,
@@ -60,21 +60,21 @@ pub(super) struct Entry {
     pub(super) text: String,
 }
 
-/// Measured rows, by what they are of in a colour and by adapter in a shape.
+/// Measured rows with a colour for each subject and a shape for each adapter.
 struct Series<'a> {
-    /// What a row is of.
+    /// Returns the subject of a row: the model, or the model and size.
     subject: fn(&Measurement) -> String,
     subjects: Vec<String>,
     adapters: Vec<&'a str>,
 }
 
 impl<'a> Series<'a> {
-    /// Of models, in all sizes.
+    /// Groups rows by model, in all sizes.
     fn of_models(rows: &[Row<'a>]) -> Self {
         Self::new(rows, |one| one.model.clone())
     }
 
-    /// Of models in one size each.
+    /// Groups rows by model and size.
     fn of_sizes(rows: &[Row<'a>]) -> Self {
         Self::new(rows, |one| format!("{} {}", one.model, one.size()))
     }
@@ -93,7 +93,7 @@ impl<'a> Series<'a> {
     }
 
     fn shape(&self, adapter: &str) -> Shape {
-        // Rings are for what others measured.
+        // Rings are for measurements by others.
         let index = self.adapters.iter().position(|known| *known == adapter).unwrap_or(0);
         Shape::ALL[index % (Shape::ALL.len() - 1)]
     }
@@ -112,7 +112,7 @@ impl<'a> Series<'a> {
         subjects.chain(adapters).collect()
     }
 
-    /// Points of each subject and adapter, from left to right, and the marks on them.
+    /// Returns the marks of each subject and adapter, sorted from left to right.
     fn marks(
         &self,
         rows: &[Row<'a>],
@@ -133,7 +133,7 @@ impl<'a> Series<'a> {
     }
 }
 
-/// A line through each of `marks`.
+/// Draws a line through each of `marks`.
 fn lines(marks: &[Marks]) -> Vec<Line> {
     let line = |marks: &Marks| Line { points: marks.points.clone(), color: marks.color, dashed: false, name: None };
     marks.iter().map(line).collect()
@@ -144,7 +144,7 @@ fn all_points(marks: &[Marks], lines: &[Line]) -> Vec<(f64, f64)> {
     marked.chain(lines.iter().flat_map(|line| line.points.iter().copied())).collect()
 }
 
-/// What of this kind succeeded without a budget.
+/// Returns the rows of this kind that succeeded without a budget.
 fn measured_whole<'a>(rows: &[Row<'a>], kind: Kind) -> Vec<Row<'a>> {
     let is_whole = |row: &&Row<'_>| {
         let one = row.measurement;
@@ -167,17 +167,17 @@ fn figure(title: String, chart: Chart, legend: Vec<Entry>) -> Result<Figure> {
     Ok(Figure { title, svg: svg(&[chart], SIZE, None)?, legend })
 }
 
-/// The measured peak.
+/// Returns the coordinate of the measured peak.
 fn peak(row: &Measurement) -> Option<f64> {
     row.measured.map(|measured| log2_bytes(measured.ledger_peak))
 }
 
-/// The side of a square of as many pixels.
+/// Returns the coordinate of the picture's size.
 fn side(row: &Measurement) -> f64 {
     log2_side(row.pixels())
 }
 
-/// The peak over the picture's size, for each kind that was measured, with the estimates.
+/// Plots the peak over the picture's size, for each kind that was measured, with the estimates.
 pub(super) fn against_pixels(rows: &[Row<'_>]) -> Result<Vec<Figure>> {
     let mut figures = Vec::new();
     for kind in Kind::images() {
@@ -211,7 +211,7 @@ pub(super) fn against_pixels(rows: &[Row<'_>]) -> Result<Vec<Figure>> {
     Ok(figures)
 }
 
-/// The peak over a clip's frames, for each kind that was measured.
+/// Plots the peak over a clip's frames, for each kind that was measured.
 pub(super) fn against_frames(rows: &[Row<'_>]) -> Result<Vec<Figure>> {
     let mut figures = Vec::new();
     for kind in Kind::clips() {
@@ -234,7 +234,7 @@ pub(super) fn against_frames(rows: &[Row<'_>]) -> Result<Vec<Figure>> {
     Ok(figures)
 }
 
-/// What the estimators say about SD 1.5 between the smallest and the largest picture.
+/// Returns lines of the estimators for SD 1.5 between the smallest and the largest picture.
 fn estimate_lines(kind: Kind, pixels: &[u64]) -> Vec<Line> {
     let Kind { runs: Runs { operation, .. }, element_bytes } = kind;
     let low = pixels.iter().copied().min().unwrap_or(1).isqrt();
@@ -253,7 +253,7 @@ fn estimate_lines(kind: Kind, pixels: &[u64]) -> Vec<Line> {
     drawn.into_iter().map(line).collect()
 }
 
-/// Ledger and allocator over the prediction.
+/// Plots the bytes of ledger and allocator over the prediction.
 pub(super) fn predicted_against_measured(rows: &[Row<'_>]) -> Result<Vec<Figure>> {
     let measured = |shape: Shape, color: RGBColor, text: &str, value: &dyn Fn(&Row<'_>) -> Option<Bytes>| {
         let point = |row: &Row<'_>| Some((log2_bytes(row.measurement.predicted?.peak), log2_bytes(value(row)?)));
@@ -283,7 +283,8 @@ pub(super) fn predicted_against_measured(rows: &[Row<'_>]) -> Result<Vec<Figure>
     Ok(vec![figure("Measured memory over the prediction; on the line they are equal".to_owned(), chart, legend)?])
 }
 
-/// Bytes per pixel and element over the picture's size, as wgvae counts them, for each kind that was measured.
+/// Plots bytes per pixel and element, as wgvae counts them, over the picture's size, for each kind
+/// that was measured.
 pub(super) fn implied_constants(rows: &[Row<'_>]) -> Result<Vec<Figure>> {
     let mut figures = Vec::new();
     for kind in Kind::images() {

@@ -1,17 +1,17 @@
-//! The measurements of several reports in one list.
+//! Measurements of several reports in one list.
 
 use wgvae::report::{Measurement, MemoryReport};
 
-/// A measurement and where it was made.
+/// Measurement with its adapter.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Row<'a> {
-    /// The adapter's short name.
+    /// Short name of the adapter.
     pub(super) adapter: &'a str,
     pub(super) vendor: &'a str,
     pub(super) measurement: &'a Measurement,
 }
 
-/// All measurements of `reports`, whose adapters are called `labels`.
+/// Returns all measurements of `reports`, whose adapters are called `labels`.
 pub(super) fn rows<'a>(reports: &'a [MemoryReport], labels: &'a [Vec<String>]) -> Vec<Row<'a>> {
     let mut rows = Vec::new();
     for (report, labels) in reports.iter().zip(labels) {

@@ -1,8 +1,8 @@
-//! Which measurements stand together in tables and plots: decodes or encodes, of images or of clips.
+//! Groups of measurements for tables and plots: decodes or encodes, of images or of clips.
 
 use wgvae::report::{Measurement, Operation};
 
-/// Runs of one kind.
+/// Kind of runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Runs {
     pub(super) operation: Operation,
@@ -10,23 +10,23 @@ pub(super) struct Runs {
 }
 
 impl Runs {
-    /// Images before clips.
+    /// Returns all kinds, images before clips.
     pub(super) fn all() -> impl Iterator<Item = Self> {
         let both = |operation| [false, true].map(|are_clips| Self { operation, are_clips });
         Operation::ALL.into_iter().flat_map(both)
     }
 
-    /// Those that `row` belongs to.
+    /// Returns the kind of `row`.
     pub(super) fn of(row: &Measurement) -> Self {
         Self { operation: row.operation, are_clips: row.is_clip() }
     }
 
-    /// What they are called.
+    /// Returns the name of these runs.
     pub(super) fn name(self) -> String {
         format!("{}s{}", self.operation.name(), if self.are_clips { " of clips" } else { "" })
     }
 
-    /// `count` of them, in words.
+    /// Returns a text for `count` of these runs.
     pub(super) fn count(self, count: usize) -> String {
         match (count, self.are_clips) {
             (1, false) => format!("1 {}", self.operation.name()),

@@ -1,4 +1,4 @@
-//! The measurements as a table for stdout.
+//! Measurements as a table for stdout.
 
 use wgvae::Bytes;
 use wgvae::report::{Measurement, MemoryReport};
@@ -6,10 +6,10 @@ use wgvae::report::{Measurement, MemoryReport};
 use super::labels::labels;
 use super::runs::Runs;
 
-/// A column's name, and what it says of a row.
+/// Name of a column, and the function that formats its cell of a row.
 type Column = (&'static str, fn(&Measurement) -> String);
 
-/// A block of rows for the decodes and one for the encodes of each adapter of each report, of images and of clips.
+/// Returns the table: for each adapter of each report, one block for each kind of runs.
 pub(super) fn table(reports: &[MemoryReport]) -> String {
     let mut text = String::new();
     for (report, labels) in reports.iter().zip(labels(reports)) {
@@ -44,7 +44,7 @@ fn block(columns: &[Column], rows: &[&Measurement]) -> String {
     text
 }
 
-/// The columns of a table of `runs`.
+/// Returns the columns of a table of `runs`.
 fn columns(runs: Runs) -> Vec<Column> {
     let what: [Column; 4] = [
         ("model", |row| row.model.clone()),
@@ -76,7 +76,7 @@ fn bytes(bytes: Option<Bytes>) -> String {
     bytes.map_or("-".to_owned(), |bytes| bytes.to_string())
 }
 
-/// How weights and activations are stored, for people.
+/// Returns the name of the storage of weights and activations, for people.
 pub(super) fn storage_name(row: &Measurement) -> &'static str {
     match row.storage {
         wgvae::Storage::F32 => "f32",

@@ -1,4 +1,5 @@
-//! `wgvae plan --budgets`: what ever less GPU memory costs, as a table, as JSON and as a picture.
+//! `wgvae plan --budgets`: compares the cost of several memory budgets, as a table, as JSON and as
+//! a picture.
 
 use plotters::style::WHITE;
 use serde_json::{Value, json};
@@ -8,13 +9,13 @@ use wgvae::{Bytes, Error, Plan, Result};
 use crate::cli::chart::{Axis, COLORS, Chart, Line, Marks, Shape, log2_bytes, svg};
 use crate::cli::{PlanArgs, input, to_json};
 
-/// What a budget costs, or why there is no plan for it.
+/// Cost of one budget, or the reason why it has no plan.
 struct Row {
     budget: Option<Bytes>,
     outcome: Result<Cost>,
 }
 
-/// The facts of a plan that a budget changes.
+/// Facts of a plan that depend on the budget.
 struct Cost {
     peak: Bytes,
     macs: u64,
@@ -24,10 +25,10 @@ struct Cost {
     seconds: f64,
 }
 
-/// Plans once for each budget and once without.
+/// Plans once for each budget and once without one.
 ///
 /// # Errors
-/// When not even the largest budget has a plan: its error, with the smallest that was found to do.
+/// If not even the largest budget has a plan: the planner's error, with the smallest budget found.
 pub(super) fn compare(args: &PlanArgs, plan: impl Fn(Option<Bytes>) -> Result<Plan>) -> Result<String> {
     if let Some(path) = &args.svg {
         if path.extension().is_none_or(|ending| !ending.eq_ignore_ascii_case("svg")) {
@@ -43,7 +44,7 @@ pub(super) fn compare(args: &PlanArgs, plan: impl Fn(Option<Bytes>) -> Result<Pl
     let mut rows = vec![Row { budget: None, outcome: Ok(whole) }];
     for budget in budgets {
         let outcome = plan(Some(budget)).map(|plan| cost(&plan));
-        // The largest comes first: if it does not fit, none does.
+        // The largest budget comes first: if it does not fit, none does.
         if rows.len() == 1 {
             rows.push(Row { budget: Some(budget), outcome: Ok(outcome?) });
         } else {
@@ -67,7 +68,7 @@ fn cost(plan: &Plan) -> Cost {
     }
 }
 
-/// The smallest budget found to do, where the error knows it.
+/// Returns the smallest budget found, if the error knows it.
 fn smallest(error: &Error) -> Option<Bytes> {
     match error {
         Error::Budget { smallest: bytes, .. } | Error::TooLarge { needed: bytes, .. } => Some(*bytes),
@@ -129,11 +130,11 @@ fn table(rows: &[Row], whole: u64) -> String {
         };
         text.push_str(&format!("{budget:>10}  {cells}\n"));
     }
-    text.push_str("* by the nominal pace of such a device: for comparing plans, not for planning a day\n");
+    text.push_str("* at the nominal pace of such a device: for comparing plans, not a promise\n");
     text
 }
 
-/// Three charts over the peak: about how long it takes, how much work there is, and what goes over the host's link.
+/// Draws three charts over the peak: predicted time, work, and bytes over the host's link.
 #[expect(clippy::cast_precision_loss, reason = "for a plot")]
 fn picture(rows: &[Row], whole: u64) -> Result<String> {
     let costs: Vec<&Cost> = rows.iter().filter_map(|row| row.outcome.as_ref().ok()).collect();
@@ -149,7 +150,7 @@ fn picture(rows: &[Row], whole: u64) -> Result<String> {
     };
     let charts = [
         chart("predicted seconds", 2, &|cost| cost.seconds),
-        chart("work, by the whole plan's", 0, &|cost| work_ratio(cost.macs, whole)),
+        chart("work, relative to the whole plan", 0, &|cost| work_ratio(cost.macs, whole)),
         chart("GiB over the host's link", 1, &gib),
     ];
     svg(&charts, (640, 360), Some(WHITE))

@@ -1,4 +1,4 @@
-//! `wgvae plan --frames`: what a clip takes, whose parts have two plans.
+//! `wgvae plan --frames`: memory and time of a clip, whose parts have two plans.
 
 use serde_json::json;
 use wgvae::{AutoencoderConfig, ClipPlans, DeviceLimits, Plan, Result, Storage, plan_clip_decode, plan_clip_encode};
@@ -9,10 +9,10 @@ use crate::cli::report::{clip_json, plan_json};
 use crate::cli::task::Task;
 use crate::cli::{PlanArgs, to_json};
 
-/// Plans `frames` pictures of a clip, and the parts that they are decoded or encoded in.
+/// Plans the parts of a clip of `frames` pictures.
 ///
 /// # Errors
-/// For a model that knows no time, and a number of frames that no latents have.
+/// For a model that is not for video, and for a number of frames that no number of latents gives.
 pub(super) fn plan(
     args: &PlanArgs,
     frames: u64,
@@ -43,7 +43,7 @@ fn seconds(plans: &ClipPlans, parts: u64) -> f64 {
 
 fn text(args: &PlanArgs, plans: &ClipPlans, frames: u64, parts: u64) -> String {
     let mut text = format!(
-        "{frames} frame{} of {} in {parts} part{}, {:?}: predicted peak {}, {} kept from part to part, {} in host memory\n",
+        "{frames} frame{} of {} in {parts} part{}, {:?}: predicted peak {}, {} kept between parts, {} in host memory\n",
         if frames == 1 { "" } else { "s" },
         args.size,
         if parts == 1 { "" } else { "s" },
@@ -64,12 +64,12 @@ fn text(args: &PlanArgs, plans: &ClipPlans, frames: u64, parts: u64) -> String {
         "G mul-adds",
         "seconds *"
     ));
-    text.push_str(&row("the first", 1, &plans.first));
+    text.push_str(&row("first", 1, &plans.first));
     if parts > 1 {
-        text.push_str(&row("each other", parts - 1, &plans.next));
+        text.push_str(&row("each later", parts - 1, &plans.next));
     }
     text.push_str(&format!(
-        "* by the nominal pace of such a device, {:.2} for the clip: for comparing plans, not for planning a day\n",
+        "* at the nominal pace of such a device, {:.2} for the clip: for comparing plans, not a promise\n",
         seconds(plans, parts)
     ));
     text

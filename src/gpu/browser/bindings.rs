@@ -1,5 +1,6 @@
-//! What is called of WebGPU's own objects. web-sys has them behind `web_sys_unstable_apis` only, and of wgpu's copy of those a crate can name five types; so
-//! they are declared here, and every method that may throw says so: what throws unheard ends the module.
+//! Bindings to the WebGPU objects that this crate calls directly. web-sys offers them only behind
+//! `web_sys_unstable_apis`, and wgpu exports only five types of its copy. Every method that may
+//! throw is declared with `catch`: an exception that nothing catches ends the module.
 
 use js_sys::{Array, Function, Object, Promise};
 use wasm_bindgen::prelude::*;
@@ -13,7 +14,7 @@ extern "C" {
 
     pub(super) type Device;
 
-    /// Chrome and Edge have it since 131.
+    /// Information about the device's adapter. Chrome and Edge have it since version 131.
     #[wasm_bindgen(method, getter, js_name = adapterInfo)]
     pub(super) fn adapter_info(this: &Device) -> Option<AdapterInfo>;
 
@@ -53,7 +54,7 @@ extern "C" {
 
     pub(super) type DeviceDescriptor;
 
-    /// wgpu always sets it.
+    /// The required features, which wgpu always sets.
     #[wasm_bindgen(method, getter, js_name = requiredFeatures)]
     pub(super) fn required_features(this: &DeviceDescriptor) -> Array;
 

@@ -1,5 +1,6 @@
-//! Compiles kernels side by side. wgpu's `create_compute_pipeline` makes browsers compile one after the other, by the first use of each at the latest;
-//! `createComputePipelineAsync`, which wgpu 30 does not have, lets them use as many threads as they like.
+//! Compiles kernels in parallel. With wgpu's `create_compute_pipeline`, browsers compile kernels
+//! one after the other, at the latest when each is first used. With `createComputePipelineAsync`,
+//! which wgpu 30 does not have, they can use as many threads as they like.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -17,10 +18,11 @@ use crate::gpu::{Gpu, Preparing};
 
 const CREATE: &str = "createComputePipeline";
 
-/// Kernels that are compiled at once where nobody tells how many threads there are.
+/// The number of kernels to compile at once if the browser does not report its number of threads.
 const LANES: usize = 4;
 
-/// The pipelines of `sources`, in their order: only the first ones where nobody wants them any more.
+/// Returns the pipelines of `sources`, in their order. Returns only the first ones if the cancel
+/// flag was set meanwhile.
 pub(in crate::gpu) async fn compile_all(gpu: &Gpu, sources: &[&Source]) -> Result<Vec<Pipeline>> {
     gpu.check_alive("compiling kernels")?;
     let device = &gpu.inner.device;
@@ -31,7 +33,8 @@ pub(in crate::gpu) async fn compile_all(gpu: &Gpu, sources: &[&Source]) -> Resul
         let answer = ask(device, &parts, source.interface.file);
         (parts, answer, scopes.pop())
     });
-    // What a browser was asked for it compiles to the end, even when nobody waits any more.
+    // A browser finishes every kernel that it was asked for, even when the result is no longer
+    // wanted.
     let mut asked: VecDeque<_> = coming.by_ref().take(lanes()).collect();
     for source in sources {
         let kernel = source.interface.file;
@@ -59,7 +62,7 @@ pub(in crate::gpu) async fn compile_all(gpu: &Gpu, sources: &[&Source]) -> Resul
     Ok(pipelines)
 }
 
-/// How many kernels a browser is asked for at once: as many as it has threads for.
+/// Returns how many kernels a browser is asked for at once: one for each thread, at least two.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a small number")]
 fn lanes() -> usize {
     let property = |object: &JsValue, name: &str| Reflect::get(object, &name.into()).ok();
@@ -68,22 +71,24 @@ fn lanes() -> usize {
     threads.map_or(LANES, |threads| threads as usize).max(2)
 }
 
-/// Has the browser begin with what wgpu would ask it for. `None` where its device may not be changed.
+/// Starts the compilation that wgpu would ask the browser for. `None` if the device object may not
+/// be changed.
 fn ask(device: &wgpu::Device, parts: &Parts, label: &str) -> Option<JsFuture> {
     let typed = typed(device)?;
     let (object, answer) = (handle(device), Rc::new(RefCell::new(None)));
     let keep = Rc::clone(&answer);
     let begin = Closure::<dyn Fn(JsValue) -> Thrown<Object>>::new(move |descriptor: JsValue| {
-        // Listened to from now on: a rejection that nobody hears is an error of the page's.
+        // The promise needs a listener from now on: the page reports an unhandled rejection as an
+        // error.
         keep.replace(Some(JsFuture::from(typed.create_compute_pipeline_async(&descriptor)?)));
         Ok(Object::new())
     });
-    // What wgpu is given here is no pipeline, and nobody keeps it.
+    // wgpu gets an empty object instead of a pipeline here. It is dropped at once.
     with_property(object.unchecked_ref(), CREATE, begin.as_ref(), || drop(parts.pipeline(device, label)))?;
     answer.take()
 }
 
-/// `made` as wgpu's.
+/// Wraps the browser's pipeline `made` as a pipeline of wgpu.
 fn adopt(device: &wgpu::Device, parts: &Parts, label: &str, made: JsValue) -> Option<wgpu::ComputePipeline> {
     let give = Closure::<dyn Fn() -> JsValue>::new(move || made.clone());
     with_property(handle(device).unchecked_ref(), CREATE, give.as_ref(), || parts.pipeline(device, label))

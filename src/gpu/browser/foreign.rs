@@ -1,4 +1,4 @@
-//! Latents in a `GPUBuffer` of the caller's.
+//! Latents in a `GPUBuffer` of the caller.
 
 use js_sys::Array;
 use wasm_bindgen::prelude::*;
@@ -10,7 +10,8 @@ use crate::gpu::buffers::GpuBuffer;
 use crate::gpu::{Gpu, Prepared};
 use crate::tensor::Bytes;
 
-/// A `GPUBuffer` of the caller's, made on the device that decodes, and the byte that counts as its first.
+/// A `GPUBuffer` that the caller made on the device that decodes, and the byte where its data
+/// starts.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ForeignBuffer {
     buffer: JsValue,
@@ -18,13 +19,15 @@ pub struct ForeignBuffer {
 }
 
 impl ForeignBuffer {
-    /// Takes `buffer` from byte `offset` on, of which `bytes` will be copied.
+    /// Wraps `buffer`. The `bytes` from byte `offset` on will be copied.
     ///
     /// # Errors
-    /// [`Error::Input`] unless it is a `GPUBuffer` of that many bytes that may be copied from.
+    /// [`Error::Input`] unless `buffer` is a `GPUBuffer` with usage `COPY_SRC`, `offset` is a
+    /// multiple of 4, and the buffer holds `bytes` from there on.
     pub fn new(buffer: JsValue, offset: u64, bytes: u64) -> Result<Self> {
         const COPY_SRC: u64 = 4;
-        // Not by its class: another frame has classes of its own.
+        // A check of its class would fail for a buffer from another frame, which has classes of its
+        // own.
         let known = buffer.is_object().then(|| buffer.unchecked_ref::<Buffer>());
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a size or flags")]
         let number = |number: Option<f64>| number.map(|number| number as u64);
@@ -37,13 +40,13 @@ impl ForeignBuffer {
             return Err(wrong("a GPUBuffer with usage COPY_SRC".to_owned(), format!("usage {usage:#x}")));
         }
         if !offset.is_multiple_of(4) || offset.checked_add(bytes).is_none_or(|end| end > size) {
-            let expected = format!("{bytes} bytes from a multiple of 4 on");
-            return Err(wrong(expected, format!("a GPUBuffer of {size} bytes, read from byte {offset} on")));
+            let expected = format!("{bytes} bytes from an offset that is a multiple of 4");
+            return Err(wrong(expected, format!("a GPUBuffer of {size} bytes, and offset {offset}")));
         }
         Ok(Self { buffer, offset })
     }
 
-    /// Copies `bytes`, from byte `at` on, into `target` at byte `to`.
+    /// Copies `bytes`, from byte `at` of the data on, into `target` at byte `to`.
     pub(in crate::gpu) async fn copy(&self, gpu: &Gpu, at: u64, bytes: u64, target: (&GpuBuffer, u64)) -> Result<()> {
         const DOING: &str = "copying latents from the caller's buffer";
         let copied = gpu.scoped(DOING, || self.submit_copy(gpu, at, bytes, target)).await?;
@@ -72,8 +75,8 @@ impl ForeignBuffer {
 }
 
 impl Prepared {
-    /// What lies in the caller's buffer, by way of a slot, which nobody uses before a run. A trip to the host: the plan fetches its input by rows, and latents are
-    /// small.
+    /// Reads the content of the caller's buffer through a slot, which is free before a run. The
+    /// data goes through the host because the plan fetches its input by rows; latents are small.
     pub(in crate::gpu) async fn read_foreign(
         &mut self,
         buffer: &ForeignBuffer,

@@ -1,4 +1,4 @@
-//! Error scopes, and errors that none catches.
+//! Error scopes, and the listener for errors that no scope catches.
 
 use wasm_bindgen::prelude::*;
 use wasm_bindgen_futures::JsFuture;
@@ -7,7 +7,7 @@ use super::bindings::{Device, GpuError, OutOfMemoryError, UncapturedErrorEvent};
 use super::typed;
 use crate::gpu::scopes::Caught;
 
-/// Three error scopes of the browser's, one for each kind, until they are popped.
+/// Three error scopes of the browser, one for each kind of error, until they are popped.
 pub(in crate::gpu) struct Scopes {
     device: Option<Device>,
     pushed: usize,
@@ -21,10 +21,12 @@ impl Scopes {
         Self { device, pushed }
     }
 
-    /// Ends the scopes now; the first error, innermost scope first, when the device has told. A device that is lost tells nothing.
+    /// Ends the scopes now. The returned future gives the first error, innermost scope first, once
+    /// the device has reported. A lost device reports nothing.
     pub(in crate::gpu) fn pop(self) -> impl Future<Output = Option<Caught>> {
         let pop = |_| self.device.as_ref()?.pop_error_scope().ok();
-        // Listened to from now on: a rejection that nobody hears is an error of the page's.
+        // The promises need a listener from now on: the page reports an unhandled rejection as an
+        // error.
         let answers: Vec<JsFuture> = (0..self.pushed).filter_map(pop).map(JsFuture::from).collect();
         async move {
             let mut caught = None;
@@ -54,7 +56,7 @@ pub(in crate::gpu) fn on_uncaptured_error(device: &wgpu::Device, keep: impl Fn(S
         }
     });
     if let Some(device) = typed(device) {
-        // It lives as long as the device, which the browser decides.
+        // The listener lives as long as the device, which the browser decides.
         device.set_onuncapturederror(listener.into_js_value().unchecked_ref());
     }
 }

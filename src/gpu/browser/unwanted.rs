@@ -1,14 +1,14 @@
-//! Whether anybody still wants what is being compiled.
+//! A flag that stops compiling.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The flag that ends compiling between two kernels, if there is one.
+/// The flag that ends compiling between two kernels, if one is set.
 #[derive(Debug, Default)]
 pub(in crate::gpu) struct Unwanted(Mutex<Option<Arc<AtomicBool>>>);
 
 impl Unwanted {
-    /// Heeds `flag` from now on.
+    /// Uses `flag` from now on.
     pub(in crate::gpu) fn heed(&self, flag: Option<Arc<AtomicBool>>) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = flag;
     }

@@ -1,4 +1,4 @@
-//! FLUX.2's batch norm: statistics of the latents, which lie among the weights.
+//! FLUX.2's batch norm: statistics of the latents that are stored among the weights.
 
 use super::Checkpoint;
 use crate::error::{Error, Result};
@@ -21,7 +21,8 @@ impl BatchNorm {
         if found.is_empty() {
             return Ok(None);
         }
-        // Of latents in patches of 2x2, as FLUX.2's are, unless both are of latents as they are.
+        // The statistics describe latents in patches of 2x2, as FLUX.2's are, unless both have one
+        // value for each plain latent channel.
         let own = u64::from(checkpoint.derived.unscaled().latent_channels);
         let wanted = if found.iter().all(|tensor| tensor.info.shape == [own]) { [own] } else { [own * 4] };
         checkpoint.check([(MEAN, wanted.as_slice()), (VARIANCE, wanted.as_slice())])?;
@@ -33,7 +34,7 @@ impl BatchNorm {
 }
 
 impl Checkpoint {
-    /// `config` with the statistics of the file where it asks for them.
+    /// Puts the statistics of the file into `config`, if it asks for them.
     pub(super) fn with_statistics(&self, mut config: AutoencoderConfig) -> Result<AutoencoderConfig> {
         let Some(eps) = config.batch_norm_eps else { return Ok(config) };
         let Some(BatchNorm { mean, variance }) = &self.batch_norm else {

@@ -1,4 +1,4 @@
-//! What a checkpoint is, as one flat record: for people, and for callers in other languages.
+//! The facts about a checkpoint in one flat record, for people and for callers in other languages.
 
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -7,7 +7,7 @@ use super::{Checkpoint, LatentScale};
 use crate::model::config::AutoencoderConfig;
 
 impl Checkpoint {
-    /// The facts about it, from its headers alone: files, names, scale, network, numbers of weights.
+    /// Collects the facts from the headers alone: files, names, scale, network, numbers of weights.
     pub fn facts(&self) -> Value {
         let mut types = Map::new();
         types.extend(self.element_types().into_iter().map(|(dtype, count)| (dtype.to_string(), json!(count))));
@@ -34,7 +34,7 @@ fn scale_facts(scale: &LatentScale) -> Value {
     }
 }
 
-/// A config as it is printed: diffusers' names, and what follows from them.
+/// A config as it is printed: diffusers' fields, and values that follow from them.
 #[derive(Serialize)]
 struct ConfigFacts<'a> {
     #[serde(flatten)]

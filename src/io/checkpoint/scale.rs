@@ -1,25 +1,25 @@
-//! Which published model weights are, and so what their latents mean: by config, by evidence in the file, never by
-//! guess.
+//! Detection of the published model, and so of the scale of its latents. The config or the file's
+//! contents decide; nothing is guessed.
 
 use crate::error::{Error, Result};
 use crate::model::config::{AutoencoderConfig, Derived, FAMILIES, Family, Network, OwnLatents};
 
-/// Whether it is known what the latents mean (scale, shift, mean, deviation).
+/// Knowledge about the scale of the latents (scale, shift, mean, deviation).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LatentScale {
-    /// It is.
+    /// The scale is known.
     Known {
-        /// How: a file, a tensor, or the caller.
+        /// Source of the knowledge: a file, a tensor, or the caller.
         from: String,
     },
-    /// Several published models have these very shapes, or none has.
+    /// Several published models have exactly these shapes, or none has.
     Unknown {
-        /// Names of the families it may be.
+        /// Names of the families that it may be.
         candidates: Vec<&'static str>,
     },
 }
 
-/// Starts of `modelspec.architecture` in a file's metadata -> family.
+/// Pairs of the start of `modelspec.architecture` in a file's metadata and a family.
 const ARCHITECTURES: &[(&str, &str)] = &[
     ("stable-diffusion-xl", "sdxl"),
     ("stable-diffusion-v1", "sd15"),
@@ -29,13 +29,14 @@ const ARCHITECTURES: &[(&str, &str)] = &[
     ("flux-1", "flux1"),
 ];
 
-/// The family that `modelspec.architecture` in a file's metadata names.
+/// Returns the family for `modelspec.architecture` of a file's metadata.
 pub(super) fn family_of_architecture(architecture: &str) -> Option<&'static str> {
     let architecture = architecture.to_ascii_lowercase();
     ARCHITECTURES.iter().find(|(start, _)| architecture.starts_with(start)).map(|(_, family)| *family)
 }
 
-/// Complains that `config` describes another network than the weights show, first in `field`.
+/// Makes the error for a `config` that describes another network than the weights. `field` is the
+/// first difference.
 pub(super) fn other_network(field: &str, config: &AutoencoderConfig, derived: &Derived) -> Error {
     Error::Config {
         field: field.to_owned(),
@@ -44,7 +45,8 @@ pub(super) fn other_network(field: &str, config: &AutoencoderConfig, derived: &D
     }
 }
 
-/// Config and scale of weights without config.json. `hint` holds only if its family has these shapes.
+/// Derives config and scale of weights without a config.json. `hint` counts only if its family has
+/// these shapes.
 pub(super) fn decide(derived: &Derived, hint: Option<&str>) -> Result<(AutoencoderConfig, LatentScale)> {
     let mut config = derived.unscaled().clone();
     check_groups(&config)?;
@@ -65,9 +67,9 @@ pub(super) fn decide(derived: &Derived, hint: Option<&str>) -> Result<(Autoencod
     Ok((config, LatentScale::Known { from: format!("{evidence}: family {}", names(families).join(" or ")) }))
 }
 
-/// The config of `family`'s latents and these weights' network, which must be of the same kind.
+/// Returns `config` with the latent scale of `family`, which must be of the same kind of network.
 pub(super) fn with_scale_of(family: &Family, config: &AutoencoderConfig) -> Result<AutoencoderConfig> {
-    // Statistics among the weights are as many as these have channels.
+    // The statistics among the weights have one value for each latent channel.
     let is_alike = |other: &AutoencoderConfig| {
         other.latent_channels == config.latent_channels
             || (other.batch_norm_eps.is_some() && config.batch_norm_eps.is_some())
@@ -93,7 +95,8 @@ pub(super) fn with_scale_of(family: &Family, config: &AutoencoderConfig) -> Resu
     Ok(config)
 }
 
-/// Weights do not tell how many groups norms have. All published models have 32, which must be possible.
+/// Checks the number of groups of the norms. Weights do not tell it; all published models have 32,
+/// so 32 must divide the channels.
 fn check_groups(config: &AutoencoderConfig) -> Result<()> {
     let (groups, channels) = match &config.network {
         Network::Kl(kl) => (kl.norm_num_groups, [kl.block_out_channels.as_slice(), kl.decoder_channels()].concat()),
@@ -104,7 +107,7 @@ fn check_groups(config: &AutoencoderConfig) -> Result<()> {
         None => Ok(()),
         Some(channels) => Err(Error::Config {
             field: "norm_num_groups".to_owned(),
-            expected: "a config.json that tells it: weights do not".to_owned(),
+            expected: "norm_num_groups in a config.json, because weights do not contain it".to_owned(),
             found: format!("{channels} channels, which the usual {groups} groups do not divide"),
         }),
     }

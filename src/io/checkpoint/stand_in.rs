@@ -1,4 +1,5 @@
-//! Which VAE a tiny autoencoder stands in for: its weights do not tell, and that VAE's own latents mean nothing without it.
+//! Detection of the VAE that a tiny autoencoder replaces. Its weights do not tell, and without that
+//! VAE its own latents have no known scale.
 
 use super::Checkpoint;
 use super::StoredTensor;
@@ -7,11 +8,12 @@ use crate::io::safetensors::read_tensor;
 use crate::io::source::ByteSource;
 use crate::model::config::{AutoencoderConfig, FAMILIES, Family, OwnLatents};
 
-/// The two numbers that `ComfyUI` keeps beside TAESD's weights: the scaling factor and the shift of the VAE that it stands in for.
+/// Two numbers that `ComfyUI` stores beside TAESD's weights: scaling factor and shift of the VAE
+/// that TAESD replaces.
 pub(super) const SCALE: &str = "vae_scale";
 pub(super) const SHIFT: &str = "vae_shift";
 
-/// Reads what `ComfyUI` keeps beside the weights, if it is there.
+/// Reads the numbers that `ComfyUI` stores beside the weights, if there are any.
 pub(super) async fn read(
     scale: Option<StoredTensor>,
     shift: Option<StoredTensor>,
@@ -45,7 +47,8 @@ fn wrong(tensor: &StoredTensor, found: f32) -> Error {
 }
 
 impl Checkpoint {
-    /// What the names of its files, or the family that the rest of a file hints at, say of the VAE's own latents.
+    /// Finds the scale of the VAE's own latents by the file names, else by the family that the
+    /// file's contents hint at.
     pub(super) fn own_latents_by_name(&self, hint: Option<&str>) -> OwnLatents {
         let kind = |config: &AutoencoderConfig| (config.network.name(), config.latent_channels);
         let own = self.derived.unscaled();
@@ -59,7 +62,7 @@ impl Checkpoint {
         found.or_else(hinted).map_or(OwnLatents::Unknown, |family| family.config().own_latents)
     }
 
-    /// Takes over what is known of the VAE's own latents where `config` leaves that open.
+    /// Fills in the scale of the VAE's own latents if `config` leaves it open.
     pub(super) fn with_own_latents(&self, mut config: AutoencoderConfig) -> AutoencoderConfig {
         if config.own_latents == OwnLatents::Unknown {
             config.own_latents = self.own_latents;
@@ -67,7 +70,8 @@ impl Checkpoint {
         config
     }
 
-    /// What may name a family: the files, then the folder that was opened, or the one around a file, then the repository in a cache of the hub.
+    /// Lists the words that may name a family: file names, then the folder that was opened or that
+    /// holds the file, then the repository in a cache of the Hugging Face Hub.
     fn words(&self) -> Vec<String> {
         let parts = |path: &str| path.to_lowercase().split(['/', '\\']).map(str::to_owned).collect::<Vec<_>>();
         let files = self.sources.iter().filter_map(|source| parts(source.name()).pop());
@@ -78,7 +82,7 @@ impl Checkpoint {
     }
 }
 
-/// The family that `word` names. The longest name counts: that of TAESDXL has TAESD's in it.
+/// Returns the family that `word` names. The longest name wins, because "taesdxl" contains "taesd".
 fn family_in(word: &str, families: &[&'static Family]) -> Option<&'static Family> {
     families.iter().copied().filter(|family| word.contains(family.name)).max_by_key(|family| family.name.len())
 }

@@ -1,4 +1,4 @@
-//! Clips as arrays of floats: `[1, 3, t, h, w]`, -1 to 1, in .npy and .safetensors.
+//! Clips as arrays of floats: `[1, 3, t, h, w]`, -1 to 1, in .npy and .safetensors files.
 
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -18,7 +18,7 @@ use crate::tensor::Size;
 /// Channels of a frame.
 const CHANNELS: u32 = 3;
 
-/// Writes floats as they are, neither clamped nor rounded.
+/// A sink that writes floats unchanged, neither clamped nor rounded.
 pub struct ArraySink<'a> {
     file: Option<PlanesFile>,
     size: Size,
@@ -32,10 +32,11 @@ impl std::fmt::Debug for ArraySink<'_> {
 }
 
 impl<'a> ArraySink<'a> {
-    /// For `frames` frames of `size`, no more and no less.
+    /// Begins a file for exactly `frames` frames of `size`.
     ///
     /// # Errors
-    /// [`Error::Io`](crate::Error::Io), or [`Error::Input`](crate::Error::Input) where `path` is a pipe or a device.
+    /// [`Error::Io`](crate::Error::Io), or [`Error::Input`](crate::Error::Input) if `path` is a
+    /// pipe or a device.
     pub fn create(path: &Path, format: &ArrayFormat, size: Size, frames: u64, files: &'a dyn Files) -> Result<Self> {
         let axes = ClipAxes { channels: CHANNELS, frames, size };
         Ok(Self { file: Some(PlanesFile::create(path, format, axes, files)?), size, files })
@@ -59,7 +60,8 @@ impl FrameSink for ArraySink<'_> {
     }
 }
 
-/// Reads `[1, 3, t, h, w]` or `[3, t, h, w]`, a frame at a time. `[n, 3, h, w]` are images, not frames.
+/// A source that reads `[1, 3, t, h, w]` or `[3, t, h, w]`, one frame at a time. `[n, 3, h, w]` are
+/// images, not frames.
 #[derive(Debug)]
 pub struct ArraySource {
     array: ClipArray,
@@ -70,7 +72,8 @@ impl ArraySource {
     /// Finds the array of a .npy file, or a tensor as [`crate::read_images`] does.
     ///
     /// # Errors
-    /// [`Error::Format`](crate::Error::Format), [`Error::Io`](crate::Error::Io), or [`Error::Input`](crate::Error::Input) for another shape or no such tensor.
+    /// [`Error::Format`](crate::Error::Format), [`Error::Io`](crate::Error::Io), or
+    /// [`Error::Input`](crate::Error::Input) for another shape or a missing tensor.
     pub async fn open(source: Box<dyn ByteSource>, tensor: Option<&str>) -> Result<Self> {
         let file = ArrayFile::find(&*source, "images", tensor, TENSORS).await?;
         let shape = format!("{:?}", file.info().shape);
@@ -83,10 +86,10 @@ impl ArraySource {
     }
 }
 
-/// The shape of the images in `source`, of which only the header is read.
+/// Reads the shape of the images in `source`, from its header alone.
 ///
 /// # Errors
-/// As [`crate::read_images`].
+/// The errors of [`crate::read_images`].
 pub async fn images_shape(source: &dyn ByteSource, tensor: Option<&str>) -> Result<Vec<u64>> {
     ArrayFile::find(source, "images", tensor, TENSORS).await.map(|file| file.info().shape.clone())
 }

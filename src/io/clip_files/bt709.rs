@@ -1,4 +1,5 @@
-//! `R'G'B'` to `Y'CbCr` and back, by Recommendation ITU-R BT.709-6, part 1, items 3.2 to 3.5 (8 and 10 bits; 12 by the same formula, as BT.2020 has it):
+//! Conversion of `R'G'B'` to `Y'CbCr` and back, by Recommendation ITU-R BT.709-6, part 1, items 3.2
+//! to 3.5. It has 8 and 10 bits; 12 bits use the same formula, as in BT.2020:
 //!
 //! ```text
 //! E'Y  = 0.2126 E'R + 0.7152 E'G + 0.0722 E'B      D'Y  = INT[(219 E'Y  +  16) 2^(n-8)]
@@ -6,7 +7,8 @@
 //! E'CR = (E'R - E'Y) / 1.5748                      D'CR = INT[(224 E'CR + 128) 2^(n-8)]
 //! ```
 //!
-//! That is the limited range. In full range, which some y4m files say they have, levels go from 0 to 2^n - 1 (JFIF 1.02).
+//! This is the limited range. Some y4m files say that they use the full range: levels from 0 to 2^n
+//! - 1 (JFIF 1.02).
 
 use super::options::Bits;
 
@@ -16,7 +18,8 @@ const BLUE: f32 = 0.0722;
 const CB: f32 = 1.8556;
 const CR: f32 = 1.5748;
 
-/// Levels between black and white, and of colour differences, and what black and grey are: n bits as the file has them.
+/// Scale and offset of luma and chroma levels in a file with n bits: (levels from black to white,
+/// level of black), and (levels of colour differences, level of grey).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Quantiser {
     luma: (f32, f32),
@@ -24,20 +27,20 @@ pub struct Quantiser {
 }
 
 impl Quantiser {
-    /// Limited range.
+    /// Returns the quantiser of the limited range.
     pub fn limited(bits: Bits) -> Self {
         let unit: f32 = (1_u16 << (bits.get() - 8)).into();
         let scaled = |(range, offset): (f32, f32)| (range * unit, offset * unit);
         Self { luma: scaled((219.0, 16.0)), chroma: scaled((224.0, 128.0)) }
     }
 
-    /// Full range.
+    /// Returns the quantiser of the full range.
     pub fn full(bits: Bits) -> Self {
         let most = f32::from((1_u16 << bits.get()) - 1);
         Self { luma: (most, 0.0), chroma: (most, (1_u16 << (bits.get() - 1)).into()) }
     }
 
-    /// Levels Y', Cb, Cr of R', G', B' in 0 to 1.
+    /// Converts R', G', B' in 0 to 1 to levels Y', Cb, Cr.
     pub fn levels(&self, [red, green, blue]: [f32; 3]) -> [u16; 3] {
         let luma = RED * red + GREEN * green + BLUE * blue;
         let level = |value: f32, (range, offset): (f32, f32)| {
@@ -48,7 +51,8 @@ impl Quantiser {
         [level(luma, self.luma), level((blue - luma) / CB, self.chroma), level((red - luma) / CR, self.chroma)]
     }
 
-    /// R', G', B' of levels Y', Cb, Cr, cut off at 0 and 1. Levels may be in between: chroma is interpolated.
+    /// Converts levels Y', Cb, Cr to R', G', B', clamped to 0 to 1. Levels may be fractions,
+    /// because chroma is interpolated.
     pub fn rgb(&self, [luma, cb, cr]: [f32; 3]) -> [f32; 3] {
         let value = |level: f32, (range, offset): (f32, f32)| (level - offset) / range;
         let luma = value(luma, self.luma);
@@ -58,7 +62,7 @@ impl Quantiser {
         [red, green, blue].map(|value| value.clamp(0.0, 1.0))
     }
 
-    /// What a grey picture's level is, 0 to 1.
+    /// Converts a level of a grey picture to 0 to 1.
     pub fn grey(&self, luma: f32) -> f32 {
         ((luma - self.luma.1) / self.luma.0).clamp(0.0, 1.0)
     }

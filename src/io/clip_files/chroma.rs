@@ -1,32 +1,34 @@
-//! Chroma planes of half the width or height at the size of the picture: linear between samples, from where the file says that they lie.
+//! Upsampling of chroma planes with half the width or height of the picture. It is linear between
+//! samples, and the file says where its samples lie.
 
 use crate::tensor::Size;
 
-/// Where chroma samples lie along one axis.
+/// Position of chroma samples along one axis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Siting {
-    /// One for each pixel.
+    /// One sample for each pixel.
     Every,
-    /// One for two pixels, at the first of them.
+    /// One sample for two pixels, at the first of them.
     First,
-    /// One for two pixels, halfway between them.
+    /// One sample for two pixels, halfway between them.
     Between,
 }
 
 impl Siting {
-    /// Samples along a side of `pixels`.
+    /// Returns the number of samples along a side of `pixels` pixels.
     pub(super) fn samples(self, pixels: u32) -> u32 {
         if self == Self::Every { pixels } else { pixels.div_ceil(2) }
     }
 
-    /// Sample `left`, and the part of the sample behind it, at each of `pixels`.
+    /// Returns for each pixel the sample on its left and the weight of the next sample.
     fn taps(self, pixels: u32) -> Vec<Tap> {
         let last = self.samples(pixels).saturating_sub(1) as usize;
         let tap = |pixel: usize| match (self, pixel % 2) {
             (Self::Every, _) => (pixel, 0.0),
             (Self::First, 0) => (pixel / 2, 0.0),
             (Self::First, _) => (pixel / 2, 0.5),
-            // A quarter of a sample before the sample of its pair, or behind it.
+            // A pair's sample lies halfway between its pixels: a quarter of a sample after the
+            // first, before the second.
             (Self::Between, 0) if pixel == 0 => (0, 0.0),
             (Self::Between, 0) => (pixel / 2 - 1, 0.75),
             (Self::Between, _) => (pixel / 2, 0.25),
@@ -51,7 +53,7 @@ impl Tap {
     }
 }
 
-/// `plane` at `size`, where its samples lie so across and down.
+/// Expands `plane` to `size`. `across` and `down` give the position of its samples along each axis.
 pub(super) fn expand(plane: Vec<f32>, size: Size, across: Siting, down: Siting) -> Vec<f32> {
     if across == Siting::Every && down == Siting::Every {
         return plane;

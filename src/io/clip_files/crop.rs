@@ -1,11 +1,11 @@
-//! The middle of each frame, as a source is read.
+//! Crop of the middle of each frame while a source is read.
 
 use super::frame::{FrameSource, PlanarFrame};
 use crate::error::Result;
 use crate::io::picture::{Remark, middle_begin};
 use crate::tensor::Size;
 
-/// A source of which the middle of each frame is given.
+/// A source that yields the middle of each frame of another source.
 pub struct Cropped {
     source: Box<dyn FrameSource>,
     size: Size,
@@ -18,7 +18,7 @@ impl std::fmt::Debug for Cropped {
 }
 
 impl Cropped {
-    /// Gives `size` of each frame, or all of it where that is less.
+    /// Crops each frame to `size`, or less where the frame is smaller.
     pub fn new(source: Box<dyn FrameSource>, size: Size) -> Self {
         let whole = source.size();
         let size = Size { width: size.width.min(whole.width), height: size.height.min(whole.height) };

@@ -1,4 +1,4 @@
-//! Video files by way of the `ffmpeg` of the machine: a process that is fed frames or asked for them.
+//! Video files through the installed `ffmpeg`: a process that receives frames or delivers them.
 
 mod codec;
 mod patient_reader;

@@ -1,4 +1,4 @@
-//! How the files of a clip get into their place.
+//! Creation and placement of the files of a clip.
 
 use std::path::Path;
 
@@ -6,29 +6,29 @@ use super::super::part_file::PartFile;
 use super::error::input;
 use crate::error::{Error, Result};
 
-/// Begins files, and puts them into their place when they are complete. Whoever cleans up after a
-/// signal does it here.
+/// Creates files, and moves them into place when they are complete. A program that cleans up after
+/// a signal implements this trait.
 pub trait Files {
-    /// Begins what is to replace `path`.
+    /// Begins the file that will replace `path`.
     ///
     /// # Errors
     /// [`Error::Io`], [`Error::Cancelled`].
     fn create(&self, path: &Path) -> Result<PartFile>;
 
-    /// Begins the file that replaces `path`, under a name that another program can open.
+    /// Begins the file that will replace `path`, under a name that another program can open.
     ///
     /// # Errors
     /// [`Error::Io`], [`Error::Cancelled`].
     fn create_named(&self, path: &Path) -> Result<PartFile>;
 
-    /// Puts `file` into its place.
+    /// Moves `file` into its place.
     ///
     /// # Errors
     /// [`Error::Io`], [`Error::Cancelled`].
     fn place(&self, file: PartFile) -> Result<()>;
 }
 
-/// Begins and places files, no more.
+/// The plain implementation of [`Files`], without any cleaning up.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Direct;
 
@@ -46,7 +46,7 @@ impl Files for Direct {
     }
 }
 
-/// Returns `part` if it may be written in any order, unlike a pipe or a device.
+/// Returns `part` if it can be written in any order, unlike a pipe or a device.
 pub(super) fn seekable(part: PartFile, path: &Path) -> Result<PartFile> {
     if part.is_seekable() { Ok(part) } else { Err(unseekable(path)) }
 }

@@ -1,4 +1,4 @@
-//! One frame, where frames come from and where they go.
+//! Frames, their sources and their sinks.
 
 use std::ops::ControlFlow;
 
@@ -7,7 +7,7 @@ use super::error::input;
 use crate::error::Result;
 use crate::tensor::Size;
 
-/// How a sink wants its frames.
+/// Pixel format that a sink takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FrameFormat {
     /// 8-bit `[h, w, 4]`.
@@ -21,12 +21,13 @@ pub enum FrameFormat {
 pub enum Frame<'a> {
     /// See [`FrameFormat::Rgba8`].
     Rgba8(&'a [u8]),
-    /// See [`FrameFormat::Floats`]. What is beyond the range is cut off, except where floats are written.
+    /// See [`FrameFormat::Floats`]. Values outside the range are clamped, except where floats are
+    /// written.
     Floats(&'a [f32]),
 }
 
 impl<'a> Frame<'a> {
-    /// The pixels of a frame of `size`.
+    /// Returns the pixels of a frame of `size`.
     pub(super) fn rgba8(self, size: Size) -> Result<&'a [u8]> {
         match self {
             Self::Rgba8(pixels) if pixels.len() as u64 == size.pixels() * 4 => Ok(pixels),
@@ -34,7 +35,7 @@ impl<'a> Frame<'a> {
         }
     }
 
-    /// The planes of a frame of `size`.
+    /// Returns the planes of a frame of `size`.
     pub(super) fn floats(self, size: Size) -> Result<&'a [f32]> {
         match self {
             Self::Floats(values) if values.len() as u64 == size.pixels() * 3 => Ok(values),
@@ -53,23 +54,25 @@ impl<'a> Frame<'a> {
 
 /// Takes the frames of a clip, first to last.
 pub trait FrameSink {
-    /// How it wants them.
+    /// Returns the format in which it takes frames.
     fn wants(&self) -> FrameFormat;
 
-    /// Takes the next frame. `Break`: nobody reads any more, and the work may end in peace.
+    /// Takes the next frame. `Break` means that the reader has closed the pipe, and the caller may
+    /// stop without an error.
     ///
     /// # Errors
-    /// When it cannot be written. What was written before is whole.
+    /// If the frame cannot be written. Earlier frames stay complete.
     fn frame(&mut self, frame: &Frame<'_>) -> Result<ControlFlow<()>>;
 
-    /// Ends the clip. A file appears under its name here, if not frame by frame; a sink that is dropped before leaves none.
+    /// Ends the clip. A sink that does not write a file for each frame puts its file in place here;
+    /// without this call it leaves no file.
     ///
     /// # Errors
-    /// When the clip cannot be completed, or frames are missing.
+    /// If the clip cannot be completed, or frames are missing.
     fn finish(&mut self) -> Result<()>;
 }
 
-/// A frame of a source.
+/// A frame from a source.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PlanarFrame {
     /// Extent in pixels.
@@ -78,30 +81,30 @@ pub struct PlanarFrame {
     pub data: Vec<f32>,
 }
 
-/// Gives the frames of a clip, first to last.
+/// Yields the frames of a clip, first to last.
 pub trait FrameSource {
-    /// What errors call it.
+    /// Returns the name for errors.
     fn name(&self) -> &str;
 
-    /// Extent of every frame.
+    /// Returns the extent of every frame.
     fn size(&self) -> Size;
 
-    /// Number of frames, where that is known beforehand.
+    /// Returns the number of frames, if it is known before the end.
     fn frames(&self) -> Option<u64>;
 
-    /// What is to be said about how its pictures are read.
+    /// Returns remarks for the user about how its pictures are read.
     fn remarks(&self) -> &[Remark] {
         &[]
     }
 
-    /// Reads the next frame; none after the last.
+    /// Reads the next frame, or `None` after the last.
     ///
     /// # Errors
-    /// For a file that is cut short, frames of another size, values that are not finite, and what cannot be read.
+    /// For a truncated file, a frame of another size, values that are not finite, or a read error.
     fn next(&mut self) -> Result<Option<PlanarFrame>>;
 }
 
-/// -1..1 as 0..1; what is beyond is cut off.
+/// Maps -1..1 to 0..1 and clamps the rest.
 pub(super) fn to_unit(value: f32) -> f32 {
     (value.clamp(-1.0, 1.0) + 1.0) / 2.0
 }

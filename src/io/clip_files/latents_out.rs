@@ -1,8 +1,9 @@
-//! The latents of a clip, written block by block: `[1, c, t, h, w]`.
+//! The latents of a clip, written block by block into an array `[1, c, t, h, w]`.
 //!
-//! Channels come before frames, so where a block goes depends on how many frames there will be. Where that is known each block goes to its place at once. Where it is not (a pipe is
-//! encoded) the blocks wait in a file beside the output, and are put into their places at the end, one after the other: never more than a block is in memory, but the disk holds the
-//! latents twice for a moment.
+//! Channels come before frames, so the place of a block depends on the total number of frames. If
+//! that number is known, each block goes to its place at once. If it is not (the input is a pipe),
+//! the blocks wait in a temporary file and move to their places at the end, one by one. Memory
+//! never holds more than one block, but for a moment the disk holds the latents twice.
 
 use std::fs::File;
 use std::io::{Read as _, Seek as _, Write as _};
@@ -17,7 +18,7 @@ use super::planes_out::{ArrayFormat, PlanesFile, frames_of};
 use crate::error::Result;
 use crate::tensor::{DType, Size};
 
-/// Takes the latents of a clip, first to last.
+/// Writes the latents of a clip, first to last.
 pub struct LatentsWriter<'a> {
     path: PathBuf,
     format: ArrayFormat,
@@ -29,7 +30,7 @@ pub struct LatentsWriter<'a> {
 #[derive(Debug)]
 enum Target {
     Places(PlanesFile),
-    /// Blocks one after the other, of so many frames each.
+    /// The temporary file of blocks in order, and the number of frames of each block.
     Spool {
         part: PartFile,
         blocks: Vec<u64>,
@@ -43,10 +44,12 @@ impl std::fmt::Debug for LatentsWriter<'_> {
 }
 
 impl<'a> LatentsWriter<'a> {
-    /// For latents of `channels` and `size`, of `frames` frames where that is known.
+    /// Begins a file for latents of `channels` and `size`. `frames` is the total number of latent
+    /// frames, if known.
     ///
     /// # Errors
-    /// [`Error::Io`](crate::Error::Io), or [`Error::Input`](crate::Error::Input) where `path` is a pipe or a device.
+    /// [`Error::Io`](crate::Error::Io), or [`Error::Input`](crate::Error::Input) if `path` is a
+    /// pipe or a device.
     pub fn create(
         path: &Path,
         format: ArrayFormat,
@@ -65,7 +68,8 @@ impl<'a> LatentsWriter<'a> {
     /// Adds a block, `[c, frames, h, w]`.
     ///
     /// # Errors
-    /// [`Error::Io`](crate::Error::Io), or [`Error::Input`](crate::Error::Input) for more frames than there are to be.
+    /// [`Error::Io`](crate::Error::Io), or [`Error::Input`](crate::Error::Input) if more frames
+    /// come than announced.
     pub fn write(&mut self, block: &[f32]) -> Result<()> {
         match &mut self.target {
             Target::Places(file) => file.write(block),
@@ -76,10 +80,11 @@ impl<'a> LatentsWriter<'a> {
         }
     }
 
-    /// Puts the file into its place.
+    /// Moves the file into its place.
     ///
     /// # Errors
-    /// [`Error::Io`](crate::Error::Io), or [`Error::Input`](crate::Error::Input) where there are no frames, or fewer than there were to be.
+    /// [`Error::Io`](crate::Error::Io), or [`Error::Input`](crate::Error::Input) if there are no
+    /// frames, or fewer than announced.
     pub fn finish(self) -> Result<()> {
         let file = match self.target {
             Target::Places(file) => file,
@@ -101,7 +106,7 @@ impl<'a> LatentsWriter<'a> {
     }
 }
 
-/// The file of `part` from its start.
+/// Returns the file of `part`, at its start.
 fn open_again(part: &mut PartFile) -> Result<File> {
     let Some(mut file) = part.file()? else { return Err(part.error(std::io::ErrorKind::NotSeekable.into())) };
     file.rewind().map_err(|error| part.error(error))?;

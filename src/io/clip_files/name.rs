@@ -1,4 +1,4 @@
-//! What a clip is in, by the name of its file.
+//! Detection of a clip's kind by its file name.
 
 use std::path::{Path, PathBuf};
 
@@ -6,10 +6,10 @@ use super::error::input;
 use super::pattern::Pattern;
 use crate::error::Result;
 
-/// Video files that `ffmpeg` is asked to read, by their ending. What else it reads is to be had as y4m in a pipe.
+/// Endings of videos that `ffmpeg` reads for us. Other formats can come as y4m through a pipe.
 const VIDEOS: &[&str] = &["mp4", "webm", "mov", "gif", "mkv", "avi", "m4v", "flv", "wmv", "mpg", "mpeg", "ts"];
 
-/// Where frames come from or go to.
+/// The source or the target of frames.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ClipName {
     /// `-`: y4m on stdin or stdout.
@@ -18,17 +18,18 @@ pub enum ClipName {
     Pictures(Pattern),
     /// `.y4m`.
     Y4m(PathBuf),
-    /// `.npy` or `.safetensors`: floats, of a clip or of images.
+    /// `.npy` or `.safetensors`: floats of a clip or of images.
     Array(PathBuf),
     /// Any other video file.
     Video(PathBuf),
 }
 
 impl ClipName {
-    /// Reads a name; none for one of something that is no clip, a picture above all.
+    /// Parses a file name. Returns `None` for anything that is not a clip, above all a single
+    /// picture.
     ///
     /// # Errors
-    /// [`Error::Input`](crate::Error::Input) for a pattern that is none.
+    /// [`Error::Input`](crate::Error::Input) for a wrong pattern.
     pub fn of(path: &Path) -> Result<Option<Self>> {
         let ending = path.extension().unwrap_or_default().to_string_lossy().to_lowercase();
         Ok(match ending.as_str() {
@@ -41,16 +42,18 @@ impl ClipName {
         })
     }
 
-    /// As [`Self::of`], for what has to be a clip.
+    /// Parses a file name like [`Self::of`], but requires a clip.
     ///
     /// # Errors
-    /// [`Error::Input`](crate::Error::Input) for a name of something else, with `what` it was to be: `--output`.
+    /// [`Error::Input`](crate::Error::Input) for any other name. `what` is the option that expects
+    /// a clip, such as `--output`.
     pub fn expect(path: &Path, what: &str) -> Result<Self> {
         let expected = "a clip: numbered pictures (frames/%05d.png), .y4m, - for a pipe of y4m, .npy, .safetensors, or a video such as .mp4 or .webm";
         Self::of(path)?.ok_or_else(|| input(what, expected, path.display().to_string()))
     }
 
-    /// Whether only a clip has this name. Arrays may be of images too: then their shape decides, by [`is_clip`](super::super::clips::is_clip).
+    /// True if only a clip can have this name. Arrays may also be images, and
+    /// [`is_clip`](super::super::clips::is_clip) decides by their shape.
     pub fn is_only_clip(&self) -> bool {
         !matches!(self, Self::Array(_))
     }

@@ -1,4 +1,4 @@
-//! The sink or the source for a name.
+//! Construction of the sink or the source for a file name.
 
 use std::collections::BTreeMap;
 
@@ -19,20 +19,21 @@ use crate::tensor::Size;
 /// Name of the tensor in a .safetensors file of frames.
 const TENSOR: &str = "image";
 
-/// What a sink has to know.
+/// Properties of a clip that a sink needs.
 #[derive(Clone, Copy)]
 pub struct SinkOptions<'a> {
     /// Extent of every frame.
     pub size: Size,
-    /// How many frames will come.
+    /// Number of frames that will come.
     pub frames: u64,
-    /// How fast they are shown.
+    /// Frames per second.
     pub fps: Fps,
-    /// `--bits`: of y4m, 8 without; of videos as [`Codec`] has it. Others have no choice.
+    /// `--bits`: 8 by default for y4m, the default of [`Codec`] for videos, not available for
+    /// others.
     pub bits: Option<Bits>,
-    /// How files get into their place.
+    /// Creation and placement of files.
     pub files: &'a dyn Files,
-    /// For videos.
+    /// The `ffmpeg` for videos.
     pub ffmpeg: &'a Ffmpeg,
 }
 
@@ -45,7 +46,8 @@ impl std::fmt::Debug for SinkOptions<'_> {
 /// Begins the clip called `name`.
 ///
 /// # Errors
-/// For what cannot be written, cannot have this size or these bits, or needs an `ffmpeg` that is not there.
+/// If the format cannot be written, does not support this size or these bits, or needs an `ffmpeg`
+/// that is not installed.
 pub fn create_sink<'a>(name: &ClipName, options: SinkOptions<'a>) -> Result<Box<dyn FrameSink + 'a>> {
     let SinkOptions { size, frames, fps, bits, files, ffmpeg } = options;
     if let (ClipName::Pictures(_) | ClipName::Array(_), Some(bits)) = (name, bits) {
@@ -66,10 +68,10 @@ pub fn create_sink<'a>(name: &ClipName, options: SinkOptions<'a>) -> Result<Box<
     })
 }
 
-/// Opens the clip called `name`; of a .safetensors file the `tensor`.
+/// Opens the clip called `name`. `tensor` selects the tensor of a .safetensors file.
 ///
 /// # Errors
-/// For what is not there, is no clip, or needs an `ffmpeg` that is not there.
+/// If the file does not exist, is not a clip, or needs an `ffmpeg` that is not installed.
 pub fn open_source(name: &ClipName, tensor: Option<&str>, ffmpeg: &Ffmpeg) -> Result<Box<dyn FrameSource>> {
     Ok(match name {
         ClipName::Standard => Box::new(Y4mSource::from_reader(Box::new(std::io::stdin()), "stdin")?),

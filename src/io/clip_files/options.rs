@@ -1,14 +1,14 @@
-//! What is asked for beside a file's name: frames a second, bits a level.
+//! Options of a clip besides its file name: frames per second, bits of a level.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// Frames a second, as a fraction.
+/// Frames per second, as a fraction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fps {
-    /// Frames ...
+    /// Number of frames in `seconds`.
     pub frames: u32,
-    /// ... in so many seconds.
+    /// Number of seconds that `frames` take.
     pub seconds: u32,
 }
 
@@ -24,13 +24,13 @@ impl fmt::Display for Fps {
     }
 }
 
-/// The most that either side of the fraction may be: files keep them in few bits.
+/// Largest numerator and denominator of frames per second: file formats store them in few bits.
 const MOST: u32 = 1_000_000;
 
 impl FromStr for Fps {
     type Err = String;
 
-    /// `24`, `23.976` or `24000/1001`.
+    /// Parses `24`, `23.976` or `24000/1001`.
     fn from_str(text: &str) -> Result<Self, String> {
         let number = |text: &str| text.bytes().all(|digit| digit.is_ascii_digit()).then(|| text.parse().ok()).flatten();
         let parse = || match (text.split_once('/'), text.split_once('.')) {
@@ -49,19 +49,19 @@ impl FromStr for Fps {
     }
 }
 
-/// Bits of a level in a video.
+/// Number of bits of a level in a video.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Bits {
-    /// 8.
+    /// 8 bits.
     Eight,
-    /// 10.
+    /// 10 bits.
     Ten,
-    /// 12.
+    /// 12 bits.
     Twelve,
 }
 
 impl Bits {
-    /// The number.
+    /// Returns the number of bits.
     pub fn get(self) -> u32 {
         match self {
             Self::Eight => 8,

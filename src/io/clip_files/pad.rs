@@ -1,4 +1,4 @@
-//! Frames that are missing to a number that latents have, added at the end as a source is read.
+//! Padding of a clip at its end, up to a number of frames that latents can stand for.
 
 use std::collections::VecDeque;
 
@@ -8,24 +8,26 @@ use super::frame::{FrameSource, PlanarFrame};
 use crate::error::{Error, Result};
 use crate::tensor::Size;
 
-/// What is added at the end.
+/// Choice of the frames that are added at the end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pad {
-    /// The last frame again: `ByteDance`'s `SeedVR`.
+    /// The last frame, repeated, as in `ByteDance`'s `SeedVR`.
     Repeat,
-    /// The frames before the last, backwards: numz' `SeedVR2` node. Where there are too few, as there, the last frame again.
+    /// The frames before the last, in reverse order, as in numz's `SeedVR2` node. If there are too
+    /// few, the last frame is repeated, as there.
     Mirror,
 }
 
-/// A source whose frames are as many as latents have. Keeps no more than the last few of them.
+/// A source that pads another to a number of frames that latents can stand for. It keeps only the
+/// last few frames.
 pub struct Padded {
     source: Box<dyn FrameSource>,
     factor: TimeFactor,
     pad: Option<Pad>,
-    /// The last frames of the source, as many as may be added, and one.
+    /// The last frames of the source: one more than may be added.
     last: VecDeque<PlanarFrame>,
     read: u64,
-    /// Frames still to be added, once the source has ended.
+    /// Frames still to be added after the source has ended.
     adding: Option<VecDeque<PlanarFrame>>,
     added: u64,
 }
@@ -37,22 +39,24 @@ impl std::fmt::Debug for Padded {
 }
 
 impl Padded {
-    /// Adds nothing without `pad`: then a number that does not fit is an error, here if it is known, else at the end.
+    /// Wraps `source`. Without `pad`, a number of frames that does not fit is an error: here if the
+    /// number is known, else at the end.
     ///
     /// # Errors
-    /// [`Error::Input`] for a number of frames that does not fit, or none.
+    /// [`Error::Input`] for a number of frames that does not fit, or for no frames.
     pub fn new(source: Box<dyn FrameSource>, factor: TimeFactor, pad: Option<Pad>) -> Result<Self> {
         let padded = Self { source, factor, pad, last: VecDeque::new(), read: 0, adding: None, added: 0 };
         padded.source.frames().map_or(Ok(()), |frames| padded.check(frames))?;
         Ok(padded)
     }
 
-    /// How many frames were added, which a decode's last so many frames are then to be cut for. As far as it is known: at the end, or where the source knows its number.
+    /// Returns the number of frames added so far or, if the source knows its length, to be added. A
+    /// later decode must drop this many frames at its end.
     pub fn added(&self) -> u64 {
         self.source.frames().map_or(self.added, |frames| self.factor.missing(frames))
     }
 
-    /// What is to be said about the frames that are added, if any are.
+    /// Returns a remark for the user about the added frames, if there are any.
     pub fn remark(&self) -> Option<String> {
         let (added, pad) = (self.added(), self.pad?);
         let frames = self.source.frames().unwrap_or(self.read);
@@ -75,7 +79,7 @@ impl Padded {
         Err(unfit(self.source.name(), frames, missing))
     }
 
-    /// The frames that end the clip.
+    /// Returns the frames to add at the end.
     fn ending(&mut self) -> Result<VecDeque<PlanarFrame>> {
         self.check(self.read)?;
         self.added = self.factor.missing(self.read);

@@ -1,14 +1,15 @@
-//! Names of numbered files, written as C's printf has them: `frames/%05d.png`.
+//! Names of numbered files, in the notation of C's printf: `frames/%05d.png`.
 
 use std::path::{Path, PathBuf};
 
 use super::error::{input, io};
 use crate::error::{Error, Result};
 
-/// Digits that a number may be filled up to: as many as the largest one has.
+/// Most digits that zeros may fill: the number of digits of the largest u64.
 const MOST_DIGITS: usize = 19;
 
-/// A name with a number in it: `%d`, or `%05d` for at least five digits; `%%` is a percent sign.
+/// A file name with a number in it: `%d`, or `%05d` for at least five digits. `%%` is a percent
+/// sign.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pattern {
     text: PathBuf,
@@ -18,35 +19,36 @@ pub struct Pattern {
     after: String,
 }
 
-/// The files of a pattern that exist.
+/// The range of existing files that match a pattern.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Found {
-    /// The lowest number.
+    /// Lowest number.
     pub first: u64,
-    /// The highest.
+    /// Highest number.
     pub last: u64,
-    /// How many there are.
+    /// Number of files.
     pub count: u64,
 }
 
 impl Pattern {
-    /// Whether `path` has a number's place, right or wrong: a `%` and later a `d` in its file's name, with nothing but digits between.
+    /// True if `path` looks like a pattern, valid or not: its file name has a `%`, then only
+    /// digits, then a `d`.
     pub fn is_meant(path: &Path) -> bool {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         name.split('%').skip(1).any(|rest| rest.trim_start_matches(|c: char| c.is_ascii_digit()).starts_with('d'))
     }
 
-    /// Reads a pattern.
+    /// Parses a pattern.
     ///
     /// # Errors
-    /// [`Error::Input`] for a file's name without a number's place or with two, or a place of another kind.
+    /// [`Error::Input`] if the file name does not have exactly one valid placeholder.
     pub fn new(path: &Path) -> Result<Self> {
         let wrong = |found: &str| {
             let expected = "one %d, or %05d for five digits, in the file's name (%% for a percent sign)";
             input(format!("pattern {}", path.display()), expected, found)
         };
         let name =
-            path.file_name().and_then(|name| name.to_str()).ok_or_else(|| wrong("no name of a file in UTF-8"))?;
+            path.file_name().and_then(|name| name.to_str()).ok_or_else(|| wrong("a file name that is not UTF-8"))?;
         let (mut before, mut digits, mut after) = (String::new(), None, String::new());
         let mut rest = name;
         while let Some((text, place)) = rest.split_once('%') {
@@ -69,25 +71,26 @@ impl Pattern {
         Ok(Self { text: path.to_owned(), folder, before, digits, after })
     }
 
-    /// The pattern as it was given.
+    /// Returns the pattern as it was given.
     pub fn path(&self) -> &Path {
         &self.text
     }
 
-    /// The file with this number.
+    /// Returns the path of the file with this number.
     pub fn file(&self, number: u64) -> PathBuf {
         let Self { folder, before, digits, after, .. } = self;
         folder.join(format!("{before}{number:0digits$}{after}"))
     }
 
-    /// The number of the file called `name`; none if the pattern does not make this name.
+    /// Returns the number of the file called `name`, or `None` if the pattern does not make this
+    /// name.
     fn number(&self, name: &str) -> Option<u64> {
         let digits = name.strip_prefix(&self.before)?.strip_suffix(&self.after)?;
         let number = digits.bytes().all(|digit| digit.is_ascii_digit()).then(|| digits.parse().ok()).flatten()?;
         (format!("{number:0width$}", width = self.digits) == digits).then_some(number)
     }
 
-    /// Looks for its files; none where there are none.
+    /// Finds the existing files of this pattern. Returns `None` if there are none.
     ///
     /// # Errors
     /// [`Error::Io`] for a folder that cannot be read.
@@ -108,10 +111,10 @@ impl Pattern {
         Ok(found)
     }
 
-    /// Looks for files without a gap from the lowest to the highest number.
+    /// Finds the existing files, and requires every number from the lowest to the highest.
     ///
     /// # Errors
-    /// [`Error::Input`] where there are none, or one is missing; [`Error::Io`].
+    /// [`Error::Input`] if there are none, or one is missing; [`Error::Io`].
     pub fn find_all(&self) -> Result<Found> {
         let found = self.find()?.ok_or_else(|| self.wrong("at least one such file".to_owned(), "none".to_owned()))?;
         if found.last - found.first == found.count - 1 {
@@ -127,7 +130,7 @@ impl Pattern {
     }
 }
 
-/// The digits that a place asks for: none, or a zero and how many.
+/// Parses the width of a placeholder: nothing, or a zero and the number of digits.
 fn digit_count(width: &str) -> Option<usize> {
     if width.is_empty() {
         return Some(1);

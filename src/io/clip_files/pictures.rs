@@ -1,4 +1,4 @@
-//! Clips as numbered pictures: a file for each frame.
+//! Clips as numbered pictures, one file for each frame.
 
 use std::io::Write as _;
 use std::ops::ControlFlow;
@@ -14,7 +14,7 @@ use super::pattern::Pattern;
 use crate::error::Result;
 use crate::tensor::Size;
 
-/// Writes each frame to a file of its own, numbered from 1. Each is whole or not there.
+/// A sink that writes each frame to its own file, numbered from 1. Each file is complete or absent.
 pub struct PictureSink<'a> {
     pattern: Pattern,
     format: ImageFormat,
@@ -30,10 +30,11 @@ impl std::fmt::Debug for PictureSink<'_> {
 }
 
 impl<'a> PictureSink<'a> {
-    /// For frames of `size`.
+    /// Creates a sink for frames of `size`.
     ///
     /// # Errors
-    /// [`Error::Input`](crate::Error::Input) for an ending that is no picture's, or a size that its format cannot hold; [`Error::Io`](crate::Error::Io) where no file can be written.
+    /// [`Error::Input`](crate::Error::Input) for an ending that is no picture format, or a size
+    /// that the format cannot hold. [`Error::Io`](crate::Error::Io) if no file can be written.
     pub fn new(pattern: Pattern, size: Size, files: &'a dyn Files) -> Result<Self> {
         let format = ImageFormat::from_path(pattern.path())?;
         format.check_size(pattern.path(), size)?;
@@ -62,7 +63,8 @@ impl FrameSink for PictureSink<'_> {
     }
 }
 
-/// Reads numbered pictures (PNG, JPEG, WebP), from the lowest number that exists to the highest.
+/// A source that reads numbered pictures (PNG, JPEG, WebP), from the lowest existing number to the
+/// highest.
 #[derive(Debug)]
 pub struct PictureSource {
     pattern: Pattern,
@@ -73,10 +75,11 @@ pub struct PictureSource {
 }
 
 impl PictureSource {
-    /// Looks for the files and reads the header of the first.
+    /// Finds the files and reads the header of the first.
     ///
     /// # Errors
-    /// [`Error::Input`](crate::Error::Input) where there are none or one is missing in between, and what [`PictureFile::open`] says.
+    /// [`Error::Input`](crate::Error::Input) if there are none or one in between is missing, and
+    /// the errors of [`PictureFile::open`].
     pub fn open(pattern: Pattern) -> Result<Self> {
         let found = pattern.find_all()?;
         let first = PictureFile::open(&pattern.file(found.first))?;
@@ -98,7 +101,7 @@ impl FrameSource for PictureSource {
         Some(self.frames)
     }
 
-    /// Those about the first.
+    /// Returns the remarks about the first picture.
     fn remarks(&self) -> &[Remark] {
         self.first.remarks()
     }

@@ -1,4 +1,5 @@
-//! Arrays `[1, c, t, h, w]` of floats in files, written some frames at a time, each plane at its place.
+//! Arrays `[1, c, t, h, w]` of floats in files. Frames are written in groups, and each plane goes
+//! to its own place.
 
 use std::collections::BTreeMap;
 use std::io::{Seek as _, SeekFrom, Write as _};
@@ -14,25 +15,26 @@ use super::error::input;
 use super::files::{Files, seekable};
 use crate::error::Result;
 
-/// How an array lies in a file.
+/// File format of an array.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ArrayFormat {
-    /// NumPy's.
+    /// The .npy format of `NumPy`.
     Npy,
-    /// One tensor, and facts beside it.
+    /// A .safetensors file with one tensor and metadata.
     Safetensors {
-        /// Its name.
+        /// Name of the tensor.
         tensor: String,
-        /// The free-form metadata.
+        /// Free-form metadata of the file.
         metadata: BTreeMap<&'static str, String>,
     },
 }
 
 impl ArrayFormat {
-    /// By the ending of `path`: .npy, or .safetensors with this `tensor`.
+    /// Chooses the format by the ending of `path`: .npy, or .safetensors with this `tensor` and
+    /// this metadata.
     ///
     /// # Errors
-    /// [`Error::Input`](crate::Error::Input) for another ending.
+    /// [`Error::Input`](crate::Error::Input) for any other ending.
     pub fn of(path: &Path, tensor: &str, metadata: BTreeMap<&'static str, String>) -> Result<Self> {
         match path.extension().unwrap_or_default().to_string_lossy().to_lowercase().as_str() {
             "npy" => Ok(Self::Npy),
@@ -44,7 +46,9 @@ impl ArrayFormat {
         }
     }
 
-    /// That of latents, which [`crate::read_latents`] then reads as the VAE's own (`unscaled`) or not. `facts` are written beside them, where there is room.
+    /// Chooses the format of latents. A .safetensors file also stores `unscaled`, which
+    /// [`crate::read_latents`] reads back, and `facts` for people. A .npy file has no room for
+    /// either.
     ///
     /// # Errors
     /// See [`Self::of`].
@@ -52,7 +56,7 @@ impl ArrayFormat {
         Self::of(path, TENSOR, metadata(unscaled, facts))
     }
 
-    /// What comes before the values.
+    /// Makes the bytes before the values.
     fn header(&self, axes: ClipAxes) -> Result<Vec<u8>> {
         let ClipAxes { channels, frames, size } = axes;
         let shape = [1, channels.into(), frames, size.height.into(), size.width.into()];
@@ -68,7 +72,7 @@ impl ArrayFormat {
     }
 }
 
-/// An array on its way into a file.
+/// An array that is being written to a file.
 #[derive(Debug)]
 pub(super) struct PlanesFile {
     part: PartFile,
@@ -78,7 +82,7 @@ pub(super) struct PlanesFile {
 }
 
 impl PlanesFile {
-    /// Begins what is to replace `path`.
+    /// Begins the file that will replace `path`.
     pub(super) fn create(path: &Path, format: &ArrayFormat, axes: ClipAxes, files: &dyn Files) -> Result<Self> {
         let header = format.header(axes)?;
         let mut part = seekable(files.create(path)?, path)?;
@@ -104,13 +108,13 @@ impl PlanesFile {
         Ok(())
     }
 
-    /// The file, complete but for its place.
+    /// Returns the complete file, ready to be moved into its place.
     pub(super) fn finish(self) -> Result<PartFile> {
         if self.written == self.axes.frames { Ok(self.part) } else { Err(wrong_count(self.axes.frames, self.written)) }
     }
 }
 
-/// The frames that so many values are, of a clip of these `axes`.
+/// Returns the number of frames of `axes` that `values` floats make.
 pub(super) fn frames_of(values: usize, axes: ClipAxes) -> Result<u64> {
     let frame = u64::from(axes.channels) * axes.size.pixels();
     let values = values as u64;

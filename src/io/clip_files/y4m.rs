@@ -1,4 +1,5 @@
-//! YUV4MPEG2 (.y4m): uncompressed video in a stream, `Y'CbCr` without a word on its matrix. Here that is BT.709, whatever the size.
+//! YUV4MPEG2 (.y4m): a stream of uncompressed `Y'CbCr` video. The format does not name the colour
+//! matrix; this crate uses BT.709 for every size.
 
 mod header;
 mod read;

@@ -1,4 +1,5 @@
-//! A clip as one array of a file, `[1, c, t, h, w]` or `[c, t, h, w]`: some frames are read at a time, a range of bytes for each channel.
+//! A clip as one array of a file, `[1, c, t, h, w]` or `[c, t, h, w]`. A read takes some frames:
+//! one range of bytes for each channel.
 
 use std::ops::Range;
 
@@ -20,7 +21,8 @@ pub struct ClipAxes {
 }
 
 impl ClipAxes {
-    /// Of a shape `[1, c, t, h, w]` or `[c, t, h, w]`; none of any other, of an empty axis, and of frames larger than anybody means.
+    /// Returns the axes of a shape `[1, c, t, h, w]` or `[c, t, h, w]`. `None` for any other shape,
+    /// for an empty axis and for frames of more than 2^30 pixels.
     pub fn of(shape: &[u64]) -> Option<Self> {
         let (&[1, channels, frames, height, width] | &[channels, frames, height, width]) = shape else { return None };
         let size = Size { width: width.try_into().ok()?, height: height.try_into().ok()? };
@@ -30,7 +32,7 @@ impl ClipAxes {
     }
 }
 
-/// A clip in a file, not yet read.
+/// A clip in a file that is not read yet.
 pub(in crate::io) struct ClipArray {
     source: Box<dyn ByteSource>,
     file: ArrayFile,
@@ -45,7 +47,8 @@ impl std::fmt::Debug for ClipArray {
 }
 
 impl ClipArray {
-    /// Takes the array `file` of `source`. `what` is for errors: `latents`, `image`.
+    /// Takes the array `file` of `source`. `what` names the content in errors: `latents` or
+    /// `image`.
     pub(in crate::io) fn new(source: Box<dyn ByteSource>, file: ArrayFile, what: &'static str) -> Result<Self> {
         let shape = &file.info().shape;
         match ClipAxes::of(shape) {
@@ -66,7 +69,7 @@ impl ClipArray {
         self.source.name()
     }
 
-    /// Reads `frames`, `[c, frames, h, w]`.
+    /// Reads `frames` as `[c, frames, h, w]`.
     pub(in crate::io) async fn read(&self, frames: Range<u64>) -> Result<Vec<f32>> {
         let ClipAxes { channels, frames: all, size } = self.axes;
         if frames.is_empty() || frames.end > all {
@@ -88,7 +91,7 @@ impl ClipArray {
     }
 }
 
-/// A file is not what it must be.
+/// Makes the error for a file that is not as expected.
 pub(super) fn wrong(what: impl Into<String>, expected: impl Into<String>, found: impl Into<String>) -> Error {
     Error::Input { what: what.into(), expected: expected.into(), found: found.into() }
 }

@@ -1,16 +1,17 @@
-//! How many frames belong to how many latents: the first latent is one frame, each later one `factor` frames (4 in every video VAE here: 4n + 1 frames).
+//! Conversion between numbers of frames and of latents. The first latent stands for one frame, each
+//! later one for `factor` frames. All video VAEs here have factor 4: 4n + 1 frames.
 
 use std::num::NonZeroU32;
 
-/// Frames of each latent but the first.
+/// Number of frames of each latent except the first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TimeFactor(NonZeroU32);
 
 impl TimeFactor {
-    /// That of `SeedVR2`, Wan and Qwen-Image: 4.
+    /// The factor of `SeedVR2`, Wan and Qwen-Image: 4.
     pub const FOUR: Self = Self(NonZeroU32::MIN.saturating_add(3));
 
-    /// Another; none for 0.
+    /// Returns another factor, or `None` for 0.
     pub fn new(factor: u32) -> Option<Self> {
         NonZeroU32::new(factor).map(Self)
     }
@@ -19,18 +20,21 @@ impl TimeFactor {
         u64::from(self.0.get())
     }
 
-    /// The frames that `latents` latents are decoded to; none for no latents, or more than 64 bits count.
+    /// Returns the number of frames that `latents` latents decode to. `None` for no latents, and on
+    /// overflow of 64 bits.
     pub fn frames(self, latents: u64) -> Option<u64> {
         latents.checked_sub(1)?.checked_mul(self.get())?.checked_add(1)
     }
 
-    /// The latents of so many frames; none where the frames are not as many as any latents have.
+    /// Returns the number of latents for this number of frames. `None` if no number of latents
+    /// fits.
     pub fn latents(self, frames: u64) -> Option<u64> {
         let later = frames.checked_sub(1)?;
         later.is_multiple_of(self.get()).then(|| later / self.get() + 1)
     }
 
-    /// How many frames are missing to the next number that latents have. After a decode as many are to be cut off at the end.
+    /// Returns how many frames must be added for the next number that fits. A later decode must
+    /// drop this many at its end.
     pub fn missing(self, frames: u64) -> u64 {
         let beyond = frames.saturating_sub(1) % self.get();
         if frames == 0 {

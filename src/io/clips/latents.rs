@@ -8,9 +8,11 @@ use super::array::{ClipArray, ClipAxes, wrong};
 use crate::error::Result;
 use crate::tensor::HostTensor;
 
-/// Latents of one clip, `[1, c, t, h, w]` or `[c, t, h, w]`, that stay in their file until they are read.
+/// Latents of one clip, `[1, c, t, h, w]` or `[c, t, h, w]`, that stay in their file until they are
+/// read.
 ///
-/// `[t, c, h, w]` is not read: `[n, c, h, w]` are images, each by itself, and nothing in a file tells one from the other.
+/// `[t, c, h, w]` is not supported: `[n, c, h, w]` are separate images, and nothing in a file tells
+/// the two apart.
 #[derive(Debug)]
 pub struct ClipLatents {
     array: ClipArray,
@@ -18,10 +20,12 @@ pub struct ClipLatents {
 }
 
 impl ClipLatents {
-    /// Finds them as [`crate::read_latents`] does. `channels` is what the model has.
+    /// Finds the latents as [`crate::read_latents`] does. `channels` is the number of latent
+    /// channels of the model.
     ///
     /// # Errors
-    /// [`Error::Format`](crate::Error::Format), [`Error::Io`](crate::Error::Io), or [`Error::Input`](crate::Error::Input) for another shape or no such tensor.
+    /// [`Error::Format`](crate::Error::Format), [`Error::Io`](crate::Error::Io), or
+    /// [`Error::Input`](crate::Error::Input) for another shape or a missing tensor.
     pub async fn open(source: Box<dyn ByteSource>, name: Option<&str>, channels: u32) -> Result<Self> {
         let (file, scale) = find_latents(&*source, name).await?;
         let array = ClipArray::new(source, file, "latents")?;
@@ -38,20 +42,21 @@ impl ClipLatents {
         Ok(Self { array, scale })
     }
 
-    /// Channels, number of latent frames, extent.
+    /// Returns channels, number of latent frames and extent.
     pub fn axes(&self) -> ClipAxes {
         self.array.axes()
     }
 
-    /// Whether they are the VAE's own, already divided by the model's scaling factor.
+    /// True if these are the VAE's own latents, already divided by the model's scaling factor.
     pub fn are_unscaled(&self) -> bool {
         self.scale.unscaled
     }
 
-    /// Reads `frames`, `[c, frames, h, w]`, and nothing else.
+    /// Reads only `frames`, as `[c, frames, h, w]`.
     ///
     /// # Errors
-    /// [`Error::Input`](crate::Error::Input) for frames that there are not and for values that are not finite, [`Error::Io`](crate::Error::Io).
+    /// [`Error::Input`](crate::Error::Input) for frames beyond the end and for values that are not
+    /// finite, [`Error::Io`](crate::Error::Io).
     pub async fn read(&self, frames: Range<u64>) -> Result<HostTensor> {
         let mut data = self.array.read(frames).await?;
         self.scale.apply(&mut data);
@@ -62,16 +67,17 @@ impl ClipLatents {
     }
 }
 
-/// The shape of the latents in `source`, of which only the header is read.
+/// Reads the shape of the latents in `source`, from its header alone.
 ///
 /// # Errors
-/// As [`crate::read_latents`].
+/// The errors of [`crate::read_latents`].
 pub async fn latents_shape(source: &dyn ByteSource, name: Option<&str>) -> Result<Vec<u64>> {
     find_latents(source, name).await.map(|(file, _)| file.info().shape.clone())
 }
 
-/// Whether an array of this shape is a clip, whatever is made of it: five axes, of which the third, time, is more than 1. `[n, c, h, w]` and `[n, c, 1, h, w]` are images, unless a
-/// clip is asked for by the name of the output.
+/// True if an array of this shape is a clip by itself: five axes, and more than 1 along the third
+/// (time). `[n, c, h, w]` and `[n, c, 1, h, w]` are images, unless the name of the output asks for
+/// a clip.
 pub fn is_clip(shape: &[u64]) -> bool {
     matches!(shape, [_, _, 2..=u64::MAX, _, _])
 }

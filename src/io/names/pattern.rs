@@ -1,17 +1,18 @@
-//! Patterns of tensor names: how a table's left side becomes its right side.
+//! Patterns that rewrite tensor names from the left column of a table to the right column.
 //!
-//! Names are compared between dots. A placeholder stands for the same text on both sides, in order:
+//! Names are split at dots. A placeholder takes a part on the left, and the placeholders on the
+//! right insert these parts in order:
 //!
 //! | placeholder | in the file | in diffusers |
 //! |---|---|---|
-//! | `#` | a number | the same |
-//! | `^` | a level | counted from the other end |
-//! | `-` | a number | one less |
-//! | `&` | a block among those numbered through | `LEVEL.resnets.NUMBER` |
-//! | `~` | what changes the size, numbered through with them | its level |
-//! | `@` `!` `?` `%` `$` | a word of `WORDS` | that word's translation |
+//! | `#` | a number | the same number |
+//! | `^` | a level | the level counted from the other end |
+//! | `-` | a number | the number minus one |
+//! | `&` | a block, numbered across levels | `LEVEL.resnets.NUMBER` |
+//! | `~` | a resampler, numbered with the blocks | its level |
+//! | `@` `!` `?` `%` `$` | a word of `WORDS` | the translation of the word |
 
-/// Words that a placeholder of a pattern matches -> what they become.
+/// Translations of the words that a placeholder matches.
 const WORDS: &[(&str, &[(&str, &str)])] = &[
     ("@", &[("encoder", "encoder"), ("decoder", "decoder")]),
     ("!", &[("weight", "weight"), ("bias", "bias")]),
@@ -30,17 +31,17 @@ const WORDS: &[(&str, &[(&str, &str)])] = &[
     ("$", &[("0", "norm1"), ("2", "conv1"), ("3", "norm2"), ("6", "conv2")]),
 ];
 
-/// How one file numbers its levels.
+/// The numbers that a file's numbering depends on.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Numbering {
-    /// Levels of an LDM decoder.
+    /// Number of levels of an LDM decoder.
     levels: u32,
-    /// Blocks of a level of Wan's decoder, the one that changes the size included.
+    /// Number of blocks in a level of Wan's decoder, including the resampler.
     blocks: u32,
 }
 
 impl Numbering {
-    /// Looks at the names of a file.
+    /// Derives the numbers from the names of a file.
     pub(super) fn of<'a>(names: impl Iterator<Item = &'a str> + Clone) -> Self {
         let number = |name: &str, list: &str| {
             let (number, rest) = name.strip_prefix(list)?.split_once('.')?;
@@ -58,7 +59,7 @@ impl Numbering {
     }
 }
 
-/// `name` by the first row of `table` that fits.
+/// Rewrites `name` by the first row of `table` that matches.
 pub(super) fn rewrite(table: &[(&str, &str)], name: &str, numbering: &Numbering) -> Option<String> {
     table.iter().find_map(|(from, to)| {
         let mut found = captures(from, name, numbering)?.into_iter();
@@ -68,7 +69,8 @@ pub(super) fn rewrite(table: &[(&str, &str)], name: &str, numbering: &Numbering)
     })
 }
 
-/// What the placeholders of `pattern` stand for in `name`, translated; `None` if the name does not fit.
+/// Returns the translated parts of `name` that the placeholders of `pattern` match, or `None` if
+/// the name does not match.
 fn captures(pattern: &str, name: &str, numbering: &Numbering) -> Option<Vec<String>> {
     let (mut wanted, mut segments) = (pattern.split('.'), name.split('.'));
     let mut found = Vec::new();

@@ -1,23 +1,23 @@
-//! The names of each network in each code that writes files of it.
+//! The tensor names of each network, in each code base that writes such files.
 
 use super::Layout;
 
-/// What one code calls the tensors of one kind of network.
+/// The tensor names that one code base gives to one kind of network.
 pub(super) struct Spelling {
     pub(super) layout: Layout,
-    /// What the network is called where something is wrong with it.
+    /// Name of the network in errors.
     pub(super) network: &'static str,
-    /// A name that starts with one of these gives the spelling away.
+    /// Starts of tensor names that show this spelling.
     pub(super) signs: &'static [&'static str],
-    /// How names start that belong to the encoder.
+    /// Starts of names that belong to the encoder.
     pub(super) encoder: &'static [&'static str],
-    /// How names start that belong to the decoder.
+    /// Starts of names that belong to the decoder.
     pub(super) decoder: &'static [&'static str],
-    /// Patterns of names -> the name used here, see `pattern`.
+    /// Pairs of a pattern and the name used here; see `pattern`.
     pub(super) table: &'static [(&'static str, &'static str)],
 }
 
-/// The first whose sign is seen counts: names of one occur in others too.
+/// All spellings. The first with a matching sign wins, because names of one occur in others.
 pub(super) const SPELLINGS: &[Spelling] = &[
     Spelling {
         layout: Layout::Wan,
@@ -51,7 +51,7 @@ pub(super) const SPELLINGS: &[Spelling] = &[
     Spelling {
         layout: Layout::Taesd,
         network: "TAESD's",
-        // Their first blocks.
+        // The first blocks of both halves.
         signs: &["decoder.3.conv.", "encoder.1.conv."],
         encoder: &["encoder."],
         decoder: &["decoder."],
@@ -83,7 +83,8 @@ pub(super) const SPELLINGS: &[Spelling] = &[
     },
 ];
 
-/// diffusers' `AutoencoderKL` and `AutoencoderKLFlux2`, with both spellings of attention that exist in files, and `SeedVR`.
+/// Names of diffusers' `AutoencoderKL` and `AutoencoderKLFlux2`, with both spellings of attention
+/// that exist in files, and of `SeedVR`.
 const KL: &[(&str, &str)] = &[
     ("@.conv_in.!", "@.conv_in.!"),
     ("@.conv_out.!", "@.conv_out.!"),
@@ -109,7 +110,8 @@ const KL: &[(&str, &str)] = &[
     ("bn.running_var", "bn.running_var"),
 ];
 
-/// The same network in the original code of LDM, also used for FLUX's `ae.safetensors`, by A1111 and `ComfyUI`.
+/// Names of the same network in the original LDM code. FLUX's `ae.safetensors`, A1111 and `ComfyUI`
+/// use them, too.
 const LDM: &[(&str, &str)] = &[
     ("@.conv_in.!", "@.conv_in.!"),
     ("@.conv_out.!", "@.conv_out.!"),
@@ -127,21 +129,22 @@ const LDM: &[(&str, &str)] = &[
     ("decoder.up.^.upsample.conv.!", "decoder.up_blocks.^.upsamplers.0.conv.!"),
     ("quant_conv.!", "quant_conv.!"),
     ("post_quant_conv.!", "post_quant_conv.!"),
-    // BFL's code of FLUX.2 has them inside.
+    // BFL's code of FLUX.2 puts these inside encoder and decoder.
     ("encoder.quant_conv.!", "quant_conv.!"),
     ("decoder.post_quant_conv.!", "post_quant_conv.!"),
     ("bn.running_mean", "bn.running_mean"),
     ("bn.running_var", "bn.running_var"),
 ];
 
-/// diffusers' `AutoencoderTiny`, and TAEF2's branches.
+/// Names of diffusers' `AutoencoderTiny`, with the branches of TAEF2.
 const TINY: &[(&str, &str)] = &[
     ("@.layers.#.!", "@.layers.#.!"),
     ("@.layers.#.conv.#.!", "@.layers.#.conv.#.!"),
     ("@.layers.#.pool.#.!", "@.layers.#.pool.#.!"),
 ];
 
-/// The same networks in TAESD's own code, where the decoder's first layer is the one that limits latents.
+/// Names of the same networks in TAESD's own code. There, the decoder's first layer is the one that
+/// limits latents.
 const TAESD: &[(&str, &str)] = &[
     ("taesd_encoder.#.!", "encoder.layers.#.!"),
     ("taesd_encoder.#.conv.#.!", "encoder.layers.#.conv.#.!"),
@@ -151,7 +154,7 @@ const TAESD: &[(&str, &str)] = &[
     ("taesd_decoder.-.pool.#.!", "decoder.layers.-.pool.#.!"),
 ];
 
-/// The same with both halves in one file, as TAESD's own class has them.
+/// Names of TAESD's own class, with both halves in one file.
 const TAESD_HALVES: &[(&str, &str)] = &[
     ("encoder.#.!", "encoder.layers.#.!"),
     ("encoder.#.conv.#.!", "encoder.layers.#.conv.#.!"),
@@ -161,7 +164,7 @@ const TAESD_HALVES: &[(&str, &str)] = &[
     ("decoder.-.pool.#.!", "decoder.layers.-.pool.#.!"),
 ];
 
-/// diffusers' `AutoencoderKLWan` and `AutoencoderKLQwenImage`.
+/// Names of diffusers' `AutoencoderKLWan` and `AutoencoderKLQwenImage`.
 const WAN_DIFFUSERS: &[(&str, &str)] = &[
     ("@.conv_in.!", "@.conv_in.!"),
     ("@.conv_out.!", "@.conv_out.!"),
@@ -180,7 +183,7 @@ const WAN_DIFFUSERS: &[(&str, &str)] = &[
     ("post_quant_conv.!", "post_quant_conv.!"),
 ];
 
-/// The same networks in Wan's own code, also used by `ComfyUI`.
+/// Names of the same networks in Wan's own code, which `ComfyUI` uses, too.
 const WAN: &[(&str, &str)] = &[
     ("@.conv1.!", "@.conv_in.!"),
     ("@.head.0.gamma", "@.norm_out.gamma"),

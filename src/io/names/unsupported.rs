@@ -1,12 +1,13 @@
-//! Recognises VAEs that this crate does not have by tensors that only they have, to refuse them by name.
+//! Detection of VAEs that this crate does not support, by tensors that only they have, so that
+//! errors can name them.
 
 use std::collections::BTreeMap;
 
 use self::Sign::{All, Contains, Shape, Starts};
 
-/// What gives a kind of VAE away.
+/// Evidence for a kind of VAE.
 enum Sign {
-    /// Tensors of these names are all there.
+    /// All tensors of these names exist.
     All(&'static [&'static str]),
     /// The name of some tensor starts with this.
     Starts(&'static str),
@@ -16,7 +17,8 @@ enum Sign {
     Shape(&'static str, &'static [u64]),
 }
 
-/// Tell-tale -> what it is. The first row that fits wins: many names of one kind occur in others too.
+/// Pairs of evidence and the name of the kind. The first match wins, because many names of one kind
+/// occur in others.
 const KINDS: &[(Sign, &str)] = &[
     (Starts("decoder.upsamples.0.upsamples."), "the VAE of Wan 2.2 5B or Qwen-Image 2.1"),
     (Starts("encoder.downsamples.0.downsamples."), "the VAE of Wan 2.2 5B or Qwen-Image 2.1"),
@@ -37,7 +39,8 @@ const KINDS: &[(Sign, &str)] = &[
     (Contains(".conv.conv."), "a video VAE (its convolutions are 3-D)"),
 ];
 
-/// Complains if the tensors `inside` the VAE (name without prefix -> shape) are of a kind that is known and not supported.
+/// Checks that the tensors `inside` the VAE (name without prefix -> shape) are not of a known,
+/// unsupported kind. The error is the message that names the kind.
 pub(super) fn check(inside: &BTreeMap<&str, &[u64]>) -> Result<(), String> {
     let fits = |sign: &Sign| match sign {
         All(names) => names.iter().all(|name| inside.contains_key(name)),
@@ -54,7 +57,8 @@ pub(super) fn check(inside: &BTreeMap<&str, &[u64]>) -> Result<(), String> {
     }
 }
 
-/// Whether most resnets with `AutoencoderKL`'s names have 3-D convolutions, and nothing is there that only `SeedVR` has.
+/// True if most resnets with `AutoencoderKL`'s names have 3-D convolutions, and no tensor belongs
+/// to `SeedVR` or Wan only.
 fn is_other_video(inside: &BTreeMap<&str, &[u64]>) -> bool {
     let filters: Vec<_> =
         inside.iter().filter(|(name, _)| name.contains(".resnets.") && name.ends_with(".conv1.weight")).collect();

@@ -1,5 +1,5 @@
-//! Files without a name (`O_TMPFILE`), which Linux gives one when they are complete. Until then
-//! nothing can be left behind, even if the process is killed.
+//! Files without a name (`O_TMPFILE`), which Linux can name when they are complete. Until then,
+//! nothing is left behind even if the process is killed.
 
 use std::fs::{File, Permissions};
 use std::io::{ErrorKind, Seek, SeekFrom, Write};
@@ -16,8 +16,8 @@ use super::temporary_name;
 pub(super) struct UnnamedFile(File);
 
 impl UnnamedFile {
-    /// Creates a file on the file system of `folder`; `None` where that file system has only files
-    /// with names. Without `permissions` it gets those of a new file.
+    /// Creates a file on the file system of `folder`. Returns `None` if that file system needs
+    /// names. Without `permissions` it gets those of a new file.
     pub(super) fn create(folder: &Path, permissions: Option<Permissions>) -> std::io::Result<Option<Self>> {
         let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
         let file = match rustix::fs::open(folder, flags, Mode::from_raw_mode(0o666)) {
@@ -27,7 +27,7 @@ impl UnnamedFile {
             Err(error) => return Err(error.into()),
         };
         let file = Self(file);
-        // Its name is made by way of /proc, which some containers do not have.
+        // The file gets its name through /proc, which some containers lack.
         if !Path::new(&file.link()).exists() {
             return Ok(None);
         }
@@ -42,10 +42,10 @@ impl UnnamedFile {
         &self.0
     }
 
-    /// Names it `target`, whether or not that is taken.
+    /// Names it `target`, and replaces any file there.
     pub(super) fn place(&self, target: &Path) -> std::io::Result<()> {
         match self.name(target) {
-            // A name cannot be given over another file: a second name can, by renaming.
+            // A link cannot replace another file, but a rename can. So it gets a second name first.
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {
                 let folder = target.parent().unwrap_or(Path::new("."));
                 let named = temporary_name().make_in(folder, |path| self.name(path))?;

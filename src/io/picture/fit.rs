@@ -1,50 +1,56 @@
-//! Which size a picture gets before it is encoded, and what is cut off.
+//! Choice of a picture's size before it is encoded, and of the crop.
 
 use super::Picture;
 use crate::error::{Error, Result};
 use crate::tensor::Size;
 
-/// How a picture gets a size that has other proportions.
+/// Method for a size with other proportions than the picture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Fit {
-    /// Scaled until it covers the size, the middle of it: diffusers' `resize_mode="crop"`.
+    /// Scale until the picture covers the size, then crop the middle: diffusers'
+    /// `resize_mode="crop"`.
     #[default]
     Cover,
-    /// Scaled until it lies within the size, which it then need not fill: PIL's `ImageOps.contain`.
+    /// Scale until the picture lies within the size, which it need not fill: PIL's
+    /// `ImageOps.contain`.
     Contain,
-    /// Stretched: PIL's `Image.resize`.
+    /// Stretch: PIL's `Image.resize`.
     Stretch,
 }
 
-/// Which size pictures are to have.
+/// Requested size of pictures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Resize {
-    /// The size asked for; without one, each picture's own.
+    /// Requested size. Without it, each picture keeps its own.
     pub to: Option<Size>,
-    /// How a picture gets there.
+    /// Method of reaching that size.
     pub fit: Fit,
-    /// Whether a size that is no multiple of the model's factor is an error, instead of becoming the next smaller one that is.
+    /// True if a size that is no multiple of the model's factor is an error. Else it is lowered to
+    /// the next smaller multiple.
     pub exact: bool,
 }
 
-/// What is done to a picture: scaled to `scaled`, of which the middle stays.
+/// Steps for one picture: scale to `scaled`, then crop the middle `size`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fitted {
-    /// Extent of the whole picture, scaled.
+    /// Extent of the whole scaled picture.
     pub scaled: Size,
-    /// Extent of its middle, which is what is encoded.
+    /// Extent of its middle, which is encoded.
     pub size: Size,
-    /// The extent that it would have had, were it not for the model's factor.
+    /// Extent before it was lowered to multiples of the model's factor.
     pub wanted: Size,
 }
 
 impl Resize {
-    /// What becomes of a picture of `size`, called `name`, for a model that takes sides that are multiples of `factor`, pixels.
+    /// Computes the steps for a picture of `size`, called `name` in errors. `factor` is the model's
+    /// factor in pixels: sides must be multiples of it.
     ///
-    /// diffusers' `VaeImageProcessor` does not crop a picture whose sides are none: it scales it to the next smaller multiples, and so does this.
+    /// A picture with other sides is not cropped. It is scaled to the next smaller multiples, as
+    /// diffusers' `VaeImageProcessor` does.
     ///
     /// # Errors
-    /// [`Error::Input`] where no pixel would be left, and with [`Self::exact`] where a side is no multiple.
+    /// [`Error::Input`] if no pixel would be left, and with [`Self::exact`] if a side is no
+    /// multiple.
     pub fn fit(&self, name: &str, size: Size, factor: u32) -> Result<Fitted> {
         let wanted = match (self.to, self.fit) {
             (None, _) => size,
@@ -68,18 +74,19 @@ impl Resize {
 }
 
 impl Fitted {
-    /// Does it to `picture`.
+    /// Applies the steps to `picture`.
     pub fn apply(&self, picture: Picture) -> Picture {
         picture.resized(self.scaled).middle(self.size)
     }
 }
 
-/// The next smaller multiples of `factor`.
+/// Lowers both sides to multiples of `factor`.
 fn lowered(size: Size, factor: u32) -> Size {
     Size { width: size.width - size.width % factor, height: size.height - size.height % factor }
 }
 
-/// The smallest extent with the proportions of `size` that covers `target`, rounded as diffusers does.
+/// Returns the smallest extent with the proportions of `size` that covers `target`, rounded as in
+/// diffusers.
 fn covering(size: Size, target: Size) -> Size {
     let scaled = |side: u32, numerator: u32, denominator: u32| {
         let scaled = u64::from(side) * u64::from(numerator) / u64::from(denominator);
@@ -92,7 +99,7 @@ fn covering(size: Size, target: Size) -> Size {
     }
 }
 
-/// The largest extent with the proportions of `size` within `target`, rounded as PIL does.
+/// Returns the largest extent with the proportions of `size` within `target`, rounded as in PIL.
 fn contained(size: Size, target: Size) -> Size {
     let scaled = |side: u32, by: u32, of: u32| {
         let exact = f64::from(side) / f64::from(of) * f64::from(by);

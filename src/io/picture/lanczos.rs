@@ -1,20 +1,24 @@
-//! Lanczos as PIL's `Image.resize(size, Image.LANCZOS)` does it, to the bit for 8-bit levels: first across, then down, rounded and clipped in between, with weights
-//! of 22 bits after the point. (Pillow 13 begins with the pass down where a picture becomes lower by more than twice what it becomes narrower by; up to Pillow 12.2,
-//! and here, the pass across always comes first.) No crate does: `fast_image_resize` 6.1 is up to 56 levels away in pictures of black and white pixels.
+//! Lanczos resizing, equal to the bit to PIL's `Image.resize(size, Image.LANCZOS)` for 8-bit
+//! levels. The first pass goes across, the second down. Levels are rounded and clipped in between,
+//! and weights have 22 fractional bits.
+//!
+//! Pillow 13 begins with the pass down if the height shrinks by more than twice the factor of the
+//! width. Up to Pillow 12.2, and here, the pass across always comes first. No crate does the same:
+//! `fast_image_resize` 6.1 differs by up to 56 levels in pictures of black and white pixels.
 
 use std::f64::consts::PI;
 
 use crate::tensor::Size;
 
-/// Levels of one channel of one pixel.
+/// A level of one channel of one pixel.
 pub(super) trait Level: Copy + Into<i64> {
-    /// The highest.
+    /// The highest level.
     const MOST: i64;
 
-    /// The part of the highest level that it is, 0 to 1.
+    /// Returns the level as a fraction of the highest, 0 to 1.
     fn fraction(self) -> f32;
 
-    /// The level nearest to `value`, which is cut off at 0 and [`Self::MOST`].
+    /// Clamps `value` to 0 and [`Self::MOST`].
     fn clipped(value: i64) -> Self;
 }
 
@@ -45,16 +49,17 @@ impl Level for u16 {
 /// Channels of a pixel.
 const CHANNELS: usize = 3;
 
-/// Lobes of the filter on each side.
+/// Number of lobes of the filter on each side.
 const LOBES: f64 = 3.0;
 
-/// Bits of a weight after the point.
+/// Number of fractional bits of a weight.
 const WEIGHT_BITS: u32 = 22;
 
-/// One half in the weights' unit: what rounds a sum.
+/// One half in units of a weight, added to a sum to round it.
 const HALF: i64 = 1 << (WEIGHT_BITS - 1);
 
-/// RGB `levels` `[h, w, 3]` of `from` at the size `to`. A side that stays is not filtered.
+/// Resizes RGB `levels` `[h, w, 3]` from size `from` to size `to`. A side that stays is not
+/// filtered.
 pub(super) fn resize<L: Level>(levels: Vec<L>, from: Size, to: Size) -> Vec<L> {
     let across = if from.width == to.width { levels } else { resize_rows(&levels, from.width, to.width) };
     if from.height == to.height { across } else { resize_columns(&across, to.width, from.height, to.height) }
@@ -88,10 +93,10 @@ fn resize_columns<L: Level>(levels: &[L], width: u32, from: u32, to: u32) -> Vec
     resized
 }
 
-/// Adds `weight` times each level.
+/// Adds `weight` times each level to `sums`.
 fn add<L: Level>(sums: &mut [i64], levels: &[L], weight: i32) {
     for (sum, &level) in sums.iter_mut().zip(levels) {
-        // Weights of 24 bits and levels of 16 stay far from 64.
+        // No overflow: weights of 24 bits and levels of 16 bits are far below 64 bits.
         *sum = sum.wrapping_add(level.into().wrapping_mul(i64::from(weight)));
     }
 }
@@ -100,13 +105,14 @@ fn rounded<L: Level>(sum: i64) -> L {
     L::clipped(sum >> WEIGHT_BITS)
 }
 
-/// What an output is made of: input `first` times the first weight, and so on.
+/// The inputs of one output: input `first` times the first weight, and so on.
 struct Taps {
     first: usize,
     weights: Vec<i32>,
 }
 
-/// The taps of each of `to` outputs along a side of `from` inputs. Where the side shrinks the filter is as much wider.
+/// Computes the taps of each of `to` outputs from `from` inputs. If the side shrinks, the filter
+/// widens by the same factor.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "within the side, cut off as PIL does")]
 fn taps(from: u32, to: u32) -> Vec<Taps> {
     let scale = f64::from(from) / f64::from(to);
@@ -116,7 +122,8 @@ fn taps(from: u32, to: u32) -> Vec<Taps> {
         let centre = (f64::from(output) + 0.5) * scale;
         let first = (centre - support + 0.5).max(0.0) as u32;
         let end = ((centre + support + 0.5) as u32).min(from);
-        // As PIL has it, a product by the inverse and not a quotient: the last bit decides about a weight at the filter's edge.
+        // Multiplying by the inverse, as PIL does, instead of dividing. The last bit decides
+        // whether a weight at the filter's edge is zero.
         let weights: Vec<f64> =
             (first..end).map(|input| lanczos((f64::from(input) - centre + 0.5) * (1.0 / stretch))).collect();
         let sum: f64 = weights.iter().sum();
@@ -131,6 +138,6 @@ fn lanczos(x: f64) -> f64 {
 }
 
 fn sinc(x: f64) -> f64 {
-    // In software, so that every machine has the same weights.
+    // A software sine, so that every machine computes the same weights.
     if x == 0.0 { 1.0 } else { libm::sin(x * PI) / (x * PI) }
 }

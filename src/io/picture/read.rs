@@ -1,4 +1,5 @@
-//! Picture files: PNG, JPEG and WebP, told apart by their content. The header first, so that sizes can be checked before anything large is made.
+//! Picture files: PNG, JPEG and WebP, told apart by their content. The header is read first, so
+//! that sizes are checked before anything large is allocated.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -16,20 +17,20 @@ use super::{Levels, Picture};
 use crate::error::{Error, Result};
 use crate::tensor::{Bytes, MAX_PIXELS, Size};
 
-/// Something about a picture that is not encoded as the file has it, or not as other tools would.
+/// A remark about a picture whose pixels are not used exactly as stored, or not as in other tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Remark {
-    /// It has transparency.
+    /// The picture has transparency, which is dropped.
     Alpha,
-    /// It has 16 bits a channel.
+    /// The picture has 16 bits a channel.
     SixteenBits,
-    /// It has no colours.
+    /// The picture is grey.
     Grey,
-    /// It is meant for print.
+    /// The picture is CMYK, for print.
     Cmyk,
-    /// It is an animation.
+    /// The picture is an animation, of which the first frame is used.
     Animated,
-    /// It is to be turned or mirrored, by this number of EXIF's.
+    /// The picture is turned or mirrored by this EXIF orientation.
     Orientation(u8),
 }
 
@@ -46,11 +47,11 @@ impl fmt::Display for Remark {
     }
 }
 
-/// A picture file of which the header is known.
+/// A picture file whose header is known.
 #[derive(Debug, Clone)]
 pub struct PictureFile {
     path: PathBuf,
-    /// Its content, where that could not be read a second time.
+    /// Content of the file, if it was given in memory.
     kept: Option<Vec<u8>>,
     format: ImageFormat,
     size: Size,
@@ -58,11 +59,11 @@ pub struct PictureFile {
     remarks: Vec<Remark>,
 }
 
-/// First bytes that are enough to tell formats apart.
+/// Number of first bytes that tell the formats apart.
 const MAGIC_BYTES: u64 = 12;
 
 impl PictureFile {
-    /// Whether the file at `path` begins as a PNG, JPEG or WebP file does.
+    /// Returns true if the file at `path` begins like a PNG, JPEG or WebP file.
     ///
     /// # Errors
     /// [`Error::Io`].
@@ -70,7 +71,7 @@ impl PictureFile {
         format_of(path).map(|format| format.is_some())
     }
 
-    /// The same of the content of a file.
+    /// Returns true if `content` begins like a PNG, JPEG or WebP file.
     pub fn begins(content: &[u8]) -> bool {
         format_by(content).is_some()
     }
@@ -78,13 +79,13 @@ impl PictureFile {
     /// Reads the header of the file at `path`.
     ///
     /// # Errors
-    /// [`Error::Io`], [`Error::Format`], or [`Error::Input`] when it has no pixels or more than anybody means.
+    /// [`Error::Io`], [`Error::Format`], or [`Error::Input`] if it has no pixels or more than 2^30.
     pub fn open(path: &Path) -> Result<Self> {
         let format = format_of(path)?.ok_or_else(|| no_picture(path))?;
         Self::with_header(path, format, &read_file(path)?)
     }
 
-    /// The same of a picture that is in memory, called `name` in errors.
+    /// Reads the header of a picture in memory, called `name` in errors.
     ///
     /// # Errors
     /// See [`Self::open`].
@@ -124,17 +125,18 @@ impl PictureFile {
         Ok(Self { path: path.to_owned(), kept: None, format, size, orientation, remarks })
     }
 
-    /// Its extent in pixels, the right way up.
+    /// Returns the extent in pixels, after turning the picture the right way up.
     pub fn size(&self) -> Size {
         self.size
     }
 
-    /// What is to be said about it.
+    /// Returns the remarks about this picture.
     pub fn remarks(&self) -> &[Remark] {
         &self.remarks
     }
 
-    /// Reads the picture: RGB, the right way up. Colour profiles and gamma are left aside, as by PIL; of an animation it is the first frame.
+    /// Reads the picture: RGB, the right way up. Colour profiles and gamma are ignored, as in PIL.
+    /// An animation yields its first frame.
     ///
     /// # Errors
     /// [`Error::Io`], [`Error::Format`], [`Error::HostMemory`].
@@ -159,7 +161,7 @@ impl PictureFile {
     }
 }
 
-/// The format by the file's first bytes; `None` for others.
+/// Detects the format by the first bytes of a file. Returns `None` for unsupported formats.
 fn format_of(path: &Path) -> Result<Option<ImageFormat>> {
     let mut start = Vec::new();
     let read = File::open(path).and_then(|file| file.take(MAGIC_BYTES).read_to_end(&mut start));
@@ -167,14 +169,14 @@ fn format_of(path: &Path) -> Result<Option<ImageFormat>> {
     Ok(format_by(&start))
 }
 
-/// The same by these bytes.
+/// Detects the format by these bytes. Returns `None` for unsupported formats.
 fn format_by(start: &[u8]) -> Option<ImageFormat> {
     let known = |format: &ImageFormat| matches!(format, ImageFormat::Png | ImageFormat::Jpeg | ImageFormat::WebP);
     image::guess_format(start).ok().filter(known)
 }
 
 fn no_picture(path: &Path) -> Error {
-    let problem = "not a picture of a kind that is read: PNG, JPEG and WebP are".to_owned();
+    let problem = "not a picture: expected PNG, JPEG or WebP".to_owned();
     Error::Format { file: path.display().to_string(), problem }
 }
 
@@ -212,7 +214,8 @@ fn swaps_sides(orientation: Orientation) -> bool {
     )
 }
 
-/// Decoders end the process where there is no memory. Here it is an error, unless somebody else takes it in between.
+/// Checks that memory for the picture is available, because decoders abort the process otherwise.
+/// Another thread may still take the memory in between.
 fn check_memory(path: &Path, bytes: u64) -> Result<()> {
     let enough = usize::try_from(bytes).is_ok_and(|bytes| Vec::<u8>::new().try_reserve_exact(bytes).is_ok());
     if enough {
@@ -228,7 +231,7 @@ fn cut_short(path: &Path) -> Error {
 fn unreadable(path: &Path, error: ImageError) -> Error {
     let failed = |problem| Error::Format { file: path.display().to_string(), problem };
     match error {
-        ImageError::Limits(_) => failed("its rows or its metadata are larger than is read".to_owned()),
+        ImageError::Limits(_) => failed("its rows or its metadata exceed the decoder's limits".to_owned()),
         ImageError::IoError(error) if error.kind() == ErrorKind::UnexpectedEof => cut_short(path),
         ImageError::IoError(source) => io_error(path, source),
         other => failed(format!("unreadable: {other}")),

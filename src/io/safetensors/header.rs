@@ -1,4 +1,4 @@
-//! Parses and checks a safetensors header. Every complaint names the tensor.
+//! Parser and checks of a safetensors header. Errors about a tensor name it.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -14,7 +14,7 @@ use crate::tensor::DType;
 /// The one key of a header that is not a tensor.
 pub(super) const METADATA: &str = "__metadata__";
 
-/// Bits of one element, for each dtype the format knows. Data of any other dtype is listed with its size unchecked.
+/// Bits of one element, for each dtype of the format. The size of any other dtype is not checked.
 const ELEMENT_BITS: &[(&str, u64)] = &[
     ("BOOL", 8),
     ("F4", 4),
@@ -40,8 +40,12 @@ const ELEMENT_BITS: &[(&str, u64)] = &[
     ("U64", 64),
 ];
 
-/// Parses the header `json` of a file of `file_bytes` bytes and checks that its tensors cover the data exactly: no
-/// overlap, no hole, nothing beyond the end, and each as long as its shape and dtype say. `file` is for errors.
+/// Parses the header `json` of a file of `file_bytes` bytes. Checks that the tensors cover the data
+/// exactly: no overlap, no gap, nothing beyond the end. Each must have the length that its shape
+/// and dtype need. `file` is for errors.
+///
+/// # Errors
+/// [`Error::Format`] that names the tensor.
 pub fn parse_header(file: &str, json: &[u8], file_bytes: u64) -> Result<Header> {
     let fail = |problem| Error::Format { file: file.to_owned(), problem };
     let entries = parse_json(json).map_err(fail)?;
@@ -65,7 +69,7 @@ fn element_type(name: String) -> ElementType {
     readable.map_or(ElementType::Other(name), ElementType::Float)
 }
 
-/// Checks `bytes` against what the shape and dtype need.
+/// Checks that `bytes` is the size that shape and dtype need.
 fn check_size(dtype: &str, shape: &[u64], bytes: u64) -> std::result::Result<(), String> {
     let elements = shape.iter().try_fold(1_u64, |product, &extent| product.checked_mul(extent));
     let elements = elements.ok_or_else(|| format!("shape {shape:?} has more elements than 64 bits can count"))?;
@@ -84,7 +88,7 @@ fn check_size(dtype: &str, shape: &[u64], bytes: u64) -> std::result::Result<(),
     Ok(())
 }
 
-/// Checks that the tensors fill the `data_bytes` bytes after the header one after another.
+/// Checks that the tensors fill the `data_bytes` bytes after the header without gaps.
 fn check_cover(tensors: &BTreeMap<String, RawTensor>, data_bytes: u64) -> std::result::Result<(), String> {
     let mut in_order: Vec<_> = tensors.iter().map(|(name, tensor)| (tensor.data_offsets, name)).collect();
     in_order.sort_unstable();
@@ -116,12 +120,12 @@ fn check_cover(tensors: &BTreeMap<String, RawTensor>, data_bytes: u64) -> std::r
     Ok(())
 }
 
-/// The header as written, before any check but that of doubled names.
+/// The header as written. Only duplicate names are checked so far.
 #[derive(Default)]
 struct Entries {
     tensors: BTreeMap<String, RawTensor>,
     metadata: BTreeMap<String, String>,
-    /// The entry being read, for the error.
+    /// Name of the entry being read, for the error.
     current: Option<String>,
 }
 
@@ -143,7 +147,7 @@ fn parse_json(json: &[u8]) -> std::result::Result<Entries, String> {
     }
 }
 
-/// Fills `Entries`, because serde's own map would let the last of two equal names win.
+/// A visitor that fills `Entries`. serde's own map would keep the last of two equal names.
 struct EntriesVisitor<'a>(&'a mut Entries);
 
 impl<'de> Visitor<'de> for EntriesVisitor<'_> {
@@ -157,7 +161,7 @@ impl<'de> Visitor<'de> for EntriesVisitor<'_> {
         while let Some(name) = map.next_key::<String>()? {
             self.0.current = Some(name.clone());
             if name == METADATA {
-                // Null is what some writers leave for "none".
+                // Some writers write null for "no metadata".
                 self.0.metadata = map.next_value::<Option<_>>()?.unwrap_or_default();
             } else {
                 match self.0.tensors.entry(name) {

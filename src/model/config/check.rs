@@ -1,17 +1,18 @@
-//! Which configurations make sense: ranges of the fields, and what they must be to one another.
+//! Validation of configs: ranges of the fields, and relations between them.
 
 use std::ops::RangeInclusive;
 
 use super::{AutoencoderConfig, Kl, Network, OwnLatents, SeedVr, Tiny, Wan, invalid, single};
 use crate::error::Result;
 
-/// Sizes beyond which a config is taken for corrupt. The largest published values are 4, 1024, 3 and 64.
+/// Limits beyond which a config counts as corrupt. The largest published values are 4 levels, 1024
+/// channels, 3 layers and 64 latent channels.
 const LEVELS: RangeInclusive<u32> = 1..=8;
 const CHANNELS: RangeInclusive<u32> = 1..=16_384;
 const LAYERS: RangeInclusive<u32> = 1..=16;
 const LATENT_CHANNELS: RangeInclusive<u32> = 1..=1024;
 const PATCH: RangeInclusive<u32> = 1..=2;
-// Red, green, blue: what a picture is made of.
+// Red, green and blue.
 const IMAGE_CHANNELS: RangeInclusive<u32> = 3..=3;
 
 /// Checks all fields of `config`.
@@ -69,7 +70,8 @@ fn check_wan(wan: &Wan) -> Result<()> {
     let channels = wan.channels();
     channels.iter().try_for_each(|count| check_range("dim_mult", "channels", *count, &CHANNELS))?;
     for (change, count) in channels.iter().skip(1).enumerate() {
-        // Where the size is doubled, the channels are halved; where time is, groups of four channels stay together.
+        // Doubling the size halves the channels. Doubling time keeps groups of four channels
+        // together.
         let (factor, expected) = if wan.changes_time(change) {
             (4, "multiples of 4 channels where time changes")
         } else {
@@ -88,8 +90,8 @@ fn check_seedvr(seedvr: &SeedVr) -> Result<()> {
     check_range("layers_per_block", "resnets", seedvr.layers_per_block, &LAYERS)?;
     check_groups("block_out_channels", channels, seedvr.norm_num_groups)?;
     let changes = u32::try_from(channels.len() - 1).unwrap_or(u32::MAX);
-    check_range("temporal_scale_num", "changes of size", seedvr.temporal_scale_num, &(0..=changes))?;
-    // Where the size is doubled, groups of four channels stay together.
+    check_range("temporal_scale_num", "size changes", seedvr.temporal_scale_num, &(0..=changes))?;
+    // Doubling the size keeps groups of four channels together.
     match channels.iter().skip(1).find(|count| !count.is_multiple_of(4)) {
         Some(odd) => Err(invalid("block_out_channels", "multiples of 4", odd)),
         None => Ok(()),

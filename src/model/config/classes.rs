@@ -1,4 +1,5 @@
-//! What config.json of each of diffusers' classes says. Absent fields have the class's defaults.
+//! Readers of config.json, one for each class of diffusers. Absent fields get the defaults of the
+//! class.
 
 use serde_json::json;
 
@@ -10,7 +11,7 @@ use crate::error::Result;
 /// Reads the fields of one class.
 type Reader = fn(&Fields<'_>) -> Result<AutoencoderConfig>;
 
-/// The classes that are known, by `_class_name`.
+/// Supported classes, by `_class_name`.
 pub(super) const CLASSES: &[(&str, Reader)] = &[
     ("AutoencoderKL", autoencoder_kl),
     ("AutoencoderKLFlux2", autoencoder_kl_flux2),
@@ -66,7 +67,7 @@ fn autoencoder_tiny(fields: &Fields<'_>) -> Result<AutoencoderConfig> {
     Ok(AutoencoderConfig {
         scaling_factor: fields.number("scaling_factor")?.unwrap_or(1.0),
         shift_factor: Some(fields.number("shift_factor")?.unwrap_or(0.0)),
-        // It speaks the diffusion model's latents, and nothing here says of which.
+        // It uses the diffusion model's latents, and no field tells which model that is.
         own_latents: OwnLatents::Unknown,
         force_upcast: fields.flag("force_upcast")?.unwrap_or(false),
         ..rgb(fields, Network::Tiny(network), "latent_channels", 4)?
@@ -74,19 +75,19 @@ fn autoencoder_tiny(fields: &Fields<'_>) -> Result<AutoencoderConfig> {
 }
 
 fn autoencoder_kl_qwen_image(fields: &Fields<'_>) -> Result<AutoencoderConfig> {
-    // What Qwen-Image-Layered has in place of `in_channels`: red, green, blue and how opaque.
+    // Qwen-Image-Layered has this field in place of `in_channels`: red, green, blue and opacity.
     fields.only("input_channels", &json!(3))?;
     wan(fields)
 }
 
 fn autoencoder_kl_wan(fields: &Fields<'_>) -> Result<AutoencoderConfig> {
-    // Wan 2.2 5B: another network.
+    // Wan 2.2 5B is another network.
     fields.only("is_residual", &json!(false))?;
     fields.only("patch_size", &json!(1))?;
     wan(fields)
 }
 
-/// The fields of a network of Wan's kind.
+/// Reads the fields of a network like Wan's.
 fn wan(fields: &Fields<'_>) -> Result<AutoencoderConfig> {
     fields.only("attn_scales", &json!([]))?;
     let network = Wan {
@@ -104,7 +105,7 @@ fn wan(fields: &Fields<'_>) -> Result<AutoencoderConfig> {
     })
 }
 
-/// The fields of a network of `AutoencoderKL`'s kind.
+/// Reads the fields of a network like `AutoencoderKL`'s.
 fn kl(fields: &Fields<'_>, default_channels: &[u32], default_layers: u32) -> Result<Kl> {
     fields.all_are("act_fn", "silu", 1)?;
     let block_out_channels = fields.wholes("block_out_channels")?.unwrap_or_else(|| default_channels.to_vec());
@@ -121,7 +122,7 @@ fn kl(fields: &Fields<'_>, default_channels: &[u32], default_layers: u32) -> Res
     })
 }
 
-/// What all classes have: channels of image and latents.
+/// Reads the fields that all classes share: channels of image and latents.
 fn rgb(fields: &Fields<'_>, network: Network, latents: &str, default: u32) -> Result<AutoencoderConfig> {
     Ok(AutoencoderConfig {
         in_channels: fields.whole("in_channels")?.unwrap_or(3),

@@ -1,17 +1,18 @@
-//! Published models as rows of a table. Numbers are from each repository's vae/config.json; where there is none (TAEF2, `SeedVR`), from its code.
+//! Published models as rows of a table. Numbers come from vae/config.json of each repository, or
+//! from its code if there is none (TAEF2, `SeedVR`).
 
 use super::{AutoencoderConfig, Kl, Network, OwnLatents, Packing, SeedVr, Tiny, Wan};
 use crate::error::{Error, Result};
 
-/// One published model: its network and what its latents mean.
+/// A published model: its network and the scale of its latents.
 #[derive(Debug, Clone, Copy)]
 pub struct Family {
-    /// Name to ask for it by.
+    /// Name for `--family`.
     pub name: &'static str,
     config: fn() -> AutoencoderConfig,
 }
 
-/// Every family known by name. A row that varies another says only in what.
+/// All known families. A row that varies another lists only the differences.
 pub const FAMILIES: &[Family] = &[
     Family { name: "sd15", config: sd15 },
     Family { name: "sd21", config: || AutoencoderConfig { sample_size: Some(768), ..sd15() } },
@@ -20,13 +21,13 @@ pub const FAMILIES: &[Family] = &[
     Family { name: "sd_x4_upscaler", config: sd_x4_upscaler },
     Family { name: "sd3", config: sd3 },
     Family { name: "flux1", config: flux1 },
-    // The same weights as FLUX.1's.
+    // It has the same weights as FLUX.1.
     Family { name: "z_image", config: flux1 },
-    // CogView3-Plus too.
+    // CogView3-Plus has them, too.
     Family { name: "cogview4", config: cogview4 },
     Family { name: "flux2", config: flux2 },
     Family { name: "flux2_small_decoder", config: flux2_small_decoder },
-    // The same weights as FLUX.2's.
+    // They have the same weights as FLUX.2.
     Family { name: "ideogram4", config: || AutoencoderConfig { packing: Packing::ByPlace, ..flux2() } },
     Family { name: "fibo2", config: || AutoencoderConfig { packing: Packing::Unpacked, ..flux2() } },
     Family { name: "taesd", config: || tiny(&sd15()) },
@@ -40,10 +41,10 @@ pub const FAMILIES: &[Family] = &[
 ];
 
 impl Family {
-    /// The family of this name. An unknown name is an error that lists the known ones.
+    /// Returns the family of this name.
     ///
     /// # Errors
-    /// [`Error::Input`].
+    /// [`Error::Input`] for an unknown name, with a list of the known ones.
     pub fn find(name: &str) -> Result<&'static Self> {
         FAMILIES.iter().find(|family| family.name == name).ok_or_else(|| Error::Input {
             what: "family".to_owned(),
@@ -52,13 +53,13 @@ impl Family {
         })
     }
 
-    /// The family's config.
+    /// Returns the config of this family.
     pub fn config(&self) -> AutoencoderConfig {
         (self.config)()
     }
 }
 
-/// The network of SD 1.x, which most others vary.
+/// Returns the network of SD 1.x, which most others vary.
 fn kl() -> Kl {
     Kl {
         block_out_channels: vec![128, 256, 512, 512],
@@ -71,7 +72,7 @@ fn kl() -> Kl {
     }
 }
 
-/// Stable Diffusion 1.x.
+/// Returns the config of Stable Diffusion 1.x.
 fn sd15() -> AutoencoderConfig {
     AutoencoderConfig {
         scaling_factor: 0.18215,
@@ -81,12 +82,13 @@ fn sd15() -> AutoencoderConfig {
     }
 }
 
-/// The network of SD 1.x with other weights.
+/// Returns the config of SDXL: the network of SD 1.x with other weights.
 fn sdxl() -> AutoencoderConfig {
     AutoencoderConfig { scaling_factor: 0.13025, sample_size: Some(1024), ..sd15() }
 }
 
-/// Playground 2.5: SDXL's network and weights of its own, with statistics of each channel.
+/// Returns the config of Playground 2.5: SDXL's network with other weights, and statistics per
+/// channel.
 fn playground() -> AutoencoderConfig {
     AutoencoderConfig {
         scaling_factor: 0.5,
@@ -105,7 +107,7 @@ fn sd_x4_upscaler() -> AutoencoderConfig {
     }
 }
 
-/// SD 3 and 3.5: 16 latent channels.
+/// Returns the config of SD 3 and 3.5, with 16 latent channels.
 fn sd3() -> AutoencoderConfig {
     AutoencoderConfig {
         network: Network::Kl(Kl { use_quant_conv: false, use_post_quant_conv: false, ..kl() }),
@@ -117,7 +119,7 @@ fn sd3() -> AutoencoderConfig {
     }
 }
 
-/// The network of SD 3 with other weights.
+/// Returns the config of FLUX.1: the network of SD 3 with other weights.
 fn flux1() -> AutoencoderConfig {
     AutoencoderConfig { scaling_factor: 0.3611, shift_factor: Some(0.1159), ..sd3() }
 }
@@ -134,7 +136,8 @@ fn cogview4() -> AutoencoderConfig {
     AutoencoderConfig { network: Network::Kl(network), scaling_factor: 1.0, shift_factor: Some(0.0), ..sd3() }
 }
 
-/// The diffusion model sees patches of 2x2 latents, normalised by a batch norm among the weights.
+/// Returns the config of FLUX.2. Its diffusion model sees patches of 2x2 latents, normalised by a
+/// batch norm among the weights.
 fn flux2() -> AutoencoderConfig {
     AutoencoderConfig {
         patch: 2,
@@ -150,7 +153,7 @@ fn flux2_small_decoder() -> AutoencoderConfig {
     AutoencoderConfig { network: Network::Kl(Kl { decoder_block_out_channels, ..kl() }), ..flux2() }
 }
 
-/// The network of TAESD.
+/// Returns the network of TAESD.
 fn tiny_network() -> Tiny {
     Tiny {
         encoder_block_out_channels: vec![64; 4],
@@ -161,7 +164,8 @@ fn tiny_network() -> Tiny {
     }
 }
 
-/// A tiny autoencoder that stands in for the VAE of `config`. It speaks the diffusion model's latents, so that these have no scale.
+/// Returns the config of a tiny autoencoder that replaces the VAE of `config`. It works on the
+/// diffusion model's latents, so these need no scale.
 fn tiny(config: &AutoencoderConfig) -> AutoencoderConfig {
     AutoencoderConfig {
         own_latents: OwnLatents::stand_in_for(config),
@@ -170,13 +174,15 @@ fn tiny(config: &AutoencoderConfig) -> AutoencoderConfig {
     }
 }
 
-/// FLUX.2's patches, but not its batch norm: latents stay normalised.
+/// Returns the config of TAEF2. It has FLUX.2's patches, but not its batch norm: latents stay
+/// normalised.
 fn taef2() -> AutoencoderConfig {
     let network = Network::Tiny(Tiny { use_midblock_gn: true, ..tiny_network() });
     AutoencoderConfig { patch: 2, shift_factor: Some(0.0), ..AutoencoderConfig::new(network, 32) }
 }
 
-/// Wan 2.1; Qwen-Image has the same network and statistics, and other weights.
+/// Returns the config of Wan 2.1. Qwen-Image has the same network and statistics, with other
+/// weights.
 fn wan21() -> AutoencoderConfig {
     let network = Wan {
         base_dim: 96,
@@ -192,19 +198,20 @@ fn wan21() -> AutoencoderConfig {
     }
 }
 
-/// Mean of each latent channel of Wan 2.1, the default of its class.
+/// Mean of each latent channel of Wan 2.1, which is the default of its class.
 pub(super) const WAN_MEAN: &[f64] = &[
     -0.7571, -0.7089, -0.9113, 0.1075, -0.1745, 0.9653, -0.1517, 1.5508, 0.4134, -0.0715, 0.5517, -0.3632, -0.1922,
     -0.9497, 0.2503, -0.2921,
 ];
 
-/// Standard deviation of each latent channel of Wan 2.1, the default of its class.
+/// Standard deviation of each latent channel of Wan 2.1, which is the default of its class.
 pub(super) const WAN_STD: &[f64] = &[
     2.8184, 1.4541, 2.3275, 2.6558, 1.2196, 1.7708, 2.6052, 2.0743, 3.2687, 2.1526, 2.8652, 1.5579, 1.6382, 1.1253,
     2.8251, 1.916,
 ];
 
-/// Side in pixels of diffusers' tiles for Wan, which its config.json does not have. A quarter of them overlaps, as for others.
+/// Side in pixels of diffusers' tiles for Wan, which its config.json does not contain. A quarter of
+/// each tile overlaps, as in other models.
 pub(super) const WAN_TILE: u32 = 256;
 
 fn seedvr2() -> AutoencoderConfig {

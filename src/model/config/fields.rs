@@ -1,4 +1,4 @@
-//! The fields of config.json, read one by one, so that a complaint can name the field.
+//! Access to the fields of config.json one by one, so that errors can name the field.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use super::invalid;
 use crate::error::Result;
 
-/// The fields by name. Null counts as absent, as in Python's `None`.
+/// The fields by name. Null counts as absent, like `None` in Python.
 pub(super) struct Fields<'a>(&'a Map<String, Value>);
 
 impl<'a> Fields<'a> {
@@ -15,7 +15,7 @@ impl<'a> Fields<'a> {
         Self(object)
     }
 
-    /// The value of a field.
+    /// Returns the value of a field, or `None` if it is absent or null.
     pub(super) fn get(&self, field: &str) -> Option<&Value> {
         self.0.get(field).filter(|value| !value.is_null())
     }
@@ -33,44 +33,44 @@ impl<'a> Fields<'a> {
         Ok(Some(items))
     }
 
-    /// A whole number.
+    /// Reads a whole number.
     pub(super) fn whole(&self, field: &str) -> Result<Option<u32>> {
         self.one(field, "a whole number", whole)
     }
 
-    /// A whole number, or the first of several, as diffusers reads `sample_size`.
+    /// Reads a whole number, or the first of several, as diffusers reads `sample_size`.
     pub(super) fn first_whole(&self, field: &str) -> Result<Option<u32>> {
         self.one(field, "a whole number or two", |value| {
             whole(value.as_array().and_then(|items| items.first()).unwrap_or(value))
         })
     }
 
-    /// True or false.
+    /// Reads true or false.
     pub(super) fn flag(&self, field: &str) -> Result<Option<bool>> {
         self.one(field, "true or false", Value::as_bool)
     }
 
-    /// A number.
+    /// Reads a number.
     pub(super) fn number(&self, field: &str) -> Result<Option<f64>> {
         self.one(field, "a number", Value::as_f64)
     }
 
-    /// Whole numbers.
+    /// Reads a list of whole numbers.
     pub(super) fn wholes(&self, field: &str) -> Result<Option<Vec<u32>>> {
         self.list(field, "whole numbers", whole)
     }
 
-    /// True or false, several times.
+    /// Reads a list of true or false.
     pub(super) fn flags(&self, field: &str) -> Result<Option<Vec<bool>>> {
         self.list(field, "true or false", Value::as_bool)
     }
 
-    /// Numbers.
+    /// Reads a list of numbers.
     pub(super) fn numbers(&self, field: &str) -> Result<Option<Vec<f64>>> {
         self.list(field, "numbers", Value::as_f64)
     }
 
-    /// Checks that a field, where there is one, is `wanted`, or a list of `count` times that.
+    /// Checks that a field is absent, is `wanted`, or is a list with `count` times `wanted`.
     pub(super) fn all_are(&self, field: &str, wanted: &str, count: usize) -> Result<()> {
         let Some(value) = self.get(field) else { return Ok(()) };
         let fits = match value {
@@ -81,7 +81,7 @@ impl<'a> Fields<'a> {
         if fits { Ok(()) } else { Err(invalid(field, expected, show(value))) }
     }
 
-    /// Checks that a field, where there is one, is `wanted`: all else is another network.
+    /// Checks that a field is absent or `wanted`. Any other value means another network.
     pub(super) fn only(&self, field: &str, wanted: &Value) -> Result<()> {
         match self.get(field) {
             Some(value) if value != wanted => Err(invalid(field, show(wanted), show(value))),
@@ -94,7 +94,7 @@ fn whole(value: &Value) -> Option<u32> {
     value.as_u64().and_then(|value| u32::try_from(value).ok())
 }
 
-/// The value for a message: as JSON, at most a line.
+/// Formats a value for a message: its JSON, at most 120 characters.
 pub(super) fn show(value: &(impl fmt::Display + ?Sized)) -> String {
     value.to_string().chars().take(120).collect()
 }

@@ -1,4 +1,4 @@
-//! Parses config.json: finds its class, which reads the fields.
+//! Parser of config.json. It finds the class, which reads the fields.
 
 use serde_json::Value;
 
@@ -7,11 +7,11 @@ use super::fields::{Fields, show};
 use super::{AutoencoderConfig, invalid};
 use crate::error::Result;
 
-/// Longest text taken for a config, in bytes. Published ones have about a thousand; in memory text of many small parts takes a hundred times its
-/// length.
+/// Longest text accepted as a config, in bytes. Published configs have about a thousand. Parsed
+/// text of many small parts takes a hundred times its length in memory.
 const MAX_BYTES: usize = 256 << 10;
 
-/// Parses config.json. Ranges and combinations are checked by the caller.
+/// Parses config.json. The caller checks ranges and combinations.
 pub(super) fn parse(json: &str) -> Result<AutoencoderConfig> {
     if json.len() > MAX_BYTES {
         return Err(invalid("config.json", format!("at most {MAX_BYTES} bytes"), format!("{} bytes", json.len())));
@@ -33,7 +33,7 @@ pub(super) fn parse(json: &str) -> Result<AutoencoderConfig> {
     }
 }
 
-/// Whether config.json of a model of diffusers' class `name` can be read.
+/// True if this crate can read config.json of models of diffusers' class `name`.
 pub fn is_supported_class(name: &str) -> bool {
     CLASSES.iter().any(|(class, _)| *class == name)
 }

@@ -1,25 +1,29 @@
-//! How a model's latents lie, and what the VAE's own latents are to the network.
+//! Layout of a model's latents, and relation of the VAE's own latents to the network.
 
 use serde::Serialize;
 
 use super::{AutoencoderConfig, single};
 
-/// How the squares of `patch` by `patch` pixels of the VAE's own latents lie in the diffusion model's latents. Each channel of each place in a square has statistics of
-/// its own.
+/// Order of the squares of `patch` by `patch` own latent pixels in the diffusion model's latents.
+/// Each channel of each place in a square has its own statistics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Packing {
-    /// In channels, the places of one channel side by side: channel `c * patch^2 + place`, as FLUX.2 has them.
+    /// In channels, with the places of one channel side by side: channel `c * patch^2 + place`.
+    /// FLUX.2 uses this order.
     #[default]
     ByChannel,
-    /// In channels, the channels of one place side by side: channel `place * channels + c`, as Ideogram 4 has them.
+    /// In channels, with the channels of one place side by side: channel `place * channels + c`.
+    /// Ideogram 4 uses this order.
     ByPlace,
-    /// As pixels, where the VAE itself has them. Only the statistics count by place, in the order of [`Self::ByChannel`]. FIBO 2 has them so.
+    /// As pixels, at the VAE's own positions. Only the statistics differ by place, in the order of
+    /// [`Self::ByChannel`]. FIBO 2 uses this.
     Unpacked,
 }
 
 impl Packing {
-    /// From one channel to the next, and from one place in a square to the next, in the order in which factors and statistics are kept.
+    /// Returns the distances from one channel to the next, and from one place in a square to the
+    /// next. They apply to the order of factors and statistics.
     pub(crate) fn steps(self, channels: u32, patch: u32) -> (u32, u32) {
         match self {
             Self::ByChannel | Self::Unpacked => (patch * patch, 1),
@@ -27,7 +31,7 @@ impl Packing {
         }
     }
 
-    /// Side of the squares of pixels that one pixel of the latents holds in its channels.
+    /// Returns the side of the square of pixels that one latent pixel holds in its channels.
     pub(crate) fn held(self, patch: u32) -> u32 {
         match self {
             Self::ByChannel | Self::ByPlace => patch,
@@ -36,30 +40,31 @@ impl Packing {
     }
 }
 
-/// What the VAE's own latents are to the network.
+/// Relation between the VAE's own latents and the network.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OwnLatents {
-    /// What the network takes and gives.
+    /// The network's input and output.
     OfNetwork,
-    /// Latents of the VAE that a tiny autoencoder stands in for. Its network takes `(own - shift_factor) * scaling_factor`, as the diffusion model does.
+    /// Latents of the VAE that a tiny autoencoder replaces. Its network takes
+    /// `(own - shift_factor) * scaling_factor`, as the diffusion model does.
     StandIn {
-        /// The scaling factor of that VAE.
+        /// Scaling factor of that VAE.
         scaling_factor: f32,
-        /// The shift of that VAE.
+        /// Shift of that VAE.
         shift_factor: f32,
     },
-    /// Latents of one of several VAEs that the tiny autoencoder may stand in for.
+    /// Latents of one of several VAEs that the tiny autoencoder may replace.
     Unknown,
 }
 
 impl OwnLatents {
-    /// Returns what the latents of the VAE of `config` are to a tiny autoencoder that stands in for it.
+    /// Returns the relation for a tiny autoencoder that replaces the VAE of `config`.
     pub fn stand_in_for(config: &AutoencoderConfig) -> Self {
         Self::StandIn { scaling_factor: single(config.scaling_factor), shift_factor: single(config.shift()) }
     }
 
-    /// Factor and summand that turn the VAE's own latents into what the network takes.
+    /// Returns factor and summand that turn the VAE's own latents into the network's input.
     pub(crate) fn scale(self) -> (f32, f32) {
         match self {
             Self::OfNetwork | Self::Unknown => (1.0, 0.0),

@@ -1,14 +1,14 @@
-//! The networks there are, each with the numbers that make one of it. Field names are diffusers'.
+//! Supported networks, each with its parameters. Field names are those of diffusers.
 
 use serde::Serialize;
 
-/// A network, with all that its graph depends on beside the channels of image and latents.
+/// A network, with everything that its graph depends on except the channels of image and latents.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "network", rename_all = "snake_case")]
 pub enum Network {
     /// `AutoencoderKL` and `AutoencoderKLFlux2`: SD, SDXL, SD3, FLUX, Z-Image, CogView4.
     Kl(Kl),
-    /// `AutoencoderTiny`: TAESD and its kin.
+    /// `AutoencoderTiny`: TAESD and its relatives.
     Tiny(Tiny),
     /// `AutoencoderKLWan` and `AutoencoderKLQwenImage`: images and video.
     Wan(Wan),
@@ -17,86 +17,92 @@ pub enum Network {
     SeedVr(SeedVr),
 }
 
-/// What distinguishes one `AutoencoderKL` from another.
+/// Parameters of an `AutoencoderKL`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Kl {
-    /// Channels of the encoder's levels, highest resolution first, and of the decoder's unless it has its own.
+    /// Channels of the encoder's levels, highest resolution first. Also of the decoder's levels,
+    /// unless it has its own.
     pub block_out_channels: Vec<u32>,
-    /// Channels of the decoder's levels, highest resolution first, where they are others.
+    /// Channels of the decoder's levels, highest resolution first, if they differ from the
+    /// encoder's.
     pub decoder_block_out_channels: Option<Vec<u32>>,
-    /// Resnets in a level of the encoder; the decoder has one more.
+    /// Number of resnets in a level of the encoder. The decoder has one more.
     pub layers_per_block: u32,
-    /// Groups of every `GroupNorm`.
+    /// Number of groups of every `GroupNorm`.
     pub norm_num_groups: u32,
-    /// Whether there is attention between the two resnets of the middle.
+    /// True if there is attention between the two resnets of the middle block.
     pub mid_block_add_attention: bool,
-    /// Whether a 1x1 convolution comes after the encoder.
+    /// True if a 1x1 convolution follows the encoder.
     pub use_quant_conv: bool,
-    /// Whether a 1x1 convolution comes before the decoder.
+    /// True if a 1x1 convolution precedes the decoder.
     pub use_post_quant_conv: bool,
 }
 
 impl Kl {
-    /// Channels of the decoder's levels, highest resolution first.
+    /// Returns the channels of the decoder's levels, highest resolution first.
     pub fn decoder_channels(&self) -> &[u32] {
         self.decoder_block_out_channels.as_ref().unwrap_or(&self.block_out_channels)
     }
 }
 
-/// What distinguishes one `AutoencoderTiny` from another.
+/// Parameters of an `AutoencoderTiny`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Tiny {
-    /// Channels of the encoder's levels, highest resolution first: all the same, as diffusers wires them.
+    /// Channels of the encoder's levels, highest resolution first. All are equal, because of how
+    /// diffusers connects them.
     pub encoder_block_out_channels: Vec<u32>,
-    /// Channels of the decoder's levels, lowest resolution first: all the same.
+    /// Channels of the decoder's levels, lowest resolution first. All are equal.
     pub decoder_block_out_channels: Vec<u32>,
-    /// Blocks in each level of the encoder, highest resolution first.
+    /// Number of blocks in each level of the encoder, highest resolution first.
     pub num_encoder_blocks: Vec<u32>,
-    /// Blocks in each level of the decoder, lowest resolution first.
+    /// Number of blocks in each level of the decoder, lowest resolution first.
     pub num_decoder_blocks: Vec<u32>,
-    /// Whether the blocks of the lowest resolution begin with a branch that has a group norm, as TAEF2's do.
+    /// True if the blocks of the lowest resolution begin with a branch that has a group norm, as in
+    /// TAEF2.
     pub use_midblock_gn: bool,
 }
 
-/// What distinguishes one `AutoencoderKLWan` from another.
+/// Parameters of an `AutoencoderKLWan`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Wan {
-    /// Channels that `dim_mult` counts in.
+    /// Number of channels that `dim_mult` multiplies.
     pub base_dim: u32,
-    /// Channels of the levels in multiples of `base_dim`, highest resolution first.
+    /// Multiples of `base_dim` that give the channels of the levels, highest resolution first.
     pub dim_mult: Vec<u32>,
-    /// Resnets in a level of the encoder; the decoder has one more.
+    /// Number of resnets in a level of the encoder. The decoder has one more.
     pub num_res_blocks: u32,
-    /// Which of the encoder's changes of size change time, too, highest resolution first; the decoder's the other way round. Single images have no time.
+    /// True for each size change of the encoder that also changes time, highest resolution first.
+    /// The decoder uses the reverse order. Single images have no time.
     pub temperal_downsample: Vec<bool>,
 }
 
 impl Wan {
-    /// Channels of the levels, highest resolution first.
+    /// Returns the channels of the levels, highest resolution first.
     pub fn channels(&self) -> Vec<u32> {
         self.dim_mult.iter().map(|multiple| multiple.saturating_mul(self.base_dim)).collect()
     }
 
-    /// Whether change of size `index` changes time, too, highest resolution first.
+    /// True if size change `index` also changes time, counted from the highest resolution.
     pub(crate) fn changes_time(&self, index: usize) -> bool {
         self.temperal_downsample.get(index).copied().unwrap_or(false)
     }
 }
 
-/// What distinguishes one VAE like `SeedVR`'s from another.
+/// Parameters of a VAE like `SeedVR`'s.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct SeedVr {
     /// Channels of the levels, highest resolution first.
     pub block_out_channels: Vec<u32>,
-    /// Resnets in a level of the encoder; the decoder has one more.
+    /// Number of resnets in a level of the encoder. The decoder has one more.
     pub layers_per_block: u32,
-    /// Groups of every `GroupNorm`.
+    /// Number of groups of every `GroupNorm`.
     pub norm_num_groups: u32,
-    /// How many of the changes of size change time, too: those of the lowest resolutions. Single images have none, but weights for it.
+    /// Number of size changes that also change time, counted from the lowest resolution. Single
+    /// images have no time, but the weights for it exist.
     pub temporal_scale_num: u32,
 }
 
-/// Which of a VAE's two halves there are.
+/// The halves of a VAE that its files contain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Halves {
     pub(crate) encoder: bool,
@@ -104,7 +110,7 @@ pub(crate) struct Halves {
 }
 
 impl Network {
-    /// What people call it.
+    /// Returns the name for people.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Kl(_) => "AutoencoderKL",
@@ -114,7 +120,7 @@ impl Network {
         }
     }
 
-    /// The numbers of an `AutoencoderKL`, if it is one.
+    /// Returns the parameters of an `AutoencoderKL`, if it is one.
     pub fn kl(&self) -> Option<&Kl> {
         match self {
             Self::Kl(kl) => Some(kl),
@@ -122,7 +128,7 @@ impl Network {
         }
     }
 
-    /// The same, to be changed.
+    /// Returns the parameters of an `AutoencoderKL` for changes, if it is one.
     pub fn kl_mut(&mut self) -> Option<&mut Kl> {
         match self {
             Self::Kl(kl) => Some(kl),
@@ -130,7 +136,7 @@ impl Network {
         }
     }
 
-    /// How many sizes its tensors have.
+    /// Returns the number of resolutions of its tensors.
     pub(crate) fn levels(&self) -> usize {
         match self {
             Self::Kl(kl) => kl.block_out_channels.len(),
@@ -140,12 +146,14 @@ impl Network {
         }
     }
 
-    /// Whether an odd row or column counts as a whole one where the encoder halves the size, instead of being left out.
+    /// True if the encoder keeps an odd last row or column when it halves the size, instead of
+    /// dropping it.
     pub(crate) fn rounds_up(&self) -> bool {
         matches!(self, Self::Tiny(_))
     }
 
-    /// The network as far as files tell that have only `halves` of it: what they do not tell is as in the other half.
+    /// Returns the network that files with only `halves` of it can show. The missing half is
+    /// assumed to mirror the other.
     pub(crate) fn seen_in(mut self, halves: Halves) -> Self {
         match &mut self {
             Self::Kl(kl) => {
@@ -171,7 +179,8 @@ impl Network {
         self
     }
 
-    /// The first field in which two networks of one kind differ. Groups are none: weights do not tell them.
+    /// Returns the first field in which two networks of one kind differ. It ignores groups, because
+    /// weights do not show them.
     pub(crate) fn difference(&self, other: &Self) -> Option<&'static str> {
         let same: &[_] = match (self, other) {
             (Self::Kl(left), Self::Kl(right)) => &[

@@ -1,7 +1,8 @@
-//! Derives a config from the names and shapes of a VAE's weights, for files that come without config.json.
+//! Derivation of a config from the names and shapes of a VAE's weights, for files without a
+//! config.json.
 //!
-//! Every number is what most of the tensors that show it say. So one that is missing, or of a wrong shape, is found later, by its name, when all
-//! tensors of the network are looked for; it does not make another network of this one.
+//! Several tensors show the same number, and the majority decides. A missing or misshapen tensor
+//! therefore does not change the network. The later check of all tensors reports it by name.
 
 mod kl;
 mod tiny;
@@ -14,7 +15,7 @@ use self::votes::Shapes;
 use super::{AutoencoderConfig, FAMILIES, Family, Halves, Packing};
 use crate::error::{Error, Result};
 
-/// What the shapes of a VAE's weights tell: its network, but not the scale of its latents.
+/// The result of the derivation: a network, but not the scale of its latents.
 #[derive(Debug, Clone)]
 pub struct Derived {
     unscaled: AutoencoderConfig,
@@ -23,10 +24,11 @@ pub struct Derived {
 }
 
 impl Derived {
-    /// Derives from `shapes`: tensor name in diffusers' spelling -> shape. `source` is for errors. Either half may be missing.
+    /// Derives a network from `shapes`: tensor name in diffusers' spelling -> shape. Either half
+    /// may be missing. `source` is for errors.
     ///
     /// # Errors
-    /// [`Error::MissingTensors`] naming a tensor of those without which nothing can be told.
+    /// [`Error::MissingTensors`] that names a tensor without which the network is unknown.
     pub fn from_shapes(source: &str, shapes: &BTreeMap<String, Vec<u64>>) -> Result<Self> {
         let shapes = Shapes::new(shapes);
         let has = |half: &str| shapes.any(|name| name.starts_with(half));
@@ -42,31 +44,33 @@ impl Derived {
             .map_err(|name| Error::MissingTensors { file: source.to_owned(), tensors: vec![name.to_owned()] })?;
         let fits = |family: &&Family| {
             let config = family.config();
-            // FLUX.2's relatives have its weights, and other latents: files never show them.
+            // Relatives of FLUX.2 have its weights but other latents, and files never show those.
             config.packing == Packing::ByChannel && config.network_difference(&unscaled, halves).is_none()
         };
         let candidates = FAMILIES.iter().filter(fits).collect();
         Ok(Self { unscaled, halves, candidates })
     }
 
-    /// The config with scale 1 and shift 0: latents are what the VAE itself has. What a half tells that is missing is as in the other.
+    /// Returns the config with scale 1 and shift 0, so that latents are the VAE's own. A missing
+    /// half is assumed to mirror the other.
     pub fn unscaled(&self) -> &AutoencoderConfig {
         &self.unscaled
     }
 
-    /// The published families with this network. Empty for one that is not known.
+    /// Returns the published families with this network. Empty for an unknown network.
     pub fn candidates(&self) -> &[&'static Family] {
         &self.candidates
     }
 
-    /// All candidates, if their latents mean the same. Empty if the shapes do not decide.
+    /// Returns all candidates if their latents have the same scale. Empty if the shapes do not
+    /// decide.
     pub fn decided(&self) -> &[&'static Family] {
         let Some((first, others)) = self.candidates.split_first() else { return &[] };
         let first = first.config();
         if others.iter().all(|family| family.config().same_scale(&first)) { &self.candidates } else { &[] }
     }
 
-    /// The first field in which `config` describes another network than the weights show.
+    /// Returns the first field in which `config` describes another network than the weights.
     pub(crate) fn difference(&self, config: &AutoencoderConfig) -> Option<&'static str> {
         config.network_difference(&self.unscaled, self.halves)
     }

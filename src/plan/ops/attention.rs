@@ -1,7 +1,9 @@
-//! Attention: blocks of queries by blocks of keys, two products and one step of a streaming softmax each.
+//! Attention by blocks of queries and keys. Each pair of blocks takes two products and one step of
+//! a streaming softmax.
 //!
-//! The n x n matrix of scores never exists; one block of it does: as many queries as [`most_queries`] says by at most the end of `KEYS`. How many queries
-//! go into a block changes no bit of the result, how many keys does.
+//! The n x n matrix of scores never exists, only one block of it. A block has at most
+//! [`most_queries`] queries, and keys within `KEYS`. The number of queries in a block changes no
+//! bit of the result; the number of keys does.
 
 use crate::kernels::attention::{FinishParams, SoftmaxParams, finish, softmax};
 use crate::kernels::choice::{Choice, SHARED_TILE};
@@ -17,9 +19,11 @@ use super::lowering::{Lowering, Stored};
 use super::pass::Block;
 use super::sizing::{Reach, Sizing};
 
-/// Queries of one block. With fewer a launch has too few workgroups, with more no core has more to do.
+/// Range of the queries of one block. With fewer, a launch has too few workgroups; with more, no
+/// core gets busier.
 const QUERIES: std::ops::RangeInclusive<u32> = 1024..=4096;
-/// Keys of one block: a 64th of all, so that the number of blocks stays in hand, but no fewer and no more than these.
+/// Range of the keys of one block. A block has a 64th of all keys within this range, which bounds
+/// the number of blocks.
 const KEYS: std::ops::RangeInclusive<u32> = 2048..=16_384;
 
 /// Some pixels of a chunk of queries, keys or values.
@@ -30,12 +34,15 @@ struct Pixels {
     count: u32,
 }
 
-/// What decides the size of a block.
+/// The inputs that decide the size of a block.
 type Facts<'a> = (&'a DeviceLimits, &'a Choice, &'a PlanOptions);
 
-/// Most queries of a block of so many keys. What they weigh has 64 by 64 numbers for each workgroup of a GPU, 128 workgroups for 1024 queries: one for a core of a
-/// large GPU. So the scores and what becomes of them may take as much as the intermediates of a band of a convolution; but under a budget, which makes
-/// chunks small, no more than a chunk. CPU drivers have few cores.
+/// Returns the most queries of a block of `keys` keys.
+///
+/// A workgroup of the second product computes 64 by 64 numbers on a GPU. 1024 queries of 512
+/// channels make 128 workgroups: one for each core of a large GPU. So scores and probabilities may
+/// take as much as the intermediates of a band of a convolution. A budget makes chunks small, and
+/// then they may take no more than a chunk. CPU drivers have few cores and take the fewest queries.
 fn most_queries((limits, choice, options): Facts<'_>, keys: u32) -> u32 {
     if limits.kind == DeviceKind::Cpu {
         return *QUERIES.start();
@@ -45,7 +52,8 @@ fn most_queries((limits, choice, options): Facts<'_>, keys: u32) -> u32 {
     queries.clamp(*QUERIES.start(), *QUERIES.end())
 }
 
-/// Queries and keys of one block, no more than the largest chunk of either has. Blocks of queries are of about the same size.
+/// Returns the queries and keys of one block, at most those of the largest chunk. Blocks of queries
+/// have about the same size.
 fn block_size(shape: Shape, facts: Facts<'_>, (queries, keys): (&Partition, &Partition)) -> (u32, u32) {
     let chunk = |partition: &Partition| partition.rows * shape.width;
     let wanted = (shape.width * shape.height / 64).next_multiple_of(4).clamp(*KEYS.start(), *KEYS.end());
@@ -54,7 +62,7 @@ fn block_size(shape: Shape, facts: Facts<'_>, (queries, keys): (&Partition, &Par
     (chunk(queries).div_ceil(blocks).next_multiple_of(SHARED_TILE).min(chunk(queries)), keys)
 }
 
-/// What it takes.
+/// Returns the node of attention.
 pub(super) fn node(sizing: &Sizing<'_>, [query, key, value]: [TensorId; 3], output: TensorId) -> Node {
     let shape = sizing.fused.shape(output);
     let partition = sizing.partition(query).clone();
@@ -64,14 +72,14 @@ pub(super) fn node(sizing: &Sizing<'_>, [query, key, value]: [TensorId; 3], outp
     let attention =
         block_bytes(shape, (sizing.limits, &sizing.choice, sizing.options), (&partition, sizing.partition(key)));
     Node {
-        // Scores, and what they weigh.
+        // Multiply-adds of the scores, and of the products with the values.
         row_macs: width * (width * height * channels * 2),
         scratch: Scratch { attention, ..Scratch::default() },
         ..sizing.storing(output, partition, reads)
     }
 }
 
-/// Bytes of the scratch memory of one block, by what [`Lowering::block`] makes.
+/// Returns the bytes of the scratch memory of one block, as [`Lowering::block`] makes it.
 fn block_bytes(shape: Shape, facts: Facts<'_>, partitions: (&Partition, &Partition)) -> u64 {
     let (queries, keys) = block_size(shape, facts, partitions);
     let row = u64::from(keys.div_ceil(4));
@@ -79,7 +87,7 @@ fn block_bytes(shape: Shape, facts: Facts<'_>, partitions: (&Partition, &Partiti
 }
 
 impl Lowering<'_> {
-    /// One chunk of queries, over all keys.
+    /// Computes one chunk of queries, over all keys.
     pub(super) fn attention(&mut self, [query, key, value]: [TensorId; 3], output: TensorId, chunk: usize) {
         let shape = self.fused.shape(output);
         let (query, key, value) = (self.tensor(query).clone(), self.tensor(key).clone(), self.tensor(value).clone());
@@ -97,6 +105,7 @@ impl Lowering<'_> {
         }
     }
 
+    /// Adds the scratch memory of one block.
     fn block(&mut self, shape: Shape, partitions: (&Partition, &Partition)) -> Block {
         let (queries, keys) = block_size(shape, (self.limits, &self.choice, self.options), partitions);
         let row = keys.div_ceil(4);
@@ -133,7 +142,8 @@ impl Lowering<'_> {
         }
     }
 
-    /// `scores = queries keys^T`
+    /// Launches `scores = queries keys^T`. `key_row` is the number of vec4 in a row of the
+    /// transposed keys.
     fn scores(&mut self, shape: Shape, block: &Block, queries: Pixels, keys: Pixels, key_row: u32) {
         let tile = self.choice.matmul_tile;
         let launch = Matmul {
@@ -166,7 +176,7 @@ impl Lowering<'_> {
         self.launch(launch, &[query, key, Resource::Unused, Resource::Unused, Resource::Buffer(block.scores)]);
     }
 
-    /// `accumulated = row_factors * accumulated + probabilities values`
+    /// Launches `accumulated = row_factors * accumulated + probabilities values`.
     fn weigh(&mut self, shape: Shape, block: &Block, queries: u32, values: Pixels) {
         let tile = self.choice.matmul_tile;
         let launch = Matmul {

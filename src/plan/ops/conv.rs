@@ -11,7 +11,10 @@ use super::lowering::Lowering;
 use super::sizing::{Reach, Sizing};
 use super::{direct, moments, past, product, unfold, winograd};
 
-/// What a convolution takes.
+/// Returns the node of a convolution.
+///
+/// # Errors
+/// [`crate::Error::TooLarge`] if four rows of its output exceed a binding.
 pub(super) fn node(sizing: &Sizing<'_>, conv: &Conv) -> Result<Node> {
     let (input, output) = sizing.fused.shapes_of(conv);
     let way = sizing.choice.way_of(conv, input, output);
@@ -28,7 +31,7 @@ pub(super) fn node(sizing: &Sizing<'_>, conv: &Conv) -> Result<Node> {
         reads.push(sizing.read(&partition, input, Reach::Same));
         taps += u64::from(sizing.fused.shape(input).channels4());
     }
-    // Of vec4s: 16 numbers each.
+    // Products of vec4: 16 multiply-adds each.
     let products = taps * u64::from(output.channels4());
     let kept = past::kept_bytes(sizing, conv);
     let scratch = Scratch { kept, ..scratch(sizing, conv, way, &partition) };
@@ -42,13 +45,13 @@ pub(super) fn node(sizing: &Sizing<'_>, conv: &Conv) -> Result<Node> {
         replaces: replaced(conv).map(|residual| sizing.producer(residual)),
         scratch,
         moments,
-        // Bias and the like are not worth counting.
+        // Biases are too small to count.
         weights: products * u64::from(conv.phases) * 4 * sizing.options.storage.vec4_bytes(),
         ..node
     })
 }
 
-/// The tensor whose place the sum takes.
+/// Returns the residual that the sum overwrites, if any.
 fn replaced(conv: &Conv) -> Option<TensorId> {
     match conv.residual {
         Some(Residual::InPlace(residual)) => Some(residual),

@@ -1,4 +1,5 @@
-//! 3x3 convolutions in one launch a band. A norm is applied to the band's rows and their neighbours first.
+//! 3x3 convolutions in one launch for each band. A norm is applied to the band's rows and their
+//! halo first.
 
 use crate::kernels::choice::{Choice, Way};
 use crate::kernels::conv2d_direct::{Conv2dDirect, Conv2dDirectParams};
@@ -12,12 +13,12 @@ use super::lowering::Lowering;
 use super::seen;
 use super::sizing::Sizing;
 
-/// Rows of a band that reads rows of `row_bytes`.
+/// Returns the rows of a band that reads rows of `row_bytes` bytes.
 fn band_rows(choice: &Choice, row_bytes: u64) -> u32 {
     u32::try_from(choice.winograd_scratch_bytes * 2 / row_bytes).unwrap_or(u32::MAX)
 }
 
-/// What it takes.
+/// Returns the scratch memory of a direct convolution.
 pub(super) fn scratch(sizing: &Sizing<'_>, conv: &Conv, output: &Partition) -> Scratch {
     let most = band_rows(&sizing.choice, seen::row_bytes(sizing.fused, conv, sizing.options));
     input_rows(sizing, conv, Way::Direct, output, |chunk| chunk.bands(most))

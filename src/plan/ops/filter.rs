@@ -1,4 +1,4 @@
-//! 3x3 filters: what all ways of computing them share.
+//! Code that all ways of computing a 3x3 convolution share.
 
 use crate::kernels::choice::Way;
 use crate::kernels::weights::Layout;
@@ -11,8 +11,9 @@ use super::lowering::Lowering;
 use super::seen;
 use super::sizing::Sizing;
 
-/// What the input rows take that each band of the output is made from: where several chunks hold them, and where they are normalised first. Bands of a chunk
-/// are what `bands` makes of it.
+/// Returns the scratch memory for the input rows of one band of the output: rows gathered from
+/// several chunks, and rows that are normalised before they are read. `bands` cuts the rows of a
+/// chunk into bands.
 pub(super) fn input_rows<B: Iterator<Item = Rows>>(
     sizing: &Sizing<'_>,
     conv: &Conv,
@@ -38,7 +39,7 @@ pub(super) fn input_rows<B: Iterator<Item = Rows>>(
 }
 
 impl Lowering<'_> {
-    /// The filter and the bias of a 3x3 convolution.
+    /// Returns the filter and the bias of a 3x3 convolution.
     pub(super) fn filter(&mut self, conv: &Conv) -> (Resource, Resource) {
         let (input, output) = self.fused.shapes_of(conv);
         let (times, c_in, c_out) = (conv.taps(), input.channels, output.channels);

@@ -1,4 +1,4 @@
-//! The first stage: rows that the host gives become a stored tensor.
+//! The first stage: turns rows from the host into a stored tensor.
 
 use crate::error::Result;
 use crate::kernels::edges::{PlanesInParams, planes_in};
@@ -13,7 +13,7 @@ use super::lowering::Lowering;
 use super::pass::Shared;
 use super::sizing::Sizing;
 
-/// What it takes.
+/// Returns the node of the input stage.
 pub(super) fn node(sizing: &Sizing<'_>, transform: &Transform, output: TensorId) -> Result<Node> {
     let shape = sizing.fused.shape(output);
     let held = transform.packing.held(transform.patch);
@@ -24,7 +24,8 @@ pub(super) fn node(sizing: &Sizing<'_>, transform: &Transform, output: TensorId)
     Ok(Node { scratch, ..sizing.storing(output, partition, Vec::new()) })
 }
 
-/// Bytes of the input that `rows` rows of a tensor of `shape` are made from.
+/// Returns the bytes of the host's input, in f32, that `rows` rows of a tensor of `shape` are made
+/// from.
 fn planes_bytes(shape: Shape, transform: &Transform, rows: u32) -> u64 {
     let held = transform.packing.held(transform.patch);
     let channels = u64::from(shape.channels * held * held);
@@ -32,6 +33,7 @@ fn planes_bytes(shape: Shape, transform: &Transform, rows: u32) -> u64 {
 }
 
 impl Lowering<'_> {
+    /// Fetches and converts chunk `chunk` of the input.
     pub(super) fn input(&mut self, transform: &Transform, output: TensorId, chunk: usize) {
         let shape = self.fused.shape(output);
         let (patch, packing) = (transform.patch, transform.packing);
@@ -66,7 +68,8 @@ impl Lowering<'_> {
         self.launch(launch, &[Resource::Buffer(planes), factors, Resource::Buffer(target)]);
     }
 
-    /// Which of the plan's inputs the current stage reads: they stand in the order of their stages.
+    /// Returns the index of the plan's input that the current stage reads. Inputs are in the order
+    /// of their stages.
     fn input_index(&mut self, planes: Planes) -> usize {
         let before = self.fused.stages[..self.stage].iter();
         let index = before.filter(|stage| matches!(stage, Stage::Input { .. })).count();
@@ -85,7 +88,7 @@ mod tests {
     use crate::plan::{Action, Output, PlanOptions, fuse, lower, nodes};
     use crate::tensor::{Bytes, Storage};
 
-    /// What is not kept of the input is fetched again.
+    /// Rows of the input that are not kept are fetched again.
     #[test]
     fn an_input_that_is_read_again_is_fetched_again() {
         let mut graph = Graph::default();

@@ -26,21 +26,21 @@ use super::pass::{Pass, Shared};
 #[derive(Debug, Clone)]
 pub(super) struct Stored {
     pub(super) partition: Partition,
-    /// The buffer that held each chunk last.
+    /// Buffer that held each chunk last.
     chunks: Vec<Option<BufferId>>,
     pub(super) storage: Storage,
-    /// Whether chunks are padded to a multiple of four pixels, for attention.
+    /// True if chunks are padded to a multiple of four pixels, for attention.
     pub(super) padded: bool,
 }
 
 impl Stored {
-    /// The buffer of chunk `index`.
+    /// Returns the buffer of chunk `index`.
     pub(super) fn chunk(&self, index: usize) -> BufferId {
         self.chunks[index].unwrap_or_else(|| unreachable!("a schedule computes what it reads"))
     }
 }
 
-/// What launches are made with.
+/// State of lowering: a plan to which operations append launches.
 #[derive(Debug)]
 pub(in crate::plan) struct Lowering<'a> {
     pub(super) fused: &'a Fused,
@@ -48,30 +48,31 @@ pub(in crate::plan) struct Lowering<'a> {
     pub(super) limits: &'a DeviceLimits,
     pub(super) options: &'a PlanOptions,
     pub(super) choice: Choice,
-    /// What each stage produces.
+    /// Output of each stage.
     stored: Vec<Stored>,
-    /// The stage that produces each tensor.
+    /// Stage that produces each tensor.
     producers: BTreeMap<TensorId, usize>,
-    /// The finished norms: scale and shift of each channel.
+    /// Finished norms, by index: scale and shift of each channel.
     pub(super) norms: BTreeMap<usize, BufferId>,
-    /// The same of the frames before those.
+    /// Norms of the past frames, by index of the norm.
     pub(super) past_norms: BTreeMap<usize, BufferId>,
-    /// What outlives the run, by the convolution that reads it.
+    /// States, by name of the convolution that reads them.
     pub(super) states: BTreeMap<String, StateId>,
     weights: BTreeMap<WeightKey, WeightId>,
     variants: FxHashMap<Variant, usize>,
-    /// The last few of them that were launched.
+    /// The last few variants that were launched.
     recent: [usize; 4],
-    /// Where parameters lie that some launch has already, by their hash. Of two with one hash, the last.
+    /// Offsets of known parameters, by their hash. If two parameters have one hash, the later
+    /// offset.
     params: FxHashMap<u64, usize>,
-    /// The stage whose launches are made.
+    /// Stage whose launches are being appended.
     pub(super) stage: usize,
     pub(super) pass: Pass,
     pub(super) plan: Plan,
 }
 
 impl<'a> Lowering<'a> {
-    /// Of so many tasks.
+    /// Begins an empty plan with room for the steps of about `tasks` tasks.
     pub(in crate::plan) fn new(
         fused: &'a Fused,
         nodes: &'a [Node],
@@ -79,7 +80,7 @@ impl<'a> Lowering<'a> {
         limits: &'a DeviceLimits,
         options: &'a PlanOptions,
     ) -> Self {
-        // Bands and scratch memory, about: tables that grow are copied again and again.
+        // Rough count of bands and scratch copies. Tables that grow are copied again and again.
         const STEPS_PER_TASK: usize = 16;
         let choice = options.choice(limits);
         let steps = (tasks * STEPS_PER_TASK).min(bounds::MOST_STEPS);
@@ -119,33 +120,35 @@ impl<'a> Lowering<'a> {
         self.plan
     }
 
-    /// Forgets the scratch memory of the pass before, and sees how much of each kind one over `stages` wants.
+    /// Forgets the scratch memory of the pass before. The scratch memory of the new pass has the
+    /// sizes that `stages` need.
     pub(in crate::plan) fn begin_pass(&mut self, stages: &[usize]) {
         self.pass = Pass::new(self.nodes, stages, self.options);
     }
 
-    /// Turns to stage `index`.
+    /// Makes `index` the current stage, and returns it.
     pub(super) fn begin_stage(&mut self, index: usize) -> &'a Stage {
         self.stage = index;
         &self.fused.stages[index]
     }
 
-    /// What was produced of `tensor`.
+    /// Returns the stored chunks of `tensor`.
     pub(super) fn tensor(&self, tensor: TensorId) -> &Stored {
         &self.stored[self.producers[&tensor]]
     }
 
-    /// What the current stage produces.
+    /// Returns the stored chunks of the current stage's output.
     pub(super) fn output_of_stage(&self) -> &Stored {
         &self.stored[self.stage]
     }
 
-    /// The rows of chunk `index` of what the current stage produces.
+    /// Returns the rows of chunk `index` of the current stage's output.
     pub(super) fn rows(&self, index: usize) -> Rows {
         self.output_of_stage().partition.chunk(index)
     }
 
-    /// The buffer that chunk `index` of `output`, which the current stage produces, goes to: that of the chunk it replaces, or a new one.
+    /// Returns the buffer for chunk `index` of `output`, which the current stage produces. It is
+    /// the buffer of the chunk that this chunk overwrites, or a new buffer.
     pub(super) fn place(&mut self, output: TensorId, index: usize) -> BufferId {
         let node = &self.nodes[self.stage];
         if let Some(replaced) = node.replaces {
@@ -155,18 +158,19 @@ impl<'a> Lowering<'a> {
         }
         let width = u64::from(self.fused.shape(output).width);
         let pixels = u64::from(self.rows(index).count()) * width;
-        // Padded to a multiple of four pixels: attention reads its keys in groups.
+        // Padded to a multiple of four pixels, because attention reads its keys in groups of four.
         self.new_chunk(index, node.row_bytes / width * pixels.next_multiple_of(4))
     }
 
-    /// A new buffer of `bytes` for chunk `index` of what the current stage produces.
+    /// Adds a buffer of `bytes` for chunk `index` of the current stage's output.
     pub(super) fn new_chunk(&mut self, index: usize, bytes: u64) -> BufferId {
         let buffer = self.buffer(format!("{}[{index}]", self.fused.stages[self.stage].name()), bytes);
         self.stored[self.stage].chunks[index] = Some(buffer);
         buffer
     }
 
-    /// Rows `rows` of `tensor` in one buffer, and the row that it starts with: a chunk, or a copy of what several hold, as `gathered`.
+    /// Returns a buffer that holds the rows `rows` of `tensor`, and the first row in that buffer.
+    /// If several chunks hold the rows, they are copied into the scratch buffer `gathered`.
     pub(super) fn source(&mut self, tensor: TensorId, rows: Rows, gathered: Shared) -> (BufferId, u32) {
         let stored = self.tensor(tensor);
         let holding = stored.partition.holding(rows);
@@ -195,12 +199,13 @@ impl<'a> Lowering<'a> {
         BufferId(self.plan.buffers.len() - 1)
     }
 
-    /// Scratch memory of the current stage.
+    /// Adds a scratch buffer of the current stage.
     pub(super) fn scratch(&mut self, what: &str, bytes: u64) -> BufferId {
         self.buffer(format!("{}.{what}", self.fused.stages[self.stage].name()), bytes)
     }
 
-    /// Scratch memory that the stages of the pass use in turn, by the name of the first.
+    /// Returns the scratch buffer that the stages of the pass use in turn. It is named after the
+    /// first of these stages.
     pub(super) fn shared(&mut self, kind: Shared) -> BufferId {
         if let Some(buffer) = self.pass.shared[kind as usize] {
             return buffer;
@@ -210,6 +215,7 @@ impl<'a> Lowering<'a> {
         buffer
     }
 
+    /// Returns the weight with this layout and factor, and adds it to the plan if it is new.
     pub(super) fn weight(&mut self, weight: &Weight, layout: Layout, factor: f32) -> Resource {
         let storage = match layout {
             Layout::Filter { .. } => self.options.storage,
@@ -224,7 +230,7 @@ impl<'a> Lowering<'a> {
             | Take::Frames { .. }
             | Take::Transform => weight.name.clone(),
         };
-        // Zeros are zeros at any factor.
+        // Zeros stay zeros at any factor, so all uses share one weight.
         let factor = if weight.take == Take::Zeros { 1.0 } else { factor };
         let used = WeightUse { name, take: weight.take, layout, storage, factor, bytes: layout.bytes(storage) };
         let next = WeightId(self.plan.weights.len());
@@ -235,11 +241,13 @@ impl<'a> Lowering<'a> {
         Resource::Weight(id)
     }
 
-    /// Whether there are so many steps that the plan is refused. One task of a huge image may have more: what it would add is not kept.
+    /// True if the plan has more steps than allowed, so that planning returns an error. One task of
+    /// a huge image may exceed the limit by itself, so later launches are dropped.
     pub(in crate::plan) fn is_full(&self) -> bool {
         self.plan.steps.len() > bounds::MOST_STEPS
     }
 
+    /// Appends a dispatch with `bindings`, unless the plan has too many steps.
     pub(super) fn launch(&mut self, launch: Launch, bindings: &[Resource]) {
         if self.is_full() {
             return;
@@ -256,7 +264,8 @@ impl<'a> Lowering<'a> {
         self.step(action, launch.macs);
     }
 
-    /// Where `params` lie. Blocks of attention above all repeat themselves: equal parameters are kept once.
+    /// Returns the offset of `params`, which are kept once if they are equal. Above all, blocks of
+    /// attention repeat their parameters.
     fn params(&mut self, params: &[u8]) -> usize {
         let hash = FxBuildHasher.hash_one(params);
         let known = self.params.get(&hash).filter(|start| self.plan.params[**start..].starts_with(params));
@@ -271,8 +280,9 @@ impl<'a> Lowering<'a> {
         start
     }
 
+    /// Returns the index of `variant`, and adds it to the plan if it is new.
     fn variant(&mut self, variant: Variant) -> usize {
-        // Bands take turns of a few: comparing is cheaper than hashing.
+        // Bands alternate between a few variants, and comparing these is cheaper than hashing.
         let recent = self.recent.iter().position(|index| self.plan.variants.get(*index) == Some(&variant));
         if let Some(at) = recent {
             return self.recent[at];
@@ -290,6 +300,7 @@ impl<'a> Lowering<'a> {
         })
     }
 
+    /// Appends a step of the current stage.
     pub(super) fn step(&mut self, action: Action, macs: u64) {
         self.plan.steps.push(Step { stage: self.stage, action, macs });
     }

@@ -1,7 +1,9 @@
-//! The operations of a fused graph, one file each: what it takes, by which it is scheduled, beside what it launches.
+//! The operations of a fused graph, one file each. A file has both the memory that an operation
+//! takes, which scheduling needs, and the launches that it becomes.
 //!
-//! Both have to agree: scratch memory is as large as [`node`] said when [`Lowering::task`] uses it. `sizing` has what all need for the one, `lowering`
-//! and `pass` for the other.
+//! Both must agree: when [`Lowering::task`] uses scratch memory, it is as large as [`node`]
+//! returned. `sizing` has what all operations need for the memory, `lowering` and `pass` what they
+//! need for the launches.
 
 mod attention;
 mod conv;
@@ -29,10 +31,10 @@ use crate::plan::fused::Stage;
 use crate::plan::node::Node;
 use crate::plan::schedule::Task;
 
-/// What `stage` takes.
+/// Returns the node of `stage`: its chunks, reads and memory.
 ///
 /// # Errors
-/// [`crate::Error::TooLarge`] when four rows of its output exceed a binding.
+/// [`crate::Error::TooLarge`] if four rows of its output exceed a binding.
 pub(super) fn node(sizing: &Sizing<'_>, stage: &Stage) -> Result<Node> {
     match stage {
         Stage::Input { transform, output } => input::node(sizing, transform, *output),
@@ -44,7 +46,8 @@ pub(super) fn node(sizing: &Sizing<'_>, stage: &Stage) -> Result<Node> {
 }
 
 impl Lowering<'_> {
-    /// Launches what computes one chunk of one stage; with `measure`, for the norm that reads the stage's output.
+    /// Appends the launches that compute one chunk of one stage. If `measure`, they also take the
+    /// moments for the norm that reads the stage's output.
     pub(super) fn task(&mut self, task: Task, measure: bool) {
         match self.begin_stage(task.stage) {
             Stage::Input { transform, output } => self.input(transform, *output, task.chunk),

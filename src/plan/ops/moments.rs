@@ -1,4 +1,5 @@
-//! Moments of what a group norm reads: from the convolution that makes it, or in a launch for each chunk. When all are there, they become the norm.
+//! Moments for group norms. The convolution that makes a tensor measures it, or a launch for each
+//! chunk does. When all moments are there, they become the norm.
 
 use crate::kernels::group_norm::{FinishParams, MOMENTS_VEC4_BYTES, NORM_VEC4_BYTES, StatsParams, finish, stats};
 use crate::kernels::weights::Layout;
@@ -8,12 +9,13 @@ use crate::plan::{BufferId, Resource};
 
 use super::lowering::Lowering;
 
-/// Pixels of one run of the statistics pass, at least; and runs that a tensor should not exceed.
+/// Fewest pixels of one run of the statistics pass; and most runs that a tensor should have.
 const LEAST_RUN: u32 = 64;
 const MOST_RUNS: u32 = 4096;
 
-/// Pixels of one run of a tensor's statistics. Every so many rows, of which chunks hold a multiple, are whole runs: so that the statistics are the same
-/// to the bit however the tensor is cut.
+/// Returns the pixels of one run of a tensor's statistics. [`ROW_STEP`] rows are a whole number of
+/// runs and chunks have a multiple of these rows. So the statistics are the same to the bit for any
+/// chunks.
 fn stats_run(shape: Shape) -> u32 {
     let block = shape.width * ROW_STEP;
     let wanted = u64::from(shape.height) * u64::from(shape.width) / u64::from(MOST_RUNS);
@@ -21,34 +23,35 @@ fn stats_run(shape: Shape) -> u32 {
     (wanted..=block).find(|run| block.is_multiple_of(*run)).unwrap_or(block)
 }
 
-/// Runs of the first `chunks` chunks.
+/// Returns the runs of the first `chunks` chunks.
 fn runs_before(shape: Shape, partition: &Partition, chunks: usize) -> u32 {
     let run = stats_run(shape);
     let runs = |index: usize| (partition.chunk(index).count() * shape.width).div_ceil(run);
-    // All but the last have the same rows.
+    // All chunks but the last have the same rows.
     let alike = u32::try_from(chunks.min(partition.count() - 1)).unwrap_or(u32::MAX);
     runs(0) * alike + if chunks == partition.count() { runs(chunks - 1) } else { 0 }
 }
 
-/// Runs of a tensor whose moments no convolution gives.
+/// Returns the runs of a tensor that no convolution measures.
 pub(super) fn runs(shape: Shape, partition: &Partition) -> u64 {
     u64::from(runs_before(shape, partition, partition.count()))
 }
 
-/// Bytes of the moments of `runs` runs of a tensor of `shape`.
+/// Returns the bytes of the moments of `runs` runs of a tensor of `shape`.
 pub(super) fn bytes(runs: u64, shape: Shape) -> u64 {
     runs * u64::from(shape.pixel4()) * MOMENTS_VEC4_BYTES
 }
 
 impl Lowering<'_> {
-    /// Room for the moments of `runs` runs of this pass's goal, which is of `shape`.
+    /// Returns the buffer for the moments of `runs` runs of this pass's goal, which is of `shape`.
     pub(super) fn moments(&mut self, runs: u64, shape: Shape) -> BufferId {
         let (buffer, _) = self.pass.moments.unwrap_or_else(|| (self.scratch("moments", bytes(runs, shape)), runs));
         self.pass.moments = Some((buffer, runs));
         buffer
     }
 
-    /// If a norm reads `tensor`, which the current stage produces: reads chunk `index` for its moments.
+    /// Launches the measurement of chunk `index` of `tensor`, which the current stage produces, if
+    /// a norm reads `tensor`.
     pub(super) fn measure(&mut self, tensor: TensorId, index: usize) {
         if self.fused.norm_of(tensor).is_none() {
             return;
@@ -68,7 +71,8 @@ impl Lowering<'_> {
         self.launch(stats(storage, params), &[Resource::Buffer(chunk), Resource::Buffer(moments)]);
     }
 
-    /// If a norm reads what stage `goal` produces: merges its moments, now complete, into scale and shift.
+    /// Merges the complete moments of the output of stage `goal` into scale and shift, if a norm
+    /// reads that output.
     pub(in crate::plan) fn finish_norm(&mut self, goal: usize) {
         let Some(tensor) = self.fused.stages[goal].output() else { return };
         let (Some(id), Some((moments, runs))) = (self.fused.norm_of(tensor), self.pass.moments) else { return };

@@ -1,4 +1,5 @@
-//! The last stage: a stored tensor becomes rows for the host, or a picture that stays on the device.
+//! The last stage: turns a stored tensor into rows for the host, or into a picture that stays on
+//! the device.
 
 use crate::kernels::edges::{ImageCheckParams, ImageOutParams, PlanesOutParams, image_check, image_out, planes_out};
 use crate::model::graph::{Ending, TensorId};
@@ -9,7 +10,7 @@ use crate::tensor::Size;
 use super::lowering::Lowering;
 use super::sizing::{Reach, Sizing};
 
-/// What it takes.
+/// Returns the node of the output stage.
 pub(super) fn node(sizing: &Sizing<'_>, input: TensorId) -> Node {
     let shape = sizing.fused.shape(input);
     let partition = sizing.partition(input).clone();
@@ -27,12 +28,13 @@ pub(super) fn node(sizing: &Sizing<'_>, input: TensorId) -> Node {
     }
 }
 
-/// Bytes after the rows of a chunk of the result: what `image_check` found.
+/// Returns the bytes after the rows of a chunk of the result, for the findings of `image_check`.
 fn check_bytes(output: Output) -> u64 {
     if output.stays() { CHECK_BYTES.0 } else { 0 }
 }
 
 impl Lowering<'_> {
+    /// Converts chunk `chunk` of the result and outputs it.
     pub(super) fn output(&mut self, input: TensorId, ending: Ending, chunk: usize) {
         let shape = self.fused.shape(input);
         let (size, frames) = (Size { width: shape.width, height: shape.height }, shape.frames);
@@ -51,7 +53,7 @@ impl Lowering<'_> {
                 let (channels, channels4) = (shape.channels, shape.channels4());
                 planes_out(clamp, PlanesOutParams { pixels, channels, channels4, frames, factor, offset })
             }
-            // A picture is cut off at -1 and 1 anyway.
+            // A picture is cut off at -1 and 1 in any case.
             Output::Rgba8 | Output::Picture(_) => {
                 let bgra = output == Output::Picture(ChannelOrder::Bgra);
                 image_out(bgra, ImageOutParams { pixels, width, stride, frames, factor, offset })

@@ -1,11 +1,12 @@
-//! The scratch memory of a pass: buffers made when they are first wanted, as large as any stage of the pass wants them.
+//! The scratch memory of a pass. A buffer is made when a stage first needs it, as large as the
+//! largest need of any stage of the pass.
 
 use std::collections::BTreeMap;
 
 use crate::plan::node::{Node, Scratch, pass_scratch};
 use crate::plan::{BufferId, PlanOptions};
 
-/// What the stages of a pass use in turn.
+/// Scratch memory that the stages of a pass use in turn.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Shared {
     Planes,
@@ -53,7 +54,7 @@ pub(super) struct FilterPart {
     pub(super) column0: u32,
     /// Output channels / 4.
     pub(super) columns4: u32,
-    /// Blocks of columns, as the product's tile is wide.
+    /// Blocks of columns, see [`crate::kernels::choice::Products::block_columns4`].
     pub(super) blocks: u32,
 }
 
@@ -71,35 +72,35 @@ pub(super) struct Block {
     pub(super) row_factors: BufferId,
 }
 
-/// What there is of it so far.
+/// The scratch memory of a pass that was made so far.
 #[derive(Debug, Default)]
 pub(super) struct Pass {
     sizes: Scratch,
     pub(super) shared: [Option<BufferId>; Shared::COUNT],
-    /// Whether each stage has filters of its own, or one after the other uses the same memory.
+    /// True if each stage has filters of its own. Otherwise the stages use one memory in turn.
     pub(super) own_filters: bool,
-    /// The transformed filters of each stage; where the memory is shared, of the last.
+    /// Transformed filters of each stage; if the memory is shared, only those of the last stage.
     pub(super) filters: BTreeMap<usize, Vec<FilterPart>>,
-    /// What stages have used in turn.
+    /// Buffers of transformed filters that stages use in turn.
     pub(super) shared_filters: Vec<BufferId>,
     pub(super) attention: Option<Block>,
-    /// Moments of the goal, and how many runs.
+    /// Moments of the goal, and number of runs.
     pub(super) moments: Option<(BufferId, u64)>,
 }
 
 impl Pass {
-    /// Of a pass over `stages`.
+    /// Begins a pass over `stages`.
     pub(super) fn new(nodes: &[Node], stages: &[usize], options: &PlanOptions) -> Self {
         let (sizes, own_filters) = pass_scratch(nodes, stages, options);
         Self { sizes, own_filters, ..Self::default() }
     }
 
-    /// Bytes of what is shared as `kind`.
+    /// Returns the bytes of the scratch buffer `kind`.
     pub(super) fn shared_bytes(&self, kind: Shared) -> u64 {
         kind.bytes(&self.sizes)
     }
 
-    /// Bytes of a buffer of transformed filters that stages use in turn.
+    /// Returns the bytes of a buffer of transformed filters that stages use in turn.
     pub(super) fn filter_part_bytes(&self) -> u64 {
         self.sizes.filter_part
     }

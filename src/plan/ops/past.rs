@@ -1,6 +1,8 @@
-//! Frames of the part of a clip before: recalled where a convolution reads them, and those that the next part will see kept.
+//! States of a clip. A part recalls the frames that the part before kept, and keeps frames for the
+//! next part.
 //!
-//! A chunk is kept after the last task that reads it: recomputing it later, in any pass, still finds what the part before had kept.
+//! A chunk is kept after the last task that reads it. So recomputing it later, in any pass, still
+//! finds what the part before kept.
 
 use crate::kernels::frames::{self, CopyFramesParams};
 use crate::kernels::group_norm::NORM_VEC4_BYTES;
@@ -14,13 +16,13 @@ use super::lowering::Lowering;
 use super::pass::Shared;
 use super::sizing::Sizing;
 
-/// What recalling frames like those of `like` takes.
+/// Returns the node that recalls frames like those of `like`.
 pub(super) fn node(sizing: &Sizing<'_>, like: TensorId, output: TensorId) -> Node {
-    // Cut alike: where a chunk of the one can be freed, that of the other can, too.
+    // Cut like `like`: both chunks can be freed at the same time.
     sizing.storing(output, sizing.partition(like).clone(), Vec::new())
 }
 
-/// Bytes of the frames of a chunk that `conv` keeps, where they are brought together first.
+/// Returns the bytes of the frames of a chunk that `conv` keeps, if they are first copied together.
 pub(super) fn kept_bytes(sizing: &Sizing<'_>, conv: &Conv) -> u64 {
     let shape = sizing.fused.shape(conv.input);
     let rows = u64::from(sizing.partition(conv.input).rows);
@@ -29,18 +31,20 @@ pub(super) fn kept_bytes(sizing: &Sizing<'_>, conv: &Conv) -> u64 {
     rows * frame * u64::from(frames.max().unwrap_or(0))
 }
 
-/// Of a chunk, or of the factors and summands of a norm: `count` frames of `from`, from frame `first` on, as those of the target from frame `to` on.
+/// A copy of some frames, of a chunk or of a norm's factors and summands: `count` frames of `from`,
+/// from frame `first` on. They become the frames of the target from frame `to` on.
 #[derive(Debug, Clone, Copy)]
 struct Piece {
     from: BufferId,
-    /// Frames that `from` has.
+    /// Number of frames in `from`.
     frames: u32,
     first: u32,
     count: u32,
     to: u32,
 }
 
-/// The last `kept` of the frames of `own`, with those of `past` in front; without one, copies of the first.
+/// Returns the pieces that make the last `kept` frames of `own`, with frames of `past` in front. If
+/// there is no past, copies of the first frame of `own` are in front.
 fn last(kept: u32, own: (BufferId, u32), past: Option<(BufferId, u32)>) -> Vec<Piece> {
     let count = own.1.min(kept);
     let missing = kept - count;
@@ -65,7 +69,8 @@ impl Lowering<'_> {
         self.step(Action::Recall { state, part, to }, 0);
     }
 
-    /// Keeps what stage `index`, a convolution, is to keep of chunk `chunk` of its input, which it has read for the last time.
+    /// Keeps frames of chunk `chunk` of the input of stage `index`, a convolution. The stage has
+    /// read the chunk for the last time.
     pub(in crate::plan) fn keep(&mut self, index: usize, chunk: usize) {
         let Stage::Conv(conv) = self.begin_stage(index) else { return };
         for keep in &conv.keeps {
@@ -101,8 +106,9 @@ impl Lowering<'_> {
         self.step(Action::Keep { from, state, part, bytes: u64::from(rows.count()) * row_bytes }, 0);
     }
 
-    /// The factors and summands of norm `id` are in `table`, of a tensor of `shape`: recalls those of the frames before, where a convolution reads them, and
-    /// keeps those that the next part will want.
+    /// Keeps the table of norm `id` for the next part, if a convolution in time applies that norm.
+    /// Recalls the table of the part before, if the convolution reads past frames. `table` has the
+    /// factors and summands for a tensor of `shape`.
     pub(super) fn keep_norm(&mut self, id: usize, table: BufferId, shape: Shape) {
         let reader = self.fused.stages.iter().find_map(|stage| match stage {
             Stage::Conv(conv) if conv.prologue.norm == Some(Normalize::Group(id)) => conv.time.map(|time| (conv, time)),
@@ -127,7 +133,7 @@ impl Lowering<'_> {
         self.step(Action::Keep { from, state, part: StatePart::Table, bytes }, 0);
     }
 
-    /// What `frames` frames like those that `conv` reads are kept as, for the convolution `by`.
+    /// Returns the state of `frames` frames like the input of `conv`, for the convolution `by`.
     fn state(&mut self, conv: &Conv, by: &str, frames: u32) -> StateId {
         if let Some(state) = self.states.get(by) {
             return *state;

@@ -1,4 +1,4 @@
-//! 1x1 convolutions and linear layers: one product a band.
+//! 1x1 convolutions and linear layers: one product for each band.
 
 use crate::kernels::choice::Way;
 use crate::kernels::matmul::{Epilogue, Matmul, MatmulParams};
@@ -14,20 +14,20 @@ use super::pass::Shared;
 use super::seen;
 use super::sizing::Sizing;
 
-/// A launch of more multiply-adds than this is cut, so that no submission runs long.
+/// Most multiply-adds of a launch. Larger launches are cut, so that no submission runs long.
 const MACS_PER_LAUNCH: u64 = 1 << 30;
 
-/// A product of one band: which weights, from where to where.
+/// A product with its weights, tensors and epilogue.
 pub(super) struct Product<'a> {
-    /// `[c_out, c_in, 1, 1]`.
+    /// Filter, `[c_out, c_in, 1, 1]`.
     pub(super) weight: &'a Weight,
-    /// `[c_out]`.
+    /// Bias, `[c_out]`.
     pub(super) bias: &'a Weight,
-    /// What it reads.
+    /// Tensor that it reads.
     pub(super) input: TensorId,
-    /// What it produces; its shape counts, its place is `target`.
+    /// Tensor with the shape of the result. The current stage's chunk gets the result.
     pub(super) output: TensorId,
-    /// Frames that come of one.
+    /// Output frames for each input frame.
     pub(super) phases: u32,
     /// Factor of the bias.
     pub(super) bias_scale: f32,
@@ -37,7 +37,7 @@ pub(super) struct Product<'a> {
     pub(super) epilogue: Epilogue,
 }
 
-/// Rows of a band of a product from `input` to `output`, cut so that no launch runs long.
+/// Returns the rows of a band of a product from `input` to `output`, so that no launch runs long.
 fn band_rows(input: Shape, output: Shape, options: &PlanOptions) -> u32 {
     let row_macs = u64::from(input.width) * u64::from(input.channels) * u64::from(output.channels * output.frames);
     let row_bytes = u64::from(input.width) * u64::from(input.pixel4()) * options.storage.vec4_bytes();
@@ -45,7 +45,7 @@ fn band_rows(input: Shape, output: Shape, options: &PlanOptions) -> u32 {
     u32::try_from(rows).unwrap_or(u32::MAX) / ROW_STEP * ROW_STEP
 }
 
-/// What it takes: normalised rows. A band lies in one chunk of its input.
+/// Returns the scratch memory of a product: normalised rows. A band lies in one chunk of its input.
 pub(super) fn scratch(sizing: &Sizing<'_>, conv: &Conv, output: &Partition) -> Scratch {
     if !seen::is_made(Way::Product, conv) {
         return Scratch::default();
@@ -64,7 +64,7 @@ impl Lowering<'_> {
             Some(Residual::InPlace(_)) => Epilogue::BiasAccumulate,
             None if keys => Epilogue::BiasTransposed,
             None => Epilogue::Bias,
-            Some(Residual::Shortcut { .. }) => unreachable!("`ways` refuses a product with a shortcut"),
+            Some(Residual::Shortcut { .. }) => unreachable!("`ways` allows no product with a shortcut"),
         };
         let product = Product {
             weight: &conv.weight,
@@ -82,7 +82,8 @@ impl Lowering<'_> {
         }
     }
 
-    /// The product of all rows of chunk `chunk` of the current stage, with the input as `conv` normalises it, if there is one.
+    /// Launches the product of all rows of chunk `chunk` of the current stage. If `conv` is given,
+    /// the input is normalised as `conv` reads it.
     pub(super) fn product_of_chunk(&mut self, product: &Product<'_>, chunk: usize, conv: Option<&Conv>) {
         let most = band_rows(self.fused.shape(product.input), self.fused.shape(product.output), self.options);
         let own = self.rows(chunk);
@@ -116,7 +117,7 @@ impl Lowering<'_> {
         let tile = self.choice.matmul_tile;
         let output = self.output_of_stage();
         let own = output.partition.chunk(chunk);
-        // Frames of pixels, each by itself.
+        // Each frame of each pixel is one row of a.
         let row = shape.width * shape.frames;
         let m = rows.count() * row;
         let first_pixel = (rows.start - own.start) * row;
@@ -154,7 +155,7 @@ impl Lowering<'_> {
         self.launch(launch, &[source, weight, bias, Resource::Unused, target]);
     }
 
-    /// The weights of `product`, with so many taps in time.
+    /// Returns the filter and the bias of `product`, with `times` taps in time.
     fn product_weights(&mut self, product: &Product<'_>, times: u32) -> (Resource, Resource) {
         let c_in = self.fused.shape(product.input).channels;
         let c_out = self.fused.shape(product.output).channels * product.phases;
@@ -163,7 +164,8 @@ impl Lowering<'_> {
         (weight, bias)
     }
 
-    /// Of `rows`: a product for each frame that the filter is put on, with the frames that it sees there, which lie next to each other.
+    /// Launches a product over time for `rows`: one product for each position of the filter over
+    /// the frames. The frames that the filter reads at one position lie next to each other.
     fn product_over_frames(&mut self, conv: &Conv, product: &Product<'_>, rows: Rows, chunk: usize) {
         let (source, _) = self.seen(conv, rows);
         let (weight, bias) = self.product_weights(product, conv.taps());

@@ -1,4 +1,5 @@
-//! What a convolution sees where that is made before it is read: rows after a norm, and rows of several frames with those of the past in front.
+//! Input of a convolution that must be made before the kernel reads it: rows after a norm, or rows
+//! of several frames with the past in front.
 
 use crate::kernels::choice::Way;
 use crate::kernels::frames::{self, CopyFramesParams};
@@ -14,18 +15,18 @@ use crate::plan::{BufferId, PlanOptions, Resource};
 use super::lowering::Lowering;
 use super::pass::Shared;
 
-/// Whether `conv` reads something that has to be made first.
+/// True if the input of `conv` must be made first.
 pub(super) fn is_made(way: Way, conv: &Conv) -> bool {
     normalises_before(way, conv) || (conv.time.is_some() && way != Way::Winograd)
 }
 
-/// Bytes of a row of that, of all frames.
+/// Returns the bytes of one row of that input, of all frames.
 pub(super) fn row_bytes(fused: &Fused, conv: &Conv, options: &PlanOptions) -> u64 {
     let frame = fused.row_bytes(conv.input, options.storage) / u64::from(fused.shape(conv.input).frames);
     frame * u64::from(frames(fused, conv))
 }
 
-/// Frames that `conv` sees.
+/// Returns the number of frames that `conv` reads.
 pub(super) fn frames(fused: &Fused, conv: &Conv) -> u32 {
     conv.before() + fused.shape(conv.input).frames
 }
@@ -38,11 +39,11 @@ struct Source {
     offset: u32,
     frames: u32,
     pixels: u32,
-    /// What a group norm makes of these frames.
+    /// Factors and summands of a group norm for these frames.
     table: Option<BufferId>,
 }
 
-/// Where those frames go.
+/// The target of frames that are made.
 #[derive(Debug, Clone, Copy)]
 struct Target {
     buffer: BufferId,
@@ -53,7 +54,8 @@ struct Target {
 }
 
 impl Lowering<'_> {
-    /// Rows `rows` of what `conv` reads, as it reads them, in one buffer, and the row that it starts with.
+    /// Returns a buffer that holds the rows `rows` of the input of `conv`, as `conv` reads them,
+    /// and the first row in that buffer.
     pub(super) fn seen(&mut self, conv: &Conv, rows: Rows) -> (BufferId, u32) {
         let (buffer, row0) = self.source(conv.input, rows, Shared::Gathered);
         if conv.time.is_none() && conv.prologue.norm.is_none() {
@@ -80,14 +82,14 @@ impl Lowering<'_> {
                 let table = group.map(|norm: NormId| self.past_norms[&norm]);
                 self.bring(conv, Source { buffer, offset, frames: shape.frames, pixels, table }, to(0));
             }
-            // Copies of the first frame, which is the only one.
+            // Copies of the first frame. The input has only this frame.
             None => (0..conv.before()).for_each(|frame| self.bring(conv, own, to(frame))),
         }
         self.bring(conv, own, to(conv.before()));
         (target, rows.start)
     }
 
-    /// Normalises and activates what `conv` reads of `source`, or just copies it.
+    /// Normalises and activates `source` as `conv` reads it, or copies it if there is no norm.
     fn bring(&mut self, conv: &Conv, source: Source, target: Target) {
         let (storage, channels4) = (self.tensor(conv.input).storage, self.fused.shape(conv.input).channels4());
         let pixel4 = source.frames * channels4;
@@ -119,6 +121,7 @@ impl Lowering<'_> {
         }
     }
 
+    /// Launches the norm of each pixel of `source`.
     fn pixel_norm(&mut self, conv: &Conv, norm: PixelNormId, source: Source, target: Target) {
         let shape = self.fused.shape(conv.input);
         let norm = &self.fused.pixel_norms[norm];

@@ -1,4 +1,5 @@
-//! What the nodes of stages are made from: the stages before, and how the next one's output is cut.
+//! The state from which nodes are made: the stages before, and the division of the next output into
+//! chunks.
 
 use std::collections::BTreeMap;
 
@@ -15,27 +16,27 @@ use crate::tensor::Bytes;
 
 use super::moments;
 
-/// How far a stage reads beyond the rows it writes.
+/// The rows that a stage reads for the rows that it writes.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Reach {
-    /// The same rows.
+    /// Equal rows.
     Same,
-    /// What a filter reads; with `doubled`, of a tensor of half the height.
+    /// Rows that a filter reads. If `doubled`, the tensor that is read has half the height.
     Filter { window: Window, doubled: bool },
     /// All rows.
     All,
 }
 
-/// Stages that are sized up one after the other.
+/// The nodes of the stages so far, while nodes are made in order.
 #[derive(Debug)]
 pub(in crate::plan) struct Sizing<'a> {
     pub(super) fused: &'a Fused,
     pub(super) limits: &'a DeviceLimits,
     pub(super) options: &'a PlanOptions,
     pub(super) choice: Choice,
-    /// Of the stages so far.
+    /// Nodes of the stages so far.
     nodes: Vec<Node>,
-    /// The stage that produces each tensor.
+    /// Stage that produces each tensor.
     producers: BTreeMap<TensorId, usize>,
 }
 
@@ -45,7 +46,7 @@ impl<'a> Sizing<'a> {
         Self { fused, limits, options, choice, nodes: Vec::new(), producers: BTreeMap::new() }
     }
 
-    /// Adds the node of `stage`, the next one.
+    /// Adds the node of `stage`, the next stage.
     pub(in crate::plan) fn push(&mut self, stage: &Stage, node: Node) {
         if let Some(output) = stage.output() {
             self.producers.insert(output, self.nodes.len());
@@ -53,7 +54,7 @@ impl<'a> Sizing<'a> {
         self.nodes.push(node);
     }
 
-    /// Those so far.
+    /// Returns the nodes so far.
     pub(in crate::plan) fn nodes(&self) -> &[Node] {
         &self.nodes
     }
@@ -62,22 +63,22 @@ impl<'a> Sizing<'a> {
         self.nodes
     }
 
-    /// The stage that produces `tensor`.
+    /// Returns the stage that produces `tensor`.
     pub(super) fn producer(&self, tensor: TensorId) -> usize {
         self.producers[&tensor]
     }
 
-    /// How `tensor` is cut.
+    /// Returns the chunks of `tensor`.
     pub(super) fn partition(&self, tensor: TensorId) -> &Partition {
         &self.nodes[self.producer(tensor)].partition
     }
 
-    /// Bytes of one row of `tensor`.
+    /// Returns the bytes of one row of `tensor`.
     pub(super) fn row_bytes(&self, tensor: TensorId) -> u64 {
         self.fused.row_bytes(tensor, self.options.storage)
     }
 
-    /// What chunks of a tensor cut like `reader` read of `tensor`.
+    /// Returns the chunks of `tensor` that a stage reads whose output is cut like `reader`.
     pub(super) fn read(&self, reader: &Partition, tensor: TensorId, reach: Reach) -> Read {
         let source = self.partition(tensor);
         let span = |chunk: usize| match reach {
@@ -90,7 +91,8 @@ impl<'a> Sizing<'a> {
         Read { stage: self.producer(tensor), spans: (0..reader.count()).map(span).collect() }
     }
 
-    /// A node that stores `output`, and so far computes nothing. Where a norm reads that, its moments are taken in a pass of their own.
+    /// Returns a node that stores `output` and has no work or scratch memory yet. If a norm reads
+    /// `output`, the node counts moments that are taken in launches of their own.
     pub(super) fn storing(&self, output: TensorId, partition: Partition, reads: Vec<Read>) -> Node {
         let shape = self.fused.shape(output);
         let measured = self.fused.norm_of(output).is_some();
@@ -108,7 +110,11 @@ impl<'a> Sizing<'a> {
         }
     }
 
-    /// Cuts `tensor`, which is made of `input`, or of what the host gives: `given` bytes a row.
+    /// Cuts `tensor`, which is made of `input` or, if that is `None`, of the host's input. `given`
+    /// is the bytes of the host's input for each row, or 0.
+    ///
+    /// # Errors
+    /// [`Error::TooLarge`] if the fewest rows exceed a binding or a dispatch.
     pub(super) fn cut(&self, tensor: TensorId, input: Option<TensorId>, given: u64) -> Result<Partition> {
         let shape = self.fused.shape(tensor);
         let hard_limit = self.limits.largest_bound_buffer();
@@ -119,7 +125,8 @@ impl<'a> Sizing<'a> {
         let mut wanted = if keys { self.options.keys_limit } else { self.options.chunk_limit };
         if let Some(input) = input {
             let source = self.fused.shape(input);
-            // A tensor of few channels is cut like what it is made of, or one chunk of it would want many at once.
+            // A tensor of few channels is cut like its input. Otherwise one chunk of it would need
+            // many chunks of the input at once.
             if shape.channels * 4 < source.channels {
                 let rows = u64::from(self.partition(input).rows) * u64::from(shape.height) / u64::from(source.height);
                 wanted = wanted.min(Bytes(row_bytes * rows));
@@ -127,7 +134,7 @@ impl<'a> Sizing<'a> {
         }
         let mut reachable = Bytes(row_bytes * (most_invocations / per_row));
         if given > 0 {
-            // The host's rows may be wider than the stored ones.
+            // The host's rows may have more bytes than the stored rows.
             let stored = |bytes: Bytes| Bytes((bytes.0 / given).saturating_mul(row_bytes));
             (reachable, wanted) = (reachable.min(stored(hard_limit)), wanted.min(stored(wanted)));
         }

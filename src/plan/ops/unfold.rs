@@ -1,4 +1,5 @@
-//! 3x3 convolutions that move by more than a pixel: what each output pixel sees is written out, and multiplied.
+//! 3x3 convolutions that move by more than one pixel. `unfold` writes what each output pixel sees,
+//! and a product multiplies it with the filter.
 
 use crate::kernels::choice::Way;
 use crate::kernels::matmul::{Epilogue, Matmul, MatmulParams};
@@ -15,7 +16,7 @@ use super::seen;
 use super::sizing::Sizing;
 use super::unfolding::Unfolding;
 
-/// What it takes.
+/// Returns the scratch memory of an unfolded convolution.
 pub(super) fn scratch(sizing: &Sizing<'_>, conv: &Conv, output: &Partition) -> Scratch {
     let (input, shape) = sizing.fused.shapes_of(conv);
     let frames = seen::frames(sizing.fused, conv);
@@ -63,7 +64,8 @@ impl Lowering<'_> {
         }
     }
 
-    /// The product of frame `frame` of `pixels` output pixels with the filter, from pixel `first` of the chunk on.
+    /// Returns the product of frame `frame` of `pixels` output pixels with the filter. `first` is
+    /// the first of these pixels in the chunk.
     fn unfolded_product(&self, conv: &Conv, pixels: u32, first: u32, frame: u32) -> Matmul {
         let (input, output) = self.fused.shapes_of(conv);
         let (frame4, n4) = (TAPS * input.channels4(), output.channels4());

@@ -1,4 +1,4 @@
-//! How a convolution that goes by `unfold` is cut into bands.
+//! The division of a convolution by `unfold` into bands.
 
 use crate::kernels::WORKGROUP;
 use crate::kernels::choice::Choice;
@@ -8,13 +8,14 @@ use crate::model::graph::Shape;
 use crate::plan::partition::Rows;
 use crate::tensor::Storage;
 
-/// Fewer output pixels than this in a launch waste its product.
+/// Fewest output pixels in a launch that keep its product efficient.
 const LEAST_PIXELS: u64 = 64;
 
-/// The output pixels of one convolution. Bands of whole rows where one fits the scratch memory, else parts of one row.
+/// The output pixels of one convolution. A band is whole rows if one row fits the scratch memory,
+/// else a part of one row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Unfolding {
-    /// Bytes of what one output pixel sees.
+    /// Bytes of the unfolded input for one output pixel.
     pub(super) pixel_bytes: u64,
     /// Most output pixels of a band.
     most: u32,
@@ -22,8 +23,9 @@ pub(super) struct Unfolding {
 }
 
 impl Unfolding {
-    /// For a convolution of pixels of `input4` groups of channels, of all frames, to `output`, with intermediates that stay in cache and within one binding
-    /// and launch.
+    /// Returns the bands of a convolution to `output` that reads `input4` groups of four channels
+    /// of a pixel, of all frames. Its intermediates stay in cache and within one binding and
+    /// launch.
     pub(super) fn new(input4: u32, output: Shape, storage: Storage, choice: &Choice, limits: &DeviceLimits) -> Self {
         let taps = u64::from(TAPS) * u64::from(input4);
         let pixel_bytes = taps * storage.vec4_bytes();
@@ -35,7 +37,7 @@ impl Unfolding {
         Self { pixel_bytes, most: u32::try_from(most).unwrap_or(u32::MAX), width: output.width }
     }
 
-    /// Rows of the output that are gathered together.
+    /// Returns the rows of the output that are gathered together.
     pub(super) fn bands(self, rows: Rows) -> impl Iterator<Item = Rows> {
         let step = (self.most / self.width).max(1);
         (rows.start..rows.end)
@@ -43,13 +45,14 @@ impl Unfolding {
             .map(move |start| Rows { start, end: rows.end.min(start.saturating_add(step)) })
     }
 
-    /// The launches of one band: first output pixel of the whole output, and how many.
+    /// Returns the launches of one band: the first pixel, counted in the whole output, and the
+    /// number of pixels.
     pub(super) fn launches(self, band: Rows) -> impl Iterator<Item = (u32, u32)> {
         let (first, end) = (band.start * self.width, band.end * self.width);
         (first..end).step_by(self.most as usize).map(move |start| (start, self.most.min(end - start)))
     }
 
-    /// Most output pixels of a launch in a chunk of `chunk_rows`.
+    /// Returns the most output pixels of a launch in a chunk of `chunk_rows` rows.
     pub(super) fn most_pixels(self, chunk_rows: u32) -> u64 {
         let band = u64::from((self.most / self.width).max(1).min(chunk_rows)) * u64::from(self.width);
         band.min(u64::from(self.most))

@@ -1,4 +1,5 @@
-//! 3x3 convolutions by Winograd's algorithm: three launches a band of tiles.
+//! 3x3 convolutions by Winograd's algorithm: transform, multiply and transform back each band of
+//! tiles.
 
 use crate::kernels::Launch;
 use crate::kernels::choice::{MatmulTile, Products, Transforms, Way};
@@ -27,15 +28,15 @@ use super::tiles::{Channels, TileBand, TileGrid};
 struct Winograd<'a> {
     conv: &'a Conv,
     grid: TileGrid,
-    /// Where the chunk goes, and its rows.
+    /// Buffer of the chunk, and the chunk's rows.
     target: BufferId,
     own: Rows,
     bias: Resource,
     /// Transformed filters, by output channels: together they may exceed one binding.
     filters: Vec<FilterPart>,
-    /// Transformed input, of all frames that are seen.
+    /// Transformed input, of all frames that are read.
     v: BufferId,
-    /// Its products with the filters.
+    /// Products of the transformed input with the filters.
     m: BufferId,
     /// Moments for the norm that reads the output.
     moments: Option<BufferId>,
@@ -43,7 +44,8 @@ struct Winograd<'a> {
 }
 
 impl Winograd<'_> {
-    /// The 36 products of `tiles` with `part` for frame `frame` of the output, by this tile.
+    /// Returns the launch of the 36 products of `tiles` with `part` for frame `frame` of the
+    /// output, with this tile.
     fn product(&self, tile: MatmulTile, tiles: &TileBand, part: &FilterPart, frame: u32) -> Launch {
         let Channels { frame4, v4, k4, n4, m4 } = self.grid.channels;
         let m = tiles.tiles();
@@ -76,7 +78,7 @@ impl Winograd<'_> {
         matmul.launch()
     }
 
-    /// The same on matrix units, of whole matrices.
+    /// Returns the launch of these products on matrix units, for whole matrices.
     #[cfg(not(target_arch = "wasm32"))]
     fn matrix_product(&self, units: MatrixUnits, tiles: &TileBand, part: &FilterPart, frame: u32) -> Launch {
         let Channels { frame4, v4, k4, n4, m4 } = self.grid.channels;
@@ -95,20 +97,20 @@ impl Winograd<'_> {
     }
 }
 
-/// Rows of some of the frames that a convolution sees.
+/// Rows of some of the frames that a convolution reads.
 #[derive(Debug, Clone, Copy)]
 struct Source {
     buffer: BufferId,
-    /// Row that it starts with.
+    /// First row in the buffer.
     row0: u32,
-    /// Which of all frames that are seen is the first.
+    /// Index of its first frame among all frames that are read.
     frame0: u32,
     frames: u32,
-    /// What a group norm makes of them.
+    /// Factors and summands of a group norm for these frames.
     norm: Option<BufferId>,
 }
 
-/// What it takes.
+/// Returns the scratch memory of a Winograd convolution.
 pub(super) fn scratch(sizing: &Sizing<'_>, conv: &Conv, output: &Partition) -> Scratch {
     let grid = grid(sizing.fused, conv, sizing.options, sizing.limits);
     let tiles = u64::from(grid.most_tiles(output));
@@ -122,7 +124,7 @@ pub(super) fn scratch(sizing: &Sizing<'_>, conv: &Conv, output: &Partition) -> S
     }
 }
 
-/// Runs of the moments that it takes of its output.
+/// Returns the runs of the moments that the convolution takes of its output.
 pub(super) fn runs(sizing: &Sizing<'_>, conv: &Conv) -> u64 {
     grid(sizing.fused, conv, sizing.options, sizing.limits).runs()
 }
@@ -163,7 +165,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// What the frames that `conv` sees are read from, in rows `rows`.
+    /// Returns the buffers that hold rows `rows` of the frames that `conv` reads.
     fn winograd_sources(&mut self, conv: &Conv, rows: Rows) -> Vec<Source> {
         let frames = self.fused.shape(conv.input).frames;
         if normalises_before(Way::Winograd, conv) {
@@ -183,14 +185,14 @@ impl Lowering<'_> {
                 let table = norm.map(|norm: NormId| self.past_norms[&norm]);
                 vec![Source { buffer, row0, frame0: 0, frames: self.fused.shape(past).frames, norm: table }]
             }
-            // Copies of the first frame, which is the only one.
+            // Copies of the first frame. The input has only this frame.
             None => (0..conv.before()).map(|frame0| Source { frame0, ..own }).collect(),
         };
         sources.push(own);
         sources
     }
 
-    /// What the sum is added to, where that is a product of its own.
+    /// Launches the product of a shortcut, which the convolution then adds to.
     fn shortcut(&mut self, conv: &Conv, chunk: usize) {
         let Some(Residual::Shortcut { weight, bias, input, scale }) = &conv.residual else { return };
         let product = Product {
@@ -206,7 +208,8 @@ impl Lowering<'_> {
         self.product_of_chunk(&product, chunk, None);
     }
 
-    /// The transformed filters of the current stage, in as many buffers as the device's bindings need.
+    /// Returns the transformed filters of the current stage, in as many buffers as the device's
+    /// bindings need. Launches the transform if the pass does not have them.
     fn transformed_filters(&mut self, weight: Resource, grid: &TileGrid, taps: u32) -> Vec<FilterPart> {
         if let Some(parts) = self.pass.filters.get(&self.stage) {
             return parts.clone();
@@ -246,7 +249,8 @@ impl Lowering<'_> {
         parts
     }
 
-    /// Memory for part `index` of transformed filters: of this stage alone, or what all stages of the pass use in turn.
+    /// Returns the memory for part `index` of transformed filters. It belongs to this stage alone,
+    /// or all stages of the pass use it in turn.
     fn filter_memory(&mut self, index: usize, bytes: u64) -> BufferId {
         if self.pass.own_filters {
             return self.scratch("u", bytes);
@@ -274,7 +278,7 @@ impl Lowering<'_> {
     fn winograd_in(&mut self, winograd: &Winograd<'_>, tiles: &TileBand, source: &Source) {
         let conv = winograd.conv;
         let (input_shape, shape) = self.fused.shapes_of(conv);
-        // With the norm, where that is done already.
+        // A norm that was applied before includes the activation.
         let activation = conv.prologue.activation.filter(|_| !normalises_before(Way::Winograd, conv));
         let doubling = conv.prologue.doubling;
         let prologue = winograd::Prologue { normalize: source.norm.is_some(), activation, doubling };
@@ -300,14 +304,16 @@ impl Lowering<'_> {
         self.launch(winograd::input(winograd.transforms, storages, prologue, params), &bindings);
     }
 
-    /// What the filter makes of the frames that it sees for frame `frame` of the output: they follow one another in what was transformed.
+    /// Launches the products for frame `frame` of the output. The frames that the filter reads for
+    /// it follow one another in the transformed input.
     fn winograd_product(&mut self, winograd: &Winograd<'_>, tiles: &TileBand, part: &FilterPart, frame: u32) {
         let mut launch = match winograd.grid.products {
             Products::Tile(tile) => winograd.product(tile, tiles, part, frame),
             #[cfg(not(target_arch = "wasm32"))]
             Products::Matrix(units) => winograd.matrix_product(units, tiles, part, frame),
         };
-        // Counted as the direct convolution of the band: 9 filter taps for each pixel, of 4x4 pixels a tile.
+        // Counted as the direct convolution of the band: 9 filter taps for each pixel, 4x4 pixels
+        // for each tile.
         let shape = self.fused.shape(winograd.conv.output);
         let width = (tiles.tiles_x * TILE).min(shape.width - tiles.tile_x0 * TILE);
         let pixels = u64::from(tiles.rows.count()) * u64::from(width);
@@ -323,7 +329,7 @@ impl Lowering<'_> {
     fn winograd_out(&mut self, winograd: &Winograd<'_>, tiles: &TileBand) {
         let conv = winograd.conv;
         let shape = self.fused.shape(conv.output);
-        // The result is f32, whatever it is made of.
+        // The result is f32, whatever the storage of other tensors.
         let grid = &winograd.grid;
         let storages = Storages { stored: self.output_of_stage().storage, transformed: grid.kept() };
         let epilogue = winograd::Epilogue {

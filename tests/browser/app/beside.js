@@ -1,4 +1,5 @@
-// The same for bundlers that do not see where the package has its module: it lies beside the bundle, and so does the worker's script.
+// The same app for bundlers that do not see the package's module: module and worker script lie
+// beside the bundle.
 import * as here from 'wgvae';
 import * as there from 'wgvae/worker';
 

@@ -1,4 +1,5 @@
-// What somebody else's page would do, to be bundled by package.test.mjs: on the page, and with `?worker` in a worker.
+// A foreign page for package.test.mjs to bundle: decodes on the page, or with `?worker` in a
+// worker.
 import * as here from 'wgvae';
 import * as there from 'wgvae/worker';
 

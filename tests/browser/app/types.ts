@@ -1,4 +1,4 @@
-// Uses the package's types as an application would. Checked, never run.
+// Uses the package's types as an application would. It is only type-checked, never run.
 import { clearCache, createDecoder, planFor, WgvaeError, type Decoder, type Plan } from 'wgvae';
 import * as worker from 'wgvae/worker';
 

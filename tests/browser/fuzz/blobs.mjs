@@ -1,7 +1,11 @@
 // @ts-check
-// Blobs and files in memory, in place of Node's, which read on other threads: with these a case is the same each time.
+// Blobs and files in memory instead of Node's, which read on other threads: with these, a case is
+// reproducible.
 
-/** What may go wrong with a blob that stands for a file on disk. @typedef {'none' | 'gone' | 'shrunk' | 'broken'} BlobFault */
+/**
+ * Fault of a blob that stands for a file on disk.
+ * @typedef {'none' | 'gone' | 'shrunk' | 'broken'} BlobFault
+ */
 
 /** @param {BlobPart} part */
 function bytesOf(part) {

@@ -1,7 +1,8 @@
 // @ts-check
-// Time that passes only when nothing else happens: waits cost nothing, and what never ends is noticed at once.
+// Time that passes only when nothing else happens: waits cost nothing, and a promise that never
+// settles is noticed at once.
 
-/** Longest that a case may take. */
+/** Longest time of a case, milliseconds. */
 const LONGEST = 3_600_000;
 
 const realImmediate = setImmediate;
@@ -13,7 +14,7 @@ export class Clock {
   /** @type {{ at: number, order: number, task: () => void }[]} */
   #timers = [];
 
-  /** Takes the place of the global timers, for one case. */
+  /** Replaces the global timers, for one case. */
   install() {
     const target = /** @type {any} */ (globalThis);
     target.setTimeout = (/** @type {(...values: unknown[]) => void} */ task, delay = 0, /** @type {unknown[]} */ ...values) => {
@@ -32,7 +33,8 @@ export class Clock {
   }
 
   /**
-   * Lets everything happen until `promise` is settled. False if nothing is left that could settle it.
+   * Runs everything until `promise` is settled. Returns false if nothing is left that could settle
+   * it.
    * @param {Promise<unknown>} promise
    */
   async runUntil(promise) {
@@ -45,13 +47,13 @@ export class Clock {
     }
   }
 
-  /** Lets everything happen that is still to come. */
+  /** Runs everything that is still to come. */
   async runOut() {
     do await everythingAtHand();
     while (this.#advance());
   }
 
-  /** Goes on to the next timer. False if there is none. */
+  /** Moves to the next timer. Returns false if there is none. */
   #advance() {
     this.#timers.sort((a, b) => a.at - b.at || a.order - b.order);
     const timer = this.#timers.shift();
@@ -62,7 +64,10 @@ export class Clock {
   }
 }
 
-/** Everything that waits for no time: the stand-ins for the browser settle their promises without leaving JavaScript. */
+/**
+ * Runs everything that needs no time: the stand-ins for the browser settle their promises without
+ * leaving JavaScript.
+ */
 function everythingAtHand() {
   return new Promise((resolve) => realImmediate(resolve));
 }

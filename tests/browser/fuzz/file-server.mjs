@@ -1,36 +1,39 @@
 // @ts-check
-// A server as bad as there are some, in place of `fetch`: it is slow, breaks off, refuses, changes files, and says what is not so. All it says
-// could be seen through: whatever the reader takes for the file's bytes must be the file's bytes.
+// A server with every fault that occurs in practice, in place of `fetch`: it is slow, breaks off,
+// refuses, changes files, and sends wrong headers. Each wrong answer can be detected: the bytes
+// that a reader accepts must be the file's bytes.
 
 /** @typedef {import('./random.mjs').Random} Random */
 /** @typedef {import('./clock.mjs').Clock} Clock */
 
 /**
- * One version of a file. `etag` and `modified` are what the server says of it.
+ * One version of a file. `etag` and `modified` are its headers.
  * @typedef {{ bytes: Uint8Array, etag: string | null, modified: string | null }} Version
  */
 
 /**
- * How a server treats a file: `ranges` whether it has them, `type` whose origin it is, `exposes` what a page of another origin may read,
- * `tellsLength` whether whole answers say how long they are, `isCompressed` whether they come compressed, `redirects` whether they come from another address, which holds
+ * Properties of a server: `ranges`: it supports ranges; `type`: origin of the answers; `exposes`:
+ * headers that a page of another origin may read; `tellsLength`: whole answers have a length;
+ * `isCompressed`: they are compressed; `redirects`: they come from another address, which is valid
  * for a while.
  * @typedef {{
- *   ranges: boolean, type: 'basic' | 'cors', exposes: { etag: boolean, range: boolean, encoding: boolean }, tellsLength: boolean, isCompressed: boolean,
- *   validators: 'strong' | 'weak' | 'modified' | 'both' | 'none', lengthByHead: boolean, redirects: boolean,
+ *   ranges: boolean, type: 'basic' | 'cors', exposes: { etag: boolean, range: boolean, encoding:
+ *   boolean }, tellsLength: boolean, isCompressed: boolean, validators: 'strong' | 'weak' |
+ *   'modified' | 'both' | 'none', lengthByHead: boolean, redirects: boolean,
  * }} Manners
  */
 
-/** What a server does wrong with one request. */
+/** Faults of one request. */
 const FAULTS = /** @type {const} */ ([
   'network', 'status', 'page', 'short', 'long', 'breaks', 'range-syntax', 'range-shift', 'range-total', 'whole', 'multipart', 'stall', 'stall-in-body',
 ]);
 
-/** Where redirects lead. */
+/** Target of redirects. */
 const ELSEWHERE = 'https://elsewhere.test/signed';
 
 const STATUSES = [201, 204, 301, 304, 400, 401, 403, 404, 408, 410, 412, 416, 429, 429, 500, 502, 503, 503, 504];
 
-/** What `fetch` resolves with, as far as it is used. */
+/** The used part of a Response. */
 class Answer {
   statusText = '';
   redirected = false;
@@ -75,10 +78,10 @@ function joined(chunks) {
 
 /** A file on a server. */
 export class FileServer {
-  /** Whether something was never answered: only an abort ends the wait for it. */
+  /** True if a request was never answered: only an abort ends the wait for it. */
   hasStalled = false;
   requests = 0;
-  /** Versions in the order in which they were there; the last is there now. @type {Version[]} */
+  /** Versions in order; the last is the current one. @type {Version[]} */
   versions = [];
   #random;
   #clock;
@@ -86,7 +89,8 @@ export class FileServer {
   /**
    * @param {Random} random
    * @param {Clock} clock
-   * @param {{ manners: Manners, faults: number, length: number }} options `faults`: how often something is wrong
+   * @param {{ manners: Manners, faults: number, length: number }} options `faults`: probability of
+   * a fault
    */
   constructor(random, clock, { manners, faults, length }) {
     this.#random = random;
@@ -96,12 +100,14 @@ export class FileServer {
     this.#publish(length);
   }
 
-  /** What is there now. */
+  /** The current version. */
   get version() {
     return /** @type {Version} */ (this.versions.at(-1));
   }
 
-  /** Puts another file in its place, one that can be told from it: by a validator that the page may read, or by its length. */
+  /**
+   * Replaces the file by one that differs in a validator that the page may read, or in its length.
+   */
   change() {
     const { manners, version } = this;
     const isTold = manners.validators !== 'none' && (manners.validators === 'modified' || manners.validators === 'both' || this.#showsEtag());
@@ -109,7 +115,10 @@ export class FileServer {
     this.#publish(isSameLength ? version.bytes.length : version.bytes.length + this.#random.pick([-1, 1, 17, 1000]));
   }
 
-  /** @type {(url: URL | string, options: { method?: string, headers?: Record<string, string>, signal?: AbortSignal }) => Promise<Answer>} */
+  /**
+   * @type {(url: URL | string, options: { method?: string, headers?: Record<string, string>,
+   * signal?: AbortSignal }) => Promise<Answer>}
+   */
   fetch = async (url, options) => {
     const isElsewhere = `${url}` === ELSEWHERE;
     if (isElsewhere && this.#random.chance(0.2)) return new Answer(403, new Headers(), null, this.manners.type);
@@ -117,7 +126,10 @@ export class FileServer {
     return this.manners.redirects && !isElsewhere ? Object.assign(answer, { redirected: true, url: ELSEWHERE }) : answer;
   };
 
-  /** @param {{ method?: string, headers?: Record<string, string>, signal?: AbortSignal }} options @returns {Promise<Answer>} */
+  /**
+   * @param {{ method?: string, headers?: Record<string, string>, signal?: AbortSignal }} options
+   * @returns {Promise<Answer>}
+   */
   async #fetch({ method = 'GET', headers = {}, signal = new AbortController().signal }) {
     this.requests += 1;
     signal.throwIfAborted();
@@ -152,7 +164,11 @@ export class FileServer {
     });
   }
 
-  /** The part that a request asks for; none where it asks for the whole, or for a version that is gone. @param {Record<string, string>} headers */
+  /**
+   * Returns the part that a request asks for; undefined for the whole file, or if it asks for a
+   * version that is gone.
+   * @param {Record<string, string>} headers
+   */
   #range(headers) {
     const { etag, modified } = this.version;
     const condition = headers['If-Range'];
@@ -189,7 +205,7 @@ export class FileServer {
     const total = fault === 'range-total' ? bytes.length + 1 : this.#random.chance(0.05) ? '*' : bytes.length;
     const told = fault === 'range-syntax' ? this.#random.pick(['bytes 0-', 'octets 0-1/2', '', 'bytes 5-1', `bytes ${offset}-x/9`]) : undefined;
     const range = told ?? `bytes ${offset + shift}-${offset + shift + part.length - 1}/${total}`;
-    // What cannot be read cannot give a lie away.
+    // A header that cannot be read cannot reveal the fault.
     if (shift && !this.#showsRange()) return this.#never(signal);
     return this.#answer(206, { 'Content-Range': range, ...this.#validators() }, part, signal, fault);
   }
@@ -212,7 +228,8 @@ export class FileServer {
       ...(manners.isCompressed && { 'Content-Encoding': 'gzip' }),
       ...(manners.tellsLength && { 'Content-Length': `${length}` }),
     };
-    // Where nobody knows the length, nobody can know that the end is missing. Of another origin's answer nobody knows what its length is that of.
+    // A reader that does not know the length cannot notice a missing end. The length of an answer
+    // of another origin may be the compressed one.
     const isUnseen = fault === 'short' && (manners.isCompressed || manners.type === 'cors' || !manners.tellsLength);
     return this.#answer(200, headers, version.bytes, signal, isUnseen || fault === 'long' ? 'none' : fault);
   }
@@ -290,7 +307,11 @@ function abortable(promise, signal) {
   });
 }
 
-/** Manners of some server. @param {Random} random @returns {Manners} */
+/**
+ * Returns random properties of a server.
+ * @param {Random} random
+ * @returns {Manners}
+ */
 export function someManners(random) {
   return {
     ranges: random.chance(0.7),

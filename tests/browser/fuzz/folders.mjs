@@ -1,14 +1,16 @@
 // @ts-check
-// The origin private file system in memory, as slow and as unreliable as a case wants it.
+// The origin private file system in memory, as slow and as unreliable as a case wants.
 
 import { MemoryFile } from './blobs.mjs';
 
-/** What a browser refuses with. */
+/** Errors of browsers that refuse access. */
 const REFUSALS = ['QuotaExceededError', 'NoModificationAllowedError', 'InvalidStateError', 'NotFoundError', 'SecurityError', 'UnknownError'];
 
 /**
- * What all handles of one file system share. `hasStreams`: files are written as streams, whole or not at all; else as Safari did, in place.
- * @typedef {{ random: import('./random.mjs').Random, clock: import('./clock.mjs').Clock, faults: number, hasStreams: boolean }} Disk
+ * State that all handles of one file system share. `hasStreams`: true to write files as streams,
+ * whole or not at all; false to write in place, like Safari.
+ * @typedef {{ random: import('./random.mjs').Random, clock: import('./clock.mjs').Clock, faults:
+ * number, hasStreams: boolean }} Disk
  */
 
 /** Takes some time, perhaps, and fails, perhaps. @param {Disk} disk */
@@ -69,7 +71,11 @@ export class MemoryFolder {
     for (const entry of this.entries.values()) entry.remove();
   }
 
-  /** @param {string} name @param {boolean} create @param {() => MemoryFolder | MemoryFileHandle} make */
+  /**
+   * @param {string} name
+   * @param {boolean} create
+   * @param {() => MemoryFolder | MemoryFileHandle} make
+   */
   async #find(name, create, make) {
     await access(this.#disk);
     if (this.isRemoved) throw missing(this.name);
@@ -87,7 +93,7 @@ class MemoryFileHandle {
   isRemoved = false;
   #disk;
   #content = new Uint8Array();
-  /** There only where files are written as streams. @type {(() => Promise<unknown>) | undefined} */
+  /** Exists only if files are written as streams. @type {(() => Promise<unknown>) | undefined} */
   createWritable;
 
   /** @param {string} name @param {Disk} disk */
@@ -108,7 +114,7 @@ class MemoryFileHandle {
     return new MemoryFile([this.#content], this.name);
   }
 
-  /** What is in it, whatever the disk's mood. */
+  /** The content, read without faults. */
   get content() {
     return this.#content;
   }
@@ -147,7 +153,7 @@ class MemoryFileHandle {
   }
 }
 
-/** Web Locks, as far as they are used: of one page. */
+/** Web Locks of one page, as far as they are used. */
 export class MemoryLocks {
   /** @type {Set<string>} */
   #held = new Set();

@@ -1,12 +1,13 @@
 // @ts-check
-// What an operation may come to: success with the right bytes, an error of a documented code, or the reason of an abort.
+// Allowed results of an operation: success with the right bytes, an error of a documented code, or
+// the reason of an abort.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 
 import { WgvaeError } from '../../../web/src/errors.js';
 
-/** The codes of index.d.ts. */
+/** The documented error codes, from index.d.ts. */
 const CODES = new Set(codesOf(readFileSync(new URL('../../../web/src/index.d.ts', import.meta.url), 'utf8')));
 
 /** @param {string} types */
@@ -18,7 +19,7 @@ function codesOf(types) {
 }
 
 /**
- * Fails unless `error` is one that callers are told of.
+ * Fails unless `error` is a documented one.
  * @param {unknown} error
  * @param {readonly unknown[]} [reasons] of aborts
  */
@@ -29,7 +30,7 @@ export function checkError(error, reasons = []) {
 }
 
 /**
- * Fails unless `bytes` are those from `offset` of one of the versions.
+ * Fails unless `bytes` are the bytes at `offset` of one of the versions.
  * @param {Uint8Array} bytes
  * @param {number} offset
  * @param {number} length

@@ -1,5 +1,5 @@
 // @ts-check
-// Chance that can be repeated: everything a case does follows from its seed.
+// Reproducible randomness: everything in a case follows from its seed.
 
 /** Numbers from a seed (mulberry32). */
 export class Random {
@@ -10,7 +10,7 @@ export class Random {
     this.#state = seed >>> 0;
   }
 
-  /** A whole number of 32 bits. */
+  /** Returns a whole number of 32 bits. */
   next() {
     this.#state = (this.#state + 0x6d2b79f5) >>> 0;
     let mixed = this.#state;
@@ -19,17 +19,21 @@ export class Random {
     return (mixed ^ (mixed >>> 14)) >>> 0;
   }
 
-  /** 0 up to `count`, without it. @param {number} count */
+  /** Returns a whole number from 0 to `count` - 1. @param {number} count */
   below(count) {
     return this.next() % count;
   }
 
-  /** Both ends included. @param {number} least @param {number} most */
+  /**
+   * Returns a whole number between both, inclusive.
+   * @param {number} least
+   * @param {number} most
+   */
   between(least, most) {
     return least + this.below(most - least + 1);
   }
 
-  /** True so often. @param {number} probability */
+  /** Returns true with this probability. @param {number} probability */
   chance(probability) {
     return this.next() < probability * 2 ** 32;
   }

@@ -1,5 +1,5 @@
 // @ts-check
-// Random cases against the package's modules, in Node: node tests/browser/fuzz/run.mjs --cases 100000
+// Random cases for the package's modules, in Node: node tests/browser/fuzz/run.mjs --cases 100000.
 // A failure prints the seed of its case: --only SEED runs that case alone.
 
 import assert from 'node:assert/strict';
@@ -14,16 +14,16 @@ import { readsOfABlob, strangeArguments, textOfAnAddress } from './cases/text.mj
 import { Random } from './random.mjs';
 import { keepSurroundings, makeWorld } from './world.mjs';
 
-/** What cases are about. The first is most of them: most of the code is behind it. */
+/** Kinds of cases. The first is the most frequent, because most of the code is behind it. */
 const KINDS = [readsOfAFile, readsOfAFile, readsOfAFile, readsOfAFile, textOfAnAddress, readsOfABlob, strangeArguments, latentsOfAnyKind, halves, readsAhead, links, files];
 
-/** Rejections that nobody handled since the last case. @type {unknown[]} */
+/** Unhandled rejections since the last case. @type {unknown[]} */
 const unhandled = [];
 
 /**
  * Runs `cases` cases.
  * @param {{ cases: number, seed: number }} options
- * @returns {Promise<Record<string, number>>} how many there were of each kind
+ * @returns {Promise<Record<string, number>>} number of cases of each kind
  */
 export async function fuzz({ cases, seed }) {
   const listen = (/** @type {unknown} */ error) => unhandled.push(error);

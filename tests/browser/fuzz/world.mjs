@@ -1,5 +1,5 @@
 // @ts-check
-// What the package finds in a browser, in memory and under a case's control.
+// The package's surroundings in a browser, in memory and under a case's control.
 
 import { createHash } from 'node:crypto';
 
@@ -7,10 +7,14 @@ import { MemoryBlob, MemoryFile } from './blobs.mjs';
 import { Clock } from './clock.mjs';
 import { MemoryFolder, MemoryLocks } from './folders.mjs';
 
-/** The surroundings of one case. @typedef {{ random: import('./random.mjs').Random, clock: Clock, root: MemoryFolder, disk: import('./folders.mjs').Disk }} World */
+/**
+ * The surroundings of one case.
+ * @typedef {{ random: import('./random.mjs').Random, clock: Clock,
+ * root: MemoryFolder, disk: import('./folders.mjs').Disk }} World
+ */
 
 /**
- * Puts stand-ins in place of what belongs to the browser.
+ * Replaces parts of the browser by stand-ins.
  * @param {import('./random.mjs').Random} random
  * @returns {World}
  */
@@ -28,16 +32,17 @@ export function makeWorld(random) {
   replace('document', { baseURI: 'https://page.test/folder/index.html' });
   replace('Blob', MemoryBlob);
   replace('File', MemoryFile);
-  // Node's works on another thread: that would be time that the clock does not see.
+  // Node's works on another thread, whose time the clock does not see.
   replaceIn(crypto.subtle, 'digest', async (/** @type {string} */ _, /** @type {Uint8Array} */ bytes) => createHash('sha256').update(bytes).digest());
   return { random, clock, root, disk };
 }
 
-/** What stand-ins take the place of. @type {[object, string[]][]} */
+/** Places that stand-ins replace. @type {[object, string[]][]} */
 const PLACES = [[globalThis, ['setTimeout', 'clearTimeout', 'fetch', 'navigator', 'document', 'Blob', 'File']], [crypto.subtle, ['digest']]];
 
 /**
- * Remembers what is there before stand-ins are. What is returned puts it back: other tests run in the same process.
+ * Remembers the originals before they are replaced. Returns a function that restores them: other
+ * tests run in the same process.
  * @returns {() => void}
  */
 export function keepSurroundings() {

@@ -1,4 +1,4 @@
-// The global that in-page/lab.js makes.
+// The global that in-page/lab.js defines.
 declare global {
   const lab: typeof import('./lab.js').lab;
 }

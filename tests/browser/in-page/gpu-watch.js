@@ -1,5 +1,5 @@
 // @ts-check
-// Counts the page's GPU memory apart from the crate's own ledger: by what passes through the browser's API.
+// Counts the page's GPU memory independently of the crate's ledger, by calls of the browser's API.
 
 /** Live buffers of each device. @type {Map<GPUDevice, Map<GPUBuffer, number>>} */
 const devices = new Map();
@@ -10,31 +10,34 @@ let peak = 0;
 const configured = new Set();
 let configurations = 0;
 
-/** Devices that have been asked for and not been destroyed. */
+/** Returns the number of devices that were requested and not destroyed. */
 export function liveDevices() {
   return devices.size;
 }
 
-/** Bytes of buffers that have been created and not been destroyed, of all devices. */
+/** Returns the bytes of buffers that were created and not destroyed, on all devices. */
 export function liveBytes() {
   let sum = 0;
   for (const buffers of devices.values()) for (const size of buffers.values()) sum += size;
   return sum;
 }
 
-/** The most bytes at once since the last call. */
+/** Returns the most bytes at once since the last call. */
 export function takePeak() {
   const most = peak;
   peak = liveBytes();
   return most;
 }
 
-/** Canvases that have been configured and not been let go. The browser keeps textures for each, which are in no count of buffers. */
+/**
+ * Returns the number of canvases that were configured and not released. The browser keeps textures
+ * for each, which no count of buffers includes.
+ */
 export function liveCanvases() {
   return configured.size;
 }
 
-/** How often canvases were configured since the last call. */
+/** Returns how often canvases were configured since the last call. */
 export function takeConfigurations() {
   const count = configurations;
   configurations = 0;
@@ -42,7 +45,7 @@ export function takeConfigurations() {
 }
 
 /**
- * Runs `after` behind the method `name` of every object of `type`.
+ * Runs `after` after the method `name` of every object of `type`.
  * @param {any} type
  * @param {string} name
  * @param {(self: any, result: any) => void} after
@@ -56,13 +59,13 @@ function watch(type, name, after) {
   };
 }
 
-/** Begins to count. Once, before anything asks for a device. */
+/** Begins to count. Call it once, before anything requests a device. */
 export function startWatching() {
   watch(GPUAdapter, 'requestDevice', (_, promise) => {
     promise.then(
       (/** @type {GPUDevice} */ device) => {
         devices.set(device, new Map());
-        // However it is lost: its memory is gone.
+        // After any loss, its memory is gone.
         device.lost.then(() => devices.delete(device));
       },
       () => {},

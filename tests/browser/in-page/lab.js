@@ -1,5 +1,6 @@
 // @ts-check
-// What tests use inside the page, as the global `lab`: the package, and ways to get results out of the browser.
+// Helpers for tests inside the page, as the global `lab`: the package, and ways to get results out
+// of the browser.
 
 // @ts-ignore the server's address of it
 import * as served from '/web/src/index.js';
@@ -9,11 +10,11 @@ import * as gpu from './gpu-watch.js';
 
 const wgvae = /** @type {typeof import('../../../web/src/index.js')} */ (served);
 
-/** The instance of the module that the package uses. */
+/** The instance of the wasm module that the package uses. */
 const startWasm = /** @type {typeof import('../../../web/src/wasm.js').startWasm} */ (startServed);
 
 /**
- * What became of a promise, with an error that can leave the page.
+ * Returns the value of a promise, or its error in a form that can leave the page.
  * @template T
  * @param {Promise<T> | (() => T | Promise<T>)} task
  * @returns {Promise<{ value?: T, error?: any }>}
@@ -43,7 +44,7 @@ function base64(view) {
 }
 
 /**
- * The pixels of whatever can be drawn, by way of a 2d canvas.
+ * Returns the pixels of anything that can be drawn, by way of a 2d canvas.
  * @param {ImageBitmap | HTMLCanvasElement | OffscreenCanvas} source
  */
 function pixels(source) {
@@ -53,25 +54,29 @@ function pixels(source) {
   return context.getImageData(0, 0, source.width, source.height);
 }
 
-/** The pixels of a picture file. @param {string} url */
+/** Returns the pixels of a picture file. @param {string} url */
 async function filePixels(url) {
   const blob = await fetch(url).then((response) => response.blob());
   return pixels(await createImageBitmap(blob, { colorSpaceConversion: 'none', premultiplyAlpha: 'none' }));
 }
 
-/** A file of the server as a Blob, as if the user had chosen it. @param {string} url */
+/** Returns a file of the server as a Blob, as if the user had chosen it. @param {string} url */
 async function blob(url) {
   return fetch(url).then((response) => response.blob());
 }
 
-/** How far apart two pictures are: the largest difference of a channel, in levels. @param {ImageData} a @param {ImageData} b */
+/**
+ * Returns the largest difference of a channel of two pictures, in levels.
+ * @param {ImageData} a
+ * @param {ImageData} b
+ */
 function levelsApart(a, b) {
   if (a.width !== b.width || a.height !== b.height) return Infinity;
   return a.data.reduce((most, value, index) => Math.max(most, Math.abs(value - b.data[index])), 0);
 }
 
 /**
- * A decoder of a model folder of the server's.
+ * Opens a decoder of a model folder on the server.
  * @param {string} folder ends with a slash
  * @param {Partial<import('../../../web/src/index.js').DecoderOptions>} [options]
  */
@@ -80,7 +85,7 @@ function open(folder, options = {}) {
 }
 
 /**
- * The same model with its encoder.
+ * Opens the same model with its encoder.
  * @param {string} folder
  * @param {Partial<import('../../../web/src/index.js').ModelOptions>} [options]
  */
@@ -88,7 +93,11 @@ function openVae(folder, options = {}) {
   return wgvae.createVae({ model: `${folder}both.safetensors`, config: `${folder}config.json`, ...options });
 }
 
-/** Waits until `condition` holds; false if it never does. @param {() => boolean | Promise<boolean>} condition @param {number} [seconds] */
+/**
+ * Waits until `condition` holds; returns false if it never does.
+ * @param {() => boolean | Promise<boolean>} condition
+ * @param {number} [seconds]
+ */
 async function until(condition, seconds = 120) {
   for (const end = performance.now() + 1000 * seconds; performance.now() < end; ) {
     if (await condition()) return true;
@@ -100,7 +109,11 @@ async function until(condition, seconds = 120) {
 /** @type {Map<string, Promise<ImageData>>} */
 const goldens = new Map();
 
-/** Whether a picture is diffusers', within one level: golden.json has that as bytes. @param {string} folder @param {ImageData} image */
+/**
+ * True if a picture equals diffusers' within one level, from the bytes in golden.json.
+ * @param {string} folder
+ * @param {ImageData} image
+ */
 async function isRight(folder, image) {
   if (!goldens.has(folder)) {
     const golden = fetch(`${folder}golden.json`).then((response) => response.json());
@@ -113,8 +126,9 @@ async function isRight(folder, image) {
 const decoders = new Map();
 
 /**
- * A decoder that stays, for tests that need no new one: Chromium compiles the shaders of each device again, for seconds. It has decoded before, so
- * that it has what it keeps from decode to decode.
+ * Returns a decoder that tests share if they need no new one: Chromium compiles the shaders of each
+ * device again, for seconds. It has decoded once, so that it holds everything that it keeps between
+ * decodes.
  * @param {string} folder
  */
 function shared(folder) {
@@ -131,7 +145,7 @@ function shared(folder) {
 const vaes = new Map();
 
 /**
- * A model with its encoder that stays, in f32, and has encoded before.
+ * Returns a shared model with its encoder, in f32, which has encoded once.
  * @param {string} folder
  */
 function sharedVae(folder) {
@@ -145,7 +159,7 @@ function sharedVae(folder) {
 }
 
 /**
- * A picture of noise, opaque unless `alpha` is less; another for each seed from 1.
+ * Returns a picture of noise, opaque unless `alpha` is less; a different one for each seed from 1.
  * @param {number} width
  * @param {number} height
  */
@@ -156,14 +170,17 @@ function noise(width, height, alpha = 255, seed = 1) {
   return new ImageData(data, width, height);
 }
 
-/** It on a canvas of its own. @param {ImageData} image */
+/** Draws a picture on a new canvas. @param {ImageData} image */
 function canvasOf(image) {
   const canvas = new OffscreenCanvas(image.width, image.height);
   canvas.getContext('2d')?.putImageData(image, 0, 0);
   return canvas;
 }
 
-/** Values [3, h, w] of a part of a picture, as an encoder takes them. @param {ImageData} image */
+/**
+ * Returns the values [3, h, w] of a part of a picture, as an encoder takes them.
+ * @param {ImageData} image
+ */
 function valuesOf({ data, width }, x = 0, y = 0, columns = width, rows = data.length / 4 / width) {
   const values = new Float32Array(3 * columns * rows);
   for (let index = 0; index < values.length; index += 1) {
@@ -174,7 +191,7 @@ function valuesOf({ data, width }, x = 0, y = 0, columns = width, rows = data.le
 }
 
 /**
- * All frames of a clip as floats, and the memory that each part took.
+ * Returns all frames of a clip as floats, and the memory of each part.
  * @param {import('../../../web/src/index.js').Decoder} decoder
  * @param {import('../../../web/src/index.js').ClipInput} latents
  * @param {import('../../../web/src/index.js').ClipOptions} [options]
@@ -191,7 +208,7 @@ async function clip(decoder, latents, options) {
 }
 
 /**
- * All parts of a clip that is encoded, its moments if nothing else is said, and the memory that each took.
+ * Encodes a clip. Returns its parts, moments by default, and the memory of each.
  * @param {import('../../../web/src/index.js').Encoder} encoder
  * @param {import('../../../web/src/index.js').ClipPictures} frames
  * @param {import('../../../web/src/index.js').EncodeClipOptions} [options]
@@ -206,21 +223,29 @@ async function encodeClip(encoder, frames, options) {
   return found;
 }
 
-/** The smallest budget that keeps a clip. The first part's may be less than that of the others, and is named first. @param {(memoryBudget: number) => unknown} plan */
+/**
+ * Returns the smallest budget for a clip. Repeats because the first part may need less than the
+ * others, and is named first.
+ * @param {(memoryBudget: number) => unknown} plan
+ */
 async function smallestBudget(plan) {
   let budget = 1;
   for (let tries = 0; tries < 4; tries += 1) budget = (await outcome(() => plan(budget))).error?.smallest ?? budget;
   return budget;
 }
 
-/** Whether two arrays are the same to the last bit. @param {ArrayLike<number>} a @param {ArrayLike<number>} b */
+/**
+ * True if two arrays are equal bit by bit.
+ * @param {ArrayLike<number>} a
+ * @param {ArrayLike<number>} b
+ */
 function isSame(a, b) {
   return a.length === b.length && Array.prototype.every.call(a, (value, index) => Object.is(value, b[index]));
 }
 
 /**
- * Opens `model` beside the config.json of `folder` and decodes with it: whether the picture is right, or the error, what was noticed, and whether all that
- * was taken of the GPU is given back.
+ * Opens `model` beside the config.json of `folder` and decodes with it. Returns whether the picture
+ * is right, or the error; the notices; and whether all GPU memory was freed.
  * @param {string} folder
  * @param {string | string[]} model
  * @param {Partial<import('../../../web/src/index.js').DecoderOptions>} [options]
@@ -243,7 +268,8 @@ async function attempt(folder, model, options = {}) {
 }
 
 /**
- * Takes the device away, so that the next decode reads the weights again, and says what became of that decode and what is left of the decoder.
+ * Loses the device, so that the next decode reads the weights again. Returns the result of that
+ * decode and the rest of the decoder's memory.
  * @param {string} folder
  * @param {import('../../../web/src/index.js').Decoder} decoder
  */
@@ -254,7 +280,7 @@ async function readAgain(folder, decoder) {
   return { code: error?.code, isTyped: error?.isTyped, left: gpu.liveBytes(), devices: gpu.liveDevices() };
 }
 
-/** Folders of streams that have not been removed. */
+/** Returns the folders of streams that were not removed. */
 async function streamFolders() {
   const root = await navigator.storage.getDirectory();
   const ours = await root.getDirectoryHandle('wgvae', { create: true });
@@ -263,14 +289,14 @@ async function streamFolders() {
   return names;
 }
 
-/** Texts of the files in a folder of ours. @param {string} name */
+/** Returns the texts of the files in one of the package's folders. @param {string} name */
 async function kept(name) {
   const texts = [];
   try {
     const ours = await (await navigator.storage.getDirectory()).getDirectoryHandle('wgvae');
     for await (const file of /** @type {any} */ (await ours.getDirectoryHandle(name)).values()) texts.push(await (await file.getFile()).text());
   } catch {
-    // There is none.
+    // There is no such folder.
   }
   return texts;
 }

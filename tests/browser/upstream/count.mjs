@@ -1,5 +1,6 @@
 // @ts-check
-// How often Firefox ends on the page of this folder, in each of its variants: `node tests/browser/upstream/count.mjs [RUNS] [SECONDS]`.
+// Counts how often Firefox crashes on the page of this folder, in each of its variants: `node
+// tests/browser/upstream/count.mjs [RUNS] [SECONDS]`.
 
 import { fileURLToPath } from 'node:url';
 
@@ -19,7 +20,7 @@ for (const variant of VARIANTS) {
 await server.close();
 
 /**
- * Keeps the page open until Firefox is gone, or for so many seconds.
+ * Keeps the page open until Firefox crashes, or for the given time.
  * @param {string} url
  */
 async function visit(url) {

@@ -35,7 +35,7 @@ function event() {
   return new Promise((resolve) => setTimeout(resolve, 10));
 }
 
-/** Garbage, until a collection takes the encoders and command buffers of before. */
+/** Makes garbage until a collection frees the encoders and command buffers made before. */
 function collect() {
   let kept = [];
   for (let made = 0; made < 400000; made++) {

@@ -13,7 +13,7 @@ use crate::tool::{Folder, fixture};
 fn floats_are_those_of_the_class_and_a_budget_changes_no_bit() {
     let folder = Folder::for_video();
     let said = folder.decode_clip(&["-o", "out.npy"]).ok().stdout;
-    for words in ["wrote out.npy (17 frames, 40x24)", "in 5 parts", "predicted", "kept from part to part"] {
+    for words in ["wrote out.npy (17 frames, 40x24)", "in 5 parts", "predicted", "kept between parts"] {
         assert!(said.contains(words), "{words} is not in {said}");
     }
     assert_close(&folder.npy("out.npy"), &fixture("clip_wan", "frames"));
@@ -60,7 +60,7 @@ fn the_report_of_a_clip_has_what_it_promises() {
     assert!(report["seconds"].as_f64() > Some(0.0));
 }
 
-/// Levels of a picture, of the floats.
+/// Converts a float to a level of a picture.
 fn level(value: f32) -> u8 {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "0 to 255")]
     let level = ((value.clamp(-1.0, 1.0) + 1.0) * 127.5).round() as u8;
@@ -85,10 +85,10 @@ fn numbered_pictures_are_the_frames() {
             assert!(found.abs_diff(level(wanted)) <= 1, "{name}, channel {channel}, pixel {pixel}");
         }
     }
-    // A shorter clip leaves those of this one there, and says so.
+    // A shorter clip leaves the later pictures of this one in place and prints a note.
     folder.write_clip(&formula::latents(&[1, 16, 2, 3, 5]));
     let said = folder.decode_clip(&["-o", "frames/%05d.png"]).ok().stderr;
-    assert!(said.contains("pictures up to 17, and this clip ends with 5"), "{said}");
+    assert!(said.contains("pictures up to number 17 remain, but this clip ends at 5"), "{said}");
 }
 
 #[test]
@@ -103,7 +103,7 @@ fn a_pipe_gets_what_a_file_gets_and_the_facts_go_to_stderr() {
     assert!(output.stdout == file, "{} bytes in a pipe, {} in a file", output.stdout.len(), file.len());
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(said.contains("wrote - (17 frames, 40x24)"), "{said}");
-    // A line and three planes for each frame, in ten bits of two bytes each.
+    // Each frame has a line and three planes of 10 bits, in 2 bytes each.
     folder.decode_clip(&["-o", "ten.y4m", "--bits", "10"]).ok();
     let ten = folder.read("ten.y4m");
     let header = ten.iter().position(|byte| *byte == b'\n').unwrap() + 1;
@@ -111,7 +111,8 @@ fn a_pipe_gets_what_a_file_gets_and_the_facts_go_to_stderr() {
     assert_eq!(ten.len() - header, 17 * (6 + 40 * 24 * 3 * 2));
 }
 
-/// As the golden clip, in other files: four axes where only a clip can be meant, one frame of latents, the VAE's own latents.
+/// Tests the golden clip in other files: four axes where only a clip is possible, one frame of
+/// latents, and the VAE's own latents.
 #[test]
 fn latents_of_every_shape() {
     let folder = Folder::for_video();
@@ -127,7 +128,7 @@ fn latents_of_every_shape() {
     folder.write_clip(&HostTensor { shape: vec![1, 16, 1, 3, 5], data: first.clone() });
     folder.decode_clip(&["-o", "frames/%d.png"]).ok();
     assert_eq!(folder.frames(), ["1.png"]);
-    // A single image is what it was.
+    // A single image decodes as before.
     folder.write_clip(&HostTensor { shape: vec![1, 16, 3, 5], data: first });
     let said = folder.decode_clip(&["-o", "image.png"]).ok().stdout;
     assert!(said.contains("wrote image.png (40x24)"), "{said}");

@@ -15,7 +15,7 @@ fn encode(folder: &Folder, image: &str, more: &[&str]) -> Outcome {
     folder.run(&Folder::encoding(image, more)).ok()
 }
 
-/// Frame `index` of a clip `[1, c, t, h, w]`, `[c, h, w]`.
+/// Returns frame `index` of a clip `[1, c, t, h, w]`, as `[c, h, w]`.
 fn frame_of(clip: &HostTensor, index: usize) -> HostTensor {
     let [_, channels, frames, height, width] = clip.shape[..] else { panic!("no clip") };
     let plane = height * width;
@@ -50,7 +50,7 @@ fn moments_are_those_of_the_class_and_a_budget_changes_no_bit() {
     assert_eq!(folder.read("within.npy"), folder.read("own.npy"));
 }
 
-/// Each frame of latents has noise of its own: that of the image with its index.
+/// Tests that each frame of latents has its own noise: the noise of the image with its index.
 #[test]
 fn samples_are_those_of_the_seed() {
     let folder = Folder::for_video();
@@ -64,7 +64,7 @@ fn samples_are_those_of_the_seed() {
     }
 }
 
-/// What is encoded is decoded: the file says what its latents are.
+/// Tests that an encoded clip can be decoded: the file tells which scale its latents have.
 #[test]
 fn latents_are_decoded_again() {
     let folder = Folder::for_video();
@@ -78,7 +78,7 @@ fn latents_are_decoded_again() {
     assert_close(&folder.npy("scaled.npy"), &folder.npy("own.npy"));
 }
 
-/// A clip of 16 frames of 40 x 24 pixels, as numbered pictures and as y4m.
+/// Makes a folder with a clip of 16 frames of 40 x 24 pixels, as numbered pictures and as y4m.
 fn sixteen_frames() -> Folder {
     let folder = Folder::for_video();
     let mut latents = formula::latents(&LATENTS);
@@ -120,7 +120,7 @@ fn from_stdin(folder: &Folder, input: Vec<u8>, more: &[&str]) -> Outcome {
     Outcome { code: output.status.code(), stdout, stderr }
 }
 
-/// How many frames a pipe has is known at its end.
+/// Tests a pipe, whose number of frames is known only at its end.
 #[test]
 fn a_pipe_is_what_a_file_is() {
     let folder = sixteen_frames();
@@ -142,7 +142,8 @@ fn a_pipe_is_what_a_file_is() {
     failed(b"", &["stdin", "it is empty"]);
 }
 
-/// Frames whose sides are no multiples lose their edges, which is said; 47 x 31 are 40 x 24.
+/// Tests that frames lose their edges, with a note, if their sides are no multiples of 8: 47 x 31
+/// becomes 40 x 24.
 #[test]
 fn the_middle_of_frames_is_encoded() {
     let folder = Folder::for_video();
@@ -151,7 +152,7 @@ fn the_middle_of_frames_is_encoded() {
     folder.write("frames/1.png", &picture);
     let said = encode(&folder, "frames/%d.png", &["-o", "picture.npy"]).stderr;
     assert!(said.contains("the middle 40x24 of each frame, as 47x31 is no multiple of 8 pixels"), "{said}");
-    // From row 15 - 12 and column 23 - 20 on.
+    // The crop begins at row 15 - 12 and column 23 - 20.
     let value = |row: usize, column: usize, channel: usize| levels[((row + 3) * 47 + column + 3) * 3 + channel];
     let floats = (0..3).flat_map(|channel| {
         (0..24 * 40).map(move |at| 2.0 * (f32::from(value(at / 40, at % 40, channel)) / 255.0) - 1.0)

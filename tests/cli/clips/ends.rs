@@ -1,4 +1,5 @@
-//! Clips that end early: Ctrl-C, a reader that goes away, a disk that fills, an ffmpeg that is missing or fails.
+//! Clips that end early: Ctrl-C, a reader that goes away, a disk that fills, an ffmpeg that is
+//! missing or fails.
 
 use std::cell::RefCell;
 use std::io::Read as _;
@@ -8,7 +9,8 @@ use std::time::{Duration, Instant};
 use super::{LATENTS, long};
 use crate::tool::{Folder, Outcome, finish, fixture_path};
 
-/// Presses Ctrl-C as soon as `is_there`, which gets the id of the process. How it ended.
+/// Sends Ctrl-C as soon as `is_there` returns true; it gets the id of the process. Returns the
+/// outcome.
 fn interrupt(folder: &Folder, output: &str, is_there: impl Fn(u32) -> bool) -> Outcome {
     signal("INT", folder.command(&Folder::decoding(&["-o", output])), folder, is_there)
 }
@@ -70,7 +72,7 @@ fn a_reader_that_goes_away_ends_a_decode_in_peace() {
     drop(stdout);
     let output = child.wait_with_output().unwrap();
     let stderr = String::from_utf8_lossy(&output.stderr);
-    // Drivers may say `error` of things that are no concern of ours; an error of ours has an exit code.
+    // Drivers may print `error` about unrelated matters. An error of wgvae has an exit code.
     let is_quiet = ["wrote", "panic", "pipe"].iter().all(|word| !stderr.contains(word));
     assert!(output.status.success() && is_quiet, "{output:?}");
 }
@@ -83,7 +85,7 @@ fn a_disk_that_fills_is_an_error() {
     folder.decode_clip(&["-o", "full.y4m"]).failed("no space", 1, &["full.y4m", "No space left on device"]);
 }
 
-/// Runs a decode to a video with `ffmpeg` being one of the scripts, or none.
+/// Runs a decode to a video, where `ffmpeg` is one of the scripts, or is missing.
 fn with_ffmpeg(folder: &Folder, script: Option<&str>, args: &[&str]) -> Outcome {
     finish(&mut ffmpeg_command(folder, script, args))
 }
@@ -137,7 +139,7 @@ fn videos_go_through_ffmpeg() {
     let folder = Folder::for_video();
     let said = with_ffmpeg(&folder, Some("records"), &Folder::decoding(&["-o", "out.mp4"])).ok().stdout;
     assert!(said.contains("wrote out.mp4 (17 frames, 40x24)"), "{said}");
-    // The script writes what it gets.
+    // The script writes its input to the file.
     assert!(folder.read("out.mp4").starts_with(b"YUV4MPEG2 W40 H24 F24:1 "));
     std::fs::remove_file(folder.path("out.mp4")).unwrap();
     std::fs::remove_file(folder.path("arguments")).unwrap();
@@ -160,7 +162,7 @@ fn videos_are_read_by_ffmpeg() {
     folder.decode_clip(&["-o", "clip.y4m"]).ok();
     std::fs::rename(folder.path("clip.y4m"), folder.path("clip.mp4")).unwrap();
     let encode = |script: Option<&str>| with_ffmpeg(&folder, script, &Folder::encoding("clip.mp4", &["-o", "out.npy"]));
-    // The script delivers what it gets.
+    // The script outputs its input.
     let said = encode(Some("delivers")).ok().stdout;
     assert!(said.contains("wrote out.npy (of 17 frames, 40x24)"), "{said}");
     assert_eq!(folder.npy("out.npy").shape, LATENTS);

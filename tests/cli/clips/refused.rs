@@ -1,4 +1,5 @@
-//! What cannot be decoded or encoded as a clip: found before a GPU is asked for, named, and nothing is written.
+//! Clips that cannot be decoded or encoded: the error comes before a GPU is opened and names the
+//! cause, and no file is written.
 
 use wgvae::HostTensor;
 use wgvae::internals::npy::write_npy;
@@ -7,7 +8,7 @@ use super::long;
 use crate::formula;
 use crate::tool::Folder;
 
-/// Where there is no adapter: what is said is found before.
+/// Runs the command without an adapter: it must fail with `words` before it opens one.
 #[track_caller]
 fn refuse(folder: &Folder, what: &str, args: &[&str], words: &[&str]) {
     let (before, frames) = (folder.names(), folder.frames());
@@ -27,16 +28,13 @@ fn arguments_of_a_decode() {
     refused(&["-o", "frames/%05d.bmp"], &["frames/%05d.bmp", "png"]);
     refused(&["-o", "frames/%5d.png"], &["frames/%5d.png", "%05d for five digits"]);
     refused(&["-o", "missing/out.y4m"], &["missing/out.y4m", "No such file"]);
-    refused(
-        &["-o", "out.y4m", "--tiling", "estimate"],
-        &["--tiling", "exact, blend or cosine, for a clip", "estimate"],
-    );
+    refused(&["-o", "out.y4m", "--tiling", "estimate"], &["--tiling", "exact, blend or cosine for a clip", "estimate"]);
     refused(&["-o", "out.y4m", "--tiling", "blend", "--tile-size", "12"], &["--tile-size", "a multiple of 8 pixels"]);
     refused(&["-o", "out.y4m", "--tile-size", "64"], &["--tile-size"]);
-    refused(&["-o", "out.y4m", "--repeat", "3"], &["--repeat", "1, for a clip", "found 3"]);
+    refused(&["-o", "out.y4m", "--repeat", "3"], &["--repeat", "1 for a clip", "found 3"]);
     refused(&["-o", "frames/%d.png", "--bits", "10"], &["--bits", "pictures have 8 bits", "found 10"]);
     refused(&["-o", "out.mov", "--bits", "8"], &["--bits", "10 for out.mov", "found 8"]);
-    refused(&["-o", "clip.npy"], &["--output", "another file than that of --latents", "clip.npy"]);
+    refused(&["-o", "clip.npy"], &["--output", "a different file than --latents names", "clip.npy"]);
     refused(&["-o", "out.y4m", "--report", "out.y4m"], &["--report", "--output"]);
     refused(&["-o", "frames/%d.png", "--report", "frames/1.png"], &["--report", "--output"]);
     refused(&["-o", "out.y4m", "--tensor", "z"], &["--tensor", ".npy file has one array"]);
@@ -58,7 +56,7 @@ fn latents_that_are_no_clip() {
     refused(&[2, 16, 3, 3, 5], &["a clip [1, c, t, h, w]", "[2, 16, 3, 3, 5]"]);
     refused(&[1, 16, 0, 3, 5], &["no axis of extent 0"]);
     refused(&[16, 3], &["a clip", "[16, 3]"]);
-    // Where frames lie is only known when they are read.
+    // Values of frames are known only when they are read.
     let mut latents = long(3);
     latents.data[7] = f32::NAN;
     folder.write_clip(&latents);
@@ -79,7 +77,7 @@ fn clips_that_cannot_be_encoded() {
     refused("missing.y4m", &[], &["missing.y4m", "No such file"]);
     refused("missing.mp4", &[], &["missing.mp4", "No such file"]);
     refused("pixels.npy", &["--resize", "32x32"], &["--resize", "pictures by themselves", "pixels.npy"]);
-    refused("pixels.npy", &["--repeat", "2"], &["--repeat", "1, for a clip"]);
+    refused("pixels.npy", &["--repeat", "2"], &["--repeat", "1 for a clip"]);
     refused("pixels.npy", &["--exact-size"], &["pixels.npy", "multiples of 8 pixels", "47x31"]);
     refused("clip.npy", &[], &["clip.npy", "a clip [1, 3, t, h, w]", "[1, 16, 5, 3, 5]"]);
 
@@ -96,15 +94,15 @@ fn clips_that_cannot_be_encoded() {
     folder.write("y4m.y4m", b"YUV4MPEG2 W8 H7 F24:1 Cmono\nFRAME\n");
     refused("y4m.y4m", &[], &["size of y4m.y4m", "at least one of 8 pixels", "8x7"]);
     let two = Folder::encoding("pixels.npy", &["--image", "frames/1.png", "-o", "out.npy"]);
-    refuse(&folder, "two", &two, &["--image", "one clip by itself", "pixels.npy and 1 more"]);
+    refuse(&folder, "two", &two, &["--image", "one clip, or images", "pixels.npy and 1 more"]);
     let image = Folder::encoding("frames/1.png", &["--pad", "mirror", "-o", "out.npy"]);
     refuse(&folder, "an image", &image, &["--pad", "a clip"]);
     let picture = Folder::encoding("pixels.npy", &["-o", "out.png"]);
     refuse(&folder, "a picture", &picture, &["out.png", "safetensors, npy", "\"png\""]);
     let over = Folder::encoding("pixels.npy", &["-o", "pixels.npy"]);
-    refuse(&folder, "over the frames", &over, &["--output", "another file than that of --image"]);
+    refuse(&folder, "over the frames", &over, &["--output", "a different file than --image names"]);
 
-    // What is known when it is read.
+    // Errors that are found when the input is read.
     let fails = |image: &str, more: &[&str], words: &[&str]| {
         let before = folder.names();
         folder.run(&Folder::encoding(image, &[&["-o", "out.npy"], more].concat())).failed(image, 1, words);
@@ -117,12 +115,13 @@ fn clips_that_cannot_be_encoded() {
     refused("frames/%d.png", &[], &["frames/%d.png", "every number from 1 to 3", "no frames/2.png"]);
 }
 
-/// A grey picture.
+/// Encodes a grey picture as PNG.
 fn gray(width: u32, height: u32) -> Vec<u8> {
     crate::encode::png(&vec![99; width as usize * height as usize], width, height, image::ExtendedColorType::L8)
 }
 
-/// A model for images makes no clips, and images have neither frames a second nor bits.
+/// Tests that a model for images makes no clips, and that images have neither a frame rate nor
+/// bits.
 #[test]
 fn models_and_options_of_images() {
     let folder = Folder::new();
@@ -132,17 +131,17 @@ fn models_and_options_of_images() {
         let args = [&["decode", "--model", "model", "--latents", latents], more].concat();
         refuse(&folder, &format!("{more:?}"), &args, words);
     };
-    decode("clip.npy", &["-o", "out.npy"], &["clip.npy", "none for video", "[1, c, t, h, w]"]);
-    decode("clip.npy", &["-o", "out.y4m"], &["out.y4m", "none for video"]);
-    decode("latents.safetensors", &["-o", "frames/%05d.png"], &["frames/%05d.png", "none for video"]);
+    decode("clip.npy", &["-o", "out.npy"], &["clip.npy", "not for video", "[1, c, t, h, w]"]);
+    decode("clip.npy", &["-o", "out.y4m"], &["out.y4m", "not for video"]);
+    decode("latents.safetensors", &["-o", "frames/%05d.png"], &["frames/%05d.png", "not for video"]);
     decode("latents.safetensors", &["-o", "out.npy", "--fps", "24"], &["--fps", "latents of a clip", "24/1"]);
     decode("latents.safetensors", &["-o", "out.png", "--bits", "10"], &["--bits", "latents of a clip", "10"]);
 
     folder.write("clip.gif", b"GIF89a");
     let encode = ["encode", "--model", "model", "--image", "clip.gif", "-o", "out.npy"];
-    refuse(&folder, "a clip to encode", &encode, &["clip.gif", "PNG, JPEG or WebP", "none for video"]);
+    refuse(&folder, "a clip to encode", &encode, &["clip.gif", "PNG, JPEG or WebP", "not for video"]);
 
-    // A model for images among those for video: without the weights of time.
+    // A model for images of a network for video: it lacks the weights for time.
     let folder = Folder::for_video();
     let one = HostTensor { shape: vec![1, 16, 2, 1, 1], data: vec![0.0; 32] };
     folder.write("clip.npy", &write_npy(&one));

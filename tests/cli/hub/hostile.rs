@@ -1,5 +1,6 @@
-//! Servers that answer in every wrong way. Whatever comes, the command ends by itself, with a model or with an error, and
-//! writes nothing outside its cache; the token goes to the hub's own scheme, host and port.
+//! Servers that answer in every wrong way. In each case the command ends by itself, with a model or
+//! with an error, and writes nothing outside its cache. The token goes only to the hub's own
+//! scheme, host and port.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -11,13 +12,13 @@ use super::server::{At, COMMIT, Files, Hub, ID, Manners, Reply, TOKEN, listed, l
 use super::{WEIGHTS, command, plan};
 use crate::tool::{Folder, Outcome, finish};
 
-/// What a command makes of it: the model, or an error with these words.
+/// Expected result: the model, or an error with these words.
 type Expected = Result<(), &'static [&'static str]>;
 
-/// Time that any of it may take.
+/// Most time that a command may take.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A folder, into which answers try to write.
+/// Folder that hostile answers try to write to.
 struct Victim {
     folder: Folder,
     files: Files,
@@ -34,19 +35,20 @@ impl Victim {
         Self { folder, files }
     }
 
-    /// An absolute path in the folder that nothing may appear in.
+    /// Returns an absolute path in the folder at which no file may appear.
     fn away(&self) -> String {
         self.folder.path("away").join("pwned").to_str().unwrap().to_owned()
     }
 
-    /// The listing of the files, as `change` changes each.
+    /// Returns the listing of the files, each modified by `change`.
     fn listed(&self, change: impl Fn(&mut Value)) -> Vec<Value> {
         let mut all: Vec<Value> = self.files.iter().map(|(name, bytes)| listed(name, bytes)).collect();
         all.iter_mut().for_each(change);
         all
     }
 
-    /// Runs the command against a hub with these manners, and looks at what it has left behind.
+    /// Runs the command against a hub with these manners, and checks the files that it leaves
+    /// behind.
     fn meets(&self, what: &str, manners: Manners, expected: Expected) {
         let before = tree(self.folder.path("."));
         let hub = Hub::start(&self.files, manners);
@@ -83,7 +85,7 @@ fn check(what: &str, outcome: &Outcome, expected: Expected) {
     }
 }
 
-/// The files below `folder` but for the cache, with their contents.
+/// Returns the files below `folder`, except for the cache, with their contents.
 fn tree(folder: PathBuf) -> BTreeMap<PathBuf, Vec<u8>> {
     let mut found = BTreeMap::new();
     let mut folders = vec![folder];
@@ -102,7 +104,8 @@ fn tree(folder: PathBuf) -> BTreeMap<PathBuf, Vec<u8>> {
     found
 }
 
-/// In the cache is what belongs there: blobs by their hashes, a reference, and links to blobs.
+/// Checks that the cache contains only blobs named by their hashes, a reference, and links to
+/// blobs.
 fn check_cache(what: &str, home: &Path) {
     let repository = format!("models--{}", ID.replace('/', "--"));
     let hub = home.join("hub");
@@ -148,7 +151,7 @@ fn instead(at: At, reply: Reply) -> Manners {
     Manners { instead: vec![(at, reply)], ..Manners::default() }
 }
 
-/// Answers with this text in place of the listing.
+/// Returns a server that answers with this text in place of the listing.
 fn lists(text: impl Into<String>) -> Manners {
     instead(At::Listing, Reply::Whole(200, "", text.into().into_bytes()))
 }
@@ -172,7 +175,7 @@ fn what_is_slow_or_never_comes_ends_within_a_minute() {
         ("no weights", At::Storage, Reply::Hang, Err(&[WEIGHTS, "no answer within 30 s"])),
         ("slow weights", At::Storage, Reply::Drip, Err(&[WEIGHTS, "expected at least 20.0 KiB within 20 s"])),
     ];
-    // All at once: each of them waits.
+    // All run at once, because each of them waits.
     std::thread::scope(|scope| {
         for (what, at, reply, expected) in slow {
             scope.spawn(move || Victim::new().meets(what, instead(at, reply), expected));
@@ -196,22 +199,22 @@ fn paths_in_headers_lead_nowhere() {
         ("a linked ETag", "X-Linked-Etag", "\"/etc/passwd\"".to_owned()),
     ] {
         Victim::new().meets(what, says(&[(name, value.clone())]), Ok(()));
-        // Nor where the listing has no hashes.
+        // The same holds if the listing has no hashes.
         let victim = Victim::new();
         let listing = listing(&victim.listed(|file| *file = json!({ "rfilename": file["rfilename"] })));
         let manners = Manners { headers: vec![(name, value)], ..lists(listing) };
         victim.meets(&format!("{what}, and no hashes"), manners, Ok(()));
     }
-    // With their folder of attack in reach, too.
+    // This ETag names a path in the victim's own folder.
     away.meets("an absolute ETag", says(&[("ETag", format!("\"{}\"", away.away()))]), Ok(()));
 }
 
-/// The usual listing, as `change` changes each file of it.
+/// Returns the usual listing, with each file modified by `change`.
 fn changed(change: fn(&mut Value)) -> String {
     listing(&Victim::new().listed(change))
 }
 
-/// Answers with each of these listings.
+/// Tests a server with each of these listings.
 fn meet_listings(cases: Vec<(&str, String, Expected)>) {
     for (what, text, expected) in cases {
         Victim::new().meets(what, lists(text), expected);
@@ -285,7 +288,7 @@ fn what_is_no_listing_is_an_error() {
     ]);
     let endless = instead(At::Listing, Reply::Endless);
     Victim::new().meets("no end", endless, Err(&[ID, "expected a listing of at most 16.0 MiB"]));
-    // Nobody has asked for a compressed one, and it is not unpacked.
+    // The client did not ask for compression, and does not unpack it.
     let packed = b"\x1f\x8b\x08\0\0\0\0\0\0\xff".to_vec();
     let packed = instead(At::Listing, Reply::Whole(200, "Content-Encoding: gzip\r\n", packed));
     Victim::new().meets("a compressed listing", packed, error);
@@ -333,14 +336,14 @@ fn redirects_are_followed_as_far_as_they_can_be_trusted() {
 
 #[test]
 fn the_token_goes_to_no_other_port_or_host() {
-    // `meets` looks at what both are asked with.
+    // `meets` checks the requests to both servers.
     for location in ["Location: {storage}/{name}\r\n", "Location: {storage-by-number}/{name}\r\n"] {
         Victim::new().meets(location, redirects(At::File, 302, location), Ok(()));
     }
     let listing_elsewhere = redirects(At::Listing, 302, "Location: {storage}/api/x\r\n");
     Victim::new().meets("a listing elsewhere", listing_elsewhere, Err(&[ID, "(404)"]));
 
-    // Nor is it sent to the hub by what another server asks for.
+    // The token is not sent to the hub either if another server redirects there.
     let victim = Victim::new();
     let mut back = redirects(At::Storage, 302, "Location: {hub}/settings\r\n");
     back.instead.push((At::File, Reply::Whole(302, "Location: {storage}/x\r\n", Vec::new())));
@@ -358,7 +361,7 @@ fn bodies_have_an_end() {
     let long: Expected = Err(&["vae/config.json", "as the hub lists it, found more"]);
     new().meets("a file without an end", instead(At::File, Reply::Endless), long);
     let unlisted = || listing(&new().listed(|file| *file = json!({ "rfilename": file["rfilename"] })));
-    // Both wrong: the listing has no sizes, and the file has no end.
+    // Two faults at once: the listing has no sizes, and the file has no end.
     let mut both = lists(unlisted());
     both.instead.push((At::File, Reply::Endless));
     new().meets(

@@ -1,6 +1,9 @@
-//! A server that speaks as much of the Hugging Face Hub's HTTP interface as downloads use, written after its documentation and `huggingface_hub`: `/api/models/ID/revision/REV`
-//! lists the files of a commit, `/ID/resolve/REV/PATH` has them. Large ones are redirected to another origin, which wants no token and serves ranges. Written on sockets, as it
-//! also answers in every wrong way.
+//! Server that implements the part of the Hugging Face Hub's HTTP interface that downloads use,
+//! written after its documentation and `huggingface_hub`.
+//!
+//! `/api/models/ID/revision/REV` lists the files of a commit, and `/ID/resolve/REV/PATH` serves
+//! them. Large files are redirected to another origin, which needs no token and serves ranges. The
+//! server uses plain sockets, because it also answers in every wrong way.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -18,61 +21,61 @@ pub(crate) const ID: &str = "someone/a-vae";
 pub(crate) const COMMIT: &str = "0123456789abcdef0123456789abcdef01234567";
 pub(crate) const TOKEN: &str = "hf_secret";
 
-/// Files of a repository by their paths.
+/// Files of a repository with their paths.
 pub(crate) type Files = Vec<(&'static str, Vec<u8>)>;
 
-/// What the server does that is not usual.
+/// Unusual behaviour of the server.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Manners {
-    /// Answers those without the token with 401.
+    /// True to answer requests without the token with 401.
     pub(crate) private: bool,
-    /// Answers everybody so.
+    /// Status with which all requests are answered.
     pub(crate) refuses: Option<u16>,
-    /// Ends its first answer with a large file after so many bytes.
+    /// Number of bytes after which the first answer with a large file ends.
     pub(crate) breaks_after: Option<usize>,
-    /// Lists a size that files do not have.
+    /// True to list wrong file sizes.
     pub(crate) lies: bool,
-    /// Answers those who ask for a range so.
+    /// Status with which requests for a range are answered.
     pub(crate) no_ranges: Option<u16>,
-    /// Changes one bit of large files.
+    /// True to change one bit of large files.
     pub(crate) flips: bool,
-    /// Waits so long before each of twenty pieces of a large file.
+    /// Delay before each of twenty pieces of a large file.
     pub(crate) throttle: Duration,
-    /// Adds these header lines to each file, in place of its own of that name.
+    /// Header lines for each file, which replace lines of the same name.
     pub(crate) headers: Vec<(&'static str, String)>,
-    /// Gives these answers there, and no other.
+    /// Answers that replace the usual ones for these kinds of request.
     pub(crate) instead: Vec<(At, Reply)>,
 }
 
-/// A kind of request.
+/// Kind of request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum At {
     Listing,
-    /// The hub's answer with a file.
+    /// Request to the hub for a file.
     File,
-    /// The other origin's answer with a large file.
+    /// Request to the other origin for a large file.
     Storage,
 }
 
-/// An answer. In header lines `{hub}`, `{storage}` and `{storage-by-number}` become the addresses of the two servers, `{self}` the path
-/// that was asked for, and `{name}` the file's.
+/// Answer. In header lines, `{hub}`, `{storage}` and `{storage-by-number}` become the addresses of
+/// the two servers, `{self}` the requested path, and `{name}` the file's name.
 #[derive(Debug, Clone)]
 pub(crate) enum Reply {
-    /// The status, header lines, and a body, whose length is stated.
+    /// Status, header lines, and a body with its length.
     Whole(u16, &'static str, Vec<u8>),
-    /// Nothing, for as long as somebody listens.
+    /// No answer while the client is connected.
     Hang,
-    /// One byte a second of a body of a million.
+    /// One byte per second of a body of a million.
     Drip,
-    /// A body without an end.
+    /// Body without an end.
     Endless,
-    /// A body of this many bytes whose length is not stated.
+    /// Body of this many bytes without a stated length.
     Unstated(usize),
-    /// Half of the header, and then one byte of it a second.
+    /// Half of the header, then one more byte of it per second.
     DripHead,
 }
 
-/// A hub with one repository.
+/// Hub with one repository.
 pub(crate) struct Hub {
     pub(crate) address: String,
     storage: String,
@@ -95,7 +98,7 @@ impl Hub {
         let [hub, storage] = listeners.each_ref().map(|listener| listener.local_addr().unwrap().port());
         let shared = Arc::new(Shared {
             hub: format!("http://127.0.0.1:{hub}"),
-            // Another name is another origin.
+            // A different host name makes this a different origin.
             storage: format!("http://localhost:{storage}"),
             files: files.iter().map(|(name, bytes)| ((*name).to_owned(), bytes.clone())).collect(),
             breaks_after: Mutex::new(manners.breaks_after),
@@ -111,7 +114,7 @@ impl Hub {
                         return;
                     }
                     let shared = Arc::clone(&shared);
-                    // Whoever goes away in the middle has what they want.
+                    // A client that disconnects early has all that it wants.
                     std::thread::spawn(move || drop(shared.serve(stream, is_hub)));
                 }
             });
@@ -119,7 +122,7 @@ impl Hub {
         Self { address: shared.hub.clone(), storage: format!("127.0.0.1:{storage}"), shared }
     }
 
-    /// What has been asked for so far: server, path, range, and what else was sent along.
+    /// Returns the requests so far: server, path, range, and other headers.
     pub(crate) fn seen(&self) -> Vec<String> {
         self.shared.seen.lock().unwrap().clone()
     }
@@ -134,7 +137,7 @@ impl Drop for Hub {
     }
 }
 
-/// What a request asks for.
+/// Request.
 struct Request {
     path: String,
     range: Option<String>,
@@ -142,7 +145,7 @@ struct Request {
 }
 
 impl Request {
-    /// Reads one, and notes it in `seen`.
+    /// Reads a request and adds it to `seen`.
     fn read(stream: &TcpStream, server: &str, seen: &Mutex<Vec<String>>) -> std::io::Result<Self> {
         let lines = BufReader::new(stream.try_clone()?).lines().map_while(Result::ok);
         let head: Vec<String> = lines.take_while(|line| !line.is_empty()).collect();
@@ -206,7 +209,7 @@ impl Shared {
         listing(&siblings)
     }
 
-    /// Header lines of every file.
+    /// Returns the header lines of a file.
     fn facts(&self, name: &str) -> String {
         let mut facts = BTreeMap::from([
             ("ETag", format!("\"etag-{}\"", name.replace('/', "-"))),
@@ -216,7 +219,7 @@ impl Shared {
         facts.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect()
     }
 
-    /// Sends the range of a file that was asked for.
+    /// Sends the requested range of a file.
     fn send(&self, mut stream: TcpStream, name: &str, request: &Request) -> std::io::Result<()> {
         let Some(file) = self.files.get(name) else { return respond(&mut stream, 404, "", b"") };
         if let Some(status) = self.manners.no_ranges.filter(|_| request.range.is_some()) {
@@ -285,7 +288,7 @@ impl Shared {
     }
 }
 
-/// A byte a second, for as long as somebody listens.
+/// Sends a byte per second while the client is connected.
 fn drip(stream: &mut TcpStream) -> std::io::Result<()> {
     loop {
         stream.write_all(b" ")?;
@@ -293,7 +296,7 @@ fn drip(stream: &mut TcpStream) -> std::io::Result<()> {
     }
 }
 
-/// What the hub lists of a file.
+/// Returns the hub's listing of a file.
 pub(crate) fn listed(name: &str, bytes: &[u8]) -> Value {
     let blob = hex(&Sha1::new_with_prefix(format!("blob {}\0", bytes.len())).chain_update(bytes).finalize());
     let mut listed = json!({ "rfilename": name, "size": bytes.len(), "blobId": blob });
@@ -303,7 +306,7 @@ pub(crate) fn listed(name: &str, bytes: &[u8]) -> Value {
     listed
 }
 
-/// What the hub lists of a commit with the files `siblings`.
+/// Returns the hub's listing of a commit with the files `siblings`.
 pub(crate) fn listing(siblings: &[Value]) -> String {
     json!({ "id": ID, "sha": COMMIT, "siblings": siblings, "tags": [] }).to_string()
 }

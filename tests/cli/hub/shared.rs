@@ -1,4 +1,4 @@
-//! One cache, used by several processes, interrupted ones and Hugging Face's own tools.
+//! Cache shared by several processes, interrupted ones and Hugging Face's own tools.
 
 use std::process::Stdio;
 use std::time::{Duration, Instant};
@@ -7,7 +7,7 @@ use super::server::{COMMIT, Hub, ID, Manners, sha256};
 use super::{WEIGHTS, cache, command, decode, plan, repository, run};
 use crate::tool::{Folder, finish};
 
-/// The part of the weights that is downloaded so far.
+/// Returns the path of the partly downloaded weights.
 fn part(folder: &Folder) -> std::path::PathBuf {
     let weights = folder.read("model/diffusion_pytorch_model.safetensors");
     cache(folder).join("blobs").join(format!("{}.incomplete", sha256(&weights)))
@@ -47,7 +47,7 @@ fn the_cache_is_laid_out_as_huggingface_hub_lays_it_out() {
     let cache = cache(&folder);
     assert_eq!(std::fs::read_to_string(cache.join("refs/main")).unwrap(), COMMIT);
     let weights = folder.read("model/diffusion_pytorch_model.safetensors");
-    // The one by its SHA-256, the other by its id in git.
+    // One file is named by its SHA-256, the other by its id in git.
     let blobs = [(WEIGHTS, sha256(&weights)), ("vae/config.json", git_blob(&folder.read("model/config.json")))];
     for (file, blob) in blobs {
         let link = cache.join("snapshots").join(COMMIT).join(file);
@@ -57,7 +57,8 @@ fn the_cache_is_laid_out_as_huggingface_hub_lays_it_out() {
         assert!(link.is_file());
     }
 
-    // Content that is there already, as another commit's or another tool's, is linked, and not downloaded; another content by that name is replaced.
+    // Content that is in the cache already, from another commit or tool, is linked and not
+    // downloaded. Different content under that name is replaced.
     let before = hub.seen().len();
     std::fs::remove_dir_all(cache.join("snapshots")).unwrap();
     run(&folder, &hub.address, &plan(&format!("hf:{ID}"))).ok();
@@ -70,7 +71,7 @@ fn the_cache_is_laid_out_as_huggingface_hub_lays_it_out() {
     assert!(std::fs::read(cache.join("snapshots").join(COMMIT).join(WEIGHTS)).unwrap() == weights);
 }
 
-/// By definition.
+/// Computes a blob's id as git defines it.
 fn git_blob(content: &[u8]) -> String {
     super::server::listed("", content)["blobId"].as_str().unwrap().to_owned()
 }
@@ -100,7 +101,7 @@ fn a_part_of_something_else_is_no_obstacle() {
     let name = format!("hf:{ID}");
     run(&folder, &hub.address, &plan(&name)).ok();
     let blob = cache(&folder).join("blobs").join(sha256(&weights));
-    // Shorter, as long, longer.
+    // Lengths: shorter, equal, longer.
     for length in [1000, weights.len(), weights.len() + 1000] {
         std::fs::remove_file(&blob).unwrap();
         std::fs::write(part(&folder), vec![7; length]).unwrap();
@@ -112,7 +113,8 @@ fn a_part_of_something_else_is_no_obstacle() {
         let expected = if length == 1000 { vec![format!("{whole} bytes=1000-"), whole] } else { vec![whole] };
         assert_eq!(asked, expected, "{length}");
     }
-    // Nor is a server that has no such rest, or answers with something else for it.
+    // The file is also right if the server refuses the requested rest (416), or answers it with an
+    // empty body (206).
     for status in [416, 206] {
         let hub = Hub::start(&repository(&folder), Manners { no_ranges: Some(status), ..Manners::default() });
         std::fs::remove_file(&blob).unwrap();
@@ -128,7 +130,7 @@ fn a_reference_that_is_no_commit_is_an_error() {
     let hub = Hub::start(&repository(&folder), Manners::default());
     let name = format!("hf:{ID}");
     run(&folder, &hub.address, &plan(&name)).ok();
-    // As hf-hub 0.5 wrote what an answer said: a folder anywhere.
+    // hf-hub 0.5 wrote the text of an answer here, which could name any folder.
     let elsewhere = folder.path("model");
     std::fs::write(cache(&folder).join("refs/main"), elsewhere.to_str().unwrap()).unwrap();
     let mut offline = command(&folder, &hub.address, &plan(&name));
@@ -137,7 +139,7 @@ fn a_reference_that_is_no_commit_is_an_error() {
         1,
         &["refs/main", "expected a commit", "found"],
     );
-    // The hub knows better, and it is put right.
+    // The hub has the right value, and the reference is corrected.
     run(&folder, &hub.address, &plan(&name)).ok();
     let mut offline = command(&folder, &hub.address, &plan(&name));
     finish(offline.env("HF_HUB_OFFLINE", "1")).ok();
@@ -166,7 +168,7 @@ fn a_download_that_is_interrupted_or_killed_goes_on() {
         assert!(part(&folder).exists());
     }
     let there = std::fs::metadata(part(&folder)).unwrap().len();
-    // The lock is gone with its process.
+    // The lock ended with its process.
     let said = run(&folder, &hub.address, &plan(&name)).ok().stderr;
     assert!(!said.contains("waiting"), "{said}");
     assert!(hub.seen().contains(&format!("storage /{WEIGHTS} bytes={there}-")), "{there}: {:?}", hub.seen());

@@ -1,10 +1,11 @@
-//! Clips in memory reports: measured with and without budgets, beside images and older reports, and what is refused.
+//! Clips in memory reports: measured with and without budgets, beside images and older reports, and
+//! arguments that give errors.
 
 use serde_json::{Value, json};
 
 use crate::tool::Folder;
 
-/// Arguments that measure clips of the small model for video, in f32, on the first adapter.
+/// Returns arguments that measure clips of the small model for video, in f32, on the first adapter.
 fn measuring<'a>(more: &[&'a str]) -> Vec<&'a str> {
     [&["memory", "--models", "model", "--sizes", "40x24", "--precisions", "f32", "--adapter", "0"], more].concat()
 }
@@ -13,7 +14,7 @@ fn rows(report: &Value) -> &[Value] {
     report["measurements"].as_array().unwrap()
 }
 
-/// That a row of `frames` frames was measured, and took what was predicted.
+/// Asserts that a row of `frames` frames was measured, and that its peak equals the prediction.
 #[track_caller]
 fn assert_exact(row: &Value, frames: u64) {
     assert_eq!((&row["frames"], &row["error"]), (&json!(frames), &Value::Null), "{row}");
@@ -21,14 +22,15 @@ fn assert_exact(row: &Value, frames: u64) {
     assert!(row["measured"]["seconds"].as_f64() > Some(0.0), "{row}");
     let (allocated, reserved) = (&row["measured"]["allocator_allocated"], &row["measured"]["allocator_reserved"]);
     if let (Some(allocated), Some(reserved)) = (allocated.as_u64(), reserved.as_u64()) {
-        // What was handed out at the end: of a plan within a budget, the first part may have taken more.
+        // These bytes are allocated at the end. In a plan with a budget, the first part may have
+        // needed more.
         let least =
             if row["budget"].is_null() { &row["measured"]["ledger_peak"] } else { &row["predicted"]["weights"] };
         assert!(Some(allocated) >= least.as_u64() && reserved >= allocated, "{row}");
     }
 }
 
-/// What a row says that does not depend on the clip's length.
+/// Returns the facts of a row that do not depend on the clip's length.
 fn lasting(row: &Value) -> Value {
     let mut predicted = row["predicted"].clone();
     predicted.as_object_mut().unwrap().remove("transferred");
@@ -50,7 +52,7 @@ fn clips_take_what_was_predicted_however_long_they_are() {
         let args = [&args[..], &["--precisions", "f32", "--adapter", "0", "--json"], direction].concat();
         let report = folder.run(&args).json();
         let [image, _, short, short_within, long, long_within] = rows(&report) else { panic!("{report}") };
-        // An image is what it was before: nothing says that it could have been a clip.
+        // An image's row has no fields of clips.
         assert_eq!((image.get("frames"), image["predicted"].get("states")), (None, None), "{image}");
         assert_eq!(image["measured"]["ledger_peak"], image["predicted"]["peak"], "{image}");
 
@@ -62,7 +64,7 @@ fn clips_take_what_was_predicted_however_long_they_are() {
             assert_eq!(predicted["peak"], plan["predicted_peak_bytes"]);
             assert_eq!(predicted["states"]["total"], plan["clip"]["state_bytes"]);
             assert_eq!(predicted["host"], plan["clip"]["host_bytes"]);
-            // 1 part after the first, and 4.
+            // One part after the first, and four.
             let [of_short, of_long] = [short, long].map(|row| row["predicted"]["transferred"].as_u64().unwrap());
             assert_eq!(of_long - of_short, 3 * plan["plan"]["transferred_bytes"].as_u64().unwrap());
         }
@@ -104,7 +106,7 @@ fn reports_of_clips_stand_beside_those_of_images_and_older_ones() {
     for column in ["frames", "predicted", "kept", "in host memory", "measured"] {
         assert!(header.contains(column), "{column} is not in {header}");
     }
-    // The first format is the second without clips.
+    // Format 1 is format 2 without clips.
     let mut old: Value = serde_json::from_slice(&folder.read("new.json")).unwrap();
     old["version"] = json!(1);
     old["measurements"].as_array_mut().unwrap().truncate(1);
@@ -124,16 +126,17 @@ fn reports_of_clips_stand_beside_those_of_images_and_older_ones() {
     ] {
         assert!(page.contains(words), "{words} is not in the page");
     }
-    // Others' estimates and numbers for each pixel are of images: of the clips, nothing is there twice.
+    // Estimates of others and numbers per pixel exist for images only: no value of the clips
+    // appears twice.
     assert_eq!(page.matches("<td class=\"num\">17</td>").count(), 1);
 
-    // Without clips nothing is said of them.
+    // Without clips the output does not mention them.
     let args = ["memory", "--merge", "old.json", "--html", "page.html"];
     let text = folder.run_without_adapter(&args).ok().stdout;
     let page = String::from_utf8(folder.read("page.html")).unwrap();
     assert!(!text.contains("frames") && !page.contains("Memory against frames"), "{text}");
 
-    // A clip in a report of the first format is an error in it.
+    // A clip in a report of format 1 is an error.
     old["measurements"][0]["frames"] = json!(5);
     folder.write("odd.json", old.to_string().as_bytes());
     let words = ["odd.json", "measurement 0", "expected an image", "format 1", "found a clip"];
@@ -150,12 +153,12 @@ fn what_is_no_clip_is_refused_before_anything_is_measured() {
     let video = ["--models", "model", "--sizes", "40x24", "--frames"];
     refused(&[&video[..], &["5,11"]].concat(), &["--frames", "such as 9 or 13", "found 11"]);
     refused(&["--models", "seedvr2", "--sizes", "64x64", "--frames", "2"], &["--frames", "such as 1 or 5", "found 2"]);
-    refused(&["--models", "model,sd15", "--sizes", "40x24", "--frames", "9"], &["a model for video", "9 with "]);
+    refused(&["--models", "model,sd15", "--sizes", "40x24", "--frames", "9"], &["a model for video", "9 frames with "]);
     refused(&["--models", "model", "--sizes", "41x24", "--frames", "9"], &["--sizes", "multiples of 8", "41x24"]);
     for more in [&["0"][..], &["five"], &["-5"]] {
         assert_eq!(folder.run_without_adapter(&[&["memory"], &video[..], more].concat()).code, Some(2), "{more:?}");
     }
-    // What only clips want is missed, and images are measured all the same.
+    // Tensors that only clips need are missing; images are measured all the same.
     let name = folder.without_time();
     refused(&[&video[..], &["5"]].concat(), &["model", &name]);
     assert!(!folder.path("report.json").exists());

@@ -16,7 +16,7 @@ fn options(ffmpeg: &Ffmpeg, frames: u64) -> SinkOptions<'_> {
     SinkOptions { size: size(3, 2), frames, fps: Fps::default(), bits: None, files: &Direct, ffmpeg }
 }
 
-/// `[3, t, h, w]` of frames.
+/// Stacks frames to `[3, t, h, w]`.
 fn stacked(frames: &[PlanarFrame]) -> Vec<f32> {
     (0..3)
         .flat_map(|channel| {

@@ -1,10 +1,11 @@
-//! BT.709 against the levels of its colour bars, as every handbook has them, and its formula in f64.
+//! BT.709 colours, against the levels of its colour bars in handbooks, and against its formula in
+//! f64.
 
 use proptest::prelude::*;
 use wgvae::internals::clip_files::Bits;
 use wgvae::internals::clip_files::bt709::Quantiser;
 
-/// R'G'B', and Y', Cb, Cr in 8 and in 10 bits.
+/// Colour bars: R'G'B', and Y', Cb, Cr in 8 and in 10 bits.
 const BARS: [([f32; 3], [u16; 3], [u16; 3]); 8] = [
     ([1.0, 1.0, 1.0], [235, 128, 128], [940, 512, 512]),
     ([1.0, 1.0, 0.0], [219, 16, 138], [877, 64, 553]),
@@ -48,7 +49,7 @@ fn levels_beyond_the_range_are_cut_off() {
     assert_eq!(quantiser.grey(0.0), 0.0);
 }
 
-/// Items 3.2 to 3.5 of the recommendation.
+/// Computes Y', Cb, Cr by items 3.2 to 3.5 of the recommendation.
 fn by_the_standard([red, green, blue]: [f64; 3], bits: u32) -> [f64; 3] {
     let luma = 0.2126 * red + 0.7152 * green + 0.0722 * blue;
     let unit = f64::from(1 << (bits - 8));

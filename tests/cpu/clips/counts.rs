@@ -1,4 +1,4 @@
-//! How many frames belong to how many latents, and what is added at the end.
+//! Counts of frames and latents, and padding at the end.
 
 use wgvae::internals::clip_files::{FrameSource as _, Pad, Padded, PlanarFrame};
 use wgvae::internals::clips::TimeFactor;
@@ -28,7 +28,7 @@ fn the_first_latent_is_a_frame_and_each_later_one_four() {
     assert_eq!((images.frames(7), images.missing(7)), (Some(7), 0));
 }
 
-/// The numbers of the frames that come of `count` frames.
+/// Returns the numbers of the frames after padding `count` frames.
 fn padded(count: u64, pad: Pad, is_known: bool) -> (Vec<u64>, Padded) {
     let mut source = Padded::new(Box::new(Frames::new(count, is_known)), FOUR, Some(pad)).unwrap();
     let frames = take_all(&mut source).unwrap();
@@ -37,7 +37,8 @@ fn padded(count: u64, pad: Pad, is_known: bool) -> (Vec<u64>, Padded) {
     (frames.iter().map(number).collect(), source)
 }
 
-/// Worked by hand after `pad_video_temporal` of numz' node, and `ByteDance`'s `torch.cat([video, last.repeat(...)])`.
+/// Tests padding against values worked out by hand from `pad_video_temporal` of numz' node, and
+/// from `ByteDance`'s `torch.cat([video, last.repeat(...)])`.
 #[test]
 fn frames_are_repeated_or_mirrored() {
     for is_known in [true, false] {

@@ -1,4 +1,5 @@
-//! Video files: how `ffmpeg` is asked, and what becomes of it when it fails. Scripts in `tests/fixtures/ffmpeg` stand for it; where there is a real one, clips go through that too.
+//! Video files: the arguments for `ffmpeg`, and its failures. Scripts in `tests/fixtures/ffmpeg`
+//! replace it; if this machine has a real one, clips go through that too.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -12,7 +13,7 @@ use wgvae::internals::clip_files::{
 
 use super::{assert_says, folder, frame, furthest, give, give_all, names, size, take_all};
 
-/// One of the scripts.
+/// Returns one of the scripts.
 fn script(name: &str) -> Ffmpeg {
     let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/ffmpeg").join(name);
     Ffmpeg { program, ..Ffmpeg::default() }
@@ -23,7 +24,8 @@ fn sink(ffmpeg: &Ffmpeg, path: &Path, bits: Option<Bits>, side: u32) -> Result<F
     FfmpegSink::start(ffmpeg, path, &Codec::of(path, bits)?, (size(side, side), fps), &Direct)
 }
 
-/// Arguments with a space between, without the name of a file that has another one every time.
+/// Reads the recorded arguments, joined by spaces. Replaces the file name that differs in every
+/// run.
 fn arguments(path: &Path) -> String {
     let text = std::fs::read_to_string(path).unwrap();
     let hidden = |line: &str| if line.starts_with("file:") { "FILE".to_owned() } else { line.to_owned() };
@@ -79,7 +81,7 @@ fn whatever_it_says_it_is_listened_to() {
     assert_eq!(names(dir.path()), ["a.mp4"]);
 }
 
-/// Gives frames that are larger than a pipe, until there is an error.
+/// Writes frames that are larger than a pipe's buffer, until there is an error.
 fn first_error(mut sink: FfmpegSink<'_>) -> wgvae::Error {
     let frames = (0..20).map(|number| give(&mut sink, &frame(size(200, 200), number)));
     let failed = frames.into_iter().find_map(Result::err);
@@ -99,7 +101,7 @@ fn its_last_words_are_shown_and_nothing_is_left() {
         assert_says(Err::<(), _>(error), &[&path("a.mp4").display().to_string(), parts[0], parts[1]]);
         assert_eq!(names(dir.path()), Vec::<String>::new(), "{name}");
     }
-    // One frame fits into the pipe.
+    // One frame fits into the pipe's buffer.
     let mut quiet = sink(&script("stops"), &path("a.mp4"), None, 2).unwrap();
     let given = give(&mut quiet, &frame(size(2, 2), 0)).map(|_| ());
     assert_says(given.and_then(|()| quiet.finish()), &["ffmpeg"]);
@@ -111,7 +113,7 @@ fn one_that_hangs_is_ended() {
     let ffmpeg = Ffmpeg { patience: Duration::from_millis(300), ..script("hangs") };
     let start = Instant::now();
     let error = first_error(sink(&ffmpeg, &path("a.mp4"), None, 200).unwrap());
-    assert_says(Err::<(), _>(error), &["a.mp4", "ffmpeg hangs: it took nothing for 0.3 s", "I sleep"]);
+    assert_says(Err::<(), _>(error), &["a.mp4", "ffmpeg hangs: it read no data for 0.3 s", "I sleep"]);
     assert!(start.elapsed() < Duration::from_secs(20));
     let mut last = sink(&ffmpeg, &path("a.mp4"), None, 200).unwrap();
     assert!(give(&mut last, &frame(size(200, 200), 0)).unwrap().is_continue());
@@ -119,10 +121,10 @@ fn one_that_hangs_is_ended() {
     std::fs::write(path("b.mp4"), b"").unwrap();
     assert_says(
         FfmpegSource::open(&ffmpeg, &path("b.mp4")),
-        &["b.mp4", "ffmpeg hangs: it delivered nothing for 0.3 s", "I sleep"],
+        &["b.mp4", "ffmpeg hangs: it delivered no data for 0.3 s", "I sleep"],
     );
     std::fs::remove_file(path("b.mp4")).unwrap();
-    // Dropped, as after Ctrl-C.
+    // Dropped early, as after Ctrl-C.
     drop(sink(&ffmpeg, &path("a.mp4"), None, 200).unwrap());
     drop(last);
     assert_eq!(names(dir.path()), Vec::<String>::new());
@@ -173,7 +175,7 @@ fn what_it_delivers_is_read() {
         -vf scale=out_color_matrix=bt709:out_range=tv:flags=bicubic+accurate_rnd+full_chroma_int,format=yuv444p12le \
         -fps_mode passthrough -f yuv4mpegpipe -strict -1 pipe:1"
     );
-    // It fails after the last frame, in the middle of one, and before the first.
+    // The script fails after the last frame, in the middle of one, and before the first.
     let whole = std::fs::read(path("a.mp4")).unwrap();
     for end in [whole.len(), whole.len() - 1, 10, 0] {
         std::fs::write(path("b.mp4"), &whole[..end]).unwrap();
@@ -182,16 +184,17 @@ fn what_it_delivers_is_read() {
     }
     std::fs::write(path("b.mp4"), &whole[..whole.len() - 1]).unwrap();
     let mut cut = FfmpegSource::open(&script("delivers"), &path("b.mp4")).unwrap();
-    assert_says(take_all(&mut cut), &["b.mp4: what ffmpeg delivers is wrong: cut short within frame 3"]);
+    assert_says(take_all(&mut cut), &["b.mp4: ffmpeg delivered wrong data: cut short within frame 3"]);
     std::fs::write(path("b.mp4"), b"YUV4MPEG2 W2 H2\n").unwrap();
     assert_says(
         take_all(&mut FfmpegSource::open(&script("delivers"), &path("b.mp4")).unwrap()),
         &["at least one", "none"],
     );
-    assert_says(FfmpegSource::open(&script("stops"), &path("b.mp4")), &["what ffmpeg delivers is wrong: it is empty"]);
+    assert_says(FfmpegSource::open(&script("stops"), &path("b.mp4")), &["ffmpeg delivered wrong data: it is empty"]);
 }
 
-/// Smooth, as chroma of half the size and a lossy codec want it: a ramp of two colours, a little other in each frame.
+/// Returns a smooth frame, which suits chroma of half the size and a lossy codec: a ramp of two
+/// colours, slightly different in each frame.
 fn ramp(number: u32) -> PlanarFrame {
     let value = |channel: u32, x: u32, y: u32| match channel {
         0 => x as f32 / 63.0,
@@ -202,7 +205,7 @@ fn ramp(number: u32) -> PlanarFrame {
     PlanarFrame { size: size(64, 48), data: rows.map(|value| 2.0 * value - 1.0).collect() }
 }
 
-/// The one of this machine.
+/// Returns the ffmpeg of this machine, if any.
 fn real() -> Option<Ffmpeg> {
     let ffmpeg = Ffmpeg::default();
     if Command::new(&ffmpeg.program).arg("-version").output().is_err() {
@@ -212,13 +215,14 @@ fn real() -> Option<Ffmpeg> {
     Some(ffmpeg)
 }
 
-/// Every video and every number of bits goes through the real one and comes back, in the right colours and in the right number of frames.
+/// Tests every kind of video and number of bits with the real ffmpeg: colours and number of frames
+/// must be right.
 #[test]
 fn clips_go_through_the_ffmpeg_of_this_machine() {
     let Some(ffmpeg) = real() else { return };
     let (_dir, path) = folder();
     let frames: Vec<_> = (0..5).map(ramp).collect();
-    // Off at most, and in the mean, of a range of 2.
+    // Largest and mean error, in a range of 2.
     let cases = [
         ("a.mp4", None, 0.12, 0.012),
         ("a.mp4", Some(Bits::Ten), 0.12, 0.012),
@@ -249,7 +253,7 @@ fn clips_go_through_the_ffmpeg_of_this_machine() {
         let said = String::from_utf8_lossy(&said);
         assert!(said.contains("(tv, bt709, progressive)"), "{said}");
     }
-    // A playlist, whatever it is called, opens no other file.
+    // A playlist with any file name must open no other file.
     std::fs::write(path("list.mp4"), "ffconcat version 1.0\nfile a.mp4\n").unwrap();
     assert_says(FfmpegSource::open(&ffmpeg, &path("list.mp4")), &["list.mp4: ffmpeg failed"]);
     std::fs::write(path("hls.mp4"), "#EXTM3U\n#EXT-X-TARGETDURATION:1\n#EXTINF:1,\na.mp4\n#EXT-X-ENDLIST\n").unwrap();
@@ -258,7 +262,9 @@ fn clips_go_through_the_ffmpeg_of_this_machine() {
     assert_says(FfmpegSource::open(&ffmpeg, &path("b.mp4")), &["b.mp4: ffmpeg failed"]);
 }
 
-/// With the matrix that y4m does not name the colour is what it was: within a level of 8 bits, as `ffmpeg` is no more exact (zimg is: 2 levels of 12 bits).
+/// Tests that the real ffmpeg reads our y4m with the right colours, given the matrix that y4m does
+/// not name: within a level of 8 bits, because `ffmpeg` is no more exact (zimg is: 2 levels of 12
+/// bits).
 #[test]
 fn our_y4m_has_the_colours_that_it_had_for_the_ffmpeg_of_this_machine() {
     let Some(ffmpeg) = real() else { return };

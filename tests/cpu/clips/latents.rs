@@ -25,14 +25,14 @@ fn open(file: Vec<u8>) -> Result<ClipLatents> {
     block_on(ClipLatents::open(Box::new(MemorySource::new("a.npy", file)), None, 4))
 }
 
-/// Frames of `[c, t, h, w]`.
+/// Returns frames of `[c, t, h, w]`.
 fn part(whole: &HostTensor, frames: std::ops::Range<usize>) -> Vec<f32> {
     let &[.., channels, all, height, width] = whole.shape.as_slice() else { panic!("four axes") };
     let planes = whole.data.chunks(height * width).collect::<Vec<_>>();
     (0..channels).flat_map(|channel| planes[channel * all..][frames.clone()].concat()).collect()
 }
 
-/// A source that keeps which bytes it was asked for.
+/// Source that records the ranges that it was asked for.
 struct Watched {
     inner: MemorySource,
     read: Rc<RefCell<Vec<(u64, u64)>>>,
@@ -68,7 +68,7 @@ fn a_block_is_all_that_is_read() {
     assert_eq!(*read.borrow(), expected);
 }
 
-/// A .safetensors file of one tensor of this type.
+/// Returns a .safetensors file of one tensor of this type.
 fn safetensors(dtype: &str, shape: &[usize], data: &[u8]) -> Vec<u8> {
     let header = format!(r#"{{"latents":{{"dtype":"{dtype}","shape":{shape:?},"data_offsets":[0,{}]}}}}"#, data.len());
     [&(header.len() as u64).to_le_bytes(), header.as_bytes(), data].concat()
@@ -114,7 +114,7 @@ fn what_is_no_clip_of_the_model_is_an_error() {
             &["latents in a.npy", "a clip [1, c, t, h, w]", &format!("{shape:?}")],
         );
     }
-    // Images, or a clip with time first: nothing tells which.
+    // Images, or a clip with time as its first axis: the shape is ambiguous.
     let parts = ["a clip [1, 4, t, h, w] or [4, t, h, w]", "found 7 channels, 4 frames of 2x2"];
     assert_says(open(write_npy(&tensor(&[7, 4, 2, 2]))), &parts);
     assert_says(open(write_npy(&tensor(&[1, 16, 3, 2, 2]))), &["as the model has 4 channels", "16 channels"]);
@@ -130,7 +130,7 @@ fn what_is_no_clip_of_the_model_is_an_error() {
     assert!(is_clip(&[1, 4, 3, 2, 2]));
 }
 
-/// By an ending, whatever the file is called.
+/// Returns the format of an ending.
 fn format(is_npy: bool) -> ArrayFormat {
     let name = if is_npy { "a.npy" } else { "a.safetensors" };
     ArrayFormat::of_latents(Path::new(name), true, &[("seed", "7".to_owned())]).unwrap()

@@ -1,4 +1,5 @@
-//! Clips in files: what is written is read again, whatever is wrong is said, and nothing half-written appears.
+//! Clips in files: written clips can be read again, errors name the problem, and no incomplete file
+//! appears.
 
 mod arrays;
 mod colours;
@@ -20,13 +21,13 @@ fn size(width: u32, height: u32) -> Size {
     Size { width, height }
 }
 
-/// A frame of which every value is another, and other than those of the frames before and after: -1 to 1.
+/// Returns a frame whose values are all different, also from those of neighbouring frames: -1 to 1.
 fn frame(size: Size, number: u64) -> PlanarFrame {
     let value = |index: u64| ((index * 37 + number * 101) % 256) as f32 / 255.0 * 2.0 - 1.0;
     PlanarFrame { size, data: (0..size.pixels() * 3).map(value).collect() }
 }
 
-/// Gives a sink a frame as it wants it.
+/// Writes a frame to a sink in the format that it wants.
 fn give(sink: &mut dyn FrameSink, frame: &PlanarFrame) -> Result<ControlFlow<()>> {
     match sink.wants() {
         FrameFormat::Floats => sink.frame(&Frame::Floats(&frame.data)),
@@ -59,13 +60,13 @@ fn take_all(source: &mut dyn FrameSource) -> Result<Vec<PlanarFrame>> {
     Ok(frames)
 }
 
-/// The largest difference of two frames.
+/// Returns the largest difference of two frames.
 fn furthest(left: &PlanarFrame, right: &PlanarFrame) -> f32 {
     assert_eq!((left.size, left.data.len()), (right.size, right.data.len()));
     left.data.iter().zip(&right.data).map(|(left, right)| (left - right).abs()).fold(0.0, f32::max)
 }
 
-/// The names in a folder, in order.
+/// Returns the names in a folder, sorted.
 fn names(folder: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(folder).unwrap();
     let mut names: Vec<String> = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
@@ -80,7 +81,7 @@ fn assert_says<T>(result: Result<T>, parts: &[&str]) {
     }
 }
 
-/// A source of frames that are in memory, of a number that it may or may not know.
+/// Source of frames in memory, which may or may not know their number.
 struct Frames {
     frames: std::vec::IntoIter<PlanarFrame>,
     size: Size,
@@ -113,7 +114,7 @@ impl FrameSource for Frames {
     }
 }
 
-/// A file in a folder of its own, which goes away with it.
+/// Returns a temporary folder, and a function for paths in it.
 fn folder() -> (tempfile::TempDir, impl Fn(&str) -> PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().to_owned();

@@ -1,4 +1,4 @@
-//! Names of clips, and what is asked for beside them.
+//! Names of clips, and options for them.
 
 use std::path::Path;
 

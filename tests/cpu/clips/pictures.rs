@@ -54,7 +54,7 @@ fn bad_names_sizes_and_frames_are_errors() {
     assert_eq!(names(dir.path()), Vec::<String>::new());
 }
 
-/// A link to a full disk stands for one that fills up after the first frame.
+/// Tests a disk that fills up after the first frame, simulated by a link to a full device.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_full_disk_leaves_the_frames_before_whole() {

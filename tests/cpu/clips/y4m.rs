@@ -1,4 +1,4 @@
-//! y4m, written and read: round trips, what others write, and what is broken.
+//! y4m, written and read: round trips, files of other programs, and broken files.
 
 use std::io::{Cursor, Write};
 use std::ops::ControlFlow;
@@ -16,7 +16,7 @@ fn read(bytes: impl Into<Vec<u8>>) -> Result<Vec<PlanarFrame>> {
     take_all(&mut Y4mSource::from_reader(Box::new(Cursor::new(bytes.into())), "a.y4m")?)
 }
 
-/// What R', G' and B' can be off by when Y', Cb and Cr are rounded, of a range of 2.
+/// Returns the largest error of R', G' and B' from rounding Y', Cb and Cr, in a range of 2.
 fn rounding(bits: Bits) -> f32 {
     let levels = (1 << (bits.get() - 8)) as f32;
     2.0 * (0.5 / 219.0 + 1.8556 * 0.5 / 224.0) / levels + 1e-5
@@ -66,17 +66,19 @@ fn the_file_is_what_others_read() {
     assert_eq!(names(dir.path()), ["a.y4m"]);
 }
 
-/// A row of four pixels in limited range, their chroma, and what is red in them, worked out by hand: grey 126 is (126 - 16) / 219, and Cr 128 + 56 a quarter.
+/// Tests a row of four pixels in limited range, with chroma and the red values worked out by hand:
+/// grey 126 is (126 - 16) / 219, and Cr 128 + 56 a quarter.
 #[test]
 fn chroma_lies_where_the_file_says() {
     let grey = (110.0 / 219.0) * 2.0 - 1.0;
     let quarter = 2.0 * 1.5748 * 56.0 / 224.0;
     let cases: [(&str, &[u8], [f32; 4]); 5] = [
         ("444", &[128, 128, 128, 128, 128, 184, 128, 184], [0.0, 1.0, 0.0, 1.0]),
-        // At the first pixel of each pair; halfway to the next; the last is held.
+        // Chroma lies at the first pixel of each pair: the second is halfway to the next, and the
+        // last is held.
         ("422", &[128, 128, 128, 184], [0.0, 0.5, 1.0, 1.0]),
         ("420mpeg2", &[128, 128, 128, 184], [0.0, 0.5, 1.0, 1.0]),
-        // Between the pixels of each pair.
+        // Chroma lies between the pixels of each pair.
         ("420jpeg", &[128, 128, 128, 184], [0.0, 0.25, 0.75, 1.0]),
         ("420", &[128, 128, 128, 184], [0.0, 0.25, 0.75, 1.0]),
     ];
@@ -87,7 +89,7 @@ fn chroma_lies_where_the_file_says() {
             assert!((found - (grey + quarter * part)).abs() < 1e-5, "{space}: {found} where Cr is {part}");
         }
     }
-    // Down the rows, likewise.
+    // The same applies along columns.
     let frames =
         read([b"YUV4MPEG2 W1 H4 C420paldv\nFRAME\n".as_slice(), &[126; 4], &[128, 128, 128, 184]].concat()).unwrap();
     assert!((frames[0].data[1] - (grey + quarter * 0.5)).abs() < 1e-5);
@@ -190,7 +192,7 @@ fn a_pipe_that_closes_ends_in_peace() {
     assert_eq!(give(&mut sink, &frame(size(1, 1), 0)).unwrap(), ControlFlow::Break(()));
 }
 
-/// A disk that is full after so many bytes.
+/// Disk that is full after this number of bytes.
 struct Full(usize);
 
 impl Write for Full {

@@ -1,34 +1,35 @@
-//! GPUs that nobody here has, as their makers describe them, and what a model of their speed guesses beside that.
+//! GPUs that were not measured, with their makers' figures and some guesses about their speed.
 
 use wgvae::{DeviceLimits, Storage, Vendor};
 
-/// What a prediction needs of a GPU.
+/// Properties of a GPU that a prediction needs.
 #[derive(Debug)]
 pub(super) struct Device {
-    /// What people call it.
+    /// Common name.
     pub(super) name: &'static str,
     vendor: Vendor,
-    /// Whether its memory is the host's.
+    /// True if its memory is the host's.
     unified: bool,
-    /// Halves in shaders.
+    /// True if shaders support halves.
     f16: bool,
-    /// What shares workgroup memory: SMs, compute units, Xe cores, SPs, Apple's cores.
+    /// Units that share workgroup memory: SMs, compute units, Xe cores, SPs, Apple's cores.
     pub(super) cores: u32,
-    /// Multiply-adds of a core at once, published.
+    /// Parallel multiply-adds of a core, published.
     pub(super) lanes: u32,
     /// Invocations of a wave, as the driver compiles.
     pub(super) wave: u32,
     /// Published f32 peak, TFLOP/s.
     pub(super) peak: f64,
-    /// Share of it that a product reaches whose loads are hidden: a guess, by the instructions of the loop and by what others reach.
+    /// Share of the peak that a product with hidden loads reaches: a guess from the instructions of
+    /// the loop and from results of others.
     pub(super) reached: f64,
-    /// Published memory, GB/s.
+    /// Published memory bandwidth, GB/s.
     pub(super) memory: f64,
-    /// Last cache, MiB.
+    /// Size of the last cache, MiB.
     pub(super) cache_mib: u64,
-    /// What the last cache gives, GB/s: a guess, by what others have measured.
+    /// Bandwidth of the last cache, GB/s: a guess from measurements of others.
     pub(super) cache: f64,
-    /// From one launch to the next, microseconds: a guess.
+    /// Time from one launch to the next, microseconds: a guess.
     pub(super) launch: f64,
 }
 
@@ -47,7 +48,7 @@ pub(super) const DEVICES: [Device; 10] = [
 ];
 
 impl Device {
-    /// What a plan is made for.
+    /// Returns the limits to plan for.
     pub(super) fn limits(&self) -> DeviceLimits {
         DeviceLimits {
             shader_f16: self.f16,
@@ -57,7 +58,7 @@ impl Device {
         }
     }
 
-    /// Halves, as it has them.
+    /// Returns the storage of halves that it supports.
     pub(super) fn storage(&self) -> Storage {
         if self.f16 { Storage::F16 } else { Storage::PackedF16 }
     }

@@ -1,4 +1,5 @@
-//! What plans give GPUs to do that nobody here has: bytes, workgroups, waves, and the time by a model. `benches/results/launches.md` holds it.
+//! Predicted launches on GPUs that were not measured: bytes, workgroups, waves, and the time by a
+//! model. `benches/results/launches.md` contains the result.
 
 mod devices;
 mod model;
@@ -14,12 +15,12 @@ use crate::snapshot;
 use self::devices::{DEVICES, Device};
 use self::model::{Prediction, WORKGROUPS_PER_CORE, predict};
 
-/// A kernel is hot that takes at least so much of the time.
+/// Share of the time from which a kernel is hot.
 const HOT: f64 = 0.02;
 const FAMILIES: [&str; 3] = ["sd15", "sdxl", "flux1"];
 const SIDES: [u32; 2] = [512, 1024];
 
-/// A decode on a device.
+/// Decode on a device.
 struct Decode {
     device: &'static Device,
     family: &'static str,
@@ -35,9 +36,9 @@ fn plan(family: &str, side: u32, limits: &DeviceLimits, storage: Storage) -> Pla
     Plan::new(&graph, limits, &PlanOptions::new(storage, Output::Rgba8)).unwrap()
 }
 
-/// All families and sizes on all devices.
+/// Predicts all families and sizes on all devices.
 fn decodes() -> Vec<Decode> {
-    // Devices of the same limits have the same plan.
+    // Devices with equal limits have the same plan.
     let mut plans: Vec<((DeviceLimits, &str, u32), Plan)> = Vec::new();
     let mut decodes = Vec::new();
     for device in &DEVICES {
@@ -54,14 +55,14 @@ fn decodes() -> Vec<Decode> {
     decodes
 }
 
-/// A device's decode in halves, and in halves with transformed tiles in halves, too.
+/// Decode of a device in halves, and in `fast`, whose transformed tiles are in halves, too.
 struct Fast {
     device: &'static Device,
     halves: Prediction,
     fast: Prediction,
 }
 
-/// Of all devices that compute in halves.
+/// Predicts both for all devices that compute in halves.
 fn fast(family: &str, side: u32) -> Vec<Fast> {
     let halves = DEVICES.iter().filter(|device| device.storage() == Storage::F16);
     let predicted = |device, storage| predict(&plan(family, side, &Device::limits(device), storage), device);

@@ -1,4 +1,5 @@
-//! How long a plan's launches take on a GPU, by arithmetic: what each multiplies and moves, and how much of the GPU its workgroups fill. Good to some 40 %.
+//! Model of the time of a plan's launches on a GPU, from their multiply-adds, bytes, and use of the
+//! cores. Its error is about 40 %.
 
 use std::collections::BTreeMap;
 
@@ -7,37 +8,38 @@ use wgvae::plan::{Action, Plan, Resource};
 use super::devices::Device;
 use super::work::{Work, work};
 
-/// Seconds that a core waits for what is not in its own caches.
+/// Seconds that a core waits for data outside its own caches.
 const LATENCY: f64 = 3e-7;
-/// A launch that gives each core fewer workgroups leaves it waiting.
+/// Workgroups per core below which a launch leaves cores waiting.
 pub(super) const WORKGROUPS_PER_CORE: u32 = 2;
 
 /// All launches of one kind.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Kind {
     pub(super) launches: u64,
-    /// Bytes that they touch, each counted once a launch; and of those what no cache holds.
+    /// Bytes that they touch, each counted once per launch; and the bytes of these that no cache
+    /// holds.
     pub(super) moved: u64,
     pub(super) from_memory: u64,
-    /// Workgroups of the launch in which the middle of the time is spent.
+    /// Workgroups of the median launch: half of the time is spent in launches with at most as many.
     pub(super) workgroups: u64,
-    /// Waves that a core has of it.
+    /// Waves per core in that launch.
     pub(super) waves: f64,
     pub(super) seconds: f64,
-    /// Of those, in launches that starve the cores.
+    /// Seconds in launches that starve the cores.
     pub(super) starved: f64,
     /// Workgroups and seconds of each launch.
     each: Vec<(u64, f64)>,
 }
 
-/// What one decode takes on a device.
+/// Predicted time of one decode on a device, by kind of launch.
 #[derive(Debug, Default)]
 pub(super) struct Prediction {
     pub(super) kinds: BTreeMap<&'static str, Kind>,
     pub(super) seconds: f64,
 }
 
-/// The prediction for `plan` on `device`.
+/// Predicts `plan` on `device`.
 pub(super) fn predict(plan: &Plan, device: &Device) -> Prediction {
     let mut prediction = Prediction::default();
     for step in &plan.steps {
@@ -61,7 +63,7 @@ pub(super) fn predict(plan: &Plan, device: &Device) -> Prediction {
     prediction
 }
 
-/// Bytes of what is bound.
+/// Returns the bytes of each bound buffer.
 fn sizes(plan: &Plan, bindings: &[Resource]) -> Vec<u64> {
     let size = |resource: &Resource| match resource {
         Resource::Buffer(buffer) => plan.buffers[buffer.0].bytes.0,
@@ -76,7 +78,8 @@ impl Prediction {
     fn launch(&mut self, device: &Device, work: &Work, groups: u64, sizes: &[u64]) {
         let busy = busy(device, groups, work.workgroup);
         let compute = work.macs as f64 * 2.0 / (device.peak * 1e12 * device.reached);
-        // What fits a third of the last cache beside the two others of a launch is still there from the launch that made it.
+        // A buffer that fits into a third of the last cache, beside the two others of a launch, is
+        // still there from the launch that wrote it.
         let missed = |size: u64| size > (device.cache_mib << 20) / 3;
         let once: u64 = work.moved.iter().map(|moved| moved.once).sum();
         let all: u64 = work.moved.iter().map(|moved| moved.all).sum();
@@ -109,10 +112,11 @@ impl Prediction {
     }
 }
 
-/// How much of the cores works: how evenly workgroups are spread over them, and how much of its loads a core hides behind its other invocations.
+/// Returns the share of the cores that works: how evenly workgroups are spread over them, and how
+/// many loads a core hides behind its other invocations.
 #[expect(clippy::cast_precision_loss, reason = "an estimate")]
 fn busy(device: &Device, groups: u64, workgroup: u32) -> f64 {
-    // Invocations at once, for each lane: what registers leave room for.
+    // Most invocations in flight per lane, limited by registers.
     const MOST: f64 = 8.0;
     let per_core = groups as f64 / f64::from(device.cores);
     let spread = per_core / per_core.ceil();
@@ -121,7 +125,8 @@ fn busy(device: &Device, groups: u64, workgroup: u32) -> f64 {
 }
 
 impl Kind {
-    /// Turns to the launch in which half of the time is over, by workgroups.
+    /// Sets `workgroups` and `waves` to those of the median launch: the one at half of the time,
+    /// sorted by workgroups.
     #[expect(clippy::cast_precision_loss, reason = "an estimate")]
     fn take_middle(&mut self, device: &Device) {
         self.each.sort_by_key(|(groups, _)| *groups);

@@ -6,7 +6,7 @@ use super::devices::DEVICES;
 use super::model::{Kind, Prediction};
 use super::{Decode, FAMILIES, Fast, HOT, SIDES};
 
-/// The decode whose launches are shown for each device.
+/// Decode whose launches are shown for each device.
 pub(super) const SHOWN: (&str, u32) = ("sd15", 1024);
 
 const HEAD: &str = "# What plans give GPUs to do
@@ -16,7 +16,7 @@ model (`tests/cpu/launches/model.rs`): multiply-adds by the published peak and b
 loops whose turns wait for each other by their latency, launches by their number. An order of magnitude is sure, which kernel takes most is likely, a time is good to some 40 %.
 ";
 
-/// The page.
+/// Returns the page.
 pub(super) fn markdown(decodes: &[Decode], fast: &[Fast]) -> String {
     let mut text = HEAD.to_owned();
     text.push_str("\n## Predicted decodes, halves, milliseconds\n\n| |");
@@ -45,7 +45,7 @@ pub(super) fn markdown(decodes: &[Decode], fast: &[Fast]) -> String {
     text
 }
 
-/// What `--precision fast` saves.
+/// Writes the savings of `--precision fast`.
 fn traffic(text: &mut String, devices: &[Fast]) {
     let (family, side) = SHOWN;
     let _ = writeln!(
@@ -103,7 +103,7 @@ fn device(text: &mut String, decode: &Decode) {
     }
 }
 
-/// The kernels that starve the device of `decode` for a share of the time that counts.
+/// Returns the kernels that starve the device of `decode` for at least [`HOT`] of the time.
 pub(super) fn starved(decode: &Decode) -> Vec<String> {
     let Decode { device, family, side, prediction } = decode;
     let line = |(name, kind): (&&str, &Kind)| {

@@ -1,4 +1,5 @@
-//! What a launch does, read from its parameters: multiply-adds, bytes of each binding, and how many turns of a loop wait for memory one after the other.
+//! Work of a launch, computed from its parameters: multiply-adds, bytes of each binding, and the
+//! turns of loops that wait for memory one after the other.
 
 use bytemuck::{AnyBitPattern, pod_read_unaligned};
 use wgvae::kernels::attention::{FinishParams, SoftmaxParams};
@@ -11,9 +12,9 @@ use wgvae::kernels::{Value, Variant, WORKGROUP};
 /// Bytes of a binding.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Moved {
-    /// Different ones: what memory gives or takes where no cache holds them.
+    /// Distinct bytes: the traffic of memory if no cache holds them.
     pub(super) once: u64,
-    /// All that workgroups load or store: what the last cache gives.
+    /// All bytes that workgroups load or store: the traffic of the last cache.
     pub(super) all: u64,
 }
 
@@ -27,25 +28,26 @@ impl Moved {
     }
 }
 
-/// What a launch does.
+/// Work of a launch.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Work {
-    /// What it is, for people.
+    /// Name for people.
     pub(super) name: &'static str,
-    /// Multiply-adds that are really done.
+    /// Multiply-adds that are executed.
     pub(super) macs: u64,
     /// Bytes, by binding.
     pub(super) moved: Vec<Moved>,
-    /// Turns of a loop each of which waits for memory.
+    /// Turns of a loop that each wait for memory.
     pub(super) turns: u64,
     /// Invocations of a workgroup.
     pub(super) workgroup: u32,
 }
 
-/// Multiply-adds of four channels of one tile's transform, activation included; about.
+/// Approximate multiply-adds to transform four channels of one tile, activation included.
 const TRANSFORM_MACS: u64 = 1400;
 
-/// What the launch of `variant` with these `params` does. Small kernels that only move: four floats in and out for each invocation.
+/// Returns the work of the launch of `variant` with these `params`. Small kernels that only move
+/// data count as four floats in and out per invocation.
 pub(super) fn work(variant: &Variant, workgroups: [u32; 3], params: &[u8]) -> Work {
     let invocations: u64 = workgroups.iter().map(|count| u64::from(*count)).product::<u64>() * u64::from(WORKGROUP);
     let work = match variant.file {
@@ -69,7 +71,7 @@ fn read<T: AnyBitPattern>(params: &[u8]) -> T {
     pod_read_unaligned(params)
 }
 
-/// Bytes of one element of the alias `name`.
+/// Returns the bytes of one element of the alias `name`.
 fn bytes(variant: &Variant, name: &str) -> u64 {
     match variant.value(name) {
         Some(Value::Type("vec4<f32>")) => 16,
@@ -106,7 +108,7 @@ fn product(variant: &Variant, p: &MatmulParams, [rows, columns, batch]: [u32; 3]
 fn input(variant: &Variant, p: &InParams) -> Work {
     let tile4 = u64::from(p.tiles) * u64::from(p.channels4);
     let x4 = bytes(variant, "Pair") * 2;
-    // A tile sees 36 pixels, of which 16 are its own; of half the size where it is doubled.
+    // A tile reads 36 pixels, of which 16 are its own, or 4 if the image is doubled.
     let own = if variant.number("SHIFT") == 1 && !variant.flag("SHUFFLE") { 4 } else { 16 };
     Work {
         name: variant.file,
@@ -121,7 +123,7 @@ fn input(variant: &Variant, p: &InParams) -> Work {
 }
 
 fn output(variant: &Variant, p: &OutParams) -> Work {
-    // Tiles of one workgroup at a time.
+    // Tiles that one workgroup computes at a time.
     const AT_ONCE: u32 = WORKGROUP / PAIRS_OUT;
     let tile4 = u64::from(p.tiles) * u64::from(p.channels4);
     let moments = if variant.flag("MOMENTS") { u64::from(p.runs) * u64::from(p.channels4) * 48 } else { 0 };
@@ -154,7 +156,8 @@ fn filters(variant: &Variant, p: &WeightsParams) -> Work {
 }
 
 fn direct(variant: &Variant, p: &Conv2dDirectParams, [_, columns, _]: [u32; 3]) -> Work {
-    // Neighbouring invocations are pixels apart: of 32 bytes that come with a load they use one vec4, and by the next one the others are gone, at worst.
+    // Neighbouring invocations are pixels apart. Of the 32 bytes of a load they use one vec4; in
+    // the worst case, the others are evicted before the next load.
     const SECTOR: u64 = 32;
     let [rows, width, frames, c_in4, c_out4, spans] =
         [p.rows, p.width, p.frames, p.c_in4, p.c_out4, p.spans].map(u64::from);

@@ -1,19 +1,19 @@
-//! What is held against a kernel: what got worse since the table was accepted.
+//! Comparison of kernels with the accepted table.
 
 use crate::figures::Figures;
 use crate::table::Table;
 
-/// Instructions may grow by one in so many.
+/// Reciprocal of the accepted growth in instructions: 1/20.
 const MORE_INSTRUCTIONS: u32 = 20;
 
-/// What a comparison found.
+/// Result of a comparison.
 #[derive(Debug, Default)]
 pub(crate) struct Findings {
-    /// What must not be: a line for each.
+    /// Regressions, one line each.
     pub(crate) worse: Vec<String>,
-    /// Kernels with a figure that got better and none that got worse.
+    /// Number of kernels with at least one better figure and none that is worse.
     pub(crate) better: usize,
-    /// What is in the old table alone, a line for each.
+    /// Rows that only the old table has, one line each.
     pub(crate) gone: Vec<String>,
 }
 
@@ -40,7 +40,7 @@ pub(crate) fn compare(new: &Table, old: &Table) -> Findings {
     findings
 }
 
-/// What is wrong with a kernel. `old` is what it was, none where it is new.
+/// Lists the regressions of a kernel. `old` is its accepted row, or `None` if it is new.
 fn worse(new: &Figures, old: Option<&Figures>) -> Vec<String> {
     let mut found = Vec::new();
     if new.spills > 0 {
@@ -60,7 +60,7 @@ fn worse(new: &Figures, old: Option<&Figures>) -> Vec<String> {
     if new.instructions > most {
         found.push(format!("{} instructions, expected at most {most}", new.instructions));
     }
-    // By multiply-add, because loops may be written out more or less.
+    // Compared per multiply-add, because loops may be unrolled more or less.
     let (before, after) = (old.hot_loop, new.hot_loop);
     let grown = u64::from(after.instructions) * u64::from(before.multiply_adds);
     let allowed = u64::from(before.instructions) * u64::from(after.multiply_adds);

@@ -1,11 +1,12 @@
-//! The devices that are compiled for, none of which is here: Mesa's drivers find them where a shim answers for the kernel's side.
+//! The devices to compile for. None of them is present: Mesa's drivers find them because a shim
+//! answers in place of the kernel driver.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use wgvae::{MatrixUnits, Vendor};
 
-/// Who made a device: whose names statistics have.
+/// Manufacturer of a device, which determines the names of its statistics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Maker {
     Amd,
@@ -16,7 +17,7 @@ pub(crate) enum Maker {
 }
 
 impl Maker {
-    /// What plans for its devices are made for.
+    /// Returns the vendor for plans.
     pub(crate) fn vendor(self) -> Vendor {
         match self {
             Self::Amd => Vendor::Amd,
@@ -29,7 +30,8 @@ impl Maker {
 }
 
 impl Maker {
-    /// The matrix units of its devices here, as their drivers offer them to wgpu; Intel's and Qualcomm's are not square, or none.
+    /// Returns the matrix units of its devices here, as their drivers offer them to wgpu. Intel's
+    /// and Qualcomm's are not square, or missing.
     pub(crate) fn units(self) -> Option<MatrixUnits> {
         match self {
             Self::Amd => Some(MatrixUnits { side: 16, lanes: 64 }),
@@ -39,19 +41,20 @@ impl Maker {
     }
 }
 
-/// One device, and how a driver is made to see it.
+/// A device, and the settings that make a driver see it.
 #[derive(Debug)]
 pub(crate) struct Device {
-    /// What the command line and the tables call it.
+    /// Name in the command line and the tables.
     pub(crate) id: &'static str,
-    /// What people call it.
+    /// Name for people.
     pub(crate) name: &'static str,
     pub(crate) maker: Maker,
-    /// The environment variable by which a shim is told which device to be, and its value.
+    /// Environment variable and value that tell a shim which device to be.
     tell: (&'static str, &'static str),
 }
 
-/// One of each architecture that users have, as far as there are drivers and shims. Mesa's compilers for NVIDIA and Apple are not the vendors' own.
+/// One device of each common architecture for which drivers and shims exist. For NVIDIA and Apple
+/// these are Mesa's compilers, not the vendors' own.
 pub(crate) const DEVICES: [Device; 8] = [
     Device { id: "navi31", name: "AMD RX 7900 XTX (RDNA3)", maker: Maker::Amd, tell: ("AMDGPU_GPU_ID", "navi31") },
     Device { id: "gfx1201", name: "AMD RX 9070 (RDNA4)", maker: Maker::Amd, tell: ("AMDGPU_GPU_ID", "gfx1201") },
@@ -69,7 +72,8 @@ pub(crate) const DEVICES: [Device; 8] = [
 ];
 
 impl Device {
-    /// `program`, on Mesa's loader and this device's driver. `mesa` is the folder into which `cargo xtask isa` has unpacked both.
+    /// Returns the command that runs `program` with Mesa's loader and this device's driver. `mesa`
+    /// is the folder into which `cargo xtask isa` has unpacked both.
     pub(crate) fn command(&self, mesa: &Path, program: &Path) -> Command {
         let libraries = mesa.join("root/usr/lib/x86_64-linux-gnu");
         let (driver, shim) = self.driver();
@@ -84,7 +88,8 @@ impl Device {
         command
     }
 
-    /// The driver's name, and the shim's file. There is none of Intel's in Debian: `xe_shim.c` is ours.
+    /// Returns the driver's name and the shim's file. Debian has no shim for Intel; `xe_shim.c` is
+    /// ours.
     fn driver(&self) -> (&'static str, &'static str) {
         match self.maker {
             Maker::Amd => ("radeon", "libamdgpu_noop_drm_shim.so"),

@@ -1,4 +1,5 @@
-//! The one Vulkan device of this process, asked to compile kernels and to tell of what it made (`VK_KHR_pipeline_executable_properties`).
+//! The one Vulkan device of this process. It compiles kernels and reports statistics about the
+//! result (`VK_KHR_pipeline_executable_properties`).
 
 use std::collections::BTreeMap;
 use std::ffi::CStr;
@@ -6,37 +7,40 @@ use std::ffi::CStr;
 use anyhow::{Context, Result, ensure};
 use ash::{ext, khr, vk};
 
-/// What a driver says of the machine code of a kernel: numbers by the driver's own names.
+/// A driver's report about a kernel's machine code: numbers by the driver's own names.
 pub(crate) struct Compiled {
     pub(crate) statistics: BTreeMap<String, f64>,
-    /// Lanes that run together.
+    /// Number of lanes that run together.
     pub(crate) subgroup: u32,
-    /// Processor time.
+    /// Processor time in milliseconds.
     pub(crate) milliseconds: f64,
-    /// The last of the driver's texts: the machine code. Empty where the driver has none.
+    /// Machine code, which is the last of the driver's texts. Empty if the driver has none.
     pub(crate) code: String,
 }
 
-/// A device that is made as wgpu makes it, as far as a compiler can tell.
+/// A device with the features that wgpu enables, as far as they matter to a compiler.
 pub(crate) struct Driver {
-    /// The device's.
+    /// Name of the device.
     pub(crate) name: String,
-    /// The driver's, for example `Mesa 26.1.6-1`.
+    /// Version of the driver, for example `Mesa 26.1.6-1`.
     pub(crate) version: String,
-    /// Whether kernels that say `enable f16` can be compiled.
+    /// True if the device can compile kernels with `enable f16`.
     pub(crate) shader_f16: bool,
     device: ash::Device,
     executables: khr::pipeline_executable_properties::Device,
-    // Last, because the loader's library goes with it.
+    // Last, because dropping it unloads the loader's library.
     _instance: ash::Instance,
     _entry: ash::Entry,
 }
 
 impl Driver {
+    /// Opens the first Vulkan device.
+    ///
     /// # Errors
-    /// When there is no Vulkan device, or none that tells of machine code.
+    /// If there is no Vulkan device, or its driver does not report machine code.
     pub(crate) fn new() -> Result<Self> {
-        // SAFETY: the loader is the system's or Mesa's. Everything that is created lives as long as the process.
+        // SAFETY: the loader is the system's or Mesa's. Everything created here lives as long as
+        // the process.
         unsafe {
             let entry = ash::Entry::load().context("no Vulkan loader")?;
             let application = vk::ApplicationInfo::default().api_version(vk::API_VERSION_1_3);
@@ -55,7 +59,8 @@ impl Driver {
         }
     }
 
-    /// Compiles a kernel with the uniform `params` at binding 0 and `buffers` storage buffers behind it.
+    /// Compiles a kernel with the uniform `params` at binding 0 and `buffers` storage buffers at
+    /// bindings 1, 2, and so on.
     pub(crate) fn compile(&self, spirv: &[u32], buffers: u32) -> Result<Compiled> {
         // SAFETY: naga made the module, and the layout has the bindings that it names.
         unsafe {
@@ -93,7 +98,7 @@ impl Driver {
             })
             .collect();
         let set = vk::DescriptorSetLayoutCreateInfo::default().bindings(&bindings);
-        // SAFETY: the device lives, and what the descriptions point to, too.
+        // SAFETY: the device and everything that the descriptions point to are alive.
         unsafe {
             let sets = [self.device.create_descriptor_set_layout(&set, None)?];
             let layout = vk::PipelineLayoutCreateInfo::default().set_layouts(&sets);
@@ -104,7 +109,7 @@ impl Driver {
     unsafe fn describe(&self, pipeline: vk::Pipeline, milliseconds: f64) -> Result<Compiled> {
         let info = vk::PipelineInfoKHR::default().pipeline(pipeline);
         let executable = vk::PipelineExecutableInfoKHR::default().pipeline(pipeline);
-        // SAFETY: the pipeline was created with the flags that these calls want.
+        // SAFETY: the pipeline was created with the flags that these calls need.
         unsafe {
             let all = self.executables.get_pipeline_executable_properties(&info)?;
             ensure!(all.len() == 1, "expected one executable, found {}", all.len());
@@ -118,7 +123,8 @@ impl Driver {
     unsafe fn code(&self, executable: &vk::PipelineExecutableInfoKHR<'_>) -> Result<String> {
         let call = self.executables.fp().get_pipeline_executable_internal_representations_khr;
         let mut count = 0;
-        // SAFETY: two rounds, as Vulkan wants it: how many, how long; then the texts, into memory that lives.
+        // SAFETY: Vulkan's protocol of three calls: the count, the sizes, then the texts, into
+        // memory that lives.
         unsafe {
             call(self.device.handle(), executable, &mut count, std::ptr::null_mut()).result()?;
             let mut texts = vec![vk::PipelineExecutableInternalRepresentationKHR::default(); count as usize];
@@ -133,9 +139,10 @@ impl Driver {
     }
 }
 
-/// A device with the features that wgpu switches on for this crate and that compilers see: checked buffers always, f16 where there is any.
+/// Opens a device with the features that wgpu enables for this crate and that affect compilers:
+/// robust buffer access always, f16 if available.
 unsafe fn open(instance: &ash::Instance, physical: vk::PhysicalDevice) -> Result<(ash::Device, bool)> {
-    // SAFETY: the instance lives, and each structure as long as the call that reads it.
+    // SAFETY: the instance is alive, and each structure lives as long as the call that reads it.
     unsafe {
         let extensions = instance.enumerate_device_extension_properties(physical)?;
         let has = |name: &CStr| extensions.iter().any(|each| each.extension_name_as_c_str() == Ok(name));
@@ -169,9 +176,9 @@ unsafe fn open(instance: &ash::Instance, physical: vk::PhysicalDevice) -> Result
     }
 }
 
-/// What of Vulkan 1.0's features compilers see.
+/// Features of Vulkan 1.0 that affect compilers.
 const FEATURES: vk::PhysicalDeviceFeatures = {
-    // SAFETY: flags of 32 bits, all off.
+    // SAFETY: all fields are 32-bit flags, and zero means off.
     let mut features: vk::PhysicalDeviceFeatures = unsafe { std::mem::zeroed() };
     features.robust_buffer_access = vk::TRUE;
     features
@@ -184,7 +191,7 @@ fn text(name: &[std::ffi::c_char]) -> String {
 
 fn value(statistic: &vk::PipelineExecutableStatisticKHR<'_>) -> f64 {
     let value = &statistic.value;
-    // SAFETY: the format says which of the union's fields was written.
+    // SAFETY: the format tells which field of the union was written.
     unsafe {
         match statistic.format {
             vk::PipelineExecutableStatisticFormatKHR::BOOL32 => f64::from(value.b32),
@@ -195,7 +202,7 @@ fn value(statistic: &vk::PipelineExecutableStatisticKHR<'_>) -> f64 {
     }
 }
 
-/// Time that processors have spent on this process.
+/// Returns the processor time of this process in milliseconds.
 fn processor_milliseconds() -> f64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: it writes one `timespec`.

@@ -1,4 +1,4 @@
-//! What is kept of all that a driver says: the same few figures for every device.
+//! A few figures out of all that a driver reports, the same for every device.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,27 +6,30 @@ use crate::devices::Maker;
 use crate::driver::Compiled;
 use crate::hot_loop::{HotLoop, hot_loop};
 
-/// The machine code of one kernel on one device. More occupancy is better, less of everything else.
+/// Figures of one kernel's machine code on one device. More occupancy is better; for all others,
+/// less is better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "[u32; 8]", into = "[u32; 8]")]
 pub(crate) struct Figures {
     /// Vector registers of an invocation, in the device's own unit.
     pub(crate) registers: u32,
-    /// How much runs at once, in the device's own unit: see [`units`].
+    /// Amount of work that runs at once, in the device's own unit: see [`units`].
     pub(crate) occupancy: u32,
-    /// Stores of registers to memory for which there was no room: instructions, not bytes.
+    /// Number of instructions that spill registers to memory, not bytes.
     pub(crate) spills: u32,
-    /// Bytes of memory of an invocation, for spills and for arrays with indices that are not constant. Adreno's driver does not tell.
+    /// Bytes of memory of an invocation, for spills and for arrays with indices that are not
+    /// constant. Adreno's driver does not report it.
     pub(crate) scratch: u32,
-    /// Instructions in all, loops counted once.
+    /// Number of instructions, with loops counted once.
     pub(crate) instructions: u32,
-    /// Processor time that compiling took.
+    /// Processor time of the compilation.
     pub(crate) milliseconds: u32,
-    /// The loop that multiplies most; zeros where there is none, or the driver does not show it.
+    /// The loop with the most multiply-adds. Zeros if there is none, or if the driver does not show
+    /// it.
     pub(crate) hot_loop: HotLoop,
 }
 
-/// Names of the figures, as they lie in a file.
+/// Names of the figures, in the order of the file.
 pub(crate) const COLUMNS: [&str; 8] = [
     "registers",
     "occupancy",
@@ -55,7 +58,7 @@ impl From<Figures> for [u32; 8] {
 }
 
 impl Figures {
-    /// Reads them by the names that the driver of this maker's devices has for them.
+    /// Reads the figures, by the names that this maker's driver uses.
     pub(crate) fn new(maker: Maker, compiled: &Compiled) -> Self {
         let read = |name: &str| whole(compiled.statistics.get(name).copied().unwrap_or_default());
         let [registers, occupancy, spills, scratch, instructions] = names(maker).map(read);
@@ -71,7 +74,9 @@ impl Figures {
     }
 }
 
-/// The statistics that are taken for registers, occupancy, spills, scratch and instructions. AMD's scalar registers spill into vector registers, not into memory: that is not counted.
+/// Returns the names of the statistics for registers, occupancy, spills, scratch and instructions.
+/// AMD's scalar registers spill into vector registers, not into memory, so their spills do not
+/// count.
 fn names(maker: Maker) -> [&'static str; 5] {
     match maker {
         Maker::Amd => ["VGPRs", "Subgroups per SIMD", "Spilled VGPRs", "Scratch size", "Instructions"],
@@ -82,7 +87,7 @@ fn names(maker: Maker) -> [&'static str; 5] {
     }
 }
 
-/// What `registers` and `occupancy` count on devices of this maker.
+/// Returns the units of `registers` and `occupancy` on devices of this maker.
 pub(crate) fn units(maker: Maker) -> &'static str {
     match maker {
         Maker::Amd => "registers: VGPRs; occupancy: subgroups a SIMD as the driver counts them, at most 32",

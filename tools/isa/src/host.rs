@@ -1,4 +1,5 @@
-//! What the host takes for a step of a plan: decodes by drivers whose launches do nothing, so that all time is wgpu's, the driver's and ours.
+//! Host time for each step of a plan. The decodes use drivers whose launches do nothing, so all
+//! time is spent in wgpu, the driver and this crate.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -15,22 +16,22 @@ use wgvae::{Control, Family, Gpu, GpuOptions, Output, Size, Storage};
 use crate::devices::DEVICES;
 
 const REPORT: &str = "benches/results/host.md";
-/// Decodes, of which the fastest counts.
+/// Number of decodes, of which the fastest counts.
 const RUNS: u32 = 5;
 
-/// What one device's driver took, microseconds for a step.
+/// Host times of one device's driver, in microseconds per step.
 #[derive(Serialize, Deserialize)]
 struct Host {
     driver: String,
     steps: usize,
     submissions: usize,
-    /// In submissions as large as they get, because the device seems to take no time.
+    /// Time with submissions as large as they get, because the device seems to take no time.
     together: f64,
-    /// Each step in a submission of its own.
+    /// Time with one submission for each step.
     alone: f64,
 }
 
-/// A process for each device, and the table of what they say.
+/// Runs a process for each device, and writes the table of their results.
 pub(crate) fn measure(mesa: &Path) -> Result<()> {
     let mut table = String::from(
         "# Host time for a step: `cargo xtask isa --host`\n\n\
@@ -53,12 +54,13 @@ pub(crate) fn measure(mesa: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The process of one device.
+/// Runs the process of one device.
 pub(crate) fn work() -> Result<()> {
     let gpu = block_on(Gpu::request(&GpuOptions::default()))?;
     let family = Family::find("sd15").context("no sd15")?;
     let graph = decoder(&family.config(), Size { width: 128, height: 128 }, false);
-    // What never was computed is no picture; floats are handed out unread.
+    // Raw output: values that were never computed would not convert to pixels, but floats are
+    // copied unread.
     let plan = Arc::new(Plan::new(&graph, gpu.limits(), &PlanOptions::new(Storage::F32, Output::Raw))?);
     let weights: Vec<GpuBuffer> = plan
         .weights

@@ -1,14 +1,15 @@
-//! The loop in which a kernel multiplies most, found in its machine code: how many of its instructions are multiply-adds.
+//! The loop with the most multiply-adds in a kernel's machine code, and the share of multiply-adds
+//! among its instructions.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::devices::Maker;
 
-/// A loop of machine code, once around.
+/// Instruction counts of one iteration of a loop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct HotLoop {
     pub(crate) instructions: u32,
-    /// Of f32 and f16, for each lane: an instruction may be several.
+    /// Multiply-adds of f32 and f16 for each lane. One instruction may contain several.
     pub(crate) multiply_adds: u32,
 }
 
@@ -18,21 +19,21 @@ impl std::fmt::Display for HotLoop {
     }
 }
 
-/// What a line of machine code is.
+/// Meaning of a line of machine code.
 #[derive(Debug, PartialEq, Eq)]
 enum Line<'a> {
-    /// A place to go to.
+    /// A jump target.
     Label(&'a str),
     Instruction {
         multiply_adds: u32,
         goes_to: Option<&'a str>,
-        /// Whether the next instruction may follow.
+        /// True if execution may continue at the next instruction.
         goes_on: bool,
     },
     Nothing,
 }
 
-/// Instructions that follow one another.
+/// A basic block: instructions that follow one another.
 #[derive(Debug, Default)]
 struct Block<'a> {
     own: HotLoop,
@@ -40,7 +41,8 @@ struct Block<'a> {
     goes_on: bool,
 }
 
-/// The loop of `code` with the most multiply-adds, the innermost where several have as many. `None` without a loop that multiplies, or where a driver tells no code.
+/// Returns the loop of `code` with the most multiply-adds, and the innermost of several. `None` if
+/// no loop multiplies, or if the driver shows no code.
 pub(crate) fn hot_loop(maker: Maker, code: &str) -> Option<HotLoop> {
     let (blocks, labels) = blocks(maker, code);
     let target = |block: &Block<'_>| block.goes_to.and_then(|label| labels.get(label).copied());
@@ -53,7 +55,7 @@ pub(crate) fn hot_loop(maker: Maker, code: &str) -> Option<HotLoop> {
     for index in 0..blocks.len() {
         after(index).for_each(|after| before[after].push(index));
     }
-    // Back to where it has been: around a loop.
+    // A jump back closes a loop.
     let back =
         blocks.iter().enumerate().filter_map(|(end, block)| Some((target(block).filter(|start| *start <= end)?, end)));
     let around = back.map(|(start, end)| sum(&blocks, &around(&before, after, start, end)));
@@ -62,7 +64,7 @@ pub(crate) fn hot_loop(maker: Maker, code: &str) -> Option<HotLoop> {
         .max_by_key(|sum| (sum.multiply_adds, std::cmp::Reverse(sum.instructions)))
 }
 
-/// The blocks of `code`, and where each label is.
+/// Splits `code` into blocks. Also returns the block of each label.
 fn blocks(maker: Maker, code: &str) -> (Vec<Block<'_>>, BTreeMap<&str, usize>) {
     let mut blocks = vec![Block { goes_on: true, ..Block::default() }];
     let mut labels = BTreeMap::new();
@@ -87,8 +89,9 @@ fn blocks(maker: Maker, code: &str) -> (Vec<Block<'_>>, BTreeMap<&str, usize>) {
     (blocks, labels)
 }
 
-/// The blocks of the loop from `start` to `end` and back: those that are reached from `start`, and from which `end` is. Where a compiler puts what follows a loop into the middle
-/// of it, or lets one begin in its middle, what is around it is left out.
+/// Returns the blocks of the loop from `start` to `end` and back: reachable from `start`, and able
+/// to reach `end`. This leaves out code after the loop that a compiler placed inside it, and code
+/// before a loop that is entered in its middle.
 fn around<A: Iterator<Item = usize>>(
     before: &[Vec<usize>],
     after: impl Fn(usize) -> A,
@@ -106,7 +109,7 @@ fn around<A: Iterator<Item = usize>>(
     found
 }
 
-/// The blocks that come after `start` on any way, itself among them.
+/// Returns all blocks that are reachable from `start`, including itself.
 fn reached<A: Iterator<Item = usize>>(start: usize, after: impl Fn(usize) -> A) -> BTreeSet<usize> {
     let (mut found, mut open) = (BTreeSet::from([start]), vec![start]);
     while let Some(block) = open.pop() {
@@ -123,19 +126,20 @@ fn sum(blocks: &[Block<'_>], which: &BTreeSet<usize>) -> HotLoop {
     })
 }
 
-/// Reads a line as the compiler for this maker's devices prints it.
+/// Parses a line in the format of the compiler for this maker's devices.
 fn read(maker: Maker, line: &str) -> Line<'_> {
     match maker {
         Maker::Amd => aco(line),
         Maker::Nvidia => nak(line),
         Maker::Intel => brw(line),
         Maker::Qualcomm => ir3(line),
-        // Mesa's compiler prints nothing where it is asked.
+        // Mesa's compiler for Apple prints no code.
         Maker::Apple => Line::Nothing,
     }
 }
 
-/// `BB3:`, `\ts_branch BB1 ; ...`, `\tv_dual_fmac_f32 v1, v2, v3 :: v_dual_fmac_f32 ...`.
+/// Parses AMD code: `BB3:`, `\ts_branch BB1 ; ...`,
+/// `\tv_dual_fmac_f32 v1, v2, v3 :: v_dual_fmac_f32 ...`.
 fn aco(line: &str) -> Line<'_> {
     if let Some(label) = line.strip_suffix(':') {
         return Line::Label(label);
@@ -151,7 +155,8 @@ fn aco(line: &str) -> Line<'_> {
     Line::Instruction { multiply_adds: count(single + packed), goes_to, goes_on }
 }
 
-/// `block.u 1 L1 [0, 216] -> {`, `    bra !up0 L385  // delay=1`, `r5 = ffma r1 r2 r3`.
+/// Parses NVIDIA code: `block.u 1 L1 [0, 216] -> {`, `    bra !up0 L385  // delay=1`,
+/// `r5 = ffma r1 r2 r3`.
 fn nak(line: &str) -> Line<'_> {
     if line.starts_with("block") {
         return line.split_whitespace().nth(2).map_or(Line::Nothing, Line::Label);
@@ -164,19 +169,19 @@ fn nak(line: &str) -> Line<'_> {
     let is = |name: &str| words().any(|word| word.split('.').next() == Some(name));
     let goes_to = if is("bra") { words().last() } else { None };
     let multiply_adds = if is("ffma") { 1 } else { 2 * u32::from(is("hfma2")) };
-    // A condition stands before it, or as its first operand.
+    // A condition comes before the instruction, or as its first operand.
     let is_certain = !text.starts_with('@') && (is("exit") || text.contains(" pT ") || words().count() == 2);
     let goes_on = !is_certain || !(is("exit") || is("bra"));
     Line::Instruction { multiply_adds, goes_to, goes_on }
 }
 
-/// `L0:`, `        while (16)   L0`, `        mad (16)   r1:f ...`.
+/// Parses Intel code: `L0:`, `        while (16)   L0`, `        mad (16)   r1:f ...`.
 fn brw(line: &str) -> Line<'_> {
     let text = line.trim();
     if let Some(label) = text.strip_suffix(':') {
         return Line::Label(label);
     }
-    // Only instructions say how many lanes they are for.
+    // Only instructions contain a number of lanes.
     if !text.contains('(') {
         return Line::Nothing;
     }
@@ -184,11 +189,11 @@ fn brw(line: &str) -> Line<'_> {
     let goes_to = if words().any(|word| word == "while") { words().last() } else { None };
     let is_float = text.contains(":f") || text.contains(":hf");
     let multiply_adds = u32::from(words().any(|word| word == "mad") && is_float);
-    // All other ways within a loop lead on, to its end at the latest.
+    // All other jumps in a loop lead forward, at most to its end.
     Line::Instruction { multiply_adds, goes_to, goes_on: true }
 }
 
-/// `l148:`, `jump #l148`, `(ss)br p0.w, #l843`, `(rpt2)mad.f32 r1.x, ...`.
+/// Parses Qualcomm code: `l148:`, `jump #l148`, `(ss)br p0.w, #l843`, `(rpt2)mad.f32 r1.x, ...`.
 fn ir3(line: &str) -> Line<'_> {
     let text = line.trim();
     if let Some(label) = text.strip_suffix(':').filter(|label| !label.contains(' ')) {
@@ -246,7 +251,7 @@ mod tests {
 
     #[test]
     fn what_follows_a_loop_is_not_counted() {
-        // The way out leads into the middle.
+        // The exit of the loop leads into its middle.
         let code = "block 0 L0 [] -> {\n    bra L1\n}\nblock 1 L1 [0] -> {\n@!p0 bra pT L3 // delay=1\n}\nblock 2 L2 [1] -> {\n    st r1\n    exit\n}\n\
                     block 3 L3 [1] -> {\n    r5 = ffma r1 r2 r5\n    bra pT L1\n}";
         assert_eq!(found(Maker::Nvidia, code), Some((1, 3)));

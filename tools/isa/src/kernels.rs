@@ -1,4 +1,4 @@
-//! The kernels that plans for GPUs ask for, by a name for each.
+//! The kernels that plans for GPUs use, each with a name.
 
 use std::collections::BTreeMap;
 
@@ -10,18 +10,19 @@ use wgvae::{DeviceKind, Storage};
 
 use crate::devices::Maker;
 
-/// One kernel, ready to be compiled.
+/// A kernel that is ready to be compiled.
 pub(crate) struct Kernel {
-    /// The file, then what is set: `winograd_out ACCUMULATE MOMENTS f32`.
+    /// The file, then the values that are set: `winograd_out ACCUMULATE MOMENTS f32`.
     pub(crate) name: String,
     pub(crate) text: String,
-    /// Storage buffers, which are bindings 1, 2, and so on.
+    /// Number of storage buffers, which are bindings 1, 2, and so on.
     pub(crate) buffers: u32,
-    /// Whether browsers are given it, too.
+    /// True if browsers use it, too.
     pub(crate) in_browsers: bool,
 }
 
-/// All kernels of plans for `maker`'s GPUs whose name contains `part`, by name; with those for its matrix units, which no browser has.
+/// Lists all kernels of plans for `maker`'s GPUs whose name contains `part`, sorted by name. This
+/// includes kernels for its matrix units, which browsers do not have.
 pub(crate) fn kernels(maker: Maker, part: &str) -> Result<Vec<Kernel>> {
     let storages = [Storage::F32, Storage::F16, Storage::PackedF16, Storage::FastF16].map(|storage| (storage, None));
     let on_units = maker.units().map(|units| (Storage::FastF16, Some(units)));
@@ -39,7 +40,7 @@ pub(crate) fn kernels(maker: Maker, part: &str) -> Result<Vec<Kernel>> {
     found.into_iter().map(|(name, (variant, in_browsers))| kernel(name, &variant, in_browsers)).collect()
 }
 
-/// A file that is specialised already.
+/// Reads a file that is already specialised.
 pub(crate) fn from_file(path: &std::path::Path) -> Result<Kernel> {
     let text = std::fs::read_to_string(path).with_context(|| format!("could not read {}", path.display()))?;
     let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
@@ -53,7 +54,8 @@ fn kernel(name: String, variant: &Variant, in_browsers: bool) -> Result<Kernel> 
     Ok(Kernel { name, text, buffers, in_browsers })
 }
 
-/// What tells a variant from the others of its file. Flags that are off are left out, and types that are the stored one's; of what transforms leave and take, f32.
+/// Makes a name that tells a variant from the others of its file. It omits flags that are off,
+/// types equal to the stored type, and f32 as type of transformed values.
 fn name(variant: &Variant) -> String {
     let stored = variant.value("Stored").or(variant.value("Pair"));
     let mut words = vec![variant.file.to_owned()];
@@ -64,7 +66,7 @@ fn name(variant: &Variant) -> String {
             Value::U32(number) => words.push(format!("{name}={number}")),
             Value::Type(own) if *name == "Transformed" && short(own) == "f32" => {}
             Value::Type(_) if matches!(*name, "Stored" | "Pair") => {}
-            // SIDE says it.
+            // SIDE implies these types.
             Value::Type(_) if matches!(*name, "Left" | "Right" | "Sums") => {}
             Value::Type(_) if *name != "Transformed" && Some(*value) == stored => {}
             Value::Type(other) => words.push(format!("{name}={}", short(other))),
@@ -76,7 +78,7 @@ fn name(variant: &Variant) -> String {
     words.join(" ")
 }
 
-/// How the three storages are called in tables.
+/// Returns the short name of a storage for tables.
 fn short(wgsl_type: &str) -> &str {
     match wgsl_type {
         "vec4<f32>" | "vec2<f32>" => "f32",

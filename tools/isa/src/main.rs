@@ -1,4 +1,5 @@
-//! What real drivers make of every kernel, for devices that are not here: registers, occupancy, spills, instructions. `cargo xtask isa` unpacks the drivers and starts this.
+//! Machine code of every kernel by real drivers, for devices that are not present: registers,
+//! occupancy, spills, instructions. `cargo xtask isa` unpacks the drivers and starts this program.
 
 mod compare;
 mod devices;
@@ -23,7 +24,7 @@ use crate::devices::{DEVICES, Device};
 use crate::measure::{Jobs, work};
 use crate::table::Table;
 
-/// The committed tables, from the repository's root: for this program, and for people.
+/// Paths of the committed tables from the repository's root: one for this program, one for people.
 const TABLE: &str = "benches/results/isa.json";
 const REPORT: &str = "benches/results/isa.md";
 
@@ -33,31 +34,31 @@ const REPORT: &str = "benches/results/isa.md";
     about = "Compiles every kernel for GPUs that are not here, and compares with benches/results/isa.json."
 )]
 struct Arguments {
-    /// Writes the tables in benches/results instead of comparing with them.
+    /// Write the tables in benches/results instead of comparing with them.
     #[arg(long)]
     accept: bool,
-    /// Only these devices.
+    /// Compile for these devices only.
     #[arg(long)]
     device: Vec<String>,
-    /// Only kernels whose name contains this. Prints their figures.
+    /// Compile only kernels whose name contains this text, and print their figures.
     #[arg(long, default_value = "")]
     only: String,
-    /// A specialised WGSL file in place of the kernels. Prints its figures.
+    /// Compile a specialised WGSL file instead of the kernels, and print its figures.
     #[arg(long, conflicts_with = "only")]
     wgsl: Option<PathBuf>,
-    /// Leaves the machine code of each kernel in this folder.
+    /// Write the machine code of each kernel to this folder.
     #[arg(long)]
     code: Option<PathBuf>,
-    /// Measures instead what the host takes for each step of a decode: benches/results/host.md.
+    /// Measure the host time for each step of a decode instead: benches/results/host.md.
     #[arg(long, conflicts_with_all = ["accept", "device", "only", "wgsl", "code"])]
     host: bool,
-    /// The folder with the drivers.
+    /// Folder with the drivers.
     #[arg(long, hide = true)]
     mesa: Option<PathBuf>,
-    /// Compiles what comes on standard input for this device.
+    /// Compile the jobs on standard input for this device.
     #[arg(long, hide = true)]
     worker: Option<String>,
-    /// Decodes on the device that is there.
+    /// Decode on the device that is present.
     #[arg(long, hide = true)]
     host_worker: bool,
 }
@@ -134,7 +135,7 @@ fn measure(arguments: &Arguments, devices: &[&Device]) -> Result<Table> {
     Ok(table)
 }
 
-/// Prints what differs from the committed table. What got worse is an error, unless another compiler counted.
+/// Prints the differences from the committed table. Returns an error if a figure got worse.
 fn judge(new: &Table, old: &Table, all: bool) -> Result<()> {
     let findings = compare(new, old);
     for line in &findings.worse {
@@ -149,10 +150,10 @@ fn judge(new: &Table, old: &Table, all: bool) -> Result<()> {
     match findings.worse.len() {
         0 => Ok(()),
         count if new.driver == old.driver => bail!(
-            "{count} figures are worse than in {TABLE}. If that has to be, `cargo xtask isa --accept` writes it anew"
+            "{count} figures are worse than in {TABLE}. If this is intended, `cargo xtask isa --accept` replaces it"
         ),
         count => bail!(
-            "{count} figures are worse than in {TABLE}, which is of {}; here is {}. `cargo xtask isa --accept` on an unchanged tree first tells what is the driver's",
+            "{count} figures are worse than in {TABLE}, which was made with {}; found {}. Run `cargo xtask isa --accept` on an unchanged tree first, to tell the driver's changes from yours",
             old.driver,
             new.driver
         ),

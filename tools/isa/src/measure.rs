@@ -1,4 +1,5 @@
-//! A process for each device: this program again, on another driver. It reads jobs, and writes what came of each.
+//! One process for each device: this program again, with another driver. It reads jobs, and writes
+//! the result of each.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -15,7 +16,7 @@ use crate::kernels::Kernel;
 use crate::spirv::{Face, Parsed};
 use crate::table::Row;
 
-/// One kernel for one compiler.
+/// One kernel to compile, for one caller.
 #[derive(Serialize, Deserialize)]
 struct Job {
     kernel: String,
@@ -25,13 +26,13 @@ struct Job {
     spirv: Vec<u32>,
 }
 
-/// Kernels by both faces.
+/// Kernels to compile, for both callers of the compiler.
 pub(crate) struct Jobs {
     jobs: Vec<Job>,
     workgroup_bytes: BTreeMap<String, u32>,
 }
 
-/// What a device's process says first.
+/// The first line of a device's process.
 #[derive(Serialize, Deserialize)]
 struct Greeting {
     device: String,
@@ -45,16 +46,18 @@ struct Done {
     figures: Figures,
 }
 
-/// What one device's compiler made of all kernels.
+/// Results of one device's compiler for all kernels.
 pub(crate) struct Measured {
-    /// For example `Mesa 26.1.6-1`.
+    /// Version of the driver, for example `Mesa 26.1.6-1`.
     pub(crate) driver: String,
     pub(crate) rows: BTreeMap<String, Row>,
 }
 
 impl Jobs {
+    /// Translates the kernels to SPIR-V.
+    ///
     /// # Errors
-    /// What naga says of a kernel.
+    /// Problems that naga finds in a kernel.
     pub(crate) fn new(kernels: &[Kernel]) -> Result<Self> {
         let mut all = Self { jobs: Vec::new(), workgroup_bytes: BTreeMap::new() };
         for kernel in kernels {
@@ -73,10 +76,12 @@ impl Jobs {
         Ok(all)
     }
 
-    /// Has them compiled for `device` by the drivers in `mesa`. With `code`, a folder, the machine code is left there.
+    /// Compiles the kernels for `device` with the drivers in `mesa`. If `code` is given, writes the
+    /// machine code into that folder.
     ///
     /// # Errors
-    /// When a process ends before it has compiled all: the kernel that it was at is named.
+    /// If the process ends before it has compiled all kernels. The error names the kernel before
+    /// the failing one.
     pub(crate) fn measure(&self, device: &Device, mesa: &Path, code: Option<&Path>) -> Result<Measured> {
         let mut command = device.command(mesa, &std::env::current_exe()?);
         command.arg("--worker").arg(device.id);
@@ -87,7 +92,7 @@ impl Jobs {
         let mut input = process.stdin.take().context("no pipe to the process")?;
         let mut lines = BufReader::new(process.stdout.take().context("no pipe from the process")?).lines();
         let jobs = serde_json::to_vec(&self.jobs)?;
-        // It reads everything before it writes: so nothing waits for each other.
+        // The process reads all jobs before it writes, so neither side blocks the other.
         let sent = input.write_all(&jobs);
         drop(input);
         let mut measured = Measured { driver: String::new(), rows: BTreeMap::new() };
@@ -103,7 +108,8 @@ impl Jobs {
         ensure!(status.success(), "{}: the driver ended ({status}) at the kernel after {last}", device.name);
         sent?;
         for Done { kernel, face, figures } in done {
-            let workgroup_bytes = *self.workgroup_bytes.get(&kernel).ok_or_else(|| anyhow!("what is {kernel}?"))?;
+            let workgroup_bytes =
+                *self.workgroup_bytes.get(&kernel).ok_or_else(|| anyhow!("unknown kernel {kernel}"))?;
             let row = measured.rows.entry(kernel).or_insert(Row { workgroup_bytes, native: None, firefox: None });
             match face {
                 Face::Native => row.native = Some(figures),
@@ -114,7 +120,7 @@ impl Jobs {
     }
 }
 
-/// The process of one device: jobs from standard input, a line for each to standard output.
+/// Runs the process of one device: jobs from standard input, one line for each to standard output.
 pub(crate) fn work(device: &Device, code: Option<&Path>) -> Result<()> {
     let jobs: Vec<Job> = serde_json::from_reader(std::io::stdin().lock())?;
     let driver = Driver::new()?;

@@ -1,4 +1,4 @@
-//! The table for people: what matters at a glance, then everything.
+//! The table for people: a summary first, then all figures.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -8,7 +8,7 @@ use crate::figures::{Figures, units};
 use crate::hot_loop::HotLoop;
 use crate::table::{Rows, Table};
 
-/// What the file says first.
+/// Start of the file.
 const HEAD: &str = "# What drivers make of every kernel
 
 Written by `cargo xtask isa --accept`; `cargo xtask isa` compares with it. No device was there: Mesa's drivers compile for a named one, and nothing runs. Sure are registers, occupancy,
@@ -17,7 +17,7 @@ does not show its code). Caches, memory and clocks are not seen. NVIDIA's and Ap
 Times are of a busy machine, with the printing of the code.
 ";
 
-/// The whole table as Markdown.
+/// Formats the whole table as Markdown.
 pub(crate) fn markdown(table: &Table) -> String {
     let mut text = format!("{HEAD}\nCompilers: {}.\n", table.driver);
     summary(&mut text, table);
@@ -72,7 +72,7 @@ fn firefox(figures: Option<Figures>) -> String {
     )
 }
 
-/// Multiply-adds of all instructions of a loop. Nothing where there is no loop that multiplies.
+/// Formats the share of multiply-adds among a loop's instructions. Empty if no loop multiplies.
 fn share(HotLoop { instructions, multiply_adds }: HotLoop) -> String {
     if instructions == 0 {
         return " |".to_owned();
@@ -80,12 +80,13 @@ fn share(HotLoop { instructions, multiply_adds }: HotLoop) -> String {
     format!(" {multiply_adds} / {instructions} = {:.0} % |", f64::from(multiply_adds) / f64::from(instructions) * 100.0)
 }
 
-/// Numbers that should be 0 catch the eye where they are not.
+/// Formats a number that should be 0: empty if it is, bold if not.
 fn marked(number: u32) -> String {
     if number == 0 { String::new() } else { format!("**{number}**") }
 }
 
-/// The worst of all variants of each file, natively, device by device.
+/// Adds the worst figures of each kernel file's variants, as this crate compiles them, for each
+/// device.
 fn summary(text: &mut String, table: &Table) {
     let devices: Vec<_> = DEVICES.iter().filter_map(|device| Some((device, table.devices.get(device.id)?))).collect();
     text.push_str("\nRegisters / occupancy of the worst variant of each kernel, and its spills:\n\n| kernel |");
@@ -97,7 +98,7 @@ fn summary(text: &mut String, table: &Table) {
     for (place, (_, rows)) in devices.iter().enumerate() {
         for (file, figures) in worst(rows) {
             let spills = if figures.spills > 0 { format!(", **{} spills**", figures.spills) } else { String::new() };
-            // Not every device has every kernel.
+            // Some kernels do not exist for every device.
             let cells = files.entry(file).or_insert_with(|| vec![String::new(); devices.len()]);
             cells[place] = format!("{} / {}{spills}", figures.registers, figures.occupancy);
         }
@@ -107,7 +108,7 @@ fn summary(text: &mut String, table: &Table) {
     }
 }
 
-/// For each file the most registers, the least occupancy, the most spills of its variants.
+/// Returns, for each file, the most registers, the least occupancy and the most spills.
 fn worst(rows: &Rows) -> BTreeMap<&str, Figures> {
     let mut files: BTreeMap<&str, Figures> = BTreeMap::new();
     for (kernel, row) in rows {
@@ -120,7 +121,7 @@ fn worst(rows: &Rows) -> BTreeMap<&str, Figures> {
     files
 }
 
-/// A line for each kernel, device and face, for a terminal.
+/// Formats one line for each kernel, device and caller, for a terminal.
 pub(crate) fn plain(table: &Table) -> String {
     let mut text = String::new();
     for (device, rows) in &table.devices {

@@ -1,5 +1,6 @@
-//! WGSL to SPIR-V by naga, with the options that wgpu 30 gives it on Vulkan 1.3 with `robustBufferAccess2`: see `compile_stage` and
-//! `naga_options` in wgpu-hal. There buffers are never checked by naga: the device does that.
+//! Translation of WGSL to SPIR-V by naga, with the options of wgpu 30 on Vulkan 1.3 with
+//! `robustBufferAccess2`: see `compile_stage` and `naga_options` in wgpu-hal. With that feature the
+//! device checks buffer accesses, and naga does not.
 
 use anyhow::{Result, anyhow};
 use naga::back::spv::{self, ZeroInitializeWorkgroupMemoryMode};
@@ -8,20 +9,21 @@ use naga::valid::{Capabilities, ModuleInfo, ValidationFlags, Validator};
 use naga::{AddressSpace, Module, ShaderStage};
 use serde::{Deserialize, Serialize};
 
-/// Who compiles.
+/// The caller that compiles a kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Face {
-    /// This crate: `create_shader_module_trusted` without checks, workgroup memory as it comes (`src/gpu/pipelines.rs`).
+    /// This crate: `create_shader_module_trusted` without checks, and without zeroing workgroup
+    /// memory (`src/gpu/pipelines.rs`).
     Native,
-    /// A browser on wgpu: indices, loops and divisions checked, workgroup memory zeroed.
+    /// A browser on wgpu: indices, loops and divisions are checked, workgroup memory is zeroed.
     Firefox,
 }
 
 impl Face {
     pub(crate) const ALL: [Self; 2] = [Self::Native, Self::Firefox];
 
-    /// What tables call it.
+    /// Returns its name in tables.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Native => "native",
@@ -30,15 +32,17 @@ impl Face {
     }
 }
 
-/// A kernel that naga has read and found valid.
+/// A kernel that naga has parsed and validated.
 pub(crate) struct Parsed {
     module: Module,
     info: ModuleInfo,
 }
 
 impl Parsed {
+    /// Parses and validates the text of a kernel.
+    ///
     /// # Errors
-    /// What naga says of the text, with the place.
+    /// Problems that naga finds in the text, with their places.
     pub(crate) fn new(text: &str) -> Result<Self> {
         let module = naga::front::wgsl::parse_str(text).map_err(|error| anyhow!(error.emit_to_string(text)))?;
         let info = Validator::new(ValidationFlags::all(), Capabilities::all())
@@ -47,7 +51,7 @@ impl Parsed {
         Ok(Self { module, info })
     }
 
-    /// Bytes of workgroup memory that the text declares.
+    /// Returns the bytes of workgroup memory that the text declares.
     pub(crate) fn workgroup_bytes(&self) -> u32 {
         let shared = self.module.global_variables.iter().filter(|(_, each)| each.space == AddressSpace::WorkGroup);
         shared.map(|(_, each)| self.module.types[each.ty].inner.size(self.module.to_ctx())).sum()

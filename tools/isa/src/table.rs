@@ -1,4 +1,5 @@
-//! The committed table: what each compiler made of each kernel when someone last accepted it.
+//! The committed table: the figures of each kernel by each compiler, as somebody last accepted
+//! them.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -9,39 +10,39 @@ use serde::{Deserialize, Serialize};
 
 use crate::figures::{COLUMNS, Figures};
 
-/// A kernel on one device.
+/// Figures of a kernel on one device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Row {
-    /// Workgroup memory that the kernel declares, the same for all devices.
+    /// Bytes of workgroup memory that the kernel declares, the same for all devices.
     pub(crate) workgroup_bytes: u32,
-    /// As this crate compiles it.
+    /// Figures as this crate compiles it. `None` if it was not compiled.
     pub(crate) native: Option<Figures>,
-    /// As a browser on wgpu compiles it.
+    /// Figures as a browser on wgpu compiles it. `None` if it was not compiled.
     pub(crate) firefox: Option<Figures>,
 }
 
-/// Kernels of a device, by name.
+/// Kernels of a device by name.
 pub(crate) type Rows = BTreeMap<String, Row>;
 
-/// All devices, by their id.
+/// All devices by their id.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Table {
-    /// Whose compilers made it, for example `Mesa 26.1.6-1`. Another version counts differently.
+    /// Version of the compilers, for example `Mesa 26.1.6-1`. Other versions count differently.
     pub(crate) driver: String,
     pub(crate) devices: BTreeMap<String, Rows>,
 }
 
 impl Table {
-    /// The table at `path`; an empty one where there is no file.
+    /// Reads the table at `path`. Returns an empty one if there is no file.
     pub(crate) fn read(path: &Path) -> Result<Self> {
         if !path.is_file() {
             return Ok(Self::default());
         }
         let text = std::fs::read_to_string(path).with_context(|| format!("could not read {}", path.display()))?;
-        serde_json::from_str(&text).with_context(|| format!("{} is no table of figures", path.display()))
+        serde_json::from_str(&text).with_context(|| format!("{} is not a table of figures", path.display()))
     }
 
-    /// JSON with a line for each kernel, so that a difference can be read.
+    /// Formats the table as JSON with one line for each kernel, so that diffs are readable.
     pub(crate) fn to_json(&self) -> Result<String> {
         let columns = serde_json::to_string(&COLUMNS)?;
         let driver = serde_json::to_string(&self.driver)?;
@@ -57,7 +58,8 @@ impl Table {
         Ok(text)
     }
 
-    /// Takes compile times of `older` where they differ by less than half: they vary with what else the machine does, and would change every line.
+    /// Takes compile times from `older` unless they differ by more than a factor of about two. They
+    /// vary with the load of the machine, and would change every line.
     pub(crate) fn keep_times(&mut self, older: &Self) {
         for (device, rows) in &mut self.devices {
             for (kernel, row) in rows {

@@ -1,26 +1,31 @@
-//! Makes instances of the wasm module possible, one after the other.
+//! Rewriting of wasm-bindgen's glue so that several instances of the wasm module can be made, one
+//! after the other.
 //!
-//! wasm-bindgen's glue is an ES module with one instance in its variables, for as long as the page lives. A panic ends that instance: nothing in it may be called
-//! again. (`Bindgen::reset_state_function` would put another into the same variables, where what is left of the old one, `free` above all, reaches into the new
-//! one's memory.) So the glue becomes the body of a function: each call has variables, classes and an instance of its own.
+//! wasm-bindgen's glue is an ES module with one instance in its variables, which lives as long as
+//! the page. A panic ends that instance: nothing in it may be called again.
+//! `Bindgen::reset_state_function` would put another instance into the same variables, but remains
+//! of the old one, above all `free`, would then reach into the new one's memory. So the glue
+//! becomes the body of a function: each call has its own variables, classes and instance.
 
 use anyhow::{Context as _, Result, bail, ensure};
 
-/// The glue and its types with everything in `makeInstance`.
+/// Glue and types in which `makeInstance` contains everything.
 pub(crate) struct Instances {
     pub(crate) script: String,
     pub(crate) types: String,
 }
 
-/// How the glue lets go of its start, and how it takes the instance: as wasm-bindgen writes them for the web.
+/// Lines in which wasm-bindgen's glue for the web exports its start function and takes the
+/// instance.
 const EXPORTS_AT_THE_END: &str = "export { initSync, __wbg_init as default };";
 const INSTANCE: &str = "    wasm = instance.exports;";
 
-/// Tells other tools where the types are: at the head of a file.
+/// Line at the head of a file that tells other tools where the types are.
 const SELF_TYPES: &str = "/* @ts-self-types=\"./wgvae.d.ts\" */";
 
 const MAKE_INSTANCE: &str = "/**
- * The module's classes and functions, of an instance that `init` starts. What wasm exports is called as `watch` returns it.
+ * The module's classes and functions, of an instance that `init` starts. What wasm exports is
+ * called as `watch` returns it.
  */
 export function makeInstance(watch: (exports: InitOutput) => InitOutput): Wasm;
 ";
@@ -45,7 +50,7 @@ pub(crate) fn make(script: &str, types: &str) -> Result<Instances> {
     })
 }
 
-/// What the glue exports.
+/// Names that the glue exports.
 #[derive(Default)]
 struct Names {
     classes: Vec<String>,
@@ -53,7 +58,7 @@ struct Names {
 }
 
 impl Names {
-    /// A line of the glue as one of a function's body, where nothing is exported.
+    /// Converts a line of the glue to a line of a function's body, where nothing is exported.
     fn local(&mut self, line: &str) -> Result<String> {
         if let Some(class) = line.strip_prefix("export class ") {
             self.classes.push(word(class)?);
@@ -87,7 +92,7 @@ impl Names {
     }
 }
 
-/// The name that `text` begins with.
+/// Returns the name that `text` begins with.
 fn word(text: &str) -> Result<String> {
     let end = text.find(|letter: char| !letter.is_alphanumeric() && letter != '_').context("a name without an end")?;
     Ok(text[..end].to_owned())

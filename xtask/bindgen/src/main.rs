@@ -1,6 +1,7 @@
-//! Makes the JavaScript half of the wasm module, `wgvae.js`, a function that makes instances, and holds both halves to the size budget.
+//! Program that makes the JavaScript half of the wasm module (`wgvae.js`, a function that makes
+//! instances) and checks both halves against the size budget.
 //!
-//! `xtask-bindgen MODULE.wasm FOLDER`, called by `cargo xtask web`.
+//! `cargo xtask web` calls it as `xtask-bindgen MODULE.wasm FOLDER`.
 
 mod instances;
 
@@ -14,7 +15,8 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use wasm_bindgen_cli_support::Bindgen;
 
-/// Most bytes that a browser may have to fetch before it can decode: wasm and glue, each as gzip -9.
+/// Most bytes that a browser fetches before it can decode: wasm and glue, each compressed with gzip
+/// -9.
 const BUDGET: usize = 450_000;
 
 fn main() -> ExitCode {
@@ -65,7 +67,7 @@ fn read(file: &Path) -> Result<String> {
     fs::read_to_string(file).with_context(|| format!("could not read {}", file.display()))
 }
 
-/// The length of `content` after gzip -9.
+/// Returns the length of `content` after gzip -9, in bytes.
 fn gzip(content: &[u8]) -> Result<usize> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
     encoder.write_all(content)?;

@@ -1,7 +1,8 @@
-//! Serves a folder to this machine only: media types, Range and ETag by `tower-http`, no caching, no COOP or COEP.
+//! Server that serves a folder to this machine only. `tower-http` provides media types, Range and
+//! ETag; there is no caching, COOP or COEP.
 //!
-//! `xtask-serve PORT FOLDER [NAME=FOLDER ...]`, called by `cargo xtask serve`: the first folder is `/`, the others are below it. Prints the address
-//! once it listens.
+//! `cargo xtask serve` calls it as `xtask-serve PORT FOLDER [NAME=FOLDER ...]`. The first folder is
+//! `/`, and the others are below it. Prints the address once it listens.
 
 use std::net::Ipv4Addr;
 use std::process::ExitCode;
@@ -43,7 +44,7 @@ async fn serve(port: u16, folder: &str, below: &[String]) -> Result<()> {
         let (name, folder) = entry.split_once('=').with_context(|| format!("expected NAME=FOLDER, found {entry}"))?;
         site = site.nest_service(&format!("/{name}"), ServeDir::new(folder));
     }
-    // A page that is worked on must not come from the browser's cache without asking.
+    // During development, a page must not come from the browser's cache unchecked.
     let site = site.layer(SetResponseHeaderLayer::overriding(CACHE_CONTROL, HeaderValue::from_static("no-cache")));
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port))
         .await

@@ -1,4 +1,4 @@
-//! The page's tables.
+//! Tables of the page.
 
 use maud::{Markup, html};
 use wgvae::Bytes;
@@ -12,7 +12,7 @@ use crate::cli::memory::rows::Row;
 use crate::cli::memory::runs::Runs;
 use crate::cli::memory::text::storage_name;
 
-/// The machines and their adapters.
+/// Returns the table of machines and their adapters.
 pub(super) fn adapters(reports: &[MemoryReport], labels: &[Vec<String>]) -> Markup {
     let all = reports.iter().zip(labels).flat_map(|(report, labels)| {
         report.adapters.iter().zip(labels).map(move |(adapter, label)| (label, report, adapter))
@@ -36,11 +36,11 @@ pub(super) fn adapters(reports: &[MemoryReport], labels: &[Vec<String>]) -> Mark
     } } }
 }
 
-/// Every row, with a table for each adapter and kind of runs.
+/// Returns a table of all rows for each adapter and kind of runs.
 pub(super) fn measurements(rows: &[Row<'_>], labels: &[Vec<String>]) -> Markup {
     html! {
         p { "Memory in MiB, times in seconds. The last two columns of images are bytes per pixel and element, as counted and as reserved. The "
-            "process's peak includes GPU memory on CPU drivers. Clips keep something from part to part, on the GPU or in host memory." }
+            "process's peak includes GPU memory on CPU drivers. Clips keep state between parts, on the GPU or in host memory." }
         @for label in distinct(labels.iter().flatten()) {
             @for runs in Runs::all() {
                 @let own = of(rows, label, runs);
@@ -106,7 +106,7 @@ fn measurement(row: &Measurement) -> Markup {
     } }
 }
 
-/// A value, or a dash.
+/// Formats a value, or a dash if there is none.
 fn shown<T>(value: Option<T>, text: impl Fn(T) -> String) -> String {
     value.map_or_else(|| "–".to_owned(), text)
 }
@@ -119,7 +119,7 @@ fn whole(value: f64) -> String {
     format!("{value:.0}")
 }
 
-/// Mean of what belongs together, in order of first appearance.
+/// Ratios of one adapter, model and direction.
 struct Ratios<'a> {
     vendor: &'a str,
     adapter: &'a str,
@@ -135,7 +135,7 @@ impl Ratios<'_> {
     }
 }
 
-/// Reserved over allocated, with a bar for each.
+/// Returns the table of reserved over allocated memory, with a bar for each ratio.
 pub(super) fn reserve_ratios(rows: &[Row<'_>]) -> Markup {
     let mut groups: Vec<Ratios<'_>> = Vec::new();
     for row in rows {
@@ -170,7 +170,8 @@ pub(super) fn reserve_ratios(rows: &[Row<'_>]) -> Markup {
     } } }
 }
 
-/// The estimates for every image that was measured whole, once for each model, operation, size and storage.
+/// Returns the table of estimates for every image that was measured without a budget: one row for
+/// each model, direction, size and storage.
 pub(super) fn estimates(rows: &[Row<'_>]) -> Markup {
     let mut seen = Vec::new();
     let mut unique = Vec::new();
@@ -200,7 +201,7 @@ pub(super) fn estimates(rows: &[Row<'_>]) -> Markup {
     } } }
 }
 
-/// What was published, and what the estimates say about it.
+/// Returns the table of published measurements with their estimates.
 pub(super) fn published() -> Markup {
     html! { div.scroll { table {
         thead { tr {
@@ -227,7 +228,7 @@ fn estimate(estimated: Option<Bytes>, took: Bytes) -> String {
     shown(estimated, |bytes| format!("{} ({:.2})", mib(bytes), ratio(bytes)))
 }
 
-/// Bytes in MiB, one digit after the point.
+/// Formats bytes as MiB with one decimal.
 #[expect(clippy::cast_precision_loss, reason = "shown with one digit")]
 fn mib(bytes: Bytes) -> String {
     format!("{:.1}", bytes.0 as f64 / f64::from(1 << 20))

@@ -1,15 +1,15 @@
-//! Which codec a video file gets.
+//! Choice of the codec for a video file.
 //!
 //! | ending | bits asked for | codec | why |
 //! |---|---|---|---|
 //! | .mp4 | none, 8 | H.264 (libx264), yuv420p, CRF 16 | plays everywhere |
-//! | .mp4 | 10, 12 | H.265 (libx265), yuv420p10le or 12le, CRF 16, tagged hvc1 | what Apple's players want |
+//! | .mp4 | 10, 12 | H.265 (libx265), yuv420p10le or 12le, CRF 16, hvc1 | for Apple's players |
 //! | .webm | none, 8 | VP9 (libvpx-vp9), yuv420p, CRF 20 | plays in every browser |
 //! | .webm | 10, 12 | VP9, yuv420p10le or 12le | profile 2 |
 //! | .mov | none, 10 | `ProRes` 422 HQ (`prores_ks`), yuv422p10le | what editors take |
-//! | .gif | none, 8 | a palette for each frame, so that no frame waits for the last | |
+//! | .gif | none, 8 | one palette for each frame, so that no frame waits for the last | |
 //!
-//! All but .gif are BT.709, limited range, and tagged so.
+//! All except .gif use BT.709 in limited range, and say so in their tags.
 
 use std::path::Path;
 
@@ -18,19 +18,20 @@ use super::super::options::Bits;
 use crate::error::Result;
 use crate::tensor::Size;
 
-/// How a video is encoded.
+/// Settings for encoding a video.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Codec {
-    /// `ffmpeg`'s name of the container.
+    /// Name of the container in `ffmpeg`.
     container: &'static str,
     filter: &'static str,
     arguments: &'static [&'static str],
     pixels: Option<&'static str>,
-    /// Chroma of half the width, and of half the height.
+    /// True if chroma has half the width, and true if it has half the height.
     halves: (bool, bool),
 }
 
-/// What it is fed is BT.709, limited range: `ffmpeg` would not know, and take BT.601. New versions tag the file by what the frames say, old ones by [`TAGS`].
+/// Filter for frames in BT.709, limited range. Without it `ffmpeg` would assume BT.601. New
+/// versions tag the file by the frames' properties, old versions by [`TAGS`].
 const BT709: &str = "setparams=range=tv:color_primaries=bt709:color_trc=bt709:colorspace=bt709,\
     scale=in_color_matrix=bt709:in_range=tv:out_color_matrix=bt709:out_range=tv:flags=bicubic+accurate_rnd+full_chroma_int";
 
@@ -46,7 +47,7 @@ const H265: &[&str] =
 const VP9: &[&str] = &["-c:v", "libvpx-vp9", "-crf", "20", "-b:v", "0", "-row-mt", "1"];
 const PRORES: &[&str] = &["-c:v", "prores_ks", "-profile:v", "3", "-vendor", "apl0"];
 
-/// Ending, bits (by themselves first), codec.
+/// Rows of ending, bits and codec. The first row of an ending is its default.
 const CODECS: &[(&str, Bits, Codec)] = &[
     ("mp4", Bits::Eight, video("mp4", H264, "yuv420p", (true, true))),
     ("mp4", Bits::Ten, video("mp4", H265, "yuv420p10le", (true, true))),
@@ -72,10 +73,11 @@ const fn video(
 }
 
 impl Codec {
-    /// The codec of `path`, by its ending, for so many bits a level where any are asked for.
+    /// Chooses the codec by the ending of `path`, and by the bits of a level if given.
     ///
     /// # Errors
-    /// [`Error::Input`](crate::Error::Input) for an ending that is not written, or bits that its codec does not have.
+    /// [`Error::Input`](crate::Error::Input) for an unknown ending, or for bits that its codec does
+    /// not have.
     pub fn of(path: &Path, bits: Option<Bits>) -> Result<Self> {
         let ending = path.extension().unwrap_or_default().to_string_lossy().to_lowercase();
         let mut same = CODECS.iter().filter(|(known, ..)| *known == ending);
@@ -95,17 +97,18 @@ impl Codec {
         }
     }
 
-    /// Fails where chroma has no whole samples.
+    /// Returns an error if halved chroma would have half a sample at the border.
     pub(super) fn check_size(&self, path: &Path, size: Size) -> Result<()> {
         let fits = |halved: bool, side: u32| !halved || side.is_multiple_of(2);
         if fits(self.halves.0, size.width) && fits(self.halves.1, size.height) {
             return Ok(());
         }
-        let expected = if self.halves.1 { "even sides, as its codec has" } else { "an even width, as its codec has" };
+        let expected =
+            if self.halves.1 { "even sides, which its codec needs" } else { "an even width, which its codec needs" };
         Err(input(format!("frames for {}", path.display()), expected, size.to_string()))
     }
 
-    /// What `ffmpeg` is told about the output, up to its name.
+    /// Returns the output arguments of `ffmpeg`, without the file name.
     pub(super) fn arguments(&self) -> Vec<&'static str> {
         let mut arguments = vec!["-vf", self.filter];
         arguments.extend(self.arguments);

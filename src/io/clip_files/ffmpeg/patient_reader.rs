@@ -1,24 +1,24 @@
-//! A pipe that is read for a limited time: a process that delivers nothing is noticed.
+//! A pipe whose reads time out, so that a process that delivers nothing is noticed.
 
 use std::io::{ErrorKind, Read};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::time::Duration;
 
-/// Pieces that may wait to be read.
+/// Most pieces that wait to be read.
 const QUEUE: usize = 4;
-/// Bytes of a piece.
+/// Bytes in a piece.
 const PIECE: usize = 1 << 16;
 
-/// A pipe whose reads fail with [`ErrorKind::TimedOut`] if nothing comes for `patience`.
+/// A pipe whose reads fail with [`ErrorKind::TimedOut`] if no data comes for `patience`.
 pub(super) struct PatientReader {
     pieces: Receiver<std::io::Result<Vec<u8>>>,
-    /// The piece being read, and how much of it was.
+    /// The piece being read, and the number of its bytes that were read.
     piece: (Vec<u8>, usize),
     patience: Duration,
 }
 
 impl PatientReader {
-    /// Reads `pipe` in a thread of its own, which ends when the pipe does or this is dropped.
+    /// Reads `pipe` in its own thread, which ends when the pipe ends or this value is dropped.
     pub(super) fn new(mut pipe: impl Read + Send + 'static, patience: Duration) -> Self {
         let (sender, pieces) = sync_channel(QUEUE);
         std::thread::spawn(move || {

@@ -1,4 +1,4 @@
-//! The process: started, listened to, and ended.
+//! The `ffmpeg` process: start it, read its messages, and end it.
 
 use std::collections::VecDeque;
 use std::ffi::OsString;
@@ -12,12 +12,12 @@ use std::time::{Duration, Instant};
 use super::super::error::{format, input, io};
 use crate::error::{Error, Result};
 
-/// Where `ffmpeg` is, and how long it may stand still.
+/// The `ffmpeg` program and its time limit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ffmpeg {
-    /// Its name, to be looked for on the path, or where it is.
+    /// Name of the program to find on the path, or its full path.
     pub program: PathBuf,
-    /// The longest that it may take for a frame. Then it hangs, and is ended.
+    /// Longest time for one frame. After that the process is considered hung, and is killed.
     pub patience: Duration,
 }
 
@@ -27,36 +27,38 @@ impl Default for Ffmpeg {
     }
 }
 
-/// Arguments before all others: it says nothing but errors.
+/// First arguments, which silence everything but errors.
 const QUIET: [&str; 3] = ["-hide_banner", "-loglevel", "error"];
 
-/// How often a process is looked at that is waited for.
+/// Time between two looks at a process that we wait for.
 pub(super) const GLANCE: Duration = Duration::from_millis(2);
 
-/// How long the rest of its last words may take once it has ended: a child of its own may hold the pipe.
+/// Longest wait for the last messages of a process that has ended. A child process of its own may
+/// keep the pipe open.
 const REST: Duration = Duration::from_millis(500);
 
-/// Every `ffmpeg` that this process has started, until a later start forgets those that are dropped.
+/// Every `ffmpeg` that this process has started. Each start removes the entries that were dropped.
 static STARTED: Mutex<Vec<Weak<Mutex<Child>>>> = Mutex::new(Vec::new());
 
-/// Ends every `ffmpeg` that runs. For a process that ends without dropping its values.
+/// Kills every running `ffmpeg`, for a program that exits without dropping its values.
 pub fn end_processes() {
     for child in locked(&STARTED).iter().filter_map(Weak::upgrade) {
         end(&child);
     }
 }
 
-/// A running `ffmpeg`. Ended when it is dropped.
+/// A running `ffmpeg`, which is killed on drop.
 #[derive(Debug)]
 pub(super) struct Process {
-    /// Locked for moments only, so that [`end_processes`] never waits.
+    /// Locked only for moments, so that [`end_processes`] never waits.
     child: Arc<Mutex<Child>>,
     words: LastWords,
     file: String,
 }
 
 impl Process {
-    /// Starts it for `file`, for errors. What it says is read as it says it, so that it never waits for that.
+    /// Starts `ffmpeg`. `file` is its name in errors. A thread reads its messages at once, so that
+    /// `ffmpeg` never blocks on them.
     pub(super) fn start(
         ffmpeg: &Ffmpeg,
         arguments: &[OsString],
@@ -65,7 +67,8 @@ impl Process {
     ) -> Result<Self> {
         let mut command = Command::new(&ffmpeg.program);
         command.args(QUIET).args(arguments).stdin(stdin).stdout(stdout).stderr(Stdio::piped());
-        // A terminal's signals are for whoever started it, who then ends it.
+        // A separate process group: signals of the terminal reach only our process, which then ends
+        // `ffmpeg`.
         #[cfg(unix)]
         std::os::unix::process::CommandExt::process_group(&mut command, 0);
         let mut child = command.spawn().map_err(|error| not_started(ffmpeg, file, error))?;
@@ -85,14 +88,16 @@ impl Process {
         locked(&self.child).stdout.take().ok_or_else(|| format(&self.file, "ffmpeg has no stdout"))
     }
 
-    /// Waits until it ends by itself, as long as that takes: whatever it has to read or write is with it.
+    /// Waits without a time limit until the process ends. All its input or output has already
+    /// passed.
     pub(super) fn finish(&mut self) -> Result<()> {
         wait_until(Duration::MAX, || self.has_ended());
         let status = locked(&self.child).wait().map_err(|error| io(&self.file, error))?;
         if status.success() { Ok(()) } else { Err(self.failure(&format!("ffmpeg failed ({status})"))) }
     }
 
-    /// Ends it, unless it ends by itself within `patience`. The error is its own where it failed, else `problem`.
+    /// Waits up to `patience` for the process to end, else kills it. Returns the error of `ffmpeg`
+    /// if it failed, else `problem`.
     pub(super) fn failed(&mut self, problem: &str, patience: Duration) -> Error {
         match wait_until(patience, || self.has_ended()) {
             true => self.finish().err().unwrap_or_else(|| self.failure(problem)),
@@ -103,13 +108,13 @@ impl Process {
         }
     }
 
-    /// What went wrong, and what it said last.
+    /// Makes an error of `problem` and the last messages of `ffmpeg`.
     fn failure(&mut self, problem: &str) -> Error {
         let words = self.words.text();
         format(&self.file, if words.is_empty() { problem.to_owned() } else { format!("{problem}: {words}") })
     }
 
-    /// True if it has ended, or nobody can say.
+    /// True if the process has ended, or its state is unknown.
     fn has_ended(&self) -> bool {
         !matches!(locked(&self.child).try_wait(), Ok(None))
     }
@@ -123,7 +128,7 @@ impl Drop for Process {
 
 fn end(child: &Mutex<Child>) {
     let mut child = locked(child);
-    // It may have ended by itself.
+    // Errors are ignored: it may have ended by itself.
     drop(child.kill());
     drop(child.wait());
 }
@@ -132,7 +137,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Looks until `done`, and no longer than `patience`. Whether it was.
+/// Polls until `done` returns true, at most for `patience`. Returns false if the time ran out.
 pub(super) fn wait_until(patience: Duration, mut done: impl FnMut() -> bool) -> bool {
     let start = Instant::now();
     while !done() {
@@ -144,7 +149,7 @@ pub(super) fn wait_until(patience: Duration, mut done: impl FnMut() -> bool) -> 
     true
 }
 
-/// A path as `ffmpeg` takes it, whatever is in it: it would read options and protocols there.
+/// Returns `path` in a form that `ffmpeg` cannot mistake for an option or a protocol.
 pub(super) fn file_url(path: &Path) -> OsString {
     let mut url = OsString::from("file:");
     url.push(path);
@@ -160,14 +165,14 @@ fn not_started(ffmpeg: &Ffmpeg, file: &Path, error: std::io::Error) -> Error {
     input(file.display().to_string(), expected, "none: install it, or use .y4m or numbered pictures (%05d.png)")
 }
 
-/// The end of what a process says on stderr.
+/// The last bytes that a process wrote to stderr.
 #[derive(Debug)]
 struct LastWords {
     heard: Arc<Mutex<VecDeque<u8>>>,
     listener: Option<JoinHandle<()>>,
 }
 
-/// Bytes that are kept, and lines that are shown.
+/// Number of bytes that are kept, and number of lines that are shown.
 const KEPT: usize = 4096;
 const LINES: usize = 6;
 
@@ -189,7 +194,7 @@ impl LastWords {
         Self { heard, listener }
     }
 
-    /// Its last lines, in one. For after its end.
+    /// Returns the last lines, joined into one. To be called after the process has ended.
     fn text(&self) -> String {
         wait_until(REST, || self.listener.as_ref().is_none_or(JoinHandle::is_finished));
         let heard: Vec<u8> = locked(&self.heard).iter().copied().collect();

@@ -1,4 +1,4 @@
-//! Frames of a video file.
+//! Frames read from a video file.
 
 use std::io::ErrorKind;
 use std::path::Path;
@@ -13,11 +13,12 @@ use super::process::{Ffmpeg, Process, file_url};
 use crate::error::{Error, Result};
 use crate::tensor::Size;
 
-/// How long `ffmpeg` may take to say what went wrong, once it has stopped delivering.
+/// Longest wait for error messages of `ffmpeg` after it has stopped delivering.
 const LAST_WORDS: Duration = Duration::from_secs(5);
 
-/// Has `ffmpeg` turn the first video stream into y4m of 12 bits, 4:4:4, BT.709, every frame once. It says the size, knows what the file says of its colours, and makes chroma
-/// whole better than is done here. An error in the stream ends it.
+/// A source that lets `ffmpeg` convert the first video stream to y4m: 12 bits, 4:4:4, BT.709, every
+/// frame exactly once. `ffmpeg` reports the size, reads the file's colour tags, and upsamples
+/// chroma better than this crate does. Any error in the stream ends it.
 #[derive(Debug)]
 pub struct FfmpegSource {
     name: String,
@@ -27,8 +28,8 @@ pub struct FfmpegSource {
     patience: Duration,
 }
 
-/// The demuxers that may read a file: containers and streams that hold their frames themselves.
-/// Playlists (hls, dash, concat) are not among them: they would open other files.
+/// Demuxers that may read a file: containers and streams that hold their own frames. Playlists
+/// (hls, dash, concat) are left out, because they would open other files.
 const DEMUXERS: &str = "mov,mp4,matroska,webm,avi,gif,apng,flv,asf,mpeg,mpegts,mpegvideo,ogg,mxf,ivf,nut,rm,dv,\
                         h264,hevc,av1,obu,m4v,vc1,yuv4mpegpipe,webp_pipe";
 
@@ -52,10 +53,11 @@ impl FfmpegSource {
     /// Starts `ffmpeg` on the file at `path`.
     ///
     /// # Errors
-    /// [`Error::Io`], [`Error::Format`] with what it says, or [`Error::Input`] where there is no `ffmpeg`.
+    /// [`Error::Io`], [`Error::Format`] with the messages of `ffmpeg`, or [`Error::Input`] if there
+    /// is no `ffmpeg`.
     pub fn open(ffmpeg: &Ffmpeg, path: &Path) -> Result<Self> {
         let name = path.display().to_string();
-        // An error of its own, and no word about ffmpeg.
+        // A missing file gets its own error, which does not mention ffmpeg.
         std::fs::File::open(path).map_err(|error| io(&name, error))?;
         let mut arguments: Vec<std::ffi::OsString> = INPUT.iter().map(Into::into).collect();
         arguments.push(file_url(path));
@@ -101,16 +103,14 @@ impl FrameSource for FfmpegSource {
     }
 }
 
-/// Ends `process`, whose frames could not be read because of `error`.
+/// Ends `process` after `error` while reading frames, and returns the error to report.
 fn failed(process: &mut Process, error: Error, patience: Duration) -> Error {
     match error {
         Error::Io { source, .. } if source.kind() == ErrorKind::TimedOut => {
-            let problem = format!("ffmpeg hangs: it delivered nothing for {} s", patience.as_secs_f64());
+            let problem = format!("ffmpeg hangs: it delivered no data for {} s", patience.as_secs_f64());
             process.failed(&problem, Duration::ZERO)
         }
-        Error::Format { problem, .. } => {
-            process.failed(&format!("what ffmpeg delivers is wrong: {problem}"), LAST_WORDS)
-        }
+        Error::Format { problem, .. } => process.failed(&format!("ffmpeg delivered wrong data: {problem}"), LAST_WORDS),
         other => process.failed(&other.to_string(), LAST_WORDS),
     }
 }

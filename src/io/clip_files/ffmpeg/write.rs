@@ -1,4 +1,4 @@
-//! Frames to a video file.
+//! Frames written to a video file.
 
 use std::io::{ErrorKind, Write};
 use std::ops::ControlFlow;
@@ -19,13 +19,15 @@ use super::process::{Ffmpeg, Process, file_url, wait_until};
 use crate::error::{Error, Result};
 use crate::tensor::Size;
 
-/// Feeds `ffmpeg` y4m of 12 bits, 4:4:4, whatever the codec makes of it. It writes beside the file, which appears when it is complete.
+/// A sink that sends `ffmpeg` y4m with 12 bits, 4:4:4, for every codec. `ffmpeg` writes a temporary
+/// file beside the output, which replaces it when complete.
 ///
-/// Not RGB of 16 bits: what `ffmpeg` 9 makes of that is a quarter of a level of 8 bits too bright (4 levels of 12 bits in the mean), where from y4m it is right in the mean.
+/// RGB of 16 bits is not used: `ffmpeg` 9 makes it a quarter of an 8-bit level too bright (4 levels
+/// of 12 bits in the mean). From y4m its mean is right.
 pub struct FfmpegSink<'a> {
     name: String,
     process: Process,
-    /// None after the last frame.
+    /// `None` after the last frame.
     frames: Option<Y4mSink<'static>>,
     feeder: JoinHandle<()>,
     part: Option<PartFile>,
@@ -43,7 +45,8 @@ impl<'a> FfmpegSink<'a> {
     /// Starts `ffmpeg` for frames of `size`.
     ///
     /// # Errors
-    /// [`Error::Input`] where there is no `ffmpeg`, or the codec does not take the size; [`Error::Io`].
+    /// [`Error::Input`] if there is no `ffmpeg`, or if the codec does not support the size;
+    /// [`Error::Io`].
     pub fn start(
         ffmpeg: &Ffmpeg,
         path: &Path,
@@ -66,10 +69,10 @@ impl<'a> FfmpegSink<'a> {
         Ok(Self { name, process, frames: Some(frames), feeder, part: Some(part), files, patience: ffmpeg.patience })
     }
 
-    /// Why it takes no more.
+    /// Ends `ffmpeg` after it read nothing for `patience`, and returns the error.
     fn stalled(&mut self) -> Error {
         let seconds = self.patience.as_secs_f64();
-        self.process.failed(&format!("ffmpeg hangs: it took nothing for {seconds} s"), Duration::ZERO)
+        self.process.failed(&format!("ffmpeg hangs: it read no data for {seconds} s"), Duration::ZERO)
     }
 }
 
@@ -103,16 +106,17 @@ impl FrameSink for FfmpegSink<'_> {
     }
 }
 
-/// Pieces of a frame (its line, its end, three planes) that may wait for `ffmpeg`.
+/// Most pieces of a frame (its first line, its end, three planes) that wait for `ffmpeg`.
 const QUEUE: usize = 5;
 
-/// Writes to `ffmpeg` until there is no more, or it wants no more. In a thread of its own, so that an `ffmpeg` that takes nothing is noticed.
+/// Writes pieces to `ffmpeg` until there are no more or the pipe closes. It runs in its own thread,
+/// so that an `ffmpeg` that reads nothing is noticed.
 fn feed(mut stdin: ChildStdin, pieces: &Receiver<Vec<u8>>) {
-    // What went wrong `ffmpeg` says itself.
+    // A write error is ignored: `ffmpeg` itself reports the cause.
     drop(pieces.iter().try_for_each(|piece| stdin.write_all(&piece)));
 }
 
-/// A pipe that is waited for no longer than so.
+/// A pipe whose writes time out after `patience`.
 struct PatientPipe {
     pieces: SyncSender<Vec<u8>>,
     patience: Duration,

@@ -1,4 +1,5 @@
-//! The first line of a y4m file. The `y4m` crate reads it too, but multiplies whatever width and height it finds, and does not say which colour space it does not know.
+//! The first line of a y4m file. The `y4m` crate also parses it, but multiplies width and height
+//! without a check, and does not name an unknown colour space.
 
 use std::io::{BufRead, Read as _};
 
@@ -9,20 +10,21 @@ use super::super::options::Bits;
 use crate::error::Result;
 use crate::tensor::{MAX_PIXELS, Size};
 
-/// Longest line that the crate takes, its end included.
+/// Longest first line that the `y4m` crate accepts, in bytes with the line end.
 const MOST_BYTES: u64 = 1024;
 
 const MAGIC: &str = "YUV4MPEG2";
 
-/// How the samples of a frame lie.
+/// Sample format of a frame.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Layout {
     pub(super) bits: Bits,
-    /// Where chroma lies, across and down; none in grey pictures.
+    /// Position of chroma samples, across and down. `None` in grey pictures.
     pub(super) chroma: Option<(Siting, Siting)>,
 }
 
-/// Name -> layout. 420 without a word is what mjpegtools calls 420jpeg: between the pixels each way.
+/// Layouts by colour space name. A plain 420 is what mjpegtools calls 420jpeg: samples between the
+/// pixels both ways.
 const LAYOUTS: &[(&str, Layout)] = {
     use Bits::{Eight, Ten, Twelve};
     use Siting::{Between, Every, First};
@@ -48,7 +50,7 @@ const LAYOUTS: &[(&str, Layout)] = {
 };
 
 impl Layout {
-    /// Bytes of a frame of `size`.
+    /// Returns the number of bytes of a frame of `size`.
     pub(super) fn bytes(&self, size: Size) -> u64 {
         let chroma = self.chroma.map_or(0, |(across, down)| {
             2 * u64::from(across.samples(size.width)) * u64::from(down.samples(size.height))
@@ -61,10 +63,10 @@ impl Layout {
     }
 }
 
-/// What the first line says.
+/// The content of the first line.
 #[derive(Debug, Clone)]
 pub(super) struct Header {
-    /// The line, its end included.
+    /// The line with its line end.
     pub(super) line: Vec<u8>,
     pub(super) size: Size,
     pub(super) layout: Layout,
@@ -72,12 +74,12 @@ pub(super) struct Header {
 }
 
 impl Header {
-    /// Reads it, and nothing behind it.
+    /// Reads the first line, and not a byte more.
     pub(super) fn read(reader: &mut dyn BufRead, file: &str) -> Result<Self> {
         let mut line = Vec::new();
         reader.take(MOST_BYTES).read_until(b'\n', &mut line).map_err(|source| io(file, source))?;
         if line.is_empty() {
-            return Err(format(file, "it is empty, where a y4m file begins with YUV4MPEG2"));
+            return Err(format(file, "it is empty, but a y4m file begins with YUV4MPEG2"));
         }
         let text = String::from_utf8_lossy(&line).into_owned();
         let mut fields = text.split(' ');

@@ -1,4 +1,4 @@
-//! Frames of a y4m file, or of a pipe.
+//! Frames read from a y4m file or a pipe.
 
 use std::cell::Cell;
 use std::fs::File;
@@ -16,19 +16,20 @@ use super::header::Header;
 use crate::error::{Error, Result};
 use crate::tensor::{Bytes, Size};
 
-/// How a frame begins.
+/// The line before every frame.
 const FRAME_LINE: &[u8] = b"FRAME\n";
 
-/// Bytes that are read at a time.
+/// Size of the read buffer in bytes.
 const BUFFER: usize = 1 << 16;
 
-/// Reads y4m: 4:2:0, 4:2:2, 4:4:4 and grey, 8 to 12 bits, as BT.709; limited range, unless the file says `XCOLORRANGE=FULL`.
+/// A source that reads y4m: 4:2:0, 4:2:2, 4:4:4 and grey, 8 to 12 bits, as BT.709. The range is
+/// limited unless the file says `XCOLORRANGE=FULL`.
 pub struct Y4mSource {
     name: String,
     header: Header,
     frames: Option<u64>,
     decoder: Decoder<Input>,
-    /// Bytes that the decoder has taken.
+    /// Number of bytes that the decoder has read.
     taken: Rc<Cell<u64>>,
     read: u64,
 }
@@ -62,7 +63,8 @@ impl Y4mSource {
     /// Reads from `reader`, called `name` in errors.
     ///
     /// # Errors
-    /// [`Error::Format`], [`Error::Io`]; [`Error::Input`] for a colour space that is not read, and a size that nobody means; [`Error::HostMemory`].
+    /// [`Error::Format`], [`Error::Io`]; [`Error::Input`] for an unsupported colour space, or a
+    /// frame of 0 or more than 2^30 pixels; [`Error::HostMemory`].
     pub fn from_reader(reader: Box<dyn Read>, name: &str) -> Result<Self> {
         let mut reader = BufReader::with_capacity(BUFFER, reader);
         let header = Header::read(&mut reader, name)?;
@@ -104,14 +106,15 @@ impl FrameSource for Y4mSource {
 }
 
 impl Header {
-    /// The frames in a file of so many bytes, if it has whole frames only, and nothing to say about any.
+    /// Returns the number of frames in a file of `bytes` bytes. `None` if they are not whole frames
+    /// without parameters.
     fn frames(&self, bytes: u64) -> Option<u64> {
         let frame = FRAME_LINE.len() as u64 + self.layout.bytes(self.size);
         let rest = bytes.checked_sub(self.line.len() as u64)?;
         rest.is_multiple_of(frame).then_some(rest / frame)
     }
 
-    /// Fails for a sample that has more bits than the colour space.
+    /// Checks that no sample exceeds the bits of the colour space.
     fn check_levels(&self, frame: &y4m::Frame<'_>, what: &str) -> Result<()> {
         let bits = self.layout.bits;
         let planes = [("Y", frame.get_y_plane()), ("U", frame.get_u_plane()), ("V", frame.get_v_plane())];
@@ -126,7 +129,7 @@ impl Header {
         Ok(())
     }
 
-    /// RGB, `[3, h, w]`, -1 to 1.
+    /// Converts a frame to RGB, `[3, h, w]`, -1 to 1.
     fn planes(&self, frame: &y4m::Frame<'_>) -> Vec<f32> {
         let plane = |bytes: &[u8]| levels(bytes, self.layout.bits);
         let luma = plane(frame.get_y_plane());
@@ -150,7 +153,8 @@ fn levels(bytes: &[u8], bits: Bits) -> Vec<f32> {
     }
 }
 
-/// The decoder ends the process where there is no memory for a frame. Here it is an error, unless somebody else takes it in between.
+/// Checks that memory for a frame is available, because the decoder aborts the process otherwise.
+/// Another thread may still take the memory in between.
 fn check_memory(name: &str, bytes: u64) -> Result<()> {
     let enough = usize::try_from(bytes).is_ok_and(|bytes| Vec::<u8>::new().try_reserve_exact(bytes).is_ok());
     if enough { Ok(()) } else { Err(Error::HostMemory { what: format!("a frame of {name}"), needed: Bytes(bytes) }) }
@@ -164,7 +168,8 @@ fn unreadable(name: &str, place: &str, error: y4m::Error) -> Error {
     }
 }
 
-/// Counts what is read: the decoder calls an end between frames and one within a frame the same.
+/// A reader that counts bytes. The decoder reports an end between two frames and an end within a
+/// frame as the same error; the count tells them apart.
 struct Counted<R> {
     reader: R,
     taken: Rc<Cell<u64>>,

@@ -1,4 +1,4 @@
-//! Frames to a y4m file, or to a pipe.
+//! Frames written to a y4m file or a pipe.
 
 use std::fs::OpenOptions;
 use std::io::{ErrorKind, Write};
@@ -16,13 +16,13 @@ use super::super::options::{Bits, Fps};
 use crate::error::{Error, Result};
 use crate::tensor::Size;
 
-/// Writes y4m: 4:4:4, BT.709, limited range.
+/// A sink that writes y4m: 4:4:4, BT.709, limited range.
 pub struct Y4mSink<'a> {
     name: String,
     size: Size,
     bits: Bits,
     quantiser: Quantiser,
-    /// None once nobody reads any more.
+    /// `None` after the reader has closed the pipe.
     encoder: Option<Encoder<Box<dyn Write>>>,
     part: Option<(PartFile, &'a dyn Files)>,
     planes: [Vec<u8>; 3],
@@ -35,7 +35,8 @@ impl std::fmt::Debug for Y4mSink<'_> {
 }
 
 impl<'a> Y4mSink<'a> {
-    /// Writes the file at `path`, which appears when it is complete. A pipe or a device gets the frames as they come.
+    /// Creates the file at `path`, which appears when it is complete. A pipe or a device receives
+    /// each frame at once.
     ///
     /// # Errors
     /// [`Error::Io`].
@@ -47,7 +48,7 @@ impl<'a> Y4mSink<'a> {
             return Self::to_writer(Box::new(file), &name, size, fps, bits);
         }
         let mut part = files.create(path)?;
-        let file = part.file()?.ok_or_else(|| format(&name, "it was replaced by something that is no file"))?;
+        let file = part.file()?.ok_or_else(|| format(&name, "something that is not a file replaced it"))?;
         let sink = Self::to_writer(Box::new(file), &name, size, fps, bits)?;
         Ok(Self { part: Some((part, files)), ..sink })
     }
@@ -60,7 +61,8 @@ impl<'a> Y4mSink<'a> {
         Self::to_writer(Box::new(Flushed(std::io::stdout())), "stdout", size, fps, bits)
     }
 
-    /// Writes to `writer`, called `name` in errors. When it closes that is no error: [`FrameSink::frame`] says that nobody reads any more.
+    /// Writes to `writer`, called `name` in errors. A closed pipe is not an error:
+    /// [`FrameSink::frame`] then returns `Break`.
     ///
     /// # Errors
     /// [`Error::Io`].
@@ -127,14 +129,14 @@ fn builder(size: Size, fps: Fps, bits: Bits) -> EncoderBuilder {
     };
     let fps = Ratio::new(fps.frames as usize, fps.seconds as usize);
     let builder = EncoderBuilder::new(size.width as usize, size.height as usize, fps).with_colorspace(space);
-    // ffmpeg's word for it. It has none for the matrix.
+    // The tag that ffmpeg understands for the range. It has none for the matrix.
     match VendorExtensionString::new(b"COLORRANGE=LIMITED".to_vec()) {
         Ok(range) => builder.append_vendor_extension(range),
         Err(_) => builder,
     }
 }
 
-/// What was written; none where nobody reads any more.
+/// Returns the value of a write, or `None` if the reader has closed the pipe.
 fn unless_closed<T>(written: std::result::Result<T, y4m::Error>, name: &str) -> Result<Option<T>> {
     match written {
         Ok(written) => Ok(Some(written)),
@@ -148,7 +150,7 @@ fn unwritable(name: &str, error: &y4m::Error) -> Error {
     format(name, format!("a frame cannot be written: {error}"))
 }
 
-/// Stdout keeps the end of what it gets for itself, up to the next line.
+/// A flushing writer, because stdout holds back the bytes after the last line end.
 struct Flushed<W>(W);
 
 impl<W: Write> Write for Flushed<W> {

@@ -1,12 +1,12 @@
-//! Networks of `AutoencoderKL`'s kind, and `SeedVR`'s, which has its names.
+//! Derivation of networks like `AutoencoderKL`, and of `SeedVR`'s, which has the same names.
 
 use super::votes::{Needed, Shapes, most_common, shows_channels};
 use crate::model::config::{AutoencoderConfig, Halves, Kl, Network, SeedVr};
 
-/// Groups of every norm: not to be seen in shapes, and 32 in every published model.
+/// Number of groups of every norm. Shapes do not show it; every published model has 32.
 const NORM_NUM_GROUPS: u32 = 32;
 
-/// The config of the network that `shapes` show.
+/// Derives the config of the network that `shapes` show.
 pub(super) fn derive(shapes: &Shapes<'_>, halves: Halves) -> Result<AutoencoderConfig, Needed> {
     let latent_channels = shapes.latent_channels()?;
     let encoder = if halves.encoder { Some(encoder_channels(shapes)?) } else { None };
@@ -39,12 +39,13 @@ pub(super) fn derive(shapes: &Shapes<'_>, halves: Halves) -> Result<AutoencoderC
     Ok(AutoencoderConfig { force_upcast: true, ..AutoencoderConfig::new(network, latent_channels) })
 }
 
-/// Channels of the levels, highest resolution first.
+/// Returns the channels of the encoder's levels, highest resolution first.
 fn encoder_channels(shapes: &Shapes<'_>) -> Result<Vec<u32>, Needed> {
     channels(shapes, "encoder.down_blocks").ok_or("encoder.down_blocks.0.resnets.0.conv1.weight")
 }
 
-/// Channels of the levels, highest resolution first: `up_blocks.0` has the lowest.
+/// Returns the channels of the decoder's levels, highest resolution first. `up_blocks.0` has the
+/// lowest resolution.
 fn decoder_channels(shapes: &Shapes<'_>) -> Result<Vec<u32>, Needed> {
     let channels = channels(shapes, "decoder.up_blocks").ok_or("decoder.up_blocks.0.resnets.0.conv1.weight")?;
     Ok(channels.into_iter().rev().collect())
@@ -58,12 +59,13 @@ fn channels(shapes: &Shapes<'_>, blocks: &str) -> Option<Vec<u32>> {
     (0..shapes.count(blocks).max(1)).map(level).collect()
 }
 
-/// Whether convolutions have an axis of time.
+/// True if convolutions have a time axis.
 fn is_video(shapes: &Shapes<'_>) -> bool {
     shapes.most_common_rank(|name| name.ends_with(".conv1.weight")) == Some(5)
 }
 
-/// Changes of size that change time, too: their `upscale_conv` has eight times the channels, not four, their downsampler three taps in time.
+/// Counts the size changes that also change time. Their `upscale_conv` has eight times the channels
+/// instead of four, and their downsampler three taps in time.
 fn temporal_scale_num(shapes: &Shapes<'_>, channels: &[u32]) -> u32 {
     let levels = channels.len().max(2);
     let is_temporal = |(level, channels): (usize, &u32)| {

@@ -1,9 +1,10 @@
-//! Networks of `AutoencoderTiny`'s kind: layers numbered through, of which blocks have a `conv`.
+//! Derivation of networks like `AutoencoderTiny`. Layers are numbered throughout, and blocks are
+//! the layers with a `conv`.
 
 use super::votes::{Needed, Shapes, most_common};
 use crate::model::config::{AutoencoderConfig, FAMILIES, Halves, Network, OwnLatents, Tiny};
 
-/// The config of the network that `shapes` show.
+/// Derives the config of the network that `shapes` show.
 pub(super) fn derive(shapes: &Shapes<'_>, halves: Halves) -> Result<AutoencoderConfig, Needed> {
     let encoder = Half::of(shapes, "encoder.layers").ok_or("encoder.layers.1.conv.0.weight");
     let decoder = Half::of(shapes, "decoder.layers").ok_or("decoder.layers.2.conv.0.weight");
@@ -19,7 +20,8 @@ pub(super) fn derive(shapes: &Shapes<'_>, halves: Halves) -> Result<AutoencoderC
         num_decoder_blocks: decoder.blocks,
         use_midblock_gn: shapes.any(|name| name.contains(".pool.")),
     };
-    // TAEF2's own latents are FLUX.2's as the diffusion model has them, but for the patches. What others stand in for does not show.
+    // TAEF2's own latents are FLUX.2's as the diffusion model sees them, without patches. Shapes do
+    // not show which VAE the others replace.
     let own_latents = if network.use_midblock_gn { OwnLatents::OfNetwork } else { OwnLatents::Unknown };
     Ok(AutoencoderConfig {
         own_latents,
@@ -27,11 +29,11 @@ pub(super) fn derive(shapes: &Shapes<'_>, halves: Halves) -> Result<AutoencoderC
     })
 }
 
-/// One half of the network.
+/// The structure of one half of the network.
 #[derive(Clone)]
 struct Half {
     channels: u32,
-    /// How many there are in each level.
+    /// Number of blocks in each level.
     blocks: Vec<u32>,
 }
 
@@ -51,14 +53,15 @@ impl Half {
         Some(Self { channels, blocks })
     }
 
-    /// The other half, if it is like this one.
+    /// Returns the mirrored half.
     fn mirrored(mut self) -> Self {
         self.blocks.reverse();
         self
     }
 }
 
-/// The decoder's first layer reads latents, the encoder's last makes them. Where they are at odds, those of a published model are believed.
+/// Returns the latent channels, which the first layer of the decoder and the last of the encoder
+/// show. If they differ, a number of a published model wins.
 fn latent_channels(shapes: &Shapes<'_>, halves: Halves) -> Result<u32, Needed> {
     let last = shapes.numbers("encoder.layers", |_| true).last().copied().unwrap_or_default();
     let made = ["weight", "bias"].map(|part| shapes.extent(&format!("encoder.layers.{last}.{part}"), 0));

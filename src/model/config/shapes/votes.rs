@@ -1,10 +1,10 @@
-//! Numbers that several tensors show: what most of them say.
+//! Numbers that several tensors show, decided by majority.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::ordered::Ordered as _;
 
-/// A tensor without which a number cannot be told.
+/// Name of a tensor that is needed to derive a number.
 pub(super) type Needed = &'static str;
 
 /// Names and shapes of a VAE's tensors.
@@ -15,18 +15,18 @@ impl<'a> Shapes<'a> {
         Self(shapes)
     }
 
-    /// Whether there is a tensor with such a name.
+    /// True if a tensor has a name that `fits`.
     pub(super) fn any(&self, fits: impl Fn(&str) -> bool) -> bool {
         self.0.keys().any(|name| fits(name))
     }
 
-    /// How many of `PREFIX.0.`, `PREFIX.1.` and so on there are, without a gap.
+    /// Counts `PREFIX.0.`, `PREFIX.1.` and so on, up to the first gap.
     pub(super) fn count(&self, prefix: &str) -> u32 {
         let numbers = self.numbers(prefix, |_| true);
         (0..).take_while(|number| numbers.contains(number)).count().try_into().unwrap_or(u32::MAX)
     }
 
-    /// Numbers after `prefix` in the names whose rest after the number `fits`.
+    /// Collects the numbers after `prefix` in names whose rest after the number `fits`.
     pub(super) fn numbers(&self, prefix: &str, fits: impl Fn(&str) -> bool) -> BTreeSet<u32> {
         let number = |name: &String| {
             let (number, rest) = name.strip_prefix(prefix)?.strip_prefix('.')?.split_once('.')?;
@@ -35,24 +35,25 @@ impl<'a> Shapes<'a> {
         self.0.keys().filter_map(number).into_set()
     }
 
-    /// Extent of an axis of one tensor.
+    /// Returns the extent of an axis of one tensor.
     pub(super) fn extent(&self, name: &str, axis: usize) -> Option<u32> {
         u32::try_from(*self.0.get(name)?.get(axis)?).ok()
     }
 
-    /// The first extent that most of the tensors have whose names fit.
+    /// Returns the most common first extent of tensors with names that fit.
     pub(super) fn most_common_first_extent(&self, fits: impl Fn(&str) -> bool) -> Option<u32> {
         let names = self.0.keys().filter(|name| fits(name));
         most_common(names.filter_map(|name| self.extent(name, 0)))
     }
 
-    /// The number of axes that most of the tensors have whose names fit.
+    /// Returns the most common number of axes of tensors with names that fit.
     pub(super) fn most_common_rank(&self, fits: impl Fn(&str) -> bool) -> Option<u32> {
         let shapes = self.0.iter().filter(|(name, _)| fits(name));
         most_common(shapes.map(|(_, shape)| u32::try_from(shape.len()).unwrap_or(u32::MAX)))
     }
 
-    /// The channels of the latents, by the tensors next to them: their name, an axis, and how many times the channels it has.
+    /// Derives the number of latent channels from the tensors next to the latents. Each row has a
+    /// name, an axis, and the factor between its extent and the channels.
     pub(super) fn latent_channels(&self) -> Result<u32, Needed> {
         const WITNESSES: [(&str, usize, u32); 7] = [
             ("decoder.conv_in.weight", 1, 1),
@@ -72,12 +73,12 @@ impl<'a> Shapes<'a> {
     }
 }
 
-/// Whether `name` is that of a tensor of a resnet whose first extent is the resnet's output channels.
+/// True if `name` is a tensor of a resnet whose first extent is the number of output channels.
 pub(super) fn shows_channels(name: &str) -> bool {
     name.rsplit('.').nth(1).is_some_and(|module| matches!(module, "conv1" | "conv2" | "norm2"))
 }
 
-/// The value that occurs most often; of several the first.
+/// Returns the most common value, and the first of several.
 pub(super) fn most_common(values: impl Iterator<Item = u32>) -> Option<u32> {
     let mut counts: Vec<(u32, usize)> = Vec::new();
     for value in values {

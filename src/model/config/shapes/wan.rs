@@ -1,10 +1,10 @@
-//! Networks of `AutoencoderKLWan`'s kind.
+//! Derivation of networks like `AutoencoderKLWan`.
 
 use super::votes::{Needed, Shapes, most_common, shows_channels};
 use crate::model::config::{AutoencoderConfig, Halves, Network, Wan};
 use crate::ordered::Ordered as _;
 
-/// The config of the network that `shapes` show.
+/// Derives the config of the network that `shapes` show.
 pub(super) fn derive(shapes: &Shapes<'_>, halves: Halves) -> Result<AutoencoderConfig, Needed> {
     let (channels, num_res_blocks) = if halves.decoder { decoder_levels(shapes) } else { encoder_levels(shapes) }
         .ok_or(if halves.decoder {
@@ -19,7 +19,8 @@ pub(super) fn derive(shapes: &Shapes<'_>, halves: Halves) -> Result<AutoencoderC
     Ok(AutoencoderConfig::new(Network::Wan(network), shapes.latent_channels()?))
 }
 
-/// Channels of the levels, highest resolution first, and resnets in a level of the encoder.
+/// Returns the channels of the decoder's levels, highest resolution first, and the number of
+/// resnets in an encoder level.
 fn decoder_levels(shapes: &Shapes<'_>) -> Option<(Vec<u32>, u32)> {
     let level = |level: u32| {
         let prefix = format!("decoder.up_blocks.{level}.resnets.");
@@ -30,7 +31,8 @@ fn decoder_levels(shapes: &Shapes<'_>) -> Option<(Vec<u32>, u32)> {
     Some((channels, shapes.count("decoder.up_blocks.0.resnets").saturating_sub(1)))
 }
 
-/// The same, from blocks numbered through: resnets, and what halves the size between the levels.
+/// Returns the channels of the encoder's levels, and the number of resnets in a level. Its blocks
+/// are numbered throughout: resnets, with downsamplers between the levels.
 fn encoder_levels(shapes: &Shapes<'_>) -> Option<(Vec<u32>, u32)> {
     let blocks = "encoder.down_blocks";
     let halvings = shapes.numbers(blocks, |rest| rest.starts_with("resample."));
@@ -51,7 +53,8 @@ fn encoder_levels(shapes: &Shapes<'_>) -> Option<(Vec<u32>, u32)> {
     Some((levels, in_first_level.try_into().unwrap_or(u32::MAX)))
 }
 
-/// Which of the changes of size between `levels` levels have weights that change time, highest resolution first.
+/// Returns, for each size change between `levels` levels, true if weights change time there.
+/// Highest resolution first.
 fn changes_of_time(shapes: &Shapes<'_>, halves: Halves, levels: usize) -> Vec<bool> {
     let changes = u32::try_from(levels.saturating_sub(1)).unwrap_or(u32::MAX);
     if halves.decoder {
@@ -63,7 +66,7 @@ fn changes_of_time(shapes: &Shapes<'_>, halves: Halves, levels: usize) -> Vec<bo
     shapes.numbers(blocks, |rest| rest.starts_with("resample.")).iter().map(|number| changed.contains(number)).collect()
 }
 
-/// Channels at full resolution, by the tensors there.
+/// Returns the channels at full resolution, by the tensors there.
 fn base_dim(shapes: &Shapes<'_>) -> Option<u32> {
     let witnesses = [
         ("encoder.conv_in.weight", 0),

@@ -12,7 +12,7 @@ import { anything } from './text.mjs';
 /** @typedef {import('../world.mjs').World} World */
 /** @typedef {import('../random.mjs').Random} Random */
 
-/** What the wasm module was given. */
+/** A stand-in for the wasm module that returns its input. */
 const wasm = /** @type {any} */ ({
   Latents: {
     fromFile: async (/** @type {any} */ source) => ({ floats: undefined, bytes: await source.read(0, source.length) }),
@@ -59,7 +59,7 @@ export async function latentsOfAnyKind({ random, clock }) {
     { buffer, shape, offset: random.pick([undefined, 0, 4, 2, -4, 1e20, NaN, '4', null]) },
     { dims: shape, type, location: random.pick(['cpu', 'gpu-buffer', undefined]), data, gpuBuffer: buffer },
   ]);
-  // Addresses are cases/text.mjs's.
+  // cases/text.mjs covers addresses.
   if (typeof input === 'string' || input instanceof URL) return;
   areOnGpu(input);
   const found = openLatents(wasm, input, new Access(new AbortController().signal, () => {}, false)).then((value) => ({ value }), (error) => ({ error }));
@@ -74,7 +74,7 @@ export async function latentsOfAnyKind({ random, clock }) {
   else assert.ok(floats instanceof Float32Array && floats.length === elements, `${floats.length} values of ${elements}`);
 }
 
-/** Halves, by their definition. @param {World} world */
+/** Compares half floats with their definition. @param {World} world */
 export async function halves({ random }) {
   const bits = Uint16Array.from({ length: 64 }, () => random.below(65536));
   halvesToFloats(bits).forEach((value, index) => {

@@ -1,5 +1,5 @@
 // @ts-check
-// What a link asks the page for, and files dropped on it: query.js and sort-files.js.
+// Parameters of links to the page, and files dropped on it: query.js and sort-files.js.
 
 import assert from 'node:assert/strict';
 

@@ -1,14 +1,14 @@
 // @ts-check
-// Reads that are known beforehand: read-ahead.js by itself.
+// Reads that are known in advance: read-ahead.js alone.
 
 import assert from 'node:assert/strict';
 
 import { groupReads, ReadAhead } from '../../../../web/src/read-ahead.js';
 
-/** Bytes that may wait for their reader, besides one longer read. */
+/** Most bytes that may wait for their reader, besides one longer read. */
 const MOST_HELD = 24 << 20;
 
-/** The file: a part of it shows where it lies. */
+/** The file, whose bytes tell their offset. */
 const WHOLE = new Uint8Array(40_000_000);
 
 /** @param {import('../world.mjs').World} world */
@@ -27,7 +27,7 @@ export async function readsAhead({ random, clock }) {
   const ahead = new ReadAhead(async (offset, length) => {
     underWay += 1;
     assert.ok(length <= Math.max(MOST_HELD, 9_000_000), `a fetch of ${length} bytes`);
-    // Four ahead, and what the reader asked for that nobody expected.
+    // Four ahead, and unexpected reads of the reader.
     assert.ok(underWay <= 5 + reads.length, `${underWay} fetches at once`);
     if (random.chance(0.5)) await clock.wait(random.below(100));
     underWay -= 1;

@@ -1,5 +1,6 @@
 // @ts-check
-// Files behind addresses: sources.js, http.js, stream.js, answers.js, read-ahead.js, cache.js, aside.js, temporary.js, files.js, retry.js.
+// Files behind addresses: sources.js, http.js, stream.js, answers.js, read-ahead.js, cache.js,
+// aside.js, temporary.js, files.js, retry.js.
 
 import assert from 'node:assert/strict';
 
@@ -16,7 +17,10 @@ import { replace } from '../world.mjs';
 
 const NOTICES = ['no-ranges', 'waiting', 'cache-full'];
 
-/** Opens one file a few times and reads from it, while it and its server are what they are. @param {World} world */
+/**
+ * Opens one file a few times and reads from it, with all faults of its server.
+ * @param {World} world
+ */
 export async function readsOfAFile(world) {
   const { random, clock } = world;
   const length = random.pick([0, 1, random.below(100), random.below(3000), random.below(20_000)]);
@@ -25,7 +29,7 @@ export async function readsOfAFile(world) {
   const keeps = random.chance(0.7);
   for (let visit = random.between(1, 3); visit > 0; visit -= 1) {
     await new Visit(world, server, keeps).run();
-    // Nothing is under way any more: what is kept now stays.
+    // Nothing is in flight any more: the cache does not change now.
     await settled(world, server, new AbortController(), cacheUsage());
     await settled(world, server, new AbortController(), cachedFiles());
     checkCache(world.root, server);
@@ -40,9 +44,9 @@ class Visit {
   #server;
   #controller = new AbortController();
   #reason;
-  /** Whether an abort, of the caller's or by a release, may end reads. */
+  /** True if an abort, by the caller or by a release, may end reads. */
   #mayAbort = false;
-  /** Versions that may have been opened. */
+  /** Index of the first version that may have been opened. */
   #first;
 
   /** @param {World} world @param {FileServer} server @param {boolean} keeps */
@@ -86,7 +90,11 @@ class Visit {
     if (random.chance(0.1)) this.#server.change();
   }
 
-  /** Whatever is downloaded is part of the file, and what is counted does not stop the reads. @param {Source} source @param {Range[]} ranges */
+  /**
+   * Checks that a download is at most the file, and that counting does not stop the reads.
+   * @param {Source} source
+   * @param {Range[]} ranges
+   */
   async #checkDownload(source, ranges) {
     const bytes = await this.#outcome(source.toDownload?.(ranges) ?? Promise.resolve(0));
     const most = ranges.reduce((sum, { length }) => sum + length, source.length);
@@ -110,17 +118,24 @@ class Visit {
     if (bytes) checkBytes(bytes, offset, length, this.#versions(), 'read');
   }
 
-  /** What was opened is what was there then, or at any time since; a later version is noticed, but for one that came before the first answer. */
+  /**
+   * Returns the versions that may have been opened: the current one, or any since. A later version
+   * is noticed, except one that came before the first answer.
+   */
   #versions() {
     return this.#server.versions.slice(this.#first).map(({ bytes }) => bytes);
   }
 
-  /** Whether the server may have named a wrong length when nothing else told it. */
+  /** True if the server may have named a wrong length that nothing else contradicted. */
   #wasToldWrong() {
     return this.#server.faults > 0;
   }
 
-  /** What came of it; undefined for a rejection. Never ending is a failure. @template T @param {Promise<T>} promise */
+  /**
+   * Returns the result; undefined for a rejection. Fails if the promise never settles.
+   * @template T
+   * @param {Promise<T>} promise
+   */
   async #outcome(promise) {
     return settled(this.#world, this.#server, this.#controller, promise, () => (this.#mayAbort ? [this.#controller.signal.reason] : []));
   }
@@ -130,7 +145,7 @@ class Visit {
  * @template T
  * @param {World} world
  * @param {FileServer} server
- * @param {AbortController} controller ends what the server never answers
+ * @param {AbortController} controller ends requests that the server never answers
  * @param {Promise<T>} promise
  * @param {() => unknown[]} [reasons]
  * @returns {Promise<T | undefined>}
@@ -144,13 +159,17 @@ async function settled(world, server, controller, promise, reasons = () => []) {
   }
   const outcome = await found;
   if ('value' in outcome) return outcome.value;
-  // A disk that refuses to be cleared says so itself.
+  // A disk that refuses to be cleared reports its own error.
   if (world.disk.faults > 0 && outcome.error instanceof DOMException && reasons().length === 0 && !controller.signal.aborted) return undefined;
   checkError(outcome.error, controller.signal.aborted ? [controller.signal.reason] : reasons());
   return undefined;
 }
 
-/** Everything kept is of the version that its folder names. @param {MemoryFolder} root @param {FileServer} server */
+/**
+ * Checks that every entry belongs to the version that its folder names.
+ * @param {MemoryFolder} root
+ * @param {FileServer} server
+ */
 function checkCache(root, server) {
   for (const folder of foldersIn(folderIn(folderIn(root, 'wgvae'), 'cache'))) {
     const identity = parsed(folder.entries.get('identity.json'));
@@ -159,7 +178,7 @@ function checkCache(root, server) {
       if (!place || !identity) continue;
       const [offset, length] = [Number(place[1]), Number(place[2])];
       const content = /** @type {any} */ (entry).content;
-      // Shorter ones are torn: nobody takes them.
+      // Shorter files are torn, and never read.
       if (content.length !== length) continue;
       const named = server.versions.filter(({ etag, modified }) => [etag, modified].includes(identity.validator));
       checkBytes(content, offset, length, named.map(({ bytes }) => bytes), `kept as ${name} of ${identity.validator}`);
@@ -167,7 +186,11 @@ function checkCache(root, server) {
   }
 }
 
-/** All folders below one. @param {MemoryFolder | undefined} folder @returns {MemoryFolder[]} */
+/**
+ * Returns all folders below one.
+ * @param {MemoryFolder | undefined} folder
+ * @returns {MemoryFolder[]}
+ */
 function foldersIn(folder) {
   const inside = [...(folder?.entries.values() ?? [])].filter((entry) => entry instanceof MemoryFolder);
   return inside.flatMap((entry) => [entry, ...foldersIn(entry)]);
@@ -188,7 +211,12 @@ function folderIn(folder, name) {
   return entry instanceof MemoryFolder ? entry : undefined;
 }
 
-/** Ranges of a file as a load of weights wants them, and as nobody does. @param {import('../random.mjs').Random} random @param {number} length @returns {Range[]} */
+/**
+ * Returns random ranges of a file, usual and unusual ones.
+ * @param {import('../random.mjs').Random} random
+ * @param {number} length
+ * @returns {Range[]}
+ */
 function someRanges(random, length) {
   const ranges = Array.from({ length: random.between(1, 8) }, () => {
     const offset = random.below(length + 1);

@@ -1,5 +1,5 @@
 // @ts-check
-// Small files as text, and what callers take for one: readText of sources.js.
+// Small files as text, and other values that callers pass: readText of sources.js.
 
 import assert from 'node:assert/strict';
 
@@ -11,7 +11,12 @@ import { replace } from '../world.mjs';
 
 /** @typedef {import('../world.mjs').World} World */
 
-/** @param {World} world @param {Promise<any>} promise @param {boolean} mayStall @param {AbortController} controller */
+/**
+ * @param {World} world
+ * @param {Promise<any>} promise
+ * @param {boolean} mayStall
+ * @param {AbortController} controller
+ */
 async function outcome({ clock }, promise, mayStall, controller) {
   const found = promise.then((value) => ({ value }), (error) => ({ error }));
   if (!(await clock.runUntil(found))) {
@@ -24,7 +29,7 @@ async function outcome({ clock }, promise, mayStall, controller) {
   return settled;
 }
 
-/** A config.json from an address. @param {World} world */
+/** Reads a config.json from an address. @param {World} world */
 export async function textOfAnAddress(world) {
   const { random, clock } = world;
   const server = new FileServer(random, clock, { manners: someManners(random), faults: random.pick([0, 0.3]), length: random.below(2000) });
@@ -35,7 +40,10 @@ export async function textOfAnAddress(world) {
   if ('value' in settled) assert.equal(settled.value, new TextDecoder().decode(server.version.bytes));
 }
 
-/** A file of the user's, by slices; it may have changed since it was chosen. @param {World} world */
+/**
+ * Reads slices of a user's file, which may have changed since it was chosen.
+ * @param {World} world
+ */
 export async function readsOfABlob(world) {
   const { random } = world;
   const bytes = random.bytes(random.below(500));
@@ -54,7 +62,11 @@ export async function readsOfABlob(world) {
   }
 }
 
-/** What JavaScript can pass for a file. @param {import('../random.mjs').Random} random @returns {any} */
+/**
+ * Returns any JavaScript value that may be passed as a file.
+ * @param {import('../random.mjs').Random} random
+ * @returns {any}
+ */
 export function anything(random) {
   return random.pick([
     undefined, null, true, 0, NaN, '', ' ', 'http://', 'https://[', '%', '\0', 'a b', '{', '{"a": 1}', [], {}, [1], () => {}, Symbol('file'), 7n,
@@ -63,7 +75,7 @@ export function anything(random) {
   ]);
 }
 
-/** Arguments that are none. @param {World} world */
+/** Passes invalid arguments. @param {World} world */
 export async function strangeArguments(world) {
   const { random, clock } = world;
   const server = new FileServer(random, clock, { manners: someManners(random), faults: 0.2, length: 20 });
