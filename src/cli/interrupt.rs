@@ -43,7 +43,7 @@ impl Interrupt {
                 drop(std::fs::remove_file(part));
             }
             complain("interrupted");
-            // Without the handlers of `exit`: a driver's would take away what its threads still use.
+            // Without the handlers of `exit`: a driver's handler frees what its threads still use.
             signal_hook::low_level::exit(i32::from(exit_code()));
         };
         if let Err(error) = signals::watch(ask, PATIENCE, end) {

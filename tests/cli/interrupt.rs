@@ -55,8 +55,8 @@ fn a_second_signal_ends_it_at_once() {
     assert!(was_at_once);
 }
 
-/// Sends two signals to a decode that reads from a pipe, and so does not look for them. Returns how long
-/// it goes on after the second.
+/// Sends two signals to a decode that waits for a pipe, where it cannot stop by itself. Returns how
+/// long it goes on after the second.
 fn second_signal() -> Duration {
     let folder = Folder::new();
     let mut command = folder.command(&["decode", "--model", "model", "--latents", "-", "-o", "out.png"]);

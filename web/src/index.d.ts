@@ -1073,7 +1073,7 @@ export interface Report {
  * | `input`, `canvas` | an argument is not what it should be |
  * | `budget`, `too-large`, `host-memory` | does not fit; `smallest` is the smallest budget found |
  * | `not-finite` | the picture, or the latents, overflowed the precision |
- * | `http`, `network`, `truncated` | a wrong, missing or truncated answer, after up to three tries |
+ * | `http`, `network`, `truncated` | a wrong, missing or truncated answer (up to three tries) |
  * | `changed` | a file is not the one that was opened |
  * | `io` | a file could not be read |
  * | `destroyed` | the model has been destroyed |

@@ -15,7 +15,8 @@ fn interrupt(folder: &Folder, output: &str, is_there: impl Fn(u32) -> bool) -> O
     signal("INT", folder.command(&Folder::decoding(&["-o", output])), folder, is_there)
 }
 
-/// Sends a signal to `command` as soon as `is_there`, which gets the id of the process. Returns how it ended.
+/// Sends a signal to `command` as soon as `is_there`, which gets the id of the process, is true.
+/// Returns how the command ended.
 fn signal(signal: &str, mut command: Command, folder: &Folder, is_there: impl Fn(u32) -> bool) -> Outcome {
     let mut child = command.stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
     let started = Instant::now();

@@ -53,18 +53,17 @@ fn comments<'a>(text: &'a str, marks: &[&str]) -> Vec<Comment<'a>> {
     for (index, line) in text.lines().enumerate() {
         let line = line.trim_start();
         let (mark, body) = if in_block {
-            ("/**", line.trim_start_matches('*'))
+            ("/**", before_end(line).trim_start_matches('*'))
         } else if let Some(body) = line.strip_prefix("/**") {
             last = "";
-            ("/**", body)
+            ("/**", before_end(body))
         } else if let Some(mark) = marks.iter().find(|mark| line.starts_with(**mark)) {
             (*mark, &line[mark.len()..])
         } else {
             ("", line)
         };
-        in_block = mark == "/**" && !body.contains("*/");
+        in_block = mark == "/**" && !line.contains("*/");
         if !mark.is_empty() {
-            let body = body.trim_end().trim_end_matches("*/");
             let body = body.strip_prefix(' ').unwrap_or(body).trim_end();
             match comments.last_mut() {
                 Some(comment) if mark == last => comment.lines.push(body),
@@ -80,6 +79,11 @@ fn comments<'a>(text: &'a str, marks: &[&str]) -> Vec<Comment<'a>> {
     comments
 }
 
+/// Returns what a line of a block says before the block ends.
+fn before_end(line: &str) -> &str {
+    line.split("*/").next().unwrap_or_default()
+}
+
 #[cfg(test)]
 mod tests {
     use super::faults;
@@ -93,6 +97,8 @@ mod tests {
         assert_eq!(faults("rs", "/// True if it is.\n///\n/// What it is not.\nbool"), [] as [&str; 0]);
         assert_eq!(faults("js", "/** Text. */\n/** What it is. @param {x} y whether */"), ["2: begins with `What`"]);
         assert_eq!(faults("js", "/**\n * Of it.\n * @returns {x} that\n */\ncode * 2;"), ["1: begins with `Of`"]);
+        let code = format!("/**\n * Of it.\n */\nlet a = [{}];\n/** Of it. */", "a, ".repeat(40));
+        assert_eq!(faults("js", &code), ["1: begins with `Of`", "5: begins with `Of`"]);
         assert_eq!(faults("json", &wide), [] as [&str; 0]);
     }
 

@@ -1,4 +1,4 @@
-//! Documents: their length, their sentences, their links, and the words that they leave to the glossary.
+//! Documents: their length, sentences and links, and the words that the glossary must explain.
 
 use std::collections::BTreeSet;
 use std::fs;

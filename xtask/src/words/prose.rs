@@ -5,7 +5,8 @@ use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 /// Words that a sentence may have.
 pub(super) const LONGEST: usize = 35;
 
-/// The sentences of more than [`LONGEST`] words in `markdown`: the number of words and the first few of them.
+/// Returns the sentences of more than [`LONGEST`] words in `markdown`: the number of words and the
+/// first few of them.
 /// Code counts as one word; each cell of a table and each item of a list is a text of its own.
 pub(super) fn long_sentences(markdown: &str) -> Vec<(usize, String)> {
     let (mut long, mut text, mut in_code) = (Vec::new(), String::new(), false);
