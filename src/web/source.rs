@@ -110,7 +110,7 @@ impl ByteSource for JsSource {
         Box::pin(async move {
             if offset.checked_add(len).is_none_or(|end| end > self.len) {
                 return Err(
-                    self.wrong(format!("{len} bytes at offset {offset} are wanted, but there are {} bytes", self.len))
+                    self.wrong(format!("expected {len} bytes at offset {offset}, found {} bytes in all", self.len))
                 );
             }
             self.read(offset, len).await

@@ -160,7 +160,7 @@ fn bad_reports_and_arguments_are_refused_and_nothing_is_written() {
     folder.run_without_adapter(&merge).failed("onto itself", 1, &["--html", "a different file than --merge names"]);
     folder.run(&["memory", "--models", "sd99"]).failed("model", 1, &["--models", "demo, sd15", "found sd99"]);
     folder.run(&["memory", "--sizes", "100x100"]).failed("size", 1, &["--sizes", "multiples of 8", "100x100"]);
-    quick(&["--encode"]).failed("no encoder", 1, &["model", "weights of its encoder"]);
+    quick(&["--encode"]).failed("no encoder", 1, &["model", "a model with encoder weights"]);
     let small = ["memory", "--encode", "--models", "sd15", "--sizes", "4x64"];
     folder.run(&small).failed("too small", 1, &["--sizes", "at least 8x8 pixels", "4x64"]);
     let none = folder.run_without_adapter(&["memory", "-o", "x.json"]);

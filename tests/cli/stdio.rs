@@ -147,7 +147,7 @@ fn clips_go_to_stdout_as_y4m_only() {
     piped(&folder, "clip.y4m", &encoding(&["-o", "-"])).nothing().failed(
         "latents of a clip",
         1,
-        &["--output", "a file"],
+        &["--output", "a .safetensors or .npy file"],
     );
     piped(&folder, "clip.y4m", &encoding(&["-o", "encoded.npy"])).ok();
 }

@@ -104,7 +104,7 @@ impl ByteSource for MadeUp {
     }
 
     fn read_at(&self, offset: u64, len: u64) -> ReadFuture<'_> {
-        let problem = || format!("{len} bytes at offset {offset} are wanted, but there are {} bytes", self.len());
+        let problem = || format!("expected {len} bytes at offset {offset}, found {} bytes in all", self.len());
         let bytes = self.read(offset, len).ok_or_else(|| Error::Format { file: self.name.clone(), problem: problem() });
         Box::pin(std::future::ready(bytes))
     }
