@@ -140,7 +140,7 @@ inBrowsers({ models: [MODEL] }, (session) => {
     const page = await openSmall(session, { model: name, config: '' }, false);
     const asked = () => page.waitForSelector('#ask[open]');
     await asked();
-    assert.match(await text(page, 'ask-text'), /^hf:someone\/small\/vae@main: \d.* [KM]iB will be downloaded \(once; kept in this browser\)/);
+    assert.match(await text(page, 'ask-text'), /^hf:someone\/small\/vae@main: \d.* [KM]iB will be downloaded once, and then cached\./);
     const soFar = session.server.bytes(stored[`vae/${FILE}`]);
     assert.ok(soFar > 0 && soFar < model.length, `${soFar} bytes of ${model.length} for the question`);
     await page.keyboard.press('Escape');
