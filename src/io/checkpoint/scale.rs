@@ -107,7 +107,8 @@ fn check_groups(config: &AutoencoderConfig) -> Result<()> {
         None => Ok(()),
         Some(channels) => Err(Error::Config {
             field: "norm_num_groups".to_owned(),
-            expected: "norm_num_groups in a config.json, because weights do not contain it".to_owned(),
+            // The page fetches a config.json if an error begins so: `needsConfig` in advice.js.
+            expected: "a config.json with norm_num_groups, because weights do not contain it".to_owned(),
             found: format!("{channels} channels, which the usual {groups} groups do not divide"),
         }),
     }
