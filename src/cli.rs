@@ -462,15 +462,10 @@ fn parse_size(text: &str) -> std::result::Result<Size, String> {
     parse().ok_or_else(|| "expected WIDTHxHEIGHT in pixels, such as 512x768".to_owned())
 }
 
-/// Makes an error about an argument, or about the file that it names.
-fn input(what: impl Into<String>, expected: impl Into<String>, found: impl Into<String>) -> Error {
-    Error::Input { what: what.into(), expected: expected.into(), found: found.into() }
-}
-
 /// Adds the name of a file to an error about its content.
 fn in_file(error: Error, file: impl std::fmt::Display) -> Error {
     match error {
-        Error::Input { what, expected, found } => input(format!("{what} in {file}"), expected, found),
+        Error::Input { what, expected, found } => Error::input(format!("{what} in {file}"), expected, found),
         other => other,
     }
 }

@@ -121,6 +121,13 @@ pub enum Error {
     Cancelled,
 }
 
+impl Error {
+    /// Makes an [`Error::Input`] about the argument or flag `what`.
+    pub fn input(what: impl Into<String>, expected: impl Into<String>, found: impl Into<String>) -> Self {
+        Self::Input { what: what.into(), expected: expected.into(), found: found.into() }
+    }
+}
+
 /// Returns `count` as text that differs from that of `other`, unless they are equal.
 fn beside(count: Bytes, other: Bytes) -> String {
     let [text, other] = [count, other].map(|count| count.to_string());

@@ -176,11 +176,11 @@ impl DeviceLimits {
         const WORST_ALIGNMENT: u32 = 256;
         let alignment = self.min_uniform_buffer_offset_alignment;
         if !alignment.is_power_of_two() || alignment > WORST_ALIGNMENT {
-            return Err(Error::Input {
-                what: "limits, min_uniform_buffer_offset_alignment".to_owned(),
-                expected: format!("a power of two up to {WORST_ALIGNMENT}"),
-                found: alignment.to_string(),
-            });
+            return Err(Error::input(
+                "limits, min_uniform_buffer_offset_alignment",
+                format!("a power of two up to {WORST_ALIGNMENT}"),
+                alignment.to_string(),
+            ));
         }
         self.units().map_or(Ok(()), |units| self.validate_units(units))
     }
@@ -190,7 +190,7 @@ impl DeviceLimits {
         // WebGPU: subgroups have 4 to 128 invocations, a power of two.
         const LANES: std::ops::RangeInclusive<u32> = 4..=128;
         let wrong = |field: &str, expected: String, found: String| {
-            Err(Error::Input { what: format!("limits, matrix_units{field}"), expected, found })
+            Err(Error::input(format!("limits, matrix_units{field}"), expected, found))
         };
         if !matches!(side, 8 | 16) {
             return wrong(".side", "8 or 16".to_owned(), side.to_string());

@@ -210,11 +210,11 @@ fn check_size(image: &HostTensor, size: Size) -> Result<()> {
     if image.shape.ends_with(&wanted) && image.data.len() == wanted.iter().product::<usize>() {
         return Ok(());
     }
-    Err(Error::Input {
-        what: "image of the reference".to_owned(),
-        expected: format!("[1, 3, {}, {}], the size that its latents decode to", size.height, size.width),
-        found: format!("{:?}", image.shape),
-    })
+    Err(Error::input(
+        "image of the reference",
+        format!("[1, 3, {}, {}], the size that its latents decode to", size.height, size.width),
+        format!("{:?}", image.shape),
+    ))
 }
 
 fn same_bits(one: &[f32], other: &[f32]) -> bool {

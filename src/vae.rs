@@ -182,20 +182,20 @@ impl Vae {
         };
         if job.is_of_clip() != self.planner.clips() {
             let of = |clips: bool| if clips { "clips" } else { "images" };
-            return Err(Error::Input {
-                what: "model".to_owned(),
-                expected: format!("one loaded for {} (see LoadOptions::clips)", of(job.is_of_clip())),
-                found: format!("one loaded for {}", of(self.planner.clips())),
-            });
+            return Err(Error::input(
+                "model",
+                format!("one loaded for {} (see LoadOptions::clips)", of(job.is_of_clip())),
+                format!("one loaded for {}", of(self.planner.clips())),
+            ));
         }
         if loaded {
             return Ok(());
         }
-        Err(Error::Input {
-            what: "model".to_owned(),
-            expected: format!("one loaded to {doing} (see LoadOptions::directions)"),
-            found: format!("directions {:?}", self.weights.directions()),
-        })
+        Err(Error::input(
+            "model",
+            format!("one loaded to {doing} (see LoadOptions::directions)"),
+            format!("directions {:?}", self.weights.directions()),
+        ))
     }
 
     /// Frees the prepared plan, unless it was for latents of `latent_size` and these options.
@@ -218,11 +218,11 @@ impl Vae {
         control: &mut Control<'_>,
     ) -> Result<Decoded> {
         if options.output.stays() {
-            return Err(Error::Input {
-                what: "output".to_owned(),
-                expected: "rgba8 or raw (a picture stays on the device: see decode_picture)".to_owned(),
-                found: "picture".to_owned(),
-            });
+            return Err(Error::input(
+                "output",
+                "rgba8 or raw (a picture stays on the device: see decode_picture)",
+                "picture",
+            ));
         }
         let mut pixels = None;
         let mut place = |rows: Rows<'_>| {
@@ -365,9 +365,5 @@ impl Vae {
 }
 
 fn no_picture() -> Error {
-    Error::Input {
-        what: "picture".to_owned(),
-        expected: "one that was decoded and is still on the device".to_owned(),
-        found: "none".to_owned(),
-    }
+    Error::input("picture", "one that was decoded and is still on the device", "none")
 }

@@ -96,6 +96,6 @@ fn from_js<T: DeserializeOwned + Default>(what: &str, value: &JsValue) -> Result
     let text = js_sys::JSON::stringify(value).map(String::from).unwrap_or_default();
     serde_json::from_str(&text).map_err(|problem| {
         let expected = "known options of the right types".to_owned();
-        Failure::from(Error::Input { what: what.to_owned(), expected, found: problem.to_string() })
+        Failure::from(Error::input(what, expected, problem.to_string()))
     })
 }

@@ -5,8 +5,9 @@ use half::{bf16, f16};
 use numpy::ndarray::{ArrayViewD, Axis};
 use numpy::{Element, PyArray1, PyArrayDyn, PyArrayMethods as _, PyUntypedArrayMethods as _};
 use pyo3::prelude::*;
+use wgvae::Error;
 
-use crate::errors::{Stop, wrong};
+use crate::errors::Stop;
 
 /// An array whose first axis counts images or frames.
 #[derive(Debug)]
@@ -58,7 +59,7 @@ impl Array {
         } else {
             let expected = if levels { "uint8, float32, float16 or bfloat16" } else { "float32, float16 or bfloat16" };
             let found = array.getattr("dtype").map_or_else(|_| "no array".to_owned(), |dtype| dtype.to_string());
-            return Err(wrong(what, expected, found).into());
+            return Err(Error::input(what, expected, found).into());
         };
         Ok(Self { content, shape, what })
     }
@@ -98,7 +99,7 @@ impl Array {
         let all: ArrayViewD<'_, T> = array.as_array();
         if all.shape() != self.shape {
             let expected = format!("an array whose shape stays {:?}", self.shape);
-            return Err(wrong(self.what, expected, format!("{:?}", all.shape())).into());
+            return Err(Error::input(self.what, expected, format!("{:?}", all.shape())).into());
         }
         let image = all.index_axis(Axis(0), index);
         Ok(match image.as_slice() {

@@ -8,7 +8,7 @@ use wgvae::{Directions, Error, LoadOptions, Pixels};
 
 use crate::arrays::{Array, Values, array};
 use crate::device::Device;
-use crate::errors::{Stop, wrong};
+use crate::errors::Stop;
 use crate::images::{add_rgb, check_multiple, image_axes, image_of, latent_size, latents_of, small, wanted_of};
 use crate::options::Options;
 use crate::watch::Watch;
@@ -28,10 +28,10 @@ pub(crate) fn decode(
 ) -> Result<(), Stop> {
     let decode = options.decode()?;
     let [count, channels, height, width] = *latents.shape() else {
-        return Err(wrong("latents", "a shape [t, c, h, w]", format!("{:?}", latents.shape())).into());
+        return Err(Error::input("latents", "a shape [t, c, h, w]", format!("{:?}", latents.shape())).into());
     };
     if latents.shape().contains(&0) {
-        return Err(wrong("latents", "no empty axes", format!("{:?}", latents.shape())).into());
+        return Err(Error::input("latents", "no empty axes", format!("{:?}", latents.shape())).into());
     }
     let mut turn = device.turn()?;
     let vae = turn.load(LoadOptions { directions: Directions::Decode, clips: true, ..load })?;
@@ -88,7 +88,7 @@ pub(crate) fn encode(
     let factor = TimeFactor::new(vae.config().temporal_factor()).ok_or(Error::Cancelled)?;
     let parts = factor.latents(count as u64).ok_or_else(|| {
         let next = (count as u64).saturating_add(factor.missing(count as u64));
-        wrong("frames", format!("as many as latents have, such as {next}"), count.to_string())
+        Error::input("frames", format!("as many as latents have, such as {next}"), count.to_string())
     })?;
     let mut clip = block_on(vae.encode_clip(size, &encode))?;
     (watch.image, watch.images) = (0, u32::try_from(parts).unwrap_or(u32::MAX));

@@ -6,11 +6,12 @@ use std::thread::{self, ThreadId};
 
 use parking_lot::{Mutex, MutexGuard};
 use wgvae::{
-    Checkpoint, Directions, Gpu, LoadOptions, Planner, Result, Vae, Variant, check_clips, check_decoder, check_encoder,
+    Checkpoint, Directions, Error, Gpu, LoadOptions, Planner, Result, Vae, Variant, check_clips, check_decoder,
+    check_encoder,
 };
 
 use crate::SIGNALS;
-use crate::errors::{Stop, wrong};
+use crate::errors::Stop;
 use crate::watch::Watch;
 
 /// The files of a model.
@@ -87,13 +88,13 @@ impl Device {
     /// raises an exception.
     pub(crate) fn turn(&self) -> std::result::Result<Turn<'_>, Stop> {
         if *self.holder.lock() == Some(thread::current().id()) {
-            return Err(wrong("Vae", "no call from one of its own callbacks", "such a call").into());
+            return Err(Error::input("Vae", "no call from one of its own callbacks", "such a call").into());
         }
         loop {
             if let Some(work) = self.work.try_lock_for(SIGNALS) {
                 if work.broken {
                     let expected = "a Vae without an internal error: open the model again";
-                    return Err(wrong("Vae", expected, "a Vae that failed earlier").into());
+                    return Err(Error::input("Vae", expected, "a Vae that failed earlier").into());
                 }
                 *self.holder.lock() = Some(thread::current().id());
                 return Ok(Turn { device: self, work });
@@ -158,7 +159,7 @@ impl Drop for Turn<'_> {
 fn check(checkpoint: &Checkpoint, options: LoadOptions) -> Result<()> {
     if options.clips {
         if !checkpoint.config().has_time() {
-            return Err(wrong("clip", "a model for video", checkpoint.name()));
+            return Err(Error::input("clip", "a model for video", checkpoint.name()));
         }
         return check_clips(checkpoint, options.directions);
     }

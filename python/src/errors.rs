@@ -39,14 +39,9 @@ impl Stop {
     }
 }
 
-/// Makes the crate's error for an argument.
-pub(crate) fn wrong(what: impl Into<String>, expected: impl Into<String>, found: impl Into<String>) -> Error {
-    Error::Input { what: what.into(), expected: expected.into(), found: found.into() }
-}
-
 /// Makes the exception for an argument.
 pub(crate) fn input(py: Python<'_>, what: &str, expected: &str, found: &str) -> PyErr {
-    exception(py, wrong(what, expected, found))
+    exception(py, Error::input(what, expected, found))
 }
 
 /// Makes the exception for a bug in this package.

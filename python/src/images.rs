@@ -10,7 +10,7 @@ use wgvae::{
 
 use crate::arrays::{Array, Values, array, reserve};
 use crate::device::Device;
-use crate::errors::{Stop, wrong};
+use crate::errors::Stop;
 use crate::options::{Options, Wanted};
 use crate::watch::Watch;
 
@@ -152,7 +152,7 @@ pub(crate) fn wanted_of(
 fn axes(what: &str, expected: &str, shape: &[usize]) -> wgvae::Result<[usize; 4]> {
     match *shape {
         [n, a, b, c] if n > 0 && a > 0 && b > 0 && c > 0 => Ok([n, a, b, c]),
-        _ => Err(wrong(what, format!("a shape {expected} without empty axes"), format!("{shape:?}"))),
+        _ => Err(Error::input(what, format!("a shape {expected} without empty axes"), format!("{shape:?}"))),
     }
 }
 
@@ -183,10 +183,10 @@ pub(crate) fn latent_size(
 pub(crate) fn latents_of(values: Values, shape: [usize; 3], index: usize) -> wgvae::Result<Latents> {
     let data = match values {
         Values::Floats(data) => data,
-        Values::Levels(_) => return Err(wrong("latents", "floats", "uint8")),
+        Values::Levels(_) => return Err(Error::input("latents", "floats", "uint8")),
     };
     Latents::new(HostTensor { shape: shape.to_vec(), data }).map_err(|error| match error {
-        Error::Input { what, expected, found } => wrong(format!("{what} {index}"), expected, found),
+        Error::Input { what, expected, found } => Error::input(format!("{what} {index}"), expected, found),
         other => other,
     })
 }
@@ -201,7 +201,7 @@ pub(crate) fn image_axes(images: &Array) -> wgvae::Result<(usize, Size)> {
     let (channels, height, width) = if images.has_levels() { (fourth, second, third) } else { (second, third, fourth) };
     if channels != 3 {
         let which = if images.has_levels() { "uint8" } else { "floats" };
-        return Err(wrong("images", format!("a shape {expected} of {which}"), format!("{:?}", images.shape())));
+        return Err(Error::input("images", format!("a shape {expected} of {which}"), format!("{:?}", images.shape())));
     }
     Ok((count, Size { width: small(width), height: small(height) }))
 }
@@ -227,7 +227,11 @@ pub(crate) fn check_multiple(size: Size, factor: u32) -> wgvae::Result<()> {
     if fits(size.width) && fits(size.height) {
         return Ok(());
     }
-    Err(wrong("size", format!("multiples of {factor} pixels each way, as the model has"), format!("{size} pixels")))
+    Err(Error::input(
+        "size",
+        format!("multiples of {factor} pixels each way, as the model has"),
+        format!("{size} pixels"),
+    ))
 }
 
 /// Converts a number to the crate's u32. Larger numbers become its maximum.

@@ -3,8 +3,6 @@
 use pyo3::prelude::*;
 use wgvae::{Bytes, DecodeOptions, EncodeOptions, Error, Output, Parking, Precision, Tiling};
 
-use crate::errors::wrong;
-
 /// Wanted form of an encoder's output.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Wanted {
@@ -90,7 +88,7 @@ impl Options {
             "auto" => Ok(Parking::Auto),
             "on" => Ok(Parking::On),
             "off" => Ok(Parking::Off),
-            other => Err(wrong("parking", "\"auto\", \"on\" or \"off\"", format!("{other:?}"))),
+            other => Err(Error::input("parking", "\"auto\", \"on\" or \"off\"", format!("{other:?}"))),
         }
     }
 }
@@ -105,6 +103,6 @@ pub(crate) fn precision(word: &str) -> Result<Precision, Error> {
         "f16" => Ok(Precision::F16),
         "f32" => Ok(Precision::F32),
         "fast" => Ok(Precision::Fast),
-        other => Err(wrong("precision", "\"auto\", \"f16\", \"f32\" or \"fast\"", format!("{other:?}"))),
+        other => Err(Error::input("precision", "\"auto\", \"f16\", \"f32\" or \"fast\"", format!("{other:?}"))),
     }
 }

@@ -6,8 +6,6 @@ use wgvae::internals::clip_files::ClipName;
 use wgvae::internals::clips::TimeFactor;
 use wgvae::{AutoencoderConfig, Checkpoint, Directions, Error, Result, check_clips};
 
-use super::input;
-
 /// Returns the number of frames for each frame of latents, after checking that the model has all
 /// that clips need in `directions`. `refused` makes the error for a model that is not for video.
 ///
@@ -35,12 +33,12 @@ fn time_factor(config: &AutoencoderConfig) -> Option<TimeFactor> {
 /// For a model that is not for video, and for a number of frames that no number of latents gives.
 pub(super) fn parts(config: &AutoencoderConfig, frames: u64) -> Result<u64> {
     let factor = time_factor(config).ok_or_else(|| {
-        input("--frames", "a model for video", format!("{frames} frames with network {}", config.network.name()))
+        Error::input("--frames", "a model for video", format!("{frames} frames with network {}", config.network.name()))
     })?;
     factor.latents(frames).ok_or_else(|| {
         let above = frames.saturating_add(factor.missing(frames));
         let expected = format!("a number of frames that the model takes, such as {}{above}", below(factor, above));
-        input("--frames", expected, frames.to_string())
+        Error::input("--frames", expected, frames.to_string())
     })
 }
 
@@ -52,7 +50,7 @@ fn below(factor: TimeFactor, above: u64) -> String {
 
 /// Fails if a clip is to be decoded or encoded more than once: frames are written as they arrive.
 pub(super) fn check_once(repeat: u32) -> Result<()> {
-    if repeat == 1 { Ok(()) } else { Err(input("--repeat", "1 for a clip", repeat.to_string())) }
+    if repeat == 1 { Ok(()) } else { Err(Error::input("--repeat", "1 for a clip", repeat.to_string())) }
 }
 
 /// Returns the files that hold the `frames` frames of the clip `name`.

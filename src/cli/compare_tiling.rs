@@ -6,7 +6,8 @@ use clap::Args;
 use wgvae::internals::image_file::{self, ImageFormat, encode_image};
 use wgvae::internals::part_file::check_writable;
 use wgvae::{
-    Checkpoint, Control, DecodeOptions, Latents, LoadOptions, Output, Pixels, Progress, Result, Tiling, check_decoder,
+    Checkpoint, Control, DecodeOptions, Error, Latents, LoadOptions, Output, Pixels, Progress, Result, Tiling,
+    check_decoder,
 };
 
 use super::comparison::{Comparison, Cost, Row};
@@ -16,7 +17,7 @@ use super::prepare::{DeviceArgs, ElementArgs, load, open_device};
 use super::session::show_compiling;
 use super::stderr::Phase;
 use super::tiling::{TileArgs, TilingArg, tiling_json};
-use super::{DecodeLimits, ModelArgs, in_file, input, latents};
+use super::{DecodeLimits, ModelArgs, in_file, latents};
 
 #[derive(Debug, Args)]
 pub(super) struct CompareTilingArgs {
@@ -107,7 +108,7 @@ impl CompareTilingArgs {
             }
         }
         if tilings.is_empty() {
-            return Err(input("--tilings", "at least one of blend, cosine, estimate", "only exact"));
+            return Err(Error::input("--tilings", "at least one of blend, cosine, estimate", "only exact"));
         }
         Ok(tilings)
     }
@@ -116,7 +117,7 @@ impl CompareTilingArgs {
     fn check(&self, latents: &Latents, checkpoint: &Checkpoint) -> Result<()> {
         let what = || format!("latents in {}", self.latents.display());
         if latents.count() != 1 {
-            return Err(input(what(), "one image", format!("{} images", latents.count())));
+            return Err(Error::input(what(), "one image", format!("{} images", latents.count())));
         }
         let fits = latents.check_channels(checkpoint.config(), self.takes_as_they_are(latents));
         fits.map_err(|error| in_file(error, self.latents.display()))?;

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use wgvae::internals::clip_files::{Bits, ClipName, Fps};
-use wgvae::{ByteSource, Bytes, Checkpoint, DecodeOptions, LoadOptions, Output, Result, Tiling, check_decoder};
+use wgvae::{ByteSource, Bytes, Checkpoint, DecodeOptions, Error, LoadOptions, Output, Result, Tiling, check_decoder};
 
 use super::interrupt::Interrupt;
 use super::output::{FormatArg, OutputFiles};
@@ -17,7 +17,7 @@ use super::report::Report;
 use super::session::decode_all;
 use super::stderr::timed;
 use super::tiling::{TileArgs, TilingArg};
-use super::{DecodeLimits, ModelArgs, ParkingArg, in_file, input, latents, stdio};
+use super::{DecodeLimits, ModelArgs, ParkingArg, in_file, latents, stdio};
 
 #[derive(Debug, Args)]
 pub(super) struct DecodeArgs {
@@ -131,7 +131,7 @@ impl DecodeArgs {
         if stdio::is_meant(&self.output) {
             return match (is_clip, self.format) {
                 (true, Some(other)) if other != FormatArg::Y4m => {
-                    Err(input("--format", "y4m for a clip on stdout", other.name()))
+                    Err(Error::input("--format", "y4m for a clip on stdout", other.name()))
                 }
                 (true, _) | (false, Some(FormatArg::Y4m)) => Ok(Some(ClipName::Standard)),
                 (false, _) => Ok(None),
@@ -150,7 +150,7 @@ impl DecodeArgs {
             None => Ok(()),
             Some(format) => {
                 let found = format!("{} with --output {}", format.name(), self.output.display());
-                Err(input("--format", "use with --output - (a file's ending decides its format)", found))
+                Err(Error::input("--format", "use with --output - (a file's ending decides its format)", found))
             }
         }
     }
@@ -163,7 +163,7 @@ impl DecodeArgs {
             (None, None) => return Ok(()),
         };
         let expected = "latents of a clip [1, c, t, h, w]";
-        Err(input(found.0, expected, format!("{} with images in {}", found.1, self.latents.display())))
+        Err(Error::input(found.0, expected, format!("{} with images in {}", found.1, self.latents.display())))
     }
 
     fn load_options(&self, unscaled: bool, clips: bool) -> LoadOptions {

@@ -8,8 +8,8 @@ use clap::{Args, ValueEnum};
 use wgvae::internals::clip_files::{ClipName, Pad, images_shape};
 use wgvae::internals::clips::is_clip;
 use wgvae::{
-    Bytes, Checkpoint, Directions, EncodeOptions, FileSource, HostTensor, LatentScale, LoadOptions, Posterior, Result,
-    Size, StoredLatents, Vae, check_encoder,
+    Bytes, Checkpoint, Directions, EncodeOptions, Error, FileSource, HostTensor, LatentScale, LoadOptions, Posterior,
+    Result, Size, StoredLatents, Vae, check_encoder,
 };
 
 use super::images::{ImageFile, SizeArgs, Source};
@@ -19,7 +19,7 @@ use super::paths::{Named, check_replaced, model_files};
 use super::prepare::{DeviceArgs, ElementArgs, load, open_device};
 use super::report::Report;
 use super::session::Session;
-use super::{DecodeLimits, ModelArgs, ParkingArg, in_file, input, stdio};
+use super::{DecodeLimits, ModelArgs, ParkingArg, in_file, stdio};
 
 #[derive(Debug, Args)]
 pub(super) struct EncodeArgs {
@@ -120,7 +120,7 @@ pub(super) async fn run(args: &EncodeArgs) -> Result<String> {
         return clip::run(args, &name, &interrupt).await;
     }
     if args.pad.is_some() {
-        return Err(input("--pad", "a clip as the input", "images"));
+        return Err(Error::input("--pad", "a clip as the input", "images"));
     }
     let output = LatentsOutput::new(&args.output, args.format, if args.each { args.image.len() } else { 1 })?;
     let checkpoint = args.model.open().await?;
@@ -160,7 +160,7 @@ impl EncodeArgs {
     async fn clip(&self) -> Result<Option<ClipName>> {
         let from_stdin = self.image.iter().filter(|path| stdio::is_meant(path)).count();
         if from_stdin > 1 {
-            return Err(input(
+            return Err(Error::input(
                 "--image",
                 "- at most once, because stdin can be read only once",
                 format!("it {from_stdin} times"),
@@ -176,7 +176,7 @@ impl EncodeArgs {
                 return if self.image.len() == 1 {
                     Ok(Some(name))
                 } else {
-                    Err(input("--image", "one clip, or images", found()))
+                    Err(Error::input("--image", "one clip, or images", found()))
                 };
             }
         }
@@ -228,7 +228,7 @@ impl EncodeArgs {
         let described = |image: &Source| format!("{} of {}", image.file.display(), image.size);
         match other {
             None => Ok(files),
-            Some(other) => Err(input(
+            Some(other) => Err(Error::input(
                 "--image",
                 "images of one size for one file of latents (or use --each or --resize)",
                 format!("{} and {}", described(&images[0]), described(other)),
@@ -250,7 +250,7 @@ impl EncodeArgs {
             if channels == vae.config().latent_channels && (self.sample || self.moments) {
                 let flag = if self.sample { "--sample" } else { "--moments" };
                 let model = self.model.model.display();
-                return Err(input(
+                return Err(Error::input(
                     flag,
                     "a model whose encoder gives a distribution",
                     format!("{model}, whose encoder gives the latents themselves"),

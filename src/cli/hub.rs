@@ -5,9 +5,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 use wgvae::hub::{HubFile, HubModel, HubName, HubOptions, HubProgress};
-use wgvae::{Bytes, Result, Variant};
+use wgvae::{Bytes, Error, Result, Variant};
 
-use super::input;
 use super::stderr::{Phase, say};
 
 /// Finds the hub's model that `path` names. Returns None for a path of the file system.
@@ -33,7 +32,7 @@ fn check_path(path: &Path) -> Result<()> {
         return Ok(());
     }
     let found = format!("no such path (did you mean hf:{text}?)");
-    Err(input(
+    Err(Error::input(
         format!("model {text}"),
         "a .safetensors file, a folder, or hf:owner/name for one of the Hugging Face Hub",
         found,

@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 use wgvae::internals::picture::{Fit, Fitted, PictureFile, Resize};
-use wgvae::{ByteSource, FileSource, HostTensor, Images, MemorySource, Result, Size, read_images};
+use wgvae::{ByteSource, Error, FileSource, HostTensor, Images, MemorySource, Result, Size, read_images};
 
 use super::stderr::note;
-use super::{in_file, input, stdio};
+use super::{in_file, stdio};
 
 /// Options that set the size of the encoded image.
 #[derive(Debug, Args)]
@@ -108,7 +108,7 @@ impl SizeArgs {
     pub(super) fn of_frames(&self, path: &Path, size: Size, are_floats: bool, factor: u32) -> Result<Size> {
         if self.resize.is_some() {
             let expected = "pictures by themselves (ffmpeg's filter \"scale\" resizes clips)";
-            return Err(input("--resize", expected, format!("a clip, {}", path.display())));
+            return Err(Error::input("--resize", expected, format!("a clip, {}", path.display())));
         }
         if are_floats {
             return self.check_multiple(size, path, factor).map(|()| size);
@@ -140,7 +140,7 @@ impl SizeArgs {
     async fn floats(&self, path: &Path, source: &dyn ByteSource, factor: u32) -> Result<Images> {
         let name = path.display().to_string();
         if self.resize.is_some() {
-            return Err(input("--resize", "pictures", format!("floats in {name}")));
+            return Err(Error::input("--resize", "pictures", format!("floats in {name}")));
         }
         let tensor = read_images(source, self.tensor.as_deref()).await?;
         check_shape(&tensor, &name)?;
@@ -158,7 +158,7 @@ impl SizeArgs {
         }
         if self.exact_size {
             let expected = format!("width and height in multiples of {factor} pixels");
-            return Err(input(format!("size of {}", path.display()), expected, size.to_string()));
+            return Err(Error::input(format!("size of {}", path.display()), expected, size.to_string()));
         }
         note(path, &format!("{size} is no multiple of {factor} pixels: the network rounds edges that fill no latent"));
         Ok(())
@@ -199,7 +199,7 @@ fn check_ending(path: &Path) -> Result<()> {
     if ["npy", "safetensors"].contains(&ending.as_str()) {
         return Ok(());
     }
-    Err(input(
+    Err(Error::input(
         format!("image {}", path.display()),
         "a PNG, JPEG or WebP picture, or floats in .npy or .safetensors",
         "a file whose first bytes and ending match none of these",
@@ -210,9 +210,9 @@ fn check_ending(path: &Path) -> Result<()> {
 fn check_shape(tensor: &HostTensor, name: &str) -> Result<()> {
     let found = || format!("{:?}", tensor.shape);
     match *tensor.shape.as_slice() {
-        _ if tensor.shape.contains(&0) => Err(input(format!("image in {name}"), "no axis of extent 0", found())),
+        _ if tensor.shape.contains(&0) => Err(Error::input(format!("image in {name}"), "no axis of extent 0", found())),
         [3, _, _] | [_, 3, _, _] => Ok(()),
-        _ => Err(input(format!("image in {name}"), "a shape [n, 3, h, w] or [3, h, w]", found())),
+        _ => Err(Error::input(format!("image in {name}"), "a shape [n, 3, h, w] or [3, h, w]", found())),
     }
 }
 

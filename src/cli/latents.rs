@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use wgvae::internals::clips::{ClipLatents, is_clip, latents_shape};
-use wgvae::{ByteSource, FileSource, Latents, MemorySource, Result, read_latents};
+use wgvae::{ByteSource, Error, FileSource, Latents, MemorySource, Result, read_latents};
 
-use super::{in_file, input, stdio};
+use super::{in_file, stdio};
 
 /// Opens the .safetensors, .latent or .npy file at `path`, or reads stdin.
 pub(super) fn open(path: &Path, tensor: Option<&str>) -> Result<Box<dyn ByteSource>> {
@@ -38,7 +38,7 @@ fn check_name(path: &Path, tensor: Option<&str>) -> Result<()> {
         let code = format!(
             "import torch, safetensors.torch; safetensors.torch.save_file({{\"latents\": torch.load({from:?}, map_location=\"cpu\", weights_only=True).contiguous()}}, {to:?})"
         );
-        return Err(input(
+        return Err(Error::input(
             format!("latents file {}", path.display()),
             format!("one of safetensors, latent, npy: convert it, in Python with torch and safetensors: {code}"),
             "a Python pickle, which can run code when opened",
@@ -46,7 +46,7 @@ fn check_name(path: &Path, tensor: Option<&str>) -> Result<()> {
     }
     if !["safetensors", "latent", "npy"].contains(&ending.as_str()) {
         let found = if ending.is_empty() { "none".to_owned() } else { format!("\"{ending}\"") };
-        return Err(input(
+        return Err(Error::input(
             format!("ending of latents file {}", path.display()),
             "one of safetensors, latent, npy",
             found,
@@ -54,7 +54,7 @@ fn check_name(path: &Path, tensor: Option<&str>) -> Result<()> {
     }
     if let ("npy", Some(name)) = (ending.as_str(), tensor) {
         let found = format!("\"{name}\" with {}", path.display());
-        return Err(input("--tensor", "a .safetensors file of latents (a .npy file has one array)", found));
+        return Err(Error::input("--tensor", "a .safetensors file of latents (a .npy file has one array)", found));
     }
     Ok(())
 }

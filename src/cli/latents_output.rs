@@ -7,9 +7,9 @@ use wgvae::internals::image_file::numbered;
 use wgvae::internals::npy::write_npy;
 use wgvae::internals::part_file::check_writable;
 use wgvae::internals::safetensors::write_with_metadata;
-use wgvae::{HostTensor, Result, StoredLatents, write_latents};
+use wgvae::{Error, HostTensor, Result, StoredLatents, write_latents};
 
-use super::{input, stdio};
+use super::stdio;
 
 /// Name of the tensor in a .safetensors file of moments.
 pub(super) const MOMENTS: &str = "moments";
@@ -49,7 +49,7 @@ impl LatentsOutput {
             _ if stdio::is_meant(path) => {
                 stdio::check_no_terminal()?;
                 if count > 1 {
-                    return Err(input(
+                    return Err(Error::input(
                         "--output -",
                         "one file of latents for stdout",
                         format!("{count} files, because of --each"),
@@ -61,7 +61,7 @@ impl LatentsOutput {
             None => {}
             Some(_) => {
                 let expected = "use with --output - (a file's ending decides its format)";
-                return Err(input("--format", expected, format!("--output {}", path.display())));
+                return Err(Error::input("--format", expected, format!("--output {}", path.display())));
             }
         }
         let ending = path.extension().unwrap_or_default().to_string_lossy().to_lowercase();
@@ -71,7 +71,7 @@ impl LatentsOutput {
             _ => {
                 let found = if ending.is_empty() { "none".to_owned() } else { format!("\"{ending}\"") };
                 let what = format!("ending of output file {}", path.display());
-                return Err(input(what, "one of safetensors, npy", found));
+                return Err(Error::input(what, "one of safetensors, npy", found));
             }
         };
         let output = Self { path: path.to_owned(), format, count };

@@ -18,12 +18,12 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use wgvae::internals::part_file::check_writable;
-use wgvae::{Bytes, Result, Size};
+use wgvae::{Bytes, Error, Result, Size};
 
 pub(super) use self::child::COMMAND as JOB_COMMAND;
 pub(super) use self::job::{JobArgs, run as run_job};
 use super::interrupt::Interrupt;
-use super::{PrecisionArg, input, parse_bytes, parse_size};
+use super::{PrecisionArg, parse_bytes, parse_size};
 
 #[derive(Debug, Args)]
 pub(super) struct MemoryArgs {
@@ -101,7 +101,7 @@ fn check_paths(args: &MemoryArgs) -> Result<()> {
     for (flag, path) in outputs {
         let Some(path) = path else { continue };
         if let Some((other, _)) = taken.iter().find(|(_, other)| same(other, path)) {
-            return Err(input(flag, format!("a different file than {other} names"), path.display().to_string()));
+            return Err(Error::input(flag, format!("a different file than {other} names"), path.display().to_string()));
         }
         check_writable(path)?;
         taken.push((flag, path));
@@ -117,5 +117,5 @@ fn same(left: &Path, right: &Path) -> bool {
 
 fn to_json<T: serde::Serialize>(reports: &T) -> Result<String> {
     serde_json::to_string_pretty(reports)
-        .map_err(|error| input("report", "numbers that JSON can hold", error.to_string()))
+        .map_err(|error| Error::input("report", "numbers that JSON can hold", error.to_string()))
 }

@@ -13,7 +13,7 @@ use wgvae::internals::safetensors::safetensors_header;
 use wgvae::{Error, Output, Result, RowPixels, Rows, Size};
 
 use super::interrupt::Interrupt;
-use super::{input, stdio};
+use super::stdio;
 
 /// Name of the tensor in a .safetensors file of raw floats.
 const TENSOR: &str = "image";
@@ -77,7 +77,7 @@ impl OutputFiles {
             (_, Ok(format)) => Format::Picture(format),
             (_, Err(_)) => {
                 let found = if ending.is_empty() { "none".to_owned() } else { format!("\"{ending}\"") };
-                return Err(input(
+                return Err(Error::input(
                     format!("ending of output file {}", path.display()),
                     "one of png, jpg, jpeg, webp, npy, safetensors",
                     found,
@@ -97,7 +97,7 @@ impl OutputFiles {
         };
         if let (Format::Picture(_), 2..) = (format, count) {
             let expected = "latents of one image, for a picture on stdout (npy and safetensors hold several)";
-            return Err(input("--output -", expected, format!("{count} images")));
+            return Err(Error::input("--output -", expected, format!("{count} images")));
         }
         let path = PathBuf::from("-");
         Ok(Self { path, format, count: count as usize, begun: 0, parts: Vec::new() })

@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use wgvae::{Checkpoint, Result};
+use wgvae::{Checkpoint, Error, Result};
 
-use super::{input, stdio};
+use super::stdio;
 
 /// File of the command line, with the flag that named it.
 pub(super) type Named<'a> = (&'static str, &'a Path);
@@ -22,7 +22,11 @@ pub(super) fn check_replaced(inputs: &[Named<'_>], outputs: &[Named<'_>]) -> Res
         }
         let taken = inputs.iter().chain(&outputs[..index]);
         if let Some((other, _)) = taken.into_iter().find(|(_, taken)| same(taken, path)) {
-            return Err(input(*flag, format!("a different file than {other} names"), path.display().to_string()));
+            return Err(Error::input(
+                *flag,
+                format!("a different file than {other} names"),
+                path.display().to_string(),
+            ));
         }
     }
     Ok(())

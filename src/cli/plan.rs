@@ -10,7 +10,7 @@ use wgvae::{
 };
 
 use super::task::{Task, check_weights};
-use super::{PlanArgs, PrecisionArg, input, open, report};
+use super::{PlanArgs, PrecisionArg, open, report};
 
 /// Plans without opening a device, unless an adapter is named.
 pub(super) async fn run(args: &PlanArgs) -> Result<String> {
@@ -59,7 +59,7 @@ async fn config(args: &PlanArgs, operation: Operation) -> Result<AutoencoderConf
             Ok(checkpoint.config().clone())
         }
         (None, Some(family)) => Ok(Family::find(family)?.config()),
-        (None, None) => Err(input("plan", "--model or --family", "neither")),
+        (None, None) => Err(Error::input("plan", "--model or --family", "neither")),
     }
 }
 

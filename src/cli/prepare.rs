@@ -4,11 +4,11 @@
 use std::sync::Arc;
 
 use clap::{Args, ValueEnum as _};
-use wgvae::{Checkpoint, Gpu, GpuOptions, LoadOptions, Precision, Preparing, Result, Vae};
+use wgvae::{Checkpoint, Error, Gpu, GpuOptions, LoadOptions, Precision, Preparing, Result, Vae};
 
 use super::stderr::{Phase, timed};
 use super::tuned::tuned;
-use super::{DecodeLimits, PrecisionArg, input};
+use super::{DecodeLimits, PrecisionArg};
 
 /// Options that choose the device and its kernels.
 #[derive(Debug, Args)]
@@ -49,7 +49,7 @@ impl ElementArgs {
         if self.matrix_units && self.precision() != Precision::Fast {
             let found =
                 self.precision.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned());
-            return Err(input("--matrix-units", "use with --precision fast", format!("--precision {found}")));
+            return Err(Error::input("--matrix-units", "use with --precision fast", format!("--precision {found}")));
         }
         Ok(self.matrix_units)
     }

@@ -9,8 +9,8 @@ use wgvae::internals::part_file::check_writable;
 use wgvae::internals::quality::{psnr, squared_differences, ssim};
 use wgvae::report::Operation;
 use wgvae::{
-    AutoencoderConfig, Bytes, DecodeOptions, Directions, EncodeOptions, Gpu, Images, Latents, LoadOptions, Posterior,
-    Result, RowPixels, Rows, Size, Vae, check_decoder, check_encoder,
+    AutoencoderConfig, Bytes, DecodeOptions, Directions, EncodeOptions, Error, Gpu, Images, Latents, LoadOptions,
+    Posterior, Result, RowPixels, Rows, Size, Vae, check_decoder, check_encoder,
 };
 
 use super::images::SizeArgs;
@@ -19,7 +19,7 @@ use super::paths::{check_replaced, model_files};
 use super::prepare::{DeviceArgs, ElementArgs, load, open_device};
 use super::session::{Run, Session};
 use super::task::Task;
-use super::{DecodeLimits, ModelArgs, ParkingArg, input};
+use super::{DecodeLimits, ModelArgs, ParkingArg};
 
 #[derive(Debug, Args)]
 pub(super) struct RoundtripArgs {
@@ -66,7 +66,7 @@ pub(super) async fn run(args: &RoundtripArgs) -> Result<String> {
     let file = args.size.open(&args.image, checkpoint.config().latent_factor(true)).await?;
     let (count, size) = (file.source().count, file.source().size);
     if count != 1 {
-        return Err(input(format!("image in {}", args.image.display()), "one image", format!("{count} images")));
+        return Err(Error::input(format!("image in {}", args.image.display()), "one image", format!("{count} images")));
     }
     // Floats are not resized, and a result of another size could not be compared.
     Task::new(Operation::Decode, "IMAGE", size, checkpoint.config(), checkpoint.config().takes_own_latents())?;

@@ -6,8 +6,6 @@ use std::path::Path;
 
 use wgvae::{Error, Result};
 
-use super::input;
-
 /// Name of stdin in messages.
 pub(super) const STDIN: &str = "stdin";
 
@@ -34,7 +32,7 @@ pub(super) fn read() -> Result<Vec<u8>> {
         return Err(Error::Format { file: STDIN.to_owned(), problem: "it is empty".to_owned() });
     }
     if bytes.len() as u64 > MOST {
-        return Err(input(STDIN, format!("at most {}", wgvae::Bytes(MOST)), "more"));
+        return Err(Error::input(STDIN, format!("at most {}", wgvae::Bytes(MOST)), "more"));
     }
     Ok(bytes)
 }
@@ -53,7 +51,7 @@ pub(super) fn has_y4m() -> Result<bool> {
 /// Fails if stdout is a terminal, because binary data does not belong there.
 pub(super) fn check_no_terminal() -> Result<()> {
     if std::io::stdout().is_terminal() {
-        return Err(input("--output -", "a pipe or a file (> FILE) to write to", "a terminal"));
+        return Err(Error::input("--output -", "a pipe or a file (> FILE) to write to", "a terminal"));
     }
     Ok(())
 }
@@ -62,7 +60,7 @@ pub(super) fn check_no_terminal() -> Result<()> {
 pub(super) fn check_report(report: Option<&Path>) -> Result<()> {
     match report {
         None => Ok(()),
-        Some(path) if is_meant(path) => Err(input("--report", "a file (--json prints the facts)", "-")),
+        Some(path) if is_meant(path) => Err(Error::input("--report", "a file (--json prints the facts)", "-")),
         Some(path) => wgvae::internals::part_file::check_writable(path),
     }
 }

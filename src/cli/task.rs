@@ -3,9 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 use wgvae::report::Operation;
-use wgvae::{AutoencoderConfig, Checkpoint, Directions, Result, Size, check_decoder, check_encoder};
-
-use super::input;
+use wgvae::{AutoencoderConfig, Checkpoint, Directions, Error, Result, Size, check_decoder, check_encoder};
 
 /// One decode or encode.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
@@ -31,7 +29,7 @@ impl Task {
         unscaled: bool,
     ) -> Result<Self> {
         if size.width == 0 || size.height == 0 {
-            return Err(input(flag, "at least 1 pixel in width and height", size.to_string()));
+            return Err(Error::input(flag, "at least 1 pixel in width and height", size.to_string()));
         }
         match operation {
             Operation::Decode => latent_size(flag, size, config, unscaled).map(Self::Decode),
@@ -73,7 +71,7 @@ fn latent_size(flag: &str, size: Size, config: &AutoencoderConfig, unscaled: boo
         let smaller = Size { width: below(size.width), height: below(size.height) };
         let larger = Size { width: above(size.width), height: above(size.height) };
         let nearest = if smaller == larger { smaller.to_string() } else { format!("{smaller} or {larger}") };
-        return Err(input(flag, format!("multiples of {factor} pixels, such as {nearest}"), size.to_string()));
+        return Err(Error::input(flag, format!("multiples of {factor} pixels, such as {nearest}"), size.to_string()));
     }
     Ok(Size { width: size.width / latent, height: size.height / latent })
 }
@@ -83,7 +81,7 @@ fn check_encoded(flag: &str, size: Size, config: &AutoencoderConfig) -> Result<(
     let latents = config.latent_size(size, true);
     if latents.width == 0 || latents.height == 0 {
         let least = config.spatial_factor();
-        return Err(input(flag, format!("at least {least}x{least} pixels, for one latent"), size.to_string()));
+        return Err(Error::input(flag, format!("at least {least}x{least} pixels, for one latent"), size.to_string()));
     }
     Ok(())
 }

@@ -4,8 +4,6 @@ use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 use wgvae::{AutoencoderConfig, Blend, BlendRule, Error, Result, Size, Tiling};
 
-use super::input;
-
 /// Tilings that the user can name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum TilingArg {
@@ -60,7 +58,9 @@ impl TileArgs {
         };
         let blend = Blend::for_model(rule, config, self.tile_size, self.tile_overlap);
         blend.map(Tiling::Blend).map_err(|error| match error {
-            Error::Input { what, expected, found } => input(format!("--{}", what.replace(' ', "-")), expected, found),
+            Error::Input { what, expected, found } => {
+                Error::input(format!("--{}", what.replace(' ', "-")), expected, found)
+            }
             other => other,
         })
     }
@@ -75,7 +75,7 @@ impl TileArgs {
     pub(super) fn none(&self, arg: TilingArg) -> Result<()> {
         for (flag, pixels) in [("--tile-size", self.tile_size), ("--tile-overlap", self.tile_overlap)] {
             if let Some(pixels) = pixels {
-                return Err(input(
+                return Err(Error::input(
                     flag,
                     "use with --tiling blend or cosine",
                     format!("{pixels} with --tiling {}", arg.name()),

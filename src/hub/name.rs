@@ -68,11 +68,11 @@ impl FromStr for HubName {
 
     fn from_str(text: &str) -> Result<Self, Error> {
         let wrong = || {
-            Error::Input {
-            what: "model".to_owned(),
-            expected: "hf:owner/name, perhaps with a folder or a .safetensors file and @revision, such as hf:stabilityai/sdxl-vae or hf:owner/name/vae@main".to_owned(),
-            found: format!("\"{text}\""),
-        }
+            Error::input(
+                "model",
+                "hf:owner/name, perhaps with a folder or a .safetensors file and @revision, such as hf:stabilityai/sdxl-vae or hf:owner/name/vae@main",
+                format!("\"{text}\""),
+            )
         };
         let name = text.strip_prefix(PREFIX).ok_or_else(wrong)?;
         let (path, revision) = name.split_once('@').unwrap_or((name, "main"));

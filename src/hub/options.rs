@@ -66,11 +66,10 @@ impl HubOptions {
     /// # Errors
     /// [`Error::Input`] if no folder is set and the user has no home folder.
     pub fn cache_folder(&self) -> Result<PathBuf> {
-        self.cache.clone().or_else(|| in_default_home("hub")).ok_or_else(|| Error::Input {
-            what: "cache of the hub".to_owned(),
-            expected: "a home folder, or HF_HOME".to_owned(),
-            found: "neither".to_owned(),
-        })
+        self.cache
+            .clone()
+            .or_else(|| in_default_home("hub"))
+            .ok_or_else(|| Error::input("cache of the hub", "a home folder, or HF_HOME", "neither"))
     }
 
     /// True if there is a token to send.

@@ -81,18 +81,20 @@ impl Client {
     pub(super) fn new(options: &HubOptions) -> Result<Self> {
         let address = options.endpoint.as_deref().unwrap_or("https://huggingface.co");
         let endpoint = Url::parse(address).ok().filter(|url| is_web(url) && url.has_host());
-        let endpoint = endpoint.ok_or_else(|| Error::Input {
-            what: "address of the hub (HF_ENDPOINT)".to_owned(),
-            expected: "an address such as https://huggingface.co".to_owned(),
-            found: format!("{address:?}"),
+        let endpoint = endpoint.ok_or_else(|| {
+            Error::input(
+                "address of the hub (HF_ENDPOINT)",
+                "an address such as https://huggingface.co",
+                format!("{address:?}"),
+            )
         })?;
         let token = options.found_token();
         if token.as_ref().is_some_and(|token| !token.bytes().all(|letter| letter.is_ascii_graphic())) {
-            return Err(Error::Input {
-                what: "token of the hub (HF_TOKEN)".to_owned(),
-                expected: "letters, digits and signs of ASCII".to_owned(),
-                found: "other characters".to_owned(),
-            });
+            return Err(Error::input(
+                "token of the hub (HF_TOKEN)",
+                "letters, digits and signs of ASCII",
+                "other characters",
+            ));
         }
         let config = Agent::config_builder()
             .user_agent(concat!("wgvae/", env!("CARGO_PKG_VERSION")))

@@ -25,11 +25,11 @@ impl ArrayFile {
         if start == NPY_MAGIC {
             return match name {
                 None => npy_info(source).await.map(Self::Npy),
-                Some(name) => Err(Error::Input {
-                    what: format!("tensor of {}", source.name()),
-                    expected: "none: a .npy file has one array".to_owned(),
-                    found: format!("\"{name}\""),
-                }),
+                Some(name) => Err(Error::input(
+                    format!("tensor of {}", source.name()),
+                    "none: a .npy file has one array",
+                    format!("\"{name}\""),
+                )),
             };
         }
         let header = read_header(source).await?;
@@ -68,9 +68,9 @@ impl ArrayFile {
 
 fn missing(source: &dyn ByteSource, what: &str, names: &[&str], header: &Header) -> Error {
     let found: Vec<&str> = header.tensors.keys().map(String::as_str).take(8).collect();
-    Error::Input {
-        what: format!("{what} in {}", source.name()),
-        expected: format!("a tensor \"{}\"", names.join("\" or \"")),
-        found: if found.is_empty() { "no tensors".to_owned() } else { format!("only \"{}\"", found.join("\", \"")) },
-    }
+    Error::input(
+        format!("{what} in {}", source.name()),
+        format!("a tensor \"{}\"", names.join("\" or \"")),
+        if found.is_empty() { "no tensors".to_owned() } else { format!("only \"{}\"", found.join("\", \"")) },
+    )
 }

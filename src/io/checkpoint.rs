@@ -116,15 +116,15 @@ impl Checkpoint {
     pub fn scaled_config(&self) -> Result<&AutoencoderConfig> {
         match &self.scale {
             LatentScale::Known { .. } => Ok(&self.config),
-            LatentScale::Unknown { candidates } => Err(Error::Input {
-                what: format!("family of {}", self.name),
-                expected: if candidates.is_empty() {
+            LatentScale::Unknown { candidates } => Err(Error::input(
+                format!("family of {}", self.name),
+                if candidates.is_empty() {
                     "a family or a config.json (no published model has these shapes)".to_owned()
                 } else {
                     format!("one of {} (all have these shapes, but other latents)", candidates.join(", "))
                 },
-                found: "none given and no config.json".to_owned(),
-            }),
+                "none given and no config.json",
+            )),
         }
     }
 

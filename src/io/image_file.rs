@@ -41,10 +41,12 @@ impl ImageFormat {
     pub fn from_path(path: &Path) -> Result<Self> {
         let found = path.extension().unwrap_or_default();
         let format = ENDINGS.iter().find(|(ending, _)| found.eq_ignore_ascii_case(ending));
-        format.map(|(_, format)| *format).ok_or_else(|| Error::Input {
-            what: format!("ending of image file {}", path.display()),
-            expected: format!("one of {}", ENDINGS.iter().map(|(ending, _)| *ending).collect::<Vec<_>>().join(", ")),
-            found: if found.is_empty() { "none".to_owned() } else { format!("\"{}\"", found.to_string_lossy()) },
+        format.map(|(_, format)| *format).ok_or_else(|| {
+            Error::input(
+                format!("ending of image file {}", path.display()),
+                format!("one of {}", ENDINGS.iter().map(|(ending, _)| *ending).collect::<Vec<_>>().join(", ")),
+                if found.is_empty() { "none".to_owned() } else { format!("\"{}\"", found.to_string_lossy()) },
+            )
         })
     }
 }
@@ -63,11 +65,11 @@ impl ImageFormat {
         if size.width.max(size.height) <= most {
             return Ok(());
         }
-        Err(Error::Input {
-            what: format!("image for {}", path.display()),
-            expected: format!("at most {most} pixels a side, as this format allows"),
-            found: size.to_string(),
-        })
+        Err(Error::input(
+            format!("image for {}", path.display()),
+            format!("at most {most} pixels a side, as this format allows"),
+            size.to_string(),
+        ))
     }
 }
 
@@ -91,11 +93,11 @@ impl Pixels<'_> {
                 _ => {}
             }
         }
-        Err(Error::Input {
-            what: format!("pixels of a {} image", self.size),
-            expected: "at least one pixel, and 3 or 4 bytes for each".to_owned(),
-            found: format!("{bytes} bytes"),
-        })
+        Err(Error::input(
+            format!("pixels of a {} image", self.size),
+            "at least one pixel, and 3 or 4 bytes for each",
+            format!("{bytes} bytes"),
+        ))
     }
 }
 
@@ -128,11 +130,7 @@ pub fn encode_image(format: ImageFormat, pixels: &Pixels<'_>) -> Result<Vec<u8>>
 }
 
 fn unfit(format: ImageFormat, size: Size, error: &dyn std::fmt::Display) -> Error {
-    Error::Input {
-        what: format!("{size} image as {format:?}"),
-        expected: "an image this format can hold".to_owned(),
-        found: error.to_string(),
-    }
+    Error::input(format!("{size} image as {format:?}"), "an image this format can hold", error.to_string())
 }
 
 /// A PNG file that receives an RGBA picture row by row, with the settings of [`encode_image`].

@@ -202,7 +202,7 @@ pub fn header_with_metadata(tensors: &[(&str, &[usize])], metadata: &BTreeMap<&s
 }
 
 fn unwritable(name: &str, expected: String, found: String) -> Error {
-    Error::Input { what: format!("tensor \"{name}\" to be written"), expected, found }
+    Error::input(format!("tensor \"{name}\" to be written"), expected, found)
 }
 
 /// Returns Python code that converts the checkpoint `from` to safetensors. It runs no code of the

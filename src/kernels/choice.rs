@@ -292,11 +292,11 @@ impl Choice {
         if Self::possible(limits).contains(self) {
             return Ok(());
         }
-        Err(Error::Input {
-            what: "the choice of kernels".to_owned(),
-            expected: "one that measuring can find on this device".to_owned(),
-            found: serde_json::to_string(self).unwrap_or_default(),
-        })
+        Err(Error::input(
+            "the choice of kernels",
+            "one that measuring can find on this device",
+            serde_json::to_string(self).unwrap_or_default(),
+        ))
     }
 
     /// Returns the way of a convolution with this filter and these channel counts.

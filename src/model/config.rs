@@ -217,7 +217,7 @@ impl AutoencoderConfig {
                 names.join(", ")
             )
         };
-        Err(Error::Input { what: "family".to_owned(), expected, found: "none".to_owned() })
+        Err(Error::input("family", expected, "none"))
     }
 
     /// Returns the side of the square of pixels that one latent pixel holds in its channels.

@@ -82,5 +82,5 @@ pub(super) fn too_many_steps() -> Error {
 }
 
 fn too_large(expected: &str, found: &str) -> Error {
-    Error::Input { what: "size".to_owned(), expected: expected.to_owned(), found: found.to_owned() }
+    Error::input("size", expected, found.to_owned())
 }

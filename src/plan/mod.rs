@@ -397,11 +397,11 @@ impl Plan {
             let variant = &self.variants[*variant];
             let most = limits.max_compute_workgroups_per_dimension;
             if let Some(count) = workgroups.iter().find(|count| **count > most) {
-                return Err(Error::Input {
-                    what: format!("size, at step \"{}\" ({})", self.stages[step.stage], variant.file),
-                    expected: format!("at most {most} workgroups along an axis"),
-                    found: count.to_string(),
-                });
+                return Err(Error::input(
+                    format!("size, at step \"{}\" ({})", self.stages[step.stage], variant.file),
+                    format!("at most {most} workgroups along an axis"),
+                    count.to_string(),
+                ));
             }
             assert_eq!(bindings.len(), interface(variant.file).bindings.len(), "bindings of {}", variant.file);
         }

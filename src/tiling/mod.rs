@@ -98,11 +98,11 @@ impl Blend {
     /// `tile`.
     pub fn new(rule: BlendRule, tile: u32, overlap: u32) -> Result<Self> {
         if tile == 0 || tile > MAX_TILE {
-            return Err(wrong(TILE_SIZE, format!("1 to {MAX_TILE} latents"), format!("{tile} latents")));
+            return Err(Error::input(TILE_SIZE, format!("1 to {MAX_TILE} latents"), format!("{tile} latents")));
         }
         if overlap >= tile {
             let expected = format!("less than the tile's {tile} latents");
-            return Err(wrong(TILE_OVERLAP, expected, format!("{overlap} latents")));
+            return Err(Error::input(TILE_OVERLAP, expected, format!("{overlap} latents")));
         }
         Ok(Self { rule, tile, overlap })
     }
@@ -137,7 +137,7 @@ impl Blend {
                 let expected =
                     format!("a multiple of {} pixels, as a quarter of a tile overlaps", 4 * u64::from(factor));
                 let pixels = u64::from(tile) * u64::from(factor);
-                return Err(wrong(TILE_SIZE, expected, format!("{pixels} pixels without an overlap")));
+                return Err(Error::input(TILE_SIZE, expected, format!("{pixels} pixels without an overlap")));
             }
             (None, BlendRule::Cosine) => tile / 8,
         };
@@ -188,9 +188,5 @@ fn in_latents(what: &str, pixels: u32, factor: u32) -> Result<u32> {
     if pixels > 0 && pixels.is_multiple_of(factor) {
         return Ok(pixels / factor);
     }
-    Err(wrong(what, format!("a multiple of {factor} pixels, the side of a latent"), format!("{pixels} pixels")))
-}
-
-fn wrong(what: &str, expected: String, found: String) -> Error {
-    Error::Input { what: what.to_owned(), expected, found }
+    Err(Error::input(what, format!("a multiple of {factor} pixels, the side of a latent"), format!("{pixels} pixels")))
 }

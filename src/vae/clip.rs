@@ -118,11 +118,9 @@ impl Clip<'_> {
     pub async fn encode(&mut self, frames: &Images, control: &mut Control<'_>) -> Result<(HostTensor, RunReport)> {
         match &mut self.work {
             Work::Whole(clip) => self.vae.encode_part(clip, frames, control).await,
-            Work::Tiles(_) => Err(Error::Input {
-                what: "frames".to_owned(),
-                expected: "a clip that is being encoded".to_owned(),
-                found: "a clip that is being decoded in tiles".to_owned(),
-            }),
+            Work::Tiles(_) => {
+                Err(Error::input("frames", "a clip that is being encoded", "a clip that is being decoded in tiles"))
+            }
         }
     }
 }

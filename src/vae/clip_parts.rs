@@ -110,18 +110,18 @@ impl Vae {
         let planes = clip.next().input();
         let (channels, size) = (latents.channels(), latents.size());
         if (channels, size) != (planes.channels, planes.size) {
-            return Err(Error::Input {
-                what: "latents of the clip".to_owned(),
-                expected: format!("{} channels of {}", planes.channels, planes.size),
-                found: format!("{channels} of {size}"),
-            });
+            return Err(Error::input(
+                "latents of the clip",
+                format!("{} channels of {}", planes.channels, planes.size),
+                format!("{channels} of {size}"),
+            ));
         }
         if latents.are_unscaled() && !clip.is_unscaled() {
-            return Err(Error::Input {
-                what: "latents of the clip".to_owned(),
-                expected: "latents in the diffusion model's scale, as the clip began".to_owned(),
-                found: "the VAE's own latents".to_owned(),
-            });
+            return Err(Error::input(
+                "latents of the clip",
+                "latents in the diffusion model's scale, as the clip began",
+                "the VAE's own latents",
+            ));
         }
         latents.check(self.config(), clip.is_unscaled(), index)?;
         let input = latents.input(index, &clip.next().inputs)?;
@@ -143,11 +143,11 @@ impl Vae {
         let planes = clip.next().input();
         let (count, size) = (frames.count(), frames.size());
         if (count, size) != (planes.frames, planes.size) {
-            return Err(Error::Input {
-                what: "frames of the clip".to_owned(),
-                expected: format!("{} of {}", planes.frames, planes.size),
-                found: format!("{count} of {size}"),
-            });
+            return Err(Error::input(
+                "frames of the clip",
+                format!("{} of {}", planes.frames, planes.size),
+                format!("{count} of {size}"),
+            ));
         }
         let input = Input::Host(vec![Cow::Borrowed(frames.all(planes.channels)?)]);
         let result = clip.next().result;
@@ -168,11 +168,11 @@ impl Vae {
         control: &mut Control<'_>,
     ) -> Result<(Vec<Pixels>, RunReport)> {
         let Some(mut states) = clip.states.take() else {
-            return Err(Error::Input {
-                what: "clip".to_owned(),
-                expected: "a clip that no error has ended: begin another one".to_owned(),
-                found: format!("one that ended after {} parts", clip.parts),
-            });
+            return Err(Error::input(
+                "clip",
+                "a clip that no error has ended: begin another one",
+                format!("one that ended after {} parts", clip.parts),
+            ));
         };
         let wanted = &clip.next().states;
         if !states.hold(wanted) {

@@ -23,11 +23,7 @@ impl Images {
     /// [`Error::Input`] for another rank, an axis that is empty or too long, or a value that is not
     /// finite, with its index.
     pub fn new(tensor: HostTensor) -> Result<Self> {
-        let wrong = |expected: &str, found: String| Error::Input {
-            what: "image".to_owned(),
-            expected: expected.to_owned(),
-            found,
-        };
+        let wrong = |expected: &str, found: String| Error::input("image", expected, found);
         let shape = || format!("{:?}", tensor.shape);
         let axes: Vec<u32> = tensor.shape.iter().map_while(|extent| u32::try_from(*extent).ok()).collect();
         let (count, channels, height, width) = match *axes.as_slice() {
@@ -69,11 +65,11 @@ impl Images {
     /// Returns all images, `[n, c, h, w]`, after a check that they have `channels` channels.
     pub(super) fn all(&self, channels: u32) -> Result<&[f32]> {
         if self.channels != channels {
-            return Err(Error::Input {
-                what: "image".to_owned(),
-                expected: format!("{channels} channels, as the model has"),
-                found: format!("{} channels", self.channels),
-            });
+            return Err(Error::input(
+                "image",
+                format!("{channels} channels, as the model has"),
+                format!("{} channels", self.channels),
+            ));
         }
         Ok(&self.data)
     }
@@ -82,11 +78,7 @@ impl Images {
     pub(super) fn input(&self, index: u32, channels: u32) -> Result<Input<'_>> {
         let all = self.all(channels)?;
         if index >= self.count {
-            return Err(Error::Input {
-                what: "image index".to_owned(),
-                expected: format!("below {}", self.count),
-                found: index.to_string(),
-            });
+            return Err(Error::input("image index", format!("below {}", self.count), index.to_string()));
         }
         let length = all.len() / self.count as usize;
         Ok(Input::Host(vec![Cow::Borrowed(&all[index as usize * length..][..length])]))

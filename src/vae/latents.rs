@@ -54,7 +54,7 @@ impl Axes {
 }
 
 fn wrong(expected: &str, shape: &[usize]) -> Error {
-    Error::Input { what: "latents".to_owned(), expected: expected.to_owned(), found: format!("{shape:?}") }
+    Error::input("latents", expected, format!("{shape:?}"))
 }
 
 impl Latents {
@@ -70,11 +70,7 @@ impl Latents {
             return Err(wrong(&format!("a shape of {} elements", tensor.data.len()), &tensor.shape));
         }
         if let Some(index) = tensor.data.iter().position(|value| !value.is_finite()) {
-            return Err(Error::Input {
-                what: "latents".to_owned(),
-                expected: "finite values".to_owned(),
-                found: format!("{} at element {index}", tensor.data[index]),
-            });
+            return Err(Error::input("latents", "finite values", format!("{} at element {index}", tensor.data[index])));
         }
         Ok(Self { count, channels, size, content: Content::Host(tensor.data), unscaled: false })
     }
@@ -140,14 +136,14 @@ impl Latents {
                 ),
                 (false, _) => (", as the model has", fitting.map(|family| family.name).collect()),
             };
-            return Err(Error::Input {
-                what: "latents".to_owned(),
-                expected: format!("{channels} channels{kind}"),
-                found: match names.as_slice() {
+            return Err(Error::input(
+                "latents",
+                format!("{channels} channels{kind}"),
+                match names.as_slice() {
                     [] => format!("{} channels", self.channels),
                     names => format!("{} channels, as {} have", self.channels, names.join(", ")),
                 },
-            });
+            ));
         }
         Ok(())
     }
@@ -157,11 +153,7 @@ impl Latents {
     pub(super) fn check(&self, config: &AutoencoderConfig, unscaled: bool, index: u32) -> Result<()> {
         self.check_channels(config, unscaled)?;
         if index >= self.count {
-            return Err(Error::Input {
-                what: "image index".to_owned(),
-                expected: format!("below {}", self.count),
-                found: index.to_string(),
-            });
+            return Err(Error::input("image index", format!("below {}", self.count), index.to_string()));
         }
         Ok(())
     }
@@ -220,11 +212,9 @@ impl Latents {
                 Ok(&data[index as usize * length..][..length])
             }
             #[cfg(target_arch = "wasm32")]
-            Content::Foreign(_) => Err(Error::Input {
-                what: "latents".to_owned(),
-                expected: "latents in host memory, for tiles and estimates".to_owned(),
-                found: "a GPUBuffer".to_owned(),
-            }),
+            Content::Foreign(_) => {
+                Err(Error::input("latents", "latents in host memory, for tiles and estimates", "a GPUBuffer"))
+            }
         }
     }
 }
@@ -239,11 +229,11 @@ const MAX_LATENTS: u64 = 1 << 21;
 pub(super) fn check_size(what: &str, size: Size) -> Result<()> {
     let area = u64::from(size.width) * u64::from(size.height);
     if area == 0 || size.width.max(size.height) > MAX_LATENT_SIDE || area > MAX_LATENTS {
-        return Err(Error::Input {
-            what: what.to_owned(),
-            expected: format!("1 to {MAX_LATENT_SIDE} latents each way, {MAX_LATENTS} altogether"),
-            found: format!("{size} latents"),
-        });
+        return Err(Error::input(
+            what.to_owned(),
+            format!("1 to {MAX_LATENT_SIDE} latents each way, {MAX_LATENTS} altogether"),
+            format!("{size} latents"),
+        ));
     }
     Ok(())
 }
@@ -252,11 +242,7 @@ pub(super) fn check_size(what: &str, size: Size) -> Result<()> {
 /// models differ in the pixels of a latent.
 pub(super) fn check_image(size: Size) -> Result<()> {
     if size.pixels() > MAX_PIXELS {
-        return Err(Error::Input {
-            what: "size".to_owned(),
-            expected: format!("at most {MAX_PIXELS} pixels"),
-            found: format!("{size} pixels"),
-        });
+        return Err(Error::input("size", format!("at most {MAX_PIXELS} pixels"), format!("{size} pixels")));
     }
     Ok(())
 }

@@ -149,18 +149,12 @@ fn check_clip(config: &AutoencoderConfig) -> Result<()> {
     if config.has_time() {
         return Ok(());
     }
-    Err(Error::Input {
-        what: "model".to_owned(),
-        expected: "a video model, for a clip".to_owned(),
-        found: config.network.name().to_owned(),
-    })
+    Err(Error::input("model", "a video model, for a clip", config.network.name().to_owned()))
 }
 
 /// Returns an error for outputs and tilings that clips do not have.
 fn check_whole(options: &DecodeOptions) -> Result<()> {
-    let wrong = |what: &str, expected: &str, found: String| {
-        Err(Error::Input { what: what.to_owned(), expected: expected.to_owned(), found })
-    };
+    let wrong = |what: &str, expected: &str, found: String| Err(Error::input(what, expected.to_owned(), found));
     if options.output.stays() {
         return wrong("output", "rgba8 or raw, for a clip", "picture".to_owned());
     }
@@ -180,11 +174,11 @@ fn check_latents(config: &AutoencoderConfig, latent_size: Size, unscaled: bool) 
     }
     let step = config.latent_step(unscaled);
     if !latent_size.width.is_multiple_of(step) || !latent_size.height.is_multiple_of(step) {
-        return Err(Error::Input {
-            what: "size of latents".to_owned(),
-            expected: format!("multiples of {step} each way, as the model's statistics are of {step}x{step} latents"),
-            found: latent_size.to_string(),
-        });
+        return Err(Error::input(
+            "size of latents",
+            format!("multiples of {step} each way, as the model's statistics are of {step}x{step} latents"),
+            latent_size.to_string(),
+        ));
     }
     check_image(config.image_size(latent_size, unscaled))
 }
@@ -195,11 +189,7 @@ fn check_frames(config: &AutoencoderConfig, image_size: Size) -> Result<()> {
     let latents = config.latent_size(image_size, true);
     if latents.width == 0 || latents.height == 0 {
         let least = config.spatial_factor();
-        return Err(Error::Input {
-            what: "image".to_owned(),
-            expected: format!("at least {least}x{least} pixels"),
-            found: format!("{image_size}"),
-        });
+        return Err(Error::input("image", format!("at least {least}x{least} pixels"), format!("{image_size}")));
     }
     check_size("image", latents)
 }
@@ -213,15 +203,7 @@ pub(super) fn check_storage(storage: Storage, limits: &DeviceLimits) -> Result<(
         return Ok(());
     }
     if storage == Storage::FastF16 {
-        return Err(Error::Input {
-            what: "precision".to_owned(),
-            expected: "f16 or f32, on a device without shader-f16".to_owned(),
-            found: "fast".to_owned(),
-        });
+        return Err(Error::input("precision", "f16 or f32, on a device without shader-f16", "fast"));
     }
-    Err(Error::Input {
-        what: "storage".to_owned(),
-        expected: "f32 or packed_f16, on a device without shader-f16".to_owned(),
-        found: "f16".to_owned(),
-    })
+    Err(Error::input("storage", "f32 or packed_f16, on a device without shader-f16", "f16"))
 }

@@ -33,11 +33,11 @@ impl Posterior {
                 let log_variance = (found > channels).then(|| data.split_off(data.len() / 2));
                 Ok(Self { mean: HostTensor { shape: vec![channels, height, width], data }, log_variance })
             }
-            _ => Err(Error::Input {
-                what: "moments".to_owned(),
-                expected: format!("[{}, h, w] or [{channels}, h, w]", 2 * channels),
-                found: format!("{} values of shape {shape:?}", data.len()),
-            }),
+            _ => Err(Error::input(
+                "moments",
+                format!("[{}, h, w] or [{channels}, h, w]", 2 * channels),
+                format!("{} values of shape {shape:?}", data.len()),
+            )),
         }
     }
 
@@ -75,18 +75,14 @@ impl Posterior {
     /// a distribution.
     pub fn sample_with(&self, noise: &[f32]) -> Result<HostTensor> {
         let Some(log_variance) = &self.log_variance else {
-            return Err(Error::Input {
-                what: "sample".to_owned(),
-                expected: "an encoder that returns a distribution".to_owned(),
-                found: "one that returns latents: there is only the mode".to_owned(),
-            });
+            return Err(Error::input(
+                "sample",
+                "an encoder that returns a distribution",
+                "one that returns latents: there is only the mode",
+            ));
         };
         if noise.len() != self.mean.data.len() {
-            return Err(Error::Input {
-                what: "noise".to_owned(),
-                expected: format!("{} values", self.mean.data.len()),
-                found: noise.len().to_string(),
-            });
+            return Err(Error::input("noise", format!("{} values", self.mean.data.len()), noise.len().to_string()));
         }
         let drawn = self.mean.data.iter().zip(log_variance).zip(noise);
         let data = drawn

@@ -67,11 +67,11 @@ pub fn scale_latents(
     let (height, width) = match *latents.shape.as_slice() {
         [found, height, width] if found == channels && whole == Some(latents.data.len()) => (height, width),
         _ => {
-            return Err(Error::Input {
-                what: "latents to be scaled".to_owned(),
-                expected: format!("[{channels}, h, w]"),
-                found: format!("{} values of shape {:?}", latents.data.len(), latents.shape),
-            });
+            return Err(Error::input(
+                "latents to be scaled",
+                format!("[{channels}, h, w]"),
+                format!("{} values of shape {:?}", latents.data.len(), latents.shape),
+            ));
         }
     };
     let (rows, columns) = (height / side * side, width / side * side);

@@ -99,11 +99,11 @@ pub(super) fn check_sizes(grid: &Grid) -> Result<()> {
     if sizes <= MOST_SIZES {
         return Ok(());
     }
-    Err(Error::Input {
-        what: "tile overlap".to_owned(),
-        expected: format!("an overlap that gives tiles of at most {MOST_SIZES} sizes, such as seven eighths of a tile"),
-        found: format!("{} latents of {}, {sizes} sizes", grid.blend().overlap(), grid.blend().tile()),
-    })
+    Err(Error::input(
+        "tile overlap",
+        format!("an overlap that gives tiles of at most {MOST_SIZES} sizes, such as seven eighths of a tile"),
+        format!("{} latents of {}, {sizes} sizes", grid.blend().overlap(), grid.blend().tile()),
+    ))
 }
 
 /// Returns an error for tiles of latents in patches: other tools cut the VAE's own latents instead.
@@ -116,11 +116,11 @@ pub(super) fn check_patch(config: &AutoencoderConfig, unscaled: bool) -> Result<
 
 /// Makes the error for latents in patches, where the VAE's own latents are needed.
 pub(super) fn needs_own(config: &AutoencoderConfig) -> Error {
-    Error::Input {
-        what: "tiling".to_owned(),
-        expected: "the VAE's own latents (unscaled), which other tools cut into tiles".to_owned(),
-        found: format!("latents with patches of {0}x{0}", config.patch),
-    }
+    Error::input(
+        "tiling",
+        "the VAE's own latents (unscaled), which other tools cut into tiles",
+        format!("latents with patches of {0}x{0}", config.patch),
+    )
 }
 
 /// Returns the options of one tile's decode. Tiles are blended as floats, before any clamp.

@@ -53,11 +53,7 @@ impl Vae {
         sink: &mut dyn FnMut(Rows<'_>) -> Result<()>,
     ) -> Result<DecodedRows> {
         if options.output.stays() {
-            return Err(Error::Input {
-                what: "output".to_owned(),
-                expected: "rgba8 or raw for tiles, which are blended on the host".to_owned(),
-                found: "picture".to_owned(),
-            });
+            return Err(Error::input("output", "rgba8 or raw for tiles, which are blended on the host", "picture"));
         }
         let unscaled = self.planner.unscaled() || latents.are_unscaled();
         let factor = self.config().latent_factor(unscaled);

@@ -98,11 +98,11 @@ impl Vae {
         control: &mut Control<'_>,
     ) -> Result<(Vec<Pixels>, Vec<RunReport>)> {
         if latents.size() != frame.grid.latents() {
-            return Err(Error::Input {
-                what: "latents of the clip".to_owned(),
-                expected: format!("a size of {}", frame.grid.latents()),
-                found: format!("a size of {}", latents.size()),
-            });
+            return Err(Error::input(
+                "latents of the clip",
+                format!("a size of {}", frame.grid.latents()),
+                format!("a size of {}", latents.size()),
+            ));
         }
         let total = tiles.iter().map(ClipState::macs).sum();
         let mut frames: Vec<Frame<'_>> = Vec::new();

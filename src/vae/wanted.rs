@@ -50,11 +50,11 @@ pub(super) fn check(checkpoint: &Checkpoint, directions: Directions, clips: bool
         (directions.encodes(), checkpoint.has_encoder(), "encoder", "decoder"),
     ] {
         if wanted && !has {
-            return Err(Error::Input {
-                what: checkpoint.name().to_owned(),
-                expected: format!("a model with {half} weights"),
-                found: format!("only {other} weights"),
-            });
+            return Err(Error::input(
+                checkpoint.name().to_owned(),
+                format!("a model with {half} weights"),
+                format!("only {other} weights"),
+            ));
         }
     }
     let shapes = file_tensors(checkpoint.config(), directions, clips);

@@ -84,6 +84,6 @@ impl WebCheckpoint {
 fn parsed(directions: &str) -> Result<Directions> {
     serde_json::from_value(directions.into()).map_err(|problem| {
         let expected = "decode, encode or both".to_owned();
-        Error::Input { what: "directions".to_owned(), expected, found: problem.to_string() }.into()
+        Error::input("directions", expected, problem.to_string()).into()
     })
 }

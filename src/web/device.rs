@@ -121,12 +121,7 @@ impl WebGpu {
         let wanted: Option<Value> = serde_json::from_str(&text).ok();
         let is_wanted = |kernels: &_| wanted.is_some() && as_value(kernels) == wanted;
         let Some(kernels) = self.gpu.possible_kernels().into_iter().find(is_wanted) else {
-            return Err(Error::Input {
-                what: "kernels".to_owned(),
-                expected: "kernels that tuning can find on this device".to_owned(),
-                found: text,
-            }
-            .into());
+            return Err(Error::input("kernels", "kernels that tuning can find on this device", text).into());
         };
         self.gpu = self.gpu.clone().with_kernels(kernels)?;
         Ok(())
@@ -152,10 +147,7 @@ fn as_value(value: &impl Serialize) -> Option<Value> {
 /// For tests.
 #[wasm_bindgen(js_name = compileAll)]
 pub async fn compile_all(gpu: &WebGpu, storage: &str) -> Result<JsValue> {
-    let storage: Storage = serde_json::from_value(storage.into()).map_err(|problem| Error::Input {
-        what: "storage".to_owned(),
-        expected: "f32, f16, packed_f16 or fast_f16".to_owned(),
-        found: problem.to_string(),
-    })?;
+    let storage: Storage = serde_json::from_value(storage.into())
+        .map_err(|problem| Error::input("storage", "f32, f16, packed_f16 or fast_f16", problem.to_string()))?;
     Ok(to_js(&crate::vae::compile_all(&gpu.gpu, storage).await?))
 }

@@ -95,12 +95,7 @@ impl WebVae {
         match (options.unscaled, self.vae.planner().unscaled()) {
             (Some(false), true) => {
                 let (expected, found) = ("a model that was loaded without \"unscaled\"", "one that was loaded with it");
-                Err(Error::Input {
-                    what: "latents that are scaled".to_owned(),
-                    expected: expected.to_owned(),
-                    found: found.to_owned(),
-                }
-                .into())
+                Err(Error::input("latents that are scaled", expected, found.to_owned()).into())
             }
             (asked, loaded) => {
                 let unscaled = asked.unwrap_or(loaded);

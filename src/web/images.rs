@@ -71,12 +71,7 @@ impl WebFrames {
     /// Appends a copy of one image.
     pub fn add(&mut self, WebImages { images }: &WebImages) -> Result<()> {
         let Some(frame) = images.image(0).filter(|_| images.count() == 1) else {
-            return Err(Error::Input {
-                what: "frame".to_owned(),
-                expected: "one picture".to_owned(),
-                found: images.count().to_string(),
-            }
-            .into());
+            return Err(Error::input("frame", "one picture", images.count().to_string()).into());
         };
         let Size { width, height } = images.size();
         let area = width as usize * height as usize;
@@ -158,11 +153,7 @@ impl WebPicture {
 
 impl WebPicture {
     fn wrong(&self, found: usize) -> Error {
-        Error::Input {
-            what: "picture".to_owned(),
-            expected: format!("{}x{} pixels", self.width, self.height),
-            found: format!("{found} pixels"),
-        }
+        Error::input("picture", format!("{}x{} pixels", self.width, self.height), format!("{found} pixels"))
     }
 }
 

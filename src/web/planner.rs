@@ -52,7 +52,7 @@ impl Supposed {
             (Some(_), Some(_)) => "both",
         };
         let expected = "its family, or its config".to_owned();
-        Err(Error::Input { what: "model".to_owned(), expected, found: found.to_owned() })
+        Err(Error::input("model", expected, found.to_owned()))
     }
 
     /// Returns the limits that `wgvae plan` uses without an adapter, with the given ones replaced.
@@ -68,7 +68,7 @@ impl Supposed {
         let mut all = json!(defaults);
         let mut limits = defaults;
         for (name, value) in self.limits.iter().filter(|(name, value)| *name != "vendor" || !value.is_string()) {
-            let wrong = |expected| Error::Input { what: format!("limits.{name}"), expected, found: value.to_string() };
+            let wrong = |expected| Error::input(format!("limits.{name}"), expected, value.to_string());
             match all.get_mut(name) {
                 Some(place) => *place = value.clone(),
                 None => return Err(wrong("a limit of a device, see AdapterInfo".to_owned())),

@@ -35,11 +35,11 @@ impl WebTiling {
     ) -> Result<Tiling> {
         let whole = |tiling| match [("tileSize", tile_size), ("tileOverlap", tile_overlap)].iter().find_map(given) {
             None => Ok(tiling),
-            Some((what, pixels)) => Err(Error::Input {
-                what: what.to_owned(),
-                expected: "tiling blend or cosine with it".to_owned(),
-                found: format!("{pixels} with another tiling"),
-            }),
+            Some((what, pixels)) => Err(Error::input(
+                what.to_owned(),
+                "tiling blend or cosine with it",
+                format!("{pixels} with another tiling"),
+            )),
         };
         let blend = |rule| Blend::for_model(rule, config, tile_size, tile_overlap).map(Tiling::Blend);
         match self {

@@ -13,12 +13,12 @@ use wgvae::{ByteSource, Clip, Directions, Error, HostTensor, Latents, Output, Pi
 use super::DecodeArgs;
 use crate::cli::clips::{check_model, check_once, files};
 use crate::cli::interrupt::Interrupt;
+use crate::cli::latents;
 use crate::cli::prepare::{load, open_device};
 use crate::cli::report::{ClipSubject, Report};
 use crate::cli::session::Session;
 use crate::cli::stderr::note;
 use crate::cli::tiling::{TilingArg, tiling_json};
-use crate::cli::{input, latents};
 
 /// Checks everything that needs no GPU first, then loads the model, decodes, and writes frames as
 /// they arrive.
@@ -129,7 +129,7 @@ fn frame(pixels: &Pixels) -> Frame<'_> {
 /// Fails for options that clips do not support.
 fn check_options(args: &DecodeArgs) -> Result<()> {
     if args.tiling == TilingArg::Estimate {
-        return Err(input("--tiling", "exact, blend or cosine for a clip", args.tiling.name()));
+        return Err(Error::input("--tiling", "exact, blend or cosine for a clip", args.tiling.name()));
     }
     check_once(args.repeat)
 }
@@ -149,18 +149,18 @@ fn no_video(args: &DecodeArgs, name: &ClipName) -> Error {
     let ending = args.output.extension().unwrap_or_default().to_string_lossy();
     if let (ClipName::Standard, Some(format)) = (name, args.format) {
         let expected = "one of png, jpg, webp, npy, safetensors, because the model is not for video";
-        return input("--format", expected, format.name());
+        return Error::input("--format", expected, format.name());
     }
     if name.is_only_clip() {
         let expected = "one of png, jpg, jpeg, webp, npy, safetensors, because the model is not for video";
-        return input(format!("output {}", args.output.display()), expected, format!("\"{ending}\""));
+        return Error::input(format!("output {}", args.output.display()), expected, format!("\"{ending}\""));
     }
     let expected = "images [n, c, h, w], because the model is not for video";
-    input(format!("latents in {}", args.latents.display()), expected, "a clip [1, c, t, h, w]")
+    Error::input(format!("latents in {}", args.latents.display()), expected, "a clip [1, c, t, h, w]")
 }
 
 fn too_many(args: &DecodeArgs, axes: ClipAxes) -> Error {
-    input(
+    Error::input(
         format!("latents in {}", args.latents.display()),
         "a number of frames that fits 64 bits",
         axes.frames.to_string(),

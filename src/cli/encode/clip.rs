@@ -21,7 +21,7 @@ use crate::cli::prepare::{load, open_device};
 use crate::cli::report::{ClipSubject, Report};
 use crate::cli::session::Session;
 use crate::cli::stderr::note;
-use crate::cli::{input, stdio};
+use crate::cli::stdio;
 
 /// Checks everything that needs no GPU first, then loads the model, encodes, and writes latents as
 /// they arrive.
@@ -72,7 +72,7 @@ fn check_output(args: &EncodeArgs) -> Result<()> {
         None => "-".to_owned(),
         Some(_) => format!("{} with --format", args.output.display()),
     };
-    Err(input("--output", "a .safetensors or .npy file for the latents of a clip", found))
+    Err(Error::input("--output", "a .safetensors or .npy file for the latents of a clip", found))
 }
 
 /// State of a running encode.
@@ -105,7 +105,11 @@ fn next_frames(source: &mut Padded, count: u32) -> Result<Option<Images>> {
             Some(frame) => data.extend(frame.data),
             None if found == 0 => return Ok(None),
             None => {
-                return Err(input(format!("frames of {}", source.name()), format!("{count} more"), found.to_string()));
+                return Err(Error::input(
+                    format!("frames of {}", source.name()),
+                    format!("{count} more"),
+                    found.to_string(),
+                ));
             }
         }
     }
@@ -151,5 +155,5 @@ fn writer<'a>(
 /// Returns the error for a model that is not for video.
 fn no_video(args: &EncodeArgs) -> Error {
     let expected = "a PNG, JPEG or WebP picture, or floats [n, 3, h, w], because the model is not for video";
-    input(format!("image {}", args.image[0].display()), expected, "a clip")
+    Error::input(format!("image {}", args.image[0].display()), expected, "a clip")
 }

@@ -10,7 +10,6 @@ use std::time::Duration;
 use wgvae::{Error, Result};
 
 use super::job::{Answer, Request};
-use crate::cli::input;
 use crate::cli::interrupt::Interrupt;
 
 /// Name of the hidden command; see [`super::job`].
@@ -31,7 +30,7 @@ pub(super) fn ask(request: &Request, through: Option<&str>, interrupt: &Interrup
     // If the user starts it as `ld-linux.so --library-path ... wgvae`, the system reports the
     // loader as this program.
     if let Some(loader) = this.file_name().map(|name| name.to_string_lossy()).filter(|name| name.starts_with("ld-")) {
-        return Err(input(
+        return Err(Error::input(
             "start of wgvae",
             "a direct start (--through names a program that sets up a driver)",
             format!("a start through {loader}"),
@@ -97,7 +96,7 @@ pub(super) fn adapters(
     match ask(&Request::Adapters(wanted.map(str::to_owned)), through, interrupt)? {
         Answer::Adapters(adapters) => Ok(adapters),
         Answer::NoAdapter(reason) => Err(wgvae::DeviceError::NoAdapter(reason).into()),
-        Answer::Failed(reason) => Err(input("adapters", "a list of adapters", reason)),
-        Answer::Measured(_) => Err(input("adapters", "a list of adapters", "a measurement")),
+        Answer::Failed(reason) => Err(Error::input("adapters", "a list of adapters", reason)),
+        Answer::Measured(_) => Err(Error::input("adapters", "a list of adapters", "a measurement")),
     }
 }

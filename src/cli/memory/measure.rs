@@ -5,19 +5,19 @@ use wgvae::report::{
     Adapter, Machine, Measured, Measurement, MemoryReport, Operation, Predicted, SCHEMA, States, VERSION,
 };
 use wgvae::{
-    AutoencoderConfig, Bytes, Checkpoint, ClipPlans, DecodeOptions, DeviceLimits, EncodeOptions, Plan, Precision,
-    Result, Size, Storage, check_clips, plan_clip_decode, plan_clip_encode, plan_decode, plan_encode,
+    AutoencoderConfig, Bytes, Checkpoint, ClipPlans, DecodeOptions, DeviceLimits, EncodeOptions, Error, Plan,
+    Precision, Result, Size, Storage, check_clips, plan_clip_decode, plan_clip_encode, plan_decode, plan_encode,
 };
 
 use super::MemoryArgs;
 use super::child::{adapters, ask};
 use super::job::{Answer, Job, Request};
 use super::model::Model;
+use crate::cli::PrecisionArg;
 use crate::cli::clips::parts;
 use crate::cli::interrupt::Interrupt;
 use crate::cli::stderr::Phase;
 use crate::cli::task::{Task, check_weights, directions};
-use crate::cli::{PrecisionArg, input};
 
 /// Model of the command line, after opening it once.
 struct Candidate {
@@ -103,7 +103,7 @@ fn cases<'a>(args: &MemoryArgs, operation: Operation, candidates: &'a [Candidate
         }
     }
     if cases.is_empty() {
-        return Err(input("memory", "at least one model, size and precision", "none"));
+        return Err(Error::input("memory", "at least one model, size and precision", "none"));
     }
     Ok(cases)
 }

@@ -4,10 +4,10 @@
 use std::path::PathBuf;
 
 use wgvae::report::WeightSource;
-use wgvae::{Checkpoint, FAMILIES, Family, Result};
+use wgvae::{Checkpoint, Error, FAMILIES, Family, Result};
 
 use super::made_up;
-use crate::cli::{input, open};
+use crate::cli::open;
 use crate::demo;
 
 /// Name of the embedded model.
@@ -38,7 +38,7 @@ impl Model {
             return Ok(Self::Path(path));
         }
         let families: Vec<&str> = FAMILIES.iter().map(|family| family.name).collect();
-        Err(input("--models", format!("{DEMO}, {}, or an existing file or folder", families.join(", ")), name))
+        Err(Error::input("--models", format!("{DEMO}, {}, or an existing file or folder", families.join(", ")), name))
     }
 
     /// Opens the model's files. A family is opened as if it had files.

@@ -7,7 +7,7 @@ use wgvae::internals::part_file::{check_writable, write_atomically};
 use wgvae::{Bytes, Error, Plan, Result};
 
 use crate::cli::chart::{Axis, COLORS, Chart, Line, Marks, Shape, log2_bytes, svg};
-use crate::cli::{PlanArgs, input, to_json};
+use crate::cli::{PlanArgs, to_json};
 
 /// Cost of one budget, or the reason why it has no plan.
 struct Row {
@@ -32,7 +32,7 @@ struct Cost {
 pub(super) fn compare(args: &PlanArgs, plan: impl Fn(Option<Bytes>) -> Result<Plan>) -> Result<String> {
     if let Some(path) = &args.svg {
         if path.extension().is_none_or(|ending| !ending.eq_ignore_ascii_case("svg")) {
-            return Err(input("--svg", "a file name that ends in .svg", path.display().to_string()));
+            return Err(Error::input("--svg", "a file name that ends in .svg", path.display().to_string()));
         }
         check_writable(path)?;
     }

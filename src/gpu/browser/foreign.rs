@@ -31,7 +31,7 @@ impl ForeignBuffer {
         let known = buffer.is_object().then(|| buffer.unchecked_ref::<Buffer>());
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a size or flags")]
         let number = |number: Option<f64>| number.map(|number| number as u64);
-        let wrong = |expected: String, found: String| Error::Input { what: "latents".to_owned(), expected, found };
+        let wrong = |expected: String, found: String| Error::input("latents", expected, found);
         let facts = known.map(|buffer| (number(buffer.size()), number(buffer.usage())));
         let Some((Some(size), Some(usage))) = facts else {
             return Err(wrong("a GPUBuffer".to_owned(), "something else".to_owned()));

@@ -84,11 +84,11 @@ pub(super) fn with_scale_of(family: &Family, config: &AutoencoderConfig) -> Resu
         };
         let others: Vec<&str> = FAMILIES.iter().filter(fits).map(|family| family.name).collect();
         let others = if others.is_empty() { String::new() } else { format!(": one of {}", others.join(", ")) };
-        return Err(Error::Input {
-            what: format!("family \"{}\"", family.name),
-            expected: format!("a family of the weights' kind ({}){others}", describe(config)),
-            found: describe(&family.config()),
-        });
+        return Err(Error::input(
+            format!("family \"{}\"", family.name),
+            format!("a family of the weights' kind ({}){others}", describe(config)),
+            describe(&family.config()),
+        ));
     }
     let mut config = config.clone();
     config.take_scale_of(&family.config());

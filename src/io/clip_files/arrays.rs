@@ -8,11 +8,10 @@ use super::super::clips::{ClipArray, ClipAxes};
 use super::super::images::TENSORS;
 use super::super::part_file::PartFile;
 use super::super::source::ByteSource;
-use super::error::input;
 use super::files::Files;
 use super::frame::{Frame, FrameFormat, FrameSink, FrameSource, PlanarFrame};
 use super::planes_out::{ArrayFormat, PlanesFile};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::tensor::Size;
 
 /// Channels of a frame.
@@ -80,7 +79,7 @@ impl ArraySource {
         let array = ClipArray::new(source, file, "image")?;
         if array.axes().channels != CHANNELS {
             let what = format!("image in {}", array.name());
-            return Err(input(what, "a clip [1, 3, t, h, w] or [3, t, h, w]", shape));
+            return Err(Error::input(what, "a clip [1, 3, t, h, w] or [3, t, h, w]", shape));
         }
         Ok(Self { array, read: 0 })
     }

@@ -2,11 +2,6 @@
 
 use crate::error::Error;
 
-/// Makes the error for an argument, or for content of a file, that is not as expected.
-pub(super) fn input(what: impl Into<String>, expected: impl Into<String>, found: impl Into<String>) -> Error {
-    Error::Input { what: what.into(), expected: expected.into(), found: found.into() }
-}
-
 /// Makes the error for wrong content of `file`.
 pub(super) fn format(file: &str, problem: impl Into<String>) -> Error {
     Error::Format { file: file.to_owned(), problem: problem.into() }

@@ -3,7 +3,6 @@
 use std::path::Path;
 
 use super::super::part_file::PartFile;
-use super::error::input;
 use crate::error::{Error, Result};
 
 /// Creates files, and moves them into place when they are complete. A program that cleans up after
@@ -52,5 +51,9 @@ pub(super) fn seekable(part: PartFile, path: &Path) -> Result<PartFile> {
 }
 
 fn unseekable(path: &Path) -> Error {
-    input(format!("output {}", path.display()), "a file, which can be written in any order", "a pipe or a device")
+    Error::input(
+        format!("output {}", path.display()),
+        "a file, which can be written in any order",
+        "a pipe or a device",
+    )
 }

@@ -3,8 +3,7 @@
 use std::ops::ControlFlow;
 
 use super::super::picture::Remark;
-use super::error::input;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::tensor::Size;
 
 /// Pixel format that a sink takes.
@@ -48,7 +47,7 @@ impl<'a> Frame<'a> {
             Self::Rgba8(pixels) => format!("{} bytes of 8-bit RGBA", pixels.len()),
             Self::Floats(values) => format!("{} floats", values.len()),
         };
-        input("frame", format!("{size} of {wanted}"), found)
+        Error::input("frame", format!("{size} of {wanted}"), found)
     }
 }
 

@@ -12,10 +12,9 @@ use std::path::{Path, PathBuf};
 use super::super::clips::ClipAxes;
 use super::super::convert::{to_bytes, to_f32};
 use super::super::part_file::PartFile;
-use super::error::input;
 use super::files::{Files, seekable};
 use super::planes_out::{ArrayFormat, PlanesFile, frames_of};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::tensor::{DType, Size};
 
 /// Writes the latents of a clip, first to last.
@@ -91,7 +90,7 @@ impl<'a> LatentsWriter<'a> {
             Target::Spool { mut part, blocks } => {
                 let axes = ClipAxes { frames: blocks.iter().sum(), ..self.axes };
                 if blocks.is_empty() {
-                    return Err(input(format!("frames for {}", self.path.display()), "at least one", "none"));
+                    return Err(Error::input(format!("frames for {}", self.path.display()), "at least one", "none"));
                 }
                 let mut file = PlanesFile::create(&self.path, &self.format, axes, self.files)?;
                 let mut spool = open_again(&mut part)?;

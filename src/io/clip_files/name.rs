@@ -2,9 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use super::error::input;
 use super::pattern::Pattern;
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 /// Endings of videos that `ffmpeg` reads for us. Other formats can come as y4m through a pipe.
 const VIDEOS: &[&str] = &["mp4", "webm", "mov", "gif", "mkv", "avi", "m4v", "flv", "wmv", "mpg", "mpeg", "ts"];
@@ -49,7 +48,7 @@ impl ClipName {
     /// a clip, such as `--output`.
     pub fn expect(path: &Path, what: &str) -> Result<Self> {
         let expected = "a clip: numbered pictures (frames/%05d.png), .y4m, - for a pipe of y4m, .npy, .safetensors, or a video such as .mp4 or .webm";
-        Self::of(path)?.ok_or_else(|| input(what, expected, path.display().to_string()))
+        Self::of(path)?.ok_or_else(|| Error::input(what, expected, path.display().to_string()))
     }
 
     /// True if only a clip can have this name. Arrays may also be images, and

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use super::super::file::FileSource;
 use super::arrays::{ArraySink, ArraySource};
-use super::error::input;
 use super::ffmpeg::{Codec, Ffmpeg, FfmpegSink, FfmpegSource};
 use super::files::Files;
 use super::frame::{FrameSink, FrameSource};
@@ -13,7 +12,7 @@ use super::options::{Bits, Fps};
 use super::pictures::{PictureSink, PictureSource};
 use super::planes_out::ArrayFormat;
 use super::y4m::{Y4mSink, Y4mSource};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::tensor::Size;
 
 /// Name of the tensor in a .safetensors file of frames.
@@ -51,7 +50,11 @@ impl std::fmt::Debug for SinkOptions<'_> {
 pub fn create_sink<'a>(name: &ClipName, options: SinkOptions<'a>) -> Result<Box<dyn FrameSink + 'a>> {
     let SinkOptions { size, frames, fps, bits, files, ffmpeg } = options;
     if let (ClipName::Pictures(_) | ClipName::Array(_), Some(bits)) = (name, bits) {
-        return Err(input("--bits", "y4m or a video: pictures have 8 bits, arrays are floats", bits.get().to_string()));
+        return Err(Error::input(
+            "--bits",
+            "y4m or a video: pictures have 8 bits, arrays are floats",
+            bits.get().to_string(),
+        ));
     }
     let y4m_bits = bits.unwrap_or(Bits::Eight);
     Ok(match name {

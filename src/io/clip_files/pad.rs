@@ -3,7 +3,6 @@
 use std::collections::VecDeque;
 
 use super::super::clips::TimeFactor;
-use super::error::input;
 use super::frame::{FrameSource, PlanarFrame};
 use crate::error::{Error, Result};
 use crate::tensor::Size;
@@ -70,7 +69,7 @@ impl Padded {
 
     fn check(&self, frames: u64) -> Result<()> {
         if frames == 0 {
-            return Err(input(format!("frames of {}", self.source.name()), "at least one", "none"));
+            return Err(Error::input(format!("frames of {}", self.source.name()), "at least one", "none"));
         }
         let missing = self.factor.missing(frames);
         if missing == 0 || self.pad.is_some() {
@@ -133,5 +132,5 @@ impl FrameSource for Padded {
 fn unfit(name: &str, frames: u64, missing: u64) -> Error {
     let expected =
         format!("as many as latents have, such as {} (--pad repeat or mirror adds {missing})", frames + missing);
-    input(format!("frames of {name}"), expected, frames.to_string())
+    Error::input(format!("frames of {name}"), expected, frames.to_string())
 }

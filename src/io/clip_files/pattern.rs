@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::error::{input, io};
+use super::error::io;
 use crate::error::{Error, Result};
 
 /// Most digits that zeros may fill: the number of digits of the largest u64.
@@ -45,7 +45,7 @@ impl Pattern {
     pub fn new(path: &Path) -> Result<Self> {
         let wrong = |found: &str| {
             let expected = "one %d, or %05d for five digits, in the file's name (%% for a percent sign)";
-            input(format!("pattern {}", path.display()), expected, found)
+            Error::input(format!("pattern {}", path.display()), expected, found)
         };
         let name =
             path.file_name().and_then(|name| name.to_str()).ok_or_else(|| wrong("a file name that is not UTF-8"))?;
@@ -126,7 +126,7 @@ impl Pattern {
     }
 
     fn wrong(&self, expected: String, found: String) -> Error {
-        input(format!("frames {}", self.text.display()), expected, found)
+        Error::input(format!("frames {}", self.text.display()), expected, found)
     }
 }
 

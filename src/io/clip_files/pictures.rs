@@ -7,11 +7,10 @@ use std::path::Path;
 use super::super::image_file::{ImageFormat, Pixels, encode_image};
 use super::super::part_file::check_writable;
 use super::super::picture::{PictureFile, Remark};
-use super::error::input;
 use super::files::Files;
 use super::frame::{Frame, FrameFormat, FrameSink, FrameSource, PlanarFrame};
 use super::pattern::Pattern;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::tensor::Size;
 
 /// A sink that writes each frame to its own file, numbered from 1. Each file is complete or absent.
@@ -121,6 +120,6 @@ impl PictureSource {
             return Ok(());
         }
         let expected = format!("{}, as the first frame of {} has", self.size(), self.name);
-        Err(input(format!("size of {}", file.display()), expected, size.to_string()))
+        Err(Error::input(format!("size of {}", file.display()), expected, size.to_string()))
     }
 }

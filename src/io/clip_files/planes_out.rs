@@ -11,9 +11,8 @@ use super::super::latents::{TENSOR, metadata};
 use super::super::npy::npy_header;
 use super::super::part_file::PartFile;
 use super::super::safetensors::header_with_metadata;
-use super::error::input;
 use super::files::{Files, seekable};
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 /// File format of an array.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,7 +40,7 @@ impl ArrayFormat {
             "safetensors" => Ok(Self::Safetensors { tensor: tensor.to_owned(), metadata }),
             found => {
                 let what = format!("ending of output file {}", path.display());
-                Err(input(what, "one of safetensors, npy", format!("\"{found}\"")))
+                Err(Error::input(what, "one of safetensors, npy", format!("\"{found}\"")))
             }
         }
     }
@@ -63,7 +62,7 @@ impl ArrayFormat {
         let addressable: Option<Vec<usize>> = shape.iter().map(|&axis: &u64| usize::try_from(axis).ok()).collect();
         let bytes = shape.iter().try_fold(size_of::<f32>() as u64, |bytes, &axis| bytes.checked_mul(axis));
         let (Some(shape), true) = (addressable, bytes.is_some_and(|bytes| i64::try_from(bytes).is_ok())) else {
-            return Err(input("array to be written", "at most 2^63 bytes", format!("a shape of {shape:?}")));
+            return Err(Error::input("array to be written", "at most 2^63 bytes", format!("a shape of {shape:?}")));
         };
         match self {
             Self::Npy => Ok(npy_header(&shape)),
@@ -122,9 +121,9 @@ pub(super) fn frames_of(values: usize, axes: ClipAxes) -> Result<u64> {
         return Ok(values / frame);
     }
     let expected = format!("whole frames of {} channels of {}, {frame} values each", axes.channels, axes.size);
-    Err(input("block of frames", expected, format!("{values} values")))
+    Err(Error::input("block of frames", expected, format!("{values} values")))
 }
 
 fn wrong_count(expected: u64, found: u64) -> crate::error::Error {
-    input("frames of the clip to be written", expected.to_string(), found.to_string())
+    Error::input("frames of the clip to be written", expected.to_string(), found.to_string())
 }

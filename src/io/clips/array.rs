@@ -53,7 +53,7 @@ impl ClipArray {
         let shape = &file.info().shape;
         match ClipAxes::of(shape) {
             Some(axes) => Ok(Self { source, file, axes, what }),
-            None => Err(wrong(
+            None => Err(Error::input(
                 format!("{what} in {}", source.name()),
                 "a clip [1, c, t, h, w] or [c, t, h, w], no axis of extent 0",
                 format!("{shape:?}"),
@@ -74,7 +74,7 @@ impl ClipArray {
         let ClipAxes { channels, frames: all, size } = self.axes;
         if frames.is_empty() || frames.end > all {
             let found = format!("{} to {}", frames.start, frames.end);
-            return Err(wrong(format!("frames of {}", self.name()), format!("some of {all}"), found));
+            return Err(Error::input(format!("frames of {}", self.name()), format!("some of {all}"), found));
         }
         let count = (frames.end - frames.start) * size.pixels();
         let mut values = Vec::new();
@@ -83,15 +83,14 @@ impl ClipArray {
             let plane = self.file.read_elements(&*self.source, first, count).await?;
             if let Some((index, value)) = first_non_finite(&plane) {
                 let what = format!("{} in {}", self.what, self.name());
-                return Err(wrong(what, "finite values", format!("{value} at element {}", first + index as u64)));
+                return Err(Error::input(
+                    what,
+                    "finite values",
+                    format!("{value} at element {}", first + index as u64),
+                ));
             }
             values.extend(plane);
         }
         Ok(values)
     }
-}
-
-/// Makes the error for a file that is not as expected.
-pub(super) fn wrong(what: impl Into<String>, expected: impl Into<String>, found: impl Into<String>) -> Error {
-    Error::Input { what: what.into(), expected: expected.into(), found: found.into() }
 }

@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use super::super::latents::{StoredScale, find_latents};
 use super::super::source::ByteSource;
-use super::array::{ClipArray, ClipAxes, wrong};
-use crate::error::Result;
+use super::array::{ClipArray, ClipAxes};
+use crate::error::{Error, Result};
 use crate::tensor::HostTensor;
 
 /// Latents of one clip, `[1, c, t, h, w]` or `[c, t, h, w]`, that stay in their file until they are
@@ -31,7 +31,7 @@ impl ClipLatents {
         let array = ClipArray::new(source, file, "latents")?;
         let axes = array.axes();
         if axes.channels != channels {
-            return Err(wrong(
+            return Err(Error::input(
                 format!("latents in {}", array.name()),
                 format!(
                     "a clip [1, {channels}, t, h, w] or [{channels}, t, h, w], as the model has {channels} channels"

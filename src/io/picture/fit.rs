@@ -59,14 +59,14 @@ impl Resize {
         };
         let target = lowered(wanted, factor);
         if target.width == 0 || target.height == 0 || (self.exact && target != wanted) {
-            return Err(Error::Input {
-                what: if self.to.is_some() { format!("--resize of {name}") } else { format!("size of {name}") },
-                expected: format!(
+            return Err(Error::input(
+                if self.to.is_some() { format!("--resize of {name}") } else { format!("size of {name}") },
+                format!(
                     "{} of {factor} pixels each way, as the model has",
                     if self.exact { "multiples" } else { "multiples, or at least one" }
                 ),
-                found: wanted.to_string(),
-            });
+                wanted.to_string(),
+            ));
         }
         let scaled = if self.to.is_some() && self.fit == Fit::Cover { covering(size, target) } else { target };
         Ok(Fitted { scaled, size: target, wanted })

@@ -103,11 +103,11 @@ impl PictureFile {
         let size =
             if swaps_sides(orientation) { Size { width: height, height: width } } else { Size { width, height } };
         if size.pixels() == 0 || size.pixels() > MAX_PIXELS {
-            return Err(Error::Input {
-                what: format!("size of {}", name()),
-                expected: format!("1 to {MAX_PIXELS} pixels"),
-                found: size.to_string(),
-            });
+            return Err(Error::input(
+                format!("size of {}", name()),
+                format!("1 to {MAX_PIXELS} pixels"),
+                size.to_string(),
+            ));
         }
         let mut remarks = Vec::new();
         if format == ImageFormat::Jpeg {

@@ -46,10 +46,12 @@ impl Family {
     /// # Errors
     /// [`Error::Input`] for an unknown name, with a list of the known ones.
     pub fn find(name: &str) -> Result<&'static Self> {
-        FAMILIES.iter().find(|family| family.name == name).ok_or_else(|| Error::Input {
-            what: "family".to_owned(),
-            expected: format!("one of {}", FAMILIES.iter().map(|family| family.name).collect::<Vec<_>>().join(", ")),
-            found: format!("\"{name}\""),
+        FAMILIES.iter().find(|family| family.name == name).ok_or_else(|| {
+            Error::input(
+                "family",
+                format!("one of {}", FAMILIES.iter().map(|family| family.name).collect::<Vec<_>>().join(", ")),
+                format!("\"{name}\""),
+            )
         })
     }
 

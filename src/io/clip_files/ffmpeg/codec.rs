@@ -13,9 +13,8 @@
 
 use std::path::Path;
 
-use super::super::error::input;
 use super::super::options::Bits;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::tensor::Size;
 
 /// Settings for encoding a video.
@@ -88,11 +87,11 @@ impl Codec {
         match (known.as_slice(), bits) {
             ([_, ..], Some(bits)) => {
                 let expected = format!("{} for {}", known.join(", "), path.display());
-                Err(input("--bits", expected, bits.get().to_string()))
+                Err(Error::input("--bits", expected, bits.get().to_string()))
             }
             _ => {
                 let what = format!("ending of video file {}", path.display());
-                Err(input(what, "one of mp4, webm, mov, gif", format!("\"{ending}\"")))
+                Err(Error::input(what, "one of mp4, webm, mov, gif", format!("\"{ending}\"")))
             }
         }
     }
@@ -105,7 +104,7 @@ impl Codec {
         }
         let expected =
             if self.halves.1 { "even sides, which its codec needs" } else { "an even width, which its codec needs" };
-        Err(input(format!("frames for {}", path.display()), expected, size.to_string()))
+        Err(Error::input(format!("frames for {}", path.display()), expected, size.to_string()))
     }
 
     /// Returns the output arguments of `ffmpeg`, without the file name.

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use super::super::error::{format, input, io};
+use super::super::error::{format, io};
 use crate::error::{Error, Result};
 
 /// The `ffmpeg` program and its time limit.
@@ -162,7 +162,7 @@ fn not_started(ffmpeg: &Ffmpeg, file: &Path, error: std::io::Error) -> Error {
         return io(&program.to_string(), error);
     }
     let expected = format!("{program} on the path");
-    input(file.display().to_string(), expected, "none: install it, or use .y4m or numbered pictures (%05d.png)")
+    Error::input(file.display().to_string(), expected, "none: install it, or use .y4m or numbered pictures (%05d.png)")
 }
 
 /// The last bytes that a process wrote to stderr.

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
-use super::super::error::{input, io};
+use super::super::error::io;
 use super::super::frame::{FrameSource, PlanarFrame};
 use super::super::y4m::Y4mSource;
 use super::patient_reader::PatientReader;
@@ -94,7 +94,7 @@ impl FrameSource for FfmpegSource {
             Ok(None) => {
                 self.process.finish()?;
                 if self.read == 0 {
-                    return Err(input(format!("frames of {}", self.name), "at least one", "none"));
+                    return Err(Error::input(format!("frames of {}", self.name), "at least one", "none"));
                 }
                 Ok(None)
             }

@@ -5,9 +5,9 @@ use std::io::{BufRead, Read as _};
 
 use super::super::bt709::Quantiser;
 use super::super::chroma::Siting;
-use super::super::error::{format, input, io};
+use super::super::error::{format, io};
 use super::super::options::Bits;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::tensor::{MAX_PIXELS, Size};
 
 /// Longest first line that the `y4m` crate accepts, in bytes with the line end.
@@ -95,16 +95,24 @@ impl Header {
         let size = Size { width: side('W'), height: side('H') };
         if size.pixels() == 0 || size.pixels() > MAX_PIXELS {
             let found = format!("W{} H{}", last('W').unwrap_or("-"), last('H').unwrap_or("-"));
-            return Err(input(format!("size of {file}"), format!("1 to {MAX_PIXELS} pixels"), found));
+            return Err(Error::input(format!("size of {file}"), format!("1 to {MAX_PIXELS} pixels"), found));
         }
         let name = last('C').unwrap_or("420");
         let layout = LAYOUTS.iter().find(|(known, _)| *known == name).map(|(_, layout)| *layout).ok_or_else(|| {
             let known: Vec<&str> = LAYOUTS.iter().map(|(known, _)| *known).collect();
-            input(format!("colour space of {file}"), format!("one of {}", known.join(", ")), format!("\"{name}\""))
+            Error::input(
+                format!("colour space of {file}"),
+                format!("one of {}", known.join(", ")),
+                format!("\"{name}\""),
+            )
         })?;
         if let Some(order) = last('I').filter(|order| !matches!(*order, "p" | "?")) {
             let found = format!("I{order}, which is interlaced");
-            return Err(input(format!("frames of {file}"), "whole pictures (Ip): deinterlace them first", found));
+            return Err(Error::input(
+                format!("frames of {file}"),
+                "whole pictures (Ip): deinterlace them first",
+                found,
+            ));
         }
         let is_full = text.split(' ').any(|field| field == "XCOLORRANGE=FULL");
         let quantiser = if is_full { Quantiser::full(layout.bits) } else { Quantiser::limited(layout.bits) };

@@ -9,7 +9,7 @@ use std::rc::Rc;
 use y4m::{Decoder, Limits};
 
 use super::super::chroma::expand;
-use super::super::error::{format, input, io};
+use super::super::error::{format, io};
 use super::super::frame::{FrameSource, PlanarFrame};
 use super::super::options::Bits;
 use super::header::Header;
@@ -123,7 +123,7 @@ impl Header {
             let samples = plane.as_chunks().0.iter().map(|&sample| u16::from_le_bytes(sample));
             if let Some((index, sample)) = samples.enumerate().find(|(_, sample)| *sample > most) {
                 let found = format!("{sample} at sample {index} of plane {name}");
-                return Err(input(what, format!("levels of at most {most}"), found));
+                return Err(Error::input(what, format!("levels of at most {most}"), found));
             }
         }
         Ok(())
